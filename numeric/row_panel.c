@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+/* row_panel.c - the list as a table; the loops stand in row_panel_impl.h. */
 #include "row_panel_list.h"
 
+#include "pith_cpu_allowed.h"
 #include "pith_runtime.h"
+
+void pith_row_panel_kernels_fill(struct row_panel_table *k, uint32_t features)
+{
+    ROW_PANEL_KERNELS(KERNEL_TAKE)
+}
 
 struct row_panel_kernels pith_row_panel_kernels(void)
 {
-#if defined(__x86_64__)
-    uint32_t features = pith_cpu_features();
-    if (features & PITH_CPU_AVX512)
-        return pith_row_panel_avx512;
-    if (features & PITH_CPU_AVX2)
-        return pith_row_panel_avx2;
-#endif
-    return pith_row_panel_base;
+    struct row_panel_table k;
+    pith_row_panel_kernels_fill(&k, pith_cpu_allowed());
+    return *k.panel;
 }

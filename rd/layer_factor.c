@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* layer_factor.c - what GPTQ calls the Hessian of a row, H = X^T X, damped and factored; weights
+ * are ordered by OBS (Hassibi and Stork 1993), the largest diagonal last to be rounded. */
 #include "layer_factor.h"
 
 #include <math.h>
@@ -11,6 +13,7 @@
 #include "pith_host.h"
 #include "pith_row_panel.h"
 
+/* Share of the diagonal's mean that is added, as GPTQ has it, and more where samples are few. */
 #define DAMPING 0.01
 #define DAMPING_BY_COLUMNS 0.06 /* times columns for each row that counts */
 #define ROWS_THAT_COUNT 16.0    /* of a sample */
@@ -22,6 +25,7 @@ double pith_layer_damping(const struct layer_statistics *s)
     return s->h ? DAMPING + DAMPING_BY_COLUMNS * (double)s->n / rows : 0;
 }
 
+/* A trace, in order. */
 static double trace_of(const double *h, size_t n)
 {
     double sum = 0;
@@ -30,6 +34,8 @@ static double trace_of(const double *h, size_t n)
     return sum;
 }
 
+/* E[(x - m)(x - m)^T] = E[x x^T] - m m^T: what a bias will take back need not be feared by the
+ * weights. */
 static void centre_group(struct layer_statistics *s, uint32_t g, double share)
 {
     size_t n = s->n;
@@ -44,6 +50,7 @@ static void centre_group(struct layer_statistics *s, uint32_t g, double share)
         }
 }
 
+/* Trellis codes run along the row as it is stored. */
 static void order_as_stored(size_t n, size_t *order)
 {
     for (size_t k = 0; k < n; k++)
@@ -67,7 +74,8 @@ static void reorder(double *h, size_t n, const size_t *order, const double *diag
     }
 }
 
-/* room: [n] */
+/* room: [n] Damping goes to the diagonal of the crossed products too, so that goals of undamaged
+ * inputs stay the weights. */
 static bool factor_group(struct layer_factor *f, uint32_t g, double damping, bool as_stored,
                          double *room)
 {
@@ -94,6 +102,7 @@ static bool factor_group(struct layer_factor *f, uint32_t g, double damping, boo
     return true;
 }
 
+/* A group of dead inputs gets a small trace of its own, else its factor would not exist. */
 static enum pith_status factor_groups(struct layer_factor *f, double damping, bool as_stored)
 {
     size_t n = f->n;
@@ -120,7 +129,8 @@ void pith_layer_factor_end(struct layer_factor *f)
     *f = (struct layer_factor){0};
 }
 
-/* The identity: where there are no statistics, or nothing ever comes in. */
+/* The identity: where there are no statistics, or nothing ever comes in. Rounding to nearest is
+ * what feedback with the identity is. */
 static void make_data_free(struct layer_factor *f, bool as_stored)
 {
     free(f->u);
@@ -134,6 +144,7 @@ static void make_data_free(struct layer_factor *f, bool as_stored)
     }
 }
 
+/* PITH_ERR_ARGUMENT of factoring means that there is no factor: data-free then, not a failure. */
 enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
                                    bool as_stored, struct layer_factor *f, struct pith_error *err)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* layer_reader.c - three places that a layer's inputs may be in, behind one call: who sums a
+ * Hessian need not know which. */
 #include "layer_reader.h"
 
 #include <string.h>
@@ -6,6 +8,8 @@
 #include "pith_kept_values.h"
 #include "pith_op_semantics.h"
 
+/* Of a recurrent product the weight meets the state, not input 0; its inputs' part is a MatMul
+ * of its own. */
 enum { IN_X = 0, IN_LENGTHS = 3, IN_H0 = 4, OUT_Y = 0 }; /* of a recurrent product */
 
 static uint32_t input_of(const struct pith_node *node, uint32_t i)
@@ -15,6 +19,7 @@ static uint32_t input_of(const struct pith_node *node, uint32_t i)
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
+/* Sequences of different lengths leave states behind their end that no step has seen. */
 static enum pith_status open_state(struct layer_reader *r, uint32_t at, struct pith_error *err)
 {
     const struct pith_value *gates = &r->m->values[r->node->in[IN_X]];
@@ -30,7 +35,8 @@ static enum pith_status open_state(struct layer_reader *r, uint32_t at, struct p
     return status;
 }
 
-/* That before the first step. */
+/* That before the first step. A given first state may be computed; a constant is the same for
+ * every sample; without one it is 0. */
 static enum pith_status read_first(const struct layer_reader *r, uint64_t sample, uint64_t elems,
                                    float *x, struct pith_error *err)
 {
@@ -44,6 +50,8 @@ static enum pith_status read_first(const struct layer_reader *r, uint64_t sample
     return PITH_OK;
 }
 
+/* y is [T, N, H]; step t multiplies the state that step t - 1 left, so the states are y one step
+ * later, with the first in front (reverse: at the end). */
 static enum pith_status read_states(const struct layer_reader *r, uint64_t sample, float *x,
                                     struct pith_error *err)
 {
@@ -60,7 +68,8 @@ static enum pith_status read_states(const struct layer_reader *r, uint64_t sampl
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
-/* False: x is not made in the body. */
+/* False: x is not made in the body. A body may be many nodes; only the one that makes x is
+ * watched. */
 static bool find_maker(const struct layer_reader *r, struct body_span body,
                        struct record_spec *spec)
 {
@@ -74,6 +83,7 @@ static bool find_maker(const struct layer_reader *r, struct body_span body,
     return false;
 }
 
+/* `elems` says whether there is anything to read; a layer without inputs is rounded data-free. */
 enum pith_status pith_layer_reader_open(struct sample_walk *walk, const struct pith_model *m,
                                         uint32_t node, struct body_span body,
                                         struct layer_reader *r, struct pith_error *err)
@@ -97,6 +107,7 @@ void pith_layer_reader_close(struct layer_reader *r)
     pith_value_record_end(&r->record);
 }
 
+/* Samples one by one: who reads decides how many are in memory. */
 enum pith_status pith_layer_reader_read(const struct layer_reader *r, uint64_t sample, float *x,
                                         struct pith_error *err)
 {

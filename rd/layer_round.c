@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* layer_round.c - rows are shared among threads, each with room of its own; sums over rows are
- * taken in their order behind. */
+ * taken in their order behind.
+ *
+ * Reference: GPTQ (Frantar et al. 2023) rounds each weight to the nearest and feeds its error
+ * forward through the Cholesky factor; here a weight may take another integer where that costs
+ * fewer bits (lambda, as entropy-constrained quantization has it: Chou, Lookabaugh and Gray
+ * 1989), and several paths are kept.
+ *
+ * Double sums in the order of columns and rows: the same bits for any number of threads. */
 #include "layer_round.h"
 
 #include <math.h>
@@ -13,8 +20,10 @@
 #include "pith_host.h"
 #include "pith_trellis.h"
 
+/* Bits follow from counts and counts from bits; two rounds come to rest but for some integers. */
 #define RATE_ROUNDS 2 /* that integers are counted and rounded again */
 
+/* One thread's: nothing is allocated for a row. */
 struct room {
     double *goal, *other, *error, *seen, *unit, *price;
     uint8_t *kept;
@@ -31,11 +40,13 @@ struct work {
 
 /* ---- a row ----------------------------------------------------------------------------------- */
 
+/* Rows of a group are neighbours in the weight. */
 static uint32_t group_of(const struct layer_round *l, uint64_t row)
 {
     return (uint32_t)(row / (l->rows / l->factor->groups));
 }
 
+/* Places are the order of rounding, weights the order of storage. */
 static void to_places(const struct layer_round *l, uint32_t group, const int16_t *q, double step,
                       double *by_place)
 {
@@ -44,6 +55,8 @@ static void to_places(const struct layer_round *l, uint32_t group, const int16_t
         by_place[j] = step * q[order[j]];
 }
 
+/* The first guess, from which integers are counted; zeros that prune left stay where that is
+ * asked. */
 static void round_to_nearest(const struct layer_round *l, uint64_t row, const struct room *r)
 {
     for (size_t j = 0; j < l->factor->n; j++)
@@ -53,6 +66,8 @@ static void round_to_nearest(const struct layer_round *l, uint64_t row, const st
                 : (int16_t)fmin(fmax(nearbyint(r->goal[j] / l->step[row]), -l->levels), l->levels);
 }
 
+/* An error of the row's results costs loss / 2 nats a square, so bits are divided by it: then
+ * prices and errors have one unit. */
 static void set_prices(const struct layer_round *l, uint64_t row, double *price)
 {
     for (uint32_t i = 0; i < (l->states ? 2 : 1); i++)
@@ -60,7 +75,8 @@ static void set_prices(const struct layer_round *l, uint64_t row, double *price)
             *price++ = 2 * l->lambda / l->loss[row] * l->rate[i].bits[k + RATE_MOST];
 }
 
-/* The prices of the integers of a row. */
+/* The prices of the integers of a row. pith_error_feedback() returns errors and prices in one
+ * sum; the error alone is what is told. */
 static double paid_for(const struct layer_round *l, const struct room *r)
 {
     const size_t integers = 2 * (size_t)l->levels + 1;
@@ -74,6 +90,7 @@ static double paid_for(const struct layer_round *l, const struct room *r)
     return paid;
 }
 
+/* As a table, which the search indexes; a call for each of a row's states would cost more. */
 static struct quantizer_trellis trellis_of(const struct layer_round *l)
 {
     struct quantizer_trellis t = {.n_states = l->states};
@@ -83,7 +100,8 @@ static struct quantizer_trellis trellis_of(const struct layer_round *l)
     return t;
 }
 
-/* alone: as if each weight's error counted by itself, and bits cost nothing. */
+/* alone: as if each weight's error counted by itself, and bits cost nothing. The identity in
+ * place of the factor: then no error is fed forward. */
 static void round_along_paths(const struct layer_round *l, uint64_t row, bool alone,
                               const struct room *r)
 {
@@ -101,6 +119,8 @@ static void round_along_paths(const struct layer_round *l, uint64_t row, bool al
                                .lowest = -l->levels,
                                .most = l->levels,
                                .trellis = l->states ? &trellis : NULL,
+                               /* One path is GPTQ; a trellis needs a path for each state at
+                                * least. */
                                .n_paths = u           ? l->paths
                                           : l->states ? l->states
                                                       : 1,
@@ -115,6 +135,7 @@ static void round_along_paths(const struct layer_round *l, uint64_t row, bool al
         l->error[row] -= paid_for(l, r);
 }
 
+/* w is read by place, q written by storage. */
 static void round_row(const struct work *w, uint64_t row, const struct room *r)
 {
     struct layer_round *l = w->l;
@@ -130,7 +151,8 @@ static void round_row(const struct work *w, uint64_t row, const struct room *r)
         l->q[row * n + order[j]] = r->q[j];
 }
 
-/* |U q|^2 and U q . U g of the row's integers, times its step, and its goal. */
+/* |U q|^2 and U q . U g of the row's integers, times its step, and its goal. Both sides by the
+ * factor, so the sums are those of results, not of weights. */
 static void compare_row(const struct work *w, uint64_t row, const struct room *r)
 {
     const struct layer_round *l = w->l;
@@ -150,6 +172,7 @@ static void compare_row(const struct work *w, uint64_t row, const struct room *r
 
 /* ---- all rows -------------------------------------------------------------------------------- */
 
+/* Rows go to threads in turn; their results lie apart. */
 static void do_rows(void *arg, uint32_t thread)
 {
     const struct work *w = arg;
@@ -169,6 +192,7 @@ static void all_rows(struct work *w)
         do_rows(w, 0);
 }
 
+/* What a failure leaves is freed by close_work(). */
 static bool open_room(const struct layer_round *l, struct room *r)
 {
     const size_t n = l->factor->n;
@@ -185,6 +209,7 @@ static bool open_room(const struct layer_round *l, struct room *r)
     return r->goal && r->other && r->error && r->seen && r->unit && r->price && r->kept && r->q;
 }
 
+/* Room for each thread before any starts. */
 static bool open_work(struct layer_round *l, struct work *w)
 {
     *w = (struct work){.l = l, .n = 1};
@@ -215,6 +240,7 @@ static void close_work(struct work *w)
     free(w->square);
 }
 
+/* Counts of the two quantizers apart: they have different integers. */
 static void count_row(struct layer_round *l, const int16_t *q)
 {
     uint32_t state = 0;
@@ -224,6 +250,7 @@ static void count_row(struct layer_round *l, const int16_t *q)
     }
 }
 
+/* Both tables, or the first alone. */
 static void count(struct layer_round *l)
 {
     const size_t n = l->factor->n;
@@ -237,6 +264,7 @@ static void count(struct layer_round *l)
     l->bits = l->rate[0].total + l->rate[1].total;
 }
 
+/* Round 0 counts nearest integers, the next ones those of the search. */
 enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
 {
     struct work w;
@@ -257,6 +285,7 @@ enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
     return ok ? PITH_OK : pith_error_no_memory(err);
 }
 
+/* min over f of sum F |U (f q - g)|^2 is at f = (q, g) / (q, q). */
 enum pith_status pith_layer_refit(const struct layer_round *l, double *factor,
                                   struct pith_error *err)
 {

@@ -44,6 +44,8 @@ static bool is_conv(const struct pith_node *node)
     return node->op == PITH_OP_CONV;
 }
 
+/* Only weights whose inputs are rows: a matrix product, a convolution of one to three axes, a
+ * recurrent state. */
 static bool can(const struct pith_model *m, const struct pith_node *node)
 {
     uint32_t w = pith_node_weight(m, node);
@@ -71,6 +73,7 @@ uint32_t pith_layer_statistics_blocks(const struct pith_model *m, const struct p
     return blocks > v->dim[1] || (blocks > 1 && grouped) ? 0 : blocks;
 }
 
+/* n: columns of a row, the inputs that one output sums over. */
 static bool open_source(const struct layer_reader *from, struct source *s)
 {
     const struct pith_model *m = from->m;
@@ -94,8 +97,9 @@ static bool open_source(const struct layer_reader *from, struct source *s)
     return s->place != NULL;
 }
 
-/* Row number i of those taken of a sample; samples begin at different places, so that together they
- * see all. */
+/* Row number i of those taken of a sample; samples begin at different places, so that together
+ * they see all. Rows of pictures are much alike, so a share of them is enough; taking them at
+ * different places sees all. */
 static uint64_t place_of(const struct source *s, uint64_t samples, uint64_t sample, uint64_t i)
 {
     uint64_t at = (i * s->places + sample * s->places / samples) / s->taken;
@@ -103,6 +107,7 @@ static uint64_t place_of(const struct source *s, uint64_t samples, uint64_t samp
 }
 
 /* x: the sample's; row: [n]. */
+/* Convolutions laid out as in im2col, channels outside, which is how the weight is stored. */
 static void write_row(const struct source *s, const float *x, uint32_t group, uint64_t at,
                       float *row)
 {
@@ -120,6 +125,7 @@ static void write_row(const struct source *s, const float *x, uint32_t group, ui
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
+/* Two nets: the network as it is now, and as it came; H is of the first, crossed of both. */
 struct sums {
     struct source from;
     struct layer_statistics *to;
@@ -175,7 +181,8 @@ static void fill_rows(struct sums *s, uint32_t panel, uint32_t group, size_t fir
     }
 }
 
-/* Rows first .. last - 1 of a group's sums, and as many of its means. */
+/* Rows first .. last - 1 of a group's sums, and as many of its means. Triangle alone: H is
+ * symmetric and is mirrored at the end. */
 static void add_panel(struct sums *s, uint32_t panel, uint32_t group, size_t first, size_t last)
 {
     size_t n = s->from.n, square = n * n * group;
@@ -216,6 +223,8 @@ static void add_groups(void *arg, uint32_t panel)
     }
 }
 
+/* With groups each thread has a panel and takes whole groups; with one the panel's rows are
+ * filled and then summed in parallel. Either way each sum has one order. */
 static void add_samples(struct sums *s)
 {
     const uint64_t rows = s->count * s->from.taken;
@@ -280,7 +289,8 @@ static void close_sums(struct sums *s)
     free(s->root);
 }
 
-/* Sums become means of samples, with the places that were left out. */
+/* Sums become means of samples, with the places that were left out. So damping and lambda mean
+ * the same for any number of samples. */
 static void scale_sums(struct layer_statistics *s)
 {
     double by = s->places / (double)s->rows;
@@ -306,6 +316,7 @@ static uint64_t samples_at_once(const struct source *s, uint64_t samples)
     return wanted < samples ? wanted : samples;
 }
 
+/* At least LEAST_ROWS rows, so that small layers see enough. */
 static void choose_rows(struct sums *s, uint64_t per_column)
 {
     struct layer_statistics *to = s->to;

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
+/* rate_table.c - an adaptive coder pays for an integer what its counts so far tell; over a whole
+ * layer that comes to the entropy of its counts plus what learning costs, which counting each
+ * integer a little before it was seen stands for (Krichevsky and Trofimov 1981 take 1/2). */
 #include "rate_table.h"
 
 #include <math.h>
 
 #define UNSEEN 0.4 /* that an integer counts before it was seen */
 
+/* q lies within RATE_MOST: levels are bounded by who rounds. */
 void pith_rate_count(struct rate_table *t, const int16_t *q, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         t->count[q[i] + RATE_MOST]++;
 }
 
-/* Integers beyond all that occur are unseen ones, each for itself as unlikely as the next. */
+/* Integers beyond all that occur are unseen ones, each for itself as unlikely as the next. Two
+ * integers beyond the largest can still be chosen at a price: paths may leave the range by one. */
 void pith_rate_finish(struct rate_table *t)
 {
     const size_t n = 2 * RATE_MOST + 1;

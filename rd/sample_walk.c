@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* sample_walk.c - nodes between two stops are made a model of their own, whose inputs are what it
- * reads of earlier ones; each thread has a plan of it. */
+/* sample_walk.c - nodes between two stops are made a model of their own, whose inputs are what
+ * it reads of earlier ones; each thread has a plan of it.
+ *
+ * A layer's inputs have to be those of the network as it is after the layers before were
+ * changed, so samples advance together, from stop to stop, instead of one after the other. What
+ * a sample needs later is kept in memory, or in files beyond a limit. */
 #include "sample_walk.h"
 
 #include <stdlib.h>
@@ -12,6 +16,7 @@
 #include "pith_op_semantics.h"
 #include "pith_pack.h"
 
+/* Arrays by value number of the model, whose nodes do not change while a walk lives. */
 struct sample_walk {
     const struct pith_model *m;
     struct sample_walk_opts opts;
@@ -25,7 +30,8 @@ struct sample_walk {
     uint32_t at; /* nodes that were run */
 };
 
-/* Nodes first .. last - 1 as a model over arrays of its own. */
+/* Nodes first .. last - 1 as a model over arrays of its own. A piece shares constants' data with
+ * the model, so a change of a weight is seen by the pieces behind it. */
 struct piece {
     uint32_t first, last;
     struct pith_model m;
@@ -35,6 +41,7 @@ struct piece {
 
 /* ---- making a piece -------------------------------------------------------------------------- */
 
+/* Statistics and grids stay out: the piece is run as floats. */
 static void add_to_piece(struct sample_walk *w, struct piece *p, uint32_t v)
 {
     uint32_t at = p->m.n_values++;
@@ -46,10 +53,12 @@ static void add_to_piece(struct sample_walk *w, struct piece *p, uint32_t v)
     w->number[v] = at;
     if (!to->constant)
         return;
+    /* Without mask and codebook: the piece is packed plain, which costs no coding. */
     p->constant[at] = (struct pith_const){.count = to->constant->count, .data = to->constant->data};
     to->constant = &p->constant[at];
 }
 
+/* Values are numbered as they are met. */
 static uint32_t number_in_piece(struct sample_walk *w, struct piece *p, uint32_t v)
 {
     if (v == PITH_VALUE_NONE)
@@ -59,6 +68,7 @@ static uint32_t number_in_piece(struct sample_walk *w, struct piece *p, uint32_t
     return w->number[v];
 }
 
+/* Each end of a node may be a value of its own. */
 static size_t count_ends(const struct sample_walk *w, const struct piece *p)
 {
     size_t ends = 0;
@@ -73,6 +83,7 @@ static bool make_room(const struct sample_walk *w, struct piece *p)
     p->m = (struct pith_model){.arena = w->m->arena};
     p->m.values = calloc(ends, sizeof *p->m.values);
     p->m.nodes = calloc(p->last - p->first + (size_t)1, sizeof *p->m.nodes);
+    /* One allocation for inputs and all lists of ends. */
     p->m.inputs = calloc(3 * ends, sizeof *p->m.inputs); /* and the ends of nodes behind them */
     p->m.outputs = calloc(ends, sizeof *p->m.outputs);
     p->constant = calloc(ends, sizeof *p->constant);
@@ -80,6 +91,7 @@ static bool make_room(const struct sample_walk *w, struct piece *p)
     return p->m.values && p->m.nodes && p->m.inputs && p->m.outputs && p->constant && p->origin;
 }
 
+/* Arrays alone; their elements belong to the model. */
 static void free_piece(struct piece *p)
 {
     free(p->m.values);
@@ -90,6 +102,7 @@ static void free_piece(struct piece *p)
     free(p->origin);
 }
 
+/* node->in and out point behind the inputs. */
 static void copy_nodes(struct sample_walk *w, struct piece *p)
 {
     uint32_t *ends = p->m.inputs + count_ends(w, p) + 1;
@@ -107,7 +120,8 @@ static void copy_nodes(struct sample_walk *w, struct piece *p)
     }
 }
 
-/* Inputs: what is there already. Outputs: what is read behind the piece. */
+/* Inputs: what is there already. Outputs: what is read behind the piece. What was made before is
+ * an input, what is read later an output; constants travel inside. */
 static bool make_piece(struct sample_walk *w, struct piece *p)
 {
     if (!make_room(w, p))
@@ -126,6 +140,7 @@ static bool make_piece(struct sample_walk *w, struct piece *p)
 
 /* ---- running it ------------------------------------------------------------------------------ */
 
+/* Threads run samples, not parts of one: plans without parallel_for. */
 struct run {
     const struct sample_walk *w;
     const struct piece *piece;
@@ -139,7 +154,7 @@ struct run {
     struct recorder *recorder; /* [n]; NULL: outputs are kept instead */
 };
 
-/* What one thread's plan is watched for. */
+/* What one thread's plan is watched for. The plan's observer fills it while the sample runs. */
 struct recorder {
     uint32_t node, output; /* in the piece */
     uint64_t bytes;        /* of the value */
@@ -148,6 +163,7 @@ struct recorder {
     bool no_memory, misfit;
 };
 
+/* Doubled: how often a loop makes the value is known at its end. */
 static bool grow(struct recorder *r)
 {
     uint64_t room = r->room ? 2 * r->room : r->bytes;
@@ -159,7 +175,8 @@ static bool grow(struct recorder *r)
     return more != NULL;
 }
 
-/* An observed plan has a step for each node, in their order. */
+/* An observed plan has a step for each node, in their order. Node i of the piece is step i (no
+ * fusion in observed plans). */
 static void see(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
 {
     struct recorder *r = user;
@@ -175,6 +192,7 @@ static void see(void *user, const struct pith_layer *layer, const struct pith_te
     r->filled += r->bytes;
 }
 
+/* aligned_alloc() wants a multiple of the alignment. */
 static enum pith_status open_plan(struct run *r, uint32_t i, const struct pith_opts *o)
 {
     struct pith_need need;
@@ -187,6 +205,7 @@ static enum pith_status open_plan(struct run *r, uint32_t i, const struct pith_o
                         : PITH_ERR_MEMORY;
 }
 
+/* The same file for all plans; only their memory differs. */
 static enum pith_status open_plans(struct run *r, struct pith_error *err)
 {
     struct pith_opts o;
@@ -203,12 +222,14 @@ static enum pith_status open_plans(struct run *r, struct pith_error *err)
     return status;
 }
 
+/* At least one: the caller's. */
 static uint32_t threads_of(const struct run *r)
 {
     const struct pith_opts *o = r->w->opts.runtime;
     return o ? pith_threads_count(o) : 1;
 }
 
+/* Everything by thread. */
 static enum pith_status open_run(struct run *r, struct pith_error *err)
 {
     r->n = threads_of(r);
@@ -231,7 +252,8 @@ static void close_run(struct run *r)
     pith_buffer_free(&r->file);
 }
 
-/* Calls on a data set may not overlap, so samples come before the threads go on. */
+/* Calls on a data set may not overlap, so samples come before the threads go on. What comes from
+ * a data set is read here; what the walk keeps is read by the threads. */
 static enum pith_status load_inputs(struct run *r, struct pith_error *err)
 {
     const struct piece *p = r->piece;
@@ -245,6 +267,7 @@ static enum pith_status load_inputs(struct run *r, struct pith_error *err)
     return status;
 }
 
+/* Each sample's values have places of their own in what is kept, so threads never meet. */
 static void run_sample(void *arg, uint32_t k)
 {
     struct run *r = arg;
@@ -271,7 +294,7 @@ static void run_sample(void *arg, uint32_t k)
     r->status[k] = status;
 }
 
-/* Samples from r->first on, one for each plan. */
+/* Samples from r->first on, one for each plan. As many samples as plans at a time. */
 static enum pith_status run_some(struct run *r, struct pith_error *err)
 {
     const struct pith_opts *o = r->w->opts.runtime;
@@ -290,6 +313,7 @@ static enum pith_status run_some(struct run *r, struct pith_error *err)
     return status;
 }
 
+/* In order: a failing sample is the first that fails. */
 static enum pith_status run_samples(struct run *r, struct pith_error *err)
 {
     enum pith_status status = PITH_OK;
@@ -298,6 +322,7 @@ static enum pith_status run_samples(struct run *r, struct pith_error *err)
     return status;
 }
 
+/* Room for all samples before the first one runs. */
 static enum pith_status open_outputs(struct sample_walk *w, const struct piece *p,
                                      struct pith_error *err)
 {
@@ -310,6 +335,7 @@ static enum pith_status open_outputs(struct sample_walk *w, const struct piece *
     return status;
 }
 
+/* Inputs of the piece that nobody behind it reads. */
 static void forget(struct sample_walk *w, const struct piece *p)
 {
     for (uint32_t i = 0; i < p->m.n_values; i++) {
@@ -321,7 +347,8 @@ static void forget(struct sample_walk *w, const struct piece *p)
     }
 }
 
-/* What is not read any more has room only when the piece is done. */
+/* What is not read any more has room only when the piece is done. Its inputs are read until its
+ * last sample. */
 static enum pith_status run_piece(struct sample_walk *w, struct piece *p, struct pith_error *err)
 {
     struct run r = {.w = w, .piece = p};
@@ -340,6 +367,7 @@ static enum pith_status run_piece(struct sample_walk *w, struct piece *p, struct
     return status;
 }
 
+/* Nothing is run when nothing is between. */
 enum pith_status pith_sample_walk_to(struct sample_walk *w, uint32_t node, struct pith_error *err)
 {
     struct piece p = {.first = w->at, .last = node};
@@ -351,13 +379,15 @@ enum pith_status pith_sample_walk_to(struct sample_walk *w, uint32_t node, struc
 
 /* ---- records --------------------------------------------------------------------------------- */
 
+/* kept NULL is nothing to free. */
 void pith_value_record_end(struct value_record *r)
 {
     pith_kept_free(r->kept);
     *r = (struct value_record){0};
 }
 
-/* The record in order of samples. False in *steady: one makes the value less or more often. */
+/* The record in order of samples. False in *steady: one makes the value less or more often. The
+ * first sample tells how often; each other one has to agree, else rows would not line up. */
 static enum pith_status keep_records(const struct run *r, struct value_record *to, bool *steady,
                                      struct pith_error *err)
 {
@@ -379,6 +409,7 @@ static enum pith_status keep_records(const struct run *r, struct value_record *t
     return status;
 }
 
+/* Stops at the first sample that differs. */
 static enum pith_status record_samples(struct run *r, struct value_record *to,
                                        struct pith_error *err)
 {
@@ -393,7 +424,8 @@ static enum pith_status record_samples(struct run *r, struct value_record *to,
     return status;
 }
 
-/* The output that is left out becomes one of the piece's values. */
+/* The output that is left out becomes one of the piece's values. A recurrent operator may leave
+ * y out, for the last state is all that is read. */
 static void add_output(struct piece *p, const struct record_spec *spec)
 {
     struct pith_node *node = &p->m.nodes[spec->node - spec->first];
@@ -405,7 +437,8 @@ static void add_output(struct piece *p, const struct record_spec *spec)
     node->out[spec->output] = p->m.n_values++;
 }
 
-/* Where nobody reads any of it any more: a plan has an output all the same. */
+/* Where nobody reads any of it any more: a plan has an output all the same. pith_model_pack()
+ * refuses a graph without outputs. */
 static void keep_an_output(struct piece *p)
 {
     const struct pith_node *last = &p->m.nodes[p->m.n_nodes - 1];
@@ -421,6 +454,7 @@ static void free_recorders(struct run *r, uint32_t n)
     free(r->recorder);
 }
 
+/* elems 0 where the output does not exist: then nothing is recorded. */
 static enum pith_status open_recorders(struct run *r, const struct record_spec *spec,
                                        struct value_record *to, struct pith_error *err)
 {
@@ -435,6 +469,7 @@ static enum pith_status open_recorders(struct run *r, const struct record_spec *
     return r->recorder && to->kept ? PITH_OK : pith_error_no_memory(err);
 }
 
+/* Nodes of the record are run once more than the walk needs; bodies are seldom. */
 enum pith_status pith_sample_walk_record(struct sample_walk *w, const struct record_spec *spec,
                                          struct value_record *r, struct pith_error *err)
 {
@@ -467,6 +502,7 @@ uint64_t pith_sample_walk_elems(const struct sample_walk *w, uint32_t value)
     return pith_value_elems(&w->m->values[value]);
 }
 
+/* From the feed, where the value is one of the model's inputs. */
 enum pith_status pith_sample_walk_read(const struct sample_walk *w, uint32_t value, uint64_t sample,
                                        float *x, struct pith_error *err)
 {
@@ -476,6 +512,7 @@ enum pith_status pith_sample_walk_read(const struct sample_walk *w, uint32_t val
                           err);
 }
 
+/* last[v]: the node that reads v last; what is kept is dropped behind it. */
 static enum pith_status begin(struct sample_walk *w, struct pith_error *err)
 {
     const struct pith_model *m = w->m;

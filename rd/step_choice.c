@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/* step_choice.c - see step_choice.h. A step of its own for each row pays where rows differ in
+ * what their errors cost; it costs a few bits a row and splits the coder's contexts. */
 #include "step_choice.h"
 
 #include <math.h>
 
 #define ROW_BITS 6.0 /* that a step of its own takes in a file */
 #define ROW_PAYS 0.1 /* bits a weight that rows must save: contexts of one grid are better */
+/* For the same error a trellis allows steps 1.13 times as wide (1.1 dB), and levels lie two
+ * integers apart. */
 #define TRELLIS 0.56 /* half of 1.1 dB as a factor of steps */
 #define WIDER 1.15   /* more than rounding a step to a quarter makes it */
 #define FEW_ROWS 0.1
 #define SAMPLES_OF_MEAN 32.0 /* the mean counts as so many */
 #define LEAST_SHARE 1e-3     /* of the mean: a row of which nobody saw anything */
 
+/* James and Stein's idea: what few samples say of a row is drawn to what all rows say. */
 void pith_step_shrink(double *row, uint64_t n, uint64_t samples, bool all)
 {
     double mean = 0, own = all ? 0 : (double)samples / ((double)samples + SAMPLES_OF_MEAN);
@@ -20,7 +25,8 @@ void pith_step_shrink(double *row, uint64_t n, uint64_t samples, bool all)
         row[i] = fmax(mean + own * (row[i] - mean), LEAST_SHARE * mean);
 }
 
-/* 1, 1.25, 1.5 or 1.75 times a power of two, the nearest by its logarithm. */
+/* 1, 1.25, 1.5 or 1.75 times a power of two, the nearest by its logarithm. Two bits of mantissa:
+ * such steps share exponents in the file. */
 static double round_step(double s)
 {
     int e;
@@ -31,17 +37,20 @@ static double round_step(double s)
     return ldexp(best, e - 1);
 }
 
+/* Integers are bounded, so the largest weight bounds the step from below. */
 static double least_step(const struct step_choice *c, uint64_t row)
 {
     return c->most[row] / (double)c->levels;
 }
 
+/* The formula of the header. */
 static double step_for(const struct step_choice *c, double loss)
 {
     return (c->trellis ? TRELLIS : 1) * sqrt(12 * c->lambda / (log(2) * loss));
 }
 
-/* Bits a weight that rows of their own save at the same loss. */
+/* Bits a weight that rows of their own save at the same loss. The gain of reverse water-filling:
+ * half the logarithm of the arithmetic over the geometric mean. */
 static double saved(const struct step_choice *c, double mean)
 {
     double sum = 0;
@@ -58,6 +67,7 @@ static double mean_loss(const struct step_choice *c)
     return mean;
 }
 
+/* Where many rows are wider than lambda asks, the lambda means less than it says. */
 bool pith_step_reach(const struct step_choice *c, bool own, const double *step)
 {
     const double mean = mean_loss(c);
@@ -77,6 +87,7 @@ bool pith_step_choose(const struct step_choice *c, double *step)
     double one = fmax(step_for(c, mean), finest);
     for (uint64_t i = 0; i < c->rows; i++) {
         double s = own ? round_step(step_for(c, c->loss[i])) : one;
+        /* Rounding may have made it too fine; a fifth more is at most one quarter step. */
         while (own && s < least_step(c, i))
             s = round_step(1.2 * s);
         step[i] = (double)(float)s;

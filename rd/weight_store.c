@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* weight_store.c - a uniform grid as a codebook of all its integers: the writer recognizes such
+ * a codebook and stores its step alone. */
 #include "weight_store.h"
 
 #include <stdlib.h>
 
+/* At least 1, so that there are three centroids and a sign. */
 static uint32_t largest(const int16_t *q, uint64_t n)
 {
     int most = 1;
@@ -11,6 +14,7 @@ static uint32_t largest(const int16_t *q, uint64_t n)
     return (uint32_t)most;
 }
 
+/* Arena memory of the model: freed with it, also after a failure. */
 enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, uint64_t rows,
                                    const int16_t *q, const double *step, bool by_row)
 {
@@ -25,6 +29,7 @@ enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, u
     b->index = pith_model_alloc(m, c->count, 1);
     if (!b->centroid || !b->index)
         return PITH_ERR_MEMORY;
+    /* One product each, rounded once: exactly what a reader computes from the step. */
     for (uint64_t g = 0; g < b->n_groups; g++)
         for (uint32_t k = 0; k < b->n_centroids; k++)
             b->centroid[g * b->n_centroids + k] =

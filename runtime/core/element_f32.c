@@ -4,6 +4,7 @@
 #include "pith_element_f32.h"
 #include "pith_bytes.h"
 
+/* 112 is the difference of the exponents' biases, 127 - 15. */
 static uint32_t f32_bits_from_f16(uint32_t h)
 {
     uint32_t sign = (h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
@@ -17,6 +18,7 @@ static uint32_t f32_bits_from_f16(uint32_t h)
     return sign | (113 - shift) << 23 | (mantissa << shift & 0x3ff) << 13;
 }
 
+/* Rounded to nearest by the cast, as import does it. */
 static double f64_from_bits(uint64_t bits)
 {
     double d;
@@ -24,6 +26,7 @@ static double f64_from_bits(uint64_t bits)
     return d;
 }
 
+/* bf16 is the upper half of an f32. */
 static void halves_to_f32(enum pith_type type, const uint8_t *src, size_t n, float *dst)
 {
     for (size_t i = 0; i < n; i++) {
@@ -32,6 +35,8 @@ static void halves_to_f32(enum pith_type type, const uint8_t *src, size_t n, flo
     }
 }
 
+/* One switch an element: integers are converted when constants are folded, not when a network
+ * runs. */
 static void integers_to_f32(enum pith_type type, const uint8_t *src, size_t n, float *dst)
 {
     for (size_t i = 0; i < n; i++)
@@ -57,6 +62,7 @@ static void integers_to_f32(enum pith_type type, const uint8_t *src, size_t n, f
         }
 }
 
+/* By type first, so that f32 and f64 have loops of their own. */
 void pith_elements_to_f32(enum pith_type type, const uint8_t *src, size_t n, float *dst)
 {
     switch (type) {

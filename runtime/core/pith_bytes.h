@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Byte by byte: compilers make one load of it where the machine is little-endian and may read
+ * unaligned, and the right bytes elsewhere. */
 static inline uint16_t load_le16(const void *p)
 {
     const uint8_t *b = p;
@@ -46,6 +48,8 @@ static inline void store_le64(void *p, uint64_t v)
     store_le32((uint8_t *)p + 4, (uint32_t)(v >> 32));
 }
 
+/* By memcpy, which a compiler makes a move between registers; a union or a cast would depend on
+ * its rules of aliasing. */
 static inline float f32_from_bits(uint32_t bits)
 {
     float f;
@@ -60,7 +64,8 @@ static inline uint32_t f32_bits(float f)
     return bits;
 }
 
-/* false on overflow; *out is then unspecified. */
+/* false on overflow; *out is then unspecified. __builtin_mul_overflow is one instruction and a
+ * flag on 64-bit machines. */
 static inline bool mul_ok(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
@@ -103,6 +108,7 @@ static inline struct reader reader_of(const void *p, size_t bytes)
     return (struct reader){p, bytes, false};
 }
 
+/* n is compared with what is left, never added to the place: no wrap. */
 static inline const uint8_t *rd_bytes(struct reader *r, size_t n)
 {
     if (r->bad || n > r->left) {
@@ -129,12 +135,14 @@ static inline uint32_t rd_le32(struct reader *r)
 
 /* LEB128 varint, at most 10 bytes, shortest form only (canonical files), value <= max. */
 static inline uint64_t rd_varint(struct reader *r, uint64_t max)
+/* An overlong form would be a second spelling of a number, which canonical files must not have. */
 {
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint8_t b = rd_u8(r);
         if (r->bad)
             return 0;
+        /* The tenth byte has room for one bit. */
         if (shift == 63 && b > 1)
             break;
         v |= (uint64_t)(b & 0x7f) << shift;

@@ -3,6 +3,7 @@
 #include "pith_tensor.h"
 #include "pith_bytes.h"
 
+/* Dims fit int32_t, which attributes hold; a tensor's elements times eight bytes fit 2^43. */
 #define MAX_DIM 0x7fffffffu
 #define MAX_COUNT (UINT64_C(1) << 40)
 
@@ -33,6 +34,7 @@ enum pith_status pith_shape_count(const struct shape *s, uint64_t *count)
     uint64_t n = 1;
     if (s->rank > PITH_MAX_RANK)
         return PITH_ERR_CORRUPT;
+    /* SIZE_MAX / 16 bounds what a 32-bit machine can address, sixteen bytes an element. */
     for (uint32_t i = 0; i < s->rank; i++) {
         if (s->dim[i] == 0 || s->dim[i] > MAX_DIM || !mul_ok(n, s->dim[i], &n) || n > MAX_COUNT ||
             n > SIZE_MAX / 16)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The decoder of adaptive streams: the walk of pith_adaptive_impl.h with an arithmetic decoder.
- * Bytes past the end read as zeros, so that nothing is ever read there; the end is tested once: the
- * code that remains must be the one a writer gives, and no byte may be left or missing. Elements
- * cannot lead out of the tensor since the walk is over the tensor's elements. */
+ * Bytes past the end read as zeros, so that nothing is ever read there; the end is tested once:
+ * the code that remains must be the one a writer gives, and no byte may be left or missing.
+ * Elements cannot lead out of the tensor since the walk is over the tensor's elements.
+ *
+ * The coder is the carryless one of Mahoney's lpaq: 32-bit bounds, a byte leaves when both agree in
+ * it. */
 #include "pith_adaptive_decode.h"
 #include "build_choice.h"
 
+/* `missing` counts zeros read past the end, which the end's test then asks for exactly. */
 static inline uint32_t next_byte(struct adaptive *a)
 {
     if (a->at < a->end)
@@ -14,6 +18,7 @@ static inline uint32_t next_byte(struct adaptive *a)
     return 0;
 }
 
+/* mid lies in [low, high), so both symbols keep an interval that is not empty. */
 static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
 {
     uint32_t mid = a->low + (uint32_t)((uint64_t)(a->high - a->low) * p >> 16);
@@ -31,12 +36,15 @@ static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
 
 #include "pith_adaptive_impl.h"
 
+/* Other types are coded in other ways; the count bounds memory and 32-bit positions. */
 bool pith_adaptive_allows(const struct weight *w)
 {
     bool has_type = w->type == PITH_F32 || (w->type == PITH_I8 && w->grid == GRID_CODEBOOK);
     return has_type && w->count <= ADAPTIVE_MAX && w->nnz > 0;
 }
 
+/* Without zeros there is nothing to flag, so the codebook has to have one. Groups have a zero
+ * each, or not. */
 bool pith_adaptive_tells_rows(const struct weight *w)
 {
     struct codebook_reader r;
@@ -60,6 +68,7 @@ size_t pith_adaptive_bytes(const struct weight *w)
     return adaptive_memory(w);
 }
 
+/* Four bytes are ahead of the interval, always. */
 static void open_stream(struct adaptive *a, const struct stream *s)
 {
     a->at = s->bytes;
@@ -71,7 +80,8 @@ static void open_stream(struct adaptive *a, const struct stream *s)
         a->code = a->code << 8 | next_byte(a);
 }
 
-/* The row flags of the weight this one refers to: the beginning of its stream. */
+/* The row flags of the weight this one refers to: the beginning of its stream. Decoded anew
+ * wherever it is needed: a few hundred flags, no memory kept. */
 static void read_source(struct adaptive *a)
 {
     if (a->w->source_rows == 0)
@@ -89,6 +99,7 @@ void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *l
     read_source(a);
 }
 
+/* What the gate has tested for weights of files is tested again for those that a program makes. */
 enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, void *mem)
 {
     memset(a, 0, sizeof *a);
@@ -103,17 +114,20 @@ enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, 
     read_source(a);
     open_stream(a, &w->index_stream);
     code_flags(a);
+    /* 23 mantissa bits at most can be zero. */
     return a->zero_bits > 23 ? PITH_ERR_CORRUPT : PITH_OK;
 }
 
 /* The stream has the bytes that a writer gives it: the rest of the code is the shortest one, and
- * only its zeros are not there. */
+ * only its zeros are not there. Any bit changed in the stream leaves another rest with near
+ * certainty; together with the file's checksum this is what catches damage. */
 static bool ends_well(const struct adaptive *a)
 {
     uint32_t zeros = a->code ? (uint32_t)__builtin_ctz(a->code) / 8 : 4;
     return a->at == a->end && a->missing == zeros && a->code == adaptive_last_code(a->low, a->high);
 }
 
+/* Elements that are not stored cost time but are not handed out. */
 static bool next_stored(struct adaptive *a, struct adaptive_element *e, uint64_t *at)
 {
     do {
@@ -126,6 +140,8 @@ static bool next_stored(struct adaptive *a, struct adaptive_element *e, uint64_t
     return true;
 }
 
+/* With the last stored element the stream must end, and with it the whole tensor: the writer
+ * stops there, too. */
 enum pith_status pith_adaptive_next(struct adaptive *a, uint32_t *pos, uint8_t *index, float *value,
                                     uint32_t n)
 {

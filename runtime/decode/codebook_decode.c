@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Sorted codebooks. Order carries no information, so a codebook is two ascending lists of
- * magnitudes (bit patterns without sign: for floats of one sign, integer order is value order) as
- * differences. What remains is what 23 mantissa bits of noise cost; a codebook rounded to fewer
- * mantissa bits shows as low zero bits, which are not written. A uniform one is its step alone;
- * where it is symmetric and the step below 2 with 8 fraction bits, that is two bytes; steps of many
- * groups that are close to each other are offsets to the smallest one. */
+ * magnitudes (bit patterns without sign: for floats of one sign, integer order is value order)
+ * as differences. What remains is what 23 mantissa bits of noise cost; a codebook rounded to
+ * fewer mantissa bits shows as low zero bits, which are not written. A uniform one is its step
+ * alone; where it is symmetric and the step below 2 with 8 fraction bits, that is two bytes;
+ * steps of many groups that are close to each other are offsets to the smallest one.
+ *
+ * Differences of sorted numbers are small and near each other, so Rice codes (Golomb 1966, Rice
+ * 1979) with one parameter for the list are close to their entropy. */
 #include "pith_codebook_decode.h"
 
+/* Infinity and NaN are no centroids: products with them would not be defined. */
 #define MAX_FINITE 0x7f7fffffu
 #define SIGN 0x80000000u
+/* A unary part of sixteen ones says that the number follows as it is, so no difference is longer
+ * than 47 bits. */
 #define ESCAPE 16u
 #define UNIFORM 31u /* in the place of zero_bits */
 #define NEAR 24u    /* in the place of step_bits, which are added */
 #define CHAINED 15u /* in the place of offset_bits */
 
+/* Each form's header; what is not possible (a step of too many bits) is refused here, for
+ * everything below shifts by these numbers. */
 static bool open_coded(struct codebook_reader *c)
 {
     c->zero_bits = br_bits(&c->bits, 5);
@@ -29,6 +37,7 @@ static bool open_coded(struct codebook_reader *c)
     return c->offset_bits <= 8 + c->step_bits || c->offset_bits == CHAINED;
 }
 
+/* *r is written when all is well. */
 enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *bytes, size_t n_bytes,
                                     uint64_t n_groups, uint32_t n_centroids)
 {
@@ -48,12 +57,14 @@ enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *by
     return PITH_OK;
 }
 
-/* f32 in total order as unsigned order. */
+/* f32 in total order as unsigned order. Positive floats get the sign bit, negative ones are
+ * inverted: then integer order is the order of floats, -0 before +0. */
 static uint32_t ordered(uint32_t bits)
 {
     return bits & SIGN ? ~bits : bits | SIGN;
 }
 
+/* Not coded: ascending, finite, any bits else. */
 static bool read_raw(struct codebook_reader *r, float *dst)
 {
     uint32_t last = 0;
@@ -75,12 +86,14 @@ static uint32_t read_step(struct codebook_reader *r, uint32_t magnitude_bits)
         q++;
     if (q == ESCAPE)
         return br_bits(&r->bits, magnitude_bits);
+    /* q <= 15 shifted by at most 30 bits. */
     uint32_t low = br_bits(&r->bits, r->rice_bits);
     uint64_t v = ((uint64_t)q << r->rice_bits) + low; /* < 2^35 */
     return v > MAX_FINITE ? SIGN : (uint32_t)v;       /* too large either way */
 }
 
-/* n magnitudes ascending to dst[0], dst[stride] ...; sign is added to each. */
+/* n magnitudes ascending to dst[0], dst[stride] ...; sign is added to each. v never exceeds
+ * `largest`, tested as step <= largest - v, which cannot wrap. */
 static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign, float *dst,
                       int32_t stride)
 {
@@ -97,7 +110,8 @@ static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign, floa
     return !r->bits.bad;
 }
 
-/* Multiples of a step, both ways from zero. One rounding each, so the same everywhere. */
+/* Multiples of a step, both ways from zero. One rounding each, so the same everywhere. Products,
+ * not sums of steps: errors would add up. */
 static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, uint32_t k,
                             float *dst)
 {
@@ -105,10 +119,12 @@ static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, ui
         dst[n_negative - 1 - i] = -step * (float)(i + 1);
     for (uint32_t i = n_negative + n_zero; i < k; i++)
         dst[i] = step * (float)(i - n_negative - n_zero + 1);
+    /* The outermost are the largest. */
     return (f32_bits(dst[0]) & ~SIGN) <= MAX_FINITE && (f32_bits(dst[k - 1]) & ~SIGN) <= MAX_FINITE;
 }
 
-/* Of bits of a step: an exponent of 1..254. */
+/* Of bits of a step: an exponent of 1..254. Subnormal steps are left out, so that the product is
+ * exact enough to be the same under flushed denormals. */
 static bool write_symmetric(uint32_t step, uint32_t k, float *dst)
 {
     if (k % 2)
@@ -126,7 +142,9 @@ static bool read_symmetric(struct codebook_reader *r, float *dst)
     return write_symmetric(step, r->n_centroids, dst);
 }
 
-/* Of the step behind this one: 0, -1, 1, -2 ... as so many ones. */
+/* Of the step behind this one: 0, -1, 1, -2 ... as so many ones. Neighbouring groups have like
+ * steps, so unary differences are short. The bits end before 2^32 of them could be ones: br_bits
+ * gives zeros past the end. */
 static uint32_t next_difference(struct codebook_reader *r)
 {
     uint32_t v = 0;
@@ -137,6 +155,7 @@ static uint32_t next_difference(struct codebook_reader *r)
     return v >> 1 ^ -(v & 1);
 }
 
+/* Offsets to one base, or each to the one before. */
 static bool read_near(struct codebook_reader *r, float *dst)
 {
     uint32_t step = r->base; /* < 2^16 */
@@ -148,6 +167,7 @@ static bool read_near(struct codebook_reader *r, float *dst)
            write_symmetric(step << (23 - r->step_bits), r->n_centroids, dst);
 }
 
+/* The counts below, at and above zero are what separates the two lists. */
 static bool read_coded(struct codebook_reader *r, float *dst)
 {
     uint32_t step = 0;
@@ -176,6 +196,8 @@ static bool read_coded(struct codebook_reader *r, float *dst)
            (n_zero || f32_bits(dst[positive]) != 0);
 }
 
+/* What remains of the last byte must be zero; `open_end` is for codebooks with other bytes
+ * behind. */
 enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
 {
     if (r->groups_left == 0 ||
@@ -191,6 +213,7 @@ enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
     return PITH_OK;
 }
 
+/* By decoding all of it: lengths are not written, because they would cost more than they save. */
 enum pith_status pith_codebook_length(const uint8_t *bytes, size_t n_bytes, uint64_t n_groups,
                                       uint32_t n_centroids, size_t *length)
 {

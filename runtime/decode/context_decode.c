@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* The decoder of context-coded indices: what a stream begins with and ends with, around the kernel
- * of pith_kernel_context.h. An encoder ends with the lower end of its interval, all bits of it, so
- * what is left of a right stream is 0, and hardly ever of one that was changed. */
+/* The decoder of context-coded indices: what a stream begins with and ends with, around the
+ * kernel of pith_kernel_context.h. An encoder ends with the lower end of its interval, all bits
+ * of it, so what is left of a right stream is 0, and hardly ever of one that was changed.
+ *
+ * The code is a range coder whose symbols are classes of indices, with probabilities chosen by
+ * what is left of and above the element, learned as it goes (the field's name: context-adaptive
+ * arithmetic coding, as CABAC, Marpe et al. 2003). The kernel has the inner loop; here is what
+ * is done once a stream. */
 #include "build_choice.h"
 #include "pith_context_decode.h"
 #include "pith_adaptive_model.h"
 #include "pith_codebook_decode.h"
 
+/* Magnitudes in units that leave 14 fraction bits for averages. */
 #define STEP 16384u     /* magnitude of a step; that of 255 is below 2^22 */
 #define MEAN_CODES 120u /* means are below 2^23 */
 #define APART_SEEN 4u   /* looks that stand behind an even distribution where zeros are apart */
 
+/* The level "not stored" joins the centroids of a sparse tensor. */
 static uint32_t levels(const struct weight *w)
 {
     return w->n_centroids + (w->support != SUPPORT_DENSE);
 }
 
+/* Everything the coder's tables can hold. */
 bool pith_context_allows(const struct weight *w)
 {
     return PITH_BUILD_CONTEXT && w->grid == GRID_CODEBOOK && levels(w) <= 256 && w->nnz > 0 &&
@@ -23,6 +31,7 @@ bool pith_context_allows(const struct weight *w)
            (w->type == PITH_F32 || w->type == PITH_I8) && w->count <= ADAPTIVE_MAX;
 }
 
+/* A context looks above, so one average a column is kept. */
 static uint64_t columns(const struct weight *w)
 {
     return w->count / adaptive_rows(w);
@@ -33,6 +42,7 @@ size_t pith_context_bytes(const struct weight *w)
     return (size_t)columns(w) * sizeof(uint32_t);
 }
 
+/* Every symbol keeps a share of at least 2 / 65536, whatever is learned. */
 static void set_alphabet(struct context_alphabet *a, uint32_t n)
 {
     a->keep = (uint16_t)(65536 - 2 * n);
@@ -40,13 +50,15 @@ static void set_alphabet(struct context_alphabet *a, uint32_t n)
         a->least[i] = (uint16_t)(i + 1 < n ? 2 * (n - 1 - i) : 0);
 }
 
+/* All symbols alike, before anything was seen. */
 static void set_even(uint16_t *more, uint32_t n)
 {
     for (uint32_t i = 0; i + 1 < n; i++)
         more[i] = (uint16_t)(65536 * (n - 1 - i) / n);
 }
 
-/* Classes lie one behind the other and have all indices; only the last one may have fewer. */
+/* Classes lie one behind the other and have all indices; only the last one may have fewer.
+ * 2^bits indices a class; a symbol says the class, further bits the index in it. */
 static bool set_classes(struct context_coder *c, const struct context_head *head)
 {
     uint32_t first = 0;
@@ -56,12 +68,14 @@ static bool set_classes(struct context_coder *c, const struct context_head *head
         c->first[k] = (uint8_t)first;
         c->bits[k] = head->bits[k];
         first += 1u << head->bits[k];
+        /* Four bits at most are learned; the others are close to even. */
         uint32_t learned = head->bits[k] < 4 ? head->bits[k] : 4;
         set_even(c->more[CONTEXT_REST_FIRST + k], 1u << learned);
     }
     return first >= c->n_indices;
 }
 
+/* Centroids ascend, so those below zero come first. */
 bool pith_context_zero(const struct weight *w, uint32_t *negative, bool *has_zero)
 {
     struct codebook_reader r;
@@ -93,7 +107,7 @@ static uint8_t before_of(int32_t twice)
     return (uint8_t)(1 + 2 * ((steps >= 3) + (steps >= 6)) + (twice < 0));
 }
 
-/* How far the middles of classes are from zero. */
+/* How far the middles of classes are from zero; twice the middle, to stay in integers. */
 static void set_magnitudes(struct context_coder *c, bool has_zero, uint32_t n_classes)
 {
     for (uint32_t k = 0; k < n_classes; k++) {
@@ -106,6 +120,8 @@ static void set_magnitudes(struct context_coder *c, bool has_zero, uint32_t n_cl
     }
 }
 
+/* A distribution moves by 1 / (n + 1.5) at its n-th look: close to the mean of what it saw, worth something
+ * after two. */
 static void set_rates(struct context_coder *c)
 {
     for (uint32_t i = 0; i < CONTEXT_RATES; i++)
@@ -114,12 +130,14 @@ static void set_rates(struct context_coder *c)
         c->average_rate[i] = (uint16_t)(65536 / (i + 5));
 }
 
+/* log2 with three bits behind the point, the fraction taken as linear. */
 static uint32_t eighths_log2(uint32_t x)
 {
     uint32_t k = 31 - (uint32_t)__builtin_clz(x | 1);
     return k << 3 | ((x << 3 >> k) & 7);
 }
 
+/* Average, columns and activity begin at what the head expects. */
 static void set_averages(struct context_coder *c, uint32_t mean_code)
 {
     c->mean = ((8 + (mean_code & 7)) << (mean_code >> 3)) << 5;
@@ -152,6 +170,7 @@ static void set_channel(struct context_coder *c, const struct weight *w)
         c->line = w->shape.dim[w->shape.rank - 1];
 }
 
+/* Used by the encoder as well, so both begin alike. */
 bool pith_context_begin(struct context_coder *c, const struct weight *w,
                         const struct context_head *head, void *column)
 {
@@ -177,6 +196,7 @@ bool pith_context_begin(struct context_coder *c, const struct weight *w,
 
 #define APART 128u /* in the first byte */
 
+/* Bits of classes are two nibbles a byte; the one left over must be 0. */
 static bool read_head(struct reader *r, uint32_t n_levels, struct context_head *head)
 {
     memset(head, 0, sizeof *head);
@@ -197,6 +217,7 @@ static bool read_head(struct reader *r, uint32_t n_levels, struct context_head *
            !(odd && head->bits[head->n_classes] != 0);
 }
 
+/* Kernels are chosen by the CPU bits of the weight, as everywhere. */
 enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem)
 {
     struct reader r = reader_of(w->index_stream.bytes, w->index_stream.n_bytes);
@@ -218,14 +239,15 @@ enum pith_status pith_context_open(struct context_stream *s, const struct weight
     return PITH_OK;
 }
 
-/* Nothing but the zeros behind the stream is left, and the stream ends where it must: its own zeros
- * are not written. */
+/* Nothing but the zeros behind the stream is left, and the stream ends where it must: its own
+ * zeros are not written. A final zero byte is not written; whoever appends one is found. */
 static bool ends_well(const struct context_stream *s)
 {
     const struct context_walk *t = &s->coder.walk;
     return t->at == t->end && t->window == 0 && (t->end == s->begin || t->end[-1] != 0);
 }
 
+/* The kernel reads only inside of the stream, and says `bad` where it would not. */
 enum pith_status pith_context_next(struct context_stream *s, uint8_t *index, uint64_t n)
 {
     s->indices(&s->coder, index, (size_t)n);
@@ -233,6 +255,8 @@ enum pith_status pith_context_next(struct context_stream *s, uint8_t *index, uin
     return s->coder.bad || (s->left == 0 && !ends_well(s)) ? PITH_ERR_CORRUPT : PITH_OK;
 }
 
+/* Levels of sparse tensors are decoded ahead, as many as stored elements cannot be known
+ * beforehand. */
 static bool look_ahead(struct context_stream *s)
 {
     s->ahead_at = 0;
@@ -240,7 +264,7 @@ static bool look_ahead(struct context_stream *s)
     return s->n_ahead > 0 && pith_context_next(s, s->ahead, s->n_ahead) == PITH_OK;
 }
 
-/* Behind the last stored element: no other. */
+/* Behind the last stored element: no other. All levels behind it are "not stored". */
 static bool none_is_stored(struct context_stream *s)
 {
     for (;;) {
@@ -254,6 +278,7 @@ static bool none_is_stored(struct context_stream *s)
     }
 }
 
+/* Levels above the missing one are indices one lower. */
 enum pith_status pith_context_stored(struct context_stream *s, uint32_t *pos, uint8_t *index,
                                      uint32_t n)
 {

@@ -8,9 +8,11 @@
  * extra bits the careful reader takes over. Patterns become words of a bitmap. */
 #include "gap_decode.h"
 
+/* Sixteen symbols are two words to test and one block to unroll. */
 #define BLOCK 16u
 #define MAX_EXPONENT 31u
 
+/* The header tells which of the two kinds it is; lengths of codes follow. */
 enum pith_status pith_support_read_table(const uint8_t *bytes, size_t n_bytes,
                                          struct support_lengths *out)
 {
@@ -39,7 +41,8 @@ enum pith_status pith_support_read_table(const uint8_t *bytes, size_t n_bytes,
     return PITH_OK;
 }
 
-/* Any gap is far_base[symbol] plus that symbol's extra bits; direct ones have none. */
+/* Any gap is far_base[symbol] plus that symbol's extra bits; direct ones have none. A far gap's
+ * symbol is like a float: exponent and leading mantissa bits; the rest follows as extra bits. */
 static void fill_far_gaps(struct gap_reader *r)
 {
     uint32_t d = r->table->direct_bits, m = r->table->mantissa_bits;
@@ -52,6 +55,7 @@ static void fill_far_gaps(struct gap_reader *r)
     }
 }
 
+/* Both kinds share the stream of symbols. */
 enum pith_status pith_gap_open(struct gap_reader *r, const struct support_lengths *table,
                                const uint32_t *entries, uint32_t table_bits, const uint8_t *bytes,
                                size_t n_bytes, uint64_t count, uint64_t nnz, uint8_t *symbols)
@@ -67,7 +71,8 @@ enum pith_status pith_gap_open(struct gap_reader *r, const struct support_length
                                  &table->huff, entries, table_bits);
 }
 
-/* Steps to the next sub-stream that has symbols; false at the end of the stream or on error. */
+/* Steps to the next sub-stream that has symbols; false at the end of the stream or on error.
+ * Extra bits of a sub-stream must end where it ends. */
 static bool next_sub_stream(struct gap_reader *r)
 {
     if (r->group.n_subs && !br_at_end(&r->group.rest[r->sub]))
@@ -83,7 +88,7 @@ static bool next_sub_stream(struct gap_reader *r)
     return true;
 }
 
-/* One by one, with every test. */
+/* One by one, with every test. gap < count - pos before it is added: pos <= count always holds. */
 static bool add_careful(struct gap_reader *r, const uint8_t *symbols, uint32_t n, uint32_t *pos)
 {
     struct bit_reader *extra = &r->group.rest[r->sub];
@@ -97,12 +102,14 @@ static bool add_careful(struct gap_reader *r, const uint8_t *symbols, uint32_t n
     return true;
 }
 
-/* A block whose extra bits, whatever they are, lie 8 bytes before the end of the sub-stream. */
+/* A block whose extra bits, whatever they are, lie 8 bytes before the end of the sub-stream. The
+ * largest block is 16 gaps of 31 bits; then eight bytes may be loaded at any of them. */
 static bool has_extra_slack(const struct bit_reader *extra)
 {
     return extra->end - extra->pos >= BLOCK * MAX_EXPONENT + 64 + 7;
 }
 
+/* Reads eight bytes at any bit without a test; the comparison with what is left stays. */
 static bool add_block(struct gap_reader *r, const uint8_t *symbols, uint32_t *pos)
 {
     struct bit_reader *extra = &r->group.rest[r->sub];
@@ -122,6 +129,7 @@ static bool add_block(struct gap_reader *r, const uint8_t *symbols, uint32_t *po
     return true;
 }
 
+/* All sums below block_max fit, as the caller tested. */
 static void add_direct(struct gap_reader *r, const uint8_t *symbols, uint32_t *pos)
 {
     uint32_t at = (uint32_t)r->pos;
@@ -132,6 +140,7 @@ static void add_direct(struct gap_reader *r, const uint8_t *symbols, uint32_t *p
     r->pos += at - (uint32_t)r->pos; /* at may have become 2^32 = 0 */
 }
 
+/* One test for sixteen symbols: a direct one has no bit above direct_bits. */
 static bool all_direct(const uint8_t *symbols, uint32_t direct_bits)
 {
     uint64_t a = load_le64(symbols) | load_le64(symbols + 8);
@@ -139,6 +148,7 @@ static bool all_direct(const uint8_t *symbols, uint32_t direct_bits)
     return (a & high) == 0;
 }
 
+/* The fast way where all are direct; the middle one elsewhere; the careful one near the end. */
 static bool expand_gaps(struct gap_reader *r, uint32_t *pos, uint32_t n)
 {
     const uint8_t *s = r->symbols + r->at;
@@ -163,7 +173,8 @@ static bool expand_gaps(struct gap_reader *r, uint32_t *pos, uint32_t n)
 }
 
 /* The next patterns of this sub-stream as one word of elements: eight symbols, or one at its end.
- */
+
+ * Eight patterns of 8 bits are a word, eight of 4 half of one. */
 static void next_word(struct gap_reader *r)
 {
     const uint8_t *s = r->symbols + r->at;
@@ -186,7 +197,8 @@ static void next_word(struct gap_reader *r)
 
 /* Nonzeros of a word whose elements all lie inside the tensor. Four at a time, whether there are
  * so many or not: what is written too much lies inside pos and is overwritten later. The top bit
- * keeps the count of trailing zeros defined when none is left. */
+ * keeps the count of trailing zeros defined when none is left. ctz of a word with bit 63 set is
+ * at most 63, so base + it stays in 32 bits. */
 static uint32_t word_positions(uint64_t word, uint32_t base, uint32_t *pos)
 {
     uint32_t n = count_ones64(word);
@@ -198,7 +210,8 @@ static uint32_t word_positions(uint64_t word, uint32_t base, uint32_t *pos)
     return n;
 }
 
-/* Up to n element numbers from the word at hand and those behind it in this sub-stream. */
+/* Up to n element numbers from the word at hand and those behind it in this sub-stream. Words
+ * that lie inside of the tensor take the fast way; the last one is tested bit by bit. */
 static bool expand_patterns(struct gap_reader *r, uint32_t *pos, size_t n, size_t *done)
 {
     size_t i = 0;
@@ -224,7 +237,8 @@ static bool expand_patterns(struct gap_reader *r, uint32_t *pos, size_t n, size_
 }
 
 /* All nonzeros were delivered: whatever symbols are left must be empty patterns, and every
- * sub-stream must end properly. */
+ * sub-stream must end properly. The stream has a symbol for each pattern of the tensor, whatever
+ * they hold. */
 static bool finish(struct gap_reader *r)
 {
     if (r->word)
@@ -240,6 +254,7 @@ static bool finish(struct gap_reader *r)
     }
 }
 
+/* Not asked for more than there are: left is the caller's promise of the head. */
 enum pith_status pith_gap_next(struct gap_reader *r, uint32_t *pos, size_t n)
 {
     if (n > r->left)

@@ -16,9 +16,11 @@
  * is computed first and then run without tests. What is left is decoded symbol by symbol. */
 #include "pith_huff_decode.h"
 
+/* A sub-stream of 32,768 / 4 symbols of 12 bits is below 2^24 bits. */
 #define MAX_BASE (1u << 24)
 #define MAX_WIDTH 24u
 
+/* What a chain is between groups. */
 struct lane {
     const uint8_t *in; /* byte that holds the next bit */
     const uint8_t *in_end;
@@ -34,6 +36,7 @@ struct chain {
     uint8_t *out;
 };
 
+/* One load of eight bytes, at any bit. */
 static inline void refill(struct chain *c)
 {
     uint32_t consumed = (uint32_t)__builtin_clzll(c->bits);
@@ -41,6 +44,7 @@ static inline void refill(struct chain *c)
     c->bits = (load_le64(c->in) | UINT64_C(1) << 63) >> (consumed & 7);
 }
 
+/* An entry has up to three symbols, their number and the bits they take. */
 static inline void look_up(struct chain *c, const uint32_t *entries, uint64_t mask)
 {
     uint32_t e = entries[c->bits & mask];
@@ -49,6 +53,7 @@ static inline void look_up(struct chain *c, const uint32_t *entries, uint64_t ma
     c->out += e >> 30;
 }
 
+/* in points at the byte of the next bit, consumed says which bit of it. */
 static inline struct chain chain_start(const struct lane *l)
 {
     return (struct chain){(load_le64(l->in) | UINT64_C(1) << 63) >> l->consumed, l->in, l->out};
@@ -62,7 +67,8 @@ static inline void chain_stop(const struct chain *c, struct lane *l)
     l->out = c->out;
 }
 
-/* Rounds of `steps` look-ups that stay inside both buffers whatever the data. */
+/* Rounds of `steps` look-ups that stay inside both buffers whatever the data. A refill moves by
+ * at most 7 bytes and reads 8; hence minus 1, divided by 7. */
 static size_t safe_rounds(const struct lane *l, uint32_t steps)
 {
     size_t in = (size_t)(l->in_end - l->in), out = (size_t)(l->out_end - l->out);
@@ -73,6 +79,8 @@ static size_t safe_rounds(const struct lane *l, uint32_t steps)
     return in < out ? in : out;
 }
 
+/* Four chains in registers: the compiler must not spill them, so they are four names and no
+ * array. */
 static inline void run_four(struct lane *l, const uint32_t *entries, uint64_t mask, uint32_t steps,
                             size_t rounds)
 {
@@ -98,6 +106,7 @@ static inline void run_four(struct lane *l, const uint32_t *entries, uint64_t ma
     chain_stop(&d, &l[3]);
 }
 
+/* For streams of fewer sub-streams, and for what is left of the longest. */
 static inline void run_one(struct lane *l, const uint32_t *entries, uint64_t mask, uint32_t steps,
                            size_t rounds)
 {
@@ -117,6 +126,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Rounds are counted anew until some lane has none left. */
 static inline void run_fast(struct lane *l, uint32_t n_lanes, const uint32_t *entries,
                             uint64_t mask, uint32_t steps)
 {
@@ -133,7 +143,8 @@ static inline void run_fast(struct lane *l, uint32_t n_lanes, const uint32_t *en
             run_one(&l[i], entries, mask, steps, rounds);
 }
 
-/* The symbols that are left of one lane, with full tests. r: the whole sub-stream. */
+/* The symbols that are left of one lane, with full tests. r: the whole sub-stream. At most some
+ * twenty symbols a lane. */
 static void run_careful(const struct lane *l, const struct huff_stream *s, struct bit_reader *r)
 {
     uint32_t mask = (1u << s->table_bits) - 1;
@@ -145,6 +156,7 @@ static void run_careful(const struct lane *l, const struct huff_stream *s, struc
     }
 }
 
+/* Short streams would pay more for a directory than four lanes gain. */
 uint64_t pith_huff_sub_streams(uint64_t n)
 {
     return n < HUFF_SPLIT_MIN
@@ -152,7 +164,9 @@ uint64_t pith_huff_sub_streams(uint64_t n)
                : (n / HUFF_GROUP_SYMBOLS + (n % HUFF_GROUP_SYMBOLS != 0)) * HUFF_LANES;
 }
 
-/* base + every field must fit in what remains; the last sub-stream takes the rest. */
+/* base + every field must fit in what remains; the last sub-stream takes the rest. `canonical`:
+ * one field is 0 (else base would be larger) and one uses the top bit (else width would be
+ * smaller). */
 static bool sizes_fit(const struct huff_stream *s)
 {
     struct bit_reader r = s->sizes;
@@ -168,6 +182,7 @@ static bool sizes_fit(const struct huff_stream *s)
     return br_at_end(&r) && canonical && sum <= s->n_bytes;
 }
 
+/* base, width, fields; lengths of all sub-streams but the last. */
 static bool read_directory(struct huff_stream *s)
 {
     struct reader r = reader_of(s->bytes, s->n_bytes);
@@ -185,6 +200,7 @@ static bool read_directory(struct huff_stream *s)
     return sizes_fit(s);
 }
 
+/* The directory is read and tested whole before the first symbol. */
 enum pith_status pith_huff_stream_open(struct huff_stream *s, const uint8_t *bytes, size_t n_bytes,
                                        uint64_t n, const struct huff_lengths *lengths,
                                        const uint32_t *entries, uint32_t table_bits)
@@ -203,7 +219,8 @@ enum pith_status pith_huff_stream_open(struct huff_stream *s, const uint8_t *byt
     return PITH_OK;
 }
 
-/* Cuts the next sub-streams out of s; symbols of lane i go behind those of lane i - 1. */
+/* Cuts the next sub-streams out of s; symbols of lane i go behind those of lane i - 1. Symbols
+ * of all sub-streams lie behind one another in dst. */
 static void cut_group(struct huff_stream *s, uint8_t *dst, struct huff_group *g, struct lane *lanes)
 {
     uint64_t left = s->n_subs - s->next;
@@ -231,11 +248,13 @@ enum pith_status pith_huff_stream_group(struct huff_stream *s, uint8_t *dst,
 {
     struct lane lanes[HUFF_LANES];
     cut_group(s, dst, group, lanes);
+    /* One symbol alone has a code of no bits. */
     if (s->n_subs && s->lengths->n_present == 1) {
         memset(dst, s->lengths->n_symbols - 1, group->n_symbols);
         return PITH_OK;
     }
     uint64_t mask = (UINT64_C(1) << s->table_bits) - 1;
+    /* steps is a constant in each call. */
     if (s->table_bits <= 11)
         run_fast(lanes, group->n_subs, s->entries, mask, 5);
     else
@@ -248,6 +267,7 @@ enum pith_status pith_huff_stream_group(struct huff_stream *s, uint8_t *dst,
     return PITH_OK;
 }
 
+/* Padding behind the codes must be zero. */
 enum pith_status pith_huff_stream_symbols(struct huff_stream *s, uint8_t *dst, uint32_t *n_symbols)
 {
     struct huff_group g;

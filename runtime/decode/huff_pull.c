@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* huff_pull.c - see huff_pull.h. Codes are told apart bit by bit: those of a length are neighbours
- * in canonical order, so the first of each length and how many there are say what a code means. */
+/* huff_pull.c - see huff_pull.h. Codes are told apart bit by bit: those of a length are
+ * neighbours in canonical order, so the first of each length and how many there are say what a
+ * code means.
+ *
+ * Bit by bit is slower than by table, and needs none: a decode table of 11
+ * bits is 8 KB, more than many microcontrollers have left. */
 #include "huff_pull.h"
 
+/* Symbols in canonical order: by length, then by number. Two loops instead of a sort. */
 static void set_codes(struct huff_pull *p, const struct huff_lengths *lengths)
 {
     uint32_t at = 0;
@@ -17,6 +22,7 @@ static void set_codes(struct huff_pull *p, const struct huff_lengths *lengths)
             }
 }
 
+/* No entries and table_bits: pith_huff_stream_group() is never called on this stream. */
 enum pith_status pith_huff_pull_open(struct huff_pull *p, const struct huff_lengths *lengths,
                                      const uint8_t *bytes, size_t n_bytes, uint64_t n, bool extra)
 {
@@ -31,6 +37,7 @@ static bool ended(const struct huff_pull *p)
     return p->left == 0 && (p->extra || p->stream.next == 0 || br_at_end(&p->bits));
 }
 
+/* As cut_group() of huff_decode.c, one sub-stream. */
 bool pith_huff_pull_sub(struct huff_pull *p)
 {
     struct huff_stream *s = &p->stream;
@@ -57,6 +64,8 @@ bool pith_huff_pull(struct huff_pull *p, uint8_t *symbol)
     *symbol = p->symbol[0];
     if (p->single)
         return true;
+    /* first is the smallest code of a length, at its place among the symbols; canonical codes of
+     * a length are consecutive. */
     uint32_t ahead = br_peek(&p->bits), code = 0, first = 0, at = 0;
     for (uint32_t l = 1; l <= p->max_len; l++, ahead >>= 1) {
         uint32_t n = p->count[l];

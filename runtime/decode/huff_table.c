@@ -5,7 +5,8 @@
  * entries: there is no second-level size to compute wrongly. */
 #include "pith_huff_table.h"
 
-/* The most that five look-ups between refills may take (huff_decode.c). */
+/* The most that five look-ups between refills may take (huff_decode.c). 5 * 11 <= 56, what a
+ * refill leaves. */
 #define FAST_BITS 11u
 
 enum { PRESENCE_ALL = 0, PRESENCE_BITMAP = 1, PRESENCE_RUNS = 2, PRESENCE_ONE = 3 };
@@ -13,6 +14,7 @@ enum { PRESENCE_ALL = 0, PRESENCE_BITMAP = 1, PRESENCE_RUNS = 2, PRESENCE_ONE = 
 /* zigzag of -11..11 */
 #define MAX_ZIGZAG 22u
 
+/* Powers of two have a short form, and must use it. */
 static uint32_t read_n_symbols(struct bit_reader *r)
 {
     if (br_bits(r, 1))
@@ -23,7 +25,8 @@ static uint32_t read_n_symbols(struct bit_reader *r)
     return n;
 }
 
-/* Runs of present and absent symbols in turn, up to n exactly. */
+/* Runs of present and absent symbols in turn, up to n exactly. Runs in turn, the last one
+ * present: one way to write a set. */
 static void read_runs(struct bit_reader *r, uint32_t n, uint8_t *present)
 {
     uint32_t now = br_bits(r, 1), at = 0;
@@ -39,7 +42,8 @@ static void read_runs(struct bit_reader *r, uint32_t n, uint8_t *present)
     }
 }
 
-/* present[s] = 1 for symbols that occur; returns how many do. */
+/* present[s] = 1 for symbols that occur; returns how many do. The last symbol always occurs: n
+ * would be smaller otherwise. */
 static uint32_t read_presence(struct bit_reader *r, uint32_t n, uint8_t *present)
 {
     uint32_t n_present = 0, kind = br_bits(r, 2);
@@ -61,12 +65,14 @@ static uint32_t read_presence(struct bit_reader *r, uint32_t n, uint8_t *present
     }
     for (uint32_t s = 0; s < n; s++)
         n_present += present[s];
+    /* One symbol has the form of its own, and only it. */
     if ((n_present < 2) != (kind == PRESENCE_ONE))
         r->bad = true;
     return n_present;
 }
 
-/* Turns the present flags in len[] into lengths; the Kraft sum in units of 2^-12. */
+/* Turns the present flags in len[] into lengths; the Kraft sum in units of 2^-12. Sums of at
+ * most 256 terms of 2^11: no overflow. */
 static uint32_t read_code_lengths(struct bit_reader *r, uint32_t n, uint8_t *len)
 {
     uint32_t delta = br_bits(r, 2), kraft = 0;
@@ -75,6 +81,8 @@ static uint32_t read_code_lengths(struct bit_reader *r, uint32_t n, uint8_t *len
         if (!len[s])
             continue;
         if (last < 0 || delta == DELTA_RAW) {
+            /* First length as it is, then differences: lengths of neighbouring symbols are
+             * alike. */
             last = (int32_t)br_bits(r, 4) + 1;
         } else {
             uint32_t z = br_unary(r, MAX_ZIGZAG) << delta;
@@ -91,6 +99,7 @@ static uint32_t read_code_lengths(struct bit_reader *r, uint32_t n, uint8_t *len
     return kraft;
 }
 
+/* Kraft's sum of exactly 1 is a complete prefix code (Kraft 1949). */
 enum pith_status pith_huff_read_lengths(struct bit_reader *r, struct huff_lengths *out)
 {
     struct huff_lengths t;
@@ -114,7 +123,8 @@ enum pith_status pith_huff_read_lengths(struct bit_reader *r, struct huff_length
     return PITH_OK;
 }
 
-/* An entry costs about as much to fill as one look-up: n / 16 entries at most. */
+/* An entry costs about as much to fill as one look-up: n / 16 entries at most. More bits let an
+ * entry hold more symbols. */
 uint32_t pith_huff_table_bits(const struct huff_lengths *lengths, uint64_t n)
 {
     uint32_t bits = lengths->max_len;
@@ -123,6 +133,7 @@ uint32_t pith_huff_table_bits(const struct huff_lengths *lengths, uint64_t n)
     return bits;
 }
 
+/* Streams are read LSB first, codes are numbered MSB first. */
 static uint32_t reverse_bits(uint32_t v, uint32_t n)
 {
     uint32_t r = 0;
@@ -147,7 +158,8 @@ static void fill_single(const struct huff_lengths *lengths, uint32_t bits, uint3
 }
 
 /* Appends to entry i the symbols that fit behind its first. Going down from the top, the entries
- * looked at (i shifted right) are still single; entry 0 looks at itself before it is written. */
+ * looked at (i shifted right) are still single; entry 0 looks at itself before it is written.
+ * Short codes come two or three a look-up. */
 static void join_symbols(uint32_t bits, uint32_t *entries)
 {
     for (uint32_t i = 1u << bits; i-- > 0;) {

@@ -12,6 +12,8 @@
 
 #include "pith_adaptive_model.h"
 
+/* Trellis-coded quantization (Marcellin and Fischer 1990), as in VVC: two interleaved
+ * quantizers, and a state that says which one comes next. */
 /* ---- trellis --------------------------------------------------------------------------------- */
 
 #ifndef PITH_BUILD_TRELLIS /* build_choice.h of the runtime */
@@ -23,12 +25,14 @@ static inline bool has_trellis(const struct adaptive *a)
     return PITH_BUILD_TRELLIS && a->w->trellis;
 }
 
+/* The state's low bit chooses. */
 static inline uint32_t quantizer(const struct adaptive *a)
 {
     return PITH_BUILD_TRELLIS ? a->state & 1 : 0;
 }
 
-/* Of n centroids of a sign: what a rank is coded among. Both quantizers count alike. */
+/* Of n centroids of a sign: what a rank is coded among. Both quantizers count alike. Each
+ * quantizer has every other centroid of a sign. */
 static inline uint32_t n_levels(const struct adaptive *a, uint32_t n)
 {
     return has_trellis(a) ? (n + 1) / 2 : n;
@@ -40,6 +44,7 @@ static inline uint32_t level_of(const struct adaptive *a, uint32_t rank)
     return has_trellis(a) ? (rank + 1 + quantizer(a)) / 2 - 1 : rank;
 }
 
+/* The inverse of level_of() for levels that the quantizer has. */
 static inline uint32_t rank_of(const struct adaptive *a, uint32_t level)
 {
     return has_trellis(a) ? 2 * level + 1 - quantizer(a) : level;
@@ -47,7 +52,8 @@ static inline uint32_t rank_of(const struct adaptive *a, uint32_t level)
 
 /* ---- probabilities --------------------------------------------------------------------------- */
 
-/* 65536 / (1 + exp(-x / 256)) at x = 128 * (i - 16) */
+/* 65536 / (1 + exp(-x / 256)) at x = 128 * (i - 16) Linear between 33 points is within the noise
+ * of what is learned. */
 static const uint16_t squash_at[33] = {
     22,    36,    60,    98,    162,   267,   439,   720,   1179,  1921,  3108,
     4971,  7812,  11955, 17625, 24743, 32768, 40793, 47911, 53581, 57724, 60565,
@@ -63,6 +69,7 @@ static inline uint32_t squash(int32_t x)
 
 #define RATE_START 45u /* of a new counter: it moves by 32 / this to what it sees first */
 
+/* stretch is squash's inverse by table; rate[n] is 1 / (n + 1.4) in 1/2^19. */
 static void build_tables(struct adaptive *a)
 {
     uint32_t next = 0;
@@ -75,7 +82,7 @@ static void build_tables(struct adaptive *a)
         a->rate[n] = (uint16_t)(524288 / (32 * n + RATE_START));
 }
 
-/* p: in 1/2^20 */
+/* p: in 1/2^20 At least 1000 / 2^20, so that no counter says never. */
 static inline uint32_t counter_of(uint32_t p, uint32_t seen)
 {
     return (p < 1000 ? 1000 : p) << 12 | seen;
@@ -89,8 +96,9 @@ static inline int32_t stretch_of(const struct adaptive *a, uint32_t counter)
 #define LIMIT 210u /* the count stops there: from then on a counter forgets */
 #define COUNTER_BITS 22u
 
-/* What becomes of a counter. Quotients are rounded toward zero, so it moves as far up on a 1 as it
- * would move down from the other end on a 0: by unsigned numbers alone, without a branch. */
+/* What becomes of a counter. Quotients are rounded toward zero, so it moves as far up on a 1 as
+ * it would move down from the other end on a 0: by unsigned numbers alone, without a branch.
+ * Fixed point: 22 bits of probability are enough for rates of 1/211. */
 static inline uint32_t learned(const struct adaptive *a, uint32_t counter, uint32_t bit)
 {
     uint32_t seen = counter & COUNTER_SEEN, p = counter >> 10, down = bit - 1; /* 0 or all ones */
@@ -99,17 +107,19 @@ static inline uint32_t learned(const struct adaptive *a, uint32_t counter, uint3
     return (p + ((step ^ down) - down)) << 10 | (seen + (seen < LIMIT));
 }
 
-/* What a counter says counts less while it has seen little. */
+/* What a counter says counts less while it has seen little. What to count it for, in 64ths, by
+ * the number of looks. */
 #define YOUNG 8u
 static const uint8_t young[YOUNG] = {80, 40, 45, 48, 55, 54, 54, 58}; /* 1/64 */
 #define MIX_RATE 512
 
+/* So a decision costs 11.4 bits at most, and 0.0005 at least. */
 static inline uint32_t bound(uint32_t p)
 {
     return p < 24 ? 24 : p > 65536 - 24 ? 65536 - 24 : p;
 }
 
-/* One counter alone. */
+/* One counter alone. Where mixing gains nothing: signs of life, exponents. */
 static inline uint32_t code_single(struct adaptive *a, uint32_t *counter, uint32_t bit)
 {
     bit = code_bit(a, bound(*counter >> 16), bit);
@@ -123,8 +133,9 @@ static inline uint32_t code_single(struct adaptive *a, uint32_t *counter, uint32
 #define UNROLLED _Pragma("GCC unroll 8")
 #endif
 
-/* What a decision taught. Written out for each bit, so that a processor which foresees the bit goes
- * on before it is decoded. */
+/* What a decision taught. Written out for each bit, so that a processor which foresees the bit
+ * goes on before it is decoded. Online gradient descent of coding cost (Mahoney 2005, PAQ8):
+ * weight += rate * error * input. */
 static inline void learn_mixed(const struct adaptive *a, int32_t *weight, const int32_t *input,
                                uint32_t *const *counter, uint32_t n, uint32_t p, uint32_t bit)
 {
@@ -137,7 +148,8 @@ static inline void learn_mixed(const struct adaptive *a, int32_t *weight, const 
     }
 }
 
-/* counter[n] and a constant, mixed by the weights of a set. */
+/* counter[n] and a constant, mixed by the weights of a set. The set of weights says what kind of
+ * decision it is; each has learned how far its counters can be trusted. */
 static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
                                   uint32_t *const *counter, uint32_t n, uint32_t bit)
 {
@@ -164,12 +176,13 @@ static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
 
 #define RANK_CLASSES 6u
 
+/* `last` of an element left of or above this one; 0 outside of the row. */
 static inline uint32_t last_of(const struct adaptive *a, uint64_t back)
 {
     return back > 0 && a->col >= back ? a->column[a->col - back].last : 0;
 }
 
-/* 0..7 from the odds of a counter */
+/* 0..7 from the odds of a counter A probability in eight steps, as part of a context. */
 static inline uint32_t level(const struct adaptive *a, uint32_t counter)
 {
     int32_t x = (stretch_of(a, counter) + 1536) >> 8; /* -6 .. 1.99 */
@@ -187,17 +200,19 @@ static inline struct around look_around(const struct adaptive *a)
     return s;
 }
 
+/* Zero or not is all most contexts look at. */
 static inline uint32_t told(uint32_t last)
 {
     return last != 0;
 }
 
-/* 0 none, 1 positive, 2 negative */
+/* 0 none, 1 positive, 2 negative As contexts: none, plus, minus. */
 static inline uint32_t sign_class(uint32_t last)
 {
     return last == 0 ? 0 : 1 + (last & 1);
 }
 
+/* As contexts: none, smallest, next, larger. */
 static inline uint32_t rank_class(uint32_t last)
 {
     return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
@@ -205,7 +220,8 @@ static inline uint32_t rank_class(uint32_t last)
 
 /* ---- one element ----------------------------------------------------------------------------- */
 
-/* What the numbers that are left alone say: so many are still to come in so many places. */
+/* What the numbers that are left alone say: so many are still to come in so many places. Of
+ * dense tensors nothing is known. */
 static inline uint32_t expected(const struct adaptive *a)
 {
     uint64_t q = (a->left << 20) / (a->open_left ? a->open_left : 1); /* left < 2^28 */
@@ -214,6 +230,8 @@ static inline uint32_t expected(const struct adaptive *a)
     return counter_of((uint32_t)(q > 1046000 ? 1046000 : q), 30);
 }
 
+/* Eight opinions: column, row, neighbours, both densities, place in the kernel, the kernel's
+ * elements so far, trellis state or what is left, ranks beside. */
 static inline uint32_t code_stored(struct adaptive *a, const struct around *s, uint32_t bit)
 {
     struct adaptive_column *c = &a->column[a->col];
@@ -239,6 +257,7 @@ static inline uint32_t code_stored(struct adaptive *a, const struct around *s, u
     return code_mixed(a, SET_SUPPORT, counter, 8, bit);
 }
 
+/* Signs are nearly even; maps and places of one sign exist in first layers. */
 static inline uint32_t code_sign(struct adaptive *a, const struct around *s, uint32_t bit)
 {
     uint32_t *const counter[] = {
@@ -251,6 +270,8 @@ static inline uint32_t code_sign(struct adaptive *a, const struct around *s, uin
     return code_mixed(a, SET_SIGN, counter, 4, bit);
 }
 
+/* Ranks by nodes of a tree; below node 16 contexts are mixed, above there is too little to learn
+ * from. */
 static inline uint32_t code_rank_bit(struct adaptive *a, const struct around *s, uint32_t sign,
                                      uint32_t node, uint32_t bit)
 {
@@ -268,7 +289,8 @@ static inline uint32_t code_rank_bit(struct adaptive *a, const struct around *s,
     return code_mixed(a, node > 1 ? SET_RANK_MORE : SET_RANK, counter, 5, bit);
 }
 
-/* rank < n. Few: one decision "is it larger?" after another; many: a binary number. */
+/* rank < n. Few: one decision "is it larger?" after another; many: a binary number. The order of
+ * decisions is the order of ranks, so small ranks cost few decisions. */
 static uint32_t code_rank(struct adaptive *a, const struct around *s, uint32_t sign, uint32_t n,
                           uint32_t rank)
 {
@@ -284,7 +306,8 @@ static uint32_t code_rank(struct adaptive *a, const struct around *s, uint32_t s
     return node - (1u << (32 - (uint32_t)__builtin_clz(n - 1)));
 }
 
-/* The index of a centroid, or the bits of an f32. *e: what is coded. */
+/* The index of a centroid, or the bits of an f32. *e: what is coded. Averages of rank move a
+ * quarter (column) or an eighth (row) toward what was seen. */
 static inline bool code_index(struct adaptive *a, const struct around *s,
                               struct adaptive_element *e, uint32_t *last)
 {
@@ -306,6 +329,7 @@ static inline bool code_index(struct adaptive *a, const struct around *s,
     rank = sign ? zero - 1 - index : index - zero - a->has_zero;
     uint32_t k = code_rank(a, s, sign, n_levels(a, n), level_of(a, rank));
     rank = rank_of(a, k);
+    /* A rank that the other quantizer has, behind the last centroid. */
     if (rank >= n)
         return false;
     a->odd = ~k & 1;
@@ -318,6 +342,7 @@ static inline bool code_index(struct adaptive *a, const struct around *s,
     return true;
 }
 
+/* At even odds: noise. */
 static uint32_t code_raw(struct adaptive *a, uint32_t v, uint32_t n_bits)
 {
     uint32_t r = 0;
@@ -326,7 +351,8 @@ static uint32_t code_raw(struct adaptive *a, uint32_t v, uint32_t n_bits)
     return r;
 }
 
-/* Sign, exponent as a binary number under a tree of counters, mantissa as it is. */
+/* Sign, exponent as a binary number under a tree of counters, mantissa as it is. Mantissas of
+ * trained weights are noise, exponents are not. */
 static inline void code_float(struct adaptive *a, const struct around *s,
                               struct adaptive_element *e, uint32_t *last)
 {
@@ -348,7 +374,8 @@ static inline bool code_value(struct adaptive *a, const struct around *s,
     return true;
 }
 
-/* A live row or column has an element: the last chance decides without a bit. */
+/* A live row or column has an element: the last chance decides without a bit. Without these a
+ * flag would be a lie; with them it saves a bit. */
 static inline bool must_be_stored(const struct adaptive *a)
 {
     return (a->row == a->last_row && !(a->column[a->col].live & 2)) ||
@@ -371,11 +398,13 @@ static inline bool code_selected(struct adaptive *a, const struct around *s, boo
     return stored;
 }
 
+/* Outside of live rows and columns everything is zero, and costs nothing. */
 static inline bool is_open(const struct adaptive *a)
 {
     return !a->selects || (a->row_live[a->row] && (a->column[a->col].live & 1) && a->left > 0);
 }
 
+/* What is learned of a row begins anew; what is learned of columns stays. */
 static void next_row(struct adaptive *a)
 {
     a->row_stored = a->fresh;
@@ -385,6 +414,7 @@ static void next_row(struct adaptive *a)
     a->state = 0;
 }
 
+/* The trellis moves on with each element, coded or not. */
 static inline void step(struct adaptive *a)
 {
     if (has_trellis(a))
@@ -398,6 +428,7 @@ static inline void step(struct adaptive *a)
     }
 }
 
+/* Of many groups each has its codebook; contexts are shared. */
 static enum pith_status next_group(struct adaptive *a)
 {
     enum pith_status st = pith_codebook_next(&a->codebooks, a->codebook);
@@ -413,7 +444,8 @@ static enum pith_status next_group(struct adaptive *a)
     return PITH_OK;
 }
 
-/* Of a dense tensor: its zeros are what is not selected. */
+/* Of a dense tensor: its zeros are what is not selected. Then a zero is told as "not stored",
+ * with the richer contexts. */
 static inline bool is_not_zero(const struct adaptive *a, const struct adaptive_element *e)
 {
     return a->w->grid == GRID_PLAIN ? e->bits != 0 : e->index != a->n_negative;
@@ -426,6 +458,7 @@ static inline void make_zero(const struct adaptive *a, struct adaptive_element *
     e->bits = 0;
 }
 
+/* Stored or not first, then the value. */
 static inline bool code_open(struct adaptive *a, struct adaptive_element *e, uint32_t *last)
 {
     struct around s = look_around(a);
@@ -439,7 +472,8 @@ static inline bool code_open(struct adaptive *a, struct adaptive_element *e, uin
     return code_value(a, &s, e, last);
 }
 
-/* The element at (row, col); then the place moves on. false: cannot be. */
+/* The element at (row, col); then the place moves on. false: cannot be. One function for both
+ * directions: what one can write the other can read. */
 static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
 {
     uint32_t last = 0;
@@ -459,6 +493,7 @@ static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
 
 /* ---- rows and columns ------------------------------------------------------------------------ */
 
+/* Once a tensor. */
 static uint32_t square_root(uint64_t n)
 {
     uint32_t r = 0;
@@ -467,7 +502,8 @@ static uint32_t square_root(uint64_t n)
     return r;
 }
 
-/* Where the dimensions do not tell a kernel: columns fed by one unit, or a square picture. */
+/* Where the dimensions do not tell a kernel: columns fed by one unit, or a square picture.
+ * place: elements that one input map has in a row; place_row: of a line of them. */
 static void find_places(struct adaptive *a, uint64_t source_rows)
 {
     const struct shape *s = &a->w->shape;
@@ -488,6 +524,7 @@ static void find_places(struct adaptive *a, uint64_t source_rows)
     a->place_row = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
 }
 
+/* All counters of an array alike. */
 static void fill(uint32_t *counter, size_t bytes, uint32_t value)
 {
     for (size_t i = 0; i < bytes / sizeof *counter; i++)
@@ -515,7 +552,8 @@ static const uint32_t first_column_flag[3][4] = {
 };
 static const uint32_t first_other_flag[3] = {START(49, 0), START(1, 0), START(32, 0)};
 
-/* Before the first flag. */
+/* Before the first flag. Also before the flags of another weight, which are read with counters
+ * of their own. */
 static void start_flags(struct adaptive *a)
 {
     build_tables(a);
@@ -531,6 +569,7 @@ static void start_flags(struct adaptive *a)
             a->weight[0][k][i] = a->weight[1][k][i] = first_weight[k][i] * 256;
 }
 
+/* Dead rows come in runs: two flags before are context enough. */
 static void code_row_flags(struct adaptive *a, uint8_t *live, uint64_t rows)
 {
     uint32_t before = 3;
@@ -546,7 +585,8 @@ static inline uint32_t column_flag(const struct adaptive *a, uint64_t i, uint64_
 }
 
 /* Contexts: the columns before, in two dimensions where there are pictures or kernels, the same
- * place of the maps before, and whether the unit that feeds this column is live (where known). */
+ * place of the maps before, and whether the unit that feeds this column is live (where known). A
+ * column fed by a dead unit of the layer before is nearly always dead. */
 static void code_column_flags(struct adaptive *a, uint64_t source_rows)
 {
     uint64_t each = source_rows ? a->cols / source_rows : 1;
@@ -575,7 +615,8 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
 
 #define SETTLED 40u /* looks that a counter of a settled tensor begins with */
 
-/* Small ranks are common where there are few, more so than far ones behind them. */
+/* Small ranks are common where there are few, more so than far ones behind them. Settled tensors
+ * (docs/format-streams.md) have equal numbers of ranks: counters start even, and slow. */
 static void start_ranks(struct adaptive *a)
 {
     static const uint32_t first[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
@@ -592,7 +633,8 @@ static void start_ranks(struct adaptive *a)
     }
 }
 
-/* Behind the flags: what the elements start with. */
+/* Behind the flags: what the elements start with. fresh: what density says of any element,
+ * before its contexts know better. */
 static void start_elements(struct adaptive *a)
 {
     uint64_t live_rows = 0, live_cols = 0;
@@ -633,7 +675,8 @@ static void start_elements(struct adaptive *a)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* What lies behind a->..., in this order: columns, rows, rows of the source. */
+/* What lies behind a->..., in this order: columns, rows, rows of the source. Sizes are bounded
+ * by ADAPTIVE_MAX. */
 static inline size_t adaptive_memory(const struct weight *w)
 {
     uint64_t rows = adaptive_rows(w);
@@ -650,6 +693,7 @@ static void adaptive_place(struct adaptive *a, void *mem)
     memset(mem, 0, adaptive_memory(a->w));
 }
 
+/* A single codebook with a zero makes a dense tensor selective, too. */
 static enum pith_status adaptive_begin(struct adaptive *a)
 {
     const struct weight *w = a->w;
@@ -686,7 +730,8 @@ static void code_flags(struct adaptive *a)
     start_elements(a);
 }
 
-/* The shortest code that lies in the interval: as many zero bytes at its end as can be. */
+/* The shortest code that lies in the interval: as many zero bytes at its end as can be. Writers
+ * use it, so readers can ask for it. */
 static inline uint32_t adaptive_last_code(uint32_t low, uint32_t high)
 {
     for (uint32_t keep = 0; keep < 32; keep += 8) {

@@ -7,11 +7,16 @@
  *     sign in bit 0 | mantissa in bits 1-23 | exponent in bits 24-31
  *     plane 0 ............. plane 1 . plane 2 . plane 3
  *
- * A plane is decoded group by group into scratch and laid over the floats, so that four passes over
- * them take one decode table. */
+ * A plane is decoded group by group into scratch and laid over the floats, so that four passes
+ * over them take one decode table.
+ *
+ * Order of bytes alone makes them codable: exponents of a trained layer repeat, low bytes of
+ * mantissas are noise. No byte depends on another, so a plane is decoded with one table in cache.
+ */
 #include "pith_plane_decode.h"
 #include "pith_huff_decode.h"
 
+/* A cache line, of which each part of the scratch begins a new one. */
 #define ALIGN 64u
 #define MAX_ENTRIES (1u << HUFF_MAX_LEN)
 
@@ -44,6 +49,7 @@ size_t pith_planes_scratch_bytes(const struct weight *w)
            symbol_bytes(w);
 }
 
+/* The word is put together by or: dst was cleared before the first plane. */
 static void lay_over(float *dst, const uint8_t *symbol, uint64_t n, uint32_t plane)
 {
     for (uint64_t i = 0; i < n; i++)
@@ -65,7 +71,8 @@ static void lay(float *dst, const uint8_t *symbol, uint64_t n, uint32_t plane)
         lay_last(dst, symbol, n);
 }
 
-/* Table and stream, cut out of r. */
+/* Table and stream, cut out of r. A table of at most 255 bytes; 0 says that the plane lies there
+ * plain. */
 static enum pith_status open_coded(struct plane_decoder *d, struct reader *r, size_t table_bytes,
                                    uint64_t n)
 {
@@ -114,6 +121,7 @@ static enum pith_status expand_plane(struct plane_decoder *d, struct reader *r, 
     return PITH_OK;
 }
 
+/* Everything of the stream must be used up. */
 enum pith_status pith_planes_expand(const struct weight *w, float *dst, void *scratch)
 {
     uint8_t *mem = scratch;

@@ -9,7 +9,8 @@ struct plane {
     bool coded;
 };
 
-/* The next plane, cut out of r. false: broken. */
+/* The next plane, cut out of r. false: broken. Bounds first: all later reads rest on the cuts
+ * made here. */
 static bool read_plane(struct reader *r, uint64_t n, struct plane *p)
 {
     size_t table_bytes = rd_u8(r);
@@ -24,6 +25,8 @@ static bool read_plane(struct reader *r, uint64_t n, struct plane *p)
     return !p->coded || (!pith_huff_read_lengths(&t, &p->lengths) && br_at_end(&t));
 }
 
+/* Asked before the file has been checked, so a broken plane ends the walk and opening fails on
+ * it. */
 size_t pith_plane_pull_bytes(const struct weight *w)
 {
     struct reader r = reader_of(w->index_stream.bytes, w->index_stream.n_bytes);
@@ -54,6 +57,7 @@ bool pith_plane_pull_open(struct plane_pull *p, const struct weight *w, void *me
     return r.left == 0 && pith_planes_allow(w);
 }
 
+/* One byte of each plane, low to high; planes that lie plain have been tested for their length. */
 bool pith_plane_pull(struct plane_pull *p, float *value)
 {
     uint32_t word = 0;
@@ -69,6 +73,7 @@ bool pith_plane_pull(struct plane_pull *p, float *value)
     return true;
 }
 
+/* Plain planes have no end of their own. */
 bool pith_plane_pull_ended(const struct plane_pull *p)
 {
     for (uint32_t i = 0; i < PLANES; i++)

@@ -8,6 +8,7 @@
  * the one test is whether they took more than there was. */
 #include "pith_rans_decode.h"
 
+/* Blocks begin with their 32 states. */
 #define STATE_BYTES (4u * RANS_LANES)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -16,6 +17,7 @@ struct block_size {
     uint64_t words, escapes; /* bytes */
 };
 
+/* Sizes in words of two bytes: states are renewed by 16 bits. */
 static struct block_size next_size(const struct rans_stream *s, struct reader *r)
 {
     struct block_size size = {2 * rd_varint(r, UINT64_C(1) << RANS_MAX_BLOCK), 0};
@@ -24,7 +26,8 @@ static struct block_size next_size(const struct rans_stream *s, struct reader *r
     return size;
 }
 
-/* All sizes, and behind them exactly the blocks. */
+/* All sizes, and behind them exactly the blocks. The directory is read twice, once here to test
+ * it. */
 static bool read_directory(struct rans_stream *s, struct reader r)
 {
     uint64_t n_blocks = s->left / s->block_symbols + (s->left % s->block_symbols != 0), bytes = 0;
@@ -37,6 +40,7 @@ static bool read_directory(struct rans_stream *s, struct reader r)
     return !r.bad && bytes == r.left;
 }
 
+/* A single symbol takes no bits, hence no stream. */
 enum pith_status pith_rans_open(struct rans_stream *s, const uint8_t *bytes, size_t n_bytes,
                                 uint64_t n, const struct rans_table *table, const uint32_t *entries,
                                 uint32_t features)
@@ -58,6 +62,7 @@ enum pith_status pith_rans_open(struct rans_stream *s, const uint8_t *bytes, siz
     return read_directory(s, r) ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
+/* The escapes of a block stand behind its words. */
 static void open_block(struct rans_stream *s)
 {
     struct block_size size = next_size(s, &s->sizes);
@@ -71,7 +76,9 @@ static void open_block(struct rans_stream *s)
     s->next = s->words_end + size.escapes;
 }
 
-/* Every state is back at what the encoder began with, and nothing is left over. */
+/* Every state is back at what the encoder began with, and nothing is left over. An encoder
+ * begins with RANS_LOW and works backwards, so that is where a decoder must end: a check of 32
+ * words a block. */
 static bool block_ends(const struct rans_stream *s)
 {
     bool ok = s->words == s->words_end && br_at_end(&s->escapes);
@@ -91,7 +98,8 @@ void pith_rans_skip(struct rans_stream *s, uint64_t n_blocks)
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-/* The state behind a symbol of this entry; a word is taken from *at where it is needed. */
+/* The state behind a symbol of this entry; a word is taken from *at where it is needed. One
+ * renewal is enough: frequency >= 1 keeps x above 2^16 times what one word adds. */
 static uint32_t step(uint32_t x, uint32_t frequency, uint32_t distance, const uint8_t **at)
 {
     x = frequency * (x >> RANS_BITS) + distance;
@@ -102,7 +110,8 @@ static uint32_t step(uint32_t x, uint32_t frequency, uint32_t distance, const ui
     return x;
 }
 
-/* n < RANS_LANES symbols, the last ones of a block. */
+/* n < RANS_LANES symbols, the last ones of a block. Lanes that have no symbol in a partial row
+ * keep their state. */
 static const uint8_t *part_of_row(struct rans_stream *s, const uint8_t *at, uint8_t *dst,
                                   uint32_t n)
 {
@@ -114,7 +123,8 @@ static const uint8_t *part_of_row(struct rans_stream *s, const uint8_t *at, uint
     return at;
 }
 
-/* n symbols from where fewer words than a row may take are left, or less than a row of symbols. */
+/* n symbols from where fewer words than a row may take are left, or less than a row of symbols.
+ * Both buffers are read past their end, hence the copy in front of zeros. */
 static bool last_symbols(struct rans_stream *s, uint8_t *dst, uint32_t n)
 {
     uint8_t room[2 * RANS_ROW_BYTES] = {0};
@@ -133,7 +143,8 @@ static bool last_symbols(struct rans_stream *s, uint8_t *dst, uint32_t n)
     return true;
 }
 
-/* Bits of bytes of v: set where some byte up to there is 0, else none is. */
+/* Bits of bytes of v: set where some byte up to there is 0, else none is. The classic test for a
+ * zero byte (Mycroft 1987); only whether there is one is used. */
 static uint64_t zero_bytes(uint64_t v)
 {
     return (v - UINT64_C(0x0101010101010101)) & ~v & UINT64_C(0x8080808080808080);
@@ -155,7 +166,8 @@ static bool next_rare(struct rans_stream *s, uint8_t *symbol)
     return !s->escapes.bad && i < s->table->n_rare;
 }
 
-/* Each escape gives way to what it stands for. They are rare: a row is asked at once. */
+/* Each escape gives way to what it stands for. They are rare: a row is asked at once. A symbol
+ * that is rare costs its escape and a plain number. */
 static bool put_escapes(struct rans_stream *s, uint8_t *dst, uint32_t n)
 {
     const uint64_t escapes = s->table->escape * UINT64_C(0x0101010101010101);
@@ -170,7 +182,8 @@ static bool put_escapes(struct rans_stream *s, uint8_t *dst, uint32_t n)
     return true;
 }
 
-/* n symbols of the block at hand. */
+/* n symbols of the block at hand. As many whole rows as the words surely suffice for, then the
+ * rest with a test. */
 static bool block_symbols(struct rans_stream *s, uint8_t *dst, uint32_t n)
 {
     size_t rows = s->rows(s->state, s->entries, &s->words, s->words_end, dst, n / RANS_LANES);
@@ -182,6 +195,7 @@ static bool block_symbols(struct rans_stream *s, uint8_t *dst, uint32_t n)
     return (!s->table->escapes || put_escapes(s, dst, n)) && (s->block_left > 0 || block_ends(s));
 }
 
+/* Blocks are opened as they are reached. */
 enum pith_status pith_rans_next(struct rans_stream *s, uint8_t *dst, uint64_t n)
 {
     if (s->table->single) {
@@ -203,7 +217,8 @@ enum pith_status pith_rans_next(struct rans_stream *s, uint8_t *dst, uint64_t n)
 
 /* ---- one symbol at a time -------------------------------------------------------------------- */
 
-/* The largest symbol that begins at or before the slot. */
+/* The largest symbol that begins at or before the slot. By bisection over starts, since a table
+ * of all slots is 16 KB. */
 static uint32_t symbol_at(const struct rans_table *t, uint32_t slot)
 {
     uint32_t low = 0, high = t->n_symbols;
@@ -217,6 +232,7 @@ static uint32_t symbol_at(const struct rans_table *t, uint32_t slot)
     return low;
 }
 
+/* The test for a missing word comes before it is read. */
 static bool pull_coded(struct rans_stream *s, uint32_t lane, uint8_t *symbol)
 {
     const struct rans_table *t = s->table;

@@ -20,9 +20,11 @@
 #include "pith_plane_decode.h"
 #include "pith_rans_decode.h"
 
+/* 2,048 elements of position, index and value are 18 KB: the first cache of most CPUs. */
 #define CHUNK 2048u /* at most; multiples of 8: chunks of packed indices start on bytes */
 #define ALIGN 64u
 
+/* Apart from the decoder, because its entries are 16 KB that other codes do not need. */
 struct rans_coded {
     struct rans_table table;
     struct rans_stream stream;
@@ -62,6 +64,8 @@ struct decoder {
 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
+/* These predicates are asked when scratch is counted and when it is cut: alike both
+ * times. */
 static bool uses_gaps(const struct weight *w)
 {
     return w->support == SUPPORT_GAPS && w->nnz > 0;
@@ -105,12 +109,14 @@ static size_t symbol_bytes(uint64_t n)
     return aligned(n < HUFF_GROUP_SYMBOLS ? (size_t)n : HUFF_GROUP_SYMBOLS);
 }
 
+/* What lies there whole. */
 static bool is_plain_dense(const struct weight *w)
 {
     return w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code != CODE_ADAPTIVE &&
            w->code != CODE_PLANES;
 }
 
+/* At least one chunk, a multiple of 8. */
 static uint32_t chunk_elems(const struct weight *w)
 {
     uint64_t n = stored_values(w);
@@ -136,7 +142,8 @@ static size_t buffer_bytes(const struct weight *w)
            (w->grid == GRID_CODEBOOK ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
 }
 
-/* A table that cannot be read needs no room: opening the weight will fail on it. */
+/* A table that cannot be read needs no room: opening the weight will fail on it. Counted exactly
+ * as open_weight() takes: whoever changes one changes the other. */
 size_t pith_weight_scratch_bytes(const struct weight *w)
 {
     size_t bytes = aligned(sizeof(struct decoder)) + ALIGN + buffer_bytes(w);
@@ -167,6 +174,7 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
     return bytes;
 }
 
+/* From a block whose size was told before: no test. */
 static void *take(uint8_t **mem, size_t bytes)
 {
     void *p = *mem;
@@ -188,8 +196,11 @@ static void take_buffers(struct decoder *d, uint8_t **mem)
     }
 }
 
+/* All that follows is on streams of unknown origin; each open tests what its reader will rely
+ * on. */
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Positions are 32 bits. */
 static enum pith_status open_gaps(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -211,6 +222,7 @@ static enum pith_status open_gaps(struct decoder *d, uint8_t **mem)
                          w->support_stream.n_bytes, w->count, w->nnz, d->gap_symbols);
 }
 
+/* A bitmap's length follows from the count; gaps must be there where elements are stored. */
 static enum pith_status open_support(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -232,6 +244,7 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
     return PITH_ERR_CORRUPT;
 }
 
+/* A table of the gate's list, read now. */
 static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -263,7 +276,8 @@ static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
                           &c->table, c->entries, w->cpu);
 }
 
-/* The stored bytes of a plain stream must be exactly n fields of `bits`. */
+/* The stored bytes of a plain stream must be exactly n fields of `bits`. The gate cut the stream
+ * to this length; who made a weight otherwise has not. */
 static bool plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
 {
     uint64_t n_bits;
@@ -291,6 +305,7 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
         return plain_size_ok(&w->index_stream, d->n_values, 8 * pith_type_bytes(w->type))
                    ? PITH_OK
                    : PITH_ERR_CORRUPT;
+    /* n_centroids in 1..256, by one comparison of the unsigned difference. */
     if (w->n_centroids - 1 > 255 || w->group_elems == 0)
         return PITH_ERR_CORRUPT;
     enum pith_status st = pith_codebook_open(&d->codebooks, w->codebook.bytes, w->codebook.n_bytes,
@@ -312,7 +327,7 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
     return ok ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
-/* *out: a decoder inside scratch, at the first value. */
+/* *out: a decoder inside scratch, at the first value. Aligned here, so that callers need not. */
 static enum pith_status open_weight(const struct weight *w, void *scratch, bool want_support,
                                     struct decoder **out)
 {
@@ -332,6 +347,7 @@ static enum pith_status open_weight(const struct weight *w, void *scratch, bool 
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
+/* Eight bytes at a time; bits behind the end are 0. */
 static bool next_bitmap_word(struct decoder *d)
 {
     const struct stream *s = &d->w->support_stream;
@@ -351,6 +367,7 @@ static bool next_bitmap_word(struct decoder *d)
     return true;
 }
 
+/* Trailing zeros, one element a turn. */
 static bool next_bitmap_positions(struct decoder *d, uint32_t *pos, uint32_t n)
 {
     for (uint32_t i = 0; i < n;) {
@@ -374,7 +391,8 @@ static bool bitmap_ends(struct decoder *d)
     return false;
 }
 
-/* The next n element numbers; with the last ones the end of the support is checked. */
+/* The next n element numbers; with the last ones the end of the support is checked. Whatever the
+ * support, it is tested to end where its last element is. */
 static enum pith_status next_positions(struct decoder *d, uint32_t *pos, uint32_t n)
 {
     bool ok = true;
@@ -401,7 +419,8 @@ static enum pith_status next_positions(struct decoder *d, uint32_t *pos, uint32_
 
 /* ---- indices --------------------------------------------------------------------------------- */
 
-/* Eight fields of b bits are b bytes, so every eighth index begins on a byte. */
+/* Eight fields of b bits are b bytes, so every eighth index begins on a byte. Words of 8 bytes
+ * hold eight fields of up to 8 bits. */
 static void unpack_indices(const struct stream *s, uint64_t first, uint32_t bits, uint8_t *dst,
                            uint32_t n)
 {
@@ -427,6 +446,7 @@ static bool plain_padding_ok(const struct decoder *d)
     return used % 8 == 0 || s->bytes[s->n_bytes - 1] >> (used % 8) == 0;
 }
 
+/* A group of the stream is decoded into scratch, and chunks are cut from it. */
 static bool next_huffman_indices(struct decoder *d, uint8_t *dst, uint32_t n)
 {
     while (n) {
@@ -453,7 +473,8 @@ static uint32_t largest(const uint8_t *v, uint32_t n)
     return max;
 }
 
-/* Indices, or values of a plain grid. With positions they came along with those. */
+/* Indices, or values of a plain grid. With positions they came along with those. The adaptive
+ * code has decoded them together with the positions. */
 static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *value, uint32_t n)
 {
     if (d->w->support != SUPPORT_ADAPTIVE)
@@ -470,6 +491,7 @@ static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *
 static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n)
 {
     const struct weight *w = d->w;
+    /* Only where an index could name no centroid is the chunk looked through. */
     uint32_t possible;
     if (w->code == CODE_ADAPTIVE || uses_contexts(w))
         return next_adaptive(d, dst, NULL, n);
@@ -495,7 +517,7 @@ static enum pith_status next_indices(struct decoder *d, uint8_t *dst, uint32_t n
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* The centroids of integers are some of these. */
+/* The centroids of integers are some of these. i8 weights have codebooks of whole numbers. */
 static bool are_integers(const float *v, uint32_t n)
 {
     bool ok = true;
@@ -514,7 +536,8 @@ static enum pith_status next_codebook(struct decoder *d)
     return st;
 }
 
-/* value[i] of element pos[i], or of element first + i when pos is NULL. */
+/* value[i] of element pos[i], or of element first + i when pos is NULL. A run of elements shares
+ * a group, and a group's codebook is read when its first element comes. */
 static enum pith_status look_up_values(struct decoder *d, const uint32_t *pos, uint64_t first,
                                        const uint8_t *index, float *value, uint32_t n)
 {
@@ -536,7 +559,8 @@ static enum pith_status look_up_values(struct decoder *d, const uint32_t *pos, u
     return PITH_OK;
 }
 
-/* Groups without a stored element are checked all the same. */
+/* Groups without a stored element are checked all the same. So that a change in an unused
+ * codebook does not stay unseen. */
 static enum pith_status finish_codebooks(struct decoder *d)
 {
     enum pith_status st = PITH_OK;
@@ -568,6 +592,7 @@ static uint32_t chunk_of(const struct decoder *d, uint64_t left)
     return left < d->chunk ? (uint32_t)left : d->chunk;
 }
 
+/* Each call below is one loop over chunks, with the readers it wants. */
 /* ---- the public calls ------------------------------------------------------------------------ */
 
 /* Plain elements of dense support, which nothing codes, lie there whole. */
@@ -578,6 +603,7 @@ static enum pith_status check_plain_dense(const struct weight *w)
     return ok ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
+/* Dense: the values are written where they belong. */
 static enum pith_status expand_dense(struct decoder *d, float *dst)
 {
     for (uint64_t at = 0; at < d->n_values;) {
@@ -609,6 +635,7 @@ static enum pith_status expand_sparse(struct decoder *d, float *dst)
     return PITH_OK;
 }
 
+/* The three ways: bytes in planes, bytes as they lie, everything else. */
 enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void *scratch)
 {
     struct decoder *d;
@@ -628,7 +655,7 @@ enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void
     return st ? st : finish_codebooks(d);
 }
 
-/* each: 1, 2, 4 or 8 */
+/* each: 1, 2, 4 or 8 memcpy of a constant few bytes, which compilers make a move of. */
 static void scatter(uint8_t *dst, const uint32_t *pos, const uint8_t *src, uint32_t n, size_t each)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -661,6 +688,7 @@ static enum pith_status expand_integers(const struct weight *w, int8_t *dst, voi
     return finish_codebooks(d);
 }
 
+/* Types other than f32 are stored plain, or as i8 by codebooks. */
 enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, void *scratch)
 {
     struct decoder *d;
@@ -693,6 +721,8 @@ enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, voi
     return PITH_OK;
 }
 
+/* Run forms want parts without the dense tensor in between: a matrix of 99 % zeros is never
+ * expanded. */
 enum pith_status pith_weight_expand_parts(const struct weight *w, uint32_t *pos, uint8_t *index,
                                           float *value, void *scratch)
 {
@@ -730,6 +760,7 @@ enum pith_status pith_weight_expand_parts(const struct weight *w, uint32_t *pos,
     return value ? finish_codebooks(d) : PITH_OK;
 }
 
+/* Groups one behind the other. */
 enum pith_status pith_weight_codebooks(const struct weight *w, float *dst)
 {
     struct codebook_reader r;

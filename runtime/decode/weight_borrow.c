@@ -4,6 +4,8 @@
 #include "pith_bytes.h"
 #include "pith_weight.h"
 
+/* An address that is not aligned for its type cannot be read as floats; full files align plain
+ * elements (FULL_ALIGN), compact ones do not. */
 const void *pith_weight_borrow(const struct weight *w)
 {
     size_t each = pith_type_bytes(w->type);

@@ -8,6 +8,7 @@ const float *pith_weight_f32_borrow(const struct weight *w)
     return w->type == PITH_F32 ? pith_weight_borrow(w) : NULL;
 }
 
+/* Values first, then the decoder's scratch. */
 enum pith_status pith_weight_f32_scratch(const struct weight *w, uint64_t *bytes)
 {
     uint64_t values, total;
@@ -22,6 +23,7 @@ enum pith_status pith_weight_f32_scratch(const struct weight *w, uint64_t *bytes
     return PITH_OK;
 }
 
+/* Called by prepare() of operators that pack f32. */
 enum pith_status pith_weight_f32(const struct weight *w, void *scratch, const float **values)
 {
     const float *borrowed = pith_weight_f32_borrow(w);

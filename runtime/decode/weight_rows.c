@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_rows.c - see weight_rows.h. weight.c's readers deliver chunks from buffers and decode
- * tables; these deliver one stored element at a time and keep neither. The element behind the one
- * at hand is always known (`at`), so that a row ends where its last stored element does. */
+ * tables; these deliver one stored element at a time and keep neither. The element behind the
+ * one at hand is always known (`at`), so that a row ends where its last stored element does.
+ *
+ * Slower than weight.c by the table look-ups that it does without, and bit for bit as strict:
+ * pith_weight_rows_check() accepts exactly what expanding accepts, so that run() needs no
+ * status. */
 #include "weight_rows.h"
 #include "build_choice.h"
 #include "pith_adaptive_decode.h"
@@ -14,11 +18,13 @@
 #include "pith_rans_decode.h"
 #include "plane_pull.h"
 
+/* Structs and counters; no vectors here. */
 #define ALIGN 8u
 #define NO_ELEMENT UINT64_MAX
 
-/* Coded gaps or patterns. The extra bits of a sub-stream stand behind all its codes: a second pull
- * walks through those first. */
+/* Coded gaps or patterns. The extra bits of a sub-stream stand behind all its codes: a second
+ * pull walks through those first. Two pulls over one stream cost its decoding twice, and no
+ * memory for symbols. */
 struct gap_pull {
     struct huff_pull *codes;
     struct bit_reader extra;
@@ -34,6 +40,7 @@ struct rans_rows {
     struct rans_stream stream;
 };
 
+/* Everything of a reader; which pointers are set says what the weight is made of. */
 struct weight_rows {
     const struct weight *w;
     bool broken;
@@ -87,6 +94,7 @@ static bool uses_rans(const struct weight *w)
            stored_values(w) > 0;
 }
 
+/* Kernels of more than the reference, or threads, mean a machine with memory. */
 bool pith_weight_in_place(const struct op_env *env)
 {
     uint32_t not_so = PITH_FLAG_DECODE_ONCE | PITH_FLAG_DENSE_ONLY;
@@ -98,7 +106,8 @@ bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w)
     return w && pith_weight_in_place(env) && !pith_weight_borrow(w);
 }
 
-/* 0 of a table that cannot be read: opening the weight will fail on it. */
+/* 0 of a table that cannot be read: opening the weight will fail on it. As in weight.c: sizes
+ * are told before anything is known to be sound. */
 static size_t gap_bytes(const struct weight *w)
 {
     struct support_lengths table;
@@ -116,6 +125,7 @@ static size_t index_bytes(const struct weight *w)
     return huff_pull_bytes(&lengths);
 }
 
+/* Exactly what opening takes. */
 size_t pith_weight_rows_bytes(const struct weight *w)
 {
     size_t bytes = aligned(sizeof(struct weight_rows)) + gap_bytes(w) + index_bytes(w);
@@ -141,7 +151,8 @@ static void *take(uint8_t **mem, size_t bytes)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* The stored bytes of a plain stream must be exactly n fields of `bits`. */
+/* The stored bytes of a plain stream must be exactly n fields of `bits`. Tested where the reader
+ * will rely on it. */
 static bool plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
 {
     uint64_t n_bits;
@@ -205,6 +216,7 @@ static bool open_rans(struct weight_rows *r, uint8_t **mem)
                            &c->table, NULL, 0);
 }
 
+/* One group's codebook at a time. */
 static bool open_codebook(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
@@ -245,6 +257,7 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
 
 /* ---- positions ------------------------------------------------------------------------------ */
 
+/* From the bit behind the last; whole bytes without a bit are passed over. */
 static uint64_t next_in_bitmap(const struct weight_rows *r, uint64_t from)
 {
     const uint8_t *bytes = r->w->support_stream.bytes;
@@ -259,7 +272,8 @@ static uint64_t next_in_bitmap(const struct weight_rows *r, uint64_t from)
     return NO_ELEMENT;
 }
 
-/* The extra bits of the sub-stream that begins: behind its codes. */
+/* The extra bits of the sub-stream that begins: behind its codes. The first pull runs to the end
+ * of the codes to learn where the extra bits begin, and is set back. */
 static bool find_extra(struct gap_pull *g)
 {
     uint8_t symbol;
@@ -277,6 +291,7 @@ static bool find_extra(struct gap_pull *g)
     return true;
 }
 
+/* As add_careful() of gap_decode.c. */
 static bool next_gap(struct gap_pull *g, uint64_t count, uint64_t *at)
 {
     uint8_t symbol;
@@ -320,7 +335,8 @@ static bool next_of_patterns(struct gap_pull *g, uint64_t count, uint64_t *at)
     return *at < count;
 }
 
-/* All nonzeros were delivered: what is left must be empty, and end as it must. */
+/* All nonzeros were delivered: what is left must be empty, and end as it must. For gaps also
+ * that extra bits end in padding. */
 static bool gaps_end(struct gap_pull *g)
 {
     if (!g->patterns) {
@@ -346,7 +362,8 @@ static bool support_ends(struct weight_rows *r)
 
 /* ---- elements ------------------------------------------------------------------------------- */
 
-/* Eight fields of b bits are b bytes; an index is in two of them at most. */
+/* Eight fields of b bits are b bytes; an index is in two of them at most. Two bytes at most: 8
+ * bits at any place. */
 static uint32_t plain_index(const struct weight *w, uint64_t i)
 {
     uint32_t b = w->index_bits, bit = (uint32_t)(i % 8) * b;
@@ -394,6 +411,7 @@ static bool next_codebook(struct weight_rows *r)
            (r->w->type != PITH_I8 || are_integers(r->codebook, r->w->n_centroids));
 }
 
+/* The next element's number; dense supports count. */
 static bool next_position(struct weight_rows *r)
 {
     switch (r->w->support) {
@@ -421,6 +439,7 @@ static bool next_context(struct weight_rows *r)
     return st == PITH_OK;
 }
 
+/* Positions come with the elements where the adaptive code tells both. */
 static bool next_adaptive(struct weight_rows *r)
 {
     const struct weight *w = r->w;
@@ -436,6 +455,7 @@ static bool next_adaptive(struct weight_rows *r)
     return true;
 }
 
+/* One stored element: where, which index, which codebook. */
 static bool take_element(struct weight_rows *r)
 {
     const struct weight *w = r->w;
@@ -456,7 +476,8 @@ static bool take_element(struct weight_rows *r)
     return true;
 }
 
-/* Goes on to the next stored element. */
+/* Goes on to the next stored element. From here on errors cannot occur: the weight was checked
+ * when the plan was made; `broken` only keeps a changed image from being read past. */
 static inline void advance(struct weight_rows *r)
 {
     if (r->taken == r->n_values || r->broken) {
@@ -467,6 +488,7 @@ static inline void advance(struct weight_rows *r)
     }
 }
 
+/* `taken` has moved on to the element behind the one at hand. */
 static inline float value_f32(const struct weight_rows *r)
 {
     float v;
@@ -503,7 +525,8 @@ struct weight_rows *pith_weight_rows_open(const struct weight *w, void *mem)
     return r;
 }
 
-/* What only the end of a weight tells. */
+/* What only the end of a weight tells. Trailing padding, codebooks of groups without elements,
+ * ends of streams. */
 static bool ends(struct weight_rows *r, uint64_t last)
 {
     const struct weight *w = r->w;
@@ -533,6 +556,7 @@ enum pith_status pith_weight_rows_check(const struct weight *w, void *mem)
     return ends(r, last) ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
+/* A row is the next n elements, whatever shape the tensor has. */
 void pith_weight_rows_begin(struct weight_rows *r, uint32_t n)
 {
     r->begin = r->end;
@@ -556,6 +580,7 @@ void pith_weight_rows_skip(struct weight_rows *r, uint32_t n)
         advance(r);
 }
 
+/* Rows as operators want them: dense, zeros included. */
 void pith_weight_rows_f32(struct weight_rows *r, float *dst, uint32_t n)
 {
     pith_weight_rows_begin(r, n);
@@ -572,6 +597,7 @@ void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n)
         dst[r->at - r->begin] = value_i8(r);
 }
 
+/* Sums modulo 2^32, as integer products have them. */
 void pith_weight_rows_add(struct weight_rows *r, const struct weight_rows_column *x, uint32_t m,
                           uint32_t *sum, uint32_t n)
 {
@@ -586,7 +612,8 @@ void pith_weight_rows_add(struct weight_rows *r, const struct weight_rows_column
     }
 }
 
-/* One sum in a register; the others of more rows of x where they end up. */
+/* One sum in a register; the others of more rows of x where they end up. Ascending k and no zero
+ * terms: the order of the reference kernel on the dense row, but for the zeros it adds. */
 void pith_weight_rows_dot(struct weight_rows *r, const float *x, uint32_t n, float *sum, uint32_t m,
                           size_t sum_step)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* blob.c - questions about a model image that need no memory: is it sound, what does it say. */
+/* blob.c - questions about a model image that need no memory: is it sound, what does it say.
+ *
+ * The functions walk the image at each call instead of keeping what they found: who only wants a
+ * label list needs no arena. */
 #include "pith_format.h"
 
 static const char *const meta_keys[] = {NULL, "preprocess", "labels", "recipe"};
@@ -9,6 +12,7 @@ const char *pith_meta_key(uint32_t number)
     return number < sizeof meta_keys / sizeof *meta_keys ? meta_keys[number] : NULL;
 }
 
+/* Without strlen(): the runtime links to nothing of the C library beyond memcpy and its kin. */
 static bool key_is(const char *key, const uint8_t *p, size_t bytes)
 {
     size_t i = 0;
@@ -17,7 +21,8 @@ static bool key_is(const char *key, const uint8_t *p, size_t bytes)
     return i == bytes && key[i] == 0;
 }
 
-/* One entry; *hit: its key is `key`. */
+/* One entry; *hit: its key is `key`. The key field is a known key's number, or a length and the
+ * key. Bounds as in validate.c, because the image may not have been read before. */
 static struct stream next_entry(struct reader *r, const char *key, bool *hit)
 {
     uint64_t v = rd_varint(r, META_FIRST_LENGTH - 1 + MAX_NAME_BYTES);
@@ -36,6 +41,7 @@ static struct stream next_entry(struct reader *r, const char *key, bool *hit)
     return (struct stream){rd_bytes(r, n), n};
 }
 
+/* A key that does not occur and a chunk that is not there are the same to who asks. */
 enum pith_status pith_blob_meta(const void *blob, size_t bytes, const char *key, const char **value,
                                 size_t *value_bytes)
 {

@@ -2,10 +2,14 @@
 /* container.c - the outermost layer of a file: which header it has, where its chunks lie, whether
  * its checksums hold (docs/format.md, sections 2 and 3).
  *
- * Chunks are contiguous and cover the file exactly, so every byte is header, chunk, padding that is
- * tested to be zero, or checksum: nothing can hide in a file, and no bit can change unseen. */
+ * Chunks are contiguous and cover the file exactly, so every byte is header, chunk, padding that
+ * is tested to be zero, or checksum: nothing can hide in a file, and no bit can change unseen.
+ *
+ * Offsets in the full table are redundant: each is compared with where its chunk must lie. A
+ * compact file has lengths alone. */
 #include "pith_format.h"
 
+/* In the order of enum chunk_kind; tags as strings are the order in the file. */
 struct chunk_name {
     uint32_t tag;
     uint8_t compact; /* byte of the compact chunk table; 0: never there */
@@ -31,6 +35,8 @@ uint8_t pith_chunk_compact_tag(enum chunk_kind kind)
     return chunk_names[kind].compact;
 }
 
+/* Errors of the runtime are a status, a chunk and an offset from the start of the file: no text,
+ * which would have to be linked on a microcontroller. */
 enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint32_t chunk,
                            uint64_t offset)
 {
@@ -48,12 +54,14 @@ static enum pith_status corrupt(struct pith_error *err, uint32_t chunk, uint64_t
     return pith_fail(err, PITH_ERR_CORRUPT, chunk, offset);
 }
 
-/* The order of chunks in a full file: by their tags as strings. */
+/* The order of chunks in a full file: by their tags as strings. So that there is one order and
+ * none twice. */
 static uint32_t tag_rank(uint32_t tag)
 {
     return tag >> 24 | (tag >> 8 & 0xff00u) | (tag << 8 & 0xff0000u) | tag << 24;
 }
 
+/* Letters only: a tag is printed in messages as it is. */
 static bool tag_well_formed(uint32_t tag)
 {
     for (unsigned i = 0; i < 4; i++) {
@@ -64,6 +72,7 @@ static bool tag_well_formed(uint32_t tag)
     return true;
 }
 
+/* Without a branch in the loop: padding is at most 63 bytes, streams are not read here. */
 static bool all_zero(const uint8_t *p, size_t bytes)
 {
     uint8_t any = 0;
@@ -72,7 +81,8 @@ static bool all_zero(const uint8_t *p, size_t bytes)
     return any == 0;
 }
 
-/* A chunk this reader does not know: critical ones need a newer reader, others are passed over. */
+/* A chunk this reader does not know: critical ones need a newer reader, others are passed over.
+ * As PNG does it with its chunks. im->unknown remembers one for `info`. */
 static enum pith_status place_chunk(struct image *im, uint32_t kind, uint32_t tag, bool ancillary,
                                     struct stream s, uint64_t at, struct pith_error *err)
 {
@@ -99,6 +109,8 @@ static uint32_t kind_of_tag(uint32_t tag)
     return k;
 }
 
+/* 0 stands in the table for a chunk that compact files never have; no entry of a file reads 0,
+ * since tags rise from 1. */
 static uint32_t kind_of_compact(uint8_t tag)
 {
     uint32_t k = 0;
@@ -107,7 +119,8 @@ static uint32_t kind_of_compact(uint8_t tag)
     return k;
 }
 
-/* Entry i of the table; *end: where the chunk before it ended, moved on. */
+/* Entry i of the table; *end: where the chunk before it ended, moved on. rank <= last_rank also
+ * refuses a tag twice. */
 static enum pith_status read_full_entry(struct image *im, uint32_t i, uint32_t flags,
                                         uint32_t *last_rank, uint64_t *end, struct pith_error *err)
 {
@@ -115,6 +128,7 @@ static enum pith_status read_full_entry(struct image *im, uint32_t i, uint32_t f
     const uint8_t *e = im->blob + at;
     uint32_t tag = load_le32(e), crc = load_le32(e + 4), rank = tag_rank(tag);
     uint64_t offset = load_le64(e + 8), length = load_le64(e + 16), start = *end;
+    /* length > bytes - offset, not offset + length > bytes: the sum could wrap. */
     if (!tag_well_formed(tag) || (i > 0 && rank <= *last_rank))
         return corrupt(err, 0, at);
     if (tag == TAG_DATA && !align_ok(start, FULL_ALIGN, &start))
@@ -123,6 +137,7 @@ static enum pith_status read_full_entry(struct image *im, uint32_t i, uint32_t f
         return corrupt(err, tag, at);
     if (!all_zero(im->blob + *end, (size_t)(start - *end)))
         return corrupt(err, 0, *end);
+    /* The chunk's own checksum stands in the table, so one damaged chunk is named. */
     struct stream s = {im->blob + offset, (size_t)length};
     if (!(flags & PITH_FLAG_NO_CHECKSUM) && pith_crc32c(0, s.bytes, s.n_bytes) != crc)
         return corrupt(err, tag, offset);
@@ -131,6 +146,8 @@ static enum pith_status read_full_entry(struct image *im, uint32_t i, uint32_t f
     return place_chunk(im, kind_of_tag(tag), tag, (tag & TAG_ANCILLARY) != 0, s, at, err);
 }
 
+/* Fields are tested in an order that tells most: a newer version before anything that it might
+ * have changed, the length before the table, the table's checksum before its contents. */
 static enum pith_status open_full(struct image *im, uint32_t flags, struct pith_error *err)
 {
     const uint8_t *b = im->blob;
@@ -150,6 +167,7 @@ static enum pith_status open_full(struct image *im, uint32_t flags, struct pith_
     if (!(flags & PITH_FLAG_NO_CHECKSUM) &&
         pith_crc32c(0, b, (size_t)table_end) != load_le32(b + table_end))
         return corrupt(err, 0, table_end);
+    /* bench and reports count what a header costs without its checksums. */
     im->header_bytes = table_end - (uint64_t)n * 4; /* the table's checksums are not header */
     uint32_t last_rank = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -160,7 +178,9 @@ static enum pith_status open_full(struct image *im, uint32_t flags, struct pith_
     return end == im->bytes ? PITH_OK : corrupt(err, 0, end);
 }
 
-/* The table first, then the chunks: contents have no offsets, so lengths are kept on the way. */
+/* The table first, then the chunks: contents have no offsets, so lengths are kept on the way.
+ * The table is read a second time: tags and lengths were tested in open_compact(), where only
+ * their syntax can be wrong, while lengths must sum to the body here. */
 static enum pith_status open_compact_chunks(struct image *im, struct reader table, size_t body,
                                             struct pith_error *err)
 {
@@ -184,6 +204,7 @@ static enum pith_status open_compact_chunks(struct image *im, struct reader tabl
     return PITH_OK;
 }
 
+/* One checksum covers the file: nothing is read past it. */
 static enum pith_status open_compact(struct image *im, uint32_t flags, struct pith_error *err)
 {
     if (im->blob[1] != (COMPACT_MAGIC_1 | FORMAT_VERSION))
@@ -200,6 +221,7 @@ static enum pith_status open_compact(struct image *im, uint32_t flags, struct pi
         tag = rd_u8(&r);
         if (tag != COMPACT_DATA)
             rd_varint(&r, im->bytes);
+        /* Rising tags, closed by the data chunk, which is the highest. */
         if (r.bad || tag <= last || tag > COMPACT_DATA)
             return corrupt(err, 0, (uint64_t)(r.p - im->blob));
         last = tag;
@@ -208,6 +230,8 @@ static enum pith_status open_compact(struct image *im, uint32_t flags, struct pi
     return open_compact_chunks(im, table, (size_t)im->header_bytes, err);
 }
 
+/* The first bytes decide. 0x89 and the line ends of the full magic catch transfers as text, as
+ * PNG's do. */
 enum pith_status pith_image_open(const void *blob, size_t bytes, uint32_t flags, struct image *im,
                                  struct pith_error *err)
 {
@@ -226,6 +250,8 @@ enum pith_status pith_image_open(const void *blob, size_t bytes, uint32_t flags,
     }
     if (st)
         return st;
+    /* A graph without data would have nothing to compute with; an empty data chunk is there,
+     * with a length of 0. */
     if (!im->chunk[CHUNK_GRAPH].bytes)
         return corrupt(err, TAG_GRAPH, 0);
     if (!im->chunk[CHUNK_DATA].bytes)
@@ -233,6 +259,8 @@ enum pith_status pith_image_open(const void *blob, size_t bytes, uint32_t flags,
     return PITH_OK;
 }
 
+/* For those who look at one chunk of an image that a plan has accepted: checksums were tested
+ * then. */
 enum pith_status pith_chunk_find(const void *blob, size_t bytes, uint32_t tag, struct stream *chunk)
 {
     struct image im;

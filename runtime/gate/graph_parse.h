@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* graph_parse.h - the state of one pass over the graph chunk.
  *
- * The chunk is read twice by the same code: once to count (`fill` false: nothing is stored), once
- * to fill the arrays whose sizes the first pass told. */
+ * The chunk is read twice by the same code: once to count (`fill` false: nothing is stored),
+ * once to fill the arrays whose sizes the first pass told.
+ *
+ * One code for both passes means that they cannot disagree about what is accepted: a second,
+ * simpler counting pass would be a second parser to prove. */
 #ifndef GRAPH_PARSE_H
 #define GRAPH_PARSE_H
 
 #include "pith_format.h"
 
+/* The fields fall into what is being read, what was told so far (values repeat: shapes, tables,
+ * attributes and wiring are written by reference to what stood before), and where the second
+ * pass stores. */
 struct graph_parse {
     const struct image *im;
     struct pith_error *err;
@@ -18,6 +24,7 @@ struct graph_parse {
 
     /* tensors (weight_read.c) */
     struct reader tables;
+    /* In the order of tensors, without offsets: each stream begins where the one before ends. */
     uint64_t data_at;         /* in the data chunk */
     uint32_t n_tables;        /* introduced so far */
     struct huff_table *table; /* [n_tables] */
@@ -25,7 +32,8 @@ struct graph_parse {
     bool has_prev;
     uint32_t prev_centroids[2]; /* of vectors (rank < 2), of others; 0: no codebook yet */
     uint32_t rows_before[2];    /* dim 0 of the tensors one and two before; 0: none, rank < 2 */
-    uint32_t weight_at;         /* number of the tensor */
+    /* For errors and for `source`, which counts back from it. */
+    uint32_t weight_at; /* number of the tensor */
 
     /* nodes */
     const uint8_t

@@ -4,10 +4,15 @@
  *     Loop ... LoopEnd          Branch ... BranchElse ... BranchEnd
  *
  * The nodes that open and close a region stand in the one around it; so do the values they give,
- * but for Loop's, which its body owns. A value is seen in its region and in those inside it. This
- * is where the brackets of a file are matched, and everything that reads across them is refused. */
+ * but for Loop's, which its body owns. A value is seen in its region and in those inside it.
+ * This is where the brackets of a file are matched, and everything that reads across them is
+ * refused.
+ *
+ * Matching on a stack of fixed depth: no recursion that a file could deepen, and the depth
+ * bounds what the executor keeps as well. */
 #include "region.h"
 
+/* open: from the outermost to the innermost. */
 struct walk {
     struct graph *g;
     uint32_t open[PITH_MAX_DEPTH]; /* nodes */
@@ -19,6 +24,9 @@ static uint32_t innermost(const struct walk *w)
     return w->depth ? w->open[w->depth - 1] : PITH_NO_NODE;
 }
 
+/* By bisection: outputs are numbered in node order, so first_out rises. Nodes without outputs
+ * share theirs with the next; the last of equals is found, which is the one that gives the
+ * value. */
 uint32_t pith_graph_producer(const struct graph *g, uint32_t value)
 {
     uint32_t low = 0, high = g->n_nodes; /* the last node with first_out <= value */
@@ -34,6 +42,7 @@ uint32_t pith_graph_producer(const struct graph *g, uint32_t value)
     return low;
 }
 
+/* A Loop's outputs (iteration, states) belong to its body, unlike those of every other node. */
 static uint32_t region_of(const struct graph *g, uint32_t value)
 {
     uint32_t n = pith_graph_producer(g, value);
@@ -42,7 +51,8 @@ static uint32_t region_of(const struct graph *g, uint32_t value)
     return g->nodes[n].region;
 }
 
-/* Whether all of value[n] are seen from inside `region`. */
+/* Whether all of value[n] are seen from inside `region`. At most PITH_MAX_DEPTH steps outward a
+ * value. */
 static bool are_seen(const struct graph *g, const uint32_t *value, uint32_t n, uint32_t region)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -67,7 +77,8 @@ static bool open_region(struct walk *w, uint32_t n)
     return true;
 }
 
-/* The innermost open node if it is an `op`, which is closed then. */
+/* The innermost open node if it is an `op`, which is closed then. Brackets close in the reverse
+ * order of opening, or not at all. */
 static uint32_t close_region(struct walk *w, enum pith_op op)
 {
     uint32_t n = innermost(w);
@@ -77,6 +88,7 @@ static uint32_t close_region(struct walk *w, enum pith_op op)
     return n;
 }
 
+/* What Loop and LoopEnd say twice must agree, so that either alone tells the executor enough. */
 static bool end_loop(struct walk *w, uint32_t n)
 {
     struct graph_node *end = &w->g->nodes[n];
@@ -92,6 +104,7 @@ static bool end_loop(struct walk *w, uint32_t n)
         end->n_in - first < n_states)
         return false;
     for (uint32_t i = 0; i < n_states; i++)
+        /* The first states of LoopEnd are Loop's own: their storage is one. */
         if (end->in[first + i] != loop->first_out + 1 + i)
             return false;
     loop->partner = n;
@@ -99,6 +112,7 @@ static bool end_loop(struct walk *w, uint32_t n)
     return true;
 }
 
+/* The condition is handed through, so that BranchEnd finds it (op_branch.c). */
 static bool begin_else(struct walk *w, uint32_t n)
 {
     uint32_t opened = close_region(w, PITH_OP_BRANCH);
@@ -109,6 +123,7 @@ static bool begin_else(struct walk *w, uint32_t n)
     return open_region(w, n);
 }
 
+/* Each branch sees its own values and those around both. */
 static bool end_branch(struct walk *w, uint32_t n)
 {
     struct graph_node *end = &w->g->nodes[n];
@@ -121,6 +136,7 @@ static bool end_branch(struct walk *w, uint32_t n)
            are_seen(w->g, end->in + 1 + k, end->n_in - 1 - k, other);
 }
 
+/* region: what the node itself lies in; an ELSE lies beside its Branch, not inside of it. */
 static bool visit(struct walk *w, uint32_t n)
 {
     struct graph_node *node = &w->g->nodes[n];
@@ -149,6 +165,7 @@ enum pith_status pith_graph_regions(struct graph *g)
     for (uint32_t n = 0; n < g->n_nodes; n++)
         if (!visit(&w, n))
             return PITH_ERR_CORRUPT;
+    /* No bracket may stay open, and no output lie in a body that may not run. */
     if (w.depth || !are_seen(g, g->outputs, g->n_outputs, PITH_NO_NODE))
         return PITH_ERR_CORRUPT;
     return PITH_OK;

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* stats_read.c - the syntax of the chunk `stat` and what must hold in it. The runtime only checks
- * it; the toolchain reads it by the same functions. */
+/* stats_read.c - the syntax of the chunk `stat` and what must hold in it. The runtime only
+ * checks it; the toolchain reads it by the same functions.
+ *
+ * The chunk holds what calibration saw of each value: extremes, exact sums, a histogram, and the
+ * grid that was chosen. Sums are fixed-point numbers of 640 bits, in which adding f32 and their
+ * squares is exact and so does not depend on an order: parts of a data set, measured apart,
+ * merge to the same bytes. */
 #include "pith_stats_read.h"
 
+/* All exponent bits set are infinity and NaN. */
 static bool finite_f32(float x)
 {
     return (f32_bits(x) & 0x7f800000u) != 0x7f800000u;
 }
 
+/* No leading zero byte and no byte that only repeats the sign: one spelling a number. */
 bool pith_stats_sum_read(struct reader *r, struct stats_sum *sum)
 {
     sum->lowest = (uint32_t)rd_varint(r, STATS_SUM_BYTES - 1);
@@ -22,6 +29,7 @@ bool pith_stats_sum_read(struct reader *r, struct stats_sum *sum)
     return b[0] != 0 && !sign_only;
 }
 
+/* Runs of empty bins are stored as their number, for histograms have long tails. */
 uint32_t pith_stats_bins_read(struct reader *r, uint64_t *count)
 {
     *count = rd_varint(r, UINT64_MAX);
@@ -29,8 +37,9 @@ uint32_t pith_stats_bins_read(struct reader *r, uint64_t *count)
     return r->bad ? 0 : 1 + more;
 }
 
-/* Counts that are not 0 at both ends and sum to all numbers that are not 0; no run of zeros behind
- * another. */
+/* Counts that are not 0 at both ends and sum to all numbers that are not 0; no run of zeros
+ * behind another. `needed`: a bin that must not be empty because the histogram ends there, or
+ * because the bin before it was: then the run would have been longer. */
 static bool check_bins(struct reader *r, const struct stats_entry *e)
 {
     uint64_t total = 0, count = 0;
@@ -46,7 +55,9 @@ static bool check_bins(struct reader *r, const struct stats_entry *e)
     return total == e->n - e->n_zero;
 }
 
-/* The bin of x at a width of 2^exponent, and far outside where it is that. */
+/* The bin of x at a width of 2^exponent, and far outside where it is that. The cast truncates
+ * toward 0, so negative numbers are one bin lower. Both bounds are far outside of the 2,048
+ * bins, hence no overflow. */
 static int32_t bin_of(float x, int32_t exponent)
 {
     float k = x * f32_from_bits((uint32_t)(127 - exponent) << 23); /* exponent 1..253: normal */
@@ -54,6 +65,7 @@ static int32_t bin_of(float x, int32_t exponent)
     return k >= most ? (int32_t)most : k <= -most ? -(int32_t)most : (int32_t)k - (x < 0);
 }
 
+/* Whether bins of this width cover both extremes. */
 static bool reaches(const struct stats_entry *e, int32_t exponent)
 {
     int32_t low = e->min < 0 ? bin_of(e->min, exponent) : 0;
@@ -61,7 +73,8 @@ static bool reaches(const struct stats_entry *e, int32_t exponent)
     return high - low < (int32_t)STATS_MAX_BINS;
 }
 
-/* The exponent follows from the extremes, and they lie in the outermost bins. */
+/* The exponent follows from the extremes, and they lie in the outermost bins. The smallest width
+ * that does is the only one allowed: merged histograms then agree. */
 static bool extremes_fit(const struct stats_entry *e)
 {
     int32_t last = e->first + (int32_t)e->n_bins - 1;
@@ -72,6 +85,8 @@ static bool extremes_fit(const struct stats_entry *e)
     return low && (e->max == 0 ? last < 0 : bin_of(e->max, e->exponent) == last);
 }
 
+/* exponent and first place the bins: bin i covers (first + i) .. (first + i + 1) times
+ * 2^exponent. */
 static bool read_bins(struct reader *r, struct stats_entry *e)
 {
     e->n_bins = (uint32_t)rd_varint(r, STATS_MAX_BINS);
@@ -83,6 +98,7 @@ static bool read_bins(struct reader *r, struct stats_entry *e)
     return !r->bad && extremes_fit(e) && check_bins(r, e);
 }
 
+/* Extremes and sum of each channel, for bias correction and equalization. */
 static bool read_channels(struct reader *r, struct stats_entry *e)
 {
     e->n_channels = (uint32_t)rd_varint(r, INT32_MAX);
@@ -99,6 +115,7 @@ static bool read_channels(struct reader *r, struct stats_entry *e)
     return true;
 }
 
+/* Samples and numbers: n_samples <= n, since a sample has at least one. */
 static bool read_stats(struct reader *r, struct stats_entry *e)
 {
     e->n_samples = rd_varint(r, e->n);
@@ -109,6 +126,7 @@ static bool read_stats(struct reader *r, struct stats_entry *e)
            read_bins(r, e) && (!(e->flags & STATS_CHANNELS) || read_channels(r, e));
 }
 
+/* One scale, or one for each place of an axis. */
 static bool read_scales(struct reader *r, struct stats_entry *e)
 {
     e->n_scales = (uint32_t)rd_varint(r, INT32_MAX);
@@ -117,6 +135,7 @@ static bool read_scales(struct reader *r, struct stats_entry *e)
     if (r->bad || e->n_scales == 0 || e->grid_axis >= PITH_MAX_RANK)
         return false;
     for (uint32_t i = 0; i < e->n_scales; i++) {
+        /* Positive floats are ordered as their bits. */
         uint32_t bits = rd_le32(r); /* as an integer: positive, not subnormal, finite */
         if (r->bad || bits < 0x00800000u || bits >= 0x7f800000u)
             return false;
@@ -124,6 +143,7 @@ static bool read_scales(struct reader *r, struct stats_entry *e)
     return true;
 }
 
+/* Grids of 2 to 8 bits in bytes, of 9 to 16 in words. */
 static bool read_grid(struct reader *r, struct stats_entry *e)
 {
     uint32_t type = rd_u8(r);
@@ -134,12 +154,14 @@ static bool read_grid(struct reader *r, struct stats_entry *e)
     if (r->bad || !(narrow || wide) || e->grid_bits < (narrow ? 2u : 9u) ||
         e->grid_bits > (narrow ? 8u : 16u) || e->grid_method < 1 || e->grid_method > STATS_METHODS)
         return false;
+    /* What bits of this type can hold. */
     int32_t low = type == PITH_U8 || type == PITH_U16 ? 0 : -(1 << (e->grid_bits - 1));
     e->zero_point = (int32_t)rd_svarint(r, low, low + (1 << e->grid_bits) - 1);
     return read_scales(r, e);
 }
 
-/* Where nothing was seen there must be a grid, and the extremes are +0. */
+/* Where nothing was seen there must be a grid, and the extremes are +0. +0, so that equal
+ * statistics are equal bytes. */
 bool pith_stats_entry_read(struct reader *r, uint64_t *next, uint32_t n_values,
                            struct stats_entry *e)
 {

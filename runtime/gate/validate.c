@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* validate.c - what must hold beyond the syntax of the graph: every shape follows from the shape
- * rules, names are unique, texts are UTF-8, keys are in order. Together with the parser, which only
- * lets numbers in range through, this is the gate: kernels behind it check nothing. */
+ * rules, names are unique, texts are UTF-8, keys are in order. Together with the parser, which
+ * only lets numbers in range through, this is the gate: kernels behind it check nothing.
+ *
+ * Each rule has one place: the parser bounds numbers, this file relates them to each other,
+ * region.c matches brackets, decoders check streams while they expand them. */
 #include "pith_format.h"
 #include "pith_op_exec.h"
 #include "pith_stats_read.h"
 
+/* Where the reader stopped is the byte that is told. */
 static enum pith_status corrupt_at(const struct image *im, enum chunk_kind kind,
                                    const struct reader *r, struct pith_error *err)
 {
@@ -19,8 +23,10 @@ static struct reader chunk_reader(const struct image *im, enum chunk_kind kind)
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 sequence at p, 0 when it is not one: overlong forms, surrogates, numbers past
- * U+10FFFF and NUL are none. */
+/* Bytes of the UTF-8 sequence at p, 0 when it is not one: overlong forms, surrogates, numbers
+ * past U+10FFFF and NUL are none. By the table of RFC 3629, section 4: leads of 2, 3, 4 bytes,
+ * and the second byte's range where the lead alone would let an overlong form or a surrogate
+ * through. */
 static size_t utf8_length(const uint8_t *p, size_t left)
 {
     uint32_t lead = p[0];
@@ -38,6 +44,7 @@ static size_t utf8_length(const uint8_t *p, size_t left)
     return n;
 }
 
+/* One pass, no table. */
 bool pith_utf8_ok(const uint8_t *p, size_t bytes)
 {
     size_t i = 0;
@@ -50,7 +57,8 @@ bool pith_utf8_ok(const uint8_t *p, size_t bytes)
     return true;
 }
 
-/* A length in min..max, then that much UTF-8. */
+/* A length in min..max, then that much UTF-8. The length is bounded before it is compared with
+ * what is left. */
 static bool read_text(struct reader *r, uint64_t min, uint64_t max, struct stream *text)
 {
     uint64_t n = rd_varint(r, max);
@@ -61,6 +69,7 @@ static bool read_text(struct reader *r, uint64_t min, uint64_t max, struct strea
     return pith_utf8_ok(text->bytes, text->n_bytes);
 }
 
+/* As unsigned bytes, so UTF-8 sorts by code point. */
 static int compare_text(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes)
 {
     size_t n = a_bytes < b_bytes ? a_bytes : b_bytes;
@@ -70,6 +79,7 @@ static int compare_text(const uint8_t *a, size_t a_bytes, const uint8_t *b, size
 
 /* ---- meta and history ----------------------------------------------------------------------- */
 
+/* Without strlen() (blob.c). */
 static size_t text_length(const char *s)
 {
     size_t n = 0;
@@ -78,7 +88,8 @@ static size_t text_length(const char *s)
     return n;
 }
 
-/* The number of a key that has one; 0: it is written out. */
+/* The number of a key that has one; 0: it is written out. A key with a number must be written as
+ * it. */
 static uint32_t known_key(const struct stream *key)
 {
     for (uint32_t i = 1; pith_meta_key(i); i++)
@@ -88,6 +99,7 @@ static uint32_t known_key(const struct stream *key)
     return 0;
 }
 
+/* Numbers below META_FIRST_LENGTH are known keys, those from it on lengths. */
 static bool read_key(struct reader *r, struct stream *key)
 {
     uint64_t v = rd_varint(r, META_FIRST_LENGTH - 1 + MAX_NAME_BYTES);
@@ -105,6 +117,7 @@ static bool read_key(struct reader *r, struct stream *key)
     return key->bytes && pith_utf8_ok(key->bytes, key->n_bytes) && known_key(key) == 0;
 }
 
+/* Rising keys: sorted, and none twice. */
 static enum pith_status validate_meta(const struct image *im, struct pith_error *err)
 {
     struct reader r = chunk_reader(im, CHUNK_META);
@@ -120,6 +133,8 @@ static enum pith_status validate_meta(const struct image *im, struct pith_error 
     return PITH_OK;
 }
 
+/* History is in the order of what was done, so nothing is compared; what an entry says is a
+ * matter of the toolchain. */
 static enum pith_status validate_history(const struct image *im, struct pith_error *err)
 {
     struct reader r = chunk_reader(im, CHUNK_HISTORY);
@@ -145,7 +160,8 @@ static bool name_before(const struct graph_name *a, const struct graph_name *b)
     return compare_text((const uint8_t *)a->text, a->bytes, (const uint8_t *)b->text, b->bytes) < 0;
 }
 
-/* Heap sort: no bad case for a hostile file to find, no recursion, no memory. */
+/* Heap sort: no bad case for a hostile file to find, no recursion, no memory. O(n log n) whatever
+ * the names are. */
 static void sift_down(uint32_t *heap, uint32_t n, uint32_t i, const struct graph_name *name)
 {
     for (;;) {
@@ -163,6 +179,7 @@ static void sift_down(uint32_t *heap, uint32_t n, uint32_t i, const struct graph
     }
 }
 
+/* Indices are sorted, not names: order is the caller's scratch. */
 static void sort_names(uint32_t *order, uint32_t n, const struct graph_name *name)
 {
     for (uint32_t i = n / 2; i-- > 0;)
@@ -175,6 +192,7 @@ static void sort_names(uint32_t *order, uint32_t n, const struct graph_name *nam
     }
 }
 
+/* Neighbours in order: not before means equal. */
 static bool unique(const struct graph_name *name, uint32_t n, uint32_t *order)
 {
     uint32_t named = 0;
@@ -188,6 +206,7 @@ static bool unique(const struct graph_name *name, uint32_t n, uint32_t *order)
     return true;
 }
 
+/* An empty text is a value without a name. */
 static bool read_name(struct reader *r, struct graph_name *name)
 {
     struct stream text;
@@ -197,6 +216,7 @@ static bool read_name(struct reader *r, struct graph_name *name)
     return true;
 }
 
+/* Values first, then nodes. Node names may repeat; ONNX asks uniqueness of values alone. */
 enum pith_status pith_validate_names(const struct image *im, const struct names *names,
                                      uint32_t *order, struct pith_error *err)
 {
@@ -220,6 +240,7 @@ enum pith_status pith_validate_names(const struct image *im, const struct names 
 
 /* ---- what was observed ----------------------------------------------------------------------- */
 
+/* Entries in order of values, each checked while it is read. */
 enum pith_status pith_validate_stats(const struct image *im, uint32_t n_values,
                                      struct pith_error *err)
 {
@@ -234,6 +255,9 @@ enum pith_status pith_validate_stats(const struct image *im, uint32_t n_values,
 
 /* ---- shapes --------------------------------------------------------------------------------- */
 
+/* The only call of shape rules on a file's numbers. Outputs are cleared first, so a rule that
+ * fails leaves nothing behind; their sizes are tested again, because everything that allocates
+ * relies on it. */
 enum pith_status pith_validate_node(const struct graph_node *node, struct tview *values,
                                     const struct tview **in, struct tview **out)
 {

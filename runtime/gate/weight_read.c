@@ -4,14 +4,23 @@
  *
  * Nothing is decoded here: a stream's length must equal what shape, type and coding imply, or,
  * where it is entropy-coded, what the description says; its decoder takes exactly that many bytes.
- */
+
+ *
+ * What a tensor's description leaves out is told by what stood before (shape, centroids, rows of
+ * the tensor that feeds it), and where it can be left out it must be: the canonical form of
+ * graph_read.c.
+ *
+ * All arithmetic is on bounded numbers: counts are at most 2^40 elements (pith_shape_count),
+ * lengths at most those of the data chunk. */
 #include "build_choice.h"
 #include "pith_adaptive_decode.h"
 #include "pith_context_decode.h"
 #include "graph_parse.h"
 
+/* Ones of a nibble, for the bytes behind the last whole word. */
 static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
+/* Writers call it, too: head bytes are made in one place. */
 uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids)
 {
     uint32_t kind = 0;
@@ -21,13 +30,14 @@ uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, boo
                      (same_centroids ? HEAD_SAME_CENTROIDS : 0));
 }
 
+/* A bias behind its layer's weight: as long as its rows, fed by them. */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
 {
     return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE && !w->settled &&
            w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
-/* Shape code 2: a matrix unlike the tensor before. */
+/* Shape code 2: a matrix unlike the tensor before. fed < 2: a layer of one row tells nothing. */
 enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_code, uint32_t fed)
 {
     bool conv = shape_code == SHAPE_RANK4_SQUARE;
@@ -44,16 +54,19 @@ enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_co
     return conv ? SHORT_KINDS : SHORT_MATRIX_MAPS;
 }
 
+/* They take the places of common heads that cannot occur: the same centroids, but no codebook. */
 uint8_t pith_short_head(uint32_t number)
 {
     return (uint8_t)(HEAD_SAME_CENTROIDS + number / 8 * COMMON_KINDS * 8 + number % 8);
 }
 
+/* Kernels of convolutions. */
 static bool is_square(const struct shape *s)
 {
     return s->dim[s->rank - 1] == s->dim[s->rank - 2];
 }
 
+/* Tried in this order by writers; the reader demands the first that fits. */
 uint32_t pith_shape_code(const struct shape *s, const struct shape *prev)
 {
     if (prev && prev->rank > 0 && s->rank == 1 && s->dim[0] == prev->dim[0])
@@ -65,6 +78,7 @@ uint32_t pith_shape_code(const struct shape *s, const struct shape *prev)
     return s->rank >= 1 && s->rank <= 4 ? s->rank : SHAPE_RANK;
 }
 
+/* Dims are bounded by 2^31 - 1, not yet by their product. */
 bool pith_parse_dims(struct reader *r, struct shape *s, uint32_t first, bool square)
 {
     uint32_t stored = s->rank - (square ? 1u : 0u);
@@ -75,6 +89,7 @@ bool pith_parse_dims(struct reader *r, struct shape *s, uint32_t first, bool squ
     return !r->bad;
 }
 
+/* The product is tested here, for everything behind multiplies freely. */
 static enum pith_status parse_shape(struct graph_parse *p, uint32_t code, struct shape *s)
 {
     const struct shape *prev = p->has_prev ? &p->prev_shape : NULL;
@@ -96,12 +111,14 @@ static enum pith_status parse_shape(struct graph_parse *p, uint32_t code, struct
             return pith_parse_corrupt(p);
     }
     uint64_t count;
+    /* Another code would have been shorter. */
     if (pith_shape_count(s, &count) || pith_shape_code(s, prev) != code)
         return pith_parse_corrupt(p);
     return PITH_OK;
 }
 
-/* The dims that a short head leaves to be told. */
+/* The dims that a short head leaves to be told. A dim that a source tells is not written; it is
+ * 0 where there is no source, which pith_shape_count() refuses. */
 static bool parse_short_dims(struct graph_parse *p, enum short_kind kind, struct shape *s)
 {
     bool conv = kind == SHORT_CONV || kind == SHORT_CONV_FED || kind == SHORT_CONV_ONE;
@@ -113,13 +130,15 @@ static bool parse_short_dims(struct graph_parse *p, enum short_kind kind, struct
     if (kind == SHORT_MATRIX || kind == SHORT_CONV)
         s->dim[1] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
     else if (kind == SHORT_MATRIX_MAPS)
+        /* The factor is bounded so that the product fits in 31 bits. */
         s->dim[1] = fed ? fed * (uint32_t)rd_varint(&p->r, 0x7fffffffu / fed) : 0;
     if (conv)
         s->dim[2] = s->dim[3] = (uint32_t)rd_varint(&p->r, 0x7fffffffu);
     return !p->r.bad;
 }
 
-/* Of w->n_centroids, for all of w or for each group. */
+/* Of w->n_centroids, for all of w or for each group. The number of groups divides the tensor:
+ * groups are runs of equal length. */
 static enum pith_status parse_groups(struct graph_parse *p, struct weight *w, bool grouped)
 {
     p->prev_centroids[w->shape.rank >= 2] = w->n_centroids;
@@ -133,6 +152,8 @@ static enum pith_status parse_groups(struct graph_parse *p, struct weight *w, bo
     return PITH_OK;
 }
 
+/* Matrices and vectors remember their own last number of centroids: layers alternate between
+ * them. */
 static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weight *w, bool same,
                                              bool grouped)
 {
@@ -143,11 +164,13 @@ static enum pith_status parse_codebook_shape(struct graph_parse *p, struct weigh
     return parse_groups(p, w, grouped);
 }
 
+/* What the form byte would say of each HEAD_VECTOR. */
 static const uint8_t vector_form[HEAD_VECTORS] = {
     1u << FORM_SOURCE, 1u << FORM_SOURCE | FORM_CODEBOOK,
     1u << FORM_SOURCE | FORM_CODEBOOK | FORM_SAME_CENTROIDS};
 
-/* A tensor all of whose elements are stored, until more is known. */
+/* A tensor all of whose elements are stored, until more is known. nnz is corrected where a
+ * support tells less. */
 static enum pith_status parse_shape_and_count(struct graph_parse *p, uint32_t code,
                                               struct weight *w)
 {
@@ -159,7 +182,7 @@ static enum pith_status parse_shape_and_count(struct graph_parse *p, uint32_t co
 }
 
 /* Adaptive, with a head from HEAD_FORM on or of a vector: what is told before the length of its
- * stream. */
+ * stream. The last three tests refuse tensors that a shorter head can describe. */
 static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct weight *w)
 {
     bool vector = head < HEAD_FORM;
@@ -169,6 +192,7 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
     uint32_t form = vector ? vector_form[head - HEAD_VECTOR] : rd_u8(&p->r);
     bool codebook = form & FORM_CODEBOOK, same = form & FORM_SAME_CENTROIDS;
     if (p->r.bad || (!codebook && form & (FORM_GROUPS | FORM_SAME_CENTROIDS)) ||
+        /* A source must exist; find_source() tests whether it fits. */
         form >> FORM_SOURCE > p->weight_at)
         return pith_parse_corrupt(p);
     w->source_back = form >> FORM_SOURCE;
@@ -185,7 +209,8 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
     return st;
 }
 
-/* number: of its short head. All that is told before the length of its stream. */
+/* number: of its short head. All that is told before the length of its stream.
+ * pith_adaptive_allows() holds what the coder can do: its contexts bound rows and columns. */
 static enum pith_status parse_short(struct graph_parse *p, uint32_t number, struct weight *w)
 {
     enum short_kind kind = (enum short_kind)(number % SHORT_KINDS);
@@ -208,7 +233,7 @@ static enum pith_status parse_short(struct graph_parse *p, uint32_t number, stru
     return st;
 }
 
-/* SHORT_HEADS: it is none. */
+/* SHORT_HEADS: it is none. Twenty-four heads; looked up once a tensor. */
 static uint32_t short_number(uint32_t head)
 {
     for (uint32_t i = 0; i < SHORT_HEADS; i++)
@@ -217,7 +242,7 @@ static uint32_t short_number(uint32_t head)
     return SHORT_HEADS;
 }
 
-/* How many elements are stored, where gaps tell which. */
+/* How many elements are stored, where gaps tell which. Gaps are 32-bit places in the tensor. */
 static enum pith_status parse_gap_count(struct graph_parse *p, struct weight *w)
 {
     if (w->support != SUPPORT_GAPS)
@@ -226,6 +251,7 @@ static enum pith_status parse_gap_count(struct graph_parse *p, struct weight *w)
     return p->r.bad || w->count > UINT32_MAX ? pith_parse_corrupt(p) : PITH_OK;
 }
 
+/* number / COMMON_KINDS is the support, which the enum numbers in this order. */
 static enum pith_status parse_common(struct graph_parse *p, uint32_t head, struct weight *w)
 {
     bool same = head & HEAD_SAME_CENTROIDS;
@@ -239,11 +265,14 @@ static enum pith_status parse_common(struct graph_parse *p, uint32_t head, struc
     return st ? st : parse_gap_count(p, w);
 }
 
-/* Fields of a long head behind its first byte. */
+/* Fields of a long head behind its first byte. Each of the three questions has a byte of its
+ * own, and most values are still free. */
 struct long_head {
     uint8_t shape, support, grid, code;
 };
 
+/* One predicate for each combination that a long head may tell; builds without a coder refuse
+ * its tensors as a newer writer's. */
 static bool is_planes(const struct long_head *h, const struct weight *w)
 {
     return h->support == SUPPORT_DENSE && h->grid == GRID_PLAIN && h->code == CODE_PLANES &&
@@ -271,7 +300,7 @@ static bool is_settled(const struct long_head *h, const struct weight *w)
            (w->type == PITH_F32 || w->type == PITH_I8);
 }
 
-/* The form repeats support and grid. */
+/* The form repeats support and grid. Told twice, so both must agree. */
 static enum pith_status parse_settled(struct graph_parse *p, const struct long_head *h,
                                       struct weight *w)
 {
@@ -281,7 +310,8 @@ static enum pith_status parse_settled(struct graph_parse *p, const struct long_h
     return st || same ? st : pith_parse_corrupt(p);
 }
 
-/* What has no other head. All else is a newer writer's. */
+/* What has no other head. All else is a newer writer's. PITH_ERR_UNSUPPORTED, not corrupt:
+ * combinations that have no meaning yet may get one. */
 static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
 {
     const uint8_t *told = rd_bytes(&p->r, HEAD_LONG_BYTES);
@@ -308,6 +338,7 @@ static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
     return st ? st : parse_gap_count(p, w);
 }
 
+/* f32 has no prefix, so it must not be told. */
 static enum pith_status parse_type(struct graph_parse *p, struct weight *w)
 {
     w->type = (enum pith_type)rd_u8(&p->r);
@@ -316,7 +347,7 @@ static enum pith_status parse_type(struct graph_parse *p, struct weight *w)
     return w->type == PITH_F32 || pith_type_bytes(w->type) == 0 ? pith_parse_corrupt(p) : PITH_OK;
 }
 
-/* Of types without codebooks. */
+/* Of types without codebooks. Integers of 16 and more bits are stored plain. */
 static bool is_plain_head(uint32_t head)
 {
     return head < HEAD_TYPE && (head >> 3) % COMMON_KINDS == 0;
@@ -339,7 +370,8 @@ static enum pith_status parse_real_head(struct graph_parse *p, uint8_t head, str
     return parse_common(p, head, w);
 }
 
-/* A prefix that is not the last one leaves a head that is none. */
+/* A prefix that is not the last one leaves a head that is none. A trellis is a way to read
+ * indices of an adaptive codebook, so the prefix changes nothing else. */
 static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, struct weight *w)
 {
     if (!PITH_BUILD_TRELLIS)
@@ -367,8 +399,10 @@ static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
     return parse_real_head(p, head, w);
 }
 
+/* From here on p->data_at moves. */
 /* ---- streams ------------------------------------------------------------------------------- */
 
+/* Offsets of errors count from the file's first byte. */
 static enum pith_status data_corrupt(const struct graph_parse *p)
 {
     const struct stream *data = &p->im->chunk[CHUNK_DATA];
@@ -376,12 +410,14 @@ static enum pith_status data_corrupt(const struct graph_parse *p)
                      (uint64_t)(data->bytes - p->im->blob) + p->data_at);
 }
 
+/* A chunk that is missing has no place. */
 static enum pith_status tables_corrupt(const struct graph_parse *p)
 {
     uint64_t at = p->tables.p ? (uint64_t)(p->tables.p - p->im->blob) : 0; /* 0: no such chunk */
     return pith_fail(p->err, PITH_ERR_CORRUPT, TAG_TABLES, at);
 }
 
+/* data_at <= n_bytes always, so the difference cannot wrap. */
 static enum pith_status cut_stream(struct graph_parse *p, uint64_t bytes, struct stream *s)
 {
     const struct stream *data = &p->im->chunk[CHUNK_DATA];
@@ -392,13 +428,15 @@ static enum pith_status cut_stream(struct graph_parse *p, uint64_t bytes, struct
     return PITH_OK;
 }
 
-/* Its bits from `bits` on, in the last byte, are zero. */
+/* Its bits from `bits` on, in the last byte, are zero. Else bits of a file could change unseen
+ * by any decoder. */
 static bool tail_is_zero(const struct stream *s, uint64_t bits)
 {
     uint32_t used = (uint32_t)(bits % 8);
     return used == 0 || s->bytes[s->n_bytes - 1] >> used == 0;
 }
 
+/* The number of stored elements is not written: the bitmap tells it. */
 static uint64_t count_ones(const struct stream *s)
 {
     uint64_t n = 0;
@@ -410,6 +448,7 @@ static uint64_t count_ones(const struct stream *s)
     return n;
 }
 
+/* One bit an element, the last byte filled up with zeros. */
 static enum pith_status cut_bitmap(struct graph_parse *p, struct weight *w)
 {
     enum pith_status st = cut_stream(p, (w->count + 7) / 8, &w->support_stream);
@@ -421,6 +460,7 @@ static enum pith_status cut_bitmap(struct graph_parse *p, struct weight *w)
     return PITH_OK;
 }
 
+/* 1 for a single centroid: an index always has a bit. */
 static uint32_t bits_for(uint32_t n_centroids)
 {
     uint32_t bits = 1;
@@ -429,8 +469,8 @@ static uint32_t bits_for(uint32_t n_centroids)
     return bits;
 }
 
-/* Plain elements start at a multiple of 64 in files with the full header, so that they can be used
- * where they lie. */
+/* Plain elements start at a multiple of 64 in files with the full header, so that they can be
+ * used where they lie. Padding is tested to be zero. */
 static enum pith_status cut_elements(struct graph_parse *p, struct weight *w)
 {
     uint64_t bytes = w->nnz * pith_type_bytes(w->type); /* <= 2^43 */
@@ -447,6 +487,7 @@ static enum pith_status cut_elements(struct graph_parse *p, struct weight *w)
     return cut_stream(p, bytes, &w->index_stream);
 }
 
+/* nnz < 2^41 elements of at most 8 bits. */
 static enum pith_status cut_plain_index(struct graph_parse *p, struct weight *w)
 {
     uint64_t bits = w->nnz * w->index_bits; /* <= 2^43 */
@@ -456,7 +497,8 @@ static enum pith_status cut_plain_index(struct graph_parse *p, struct weight *w)
     return tail_is_zero(&w->index_stream, bits) ? PITH_OK : data_corrupt(p);
 }
 
-/* ref: 0 the next table of the list, else distance back from the newest one (1). */
+/* ref: 0 the next table of the list, else distance back from the newest one (1). References
+ * count back, so that tables shared by neighbours are one nibble. */
 static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct huff_table *t)
 {
     if (ref == TABLE_FAR) {
@@ -473,6 +515,8 @@ static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct h
         return PITH_OK;
     }
     size_t n = (size_t)rd_varint(&p->tables, 255);
+    /* A table is at most 255 bytes and never empty; its contents are tested when a decoder
+     * builds it. */
     struct huff_table fresh = {rd_bytes(&p->tables, n), n};
     if (p->tables.bad || n == 0)
         return tables_corrupt(p);
@@ -483,6 +527,7 @@ static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct h
     return PITH_OK;
 }
 
+/* One nibble for each of the two tables a tensor may have, 0 where it has none. */
 static enum pith_status parse_tables(struct graph_parse *p, struct weight *w)
 {
     bool gaps = w->support == SUPPORT_GAPS && w->nnz > 0;
@@ -500,7 +545,8 @@ static enum pith_status parse_tables(struct graph_parse *p, struct weight *w)
     return PITH_OK;
 }
 
-/* A length that the description tells; then that many bytes of data. */
+/* A length that the description tells; then that many bytes of data. min: a codebook has at
+ * least a byte. */
 static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct stream *s)
 {
     uint64_t bytes = rd_varint(&p->r, p->im->chunk[CHUNK_DATA].n_bytes);
@@ -509,7 +555,8 @@ static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct st
     return cut_stream(p, bytes, s);
 }
 
-/* Its row flags can be read: it comes before, and its rows are the units that feed w's columns. */
+/* Its row flags can be read: it comes before, and its rows are the units that feed w's columns.
+ * Only in the second pass, where weights are stored; both read the same bytes. */
 static enum pith_status find_source(struct graph_parse *p, struct weight *w)
 {
     if (w->source_back == 0 || !p->fill)
@@ -523,8 +570,8 @@ static enum pith_status find_source(struct graph_parse *p, struct weight *w)
     return PITH_OK;
 }
 
-/* One length for codebook and stream, none for those of the last tensor; the codebook tells itself
- * where it ends. */
+/* One length for codebook and stream, none for those of the last tensor; the codebook tells
+ * itself where it ends. The last stream needs no length: it takes what is left. */
 static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
 {
     size_t length;
@@ -543,6 +590,7 @@ static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
     return PITH_OK;
 }
 
+/* The order of streams is that of docs/format.md, section 6. */
 static enum pith_status cut_streams(struct graph_parse *p, struct weight *w)
 {
     enum pith_status st;
@@ -563,6 +611,7 @@ static enum pith_status cut_streams(struct graph_parse *p, struct weight *w)
     return w->nnz > 0 ? cut_coded(p, 0, &w->index_stream) : PITH_OK;
 }
 
+/* Both kinds of tensor end by becoming "the tensor before". */
 enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
 {
     memset(w, 0, sizeof *w);
@@ -583,6 +632,7 @@ enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
     return st;
 }
 
+/* Bytes that nobody reads are refused. */
 enum pith_status pith_parse_weights_end(struct graph_parse *p)
 {
     if (p->data_at != p->im->chunk[CHUNK_DATA].n_bytes)

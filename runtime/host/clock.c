@@ -4,6 +4,7 @@
 #include <time.h>
 #include "pith_host.h"
 
+/* Monotonic: times of steps must not jump when somebody sets the clock. */
 uint64_t pith_clock_ns(void *user)
 {
     (void)user;

@@ -4,6 +4,8 @@
 #include <string.h>
 #include "pith_host.h"
 
+/* From lower to higher, so that names read as a machine's levels do; "ref" last, for it is told
+ * only where nothing else is. */
 static const struct level {
     const char *name;
     uint32_t bit;
@@ -20,6 +22,8 @@ static const struct level {
 };
 #define N_LEVELS (sizeof levels / sizeof *levels)
 
+/* Several names are the union of what they mean; without strtok(), which would write to the
+ * text. */
 enum pith_status pith_cpu_mask_parse(const char *text, uint32_t *mask)
 {
     uint32_t all = 0;
@@ -46,6 +50,7 @@ const char *pith_cpu_names(uint32_t features, char *text, size_t n)
         return text;
     text[0] = '\0';
     for (size_t i = 0; i < N_LEVELS; i++) {
+        /* What would not fit is left out whole, never cut in two. */
         bool named = levels[i].bit == PITH_CPU_REF ? used == 0 : (features & levels[i].bit) != 0;
         size_t length = strlen(levels[i].name), gap = used > 0;
         if (!named || used + gap + length + 1 > n)

@@ -12,10 +12,12 @@
 #include <string.h>
 #include "decimal.h"
 
+/* 19 digits are below 2^64; more would not change the nearest f32. */
 #define MAX_DIGITS 19
 #define MAX_EXPONENT 400       /* beyond any f32, with 19 digits before the point */
 #define F32_END 0x1.ffffffp127 /* the middle above the largest f32: rounds to infinity */
 
+/* 10^22 is the last power of ten that a double holds exactly. */
 static double power_of_ten(int e)
 {
     static const double small[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -31,12 +33,14 @@ static double scale_by_ten(double m, int e)
 {
     /* The division by 10^-e, in two halves: 10^400 is no double. */
     if (e >= 0)
+        /* Two factors, because 10^200 times a 19-digit m is still a double and 10^400 is not. */
         return e > 100 ? m * power_of_ten(100) * power_of_ten(e - 100 > 200 ? 200 : e - 100)
                        : m * power_of_ten(e);
     int half = -e / 2;
     return m / power_of_ten(half) / power_of_ten(-e - half);
 }
 
+/* No NUL is needed at the end: texts lie inside of files. */
 struct cursor {
     const char *p, *end;
 };
@@ -54,7 +58,9 @@ static bool is_digit(const struct cursor *c)
     return c->p < c->end && *c->p >= '0' && *c->p <= '9';
 }
 
-/* Digits into *m, as many as fit; the others count in *dropped. Returns how many there were. */
+/* Digits into *m, as many as fit; the others count in *dropped. Returns how many there were.
+ * Counters stop far above any exponent that matters, so a text of a million digits cannot make
+ * them wrap. */
 static int read_digits(struct cursor *c, uint64_t *m, int *significant, int *dropped)
 {
     int n = 0;
@@ -71,6 +77,7 @@ static int read_digits(struct cursor *c, uint64_t *m, int *significant, int *dro
     return n;
 }
 
+/* As above: an exponent of many digits stays a large number. */
 static bool read_exponent(struct cursor *c, int *exponent)
 {
     int e = 0;
@@ -99,11 +106,13 @@ bool pith_decimal_parse(const char *text, size_t n, float *value)
         fraction = read_digits(&c, &m, &significant, &dropped);
         digits += fraction;
     }
+    /* All of the text must be used: "1x" is no number. */
     if (digits == 0 || ((skip(&c, 'e') || skip(&c, 'E')) && !read_exponent(&c, &exponent)) ||
         c.p != c.end)
         return false;
     exponent += dropped - fraction;
     double v = 0.0;
+    /* Zero has any exponent. */
     if (m != 0 && exponent > MAX_EXPONENT)
         return false;
     if (m != 0 && exponent >= -MAX_EXPONENT)
@@ -116,7 +125,8 @@ bool pith_decimal_parse(const char *text, size_t n, float *value)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* v > 0 as m * 10^e with exactly n digits in m, rounded to nearest. */
+/* v > 0 as m * 10^e with exactly n digits in m, rounded to nearest. The loops find the power by
+ * trying, from 0: at most 45 + 39 steps, for a number that is printed once. */
 static uint64_t digits_of(double v, int n, int *e)
 {
     double high = power_of_ten(n);
@@ -126,6 +136,7 @@ static uint64_t digits_of(double v, int n, int *e)
     while (scale_by_ten(v, ten + 1) < high)
         ten++;
     uint64_t m = (uint64_t)(scale_by_ten(v, ten) + 0.5);
+    /* Rounding up may have made one digit more. */
     if ((double)m >= high) {
         m /= 10;
         ten--;
@@ -151,7 +162,8 @@ static size_t put_number(char *text, size_t at, unsigned v)
     return put(text, at, digits + n, sizeof digits - n);
 }
 
-/* Digits d[0..n), the point behind digit `point` (1: behind the first). */
+/* Digits d[0..n), the point behind digit `point` (1: behind the first). Plain notation for what
+ * people read (0.0001 to 10^9), exponents for the rest. */
 static size_t lay_out(char *text, const char *d, int n, int point)
 {
     size_t at = 0;
@@ -179,6 +191,7 @@ static size_t lay_out(char *text, const char *d, int n, int point)
     return at;
 }
 
+/* Nine digits always read back (see the head), so the loop ends. */
 size_t pith_decimal_format(float value, char text[DECIMAL_TEXT_BYTES])
 {
     size_t sign = value < 0;

@@ -15,10 +15,12 @@
 #include "pith_host.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
+/* A pipe's first read; the buffer doubles from there. */
 #define READ_BYTES 65536u
 
 enum image_kind { IMAGE_BORROWED, IMAGE_MAPPED, IMAGE_READ };
 
+/* The plan points into the image, so the image outlives it. */
 struct pith_session {
     enum image_kind kind;
     const void *image; /* owned unless borrowed */
@@ -28,6 +30,7 @@ struct pith_session {
     struct pith_plan *plan;
 };
 
+/* The cast takes const away from what was allocated here. */
 static void release_image(struct pith_session *s)
 {
     if (s->kind == IMAGE_MAPPED)
@@ -63,7 +66,8 @@ void pith_session_need(const struct pith_session *s, struct pith_need *need)
 
 /* ---- images --------------------------------------------------------------------------------- */
 
-/* All of a file whose length is not known. The buffer doubles up to `max`. */
+/* All of a file whose length is not known. The buffer doubles up to `max`. Twice as much each
+ * time: linear in the end, and never more than twice what is needed. */
 static enum pith_status read_all(int fd, uint64_t max, struct pith_session *s)
 {
     uint8_t *data = NULL;
@@ -80,6 +84,7 @@ static enum pith_status read_all(int fd, uint64_t max, struct pith_session *s)
             room = more;
         }
         ssize_t n = read(fd, data + used, room - used);
+        /* A signal is no error. */
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -98,6 +103,7 @@ static enum pith_status read_all(int fd, uint64_t max, struct pith_session *s)
     return PITH_OK;
 }
 
+/* A file of no bytes cannot be mapped; the gate then says what is wrong with it. */
 static enum pith_status map_or_read(int fd, uint64_t max, struct pith_session *s)
 {
     struct stat st;
@@ -110,6 +116,8 @@ static enum pith_status map_or_read(int fd, uint64_t max, struct pith_session *s
     if (S_ISREG(st.st_mode) && st.st_size > 0) {
         if ((uint64_t)st.st_size > SIZE_MAX / 2)
             return PITH_ERR_LIMIT;
+        /* Pages are shared among processes and come from the cache of files; nothing is read
+         * that no kernel touches. */
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p != MAP_FAILED) {
             s->kind = IMAGE_MAPPED;
@@ -121,6 +129,7 @@ static enum pith_status map_or_read(int fd, uint64_t max, struct pith_session *s
     return read_all(fd, max, s);
 }
 
+/* errno is kept across close(), which may set it. */
 static enum pith_status load_image(const char *path, uint64_t max, struct pith_session *s,
                                    struct pith_error *err)
 {
@@ -139,7 +148,9 @@ static enum pith_status load_image(const char *path, uint64_t max, struct pith_s
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 /* Working memory with which coded weights are decoded by several threads at once: for so many of
- * them, as long as that is no more than this. It is given back when the plan is made. */
+ * them, as long as that is no more than this. It is given back when the plan is made. Weights of
+ * one network are decoded by several threads only where that takes little more memory: the peak
+ * is what a small machine has to have. */
 #define DECODE_AT_ONCE 16u
 #define DECODE_BYTES (UINT64_C(16) << 20)
 
@@ -162,6 +173,7 @@ static enum pith_status init_plan(struct pith_session *s, const struct pith_opts
                      : PITH_ERR_MEMORY;
 }
 
+/* Two sizes: with working memory apart the plan itself may be smaller. */
 static enum pith_status make_plan(struct pith_session *s, const struct pith_opts *given)
 {
     enum pith_status st = pith_plan_size(s->image, s->bytes, given, &s->need);
@@ -184,7 +196,8 @@ static enum pith_status make_plan(struct pith_session *s, const struct pith_opts
 }
 
 /* The core tells a status; asking the validator again tells where. name NULL: an image in memory.
- */
+
+ * The second reading costs time in the case of an error alone. */
 static void explain(const struct pith_session *s, const struct pith_opts *opts, const char *name,
                     enum pith_status st, struct pith_error *err)
 {
@@ -207,6 +220,7 @@ static void explain(const struct pith_session *s, const struct pith_opts *opts, 
     pith_error_set(err, st, "%s%s%s%s", before, name, after, pith_status_text(st));
 }
 
+/* One place where a session that could not be finished is taken apart. */
 static enum pith_status finish_open(struct pith_session *made, const struct pith_opts *opts,
                                     const char *name, struct pith_session **s,
                                     struct pith_error *err)

@@ -6,6 +6,8 @@
 
 #define WORK_ALIGN 64u
 
+/* A microcontroller calls pith_plan_need() with memory of its own; a program with an allocator
+ * need not know of working memory. */
 enum pith_status pith_plan_size(const void *blob, size_t bytes, const struct pith_opts *opts,
                                 struct pith_need *need)
 {

@@ -7,6 +7,7 @@
 #include "pith_host.h"
 #include "pith_preprocess.h"
 
+/* A picture of 65,536 pixels a side is refused before it is decoded. */
 #define MAX_SIDE 65536u
 #define MAX_FRACTION 65536u /* denominators that format looks for */
 
@@ -23,7 +24,8 @@ struct piece {
     size_t n;
 };
 
-/* The part of *rest before `separator` (or all of it); *rest moves behind it. */
+/* The part of *rest before `separator` (or all of it); *rest moves behind it. Pieces point into
+ * the text: nothing is copied, and no NUL is needed. */
 static struct piece next_piece(struct piece *rest, char separator)
 {
     const char *at = memchr(rest->p, separator, rest->n);
@@ -39,7 +41,8 @@ static bool equals(struct piece a, const char *text)
     return a.n == strlen(text) && memcmp(a.p, text, a.n) == 0;
 }
 
-/* A decimal or a fraction of two. */
+/* A decimal or a fraction of two. 1/255 is what people write, and is more exact than any decimal
+ * they would. */
 static bool parse_number(struct piece t, float *value)
 {
     float above, below;
@@ -56,6 +59,7 @@ static bool parse_number(struct piece t, float *value)
     return true;
 }
 
+/* One number for all channels, or one each. */
 static bool parse_list(struct piece t, float *list, uint32_t *n)
 {
     *n = 0;
@@ -68,6 +72,7 @@ static bool parse_list(struct piece t, float *list, uint32_t *n)
     return true;
 }
 
+/* Compared before it is multiplied: no overflow. */
 static bool parse_side(struct piece t, uint32_t *side)
 {
     uint32_t v = 0;
@@ -80,12 +85,14 @@ static bool parse_side(struct piece t, uint32_t *side)
     return t.n > 0 && v >= 1 && v <= MAX_SIDE;
 }
 
+/* Two words; everything else is refused. */
 static bool parse_choice(struct piece t, const char *no, const char *yes, bool *chosen)
 {
     *chosen = equals(t, yes);
     return *chosen || equals(t, no);
 }
 
+/* std divides, so it must not be 0. */
 static bool parse_std(struct piece t, struct pith_preprocess *pre)
 {
     if (!parse_list(t, pre->std, &pre->n_std))
@@ -96,6 +103,7 @@ static bool parse_std(struct piece t, struct pith_preprocess *pre)
     return true;
 }
 
+/* In the order in which they are written. */
 static const char *const keys[] = {"scale", "mean", "std", "resize", "crop", "order", "layout"};
 #define N_KEYS (sizeof keys / sizeof *keys)
 

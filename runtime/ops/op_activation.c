@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* op_activation.c - the activations as operators of their own. What they compute is defined in
- * ref/activate.c, which epilogues of other operators share. */
+ * ref/activate.c, which epilogues of other operators share.
+ *
+ * An activation is an operator of its own only where nothing before it could take it up: fuse.c
+ * moves most of them into the epilogue of a convolution or product, where they cost no pass over
+ * memory. Both ways call the same functions, so fusing changes no bit. */
 #include "pith_kernels.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -14,6 +18,7 @@ struct activation_job {
     float *y;
 };
 
+/* Elements are independent: any cut of the range among threads gives the same bits. */
 static void activate_range(void *arg, size_t begin, size_t end)
 {
     const struct activation_job *j = arg;
@@ -57,7 +62,8 @@ static void run_activation(const struct op_args *args, const struct op_env *env)
     pith_op_range(env, shape_elems(&args->in[0]->shape), 1, activate_range, &job);
 }
 
-/* Floats by their bits. */
+/* Floats by their bits. Defaults of ONNX's attributes. A schema holds integers alone, so that it
+ * is constant data on every compiler, and floats stand in it as their bits. */
 #define F32_0_01 0x3c23d70a
 #define F32_0_2 0x3e4ccccd
 #define F32_0_5 0x3f000000
@@ -66,6 +72,8 @@ static void run_activation(const struct op_args *args, const struct op_env *env)
 
 static const struct attr_field leaky_fields[] = {{ATTR_FLOAT, ATTR_ALPHA, F32_0_01, 0, 0}};
 static const struct attr_field clip_fields[] = {
+    /* ONNX's Clip without bounds is the whole line; infinities are allowed here (the last
+     * column) and nowhere else in these schemas. */
     {ATTR_FLOAT, ATTR_CLIP_MIN, F32_MINUS_INF, 0, 1},
     {ATTR_FLOAT, ATTR_CLIP_MAX, F32_INF, 0, 1},
 };
@@ -74,6 +82,8 @@ static const struct attr_field hard_sigmoid_fields[] = {
     {ATTR_FLOAT, ATTR_BETA, F32_0_5, 0, 0},
 };
 
+/* All of them write where they read: element i of y depends on element i of x alone. What
+ * rewrites may assume of each stands in its traits. */
 #define ACTIVATION(name, number, schema, count, has)                                               \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \

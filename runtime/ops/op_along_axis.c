@@ -4,7 +4,11 @@
  *
  * The tensor is seen as [outer, n, inner], in columns of `inner` 16 at a time. Sums are kept in
  * double. CumSum also takes i32 and i64, wrapping. A line of zeros stays zeros under
- * LpNormalization. */
+ * LpNormalization.
+ *
+ * Sixteen columns are one cache line of f32: a walk along an axis that is not the last then uses
+ * all that it loads. Each column has an accumulator of its own, so the order of a sum is that of
+ * its line, whatever else is computed beside it. */
 #include "math_f32.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -37,6 +41,8 @@ struct along_job {
     size_t n, inner, blocks;
 };
 
+/* Strictly larger, so that the first of equals is found, as ONNX asks. A NaN never wins, but
+ * stays where it is first. */
 static void hardmax(const struct along_job *j, const float *x, float *y, size_t width)
 {
     for (size_t c = 0; c < width; c++) {
@@ -52,6 +58,8 @@ static void hardmax(const struct along_job *j, const float *x, float *y, size_t 
     }
 }
 
+/* The division is by the norm itself, not a product with its inverse: two roundings would differ
+ * from other runtimes in the last bit. */
 static void lp_normalize(const struct along_job *j, const float *x, float *y, size_t width)
 {
     double sum[COLUMNS] = {0};
@@ -63,6 +71,7 @@ static void lp_normalize(const struct along_job *j, const float *x, float *y, si
     float norm[COLUMNS];
     for (size_t c = 0; c < width; c++) {
         norm[c] = j->p == 2 ? pith_sqrt_f32((float)sum[c]) : (float)sum[c];
+        /* x / 1 leaves the zeros of an empty line, or one that underflowed, as they are. */
         norm[c] = norm[c] == 0.0f ? 1.0f : norm[c];
     }
     for (size_t i = 0; i < j->n; i++)
@@ -76,7 +85,9 @@ static size_t place_of(const struct along_job *j, size_t i)
     return (j->reverse ? j->n - 1 - i : i) * j->inner;
 }
 
-/* The element is read before it is overwritten: y may be x. */
+/* The element is read before it is overwritten: y may be x. S is wide enough not to lose what a
+ * sum needs: double for f32; for integers the unsigned type, whose overflow is defined and
+ * leaves the bits that ONNX's wrapping sum has. */
 #define CUM_SUM(T, S)                                                                              \
     static void cum_sum_##T(const struct along_job *j, const T *x, T *y, size_t width)             \
     {                                                                                              \
@@ -95,6 +106,7 @@ CUM_SUM(float, double)
 CUM_SUM(int32_t, uint32_t)
 CUM_SUM(int64_t, uint64_t)
 
+/* One item is a block of columns at one outer index: what threads share out. */
 static void along_range(void *arg, size_t begin, size_t end)
 {
     const struct along_job *j = arg;
@@ -119,6 +131,7 @@ static void run_along(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *s = &args->in[0]->shape;
     uint32_t axis = (uint32_t)args->attr[ATTR_ALONG_AXIS];
+    /* A flat Hardmax (opset 1 to 12) takes all axes from `axis` on as one line. */
     uint32_t end = args->attr[ATTR_ALONG_FLAT] ? s->rank : axis + 1;
     struct along_job job = {
         .kind = args->attr[ATTR_KIND],
@@ -131,6 +144,7 @@ static void run_along(const struct op_args *args, const struct op_env *env)
         .n = shape_product(s, axis, end),
         .inner = shape_product(s, end, s->rank),
     };
+    /* The work of an item is told so that short lines are not handed to threads one by one. */
     job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
     pith_op_range(env, shape_product(s, 0, axis) * job.blocks,
                   job.n * (job.inner < COLUMNS ? job.inner : COLUMNS), along_range, &job);

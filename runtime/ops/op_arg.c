@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* op_arg.c - ArgMax and ArgMin along one axis: places as i64, the first of equals or the last. A
  * NaN is found only at the first place, where nothing compares with it. Columns behind the axis
- * are searched 16 at a time. */
+ * are searched 16 at a time.
+ *
+ * With `last` a later equal element replaces an earlier one; integers are compared in their own
+ * type: a conversion to f32 would make neighbours above 2^24 equal. */
 #include "op_list.h"
 #include "op_range.h"
 #include "broadcast_row.h"
@@ -9,6 +12,7 @@
 
 #define COLUMNS 16u
 
+/* Reduced axes stay as 1 (ATTR_ARG_KEEP) or go. A bool is no number, so it has no largest. */
 static enum pith_status shape_arg(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 1);
@@ -35,6 +39,8 @@ struct arg_job {
     size_t n, inner, blocks;
 };
 
+/* Sixteen columns are searched side by side, because along an outer axis neighbours in memory
+ * belong to different searches. */
 #define SEARCH(T)                                                                                  \
     static void search_##T(const struct arg_job *j, const T *x, int64_t *y, size_t width)          \
     {                                                                                              \
@@ -61,6 +67,7 @@ SEARCH(uint16_t)
 SEARCH(int32_t)
 SEARCH(int64_t)
 
+/* Items are blocks of columns, so that one search is never cut among threads. */
 static void arg_range(void *arg, size_t begin, size_t end)
 {
     const struct arg_job *j = arg;

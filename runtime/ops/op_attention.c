@@ -9,7 +9,12 @@
  *     y^T [E, TILE] = v^T [E, N] * s             v^T packed once a head; s needs no packing
  *     y [TILE, E] = (y^T / sum)^T
  *
- * Without packed kernels (nr == 0) plain loops compute the same, one row of scores at a time. */
+ * Without packed kernels (nr == 0) plain loops compute the same, one row of scores at a time.
+ *
+ * Against the two products and the softmax as steps of their own, [B, H, M, N] scores are
+ * neither written nor read back: scratch is one tile a thread. Unlike FlashAttention (Dao et al.
+ * 2022) all N scores of a tile are there at once, so the softmax is the plain one and no
+ * rescaling is needed: N * nr floats, 128 KiB at N = 512 and nr = 64, lie in the second cache. */
 #include "pith_kernels.h"
 #include "op_list.h"
 #include "shape_rule.h"
@@ -21,6 +26,8 @@ struct operand {
     size_t batch, head, row; /* floats from one to the next */
 };
 
+/* Shapes: q [B, H, M, D], k [B, H, N, D], v [B, H, N, E], y [B, H, M, E]; or with the second and
+ * third axis exchanged (rows_first), as exporters leave them. */
 struct attention {
     struct operand q, k, v, y;
     uint32_t batch, heads, m, n, d, e;
@@ -42,7 +49,8 @@ static const struct dense_kernels *dense_of(const struct op_env *env)
 
 /* ---- shapes ------------------------------------------------------------------------------ */
 
-/* dims in the order B, H, T, D */
+/* dims in the order B, H, T, D A layout bit says that rows (T) come before heads, as a Reshape
+ * without a Transpose leaves them: reading them so saves the copy that the Transpose would be. */
 static void dims_of(const struct shape *s, bool rows_first, uint32_t dim[4])
 {
     dim[0] = s->dim[0];
@@ -56,6 +64,7 @@ static bool has_mask(const struct op_args *args)
     return args->n_in > 3 && args->in[3];
 }
 
+/* Broadcast as ONNX does it: axes are aligned at the right, and 1 repeats. */
 static bool mask_fits(const struct shape *mask, const uint32_t scores[4])
 {
     if (mask->rank > 4)
@@ -79,6 +88,7 @@ static enum pith_status shape_attention(const struct op_args *args)
         if (dim[i][0] != dim[0][0] || dim[i][1] != dim[0][1])
             return PITH_ERR_CORRUPT;
     }
+    /* q and k share D, which is summed over; k and v share N, the keys. */
     if (dim[0][3] != dim[1][3] || dim[1][2] != dim[2][2])
         return PITH_ERR_CORRUPT;
     const uint32_t scores[4] = {dim[0][0], dim[0][1], dim[0][2], dim[1][2]};
@@ -94,6 +104,7 @@ static enum pith_status shape_attention(const struct op_args *args)
     return pith_out_set(args->out[0], PITH_F32, &y);
 }
 
+/* Steps of the layout, so that one loop serves both orders. */
 static struct operand operand_of(const struct tview *t, bool rows_first)
 {
     size_t d = t->shape.dim[3], outer = t->shape.dim[2] * d;
@@ -123,6 +134,7 @@ static struct attention attention_of(const struct op_args *args, const struct op
                           .fill = attr_f32(args->attr, ATTR_ATTENTION_FILL),
                           .keep = args->attr[ATTR_ATTENTION_KEEP] != 0,
                           .env = env};
+    /* An axis of 1 keeps the step 0 and is read again for each of the others. */
     if (a.mask) {
         const struct shape *s = &a.mask->shape;
         for (uint32_t i = 0; i < s->rank; i++)
@@ -130,6 +142,8 @@ static struct attention attention_of(const struct op_args *args, const struct op
                 a.mask_step[4 - s->rank + i] = shape_product(s, i + 1, s->rank);
     }
     size_t heads = (size_t)a.batch * a.heads;
+    /* As many chunks with one thread as with many would need as much scratch: without threads
+     * there is one. */
     a.chunks = env->parallel_for ? (uint32_t)(heads < CHUNKS ? heads : CHUNKS) : 1;
     return a;
 }
@@ -141,6 +155,9 @@ struct parts {
     uint64_t k, v, q, s, y, turned;
 };
 
+/* Dimensions are each below 2^31, but their products with a tile's width are not bounded by the
+ * file: whoever plans a buffer from them checks. The last bound leaves room for the sum of six
+ * parts times four bytes. */
 static bool rounded_product(uint64_t rows, uint64_t width, uint64_t k, uint64_t *floats)
 {
     return mul_ok((rows + width - 1) / width * width, k, floats) && align_ok(*floats, 16, floats) &&
@@ -149,6 +166,7 @@ static bool rounded_product(uint64_t rows, uint64_t width, uint64_t k, uint64_t 
 
 static bool parts_of(const struct attention *a, const struct dense_kernels *dense, struct parts *p)
 {
+    /* The plain loops hold one row of scores alone. */
     if (dense->nr == 0) {
         *p = (struct parts){.s = a->n};
         return true;
@@ -161,6 +179,7 @@ static bool parts_of(const struct attention *a, const struct dense_kernels *dens
            rounded_product(1, dense->nr, a->e, &p->turned);
 }
 
+/* Parts begin at multiples of 16 floats, and so do chunks: a cache line, no false sharing. */
 static uint64_t part_sum(const struct parts *p)
 {
     return ((p->k + p->v + p->q + p->s + p->y + p->turned) + 15) & ~(uint64_t)15;
@@ -203,6 +222,9 @@ static struct head head_of(const struct attention *a, size_t item)
     return r;
 }
 
+/* A float mask is added, a bool mask chooses; a score that is masked becomes `fill`, not -inf,
+ * because some exporters write -10000 and the softmax of a row without any key is then still
+ * defined. */
 static inline float masked(const struct attention *a, const uint8_t *mask, size_t at, float score)
 {
     if (a->mask->type == PITH_F32)
@@ -215,6 +237,8 @@ static void mask_scores(const struct attention *a, const struct head *h, size_t 
                         float *s, size_t width)
 {
     size_t at = n * a->mask_step[3], step = a->mask_step[2];
+    /* The mask of padding is the same for all queries (step 0): one test a key instead of one an
+     * element. */
     if (step == 0 && a->mask->type == PITH_BOOL) { /* a key that no query sees, or all do */
         const float fill = a->fill;
         const bool hidden = (h->mask[at] != 0) != a->keep;
@@ -226,7 +250,8 @@ static void mask_scores(const struct attention *a, const struct head *h, size_t 
         s[j] = masked(a, h->mask, at + (m + j) * step, s[j]);
 }
 
-/* A row of scores at a time. */
+/* A row of scores at a time. q is scaled before it is multiplied, as in the tiles below: the
+ * same roundings (docs/arithmetic.md). */
 static void head_plain(const struct attention *a, const struct head *h, float *s)
 {
     const struct row_kernels *row = pith_row_kernels(a->env->kernels);
@@ -266,13 +291,16 @@ static struct tile_memory memory_of(const struct parts *p, float *at)
     return t;
 }
 
-/* Queries m .. m + width - 1, width <= nr. */
+/* Queries m .. m + width - 1, width <= nr. The product is formed transposed, scores of one query
+ * in a column, because gemm_f32's b is then q^T, which is packed once, and its result is the b
+ * of the second product without another copy. */
 static void tile_of_head(const struct attention *a, const struct head *h, size_t m, uint32_t width,
                          const struct tile_memory *t)
 {
     const struct dense_kernels *dense = dense_of(a->env);
     const uint32_t nr = dense->nr;
     dense->pack_rows_f32(h->q + m * a->q.row, a->q.row, 1, width, a->d, nr, t->q, 0);
+    /* q is scaled, not the scores: D elements a query instead of N. */
     for (size_t i = 0; i < (size_t)a->d * nr && a->scale != 1.0f; i++)
         t->q[i] *= a->scale;
     struct gemm_f32_job job = {.a = t->k,
@@ -301,14 +329,19 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
                                 .k = a->n,
                                 .finish = true};
     dense->gemm_f32(&job);
+    /* Dividing after the product with v takes E divisions a query instead of N, and the sum over
+     * keys stays a plain product. */
     for (size_t e = 0; e < a->e; e++)
         for (uint32_t j = 0; j < width; j++)
             t->y[e * nr + j] *= inverse[j];
     dense->pack_rows_f32(t->y, nr, 1, a->e, width, a->e, t->turned, 0);
     for (uint32_t j = 0; j < width; j++)
+        /* y^T is turned in scratch first: writing it column by column would touch each line of y
+         * nr times. */
         memcpy(h->y + (m + j) * a->y.row, t->turned + (size_t)j * a->e, a->e * sizeof(float));
 }
 
+/* k and v are packed once a head and read M / nr times. */
 static void head_tiles(const struct attention *a, const struct head *h, const struct parts *p,
                        float *scratch)
 {
@@ -326,6 +359,7 @@ static void chunk_body(void *arg, uint32_t i)
     const struct dense_kernels *dense = dense_of(a->env);
     const size_t heads = (size_t)a->batch * a->heads, each = (heads + a->chunks - 1) / a->chunks;
     struct parts p = {0};
+    /* It cannot fail any more: need_attention() computed the same before. */
     parts_of(a, dense, &p); /* it did while planning */
     float *scratch = (float *)a->env->scratch + (size_t)(i * part_sum(&p));
     for (size_t item = i * each; item < heads && item < (i + 1) * each; item++) {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* op_batch_norm.c - BatchNormalization at inference: y = x * s[c] + t[c] with
- * s = scale / sqrt(var + epsilon) and t = bias - mean * s, each rounded to f32 as written. */
+/* op_batch_norm.c - BatchNormalization at inference: y = x * s[c] + t[c] with s = scale /
+ * sqrt(var + epsilon) and t = bias - mean * s, each rounded to f32 as written.
+ *
+ * ONNX BatchNormalization-15 with training_mode = 0. Stages that change weights anyway fold it
+ * into the convolution before it (model/fold_batch_norm.c); import leaves it, since folding
+ * rounds the weights anew. */
 #include "math_f32.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -12,6 +16,7 @@ static enum pith_status shape_batch_norm(const struct op_args *args)
     if (st)
         return st;
     const struct shape *x = &args->in[0]->shape;
+    /* At least [N, C]; without C there is nothing to normalize by. */
     if (x->rank < 2)
         return PITH_ERR_CORRUPT;
     for (uint32_t i = 1; i < 5; i++) {
@@ -36,6 +41,8 @@ static void batch_norm_range(void *arg, size_t begin, size_t end)
     const struct batch_norm_job *j = arg;
     for (size_t plane = begin; plane < end; plane++) {
         size_t c = plane % j->channels;
+        /* s and t are computed for each plane anew: one square root for H * W elements, and no
+         * memory that the plan would have to give. */
         float s = j->scale[c] / pith_sqrt_f32(j->var[c] + j->epsilon);
         float t = j->bias[c] - j->mean[c] * s;
         const float *x = j->x + plane * j->elems;

@@ -2,7 +2,12 @@
 /* op_binary.c - Add, Sub, Mul, Div and PRelu: two operands, broadcast.
  *
  * Integers wrap modulo 2^n (computed unsigned). Integer division truncates towards 0; it never
- * traps: x / 0 is 0 and the smallest integer divided by -1 is itself (the wrapped result). */
+ * traps: x / 0 is 0 and the smallest integer divided by -1 is itself (the wrapped result).
+ *
+ * Broadcasting (contract/broadcast.c) leaves rows in which each operand either advances or
+ * stands still, so a row function sees three cases; BROADCAST_ROW makes a loop of each, which
+ * compilers turn into vectors. Rows of integers (BROADCAST_ROW_SMALL) have one loop: they occur
+ * in arithmetic on shapes and indices, a few elements long. */
 #include "broadcast_row.h"
 #include "op_list.h"
 #include "shape_rule.h"
@@ -28,6 +33,8 @@ static enum pith_status shape_binary(const struct op_args *args)
     return pith_out_set(args->out[0], a->type, &s);
 }
 
+/* Named functions, not expressions in the macro, so that rows of one operator differ in nothing
+ * else and a debugger shows which one runs. */
 static inline float add_f32(float a, float b)
 {
     return a + b;
@@ -48,11 +55,15 @@ static inline float div_f32(float a, float b)
     return a / b;
 }
 
+/* Zero takes the upper branch, so the sign of -0 stays; a NaN compares false and passes through. */
 static inline float prelu_f32(float x, float slope)
 {
     return x < 0.0f ? slope * x : x;
 }
 
+/* Signed overflow is undefined in C; the same bits come out of unsigned arithmetic. Division
+ * alone needs the signed type, and the one quotient that overflows, -2^(n-1) / -1, is the
+ * negation modulo 2^n, which the last line does for every a. */
 #define INTEGER_OPS(T, U, suffix)                                                                  \
     static inline T add_##suffix(T a, T b)                                                         \
     {                                                                                              \
@@ -76,7 +87,9 @@ static inline float prelu_f32(float x, float slope)
 INTEGER_OPS(int32_t, uint32_t, i32)
 INTEGER_OPS(int64_t, uint64_t, i64)
 
-/* Shorter integers are computed in 32 bits, where nothing overflows but what wraps anyway. */
+/* Shorter integers are computed in 32 bits, where nothing overflows but what wraps anyway. i8,
+ * u8 and i16 are promoted to int. Only u16 times u16 may leave its range, hence the unsigned
+ * product. */
 #define SHORT_OPS(T, suffix)                                                                       \
     static inline T add_##suffix(T a, T b)                                                         \
     {                                                                                              \
@@ -126,6 +139,8 @@ static void run_binary(const struct op_args *args, const struct op_env *env,
                        pith_type_bytes(a->type));
 }
 
+/* In place where one operand has the output's shape; the planner checks that and that nobody
+ * else reads it (plan/alias.c). `learned`: the inputs that training may take for parameters. */
 #define BINARY_OP(name, number, learned)                                                           \
     static void run_##name(const struct op_args *args, const struct op_env *env)                   \
     {                                                                                              \

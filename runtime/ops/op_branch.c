@@ -5,11 +5,17 @@
  *                   BranchElse second branch, when it does not
  *                   BranchEnd  the values of the branch that ran
  *
- * The condition travels through Branch, so that it is there when BranchEnd asks for it. Which node
- * comes next is the executor's affair (run.c). */
+ * The condition travels through Branch, so that it is there when BranchEnd asks for it. Which
+ * node comes next is the executor's affair (run.c).
+ *
+ * Of values on two sides only one is ever alive, so the planner may put both where BranchEnd's
+ * output lies (plan/alias.c). Both have to leave values of the same types and shapes, because
+ * whoever reads them has been planned once. */
 #include "op_list.h"
 #include "shape_rule.h"
 
+/* A scalar bool. Anything else would need a rule for what a vector's truth is, which ONNX does
+ * not have. */
 static enum pith_status shape_condition(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 1);
@@ -27,6 +33,7 @@ static void run_condition(const struct op_args *args, const struct op_env *env)
 static enum pith_status shape_branch_end(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, args->n_in);
+    /* n_out <= n_in / 2 first: 1 + 2 * n_out cannot then wrap, whatever the file says. */
     if (st || args->n_out > args->n_in / 2 || args->n_in != 1 + 2 * args->n_out ||
         args->in[0]->type != PITH_BOOL || args->in[0]->shape.rank != 0)
         return PITH_ERR_CORRUPT;
@@ -39,6 +46,7 @@ static enum pith_status shape_branch_end(const struct op_args *args)
     return st;
 }
 
+/* Copies only where alias.c could not make both branches write the output's place themselves. */
 static void run_branch_end(const struct op_args *args, const struct op_env *env)
 {
     (void)env;

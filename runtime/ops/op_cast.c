@@ -8,7 +8,11 @@
  *   anything -> bool  1 unless equal to 0 (NaN is not); bool -> anything: 0 or 1
  *
  * Elements travel in blocks, widened to int64 or to double, which hold every type exactly (an
- * integer beyond 2^53 goes to double rounded to odd, so that the second rounding is right). */
+ * integer beyond 2^53 goes to double rounded to odd, so that the second rounding is right).
+ *
+ * Formats are decoded with integers and not with the CPU's conversions: those differ among
+ * machines (x86 gives INT_MIN where ARM saturates, F16C follows the denormal mode), and Cortex-M
+ * has none. Speed does not matter here; casts between floats vanish at import. */
 #include "pith_bytes.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -32,7 +36,9 @@ static enum pith_status shape_cast(const struct op_args *args)
                         &args->in[0]->shape);
 }
 
-/* One float format: sign, `exponent` bits, `mantissa` bits; together 16 or 32 bits. */
+/* One float format: sign, `exponent` bits, `mantissa` bits; together 16 or 32 bits. IEEE 754
+ * binary16, bfloat16 and binary32 as the two numbers that tell them apart, so one pair of
+ * functions serves all three. */
 struct float_format {
     uint32_t exponent, mantissa;
 };
@@ -53,7 +59,8 @@ static double f64_of(uint64_t bits)
     return d;
 }
 
-/* Exact. */
+/* Exact. A double holds each of them with room to spare (11 and 52 bits), denormals as normal
+ * numbers. */
 static double widen(uint32_t bits, struct float_format f)
 {
     uint32_t all = (1u << f.exponent) - 1u, bias = all >> 1;
@@ -62,6 +69,7 @@ static double widen(uint32_t bits, struct float_format f)
     uint64_t top = (uint64_t)m << (52 - f.mantissa);
     if (e == all)
         return f64_of(sign | 0x7ff0000000000000u | top);
+    /* unit is a power of two between 2^-149 and 2^-24, a normal double, and m * unit is exact. */
     if (e == 0) { /* m units of the smallest denormal, 2^(1 - bias - mantissa) */
         double unit = f64_of((uint64_t)(1023u + 1u - bias - f.mantissa) << 52);
         return f64_of(sign | f64_bits((double)m * unit));
@@ -76,6 +84,7 @@ static uint64_t round_shift(uint64_t v, uint32_t shift)
     return q + (rest > half || (rest == half && (q & 1u)));
 }
 
+/* To nearest even in one step from the double: going by f32 first would round twice. */
 static uint32_t narrow(double d, struct float_format f)
 {
     uint64_t bits = f64_bits(d), m = bits & 0xfffffffffffffu;
@@ -83,6 +92,7 @@ static uint32_t narrow(double d, struct float_format f)
     uint32_t all = (1u << f.exponent) - 1u, drop = 52 - f.mantissa;
     int32_t e64 = (int32_t)(bits >> 52 & 0x7ffu);
     if (e64 == 0x7ff) { /* inf; or NaN, made quiet */
+        /* The quiet bit is set, and the payload's upper bits stay. */
         uint32_t nan = m ? 1u << (f.mantissa - 1) | (uint32_t)(m >> drop) : 0;
         return sign | all << f.mantissa | nan;
     }
@@ -90,6 +100,9 @@ static uint32_t narrow(double d, struct float_format f)
     if (e >= (int32_t)all)
         return sign | all << f.mantissa;
     if (e <= 0) { /* denormal result; below half the smallest one, 0 */
+        /* The result's last bit weighs 2^(1 - bias - mantissa); the implicit one is put back,
+         * and as many bits more are dropped as the exponent lies below 1. From 54 on what is
+         * left is below half of that bit: 0. */
         uint32_t shift = drop + 1u - (uint32_t)e;
         return shift > 54 || e64 == 0 ? sign
                                       : sign | (uint32_t)round_shift(m | UINT64_C(1) << 52, shift);
@@ -98,13 +111,18 @@ static uint32_t narrow(double d, struct float_format f)
     return sign | (((uint32_t)e << f.mantissa) + (uint32_t)round_shift(m, drop));
 }
 
+/* C leaves the conversion of what does not fit undefined, and machines differ: what does not fit
+ * in 64 bits is 0 here. A NaN fails both comparisons. */
 static int64_t truncate(double d)
 {
     const double limit = 9223372036854775808.0;
     return d > -limit && d < limit ? (int64_t)d : 0;
 }
 
-/* Keeps 53 significant bits at least; lost ones are or-ed into the last kept (round to odd). */
+/* Keeps 53 significant bits at least; lost ones are or-ed into the last kept (round to odd).
+ * Round to odd keeps in the last bit whether anything was lost; with two bits more than the
+ * result needs, the second rounding then sees every tie as it is (Boldo and Melquiond 2008). f32
+ * needs 24 bits, so 53 are plenty. */
 static double f64_from_i64(int64_t v)
 {
     uint64_t magnitude = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
@@ -167,6 +185,7 @@ static void load_integers(enum pith_type type, const uint8_t *p, int64_t *to, si
     }
 }
 
+/* The upper bytes are cut off, which is what modulo 2^n means in two's complement. */
 static void store_integers(enum pith_type type, const int64_t *from, uint8_t *p, size_t n)
 {
     uint32_t bytes = pith_type_bytes(type);
@@ -189,6 +208,8 @@ struct cast_job {
     uint8_t *y;
 };
 
+/* By way of the wider of two types: 10 types need 10 readers and 10 writers instead of 100
+ * pairs. */
 static void cast_block(const struct cast_job *j, const uint8_t *x, uint8_t *y, size_t n)
 {
     int64_t integer[BLOCK];

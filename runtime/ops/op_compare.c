@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* op_compare.c - two operands, broadcast, to bool: comparisons of numbers (of bools for equality)
- * and And, Or, Xor of bools, told apart by `kind`. NaN is unequal to everything, as IEEE says; any
- * byte but 0 is true. */
+/* op_compare.c - two operands, broadcast, to bool: comparisons of numbers (of bools for
+ * equality) and And, Or, Xor of bools, told apart by `kind`. NaN is unequal to everything, as
+ * IEEE says; any byte but 0 is true.
+ *
+ * One operator in the format for all of ONNX's comparisons and for its And, Or and Xor: they
+ * differ in the row function alone. Outputs are bytes 0 and 1, whatever the inputs were. */
 #include "broadcast_row.h"
 #include "op_list.h"
 #include "shape_rule.h"
@@ -15,6 +18,8 @@ static enum pith_status shape_compare(const struct op_args *args)
     int32_t kind = args->attr[ATTR_KIND];
     if (a->type != b->type)
         return PITH_ERR_CORRUPT;
+    /* Bools may be compared for equality and joined; numbers may be compared. The rest ONNX does
+     * not have either. */
     bool is_bool = a->type == PITH_BOOL, equality = kind <= COMPARE_NOT_EQUAL;
     if (row_type_of(a->type) == ROW_TYPES ||
         (is_bool ? !equality && kind < COMPARE_AND : kind >= COMPARE_AND))
@@ -24,17 +29,21 @@ static enum pith_status shape_compare(const struct op_args *args)
     return st ? st : pith_out_set(args->out[0], PITH_BOOL, &s);
 }
 
+/* Macros, since the same text is compiled for seven types. */
 #define EQUAL(a, b) ((a) == (b))
 #define NOT_EQUAL(a, b) ((a) != (b))
 #define LESS(a, b) ((a) < (b))
 #define LESS_EQUAL(a, b) ((a) <= (b))
 #define GREATER(a, b) ((a) > (b))
 #define GREATER_EQUAL(a, b) ((a) >= (b))
+/* Bytes other than 0 and 1 may reach these from a caller's own input: truth is compared, not the
+ * byte. */
 #define BOOL_EQUAL(a, b) (!(a) == !(b))
 #define BOOL_XOR(a, b) (!(a) != !(b))
 #define BOOL_AND(a, b) (((a) != 0) & ((b) != 0))
 #define BOOL_OR(a, b) (((a) | (b)) != 0)
 
+/* Comparisons of long tensors are rare (masks are made once, of indices): built small. */
 #define COMPARE_ROWS(name, f)                                                                      \
     BROADCAST_ROW_SMALL(name##_f32, float, float, uint8_t, f)                                      \
     BROADCAST_ROW_SMALL(name##_i8, int8_t, int8_t, uint8_t, f)                                     \
@@ -72,6 +81,7 @@ static void run_compare(const struct op_args *args, const struct op_env *env)
     const struct tview *a = args->in[0], *b = args->in[1];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
     uint32_t in_bytes = pith_type_bytes(a->type);
+    /* Elements of the output are shorter than those read, so the steps of both are told apart. */
     const uint32_t bytes[3] = {in_bytes, in_bytes, 1};
     pith_broadcast_row *row = a->type == PITH_BOOL
                                   ? bools[args->attr[ATTR_KIND]]

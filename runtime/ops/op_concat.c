@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* op_concat.c - Concat and its inverse, Split: the tensor seen as [outer, axis, inner], joined or
- * cut along the middle. Any element type: only bytes move. */
+/* op_concat.c - Concat and its inverse, Split: the tensor seen as [outer, axis, inner], joined
+ * or cut along the middle. Any element type: only bytes move.
+ *
+ * Along the outermost axis that is not 1 the planner lets inputs be written straight into their
+ * piece of the output, and parts be read where they lie (plan/alias.c): then there is nothing
+ * left to copy. */
 #include "op_list.h"
 #include "shape_rule.h"
 
+/* ONNX broadcasts nothing here. */
 static bool same_but_axis(const struct tview *a, const struct tview *b, uint32_t axis)
 {
     if (a->type != b->type || a->shape.rank != b->shape.rank)
@@ -23,6 +28,7 @@ static enum pith_status shape_concat(const struct op_args *args)
     uint32_t axis = (uint32_t)args->attr[ATTR_AXIS];
     if (axis >= first->shape.rank)
         return PITH_ERR_CORRUPT;
+    /* 2^16 * 2^31 = 2^47: the sum cannot wrap in 64 bits. */
     uint64_t sum = 0; /* < 2^16 inputs of < 2^31 */
     for (uint32_t i = 0; i < args->n_in; i++) {
         if (!same_but_axis(first, args->in[i], axis))
@@ -36,7 +42,8 @@ static enum pith_status shape_concat(const struct op_args *args)
     return pith_out_set(args->out[0], first->type, &s);
 }
 
-/* Copies n chunks; from chunk to chunk the two sides advance by their own distance. */
+/* Copies n chunks; from chunk to chunk the two sides advance by their own distance.
+ * Memory-bound: threads would not gain, and rows of one part may be shorter than a cache line. */
 static void copy_chunks(uint8_t *dst, size_t dst_step, const uint8_t *src, size_t src_step,
                         size_t chunk_bytes, size_t n)
 {
@@ -65,7 +72,8 @@ static void run_concat(const struct op_args *args, const struct op_env *env)
 }
 
 /* Parts along an axis of `dim`. Without sizes all but the last are equal, as ONNX's num_outputs
- * has it; then part i may come out empty (0). */
+ * has it; then part i may come out empty (0). ceil(dim / n) each, so the last ones are short or
+ * empty; an empty part has no shape in this format, and shape_split refuses it. */
 static int64_t split_size(const struct op_args *args, uint32_t dim, uint32_t i)
 {
     if (attr_count(args->attr, ATTR_SPLIT_SIZES))

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* op_conv.c - Conv over one to four spatial axes: attributes and shape rule. What runs is in
- * conv_run.c. */
+ * conv_run.c.
+ *
+ * ONNX Conv-11. The rule is here, apart from everything that computes, because import,
+ * quantization and training ask it as well; ConvInteger shares it. */
 #include "conv_run.h"
 #include "op_list.h"
 #include "shape_rule.h"
@@ -8,6 +11,8 @@
 #define MAX_STEP 65535 /* strides, dilations, groups: so that products stay small */
 #define MAX_PAD (1 << 24)
 
+/* Lists begin with their length; 0 means ONNX's default for each axis (stride 1, dilation 1, no
+ * padding). */
 const struct attr_field pith_conv_fields[PITH_CONV_FIELDS] = {
     {ATTR_INT, ATTR_CONV_GROUP, 1, 1, INT32_MAX},
     {ATTR_LIST, ATTR_CONV_STRIDES, 0, 1, MAX_STEP},
@@ -20,7 +25,9 @@ static bool list_fits(const int32_t *attr, uint32_t slot, uint32_t n)
     return attr_count(attr, slot) == 0 || attr_count(attr, slot) == n;
 }
 
-/* Outputs along spatial axis `axis` of n_axes; 0: the kernel does not fit the padded input. */
+/* Outputs along spatial axis `axis` of n_axes; 0: the kernel does not fit the padded input.
+ * floor((in + pads - reach) / stride) + 1, reach the dilated kernel. No term exceeds 2^47:
+ * kernel and input are below 2^31, steps below 2^16, padding at most 2^24. */
 static uint64_t out_dim(const int32_t *attr, uint32_t axis, uint32_t n_axes, uint32_t in,
                         uint32_t kernel)
 {
@@ -28,6 +35,7 @@ static uint64_t out_dim(const int32_t *attr, uint32_t axis, uint32_t n_axes, uin
     uint64_t dil = (uint64_t)attr_item(attr, ATTR_CONV_DILATIONS, axis, 1);
     uint64_t begin = (uint64_t)attr_item(attr, ATTR_CONV_PADS, axis, 0);
     uint64_t end = (uint64_t)attr_item(attr, ATTR_CONV_PADS, axis + n_axes, 0);
+    /* kernel >= 1, since no dimension is 0. */
     uint64_t reach = (kernel - 1) * dil + 1, padded = in + begin + end;
     return reach <= padded ? (padded - reach) / stride + 1 : 0;
 }
@@ -42,6 +50,7 @@ static enum pith_status check_types(const struct op_args *args)
     return f32 ? PITH_OK : PITH_ERR_UNSUPPORTED;
 }
 
+/* group >= 1 by the schema, so nothing divides by 0. */
 static bool channels_fit(const int32_t *attr, const struct shape *x, const struct shape *w,
                          const struct shape *bias)
 {
@@ -63,6 +72,7 @@ enum pith_status pith_conv_out_shape(const int32_t *attr, const struct shape *x,
     uint64_t count;
     if (pith_shape_count(x, &count) != PITH_OK || pith_shape_count(w, &count) != PITH_OK ||
         !channels_fit(attr, x, w, bias) || !list_fits(attr, ATTR_CONV_STRIDES, n_axes) ||
+        /* Counting elements here lets kernels multiply dimensions without checks later. */
         !list_fits(attr, ATTR_CONV_DILATIONS, n_axes) ||
         !list_fits(attr, ATTR_CONV_PADS, 2 * n_axes))
         return PITH_ERR_CORRUPT;
@@ -89,6 +99,7 @@ static enum pith_status conv_shape(const struct op_args *args)
     return status ? status : pith_out_set(args->out[0], PITH_F32, &y);
 }
 
+/* Only weights that are constant are prepared; others go through in[1] at each run. */
 const struct op_info pith_op_conv = {
     .op = PITH_OP_CONV,
     .n_in_min = 2,

@@ -4,8 +4,12 @@
  *
  *     y[n, o, ...] = bias[o] + sum of (x[n, c, ...] - zx) * (w[o, c, ...] - zw[o])
  *
- * What lies outside of x counts for nothing, as if it were zx. Constant weights go to the kernels
- * (integer_conv.c) where those can; what is here is the rule, and runs the rest. */
+ * What lies outside of x counts for nothing, as if it were zx. Constant weights go to the
+ * kernels (integer_conv.c) where those can; what is here is the rule, and runs the rest.
+ *
+ * ONNX ConvInteger-10, with a bias added that ONNX lacks: a zero point of x multiplies the sum
+ * of the weights, and folding both into one number a channel is what every kernel does
+ * (docs/arithmetic.md). Of what the planner fused behind it, this file knows nothing. */
 #include "conv_run.h"
 #include "integer_conv.h"
 #include "integer_element.h"
@@ -15,6 +19,7 @@
 #include "shape_rule.h"
 #include "pith_window.h"
 
+/* Optional inputs in the order of the format; in[0] is x, in[1] the weight. */
 enum { IN_ZERO_X = 2, IN_ZERO_W = 3, IN_BIAS = 4 };
 
 static const struct tview *optional_in(const struct op_args *args, uint32_t i)
@@ -35,6 +40,8 @@ static enum pith_status shape_conv_integer(const struct op_args *args)
     st = pith_conv_out_shape(args->attr, &x->shape, &w->shape, bias ? &bias->shape : NULL, &y);
     if (st)
         return st;
+    /* One zero point for x, one or O for w: per-channel grids of activations do not exist, since
+     * a sum runs over channels. */
     bool fits = (!zx || (zx->type == x->type && shape_elems(&zx->shape) == 1)) &&
                 (!bias || bias->type == sums_of(w->type));
     if (zw)
@@ -43,6 +50,7 @@ static enum pith_status shape_conv_integer(const struct op_args *args)
     return fits ? pith_out_set(args->out[0], sums_of(w->type), &y) : PITH_ERR_CORRUPT;
 }
 
+/* Shapes: x [N, G * C, ...], w [G * O, C, ...], y [N, G * O, ...] in sums of 32 or 64 bits. */
 struct conv_job {
     struct window v;
     struct integer_row row; /* of x */
@@ -60,7 +68,8 @@ static size_t sum_bytes(const struct conv_job *j)
     return j->row.wide ? sizeof(uint64_t) : sizeof(uint32_t);
 }
 
-/* What tap `tap` of all channels adds to an output row; x and w: from the first channel on. */
+/* What tap `tap` of all channels adds to an output row; x and w: from the first channel on. Row
+ * by row along the last axis, so that the inner loop has one weight and a run of inputs. */
 static void add_tap(const struct conv_job *j, size_t row, size_t tap, const uint8_t *x,
                     const uint8_t *w, int32_t zero_w, uint8_t *y)
 {
@@ -68,6 +77,7 @@ static void add_tap(const struct conv_job *j, size_t row, size_t tap, const uint
     const struct window_axis *a = &v->axis[v->n - 1];
     size_t in_row;
     int64_t begin, end, first;
+    /* Nothing of this tap falls into the image on this row. */
     if (!pith_window_row(v, row, tap, &in_row, &begin, &end, &first))
         return;
     size_t n = (size_t)(end - begin), each = pith_type_bytes(j->row.type);
@@ -91,6 +101,8 @@ static void conv_plane(const struct conv_job *j, size_t item)
     int32_t zero = j->zero_w ? integer_at(j->type_w, j->zero_w, o * j->step_w) : 0;
     uint8_t *y = j->y + item * v->out * each;
     for (size_t r = 0; r < v->out_rows; r++, y += width * each) {
+        /* Sums begin at 0 or at the bias; what comes behind may be added in any order, modulo
+         * 2^n. */
         memset(y, 0, width * each);
         for (size_t i = 0; i < width && j->bias; i++)
             memcpy(y + i * each, j->bias + o * each, each);
@@ -105,7 +117,8 @@ static void conv_range(void *arg, size_t begin, size_t end)
         conv_plane(arg, item);
 }
 
-/* Where outputs lie as the inputs do, the axes are one long row. */
+/* Where outputs lie as the inputs do, the axes are one long row. A 1 x 1 kernel of stride 1 has
+ * no border: one row of all pixels instead of H short ones. */
 static void join_axes(struct window *v)
 {
     bool alike = v->taps == 1;
@@ -120,6 +133,8 @@ static void join_axes(struct window *v)
 
 static void run_conv_integer(const struct op_args *args, const struct op_env *env)
 {
+    /* The planner chose a kernel; what follows is for weights that are computed, or that no
+     * kernel takes. */
     if (pith_integer_op_run(args, env))
         return;
     const struct tview *x = args->in[0], *w = args->in[1], *bias = optional_in(args, IN_BIAS);

@@ -10,15 +10,19 @@
  *     col[O * taps, pixels] = w^T [O * taps, C] * x [C, pixels]
  *
  * Work is cut into units of some output channels. A unit multiplies its rows of w^T - packed
- * (pith_kernel_dense.h) when the plan is made, or at the start of the unit where the weight is not
- * constant - by a tile of pixels at a time and adds the tile to its planes of y while it is in
- * cache. Without packed kernels the sum is formed tap by tap. The order of additions depends on
- * neither threads nor tiles of others. */
+ * (pith_kernel_dense.h) when the plan is made, or at the start of the unit where the weight is
+ * not constant - by a tile of pixels at a time and adds the tile to its planes of y while it is
+ * in cache. Without packed kernels the sum is formed tap by tap. The order of additions depends
+ * on neither threads nor tiles of others.
+ *
+ * ONNX ConvTranspose-11, whose auto_pad and output_shape import turns into pads. The sum of
+ * overlaps is formed by one thread for each output plane, so no two add to one element. */
 #include "pith_kernels.h"
 #include "op_list.h"
 #include "shape_rule.h"
 #include "weight_f32.h"
 
+/* As of op_conv.c: bounds that keep every product of the shape rule within 63 bits. */
 #define MAX_STEP 65535
 #define MAX_PAD (1 << 24)
 #define MAX_AXES 4u    /* the list of pads has two entries an axis */
@@ -30,6 +34,7 @@ struct up_axis {
     int64_t in, out, kernel, stride, dilation, pad;
 };
 
+/* An empty list stands for ONNX's default of each axis. */
 static bool list_fits(const int32_t *attr, uint32_t slot, uint32_t n)
 {
     return attr_count(attr, slot) == 0 || attr_count(attr, slot) == n;
@@ -43,6 +48,8 @@ static bool set_axis(const int32_t *attr, uint32_t i, uint32_t n, uint32_t in, u
     a->stride = attr_item(attr, ATTR_CONV_T_STRIDES, i, 1);
     a->dilation = attr_item(attr, ATTR_CONV_T_DILATIONS, i, 1);
     a->pad = attr_item(attr, ATTR_CONV_T_PADS, i, 0);
+    /* The size of the output by the rule of ONNX; in, kernel < 2^31 and steps < 2^16 keep each
+     * term below 2^48, and what is negative is refused here. */
     a->out = (a->in - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->pad -
              attr_item(attr, ATTR_CONV_T_PADS, n + i, 0) + attr_item(attr, ATTR_CONV_T_EXTRA, i, 0);
     return a->out >= 1 && a->out <= INT32_MAX;
@@ -72,6 +79,7 @@ static enum pith_status shape_conv_transpose(const struct op_args *args)
         return PITH_ERR_UNSUPPORTED;
     uint32_t n = x->rank - 2;
     uint64_t taps = 1; /* a kernel takes a channel's as its number of rows */
+    /* The packed product has O * taps rows, a uint32_t of a kernel's job. */
     for (uint32_t i = 0; i < n; i++)
         if (!mul_ok(taps, w->dim[2 + i], &taps) || taps > INT32_MAX)
             return PITH_ERR_UNSUPPORTED;
@@ -91,6 +99,8 @@ static enum pith_status shape_conv_transpose(const struct op_args *args)
     return pith_out_set(args->out[0], PITH_F32, &y);
 }
 
+/* C and O are channels of one group; pixels of the input, out_pixels of the output; units are
+ * cut so that the columns of one, UNIT_ROWS by nr floats, stay in the first cache. */
 struct up_job {
     const float *x;      /* [N, G * C, ...] */
     const float *w;      /* [G * C, O, ...]; or */
@@ -118,7 +128,8 @@ static size_t padded_rows(const struct up_job *j)
     return (j->unit_o * j->taps + mr - 1) / mr * mr;
 }
 
-/* Everything but addresses. */
+/* Everything but addresses. Computed anew by need, prepare and run: it is short, and so no two
+ * of them can disagree. */
 static struct up_job job_of(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
@@ -128,12 +139,15 @@ static struct up_job job_of(const struct op_args *args, const struct op_env *env
     j.c = x->dim[1] / j.groups;
     set_axis(args->attr, axes - 1, axes, x->dim[last], w->dim[last], &j.v);
     for (uint32_t i = 0; i < MAX_AXES - 1; i++)
+        /* Absent outer axes are in front, of size 1, so that loops over axes have one length. */
         j.outer[i] = (struct up_axis){1, 1, 1, 1, 1, 0};
     for (uint32_t i = 0; i + 1 < axes; i++)
         set_axis(args->attr, i, axes, x->dim[2 + i], w->dim[2 + i], &j.outer[MAX_AXES - axes + i]);
     j.taps = shape_product(w, 2, w->rank);
     j.pixels = shape_product(x, 2, x->rank);
     j.out_pixels = shape_product(&args->out[0]->shape, 2, x->rank);
+    /* A unit is no larger than an equal share of all output channels, else some threads would
+     * have nothing to do; and at least one channel. */
     size_t share = (j.n * j.groups * j.o + MAX_TASKS - 1) / MAX_TASKS;
     j.unit_o = at_least_one(UNIT_ROWS / j.taps < share ? UNIT_ROWS / j.taps : share);
     j.unit_o = j.unit_o > j.o ? j.o : j.unit_o;
@@ -152,6 +166,7 @@ static uint64_t form_of(const struct up_job *j)
                : PREP_OWN;
 }
 
+/* Without packed kernels weights are read as they lie, or, when coded, expanded once. */
 static enum pith_status direct_need(const struct op_args *args, struct op_need *need)
 {
     if (!args->weight || pith_weight_f32_borrow(args->weight))
@@ -171,6 +186,8 @@ static enum pith_status need_conv_transpose(const struct op_args *args, const st
         need->macs = UINT64_MAX;
     if (j.dense->mr == 0)
         return direct_need(args, need);
+    /* Each product is checked, because taps and channels come from the file: 63 bits would not
+     * do. */
     bool fits =
         mul_ok(padded_rows(&j), j.c, &pack) && mul_ok(j.unit_o * j.taps, j.dense->nr, &col) &&
         add_ok(args->weight ? 0 : pack, col, &bytes) && mul_ok(bytes, sizeof(float), &bytes) &&
@@ -183,7 +200,8 @@ static enum pith_status need_conv_transpose(const struct op_args *args, const st
     return fits ? pith_weight_f32_scratch(args->weight, &need->prep_scratch_bytes) : PITH_ERR_LIMIT;
 }
 
-/* The rows of w^T of part `part` of a group's output channels. */
+/* The rows of w^T of part `part` of a group's output channels. w [C, O, taps] read as rows o *
+ * taps + tap of w^T, columns c: stride 1 and O * taps. */
 static void pack_part(const struct up_job *j, const float *w, size_t own, size_t part, float *to)
 {
     size_t o = part * j->unit_o, n_o = j->o - o < j->unit_o ? j->o - o : j->unit_o;
@@ -210,7 +228,9 @@ static enum pith_status prepare_conv_transpose(const struct op_args *args, const
     return PITH_OK;
 }
 
-/* Inputs [*begin, *end) of the axis that tap k puts inside the output. */
+/* Inputs [*begin, *end) of the axis that tap k puts inside the output. The two ceilings of
+ * (offset / stride) and ((out + offset) / stride), without a negative numerator, where C's
+ * division would round the wrong way. */
 static void tap_range(const struct up_axis *a, int64_t k, int64_t *begin, int64_t *end)
 {
     int64_t offset = a->pad - k * a->dilation; /* input i goes to i * stride - offset */
@@ -219,7 +239,9 @@ static void tap_range(const struct up_axis *a, int64_t k, int64_t *begin, int64_
     *end = *end > a->in ? a->in : *end;
 }
 
-/* Number of the output row that input row `row` goes to under the outer tap; false: none. */
+/* Number of the output row that input row `row` goes to under the outer tap; false: none. `row`
+ * and `tap` are numbers of mixed radix, last axis first; the axes are taken apart as they are
+ * needed. */
 static bool output_row(const struct up_job *j, int64_t row, int64_t tap, int64_t *y)
 {
     int64_t step = 1;
@@ -238,7 +260,8 @@ static bool output_row(const struct up_job *j, int64_t row, int64_t tap, int64_t
 }
 
 /* Adds scale * from[i] for input columns i of [begin, end) of input row `row` under tap `tap`;
- * from[0] is column `first`. */
+ * from[0] is column `first`. Strided where the output is: neighbours in x are `stride` apart in
+ * y, which is why this is an addition of rows and not a product. */
 static void add_row(const struct up_job *j, float *plane, int64_t row, int64_t tap,
                     const float *from, int64_t first, int64_t n, float scale)
 {
@@ -254,7 +277,9 @@ static void add_row(const struct up_job *j, float *plane, int64_t row, int64_t t
         to[i * stride] += scale * from[i - first];
 }
 
-/* Output planes [o, o + n) of group g (over images), before the first sum. */
+/* Output planes [o, o + n) of group g (over images), before the first sum. Bias first, then
+ * sums: the planes are read and written by every tap, so an extra pass at the end would be
+ * dearer. */
 static void fill_bias(const struct up_job *j, size_t g, size_t o, size_t n)
 {
     for (size_t k = o; k < o + n; k++) {
@@ -265,7 +290,8 @@ static void fill_bias(const struct up_job *j, size_t g, size_t o, size_t n)
     }
 }
 
-/* col: [rows, n], row stride nr; its columns are pixels p0 .. p0 + n - 1. */
+/* col: [rows, n], row stride nr; its columns are pixels p0 .. p0 + n - 1. A tile may begin and
+ * end within a row of the input, hence the cut into runs of one row. */
 static void add_tile(const struct up_job *j, float *planes, const float *col, size_t rows,
                      size_t p0, size_t n)
 {
@@ -284,6 +310,8 @@ static void add_tile(const struct up_job *j, float *planes, const float *col, si
     }
 }
 
+/* The tile of col is added to y while it lies in the cache; the whole of col would be taps times
+ * the output. */
 static void run_unit(const struct up_job *j, size_t unit, float *scratch)
 {
     size_t g = unit / j->parts, o = unit % j->parts * j->unit_o, own = g % j->groups;
@@ -322,7 +350,8 @@ static void run_task(void *arg, uint32_t i)
         run_unit(j, unit, scratch);
 }
 
-/* One unit, tap by tap. */
+/* One unit, tap by tap. For each output plane channel by channel, and tap by tap: the order that
+ * every run of this form has. */
 static void direct_unit(const struct up_job *j, size_t unit)
 {
     size_t g = unit / j->parts, o = unit % j->parts * j->unit_o, own = g % j->groups;
@@ -351,6 +380,7 @@ static void run_conv_transpose(const struct op_args *args, const struct op_env *
 {
     struct up_job j = job_of(args, env);
     j.x = args->in[0]->data;
+    /* prepare() ran where the weight is constant; otherwise a unit packs its rows at each run. */
     j.packed = j.dense->mr && args->weight ? args->prep : NULL;
     j.w = !args->weight ? args->in[1]->data
           : args->prep  ? args->prep

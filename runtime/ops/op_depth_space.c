@@ -3,7 +3,11 @@
  *
  *     DCR             x [N, B, B, C, H, W]  ->  y [N, C, H, B, W, B]
  *     CRD             x [N, C, B, B, H, W]  ->  the same
- *     SpaceToDepth    x [N, C, H, B, W, B]  ->  y [N, B, B, C, H, W] */
+ *     SpaceToDepth    x [N, C, H, B, W, B]  ->  y [N, B, B, C, H, W]
+ *
+ * ONNX DepthToSpace-13 and SpaceToDepth-13. strided_copy.c merges what stays together and copies
+ * rows, so that no loop over six axes is here. DCR and CRD differ in whether the block's offset
+ * is the slow or the fast part of the channel; PyTorch's PixelShuffle is CRD. */
 #include "op_list.h"
 #include "shape_rule.h"
 #include "strided_copy.h"
@@ -39,6 +43,7 @@ static enum pith_status shape_depth_space(const struct op_args *args)
 
 static void run_depth_space(const struct op_args *args, const struct op_env *env)
 {
+    /* from[kind][i]: the axis of x that axis i of y is, as the table above shows them. */
     static const uint8_t from[3][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}, {0, 3, 5, 1, 2, 4}};
     const struct tview *x = args->in[0], *y = args->out[0];
     int32_t kind = args->attr[ATTR_DEPTH_SPACE_KIND];
@@ -49,6 +54,7 @@ static void run_depth_space(const struct op_args *args, const struct op_env *env
     const size_t dims[3][6] = {{n, b, b, c, h, w}, {n, c, b, b, h, w}, {n, c, h, b, w, b}};
     struct strided_copy box = {.rank = 6};
     for (uint32_t i = 0; i < 6; i++) {
+        /* Row-major steps of x, in the order of y's axes. */
         box.dim[i] = dims[kind][from[kind][i]];
         box.step[i] = 1;
         for (uint32_t k = from[kind][i] + 1u; k < 6; k++)

@@ -6,8 +6,16 @@
  *     elements        y[.., i, ..] = x[.., index[.., i, ..], ..], y shaped as the indices
  *     nd              y[batch, i, :] = x[batch, index[batch, i, 0], index[batch, i, 1], .., :]
  *
- * Along an axis, on a microcontroller, a table may lie coded in the file: it is decoded once a run
- * from the first element to the last, and what some index names is kept. */
+ * Along an axis, on a microcontroller, a table may lie coded in the file: it is decoded once a
+ * run from the first element to the last, and what some index names is kept.
+ *
+ * ONNX Gather-13, GatherElements-13, GatherND-13. An index beyond its axis is cut to it, a
+ * negative one counts from the end (index_at): values come from data, so no gate has seen them,
+ * and a wrong one must not read outside of x.
+ *
+ * Coded tables are embeddings: without memory for the decoded table, one pass of the decoder
+ * over all rows finds those that were asked for. The cost is a decode of the table for each run,
+ * whatever the number of indices. */
 #include "pith_index_read.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -16,6 +24,7 @@
 
 enum { GATHER_AXIS = 0, GATHER_ELEMENTS = 1, GATHER_ND = 2 };
 
+/* The indices' axes take the place of the axis that they index. */
 static enum pith_status axis_shape(const struct shape *x, const struct shape *index, uint32_t axis,
                                    struct shape *y)
 {
@@ -35,6 +44,7 @@ static enum pith_status elements_shape(const struct shape *x, const struct shape
 {
     if (index->rank != x->rank)
         return PITH_ERR_CORRUPT;
+    /* Axes beside the indexed one may be shorter than x's, not longer. */
     for (uint32_t i = 0; i < x->rank; i++)
         if (i != axis && index->dim[i] > x->dim[i])
             return PITH_ERR_CORRUPT;
@@ -42,6 +52,8 @@ static enum pith_status elements_shape(const struct shape *x, const struct shape
     return PITH_OK;
 }
 
+/* The last axis of the indices holds `n` coordinates of one place; `batch` leading axes are
+ * walked in step with x. */
 static enum pith_status nd_shape(const struct shape *x, const struct shape *index, uint32_t batch,
                                  struct shape *y)
 {
@@ -83,6 +95,7 @@ static enum pith_status shape_gather(const struct op_args *args)
     return st ? st : pith_out_set(args->out[0], args->in[0]->type, &y);
 }
 
+/* One item's source is `inner_bytes` long, so every kind of gather is a loop of memcpy. */
 struct gather_job {
     const struct tview *x, *index;
     const uint8_t *src;
@@ -92,6 +105,7 @@ struct gather_job {
     size_t n;           /* indices of one outer item */
 };
 
+/* i / n is the outer place, i % n the index: y is filled from front to back by ranges. */
 static void axis_range(void *arg, size_t begin, size_t end)
 {
     const struct gather_job *j = arg;
@@ -102,7 +116,9 @@ static void axis_range(void *arg, size_t begin, size_t end)
     }
 }
 
-/* Items are rows of y along its last axis. */
+/* Items are rows of y along its last axis. The place in x of the row's first element is formed
+ * once, by its digits in y's axes; the indexed axis is left out of it and added element by
+ * element. */
 static void elements_range(void *arg, size_t begin, size_t end)
 {
     const struct gather_job *j = arg;
@@ -125,6 +141,7 @@ static void elements_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* Coordinates are the digits of the place, the most significant first (Horner). */
 static void nd_range(void *arg, size_t begin, size_t end)
 {
     const struct gather_job *j = arg;
@@ -142,6 +159,7 @@ static void nd_range(void *arg, size_t begin, size_t end)
 
 /* ---- coded tables ---------------------------------------------------------------------------- */
 
+/* Only microcontrollers, where no plan has room for prepare(), come here with a weight. */
 static enum pith_status need_gather(const struct op_args *args, const struct op_env *env,
                                     struct op_need *need)
 {
@@ -155,6 +173,7 @@ static enum pith_status need_gather(const struct op_args *args, const struct op_
     return PITH_OK;
 }
 
+/* Coded weights are f32 or i8, and so are their rows. */
 static void read_row(struct weight_rows *rows, enum pith_type type, uint8_t *to, uint32_t n)
 {
     if (type == PITH_F32)
@@ -163,7 +182,9 @@ static void read_row(struct weight_rows *rows, enum pith_type type, uint8_t *to,
         pith_weight_rows_i8(rows, (int8_t *)to, n);
 }
 
-/* Row `row` of x, the next to be decoded, to where indices name it. y: of the same outer item. */
+/* Row `row` of x, the next to be decoded, to where indices name it. y: of the same outer item. n
+ * comparisons a row: few indices name a table of many rows, so the decoder, not this, takes the
+ * time. Equal indices copy the first one's row, for the decoder only goes forward. */
 static void keep_row(const struct gather_job *j, struct weight_rows *rows, uint32_t row, uint8_t *y)
 {
     uint32_t dim = j->x->shape.dim[j->axis];
@@ -183,6 +204,7 @@ static void keep_row(const struct gather_job *j, struct weight_rows *rows, uint3
         pith_weight_rows_skip(rows, inner);
 }
 
+/* Row after row in the order of the file, for each outer place. */
 static void run_coded(const struct gather_job *j, const struct weight *w, size_t outer,
                       void *scratch)
 {
@@ -198,6 +220,7 @@ static void run_gather(const struct op_args *args, const struct op_env *env)
     uint32_t axis = (uint32_t)args->attr[ATTR_GATHER_AXIS], rank = x->shape.rank;
     const struct shape *by = &index->shape;
     size_t bytes = pith_type_bytes(x->type);
+    /* The number of indices of an outer place; all of them where there is one. */
     struct gather_job job = {x, index, x->data, args->out[0]->data, axis, bytes, shape_elems(by)};
     size_t items = job.n;
     if (args->attr[ATTR_GATHER_KIND] == GATHER_AXIS) {
@@ -207,6 +230,7 @@ static void run_gather(const struct op_args *args, const struct op_env *env)
             run_coded(&job, args->weight, shape_product(&x->shape, 0, axis), env->scratch);
             return;
         }
+        /* Work is told in words of 4 bytes, as an element-wise operator's is. */
         pith_op_range(env, items, job.inner_bytes / 4, axis_range, &job);
     } else if (args->attr[ATTR_GATHER_KIND] == GATHER_ELEMENTS) {
         items /= by->dim[by->rank - 1];

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* op_gemm.c - Gemm: y [M,N] = act(alpha * a b + beta * c + residual). */
+/* op_gemm.c - Gemm: y [M,N] = act(alpha * a b + beta * c + residual).
+ *
+ * ONNX Gemm-13. What can be a product of matrices in this runtime ends in struct product
+ * (products/product.h); this file says which. A Gemm is the form of fully connected layers: b is
+ * constant, its rows are outputs when trans_b is set, as PyTorch's Linear exports it. */
 #include "op_list.h"
 #include "product_f32.h"
 
+/* As bits, because a schema holds integers (op_activation.c). */
 #define F32_ONE 0x3f800000
 
 static const struct attr_field fields[] = {
@@ -17,7 +22,8 @@ static const struct tview *gemm_c(const struct op_args *args)
     return args->n_in > 2 ? args->in[2] : NULL;
 }
 
-/* c's dims, from the right, are 1 or y's. */
+/* c's dims, from the right, are 1 or y's. ONNX allows any broadcast of c to [M, N]; what is not
+ * a value for each column is added behind the product by plain loops (product_is_plain). */
 static bool broadcasts(const struct shape *c, uint32_t m, uint32_t n)
 {
     if (c->rank > 2)
@@ -37,6 +43,7 @@ static enum pith_status gemm_shape(const struct op_args *args)
     if (a->shape.rank != 2 || b->shape.rank != 2)
         return PITH_ERR_CORRUPT;
     const uint32_t ta = args->attr[ATTR_GEMM_TRANS_A] != 0, tb = args->attr[ATTR_GEMM_TRANS_B] != 0;
+    /* ta, tb are 0 or 1: dim[ta] is M whichever way a lies. */
     uint32_t m = a->shape.dim[ta], n = b->shape.dim[1 - tb];
     if (a->shape.dim[1 - ta] != b->shape.dim[tb] || (c && !broadcasts(&c->shape, m, n)))
         return PITH_ERR_CORRUPT;
@@ -50,6 +57,7 @@ static enum pith_status gemm_shape(const struct op_args *args)
     return PITH_OK;
 }
 
+/* Steps of c: 0 along what is repeated, so that one expression reads all of its shapes. */
 static struct product product_of(const struct op_args *args)
 {
     const struct tview *c = gemm_c(args);
@@ -71,6 +79,8 @@ static struct product product_of(const struct op_args *args)
     return p;
 }
 
+/* need(), prepare() and run() share one struct product in the plan's memory, so nothing is
+ * derived again when the network runs. */
 static uint32_t gemm_lowered_bytes(const struct op_args *args, const struct op_env *env)
 {
     (void)args;
@@ -91,6 +101,7 @@ static enum pith_status gemm_prepare(const struct op_args *args, const struct op
     return pith_product_prepare(args->lowered, args->weight, args->prep, env);
 }
 
+/* Addresses are the only thing that run() adds. */
 static void gemm_run(const struct op_args *args, const struct op_env *env)
 {
     struct product_data d = product_data_of(args);
@@ -100,6 +111,7 @@ static void gemm_run(const struct op_args *args, const struct op_env *env)
     pith_product_run(args->lowered, &d, env);
 }
 
+/* The weight's rows are along its last axis unless trans_b says otherwise (trans_slot). */
 const struct op_info pith_op_gemm = {
     .op = PITH_OP_GEMM,
     .n_in_min = 2,

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* op_global_pool.c - the maximum or mean of each plane: x [N,C,D1,...] -> y [N,C,1,...]. */
+/* op_global_pool.c - the maximum or mean of each plane: x [N,C,D1,...] -> y [N,C,1,...].
+ *
+ * ONNX GlobalMaxPool-1 and GlobalAveragePool-1. The mean's sum is in double in pieces
+ * (ref/sum_f32.h) and divided once, so that a plane of any size loses no more than the last
+ * rounding. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -24,6 +28,8 @@ struct global_pool_job {
     size_t elems;
 };
 
+/* One thread forms a plane's sum: cutting a plane would need a tree of its own to stay the same
+ * for every number of threads. */
 static void mean_range(void *arg, size_t begin, size_t end)
 {
     const struct global_pool_job *j = arg;
@@ -31,6 +37,7 @@ static void mean_range(void *arg, size_t begin, size_t end)
         j->y[i] = pith_sum_f32(j->x + i * j->elems, j->elems) / (float)j->elems;
 }
 
+/* Begins with the first element, not with -inf: a plane is never empty. */
 static void max_range(void *arg, size_t begin, size_t end)
 {
     const struct global_pool_job *j = arg;
@@ -53,6 +60,7 @@ static void run_global_pool(const struct op_args *args, const struct op_env *env
                   &job);
 }
 
+/* A maximum does not read where another element writes, but planes shrink: no OP_INPLACE. */
 #define GLOBAL_POOL(name, number, has)                                                             \
     const struct op_info pith_op_##name = {                                                        \
         .op = number,                                                                              \

@@ -8,11 +8,16 @@
  *                                            final states, what was collected
  *
  * The storage of the states is that of Loop's outputs; LoopEnd writes the next ones there. Which
- * node comes next is the executor's affair (run.c); here is what moves. */
+ * node comes next is the executor's affair (run.c); here is what moves.
+ *
+ * ONNX Loop-13 with its number of trips as an attribute, which bounds what is stacked; a count
+ * or a condition that is computed (`open`) may end it earlier, but then nothing can be stacked,
+ * because shapes are known before a network runs. Scan becomes this at import. */
 #include "loop.h"
 #include "op_list.h"
 #include "shape_rule.h"
 
+/* Conditions and counts are of rank 0; import makes them so. */
 static bool is_scalar(const struct tview *t, enum pith_type type)
 {
     return t && t->type == type && t->shape.rank == 0;
@@ -28,6 +33,7 @@ static size_t bytes_of(const struct tview *t)
     return shape_elems(&t->shape) * pith_type_bytes(t->type);
 }
 
+/* alias.c may have put both in one place. */
 static void copy(const struct tview *to, const struct tview *from)
 {
     if (to->data != from->data)
@@ -36,6 +42,7 @@ static void copy(const struct tview *to, const struct tview *from)
 
 /* ---- Loop ----------------------------------------------------------------------------------- */
 
+/* Optional inputs come first, in the order count, condition. */
 static uint32_t first_state(const struct op_args *args)
 {
     return (uint32_t)(args->attr[ATTR_LOOP_HAS_COUNT] + args->attr[ATTR_LOOP_HAS_COND]);
@@ -46,6 +53,7 @@ static enum pith_status shape_loop(const struct op_args *args)
     static const struct shape scalar = {.rank = 0};
     uint32_t first = first_state(args);
     enum pith_status st = pith_in_present(args, args->n_in);
+    /* One output for the number of the iteration, one for each state. */
     if (st || args->n_in < first || args->n_out != 1 + args->n_in - first)
         return PITH_ERR_CORRUPT;
     if ((args->attr[ATTR_LOOP_HAS_COUNT] && !is_scalar(args->in[0], PITH_I64)) ||
@@ -57,10 +65,12 @@ static enum pith_status shape_loop(const struct op_args *args)
     return st;
 }
 
+/* States are copied, not aliased to what they begin with: the body overwrites them. */
 static void run_loop(const struct op_args *args, const struct op_env *env)
 {
     (void)env;
     uint32_t first = first_state(args);
+    /* The first iteration has the number 0. */
     memset(args->out[0]->data, 0, sizeof(int64_t));
     for (uint32_t i = first; i < args->n_in; i++)
         copy(args->out[1 + i - first], args->in[i]);
@@ -71,6 +81,7 @@ static int64_t iteration(const struct op_args *loop)
     return *(const int64_t *)loop->out[0]->data;
 }
 
+/* Attribute and input bound the iterations together, whichever is smaller. */
 static bool in_count(const struct op_args *loop)
 {
     int64_t done = iteration(loop);
@@ -78,6 +89,7 @@ static bool in_count(const struct op_args *loop)
            (!loop->attr[ATTR_LOOP_HAS_COUNT] || done < *(const int64_t *)loop->in[0]->data);
 }
 
+/* Asked by the executor after run_loop(), so that a loop of no iterations skips its body. */
 bool pith_loop_enters(const struct op_args *loop)
 {
     return in_count(loop) && (!loop->attr[ATTR_LOOP_HAS_COND] ||
@@ -91,6 +103,7 @@ struct loop_end {
     uint32_t n, states, next, collected, n_collected;
 };
 
+/* Written so that nothing wraps for any n_in and any number of states a file may say. */
 static bool loop_end_of(const struct op_args *args, struct loop_end *e)
 {
     e->n = (uint32_t)args->attr[ATTR_LOOP_STATES];
@@ -103,6 +116,7 @@ static bool loop_end_of(const struct op_args *args, struct loop_end *e)
     return true;
 }
 
+/* Every iteration's value has one slice along a new first axis. */
 static enum pith_status shape_stacked(const struct op_args *args, const struct tview *x,
                                       struct tview *out)
 {
@@ -121,11 +135,14 @@ static enum pith_status shape_loop_end(const struct op_args *args)
     enum pith_status st = pith_in_present(args, args->n_in);
     if (st || !loop_end_of(args, &e) || args->n_out != e.n + e.n_collected)
         return PITH_ERR_CORRUPT;
+    /* A loop that may end early would leave slices unwritten. */
     bool open = args->attr[ATTR_LOOP_HAS_COND] || args->attr[ATTR_LOOP_HAS_COUNT];
     if ((open && e.n_collected) || (e.states && !is_scalar(args->in[0], PITH_BOOL)))
         return PITH_ERR_CORRUPT;
     for (uint32_t i = 0; i < e.n && !st; i++) {
         const struct tview *state = args->in[e.states + i];
+        /* A state keeps its type and shape from one iteration to the next: its place is planned
+         * once. */
         if (!same_kind(state, args->in[e.next + i]))
             return PITH_ERR_CORRUPT;
         st = pith_out_set(args->out[i], state->type, &state->shape);
@@ -147,7 +164,8 @@ static void run_loop_end(const struct op_args *args, const struct op_env *env)
 }
 
 /* A next value that lies in the storage of some state goes through the scratch, so that all are
- * read before one is written. */
+ * read before one is written. Two states that swap would otherwise lose one of them. Which do is
+ * known when the plan is made. */
 static void move_states(const struct op_args *args, const struct loop_end *e, uint8_t *scratch)
 {
     const bool *through_scratch = args->prep;
@@ -166,6 +184,7 @@ static void move_states(const struct op_args *args, const struct loop_end *e, ui
         }
 }
 
+/* The order matters: what is collected may lie where a state will be written. */
 bool pith_loop_step(const struct op_args *loop, const struct op_args *end, void *scratch)
 {
     struct loop_end e;

@@ -3,9 +3,11 @@
  *
  * Three passes: powers of the whole input into scratch memory, so that an element under several
  * windows is raised once; their sums, windows as AveragePool's or whole planes; the roots of the
- * sums, in place. Each pass rounds to f32, so large p may overflow or underflow in between. A power
- * is a product of squares: its relative error, at most about p / 2^24, is divided by p again in the
- * root. */
+ * sums, in place. Each pass rounds to f32, so large p may overflow or underflow in between. A
+ * power is a product of squares: its relative error, at most about p / 2^24, is divided by p
+ * again in the root.
+ *
+ * ONNX LpPool-18 and GlobalLpPool-2. */
 #include "elementary_f32.h"
 #include "math_f32.h"
 #include "op_list.h"
@@ -16,7 +18,8 @@
 
 #define ROOT_WORK 32u /* elements that a root takes as long as */
 
-/* No kernel: the window is the plane. */
+/* No kernel: the window is the plane. An empty list is how the file says so; the other lists
+ * have to be empty, too. */
 static bool is_global(const struct op_args *args)
 {
     return attr_count(args->attr, ATTR_POOL_KERNEL) == 0;
@@ -39,6 +42,7 @@ static enum pith_status shape_lp_pool(const struct op_args *args)
     return pith_out_set(args->out[0], PITH_F32, &s);
 }
 
+/* As large as the input: powers are kept for the second pass. */
 static enum pith_status need_lp_pool(const struct op_args *args, const struct op_env *env,
                                      struct op_need *need)
 {
@@ -56,7 +60,8 @@ struct lp_job {
     uint32_t p;
 };
 
-/* By squares; what overflows or underflows on the way is a factor of the result, or not used. */
+/* By squares; what overflows or underflows on the way is a factor of the result, or not used.
+ * About 2 log2(p) products; p is an integer in ONNX. */
 static float power(float x, uint32_t p)
 {
     float y = 1.0f;
@@ -67,7 +72,7 @@ static float power(float x, uint32_t p)
     return y;
 }
 
-/* Items are elements. */
+/* Items are elements. |x| clears the sign bit; p = 2 needs neither, and is what networks use. */
 static void power_range(void *arg, size_t begin, size_t end)
 {
     const struct lp_job *j = arg;
@@ -88,7 +93,8 @@ static void plane_range(void *arg, size_t begin, size_t end)
         j->y[i] = (float)pith_long_sum_f32(j->x + i * j->plane, j->plane);
 }
 
-/* Items are elements. */
+/* Items are elements. In place: the sums are where the roots go. A square root is correctly
+ * rounded, pow costs some ROOT_WORK elements' time. */
 static void root_range(void *arg, size_t begin, size_t end)
 {
     const struct lp_job *j = arg;
@@ -108,6 +114,7 @@ static void run_lp_pool(const struct op_args *args, const struct op_env *env)
                           .y = args->out[0]->data,
                           .plane = shape_product(s, 2, s->rank),
                           .p = powers.p};
+    /* What threads share is told by what an element costs. */
     pith_op_range(env, shape_elems(s), sums.p <= 2 ? 1 : 4, power_range, &powers);
     if (is_global(args))
         pith_op_range(env, shape_product(s, 0, 2), sums.plane, plane_range, &sums);

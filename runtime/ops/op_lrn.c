@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* op_lrn.c - local response normalisation across channels:
  *     y[c] = x[c] / (bias + alpha / size * sum of x[k]^2)^beta
- * over k from c - floor((size - 1) / 2) to c + ceil((size - 1) / 2), cut at the ends. Squares are
- * summed in the order of channels, for 64 pixels at a time. */
+ * over k from c - floor((size - 1) / 2) to c + ceil((size - 1) / 2), cut at the ends. Squares
+ * are summed in the order of channels, for 64 pixels at a time.
+ *
+ * ONNX LRN-13, of AlexNet (Krizhevsky et al. 2012, section 3.3), over channels only. Each
+ * channel sums its window anew instead of sliding it: a running sum would add and take away in
+ * f32 and drift, and depend on where a thread began. */
 #include "math_f32.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -25,11 +29,13 @@ struct lrn_job {
     float alpha, beta, bias;
 };
 
-/* Channel c of n <= PIXELS pixels. x: [C, pixels], y: [n], both from the first of these pixels. */
+/* Channel c of n <= PIXELS pixels. x: [C, pixels], y: [n], both from the first of these pixels.
+ * A column of pixels shares its window, so the inner loop is over neighbours in memory. */
 static void lrn_block(const struct lrn_job *j, const float *x, size_t c, float *y, size_t n)
 {
     size_t before = (j->size - 1) / 2, after = j->size / 2;
     size_t begin = c > before ? c - before : 0;
+    /* The first form cannot wrap for a size near 2^20; the second line cuts at the last channel. */
     size_t end = after < j->channels - c ? c + after + 1 : j->channels;
     end = end > j->channels ? j->channels : end;
     float sum[PIXELS] = {0};
@@ -68,6 +74,7 @@ static void run_lrn(const struct op_args *args, const struct op_env *env)
         .beta = attr_f32(args->attr, ATTR_LRN_BETA),
         .bias = attr_f32(args->attr, ATTR_LRN_BIAS),
     };
+    /* A power costs about as much as 16 elements. */
     pith_op_range(env, (size_t)s->dim[0] * s->dim[1], job.pixels * 16, lrn_range, &job);
 }
 

@@ -2,8 +2,11 @@
 /* op_matmul.c - MatMul by numpy's rules: the last two axes multiply, the others broadcast; a vector
  * a is a row, a vector b a column, and the axis so added is dropped again from y.
  *
- * When b is one matrix for all of a's batches, the batches of a are just more rows, and the whole
- * is one product. A constant b with batches of its own is kept as plain values. */
+ * When b is one matrix for all of a's batches, the batches of a are just more rows, and the
+ * whole is one product. A constant b with batches of its own is kept as plain values.
+ *
+ * ONNX MatMul-13. b transposed is not of ONNX: import writes it where a Transpose of a constant
+ * stood before, so that weights of all layers lie the same way. */
 #include "op_list.h"
 #include "product_f32.h"
 #include "weight_f32.h"
@@ -12,7 +15,8 @@ static const struct attr_field fields[] = {
     {ATTR_INT, ATTR_MATMUL_TRANS_B, 0, 0, 1},
 };
 
-/* The product's sizes and its batch axes, outermost first. */
+/* The product's sizes and its batch axes, outermost first. b [K, N], or [N, K] with trans_b,
+ * which has no batches. */
 struct matmul {
     uint32_t m, n, k;
     uint32_t n_batch;
@@ -31,14 +35,15 @@ struct lowered_matmul {
     struct batch_axis batch[]; /* [n_batch] */
 };
 
-/* Dim `i` from the left of the batch axes of s, right-aligned to n_batch axes. */
+/* Dim `i` from the left of the batch axes of s, right-aligned to n_batch axes. Axes that s lacks
+ * count as 1, as numpy has it. */
 static uint32_t batch_dim(const struct shape *s, uint32_t n_batch, uint32_t i)
 {
     uint32_t own = s->rank > 2 ? s->rank - 2 : 0;
     return i + own < n_batch ? 1 : s->dim[i + own - n_batch];
 }
 
-/* false: the shapes do not multiply */
+/* false: the shapes do not multiply 1-D operands get the axis they lack: m or n stays 1. */
 static bool matmul_of(const struct shape *a, const struct shape *b, bool trans_b, struct matmul *mm)
 {
     if (a->rank == 0 || b->rank == 0 || (trans_b && b->rank != 2))
@@ -65,6 +70,8 @@ static bool matmul_of(const struct shape *a, const struct shape *b, bool trans_b
     return true;
 }
 
+/* From the innermost batch axis out, so a step is the product of what lies inside; 0 where the
+ * operand has one matrix for all. */
 static void set_steps(struct lowered_matmul *l, const struct shape *a, const struct shape *b)
 {
     const struct product *p = &l->product;
@@ -89,6 +96,8 @@ static enum pith_status matmul_shape(const struct op_args *args)
     if (!matmul_of(&a->shape, &b->shape, args->attr[ATTR_MATMUL_TRANS_B] != 0, &mm))
         return PITH_ERR_CORRUPT;
     struct shape y = {.rank = mm.n_batch};
+    /* Should b be one matrix, all batches are rows of one product: m times the batches is a
+     * uint32_t of a kernel's job. */
     uint64_t rows = mm.m; /* all of them, should b be one matrix */
     for (uint32_t i = 0; i < mm.n_batch; i++) {
         y.dim[i] = mm.batch[i];
@@ -108,7 +117,7 @@ static enum pith_status matmul_shape(const struct op_args *args)
     return PITH_OK;
 }
 
-/* A constant b with batches. */
+/* A constant b with batches. Expanded to plain floats once: run forms are of one matrix. */
 static bool batched_weight(const struct op_args *args)
 {
     return args->weight && args->in[1]->shape.rank > 2;
@@ -121,7 +130,8 @@ static uint32_t batch_axes(const struct op_args *args)
     return b <= 2 ? 0 : (a > b ? a : b) - 2;
 }
 
-/* The product of one batch, or of all when b is one matrix. */
+/* The product of one batch, or of all when b is one matrix. The product is found again here from
+ * shapes that matmul_shape() let pass, so it cannot fail. */
 static void set_product(const struct op_args *args, struct lowered_matmul *l)
 {
     const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
@@ -129,11 +139,13 @@ static void set_product(const struct op_args *args, struct lowered_matmul *l)
     struct matmul mm;
     matmul_of(a, b, trans_b, &mm);
     l->n_batch = batch_axes(args);
+    /* b is the same for all: a's batches are rows. */
     for (uint32_t i = 0; i < mm.n_batch && l->n_batch == 0; i++)
         mm.m *= mm.batch[i];
     l->product = (struct product){
         .m = mm.m, .n = mm.n, .k = mm.k, .trans_b = trans_b, .alpha = 1.0f, .beta = 1.0f};
     set_steps(l, a, b);
+    /* [K, 1] and [1, K] are the same bytes; read as a row it goes to gemv. */
     if (mm.n == 1 && b->rank <= 2)
         l->product.trans_b = true; /* a single column is a single row */
     if (args->n_in > 2) {          /* a bias per column that the planner put here */
@@ -142,6 +154,7 @@ static void set_product(const struct op_args *args, struct lowered_matmul *l)
     }
 }
 
+/* So that planning can reserve for a node before it knows the operator's rank. */
 _Static_assert(sizeof(struct lowered_matmul) + (PITH_MAX_RANK - 2) * sizeof(struct batch_axis) <=
                    OP_LOWERED_MAX,
                "planning reserves more");
@@ -160,9 +173,11 @@ static enum pith_status matmul_need(const struct op_args *args, const struct op_
     set_product(args, l);
     enum pith_status status =
         pith_product_need(&l->product, batched ? NULL : args->weight, args->choice, env, need);
+    /* One product's, times the batches; a count only, so it saturates. */
     for (uint32_t i = 0; i < l->n_batch; i++)
         if (!mul_ok(need->macs, l->batch[i].items, &need->macs))
             need->macs = UINT64_MAX;
+    /* A weight with batches has no run form: it is read where it lies, or expanded. */
     if (status == PITH_OK && batched && !pith_weight_f32_borrow(args->weight)) {
         need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
         need->prep_form = prep_form(PREP_ELEMENTS, 0);
@@ -180,6 +195,7 @@ static enum pith_status matmul_prepare(const struct op_args *args, const struct 
     return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch) : PITH_OK;
 }
 
+/* product_data's addresses are of the first batch. */
 static struct product_data data_of(const struct op_args *args)
 {
     struct product_data d = product_data_of(args);
@@ -195,6 +211,8 @@ static struct product_data data_of(const struct op_args *args)
     return d;
 }
 
+/* Batches run one after the other and threads share each product's rows: there are few batches
+ * wherever b has them, and a product is large. */
 static void matmul_run(const struct op_args *args, const struct op_env *env)
 {
     const struct lowered_matmul *l = args->lowered;

@@ -7,7 +7,10 @@
  *               - zb[n] * sum over k of (a[m, k] - za[m])
  *
  * The second form is what runs: the inner loop is over a row of b. Where b is a constant, the
- * product goes to the kernels (integer_conv.c) if those can. */
+ * product goes to the kernels (integer_conv.c) if those can.
+ *
+ * ONNX MatMulInteger-10. K <= 33,000: 2^31 / 65,025 = 33,026 products of two bytes, the largest
+ * in size 255 * 255. Sums are kept unsigned, where wrapping is defined. */
 #include "pith_broadcast.h"
 #include "integer_conv.h"
 #include "integer_element.h"
@@ -16,7 +19,8 @@
 #include "op_range.h"
 #include "shape_rule.h"
 
-/* Batch dims, and the sizes of numpy's matrix product. */
+/* Batch dims, and the sizes of numpy's matrix product. Leading axes broadcast; a vector is a row
+ * or a column, as in op_matmul.c. */
 struct product_shape {
     struct shape batch_a, batch_b, batch;
     uint32_t m, n, k;
@@ -45,7 +49,8 @@ static enum pith_status product_shape_of(const struct op_args *args, struct prod
     return pith_broadcast_shape(&p->batch_a, &p->batch_b, &p->batch);
 }
 
-/* Absent, one element, or `n` in one dim. */
+/* Absent, one element, or `n` in one dim. Of a one for each row, of b one for each column: both
+ * leave the sum over k. */
 static bool zero_fits(const struct op_args *args, uint32_t i, uint32_t n)
 {
     const struct tview *zero = args->n_in > i ? args->in[i] : NULL;
@@ -76,6 +81,7 @@ static enum pith_status shape_matmul_integer(const struct op_args *args)
     return pith_out_set(args->out[0], sums_of(args->in[1]->type), &y);
 }
 
+/* a is walked element by element, b row by row; a row of b is what the inner loop reads. */
 struct product_job {
     struct product_shape p;
     enum pith_type type_a;
@@ -86,7 +92,8 @@ struct product_job {
     uint8_t *y;
 };
 
-/* y[n] -= sum * zero point of b[n] */
+/* y[n] -= sum * zero point of b[n] The term with zb is one product a column, after the loop:
+ * inside it would be one for each k. */
 static void take_zero_b(const struct product_job *j, uint64_t sum, uint8_t *y)
 {
     for (size_t n = 0; n < j->p.n && j->zero_b; n++) {
@@ -98,7 +105,8 @@ static void take_zero_b(const struct product_job *j, uint64_t sum, uint8_t *y)
     }
 }
 
-/* Items are rows of y. */
+/* Items are rows of y. A row of y is computed by one thread from first to last k, though the
+ * order would not matter modulo 2^n. */
 static void product_range(void *arg, size_t begin, size_t end)
 {
     const struct product_job *j = arg;
@@ -106,6 +114,7 @@ static void product_range(void *arg, size_t begin, size_t end)
     struct broadcast bc = pith_broadcast_plan(&p->batch_a, &p->batch_b);
     size_t n = p->n, row_b = n * pith_type_bytes(j->row.type), row_y = n * (j->row.wide ? 8 : 4);
     for (size_t item = begin; item < end; item++) {
+        /* The batch's places in a and b; bc merges axes, so the last one is stepped here. */
         size_t m = item % p->m, batch = item / p->m, row = bc.dim[bc.rank - 1], at[2];
         for (uint32_t i = 0; i < 2; i++)
             at[i] =
@@ -118,6 +127,7 @@ static void product_range(void *arg, size_t begin, size_t end)
         memset(y, 0, row_y);
         for (size_t k = 0; k < p->k; k++, b += row_b) {
             int32_t scale = integer_at(j->type_a, a, k) - zero;
+            /* Signed to 64 bits first: a difference of bytes may be negative. */
             sum += (uint64_t)(int64_t)scale;
             pith_integer_row_add(&j->row, b, scale, y, p->n);
         }
@@ -154,6 +164,7 @@ static void run_matmul_integer(const struct op_args *args, const struct op_env *
     pith_op_range(env, shape_elems(&job.p.batch) * job.p.m, work, product_range, &job);
 }
 
+/* Kernels take a constant b as a convolution of one pixel (integer_conv.c). */
 static enum pith_status need_matmul_integer(const struct op_args *args, const struct op_env *env,
                                             struct op_need *need)
 {
@@ -168,6 +179,7 @@ static enum pith_status need_matmul_integer(const struct op_args *args, const st
 static enum pith_status prepare_matmul_integer(const struct op_args *args, const struct op_env *env)
 {
     const struct shape *b = &args->in[1]->shape;
+    /* Where a weight's next output and next input channel lie, for who packs it. */
     struct integer_weights strides = {.output = 1, .channel = b->dim[b->rank - 1]};
     return pith_integer_op_prepare(args, env, &strides);
 }

@@ -4,9 +4,13 @@
  * number), and one is taken when its intersection over union with each box taken before it is at
  * most the threshold.
  *
- * How many are taken is known only then: run() sets the first dim of the output, whose memory has
- * room for TOP * B * C. Nothing but the caller may read it, so it is an output of the graph
- * (validated when the graph is read). */
+ * How many are taken is known only then: run() sets the first dim of the output, whose memory
+ * has room for TOP * B * C. Nothing but the caller may read it, so it is an output of the graph
+ * (validated when the graph is read).
+ *
+ * ONNX NonMaxSuppression-11. A heap and not a sort: of tens of thousands of candidates some
+ * hundred are taken, and a heap is built in linear time. The order among equal scores is defined
+ * here because ONNX leaves it open and results shall be the same everywhere. */
 #include "op_list.h"
 #include "shape_rule.h"
 
@@ -19,6 +23,7 @@ static enum pith_status shape_nms(const struct op_args *args)
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dim[2] != 4 ||
         boxes->dim[0] != scores->dim[0] || boxes->dim[1] != scores->dim[2])
         return PITH_ERR_CORRUPT;
+    /* TOP * B * C rows are reserved; the file's number is cut to the boxes there are. */
     uint32_t top = (uint32_t)args->attr[ATTR_NMS_TOP];
     uint64_t rows = top < boxes->dim[1] ? top : boxes->dim[1];
     if (!mul_ok(rows, scores->dim[0], &rows) || !mul_ok(rows, scores->dim[1], &rows) ||
@@ -32,7 +37,8 @@ struct box {
     float low[2], high[2];
 };
 
-/* Corners in any order, or the centre and the sides. */
+/* Corners in any order, or the centre and the sides. Corners are put in order, so that a
+ * mirrored box has the area it looks to have. */
 static struct box box_of(const float *p, bool center)
 {
     struct box b;
@@ -45,6 +51,8 @@ static struct box box_of(const float *p, bool center)
     return b;
 }
 
+/* Area of the intersection over that of the union. Boxes without area overlap nothing, nor does
+ * a NaN: every comparison is written so that it fails. */
 static bool overlaps(const struct box *a, const struct box *b, float threshold)
 {
     float shared[2], area_a = 1.0f, area_b = 1.0f;
@@ -62,6 +70,7 @@ static bool overlaps(const struct box *a, const struct box *b, float threshold)
            both / either > threshold;
 }
 
+/* A total order of candidates. */
 static bool is_better(const float *score, uint32_t a, uint32_t b)
 {
     return score[a] > score[b] || (score[a] == score[b] && a < b);
@@ -80,6 +89,7 @@ static void sink(uint32_t *heap, size_t n, size_t at, const float *score)
     }
 }
 
+/* One class of one batch. */
 struct selection {
     const int32_t *attr;
     const float *boxes, *score; /* of one batch: [N, 4]; of one class: [N] */
@@ -94,8 +104,10 @@ static size_t select_class(const struct selection *s, int64_t batch, int64_t cls
     bool center = s->attr[ATTR_NMS_CENTER] != 0;
     size_t n = 0, taken = 0, top = (size_t)s->attr[ATTR_NMS_TOP];
     for (uint32_t i = 0; i < s->n; i++)
+        /* Strictly above, as ONNX has it. */
         if (s->score[i] > least)
             s->heap[n++] = i;
+    /* Floyd's heap: from the last parent to the root. */
     for (size_t i = n / 2; i-- > 0;)
         sink(s->heap, n, i, s->score);
     while (n > 0 && taken < top) {
@@ -104,6 +116,7 @@ static size_t select_class(const struct selection *s, int64_t batch, int64_t cls
         sink(s->heap, n, 0, s->score);
         struct box b = box_of(s->boxes + 4 * (size_t)best, center);
         bool free_of_better = true;
+        /* Boxes are compared with those taken, read back from the output: no second list. */
         for (size_t k = 0; k < taken && free_of_better; k++) {
             struct box better = box_of(s->boxes + 4 * (size_t)out[3 * k + 2], center);
             free_of_better = !overlaps(&b, &better, iou);
@@ -128,6 +141,7 @@ static void run_nms(const struct op_args *args, const struct op_env *env)
                               (const float *)args->in[1]->data + i * n, (uint32_t)n, env->scratch};
         rows += select_class(&s, (int64_t)(i / classes), (int64_t)(i % classes), out + 3 * rows);
     }
+    /* The only shape that changes at run time; need_nms() and the planner reserved the largest. */
     args->out[0]->shape.dim[0] = (uint32_t)rows;
 }
 

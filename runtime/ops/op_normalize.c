@@ -3,7 +3,11 @@
  * LayerNormalization and MeanVarianceNormalization.
  *
  * Mean first, then the mean of squared deviations from it: what one pass over x and x^2 saves in
- * time it loses to cancellation. Sums as in sum_f32.h, across rows in double. */
+ * time it loses to cancellation. Sums as in sum_f32.h, across rows in double.
+ *
+ * ONNX GroupNormalization-21, InstanceNormalization-6, LayerNormalization-17,
+ * MeanVarianceNormalization-13. A group is summed by one thread in the order of memory, in
+ * pieces of fixed length, so results depend on nothing but the data. */
 #include "pith_kernels.h"
 #include "math_f32.h"
 #include "op_list.h"
@@ -16,6 +20,7 @@
 
 /* ---- contiguous groups: GroupNormalization, LayerNormalization --------------------------- */
 
+/* A group is `n` neighbours; scales repeat after `groups` groups. */
 struct norm_job {
     const struct row_kernels *row;
     const float *x, *scale, *bias; /* bias may be NULL */
@@ -27,6 +32,7 @@ struct norm_job {
     float epsilon;
 };
 
+/* The bias is added last, to a value near 1: what rounding it adds is relative to the result. */
 static void scale_run(const float *x, float mean, float factor, float bias, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -39,6 +45,8 @@ static void norm_range(void *arg, size_t begin, size_t end)
     for (size_t group = begin; group < end; group++) {
         const float *x = j->x + group * j->n;
         float *y = j->y + group * j->n;
+        /* To f32 before deviations are taken: the second sum is then that of the numbers the
+         * result uses. */
         float mean = (float)(pith_long_sum_f32(x, j->n) / (double)j->n);
         double variance = pith_long_sum_square_f32(x, mean, j->n) / (double)j->n;
         float factor = 1.0f / pith_sqrt_f32((float)variance + j->epsilon);
@@ -50,7 +58,8 @@ static void norm_range(void *arg, size_t begin, size_t end)
     }
 }
 
-/* One group with a scale and bias for each element. */
+/* One group with a scale and bias for each element. Through the kernel table: this is what
+ * transformers spend beside their products. */
 static void layer_range(void *arg, size_t begin, size_t end)
 {
     const struct norm_job *j = arg;
@@ -69,9 +78,12 @@ static enum pith_status shape_group_norm(const struct op_args *args)
     const struct shape *x = &args->in[0]->shape;
     if (x->rank < 2)
         return PITH_ERR_CORRUPT;
+    /* groups = 0 stands for one group a channel (InstanceNormalization), which no number in the
+     * file could say for every network. */
     uint32_t channels = x->dim[1], groups = (uint32_t)args->attr[ATTR_GROUP_NORM_GROUPS];
     if (groups && channels % groups)
         return PITH_ERR_CORRUPT;
+    /* ONNX 18 had one scale a group, 21 has one a channel. */
     uint32_t scales = args->attr[ATTR_GROUP_NORM_PER_GROUP] && groups ? groups : channels;
     for (uint32_t i = 1; i < 3; i++)
         if (args->in[i]->shape.rank != 1 || args->in[i]->shape.dim[0] != scales)
@@ -96,6 +108,7 @@ static void run_group_norm(const struct op_args *args, const struct op_env *env)
         .epsilon = attr_f32(args->attr, ATTR_GROUP_NORM_EPSILON),
     };
     job.per_group = args->in[1]->shape.dim[0] / groups;
+    /* Then a group is one run. */
     if (job.per_group * job.run != job.n) /* one scale for the channels of a group */
         job.run = job.n;
     pith_op_range(env, s->dim[0] * groups, 3 * job.n, norm_range, &job);
@@ -110,12 +123,14 @@ static enum pith_status shape_layer_norm(const struct op_args *args)
     uint32_t axis = (uint32_t)args->attr[ATTR_LAYER_NORM_AXIS];
     if (axis >= x->rank)
         return PITH_ERR_CORRUPT;
+    /* pith_shape_count() bounds the product of all dims, hence that of the normalised ones. */
     uint64_t n, all;
     st = pith_shape_count(x, &all); /* so that the product below cannot overflow */
     for (uint32_t i = 1; i < args->n_in && !st; i++) {
         if (!args->in[i])
             continue;
         if (args->in[i]->type != PITH_F32)
+            /* Scales of the shape of the normalised axes, or that many in another shape. */
             return PITH_ERR_UNSUPPORTED;
         st = pith_shape_count(&args->in[i]->shape, &n);
         if (!st && n != shape_product(x, axis, x->rank))
@@ -143,6 +158,7 @@ static void run_layer_norm(const struct op_args *args, const struct op_env *env)
 
 /* ---- any axes: MeanVarianceNormalization ------------------------------------------------- */
 
+/* Axes of any set: exporters of ONNX 9 normalise over N, H, W. */
 static enum pith_status shape_mean_variance(const struct op_args *args)
 {
     enum pith_status st = pith_in_f32(args, 1);
@@ -152,6 +168,8 @@ static enum pith_status shape_mean_variance(const struct op_args *args)
     return st ? st : pith_shape_same_f32(args);
 }
 
+/* Rows of neighbours along reduced axes where there are any, else columns side by side
+ * (op_reduce.c). */
 struct mean_variance_job {
     const float *x;
     float *y;
@@ -164,6 +182,7 @@ static void sum_columns(const struct mean_variance_job *j, const float *x, size_
                         const float *minus, bool squared, double *acc)
 {
     for (size_t r = 0; r < j->reduced.count; r++) {
+        /* A reduced row ends in one column; otherwise `width` columns advance together. */
         const float *row = x + pith_walk_offset(&j->reduced, r);
         if (j->row > 1) {
             acc[0] += squared ? pith_long_sum_square_f32(row, minus[0], j->row)
@@ -192,9 +211,11 @@ static void mean_variance_range(void *arg, size_t begin, size_t end)
             mean[c] = (float)(sum[c] / n);
         sum_columns(j, j->x + at, width, mean, true, square);
         for (size_t c = 0; c < width; c++)
+            /* ONNX's function body adds 1e-9 to the deviation, not to the variance. */
             deviation[c] = pith_sqrt_f32((float)(square[c] / n)) + 1e-9f;
         for (size_t r = 0; r < j->reduced.count; r++) {
             size_t row = at + pith_walk_offset(&j->reduced, r);
+            /* One of the two loops runs: either a row is reduced or columns are. */
             for (size_t i = 0; i < j->row && j->row > 1; i++)
                 j->y[row + i] = (j->x[row + i] - mean[0]) / deviation[0];
             for (size_t c = 0; c < width && j->row == 1; c++)
@@ -217,6 +238,7 @@ static void run_mean_variance(const struct op_args *args, const struct op_env *e
 
 /* ------------------------------------------------------------------------------------------ */
 
+/* As bits (op_activation.c). */
 #define F32_1E_5 0x3727c5ac
 
 static const struct attr_field group_norm_fields[] = {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* op_one_hot.c - OneHot: a new axis of `depth` entries, values[1] where the index points and
  * values[0] elsewhere. Negative indices count from the end; one outside -depth..depth-1 points
- * nowhere. Any element type: only bytes move. */
+ * nowhere. Any element type: only bytes move.
+ *
+ * ONNX OneHot-11 with depth as an attribute: shapes are known before a network runs, so import
+ * needs it constant. */
 #include "pith_index_read.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -25,6 +28,7 @@ static enum pith_status shape_one_hot(const struct op_args *args)
     return pith_out_set(args->out[0], args->in[1]->type, &y);
 }
 
+/* y is [outer, depth, inner]. */
 struct one_hot_job {
     const struct tview *index;
     const uint8_t *values;
@@ -32,7 +36,8 @@ struct one_hot_job {
     size_t depth, inner, bytes;
 };
 
-/* Entry i as a place on the axis; depth: nowhere. */
+/* Entry i as a place on the axis; depth: nowhere. i32 and i64 indices; the gate let no other
+ * type pass. */
 static size_t hot_place(const struct one_hot_job *j, size_t i)
 {
     const void *data = j->index->data;
@@ -42,7 +47,8 @@ static size_t hot_place(const struct one_hot_job *j, size_t i)
     return v < 0 || v >= (int64_t)j->depth ? j->depth : (size_t)v;
 }
 
-/* Items are entries of the axes before the new one. */
+/* Items are entries of the axes before the new one. All entries are written `off` first; one
+ * store a column then makes those that are on. */
 static void one_hot_range(void *arg, size_t begin, size_t end)
 {
     const struct one_hot_job *j = arg;
@@ -51,6 +57,7 @@ static void one_hot_range(void *arg, size_t begin, size_t end)
         uint8_t *y = j->y + outer * item * j->bytes;
         for (size_t i = 0; i < item; i++)
             memcpy(y + i * j->bytes, j->values, j->bytes);
+        /* Columns of one outer place; an index that points nowhere leaves its column off. */
         for (size_t i = 0; i < j->inner; i++) {
             size_t at = hot_place(j, outer * j->inner + i);
             if (at < j->depth)

@@ -4,15 +4,19 @@
  *
  * Every output index of an axis maps to an input index or to none. Rows along the last axis are
  * written whole: what lies inside by one memcpy, the border element by element. A constant other
- * than 0 is defined for f32 only; steps on bytes (integer_chain.c) give the border as a byte. */
+ * than 0 is defined for f32 only; steps on bytes (integer_chain.c) give the border as a byte.
+ *
+ * ONNX Pad-13; the wrap mode that Pad-19 added is not here. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
 
 enum { PAD_CONSTANT = 0, PAD_REFLECT = 1, PAD_EDGE = 2 };
 
+/* Outside of the input, and the mode has no source for it. */
 #define NOWHERE (-1)
 
+/* Pads may be negative, each on its own; the sum decides. */
 static enum pith_status shape_pad(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 1);
@@ -31,6 +35,7 @@ static enum pith_status shape_pad(const struct op_args *args)
         int64_t dim = s.dim[i] + begin + end;
         if (dim < 1 || dim > INT32_MAX)
             return PITH_ERR_CORRUPT;
+        /* A mirror shows each element once, the edge not again: at most dim - 1 of them. */
         if (mode == PAD_REFLECT && (begin >= s.dim[i] || end >= s.dim[i]))
             return PITH_ERR_CORRUPT; /* one mirror image is all there is */
         s.dim[i] = (uint32_t)dim;
@@ -38,7 +43,8 @@ static enum pith_status shape_pad(const struct op_args *args)
     return pith_out_set(args->out[0], x->type, &s);
 }
 
-/* Axes without pads are one with the axis before, whose pads are then so many times as long. */
+/* Axes without pads are one with the axis before, whose pads are then so many times as long.
+ * Joining makes rows longer: most pads of images touch two axes of four. */
 struct pad_axis {
     int64_t begin, in, out;
 };
@@ -54,6 +60,8 @@ struct pad_job {
 
 static void set_axes(struct pad_job *j, const struct shape *in, const struct shape *out)
 {
+    /* Only a border of a constant may be longer than its axis after joining; the others map
+     * index by index, which joined axes do only where the axis in front is whole. */
     bool constant = j->attr[ATTR_PAD_MODE] == PAD_CONSTANT;
     for (uint32_t i = 0; i < in->rank; i++) {
         struct pad_axis a = {j->attr[ATTR_PAD_BEGIN + 1 + i], in->dim[i], out->dim[i]};
@@ -64,7 +72,8 @@ static void set_axes(struct pad_job *j, const struct shape *in, const struct sha
             j->axis[j->rank++] = a;
             continue;
         }
-        /* What is cropped may be longer than the axis, but no more of it counts. */
+        /* What is cropped may be longer than the axis, but no more of it counts. So that begin *
+         * in stays below 2^62. */
         before->begin = before->begin < -before->in ? -before->in : before->begin;
         before->begin *= a.in;
         before->in *= a.in;
@@ -72,7 +81,8 @@ static void set_axes(struct pad_job *j, const struct shape *in, const struct sha
     }
 }
 
-/* Input index of output index o on an axis, or NOWHERE. */
+/* Input index of output index o on an axis, or NOWHERE. Reflect and edge have a source for every
+ * index that shape_pad() let pass. */
 static int64_t source_index(const struct pad_job *j, const struct pad_axis *a, int64_t o)
 {
     int64_t i = o - a->begin;
@@ -88,7 +98,8 @@ static int64_t source_index(const struct pad_job *j, const struct pad_axis *a, i
     }
 }
 
-/* Input row (all axes but the last) of an output row, or NOWHERE. */
+/* Input row (all axes but the last) of an output row, or NOWHERE. A row is outside as soon as
+ * one of its axes is. */
 static int64_t source_row(const struct pad_job *j, size_t row)
 {
     int64_t from = 0, stride = 1;
@@ -106,6 +117,7 @@ static int64_t source_row(const struct pad_job *j, size_t row)
 
 static void fill_constant(const struct pad_job *j, uint8_t *y, int64_t n)
 {
+    /* All-zero bytes are 0 in every type; a byte's value may be anything (steps on bytes). */
     if (j->attr[ATTR_PAD_VALUE] == 0 || j->bytes == 1) {
         memset(y, j->attr[ATTR_PAD_VALUE], (size_t)n * j->bytes);
         return;
@@ -128,9 +140,11 @@ static void fill_border(const struct pad_job *j, const uint8_t *x, uint8_t *y, i
                x + source_index(j, &j->axis[j->rank - 1], o) * (int64_t)j->bytes, j->bytes);
 }
 
+/* Cropped, copied and filled: begin and end are where the input's row starts and stops in y. */
 static void pad_row(const struct pad_job *j, const uint8_t *x, uint8_t *y)
 {
     const struct pad_axis *a = &j->axis[j->rank - 1];
+    /* Both are cut to [0, n]: with negative pads the input's ends lie outside of the row. */
     int64_t n = a->out, pad = a->begin, end = pad + a->in;
     int64_t begin = pad < 0 ? 0 : pad > n ? n : pad;
     end = end > n ? n : end < begin ? begin : end;
@@ -159,6 +173,7 @@ static void run_pad(const struct op_args *args, const struct op_env *env)
     const struct tview *x = args->in[0], *y = args->out[0];
     struct pad_job job = {
         .attr = args->attr, .x = x->data, .y = y->data, .bytes = pith_type_bytes(x->type)};
+    /* A scalar has no axes to pad. */
     if (y->shape.rank == 0) {
         memcpy(y->data, x->data, job.bytes);
         return;

@@ -8,11 +8,16 @@
  * the taps inside the input, or with `include_pad` by those inside the padded input. NaN inputs are
  * skipped by the maximum.
  *
- * A window is reduced first along its columns, then along its row, so an output costs kernel height
- * plus width instead of their product. Taps are the outer loops and the row the inner one: each
- * inner loop runs over the part of the row for which the tap is inside, without a test per
- * element. Over more than two axes, each row of outputs takes the input rows under its window one
- * after the other. */
+ * A window is reduced first along its columns, then along its row, so an output costs kernel
+ * height plus width instead of their product. Taps are the outer loops and the row the inner
+ * one: each inner loop runs over the part of the row for which the tap is inside, without a test
+ * per element. Over more than two axes, each row of outputs takes the input rows under its
+ * window one after the other.
+ *
+ * ONNX MaxPool-12 without its indices, AveragePool-19. Sums are in f32 here, of at most some
+ * hundred taps; means of whole planes go to sum_f32.h, since there K is not bounded by a
+ * kernel's size. Maxima are the same in any order; sums are columns first, then the row, on
+ * every machine. */
 #include "pith_kernels.h"
 #include "op_list.h"
 #include "op_pool.h"
@@ -20,6 +25,7 @@
 #include "shape_rule.h"
 #include "sum_f32.h"
 
+/* An estimate only: beyond it the number of tasks no longer changes. */
 #define PLENTY 65536u /* taps enough for threads */
 #define MAX_AXES 4u   /* the list of pads has two entries an axis */
 
@@ -28,6 +34,7 @@ struct pool_axis {
     int64_t in, out, kernel, stride, dilation, pad_begin, pad_end;
 };
 
+/* Pads are below the window, so every output has a tap inside the padded input. */
 static enum pith_status axis_out(struct pool_axis *a, bool ceil)
 {
     int64_t window = (a->kernel - 1) * a->dilation + 1;
@@ -36,11 +43,14 @@ static enum pith_status axis_out(struct pool_axis *a, bool ceil)
     if (slack < 0 || a->pad_begin >= window || a->pad_end >= window)
         return PITH_ERR_CORRUPT;
     a->out = slack / a->stride + 1;
+    /* The last window may start in the padding behind the input neither in ONNX's text nor in
+     * onnxruntime; there it would see nothing. */
     if (ceil && slack % a->stride != 0 && a->out * a->stride < a->in + a->pad_begin)
         a->out++;
     return PITH_OK;
 }
 
+/* The kernel must be given, the others may be left out. */
 static bool lists_fit(const int32_t *attr, uint32_t n)
 {
     uint32_t strides = attr_count(attr, ATTR_POOL_STRIDES);
@@ -62,6 +72,8 @@ static enum pith_status pool_axes(const int32_t *attr, const struct shape *x,
         return PITH_ERR_UNSUPPORTED;
     if (!lists_fit(attr, n))
         return PITH_ERR_CORRUPT;
+    /* One form for all ranks: axes that are not there are passed at no cost by loops of one
+     * turn. */
     for (uint32_t i = 0; i < MAX_AXES - n; i++)
         axes[i] = (struct pool_axis){1, 1, 1, 1, 1, 0, 0};
     for (uint32_t i = 0; i < n; i++) {
@@ -94,7 +106,9 @@ enum pith_status pith_pool_shape(const struct op_args *args)
     return pith_out_set(args->out[0], PITH_F32, &s);
 }
 
-/* Outputs [*begin, *end) of the axis whose tap number `tap` lies inside the input. */
+/* Outputs [*begin, *end) of the axis whose tap number `tap` lies inside the input. From x's
+ * side: o * stride + offset in [0, in). Ceilings of numerators that are not negative, as C
+ * divides. */
 static void tap_range(const struct pool_axis *a, int64_t tap, int64_t *begin, int64_t *end)
 {
     int64_t offset = tap * a->dilation - a->pad_begin;
@@ -103,7 +117,8 @@ static void tap_range(const struct pool_axis *a, int64_t tap, int64_t *begin, in
     *end = *end > a->out ? a->out : *end;
 }
 
-/* Taps [*begin, *end) of output o that lie in [-before, in + after). */
+/* Taps [*begin, *end) of output o that lie in [-before, in + after). From an output's side.
+ * before and after are 0, or the padding where it counts as taps. */
 static void window_taps(const struct pool_axis *a, int64_t o, int64_t before, int64_t after,
                         int64_t *begin, int64_t *end)
 {
@@ -114,7 +129,8 @@ static void window_taps(const struct pool_axis *a, int64_t o, int64_t before, in
     *end = *end > a->kernel ? a->kernel : *end;
 }
 
-/* Takes n taps, `stride` apart, into n outputs. */
+/* Takes n taps, `stride` apart, into n outputs. One tap applied to a run of outputs. x and y
+ * never overlap, which `restrict` tells. */
 typedef void tap_fn(const float *restrict x, int64_t stride, float *restrict y, int64_t n);
 
 struct pool_job {
@@ -142,6 +158,7 @@ static void max_tap(const float *restrict x, int64_t stride, float *restrict y, 
             y[i] = x[i * stride] > y[i] ? x[i * stride] : y[i];
 }
 
+/* As max_tap; written again because the loop's body is all there is. */
 static void sum_tap(const float *restrict x, int64_t stride, float *restrict y, int64_t n)
 {
     if (stride == 1)
@@ -161,7 +178,9 @@ static void fill(float *y, int64_t n, float value)
         y[i] = value;
 }
 
-/* All taps of one input row x [axis in] into the outputs y [axis out]. */
+/* All taps of one input row x [axis in] into the outputs y [axis out]. Begins at the first
+ * output for which the tap is inside; the pointer may lie before x only while nothing of it is
+ * read. */
 static void row_taps(const struct pool_axis *axis, const float *x, tap_fn *tap, float *y)
 {
     for (int64_t k = 0; k < axis->kernel; k++) {
@@ -173,6 +192,7 @@ static void row_taps(const struct pool_axis *axis, const float *x, tap_fn *tap, 
     }
 }
 
+/* 640 bytes, which stay in the first cache between the two passes. */
 #define SPAN 160 /* input columns reduced at once, on the stack */
 
 /* Outputs [first, first + n) of row oh: reduces the window's rows column by column, then the
@@ -183,6 +203,8 @@ static void pool_block(const struct pool_job *j, const float *x, int64_t oh, int
     const struct pool_axis *w = &j->w;
     float column[SPAN];
     int64_t start = first * w->stride - w->pad_begin;
+    /* Columns outside of the input are left out before anything is read; the padding of the part
+     * is what was cut. */
     int64_t end = start + (n - 1) * w->stride + (w->kernel - 1) * w->dilation + 1;
     int64_t from = start < 0 ? 0 : start, width = (end > w->in ? w->in : end) - from;
     fill(column, width, j->start);
@@ -192,6 +214,7 @@ static void pool_block(const struct pool_job *j, const float *x, int64_t oh, int
         int64_t ih = oh * j->h.stride - j->h.pad_begin + kh * j->h.dilation;
         j->tap(x + ih * w->in + from, 1, column, width);
     }
+    /* The second pass sees the columns as an input of its own, with the padding that is left. */
     struct pool_axis part = *w;
     part.in = width;
     part.out = n;
@@ -200,11 +223,13 @@ static void pool_block(const struct pool_job *j, const float *x, int64_t oh, int
     row_taps(&part, column, j->tap, y);
 }
 
-/* y: [out w], row oh of the outputs; x: the input plane. */
+/* y: [out w], row oh of the outputs; x: the input plane. A window wider than the buffer (a large
+ * dilation) is reduced tap by tap instead. */
 static void pool_row(const struct pool_job *j, const float *x, int64_t oh, float *y)
 {
     const struct pool_axis *w = &j->w;
     int64_t window = (w->kernel - 1) * w->dilation + 1;
+    /* As many outputs as keep windows within SPAN columns. */
     if (window <= SPAN) {
         int64_t block = (SPAN - window) / w->stride + 1;
         for (int64_t o = 0; o < w->out; o += block)
@@ -219,6 +244,7 @@ static void pool_row(const struct pool_job *j, const float *x, int64_t oh, float
                  y);
 }
 
+/* With include_pad windows reach into the padding, but never behind it. */
 static int64_t tap_count(const struct pool_axis *a, int64_t o, bool include_pad)
 {
     int64_t begin, end;
@@ -233,6 +259,8 @@ static void divide_row(const struct pool_job *j, int64_t oh, float *y)
     int64_t rows = tap_count(&j->h, oh, j->include_pad), full, full_end, unused;
     tap_range(&j->w, 0, &full, &unused);
     tap_range(&j->w, j->w.kernel - 1, &unused, &full_end);
+    /* The loop jumps over the middle, where all windows have the same number of taps, and one
+     * division constant serves them. */
     for (int64_t o = 0; o < j->w.out; o++) {
         if (o >= full && o < full_end)
             o = full_end;
@@ -246,7 +274,7 @@ static void divide_row(const struct pool_job *j, int64_t oh, float *y)
         y[o] = rows > 0 ? y[o] / taps : 0.0f;
 }
 
-/* Items are output rows. */
+/* Items are output rows. Rows, not planes: one image of few channels still feeds all threads. */
 static void pool_range(void *arg, size_t begin, size_t end)
 {
     const struct pool_job *j = arg;
@@ -260,7 +288,8 @@ static void pool_range(void *arg, size_t begin, size_t end)
     }
 }
 
-/* Rows of outputs whose outer axes are several. */
+/* Rows of outputs whose outer axes are several. A mixed-radix counter over the taps of all outer
+ * axes. */
 struct outer_row {
     int64_t tap[MAX_AXES - 1], begin[MAX_AXES - 1], end[MAX_AXES - 1], start[MAX_AXES - 1];
     int64_t taps; /* that divide a sum */
@@ -284,7 +313,8 @@ static bool open_row(const struct pool_job *j, size_t row, struct outer_row *r)
     return any;
 }
 
-/* Number of the input row under the taps, and the next taps; false after the last. */
+/* Number of the input row under the taps, and the next taps; false after the last. The row's
+ * number is formed outermost axis first; the counter runs innermost first. */
 static bool next_row(const struct pool_job *j, struct outer_row *r, size_t *in_row)
 {
     size_t at = 0;
@@ -301,7 +331,8 @@ static bool next_row(const struct pool_job *j, struct outer_row *r, size_t *in_r
     return false;
 }
 
-/* Items are output rows. */
+/* Items are output rows. No second pass here: windows over three axes are rare, and rows of taps
+ * are long. */
 static void pool_outer_range(void *arg, size_t begin, size_t end)
 {
     const struct pool_job *j = arg;
@@ -327,7 +358,8 @@ static void pool_outer_range(void *arg, size_t begin, size_t end)
     }
 }
 
-/* The one window is the plane, without padding: a global mean, as networks often end. */
+/* The one window is the plane, without padding: a global mean, as networks often end. Then one
+ * sum of the plane is both faster and, in double, more exact. */
 static bool is_plane_mean(const struct pool_axis axes[2])
 {
     for (int i = 0; i < 2; i++)
@@ -363,6 +395,7 @@ static void max_pool_range(void *arg, size_t begin, size_t end)
     r->env->kernels->dense.max_pool_f32(&job);
 }
 
+/* A vector kernel reads whole vectors of a row, so it wants rows of strides 1 and 2. */
 static bool max_pool_kernel(const struct op_env *env, const struct pool_axis axes[2])
 {
     const int64_t limit = 1 << 13; /* per axis, so that the kernel's 32-bit positions suffice */
@@ -376,6 +409,7 @@ static bool max_pool_kernel(const struct op_env *env, const struct pool_axis axe
 static void run_max_pool(const struct op_args *args, const struct op_env *env,
                          const struct pool_axis axes[2])
 {
+    /* Pads are below a window, so they fit. */
     const struct pool_axis *h = &axes[0], *w = &axes[1];
     const struct shape *s = &args->in[0]->shape;
     struct max_pool_run run = {
@@ -431,6 +465,7 @@ void pith_pool_run(const struct op_args *args, const struct op_env *env, const f
     }
     if (!flat) {
         size_t rows = shape_product(&args->out[0]->shape, 0, s->rank - 1);
+        /* Only the size of tasks depends on it. */
         for (uint32_t i = 0; i < MAX_AXES - 1; i++) /* more than this is as good as this */
             taps = taps < PLENTY ? taps * (size_t)all[i].kernel : taps;
         pith_op_range(env, rows, (size_t)axes[1].out * (taps < PLENTY ? taps : PLENTY),

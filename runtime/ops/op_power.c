@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* op_power.c - Pow and Mod, broadcast.
  *
- * Pow gives base's type; base and exponent are f32, i32 or i64 each. f32: C's powf. An integer to
- * a whole power wraps modulo 2^n, and to a negative one is 1 / x^|y| truncated (x / 0 is 0, as in
- * Div); to a fraction it is rounded through f32, truncated, and 0 where no integer is near.
- * Mod: the sign of the divisor, or with `fmod` that of the dividend (C's % and fmod); x mod 0 is 0
- * for integers, NaN for f32, which has only the latter form. */
+ * Pow gives base's type; base and exponent are f32, i32 or i64 each. f32: C's powf. An integer
+ * to a whole power wraps modulo 2^n, and to a negative one is 1 / x^|y| truncated (x / 0 is 0,
+ * as in Div); to a fraction it is rounded through f32, truncated, and 0 where no integer is
+ * near. Mod: the sign of the divisor, or with `fmod` that of the dividend (C's % and fmod); x
+ * mod 0 is 0 for integers, NaN for f32, which has only the latter form.
+ *
+ * ONNX Pow-15 and Mod-13. What an undefined case gives is written down because C leaves it open
+ * and machines differ there; import folds constants with the same functions, so folding changes
+ * nothing. */
 #include "broadcast_row.h"
 #include "elementary_f32.h"
 #include "op_list.h"
@@ -13,6 +17,7 @@
 
 /* ---- Pow --------------------------------------------------------------------------------- */
 
+/* The types that import keeps for arithmetic; f16 and f64 have become f32 by then. */
 static bool is_power_type(enum pith_type type)
 {
     return type == PITH_F32 || type == PITH_I32 || type == PITH_I64;
@@ -31,6 +36,7 @@ static enum pith_status shape_power(const struct op_args *args)
     return st ? st : pith_out_set(args->out[0], a->type, &s);
 }
 
+/* Square and multiply, modulo 2^64; the narrower type's wrapped result is its lower half. */
 static int64_t power_i64(int64_t x, int64_t y)
 {
     if (y < 0) /* 1 / x^|y|: only 1 and -1 leave anything */
@@ -43,6 +49,8 @@ static int64_t power_i64(int64_t x, int64_t y)
     return (int64_t)p;
 }
 
+/* Whole exponents as integers, so that 3^30 is exact; the rest as C's powf and a cast would have
+ * it. */
 static int64_t power_i64_f32(int64_t x, float y)
 {
     const float limit = 9223372036854775808.0f;
@@ -52,7 +60,8 @@ static int64_t power_i64_f32(int64_t x, float y)
     return p > -limit && p < limit ? (int64_t)p : 0;
 }
 
-/* The parity of y survives only in integers; the magnitude does not care. */
+/* The parity of y survives only in integers; the magnitude does not care. Beyond 2^24 f32 has
+ * only even numbers, so (float)y would lose the sign of x^y. */
 static float power_f32_i64(float x, int64_t y)
 {
     const int64_t exact = 1 << 24;
@@ -63,6 +72,7 @@ static float power_f32_i64(float x, int64_t y)
     return y & 1 && f32_bits(x) >> 31 ? -p : p;
 }
 
+/* Every pair of types by name: the table below is indexed by both. */
 BROADCAST_ROW(power_i32_i32, int32_t, int32_t, int32_t, power_i64)
 BROADCAST_ROW(power_i32_i64, int32_t, int64_t, int32_t, power_i64)
 BROADCAST_ROW(power_i32_real, int32_t, float, int32_t, power_i64_f32)
@@ -73,7 +83,8 @@ BROADCAST_ROW(power_real_i32, float, int32_t, float, power_f32_i64)
 BROADCAST_ROW(power_real_i64, float, int64_t, float, power_f32_i64)
 BROADCAST_ROW(power_real_real, float, float, float, pith_power_f32)
 
-/* Squares and cubes, which most exponents are, in loops that become vector code; the same bits. */
+/* Squares and cubes, which most exponents are, in loops that become vector code; the same bits.
+ * The same, because a product of two or three is rounded as pith_power_f32 rounds it there. */
 static void power_real(const void *pa, size_t a_step, const void *pb, size_t b_step, void *py,
                        size_t n)
 {
@@ -122,6 +133,7 @@ const struct op_info pith_op_power = {
     .run = run_power,
 };
 
+/* Mod of bools does not exist. */
 /* ---- Mod --------------------------------------------------------------------------------- */
 
 static enum pith_status shape_mod(const struct op_args *args)
@@ -139,20 +151,25 @@ static enum pith_status shape_mod(const struct op_args *args)
     return st ? st : pith_out_set(args->out[0], a->type, &s);
 }
 
-/* b == -1 would overflow in the division of the smallest integer. */
+/* b == -1 would overflow in the division of the smallest integer. C's % has the sign of the
+ * dividend. */
 static int64_t mod_dividend(int64_t a, int64_t b)
 {
     return b == 0 || b == -1 ? 0 : a % b;
 }
 
+/* One divisor more where signs differ; r and b have different signs then, so r + b cannot
+ * overflow. */
 static int64_t mod_divisor(int64_t a, int64_t b)
 {
     int64_t r = mod_dividend(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* Exact, by long division of the significands: one doubling of the remainder for each binary digit
- * of the quotient. */
+/* Exact, by long division of the significands: one doubling of the remainder for each binary
+ * digit of the quotient. fmod is exact by definition: every remainder is a multiple of b's last
+ * place. At most 277 binary digits of quotient separate two floats, so the inner loop is
+ * bounded. */
 static float mod_f32(float a, float b)
 {
     float top = f32_from_bits(f32_bits(a) & 0x7fffffffu);
@@ -160,11 +177,13 @@ static float mod_f32(float a, float b)
     if (!(top < inf) || !(bottom > 0.0f))
         return f32_from_bits(0x7fc00000u);
     double divisor = (double)bottom, rest = (double)top;
+    /* Doubles hold b * 2^k and every remainder exactly: 24 bits each. */
     while (bottom < inf && rest >= divisor) {
         double part = divisor;
         while (part * 2.0 <= rest)
             part *= 2.0;
         rest -= part; /* exact: both within a factor of 2 */
+        /* A zero keeps the dividend's sign, as C has it. */
     }
     return f32_from_bits(f32_bits((float)rest) | (f32_bits(a) & 0x80000000u));
 }

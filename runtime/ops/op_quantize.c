@@ -9,22 +9,28 @@
  *
  *     x     [outer, dim, inner]            scale [outer, ceil(dim / block), inner]
  *
- * so that along a row of `inner` elements the scale is fixed or advances with x. */
+ * so that along a row of `inner` elements the scale is fixed or advances with x.
+ *
+ * ONNX QuantizeLinear-21, DequantizeLinear-21, DynamicQuantizeLinear-11 (docs/arithmetic.md,
+ * "Quantized networks"). Inside of networks of integers the planner makes these part of what
+ * stands before or behind; as steps of their own they stand at the edges. */
 #include "integer_element.h"
 #include "pith_kernels.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
 
+/* Short enough that one item's scale and its floats are in the cache, long enough for vectors. */
 #define PIECE 4096u /* elements of a row that are one item of work */
 
-/* How scales lie over x. */
+/* How scales lie over x. Three cases of ONNX (per tensor, per axis, blocked) in five numbers. */
 struct scale_grid {
     size_t dim, inner, rows; /* rows of inner elements; dim 1: one scale for all */
     size_t block, blocks;    /* block 0: one scale a place of the axis */
 };
 
-/* PITH_ERR_CORRUPT: the scale fits x in no way. */
+/* PITH_ERR_CORRUPT: the scale fits x in no way. A scale of one element is per tensor, whatever
+ * the axis attribute says; older exporters leave it. */
 static enum pith_status grid_of(const struct op_args *args, struct scale_grid *g)
 {
     const struct shape *x = &args->in[0]->shape, *s = &args->in[1]->shape;
@@ -47,7 +53,8 @@ static enum pith_status grid_of(const struct op_args *args, struct scale_grid *g
     return PITH_OK;
 }
 
-/* Scale and zero point of shapes that fit x; the zero point's type is `type`. */
+/* Scale and zero point of shapes that fit x; the zero point's type is `type`. zero and scale lie
+ * alike. */
 static enum pith_status check_grid(const struct op_args *args, enum pith_type type)
 {
     const struct tview *scale = args->in[1], *zero = args->n_in > 2 ? args->in[2] : NULL;
@@ -59,6 +66,7 @@ static enum pith_status check_grid(const struct op_args *args, enum pith_type ty
     return grid_of(args, &g);
 }
 
+/* A zero point's type is the result's. */
 static enum pith_status shape_quantize(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 2);
@@ -71,6 +79,7 @@ static enum pith_status shape_quantize(const struct op_args *args)
     return st ? st : pith_out_set(args->out[0], type, &args->in[0]->shape);
 }
 
+/* i32 and i64 are sums of products, which stand for reals as well. */
 static enum pith_status shape_dequantize(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 2);
@@ -83,6 +92,7 @@ static enum pith_status shape_dequantize(const struct op_args *args)
     return st ? st : pith_out_set(args->out[0], PITH_F32, &args->in[0]->shape);
 }
 
+/* Scales and zero points by place, elements by place. */
 struct scale_job {
     struct scale_grid g;
     size_t pieces;
@@ -99,6 +109,7 @@ static int32_t zero_at(const struct scale_job *j, size_t i)
     return j->zero ? integer_at(j->type, j->zero, i) : 0;
 }
 
+/* i64 is no grid type, so integer_at() does not have it. */
 static int64_t wide_at(enum pith_type type, const void *p, size_t i)
 {
     return type == PITH_I64 ? ((const int64_t *)p)[i] : integer_at(type, p, i);
@@ -109,7 +120,9 @@ static int64_t wide_zero_at(const struct scale_job *j, size_t i)
     return j->zero ? wide_at(j->type, j->zero, i) : 0;
 }
 
-/* Elements [at, at + n) with scale s, or, with blocks, scales s, s + 1, ... */
+/* Elements [at, at + n) with scale s, or, with blocks, scales s, s + 1, ... Three loops: kernels
+ * on bytes; words of 16 bits, where networks of 16-bit activations spend time; the rest, element
+ * by element. */
 static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t n)
 {
     if (j->bytes && !j->g.block) {
@@ -129,6 +142,7 @@ static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t 
         }
         int32_t q;
         if (j->from_i32)
+            /* i32 to f32 would round before the division does. */
             q = quantized_f64(&r, (double)((const int32_t *)j->x)[at + i] / (double)scale);
         else
             q = quantized(&r, ((const float *)j->x)[at + i] / scale);
@@ -136,6 +150,7 @@ static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t 
     }
 }
 
+/* As quantize_row, the other way round. */
 static void dequantize_row(const struct scale_job *j, size_t at, size_t s, size_t n)
 {
     if (j->bytes && !j->g.block) {
@@ -153,6 +168,7 @@ static void dequantize_row(const struct scale_job *j, size_t at, size_t s, size_
             zero = wide_zero_at(j, s + i);
             scale = j->scale[s + i];
         }
+        /* Sums of 64 bits are moduli; so is their difference, which is then read with its sign. */
         uint64_t q = (uint64_t)wide_at(j->type, j->x, at + i) - (uint64_t)zero; /* may wrap */
         y[i] = (float)(int64_t)q * scale;
     }
@@ -160,6 +176,7 @@ static void dequantize_row(const struct scale_job *j, size_t at, size_t s, size_
 
 typedef void scale_row(const struct scale_job *j, size_t at, size_t s, size_t n);
 
+/* The two functions above by pointer, so that the walk over rows is written once. */
 static inline void each_row(const struct scale_job *j, size_t begin, size_t end, scale_row *row)
 {
     const struct scale_grid *g = &j->g;
@@ -167,6 +184,7 @@ static inline void each_row(const struct scale_job *j, size_t begin, size_t end,
         size_t r = item / j->pieces, first = item % j->pieces * PIECE;
         size_t n = g->inner - first < PIECE ? g->inner - first : PIECE, s = r % g->dim;
         if (g->block)
+            /* Blocked scales of a row lie beside each other: s advances with the element. */
             s = (r / g->dim * g->blocks + s / g->block) * g->inner + first;
         row(j, r * g->inner + first, s, n);
     }
@@ -191,6 +209,7 @@ static void run_scale(const struct op_args *args, const struct op_env *env)
                             .scale = args->in[1]->data,
                             .y = args->out[0]->data};
     job.zero = args->n_in > 2 && args->in[2] ? args->in[2]->data : NULL;
+    /* While a graph is folded there is no table; and i32 has no kernel. */
     if (env->kernels && pith_type_bytes(job.type) == 1 && !job.from_i32)
         job.bytes = &env->kernels->integer.bytes;
     grid_of(args, &job.g);
@@ -200,6 +219,7 @@ static void run_scale(const struct op_args *args, const struct op_env *env)
                   &job);
 }
 
+/* The scale is a result here, so it is written before anything is quantized with it. */
 static enum pith_status shape_dynamic(const struct op_args *args)
 {
     static const struct shape scalar = {.rank = 0};
@@ -211,7 +231,8 @@ static enum pith_status shape_dynamic(const struct op_args *args)
     return st ? st : pith_out_set(args->out[2], PITH_U8, &scalar);
 }
 
-/* The range, widened to hold 0, is cut into 255 steps; a tensor of zeros has a scale of 1. */
+/* The range, widened to hold 0, is cut into 255 steps; a tensor of zeros has a scale of 1.
+ * ONNX's formula; holding 0 makes padding and Relu exact. */
 static void run_dynamic(const struct op_args *args, const struct op_env *env)
 {
     const float *x = args->in[0]->data;
@@ -222,6 +243,7 @@ static void run_dynamic(const struct op_args *args, const struct op_env *env)
         high = x[i] > high ? x[i] : high;
     }
     *scale = low < high ? (high - low) / 255.0f : 1.0f;
+    /* The zero point itself is quantized with a zero point of 0. */
     struct integer_range whole = integer_range_of(PITH_U8, 0);
     integer_put(PITH_U8, args->out[2]->data, 0, quantized(&whole, 0.0f - low / *scale));
     struct scale_job job = {.g = {.dim = 1, .inner = n, .rows = 1},

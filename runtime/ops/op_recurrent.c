@@ -12,9 +12,17 @@
  *           u_h = x_h + (r h) R_h^T + b_h, or linear before reset x_h + r (h R_h^T + b_h)
  *     RNN   h' = f(u)
  *
- * C' is the new cell: the output gate's peephole sees it. Clip bounds what f and g get, not what h
- * gets. A sequence of length n < T takes its first n steps, in reverse from step n - 1 down; y is 0
- * beyond. A sequence of length 0 ends with h = c = 0 whatever it began with, as in onnxruntime. */
+ * C' is the new cell: the output gate's peephole sees it. Clip bounds what f and g get, not what
+ * h gets. A sequence of length n < T takes its first n steps, in reverse from step n - 1 down; y
+ * is 0 beyond. A sequence of length 0 ends with h = c = 0 whatever it began with, as in
+ * onnxruntime.
+ *
+ * ONNX RNN-14, GRU-14, LSTM-14; a bidirectional layer is two of these and a Concat (import).
+ * LSTM is that of Hochreiter and Schmidhuber 1997 with the forget gate and peepholes of Gers et
+ * al. 2000 and 2002; GRU that of Cho et al. 2014, its second form cuDNN's.
+ *
+ * Within a step rows of the batch are independent and threads share them; the product h R^T is
+ * shared by outputs. Both keep every sum whole, so no result depends on threads. */
 #include "exp_log_f32.h"
 #include "elementary_f32.h"
 #include "pith_kernels.h"
@@ -25,6 +33,7 @@
 
 #define F32_INF 0x7f800000
 
+/* In the order of the format. IN_X is x W^T already. */
 enum { IN_X, IN_R, IN_BIAS, IN_LENGTHS, IN_H0, IN_C0, IN_PEEPHOLES, N_IN };
 enum { OUT_Y, OUT_H, OUT_C };
 enum { N_ACTS = 3 };
@@ -40,6 +49,7 @@ static const struct attr_field fields[] = {
     {ATTR_LIST, ATTR_RECURRENT_BETA, 0, INT32_MIN, INT32_MAX},
 };
 
+/* Gates whose products stand side by side, and functions a cell has. */
 static const uint32_t n_gates[RECURRENT_END] = {1, 3, 4}, n_acts[RECURRENT_END] = {1, 2, 3};
 
 static const struct tview *input(const struct op_args *args, uint32_t i)
@@ -49,7 +59,7 @@ static const struct tview *input(const struct op_args *args, uint32_t i)
 
 /* ---- shapes --------------------------------------------------------------------------------- */
 
-/* Absent, or of this type and shape. */
+/* Absent, or of this type and shape. By value: shapes are built where they are compared. */
 static enum pith_status fits(const struct tview *v, enum pith_type type, struct shape shape)
 {
     if (!v)
@@ -59,7 +69,8 @@ static enum pith_status fits(const struct tview *v, enum pith_type type, struct 
     return pith_shape_equal(&v->shape, &shape) ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
-/* A list of floats: empty or one for each activation, all finite. */
+/* A list of floats: empty or one for each activation, all finite. Nan and infinity as alpha
+ * would make every later check of ranges void. */
 static bool floats_ok(const int32_t *attr, uint32_t slot, uint32_t n)
 {
     uint32_t count = attr_count(attr, slot);
@@ -69,6 +80,7 @@ static bool floats_ok(const int32_t *attr, uint32_t slot, uint32_t n)
     return count == 0 || count == n;
 }
 
+/* What a kind does not have must be absent, so that no reader has to ask again. */
 static bool attributes_ok(const struct op_args *args)
 {
     const int32_t *attr = args->attr;
@@ -94,6 +106,7 @@ static enum pith_status shape_recurrent(const struct op_args *args)
     if (!attributes_ok(args) || x->rank != 3 || r->rank != 2)
         return PITH_ERR_CORRUPT;
     uint32_t n = x->dim[1], h = r->dim[1];
+    /* Both factors are below 2^31. */
     uint64_t rows = (uint64_t)n_gates[args->attr[ATTR_RECURRENT_KIND]] * h;
     if (rows != r->dim[0] || rows != x->dim[2])
         return PITH_ERR_CORRUPT;
@@ -124,7 +137,8 @@ static void set_product(const struct op_args *args, struct recurrent_product *p)
                                     .hidden = r->dim[1],
                                     .rows = r->dim[0],
                                     .has_bias = input(args, IN_BIAS) != NULL};
-    /* The hidden gate's product waits for the reset gate. */
+    /* The hidden gate's product waits for the reset gate. split: columns of the first product;
+     * those behind it are run when r is known. */
     if (attr[ATTR_RECURRENT_KIND] == RECURRENT_GRU && !attr[ATTR_RECURRENT_LINEAR_BEFORE_RESET])
         p->split = 2 * p->hidden;
 }
@@ -147,7 +161,8 @@ static uint32_t recurrent_lowered_bytes(const struct op_args *args, const struct
     return sizeof(struct recurrent_product);
 }
 
-/* Floats, in units of 16: u [N, G*H], h [N, H], and c (LSTM) or r h (GRU) [N, H]. */
+/* Floats, in units of 16: u [N, G*H], h [N, H], and c (LSTM) or r h (GRU) [N, H]. Rounded to a
+ * cache line, so that states and products never share one. */
 struct state_size {
     uint64_t u, h;
 };
@@ -167,6 +182,7 @@ static enum pith_status need_recurrent(const struct op_args *args, const struct 
     enum pith_status status = pith_recurrent_product_need(p, args->weight, env, need);
     if (status)
         return status;
+    /* What is made of R depends on the batch, too: few rows are streamed, many use panels. */
     need->prep_form = prep_form(PREP_RECURRENT, p->batch << 1 | (p->split != 0)); /* batch < 2^31 */
     struct state_size s = state_size(p);
     if (!mul_ok(need->macs, args->in[IN_X]->shape.dim[0], &need->macs))
@@ -176,6 +192,7 @@ static enum pith_status need_recurrent(const struct op_args *args, const struct 
                : PITH_ERR_LIMIT;
 }
 
+/* Without a constant R there is nothing to make. */
 static enum pith_status prepare_recurrent(const struct op_args *args, const struct op_env *env)
 {
     struct recurrent_data d = recurrent_data_of(args);
@@ -189,11 +206,13 @@ struct activation {
     float alpha, beta;
 };
 
+/* Loops this short are clearer as one macro than as twelve functions. */
 #define EACH(value)                                                                                \
     for (size_t i = 0; i < n; i++)                                                                 \
     x[i] = (value)
 
-/* What networks seldom have; built for size. */
+/* What networks seldom have; built for size. They cost calls a step, which does not show beside
+ * the product. */
 static __attribute__((cold, noinline)) void
 rare_activation(const struct row_kernels *row, struct activation act, float *x, size_t n)
 {
@@ -213,6 +232,7 @@ rare_activation(const struct row_kernels *row, struct activation act, float *x, 
         break;
     case RECURRENT_SCALED_TANH:
         EACH(b * x[i]);
+        /* The scaled tanh by the same tanh as all others, hence the same bits on every machine. */
         row->tanh(x, x, n);
         EACH(a * x[i]);
         break;
@@ -248,6 +268,8 @@ static void activate(const struct row_kernels *row, struct activation act, float
         rare_activation(row, act, x, n);
 }
 
+/* Views into inputs, outputs and scratch of one run. Shapes: T steps, N sequences, H wide, G
+ * gates. */
 struct recurrent {
     const struct row_kernels *row;
     enum recurrent_kind kind;
@@ -266,6 +288,7 @@ struct recurrent {
     uint32_t step;
 };
 
+/* A clip is ONNX's guard against exploding gates; exporters hardly ever write it. */
 static __attribute__((cold, noinline)) void clip(const struct recurrent *s, float *x, size_t n)
 {
     const float lo = -s->clip, hi = s->clip;
@@ -273,6 +296,7 @@ static __attribute__((cold, noinline)) void clip(const struct recurrent *s, floa
     EACH(choose(x[i] > hi, hi, x[i]));
 }
 
+/* Clip first, as ONNX defines it: it bounds what the function gets. */
 static void gate(const struct recurrent *s, uint32_t act, float *x, size_t n)
 {
     if (s->clips)
@@ -292,11 +316,14 @@ static void add_product(float *u, const float *p, const float *c, size_t n)
         u[i] += p[i] * c[i];
 }
 
+/* x: one row [4H] of the input's part; u, h, c: of this sequence. */
 static void lstm_row(const struct recurrent *s, const float *x, float *u, float *h, float *c)
 {
     const size_t n = s->width;
     float *in = u, *out = u + n, *forget = u + 2 * n, *cell = u + 3 * n;
     const float *p = s->peephole;
+    /* Input and forget gate see the old cell, the output gate the new one, so with peepholes
+     * they are not activated together. */
     add(u, x, 4 * n);
     if (p) {
         add_product(in, p, c, n);
@@ -306,6 +333,7 @@ static void lstm_row(const struct recurrent *s, const float *x, float *u, float 
     } else {
         gate(s, 0, u, 3 * n);
     }
+    /* CIFG (Greff et al. 2017): the forget gate is what the input gate leaves. */
     if (s->input_forget)
         for (size_t i = 0; i < n; i++)
             forget[i] = 1.0f - in[i];
@@ -316,19 +344,21 @@ static void lstm_row(const struct recurrent *s, const float *x, float *u, float 
         add_product(out, p + n, c, n);
         gate(s, 0, out, n);
     }
+    /* h(C') in the room of the cell gate, which is used up. */
     memcpy(cell, c, n * sizeof *c);
     activate(s->row, s->act[2], cell, n);
     for (size_t i = 0; i < n; i++)
         h[i] = out[i] * cell[i];
 }
 
-/* h' of z and the new value. */
+/* h' of z and the new value. (1 - z) first: the roundings of ONNX's formula in its order. */
 static void gru_mix(const float *z, const float *fresh, float *h, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         h[i] = (1.0f - z[i]) * fresh[i] + z[i] * h[i];
 }
 
+/* The reset gate scales a product that is known, so one product a step is enough. */
 static void gru_linear_row(const struct recurrent *s, const float *x, float *u, float *h)
 {
     const size_t n = s->width;
@@ -341,6 +371,7 @@ static void gru_linear_row(const struct recurrent *s, const float *x, float *u, 
     gru_mix(u, fresh, h, n);
 }
 
+/* The first half of the other form: r h, which the second product needs. */
 static void gru_reset_row(const struct recurrent *s, const float *x, float *u, const float *h,
                           float *reset)
 {
@@ -360,14 +391,16 @@ static void rnn_row(const struct recurrent *s, const float *x, float *u, float *
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* Lengths are data of a running network: out of range ones are brought into it. */
+/* Lengths are data of a running network: out of range ones are brought into it. Nobody has
+ * checked them, since they arrive with the data. */
 static uint32_t length_of(const struct recurrent *s, size_t row)
 {
     int32_t n = s->length ? s->length[row] : (int32_t)s->n_steps;
     return n < 0 ? 0 : (uint32_t)n > s->n_steps ? s->n_steps : (uint32_t)n;
 }
 
-/* *at: row of [T, N] that this step of sequence `row` reads and writes. false: it has ended. */
+/* *at: row of [T, N] that this step of sequence `row` reads and writes. false: it has ended.
+ * Reversed sequences start at their own last step, not at T. */
 static bool place_of(const struct recurrent *s, size_t row, size_t *at)
 {
     uint32_t length = length_of(s, row);
@@ -378,6 +411,7 @@ static bool place_of(const struct recurrent *s, size_t row, size_t *at)
     return true;
 }
 
+/* Sequences that have ended keep their state. */
 static void step_rows(void *arg, size_t begin, size_t end)
 {
     const struct recurrent *s = arg;
@@ -409,6 +443,7 @@ static void reset_rows(void *arg, size_t begin, size_t end)
                           s->c + row * n);
 }
 
+/* The second half: the product of r h is there. */
 static void mix_rows(void *arg, size_t begin, size_t end)
 {
     const struct recurrent *s = arg;
@@ -425,9 +460,10 @@ static void mix_rows(void *arg, size_t begin, size_t end)
     }
 }
 
-/* An exponential costs as much as touching some ten elements. */
+/* An exponential costs as much as touching some ten elements. Told to the division of work only. */
 #define WORK_OF_GATE 10u
 
+/* The GRU that waits for its reset gate takes two products and two passes a step. */
 static void run_step(struct recurrent *s, const struct recurrent_run *p, const struct op_env *env)
 {
     size_t work = (size_t)s->rows * WORK_OF_GATE;
@@ -441,6 +477,7 @@ static void run_step(struct recurrent *s, const struct recurrent_run *p, const s
     }
 }
 
+/* ONNX's defaults: sigmoid for gates, tanh for what they let through. */
 static struct activation activation_of(const int32_t *attr, uint32_t i)
 {
     enum recurrent_kind kind = (enum recurrent_kind)attr[ATTR_RECURRENT_KIND];
@@ -486,7 +523,7 @@ static void set_state(float *state, const float *from, size_t n)
         memset(state, 0, n * sizeof *state);
 }
 
-/* The last states, 0 where a sequence has no step. */
+/* The last states, 0 where a sequence has no step. As onnxruntime does it; ONNX leaves it open. */
 static void put_state(const struct recurrent *s, const float *state, float *to)
 {
     const size_t n = s->width;
@@ -505,6 +542,7 @@ static void run_recurrent(const struct op_args *args, const struct op_env *env)
     s.u = env->scratch;
     s.h = s.u + size.u;
     s.c = s.h + size.h;
+    /* What is left of scratch belongs to the product. */
     rest.scratch = s.c + size.h;
     pith_recurrent_product_begin(args->lowered, &data, &rest, &p);
     set_state(s.h, data_of(args, IN_H0), (size_t)s.batch * s.width);
@@ -512,6 +550,7 @@ static void run_recurrent(const struct op_args *args, const struct op_env *env)
     uint32_t longest = 0;
     for (size_t row = 0; row < s.batch; row++)
         longest = length_of(&s, row) > longest ? length_of(&s, row) : longest;
+    /* Only with lengths is there anything behind the last step. */
     if (s.length)
         memset(s.y, 0, (size_t)s.n_steps * s.batch * s.width * sizeof *s.y);
     for (s.step = 0; s.step < longest; s.step++)

@@ -4,7 +4,11 @@
  * and i64 for Sum, Max, Min and Prod, wrapping. Max and Min give NaN where there is one.
  *
  * Where the innermost axes are reduced, rows are summed up; where they are kept, 16 neighbouring
- * outputs are computed side by side. */
+ * outputs are computed side by side.
+ *
+ * ONNX Reduce*-18. One operator in the format for nine of ONNX's, because they differ in how an
+ * element joins the sum alone. LogSumExp subtracts the maximum first, as softmax does, so that
+ * no exponential overflows. */
 #include "math_f32.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -12,6 +16,7 @@
 #include "shape_rule.h"
 #include "sum_f32.h"
 
+/* A cache line of f32, and few enough accumulators for registers. */
 #define COLUMNS 16u
 
 static enum pith_status shape_reduce(const struct op_args *args)
@@ -26,6 +31,7 @@ static enum pith_status shape_reduce(const struct op_args *args)
     return pith_reduced_shape(args, ATTR_REDUCE_KIND_AXES, ATTR_REDUCE_KIND_KEEP, type);
 }
 
+/* axis_walk merges axes that lie behind one another (contract/reduced_axes.c). */
 struct reduce_job {
     int32_t kind;
     enum pith_type type;
@@ -39,6 +45,7 @@ struct reduce_job {
 
 /* ---- f32 --------------------------------------------------------------------------------- */
 
+/* NaN goes through a maximum, which C's fmax would drop; docs/arithmetic.md promises it. */
 static inline double larger(double m, double x)
 {
     return x > m || x != x ? x : m;
@@ -49,13 +56,15 @@ static inline double smaller(double m, double x)
     return x < m || x != x ? x : m;
 }
 
+/* The neutral element. Integers have none for Max and Min: they begin with the first element. */
 static double first_value(int32_t kind)
 {
     const double inf = (double)f32_from_bits(0x7f800000u);
     return kind == REDUCE_MAX ? -inf : kind == REDUCE_MIN ? inf : kind == REDUCE_PROD ? 1.0 : 0.0;
 }
 
-/* acc joined by a row of n elements; `minus` is what LogSumExp subtracts. */
+/* acc joined by a row of n elements; `minus` is what LogSumExp subtracts. In double where
+ * elements are f32: K products or sums then lose no more than one rounding for K < 2^29. */
 static double join_row(int32_t kind, double acc, const float *x, size_t n, float minus)
 {
     switch ((enum reduce_kind)kind) {
@@ -86,6 +95,7 @@ static double join_row(int32_t kind, double acc, const float *x, size_t n, float
     return acc + pith_long_sum_f32(x, n);
 }
 
+/* Columns are independent, so each loop becomes vectors. */
 #define EACH(value)                                                                                \
     for (size_t c = 0; c < width; c++)                                                             \
     acc[c] = (value)
@@ -112,6 +122,7 @@ static void join_columns(int32_t kind, double *acc, const float *x, size_t width
     case REDUCE_SUM_SQUARE:
         EACH(acc[c] + (double)x[c] * (double)x[c]);
         break;
+    /* Through f32, with the exp that everything else uses. */
     case REDUCE_LOG_SUM_EXP:
         for (size_t c = 0; c < width; c++)
             e[c] = x[c] - minus[c];
@@ -126,6 +137,7 @@ static void join_columns(int32_t kind, double *acc, const float *x, size_t width
     }
 }
 
+/* One order whatever the shape: along the reduced axes as they lie, rows joined by fixed pieces. */
 static void join_all(const struct reduce_job *j, int32_t kind, const float *x, size_t width,
                      const float *minus, double *acc)
 {
@@ -148,6 +160,7 @@ static float finish(int32_t kind, double acc, float max)
         return pith_log_f32((float)acc);
     if (kind != REDUCE_LOG_SUM_EXP)
         return (float)acc;
+    /* exp(x - max) of an infinite maximum would be NaN; the maximum is the result. */
     return max - max == 0.0f ? max + pith_log_f32((float)acc) : max; /* infinite or NaN */
 }
 
@@ -155,6 +168,7 @@ static void reduce_f32(const struct reduce_job *j, const float *x, float *y, siz
 {
     double acc[COLUMNS];
     float max[COLUMNS] = {0};
+    /* First pass: the maximum of each line. */
     if (j->kind == REDUCE_LOG_SUM_EXP) {
         join_all(j, REDUCE_MAX, x, width, max, acc);
         for (size_t c = 0; c < width; c++)
@@ -167,6 +181,8 @@ static void reduce_f32(const struct reduce_job *j, const float *x, float *y, siz
 
 /* ---- integers ---------------------------------------------------------------------------- */
 
+/* Unsigned: overflow wraps, as ONNX's integers do. Lines are walked one by one: integer
+ * reductions are of shapes and counts. */
 #define REDUCE_INTEGER(T, U)                                                                       \
     static T join_##T(int32_t kind, T acc, T x)                                                    \
     {                                                                                              \
@@ -194,6 +210,7 @@ REDUCE_INTEGER(int64_t, uint64_t)
 
 /* ---- both -------------------------------------------------------------------------------- */
 
+/* As op_reduce_mean.c. */
 static void reduce_range(void *arg, size_t begin, size_t end)
 {
     const struct reduce_job *j = arg;

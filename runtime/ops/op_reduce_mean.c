@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* op_reduce_mean.c - ReduceMean over a set of axes (none named: all).
  *
- * Axes are merged into runs of kept and of reduced ones. Where the innermost run is reduced, each
- * output is a sum of rows (pith_sum_f32); where it is kept, 16 neighbouring outputs are summed
- * side by side. Sums across rows are kept in double, so the error does not grow with their
- * number. */
+ * Axes are merged into runs of kept and of reduced ones. Where the innermost run is reduced,
+ * each output is a sum of rows (pith_sum_f32); where it is kept, 16 neighbouring outputs are
+ * summed side by side. Sums across rows are kept in double, so the error does not grow with
+ * their number.
+ *
+ * ONNX ReduceMean-18. Apart from op_reduce.c because global means end most image networks: it
+ * has one loop and no switch, and the sum of a row is in pieces of f32 (sum_f32.h), not in
+ * double. */
 #include "op_list.h"
 #include "op_range.h"
 #include "pith_reduced_axes.h"
@@ -19,6 +23,8 @@ static enum pith_status shape_reduce(const struct op_args *args)
     return st ? st : pith_reduced_shape(args, ATTR_AXES, ATTR_REDUCE_KEEP, PITH_F32);
 }
 
+/* Shared with op_reduce.c in form; each file keeps its own so that neither has fields it does
+ * not use. */
 struct reduce_job {
     const float *x;
     float *y;
@@ -55,6 +61,7 @@ static void run_reduce(const struct op_args *args, const struct op_env *env)
 {
     struct reduce_job job = {.x = args->in[0]->data, .y = args->out[0]->data};
     pith_reduced_walks(args, ATTR_AXES, &job.kept, &job.reduced);
+    /* Before the row is taken out of the walk. */
     job.divisor = (double)job.reduced.count;
     job.row = pith_walk_pop_row(&job.reduced);
     job.inner = pith_walk_pop_row(&job.kept);

@@ -4,12 +4,18 @@
  *     y = saturate(round to even((f32)acc * factor) + zero point)
  *
  * with one factor, or one for each place of an axis. Sums of 64 bits, and what becomes values of
- * 16, are multiplied in double instead. */
+ * 16, are multiplied in double instead.
+ *
+ * Not of ONNX: import and quantization make it of DequantizeLinear -> QuantizeLinear behind a
+ * product, with factor = x_scale * w_scale / y_scale. 2^24 is exact in f32, larger sums are
+ * rounded once (to even) before they are multiplied: what the kernels' vector conversions do,
+ * too. */
 #include "integer_element.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
 
+/* One factor a channel, so a piece is a run of one factor. */
 #define PIECE 4096u
 
 static enum pith_status shape_requantize(const struct op_args *args)
@@ -23,6 +29,7 @@ static enum pith_status shape_requantize(const struct op_args *args)
     if ((acc->type != PITH_I32 && acc->type != PITH_I64) || factor->type != PITH_F32 ||
         !is_grid_type(type))
         return PITH_ERR_UNSUPPORTED;
+    /* One zero point: of the result, which is one tensor. */
     bool one = shape_elems(&factor->shape) == 1;
     if (zero->type != type || shape_elems(&zero->shape) != 1 || factor->shape.rank > 1)
         return PITH_ERR_CORRUPT;
@@ -31,6 +38,7 @@ static enum pith_status shape_requantize(const struct op_args *args)
     return pith_out_set(args->out[0], type, &acc->shape);
 }
 
+/* Cut into pieces of PIECE elements, whatever the axis. */
 struct requantize_job {
     const void *acc;
     bool wide, in_double; /* wide: acc is i64 */
@@ -49,7 +57,8 @@ static int32_t requantized(const struct requantize_job *j, size_t i, float facto
                         : quantized(&j->range, (float)acc * factor);
 }
 
-/* The loop that networks of 16 bits take. */
+/* The loop that networks of 16 bits take. A loop without a test of types, which compilers make
+ * vectors of. */
 static void requantize_words(const int64_t *acc, const struct integer_range *range, double factor,
                              uint16_t *y, size_t n)
 {
@@ -63,6 +72,7 @@ static void requantize_range(void *arg, size_t begin, size_t end)
     const struct requantize_job *j = arg;
     size_t last = end * PIECE < j->n ? end * PIECE : j->n;
     for (size_t i = begin * PIECE; i < last;) {
+        /* The end of the run that shares a factor. */
         size_t stop = (i / j->inner + 1) * j->inner;
         float factor = j->factor[i / j->inner % j->factors];
         stop = stop < last ? stop : last;

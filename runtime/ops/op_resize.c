@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* op_resize.c - Resize and Upsample: nearest, linear and cubic sampling, any number of axes.
  *
- * Each output index of an axis maps to a real input coordinate (the `coord` rule, computed in the
- * order and precision written here, which onnxruntime shares), then to one input index (nearest)
- * or to two neighbours and a weight (linear, coordinates clamped into the axis), or to four
- * neighbours (cubic, Keys 1981: "Cubic convolution interpolation for digital image processing";
- * indices clamped, or weights of those outside left out and the rest scaled to 1). These taps are
- * tabulated per axis in scratch; an output is the product of its axes' taps. Axes of unchanged dim
- * and scale 1 are not sampled at all. */
+ * Each output index of an axis maps to a real input coordinate (the `coord` rule, computed in
+ * the order and precision written here, which onnxruntime shares), then to one input index
+ * (nearest) or to two neighbours and a weight (linear, coordinates clamped into the axis), or to
+ * four neighbours (cubic, Keys 1981: "Cubic convolution interpolation for digital image
+ * processing"; indices clamped, or weights of those outside left out and the rest scaled to 1).
+ * These taps are tabulated per axis in scratch; an output is the product of its axes' taps. Axes
+ * of unchanged dim and scale 1 are not sampled at all.
+ *
+ * ONNX Resize-19 and Upsample-9 (asymmetric), antialias excepted. The work is separable, but
+ * outputs are formed as products of weights over corners and not axis after axis: pictures have
+ * two sampled axes, four corners, and an intermediate image would cost its memory. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
 
+/* Numbers of the format; they are ONNX's words in its order. */
 enum { RESIZE_NEAREST = 0, RESIZE_LINEAR = 1, RESIZE_CUBIC = 2 };
 enum { HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS, PYTORCH_HALF_PIXEL, HALF_PIXEL_SYMMETRIC };
 enum { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, ROUND_FLOOR, ROUND_CEIL };
 
-/* An output reads input low with weight 1 - w and high with weight w; nearest has low alone. */
+/* An output reads input low with weight 1 - w and high with weight w; nearest has low alone. 12
+ * bytes; one table an axis, read once for each output. */
 struct resize_tap {
     uint32_t low, high;
     float w;
 };
 
+/* Four, since the cubic kernel reaches two pixels to each side. */
 #define CUBIC_TAPS 4u
 
 struct cubic_tap {
@@ -36,6 +43,7 @@ static enum pith_status shape_resize(const struct op_args *args)
         return st;
     const struct tview *x = args->in[0];
     const int32_t *attr = args->attr;
+    /* Other types have no rounding rule between elements; nearest moves bytes. */
     if (x->type != PITH_F32 && attr[ATTR_RESIZE_MODE] != RESIZE_NEAREST)
         return PITH_ERR_UNSUPPORTED;
     uint32_t n_dims = attr_count(attr, ATTR_RESIZE_DIMS);
@@ -44,6 +52,7 @@ static enum pith_status shape_resize(const struct op_args *args)
     if (n_dims != s.rank || (n_scales != 0 && n_scales != s.rank))
         return PITH_ERR_CORRUPT;
     for (uint32_t i = 0; i < s.rank; i++)
+        /* 0 stands for the input's own size, so that a batch may change. */
         if (attr[ATTR_RESIZE_DIMS + 1 + i] != 0)
             s.dim[i] = (uint32_t)attr[ATTR_RESIZE_DIMS + 1 + i];
     return pith_out_set(args->out[0], x->type, &s);
@@ -56,6 +65,7 @@ struct axis_rule {
     bool exclude_outside;
 };
 
+/* scale 0 in the file: out / in, as ONNX defines it when sizes are given. */
 static struct axis_rule axis_rule(const struct op_args *args, uint32_t axis)
 {
     const int32_t *attr = args->attr;
@@ -72,6 +82,7 @@ static struct axis_rule axis_rule(const struct op_args *args, uint32_t axis)
     return r;
 }
 
+/* With a scale other than 1 an axis of equal size is sampled off its grid. */
 static bool is_sampled(const struct axis_rule *r)
 {
     return r->in != r->out || r->scale != 1.0f;
@@ -83,6 +94,8 @@ static float coordinate(const struct axis_rule *r, uint32_t o)
 {
     float x = (float)o, in = (float)r->in, out = (float)r->out;
     switch (r->coord) {
+    /* The order of these operations decides on which side a tie falls; ONNX's own test data come
+     * from onnxruntime. */
     case ASYMMETRIC:
         return x / r->scale;
     case ALIGN_CORNERS:
@@ -99,16 +112,19 @@ static float coordinate(const struct axis_rule *r, uint32_t o)
     }
 }
 
-/* Largest integer <= v, for v clamped into [-1, in] before: it fits and nothing is undefined. */
+/* Largest integer <= v, for v clamped into [-1, in] before: it fits and nothing is undefined. A
+ * cast truncates, so negative numbers that are not whole need one less. */
 static int64_t floor_index(float v)
 {
     int64_t i = (int64_t)v;
     return (float)i > v ? i - 1 : i;
 }
 
+/* Rounding of ties by name: ONNX has no round-to-even here. */
 static uint32_t nearest_index(const struct axis_rule *r, float v)
 {
     float in = (float)r->in;
+    /* The comparison is false for NaN, which so becomes -1. */
     v = v > -1.0f ? v : -1.0f; /* NaN too */
     v = v < in ? v : in;
     int64_t low = floor_index(v), i = low;
@@ -122,6 +138,7 @@ static uint32_t nearest_index(const struct axis_rule *r, float v)
     return i < 0 ? 0 : i >= (int64_t)r->in ? r->in - 1 : (uint32_t)i;
 }
 
+/* Clamping the coordinate, not the index, gives edges the weight 0. */
 static struct resize_tap make_tap(const struct axis_rule *r, uint32_t o)
 {
     float v = coordinate(r, o);
@@ -138,7 +155,9 @@ static struct resize_tap make_tap(const struct axis_rule *r, uint32_t o)
     return (struct resize_tap){low, high, v - (float)low};
 }
 
-/* Weights of the neighbours floor(v) - 1 .. floor(v) + 2, part = v - floor(v). */
+/* Weights of the neighbours floor(v) - 1 .. floor(v) + 2, part = v - floor(v). Keys' piecewise
+ * cubic with parameter a, written by Horner; a = -0.75 is ONNX's default, -0.5 the one of the
+ * paper. */
 static void cubic_weights(float a, float part, float w[CUBIC_TAPS])
 {
     float s = part, t = 1.0f - part;
@@ -148,6 +167,7 @@ static void cubic_weights(float a, float part, float w[CUBIC_TAPS])
     w[3] = ((a * (t + 1.0f) - 5.0f * a) * (t + 1.0f) + 8.0f * a) * (t + 1.0f) - 4.0f * a;
 }
 
+/* Out of range indices are cut to the edge, which repeats it. */
 static struct cubic_tap make_cubic_tap(const struct axis_rule *r, uint32_t o)
 {
     struct cubic_tap tap;
@@ -163,11 +183,13 @@ static struct cubic_tap make_cubic_tap(const struct axis_rule *r, uint32_t o)
         tap.at[k] = i < 0 ? 0 : i >= in ? r->in - 1 : (uint32_t)i;
         sum += tap.w[k];
     }
+    /* Weights that are left are made to sum to 1 again. */
     for (uint32_t k = 0; k < CUBIC_TAPS && r->exclude_outside && sum != 0.0f; k++)
         tap.w[k] /= sum;
     return tap;
 }
 
+/* Only outputs are counted: inputs may be larger without more taps. */
 static enum pith_status need_resize(const struct op_args *args, const struct op_env *env,
                                     struct op_need *need)
 {
@@ -181,6 +203,7 @@ static enum pith_status need_resize(const struct op_args *args, const struct op_
     return PITH_OK;
 }
 
+/* An axis that is not sampled is read at its own index. */
 struct resize_job {
     const struct shape *in, *out;
     const uint8_t *x;
@@ -193,7 +216,8 @@ struct resize_job {
     bool last_sampled; /* cubic */
 };
 
-/* Output row `row` (all axes but the last): the index of each of its axes. */
+/* Output row `row` (all axes but the last): the index of each of its axes. By division from the
+ * last axis, once a row. */
 static void row_indices(const struct shape *out, size_t row, uint32_t index[PITH_MAX_RANK])
 {
     for (uint32_t i = out->rank - 1; i-- > 0;) {
@@ -203,7 +227,8 @@ static void row_indices(const struct shape *out, size_t row, uint32_t index[PITH
 }
 
 /* The input row of one corner: bit k of `corner` takes the high neighbour on sampled axis k.
- * *weight: product of the axes' weights. */
+ * *weight: product of the axes' weights. 2^n rows of the input for n sampled axes besides the
+ * last. */
 static size_t corner_row(const struct resize_job *j, const uint32_t *index, uint32_t corner,
                          float *weight)
 {
@@ -223,6 +248,7 @@ static size_t corner_row(const struct resize_job *j, const uint32_t *index, uint
     return row;
 }
 
+/* The last axis is sampled element by element, the others by the choice of the row. */
 static void nearest_range(void *arg, size_t begin, size_t end)
 {
     const struct resize_job *j = arg;
@@ -235,6 +261,7 @@ static void nearest_range(void *arg, size_t begin, size_t end)
         const uint8_t *x = j->x + corner_row(j, index, 0, &weight) * in_row;
         uint8_t *y = j->y + row * j->out->dim[last] * j->bytes;
         const struct resize_tap *t = j->taps[last];
+        /* The constant size lets memcpy become one move. */
         if (j->bytes == 4)
             for (uint32_t i = 0; i < j->out->dim[last]; i++)
                 memcpy(y + 4 * (size_t)i, x + 4 * (size_t)t[i].low, 4);
@@ -244,6 +271,7 @@ static void nearest_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* Corner by corner over the whole row: the inner loop is along the output. */
 static void linear_range(void *arg, size_t begin, size_t end)
 {
     const struct resize_job *j = arg;
@@ -259,13 +287,14 @@ static void linear_range(void *arg, size_t begin, size_t end)
             const float *x = (const float *)(const void *)j->x + from * j->in->dim[last];
             for (uint32_t i = 0; i < j->out->dim[last]; i++) {
                 float v = x[t[i].low] * (1.0f - t[i].w) + x[t[i].high] * t[i].w;
+                /* The first corner writes, the others add: no pass to clear y. */
                 y[i] = corner == 0 ? weight * v : y[i] + weight * v;
             }
         }
     }
 }
 
-/* As corner_row, two bits of `corner` for each sampled axis. */
+/* As corner_row, two bits of `corner` for each sampled axis. 4^n rows; 16 for pictures. */
 static size_t cubic_row(const struct resize_job *j, const uint32_t *index, uint32_t corner,
                         float *weight)
 {
@@ -298,6 +327,8 @@ static void cubic_range(void *arg, size_t begin, size_t end)
             size_t from = cubic_row(j, index, corner, &weight);
             const float *x = (const float *)(const void *)j->x + from * j->in->dim[last];
             for (uint32_t i = 0; i < j->out->dim[last]; i++) {
+                /* Where the last axis is not sampled it is as long as the input's; the other
+                 * branch only keeps the index in range for the compiler's view of a sampled one. */
                 float v = x[i < j->in->dim[last] ? i : 0];
                 if (j->last_sampled)
                     v = x[t[i].at[0]] * t[i].w[0] + x[t[i].at[1]] * t[i].w[1] +
@@ -308,6 +339,7 @@ static void cubic_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* Taps of all sampled axes behind each other in scratch. */
 static void run_cubic(const struct op_args *args, const struct op_env *env, struct resize_job *job)
 {
     struct cubic_tap *taps = env->scratch;
@@ -329,7 +361,8 @@ static void run_cubic(const struct op_args *args, const struct op_env *env, stru
                   4 * (size_t)job->out->dim[rank - 1] << 2 * job->n_sampled, cubic_range, job);
 }
 
-/* The taps of an axis that is not sampled are the identity. */
+/* The taps of an axis that is not sampled are the identity. So that nearest_range and
+ * linear_range need no second form. */
 static void fill_taps(const struct axis_rule *r, struct resize_tap *taps)
 {
     bool sampled = is_sampled(r);
@@ -361,6 +394,7 @@ static void run_resize(const struct op_args *args, const struct op_env *env)
             job.sampled[job.n_sampled++] = i;
     }
     bool linear = args->attr[ATTR_RESIZE_MODE] == RESIZE_LINEAR;
+    /* Corners multiply a row's work. */
     size_t row_work = (size_t)y->shape.dim[rank - 1] << (linear ? job.n_sampled : 0);
     pith_op_range(env, shape_product(&y->shape, 0, rank - 1), row_work,
                   linear ? linear_range : nearest_range, &job);

@@ -5,15 +5,21 @@
  *     elements   y[.., index[.., i, ..], ..] = updates[.., i, ..]
  *     nd         y[index[i, 0], index[i, 1], .., :] = updates[i, :]
  *
- * One index may be named more than once, so updates are applied one after another in the order of
- * the indices: a replaced element has the last of its updates, and sums are the same each run. */
+ * One index may be named more than once, so updates are applied one after another in the order
+ * of the indices: a replaced element has the last of its updates, and sums are the same each
+ * run.
+ *
+ * ONNX ScatterElements-18 and ScatterND-18. One thread, because order is part of the result;
+ * scatters of networks (masks, key-value caches) are short beside what surrounds them. */
 #include "pith_index_read.h"
 #include "op_list.h"
 #include "shape_rule.h"
 
+/* Numbers of the format. */
 enum { SCATTER_ELEMENTS = 0, SCATTER_ND = 1 };
 enum { REPLACE = 0, ADD = 1, MUL = 2, MIN = 3, MAX = 4 };
 
+/* As GatherElements: axes beside the indexed one may be shorter than x's. */
 static bool elements_fit(const struct shape *x, const struct shape *index, const struct shape *u,
                          uint32_t axis)
 {
@@ -48,6 +54,7 @@ static enum pith_status shape_scatter(const struct op_args *args)
     bool elements = args->attr[ATTR_SCATTER_KIND] == SCATTER_ELEMENTS;
     if (x->type != u->type)
         return PITH_ERR_CORRUPT;
+    /* A bool or a byte can be moved, but has no sum. */
     bool numbers = x->type == PITH_F32 || x->type == PITH_I32 || x->type == PITH_I64;
     if (!index_type(index) || (args->attr[ATTR_SCATTER_REDUCE] != REPLACE && !numbers))
         return PITH_ERR_UNSUPPORTED;
@@ -57,7 +64,8 @@ static enum pith_status shape_scatter(const struct op_args *args)
     return fits ? pith_out_set(args->out[0], x->type, &x->shape) : PITH_ERR_CORRUPT;
 }
 
-/* Sums and products of integers wrap, hence the unsigned type U. */
+/* Sums and products of integers wrap, hence the unsigned type U. Min and Max keep the element on
+ * equal, and a NaN in y: comparisons with it fail. */
 #define COMBINE(name, T, U)                                                                        \
     static void combine_##name(int32_t reduce, T *y, const T *u, size_t n)                         \
     {                                                                                              \
@@ -89,7 +97,8 @@ static void combine(enum pith_type type, int32_t reduce, void *y, const void *u,
         combine_i64(reduce, y, u, n);
 }
 
-/* Element of y that element i of the updates goes to. */
+/* Element of y that element i of the updates goes to. The digits of i in the shape of the
+ * updates, with the indexed axis' digit from the indices. */
 static size_t target(const struct shape *x, const struct tview *index, uint32_t axis, size_t i)
 {
     size_t at = 0, step = 1, rest = i;
@@ -114,6 +123,7 @@ static void scatter_elements(const struct op_args *args)
                 y + target(&x->shape, index, axis, i) * bytes, u + i * bytes, 1);
 }
 
+/* The slice of each index is one run of memory, so it is combined as a row. */
 static void scatter_nd(const struct op_args *args)
 {
     const struct tview *x = args->in[0], *index = args->in[1];
@@ -130,6 +140,7 @@ static void scatter_nd(const struct op_args *args)
     }
 }
 
+/* x is copied first, whatever part of it is replaced: indices are not known before. */
 static void run_scatter(const struct op_args *args, const struct op_env *env)
 {
     (void)env;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* op_slice.c - Slice: per named axis start, end and step (not 0, may be negative), by ONNX's rules:
- * negative starts and ends count from the axis' end, then both are clamped. An empty result is
- * refused: pith has no empty tensors. */
+/* op_slice.c - Slice: per named axis start, end and step (not 0, may be negative), by ONNX's
+ * rules: negative starts and ends count from the axis' end, then both are clamped. An empty
+ * result is refused: pith has no empty tensors.
+ *
+ * ONNX Slice-13 with constant starts, ends and steps; others import makes into Gather where it
+ * can. ATTR_SLICE_ENDS of INT32_MAX (INT32_MIN) is how exporters say "to the end", which
+ * clamping gives. */
 #include "op_list.h"
 #include "shape_rule.h"
 #include "strided_copy.h"
@@ -11,7 +15,8 @@ static int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* Entry i of the lists on an axis of `dim`: first element and number of elements (<= 0: none). */
+/* Entry i of the lists on an axis of `dim`: first element and number of elements (<= 0: none).
+ * Clamping first leaves numbers below 2^31, so nothing here overflows 64 bits. */
 static void slice_axis(const int32_t *attr, uint32_t i, int64_t dim, int64_t *first, int64_t *count)
 {
     int64_t start = attr[ATTR_SLICE_STARTS + 1 + i], end = attr[ATTR_SLICE_ENDS + 1 + i];
@@ -21,6 +26,8 @@ static void slice_axis(const int32_t *attr, uint32_t i, int64_t dim, int64_t *fi
     if (step > 0) {
         start = clamp_i64(start, 0, dim);
         end = clamp_i64(end, 0, dim);
+        /* The ceiling of the distance over the step; both are non-negative where the count
+         * counts. */
         *count = (end - start + step - 1) / step;
     } else {
         start = clamp_i64(start, 0, dim - 1);
@@ -30,6 +37,7 @@ static void slice_axis(const int32_t *attr, uint32_t i, int64_t dim, int64_t *fi
     *first = start;
 }
 
+/* A list of steps may be left out, but a step of 0 would never end. */
 static bool lists_fit(const int32_t *attr)
 {
     uint32_t n = attr_count(attr, ATTR_SLICE_AXES), n_steps = attr_count(attr, ATTR_SLICE_STEPS);
@@ -65,6 +73,8 @@ static enum pith_status shape_slice(const struct op_args *args)
     return pith_out_set(args->out[0], args->in[0]->type, &s);
 }
 
+/* An origin and a step an axis are all a slice is, so strided_copy.c does it, merged into long
+ * rows where axes are whole. */
 static void run_slice(const struct op_args *args, const struct op_env *env)
 {
     const struct tview *x = args->in[0];
@@ -74,6 +84,7 @@ static void run_slice(const struct op_args *args, const struct op_env *env)
         box.dim[i] = x->shape.dim[i];
         box.step[i] = (ptrdiff_t)shape_product(&x->shape, i + 1, rank);
     }
+    /* In elements; 2^40 at most, since it names one of x's. */
     ptrdiff_t origin = 0;
     for (uint32_t i = 0; i < attr_count(args->attr, ATTR_SLICE_AXES); i++) {
         uint32_t axis = (uint32_t)args->attr[ATTR_SLICE_AXES + 1 + i];

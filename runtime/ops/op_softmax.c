@@ -2,9 +2,13 @@
 /* op_softmax.c - Softmax and LogSoftmax along one axis, or over all axes from one on (`flat`, what
  * opsets below 13 mean).
  *
- * The maximum is subtracted first, so exp never overflows and the sum is at least 1. The tensor is
- * seen as [outer, n, inner]; columns of `inner` are handled 16 at a time, so that memory is walked
- * in order and the running maxima and sums stay in registers. */
+ * The maximum is subtracted first, so exp never overflows and the sum is at least 1. The tensor
+ * is seen as [outer, n, inner]; columns of `inner` are handled 16 at a time, so that memory is
+ * walked in order and the running maxima and sums stay in registers.
+ *
+ * ONNX Softmax-13 and LogSoftmax-13. y may be x: a column's maximum is known before its first
+ * element is written. LogSoftmax is (x - max) - log(sum) and never the log of a softmax, whose
+ * small shares would be 0. */
 #include "math_f32.h"
 #include "pith_kernels.h"
 #include "op_list.h"
@@ -27,6 +31,7 @@ static enum pith_status shape_softmax(const struct op_args *args)
     return pith_shape_same_f32(args);
 }
 
+/* outer, n, inner as above; `n` is what sums to 1. */
 struct softmax_job {
     const struct row_kernels *row;
     const float *x;
@@ -35,6 +40,7 @@ struct softmax_job {
     bool is_log;
 };
 
+/* NaN anywhere makes the row NaN, by the exponentials, not by the maximum. */
 static float max_f32(const float *x, size_t n)
 {
     float m = x[0];
@@ -43,6 +49,7 @@ static float max_f32(const float *x, size_t n)
     return m;
 }
 
+/* Softmax of neighbours is a kernel, for it ends every classifier and fills attention. */
 static void softmax_row(const struct softmax_job *j, const float *x, float *y)
 {
     if (!j->is_log) {
@@ -51,13 +58,15 @@ static void softmax_row(const struct softmax_job *j, const float *x, float *y)
     }
     float max = max_f32(x, j->n), lane[COLUMNS] = {0};
     for (size_t i = 0; i < j->n; i++)
+        /* Sixteen partial sums, as the kernel's row has: an order that vectors share. */
         lane[i % COLUMNS] += pith_exp_f32(x[i] - max);
     float log_sum = pith_log_f32(pith_sum_f32(lane, COLUMNS));
     for (size_t i = 0; i < j->n; i++)
         y[i] = (x[i] - max) - log_sum;
 }
 
-/* x, y: [n, inner]; the first `width` columns */
+/* x, y: [n, inner]; the first `width` columns Each column has its own accumulator, so a result
+ * does not depend on the columns beside it. */
 static void softmax_columns(const struct softmax_job *j, const float *x, float *y, size_t width)
 {
     float max[COLUMNS], sum[COLUMNS] = {0};
@@ -67,6 +76,7 @@ static void softmax_columns(const struct softmax_job *j, const float *x, float *
             max[c] = x[i * j->inner + c] > max[c] ? x[i * j->inner + c] : max[c];
     for (size_t i = 0; i < j->n; i++) {
         for (size_t c = 0; c < width; c++) {
+            /* LogSoftmax keeps x - max, so that the exponent is not undone. */
             float d = x[i * j->inner + c] - max[c], e = pith_exp_f32(d);
             sum[c] += e;
             y[i * j->inner + c] = j->is_log ? d : e;
@@ -81,6 +91,7 @@ static void softmax_columns(const struct softmax_job *j, const float *x, float *
         }
 }
 
+/* Items are rows, or blocks of columns. */
 static void softmax_range(void *arg, size_t begin, size_t end)
 {
     const struct softmax_job *j = arg;

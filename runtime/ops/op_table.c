@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* op_table.c - one row per operator: from its number in a file to its op_info. */
+/* op_table.c - one row per operator: from its number in a file to its op_info.
+ *
+ * The table is constant, indexed by the number that a file holds, so lookup cannot fail but for
+ * a number out of range. BUILT_OP leaves out operators that a build for one network does not
+ * name (build_choice.h): their rows are NULL, nothing refers to their code, and the linker drops
+ * it.
+ *
+ * A new operator is one row here, one number in pith_op_semantics.h and one file
+ * (docs/add-an-operator.md). */
 #include "build_choice.h"
 #include "op_list.h"
 
@@ -81,6 +89,7 @@ static const struct op_info *const table[PITH_OP_END] = {
     ROW(PITH_OP_ATTENTION, pith_op_attention),
 };
 
+/* The number may come from a file: it is compared before it indexes. */
 const struct op_info *pith_op_get(uint32_t op)
 {
     return op < PITH_OP_END ? table[op] : NULL;

@@ -5,18 +5,23 @@
  * an open batch; of that input only the shape matters. Any element type: only bytes move.
  *
  * Trailing axes that are not repeated, and the last one that is, form a block: y is a list of
- * blocks, each one row of x written several times. */
+ * blocks, each one row of x written several times.
+ *
+ * ONNX Tile-13 and Expand-13. Copies are of bytes, so a block's rows are written with memcpy as
+ * long as they get: the last repeated axis decides how long. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
 
-/* Dim i of x, right-aligned in a tensor of `rank` axes. */
+/* Dim i of x, right-aligned in a tensor of `rank` axes. x is aligned to the right, as
+ * broadcasting does it. */
 static uint32_t dim_of(const struct shape *x, uint32_t rank, uint32_t i)
 {
     return i + x->rank < rank ? 1 : x->dim[i + x->rank - rank];
 }
 
-/* Rows of input 1; 0 without one. */
+/* Rows of input 1; 0 without one. How a Tile of the batch is written without naming the batch:
+ * it follows another value's. */
 static uint32_t rows_of_reference(const struct op_args *args)
 {
     const struct tview *reference = args->n_in > 1 ? args->in[1] : NULL;
@@ -35,6 +40,7 @@ static enum pith_status shape_tile(const struct op_args *args)
         uint64_t dim = dim_of(x, y.rank, i);
         if (i + n >= y.rank) {
             uint32_t times = (uint32_t)args->attr[ATTR_TILE_REPEATS + 1 + i + n - y.rank];
+            /* 2^31 times 2^31 fits in 64 bits. */
             dim *= times ? times : rows;
         }
         if (dim == 0 || dim > INT32_MAX)
@@ -44,6 +50,7 @@ static enum pith_status shape_tile(const struct op_args *args)
     return pith_out_set(args->out[0], args->in[0]->type, &y);
 }
 
+/* A row is what one copy moves: repeats copies of it are one block of y. */
 struct tile_job {
     const struct shape *x, *y;
     const uint8_t *src;
@@ -52,7 +59,8 @@ struct tile_job {
     size_t row_bytes, repeats;
 };
 
-/* Items are blocks: all axes of y before j->axis. */
+/* Items are blocks: all axes of y before j->axis. The block's digits in y's axes, each taken
+ * modulo x's dim, are its place in x. */
 static void tile_range(void *arg, size_t begin, size_t end)
 {
     const struct tile_job *j = arg;
@@ -75,9 +83,11 @@ static void run_tile(const struct op_args *args, const struct op_env *env)
 {
     const struct tview *x = args->in[0], *y = args->out[0];
     uint32_t rank = y->shape.rank, axis = rank;
+    /* Axes equal in x and y at the end are moved together; axis is where they begin. */
     while (axis > 0 && y->shape.dim[axis - 1] == dim_of(&x->shape, rank, axis - 1))
         axis--;
     size_t bytes = pith_type_bytes(x->type), inner = shape_product(&y->shape, axis, rank);
+    /* Nothing repeated at all: one block, one copy. */
     struct tile_job job = {&x->shape, &y->shape, x->data, y->data, 0, inner * bytes, 1};
     if (axis > 0) {
         job.axis = axis - 1;

@@ -2,10 +2,13 @@
 /* op_top_k.c - TopK: the k largest (or smallest) elements along an axis and where they
  * stood (i64). They come best first; of equals the one that stood first.
  *
- * The outputs themselves are the heap that holds the best k so far, its worst at the root: nothing
- * else is needed, whatever k. At the end the root is taken off again and again and put behind what
- * is left, which sorts the heap best first. A NaN is neither better nor worse than anything: where
- * there are some, the order is unspecified. */
+ * The outputs themselves are the heap that holds the best k so far, its worst at the root:
+ * nothing else is needed, whatever k. At the end the root is taken off again and again and put
+ * behind what is left, which sorts the heap best first. A NaN is neither better nor worse than
+ * anything: where there are some, the order is unspecified.
+ *
+ * ONNX TopK-11, sorted. A heap of k needs n log k comparisons at most and, on data in random
+ * order, little more than n, since most elements are worse than the root. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -23,6 +26,7 @@ static enum pith_status shape_top_k(const struct op_args *args)
     if (axis >= s.rank || k > s.dim[axis])
         return PITH_ERR_CORRUPT;
     s.dim[axis] = k;
+    /* pith_out_set() leaves its view alone on failure, so the first output is set when both fit. */
     struct tview indices; /* both outputs are set, or none */
     st = pith_out_set(&indices, PITH_I64, &s);
     if (!st)
@@ -32,6 +36,7 @@ static enum pith_status shape_top_k(const struct op_args *args)
     return st;
 }
 
+/* A line's elements are `step` apart in x and in both outputs. */
 struct top_k_job {
     enum pith_type type;
     const void *x;
@@ -40,7 +45,9 @@ struct top_k_job {
     size_t dim, k, step, top; /* step: elements between neighbours on the axis; top: largest? */
 };
 
-/* Slot i of a heap: v[i * step], and its index at[i * step]. */
+/* Slot i of a heap: v[i * step], and its index at[i * step]. Elements with equal values are
+ * ordered by where they stood, which makes the order total and the result the same for every
+ * heap. */
 #define TOP_K(T)                                                                                   \
     static bool worse_##T(const struct top_k_job *j, T a, int64_t at_a, T b, int64_t at_b)         \
     {                                                                                              \
@@ -106,7 +113,7 @@ TOP_K(float)
 TOP_K(int32_t)
 TOP_K(int64_t)
 
-/* Items are lines along the axis. */
+/* Items are lines along the axis. A line is one thread's. */
 static void top_k_range(void *arg, size_t begin, size_t end)
 {
     const struct top_k_job *j = arg;

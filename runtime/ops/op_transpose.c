@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* op_transpose.c - Transpose: output axis i is input axis perm[i]; without perm, axes reversed. */
+/* op_transpose.c - Transpose: output axis i is input axis perm[i]; without perm, axes reversed.
+ *
+ * ONNX Transpose-13. strided_copy.c reads by steps and writes front to back; axes that stay
+ * beside each other are merged there, so [N, H, W, C] <-> [N, C, H, W] is a loop over two axes.
+ * Most transposes of networks are gone before: import moves them into weights and products, the
+ * planner into layouts. */
 #include "op_list.h"
 #include "shape_rule.h"
 #include "strided_copy.h"
@@ -9,6 +14,7 @@ static uint32_t input_axis(const int32_t *attr, uint32_t rank, uint32_t i)
     return (uint32_t)attr_item(attr, ATTR_PERM, i, (int32_t)(rank - 1 - i));
 }
 
+/* pith_axes_set() refuses an axis named twice, so a list of full length is a permutation. */
 static enum pith_status shape_transpose(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 1);

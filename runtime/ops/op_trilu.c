@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* op_trilu.c - Trilu: of each matrix (the last two axes) the part on and above diagonal k, or on
- * and below it; the rest becomes 0. Any element type: 0 is all zero bytes in each of them. */
+ * and below it; the rest becomes 0. Any element type: 0 is all zero bytes in each of them.
+ *
+ * ONNX Trilu-14, of causal masks above all. In place too: a row's part that stays is where it
+ * was. */
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -23,12 +26,14 @@ struct trilu_job {
     bool upper;
 };
 
+/* Rows are independent; a row is two fills and a copy. */
 static void trilu_range(void *arg, size_t begin, size_t end)
 {
     const struct trilu_job *j = arg;
     int64_t n = (int64_t)j->columns;
     for (size_t row = begin; row < end; row++) {
-        /* Columns [first, last) stay; the diagonal is at row + k. */
+        /* Columns [first, last) stay; the diagonal is at row + k. at may leave [0, n] by any k
+         * of the file, hence the clamp in 64 bits. */
         int64_t at = (int64_t)(row % j->rows) + j->k + !j->upper;
         at = at < 0 ? 0 : at > n ? n : at;
         size_t first = j->upper ? (size_t)at : 0, last = j->upper ? j->columns : (size_t)at;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* op_unary.c - elementwise functions of one input, told apart by `kind`. f32 for all; Neg, Abs and
- * Sign also for i32 and i64 (wrapping: the smallest integer is its own negative), Not for bool. */
+/* op_unary.c - elementwise functions of one input, told apart by `kind`. f32 for all; Neg, Abs
+ * and Sign also for i32 and i64 (wrapping: the smallest integer is its own negative), Not for
+ * bool.
+ *
+ * One operator in the format for all functions of one input, since they differ in a row function
+ * alone. None calls libm: results are the same bits on every machine (docs/arithmetic.md), and
+ * microcontrollers link no libm. */
 #include "activation_f32.h"
 #include "elementary_f32.h"
 #include "pith_kernels.h"
@@ -9,6 +14,7 @@
 #include "op_range.h"
 #include "shape_rule.h"
 
+/* The functions that mean something for counts and indices. */
 static bool for_integers(int32_t kind)
 {
     return kind == UNARY_NEG || kind == UNARY_ABS || kind == UNARY_SIGN;
@@ -31,13 +37,16 @@ static enum pith_status shape_unary(const struct op_args *args)
     return pith_out_set(args->out[0], type, &args->in[0]->shape);
 }
 
-/* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. */
+/* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. 8388608 is
+ * 2^23. The addition rounds to even under the default mode, which the runtime requires; larger
+ * numbers are whole already; the sign is put back for -0 and what rounds to it. */
 static inline float round_f32(float x)
 {
     float a = magnitude_of(x), whole = (a + 8388608.0f) - 8388608.0f;
     return choose(a < 8388608.0f, f32_from_bits(f32_bits(whole) | (f32_bits(x) & 0x80000000u)), x);
 }
 
+/* From the rounded number down where rounding went up. */
 static inline float floor_f32(float x)
 {
     float r = round_f32(x);
@@ -45,7 +54,8 @@ static inline float floor_f32(float x)
 }
 
 /* -0 for what lies in (-1, 0), as IEEE says: round_f32 keeps the sign and 1 is added to -1 alone.
- */
+
+ * The sign is copied to -0 by the or; 1 + -1 would give +0. */
 static inline float ceil_f32(float x)
 {
     float r = round_f32(x), up = r + 1.0f;
@@ -53,16 +63,20 @@ static inline float ceil_f32(float x)
     return choose(r < x, up, r);
 }
 
+/* 0 and -0 give 0; NaN stays NaN. */
 static inline float sign_f32(float x)
 {
     float one = f32_from_bits(0x3f800000u | (f32_bits(x) & 0x80000000u));
     return choose(x < 0.0f || x > 0.0f, one, x != x ? x : 0.0f);
 }
 
+/* Loops of one expression each, which compilers turn into vectors because choose() has no
+ * branch. */
 #define EACH(value)                                                                                \
     for (size_t i = 0; i < n; i++)                                                                 \
     y[i] = (value)
 
+/* Three of ONNX's functions are one: scale * (x or alpha * (exp(x / gamma) - 1)). */
 static void elu_kind(int32_t kind, float alpha, float gamma, const float *x, float *y, size_t n)
 {
     if (kind == UNARY_ELU)
@@ -73,6 +87,7 @@ static void elu_kind(int32_t kind, float alpha, float gamma, const float *x, flo
         pith_elu_row_f32(1.0f, alpha, alpha, x, y, n);
 }
 
+/* A switch outside of the loops: one test a run of elements, not one an element. */
 static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, float gamma,
                       const float *x, float *y, size_t n)
 {
@@ -154,6 +169,7 @@ static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, 
     }
 }
 
+/* Unsigned arithmetic, in which negating the smallest integer is defined and gives itself. */
 #define UNARY_INTEGER(T, U)                                                                        \
     static void unary_##T(int32_t kind, const T *x, T *y, size_t n)                                \
     {                                                                                              \
@@ -168,6 +184,7 @@ static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, 
 UNARY_INTEGER(int32_t, uint32_t)
 UNARY_INTEGER(int64_t, uint64_t)
 
+/* Ranges of any cut: elements are independent. */
 struct unary_job {
     const struct row_kernels *row;
     int32_t kind;
@@ -191,6 +208,7 @@ static void unary_range(void *arg, size_t begin, size_t end)
     } else {
         const uint8_t *x = px;
         uint8_t *y = py;
+        /* A bool is any byte but 0; the result is 0 or 1. */
         EACH(x[i] == 0);
     }
 }
@@ -205,6 +223,7 @@ static void run_unary(const struct op_args *args, const struct op_env *env)
         .x = args->in[0],
         .y = args->out[0]->data,
     };
+    /* Work of 4 an element: between a copy and an exponential. */
     pith_op_range(env, shape_elems(&args->in[0]->shape), 4, unary_range, &job);
 }
 

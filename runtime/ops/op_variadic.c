@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* op_variadic.c - Min, Max, Sum and Mean of one or more operands, all broadcast: the output is
  * input 0 repeated to the full shape, then joined by one operand after the other. NaN wins over
- * numbers. Min and Max take all numeric types, Sum and Mean f32. */
+ * numbers. Min and Max take all numeric types, Sum and Mean f32.
+ *
+ * ONNX Max-13, Min-13, Sum-13, Mean-13. The order of operands is the order of the sum, so f32
+ * results are the same everywhere. */
 #include "broadcast_row.h"
 #include "op_list.h"
 #include "op_range.h"
@@ -27,13 +30,15 @@ static enum pith_status shape_variadic(const struct op_args *args)
     return pith_out_set(args->out[0], type, &s);
 }
 
-/* Both choices are made without a jump, so that rows become vector code. */
+/* Both choices are made without a jump, so that rows become vector code. Compilers do not turn a
+ * float's conditional into a select where a NaN would tell the difference. */
 static inline float choose(bool which, float a, float b)
 {
     uint32_t mask = 0u - (uint32_t)which;
     return f32_from_bits((f32_bits(a) & mask) | (f32_bits(b) & ~mask));
 }
 
+/* NaN of either operand; for equal numbers b, which differs from a in the sign of zero alone. */
 static inline float smaller_f32(float a, float b)
 {
     return choose(a < b, a, choose(a != a, a, b));
@@ -44,6 +49,7 @@ static inline float larger_f32(float a, float b)
     return choose(a > b, a, choose(a != a, a, b));
 }
 
+/* Integers have neither NaN nor -0. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define SUM(a, b) ((a) + (b))
@@ -54,6 +60,7 @@ BROADCAST_ROWS(max, MAX, larger_f32)
 BROADCAST_ROWS(first, FIRST, FIRST)
 BROADCAST_ROW(sum_f32, float, float, float, SUM)
 
+/* Mean divides once at the end: sum / n has one rounding more than the sum. */
 struct divide_job {
     float *y, divisor;
 };
@@ -76,10 +83,12 @@ static void run_variadic(const struct op_args *args, const struct op_env *env)
     static pith_broadcast_row *const copies[ROW_TYPES] = BROADCAST_ROW_TABLE(first);
     const struct tview *x = args->in[0], *y = args->out[0];
     uint32_t type = row_type_of(x->type), bytes = pith_type_bytes(x->type);
+    /* Where input 0 has the output's shape it is joined straight into y, and nothing is copied. */
     bool whole = pith_shape_equal(&x->shape, &y->shape);
     const void *a = whole ? x->data : y->data;
     if (!whole || (args->n_in == 1 && x->data != y->data)) {
         struct broadcast bc = pith_broadcast_plan(&x->shape, &y->shape);
+        /* FIRST reads y only to give the row its length; it writes input 0 repeated. */
         pith_broadcast_run(&bc, env, copies[type], x->data, y->data, y->data, bytes);
     }
     for (uint32_t i = 1; i < args->n_in; i++, a = y->data) {

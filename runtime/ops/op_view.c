@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* op_view.c - Squeeze, Unsqueeze, Reshape, Flatten, Identity: another shape for the same bytes.
- * The planner lets output and input share memory (OP_VIEW); where it cannot, run() copies. */
+ * The planner lets output and input share memory (OP_VIEW); where it cannot, run() copies.
+ *
+ * ONNX Squeeze-13, Unsqueeze-13, Reshape-14, Flatten-13, Identity-16. Tensors are row-major and
+ * dense, so these never move an element; they copy where an input or constant of the graph is
+ * also its output (plan/alias.c). */
 #include "op_list.h"
 #include "shape_rule.h"
 
@@ -10,7 +14,8 @@ static enum pith_status shape_identity(const struct op_args *args)
     return st ? st : pith_out_set(args->out[0], args->in[0]->type, &args->in[0]->shape);
 }
 
-/* No axes: every axis of 1 goes. */
+/* No axes: every axis of 1 goes. Naming an axis that is not 1 is an error; without names that is
+ * what selects. */
 static enum pith_status shape_squeeze(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 1);
@@ -33,6 +38,7 @@ static enum pith_status shape_squeeze(const struct op_args *args)
     return pith_out_set(args->out[0], args->in[0]->type, &s);
 }
 
+/* The list counts axes of the result. */
 static enum pith_status shape_unsqueeze(const struct op_args *args)
 {
     enum pith_status st = pith_in_present(args, 1);
@@ -40,6 +46,7 @@ static enum pith_status shape_unsqueeze(const struct op_args *args)
         return st;
     const struct shape *x = &args->in[0]->shape;
     struct shape s = {.rank = x->rank + attr_count(args->attr, ATTR_AXES)};
+    /* s.dim has room for PITH_MAX_RANK, and the list may be as long. */
     if (s.rank > PITH_MAX_RANK)
         return PITH_ERR_UNSUPPORTED;
     uint32_t set;
@@ -51,7 +58,8 @@ static enum pith_status shape_unsqueeze(const struct op_args *args)
     return pith_out_set(args->out[0], args->in[0]->type, &s);
 }
 
-/* Fills dims told outright or copied (0); *left: the axis of -1, or PITH_MAX_RANK. */
+/* Fills dims told outright or copied (0); *left: the axis of -1, or PITH_MAX_RANK. 0 copies x's
+ * dim of the same place, as ONNX has it without allowzero; one -1 takes what is left. */
 static enum pith_status reshape_dims(const int32_t *attr, const struct shape *x, struct shape *s,
                                      uint32_t *left)
 {
@@ -83,6 +91,7 @@ static enum pith_status shape_reshape(const struct op_args *args)
     if (st == PITH_OK)
         st = pith_shape_count(&args->in[0]->shape, &have);
     if (st == PITH_OK)
+        /* Each told dim is at least 1, so the division below is defined. */
         st = pith_shape_count(&s, &told); /* >= 1 */
     if (st)
         return st;
@@ -110,6 +119,7 @@ static enum pith_status shape_flatten(const struct op_args *args)
     st = pith_shape_count(x, &count); /* <= 2^40, so are the two products */
     if (st)
         return st;
+    /* Products of parts of a shape whose count is bounded cannot overflow. */
     uint64_t rows = 1;
     for (uint32_t i = 0; i < axis; i++)
         rows *= x->dim[i];
@@ -119,6 +129,7 @@ static enum pith_status shape_flatten(const struct op_args *args)
     return pith_out_set(args->out[0], args->in[0]->type, &s);
 }
 
+/* Asked to run only where memory could not be shared. */
 static void run_view(const struct op_args *args, const struct op_env *env)
 {
     (void)env;

@@ -3,13 +3,17 @@
  * moved, not computed with.
  *
  * Axes along which all three advance alike are merged, as in broadcast.c; along a row each
- * operand's step is 0 or 1. */
+ * operand's step is 0 or 1.
+ *
+ * ONNX Where-16. Bits are chosen, not added: a NaN in the operand that is not taken leaves no
+ * trace. */
 #include "pith_broadcast.h"
 #include "pith_kernels.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
 
+/* Elements of a piece: what one item of work writes. */
 #define PIECE 4096u
 
 static enum pith_status shape_where(const struct op_args *args)
@@ -29,6 +33,7 @@ static enum pith_status shape_where(const struct op_args *args)
     return st ? st : pith_out_set(args->out[0], a->type, &s);
 }
 
+/* Steps of condition, a and b in elements; the row's are 0 or 1 after merging. */
 struct where_job {
     const struct row_kernels *kernels;
     uint32_t rank;
@@ -38,6 +43,8 @@ struct where_job {
     uint8_t *y;
 };
 
+/* As broadcast.c does it for two operands; three would not share a struct with two without a
+ * count in every loop. */
 static void push_axis(struct where_job *j, size_t dim, const size_t step[3])
 {
     bool merge = j->rank > 0;
@@ -51,7 +58,8 @@ static void push_axis(struct where_job *j, size_t dim, const size_t step[3])
         j->step[k][j->rank - 1] = step[k];
 }
 
-/* Elements of operand k for one step of the output's axis; 0 where it is repeated. */
+/* Elements of operand k for one step of the output's axis; 0 where it is repeated. Dims of 1 are
+ * read again for each place. */
 static size_t step_of(const struct shape *s, uint32_t rank, uint32_t axis)
 {
     uint32_t missing = rank - s->rank;
@@ -60,6 +68,9 @@ static size_t step_of(const struct shape *s, uint32_t rank, uint32_t axis)
     return shape_product(s, axis - missing + 1, s->rank);
 }
 
+/* The four ways in which operands of a row stand still or move, each a loop without a test of
+ * its kind; elements are moved as unsigned integers of their size, so four functions serve ten
+ * types. */
 #define WHERE_ROW(T)                                                                               \
     static void where_##T(const uint8_t *c, size_t c_step, const T *a, size_t a_step, const T *b,  \
                           size_t b_step, T *y, size_t n)                                           \
@@ -87,6 +98,8 @@ WHERE_ROW(uint16_t)
 WHERE_ROW(uint32_t)
 WHERE_ROW(uint64_t)
 
+/* In the row kernel where elements have 4 bytes and the condition moves: the masks of
+ * transformers. */
 static void where_range(void *arg, size_t begin, size_t end)
 {
     const struct where_job *j = arg;

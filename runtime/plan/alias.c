@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Which values share storage, so that nothing is copied that need not be.
+/* alias.c - which values share storage, so that nothing is copied that need not be.
  *
- *   view      Reshape and kin hold the bytes of their input; Split and Slice along the outermost
- *             axis that is not 1 give pieces of theirs.
- *   concat    along such an axis the inputs are written straight into their piece of the output;
- *             of an observed plan those that nobody else reads, since observers may change the
- * output. Channels-last pixels lie in those of the output, so what is written there must be written
- * with the output's step and read by nobody else: integer convolutions can. branch    both sides
- * write what they give where BranchEnd's output will lie. in place  an elementwise operator writes
- * over its input when nobody reads that again.
+ * view: Reshape and kin hold the bytes of their input; Split and Slice along the outermost axis
+ * that is not 1 give pieces of theirs.
+ *
+ * concat: along such an axis the inputs are written straight into their piece of the output; of an
+ * observed plan those that nobody else reads, since observers may change the output. Channels-last
+ * pixels lie in those of the output, so what is written there must be written with the output's
+ * step and read by nobody else: integer convolutions can.
+ *
+ * branch: both sides write what they give where BranchEnd's output will lie.
+ *
+ * in place: an elementwise operator writes over its input when nobody reads that again.
  *
  * Storage is a forest: every value points to a parent and a byte offset in it; a root has a place
  * of its own in the arena (or is a constant). Invariant: two values of one tree that overlap in
@@ -17,10 +20,15 @@
  * tree to be dead. (Of values on two sides of a branch only one is ever alive.)
  *
  * Graph outputs are never made views of inputs or constants: the caller may write the next input
- * while he reads the outputs of the last run. */
+ * while he reads the outputs of the last run.
+ *
+ * Order matters: views and pieces are joined before lifetimes are set, since a lifetime is that of
+ * a whole tree; only then is it known what is dead, which in-place operators need. */
 #include "plan.h"
 #include "region.h"
 
+/* Union-find with offsets. Without ranks: trees follow the graph, and flattening on the way
+ * keeps a walk over a chain of n views linear in n over all calls (Tarjan 1975). */
 uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset)
 {
     uint64_t at = 0;
@@ -41,7 +49,8 @@ uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset)
     return root;
 }
 
-/* Attaches root `child` to `parent`: one tree from now on. */
+/* Attaches root `child` to `parent`: one tree from now on. The root's lifetime and output flag
+ * cover all members; a child keeps its own, which nobody reads any more. */
 static void attach(struct value_plan *vp, uint32_t child, uint32_t parent, uint64_t offset)
 {
     uint64_t unused;
@@ -55,12 +64,14 @@ static void attach(struct value_plan *vp, uint32_t child, uint32_t parent, uint6
         vp[root].last = vp[child].last;
 }
 
-/* The number of elements before `axis` is 1: pieces along it are contiguous. */
+/* The number of elements before `axis` is 1: pieces along it are contiguous. Then what is before
+ * an index of `axis` is nothing, and what is behind it is one run. */
 static bool is_outermost(const struct shape *s, uint32_t axis)
 {
     return axis < s->rank && shape_product(s, 0, axis) == 1;
 }
 
+/* A view of an input or constant stays a copy where it is an output of the graph. */
 static void alias_view(const struct graph_node *node, struct node_plan *np, struct value_plan *vp)
 {
     uint64_t offset;
@@ -72,6 +83,8 @@ static void alias_view(const struct graph_node *node, struct node_plan *np, stru
     np->action = NODE_GONE;
 }
 
+/* Parts must cover the input exactly, in order. That is what Split's shape rule says; the sum is
+ * formed again because the offsets rest on it. */
 static void alias_split(const struct graph_node *node, const struct tview *value,
                         struct node_plan *np, struct value_plan *vp)
 {
@@ -96,8 +109,9 @@ static void alias_split(const struct graph_node *node, const struct tview *value
     np->action = NODE_GONE;
 }
 
-/* *elems: first element of the piece of x that the slice y is; false: not one piece. Starts count
- * as in op_slice.c; that the piece is not empty was tested there, so start < dim. */
+/* *elems: first element of the piece of x that the slice y is; false: not one piece. Starts
+ * count as in op_slice.c; that the piece is not empty was tested there, so start < dim. Steps of
+ * 1 and one cut axis: the piece is a run of the input. */
 static bool slice_start(const int32_t *attr, const struct shape *x, const struct shape *y,
                         uint64_t *elems)
 {
@@ -117,6 +131,7 @@ static bool slice_start(const int32_t *attr, const struct shape *x, const struct
     return true;
 }
 
+/* The offset is in bytes of the input's type; pieces may overlap, since nobody writes them. */
 static void alias_slice(const struct graph_node *node, const struct tview *value,
                         struct node_plan *np, struct value_plan *vp)
 {
@@ -130,9 +145,10 @@ static void alias_slice(const struct graph_node *node, const struct tview *value
     np->action = NODE_GONE;
 }
 
-/* Input v of a concat or a BranchEnd can be written where it will lie in the output: it fills its
- * storage (so it does not lie in a larger output yet, be it this one's), that is not the caller's,
- * and it is written in `region`: when the output is needed and as often. */
+/* Input v of a concat or a BranchEnd can be written where it will lie in the output: it fills
+ * its storage (so it does not lie in a larger output yet, be it this one's), that is not the
+ * caller's, and it is written in `region`: when the output is needed and as often. A value of a
+ * deeper body is written each iteration, perhaps never. */
 static bool can_move(const struct graph *g, uint32_t region, struct value_plan *vp, uint32_t v)
 {
     uint64_t unused;
@@ -141,6 +157,8 @@ static bool can_move(const struct graph *g, uint32_t region, struct value_plan *
            g->nodes[pith_graph_producer(g, r)].region == region;
 }
 
+/* An input that stands twice in the list moves once: after that it fills only part of the
+ * output's storage, and can_move() says no. */
 static void alias_concat(const struct graph *g, const struct graph_node *node,
                          const struct tview *value, struct node_plan *np, struct value_plan *vp,
                          bool share)
@@ -162,7 +180,8 @@ static void alias_concat(const struct graph *g, const struct graph_node *node,
     }
 }
 
-/* v is what an integer convolution writes, and nobody but a concat reads. */
+/* v is what an integer convolution writes, and nobody but a concat reads. The Requantize has
+ * become part of the convolution's step, which writes pixels with a step. */
 static bool is_written_by_pixel(const struct graph *g, const struct node_plan *node,
                                 const struct value_plan *vp, uint32_t v)
 {
@@ -174,6 +193,7 @@ static bool is_written_by_pixel(const struct graph *g, const struct node_plan *n
     return g->nodes[n].info->op == PITH_OP_CONV_INTEGER && node[n].requantize == last;
 }
 
+/* Offsets are in bytes of one pixel: channels of the inputs lie behind one another in each. */
 static void alias_pixels(const struct graph *g, const struct graph_node *concat,
                          const struct tview *value, const struct node_plan *node,
                          struct value_plan *vp)
@@ -191,6 +211,7 @@ static void alias_pixels(const struct graph *g, const struct graph_node *concat,
     }
 }
 
+/* The two sides write one place, of which only one side is ever run. */
 static void alias_branch_end(const struct graph *g, const struct graph_node *node,
                              struct value_plan *vp)
 {
@@ -205,6 +226,7 @@ static void alias_branch_end(const struct graph *g, const struct graph_node *nod
     }
 }
 
+/* Times are node numbers (plan.h), so a lifetime is an interval and bodies need no second clock. */
 /* ---- lifetimes ---------------------------------------------------------------------------- */
 
 static void touch_root(struct value_plan *root, uint32_t time)
@@ -215,13 +237,15 @@ static void touch_root(struct value_plan *root, uint32_t time)
         root->last = time;
 }
 
+/* Nodes of a body stand between its Loop and its LoopEnd in the list. */
 static bool is_inside(const struct graph *g, uint32_t node, uint32_t loop)
 {
     return node != PITH_NO_NODE && node >= loop && node < g->nodes[loop].partner;
 }
 
-/* Node n reads or writes v. What is older than a loop around n is there for the next iteration too:
- * until the end of the outermost such loop. */
+/* Node n reads or writes v. What is older than a loop around n is there for the next iteration
+ * too: until the end of the outermost such loop. What the body itself makes anew each time is
+ * dead at its end. */
 static void touch(const struct graph *g, struct value_plan *vp, uint32_t v, uint32_t n)
 {
     uint64_t unused;
@@ -237,7 +261,8 @@ static void touch(const struct graph *g, struct value_plan *vp, uint32_t v, uint
             touch_root(&vp[r], node_time(g->nodes[o].partner));
 }
 
-/* The count and what a loop gives are there until its end; what it collects, from its beginning. */
+/* The count and what a loop gives are there until its end; what it collects, from its beginning.
+ * LoopEnd copies into its outputs during all iterations. */
 static void touch_loop(const struct graph *g, struct value_plan *vp, uint32_t n)
 {
     const struct graph_node *loop = &g->nodes[n], *end = &g->nodes[loop->partner];
@@ -249,6 +274,7 @@ static void touch_loop(const struct graph *g, struct value_plan *vp, uint32_t n)
         touch(g, vp, end->first_out + i, n);
 }
 
+/* Values that no step touches keep first > last and get no place. */
 static void set_lifetimes(const struct graph *g, const struct node_plan *node,
                           struct value_plan *vp)
 {
@@ -257,6 +283,7 @@ static void set_lifetimes(const struct graph *g, const struct node_plan *node,
         vp[v].first = UINT32_MAX;
         vp[v].last = 0;
     }
+    /* Inputs are written before the first step; outputs are read behind the last one. */
     for (uint32_t i = 0; i < g->n_inputs; i++)
         touch_root(&vp[i], 0);
     for (uint32_t n = 0; n < g->n_nodes; n++) {
@@ -277,9 +304,10 @@ static void set_lifetimes(const struct graph *g, const struct node_plan *node,
 
 /* ---- in place ----------------------------------------------------------------------------- */
 
-/* Writing over value `in` changes no other input of the node: those of the same storage are either
- * the same bytes (read before written, element by element - but only by the first pass: input 1
- * and no later one, since a variadic operator joins one input after the other) or apart. */
+/* Writing over value `in` changes no other input of the node: those of the same storage are
+ * either the same bytes (read before written, element by element - but only by the first pass:
+ * input 1 and no later one, since a variadic operator joins one input after the other) or apart.
+ * Input 0 and 1 of x + x may be one place: each element is read before it is written. */
 static bool others_apart(const struct graph_node *node, struct value_plan *vp)
 {
     uint64_t at, other_at;
@@ -296,6 +324,8 @@ static bool others_apart(const struct graph_node *node, struct value_plan *vp)
     return true;
 }
 
+/* out is written over in; or, where out already lies inside of a larger output, the input's
+ * producer is told to write there. */
 static void alias_in_place(const struct graph *g, uint32_t n, const struct tview *value,
                            struct value_plan *vp)
 {
@@ -306,9 +336,12 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
         return;
     uint32_t in_root = pith_plan_root(vp, in, &in_at);
     uint32_t out_root = pith_plan_root(vp, out, &out_at);
+    /* The last reader of the input's whole tree must be this node, else a later step would read
+     * what was written over. */
     if (in_root == out_root || vp[in_root].kind == VALUE_CONST || vp[in_root].last > time ||
         vp[in_root].is_output || !others_apart(node, vp))
         return;
+    /* The caller writes inputs while he reads outputs, so those two never share. */
     bool may_meet = vp[in_root].kind != VALUE_INPUT || !vp[out_root].is_output;
     if (out_root == out && vp[out].bytes == vp[in].bytes && may_meet)
         attach(vp, out, in, 0);
@@ -317,6 +350,7 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
         attach(vp, in, out, 0); /* out lies in another output: write the input there already */
 }
 
+/* Two passes over the nodes, with lifetimes between: see the head of this file. */
 void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
                      struct value_plan *vp, bool share, bool in_place)
 {

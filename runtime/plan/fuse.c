@@ -9,13 +9,19 @@
  * runs: its number is smaller than that node's output. So of two convolutions that meet in an Add
  * the later one takes it, and the step keeps the place of its first node in the order.
  *
- * A Requantize or DequantizeLinear is taken into the integer product before it, and a bias added in
- * between: its step then has them as further inputs (integer_conv.h). */
+ * A Requantize or DequantizeLinear is taken into the integer product before it, and a bias added
+ * in between: its step then has them as further inputs (integer_conv.h).
+ *
+ * Fusing saves a pass over memory for each node: a Relu of its own reads and writes its tensor once
+ * more. Values are the same bits either way: a step computes act(sum + bias + residual) in the
+ * order in which the nodes would have (docs/arithmetic.md), but for packed products, which begin
+ * with the bias. */
 #include "integer_conv.h"
 #include "plan.h"
 
 #define F32_ONE 0x3f800000
 
+/* A MatMul with a bias is this Gemm: the operator is exchanged, its node stays. */
 static const int32_t gemm_attr[2][4] = {
     {[ATTR_GEMM_TRANS_B] = 0, [ATTR_GEMM_ALPHA] = F32_ONE, [ATTR_GEMM_BETA] = F32_ONE},
     {[ATTR_GEMM_TRANS_B] = 1, [ATTR_GEMM_ALPHA] = F32_ONE, [ATTR_GEMM_BETA] = F32_ONE},
@@ -26,6 +32,7 @@ const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul)
     return gemm_attr[matmul->attr[ATTR_MATMUL_TRANS_B] != 0];
 }
 
+/* Constants are numbered between inputs and nodes' outputs. */
 bool pith_plan_is_constant(const struct graph *g, uint32_t value)
 {
     return value >= g->n_inputs && value - g->n_inputs < g->n_weights;
@@ -37,7 +44,8 @@ static bool has_bias(const struct graph_node *node)
 }
 
 /* Every dim of s is 1, except that the axis which meets axis `channel` of an output of rank
- * out_rank (numpy broadcasting aligns the last axes) has n entries. */
+ * out_rank (numpy broadcasting aligns the last axes) has n entries. Axes that the constant lacks
+ * are 1. */
 static bool is_per_channel(const struct shape *s, uint32_t out_rank, uint32_t channel, uint32_t n)
 {
     if (s->rank > out_rank || s->rank < out_rank - channel)
@@ -49,8 +57,11 @@ static bool is_per_channel(const struct shape *s, uint32_t out_rank, uint32_t ch
     return true;
 }
 
-/* Whether the constant `bias` can be the operator's own bias input. */
+/* Whether the constant `bias` can be the operator's own bias input. After a residual a bias
+ * would be added in another order than the nodes say. */
 static bool takes_bias(const struct graph_node *node, const struct tview *value,
+                       /* Each operator's own bias input has one shape; a Gemm with beta other
+                        * than 1 would scale it. */
                        const struct node_plan *np, const struct tview *bias)
 {
     const struct shape *out = &value[node->first_out].shape;
@@ -70,7 +81,8 @@ static bool takes_bias(const struct graph_node *node, const struct tview *value,
     }
 }
 
-/* The Add `add` behind value v of node n's chain: as bias or as residual. */
+/* The Add `add` behind value v of node n's chain: as bias or as residual. x + x has no other
+ * operand, and a broadcast that makes the chain's value larger is no residual. */
 static bool fuse_add(const struct graph *g, const struct tview *value, uint32_t n,
                      const struct graph_node *add, uint32_t v, struct node_plan *np)
 {
@@ -78,12 +90,14 @@ static bool fuse_add(const struct graph *g, const struct tview *value, uint32_t 
     if (other == v || value[other].type != PITH_F32 ||
         !pith_shape_equal(&value[add->first_out].shape, &value[v].shape))
         return false;
+    /* As bias first: it costs nothing where a sum begins. */
     const struct graph_node *node = &g->nodes[n];
     if (pith_plan_is_constant(g, other) && takes_bias(node, value, np, &value[other])) {
         np->bias = other;
         np->as_gemm = node->info->op == PITH_OP_MATMUL && value[node->first_out].shape.rank == 2;
         return true;
     }
+    /* `other` must be there when the chain's first node runs, for the step keeps its place. */
     if (np->residual != PLAN_NONE || other >= node->first_out ||
         !pith_shape_equal(&value[other].shape, &value[v].shape))
         return false;
@@ -91,7 +105,8 @@ static bool fuse_add(const struct graph *g, const struct tview *value, uint32_t 
     return true;
 }
 
-/* false: not an activation that an epilogue knows. */
+/* false: not an activation that an epilogue knows. GELU by its kind, other functions of one
+ * input are dearer than what fusing saves, or rare. */
 static bool fuse_activation(const struct graph_node *node, struct node_plan *np)
 {
     switch (node->info->op) {
@@ -131,7 +146,8 @@ static bool fuse_activation(const struct graph_node *node, struct node_plan *np)
     }
 }
 
-/* Grows the chain of node n as far as it goes. */
+/* Grows the chain of node n as far as it goes. An activation ends the chain: what comes behind
+ * it is no part of y = act(...). */
 static void fuse_chain(const struct graph *g, const struct tview *value, uint32_t n,
                        struct node_plan *plans, struct value_plan *vp)
 {
@@ -153,12 +169,14 @@ static void fuse_chain(const struct graph *g, const struct tview *value, uint32_
     }
 }
 
+/* Fused on their own terms: kernels of integers take factors and zero points, not floats. */
 static bool is_integer_product(const struct graph_node *node)
 {
     return node->info->op == PITH_OP_CONV_INTEGER || node->info->op == PITH_OP_MATMUL_INTEGER;
 }
 
-/* The kernels run it, whose weights are constant. */
+/* The kernels run it, whose weights are constant. The descriptor is made only to ask whether it
+ * can be; the operator makes its own when steps are built. */
 static bool is_packed_product(const struct graph *g, const struct tview *value,
                               const struct graph_node *node)
 {
@@ -180,7 +198,8 @@ static bool is_packed_product(const struct graph *g, const struct tview *value,
 }
 
 /* The scales or factors of node `by` lie along the outputs of the product `node` and are there
- * before it runs; the values are bytes, or real numbers of sums around 0. */
+ * before it runs; the values are bytes, or real numbers of sums around 0. Values that are
+ * computed later than the product begins cannot be handed to it. */
 static bool takes_scales(const struct tview *value, const struct graph_node *node,
                          const struct graph_node *by)
 {
@@ -194,13 +213,14 @@ static bool takes_scales(const struct tview *value, const struct graph_node *nod
         return false;
     if (by->info->op == PITH_OP_REQUANTIZE)
         return (type == PITH_I8 || type == PITH_U8) && zero < node->first_out;
-    /* depthwise kernels give values alone */
+    /* depthwise kernels give values alone See depthwise kernels: their store knows bytes alone. */
     return by->info->op == PITH_OP_DEQUANTIZE && zero == PITH_NO_VALUE &&
            by->attr[ATTR_QUANTIZE_BLOCK] == 0 && value[factor].shape.rank <= 1 &&
            !(conv && node->attr[ATTR_CONV_GROUP] > 1);
 }
 
-/* Node *next reads the product's value np->out, alone and in its body. */
+/* Node *next reads the product's value np->out, alone and in its body. As fuse_chain() asks of a
+ * float chain. */
 static bool is_followed(const struct graph *g, const struct value_plan *vp, uint32_t n,
                         const struct node_plan *np, uint32_t *next)
 {
@@ -209,6 +229,7 @@ static bool is_followed(const struct graph *g, const struct value_plan *vp, uint
            g->nodes[*next].region == g->nodes[n].region;
 }
 
+/* The product's step now gives what the last node taken gave. */
 static void take_next(const struct graph *g, uint32_t next, struct node_plan *plans,
                       struct node_plan *np, struct value_plan *vp)
 {
@@ -217,7 +238,8 @@ static void take_next(const struct graph *g, uint32_t next, struct node_plan *pl
     np->out = g->nodes[next].first_out;
 }
 
-/* A constant that is added to each row of a matrix product's sums, and then a Requantize. */
+/* A constant that is added to each row of a matrix product's sums, and then a Requantize. The
+ * addition of a constant to sums is what exporters write for a bias of MatMulInteger. */
 static void fuse_integer(const struct graph *g, const struct tview *value, uint32_t n,
                          struct node_plan *plans, struct value_plan *vp)
 {
@@ -228,6 +250,7 @@ static void fuse_integer(const struct graph *g, const struct tview *value, uint3
     if (!is_followed(g, vp, n, np, &next) || !is_packed_product(g, value, node))
         return;
     by = &g->nodes[next];
+    /* Sums wrap modulo 2^32, so the constant may be added at any time. */
     if (by->info->op == PITH_OP_ADD && node->info->op == PITH_OP_MATMUL_INTEGER && y->rank > 0) {
         uint32_t bias = by->in[by->in[0] == np->out];
         if (!pith_plan_is_constant(g, bias) || !pith_shape_equal(&value[by->first_out].shape, y) ||
@@ -245,6 +268,8 @@ static void fuse_integer(const struct graph *g, const struct tview *value, uint3
     take_next(g, next, plans, np, vp);
 }
 
+/* In the order of the list, so that of two products that could take one Add the later one does:
+ * for the earlier one its other operand does not exist yet. */
 void pith_plan_fuse(const struct graph *g, const struct tview *value, struct node_plan *node,
                     struct value_plan *vp)
 {

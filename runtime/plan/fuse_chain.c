@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* fuse_chain.c - operators between DequantizeLinear and QuantizeLinear become steps on bytes
  * (integer_chain.h), where scales and zero points are single constants. A DequantizeLinear stays
- * when somebody else reads it, too. An Add that follows an integer product is added by its step. */
+ * when somebody else reads it, too. An Add that follows an integer product is added by its step.
+ *
+ * The pattern is what quantizing exporters write around every operator: DequantizeLinear -> op
+ * -> QuantizeLinear. Run as three steps it would write two tensors of floats, eight times the
+ * bytes it reads and writes. */
 #include "integer_chain.h"
 #include "plan.h"
 #include "region.h"
 
+/* Grids by channel would need a table for each; none of these operators has a channel axis of
+ * its own. */
 static bool is_one_constant(const struct graph *g, const struct tview *value, uint32_t v)
 {
     return pith_plan_is_constant(g, v) && shape_elems(&value[v].shape) == 1;
@@ -21,12 +27,13 @@ static bool has_one_grid(const struct graph *g, const struct tview *value,
            (no_zero || is_one_constant(g, value, node->in[2]));
 }
 
-/* The node that makes v, PITH_NO_NODE: none does. */
+/* The node that makes v, PITH_NO_NODE: none does. Inputs and constants have no maker. */
 static uint32_t maker(const struct graph *g, uint32_t v)
 {
     return v < g->n_inputs + g->n_weights ? PITH_NO_NODE : pith_graph_producer(g, v);
 }
 
+/* In the same region, or the chain would read bytes that an iteration has changed. */
 static bool is_dequantized(const struct graph *g, const struct tview *value, uint32_t v,
                            uint32_t region)
 {
@@ -37,12 +44,14 @@ static bool is_dequantized(const struct graph *g, const struct tview *value, uin
     return node->region == region && has_one_grid(g, value, node, node->in[0]);
 }
 
-/* Node n, whose value alone node q quantizes. */
+/* Node n, whose value alone node q quantizes. Every input must be bytes with a grid, and the
+ * operator one that integer_chain.c has. */
 static bool is_chain(const struct graph *g, const struct tview *value,
                      const struct node_plan *plans, uint32_t n, uint32_t q)
 {
     const struct graph_node *node = &g->nodes[n];
     const struct shape *y = &value[node->first_out].shape;
+    /* A product has its own way to bytes (fuse.c). */
     if (plans[n].action != NODE_RUN || plans[n].out != node->first_out || node->n_out != 1 ||
         node->region != g->nodes[q].region || (node->info->flags & OP_FUSES) || node->n_in == 0)
         return false;
@@ -53,7 +62,8 @@ static bool is_chain(const struct graph *g, const struct tview *value,
     return true;
 }
 
-/* Node n is a Relu, alone behind an Add or Mul: that one, else n. */
+/* Node n is a Relu, alone behind an Add or Mul: that one, else n. The sum is rounded to f32
+ * before the Relu either way; the step does both on the tile. */
 static uint32_t behind_relu(const struct graph *g, const struct node_plan *plans,
                             const struct value_plan *vp, uint32_t n)
 {
@@ -68,7 +78,8 @@ static uint32_t behind_relu(const struct graph *g, const struct node_plan *plans
     return sum;
 }
 
-/* The step of an integer product that writes bytes v, for nobody but one DequantizeLinear. */
+/* The step of an integer product that writes bytes v, for nobody but one DequantizeLinear. The
+ * Add of a bias stands between product and Requantize, on either side of it. */
 static uint32_t product_of(const struct graph *g, const struct node_plan *plans,
                            const struct value_plan *vp, uint32_t v)
 {
@@ -83,7 +94,9 @@ static uint32_t product_of(const struct graph *g, const struct node_plan *plans,
     return n != PITH_NO_NODE && plans[n].requantize == by ? n : PITH_NO_NODE;
 }
 
-/* Chain n adds what a product writes, and nobody else reads, to bytes that are there before it. */
+/* Chain n adds what a product writes, and nobody else reads, to bytes that are there before it.
+ * Then the product's step adds, on the tile that it has in registers: one pass over the sum
+ * less. */
 static bool give_to_product(const struct graph *g, struct node_plan *plans, struct value_plan *vp,
                             uint32_t n, uint32_t in)
 {
@@ -91,6 +104,7 @@ static bool give_to_product(const struct graph *g, struct node_plan *plans, stru
     uint32_t real = node->in[in], v = g->nodes[maker(g, real)].in[0];
     uint32_t p = product_of(g, plans, vp, v);
     uint32_t other = g->nodes[maker(g, node->in[1 - in])].in[0];
+    /* The other operand's bytes must be older than the product; depthwise kernels do not add. */
     if (p == PITH_NO_NODE || vp[real].kind != VALUE_GONE || other >= g->nodes[p].first_out ||
         g->nodes[p].region != node->region ||
         (g->nodes[p].info->op == PITH_OP_CONV_INTEGER && g->nodes[p].attr[ATTR_CONV_GROUP] > 1))
@@ -104,6 +118,7 @@ static bool give_to_product(const struct graph *g, struct node_plan *plans, stru
     return true;
 }
 
+/* A DequantizeLinear goes once its last reader has become a step on bytes. */
 static void take_chain(const struct graph *g, const struct tview *value, struct node_plan *plans,
                        struct value_plan *vp, uint32_t n, uint32_t q)
 {
@@ -124,6 +139,7 @@ static void take_chain(const struct graph *g, const struct tview *value, struct 
     }
 }
 
+/* From the QuantizeLinear back: it is the end of the pattern that tells the result's grid. */
 void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, struct node_plan *node,
                            struct value_plan *vp)
 {
@@ -146,6 +162,7 @@ void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, str
             take_chain(g, value, node, vp, n, q);
         }
     }
+    /* Afterwards, when it is known which chains there are. */
     for (uint32_t n = 0; n < g->n_nodes; n++)
         if (node[n].chain == CHAIN_REAL && g->nodes[n].info->op == PITH_OP_ADD &&
             !give_to_product(g, node, vp, n, 0))

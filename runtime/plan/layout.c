@@ -9,26 +9,36 @@
  *         Slice, Pad and Resize of bytes
  *     everything else                                row-major
  *
- * Where C or the product of the axes is 1 both orders are the same: such values bind nobody. */
+ * Where C or the product of the axes is 1 both orders are the same: such values bind nobody.
+ *
+ * Kernels of integers take four neighbouring channels at once (VNNI's dot product of four
+ * bytes), so channels-last is their order; a value that goes from one such step to the next is
+ * not turned. Orders are found by elimination: all values that could are taken to be
+ * channels-last, then what cannot is cleared until nothing changes. Clearing only ever removes,
+ * so it ends; the bound on sweeps is for files made to be slow. */
 #include "plan.h"
 
 #define SWEEPS 64u /* of nodes; what does not come to rest by then stays row-major */
 
+/* Floats stay row-major: their kernels read planes. */
 static bool is_bytes(const struct tview *t)
 {
     return t->type == PITH_I8 || t->type == PITH_U8;
 }
 
+/* One pixel, or one channel: the bytes are the same. */
 bool pith_layout_is_one(const struct shape *s)
 {
     return s->rank < 3 || s->dim[1] == 1 || shape_product(s, 2, s->rank) == 1;
 }
 
+/* They repack their input into panels and write pixels anyway. */
 static bool converts(const struct graph *g, const struct node_plan *np, uint32_t n)
 {
     return np[n].requantize != PLAN_NONE && g->nodes[n].info->op == PITH_OP_CONV_INTEGER;
 }
 
+/* Along channels the pieces of a pixel lie behind one another. */
 static bool is_concat_of_channels(const struct graph *g, const struct tview *value, uint32_t n)
 {
     const struct graph_node *node = &g->nodes[n];
@@ -36,6 +46,7 @@ static bool is_concat_of_channels(const struct graph *g, const struct tview *val
            is_bytes(&value[node->first_out]);
 }
 
+/* Bytes are moved with any steps, so these run in whatever order they are given. */
 static bool is_move(const struct graph *g, const struct tview *value, uint32_t n)
 {
     const struct graph_node *node = &g->nodes[n];
@@ -44,7 +55,7 @@ static bool is_move(const struct graph *g, const struct tview *value, uint32_t n
            is_bytes(&value[node->first_out]);
 }
 
-/* Keeps an order, whichever. */
+/* Keeps an order, whichever. Row-major chains (CHAIN_FLOATS) compute on lines of axes. */
 static bool follows(const struct graph *g, const struct tview *value, const struct node_plan *np,
                     uint32_t n)
 {
@@ -56,7 +67,8 @@ static bool follows(const struct graph *g, const struct tview *value, const stru
     return np[n].chain != CHAIN_NONE || is_move(g, value, n);
 }
 
-/* The values whose order node n follows: its bytes, then its output. */
+/* The values whose order node n follows: its bytes, then its output. i is n_in for the output,
+ * which so comes last. */
 static uint32_t followed(const struct graph *g, const struct node_plan *np, uint32_t n, uint32_t i)
 {
     if (i == g->nodes[n].n_in)
@@ -64,6 +76,7 @@ static uint32_t followed(const struct graph *g, const struct node_plan *np, uint
     return np[n].chain == CHAIN_NONE ? g->nodes[n].in[i] : pith_step_input(g, np, n, i);
 }
 
+/* Whether something was taken away. */
 static bool clear(struct value_plan *vp, uint32_t v)
 {
     bool was = v != PITH_NO_VALUE && vp[v].channels_last;
@@ -72,7 +85,8 @@ static bool clear(struct value_plan *vp, uint32_t v)
     return was;
 }
 
-/* That of an integer convolution lies as its output does. */
+/* That of an integer convolution lies as its output does. The tile that is added lies as the
+ * tile that is written. */
 static bool settle_residual(const struct graph *g, const struct tview *value,
                             const struct node_plan *np, struct value_plan *vp, uint32_t n)
 {
@@ -85,12 +99,14 @@ static bool settle_residual(const struct graph *g, const struct tview *value,
     return clear(vp, y) || changed;
 }
 
-/* true: something changed. */
+/* true: something changed. A step that has no order of its own binds all its values together:
+ * one that cannot clears the others. */
 static bool settle(const struct graph *g, const struct tview *value, const struct node_plan *np,
                    struct value_plan *vp, uint32_t n)
 {
     bool any = false, changed = false;
     if (!follows(g, value, np, n)) {
+        /* A convolution turns its input itself; what else it reads (grids) has no layout. */
         uint32_t first = converts(g, np, n) ? 1 : 0;
         for (uint32_t i = first; i < pith_step_inputs(g, np, n); i++)
             changed |= clear(vp, pith_step_input(g, np, n, i));
@@ -105,7 +121,8 @@ static bool settle(const struct graph *g, const struct tview *value, const struc
     return changed;
 }
 
-/* Values of steps that can write them so. */
+/* Values of steps that can write them so. Outputs of the graph are the caller's, inputs come
+ * from him. */
 static void begin(const struct graph *g, const struct tview *value, const struct node_plan *np,
                   struct value_plan *vp)
 {
@@ -125,18 +142,21 @@ void pith_plan_layout(const struct graph *g, const struct tview *value, struct n
     begin(g, value, node, vp);
     for (uint32_t sweep = 0; sweep < SWEEPS && changed; sweep++) {
         changed = false;
+        /* A chain of steps is cleared in one sweep whichever way it runs. */
         for (uint32_t i = 0; i < g->n_nodes; i++) { /* forth and back in turn */
             uint32_t n = sweep % 2 ? g->n_nodes - 1 - i : i;
             if (node[n].action != NODE_GONE)
                 changed |= settle(g, value, node, vp, n);
         }
     }
+    /* Not at rest after SWEEPS: nothing is. */
     for (uint32_t v = 0; v < g->n_values && changed; v++)
         vp[v].channels_last = false;
     for (uint32_t n = 0; n < g->n_nodes; n++) {
         if (node[n].action != NODE_RUN || node[n].chain != CHAIN_NONE)
             continue;
         bool last = vp[node[n].out].channels_last;
+        /* Operators on bytes run as chains where they must know of the order. */
         if ((is_concat_of_channels(g, value, n) && last) ||
             (is_move(g, value, n) && (last || vp[g->nodes[n].in[0]].channels_last)))
             node[n].chain = CHAIN_WHOLE;

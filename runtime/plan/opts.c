@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Options: zero means default, and size_bytes tells which fields the caller knows. */
+/* Options: zero means default, and size_bytes tells which fields the caller knows.
+ *
+ * A struct with its own size lets a library and a caller of different age meet: the smaller of
+ * both sizes is copied, and what a newer caller asks of an older library must be nothing. */
 #include "build_choice.h"
 #include "plan.h"
 
+/* What a file may ask for by default: enough for every network that runs on a CPU, too little to
+ * exhaust a machine. */
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 #define DEFAULT_MAX_STEPS (UINT64_C(1) << 32) /* minutes, should each step take no time */
+/* Bits that are not known are refused, for they would change what is computed. */
 #define KNOWN_FLAGS                                                                                \
     (PITH_FLAG_NO_CHECKSUM | PITH_FLAG_NO_FUSION | PITH_FLAG_DENSE_ONLY | PITH_FLAG_INIT_APART |   \
      PITH_FLAG_DECODE_ONCE)
 #define MAX_BATCH 0x7fffffffu
 
+/* By memset, so that fields added later are zero, too. */
 void pith_opts_init(struct pith_opts *opts, uint32_t size_bytes)
 {
     memset(opts, 0, size_bytes);
@@ -26,6 +33,7 @@ static bool rest_is_zero(const struct pith_opts *given)
     return true;
 }
 
+/* given may be NULL, and then all is default. */
 enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_opts *opts)
 {
     memset(opts, 0, sizeof *opts);
@@ -44,6 +52,8 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
         opts->max_bytes = DEFAULT_MAX_BYTES;
     if (opts->max_steps == 0)
         opts->max_steps = DEFAULT_MAX_STEPS;
+    /* PITH_CPU_REF alone means: no features at all, which a mask of 0 cannot say, since that is
+     * the default. */
     uint32_t mask = opts->cpu_mask == 0 ? UINT32_MAX : opts->cpu_mask;
     opts->cpu_mask =
         mask & PITH_CPU_REF && opts->cpu_mask ? 0 : mask & pith_cpu_features() & PITH_BUILD_CPU;

@@ -8,12 +8,21 @@
  * come within 7 to 8 % on average (tests/runtime/test_place.c).
  *
  * Cost is quadratic in the number of pieces, and that number comes from the file: beyond
- * GREEDY_MAX the smallest pieces get places of their own behind all others. */
+ * GREEDY_MAX the smallest pieces get places of their own behind all others.
+ *
+ * Ascending size instead, or order of execution, leaves large pieces to be put on top of small
+ * ones. Inputs and outputs are placed with the rest: they are pieces that live before the first
+ * and after the last step.
+ *
+ * Every piece is rounded up to a cache line (PLAN_ALIGN), so vector loads are aligned and
+ * threads do not share lines. */
 #include "plan.h"
 
+/* Some eight million comparisons at most; steps of real networks are a few hundred. */
 #define GREEDY_MAX 4096u
 
-/* Sort order: larger first, then lower number, so that the result is the same everywhere. */
+/* Sort order: larger first, then lower number, so that the result is the same everywhere.
+ * Without the second rule heap sort's order among equals would decide. */
 static bool comes_before(const struct place_item *item, uint32_t a, uint32_t b)
 {
     if (item[a].bytes != item[b].bytes)
@@ -53,6 +62,8 @@ static void sort_by_size(const struct place_item *item, uint32_t *order, uint32_
     }
 }
 
+/* Two pieces that never live at once may still not share: the caller writes the next input while
+ * he reads the last output. */
 static bool conflict(const struct place_item *a, const struct place_item *b)
 {
     bool together = a->first <= b->last && b->first <= a->last;
@@ -61,7 +72,9 @@ static bool conflict(const struct place_item *a, const struct place_item *b)
     return together || across_runs;
 }
 
-/* placed[n_placed]: ascending offsets. Sums cannot overflow: pith_place tested the sum of all. */
+/* placed[n_placed]: ascending offsets. Sums cannot overflow: pith_place tested the sum of all.
+ * One walk: pieces in order of offset, those that do not live at the same time are as if they
+ * were not there. */
 static uint64_t lowest_gap(const struct place_item *item, uint32_t which, const uint32_t *placed,
                            uint32_t n_placed)
 {
@@ -78,6 +91,7 @@ static uint64_t lowest_gap(const struct place_item *item, uint32_t which, const 
     return at;
 }
 
+/* Insertion keeps the list sorted for the walk above. */
 static void insert_by_offset(const struct place_item *item, uint32_t which, uint32_t *placed,
                              uint32_t n_placed)
 {
@@ -87,6 +101,8 @@ static void insert_by_offset(const struct place_item *item, uint32_t which, uint
     placed[i] = which;
 }
 
+/* An item's bytes are rounded in place. The sum of all is tested first, so every offset below it
+ * fits. */
 bool pith_place(struct place_item *item, uint32_t n, uint32_t *order, uint32_t *placed,
                 uint64_t *arena_bytes)
 {

@@ -50,6 +50,8 @@ struct extra_view {
 struct pith_plan {
     struct pith_opts opts;
     struct pith_kernels kernels;
+    /* Pointers lead into the plan's block or the image, never outside: a plan can be freed,
+     * copied into a file, or forgotten with its block. */
     struct graph graph;
     struct tview *value; /* [graph.n_values] */
     struct step *step;   /* [n_steps] */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* plan_describe.c - asking a plan what it is: its inputs and outputs, its steps, and where what a
- * step reads and writes lies. */
+/* plan_describe.c - asking a plan what it is: its inputs and outputs, its steps, and where what
+ * a step reads and writes lies.
+ *
+ * What is told here is what run() reads: views of values, steps and addresses, not a second
+ * record of decisions. `pith info --plan`, observers and tests stand on it. */
 #include "plan.h"
 
+/* Words of activations, in the order of enum act_kind. */
 static const char *activation_of(const struct step *s)
 {
     static const char *const names[] = {NULL,      "relu",     "clip",         "leaky-relu",
@@ -11,6 +15,7 @@ static const char *activation_of(const struct step *s)
     return names[s->args.fuse.act];
 }
 
+/* Names point into the image and end where name_bytes says. */
 void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
                          struct pith_layer *layer)
 {
@@ -29,6 +34,7 @@ void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
     };
 }
 
+/* scale 1 and zero point 0 stand for a tensor that is no quantized value. */
 void pith_describe_tensor(const struct tview *t, const struct graph_name *name,
                           struct pith_tensor *out)
 {
@@ -44,6 +50,7 @@ void pith_describe_tensor(const struct tview *t, const struct graph_name *name,
     memcpy(out->dim, t->shape.dim, sizeof out->dim);
 }
 
+/* The accessors are thin so that callers need not know struct pith_plan. */
 uint32_t pith_plan_input_count(const struct pith_plan *plan)
 {
     return plan->graph.n_inputs;
@@ -95,7 +102,8 @@ enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struc
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* The value that a view is; PLAN_NONE: a view made for one step (struct extra_view). */
+/* The value that a view is; PLAN_NONE: a view made for one step (struct extra_view). By address:
+ * operands are pointers into the array of values, or views of their own. */
 static uint32_t value_of(const struct pith_plan *plan, const struct tview *t)
 {
     uintptr_t at = (uintptr_t)t, first = (uintptr_t)plan->value;
@@ -104,7 +112,9 @@ static uint32_t value_of(const struct pith_plan *plan, const struct tview *t)
                                              : PLAN_NONE;
 }
 
-/* Of inputs and constants, which have names of their own, and of what a node gives: the node's. */
+/* Of inputs and constants, which have names of their own, and of what a node gives: the node's.
+ * Linear, since it is asked for by people and tests only. The unsigned differences are below the
+ * counts just for numbers in range. */
 static struct graph_name name_of(const struct pith_plan *plan, uint32_t v)
 {
     const struct graph *g = &plan->graph;
@@ -118,7 +128,8 @@ static struct graph_name name_of(const struct pith_plan *plan, uint32_t v)
     return (struct graph_name){0};
 }
 
-/* Is p one of the n bytes at `first`? *offset: which. */
+/* Is p one of the n bytes at `first`? *offset: which. As integers: comparing pointers into
+ * different objects is undefined in C. */
 static bool lies_in(const void *p, const void *first, uint64_t n, uint64_t *offset)
 {
     uintptr_t at = (uintptr_t)p - (uintptr_t)first;
@@ -128,6 +139,7 @@ static bool lies_in(const void *p, const void *first, uint64_t n, uint64_t *offs
     return true;
 }
 
+/* The image may lie inside of other memory, so the arena is asked first. */
 static void find_place(const struct pith_plan *plan, const void *p, struct pith_operand *o)
 {
     const struct {
@@ -152,7 +164,8 @@ static void describe_view(const struct pith_plan *plan, const struct tview *t,
     find_place(plan, t->data, o);
 }
 
-/* Memory without a shape: what a kernel made of a weight, and scratch. */
+/* Memory without a shape: what a kernel made of a weight, and scratch. It has an address and a
+ * size, nothing more to say. */
 static void describe_memory(const struct pith_plan *plan, const void *p, uint64_t bytes,
                             struct pith_operand *o)
 {
@@ -160,7 +173,9 @@ static void describe_memory(const struct pith_plan *plan, const void *p, uint64_
     find_place(plan, p, o);
 }
 
-/* Scale (place 0) or zero point (1) of grid `grid`; false: it has none. */
+/* Scale (place 0) or zero point (1) of grid `grid`; false: it has none. Of a chain on bytes
+ * grids are numbered by inputs, then the output; of a product by what was fused (enum
+ * product_grid). */
 static bool describe_grid(const struct pith_plan *plan, const struct step *s, uint32_t grid,
                           uint32_t place, struct pith_operand *o)
 {
@@ -176,6 +191,8 @@ static bool describe_grid(const struct pith_plan *plan, const struct step *s, ui
     return true;
 }
 
+/* Operands are numbered in one row: inputs, grids, residual, packed weight, scratch, outputs. i
+ * is counted down along it, so no list has to be kept. */
 enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, uint32_t i,
                                    struct pith_operand *operand)
 {

@@ -11,8 +11,12 @@
  *     28  1: threads        ..  CRC32C of all before
  *     32  model bytes (64 bits)
  *
- * Whoever opens one takes nothing from it but the choices, each of which its operator may refuse;
- * all else is made anew and must come out as the file says. */
+ * Whoever opens one takes nothing from it but the choices, each of which its operator may
+ * refuse; all else is made anew and must come out as the file says.
+ *
+ * The records are a check, not a load: were addresses taken from a file, every kernel would have
+ * to distrust them. So a plan costs as much to open as to make, less the comparison of costs,
+ * and the worst a wrong file can do is to be refused. */
 #include "pith_crc32c.h"
 #include "plan.h"
 
@@ -25,6 +29,7 @@
 
 static const char magic[8] = {'P', 'I', 'T', 'H', 'P', 'L', 'A', 'N'};
 
+/* Choices are bytes; what follows is read in words of 64 bits. */
 static uint64_t choice_bytes(uint32_t n)
 {
     return ((uint64_t)n + 7) & ~(uint64_t)7;
@@ -40,13 +45,15 @@ uint64_t pith_plan_file_bytes(const struct pith_plan *plan)
     return file_bytes(plan->n_steps);
 }
 
-/* Of arena memory: from its first byte, plus 1; else 0. */
+/* Of arena memory: from its first byte, plus 1; else 0. Offsets in the arena are the same
+ * wherever it lies; 0 stands for memory elsewhere. */
 static uint64_t place_of(const struct pith_plan *plan, const void *p)
 {
     uintptr_t at = (uintptr_t)p, first = (uintptr_t)plan->arena;
     return p && at >= first && at - first < plan->arena_bytes ? at - first + 1 : 0;
 }
 
+/* A kernel's name is a pointer into the program; its hash is the same in every build. */
 static uint32_t name_hash(const char *name)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
@@ -55,6 +62,7 @@ static uint32_t name_hash(const char *name)
     return hash;
 }
 
+/* Operator, kernel, packed bytes, scratch, output: what a change of planning would move. */
 static void put_record(const struct pith_plan *plan, const struct step *s, uint8_t *to)
 {
     store_le32(to, (uint32_t)s->node->info->op);
@@ -64,6 +72,8 @@ static void put_record(const struct pith_plan *plan, const struct step *s, uint8
     store_le64(to + 24, s->args.n_out ? place_of(plan, s->args.out[0]->data) : 0);
 }
 
+/* Features and options are those that decide a plan. The number of threads does not, but whether
+ * there are any does: chunks are cut for them. */
 static void put_head(const struct pith_plan *plan, uint8_t *to)
 {
     const struct pith_opts *o = &plan->opts;
@@ -81,6 +91,7 @@ static void put_head(const struct pith_plan *plan, uint8_t *to)
     store_le64(to + 56, plan->weights_bytes);
 }
 
+/* Observed plans share less memory, so they are another plan. */
 enum pith_status pith_plan_file_write(const struct pith_plan *plan, void *file, size_t bytes)
 {
     uint8_t *to = file;
@@ -101,7 +112,7 @@ enum pith_status pith_plan_file_write(const struct pith_plan *plan, void *file, 
     return PITH_OK;
 }
 
-/* The file is whole. */
+/* The file is whole. Length and checksum first; only then is n believed. */
 static bool is_sound(const uint8_t *file, size_t bytes)
 {
     if (bytes < file_bytes(0) || memcmp(file, magic, sizeof magic) != 0)
@@ -111,6 +122,7 @@ static bool is_sound(const uint8_t *file, size_t bytes)
            load_le32(file + bytes - 4) == pith_crc32c(0, file, bytes - 4);
 }
 
+/* `why` is a constant text: the runtime has no memory for messages. */
 static enum pith_status refuse(enum pith_status status, const char *text, const char **why)
 {
     if (why)
@@ -118,6 +130,7 @@ static enum pith_status refuse(enum pith_status status, const char *text, const 
     return status;
 }
 
+/* For the caller who has to make the options before he can open the file with them. */
 enum pith_status pith_plan_file_options(const void *plan_file, size_t bytes, uint32_t *batch,
                                         uint32_t *threads)
 {
@@ -129,6 +142,8 @@ enum pith_status pith_plan_file_options(const void *plan_file, size_t bytes, uin
     return PITH_OK;
 }
 
+/* From the most general reason to the most special, so that what is told helps: a file of
+ * another version is not called broken. */
 enum pith_status pith_plan_file_open(const void *plan_file, size_t bytes, const void *blob,
                                      size_t blob_bytes, struct pith_opts *opts, const char **why)
 {
@@ -149,11 +164,13 @@ enum pith_status pith_plan_file_open(const void *plan_file, size_t bytes, const 
     if (load_le32(file + 20) != (own.flags & ~OWN_FLAGS) || load_le32(file + 24) != own.batch ||
         load_le32(file + 28) != (own.parallel_for != NULL))
         return refuse(PITH_ERR_ARGUMENT, "it was made with other options (threads, batch)", why);
+    /* Pointed to, not copied: the file outlives the plan's making. */
     opts->choices = file + HEAD;
     opts->n_choices = load_le32(file + 44);
     return PITH_OK;
 }
 
+/* After the plan was made with these choices: everything must have come out as the file says. */
 enum pith_status pith_plan_file_check(const void *plan_file, size_t bytes,
                                       const struct pith_plan *plan)
 {

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* From an image to a plan. pith_plan_need and pith_plan_init run the same code, build(), over a
- * block of memory filled from both ends (plan.h): the first in working memory, to tell the sizes;
- * the second in the plan's own. So the sizes agree by construction. Only pith_plan_init goes on to
- * write weights (plan_fill.c). */
+ * block of memory filled from both ends (plan.h): the first in working memory, to tell the
+ * sizes; the second in the plan's own. So the sizes agree by construction. Only pith_plan_init
+ * goes on to write weights (plan_fill.c).
+ *
+ * The order of phases is a chain of needs: what is fused decides which values exist, layout how
+ * they lie, aliasing which share storage, steps what else is needed, and only then can anything
+ * be placed. Costs that the caller measured (opts.costs) replace those of the machine's class
+ * before anything is chosen. */
 #include "integer_conv.h"
 #include "plan_build.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+/* 8 is the alignment of every struct here; arenas and graphs ask for a line themselves. */
 static bool take(const struct block *b, uint64_t count, size_t each, uint64_t *bytes)
 {
     return mul_ok(count, each, bytes) && align_ok(*bytes, 8, bytes) && *bytes <= b->high - b->low;
 }
 
+/* Tables that live as long as the plan. */
 void *pith_block_low(struct block *b, uint64_t count, size_t each)
 {
     uint64_t bytes;
@@ -23,6 +30,7 @@ void *pith_block_low(struct block *b, uint64_t count, size_t each)
     return memset(p, 0, (size_t)bytes);
 }
 
+/* Tables of planning, which the weights will be written over. */
 void *pith_block_high(struct block *b, uint64_t count, size_t each)
 {
     uint64_t bytes;
@@ -34,6 +42,7 @@ void *pith_block_high(struct block *b, uint64_t count, size_t each)
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
+/* The graph's memory is reserved between two that are aligned differently. */
 static enum pith_status read_graph(struct builder *b, const void *blob, size_t bytes,
                                    const struct pith_opts *opts)
 {
@@ -43,6 +52,7 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
         return st;
     if (graph_bytes > opts->max_bytes)
         return PITH_ERR_LIMIT;
+    /* The plan is the first thing in its block, so its address is the block's. */
     struct pith_plan *plan = pith_block_low(&b->block, 1, sizeof *plan);
     uint64_t at;
     if (!plan || !align_ok(b->block.low, PLAN_ALIGN, &at) || at > b->block.high ||
@@ -56,11 +66,13 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
     /* pith_graph_need has tested the checksum. */
     st = pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
                          b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
+    /* Kernels that read coded weights at each run choose by these bits. */
     for (uint32_t i = 0; !st && i < plan->graph.n_weights; i++)
         plan->graph.weights[i].cpu = opts->cpu_mask;
     return st;
 }
 
+/* Kinds of values, of which later passes take away those that vanish. */
 static enum pith_status describe_value(struct builder *b, uint32_t v)
 {
     const struct graph *g = &b->plan->graph;
@@ -75,12 +87,14 @@ static enum pith_status describe_value(struct builder *b, uint32_t v)
     return pith_shape_bytes(&t->shape, t->type, &p->bytes);
 }
 
+/* States are written in place by LoopEnd, so they are never temporary. */
 static void describe_states(struct builder *b, const struct graph_node *loop)
 {
     for (uint32_t i = 0; i < loop->n_out; i++)
         b->vp[loop->first_out + i].kind = VALUE_STATE;
 }
 
+/* One walk sets what later passes ask: who makes, who reads last, how often. */
 static enum pith_status describe_values(struct builder *b)
 {
     const struct graph *g = &b->plan->graph;
@@ -105,6 +119,7 @@ static enum pith_status describe_values(struct builder *b)
                 b->vp[node->in[i]].consumer = n;
             }
     }
+    /* An output counts as a use by somebody who is no node. */
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         struct value_plan *p = &b->vp[g->outputs[i]];
         p->n_uses++;
@@ -114,7 +129,8 @@ static enum pith_status describe_values(struct builder *b)
     return PITH_OK;
 }
 
-/* An item for every root that some step touches. */
+/* An item for every root that some step touches. An item is a piece of the arena; scratch of
+ * steps was added before. */
 static void add_value_items(struct builder *b)
 {
     for (uint32_t v = 0; v < b->plan->graph.n_values; v++) {
@@ -130,6 +146,7 @@ static void add_value_items(struct builder *b)
     }
 }
 
+/* After this b->item[].offset is final. */
 static enum pith_status place_values(struct builder *b)
 {
     add_value_items(b);
@@ -143,6 +160,8 @@ static enum pith_status place_values(struct builder *b)
     return PITH_OK;
 }
 
+/* NO_FUSION runs every node as it stands: what tests compare with. Observed plans alias in place
+ * only, because observers see each value. */
 static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
                               const struct pith_opts *opts)
 {
@@ -152,6 +171,7 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     const struct graph *g = &b->plan->graph;
     bool in_place = !(opts->flags & PITH_FLAG_NO_FUSION), share = in_place && !opts->observe;
     pith_kernels_fill(&b->plan->kernels, opts->cpu_mask);
+    /* Costs of sparse kernels are the only ones that depend on the machine so far. */
     if (opts->costs)
         b->plan->kernels.sparse.costs = *opts->costs;
     b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
@@ -174,10 +194,13 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
+/* Weights behind the tables, the arena behind the weights. */
 struct layout {
     uint64_t weights_at, arena_at, total;
 };
 
+/* The block must hold the larger of what planning and what running needs; decoding may use the
+ * arena, or memory apart. */
 static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, struct layout *l)
 {
     uint64_t planning = b->block.low + (block_bytes - b->block.high);
@@ -192,15 +215,18 @@ static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, s
     return l->total > b->plan->opts.max_bytes || l->total > SIZE_MAX ? PITH_ERR_LIMIT : PITH_OK;
 }
 
-/* The block rounded down to whole lines, so that both ends are aligned. */
+/* The block rounded down to whole lines, so that both ends are aligned. mem is aligned by its
+ * caller, bytes need not be. */
 static struct block block_of(void *mem, size_t bytes)
 {
     return (struct block){mem, 0, bytes & ~(uint64_t)(PLAN_ALIGN - 1)};
 }
 
 /* Planning takes at most this many bytes for each byte of the parsed graph. That holds a struct
- * tview for each value, a struct graph_node for each node, a struct weight for each constant, and 4
- * bytes for each input of a node; planning keeps, beside them: */
+ * tview for each value, a struct graph_node for each node, a struct weight for each constant,
+ * and 4 bytes for each input of a node; planning keeps, beside them: The factor was found by
+ * summing the tables, and is held by the assertions below: whoever adds a field learns here that
+ * it does not fit. */
 #define WORK_PER_GRAPH_BYTE 22u
 #define WORK_PER_VALUE                                                                             \
     (sizeof(struct value_plan) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + sizeof(void *))
@@ -217,6 +243,7 @@ _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_
 _Static_assert(WORK_PER_WEIGHT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct weight), "weights");
 _Static_assert(WORK_PER_INPUT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "inputs");
 
+/* Without reading the graph's nodes: who plans on a microcontroller wants one number to reserve. */
 enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *given,
                                       uint64_t *work_bytes)
 {
@@ -235,6 +262,7 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
     return PITH_OK;
 }
 
+/* build() in the caller's working memory: sizes without weights. */
 enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pith_opts *given,
                                 void *work, size_t work_bytes, struct pith_need *need)
 {
@@ -261,7 +289,8 @@ enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pit
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* Where the elements of value v are; NULL: nowhere (vanished, or only ever a weight). */
+/* Where the elements of value v are; NULL: nowhere (vanished, or only ever a weight). Everything
+ * but roots has an offset in one. */
 static void *address_of(struct builder *b, uint32_t v, uint8_t *weights, uint8_t *arena)
 {
     uint64_t offset;
@@ -272,12 +301,14 @@ static void *address_of(struct builder *b, uint32_t v, uint8_t *weights, uint8_t
     uint32_t c = root - b->plan->graph.n_inputs;
     if (b->const_at[c] == NOT_STORED)
         return NULL;
+    /* C has no way to say that a struct's pointer is only read by its reader; the cast takes
+     * const away from what no step writes. */
     if (b->const_at[c] == BORROWED) /* only read: no step writes to a constant */
         return (uint8_t *)(uintptr_t)b->plan->graph.weights[c].index_stream.bytes + offset;
     return weights + b->const_at[c] + offset;
 }
 
-/* After this the planning tables are no longer needed. */
+/* After this the planning tables are no longer needed. From here on addresses are facts. */
 static void set_addresses(struct builder *b, uint8_t *weights, uint8_t *arena)
 {
     struct pith_plan *plan = b->plan;
@@ -295,6 +326,8 @@ static void set_addresses(struct builder *b, uint8_t *weights, uint8_t *arena)
     }
 }
 
+/* The status of plan_fill() is that of the weights' decoders; until then no weight has been
+ * looked at. */
 enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, size_t bytes,
                                 const struct pith_opts *given, struct pith_plan **plan)
 {
@@ -311,6 +344,7 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
     if (st)
         return st;
     bool apart = opts.flags & PITH_FLAG_INIT_APART;
+    /* Told by pith_plan_need(), but the caller may have passed other options there. */
     if (l.total > mem_bytes || (apart && opts.init_memory_bytes < b.fill_bytes))
         return PITH_ERR_SPACE;
     if (apart && b.fill_bytes && (!opts.init_memory || (uintptr_t)opts.init_memory % PLAN_ALIGN))

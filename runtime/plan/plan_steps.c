@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes to steps: arguments wired to values, operators asked what they need.
  *
- * A constant that only serves as weight (in[1] of OP_WEIGHT operators) is never expanded here: its
- * operator turns the file form into a run form of its own. So is a table that is looked up where it
- * lies. All other constants are data: used in the image where they can be, else expanded once. */
+ * A constant that only serves as weight (in[1] of OP_WEIGHT operators) is never expanded here:
+ * its operator turns the file form into a run form of its own. So is a table that is looked up
+ * where it lies. All other constants are data: used in the image where they can be, else
+ * expanded once.
+ *
+ * A step is struct op_args with every pointer set: run() computes nothing that could have been
+ * computed here. Two counts come before the arrays (needs_step, count_extras) because memory is
+ * taken once. */
 #include "integer_chain.h"
 #include "plan_build.h"
 #include "weight_rows.h"
 
-/* A Gather along an axis decodes row after row, of 2^32 - 1 elements at most. */
+/* A Gather along an axis decodes row after row, of 2^32 - 1 elements at most. Only where there
+ * is no memory for decoded tables (pith_weight_rows_wanted). */
 static bool is_table(const struct builder *b, const struct graph_node *node)
 {
     const struct graph *g = &b->plan->graph;
@@ -22,6 +28,7 @@ static bool is_table(const struct builder *b, const struct graph_node *node)
            pith_weight_rows_wanted(&env, w);
 }
 
+/* Both inputs that an operator may take in file form. */
 static bool is_weight_input(const struct builder *b, const struct graph_node *node, uint32_t i)
 {
     if (i == 0 && is_table(b, node))
@@ -30,6 +37,7 @@ static bool is_weight_input(const struct builder *b, const struct graph_node *no
            pith_plan_is_constant(&b->plan->graph, node->in[i]);
 }
 
+/* Places rise; nothing is given back. */
 enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at)
 {
     *at = b->weights_bytes;
@@ -40,6 +48,7 @@ enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t 
     return PITH_OK;
 }
 
+/* Scratch is shared by all steps, so the largest counts. */
 static void raise(uint64_t *max, uint64_t bytes)
 {
     if (bytes > *max)
@@ -48,7 +57,8 @@ static void raise(uint64_t *max, uint64_t bytes)
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
-/* Value v is read as data: if a constant is behind it, find a place for its elements. */
+/* Value v is read as data: if a constant is behind it, find a place for its elements. By the
+ * root: a view of a constant is the constant. */
 static enum pith_status store_constant(struct builder *b, uint32_t v)
 {
     uint64_t unused;
@@ -61,6 +71,7 @@ static enum pith_status store_constant(struct builder *b, uint32_t v)
     const struct weight *w = &b->plan->graph.weights[c];
     if (b->const_at[c] != NOT_STORED)
         return PITH_OK;
+    /* Plain elements of the right type and alignment need no copy. */
     if (pith_weight_borrow(w)) {
         b->const_at[c] = BORROWED;
         return PITH_OK;
@@ -69,6 +80,7 @@ static enum pith_status store_constant(struct builder *b, uint32_t v)
     return pith_build_reserve(b, b->vp[v].bytes, &b->const_at[c]);
 }
 
+/* Grids and residuals are data, too. */
 static enum pith_status store_node_constants(struct builder *b, uint32_t n)
 {
     const struct graph *g = &b->plan->graph;
@@ -79,6 +91,7 @@ static enum pith_status store_node_constants(struct builder *b, uint32_t n)
     return st ? st : store_constant(b, b->node[n].residual);
 }
 
+/* A constant that is an output of the graph is read by the caller. */
 static enum pith_status store_constants(struct builder *b)
 {
     const struct graph *g = &b->plan->graph;
@@ -93,6 +106,7 @@ static enum pith_status store_constants(struct builder *b)
     return st;
 }
 
+/* What `info` tells of a layer's size in the file. */
 static uint64_t file_bytes(const struct weight *w)
 {
     return (uint64_t)w->support_stream.n_bytes + w->index_stream.n_bytes + w->codebook.n_bytes;
@@ -100,6 +114,7 @@ static uint64_t file_bytes(const struct weight *w)
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+/* v's storage begins where the output's piece `at` does. */
 static bool in_place(struct builder *b, uint32_t v, uint32_t out, uint64_t at)
 {
     uint64_t v_at, out_at;
@@ -107,7 +122,8 @@ static bool in_place(struct builder *b, uint32_t v, uint32_t out, uint64_t at)
            v_at == out_at + at;
 }
 
-/* A concat whose inputs are all in place has nothing left to do but to be observed. */
+/* A concat whose inputs are all in place has nothing left to do but to be observed. Observers
+ * are shown a Concat's output by its step. */
 static bool needs_step(struct builder *b, uint32_t n)
 {
     const struct graph_node *node = &b->plan->graph.nodes[n];
@@ -122,7 +138,8 @@ static bool needs_step(struct builder *b, uint32_t n)
     return false;
 }
 
-/* The constant v as a view that differs from the value's own. */
+/* The constant v as a view that differs from the value's own. Extra views exist where an
+ * operator must see a constant otherwise than others do: as [O], or as a weight without data. */
 static struct tview *add_extra(struct pith_plan *plan, uint32_t v, const struct shape *shape,
                                uint32_t data_of)
 {
@@ -132,19 +149,21 @@ static struct tview *add_extra(struct pith_plan *plan, uint32_t v, const struct 
     return &x->view;
 }
 
-/* A weight input that is read as data elsewhere. */
+/* A weight input that is read as data elsewhere. The same tensor as a weight here and as data
+ * elsewhere: here data must be NULL. */
 static bool is_seen_apart(const struct builder *b, const struct graph_node *node, uint32_t i)
 {
     return is_weight_input(b, node, i) &&
            b->const_at[node->in[i] - b->plan->graph.n_inputs] != NOT_STORED;
 }
 
+/* Conv's bias is one-dimensional; what Add had may have been [1, O, 1, 1]. */
 static bool takes_conv_bias(const struct builder *b, uint32_t n)
 {
     return b->node[n].bias != PLAN_NONE && b->plan->graph.nodes[n].info->op == PITH_OP_CONV;
 }
 
-/* Views that wire_inputs will add. */
+/* Views that wire_inputs will add. The same conditions, counted before there is room. */
 static uint32_t count_extras(const struct builder *b, uint32_t n)
 {
     const struct graph_node *node = &b->plan->graph.nodes[n];
@@ -153,6 +172,7 @@ static uint32_t count_extras(const struct builder *b, uint32_t n)
            (uint32_t)takes_conv_bias(b, n);
 }
 
+/* args.weight is set where the operator prepares; in[i] then has a shape and no data. */
 static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, struct step *s)
 {
     struct pith_plan *plan = b->plan;
@@ -178,6 +198,7 @@ static const struct tview *view_of(const struct builder *b, uint32_t v)
     return v == PITH_NO_VALUE ? NULL : &b->plan->value[v];
 }
 
+/* Scale and zero point of each grid stand behind the operator's own inputs (step_inputs.c). */
 static void wire_grids(struct builder *b, uint32_t n, struct grid_operand *grid, struct step *s)
 {
     const struct graph *g = &b->plan->graph;
@@ -193,6 +214,8 @@ static bool is_channels_last(const struct builder *b, uint32_t v)
     return v != PITH_NO_VALUE && b->vp[v].channels_last;
 }
 
+/* What layout.c decided becomes x_last and y_step, the two numbers that kernels of integers ask
+ * for. */
 static void set_layout(const struct builder *b, uint32_t n, struct step *s)
 {
     const struct pith_plan *plan = b->plan;
@@ -210,13 +233,14 @@ static void set_layout(const struct builder *b, uint32_t n, struct step *s)
         args->x_last = is_channels_last(b, x) || pith_layout_is_one(&plan->value[x].shape);
         y_last |= pith_layout_is_one(&plan->value[y].shape);
     }
+    /* Channels from one pixel to the next; more where the pixel lies in a larger one. */
     args->y_step = y_last ? plan->value[y].shape.dim[1] : 0;
     if (b->vp[y].pixel_step)
         args->y_step = b->vp[y].pixel_step;
 }
 
-/* A next value in the storage of a state - another one - must be read before
- * any state is written: LoopEnd is told which are. */
+/* A next value in the storage of a state - another one - must be read before any state is
+ * written: LoopEnd is told which are. A state that is its own next value needs no move. */
 static enum pith_status mark_moving_states(struct builder *b, struct step *s)
 {
     const struct graph_node *end = s->node;
@@ -234,6 +258,8 @@ static enum pith_status mark_moving_states(struct builder *b, struct step *s)
     return PITH_OK;
 }
 
+/* info and attr may be another operator's (a MatMul that is a Gemm); node stays what the file
+ * has, for its name. */
 static enum pith_status add_step(struct builder *b, uint32_t n)
 {
     struct pith_plan *plan = b->plan;
@@ -274,7 +300,8 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     return node->info->op == PITH_OP_LOOP_END ? mark_moving_states(b, s) : PITH_OK;
 }
 
-/* Partners as steps. They were matched when the graph was read: the stack holds what is open. */
+/* Partners as steps. They were matched when the graph was read: the stack holds what is open.
+ * Depth is bounded by the gate (PITH_MAX_DEPTH). */
 static void set_jumps(struct pith_plan *plan)
 {
     uint32_t open[PITH_MAX_DEPTH], depth = 0;
@@ -293,7 +320,8 @@ static void set_jumps(struct pith_plan *plan)
 
 /* ---- needs ---------------------------------------------------------------------------------- */
 
-/* Bytes of constants as this step reads them, and as the file has them. */
+/* Bytes of constants as this step reads them, and as the file has them. As run() reads them:
+ * packed, or as they are. */
 static void count_weight_bytes(const struct builder *b, struct step *s, uint64_t prep_bytes)
 {
     const struct pith_plan *plan = b->plan;
@@ -308,6 +336,7 @@ static void count_weight_bytes(const struct builder *b, struct step *s, uint64_t
     }
 }
 
+/* Bytes of states that go through scratch, all at once. */
 static uint64_t moving_bytes(const struct step *s)
 {
     const bool *through_scratch = s->args.prep;
@@ -323,7 +352,8 @@ static uint64_t moving_bytes(const struct step *s)
 /* So that no sum over the steps of a plan overflows. */
 #define MAX_MACS (UINT64_C(1) << 47)
 
-/* Of all iterations. A loop that nothing but data ends is counted as one. */
+/* Of all iterations. A loop that nothing but data ends is counted as one. For reports and for
+ * pith bench only. */
 static uint64_t macs_of_run(const struct graph *g, const struct graph_node *node, uint64_t macs)
 {
     macs = macs > MAX_MACS ? MAX_MACS : macs;
@@ -341,7 +371,8 @@ static uint64_t macs_of_run(const struct graph *g, const struct graph_node *node
 /* A weight has few forms; a file that asks for more gets some of them several times. */
 #define MAX_FORMS 8u
 
-/* The step that prepares what step i, which needs `form`, would; PLAN_NONE: none yet. */
+/* The step that prepares what step i, which needs `form`, would; PLAN_NONE: none yet. Forms are
+ * numbers of what is made, so equal forms of equal size of one weight are equal bytes. */
 static uint32_t find_prepared(const struct builder *b, uint32_t i, uint64_t form)
 {
     const struct weight *w = b->plan->step[i].args.weight;
@@ -355,7 +386,8 @@ static uint32_t find_prepared(const struct builder *b, uint32_t i, uint64_t form
     return PLAN_NONE;
 }
 
-/* A place for what step i prepares, or that of the same. */
+/* A place for what step i prepares, or that of the same. Steps that read one weight form a list
+ * through prep_before, newest first. */
 static enum pith_status place_prep(struct builder *b, uint32_t i, uint64_t form)
 {
     struct step_need *sn = &b->step_need[i];
@@ -375,7 +407,8 @@ static enum pith_status place_prep(struct builder *b, uint32_t i, uint64_t form)
     return pith_build_reserve(b, sn->prep_bytes, &sn->prep_at);
 }
 
-/* Fills args.lowered, and tells what the step needs. */
+/* Fills args.lowered, and tells what the step needs. choices come from a plan file: 0 where
+ * there is none, and an operator may refuse one. */
 static enum pith_status lower(struct builder *b, struct step *s, const struct op_env *env,
                               struct op_need *need)
 {
@@ -389,6 +422,7 @@ static enum pith_status lower(struct builder *b, struct step *s, const struct op
     return s->args.info->need ? s->args.info->need(&s->args, env, need) : PITH_OK;
 }
 
+/* need() is asked once, when all pointers but data are set; what it answers is kept in the step. */
 static enum pith_status ask_need(struct builder *b, uint32_t i)
 {
     struct step *s = &b->plan->step[i];
@@ -413,6 +447,7 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
     raise(&b->fill_bytes, need.prep_scratch_bytes);
     raise(&b->scratch_bytes, need.scratch_bytes);
     if (need.scratch_bytes) {
+        /* Scratch lives while its step runs: an interval of one. */
         uint32_t time = node_time((uint32_t)(s->node - b->plan->graph.nodes));
         sn->scratch_item = b->n_items;
         b->item[b->n_items++] =
@@ -421,6 +456,7 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
     return need.prep_bytes ? place_prep(b, i, need.prep_form) : PITH_OK;
 }
 
+/* Tables from below outlive planning, step_need and items from above do not. */
 enum pith_status pith_build_steps(struct builder *b)
 {
     struct pith_plan *plan = b->plan;

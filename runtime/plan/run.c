@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Running a plan. Everything was decided before: a run is a loop over steps that touches nothing
- * but the plan's memory. Loops and branches of the network are jumps in it. */
+ * but the plan's memory. Loops and branches of the network are jumps in it.
+ *
+ * The executor knows four operators by name, those that jump. Time is read only when a clock was
+ * given, and it is charged to steps without what observers take. */
 #include "loop.h"
 #include "plan.h"
 
+/* One call for each output of a step. */
 static void observe(const struct pith_plan *plan, const struct step *s)
 {
     struct pith_layer layer;
@@ -16,6 +20,7 @@ static void observe(const struct pith_plan *plan, const struct step *s)
     }
 }
 
+/* Inputs of a Concat that the planner placed are where they belong already. */
 static void copy_inputs(const struct op_args *args)
 {
     uint8_t *to = args->out[0]->data;
@@ -28,6 +33,7 @@ static void copy_inputs(const struct op_args *args)
     }
 }
 
+/* Nothing to test: the gate has tested the file, planning the sizes. */
 static void run_step(const struct pith_plan *plan, const struct step *s)
 {
     struct op_env env = plan_env(plan, s->scratch);
@@ -37,8 +43,10 @@ static void run_step(const struct pith_plan *plan, const struct step *s)
         s->args.info->run(&s->args, &env);
 }
 
-/* Runs the control step `at`; returns the step to go on with. *seen: the step whose outputs are now
- * there, which is the Loop at the beginning of each iteration and the LoopEnd behind the last. */
+/* Runs the control step `at`; returns the step to go on with. *seen: the step whose outputs are
+ * now there, which is the Loop at the beginning of each iteration and the LoopEnd behind the
+ * last. A Loop enters its body or jumps behind its end; LoopEnd goes back or on; Branch and its
+ * Else choose a side. */
 static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const struct step **seen)
 {
     const struct step *s = &plan->step[at], *partner = &plan->step[s->jump];
@@ -48,6 +56,7 @@ static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const str
         run_step(plan, s);
         if (pith_loop_enters(&s->args))
             return at + 1;
+        /* Without an iteration the final states are the first ones: LoopEnd's run() copies them. */
         run_step(plan, partner);
         *seen = partner;
         return s->jump + 1;
@@ -67,7 +76,8 @@ static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const str
     }
 }
 
-/* One more step? */
+/* One more step? max_steps bounds what no file can bound by its size: loops. stop() is asked
+ * between steps, so a command can be ended within one step's time. */
 static enum pith_status count_step(struct pith_plan *plan)
 {
     const struct pith_opts *o = &plan->opts;
@@ -79,6 +89,7 @@ static enum pith_status count_step(struct pith_plan *plan)
     return PITH_OK;
 }
 
+/* Times of the last run stay until the next, hence they are cleared here. */
 static enum pith_status run_from(struct pith_plan *plan, uint32_t first)
 {
     uint64_t (*clock_ns)(void *user) = plan->opts.clock_ns;
@@ -125,6 +136,8 @@ void pith_plan_progress(const struct pith_plan *plan, uint64_t *steps, uint32_t 
     *layer = plan->next_step;
 }
 
+/* Runs behind step i with values of the run before: for trials that change one operand. Control
+ * steps would have to be entered in the middle. */
 enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i)
 {
     if (!plan->opts.observe || i > plan->n_steps)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* step_inputs.c - what the step of a node reads: the operator's inputs, then scale and zero point
- * of each grid that it took over from nodes that were fused into it (op_args.grid). */
+/* step_inputs.c - what the step of a node reads: the operator's inputs, then scale and zero
+ * point of each grid that it took over from nodes that were fused into it (op_args.grid).
+ *
+ * One numbering of what a step reads, for everything that walks over operands: lifetimes,
+ * constants, wiring. Nodes that were fused are looked up in the graph, so nothing is stored
+ * twice. */
 #include "integer_conv.h"
 #include "plan.h"
 #include "region.h"
@@ -10,6 +14,8 @@ static bool is_matmul_integer(const struct graph_node *node)
     return node->info->op == PITH_OP_MATMUL_INTEGER;
 }
 
+/* A MatMul with a bias has three inputs as a Gemm; a MatMulInteger has its bias where
+ * ConvInteger has it. */
 uint32_t pith_step_own_inputs(const struct graph *g, const struct node_plan *node, uint32_t n)
 {
     const struct node_plan *np = &node[n];
@@ -18,6 +24,7 @@ uint32_t pith_step_own_inputs(const struct graph *g, const struct node_plan *nod
     return is_matmul_integer(&g->nodes[n]) ? INTEGER_BIAS + 1 : 3;
 }
 
+/* A chain has a grid for each input and for its output, CHAIN_WHOLE as well, though empty. */
 uint32_t pith_step_grids(const struct graph *g, const struct node_plan *node, uint32_t n)
 {
     const struct node_plan *np = &node[n];
@@ -33,12 +40,14 @@ uint32_t pith_step_inputs(const struct graph *g, const struct node_plan *node, u
     return pith_step_own_inputs(g, node, n) + 2 * pith_step_grids(g, node, n);
 }
 
+/* Optional inputs that the node leaves out. */
 static uint32_t own_input(const struct graph_node *node, uint32_t i)
 {
     return i < node->n_in ? node->in[i] : PITH_NO_VALUE;
 }
 
-/* The DequantizeLinear behind a chain's input: its bytes (0), their scale (1), zero point (2). */
+/* The DequantizeLinear behind a chain's input: its bytes (0), their scale (1), zero point (2).
+ * CHAIN_WHOLE has no DequantizeLinear: its inputs are bytes already. */
 static uint32_t chain_input(const struct graph *g, const struct node_plan *np, uint32_t n,
                             uint32_t in, uint32_t place)
 {
@@ -47,7 +56,8 @@ static uint32_t chain_input(const struct graph *g, const struct node_plan *np, u
     return own_input(&g->nodes[pith_graph_producer(g, g->nodes[n].in[in])], place);
 }
 
-/* The node whose inputs 1 and 2 are grid `grid` of an integer product. */
+/* The node whose inputs 1 and 2 are grid `grid` of an integer product. `first`: which operand of
+ * the Add is the residual; the other one is what the product itself gave. */
 static const struct graph_node *product_grid_of(const struct graph *g, const struct node_plan *node,
                                                 const struct node_plan *np, uint32_t grid)
 {
@@ -60,7 +70,8 @@ static const struct graph_node *product_grid_of(const struct graph *g, const str
     return &g->nodes[pith_graph_producer(g, add->in[(grid == GRID_RESIDUAL) != first])];
 }
 
-/* place: 0 scale, 1 zero point */
+/* place: 0 scale, 1 zero point Behind an operator's values inputs 1 and 2 are scale and zero
+ * point, of Quantize, Dequantize and Requantize alike. */
 static uint32_t grid_input(const struct graph *g, const struct node_plan *node, uint32_t n,
                            uint32_t grid, uint32_t place)
 {
@@ -73,6 +84,7 @@ static uint32_t grid_input(const struct graph *g, const struct node_plan *node, 
                                      : own_input(&g->nodes[np->quantize], 1 + place);
 }
 
+/* The residual is not among them, for it may be channels-last and has a lifetime of its own. */
 uint32_t pith_step_input(const struct graph *g, const struct node_plan *node, uint32_t n,
                          uint32_t i)
 {

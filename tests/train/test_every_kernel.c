@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_every_kernel.c - every entry of every list of kernels (runtime, training, calibration, Gram
- * matrices): it is what a table with its features runs and is masked where they are; it leaves what
- * the reference leaves, on operands of many sizes; and
+ * matrices, panels of rows): it is what a table with its features runs and is masked where they
+ * are; it leaves what the reference leaves, on operands of many sizes; and
  *
  *     test_every_kernel bench [WORD]
  *
@@ -30,11 +30,13 @@ struct entry {
 #define ENTRY_TRAIN(member, type, name, needs) ENTRY(train, member, name, needs)
 #define ENTRY_CALIBRATE(member, type, name, needs) ENTRY(calibrate, member, name, needs)
 #define ENTRY_GRAM(member, type, name, needs) ENTRY(gram, member, name, needs)
+#define ENTRY_ROW_PANEL(member, type, name, needs) ENTRY(row_panel, member, name, needs)
 
 static const struct entry entries[] = {
     DENSE_KERNELS(ENTRY_DENSE) SPARSE_KERNELS(ENTRY_SPARSE) ROW_KERNELS(ENTRY_ROW)
         INTEGER_KERNELS(ENTRY_INTEGER) DECODE_KERNELS(ENTRY_DECODE) CHECKSUM_KERNELS(ENTRY_CHECKSUM)
-            TRAIN_KERNELS(ENTRY_TRAIN) CALIBRATE_KERNELS(ENTRY_CALIBRATE) GRAM_KERNELS(ENTRY_GRAM)};
+            TRAIN_KERNELS(ENTRY_TRAIN) CALIBRATE_KERNELS(ENTRY_CALIBRATE) GRAM_KERNELS(ENTRY_GRAM)
+                ROW_PANEL_KERNELS(ENTRY_ROW_PANEL)};
 #define N_ENTRIES (sizeof entries / sizeof *entries)
 
 static const struct {
@@ -90,6 +92,7 @@ static const struct {
     {"calibrate", "run_sums", trial_run_sums},
     {"calibrate", "histogram_count", trial_histogram_count},
     {"gram", "tile", trial_tile},
+    {"row_panel", "panel", trial_row_panel},
 };
 
 /* The features, and those that they stand on (pith_runtime.h). */
@@ -127,6 +130,7 @@ static bool has(uint32_t features)
 #define CHECK_TRAIN(m, t, n, f) CHECK(pith_train_kernels_fill, train_kernels, m, n, f)
 #define CHECK_CALIBRATE(m, t, n, f) CHECK(pith_calibrate_kernels_fill, calibrate_kernels, m, n, f)
 #define CHECK_GRAM(m, t, n, f) CHECK(pith_gram_kernels_fill, gram_kernels, m, n, f)
+#define CHECK_ROW_PANEL(m, t, n, f) CHECK(pith_row_panel_kernels_fill, row_panel_table, m, n, f)
 
 static void entries_are_taken_and_masked(void **state)
 {
@@ -140,6 +144,7 @@ static void entries_are_taken_and_masked(void **state)
     TRAIN_KERNELS(CHECK_TRAIN)
     CALIBRATE_KERNELS(CHECK_CALIBRATE)
     GRAM_KERNELS(CHECK_GRAM)
+    ROW_PANEL_KERNELS(CHECK_ROW_PANEL)
 }
 
 /* What PITH_CPU masks for this process is masked for the stages. */
@@ -150,6 +155,7 @@ static void stages_are_masked(void **state)
     assert_int_equal(pith_cpu_allowed(), 0);
     assert_ptr_equal(pith_train_kernels().winograd, &pith_winograd_base);
     assert_ptr_equal(pith_gram_tile(), pith_gram_tile_base);
+    assert_ptr_equal(pith_row_panel_kernels().solve, pith_row_panel_base.solve);
     pith_cpu_allow(PITH_CPU_AVX2);
     assert_int_equal(pith_cpu_allowed(), pith_cpu_features() & PITH_CPU_AVX2);
     pith_cpu_allow(0);

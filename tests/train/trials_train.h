@@ -250,4 +250,24 @@ static void trial_tile(struct trial *t)
     leaves_bytes(t, sum, sizeof sum);
 }
 
+/* A product and the solution of what it gives; the triangle's diagonal is far from 0. */
+static void trial_row_panel(struct trial *t)
+{
+    uint32_t n = size(t, 1, 40, 512);
+    double *a = take(t, sizeof *a * n * n), *x = take(t, sizeof *x * n * PITH_ROW_PANEL);
+    double *y = take(t, sizeof *y * n * PITH_ROW_PANEL);
+    size_t *order = take(t, sizeof *order * n);
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        a[i] = (double)random_f32(&seed) / n + (i % (n + 1) ? 0 : 2);
+    for (size_t i = 0; i < (size_t)n * PITH_ROW_PANEL; i++)
+        x[i] = (double)random_f32(&seed);
+    for (size_t i = 0; i < n; i++)
+        order[i] = n - 1 - i;
+    struct row_panel_table k;
+    pith_row_panel_kernels_fill(&k, t->features);
+    CALL(t, 2.0 * n * n * PITH_ROW_PANEL, k.panel->multiply(a, n, order, x, y);
+         k.panel->solve(a, n, y));
+    leaves_bytes(t, y, sizeof *y * n * PITH_ROW_PANEL);
+}
+
 #endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* context_indices_neon.c - pith_kernel_context.h with a distribution in two registers. */
+/* context_indices_neon.c - pith_kernel_context.h with a distribution in two registers.
+ *
+ * NEON has neither a high product of 16 bits nor a mask of lanes as a number; both are made of
+ * narrowing shifts. */
 #include <arm_neon.h>
 #include "context_decoder.h"
 #include "pith_kernel_decode.h"
 
+/* Sixteen lanes of 16 bits, eight a register. */
 typedef uint16x8x2_t lanes;
 
 static inline lanes lanes_load(const uint16_t *p)
@@ -22,7 +26,7 @@ static inline lanes lanes_average(lanes a, lanes b)
     return (lanes){{vrhaddq_u16(a.val[0], b.val[0]), vrhaddq_u16(a.val[1], b.val[1])}};
 }
 
-/* The high halves of products. */
+/* The high halves of products. Widened to 32 bits, and the upper half taken. */
 static inline uint16x8_t high_product(uint16x8_t a, uint16_t b)
 {
     uint16x4_t by = vdup_n_u16(b);
@@ -30,6 +34,7 @@ static inline uint16x8_t high_product(uint16x8_t a, uint16_t b)
                         vshrn_n_u32(vmull_u16(vget_high_u16(a), by), 16));
 }
 
+/* As above with the rounding that learning asks for. */
 static inline uint16x8_t rounded_product(uint16x8_t a, uint16_t b)
 {
     uint16x4_t by = vdup_n_u16(b);
@@ -46,6 +51,8 @@ static inline lanes lanes_bounds(lanes m, const struct context_alphabet *a, uint
     return m;
 }
 
+/* The complement goes in and comes out again where a bound shall rise: see
+ * context_indices_avx2.c. */
 static inline lanes lanes_learned(lanes m, lanes above, uint32_t rate)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -55,6 +62,8 @@ static inline lanes lanes_learned(lanes m, lanes above, uint32_t rate)
     return m;
 }
 
+/* Four bits a lane instead of one: a narrowing shift makes them, and a count of trailing ones
+ * divided by four is the symbol. */
 static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol,
                                    lanes *above)
 {

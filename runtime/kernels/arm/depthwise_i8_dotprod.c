@@ -4,14 +4,16 @@
  * x becomes x - 128 in registers, as in gemm_i8_dotprod.c. */
 #include "simd_i32_neon.h"
 
+/* A register of bytes. */
 #define BLOCK 16u
 #define GROUP 4u
 
+/* Four sums a register, in the order that zips leave. */
 struct block_sums {
     int32x4x2_t half[2];
 };
 
-/* n channels of a tap */
+/* n channels of a tap Channels behind the last are zeros of x, whatever their weights. */
 static inline int8x16_t load_tap(const uint8_t *x, uint32_t n)
 {
     uint8_t some[BLOCK] = {0};
@@ -21,12 +23,14 @@ static inline int8x16_t load_tap(const uint8_t *x, uint32_t n)
     return vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(0x80)));
 }
 
-/* Taps of 4 channels, and their weights. */
+/* Taps of 4 channels, and their weights. SDOT adds four products to a lane of 32 bits, without
+ * saturation. */
 static inline int32x4_t dot(int32x4_t acc, int16x8_t x, const uint8_t *w)
 {
     return vdotq_s32(acc, vreinterpretq_s8_s16(x), vld1q_s8((const int8_t *)w));
 }
 
+/* Zips of bytes, then of words: a channel's four taps side by side. */
 static inline void add_group(struct block_sums *s, const int8x16_t t[GROUP], const uint8_t *w)
 {
     int16x8_t a = vreinterpretq_s16_s8(vzip1q_s8(t[0], t[1]));
@@ -39,7 +43,8 @@ static inline void add_group(struct block_sums *s, const int8x16_t t[GROUP], con
     s->half[1].val[1] = dot(s->half[1].val[1], vzip2q_s16(c, d), w + 48);
 }
 
-/* x: channel 0 of block b under the pixel; n channels of it exist. */
+/* x: channel 0 of block b under the pixel; n channels of it exist. Whole blocks and partial ones
+ * are two instances, as n is a constant in one of them. */
 static inline void pixel(const struct depthwise_i8_job *job, const uint8_t *x, uint32_t b,
                          uint32_t n, uint8_t *y)
 {
@@ -59,6 +64,7 @@ static inline void pixel(const struct depthwise_i8_job *job, const uint8_t *x, u
         store_some(y + 8, values_of(s.half[1], &job->to, at + 8), n - 8);
 }
 
+/* The last block begins earlier where channels are no multiple of 16. */
 void pith_depthwise_i8_dotprod(const struct depthwise_i8_job *job)
 {
     uint32_t n = job->channels < BLOCK ? job->channels : BLOCK;

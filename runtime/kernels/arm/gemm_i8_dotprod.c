@@ -4,6 +4,7 @@
 #include "simd_i32_neon.h"
 
 #define ISA(name) name##_dotprod
+/* Two registers a vector, so that panels have eight outputs as on other levels. */
 #define LANES 8u
 #define VECS 2u
 #define ROWS 6u
@@ -15,6 +16,7 @@ static inline ivec ivec_load(const void *p)
     return load_sums(p);
 }
 
+/* The sign bit turned is a subtraction of 128. */
 static inline ivec ivec_repeat(const uint8_t *p)
 {
     int32x4_t four = vdupq_n_s32((int32_t)load_le32(p));
@@ -29,6 +31,7 @@ static inline ivec ivec_dot(ivec acc, ivec x, ivec w)
                    vdotq_s32(acc.val[1], vreinterpretq_s8_s32(w.val[1]), four)}};
 }
 
+/* Outputs are stored panel by panel; the last one partly. */
 static inline __attribute__((always_inline)) void store_values(uint8_t *y, const ivec *acc,
                                                                const uint32_t vecs, uint32_t n,
                                                                const struct requantize *to,

@@ -4,11 +4,13 @@
  * pixels by VECS panels of 8 outputs stay in registers. */
 #include "simd_i32_neon.h"
 
+/* Eight outputs a panel; four pixels by two panels are 16 registers of sums of 32. */
 #define LANES 8u
 #define VECS 2u
 #define ROWS 4u
 
-/* n outputs of a panel, from output `at` of `to` on. */
+/* n outputs of a panel, from output `at` of `to` on. Sums leave as they are where nobody
+ * requantizes. */
 static void store(uint8_t *y, int32x4x2_t s, uint32_t n, const struct requantize *to, uint32_t at)
 {
     int32_t sum[LANES];
@@ -21,12 +23,14 @@ static void store(uint8_t *y, int32x4x2_t s, uint32_t n, const struct requantize
     memcpy(y, sum, n * sizeof *sum);
 }
 
+/* vmlal: 16 by 16 bits added to 32; |x w| <= 2^15, so no sum of K <= 2^16 wraps. */
 static inline int32x4x2_t add_products(int32x4x2_t s, int16x8_t w, int16x8_t x)
 {
     return (int32x4x2_t){
         {vmlal_s16(s.val[0], vget_low_s16(w), vget_low_s16(x)), vmlal_high_s16(s.val[1], w, x)}};
 }
 
+/* x is repeated by a load, which costs no more than one without. */
 static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
                                                        uint32_t first, const uint32_t rows,
                                                        const uint32_t vecs)
@@ -65,6 +69,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         }
 }
 
+/* Rows that are left over run alone. */
 static inline __attribute__((always_inline)) void columns(const struct gemm_i8_job *job,
                                                           uint32_t first, const uint32_t vecs)
 {
@@ -84,6 +89,7 @@ void pith_gemm_i8_neon(const struct gemm_i8_job *job)
         columns(job, first, 1);
 }
 
+/* One pixel at a time: depthwise layers of these machines wait for memory. */
 void pith_depthwise_i8_neon(const struct depthwise_i8_job *job)
 {
     uint32_t n = job->channels < LANES ? job->channels : LANES;

@@ -8,7 +8,8 @@
 #define WIDTH 4u
 #define REGISTERS (RANS_LANES / WIDTH)
 
-/* Bytes of lane i of a set: a word's two, where it takes one; 255 gives 0. */
+/* Bytes of lane i of a set: a word's two, where it takes one; 255 gives 0. As word_of_lane of
+ * rans_rows_avx2.c, for sets of four. */
 #define LANE(set, i) ((set) >> (i)&1u)
 #define WORD(set, i, n)                                                                            \
     LANE(set, i) ? 2u * (n) : 255u, LANE(set, i) ? 2u * (n) + 1u : 255u, 255, 255
@@ -20,6 +21,7 @@
 #define FOUR(set) ONE(set), ONE((set) + 1u), ONE((set) + 2u), ONE((set) + 3u)
 static const uint8_t bytes_of_lane[16][16] = {FOUR(0u), FOUR(4u), FOUR(8u), FOUR(12u)};
 
+/* NEON cannot gather: four loads. */
 static inline uint32x4_t load_entries(const uint32_t *entries, uint32x4_t x)
 {
     uint32x4_t slot = vandq_u32(x, vdupq_n_u32((1u << RANS_BITS) - 1));
@@ -29,12 +31,14 @@ static inline uint32x4_t load_entries(const uint32_t *entries, uint32x4_t x)
     return vld1q_lane_u32(entries + vgetq_lane_u32(slot, 3), e, 3);
 }
 
+/* frequency * (x >> n) + distance, in one instruction. */
 static inline uint32x4_t next_state(uint32x4_t x, uint32x4_t e)
 {
     uint32x4_t distance = vandq_u32(vshrq_n_u32(e, 8), vdupq_n_u32(0xfff));
     return vmlaq_u32(distance, vshrq_n_u32(e, 20), vshrq_n_u32(x, RANS_BITS));
 }
 
+/* The set as a number by weights of lanes and a sum across. */
 static inline uint32x4_t take_words(uint32x4_t x, const uint8_t **in)
 {
     static const uint32_t bit[4] = {1, 2, 4, 8};
@@ -62,6 +66,7 @@ size_t pith_rans_rows_neon(uint32_t *state, const uint32_t *entries, const uint8
     size_t row = 0;
     for (uint32_t i = 0; i < REGISTERS; i++)
         x[i] = vld1q_u32(state + WIDTH * i);
+    /* RANS_ROW_BYTES is the most that a row's words take, so no load passes the end. */
     for (; row < rows && (size_t)(in_end - at) >= RANS_ROW_BYTES; row++, out += RANS_LANES) {
 #pragma GCC unroll 8
         for (uint32_t i = 0; i < REGISTERS; i++) {

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* activate.c - activations one by one, and by the row with the choice outside the loop. */
+/* activate.c - activations one by one, and by the row with the choice outside the loop.
+ *
+ * Both forms are one function, so an epilogue that activates element by element and an operator
+ * that activates rows give the same bits. */
 #include "activate.h"
 #include "pith_bytes.h"
 #include "elementary_f32.h"
 #include "math_f32.h"
 
+/* Written as two comparisons and not as min and max, so that a NaN, for which both fail, passes
+ * through. */
 static inline float clip(float lo, float hi, float x)
 {
     x = x < lo ? lo : x;
@@ -21,6 +26,7 @@ static inline float hard_sigmoid(float alpha, float beta, float x)
     return clip(0.0f, 1.0f, alpha * x + beta);
 }
 
+/* 1/6 rounded to f32, as ONNX's HardSwish has it. */
 static inline float hard_swish(float x)
 {
     return x * hard_sigmoid(1.0f / 6.0f, 0.5f, x);
@@ -33,6 +39,7 @@ float pith_activate(enum act_kind act, float a, float b, float x)
     return y;
 }
 
+/* The choice stands outside of the loop, which then has no jump. */
 #define EACH(value)                                                                                \
     for (size_t i = 0; i < n; i++)                                                                 \
     y[i] = (value)

@@ -9,6 +9,7 @@
 
 #include "exp_log_f32.h"
 
+/* By bits: no jump, and -0 becomes 0. */
 static inline float magnitude_of(float x)
 {
     return f32_from_bits(f32_bits(x) & 0x7fffffffu);
@@ -19,6 +20,8 @@ static inline float with_sign_of(float magnitude, float x)
     return f32_from_bits(f32_bits(magnitude) | (f32_bits(x) & 0x80000000u));
 }
 
+/* Near 0 the exponential form would cancel; both are computed and one is chosen, so lanes need
+ * not agree. */
 static inline float tanh_f32(float x)
 {
     uint32_t sign = f32_bits(x) & 0x80000000u;
@@ -40,6 +43,7 @@ static inline float sigmoid_f32(float x)
     return choose(x < 0.0f, e, 1.0f) / (1.0f + e);
 }
 
+/* q is a polynomial for -log(1 - erf), which is smooth where erf itself saturates. */
 static inline float erf_f32(float x)
 {
     float a = magnitude_of(x), z = x * x;
@@ -62,6 +66,7 @@ static inline float erf_f32(float x)
     return choose(a < 1.0f, near_zero, far);
 }
 
+/* x sqrt(1/2), not x / sqrt 2: one rounding less, and docs/arithmetic.md says so. */
 static inline float gelu_f32(float x)
 {
     return 0.5f * x * (1.0f + erf_f32(x * 0.707106781f));

@@ -9,8 +9,11 @@
 #include <string.h>
 #include "pith_kernel_integer.h"
 
+/* Two vectors of AVX2, half a one of AVX-512's bytes; a multiple of all. */
 #define LANES 32u
 
+/* flip turns i8 into u8, so that one loop serves both; differences fit 9 bits, which f32 holds
+ * exactly. */
 static __attribute__((noinline)) void to_real(const struct byte_grid *g, const uint8_t *x,
                                               float v[LANES])
 {
@@ -18,7 +21,8 @@ static __attribute__((noinline)) void to_real(const struct byte_grid *g, const u
         v[i] = (float)((int32_t)(x[i] ^ g->flip) - g->zero) * g->scale;
 }
 
-/* as `quantized` of integer_element.h */
+/* as `quantized` of integer_element.h Adding 1.5 * 2^23 rounds to even under the default mode,
+ * and after the clamp nothing is out of range. */
 static __attribute__((noinline)) void to_bytes(const struct byte_grid *g, const float v[LANES],
                                                uint8_t *y)
 {
@@ -35,6 +39,8 @@ static __attribute__((noinline)) void to_bytes(const struct byte_grid *g, const 
 }
 
 #ifndef OWN_COMBINE
+/* The f32 operations of Dequantize, Add or Mul, Relu, Quantize, in their order and with their
+ * roundings. */
 static void combine_block(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
                           uint8_t *y)
 {
@@ -58,6 +64,7 @@ void ROW(pith_combine_bytes)(const struct combine_bytes *c, const uint8_t *a, co
 {
     for (; n >= LANES; n -= LANES, a += LANES, b += LANES, y += LANES)
         combine_block(c, a, b, y);
+    /* The last block is a block like others, of copies: what is behind the row is not touched. */
     uint8_t last[3][LANES] = {{0}};
     memcpy(last[0], a, n);
     memcpy(last[1], b, n);
@@ -89,6 +96,7 @@ void ROW(pith_dequantize_bytes)(const struct byte_grid *g, const uint8_t *x, flo
     memcpy(y, last, n * sizeof *y);
 }
 
+/* As u8 the largest byte is the largest value, for either type. */
 void ROW(pith_largest_bytes)(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y,
                              size_t n)
 {
@@ -116,6 +124,8 @@ void ROW(pith_largest_bytes)(const uint8_t *const *x, size_t taps, uint8_t flip,
     }
 }
 
+/* Each channel's sum has the sixteen partial sums and the tree of sum_f32.h, so it has that
+ * function's bits. */
 #define SUM_LANES 16u /* of sum_f32.h */
 
 static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, uint8_t *y)
@@ -139,7 +149,8 @@ static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, u
     memcpy(y, some, n);
 }
 
-/* One channel whose pixels are neighbours. */
+/* One channel whose pixels are neighbours. Then lanes are pixels and not channels, and the order
+ * is again that of sum_f32.h. */
 static void mean_row(const struct mean_bytes *m, uint8_t *y)
 {
     float sum[SUM_LANES] = {0}, v[LANES];
@@ -166,6 +177,7 @@ void ROW(pith_mean_bytes)(const struct mean_bytes *m, uint8_t *y, size_t n)
         mean_block(m, m->x + at, n - at < LANES ? n - at : LANES, y + at);
 }
 
+/* A loop of loads; only VBMI does better. */
 void ROW(pith_look_up_bytes)(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)

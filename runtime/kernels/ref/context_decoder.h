@@ -6,9 +6,11 @@
 #include "pith_bytes.h"
 #include "pith_kernel_context.h"
 
+/* The window's top 16 bits are what is compared with bounds. */
 #define WINDOW_TOP 48u /* bits below the 16 that are compared */
 
-/* Bytes at the end of the stream, zeros behind them. */
+/* Bytes at the end of the stream, zeros behind them. Zeros stand for bytes that the writer left
+ * out. */
 static inline void fill_last(struct context_walk *t)
 {
     for (; t->have <= 56; t->have += 8)
@@ -16,8 +18,9 @@ static inline void fill_last(struct context_walk *t)
             t->window |= (uint64_t)*t->at++ << (56 - t->have);
 }
 
-/* At least 16 bits. A look of eight bytes may bring some bits of the next one, too: the same bits
- * come again with it. */
+/* At least 16 bits. A look of eight bytes may bring some bits of the next one, too: the same
+ * bits come again with it. An unaligned load of eight bytes; bits beyond the whole bytes taken
+ * are or-ed in again later, which changes nothing. */
 static inline void fill_window(struct context_walk *t)
 {
     if (t->have >= 16)
@@ -32,7 +35,8 @@ static inline void fill_window(struct context_walk *t)
     t->have += 8 * bytes;
 }
 
-/* The part low .. high of the range, high > low, was the one. */
+/* The part low .. high of the range, high > low, was the one. The range is brought back above
+ * 2^15, by as many bits as it lost. */
 static inline void narrow(struct context_walk *t, uint32_t low, uint32_t high)
 {
     uint32_t range = high - low, shift = (uint32_t)__builtin_clz(range) - 16;

@@ -4,6 +4,7 @@
 #include "pith_kernel_decode.h"
 #include "pith_context_lanes.h"
 
+/* Linear search: sixteen bounds at most, and this is the definition, not the fast form. */
 static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol,
                                    lanes *above)
 {

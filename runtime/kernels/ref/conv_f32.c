@@ -6,15 +6,17 @@
 #include "activate.h"
 #include "pith_kernel_dense.h"
 
-/* Input coordinate under tap `tap` of output `out`, or SIZE_MAX outside the image. */
+/* Input coordinate under tap `tap` of output `out`, or SIZE_MAX outside the image. out * stride
+ * + tap * dil < 2^48: no overflow. */
 static size_t under(size_t out, size_t tap, size_t stride, size_t dil, size_t pad, size_t size)
 {
     size_t at = out * stride + tap * dil;
     return at >= pad && at - pad < size ? at - pad : SIZE_MAX;
 }
 
-/* The taps of one axis that lie inside the image for one output: [begin, end), the first of them at
- * input coordinate `at`. */
+/* The taps of one axis that lie inside the image for one output: [begin, end), the first of them
+ * at input coordinate `at`. Taps outside are left out, not multiplied by 0: an infinite weight
+ * in the padding then has no effect. */
 struct taps {
     size_t begin, end, at;
 };
@@ -33,7 +35,8 @@ static struct taps taps_of(size_t out, size_t kernel, size_t stride, size_t dil,
     return t;
 }
 
-/* Sum over the window of one output pixel: x [C, H, W], w [C, KH, KW]. */
+/* Sum over the window of one output pixel: x [C, H, W], w [C, KH, KW]. One chain of additions,
+ * in the order that docs/arithmetic.md names. */
 static float window(const struct conv_geom *g, const float *x, const float *w,
                     const struct taps *ty, const struct taps *tx)
 {
@@ -49,6 +52,7 @@ static float window(const struct conv_geom *g, const float *x, const float *w,
     return sum;
 }
 
+/* Bias, then residual, then the activation. */
 void pith_conv_f32(const struct conv_f32_job *job)
 {
     const struct conv_geom *g = job->g;
@@ -66,6 +70,7 @@ void pith_conv_f32(const struct conv_f32_job *job)
         }
 }
 
+/* A convolution of one channel a group. */
 void pith_depthwise_f32(const struct depthwise_f32_job *job)
 {
     struct conv_geom g = *job->g;
@@ -85,6 +90,7 @@ void pith_depthwise_f32(const struct depthwise_f32_job *job)
     }
 }
 
+/* Channels are the fast index of k, as in the packed weights. */
 void pith_im2col_f32(const struct im2col_f32_job *job)
 {
     const struct conv_geom *g = job->g;

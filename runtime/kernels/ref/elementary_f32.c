@@ -14,7 +14,8 @@
 /* ---- sin, cos ---------------------------------------------------------------------------- */
 
 /* 2/pi = 0.A2F9836E..., 32 bits a word: as far as the largest float needs (104 bits of exponent
- * before the point and 96 behind). */
+ * before the point and 96 behind). 256 bits: the exponent of the largest float is 104 beyond its
+ * significand. */
 static const uint32_t two_over_pi[] = {0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
                                        0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u};
 
@@ -29,7 +30,8 @@ static uint64_t two_over_pi_bits(int32_t first)
 }
 
 /* x = m 2^e with e >= -3 (|x| >= 2^20). Bits of 2/pi whose product with x is a multiple of 4 are
- * left out: those before bit e - 2. The next 96 leave 96 - 24 - 2 = 70 good bits. */
+ * left out: those before bit e - 2. The next 96 leave 96 - 24 - 2 = 70 good bits. m has 24 bits,
+ * so 70 of 96 remain, and a double's 53 are what is used. */
 static double reduce_large(float x, uint32_t *quadrant)
 {
     uint32_t bits = f32_bits(x) & 0x7fffffffu;
@@ -51,6 +53,7 @@ static double reduce_large(float x, uint32_t *quadrant)
     return r;
 }
 
+/* 6755399441055744 is 1.5 * 2^52: adding it rounds to an integer. */
 static double reduce(float x, uint32_t *quadrant)
 {
     if (magnitude_of(x) >= 1048576.0f)
@@ -62,6 +65,7 @@ static double reduce(float x, uint32_t *quadrant)
     return ((double)x - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11;
 }
 
+/* Quadrants 1 and 3 take the cosine's series, 2 and 3 the sign. */
 static float sine(float x, uint32_t quarter_turns)
 {
     if (!(magnitude_of(x) < f32_from_bits(0x7f800000u)))
@@ -115,6 +119,7 @@ float pith_atan_f32(float x)
     return x < 0.0f ? -y : x == 0.0f ? x : y;
 }
 
+/* exp(y log x) in double, after the cases that C defines apart. */
 /* ---- power ------------------------------------------------------------------------------- */
 
 /* 0: not whole, 1: odd, 2: even. From 2^24 on all floats are even. */
@@ -144,7 +149,8 @@ float pith_power_f32(float x, float y)
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-/* Where a machine has a square root it is correctly rounded too, so the bits are the same. */
+/* Where a machine has a square root it is correctly rounded too, so the bits are the same. The
+ * branch is decided by the compiler, not at run time. */
 static inline float sqrt_f32(float x)
 {
 #if defined(__SSE2__) || defined(__aarch64__)
@@ -202,8 +208,9 @@ void pith_mish_row_f32(const float *x, float *y, size_t n)
         y[i] = mish_f32(x[i]);
 }
 
-/* exp(x) - 1 for x <= 0: as exp_f32, but the 1 of exp(r) = 1 + p joins 2^n - 1, which is exact for
- * -24 <= n, so that small x lose nothing. */
+/* exp(x) - 1 for x <= 0: as exp_f32, but the 1 of exp(r) = 1 + p joins 2^n - 1, which is exact
+ * for -24 <= n, so that small x lose nothing. p * scale is added last, where it is small against
+ * scale - 1. */
 static inline float exp_minus_1(float x)
 {
     x = choose(x < -17.0f, -17.0f, x); /* exp(-17) < 2^-24: the result is -1 */

@@ -7,11 +7,13 @@
 #include <stdbool.h>
 #include "pith_bytes.h"
 
+/* What such constants do relies on round to even, the default mode; docs/arithmetic.md asks for
+ * it. */
 #define ROUND_F32 12582912.0f /* 1.5 * 2^23: adding it rounds to an integer, ties to even */
 #define LN2_HI 0.693359375f   /* 9 bits: n * LN2_HI is exact for |n| <= 2^15 */
 #define LN2_LO -2.12194440e-4f
 
-/* 2^n for n in -126..127 */
+/* 2^n for n in -126..127 By bits: exact, and no table. */
 static inline float power_of_two(uint32_t n)
 {
     return f32_from_bits((n + 127u) << 23);
@@ -25,7 +27,8 @@ static inline float choose(bool which, float a, float b)
     return f32_from_bits((f32_bits(a) & mask) | (f32_bits(b) & ~mask));
 }
 
-/* exp(x) = 2^n (1 + p): p, and n as *k (modulo 2^32). |x| small enough that n fits. */
+/* exp(x) = 2^n (1 + p): p, and n as *k (modulo 2^32). |x| small enough that n fits. r is exact
+ * to its last bits because n * LN2_HI is; the polynomial is Cephes'. */
 static inline float exp_parts(float x, uint32_t *k)
 {
     float shifted = x * 1.44269504f + ROUND_F32;
@@ -49,7 +52,8 @@ static inline float exp_f32(float x)
     x = choose(x > 89.0f, 89.0f, x);
     x = choose(x < -105.0f, -105.0f, x);
     float p = exp_parts(x, &k) + 1.0f;
-    /* -151 <= n <= 128, so both halves are exponents of normal floats. */
+    /* -151 <= n <= 128, so both halves are exponents of normal floats. Two factors, because 2^n
+     * of a denormal result is none that one factor could be. */
     uint32_t half = ((k + 512u) >> 1) - 256u;
     return p * power_of_two(half) * power_of_two(k - half);
 }
@@ -61,7 +65,8 @@ static inline float log_f32(float x)
     const float inf = f32_from_bits(0x7f800000u);
     bool tiny = x < 1.17549435e-38f;
     float scaled = choose(tiny, x * 8388608.0f, x);
-    /* The bits of sqrt(1/2) become the start of the binade, so that m lies in [0.707, 1.414). */
+    /* The bits of sqrt(1/2) become the start of the binade, so that m lies in [0.707, 1.414). m
+     * in [sqrt(1/2), sqrt 2) keeps f small on both sides of 1, so nothing cancels there. */
     uint32_t bits = f32_bits(scaled) - 0x3f3504f3u;
     uint32_t n = (uint32_t)((int32_t)bits >> 23) - ((0u - (uint32_t)tiny) & 23u);
     float f = f32_from_bits((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;

@@ -4,6 +4,8 @@
 #include "activate.h"
 #include "pith_kernel_dense.h"
 
+/* The definition adds bias and residual last; variants begin with them, which the bound of
+ * pith_kernel_dense.h allows. */
 static float element(const struct gemm_f32_job *job, uint32_t mr, size_t i, size_t j)
 {
     const float *a = job->a + i / mr * job->a_step + i % mr;
@@ -21,6 +23,7 @@ static float element(const struct gemm_f32_job *job, uint32_t mr, size_t i, size
     return pith_activate(job->act.kind, job->act.a, job->act.b, sum);
 }
 
+/* For tests, and wherever no packed kernel exists. */
 void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr)
 {
     for (size_t i = 0; i < job->m; i++)
@@ -28,6 +31,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr)
             job->c[i * job->ldc + j] = element(job, mr, i, j);
 }
 
+/* Column by column of the panel: the order in which kernels read. */
 void pith_pack_rows_f32(const float *w, size_t ld, size_t step, size_t rows, size_t k, uint32_t mr,
                         float *dst, size_t panel_step)
 {

@@ -3,8 +3,10 @@
 #include "integer_element.h"
 #include "pith_kernel_integer.h"
 
+/* Eight outputs a panel: what compilers turn into vectors of 16 or 32 bytes. */
 #define NR 8u
 
+/* Without factors the sums themselves are the result. */
 static void finish(const struct requantize *to, const uint32_t *acc, size_t at, uint32_t n,
                    uint8_t *y)
 {
@@ -18,7 +20,7 @@ static void finish(const struct requantize *to, const uint32_t *acc, size_t at, 
         y[j] = (uint8_t)quantized(&range, (float)(int32_t)acc[j] * to->factor[at + j]);
 }
 
-/* Panel p of pixel i. */
+/* Panel p of pixel i. Sums begin with the offset; they wrap modulo 2^32, hence unsigned. */
 static void panel(const struct gemm_i8_job *job, uint32_t i, uint32_t p)
 {
     uint32_t acc[NR], first = p * NR, n = job->n - first < NR ? job->n - first : NR;
@@ -34,6 +36,7 @@ static void panel(const struct gemm_i8_job *job, uint32_t i, uint32_t p)
     finish(&job->to, acc, first, n, job->y + i * job->y_step + first * bytes);
 }
 
+/* Panels outside: a panel's weights are read for all pixels before the next ones. */
 void pith_gemm_i8(const struct gemm_i8_job *job)
 {
     for (uint32_t p = 0; p < (job->n + NR - 1) / NR; p++)
@@ -41,6 +44,7 @@ void pith_gemm_i8(const struct gemm_i8_job *job)
             panel(job, i, p);
 }
 
+/* The last block of channels may begin before the one ahead has ended (depthwise_begin). */
 void pith_depthwise_i8(const struct depthwise_i8_job *job)
 {
     uint32_t blocks = depthwise_blocks(NR, job->channels);

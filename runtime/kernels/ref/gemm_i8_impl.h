@@ -27,6 +27,7 @@ static __attribute__((noinline)) void store_rows(const struct gemm_i8_job *job, 
     }
 }
 
+/* ROWS * VECS sums, VECS weights and one repeated x: all registers of the instruction set. */
 static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
                                                        uint32_t first, const uint32_t rows,
                                                        const uint32_t vecs)
@@ -46,6 +47,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
 #pragma GCC unroll 4
             for (uint32_t v = 0; v < vecs; v++)
                 wv[v] = ivec_load(w + v * job->panel_bytes);
+/* x is repeated once a row and step, and meets every panel. */
 #pragma GCC unroll 8
             for (uint32_t r = 0; r < rows; r++) {
                 ivec xv = ivec_repeat(x[r] + at);
@@ -71,6 +73,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         store_values(y + r * job->y_step + first, acc[r], vecs, vecs * LANES, &job->to, first);
 }
 
+/* A tile that overlaps the one before costs less than instances for each remainder. */
 static inline __attribute__((always_inline)) void columns(const struct gemm_i8_job *job,
                                                           uint32_t first, uint32_t vecs)
 {
@@ -84,6 +87,7 @@ static inline __attribute__((always_inline)) void columns(const struct gemm_i8_j
         tile(job, i, first, 1, vecs);
 }
 
+/* Panels by VECS, then by two, then one. */
 void ISA(pith_gemm_i8)(const struct gemm_i8_job *job)
 {
     uint32_t first = 0;

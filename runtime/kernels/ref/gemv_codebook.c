@@ -5,23 +5,27 @@
 
 #define UNIT_ROWS 4u
 
+/* Column c: block c / 128, word c % 16, field of 4 bits c % 128 / 16. */
 static uint32_t index4(const uint8_t *row, uint32_t c)
 {
     const uint8_t *word = row + (size_t)(c / 128 * 64 + c % 16 * 4);
     return load_le32(word) >> (c % 128 / 16 * 4) & 15;
 }
 
+/* As index4() with 96 columns a block and fields of 5 bits. */
 static uint32_t index5(const uint8_t *row, uint32_t c)
 {
     const uint8_t *word = row + (size_t)(c / 96 * 64 + c % 16 * 4);
     return load_le32(word) >> (c % 96 / 16 * 5) & 31;
 }
 
+/* Four columns of each lane lie beside each other (gemv_codebook_vbmi.c). */
 static uint32_t index8(const uint8_t *row, uint32_t c)
 {
     return row[c / 64 * 64 + c % 16 / 4 * 16 + c % 64 / 16 * 4 + c % 4];
 }
 
+/* The definition: k ascending, one sum. */
 static void rows_of(const struct run_form *f, const float *x, float *y, uint32_t unit_begin,
                     uint32_t unit_end, uint32_t (*index)(const uint8_t *row, uint32_t c))
 {

@@ -23,7 +23,7 @@ static inline int32_t integer_at(enum pith_type type, const void *p, size_t i)
     }
 }
 
-/* i8, u8, i16, u16: types a real number is quantized to. */
+/* i8, u8, i16, u16: types a real number is quantized to. i32 and i64 are sums, not grids. */
 static inline bool is_grid_type(enum pith_type type)
 {
     return type == PITH_I8 || type == PITH_U8 || type == PITH_I16 || type == PITH_U16;
@@ -36,6 +36,7 @@ struct integer_range {
     float low, high;
 };
 
+/* Distances from the zero point, so the clamp comes before it is added and needs no wider type. */
 static inline struct integer_range integer_range_of(enum pith_type type, int32_t zero_point)
 {
     bool is_signed = type == PITH_I8 || type == PITH_I16;

@@ -108,6 +108,7 @@ static double exp_f64(double x)
     return p * f64_from_bits((uint64_t)((int64_t)n + 1023) << 52);
 }
 
+/* Cases first: 0, 1, infinity, NaN; what is left is positive and finite. */
 float pith_pow_f32(float x, float y)
 {
     if (y == 0.0f || x == 1.0f)
@@ -118,6 +119,7 @@ float pith_pow_f32(float x, float y)
     if (x == 0.0f || x == inf)
         return (x == 0.0f) == (y > 0.0f) ? 0.0f : inf;
     double t = (double)y * log_f64((double)x);
+    /* Beyond these the result is infinity or 0 in f32, and n of exp_f64 stays in range. */
     if (t > 89.0)
         return inf;
     if (t < -105.0)
@@ -128,6 +130,7 @@ float pith_pow_f32(float x, float y)
 /* Below this the series of asinh and atanh lose no more than 2^-48; above it their logarithms. */
 #define NEAR_0 0.015625
 
+/* asinh and atanh are odd. */
 static float signed_as(float x, double y)
 {
     return x < 0.0f ? -(float)y : (float)y;

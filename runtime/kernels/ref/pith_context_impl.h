@@ -27,14 +27,19 @@
 
 #include "pith_kernel_context.h"
 
+/* So that a context which adopts what is known of all still learns fast from its own first
+ * elements. */
 #define CONTEXT_ADOPTED 4u /* looks that a distribution begins with, at most */
 
+/* A logarithm is enough of a magnitude for a context; integers give it the same value
+ * everywhere. */
 static inline uint32_t context_log2(uint32_t x)
 {
     uint32_t k = 31 - (uint32_t)__builtin_clz(x | 1);
     return k << 3 | ((x << 3 >> k) & 7); /* eighths */
 }
 
+/* Sixteen or so levels of how large the neighbours are: row and column count alike. */
 static inline uint32_t context_activity(const struct context_coder *c, uint32_t average,
                                         uint32_t column)
 {
@@ -73,6 +78,7 @@ static inline void context_adopt(struct context_coder *c, uint32_t d)
     c->seen[d] = (uint8_t)(seen < CONTEXT_ADOPTED ? seen : CONTEXT_ADOPTED);
 }
 
+/* 1 / n at first, then constant: a counter that forgets. */
 static inline void context_learn(struct context_coder *c, uint32_t d, lanes more, lanes above)
 {
     uint32_t seen = c->seen[d];

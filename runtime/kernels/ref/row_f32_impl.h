@@ -10,6 +10,8 @@
 #include "math_f32.h"
 #include "sum_f32.h"
 
+/* One AVX-512 register, two of AVX2, four of SSE or NEON: the same blocks everywhere, hence the
+ * same bits. */
 #define LANES 16u
 
 /* y = f(x, p), element by element */
@@ -29,6 +31,7 @@ static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, fl
     memcpy(y + blocks * LANES, last, rest * sizeof *last);
 }
 
+/* The local array lets x and y be one row. */
 #define BLOCKS(name, value)                                                                        \
     static void name##_blocks(const float *x, float p, float *y, size_t blocks)                    \
     {                                                                                              \

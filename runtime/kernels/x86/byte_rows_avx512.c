@@ -4,7 +4,8 @@
 #include <immintrin.h>
 #include "pith_kernel_integer.h"
 
-/* as to_real of the template */
+/* as to_real of the template flip turns the sign bit of i8, so that both types are unsigned
+ * bytes from there on; zero moves by 128 with it. */
 static inline __m512 reals(const struct byte_grid *g, __m128i x)
 {
     __m128i plain = _mm_xor_si128(x, _mm_set1_epi8((char)g->flip));
@@ -12,7 +13,9 @@ static inline __m512 reals(const struct byte_grid *g, __m128i x)
     return _mm512_mul_ps(_mm512_cvtepi32_ps(q), _mm512_set1_ps(g->scale));
 }
 
-/* as to_bytes; of the two operands of max and min, NaN gives the second */
+/* as to_bytes; of the two operands of max and min, NaN gives the second The bounds are cut
+ * before the conversion, where they are small numbers and exact; a NaN fails both comparisons
+ * and ends at the low one, as docs/arithmetic.md says. */
 static inline __m128i bytes(const struct byte_grid *g, __m512 v)
 {
     __m512 w = _mm512_div_ps(v, _mm512_set1_ps(g->scale));
@@ -22,6 +25,8 @@ static inline __m128i bytes(const struct byte_grid *g, __m512 v)
     return _mm_xor_si128(_mm512_cvtepi32_epi8(q), _mm_set1_epi8((char)g->flip));
 }
 
+/* The tail is a mask: bytes behind the row are neither read nor written. max with 0 first keeps
+ * a NaN. */
 void pith_combine_bytes_avx512(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
                                uint8_t *y, size_t n)
 {
@@ -36,6 +41,7 @@ void pith_combine_bytes_avx512(const struct combine_bytes *c, const uint8_t *a, 
     }
 }
 
+/* Everything but combine is the template's, which compilers vectorize well. */
 #define OWN_COMBINE
 #define ROW(name) name##_avx512
 #include "byte_rows_impl.h"

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* context_indices_avx2.c - pith_kernel_context.h with a distribution in a register. */
+/* context_indices_avx2.c - pith_kernel_context.h with a distribution in a register.
+ *
+ * One register holds the 16 probabilities of a context, so that bounds, search and learning are
+ * a few instructions each without a loop. The arithmetic is that of ref/pith_context_impl.h to
+ * the bit: a stream has one meaning. */
 #include <immintrin.h>
 #include "context_decoder.h"
 #include "pith_kernel_decode.h"
 
+/* Sixteen lanes of 16 bits; all numbers are below 2^16. */
 typedef __m256i lanes;
 
 static inline lanes lanes_load(const uint16_t *p)
@@ -21,6 +26,8 @@ static inline lanes lanes_average(lanes a, lanes b)
     return _mm256_avg_epu16(a, b);
 }
 
+/* keep and least turn a probability into a bound that no symbol's interval is empty under; the
+ * high half of the product is a division by 2^16. */
 static inline lanes lanes_bounds(lanes m, const struct context_alphabet *a, uint32_t range)
 {
     lanes kept = _mm256_mulhi_epu16(m, _mm256_set1_epi16((short)a->keep));
@@ -28,6 +35,8 @@ static inline lanes lanes_bounds(lanes m, const struct context_alphabet *a, uint
     return _mm256_mulhi_epu16(f, _mm256_set1_epi16((short)range));
 }
 
+/* Two's complement complement and back (the xor with `above`) lets one unsigned multiplication
+ * move bounds up and down alike; the low product's top bit rounds. */
 static inline lanes lanes_learned(lanes m, lanes above, uint32_t rate)
 {
     lanes x = _mm256_xor_si256(m, above), r = _mm256_set1_epi16((short)rate);
@@ -36,8 +45,9 @@ static inline lanes lanes_learned(lanes m, lanes above, uint32_t rate)
     return _mm256_sub_epi16(m, _mm256_sub_epi16(_mm256_xor_si256(d, above), above));
 }
 
-/* bounds > v are those that do not change when they are raised to v + 1; v < 65535 while the stream
- * is one, and if it is not, nothing is above. */
+/* bounds > v are those that do not change when they are raised to v + 1; v < 65535 while the
+ * stream is one, and if it is not, nothing is above. Bounds fall with the symbol, so the first
+ * one that is not above v ends the search: a count of trailing ones, in bytes, hence the half. */
 static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_t symbol,
                                    lanes *above)
 {
@@ -47,6 +57,7 @@ static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_
     lanes raised = _mm256_max_epu16(bounds, _mm256_set1_epi16((short)(v + (v < 65535))));
     *above = _mm256_cmpeq_epi16(raised, bounds);
     symbol = (uint32_t)__builtin_ctz(~(uint32_t)_mm256_movemask_epi8(*above)) / 2;
+    /* Above the first symbol lies the whole range. */
     bound[0] = (uint16_t)t->range;
     lanes_store(bound + 1, bounds);
     narrow(t, bound[symbol + 1], bound[symbol]);

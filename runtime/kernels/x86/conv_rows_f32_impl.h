@@ -9,17 +9,19 @@
  * the second. An element is one chain of fused multiply-adds over k, the same as gemm_f32's. */
 #include "simd_act.h"
 
-/* Keeps the compiler from loading v anew for each use. */
+/* Keeps the compiler from loading v anew for each use. GCC would fold the load into each
+ * multiply-add and read v MR times. */
 #define IN_REGISTER(v) __asm__("" : "+x"(v))
 
-/* Up to NV vectors of pixels: where they are read, written, and which lanes are pixels. */
+/* Up to NV vectors of pixels: where they are read, written, and which lanes are pixels. Offsets
+ * instead of pointers: they are the same for all panels. */
 struct tile {
     size_t b[NV], y[NV];
     vmask mask[NV];
     bool whole; /* all lanes of all masks: masked stores of AVX2 are slow */
 };
 
-/* Rows of one panel. */
+/* Rows of one panel. Weights of one panel and where its results go. */
 struct panel {
     const float *a;
     float *y;
@@ -27,6 +29,7 @@ struct panel {
     uint32_t rows;
 };
 
+/* A vector never spans two output rows; its mask cuts what lies behind the row. */
 static void tile_set(struct tile *t, const struct conv_rows_f32_job *job, uint32_t first,
                      uint32_t nv)
 {
@@ -41,8 +44,9 @@ static void tile_set(struct tile *t, const struct conv_rows_f32_job *job, uint32
     }
 }
 
-/* Sums [MR][NV * LANES] of nv vectors into the output. Apart and rolled up: a copy of it in every
- * tile_run would be two thirds of the code. */
+/* Sums [MR][NV * LANES] of nv vectors into the output. Apart and rolled up: a copy of it in
+ * every tile_run would be two thirds of the code. The slow end: residuals, partial panels,
+ * masks. */
 static __attribute__((noinline)) void finish(const struct conv_rows_f32_job *job,
                                              const struct tile *t, const struct panel *p,
                                              const struct clamp *clamp, const float *sums, int nv)
@@ -63,6 +67,8 @@ static __attribute__((noinline)) void finish(const struct conv_rows_f32_job *job
     }
 }
 
+/* nv is a constant in each call, so the loops over it are unrolled into registers: MR * NV sums,
+ * NV vectors of pixels, one weight. */
 static inline __attribute__((always_inline)) void tile_run(const struct conv_rows_f32_job *job,
                                                            const struct tile *t,
                                                            const struct panel *p,
@@ -79,6 +85,8 @@ static inline __attribute__((always_inline)) void tile_run(const struct conv_row
         const float *b[NV];
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++)
+            /* Three pointers walk through the channels of the tap; a sum over a tap's channels
+             * is a chain in the order of the packed weights. */
             b[j] = job->b + job->tap[tap] + t->b[j];
         for (uint32_t c = job->channels; c > 0; c--, a += MR) {
             vec bv[NV];
@@ -117,6 +125,8 @@ static inline __attribute__((always_inline)) void tile_run(const struct conv_row
     finish(job, t, p, clamp, sums, nv);
 }
 
+/* Panels outside, tiles inside: the panel's weights are read from the first cache for every
+ * tile. */
 void ISA(pith_conv_rows_f32)(const struct conv_rows_f32_job *job)
 {
     const struct clamp clamp = clamp_of(&job->act);
@@ -141,6 +151,7 @@ void ISA(pith_conv_rows_f32)(const struct conv_rows_f32_job *job)
                 tile_run(job, &t, &p, &clamp, 1);
         }
     }
+    /* Activations that are no clamp pass over what is still in cache. */
     for (uint32_t o = 0; clamp.second_pass && o < job->m; o++)
         act_row(&job->act, job->y + o * job->ldy, (size_t)job->rows * job->ow);
 }

@@ -8,12 +8,13 @@
 #include "pith_bytes.h"
 #include "pith_crc32c.h"
 
+/* Castagnoli's polynomial, reversed: the instruction shifts right. */
 #define POLYNOMIAL 0x82f63b78u /* bit 31 is x^0 */
 #define STRETCH_BYTES ((size_t)8192)
 #define OVER_ONE 0x28461564u /* x^(8 * STRETCH_BYTES) */
 #define OVER_TWO 0xbf455269u /* x^(16 * STRETCH_BYTES) */
 
-/* a * b modulo the polynomial. */
+/* a * b modulo the polynomial. Bit by bit, twice for 24 KB. */
 static uint32_t multiply(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
@@ -31,7 +32,7 @@ static uint64_t load_word(const uint8_t *p)
     return w;
 }
 
-/* The register after three stretches. */
+/* The register after three stretches. Three independent chains hide the instruction's latency. */
 static uint32_t shift_block(uint32_t crc, const uint8_t *p)
 {
     uint64_t a = crc, b = 0, c = 0;
@@ -40,9 +41,11 @@ static uint32_t shift_block(uint32_t crc, const uint8_t *p)
         b = _mm_crc32_u64(b, load_word(p + i + STRETCH_BYTES));
         c = _mm_crc32_u64(c, load_word(p + i + 2 * STRETCH_BYTES));
     }
+    /* What the first stretch leaves is moved over two stretches, the second's over one. */
     return multiply(OVER_TWO, (uint32_t)a) ^ multiply(OVER_ONE, (uint32_t)b) ^ (uint32_t)c;
 }
 
+/* The tail, and files below 24 KB, go word by word. */
 uint32_t pith_crc32c_avx2(uint32_t crc, const void *p, size_t bytes)
 {
     const uint8_t *b = p;

@@ -4,14 +4,21 @@
  * The output is cut into columns of LANES pixels (simd_column.h). Input rows above and below the
  * image are skipped or zero.
  *
- * 3 x 3 kernels of stride 1 and 2, the ones networks are full of, load each input row once and keep
- * the sums of the outputs that the row belongs to in registers. All others take four output rows
- * at a time and load anew for each tap. */
+ * 3 x 3 kernels of stride 1 and 2, the ones networks are full of, load each input row once and
+ * keep the sums of the outputs that the row belongs to in registers. All others take four output
+ * rows at a time and load anew for each tap.
+ *
+ * A depthwise convolution multiplies each loaded float KH * KW times at most, so loads decide
+ * and not multiply-adds: hence rows in registers. An element's sum begins with the bias and adds
+ * taps in ascending order in either way of running; taps outside of the image add 0 * w or
+ * nothing. */
 #include "simd_act.h"
 #include "simd_column.h"
 
+/* Four independent chains hide the latency of a multiply-add. */
 #define ROWS 4
 
+/* With a stride of 2 even elements of two vectors; other strides gather. */
 static inline __attribute__((always_inline)) vec
 tap_load(const struct column *col, const float *row, uint32_t kx, const enum reach reach)
 {
@@ -24,7 +31,7 @@ tap_load(const struct column *col, const float *row, uint32_t kx, const enum rea
     return vec_gather(p, col->step, col->mask[kx]);
 }
 
-/* One plane of the job. */
+/* One plane of the job. Weights are read once a plane and column. */
 struct plane {
     const struct conv_geom *g;
     const float *x, *w, *residual;
@@ -32,6 +39,7 @@ struct plane {
     float bias;
 };
 
+/* After the last tap: the residual, then the clamp. */
 static inline __attribute__((always_inline)) void
 finish(const struct plane *p, const struct column *col, const struct clamp *clamp, size_t oy, vec v)
 {
@@ -45,7 +53,8 @@ finish(const struct plane *p, const struct column *col, const struct clamp *clam
         vec_store_some(p->y + at, col->out, v);
 }
 
-/* Output rows oy .. min(oy + ROWS, OH) - 1, any kernel. */
+/* Output rows oy .. min(oy + ROWS, OH) - 1, any kernel. Row outside, tap inside, so the same
+ * tap's offset serves four rows. */
 static inline __attribute__((always_inline)) void rows_run(const struct plane *p,
                                                            const struct column *col,
                                                            const struct clamp *clamp, uint32_t oy,
@@ -71,17 +80,21 @@ static inline __attribute__((always_inline)) void rows_run(const struct plane *p
             finish(p, col, clamp, oy + r, acc[r]);
 }
 
-/* The three vectors that row iy gives to a 3 x 3 kernel. */
+/* The three vectors that row iy gives to a 3 x 3 kernel. v[kx]: pixels under tap kx of this row
+ * for LANES outputs. */
 struct row3 {
     vec v[3];
 };
 
+/* Rows outside of the image are zeros: adding 0 * w is cheaper than a branch in the walk. */
 static inline __attribute__((always_inline)) struct row3
 row3_load(const struct plane *p, const struct column *col, uint32_t iy, const enum reach reach)
 {
     struct row3 r = {{vec_zero(), vec_zero(), vec_zero()}};
     if (iy >= p->g->h)
         return r;
+    /* With stride 1 the three vectors overlap but for one element; unaligned loads of one line
+     * cost little. */
     const float *x = p->x + (size_t)iy * p->g->w + col->offset[0];
     if (reach == REACH_ONE) {
         r.v[0] = vec_load_some(x, col->mask[0]);
@@ -89,6 +102,7 @@ row3_load(const struct plane *p, const struct column *col, uint32_t iy, const en
         r.v[2] = vec_load_some(x + 2, col->mask[2]);
     } else {
         vec lo = vec_load_some(x, col->mask[0]), hi = vec_load_some(x + LANES, col->mask_hi[0]);
+        /* Both halves of the same two loads: elements under tap 0 and tap 1. */
         r.v[0] = vec_even(lo, hi);
         r.v[1] = vec_odd(lo, hi);
         r.v[2] = vec_even(vec_load_some(x + 2, col->mask[2]),
@@ -97,13 +111,15 @@ row3_load(const struct plane *p, const struct column *col, uint32_t iy, const en
     return r;
 }
 
-/* sum + w . r */
+/* sum + w . r In the order of taps. */
 static inline __attribute__((always_inline)) vec row3_dot(const vec *w, const struct row3 *r,
                                                           vec sum)
 {
     return vec_fma(w[2], r->v[2], vec_fma(w[1], r->v[1], vec_fma(w[0], r->v[0], sum)));
 }
 
+/* A sliding window of sums: `next` belongs to the output whose first row has been read, `sum` to
+ * the one before. Each input row is loaded once and used for up to three outputs. */
 static inline __attribute__((always_inline)) void column3_run(const struct plane *p,
                                                               const struct column *col,
                                                               const struct clamp *clamp,
@@ -118,6 +134,7 @@ static inline __attribute__((always_inline)) void column3_run(const struct plane
     uint32_t iy = 0u - g->pad_top;
     struct row3 r = row3_load(p, col, iy++, reach);
     vec next = row3_dot(w, &r, bias); /* of the output row whose first input row is known */
+    /* With stride 2 two rows are new for each output, and one is shared by neighbours. */
     if (reach == REACH_TWO) {
         for (uint32_t oy = 0; oy < g->oh; oy++) {
             r = row3_load(p, col, iy++, reach);
@@ -139,6 +156,7 @@ static inline __attribute__((always_inline)) void column3_run(const struct plane
     }
 }
 
+/* The compiler makes an instance for each reach. */
 static inline __attribute__((always_inline)) void column_run(const struct plane *p,
                                                              const struct column *col,
                                                              const struct clamp *clamp,
@@ -154,7 +172,8 @@ static inline __attribute__((always_inline)) void column_run(const struct plane 
         rows_run(p, col, clamp, oy, reach);
 }
 
-/* Columns from ox on, as many as `cols` holds, of all planes. */
+/* Columns from ox on, as many as `cols` holds, of all planes. Masks are made once for all
+ * planes: they depend on ox alone. */
 static void columns_run(const struct depthwise_f32_job *job, const struct clamp *clamp, size_t ox)
 {
     const struct conv_geom *g = job->g;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* depthwise_i8_avx2.c - see depthwise_i8_impl.h: two taps, widened to i16. */
+/* depthwise_i8_avx2.c - see depthwise_i8_impl.h: two taps, widened to i16.
+ *
+ * Two taps' bytes are interleaved and widened, so that vpmaddwd adds both to 32 bits; unlike
+ * vpmaddubsw it cannot saturate: 255 * 127 * 2 < 2^31. */
 #define ISA(name) name##_avx2
 #define GROUP 2u
 #include "depthwise_i8_impl.h"
@@ -9,6 +12,7 @@ static inline __m256i dot(__m256i acc, __m256i x, const uint8_t *w)
     return _mm256_add_epi32(acc, _mm256_madd_epi16(x, _mm256_loadu_si256((const void *)w)));
 }
 
+/* Low and high halves of each 16-byte lane in turn: the order in which the weights were packed. */
 static inline void dot_group(struct sums *acc, const __m256i t[2], const uint8_t *w)
 {
     const __m256i zero = _mm256_setzero_si256();

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* depthwise_i8_bytes.h - depthwise_i8_impl.h of four taps, whose bytes are multiplied as they are.
- * Parameter: ISA(name). */
+/* depthwise_i8_bytes.h - depthwise_i8_impl.h of four taps, whose bytes are multiplied as they
+ * are. Parameter: ISA(name).
+ *
+ * vpdpbusd multiplies u8 by i8 and adds four products without saturation. Interleaving twice, by
+ * bytes and then by words, brings the four taps of a channel side by side. */
 #define GROUP 4u
 #include "depthwise_i8_impl.h"
 

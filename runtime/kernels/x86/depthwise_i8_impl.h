@@ -6,12 +6,15 @@
  * written behind it. */
 #include "simd_i32_avx2.h"
 
+/* Eight channels a vector, in the order that unpacking leaves. */
 struct sums {
     __m256i v[4];
 };
 
 static inline void dot_group(struct sums *acc, const __m256i t[GROUP], const uint8_t *w);
 
+/* The zero point is added in 16 bits with saturation, then packing saturates to u8: the same as
+ * clamping once (docs/arithmetic.md). i8 results are u8 with the sign bit turned. */
 static inline __attribute__((always_inline)) __m256i values(const struct sums *acc,
                                                             const struct requantize *to, size_t at)
 {
@@ -25,9 +28,11 @@ static inline __attribute__((always_inline)) __m256i values(const struct sums *a
     return _mm256_xor_si256(_mm256_packus_epi16(low, up), _mm256_set1_epi8((char)sign_flip(to)));
 }
 
+/* How bytes of a pixel are read: a whole vector, several narrow pixels, or fewer than a vector. */
 enum bytes_at { WHOLE, PIXELS, SOME };
 
-/* n bytes, 8 or 16, of each of the pixels that fit */
+/* n bytes, 8 or 16, of each of the pixels that fit Networks have layers of 8 and 16 channels at
+ * their start: a vector then holds 4 or 2 pixels. */
 static inline __m256i load_pixels(const uint8_t *p, size_t step, uint32_t n)
 {
     if (step == n)
@@ -39,7 +44,8 @@ static inline __m256i load_pixels(const uint8_t *p, size_t step, uint32_t n)
                              (int64_t)load_le64(p + step), (int64_t)load_le64(p));
 }
 
-/* x: channel 0 of the block under the pixel. */
+/* x: channel 0 of the block under the pixel. Sums begin with the offset, which holds bias and
+ * zero points. */
 static inline __attribute__((always_inline)) __m256i pixel(const struct depthwise_i8_job *job,
                                                            const uint8_t *x, const uint8_t *w,
                                                            size_t at, enum bytes_at kind)
@@ -62,7 +68,8 @@ static inline __attribute__((always_inline)) __m256i pixel(const struct depthwis
     return values(&acc, &job->to, at);
 }
 
-/* The last ones together with some that have been there already. */
+/* The last ones together with some that have been there already. Recomputing pixels of the end
+ * costs less than a masked tail, and gives the same bytes. */
 static void few_channels(const struct depthwise_i8_job *job, uint32_t pixels)
 {
     for (uint32_t i = 0; i < job->m; i += pixels) {
@@ -80,6 +87,8 @@ void ISA(pith_depthwise_i8)(const struct depthwise_i8_job *job)
         few_channels(job, 32 / job->channels);
         return;
     }
+    /* The last block begins earlier, so that it is whole: channels it shares are written twice,
+     * alike. */
     uint32_t blocks = depthwise_blocks(32, job->channels);
     for (uint32_t b = 0; b < blocks; b++) {
         uint32_t c = depthwise_begin(32, job->channels, b);

@@ -19,10 +19,12 @@
  * to be added: residual and bias of the column, or the sum over earlier k. */
 #include "simd_act.h"
 
+/* A job of one column would leave all but one lane idle: eight panels at once fill them. */
 #define COLUMN_PANELS 8
 #define FLOATS_OF_LINE 16 /* of cache */
 
-/* Keeps the compiler from loading v anew for each use. */
+/* Keeps the compiler from loading v anew for each use. Else the compiler folds the load into
+ * every multiply-add: MR loads instead of one. */
 #define IN_REGISTER(v) __asm__("" : "+x"(v))
 
 /* One panel's part of the job: pointers to its first row. Sums start from `from` (what an earlier
@@ -34,6 +36,7 @@ struct tile {
     uint32_t rows;
 };
 
+/* resume: c holds the sum of an earlier block of k, so it is where the chain goes on. */
 static inline struct tile tile_of(const struct gemm_f32_job *job, uint32_t i)
 {
     const float *from = job->resume ? job->c : job->residual;
@@ -45,13 +48,15 @@ static inline struct tile tile_of(const struct gemm_f32_job *job, uint32_t i)
                          .rows = job->m - i < MR ? job->m - i : MR};
 }
 
-/* What element (i, j) of the tile starts from. */
+/* What element (i, j) of the tile starts from. residual + bias, in this order; the vectors below
+ * add in the same one. */
 static float start_one(const struct gemm_f32_job *job, const struct tile *t, uint32_t i, uint32_t j)
 {
     float from = t->from ? t->from[i * job->ldc + j] : 0.0f;
     return t->bias_col ? from + t->bias_col[j] : from;
 }
 
+/* For the extra column and single columns, a float at a time. */
 static void finish_one(const struct gemm_f32_job *job, const struct tile *t,
                        const struct clamp *clamp, uint32_t i, uint32_t j, float sum)
 {
@@ -60,8 +65,9 @@ static void finish_one(const struct gemm_f32_job *job, const struct tile *t,
     t->c[i * job->ldc + j] = clamp_apply1(clamp, sum);
 }
 
-/* How a tile ends: with a vector of which `last` lanes are used, a whole one, or the extra column.
- * Whole ones are apart because masks cost AVX2 a register and slow stores. */
+/* How a tile ends: with a vector of which `last` lanes are used, a whole one, or the extra
+ * column. Whole ones are apart because masks cost AVX2 a register and slow stores. An instance
+ * for each, since a mask of all lanes still costs a register and, on AVX2, a slow store. */
 enum edge { EDGE_MASKED, EDGE_WHOLE, EDGE_EXTRA };
 
 static inline vec load_edge(const float *p, vmask last, bool whole)
@@ -69,7 +75,8 @@ static inline vec load_edge(const float *p, vmask last, bool whole)
     return whole ? vec_load(p) : vec_load_some(p, last);
 }
 
-/* rows: MR, or t->rows. */
+/* rows: MR, or t->rows. nv, edge and rows are constants where it is called: every loop below is
+ * unrolled, and acc lives in registers. rows < MR leaves broadcasts out, not sums of zeros in. */
 static inline __attribute__((always_inline)) void
 tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clamp *clamp,
          vmask last, const int nv, const enum edge edge, const int rows)
@@ -92,6 +99,7 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         for (int i = 0; i < rows; i++) {
             if (i >= (int)t->rows)
                 break;
+            /* A panel has MR rows of weights, c only those there are. */
             const float *from = t->from + (size_t)i * job->ldc;
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++) {
@@ -112,6 +120,8 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
     for (uint32_t k = job->k; k > 0; k--, a += MR, b += job->ldb, next += next_step) {
         vec bv[NV];
 #pragma GCC unroll 4
+        /* The next job's rows of b, into the second cache: they are touched once, and the
+         * processor does not see them coming. */
         for (int at = 0; at < NV * LANES; at += FLOATS_OF_LINE)
             __builtin_prefetch(next + at, 0, 2);
 #pragma GCC unroll 4
@@ -152,7 +162,8 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
     }
 }
 
-/* A panel of fewer rows: as many sums, and as much time less. */
+/* A panel of fewer rows: as many sums, and as much time less. Eight rows or four: the remainders
+ * are instances too, or a layer of 9 outputs would cost 16. */
 static inline __attribute__((always_inline)) void few_rows_run(const struct gemm_f32_job *job,
                                                                const struct tile *t,
                                                                const struct clamp *clamp,
@@ -173,6 +184,7 @@ static inline __attribute__((always_inline)) void few_rows_run(const struct gemm
         tile_run(job, t, clamp, last, NV, edge, 4);
         break;
     case 5:
+        /* No dependence between k's but through the sums, MR * NV of them. */
         tile_run(job, t, clamp, last, NV, edge, 5);
         break;
     case 6:
@@ -186,7 +198,7 @@ static inline __attribute__((always_inline)) void few_rows_run(const struct gemm
 }
 
 /* Rows [i, i + COLUMN_PANELS * MR) of a job of one column. Panels past the last are read as the
- * last again. */
+ * last again. Panels are rvec wide, so the last column needs no transposition. */
 static void column_run(const struct gemm_f32_job *job, const struct clamp *clamp, uint32_t i)
 {
     const float *a = job->a + i / MR * job->a_step, *b = job->b;
@@ -217,7 +229,8 @@ static void column_run(const struct gemm_f32_job *job, const struct clamp *clamp
 
 #if MR_WIDE
 /* MR <= rows <= MR_WIDE, of two panels, times WIDE_NV vectors. b has all lanes of them, the rest
- * only those of the masks. */
+ * only those of the masks. Two panels share b's loads: a batch of 5 or 6 rows reads b once
+ * instead of twice. */
 static inline __attribute__((always_inline)) void wide_tile_run(const struct gemm_f32_job *job,
                                                                 const struct clamp *clamp,
                                                                 const int rows, const bool whole)
@@ -277,6 +290,7 @@ static inline __attribute__((always_inline)) void wide_tile_run(const struct gem
     }
 }
 
+/* Whole or masked, as above. */
 static inline __attribute__((always_inline)) void
 wide_rows_run(const struct gemm_f32_job *job, const struct clamp *clamp, const int rows)
 {
@@ -297,6 +311,7 @@ static void wide_run(const struct gemm_f32_job *job, const struct clamp *clamp)
 }
 #endif
 
+/* Instances by vectors of the tile: a mask only where one is needed. */
 static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
 {
     const uint32_t nv = job->n / LANES + (job->n % LANES != 0);
@@ -320,6 +335,7 @@ static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
     }
 }
 
+/* The clamp is that of the last block of k alone. */
 void ISA(pith_gemm_f32)(const struct gemm_f32_job *job)
 {
     const struct dense_act none = {ACT_NONE, 0, 0};

@@ -11,11 +11,13 @@
 #define ROWS 4u
 #define SHIFT INT32_MAX
 
-/* Outputs 0, 2, 4, 6 of a panel, and 1, 3, 5, 7. */
+/* Outputs 0, 2, 4, 6 of a panel, and 1, 3, 5, 7. vpmaddwd gives pairs in 32 bits; even and odd
+ * ones are widened apart, since unpacking would cost more. */
 struct pair_sums {
     __m256i even, odd;
 };
 
+/* The shift makes the pair unsigned, so the widening is a mask and a shift. */
 static inline void add_pairs(struct pair_sums *acc, __m256i x, __m256i w)
 {
     __m256i pair = _mm256_add_epi32(_mm256_madd_epi16(x, w), _mm256_set1_epi32(SHIFT));
@@ -24,6 +26,7 @@ static inline void add_pairs(struct pair_sums *acc, __m256i x, __m256i w)
     acc->odd = _mm256_add_epi64(acc->odd, _mm256_srli_epi64(pair, 32));
 }
 
+/* Out of line: it runs once for K / 2 steps. */
 static __attribute__((noinline)) void store(const struct gemm_i8_job *job,
                                             const struct pair_sums *acc, uint32_t first, uint8_t *y)
 {
@@ -39,6 +42,7 @@ static __attribute__((noinline)) void store(const struct gemm_i8_job *job,
     memcpy(y + first * sizeof *sum, sum, n * sizeof *sum);
 }
 
+/* Four rows share each load of weights. */
 static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
                                                        uint32_t first, const uint32_t rows)
 {
@@ -57,6 +61,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         store(job, &acc[r], first, job->y + (i + r) * job->y_step);
 }
 
+/* Rows behind the last whole four one by one. */
 void pith_gemm_i16_avx2(const struct gemm_i8_job *job)
 {
     for (uint32_t first = 0; first < job->n; first += LANES) {

@@ -5,6 +5,7 @@
 #define VALUES_INLINE 3u /* none */
 #include "gemm_i8_ymm.h"
 
+/* The VEX form exists on CPUs that lack AVX-512 (Alder Lake). */
 static inline ivec ivec_dot(ivec acc, ivec x, ivec w)
 {
     return i32_dot_bytes(acc, x, w);

@@ -9,6 +9,7 @@
 #define ISA(name) name##_vnni
 #define LANES 16u
 #define VECS 4u
+/* Six rows by four vectors: 24 sums, 4 weights, 1 broadcast of 32 registers. */
 #define ROWS 6u
 #define VALUES_INLINE 1
 typedef __m512i ivec;
@@ -57,7 +58,8 @@ static inline __attribute__((always_inline)) void store_values(uint8_t *y, const
 
 #include "gemm_i8_impl.h"
 
-/* Two steps of `vecs` panels from w on. */
+/* Two steps of `vecs` panels from w on. 16 entries of 8 bits are the whole codebook of 4-bit
+ * weights: a shuffle is the look-up. Two steps share a load, low and high nibbles. */
 static inline __attribute__((always_inline)) void two_steps(const struct gemm_i8_job *job,
                                                             const uint8_t *w, ivec even, ivec odd,
                                                             ivec *acc, const uint32_t vecs)
@@ -73,6 +75,8 @@ static inline __attribute__((always_inline)) void two_steps(const struct gemm_i8
     }
 }
 
+/* A row at a time: products this narrow wait for memory, and each row of weights is read once
+ * for all. */
 static inline __attribute__((always_inline)) void row_i4(const struct gemm_i8_job *job, uint32_t i,
                                                          uint32_t first, const uint32_t vecs)
 {
@@ -89,6 +93,7 @@ static inline __attribute__((always_inline)) void row_i4(const struct gemm_i8_jo
     store_rows(job, job->y + i * job->y_step, acc, 1, vecs, first);
 }
 
+/* Whole vectors of panels first, then panel by panel. */
 void pith_gemm_i4_vnni(const struct gemm_i8_job *job)
 {
     for (uint32_t i = 0; i < job->m; i++) {

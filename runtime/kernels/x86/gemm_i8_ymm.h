@@ -5,6 +5,7 @@
 
 #define LANES 8u
 #define VECS 2u
+/* Six rows by two vectors: 12 sums of 16 registers. */
 #define ROWS 6u
 typedef __m256i ivec;
 
@@ -20,6 +21,7 @@ static inline ivec ivec_repeat(const uint8_t *p)
 
 static inline ivec ivec_dot(ivec acc, ivec x, ivec w);
 
+/* As store_values() of gemm_i8_vnni.c, in two registers. */
 static inline __attribute__((always_inline)) void store_values(uint8_t *y, const ivec *acc,
                                                                const uint32_t vecs, uint32_t n,
                                                                const struct requantize *to,

@@ -26,6 +26,7 @@ typedef __m256 TABLE5[4];
     _mm256_blendv_ps(look_up16(t, words), look_up16((t) + 2, words),                               \
                      _mm256_castsi256_ps(_mm256_slli_epi32(words, 27)))
 
+/* Bit 3 of the index is moved to the sign, which blends look at. */
 static inline __m256 look_up16(const __m256 *t, __m256i words)
 {
     return _mm256_blendv_ps(_mm256_permutevar8x32_ps(t[0], words),
@@ -33,6 +34,7 @@ static inline __m256 look_up16(const __m256 *t, __m256i words)
                             _mm256_castsi256_ps(_mm256_slli_epi32(words, 28)));
 }
 
+/* Halves, quarters, pairs: a fixed tree. */
 static inline float sum_of(__m256 v)
 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

@@ -4,14 +4,18 @@
  * so shifting all words together yields neighbouring columns field after field.
  *
  * The includer defines LANES (8 or 16), VEC, the operations below, NAME(bits), and the tables
- * TABLE4, TABLE5 with LOAD_TABLE4/5(t, codebook) and LOOK_UP4/5(t, words), which read nothing above
- * the lowest 4 or 5 bits of a word. Columns past a row's end meet zeros in a copy of x. */
+ * TABLE4, TABLE5 with LOAD_TABLE4/5(t, codebook) and LOOK_UP4/5(t, words), which read nothing
+ * above the lowest 4 or 5 bits of a word. Columns past a row's end meet zeros in a copy of x.
+ *
+ * Weights stay indices in memory, so a row of 4-bit weights is an eighth of its floats: these
+ * products wait for memory, and looking up is free meanwhile. */
 #define BLOCK_BYTES 64u
 #define BLOCK_WORDS 16u
 #define UNIT_ROWS 4u
 #define COLS4 128u
 #define COLS5 96u
 
+/* The block's own sum is added to the row's: chains of at most eight multiply-adds. */
 #define ROW(bits, fields)                                                                          \
     static inline VEC NAME(block##bits)(const uint8_t *block, const float *x, const TABLE##bits t, \
                                         VEC sum)                                                   \

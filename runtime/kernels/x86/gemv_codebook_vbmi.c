@@ -10,10 +10,12 @@
 #define BLOCK_COLS 64u
 #define CENTROIDS 256u
 
+/* All 16 registers of planes stay loaded through the rows; 32 registers leave room for the rest. */
 struct planes {
     __m512i p[4][4]; /* [byte of the float][64 centroids] */
 };
 
+/* Once a call, for all rows: one codebook serves the matrix. */
 static void load_planes(struct planes *t, const float *codebook)
 {
     uint8_t byte[4][CENTROIDS];
@@ -27,6 +29,7 @@ static void load_planes(struct planes *t, const float *codebook)
             t->p[k][q] = _mm512_loadu_si512(byte[k] + (size_t)64 * q);
 }
 
+/* The low 7 bits choose in a pair of registers, the top bit chooses the pair. */
 static inline __m512i plane(const __m512i p[4], __m512i index, __mmask64 high)
 {
     return _mm512_mask_blend_epi8(high, _mm512_permutex2var_epi8(p[0], index, p[1]),
@@ -38,6 +41,7 @@ static inline __m512 multiply_add(__m512i w, const float *x, __m512 sum)
     return _mm512_fmadd_ps(_mm512_castsi512_ps(w), _mm512_loadu_ps(x), sum);
 }
 
+/* Four planes of bytes are woven into floats: bytes to words, words to doublewords. */
 static inline void block(const struct planes *t, const uint8_t *at, const float *x, __m512 sum[2])
 {
     __m512i index = _mm512_loadu_si512(at);
@@ -52,6 +56,7 @@ static inline void block(const struct planes *t, const uint8_t *at, const float 
     sum[1] = multiply_add(_mm512_unpackhi_epi16(low1, high1), x + 48, sum[1]);
 }
 
+/* Two partial sums; the tail meets zeros of x. */
 void pith_gemv_codebook8_vbmi(const struct run_form *f, const float *x, float *y,
                               uint32_t unit_begin, uint32_t unit_end)
 {

@@ -22,6 +22,8 @@ static inline __attribute__((always_inline)) void fetch_ahead(const struct gemv_
         __builtin_prefetch((const void *)(next + 64));
 }
 
+/* Eight chains (four rows, even and odd) hide the latency; the sum of a row is even + odd, then
+ * lanes by halves. */
 static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32_job *job, size_t r,
                                                            float *sums, const int rows)
 {
@@ -43,6 +45,7 @@ static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32
             odd[i] = vec_fma(vec_load(row + LANES), x1, odd[i]);
         }
     }
+    /* The tail joins the even sums, masked: lanes outside add 0. */
     for (; k < job->k; k += LANES) {
         vmask m = vmask_range(0, job->k - k < LANES ? (int)(job->k - k) : LANES);
         vec xv = vec_load_some(x + k, m);
@@ -55,6 +58,7 @@ static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32
         sums[i] = vec_sum(vec_add(even[i], odd[i]));
 }
 
+/* Bias and residual are added behind all rows, in loops over few floats. */
 void ISA(pith_gemv_f32)(const struct gemv_f32_job *job)
 {
     size_t r = 0;

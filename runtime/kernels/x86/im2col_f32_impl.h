@@ -10,26 +10,29 @@
 #define MAX_VECTORS (DENSE_MAX_NR / LANES)
 
 /* A run under one tap: p[offset + LANE * stride] for the lanes in the mask. Stride 2 reads the
- * elements between, too; mask and mask_hi then select elements of two vectors. */
+ * elements between, too; mask and mask_hi then select elements of two vectors. Offsets may be
+ * negative: lanes in front of the image are in no mask. */
 struct source {
     ptrdiff_t offset;
     vmask mask, mask_hi;
 };
 
 /* Lanes [from, to) of a vector, pixels of one output row; input coordinates of lane `from` under
- * tap (0,0). */
+ * tap (0,0). A tile of pixels is a few runs, whatever the tap, so they are found once. */
 struct run {
     int32_t from, to, iy, ix;
     struct source whole; /* under tap (0,0), were all of it inside the image */
 };
 
+/* first_run[v] .. first_run[v + 1]: the runs of vector v. */
 struct lanes {
     struct run run[DENSE_MAX_NR];
     uint32_t first_run[MAX_VECTORS + 1];
     uint32_t nv;
 };
 
-/* Elements [from, to) behind x[iy, ix0] are read. */
+/* Elements [from, to) behind x[iy, ix0] are read. mask_hi: the same elements seen from one
+ * vector further, for stride 2. */
 static struct source source_of(const struct conv_geom *g, int32_t iy, int32_t ix0, int32_t from,
                                int32_t to)
 {
@@ -37,6 +40,7 @@ static struct source source_of(const struct conv_geom *g, int32_t iy, int32_t ix
                            vmask_range(from - LANES, to - LANES)};
 }
 
+/* Pixels of a tile in order; a run ends with its output row or its vector. */
 static void lanes_set(struct lanes *l, const struct im2col_f32_job *job)
 {
     const struct conv_geom *g = job->g;
@@ -63,7 +67,8 @@ static void lanes_set(struct lanes *l, const struct im2col_f32_job *job)
     l->first_run[l->nv] = n;
 }
 
-/* The runs of vector v under tap (dy, dx), stride 1 or 2; returns how many see the image. */
+/* The runs of vector v under tap (dy, dx), stride 1 or 2; returns how many see the image. Under
+ * most taps a run lies inside as a whole, and its masks are reused. */
 static uint32_t sources_of(const struct lanes *l, const struct conv_geom *g, uint32_t v, int32_t dy,
                            int32_t dx, struct source *s)
 {
@@ -79,6 +84,7 @@ static uint32_t sources_of(const struct lanes *l, const struct conv_geom *g, uin
             s[n++].offset += (ptrdiff_t)dy * w + dx;
             continue;
         }
+        /* Padding at either side shortens the run. */
         int32_t ix0 = ix - r->from * stride; /* under lane 0 */
         int32_t from = r->from * stride, to = (r->to - 1) * stride + 1;
         from = from < -ix0 ? -ix0 : from;
@@ -88,7 +94,8 @@ static uint32_t sources_of(const struct lanes *l, const struct conv_geom *g, uin
     return n;
 }
 
-/* Where the channels of one tap go from and to. */
+/* Where the channels of one tap go from and to. Channels of one tap are planes apart, so
+ * everything but x's address is the same for them. */
 struct tap {
     int32_t dy, dx;
     uint32_t channels;
@@ -96,7 +103,8 @@ struct tap {
     float *b;
 };
 
-/* One vector of the panel for all channels of a tap: n sources put together. */
+/* One vector of the panel for all channels of a tap: n sources put together. n is a constant 1
+ * for the usual case: one load, one store. */
 static inline __attribute__((always_inline)) void
 copy_vector(const struct tap *tap, const struct source *s, const uint32_t n, size_t plane,
             size_t ldb, float *out, const bool two)
@@ -113,6 +121,7 @@ copy_vector(const struct tap *tap, const struct source *s, const uint32_t n, siz
     }
 }
 
+/* Four instances: stride 1 or 2, one run or several. */
 static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l,
                       const struct tap *tap)
 {
@@ -133,6 +142,7 @@ static void copy_runs(const struct im2col_f32_job *job, const struct lanes *l,
     }
 }
 
+/* Strides above 2 are rare (the first layer of some networks). */
 static void gather_lanes(const struct im2col_f32_job *job, const struct lanes *l,
                          const struct tap *tap)
 {
@@ -157,6 +167,7 @@ static void gather_lanes(const struct im2col_f32_job *job, const struct lanes *l
     }
 }
 
+/* k runs over taps, then channels; a job may begin in the middle of a tap. */
 void ISA(pith_im2col_f32)(const struct im2col_f32_job *job)
 {
     const struct conv_geom *g = job->g;

@@ -3,10 +3,13 @@
  *
  * For each tap kx the window's rows are reduced first, as they lie in memory; with stride 2 the
  * result is then parted into the elements under kx and, where the window is not dilated, under
- * kx + 1. Lanes outside the image are -inf. A NaN loses against what is there already. */
+ * kx + 1. Lanes outside the image are -inf. A NaN loses against what is there already.
+ *
+ * The maximum is exact, so any order of reduction gives the same bits but for the sign of zeros. */
 #include "simd_column.h"
 
-/* Rows [begin, end) of the window of one output row. */
+/* Rows [begin, end) of the window of one output row. rows may be 0, of a window in the padding:
+ * the result is -inf. */
 struct window {
     const float *x; /* first of them */
     size_t row_step;
@@ -27,7 +30,8 @@ static struct window window_of(const struct conv_geom *g, const float *plane, ui
     return win;
 }
 
-/* Vector at x + offset, the largest of all rows. */
+/* Vector at x + offset, the largest of all rows. none fills lanes outside of the image, so that
+ * padding never wins. */
 static inline vec rows_max(const struct window *win, ptrdiff_t offset, vmask m)
 {
     const vec none = vec_set1(-__builtin_inff());
@@ -37,6 +41,8 @@ static inline vec rows_max(const struct window *win, ptrdiff_t offset, vmask m)
     return v;
 }
 
+/* With stride 2 an undilated window's taps kx and kx + 1 are the even and odd elements of the
+ * same loads. */
 static inline vec window_max(const struct conv_geom *g, const struct column *col,
                              const struct window *win)
 {
@@ -57,6 +63,7 @@ static inline vec window_max(const struct conv_geom *g, const struct column *col
     return v;
 }
 
+/* Columns of masks outside, as in depthwise_f32_impl.h. */
 void ISA(pith_max_pool_f32)(const struct max_pool_f32_job *job)
 {
     const struct conv_geom *g = job->g;

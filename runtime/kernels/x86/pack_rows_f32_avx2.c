@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_rows_f32_avx2.c - 4 x 4 elements at a time are turned in registers, so that rows are read
  * and panels written in whole vectors; where panels lie side by side already, they are copied.
- * Needs panels of a multiple of 4 rows; what does not fit is left to the reference. */
+ * Needs panels of a multiple of 4 rows; what does not fit is left to the reference.
+ *
+ * Packing copies, so every level gives the same bytes. It happens at each run for matrices that
+ * are computed, hence a kernel of its own. */
 #include <immintrin.h>
 
 #include "pith_kernel_dense.h"
 
-/* w: 4 rows, ld apart, k elements each; dst: element (r, i) at i * mr + r. */
+/* w: 4 rows, ld apart, k elements each; dst: element (r, i) at i * mr + r. A transposition of 4
+ * x 4 in registers, so both sides are whole vectors. */
 static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *dst)
 {
     size_t i = 0;
@@ -24,7 +28,8 @@ static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *d
             dst[r] = w[r * ld + i];
 }
 
-/* Panel of `rows` rows, up to mr; mr is a multiple of 4. */
+/* Panel of `rows` rows, up to mr; mr is a multiple of 4. Rows past the last become zeros, which
+ * add nothing to their own sums and are not stored. */
 static void pack_panel(const float *w, size_t ld, size_t rows, size_t k, uint32_t mr, float *dst)
 {
     for (size_t r = 0; r < mr; r += 4) {
@@ -36,7 +41,8 @@ static void pack_panel(const float *w, size_t ld, size_t rows, size_t k, uint32_
     }
 }
 
-/* Panel of mr rows whose elements i are neighbours: copies. */
+/* Panel of mr rows whose elements i are neighbours: copies. A transposed matrix has its panel's
+ * rows side by side already. */
 static void pack_columns(const float *w, size_t step, size_t k, uint32_t mr, float *dst)
 {
     for (size_t i = 0; i < k; i++, w += step, dst += mr)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_simd_avx2.h - pith_simd_avx512.h for AVX2. */
+/* pith_simd_avx2.h - pith_simd_avx512.h for AVX2.
+ *
+ * AVX2 has no mask registers: masks are vectors whose lanes are 0 or -1, and masked stores are
+ * slow, which templates avoid where a vector is whole. */
 #ifndef PITH_SIMD_AVX2_H
 #define PITH_SIMD_AVX2_H
 
@@ -13,6 +16,7 @@ typedef __m256 vec;
 typedef __m256i vmask;
 typedef int32_t vint __attribute__((vector_size(32)));
 
+/* Comparisons of lane numbers clamp by themselves. */
 static inline vmask vmask_range(int from, int to)
 {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -45,6 +49,7 @@ static inline vec vec_load_some(const float *p, vmask m)
     return _mm256_maskload_ps(p, m);
 }
 
+/* maskload gives 0 outside of m; the blend puts v there. */
 static inline vec vec_load_into(vec v, const float *p, vmask m)
 {
     return _mm256_blendv_ps(v, _mm256_maskload_ps(p, m), _mm256_castsi256_ps(m));
@@ -66,6 +71,7 @@ static inline vec vec_gather(const float *p, vint idx, vmask m)
                                     4);
 }
 
+/* Shuffles work within 128-bit halves; the permutation puts the quarters back into order. */
 static inline vec vec_join_quarters(__m256 v)
 {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(v), _MM_SHUFFLE(3, 1, 2, 0)));
@@ -91,6 +97,7 @@ static inline vec vec_add(vec a, vec b)
     return _mm256_add_ps(a, b);
 }
 
+/* min and max give the second operand where one is NaN: bounds come first, so a NaN stays. */
 static inline vec vec_mul(vec a, vec b)
 {
     return _mm256_mul_ps(a, b);
@@ -111,6 +118,7 @@ static inline vec vec_below_zero(vec x, vec a, vec b)
     return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_LT_OQ));
 }
 
+/* Halves, quarters, pairs: the same tree as AVX-512's from 8 lanes on. */
 static inline float vec_sum(vec v)
 {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

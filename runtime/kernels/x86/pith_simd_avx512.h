@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_simd_avx512.h - the few vector operations that the f32 kernel templates (*_impl.h) are
  * written in, for AVX-512. pith_simd_avx2.h has the same names for AVX2. A mask always selects
- * lanes; lanes not selected are 0 in a load, and neither they nor their page are touched. */
+ * lanes; lanes not selected are 0 in a load, and neither they nor their page are touched.
+ *
+ * No intrinsics appear in the templates, so a kernel is written once and its two instances
+ * differ in width alone. */
 #ifndef PITH_SIMD_AVX512_H
 #define PITH_SIMD_AVX512_H
 
@@ -116,6 +119,7 @@ static inline vec vec_below_zero(vec x, vec a, vec b)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), b, a);
 }
 
+/* By halves, as vec_sum of AVX2. */
 static inline float vec_sum(vec v)
 {
     return _mm512_reduce_add_ps(v);

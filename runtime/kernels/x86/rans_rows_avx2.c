@@ -9,7 +9,9 @@
 #define WIDTH 8u
 #define REGISTERS (RANS_LANES / WIDTH)
 
-/* Nibble i of an entry: how many of the lanes below i are in the set. */
+/* Nibble i of an entry: how many of the lanes below i are in the set. AVX2 cannot expand words
+ * to the lanes of a set, so the permutation for each of the 256 sets is tabulated, a nibble a
+ * lane: 1 KB. */
 #define LANE(set, i) ((set) >> (i)&1u)
 #define UP_TO_1(set) (LANE(set, 0) + LANE(set, 1))
 #define UP_TO_2(set) (UP_TO_1(set) + LANE(set, 2))
@@ -25,6 +27,8 @@
 #define ROW(set) SIXTEEN(set), SIXTEEN((set) + 16), SIXTEEN((set) + 32), SIXTEEN((set) + 48)
 static const uint32_t word_of_lane[256] = {ROW(0u), ROW(64u), ROW(128u), ROW(192u)};
 
+/* Low states take a word each; lanes in ascending order take words in order, as the encoder put
+ * them. */
 static inline __m256i take_words(__m256i x, const uint8_t **in)
 {
     const __m256i shifts = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
@@ -39,7 +43,8 @@ static inline __m256i take_words(__m256i x, const uint8_t **in)
     return _mm256_blendv_epi8(x, with, low);
 }
 
-/* The low bytes of 32 entries, in order. */
+/* The low bytes of 32 entries, in order. Packing interleaves 128-bit halves, hence the
+ * permutation. */
 static inline void put_symbols(uint8_t *out, const __m256i *e)
 {
     const __m256i byte = _mm256_set1_epi32(255), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);

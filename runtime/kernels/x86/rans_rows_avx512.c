@@ -9,6 +9,7 @@
 #define WIDTH 8u
 #define REGISTERS (RANS_LANES / WIDTH)
 
+/* Expansion is an instruction here. */
 static inline __m256i take_words(__m256i x, const uint8_t **in)
 {
     __mmask8 low = _mm256_cmplt_epu32_mask(x, _mm256_set1_epi32(RANS_LOW));
@@ -18,6 +19,7 @@ static inline __m256i take_words(__m256i x, const uint8_t **in)
                                 _mm256_maskz_expand_epi32(low, words));
 }
 
+/* Truncation of each entry to its low byte. */
 static inline void put_symbols(uint8_t *out, const __m256i *e)
 {
 #pragma GCC unroll 4

@@ -10,12 +10,14 @@
 #include "pith_kernel_dense.h"
 #include "pith_kernel_row.h"
 
+/* lo1, hi1 are for elements that are handled one by one. */
 struct clamp {
     vec lo, hi;
     float lo1, hi1;
     bool second_pass;
 };
 
+/* No activation is a clamp between infinities, which changes nothing. */
 static inline struct clamp clamp_of(const struct dense_act *act)
 {
     struct clamp c = {.lo1 = -__builtin_inff(), .hi1 = __builtin_inff()};
@@ -38,11 +40,13 @@ static inline float clamp_apply1(const struct clamp *c, float x)
     return x > c->hi1 ? c->hi1 : x;
 }
 
+/* Lower bound first; a NaN passes through both (see vec_max). */
 static inline vec clamp_apply(const struct clamp *c, vec x)
 {
     return vec_min(c->hi, vec_max(c->lo, x));
 }
 
+/* Row kernels of the same level: the same functions as Sigmoid and kin of their own. */
 static inline row_f32_fn *row_of(enum act_kind kind)
 {
     switch (kind) {
@@ -59,7 +63,8 @@ static inline row_f32_fn *row_of(enum act_kind kind)
     }
 }
 
-/* y[0 .. n) = act(y), for the activations that are no clamp */
+/* y[0 .. n) = act(y), for the activations that are no clamp HardSwish is x * clamp(x / 6 + 1/2);
+ * HardSigmoid the clamp of a x + b. */
 static inline void act_row(const struct dense_act *act, float *y, size_t n)
 {
     row_f32_fn *row = row_of(act->kind);

@@ -7,11 +7,13 @@
 
 #include "pith_kernel_dense.h"
 
+/* Masks of eight columns are 4 KB at most, on the stack. */
 #define COLUMNS 8 /* made at once, for all planes */
 
 enum reach { REACH_ONE, REACH_TWO, REACH_ANY }; /* the stride in x: 1, 2, other */
 
-/* One column of lanes under each kx: where lane 0 reads and which lanes lie inside. */
+/* One column of lanes under each kx: where lane 0 reads and which lanes lie inside. mask_hi: for
+ * stride 2, elements of the second vector. */
 struct column {
     ptrdiff_t offset[DEPTHWISE_MAX_KW];
     vmask mask[DEPTHWISE_MAX_KW], mask_hi[DEPTHWISE_MAX_KW];
@@ -21,6 +23,7 @@ struct column {
     bool whole; /* all lanes of out */
 };
 
+/* 32-bit positions, hence pith_conv_is_small() in who calls. */
 static void column_set(struct column *col, const struct conv_geom *g, size_t ox)
 {
     int32_t w = (int32_t)g->w, stride = (int32_t)g->stride_w;
@@ -33,6 +36,7 @@ static void column_set(struct column *col, const struct conv_geom *g, size_t ox)
     for (uint32_t kx = 0; kx < g->kw; kx++) {
         int32_t x0 = (int32_t)(ox * g->stride_w + kx * g->dil_w) - (int32_t)g->pad_left;
         col->offset[kx] = x0;
+        /* Strides above 2 gather, and must not gather behind the image. */
         if (stride <= 2) {
             col->mask[kx] = vmask_range(-x0, w - x0);
             col->mask_hi[kx] = vmask_range(-x0 - LANES, w - x0 - LANES);

@@ -31,7 +31,8 @@ static inline __m256i i32_dot_bytes(__m256i acc, __m256i x, __m256i w)
 }
 #endif
 
-/* n < 32 bytes, 0 behind them */
+/* n < 32 bytes, 0 behind them AVX2 would need a mask in memory for each n; short copies do as
+ * well. */
 #ifdef __AVX512BW__
 static inline __m256i load_some(const uint8_t *p, uint32_t n)
 {
