@@ -39,6 +39,7 @@ struct writer {
     bool *is_real;               /* [old n_values] computed as a float, or an input */
     struct integer_layer **made; /* [old n_nodes] the layer that was made of it */
     struct grid_values *grids;   /* [old n_values] of the value at the end of the sharers */
+    uint32_t *by_channel;        /* [old n_values] a bias as [O, 1 ...], or NOT_MADE */
     uint32_t origin;             /* the float node being written */
     bool in_region;              /* then nodes in float read floats that were never rounded */
     bool out_of_memory;
@@ -312,9 +313,9 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
         bool corrected = pith_quantize_has_data(w->p->opts) && !w->p->opts->keep_biases;
         return l->bias || corrected ? add_bias_of_matmul(w, l, acc) : acc;
     }
-    uint32_t bias = add_constant(w, sums, 1, &n, l->bias_q);
+    uint32_t bias = l->apart ? PITH_VALUE_NONE : add_constant(w, sums, 1, &n, l->bias_q);
     struct pith_node *product =
-        add_node(w, node->name, PITH_OP_CONV_INTEGER, 5,
+        add_node(w, node->name, PITH_OP_CONV_INTEGER, l->apart ? 3 : 5,
                  (uint32_t[]){w->whole[node->in[0]], q, x_zero, PITH_VALUE_NONE, bias}, 1, &acc);
     if (product)
         memcpy(product->attr, node->attr,
@@ -339,18 +340,37 @@ static uint32_t by_two(struct writer *w, uint32_t op, const char *name, uint32_t
     return y;
 }
 
-/* The last of the nodes is the value `out` where the layer's result is float. */
+/* A bias that broadcasts over the places of a convolution's output; one for all that add it. */
+static uint32_t bias_by_channel(struct writer *w, uint32_t bias, uint32_t rank)
+{
+    const struct pith_value *old = &w->p->m->values[bias];
+    uint32_t dim[PITH_MAX_RANK] = {old->dim[0]};
+    if (w->by_channel[bias] != NOT_MADE)
+        return w->by_channel[bias];
+    for (uint32_t i = 1; i + 1 < rank; i++)
+        dim[i] = 1;
+    uint32_t v = add_constant(w, PITH_F32, rank - 1, dim, old->constant->data);
+    w->to->values[v].name = w->to->values[bias].name;
+    w->to->values[bias].name = "";
+    return w->by_channel[bias] = v;
+}
+
+/* The last of the nodes is the value `out` where the layer's result is float, and has its name. */
 static void scale_apart(struct writer *w, struct integer_layer *l, uint32_t acc, uint32_t out)
 {
     const struct pith_node *layer = &w->p->m->nodes[l->node];
     const struct pith_value sums = w->to->values[acc];
+    bool conv = layer->op == PITH_OP_CONV;
     uint32_t real = add_value(w, "", PITH_F32, sums.rank, sums.dim);
-    struct pith_node *node = add_node(w, layer->name, PITH_OP_DEQUANTIZE, 2,
-                                      (uint32_t[]){acc, real_scale(w, l)}, 1, &real);
+    struct pith_node *node =
+        add_node(w, "", PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, real_scale(w, l)}, 1, &real);
     if (node)
-        node->attr[ATTR_QUANTIZE_AXIS] = (int32_t)sums.rank - 1;
-    real = by_two(w, PITH_OP_MUL, layer->name, real, grid_values(w, layer->in[0])->scale);
+        node->attr[ATTR_QUANTIZE_AXIS] = conv ? 1 : (int32_t)sums.rank - 1;
     uint32_t bias = pith_node_bias(layer);
+    real = by_two(w, PITH_OP_MUL, bias == PITH_VALUE_NONE ? layer->name : "", real,
+                  grid_values(w, layer->in[0])->scale);
+    if (bias != PITH_VALUE_NONE && conv)
+        bias = bias_by_channel(w, bias, sums.rank);
     if (bias != PITH_VALUE_NONE)
         real = by_two(w, PITH_OP_ADD, layer->name, real, bias);
     if (l->y) {
@@ -569,15 +589,16 @@ static enum pith_status make_room(struct writer *w)
     w->net->product = pith_model_alloc(w->to, w->p->n_layers + (uint64_t)1, sizeof(uint32_t));
     w->whole = malloc((m->n_values + (size_t)1) * sizeof *w->whole);
     w->lent = malloc((m->n_values + (size_t)1) * sizeof *w->lent);
+    w->by_channel = malloc((m->n_values + (size_t)1) * sizeof *w->by_channel);
     w->is_real = calloc(m->n_values + (size_t)1, sizeof *w->is_real);
     w->made = calloc(m->n_nodes + (size_t)1, sizeof *w->made);
     w->grids = malloc((m->n_values + (size_t)1) * sizeof *w->grids);
     if (!w->to->values || !w->to->nodes || !w->net->origin || !w->net->layers || !w->net->product ||
-        !w->whole || !w->lent || !w->is_real || !w->made || !w->grids)
+        !w->whole || !w->lent || !w->by_channel || !w->is_real || !w->made || !w->grids)
         return pith_error_no_memory(w->err);
     memcpy(w->to->values, m->values, m->n_values * sizeof *m->values);
     for (uint32_t v = 0; v < m->n_values; v++) {
-        w->whole[v] = w->lent[v] = NOT_MADE;
+        w->whole[v] = w->lent[v] = w->by_channel[v] = NOT_MADE;
         w->grids[v] = (struct grid_values){NOT_MADE, NOT_MADE, NOT_MADE};
     }
     for (uint32_t i = 0; i < m->n_inputs; i++)
@@ -605,6 +626,7 @@ enum pith_status pith_integer_rewrite(const struct integer_plan *p, struct integ
         st = pith_drop_unused(&n->m, err);
     free(w.whole);
     free(w.lent);
+    free(w.by_channel);
     free(w.is_real);
     free(w.made);
     free(w.grids);
