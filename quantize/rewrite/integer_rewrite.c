@@ -30,6 +30,12 @@ struct grid_values {
     uint32_t scalar_zero;
 };
 
+/* The zero point of a grid and its constant. */
+struct zero_value {
+    const struct pith_grid *grid;
+    uint32_t value;
+};
+
 struct writer {
     const struct integer_plan *p;
     struct integer_network *net;
@@ -39,9 +45,11 @@ struct writer {
     bool *is_real;               /* [old n_values] computed as a float, or an input */
     struct integer_layer **made; /* [old n_nodes] the layer that was made of it */
     struct grid_values *grids;   /* [old n_values] of the value at the end of the sharers */
-    uint32_t *by_channel;        /* [old n_values] a bias as [O, 1 ...], or NOT_MADE */
-    uint32_t origin;             /* the float node being written */
-    bool in_region;              /* then nodes in float read floats that were never rounded */
+    struct zero_value *zeros;    /* [n_zeros], of [old n_values] */
+    uint32_t n_zeros;
+    uint32_t *by_channel; /* [old n_values] a bias as [O, 1 ...], or NOT_MADE */
+    uint32_t origin;      /* the float node being written */
+    bool in_region;       /* then nodes in float read floats that were never rounded */
     bool out_of_memory;
     struct pith_error *err;
 };
@@ -112,6 +120,19 @@ static uint32_t zeros(struct writer *w, const struct pith_grid *g, uint32_t rank
     return add_constant(w, g->type, rank, &n, data);
 }
 
+/* Those that are equal are one constant, so that each costs its bytes and its tables once. */
+static uint32_t scalar_zero(struct writer *w, const struct pith_grid *g)
+{
+    for (uint32_t i = 0; i < w->n_zeros; i++) {
+        const struct pith_grid *other = w->zeros[i].grid;
+        if (other->type == g->type && other->zero_point == g->zero_point)
+            return w->zeros[i].value;
+    }
+    uint32_t v = zeros(w, g, 0, 1);
+    w->zeros[w->n_zeros++] = (struct zero_value){g, v};
+    return v;
+}
+
 static const struct grid_values *grid_values(struct writer *w, uint32_t v)
 {
     struct grid_values *c = &w->grids[pith_plan_owner(w->p, v)];
@@ -120,7 +141,7 @@ static const struct grid_values *grid_values(struct writer *w, uint32_t v)
         return c;
     uint32_t rank = g->n > 1;
     c->scale = add_constant(w, PITH_F32, rank, &g->n, g->scale);
-    c->scalar_zero = zeros(w, g, 0, 1);
+    c->scalar_zero = scalar_zero(w, g);
     c->zero = rank ? zeros(w, g, 1, g->n) : c->scalar_zero;
     return c;
 }
@@ -593,8 +614,10 @@ static enum pith_status make_room(struct writer *w)
     w->is_real = calloc(m->n_values + (size_t)1, sizeof *w->is_real);
     w->made = calloc(m->n_nodes + (size_t)1, sizeof *w->made);
     w->grids = malloc((m->n_values + (size_t)1) * sizeof *w->grids);
+    w->zeros = malloc((m->n_values + (size_t)1) * sizeof *w->zeros);
     if (!w->to->values || !w->to->nodes || !w->net->origin || !w->net->layers || !w->net->product ||
-        !w->whole || !w->lent || !w->by_channel || !w->is_real || !w->made || !w->grids)
+        !w->whole || !w->lent || !w->by_channel || !w->is_real || !w->made || !w->grids ||
+        !w->zeros)
         return pith_error_no_memory(w->err);
     memcpy(w->to->values, m->values, m->n_values * sizeof *m->values);
     for (uint32_t v = 0; v < m->n_values; v++) {
@@ -630,5 +653,6 @@ enum pith_status pith_integer_rewrite(const struct integer_plan *p, struct integ
     free(w.is_real);
     free(w.made);
     free(w.grids);
+    free(w.zeros);
     return st;
 }
