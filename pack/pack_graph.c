@@ -136,6 +136,8 @@ static void write_head(struct graph_pack *p, const struct weight *w)
     }
     if (w->trellis)
         pith_out_u8(p->out, w->trellis == 8 ? HEAD_TRELLIS_8 : HEAD_TRELLIS_16);
+    if (w->own_align && !p->compact)
+        pith_out_u8(p->out, HEAD_ALIGN);
     if (kind != SHORT_KINDS) {
         write_short_head(p, w, kind, same);
         return;
@@ -188,9 +190,10 @@ static void write_data(struct graph_pack *p, const struct weight *w)
 {
     pith_pieces_add(p->data, w->codebook.bytes, w->codebook.n_bytes);
     pith_pieces_add(p->data, w->support_stream.bytes, w->support_stream.n_bytes);
+    size_t align = w->own_align ? pith_type_bytes(w->type) : FULL_ALIGN;
     if (w->grid == GRID_PLAIN && w->code == CODE_PLAIN && !p->compact &&
         w->index_stream.n_bytes > 0)
-        pith_pieces_zeros(p->data, (FULL_ALIGN - p->data->bytes % FULL_ALIGN) % FULL_ALIGN);
+        pith_pieces_zeros(p->data, (align - p->data->bytes % align) % align);
     pith_pieces_add(p->data, w->index_stream.bytes, w->index_stream.n_bytes);
 }
 

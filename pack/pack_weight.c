@@ -680,6 +680,13 @@ static enum pith_status pack_all_streamed(struct pack_const *consts, uint32_t n,
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+/* A scale of 4 bytes would take 64. */
+static void align_few(struct weight *w)
+{
+    w->own_align = w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code == CODE_PLAIN &&
+                   w->index_stream.n_bytes < FULL_ALIGN;
+}
+
 enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
                                    struct pack_tables *tables, struct pith_error *err)
 {
@@ -701,7 +708,11 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
         st = pack_all_streamed(consts, n, err);
     if (!st)
         st = pack_supports(consts, n, tables, err);
-    return st ? st : pack_indices(consts, n, tables, err);
+    if (!st)
+        st = pack_indices(consts, n, tables, err);
+    for (uint32_t i = 0; i < n && !st; i++)
+        align_few(&consts[i].w);
+    return st;
 }
 
 void pith_pack_weights_clear(struct pack_const *consts, uint32_t n, struct pack_tables *tables)

@@ -218,6 +218,21 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
 
 /* ---- the stage ------------------------------------------------------------------------------- */
 
+/* A QuantizeLinear or DequantizeLinear tells the grid of its integers, but where it has fewer than
+ * their type. */
+static void drop_told_grids(struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        if (node->op != PITH_OP_QUANTIZE && node->op != PITH_OP_DEQUANTIZE)
+            continue;
+        struct pith_value *v =
+            &m->values[node->op == PITH_OP_QUANTIZE ? node->out[0] : node->in[0]];
+        if (v->grid && v->grid->bits == 8 * pith_type_bytes(v->type))
+            v->grid = NULL;
+    }
+}
+
 /* What was observed has served its purpose; extremes stay, and the grids of values that are
  * integers. */
 static void commit(struct pith_model *m, const struct integer_network *net)
@@ -233,6 +248,7 @@ static void commit(struct pith_model *m, const struct integer_network *net)
     m->n_values = net->m.n_values;
     m->inputs = net->m.inputs;
     m->outputs = net->m.outputs;
+    drop_told_grids(m);
 }
 
 /* Folds and plans. */

@@ -10,8 +10,8 @@
  * hundredth of the weight, sums become floats first, and are then multiplied by the weight's
  * scales, which all readers (a table, too) have in common, and by the input's one scale, and the
  * float bias is added: slower by some passes over the output, and nothing but nodes is each
- * reader's own. Convolutions are not done so: they have an output for each place, and the passes
- * took 1.4 times as long. */
+ * reader's own. Convolutions have an output for each place, and with the passes take 1.4 times as
+ * long; so they are done so only where theirs are more than a hundredth of all weights. */
 #include "shared_weight.h"
 
 #include <stdlib.h>
@@ -19,6 +19,8 @@
 #include "pith_error_fill.h"
 #include "integer_layer.h"
 #include "pith_op_semantics.h"
+
+#define OWN_BITS 64u /* of an output channel of each reader: bias, factor */
 
 static bool are_alike(const struct integer_plan *p, uint32_t a, uint32_t b)
 {
@@ -62,20 +64,38 @@ void pith_share_widths(struct integer_plan *p)
 }
 
 /* Fixed point shifts its sums, and sums of 64 bits are more than a float holds. */
-static bool may_be_apart(const struct integer_plan *p, uint32_t i)
+static bool may_be_apart(const struct integer_plan *p, uint32_t i, bool convolutions)
 {
     const struct pith_node *node = &p->m->nodes[i];
     bool plain_bias = node->op != PITH_OP_GEMM || pith_node_bias(node) == PITH_VALUE_NONE ||
                       attr_f32(node->attr, ATTR_GEMM_BETA) == 1;
-    return node->op != PITH_OP_CONV && plain_bias && pith_plan_grid(p, node->in[0])->n == 1 &&
-           !p->opts->as_trained && !p->opts->fixed_bits && !p->node[p->node[i].weight_of].wide &&
-           !pith_layer_is_wide(p, i);
+    return (convolutions || node->op != PITH_OP_CONV) && plain_bias &&
+           pith_plan_grid(p, node->in[0])->n == 1 && !p->opts->as_trained && !p->opts->fixed_bits &&
+           !p->node[p->node[i].weight_of].wide && !pith_layer_is_wide(p, i);
+}
+
+/* What convolutions have of their own beside the weight of another, of the whole network. */
+static bool convolutions_cost_much(const struct integer_plan *p)
+{
+    uint64_t own_bits = 0, weight_bits = 0;
+    for (uint32_t i = 0; i < p->m->n_nodes; i++) {
+        const struct pith_node *node = &p->m->nodes[i];
+        if (p->node[i].role != ROLE_LAYER)
+            continue;
+        struct layer_shape s = pith_layer_shape(p->m, node);
+        if (p->node[i].weight_of == i)
+            weight_bits += s.rows * s.cols * p->node[i].weight_bits;
+        else if (node->op == PITH_OP_CONV)
+            own_bits += s.rows * OWN_BITS;
+    }
+    return own_bits * 100 > weight_bits;
 }
 
 /* readers: [n_values] of constants, tables and layers that can be apart; 0: one of them cannot. */
 static void count_readers(const struct integer_plan *p, uint32_t *readers)
 {
     const struct pith_model *m = p->m;
+    bool convolutions = convolutions_cost_much(p);
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (p->node[i].table)
             readers[m->nodes[i].in[0]] = 1;
@@ -83,7 +103,7 @@ static void count_readers(const struct integer_plan *p, uint32_t *readers)
         if (p->node[i].role == ROLE_LAYER)
             readers[m->nodes[i].in[1]]++;
     for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (p->node[i].role == ROLE_LAYER && !may_be_apart(p, i))
+        if (p->node[i].role == ROLE_LAYER && !may_be_apart(p, i, convolutions))
             readers[m->nodes[i].in[1]] = 0;
 }
 
@@ -91,7 +111,7 @@ static void count_readers(const struct integer_plan *p, uint32_t *readers)
 static bool costs_much(const struct integer_plan *p, uint32_t i, uint64_t readers)
 {
     struct layer_shape s = pith_layer_shape(p->m, &p->m->nodes[i]);
-    return readers > 1 && (readers - 1) * 8 * 8 * 100 > s.cols * p->node[i].weight_bits;
+    return readers > 1 && (readers - 1) * OWN_BITS * 100 > s.cols * p->node[i].weight_bits;
 }
 
 enum pith_status pith_set_scales_apart(struct integer_plan *p, struct pith_error *err)

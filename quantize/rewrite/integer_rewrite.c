@@ -30,6 +30,12 @@ struct grid_values {
     uint32_t scalar_zero;
 };
 
+/* The zero point of a grid and its constant. */
+struct zero_value {
+    const struct pith_grid *grid;
+    uint32_t value;
+};
+
 struct writer {
     const struct integer_plan *p;
     struct integer_network *net;
@@ -39,8 +45,11 @@ struct writer {
     bool *is_real;               /* [old n_values] computed as a float, or an input */
     struct integer_layer **made; /* [old n_nodes] the layer that was made of it */
     struct grid_values *grids;   /* [old n_values] of the value at the end of the sharers */
-    uint32_t origin;             /* the float node being written */
-    bool in_region;              /* then nodes in float read floats that were never rounded */
+    struct zero_value *zeros;    /* [n_zeros], of [old n_values] */
+    uint32_t n_zeros;
+    uint32_t *by_channel; /* [old n_values] a bias as [O, 1 ...], or NOT_MADE */
+    uint32_t origin;      /* the float node being written */
+    bool in_region;       /* then nodes in float read floats that were never rounded */
     bool out_of_memory;
     struct pith_error *err;
 };
@@ -111,6 +120,19 @@ static uint32_t zeros(struct writer *w, const struct pith_grid *g, uint32_t rank
     return add_constant(w, g->type, rank, &n, data);
 }
 
+/* Those that are equal are one constant, so that each costs its bytes and its tables once. */
+static uint32_t scalar_zero(struct writer *w, const struct pith_grid *g)
+{
+    for (uint32_t i = 0; i < w->n_zeros; i++) {
+        const struct pith_grid *other = w->zeros[i].grid;
+        if (other->type == g->type && other->zero_point == g->zero_point)
+            return w->zeros[i].value;
+    }
+    uint32_t v = zeros(w, g, 0, 1);
+    w->zeros[w->n_zeros++] = (struct zero_value){g, v};
+    return v;
+}
+
 static const struct grid_values *grid_values(struct writer *w, uint32_t v)
 {
     struct grid_values *c = &w->grids[pith_plan_owner(w->p, v)];
@@ -119,7 +141,7 @@ static const struct grid_values *grid_values(struct writer *w, uint32_t v)
         return c;
     uint32_t rank = g->n > 1;
     c->scale = add_constant(w, PITH_F32, rank, &g->n, g->scale);
-    c->scalar_zero = zeros(w, g, 0, 1);
+    c->scalar_zero = scalar_zero(w, g);
     c->zero = rank ? zeros(w, g, 1, g->n) : c->scalar_zero;
     return c;
 }
@@ -312,9 +334,9 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
         bool corrected = pith_quantize_has_data(w->p->opts) && !w->p->opts->keep_biases;
         return l->bias || corrected ? add_bias_of_matmul(w, l, acc) : acc;
     }
-    uint32_t bias = add_constant(w, sums, 1, &n, l->bias_q);
+    uint32_t bias = l->apart ? PITH_VALUE_NONE : add_constant(w, sums, 1, &n, l->bias_q);
     struct pith_node *product =
-        add_node(w, node->name, PITH_OP_CONV_INTEGER, 5,
+        add_node(w, node->name, PITH_OP_CONV_INTEGER, l->apart ? 3 : 5,
                  (uint32_t[]){w->whole[node->in[0]], q, x_zero, PITH_VALUE_NONE, bias}, 1, &acc);
     if (product)
         memcpy(product->attr, node->attr,
@@ -339,18 +361,37 @@ static uint32_t by_two(struct writer *w, uint32_t op, const char *name, uint32_t
     return y;
 }
 
-/* The last of the nodes is the value `out` where the layer's result is float. */
+/* A bias that broadcasts over the places of a convolution's output; one for all that add it. */
+static uint32_t bias_by_channel(struct writer *w, uint32_t bias, uint32_t rank)
+{
+    const struct pith_value *old = &w->p->m->values[bias];
+    uint32_t dim[PITH_MAX_RANK] = {old->dim[0]};
+    if (w->by_channel[bias] != NOT_MADE)
+        return w->by_channel[bias];
+    for (uint32_t i = 1; i + 1 < rank; i++)
+        dim[i] = 1;
+    uint32_t v = add_constant(w, PITH_F32, rank - 1, dim, old->constant->data);
+    w->to->values[v].name = w->to->values[bias].name;
+    w->to->values[bias].name = "";
+    return w->by_channel[bias] = v;
+}
+
+/* The last of the nodes is the value `out` where the layer's result is float, and has its name. */
 static void scale_apart(struct writer *w, struct integer_layer *l, uint32_t acc, uint32_t out)
 {
     const struct pith_node *layer = &w->p->m->nodes[l->node];
     const struct pith_value sums = w->to->values[acc];
+    bool conv = layer->op == PITH_OP_CONV;
     uint32_t real = add_value(w, "", PITH_F32, sums.rank, sums.dim);
-    struct pith_node *node = add_node(w, layer->name, PITH_OP_DEQUANTIZE, 2,
-                                      (uint32_t[]){acc, real_scale(w, l)}, 1, &real);
+    struct pith_node *node =
+        add_node(w, "", PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, real_scale(w, l)}, 1, &real);
     if (node)
-        node->attr[ATTR_QUANTIZE_AXIS] = (int32_t)sums.rank - 1;
-    real = by_two(w, PITH_OP_MUL, layer->name, real, grid_values(w, layer->in[0])->scale);
+        node->attr[ATTR_QUANTIZE_AXIS] = conv ? 1 : (int32_t)sums.rank - 1;
     uint32_t bias = pith_node_bias(layer);
+    real = by_two(w, PITH_OP_MUL, bias == PITH_VALUE_NONE ? layer->name : "", real,
+                  grid_values(w, layer->in[0])->scale);
+    if (bias != PITH_VALUE_NONE && conv)
+        bias = bias_by_channel(w, bias, sums.rank);
     if (bias != PITH_VALUE_NONE)
         real = by_two(w, PITH_OP_ADD, layer->name, real, bias);
     if (l->y) {
@@ -569,15 +610,18 @@ static enum pith_status make_room(struct writer *w)
     w->net->product = pith_model_alloc(w->to, w->p->n_layers + (uint64_t)1, sizeof(uint32_t));
     w->whole = malloc((m->n_values + (size_t)1) * sizeof *w->whole);
     w->lent = malloc((m->n_values + (size_t)1) * sizeof *w->lent);
+    w->by_channel = malloc((m->n_values + (size_t)1) * sizeof *w->by_channel);
     w->is_real = calloc(m->n_values + (size_t)1, sizeof *w->is_real);
     w->made = calloc(m->n_nodes + (size_t)1, sizeof *w->made);
     w->grids = malloc((m->n_values + (size_t)1) * sizeof *w->grids);
+    w->zeros = malloc((m->n_values + (size_t)1) * sizeof *w->zeros);
     if (!w->to->values || !w->to->nodes || !w->net->origin || !w->net->layers || !w->net->product ||
-        !w->whole || !w->lent || !w->is_real || !w->made || !w->grids)
+        !w->whole || !w->lent || !w->by_channel || !w->is_real || !w->made || !w->grids ||
+        !w->zeros)
         return pith_error_no_memory(w->err);
     memcpy(w->to->values, m->values, m->n_values * sizeof *m->values);
     for (uint32_t v = 0; v < m->n_values; v++) {
-        w->whole[v] = w->lent[v] = NOT_MADE;
+        w->whole[v] = w->lent[v] = w->by_channel[v] = NOT_MADE;
         w->grids[v] = (struct grid_values){NOT_MADE, NOT_MADE, NOT_MADE};
     }
     for (uint32_t i = 0; i < m->n_inputs; i++)
@@ -605,8 +649,10 @@ enum pith_status pith_integer_rewrite(const struct integer_plan *p, struct integ
         st = pith_drop_unused(&n->m, err);
     free(w.whole);
     free(w.lent);
+    free(w.by_channel);
     free(w.is_real);
     free(w.made);
     free(w.grids);
+    free(w.zeros);
     return st;
 }

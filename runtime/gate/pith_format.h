@@ -48,7 +48,7 @@ enum chunk_kind {
 #define FULL_ENTRY_BYTES 24u /* tag 4, crc 4, offset 8, length 8 */
 #define FULL_CRC_BYTES 4u
 #define FULL_MAX_CHUNKS 64u
-#define FULL_ALIGN 64u /* of the data chunk, and in it of plain elements */
+#define FULL_ALIGN 64u /* of the data chunk, and in it of plain elements without HEAD_ALIGN */
 
 /* Compact header: 2 bytes of magic (the version in the low half of the second), chunk table,
  * chunks, one CRC32C. */
@@ -99,8 +99,11 @@ enum chunk_kind {
  * are coded: of 8 states, of 16. */
 #define HEAD_TRELLIS_8 0x7du
 #define HEAD_TRELLIS_16 0x7eu
+/* Prefix: the common head of a dense plain tensor follows, whose elements, of less than FULL_ALIGN
+ * bytes, lie at a multiple of what one of them takes. */
+#define HEAD_ALIGN 0x7fu
 #define GRID_GROUPS 2u            /* of a long head: a codebook for each group */
-#define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head; HEAD_TRELLIS_16 + 1: free */
+#define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head */
 #define HEAD_FORM 0xf8u           /* from here on: adaptive, a form byte follows the shape */
 /* What would be common heads with the same centroids, but no codebook, are short heads of the most
  * frequent adaptive tensors: support, codebook and source are told by them, and what follows from

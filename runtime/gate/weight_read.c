@@ -383,6 +383,18 @@ static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, str
     return st;
 }
 
+/* There is no alignment to be told of in a compact file, and 64 bytes have the one that all have.
+ */
+static enum pith_status parse_align(struct graph_parse *p, struct weight *w)
+{
+    enum pith_status st = parse_real_head(p, rd_u8(&p->r), w);
+    bool plain = w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code == CODE_PLAIN;
+    if (!st && (p->im->compact || !plain || w->count * pith_type_bytes(w->type) >= FULL_ALIGN))
+        return pith_parse_corrupt(p);
+    w->own_align = true;
+    return st;
+}
+
 /* Everything told before the streams. */
 static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
 {
@@ -396,6 +408,8 @@ static enum pith_status parse_head(struct graph_parse *p, struct weight *w)
     }
     if (head == HEAD_TRELLIS_8 || head == HEAD_TRELLIS_16)
         return parse_trellis(p, head, w);
+    if (head == HEAD_ALIGN)
+        return parse_align(p, w);
     return parse_real_head(p, head, w);
 }
 
@@ -476,7 +490,8 @@ static enum pith_status cut_elements(struct graph_parse *p, struct weight *w)
     uint64_t bytes = w->nnz * pith_type_bytes(w->type); /* <= 2^43 */
     uint64_t start = p->data_at;
     struct stream pad;
-    if (!p->im->compact && bytes > 0 && !align_ok(start, FULL_ALIGN, &start))
+    size_t align = w->own_align ? pith_type_bytes(w->type) : FULL_ALIGN;
+    if (!p->im->compact && bytes > 0 && !align_ok(start, align, &start))
         return data_corrupt(p);
     enum pith_status st = cut_stream(p, start - p->data_at, &pad);
     if (st)

@@ -473,7 +473,8 @@ enum pith_status pith_build_steps(struct builder *b)
     plan->step = pith_block_low(&b->block, n_steps, sizeof *plan->step);
     plan->extra = pith_block_low(&b->block, n_extra, sizeof *plan->extra);
     b->step_need = pith_block_high(&b->block, n_steps, sizeof *b->step_need);
-    b->item = pith_block_high(&b->block, (uint64_t)n_steps + g->n_values, sizeof *b->item);
+    uint64_t n_items = (uint64_t)n_steps + g->n_values - g->n_weights; /* no constants */
+    b->item = pith_block_high(&b->block, n_items, sizeof *b->item);
     b->item_of = pith_block_high(&b->block, g->n_values, sizeof *b->item_of);
     if (!plan->step || !plan->extra || !b->step_need || !b->item || !b->item_of)
         return PITH_ERR_SPACE;

@@ -36,11 +36,18 @@ static bool keeps_sums(const struct integer_conv *c)
     return !c->to_values && !c->to_real;
 }
 
-/* Sums of a product whose rows of K come one after the other; y itself where it holds sums. */
+/* y has room for the sums, and each lies where its number will: it is read before that is written.
+ */
+static bool sums_in_y(const struct integer_conv *c)
+{
+    return keeps_sums(c) || (c->to_real && c->y_step == c->outputs);
+}
+
+/* Sums of a product whose rows of K come one after the other. */
 static uint64_t sums_bytes(const struct integer_conv *c)
 {
     uint64_t sums = (uint64_t)c->oh * c->outputs; /* < 2^31: pith_integer_conv_of_matmul */
-    return keeps_sums(c) ? 0 : aligned_bytes(sums * sizeof(uint32_t));
+    return sums_in_y(c) ? 0 : aligned_bytes(sums * sizeof(uint32_t));
 }
 
 bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args,
@@ -190,7 +197,7 @@ static void run_coded_filters(const struct direct_run *r, const struct weight *w
 static void run_coded_matrix(const struct direct_run *r, const struct weight *w, uint8_t *scratch)
 {
     const struct integer_conv *c = r->c;
-    uint32_t *sum = (void *)(keeps_sums(c) ? r->data->y : scratch);
+    uint32_t *sum = (void *)(sums_in_y(c) ? r->data->y : scratch);
     struct weight_rows *rows = pith_weight_rows_open(w, scratch + sums_bytes(c));
     memset(sum, 0, (size_t)c->oh * c->outputs * sizeof *sum);
     for (uint32_t k = 0; k < c->channels; k++) {

@@ -93,7 +93,7 @@ static uint64_t count_weights(const struct pith_model *m)
 {
     uint64_t n = 0;
     for (uint32_t v = 0; v < m->n_values; v++)
-        if (m->values[v].constant && m->values[v].rank >= 2)
+        if (m->values[v].constant && m->values[v].type != PITH_F32 && m->values[v].rank >= 2)
             n += m->values[v].constant->count;
     return n;
 }
@@ -127,10 +127,10 @@ static struct result quantize(const struct wanted *w, struct pith_quantize_opts 
 }
 
 /* Nodes and grids are each reader's own, with their names and what was observed. So is the bias
- * here, 4 bytes a row, and of convolutions the factor. */
+ * here, 4 bytes a row. */
 static size_t of_one_reader(const struct wanted *w)
 {
-    return w->op == PITH_OP_CONV ? 8 * CHANNELS + 640 : 4 * WIDTH + 400;
+    return 4 * (w->op == PITH_OP_CONV ? CHANNELS : WIDTH) + 170;
 }
 
 static void is_stored_once(struct wanted w, struct pith_quantize_opts o, bool data)

@@ -82,9 +82,9 @@ static void test_no_overlap(void **state)
         bound_sum += bound;
         arena_sum += arena;
     }
-    /* Single cases may be bad (the problem is NP-hard); their sum is not. Measured: 1.07 to 1.08.
+    /* Single cases may be bad (the problem is NP-hard); their sum is not. Measured: 1.045 to 1.049.
      */
-    if (arena_sum > bound_sum + bound_sum / 8)
+    if (arena_sum > bound_sum + bound_sum / 16)
         fail_msg("seed %llu: arenas %llu, bounds %llu", (unsigned long long)first_seed,
                  (unsigned long long)arena_sum, (unsigned long long)bound_sum);
 }

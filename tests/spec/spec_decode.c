@@ -501,7 +501,7 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
-    bool adaptive, planes, rans, settled, context;
+    bool adaptive, planes, rans, settled, context, own_align;
     uint32_t trellis; /* states; 0: none */
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
@@ -611,7 +611,8 @@ static uint64_t plain_bytes(const struct tensor *t)
 static void cut_elements(struct tensor *t, struct span *data)
 {
     uint64_t n = coded_indices(t) ? t->index_bytes : plain_bytes(t);
-    while (!compact && t->grid == 0 && n > 0 && data->at % 64 != 0) {
+    uint64_t align = t->own_align ? type_bytes[t->type] : 64;
+    while (!compact && t->grid == 0 && n > 0 && data->at % align != 0) {
         must(u8(data) == 0, data->at - 1, "bytes before plain elements must be zero");
     }
     t->elements = cut(data, n);
@@ -895,7 +896,7 @@ static void read_head(struct span *s, struct tensor *t, uint64_t i, uint64_t n, 
     const struct tensor *before = i > 0 ? t - 1 : NULL;
     uint64_t at = s->at;
     uint32_t head = u8(s);
-    unsupported_unless(head < 0x7D || head > 0x7F, at, "a head byte that is kept free");
+    unsupported_unless(head < 0x7D || head > 0x7F, at, "a prefix behind a prefix");
     if (head == 0x7C) {
         read_long(s, t, i, i + 1 == n, data, last_centroids);
         return;
@@ -936,11 +937,18 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
     }
     if (left(s) > 0 && (file[s->at] == 0x7D || file[s->at] == 0x7E)) {
         t->trellis = u8(s) == 0x7D ? 8 : 16;
+    } else if (left(s) > 0 && file[s->at] == 0x7F) {
+        must(!compact, s->at, "no alignment in a compact file");
+        s->at++;
+        t->own_align = true;
     }
     uint64_t at = s->at;
     read_head(s, t, i, n, data, last_centroids);
     must(t->trellis == 0 || (t->adaptive && t->grid != 0), at,
          "levels of a trellis are those of an adaptive tensor with a codebook");
+    must(!t->own_align ||
+             (t->support == 0 && t->grid == 0 && !t->adaptive && !t->planes && plain_bytes(t) < 64),
+         at, "an alignment of its own have few plain elements alone");
 }
 
 /* S5: one byte an element, 1 where it is stored. */
