@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "pith_f32_bits.h"
 
 static inline uint16_t load_le16(const void *p)
 {
@@ -44,20 +45,6 @@ static inline void store_le64(void *p, uint64_t v)
 {
     store_le32(p, (uint32_t)v);
     store_le32((uint8_t *)p + 4, (uint32_t)(v >> 32));
-}
-
-static inline float f32_from_bits(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static inline uint32_t f32_bits(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
 }
 
 /* false on overflow; *out is then unspecified. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* op_unary.c - elementwise functions of one input, told apart by `kind`. f32 for all; Neg, Abs and
  * Sign also for i32 and i64 (wrapping: the smallest integer is its own negative), Not for bool. */
-#include "activation_f32.h"
+#include "rounding_f32.h"
 #include "elementary_f32.h"
 #include "pith_kernels.h"
 #include "math_f32.h"
@@ -29,34 +29,6 @@ static enum pith_status shape_unary(const struct op_args *args)
     if (kind == UNARY_CELU && !(attr_f32(args->attr, ATTR_UNARY_ALPHA) > 0.0f))
         return PITH_ERR_CORRUPT; /* it divides */
     return pith_out_set(args->out[0], type, &args->in[0]->shape);
-}
-
-/* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. */
-static inline float round_f32(float x)
-{
-    float a = magnitude_of(x), whole = (a + 8388608.0f) - 8388608.0f;
-    return choose(a < 8388608.0f, f32_from_bits(f32_bits(whole) | (f32_bits(x) & 0x80000000u)), x);
-}
-
-static inline float floor_f32(float x)
-{
-    float r = round_f32(x);
-    return choose(r > x, r - 1.0f, r);
-}
-
-/* -0 for what lies in (-1, 0), as IEEE says: round_f32 keeps the sign and 1 is added to -1 alone.
- */
-static inline float ceil_f32(float x)
-{
-    float r = round_f32(x), up = r + 1.0f;
-    up = f32_from_bits(f32_bits(up) | (f32_bits(x) & 0x80000000u));
-    return choose(r < x, up, r);
-}
-
-static inline float sign_f32(float x)
-{
-    float one = f32_from_bits(0x3f800000u | (f32_bits(x) & 0x80000000u));
-    return choose(x < 0.0f || x > 0.0f, one, x != x ? x : 0.0f);
 }
 
 #define EACH(value)                                                                                \

@@ -5,7 +5,7 @@
 #define EXP_LOG_F32_H
 
 #include <stdbool.h>
-#include "pith_bytes.h"
+#include "pith_f32_bits.h"
 
 #define ROUND_F32 12582912.0f /* 1.5 * 2^23: adding it rounds to an integer, ties to even */
 #define LN2_HI 0.693359375f   /* 9 bits: n * LN2_HI is exact for |n| <= 2^15 */
