@@ -55,7 +55,7 @@ endif
 # A module is a folder of the top; its rooms are that folder and those below it. module.mk says which rooms
 # there are and, in USES_<room>, what each may include: rooms of its own module, whole, and of other
 # modules the headers named pith_*.h, which are their interface.
-MODULES := runtime host base numeric huffman model data onnx pack load measure rd prune quantize calibrate train compress cli
+MODULES := runtime host cuda base numeric huffman model data onnx pack load measure rd prune quantize calibrate train compress cli
 LIB_MODULES := $(filter-out cli,$(MODULES))
 TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
 TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
@@ -74,10 +74,10 @@ public_incs = $(foreach u,$(1),-I$(O)/include/$(u))
 # of room r in module m
 incs = -I$(1) $(foreach u,$(USES_$(1)),$(if $(filter-out $(2),$(filter $(ROOMS_$(2)),$(u))),-I$(u),-I$(O)/include/$(u)))
 
-include $(foreach m,$(filter-out host,$(MODULES)) mpi,$(m)/module.mk)
+include $(foreach m,$(filter-out host cuda,$(MODULES)) mpi,$(m)/module.mk)
 $(foreach m,$(MODULES),$(eval SRC_$(m) := $(call sources,$(m))))
 $(foreach m,$(MODULES),$(eval CLOSURE_$(m) := $(sort $(foreach u,$(filter-out $(m),$(call direct,$(m))),$(u) $(CLOSURE_$(u))))))
-include tests/module.mk bench/module.mk samples/module.mk
+include runtime/cuda/module.mk tests/module.mk bench/module.mk samples/module.mk
 
 # ---- flags -------------------------------------------------------------------------------------
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
@@ -134,7 +134,7 @@ endif
 tell = $(if $(TOLD_$(subst $() ,_,$(1)))$(findstring s,$(firstword -$(MAKEFLAGS))),,$(eval TOLD_$(subst $() ,_,$(1)) := 1)$(info $(1)))
 
 .PHONY: all
-all: $(O)/pith $(O)/libpith-runtime.a $(O)/libpith.a ## the command and both libraries
+all: $(O)/pith $(O)/libpith-runtime.a $(O)/libpith.a ## the command and the libraries
 
 # A stamp of the flags, rewritten only when they change: every object depends on it.
 FLAGS_NOW = $(CC) $(ALL_CFLAGS)
@@ -162,6 +162,7 @@ $(O)/pith: $(call objs,cli) $(O)/libpith.a
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 
 # ---- tests: tests/<module>/test_x.c links what <module> may see, and what TESTS_USE_<module> names ----
+TESTS_USE_cuda := measure
 TESTS_USE_numeric := model
 TESTS_USE_model := load
 TESTS_USE_onnx := load
@@ -170,7 +171,7 @@ TESTS_USE_quantize := load
 TESTS_USE_train := load calibrate
 seen_by_tests = $(sort $(foreach u,$(1) $(TESTS_USE_$(1)),$(call closure,$(u))))
 define test_rules
-$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(foreach m,$$(call seen_by_tests,$(1)),$$(ROOMS_$$(m):%=-I%)) $$(CFLAGS_runtime) -Itests
+$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(foreach m,$$(call seen_by_tests,$(1)),$$(ROOMS_$$(m):%=-I%)) $$(CFLAGS_runtime) -Itests $$(TEST_CFLAGS_$(1))
 $$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call seen_by_tests,$(1)),$$(O)/lib/$$(m).a)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(foreach m,$$(call seen_by_tests,$(1)),$$(LIBS_$$(m)))) -lm -lpthread -o $$@
 .PHONY: test-$(1)
@@ -191,7 +192,7 @@ clean: ## remove everything built
 
 # ---- install -----------------------------------------------------------------------------------
 # The library's headers; other pith_*.h are between modules.
-INSTALLED := calibrate compress goal goal_compress goal_loss goal_search option recipe stage stage_options train_options sense sweep huffman measure data init model onnx pack value_stats prune quantize host preprocess runtime train base load
+INSTALLED := calibrate cuda compress goal goal_compress goal_loss goal_search option recipe stage stage_options train_options sense sweep huffman measure data init model onnx pack value_stats prune quantize host preprocess runtime train base load
 HEADERS := $(foreach m,$(LIB_MODULES),$(foreach h,$(call interfaces,$(m)),$(if $(filter $(INSTALLED),$(patsubst pith_%.h,%,$(notdir $(h)))),$(h))))
 VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print v}' runtime/pith_runtime.h)
 define pc_file
@@ -202,17 +203,18 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/pith
 	install -m 755 $(O)/pith $(DESTDIR)$(PREFIX)/bin/
 	$(if $(PITH_MPI),install -d $(DESTDIR)$(PREFIX)/lib/pith && install -m 755 $(PITH_MPI) $(DESTDIR)$(PREFIX)/lib/pith/)
-	install -m 644 $(O)/libpith.a $(O)/libpith-runtime.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(O)/libpith.a $(O)/libpith-runtime.a $(O)/libpith-cuda.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/pith/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	for page in $$($(O)/pith help --man); do $(O)/pith help --man $$page > $(DESTDIR)$(PREFIX)/share/man/man1/$$page.1 || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(O)/pith completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
 	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
+	printf '$(call pc_file,pith-cuda,execute compressed networks on NVIDIA GPUs,-lpith-runtime -lpthread -ldl)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-cuda.pc
 	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress) $(LIBS_train)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
 uninstall: ## remove what install laid down
-	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(DESTDIR)$(PREFIX)/lib/libpith.a $(DESTDIR)$(PREFIX)/lib/libpith-runtime.a
-	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
+	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(foreach l,pith pith-runtime pith-cuda,$(DESTDIR)$(PREFIX)/lib/lib$(l).a)
+	rm -f $(foreach l,pith pith-runtime pith-cuda,$(DESTDIR)$(PREFIX)/lib/pkgconfig/$(l).pc)
 	rm -rf $(DESTDIR)$(PREFIX)/include/pith $(DESTDIR)$(PREFIX)/lib/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pith.1 $(DESTDIR)$(PREFIX)/share/man/man1/pith-*.1

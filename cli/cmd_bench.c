@@ -15,6 +15,7 @@ struct bench_options {
     uint64_t batch;
     bool per_layer;
     uint64_t max_steps;
+    const char *device;
 };
 
 static const struct cli_option options[] = {
@@ -27,6 +28,7 @@ static const struct cli_option options[] = {
     {0, "per-layer", OPTION_FLAG, offsetof(struct bench_options, per_layer), NULL,
      "fastest time, kernel and bytes of every layer", 0, 0},
     CLI_MAX_STEPS_OPTION(struct bench_options, max_steps),
+    CLI_DEVICE_OPTION(struct bench_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -48,6 +50,8 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
     side->path = path;
     if (!rc)
         rc = cli_engine_opts(&o->common, &side->opts);
+    if (!rc)
+        rc = cli_device(o->device, &side->opts);
     if (!rc && o->batch > 1 && !side->packed.outline->batch_open) {
         cli_error("%s: its batch is fixed: --batch %" PRIu64 " cannot be run", path, o->batch);
         rc = EXIT_USAGE;
@@ -60,6 +64,8 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
                  ? cli_fail(&err)
                  : EXIT_DONE;
     }
+    if (!rc)
+        cli_device_note(side->engine);
     return rc;
 }
 
@@ -97,6 +103,13 @@ static uint32_t used_features(const struct bench_side *side)
     return mask ? mask & pith_cpu_features() : pith_cpu_features();
 }
 
+/* On a device the CPU's kernels are told of the steps that have none there. */
+static const char *kernel_of(const struct pith_engine *e, uint32_t layer,
+                             const struct pith_layer *l)
+{
+    return pith_engine_on_cpu(e, layer) ? l->kernel : "device";
+}
+
 static void print_layers(struct pith_engine *e)
 {
     const struct pith_plan *plan = pith_engine_plan(e);
@@ -116,7 +129,7 @@ static void print_layers(struct pith_engine *e)
         pith_plan_layer(plan, i, &l);
         cli_table_add(&t, "%.*s", (int)l.name_bytes, l.name);
         cli_table_add(&t, "%s", pith_op_text(l.op));
-        cli_table_add(&t, "%s", l.kernel);
+        cli_table_add(&t, "%s", kernel_of(e, i, &l));
         cli_table_add(&t, "%.1f", (double)pith_engine_layer_ns(e, i) / 1e3);
         cli_table_add(&t, "%.2f", (double)l.macs / 1e6);
         cli_table_add(&t, "%s", l.weight_bytes ? cli_format_bytes(l.weight_bytes, a) : "");
@@ -139,9 +152,11 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
     }
     if (n == 2)
         printf("ratio %.2fx\n", sides[1].timing.ms_median / sides[0].timing.ms_median);
-    printf("%u thread%s, batch %u, cpu %s\n", sides[0].opts.threads,
+    const char *device = pith_engine_device(sides[0].engine);
+    printf("%u thread%s, batch %u, cpu %s%s%s\n", sides[0].opts.threads,
            sides[0].opts.threads == 1 ? "" : "s", sides[0].opts.batch,
-           pith_cpu_names(used_features(&sides[0]), cpu, sizeof cpu));
+           pith_cpu_names(used_features(&sides[0]), cpu, sizeof cpu), device ? ", device " : "",
+           device ? device : "");
 }
 
 static void json_layers(struct pith_engine *e, bool profiled)
@@ -154,7 +169,7 @@ static void json_layers(struct pith_engine *e, bool profiled)
         cli_json_open(NULL, '{');
         cli_json_bytes("name", l.name, l.name_bytes);
         cli_json_string("op", pith_op_text(l.op));
-        cli_json_string("kernel", l.kernel);
+        cli_json_string("kernel", kernel_of(e, i, &l));
         if (profiled)
             cli_json_uint("ns", pith_engine_layer_ns(e, i));
         cli_json_uint("macs", l.macs);

@@ -12,6 +12,7 @@ struct eval_options {
     struct cli_feed_options feed;
     bool confusion;
     uint64_t max_steps;
+    const char *device;
 };
 
 static const struct cli_option options[] = {
@@ -22,6 +23,7 @@ static const struct cli_option options[] = {
     {0, "confusion", OPTION_FLAG, offsetof(struct eval_options, confusion), NULL,
      "print the confusion matrix: labels and predictions", 0, 0},
     CLI_MAX_STEPS_OPTION(struct eval_options, max_steps),
+    CLI_DEVICE_OPTION(struct eval_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -152,12 +154,15 @@ static enum cli_exit evaluate(const struct eval_options *o, const struct pith_pa
         return EXIT_USAGE;
     }
     rc = cli_engine_opts(&o->common, &opts);
+    if (!rc)
+        rc = cli_device(o->device, &opts);
     if (rc)
         return rc;
     opts.max_steps = o->max_steps;
     if (pith_engine_open_packed(packed, &opts, &e.engine, &err))
         return cli_fail(&err);
     rc = measure(o, &e);
+    cli_device_note(e.engine);
     if (!rc)
         print(o, &e);
     free(e.confusion);

@@ -23,6 +23,7 @@ struct run_options {
     bool profile;
     const char *plan;
     uint64_t max_steps;
+    const char *device;
 };
 
 static const struct cli_option options[] = {
@@ -47,6 +48,7 @@ static const struct cli_option options[] = {
     {0, "profile", OPTION_FLAG, offsetof(struct run_options, profile), NULL,
      "time of every layer on stderr", 0, 0},
     CLI_MAX_STEPS_OPTION(struct run_options, max_steps),
+    CLI_DEVICE_OPTION(struct run_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -506,6 +508,7 @@ static enum cli_exit execute(struct runner *r)
         return r->failed;
     if (st)
         return cli_fail(&err);
+    cli_device_note(r->engine);
     if (r->n_wanted == 0 && r->o->common.json) {
         if (r->stacked)
             cli_json_close(']');
@@ -523,6 +526,8 @@ static enum cli_exit open_engine(struct runner *r)
     struct pith_error err = {0};
     struct pith_engine_opts o;
     enum cli_exit rc = cli_engine_opts(&r->o->common, &o);
+    if (!rc)
+        rc = cli_device(r->o->device, &o);
     if (rc)
         return rc;
     o.profile = r->o->profile;
@@ -539,6 +544,7 @@ static enum cli_exit open_engine(struct runner *r)
     o.plan_name = r->o->plan;
     if (pith_engine_open_packed(&r->packed, &o, &r->engine, &err))
         return cli_fail(&err);
+    cli_device_note(r->engine);
     r->plan = pith_engine_plan(r->engine);
     return EXIT_DONE;
 }

@@ -303,11 +303,11 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     struct pith_tensor t;
     const float *a, *b;
     uint64_t n;
-    enum pith_status st = pith_run_or_tell(p->a->plan, err);
+    enum pith_status st = pith_engine_run(p->a, err);
     if (!st && p->layers.out_of_memory)
         return pith_error_no_memory(err);
     if (!st)
-        st = pith_run_or_tell(p->b->plan, err);
+        st = pith_engine_run(p->b, err);
     if (!st && p->layers.out_of_memory)
         return pith_error_no_memory(err);
     end_pair(&p->layers);

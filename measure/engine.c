@@ -61,8 +61,10 @@ static enum pith_status as_in_file(const struct pith_engine *e, const struct pit
     return st == PITH_ERR_CORRUPT ? refuse_plan_file(o, st, "it does not fit the model", err) : st;
 }
 
-static enum pith_status make_plan(struct pith_engine *e, struct pith_error *err)
+enum pith_status pith_engine_replan(struct pith_engine *e, struct pith_error *err)
 {
+    free(e->memory);
+    e->memory = NULL;
     enum pith_status st = pith_plan_size(e->image, e->image_bytes, &e->opts, &e->need);
     size_t bytes;
     if (st)
@@ -85,7 +87,7 @@ static enum pith_status prepare(struct pith_engine *e, const struct pith_engine_
     if (st)
         return fail(err, st, "cannot start threads");
     st = open_plan_file(e, opts, err);
-    return st ? st : as_in_file(e, opts, make_plan(e, err), err);
+    return st ? st : as_in_file(e, opts, pith_engine_replan(e, err), err);
 }
 
 /* Closes e where st or the plan is a failure. */
@@ -95,6 +97,8 @@ static enum pith_status finish(struct pith_engine *e, const struct pith_engine_o
 {
     if (!st)
         st = prepare(e, opts, err);
+    if (!st && opts && opts->device)
+        st = pith_engine_open_device(e, opts, err);
     if (st)
         pith_engine_close(e);
     else
@@ -145,6 +149,7 @@ void pith_engine_close(struct pith_engine *e)
 {
     if (!e)
         return;
+    pith_engine_close_device(e);
     pith_threads_stop(&e->opts);
     free(e->memory);
     free(e->layer_ns);
@@ -164,11 +169,16 @@ uint64_t pith_engine_layer_ns(const struct pith_engine *e, uint32_t layer)
 
 enum pith_status pith_run_or_tell(struct pith_plan *plan, struct pith_error *err)
 {
+    return pith_tell_end(plan, pith_plan_run(plan), err);
+}
+
+enum pith_status pith_tell_end(const struct pith_plan *plan, enum pith_status st,
+                               struct pith_error *err)
+{
     struct pith_layer l = {.name = ""};
     uint64_t steps;
     uint32_t layer;
-    enum pith_status st = pith_plan_run(plan);
-    if (!st)
+    if (st != PITH_ERR_LIMIT && st != PITH_ERR_STOPPED)
         return st;
     pith_plan_progress(plan, &steps, &layer);
     pith_plan_layer(plan, layer, &l);

@@ -154,6 +154,7 @@ enum pith_status pith_evaluate(struct pith_engine *e, const struct pith_feed *fe
     enum pith_status st = check_kind(e, feed, &a.regression, err);
     if (!st)
         st = pith_feeder_open(&f, e->plan, feed, false, err);
+    f.engine = e;
     if (!st && a.regression) {
         target = malloc(pith_data_target_elems(judge_of(feed)) * sizeof *target);
         st = target ? PITH_OK : pith_error_no_memory(err);
@@ -201,6 +202,7 @@ enum pith_status pith_confusion(struct pith_engine *e, const struct pith_feed *f
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a confusion table needs labels");
     if (!st)
         st = pith_feeder_open(&f, e->plan, feed, false, err);
+    f.engine = e;
     if (!st)
         st = count_answers(&f, watch, confusion, n_classes, err);
     pith_feeder_close(&f);

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
 # Accuracy, differences and time of models, always through the runtime.
 ROOMS_measure := measure
-USES_measure := runtime host base model data onnx pack load
+USES_measure := runtime host cuda base model data onnx pack load

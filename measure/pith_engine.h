@@ -4,6 +4,9 @@
 
 #include "pith_measure.h"
 
+struct pith_cuda;
+struct pith_cuda_plan;
+
 struct pith_engine {
     struct pith_buffer packed; /* owns: the image, where a model was packed */
     const uint8_t *image;      /* borrows: checked */
@@ -12,12 +15,32 @@ struct pith_engine {
     struct pith_need need;
     void *memory; /* owns: the plan lives here */
     struct pith_plan *plan;
+    struct pith_cuda *cuda;        /* owns; NULL: it runs on the CPU */
+    struct pith_cuda_plan *device; /* owns */
+    bool device_or_fail;
+    struct pith_error note; /* why it is not the device that was asked for */
     uint64_t
         *layer_ns; /* owns: a layer's fastest run in pith_time. NULL: not profiled, not timed */
 };
 
+/* Frees the plan, if there is one, and makes that of e->image and e->opts. */
+enum pith_status pith_engine_replan(struct pith_engine *e, struct pith_error *err);
+
+/* engine_device.c: puts the plan on the device that opts name. A device that cannot be had is a
+ * failure with opts->device_or_fail, else a note. */
+enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pith_engine_opts *opts,
+                                         struct pith_error *err);
+void pith_engine_close_device(struct pith_engine *e);
+
+/* One run, wherever it is; as pith_run_or_tell, and PITH_ERR_UNSUPPORTED where the device was
+ * lost. */
+enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err);
+
 /* pith_plan_run; what ended it early is told: after how many steps, before which layer.
  * PITH_ERR_LIMIT, PITH_ERR_STOPPED. */
 enum pith_status pith_run_or_tell(struct pith_plan *plan, struct pith_error *err);
+/* What ended it, in words, where the status is one of these. */
+enum pith_status pith_tell_end(const struct pith_plan *plan, enum pith_status st,
+                               struct pith_error *err);
 
 #endif

@@ -40,6 +40,11 @@ struct pith_engine_opts {
     const void *plan_file; /* borrowed until the engine is closed: the plan must be as it says */
     size_t plan_file_bytes;
     const char *plan_name; /* of the file, for messages; NULL: it has none */
+    /* Where it runs: "cpu", "cuda:N" or "auto", which runs the model on both and keeps the faster.
+     * NULL: "cpu". Where that device cannot be had, or is lost, the CPU takes over, and
+     * pith_engine_note says why; with device_or_fail it is PITH_ERR_UNSUPPORTED. */
+    const char *device;
+    bool device_or_fail;
 };
 
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */
@@ -52,6 +57,14 @@ enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
                                          struct pith_engine **engine, struct pith_error *err);
 void pith_engine_close(struct pith_engine *engine); /* accepts NULL */
 struct pith_plan *pith_engine_plan(struct pith_engine *engine);
+/* As the device is called that it runs on; NULL: it is the CPU. */
+const char *pith_engine_device(const struct pith_engine *engine);
+/* One line: why it is not the device that was asked for; "": nothing to tell. */
+const char *pith_engine_note(const struct pith_engine *engine);
+/* Whether step `layer` runs on the CPU. */
+bool pith_engine_on_cpu(const struct pith_engine *engine, uint32_t layer);
+/* Whether opts.device may be this text. */
+bool pith_engine_device_known(const char *text);
 size_t pith_engine_file_bytes(const struct pith_engine *engine); /* of the image */
 struct pith_need pith_engine_need(const struct pith_engine *engine);
 

@@ -15,6 +15,7 @@ struct feeder_input {
 
 struct feeder {
     struct pith_plan *plan;       /* borrows */
+    struct pith_engine *engine;   /* borrows: runs the plan; NULL: the CPU does */
     const struct pith_feed *feed; /* borrows; NULL: all inputs random */
     struct feeder_input *input;   /* owns: [n_inputs] */
     uint32_t n_inputs;

@@ -264,7 +264,7 @@ enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, int64_t *label,
         st = pith_feeder_step(f, step, 0, err);
         if (st)
             break;
-        st = pith_run_or_tell(f->plan, err);
+        st = f->engine ? pith_engine_run(f->engine, err) : pith_run_or_tell(f->plan, err);
         if (st)
             break;
         pith_feeder_keep(f);
@@ -301,6 +301,7 @@ enum pith_status pith_feed_run(struct pith_engine *e, const struct pith_feed *fe
 {
     struct feeder f = {0};
     enum pith_status st = pith_feeder_open(&f, pith_engine_plan(e), feed, false, err);
+    f.engine = e;
     for (uint64_t i = 0; !st && i < f.n_samples; i++) {
         st = pith_feeder_run(&f, i, NULL, err);
         if (!st && !taken(user, i))

@@ -79,7 +79,7 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
     }
     for (int i = 0; i < WARM_UPS && !st; i++) {
         pith_fill_normal(e->plan, 1);
-        st = pith_run_or_tell(e->plan, err);
+        st = pith_engine_run(e, err);
     }
     end = pith_clock_ns(NULL) + (uint64_t)(seconds * 1e9);
     while (!st && n < MAX_RUNS && (n < MIN_RUNS || pith_clock_ns(NULL) < end)) {
@@ -87,7 +87,7 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
         /* the plan may reuse the input's memory, so it is filled anew outside of the time */
         pith_fill_normal(e->plan, 1);
         start = pith_clock_ns(NULL);
-        st = pith_run_or_tell(e->plan, err);
+        st = pith_engine_run(e, err);
         ns[n++] = pith_clock_ns(NULL) - start;
         if (e->layer_ns)
             keep_fastest(e);

@@ -4,7 +4,7 @@
 # which builds them.
 
 # bare_root.sh makes whole systems: it is run by hand.
-SHELL_TESTS := $(filter-out tests/build/bare_root.sh,$(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh))
+SHELL_TESTS := $(filter-out tests/build/bare_root.sh,$(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/cuda/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh))
 TEST_ENV = HEADERS="$(HEADERS)" PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath $(PITH_DATA)) PITH_VENV=$(abspath $(BUILD)/venv) PITH_NODE_CASES=$(abspath $(BUILD)/node-cases) CC="$(CC)" FUZZ_CC="$(FUZZ_CC)" MAKE="$(MAKE)"
 
 # Functions that a test replaces.
@@ -32,14 +32,34 @@ TEST_LDFLAGS_integer_product = $(TEST_LDFLAGS_integer_network)
 $(O)/tests/onnx/test_wire_bounds.o: FILE_CFLAGS := $(CFLAGS_onnx)
 $(O)/tests/onnx/test_wire_bounds.o: | $(O)/gen/onnx.pb-c.h
 
+# libcuda.so.1 on an emulator of the kernels (tests/cuda/fake_cuda.c), for programs that look for it in LD_LIBRARY_PATH. Kernels are
+# compiled as C; what they leave out of bounds is not for the compiler to judge.
+FAKE_CUDA := $(O)/tests/cuda/fake/libcuda.so.1
+# With this machine's fused multiply-add, which is a call of libm's without.
+EMU_CFLAGS := -O3 $(if $(shell grep -m1 -o ' fma ' /proc/cpuinfo 2>/dev/null),-mfma -mavx2)
+FAKE_CUDA_SRC := tests/cuda/fake_cuda.c tests/cuda/emu.c tests/cuda/emu_kernels.c
+$(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) runtime/cuda/driver.h runtime/cuda/pith_cuda.h $(O)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests/cuda -Iruntime/cuda -Iruntime \
+	    -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref $(FAKE_CUDA_SRC) -o $@
+
+$(O)/tests/cuda/emu%.o: MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
+$(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
+$(O)/tests/cuda/test_device_ops: $(O)/tests/cuda/emu.o $(O)/tests/cuda/emu_kernels.o
+TEST_LDFLAGS_device_ops = $(O)/tests/cuda/emu.o $(O)/tests/cuda/emu_kernels.o
+$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures: | $(FAKE_CUDA)
+TEST_LDFLAGS_device_networks = -Wl,-rpath,$(abspath $(dir $(FAKE_CUDA)))
+TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)
+TEST_CFLAGS_cuda := -Itests/cuda
+
 .PHONY: deps-test check check-unit check-asan check-ubsan check-tsan fuzz lint format mutate
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
-check: all $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
+check: all $(FAKE_CUDA) $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/short_run.sh
 
-check-unit: $(TEST_BIN) ## unit tests alone (under a minute)
+check-unit: $(FAKE_CUDA) $(TEST_BIN) ## unit tests alone (under a minute)
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
 
 check-asan: ## unit and command tests under AddressSanitizer
@@ -50,7 +70,7 @@ check-tsan: ## tests that use threads under ThreadSanitizer
 	@$(MAKE) --no-print-directory VARIANT=tsan check-threads
 
 .PHONY: check-sanitized check-threads
-check-sanitized: $(O)/pith $(TEST_BIN) $(O)/samples/make_digits
+check-sanitized: $(O)/pith $(FAKE_CUDA) $(TEST_BIN) $(O)/samples/make_digits
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(wildcard tests/cli/*.sh)
 check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN))
 	@$(TEST_ENV) tests/run_tests.sh $^

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "pith_f32_bits.h"
 
 /* Byte by byte: compilers make one load of it where the machine is little-endian and may read
  * unaligned, and the right bytes elsewhere. */
@@ -48,24 +49,7 @@ static inline void store_le64(void *p, uint64_t v)
     store_le32((uint8_t *)p + 4, (uint32_t)(v >> 32));
 }
 
-/* By memcpy, which a compiler makes a move between registers; a union or a cast would depend on
- * its rules of aliasing. */
-static inline float f32_from_bits(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static inline uint32_t f32_bits(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
-/* false on overflow; *out is then unspecified. __builtin_mul_overflow is one instruction and a
- * flag on 64-bit machines. */
+/* false on overflow; *out is then unspecified. */
 static inline bool mul_ok(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);

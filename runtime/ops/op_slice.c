@@ -7,35 +7,9 @@
  * can. ATTR_SLICE_ENDS of INT32_MAX (INT32_MIN) is how exporters say "to the end", which
  * clamping gives. */
 #include "op_list.h"
+#include "pith_slice_axis.h"
 #include "shape_rule.h"
 #include "strided_copy.h"
-
-static int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
-{
-    return v < low ? low : v > high ? high : v;
-}
-
-/* Entry i of the lists on an axis of `dim`: first element and number of elements (<= 0: none).
- * Clamping first leaves numbers below 2^31, so nothing here overflows 64 bits. */
-static void slice_axis(const int32_t *attr, uint32_t i, int64_t dim, int64_t *first, int64_t *count)
-{
-    int64_t start = attr[ATTR_SLICE_STARTS + 1 + i], end = attr[ATTR_SLICE_ENDS + 1 + i];
-    int64_t step = attr_item(attr, ATTR_SLICE_STEPS, i, 1);
-    start += start < 0 ? dim : 0;
-    end += end < 0 ? dim : 0;
-    if (step > 0) {
-        start = clamp_i64(start, 0, dim);
-        end = clamp_i64(end, 0, dim);
-        /* The ceiling of the distance over the step; both are non-negative where the count
-         * counts. */
-        *count = (end - start + step - 1) / step;
-    } else {
-        start = clamp_i64(start, 0, dim - 1);
-        end = clamp_i64(end, -1, dim - 1);
-        *count = (start - end - step - 1) / -step;
-    }
-    *first = start;
-}
 
 /* A list of steps may be left out, but a step of 0 would never end. */
 static bool lists_fit(const int32_t *attr)

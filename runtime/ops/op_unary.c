@@ -6,7 +6,7 @@
  * One operator in the format for all functions of one input, since they differ in a row function
  * alone. None calls libm: results are the same bits on every machine (docs/arithmetic.md), and
  * microcontrollers link no libm. */
-#include "activation_f32.h"
+#include "rounding_f32.h"
 #include "elementary_f32.h"
 #include "pith_kernels.h"
 #include "math_f32.h"
@@ -35,39 +35,6 @@ static enum pith_status shape_unary(const struct op_args *args)
     if (kind == UNARY_CELU && !(attr_f32(args->attr, ATTR_UNARY_ALPHA) > 0.0f))
         return PITH_ERR_CORRUPT; /* it divides */
     return pith_out_set(args->out[0], type, &args->in[0]->shape);
-}
-
-/* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. 8388608 is
- * 2^23. The addition rounds to even under the default mode, which the runtime requires; larger
- * numbers are whole already; the sign is put back for -0 and what rounds to it. */
-static inline float round_f32(float x)
-{
-    float a = magnitude_of(x), whole = (a + 8388608.0f) - 8388608.0f;
-    return choose(a < 8388608.0f, f32_from_bits(f32_bits(whole) | (f32_bits(x) & 0x80000000u)), x);
-}
-
-/* From the rounded number down where rounding went up. */
-static inline float floor_f32(float x)
-{
-    float r = round_f32(x);
-    return choose(r > x, r - 1.0f, r);
-}
-
-/* -0 for what lies in (-1, 0), as IEEE says: round_f32 keeps the sign and 1 is added to -1 alone.
-
- * The sign is copied to -0 by the or; 1 + -1 would give +0. */
-static inline float ceil_f32(float x)
-{
-    float r = round_f32(x), up = r + 1.0f;
-    up = f32_from_bits(f32_bits(up) | (f32_bits(x) & 0x80000000u));
-    return choose(r < x, up, r);
-}
-
-/* 0 and -0 give 0; NaN stays NaN. */
-static inline float sign_f32(float x)
-{
-    float one = f32_from_bits(0x3f800000u | (f32_bits(x) & 0x80000000u));
-    return choose(x < 0.0f || x > 0.0f, one, x != x ? x : 0.0f);
 }
 
 /* Loops of one expression each, which compilers turn into vectors because choose() has no

@@ -45,7 +45,8 @@ def is_seam(path):
 
 
 def module_of(path):
-    return 'host' if path.startswith('runtime/host/') else path.split('/')[0]
+    parts = path.split('/')
+    return parts[1] if path.startswith(('runtime/host/', 'runtime/cuda/')) else parts[0]
 
 
 def includes(paths, headers):

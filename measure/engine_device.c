@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* engine_device.c - an engine on a device: which one, and what happens where it cannot be had. */
+#include <stdlib.h>
+#include <string.h>
+#include "pith_cuda.h"
+#include "pith_engine.h"
+#include "pith_error_fill.h"
+#include "pith_host.h"
+
+static bool number_of(const char *text, uint32_t *n)
+{
+    char *end;
+    unsigned long v = strtoul(text, &end, 10);
+    *n = (uint32_t)v;
+    return *text >= '0' && *text <= '9' && *end == 0 && v < 1024;
+}
+
+/* cuda:N */
+static bool is_cuda(const char *text, uint32_t *n)
+{
+    return strncmp(text, "cuda:", 5) == 0 && number_of(text + 5, n);
+}
+
+bool pith_engine_device_known(const char *text)
+{
+    uint32_t n;
+    return strcmp(text, "cpu") == 0 || strcmp(text, "auto") == 0 || is_cuda(text, &n);
+}
+
+void pith_engine_close_device(struct pith_engine *e)
+{
+    pith_cuda_plan_free(e->device);
+    pith_cuda_close(e->cuda);
+    e->device = NULL;
+    e->cuda = NULL;
+}
+
+/* The device failed with e->note: that is a failure, or from now on the CPU runs. */
+static enum pith_status give_up(struct pith_engine *e, struct pith_error *err)
+{
+    pith_engine_close_device(e);
+    return e->device_or_fail ? pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s", e->note.text)
+                             : PITH_OK;
+}
+
+/* Steps that were joined for the CPU have no kernels on the device: where the plan has some, one
+ * without them is tried, too. */
+static enum pith_status put_plan(struct pith_engine *e, bool may_replan)
+{
+    uint32_t flags = e->opts.flags;
+    enum pith_status st = pith_cuda_plan_new(e->cuda, e->plan, &e->device, &e->note);
+    if (st || !may_replan || flags & PITH_FLAG_NO_FUSION ||
+        pith_cuda_plan_facts(e->device).cpu_steps == 0)
+        return st;
+    uint32_t joined = pith_cuda_plan_facts(e->device).cpu_steps;
+    for (uint32_t i = 0; i < 2; i++) {
+        pith_cuda_plan_free(e->device);
+        e->device = NULL;
+        e->opts.flags = i == 0 ? flags | PITH_FLAG_NO_FUSION : flags;
+        st = pith_engine_replan(e, &e->note);
+        if (!st)
+            st = pith_cuda_plan_new(e->cuda, e->plan, &e->device, &e->note);
+        if (st || pith_cuda_plan_facts(e->device).cpu_steps <= joined)
+            return st;
+    }
+    return st;
+}
+
+/* The second of two runs, in ns; 0: it failed. */
+static uint64_t time_of(struct pith_engine *e, bool on_device)
+{
+    uint64_t ns = 0;
+    for (int i = 0; i < 2; i++) {
+        pith_fill_normal(e->plan, 1);
+        uint64_t start = pith_clock_ns(NULL);
+        if (on_device ? pith_cuda_plan_run(e->device, &e->note) : pith_plan_run(e->plan))
+            return 0;
+        ns = pith_clock_ns(NULL) - start;
+    }
+    return ns + 1;
+}
+
+static enum pith_status keep_faster(struct pith_engine *e)
+{
+    uint64_t there = time_of(e, true), here = there ? time_of(e, false) : 0;
+    if (!there || (here && here <= there))
+        pith_engine_close_device(e);
+    return PITH_OK;
+}
+
+enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pith_engine_opts *opts,
+                                         struct pith_error *err)
+{
+    uint32_t number = 0;
+    bool is_auto = strcmp(opts->device, "auto") == 0;
+    if (!is_auto && !is_cuda(opts->device, &number))
+        return PITH_OK;
+    e->device_or_fail = opts->device_or_fail && !is_auto;
+    enum pith_status st = pith_cuda_open(number, &e->cuda, &e->note);
+    if (st == PITH_ERR_UNSUPPORTED && is_auto) {
+        e->note.text[0] = 0; /* there is nothing to choose from */
+        return PITH_OK;
+    }
+    if (!st)
+        st = put_plan(e, !opts->plan_file);
+    if (st && !e->plan)
+        return pith_error_fill(err, st, "%s", e->note.text);
+    if (st)
+        return give_up(e, err);
+    return is_auto ? keep_faster(e) : PITH_OK;
+}
+
+enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err)
+{
+    if (!e->device)
+        return pith_run_or_tell(e->plan, err);
+    enum pith_status st = pith_cuda_plan_run(e->device, &e->note);
+    if (!st || st == PITH_ERR_LIMIT || st == PITH_ERR_STOPPED)
+        return pith_tell_end(e->plan, st, err);
+    st = give_up(e, err);
+    return st ? st : pith_run_or_tell(e->plan, err);
+}
+
+const char *pith_engine_device(const struct pith_engine *e)
+{
+    return e->device ? pith_cuda_name(e->cuda) : NULL;
+}
+
+const char *pith_engine_note(const struct pith_engine *e)
+{
+    return e->note.text;
+}
+
+bool pith_engine_on_cpu(const struct pith_engine *e, uint32_t layer)
+{
+    return !e->device || pith_cuda_plan_on_cpu(e->device, layer);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* device.h - the words that kernels are written in: for nvcc, and for the emulator of tests/cuda,
+ * which compiles the same files as C. Kernels keep to what C and C++ have in common.
+ *
+ *     KERNEL(name, name_args)
+ *     {
+ *         FOR_EACH(i, arg->n)
+ *         arg->y[i] = ...;
+ *     }
+ *
+ * The CPU's scalar functions are used as they are (kernels/ref/): `inline` becomes a function of
+ * both processors, and --fmad=false keeps their bits. */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "launch.h"
+
+#ifdef __CUDACC__
+#define inline __host__ __device__ __inline__
+#define DEVICE static __device__ __forceinline__
+#define SHARED __shared__
+#define KERNEL(name, type)                                                                         \
+    DEVICE void name##_body(const struct type *arg);                                               \
+    extern "C" __global__ void __launch_bounds__(LAUNCH_THREADS)                                   \
+        name(const __grid_constant__ struct type arg)                                              \
+    {                                                                                              \
+        name##_body(&arg);                                                                         \
+    }                                                                                              \
+    DEVICE void name##_body(const struct type *arg)
+#define THREAD threadIdx.x
+#define BLOCK_X blockIdx.x
+#define BLOCK_Y blockIdx.y
+#define BLOCK_Z blockIdx.z
+#define BLOCKS_X gridDim.x
+#define ALL_LANES 0xffffffffu
+#define barrier() __syncthreads()
+#define shuffle_xor_f32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
+#define shuffle_down_f32(v, lanes) __shfl_down_sync(ALL_LANES, v, lanes)
+#define shuffle_xor_i32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
+#define dot_i8(a, b, c) __dp4a(a, b, c)
+#define sqrt_device_f32(x) __fsqrt_rn(x)
+#else
+#include "emu.h"
+#endif
+
+#define FOR_EACH(i, n)                                                                             \
+    for (uint32_t i = BLOCK_X * LAUNCH_THREADS + THREAD; i < (n); i += BLOCKS_X * LAUNCH_THREADS)
+
+#endif

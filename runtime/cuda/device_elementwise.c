@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* device_elementwise.c - functions of one element and of two. */
+#include "device_lower.h"
+#include "pith_broadcast.h"
+
+static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, float a, float b)
+{
+    struct map_args m = {.x = pith_device_data(l, s->args.in[0]),
+                         .y = pith_device_data(l, s->args.out[0]),
+                         .n = pith_device_count(s->args.out[0]),
+                         .kind = kind,
+                         .a = a,
+                         .b = b};
+    pith_device_launch(l, LAUNCH_map_f32, m.n, &m, sizeof m);
+    return m.n > 0;
+}
+
+static enum act_kind activation_of(enum pith_op op)
+{
+    switch (op) {
+    case PITH_OP_RELU:
+        return ACT_RELU;
+    case PITH_OP_LEAKY_RELU:
+        return ACT_LEAKY;
+    case PITH_OP_CLIP:
+        return ACT_CLIP;
+    case PITH_OP_SIGMOID:
+        return ACT_SIGMOID;
+    case PITH_OP_TANH:
+        return ACT_TANH;
+    case PITH_OP_HARD_SIGMOID:
+        return ACT_HARD_SIGMOID;
+    case PITH_OP_HARD_SWISH:
+        return ACT_HARD_SWISH;
+    default:
+        return ACT_NONE;
+    }
+}
+
+/* Schemas of activations put a in slot 0 and b in slot 1. */
+bool pith_device_map(struct lowering *l, const struct step *s)
+{
+    const struct op_info *info = s->args.info;
+    return launch_map(l, s, activation_of(info->op),
+                      info->n_slots > 0 ? attr_f32(s->args.attr, 0) : 0.0f,
+                      info->n_slots > 1 ? attr_f32(s->args.attr, 1) : 0.0f);
+}
+
+bool pith_device_unary(struct lowering *l, const struct step *s)
+{
+    int32_t kind = s->args.attr[ATTR_KIND];
+    const uint32_t known = 1u << UNARY_SQRT | 1u << UNARY_EXP | 1u << UNARY_LOG | 1u << UNARY_NEG |
+                           1u << UNARY_ABS | 1u << UNARY_SIGN | 1u << UNARY_FLOOR |
+                           1u << UNARY_CEIL | 1u << UNARY_ROUND | 1u << UNARY_RECIPROCAL |
+                           1u << UNARY_ERF | 1u << UNARY_GELU | 1u << UNARY_GELU_TANH |
+                           1u << UNARY_SOFTSIGN | 1u << UNARY_THRESHOLDED_RELU;
+    if (!(known >> kind & 1u) || s->args.in[0]->type != PITH_F32)
+        return false;
+    return launch_map(l, s, MAP_UNARY + (uint32_t)kind, attr_f32(s->args.attr, ATTR_UNARY_ALPHA),
+                      0.0f);
+}
+
+/* enum zip_type; false: there is none for the type */
+static bool zip_type_of(enum pith_type type, uint32_t *zip)
+{
+    switch (type) {
+    case PITH_F32:
+        *zip = ZIP_F32;
+        return true;
+    case PITH_I8:
+        *zip = ZIP_I8;
+        return true;
+    case PITH_U8:
+        *zip = ZIP_U8;
+        return true;
+    case PITH_I16:
+        *zip = ZIP_I16;
+        return true;
+    case PITH_U16:
+        *zip = ZIP_U16;
+        return true;
+    case PITH_I32:
+        *zip = ZIP_I32;
+        return true;
+    case PITH_I64:
+        *zip = ZIP_I64;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
+{
+    const struct tview *a = s->args.in[0], *b = s->args.in[1], *y = s->args.out[0];
+    struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
+    struct zip_args z = {.a = pith_device_data(l, a),
+                         .b = pith_device_data(l, b),
+                         .y = pith_device_data(l, y),
+                         .n = pith_device_count(y),
+                         .op = op,
+                         .rank = bc.rank};
+    if (a->type != b->type || z.n == 0 || !zip_type_of(a->type, &z.type))
+        return false;
+    for (uint32_t i = 0; i < bc.rank; i++) {
+        z.dim[i] = (uint32_t)bc.dim[i];
+        z.a_step[i] = (uint32_t)bc.step[0][i];
+        z.b_step[i] = (uint32_t)bc.step[1][i];
+    }
+    pith_device_launch(l, LAUNCH_zip, z.n, &z, sizeof z);
+    return true;
+}
+
+bool pith_device_zip(struct lowering *l, const struct step *s)
+{
+    switch (s->args.info->op) {
+    case PITH_OP_ADD:
+        return launch_zip(l, s, ZIP_ADD);
+    case PITH_OP_SUB:
+        return launch_zip(l, s, ZIP_SUB);
+    case PITH_OP_MUL:
+        return launch_zip(l, s, ZIP_MUL);
+    case PITH_OP_DIV:
+        return launch_zip(l, s, ZIP_DIV);
+    default:
+        return launch_zip(l, s, ZIP_PRELU);
+    }
+}
+
+/* Squares and cubes, told by a constant. */
+bool pith_device_power(struct lowering *l, const struct step *s)
+{
+    const struct tview *b = s->args.in[1];
+    const struct pith_plan *p = l->plan;
+    uintptr_t at = (uintptr_t)b->data, arena = (uintptr_t)p->arena;
+    if (s->args.in[0]->type != PITH_F32 || b->type != PITH_F32 || shape_elems(&b->shape) != 1 ||
+        (at >= arena && at - arena < p->arena_bytes))
+        return false;
+    float exponent = *(const float *)b->data;
+    return (exponent == 2.0f || exponent == 3.0f) && launch_zip(l, s, ZIP_POWER);
+}
+
+bool pith_device_batch_norm(struct lowering *l, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    const struct shape *x = &args->in[0]->shape;
+    struct batch_norm_args b = {.x = pith_device_data(l, args->in[0]),
+                                .scale = pith_device_data(l, args->in[1]),
+                                .bias = pith_device_data(l, args->in[2]),
+                                .mean = pith_device_data(l, args->in[3]),
+                                .var = pith_device_data(l, args->in[4]),
+                                .y = pith_device_data(l, args->out[0]),
+                                .n = pith_device_count(args->out[0]),
+                                .channels = x->dim[1],
+                                .inner = (uint32_t)shape_product(x, 2, x->rank),
+                                .epsilon = attr_f32(args->attr, ATTR_BN_EPSILON)};
+    pith_device_launch(l, LAUNCH_batch_norm_f32, b.n, &b, sizeof b);
+    return b.n > 0;
+}

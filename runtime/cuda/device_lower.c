@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* device_lower.c - addresses on the device, and lists of actions. */
+#include <stdlib.h>
+#include "device_lower.h"
+
+#define ALIGN 256u
+#define MAX_BLOCKS 8192u /* a launch over elements: more of them take turns */
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+}
+
+static void *pointer(device_address address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+/* Room for `more` entries of `each` bytes behind n; false, and no_memory: there is none. */
+static bool grow(struct lowering *l, void *array, uint32_t n, uint32_t *room, uint32_t more,
+                 size_t each)
+{
+    void *old;
+    memcpy(&old, array, sizeof old);
+    if (n + more <= *room)
+        return true;
+    uint32_t bigger = (n + more) * 2;
+    void *p = realloc(old, bigger * each);
+    l->no_memory = l->no_memory || !p;
+    if (!p)
+        return false;
+    memcpy(array, &p, sizeof p);
+    *room = bigger;
+    return true;
+}
+
+void pith_device_lowering_free(struct lowering *l)
+{
+    free(l->action);
+    free(l->args);
+    free(l->constant);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------ */
+
+static device_address constant_at(struct lowering *l, const struct constant *want)
+{
+    for (uint32_t i = 0; i < l->n_constants; i++) {
+        const struct constant *c = &l->constant[i];
+        if (c->key == want->key && c->form == want->form && c->bytes >= want->bytes)
+            return l->constants + c->offset;
+    }
+    if (!grow(l, &l->constant, l->n_constants, &l->room_constants, 1, sizeof *l->constant))
+        return 0;
+    struct constant *c = &l->constant[l->n_constants++];
+    *c = *want;
+    c->offset = l->constant_bytes;
+    l->constant_bytes += aligned(c->bytes);
+    return l->constants + c->offset;
+}
+
+void *pith_device_data(struct lowering *l, const struct tview *t)
+{
+    const struct pith_plan *p = l->plan;
+    uintptr_t at = (uintptr_t)t->data, arena = (uintptr_t)p->arena;
+    if (at >= arena && at - arena < p->arena_bytes)
+        return pointer(l->arena + (at - arena));
+    struct constant c = {.key = t->data,
+                         .bytes = shape_elems(&t->shape) * pith_type_bytes(t->type)};
+    return pointer(constant_at(l, &c));
+}
+
+void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight_form form)
+{
+    uint32_t each = form == FORM_F32 ? sizeof(float) : pith_type_bytes(w->type);
+    struct constant c = {.key = w, .form = form, .is_weight = true, .bytes = w->count * each};
+    return pointer(constant_at(l, &c));
+}
+
+void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes)
+{
+    uint64_t end = offset + aligned(bytes);
+    l->work_bytes = l->work_bytes < end ? end : l->work_bytes;
+    return pointer(l->work + offset);
+}
+
+uint32_t pith_device_count(const struct tview *t)
+{
+    size_t n = shape_elems(&t->shape);
+    return n < (size_t)1 << 31 ? (uint32_t)n : 0;
+}
+
+/* ---- actions -------------------------------------------------------------------------------- */
+
+static void append(struct lowering *l, const struct action *a)
+{
+    if (grow(l, &l->action, l->n_actions, &l->room_actions, 1, sizeof *a))
+        l->action[l->n_actions++] = *a;
+}
+
+void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
+                      const void *arg, uint32_t arg_bytes)
+{
+    struct action a = {.kind = ACTION_LAUNCH,
+                       .kernel = kernel,
+                       .grid = {grid[0], grid[1], grid[2]},
+                       .arg = l->n_args};
+    if (!grow(l, &l->args, l->n_args, &l->room_args, arg_bytes, 1))
+        return;
+    memcpy(l->args + l->n_args, arg, arg_bytes);
+    l->n_args += (arg_bytes + 15) & ~15u;
+    append(l, &a);
+}
+
+void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t n, const void *arg,
+                        uint32_t arg_bytes)
+{
+    uint32_t blocks = (n + LAUNCH_THREADS - 1) / LAUNCH_THREADS;
+    const uint32_t grid[3] = {blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS, 1, 1};
+    pith_device_grid(l, kernel, grid, arg, arg_bytes);
+}
+
+void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes)
+{
+    struct action a = {
+        .kind = ACTION_COPY, .to = (uintptr_t)to, .from = (uintptr_t)from, .bytes = bytes};
+    if (to != from)
+        append(l, &a);
+}
+
+void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes)
+{
+    struct action a = {.kind = ACTION_FILL, .to = (uintptr_t)to, .value = value, .bytes = bytes};
+    append(l, &a);
+}

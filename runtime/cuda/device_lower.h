@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* device_lower.h - from steps of a plan to what is put on a stream.
+ *
+ * A step becomes actions: launches, copies on the device, fills. On the device there are
+ *
+ *     arena      the host's, byte for byte
+ *     work       room that single steps work in, behind the arena
+ *     constants  weights as kernels read them, and constants that steps read as they are
+ *
+ * so that what shares memory on the host shares it there. All steps are lowered twice: first to
+ * count, when addresses are not known yet, then for good. */
+#ifndef DEVICE_LOWER_H
+#define DEVICE_LOWER_H
+
+#include <stdbool.h>
+#include "driver.h"
+#include "pith_plan_steps.h"
+
+enum action_kind { ACTION_LAUNCH, ACTION_COPY, ACTION_FILL };
+
+struct action {
+    enum action_kind kind;
+    uint32_t kernel, grid[3];
+    uint32_t arg; /* of a launch: where its struct begins in lowering.args */
+    device_address to, from;
+    uint64_t bytes;
+    uint32_t value; /* of a fill: each 32 bits */
+};
+
+/* What a weight becomes on the device. */
+enum weight_form {
+    FORM_ELEMENTS, /* of its type, where they lie or expanded */
+    FORM_F32       /* of dense floats */
+};
+
+/* A piece of the constants: host memory, or a weight in a form. */
+struct constant {
+    const void *key;
+    enum weight_form form;
+    bool is_weight;
+    uint64_t offset, bytes;
+};
+
+struct lowering {
+    struct pith_plan *plan;
+    device_address arena, work, constants; /* 0 while counting */
+    struct action *action;                 /* owns */
+    uint32_t n_actions, room_actions;
+    uint8_t *args; /* owns */
+    uint32_t n_args, room_args;
+    struct constant *constant; /* owns */
+    uint32_t n_constants, room_constants;
+    uint64_t constant_bytes, work_bytes; /* work: the most that a step takes */
+    bool no_memory;
+};
+
+/* Appends the actions of the step; false: the device has no kernel for it. */
+typedef bool lower_fn(struct lowering *l, const struct step *s);
+bool pith_device_step(struct lowering *l, const struct step *s);
+void pith_device_lowering_free(struct lowering *l);
+
+/* Of the step's kind: device_table.c lists them. */
+lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
+    pith_device_batch_norm, pith_device_view, pith_device_slice, pith_device_transpose,
+    pith_device_concat, pith_device_split, pith_device_pad, pith_device_gather, pith_device_softmax,
+    pith_device_reduce_mean, pith_device_reduce, pith_device_global_pool, pith_device_layer_norm,
+    pith_device_group_norm, pith_device_pool, pith_device_gemm, pith_device_matmul,
+    pith_device_conv, pith_device_recurrent;
+
+/* ---- what they are put together from (device_lower.c)
+ * ---------------------------------------------- */
+
+/* Where the elements of t lie on the device. */
+void *pith_device_data(struct lowering *l, const struct tview *t);
+/* The weight of a step in a form. */
+void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight_form form);
+/* Room that only this step works in, a multiple of 256 from its beginning. */
+void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes);
+/* Elements, where launches can count them; 0: there are too many. */
+uint32_t pith_device_count(const struct tview *t);
+
+/* A launch over n elements, or of a grid; arg is copied. */
+void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t n, const void *arg,
+                        uint32_t arg_bytes);
+void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
+                      const void *arg, uint32_t arg_bytes);
+void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);
+void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes);
+
+#endif

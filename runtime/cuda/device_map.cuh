@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* device_map.cuh - functions of one element, as operators and behind others. Each is a row of a table
+ * that names the CPU's own scalar function, so both have the same bits. */
+#ifndef DEVICE_MAP_H
+#define DEVICE_MAP_H
+
+#include "device.h"
+#include "rounding_f32.h"
+#include "pith_act_kind.h"
+
+/* Kinds of enum unary_kind, numbered apart: that enum's header is not for devices. */
+enum { U_SQRT = MAP_UNARY, U_EXP, U_LOG, U_NEG, U_ABS, U_SIGN, U_FLOOR, U_CEIL, U_ROUND };
+enum { U_RECIPROCAL = MAP_UNARY + 9, U_ERF = MAP_UNARY + 10 };
+enum { U_GELU = MAP_UNARY + 16, U_GELU_TANH = MAP_UNARY + 17, U_SOFTSIGN = MAP_UNARY + 20 };
+enum { U_THRESHOLDED = MAP_UNARY + 21 };
+
+static inline float clip_f32(float low, float high, float x)
+{
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
+static inline float hard_sigmoid_f32(float alpha, float beta, float x)
+{
+    return clip_f32(0.0f, 1.0f, alpha * x + beta);
+}
+
+DEVICE float square_root(float x)
+{
+    return choose(x < 0.0f, f32_from_bits(0x7fc00000u), sqrt_device_f32(x));
+}
+
+#define MAPS(MAP)                                                                                  \
+    MAP(ACT_NONE, x)                                                                               \
+    MAP(ACT_RELU, x < 0.0f ? 0.0f : x)                                                             \
+    MAP(ACT_CLIP, clip_f32(a, b, x))                                                               \
+    MAP(ACT_LEAKY, x < 0.0f ? a * x : x)                                                           \
+    MAP(ACT_SIGMOID, sigmoid_f32(x))                                                               \
+    MAP(ACT_TANH, tanh_f32(x))                                                                     \
+    MAP(ACT_HARD_SIGMOID, hard_sigmoid_f32(a, b, x))                                               \
+    MAP(ACT_HARD_SWISH, x *hard_sigmoid_f32(1.0f / 6.0f, 0.5f, x))                                 \
+    MAP(ACT_GELU, gelu_f32(x))                                                                     \
+    MAP(ACT_GELU_TANH, gelu_tanh_f32(x))                                                           \
+    MAP(U_SQRT, square_root(x))                                                                    \
+    MAP(U_EXP, exp_f32(x))                                                                         \
+    MAP(U_LOG, log_f32(x))                                                                         \
+    MAP(U_NEG, -x)                                                                                 \
+    MAP(U_ABS, magnitude_of(x))                                                                    \
+    MAP(U_SIGN, sign_f32(x))                                                                       \
+    MAP(U_FLOOR, floor_f32(x))                                                                     \
+    MAP(U_CEIL, ceil_f32(x))                                                                       \
+    MAP(U_ROUND, round_f32(x))                                                                     \
+    MAP(U_RECIPROCAL, 1.0f / x)                                                                    \
+    MAP(U_ERF, erf_f32(x))                                                                         \
+    MAP(U_GELU, gelu_f32(x))                                                                       \
+    MAP(U_GELU_TANH, gelu_tanh_f32(x))                                                             \
+    MAP(U_SOFTSIGN, x / (1.0f + magnitude_of(x)))                                                  \
+    MAP(U_THRESHOLDED, choose(x <= a, 0.0f, x))
+
+#define MAP_CASE(kind, value)                                                                      \
+    case kind:                                                                                     \
+        return value;
+
+DEVICE float mapped(uint32_t kind, float a, float b, float x)
+{
+    switch (kind) {
+        MAPS(MAP_CASE)
+    default:
+        return x;
+    }
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* device_move.c - operators that put elements elsewhere. */
+#include "device_lower.h"
+#include "pith_slice_axis.h"
+
+/* A box of all elements of `shape`, row-major on both sides. */
+static struct copy_args box_of(const struct shape *shape, uint32_t bytes)
+{
+    struct copy_args c = {.bytes = bytes, .rank = shape->rank};
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        c.dim[i] = shape->dim[i];
+        c.x_step[i] = c.y_step[i] = (int64_t)shape_product(shape, i + 1, shape->rank);
+    }
+    return c;
+}
+
+static bool launch_copy(struct lowering *l, struct copy_args *c)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < c->rank; i++)
+        n *= c->dim[i];
+    c->n = (uint32_t)n;
+    if (n >= UINT64_C(1) << 31)
+        return false;
+    pith_device_launch(l, LAUNCH_strided_copy, c->n, c, sizeof *c);
+    return true;
+}
+
+static uint64_t bytes_of(const struct tview *t)
+{
+    return shape_elems(&t->shape) * pith_type_bytes(t->type);
+}
+
+bool pith_device_view(struct lowering *l, const struct step *s)
+{
+    const struct tview *x = s->args.in[0];
+    pith_device_copy(l, pith_device_data(l, s->args.out[0]), pith_device_data(l, x), bytes_of(x));
+    return true;
+}
+
+bool pith_device_slice(struct lowering *l, const struct step *s)
+{
+    const struct tview *x = s->args.in[0], *y = s->args.out[0];
+    const int32_t *attr = s->args.attr;
+    struct copy_args c = box_of(&y->shape, pith_type_bytes(x->type));
+    int64_t origin = 0;
+    for (uint32_t i = 0; i < c.rank; i++)
+        c.x_step[i] = (int64_t)shape_product(&x->shape, i + 1, x->shape.rank);
+    for (uint32_t i = 0; i < attr_count(attr, ATTR_SLICE_AXES); i++) {
+        uint32_t axis = (uint32_t)attr[ATTR_SLICE_AXES + 1 + i];
+        int64_t first, count;
+        slice_axis(attr, i, x->shape.dim[axis], &first, &count);
+        origin += first * c.x_step[axis];
+        /* A single element is never stepped from: its step could be 2^31 times an axis. */
+        c.x_step[axis] *= count == 1 ? 0 : attr_item(attr, ATTR_SLICE_STEPS, i, 1);
+    }
+    c.x = (const uint8_t *)pith_device_data(l, x) + origin * (int64_t)c.bytes;
+    c.y = pith_device_data(l, y);
+    return launch_copy(l, &c);
+}
+
+bool pith_device_transpose(struct lowering *l, const struct step *s)
+{
+    const struct tview *x = s->args.in[0], *y = s->args.out[0];
+    uint32_t rank = x->shape.rank;
+    struct copy_args c = box_of(&y->shape, pith_type_bytes(x->type));
+    for (uint32_t i = 0; i < rank; i++) {
+        uint32_t from = (uint32_t)attr_item(s->args.attr, ATTR_PERM, i, (int32_t)(rank - 1 - i));
+        c.x_step[i] = (int64_t)shape_product(&x->shape, from + 1, rank);
+    }
+    c.x = pith_device_data(l, x);
+    c.y = pith_device_data(l, y);
+    return launch_copy(l, &c);
+}
+
+/* A part of a whole that is cut along an axis: copied there, or from there. */
+static bool copy_part(struct lowering *l, const struct tview *part, const struct tview *whole,
+                      uint32_t axis, uint64_t *at, bool to_whole)
+{
+    uint32_t bytes = pith_type_bytes(part->type), rank = part->shape.rank;
+    struct copy_args c = box_of(&part->shape, bytes);
+    int64_t *step = to_whole ? c.y_step : c.x_step;
+    uint8_t *in_whole = (uint8_t *)pith_device_data(l, whole) + *at;
+    for (uint32_t i = 0; i < rank; i++)
+        step[i] = (int64_t)shape_product(&whole->shape, i + 1, rank);
+    c.x = to_whole ? pith_device_data(l, part) : in_whole;
+    c.y = to_whole ? in_whole : pith_device_data(l, part);
+    *at += shape_product(&part->shape, axis, rank) * bytes;
+    return launch_copy(l, &c);
+}
+
+bool pith_device_concat(struct lowering *l, const struct step *s)
+{
+    uint64_t at = 0;
+    bool done = true;
+    for (uint32_t i = 0; i < s->args.n_in && done; i++)
+        done = copy_part(l, s->args.in[i], s->args.out[0], (uint32_t)s->args.attr[ATTR_AXIS], &at,
+                         true);
+    return done;
+}
+
+bool pith_device_split(struct lowering *l, const struct step *s)
+{
+    uint64_t at = 0;
+    bool done = true;
+    for (uint32_t i = 0; i < s->args.n_out && done; i++)
+        done = copy_part(l, s->args.out[i], s->args.in[0], (uint32_t)s->args.attr[ATTR_AXIS], &at,
+                         false);
+    return done;
+}
+
+bool pith_device_pad(struct lowering *l, const struct step *s)
+{
+    const struct tview *x = s->args.in[0], *y = s->args.out[0];
+    const int32_t *attr = s->args.attr;
+    struct pad_args p = {.x = pith_device_data(l, x),
+                         .y = pith_device_data(l, y),
+                         .n = pith_device_count(y),
+                         .bytes = pith_type_bytes(x->type),
+                         .rank = x->shape.rank,
+                         .mode = (uint32_t)attr[ATTR_PAD_MODE],
+                         .value = (uint32_t)attr[ATTR_PAD_VALUE]};
+    for (uint32_t i = 0; i < p.rank; i++) {
+        p.x_dim[i] = x->shape.dim[i];
+        p.y_dim[i] = y->shape.dim[i];
+        p.begin[i] = attr[ATTR_PAD_BEGIN + 1 + i];
+    }
+    pith_device_launch(l, LAUNCH_pad, p.n, &p, sizeof p);
+    return p.n > 0;
+}
+
+/* Along an axis; tables that are read where they lie in a file, expanded. */
+bool pith_device_gather(struct lowering *l, const struct step *s)
+{
+    const struct tview *x = s->args.in[0], *index = s->args.in[1];
+    uint32_t axis = (uint32_t)s->args.attr[ATTR_GATHER_AXIS];
+    if (s->args.attr[ATTR_GATHER_KIND] != 0 || s->args.weight)
+        return false;
+    struct gather_args g = {.x = pith_device_data(l, x),
+                            .index = pith_device_data(l, index),
+                            .y = pith_device_data(l, s->args.out[0]),
+                            .n = pith_device_count(s->args.out[0]),
+                            .bytes = pith_type_bytes(x->type),
+                            .wide_index = index->type == PITH_I64,
+                            .dim = x->shape.dim[axis],
+                            .inner = (uint32_t)shape_product(&x->shape, axis + 1, x->shape.rank),
+                            .count = pith_device_count(index)};
+    if (g.n == 0 || g.count == 0)
+        return false;
+    pith_device_launch(l, LAUNCH_gather_axis, g.n, &g, sizeof g);
+    return true;
+}

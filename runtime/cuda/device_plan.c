@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* device_plan.c - a finished plan gets its memory on the device, its weights there, and becomes one
+ * graph where nothing has to wait for the CPU. */
+#include <stdlib.h>
+#include "device_plan.h"
+#include "pith_host.h"
+
+#define GRAPH_STEPS 65536u /* more of them, in long loops, are put on the stream one by one */
+#define PINNED_ALIGN 64u
+
+static enum pith_status no_memory(struct pith_error *err)
+{
+    return pith_error_set(err, PITH_ERR_MEMORY, "cuda: out of memory");
+}
+
+/* Of the driver: success leaves the context current until leave(). */
+static enum pith_status enter(const struct pith_cuda *cuda, struct pith_error *err)
+{
+    return pith_driver_status(cuda, cuda->cuCtxPushCurrent_v2(cuda->context), "the device was lost",
+                              err);
+}
+
+static void leave(const struct pith_cuda *cuda)
+{
+    void *context;
+    cuda->cuCtxPopCurrent_v2(&context);
+}
+
+/* ---- lowering ------------------------------------------------------------------------------- */
+
+static void lower_one(struct pith_cuda_plan *p, uint32_t i)
+{
+    struct lowering *l = &p->lowering;
+    const struct step *s = &p->plan->step[i];
+    struct device_step *d = &p->step[i];
+    d->first = l->n_actions;
+    d->on_cpu = false;
+    if (s->args.info->flags & OP_CONTROL) {
+        pith_device_lower_control(l, s);
+    } else if (!pith_device_step(l, s)) {
+        d->on_cpu = true;
+        l->n_actions = d->first;
+    }
+    d->n = l->n_actions - d->first;
+}
+
+static enum pith_status lower_all(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    p->lowering.n_actions = p->lowering.n_args = 0;
+    for (uint32_t i = 0; i < p->plan->n_steps; i++)
+        lower_one(p, i);
+    return p->lowering.no_memory ? no_memory(err) : PITH_OK;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static enum pith_status take(struct pith_cuda_plan *p, uint64_t bytes, device_address *at,
+                             struct pith_error *err)
+{
+    int result = bytes ? p->cuda->cuMemAlloc_v2(at, bytes) : 0;
+    if (!result)
+        p->device_bytes += bytes;
+    return pith_driver_status(p->cuda, result, "cannot take memory for the model", err);
+}
+
+static struct tview *end_of(const struct pith_cuda_plan *p, uint32_t i)
+{
+    const struct graph *g = &p->plan->graph;
+    return &p->plan->value[i < p->n_inputs ? i : g->outputs[i - p->n_inputs]];
+}
+
+/* Inputs and outputs, and their pinned memory. */
+static enum pith_status find_ends(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    uint32_t n = p->n_inputs + p->n_outputs;
+    uint64_t bytes = 0;
+    void *pinned = NULL;
+    const uint8_t *arena = p->plan->arena;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct tview *t = end_of(p, i);
+        uintptr_t at = (uintptr_t)t->data - (uintptr_t)arena;
+        if (!t->data || at >= p->plan->arena_bytes)
+            continue;
+        struct device_end *e = &p->end[i];
+        *e = (struct device_end){.address = p->arena + at,
+                                 .bytes = shape_elems(&t->shape) * pith_type_bytes(t->type),
+                                 .pinned_at = bytes};
+        bytes += (e->bytes + PINNED_ALIGN - 1) / PINNED_ALIGN * PINNED_ALIGN;
+    }
+    int result = bytes ? p->cuda->cuMemHostAlloc(&pinned, bytes, 0) : 0;
+    p->pinned = pinned;
+    return pith_driver_status(p->cuda, result, "cannot take pinned memory", err);
+}
+
+static enum pith_status upload(struct pith_cuda_plan *p, const struct constant *c,
+                               struct pith_error *err)
+{
+    uint8_t *packed = aligned_alloc(64, (c->bytes + 63) & ~(uint64_t)63);
+    if (!packed)
+        return no_memory(err);
+    enum pith_status st = pith_device_pack(c, packed);
+    if (st)
+        pith_error_set(err, st, "cuda: cannot unpack a weight: %s", pith_status_text(st));
+    int result = 0;
+    if (!st)
+        result =
+            p->cuda->cuMemcpyHtoDAsync_v2(p->constants + c->offset, packed, c->bytes, p->stream);
+    if (!st && !result)
+        result = p->cuda->cuStreamSynchronize(p->stream);
+    free(packed);
+    return st ? st : pith_driver_status(p->cuda, result, "cannot copy a weight", err);
+}
+
+static enum pith_status fill_constants(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < p->lowering.n_constants && !st; i++)
+        st = upload(p, &p->lowering.constant[i], err);
+    return st;
+}
+
+/* ---- the graph ------------------------------------------------------------------------------ */
+
+/* What cannot be captured stays as it is: the run tells why. */
+static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    const struct pith_cuda *c = p->cuda;
+    uint64_t most = p->plan->opts.max_steps < GRAPH_STEPS ? p->plan->opts.max_steps : GRAPH_STEPS;
+    void *graph = NULL;
+    if (!pith_device_is_fixed(p) || p->plan->opts.clock_ns)
+        return PITH_OK;
+    int result = c->cuStreamBeginCapture_v2(p->stream, DRIVER_CAPTURE_RELAXED);
+    if (result)
+        return pith_driver_status(c, result, "cannot capture the run", err);
+    p->capturing = true;
+    enum pith_status st = pith_device_walk(p, most, err);
+    p->capturing = false;
+    result = c->cuStreamEndCapture(p->stream, &graph);
+    if (!result && !st)
+        result = c->cuGraphInstantiateWithFlags(&p->graph, graph, 0);
+    if (graph)
+        c->cuGraphDestroy(graph);
+    if (st == PITH_ERR_LIMIT)
+        return PITH_OK;
+    p->graph_steps = p->plan->steps_done;
+    return st ? st : pith_driver_status(c, result, "cannot capture the run", err);
+}
+
+/* ---- from plan to device -------------------------------------------------------------------- */
+
+static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    struct lowering *l = &p->lowering;
+    enum pith_status st = lower_all(p, err);
+    uint64_t arena = (p->plan->arena_bytes + 255) & ~UINT64_C(255);
+    if (!st)
+        st = pith_driver_status(p->cuda,
+                                p->cuda->cuStreamCreate(&p->stream, DRIVER_STREAM_NON_BLOCKING),
+                                "cannot make a stream", err);
+    if (!st)
+        st = take(p, arena + l->work_bytes, &p->arena, err);
+    if (!st)
+        st = take(p, l->constant_bytes, &p->constants, err);
+    if (st)
+        return st;
+    l->arena = p->arena;
+    l->work = p->arena + arena;
+    l->constants = p->constants;
+    st = lower_all(p, err);
+    if (!st)
+        st = find_ends(p, err);
+    if (!st)
+        st = fill_constants(p, err);
+    return st ? st : capture(p, err);
+}
+
+static enum pith_status make(struct pith_cuda *cuda, struct pith_plan *plan,
+                             struct pith_cuda_plan *p, struct pith_error *err)
+{
+    *p = (struct pith_cuda_plan){.cuda = cuda,
+                                 .plan = plan,
+                                 .lowering = {.plan = plan},
+                                 .n_inputs = plan->graph.n_inputs,
+                                 .n_outputs = plan->graph.n_outputs};
+    cuda->plans++;
+    p->step = calloc(plan->n_steps + 1u, sizeof *p->step);
+    p->end = calloc(p->n_inputs + p->n_outputs + 1u, sizeof *p->end);
+    if (!p->step || !p->end)
+        return no_memory(err);
+    enum pith_status st = enter(cuda, err);
+    if (st)
+        return st;
+    st = ready(p, err);
+    leave(cuda);
+    return st;
+}
+
+enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *plan,
+                                    struct pith_cuda_plan **device_plan, struct pith_error *err)
+{
+    if (plan->opts.observe)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: a plan whose values are observed runs on the CPU");
+    struct pith_cuda_plan *p = calloc(1, sizeof *p);
+    enum pith_status st = p ? make(cuda, plan, p, err) : no_memory(err);
+    if (st)
+        pith_cuda_plan_free(p);
+    else
+        *device_plan = p;
+    return st;
+}
+
+static void give_back(struct pith_cuda_plan *p)
+{
+    const struct pith_cuda *c = p->cuda;
+    if (p->graph)
+        c->cuGraphExecDestroy(p->graph);
+    if (p->arena)
+        c->cuMemFree_v2(p->arena);
+    if (p->constants)
+        c->cuMemFree_v2(p->constants);
+    if (p->pinned)
+        c->cuMemFreeHost(p->pinned);
+    if (p->stream)
+        c->cuStreamDestroy_v2(p->stream);
+}
+
+void pith_cuda_plan_free(struct pith_cuda_plan *p)
+{
+    if (!p)
+        return;
+    if (!enter(p->cuda, NULL)) {
+        give_back(p);
+        leave(p->cuda);
+    }
+    p->cuda->plans--;
+    pith_device_lowering_free(&p->lowering);
+    free(p->step);
+    free(p->end);
+    free(p);
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+/* Steps of a run on `stream`; those not in a graph on the plan's own. */
+static enum pith_status put_steps(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    const struct pith_opts *o = &p->plan->opts;
+    if (!p->graph)
+        return pith_device_walk(p, o->max_steps, err);
+    if (o->stop && o->stop(o->stop_user))
+        return PITH_ERR_STOPPED;
+    p->plan->steps_done = p->graph_steps;
+    p->plan->next_step = p->plan->n_steps;
+    return pith_driver_status(p->cuda, p->cuda->cuGraphLaunch(p->graph, p->stream),
+                              "cannot run the model", err);
+}
+
+static int put_inputs(struct pith_cuda_plan *p)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < p->n_inputs && !result; i++) {
+        const struct device_end *e = &p->end[i];
+        if (!e->address)
+            continue;
+        memcpy(p->pinned + e->pinned_at, end_of(p, i)->data, e->bytes);
+        result = p->cuda->cuMemcpyHtoDAsync_v2(e->address, p->pinned + e->pinned_at, e->bytes,
+                                               p->stream);
+    }
+    return result;
+}
+
+/* As they were before the run, for the CPU to go on with. */
+static void restore_inputs(struct pith_cuda_plan *p)
+{
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (p->end[i].address)
+            memcpy(end_of(p, i)->data, p->pinned + p->end[i].pinned_at, p->end[i].bytes);
+}
+
+static int get_outputs(struct pith_cuda_plan *p)
+{
+    int result = 0;
+    uint32_t n = p->n_inputs + p->n_outputs;
+    for (uint32_t i = p->n_inputs; i < n && !result; i++)
+        if (p->end[i].address)
+            result = p->cuda->cuMemcpyDtoHAsync_v2(p->pinned + p->end[i].pinned_at,
+                                                   p->end[i].address, p->end[i].bytes, p->stream);
+    if (!result)
+        result = p->cuda->cuStreamSynchronize(p->stream);
+    for (uint32_t i = p->n_inputs; i < n && !result; i++)
+        if (p->end[i].address)
+            memcpy(end_of(p, i)->data, p->pinned + p->end[i].pinned_at, p->end[i].bytes);
+    return result;
+}
+
+static enum pith_status run(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    enum pith_status st = pith_driver_status(p->cuda, put_inputs(p), "cannot copy inputs", err);
+    if (!st)
+        st = put_steps(p, err);
+    int result = st ? p->cuda->cuStreamSynchronize(p->stream) : get_outputs(p);
+    if (st == PITH_ERR_IO || result)
+        restore_inputs(p);
+    return st ? st : pith_driver_status(p->cuda, result, "the device failed", err);
+}
+
+enum pith_status pith_cuda_plan_run(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    if (p->lost)
+        return pith_error_set(err, p->lost, "cuda: the device failed in an earlier run");
+    enum pith_status st = enter(p->cuda, err);
+    if (!st) {
+        st = run(p, err);
+        leave(p->cuda);
+    }
+    if (st == PITH_ERR_IO)
+        p->lost = st;
+    return st;
+}
+
+enum pith_status pith_cuda_plan_enqueue(struct pith_cuda_plan *p, void *stream,
+                                        struct pith_error *err)
+{
+    if (!p->graph)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: steps of this plan need the CPU: it cannot be enqueued");
+    enum pith_status st = enter(p->cuda, err);
+    if (st)
+        return st;
+    int result = p->cuda->cuGraphLaunch(p->graph, stream);
+    leave(p->cuda);
+    return pith_driver_status(p->cuda, result, "cannot run the model", err);
+}
+
+/* ---- facts ---------------------------------------------------------------------------------- */
+
+int pith_cuda_plan_on_cpu(const struct pith_cuda_plan *p, uint32_t step)
+{
+    return step < p->plan->n_steps && p->step[step].on_cpu;
+}
+
+struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
+{
+    struct pith_cuda_facts f = {.steps = p->plan->n_steps,
+                                .launches = p->graph ? p->launches : 0,
+                                .device_bytes = p->device_bytes};
+    for (uint32_t i = 0; i < f.steps; i++)
+        f.cpu_steps += p->step[i].on_cpu;
+    return f;
+}
+
+uint64_t pith_cuda_plan_input_address(const struct pith_cuda_plan *p, uint32_t i)
+{
+    return i < p->n_inputs ? p->end[i].address : 0;
+}
+
+uint64_t pith_cuda_plan_output_address(const struct pith_cuda_plan *p, uint32_t i)
+{
+    return i < p->n_outputs ? p->end[p->n_inputs + i].address : 0;
+}

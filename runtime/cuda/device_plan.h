@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* device_plan.h - a plan on a device: what its files share. */
+#ifndef DEVICE_PLAN_H
+#define DEVICE_PLAN_H
+
+#include "device_lower.h"
+
+/* Actions of a step, and where it runs. */
+struct device_step {
+    uint32_t first, n; /* in lowering.action */
+    bool on_cpu;
+};
+
+/* An input or output of the graph: its bytes on the device and in pinned memory. */
+struct device_end {
+    device_address address; /* 0: nothing reads it, or it is a constant of the plan */
+    uint64_t bytes, pinned_at;
+};
+
+struct pith_cuda_plan {
+    struct pith_cuda *cuda; /* borrows, and plan */
+    struct pith_plan *plan;
+    struct lowering lowering;
+    struct device_step *step; /* owns: [plan->n_steps] */
+    struct device_end *end;   /* owns: [n_inputs + n_outputs] */
+    uint32_t n_inputs, n_outputs;
+    device_address arena, constants; /* own */
+    uint8_t *pinned;                 /* owns */
+    uint64_t device_bytes;
+    device_stream stream; /* owns */
+    void *graph;          /* owns; NULL: steps are put on the stream one by one */
+    uint64_t graph_steps; /* that a run of it counts */
+    uint32_t launches;    /* actions of one run */
+    bool capturing;
+    enum pith_status lost; /* what the driver ended in */
+};
+
+/* device_walk.c: puts all steps on the stream, in the order that the network's loops and branches
+ * make of them. limit: steps it may count. PITH_ERR_LIMIT, PITH_ERR_STOPPED, PITH_ERR_IO. */
+enum pith_status pith_device_walk(struct pith_cuda_plan *p, uint64_t limit, struct pith_error *err);
+/* Whether the walk never has to wait: no step needs the CPU, and no data decides. */
+bool pith_device_is_fixed(const struct pith_cuda_plan *p);
+/* Addresses that the walk needs of a control step. */
+void pith_device_lower_control(struct lowering *l, const struct step *s);
+
+/* pack.c: the bytes of a constant as they go to the device. PITH_ERR_CORRUPT, _MEMORY. */
+enum pith_status pith_device_pack(const struct constant *c, uint8_t *to);
+
+#endif

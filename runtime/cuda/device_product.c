@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* device_product.c - Gemm, MatMul and Conv of floats. A weight is dense on the device. */
+#include "device_product.h"
+
+#define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
+#define FEW_OUTPUTS 16u
+
+void pith_device_product(struct lowering *l, const struct gemm_args *g)
+{
+    uint32_t batches = 1;
+    for (uint32_t i = 0; i < g->batch_rank; i++)
+        batches *= g->batch_dim[i];
+    bool by_warps = g->m <= FEW_ROWS && g->b_row == 1;
+    const uint32_t warps[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, batches};
+    const uint32_t tiles[3] = {(g->n + GEMM_TILE - 1) / GEMM_TILE,
+                               (g->m + GEMM_TILE - 1) / GEMM_TILE, batches};
+    if (by_warps)
+        pith_device_grid(l, LAUNCH_gemv_f32, warps, g, sizeof *g);
+    else
+        pith_device_grid(l, LAUNCH_gemm_f32, tiles, g, sizeof *g);
+}
+
+#define GRID_LIMIT 65535u
+
+static bool grid_fits(const struct gemm_args *g)
+{
+    uint64_t batches = 1;
+    for (uint32_t i = 0; i < g->batch_rank; i++)
+        batches *= g->batch_dim[i];
+    return batches <= GRID_LIMIT && (g->m + GEMM_TILE - 1) / GEMM_TILE <= GRID_LIMIT &&
+           (uint64_t)g->m * g->k < UINT64_C(1) << 31 && (uint64_t)g->n * g->k < UINT64_C(1) << 31;
+}
+
+const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i)
+{
+    return args->weight && i == 1 ? pith_device_weight(l, args->weight, FORM_F32)
+                                  : pith_device_data(l, args->in[i]);
+}
+
+/* What is the same of both: operands, the epilogue. */
+static struct gemm_args operands(struct lowering *l, const struct op_args *args)
+{
+    struct gemm_args g = {.a = pith_device_data(l, args->in[0]),
+                          .b = pith_device_weight_or_data(l, args, 1),
+                          .y = pith_device_data(l, args->out[0]),
+                          .alpha = 1.0f,
+                          .beta = 1.0f,
+                          .act = args->fuse.act,
+                          .act_a = args->fuse.a,
+                          .act_b = args->fuse.b};
+    if (args->n_in > 2 && args->in[2])
+        g.c = pith_device_data(l, args->in[2]);
+    if (args->fuse.residual)
+        g.residual = pith_device_data(l, args->fuse.residual);
+    return g;
+}
+
+bool pith_device_gemm(struct lowering *l, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    const struct shape *a = &args->in[0]->shape, *y = &args->out[0]->shape;
+    bool trans_a = args->attr[ATTR_GEMM_TRANS_A], trans_b = args->attr[ATTR_GEMM_TRANS_B];
+    struct gemm_args g = operands(l, args);
+    g.m = y->dim[0];
+    g.n = y->dim[1];
+    g.k = a->dim[trans_a ? 0 : 1];
+    g.a_row = trans_a ? 1 : g.k;
+    g.a_col = trans_a ? g.m : 1;
+    g.b_row = trans_b ? 1 : g.n;
+    g.b_col = trans_b ? g.k : 1;
+    g.alpha = attr_f32(args->attr, ATTR_GEMM_ALPHA);
+    g.beta = attr_f32(args->attr, ATTR_GEMM_BETA);
+    if (g.c) {
+        const struct shape *c = &args->in[2]->shape;
+        uint32_t columns = c->rank > 0 ? c->dim[c->rank - 1] : 1;
+        g.c_col = columns > 1;
+        g.c_row = c->rank > 1 && c->dim[0] > 1 ? columns : 0;
+    }
+    if (!grid_fits(&g))
+        return false;
+    pith_device_product(l, &g);
+    return true;
+}
+
+/* Dim i of n batch axes of s, right-aligned. */
+static uint32_t batch_dim(const struct shape *s, uint32_t n, uint32_t i)
+{
+    uint32_t own = s->rank > 2 ? s->rank - 2 : 0;
+    return i + own < n ? 1 : s->dim[i + own - n];
+}
+
+/* One matrix b for all batches of a: those are more rows. */
+static void set_batches(struct gemm_args *g, const struct shape *a, const struct shape *b)
+{
+    uint32_t rank = a->rank > b->rank ? a->rank : b->rank, n = rank > 2 ? rank - 2 : 0;
+    uint32_t a_size = g->m * g->k, b_size = g->k * g->n;
+    if (b->rank <= 2) {
+        for (uint32_t i = 0; i < n; i++)
+            g->m *= batch_dim(a, n, i);
+        return;
+    }
+    g->batch_rank = n;
+    for (uint32_t i = n; i-- > 0;) {
+        uint32_t da = batch_dim(a, n, i), db = batch_dim(b, n, i);
+        g->batch_dim[i] = da > db ? da : db;
+        g->a_batch[i] = da > 1 ? a_size : 0;
+        g->b_batch[i] = db > 1 ? b_size : 0;
+        a_size *= da;
+        b_size *= db;
+    }
+}
+
+bool pith_device_matmul(struct lowering *l, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
+    bool trans_b = args->attr[ATTR_MATMUL_TRANS_B];
+    struct gemm_args g = operands(l, args);
+    g.m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
+    g.k = a->dim[a->rank - 1];
+    g.n = b->rank > 1 ? b->dim[b->rank - (trans_b ? 2 : 1)] : 1;
+    g.a_row = g.k;
+    g.a_col = 1;
+    g.b_row = trans_b || g.n == 1 ? 1 : g.n;
+    g.b_col = trans_b ? g.k : 1;
+    g.c_col = g.n > 1;
+    if (pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
+        return false;
+    set_batches(&g, a, b);
+    if (!grid_fits(&g))
+        return false;
+    pith_device_product(l, &g);
+    return true;
+}
+
+static int32_t spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end)
+{
+    return from_end < n ? attr_item(attr, slot, n - 1 - from_end, 1) : 1;
+}
+
+/* One or two axes; one is a row of a picture. false: more */
+static bool set_conv(struct conv_args *c, const struct op_args *args)
+{
+    const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
+    const struct shape *y = &args->out[0]->shape;
+    uint32_t n = x->rank - 2;
+    c->groups = (uint32_t)args->attr[ATTR_CONV_GROUP];
+    c->channels = w->dim[1];
+    c->outputs = w->dim[0] / c->groups;
+    c->h = n == 2 ? (int32_t)x->dim[2] : 1;
+    c->oh = n == 2 ? (int32_t)y->dim[2] : 1;
+    c->kh = n == 2 ? (int32_t)w->dim[2] : 1;
+    c->width = (int32_t)x->dim[x->rank - 1];
+    c->ow = (int32_t)y->dim[x->rank - 1];
+    c->kw = (int32_t)w->dim[x->rank - 1];
+    c->stride_h = spatial(args->attr, ATTR_CONV_STRIDES, n, 1);
+    c->stride_w = spatial(args->attr, ATTR_CONV_STRIDES, n, 0);
+    c->dil_h = spatial(args->attr, ATTR_CONV_DILATIONS, n, 1);
+    c->dil_w = spatial(args->attr, ATTR_CONV_DILATIONS, n, 0);
+    c->pad_top = n == 2 ? attr_item(args->attr, ATTR_CONV_PADS, 0, 0) : 0;
+    c->pad_left = attr_item(args->attr, ATTR_CONV_PADS, n - 1, 0);
+    return n <= 2;
+}
+
+bool pith_device_conv(struct lowering *l, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    struct conv_args c = {.x = pith_device_data(l, args->in[0]),
+                          .w = pith_device_weight_or_data(l, args, 1),
+                          .y = pith_device_data(l, args->out[0]),
+                          .n = pith_device_count(args->out[0]),
+                          .act = args->fuse.act,
+                          .act_a = args->fuse.a,
+                          .act_b = args->fuse.b};
+    if (args->n_in > 2 && args->in[2])
+        c.bias = pith_device_data(l, args->in[2]);
+    if (args->fuse.residual)
+        c.residual = pith_device_data(l, args->fuse.residual);
+    if (!set_conv(&c, args) || c.n == 0 || pith_device_count(args->in[0]) == 0 ||
+        pith_device_count(args->in[1]) == 0)
+        return false;
+    uint32_t pixels = (uint32_t)(c.oh * c.ow), images = args->in[0]->shape.dim[0];
+    const uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
+                              (c.outputs + GEMM_TILE - 1) / GEMM_TILE, images * c.groups};
+    if ((c.groups > 1 && c.outputs < FEW_OUTPUTS) || grid[1] > GRID_LIMIT ||
+        (uint64_t)images * c.groups > GRID_LIMIT)
+        pith_device_launch(l, LAUNCH_conv_direct_f32, c.n, &c, sizeof c);
+    else
+        pith_device_grid(l, LAUNCH_conv_f32, grid, &c, sizeof c);
+    return true;
+}

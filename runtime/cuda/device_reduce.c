@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* device_reduce.c - softmax, reductions and norms. */
+#include "device_lower.h"
+#include "pith_reduced_axes.h"
+
+static void launch_teams(struct lowering *l, enum launch_kernel kernel, uint32_t rows,
+                         const void *arg, uint32_t arg_bytes)
+{
+    uint64_t threads = (uint64_t)rows * LAUNCH_TEAM;
+    uint32_t most = 1u << 30; /* more rows take turns */
+    pith_device_launch(l, kernel, threads < most ? (uint32_t)threads : most, arg, arg_bytes);
+}
+
+bool pith_device_softmax(struct lowering *l, const struct step *s)
+{
+    const struct shape *x = &s->args.in[0]->shape;
+    uint32_t axis = (uint32_t)s->args.attr[ATTR_SOFTMAX_AXIS];
+    uint32_t end = s->args.attr[ATTR_SOFTMAX_FLAT] ? x->rank : axis + 1;
+    struct softmax_args a = {.x = pith_device_data(l, s->args.in[0]),
+                             .y = pith_device_data(l, s->args.out[0]),
+                             .is_log = s->args.info->op == PITH_OP_LOG_SOFTMAX};
+    if (pith_device_count(s->args.in[0]) == 0)
+        return false;
+    a.rows = (uint32_t)shape_product(x, 0, axis);
+    a.n = (uint32_t)shape_product(x, axis, end);
+    a.inner = (uint32_t)shape_product(x, end, x->rank);
+    if (a.inner == 1)
+        launch_teams(l, LAUNCH_softmax_rows, a.rows, &a, sizeof a);
+    else
+        pith_device_launch(l, LAUNCH_softmax_columns, a.rows * a.inner, &a, sizeof a);
+    return true;
+}
+
+static void set_walk(struct launch_walk *to, const struct axis_walk *from)
+{
+    to->rank = from->rank;
+    to->count = (uint32_t)from->count;
+    for (uint32_t i = 0; i < from->rank; i++) {
+        to->dim[i] = (uint32_t)from->dim[i];
+        to->step[i] = (uint32_t)from->step[i];
+    }
+}
+
+#define EXACT (1u << 24) /* whole numbers that a float holds */
+
+static bool launch_reduce(struct lowering *l, const struct step *s, uint32_t axes, uint32_t kind)
+{
+    struct axis_walk kept, reduced;
+    struct reduce_args a = {.x = pith_device_data(l, s->args.in[0]),
+                            .y = pith_device_data(l, s->args.out[0]),
+                            .outputs = pith_device_count(s->args.out[0]),
+                            .kind = kind};
+    pith_reduced_walks(&s->args, axes, &kept, &reduced);
+    if (pith_device_count(s->args.in[0]) == 0 || reduced.count > EXACT)
+        return false;
+    a.divisor = (float)reduced.count;
+    a.row = (uint32_t)pith_walk_pop_row(&reduced);
+    a.inner = (uint32_t)pith_walk_pop_row(&kept);
+    set_walk(&a.kept, &kept);
+    set_walk(&a.reduced, &reduced);
+    if (a.row > 1 && kind < REDUCE_DEVICE_MAX)
+        launch_teams(l, LAUNCH_reduce_rows, a.outputs, &a, sizeof a);
+    else
+        pith_device_launch(l, LAUNCH_reduce_columns, a.outputs, &a, sizeof a);
+    return true;
+}
+
+bool pith_device_reduce_mean(struct lowering *l, const struct step *s)
+{
+    return launch_reduce(l, s, ATTR_AXES, REDUCE_DEVICE_MEAN);
+}
+
+bool pith_device_reduce(struct lowering *l, const struct step *s)
+{
+    static const uint8_t kinds[REDUCE_END] = {[REDUCE_SUM] = REDUCE_DEVICE_SUM,
+                                              [REDUCE_MAX] = REDUCE_DEVICE_MAX,
+                                              [REDUCE_MIN] = REDUCE_DEVICE_MIN,
+                                              [REDUCE_PROD] = REDUCE_DEVICE_PRODUCT,
+                                              [REDUCE_L1] = REDUCE_DEVICE_SUM_ABS,
+                                              [REDUCE_L2] = REDUCE_DEVICE_ROOT,
+                                              [REDUCE_SUM_SQUARE] = REDUCE_DEVICE_SUM_SQUARE};
+    uint32_t kind = kinds[s->args.attr[ATTR_KIND]];
+    return kind && s->args.in[0]->type == PITH_F32 &&
+           launch_reduce(l, s, ATTR_REDUCE_KIND_AXES, kind);
+}
+
+bool pith_device_global_pool(struct lowering *l, const struct step *s)
+{
+    const struct shape *x = &s->args.in[0]->shape;
+    bool is_max = s->args.info->op == PITH_OP_GLOBAL_MAX_POOL;
+    size_t elems = shape_product(x, 2, x->rank);
+    struct reduce_args a = {.x = pith_device_data(l, s->args.in[0]),
+                            .y = pith_device_data(l, s->args.out[0]),
+                            .kind = is_max ? REDUCE_DEVICE_FLAT_MAX : REDUCE_DEVICE_FLAT_MEAN,
+                            .outputs = pith_device_count(s->args.out[0]),
+                            .inner = 1,
+                            .divisor = (float)elems};
+    if (pith_device_count(s->args.in[0]) == 0)
+        return false;
+    a.row = (uint32_t)elems;
+    a.kept = (struct launch_walk){.rank = 1, .count = a.outputs};
+    a.kept.dim[0] = a.outputs;
+    a.kept.step[0] = a.row;
+    a.reduced.count = 1;
+    if (is_max)
+        pith_device_launch(l, LAUNCH_reduce_columns, a.outputs, &a, sizeof a);
+    else
+        launch_teams(l, LAUNCH_reduce_rows, a.outputs, &a, sizeof a);
+    return true;
+}
+
+static void *optional(struct lowering *l, const struct op_args *args, uint32_t i)
+{
+    return i < args->n_in && args->in[i] ? pith_device_data(l, args->in[i]) : NULL;
+}
+
+bool pith_device_layer_norm(struct lowering *l, const struct step *s)
+{
+    const struct shape *x = &s->args.in[0]->shape;
+    uint32_t axis = (uint32_t)s->args.attr[ATTR_LAYER_NORM_AXIS];
+    struct norm_args a = {.x = pith_device_data(l, s->args.in[0]),
+                          .scale = pith_device_data(l, s->args.in[1]),
+                          .bias = optional(l, &s->args, 2),
+                          .y = pith_device_data(l, s->args.out[0]),
+                          .run = 1,
+                          .groups = 1,
+                          .is_layer = 1,
+                          .epsilon = attr_f32(s->args.attr, ATTR_LAYER_NORM_EPSILON)};
+    if (pith_device_count(s->args.in[0]) == 0)
+        return false;
+    a.rows = (uint32_t)shape_product(x, 0, axis);
+    a.n = a.per_row = (uint32_t)shape_product(x, axis, x->rank);
+    launch_teams(l, LAUNCH_norm_rows, a.rows, &a, sizeof a);
+    return true;
+}
+
+bool pith_device_group_norm(struct lowering *l, const struct step *s)
+{
+    const struct shape *x = &s->args.in[0]->shape;
+    uint32_t groups = (uint32_t)s->args.attr[ATTR_GROUP_NORM_GROUPS];
+    struct norm_args a = {.x = pith_device_data(l, s->args.in[0]),
+                          .scale = pith_device_data(l, s->args.in[1]),
+                          .bias = pith_device_data(l, s->args.in[2]),
+                          .y = pith_device_data(l, s->args.out[0]),
+                          .groups = groups ? groups : x->dim[1],
+                          .epsilon = attr_f32(s->args.attr, ATTR_GROUP_NORM_EPSILON)};
+    if (pith_device_count(s->args.in[0]) == 0)
+        return false;
+    a.rows = x->dim[0] * a.groups;
+    a.n = (uint32_t)(x->dim[1] / a.groups * shape_product(x, 2, x->rank));
+    a.per_row = s->args.in[1]->shape.dim[0] / a.groups;
+    a.run = (uint32_t)shape_product(x, 2, x->rank);
+    if (a.per_row * a.run != a.n) /* one scale for the channels of a group */
+        a.run = a.n;
+    launch_teams(l, LAUNCH_norm_rows, a.rows, &a, sizeof a);
+    return true;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* device_walk.c - a run as run.c does it, on a stream. Loops whose length is known are put there
+ * iteration after iteration; what data decides - a condition, a count - is copied here first. A
+ * step without a kernel runs on the CPU between two copies, in the plan's own memory. */
+#include "device_plan.h"
+
+struct walk {
+    struct pith_cuda_plan *p;
+    uint64_t limit;
+    struct pith_error *err;
+    enum pith_status st; /* the first failure; nothing is put on the stream after it */
+};
+
+static void note(struct walk *w, int result, const char *what)
+{
+    if (result && !w->st)
+        w->st = pith_driver_status(w->p->cuda, result, what, w->err);
+}
+
+static bool in_arena(const struct pith_plan *plan, const struct tview *t)
+{
+    uintptr_t at = (uintptr_t)t->data, arena = (uintptr_t)plan->arena;
+    return t->data && at >= arena && at - arena < plan->arena_bytes;
+}
+
+static size_t bytes_of(const struct tview *t)
+{
+    return shape_elems(&t->shape) * pith_type_bytes(t->type);
+}
+
+static device_address address_of(struct walk *w, const struct tview *t)
+{
+    return (device_address)(uintptr_t)pith_device_data(&w->p->lowering, t);
+}
+
+static void copy_on_device(struct walk *w, device_address to, device_address from, size_t bytes)
+{
+    if (to != from && !w->st)
+        note(w, w->p->cuda->cuMemcpyDtoDAsync_v2(to, from, bytes, w->p->stream), "cannot copy");
+}
+
+static void copy_here(struct walk *w, const struct tview *t)
+{
+    if (t && in_arena(w->p->plan, t) && !w->st)
+        note(w,
+             w->p->cuda->cuMemcpyDtoHAsync_v2(t->data, address_of(w, t), bytes_of(t), w->p->stream),
+             "cannot copy from the device");
+}
+
+static void copy_there(struct walk *w, const struct tview *t)
+{
+    if (in_arena(w->p->plan, t) && !w->st)
+        note(w,
+             w->p->cuda->cuMemcpyHtoDAsync_v2(address_of(w, t), t->data, bytes_of(t), w->p->stream),
+             "cannot copy to the device");
+}
+
+static void wait(struct walk *w)
+{
+    if (!w->st)
+        note(w, w->p->cuda->cuStreamSynchronize(w->p->stream), "the device failed");
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static int act(const struct pith_cuda_plan *p, const struct action *a)
+{
+    const struct pith_cuda *c = p->cuda;
+    void *arg = p->lowering.args + a->arg;
+    switch (a->kind) {
+    case ACTION_LAUNCH:
+        return c->cuLaunchKernel(c->kernel[a->kernel], a->grid[0], a->grid[1], a->grid[2],
+                                 LAUNCH_THREADS, 1, 1, 0, p->stream, &arg, NULL);
+    case ACTION_COPY:
+        return c->cuMemcpyDtoDAsync_v2(a->to, a->from, a->bytes, p->stream);
+    default:
+        return c->cuMemsetD32Async(a->to, a->value, a->bytes / sizeof a->value, p->stream);
+    }
+}
+
+static void copy_in_place(const struct op_args *args)
+{
+    uint8_t *to = args->out[0]->data;
+    for (uint32_t i = 0; i < args->n_in; i++) {
+        size_t bytes = bytes_of(args->in[i]);
+        if (args->in[i]->data != to)
+            memcpy(to, args->in[i]->data, bytes);
+        to += bytes;
+    }
+}
+
+static void run_on_cpu(struct walk *w, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    struct op_env env = plan_env(w->p->plan, s->scratch);
+    for (uint32_t i = 0; i < args->n_in; i++)
+        copy_here(w, args->in[i]);
+    for (uint32_t i = 0; i < args->n_grids; i++) {
+        copy_here(w, args->grid[i].scale);
+        copy_here(w, args->grid[i].zero);
+    }
+    copy_here(w, args->fuse.residual);
+    wait(w);
+    if (w->st)
+        return;
+    if (s->copies)
+        copy_in_place(args);
+    else
+        args->info->run(args, &env);
+    for (uint32_t i = 0; i < args->n_out; i++)
+        copy_there(w, args->out[i]);
+    wait(w); /* the next step on the CPU may write there */
+}
+
+/* The next one. */
+static uint32_t run_step(struct walk *w, uint32_t at)
+{
+    const struct device_step *d = &w->p->step[at];
+    if (d->on_cpu) {
+        run_on_cpu(w, &w->p->plan->step[at]);
+        return at + 1;
+    }
+    for (uint32_t i = d->first; i < d->first + d->n && !w->st; i++) {
+        note(w, act(w->p, &w->p->lowering.action[i]), "cannot run a step");
+        w->p->launches++;
+    }
+    return at + 1;
+}
+
+/* ---- loops ---------------------------------------------------------------------------------- */
+
+static uint32_t first_state(const struct op_args *loop)
+{
+    return (uint32_t)(loop->attr[ATTR_LOOP_HAS_COUNT] + loop->attr[ATTR_LOOP_HAS_COND]);
+}
+
+static bool data_decides(const struct pith_plan *plan, const struct step *s)
+{
+    switch (s->args.info->op) {
+    case PITH_OP_LOOP:
+        return s->args.attr[ATTR_LOOP_HAS_COND] ||
+               (s->args.attr[ATTR_LOOP_HAS_COUNT] && in_arena(plan, s->args.in[0]));
+    case PITH_OP_LOOP_END:
+        return s->args.attr[ATTR_LOOP_HAS_COND] != 0;
+    default:
+        return (s->args.info->flags & OP_CONTROL) != 0;
+    }
+}
+
+/* The number of the iteration, here and there. */
+static void set_iteration(struct walk *w, const struct op_args *loop, int64_t iteration)
+{
+    const struct pith_cuda *c = w->p->cuda;
+    device_address at = address_of(w, loop->out[0]);
+    memcpy(loop->out[0]->data, &iteration, sizeof iteration);
+    if (!w->st)
+        note(w, c->cuMemsetD32Async(at, (unsigned)iteration, 1, w->p->stream), "cannot fill");
+    if (!w->st)
+        note(w, c->cuMemsetD32Async(at + 4, (unsigned)(iteration >> 32), 1, w->p->stream),
+             "cannot fill");
+}
+
+static int64_t iteration_of(const struct op_args *loop)
+{
+    int64_t i;
+    memcpy(&i, loop->out[0]->data, sizeof i);
+    return i;
+}
+
+static bool condition(struct walk *w, const struct tview *t)
+{
+    copy_here(w, t);
+    if (in_arena(w->p->plan, t))
+        wait(w);
+    return !w->st && *(const uint8_t *)t->data != 0;
+}
+
+static bool in_count(struct walk *w, const struct op_args *loop)
+{
+    int64_t done = iteration_of(loop), count = INT64_MAX;
+    if (loop->attr[ATTR_LOOP_HAS_COUNT]) {
+        copy_here(w, loop->in[0]);
+        if (in_arena(w->p->plan, loop->in[0]))
+            wait(w);
+        memcpy(&count, loop->in[0]->data, sizeof count);
+    }
+    return done < loop->attr[ATTR_LOOP_TRIPS] && done < count;
+}
+
+static bool begin_loop(struct walk *w, const struct op_args *loop)
+{
+    uint32_t first = first_state(loop);
+    for (uint32_t i = first; i < loop->n_in; i++)
+        copy_on_device(w, address_of(w, loop->out[1 + i - first]), address_of(w, loop->in[i]),
+                       bytes_of(loop->in[i]));
+    set_iteration(w, loop, 0);
+    return in_count(w, loop) &&
+           (!loop->attr[ATTR_LOOP_HAS_COND] || condition(w, loop->in[first - 1]));
+}
+
+/* Inputs of LoopEnd: go on?, states[n], next[n], collected[]; outputs: final[n], stacked[]. */
+struct loop_end {
+    uint32_t n, states, next, collected;
+};
+
+static struct loop_end loop_end_of(const struct op_args *end)
+{
+    uint32_t n = (uint32_t)end->attr[ATTR_LOOP_STATES];
+    uint32_t states = end->attr[ATTR_LOOP_HAS_COND] != 0;
+    return (struct loop_end){n, states, states + n, states + 2 * n};
+}
+
+/* A next value that lies in the storage of some state goes through the step's scratch. */
+static void move_states(struct walk *w, const struct step *s, const struct loop_end *e)
+{
+    const bool *through_scratch = s->args.prep;
+    struct tview scratch = {.type = PITH_U8, .data = s->scratch};
+    device_address at = s->scratch ? address_of(w, &scratch) : 0, from = at;
+    for (uint32_t i = 0; i < e->n; i++) {
+        const struct tview *next = s->args.in[e->next + i];
+        if (through_scratch[i]) {
+            copy_on_device(w, at, address_of(w, next), bytes_of(next));
+            at += bytes_of(next);
+        }
+    }
+    for (uint32_t i = 0; i < e->n; i++) {
+        const struct tview *state = s->args.in[e->states + i], *next = s->args.in[e->next + i];
+        if (through_scratch[i]) {
+            copy_on_device(w, address_of(w, state), from, bytes_of(state));
+            from += bytes_of(state);
+        } else {
+            copy_on_device(w, address_of(w, state), address_of(w, next), bytes_of(next));
+        }
+    }
+}
+
+/* true: once more */
+static bool end_iteration(struct walk *w, const struct op_args *loop, const struct step *s)
+{
+    const struct op_args *end = &s->args;
+    struct loop_end e = loop_end_of(end);
+    bool go_on = !e.states || condition(w, end->in[0]);
+    for (uint32_t i = e.collected; i < end->n_in; i++) {
+        size_t bytes = bytes_of(end->in[i]);
+        device_address stacked = address_of(w, end->out[e.n + i - e.collected]);
+        copy_on_device(w, stacked + (uint64_t)iteration_of(loop) * bytes, address_of(w, end->in[i]),
+                       bytes);
+    }
+    move_states(w, s, &e);
+    set_iteration(w, loop, iteration_of(loop) + 1);
+    return go_on && in_count(w, loop);
+}
+
+static void end_loop(struct walk *w, const struct op_args *end)
+{
+    struct loop_end e = loop_end_of(end);
+    for (uint32_t i = 0; i < e.n; i++)
+        copy_on_device(w, address_of(w, end->out[i]), address_of(w, end->in[e.states + i]),
+                       bytes_of(end->out[i]));
+}
+
+/* As run_control of run.c. */
+static uint32_t run_control(struct walk *w, uint32_t at)
+{
+    const struct step *s = &w->p->plan->step[at], *partner = &w->p->plan->step[s->jump];
+    bool again;
+    switch (s->args.info->op) {
+    case PITH_OP_LOOP:
+        if (begin_loop(w, &s->args))
+            return at + 1;
+        end_loop(w, &partner->args);
+        return s->jump + 1;
+    case PITH_OP_LOOP_END:
+        if (end_iteration(w, &partner->args, s))
+            return s->jump + 1;
+        end_loop(w, &s->args);
+        return at + 1;
+    default:
+        run_on_cpu(w, s);
+        if (s->args.info->op == PITH_OP_BRANCH_END || w->st)
+            return at + 1;
+        again = *(const uint8_t *)s->args.out[0]->data != 0;
+        return again == (s->args.info->op == PITH_OP_BRANCH) ? at + 1 : s->jump;
+    }
+}
+
+void pith_device_lower_control(struct lowering *l, const struct step *s)
+{
+    for (uint32_t i = 0; i < s->args.n_in; i++)
+        if (s->args.in[i])
+            pith_device_data(l, s->args.in[i]);
+}
+
+bool pith_device_is_fixed(const struct pith_cuda_plan *p)
+{
+    for (uint32_t i = 0; i < p->plan->n_steps; i++)
+        if (p->step[i].on_cpu || data_decides(p->plan, &p->plan->step[i]))
+            return false;
+    return true;
+}
+
+static void count_step(struct walk *w)
+{
+    struct pith_plan *plan = w->p->plan;
+    if (plan->steps_done == w->limit)
+        w->st = PITH_ERR_LIMIT;
+    else if (!w->p->capturing && plan->opts.stop && plan->opts.stop(plan->opts.stop_user))
+        w->st = PITH_ERR_STOPPED;
+    else
+        plan->steps_done++;
+}
+
+/* With a clock each step is waited for: its time is that of its launches, too. */
+static uint64_t clock_of(const struct walk *w)
+{
+    const struct pith_opts *o = &w->p->plan->opts;
+    return o->clock_ns ? o->clock_ns(o->user) : 0;
+}
+
+static void take_time(struct walk *w, struct step *s, uint64_t start)
+{
+    if (!w->p->plan->opts.clock_ns)
+        return;
+    wait(w);
+    s->ns += clock_of(w) - start;
+}
+
+enum pith_status pith_device_walk(struct pith_cuda_plan *p, uint64_t limit, struct pith_error *err)
+{
+    struct walk w = {.p = p, .limit = limit, .err = err};
+    struct pith_plan *plan = p->plan;
+    plan->steps_done = 0;
+    p->launches = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        plan->step[i].ns = 0;
+    for (uint32_t at = 0, next; at < plan->n_steps && !w.st; at = next) {
+        plan->next_step = next = at;
+        uint64_t start = clock_of(&w);
+        count_step(&w);
+        if (w.st)
+            break;
+        if (plan->step[at].args.info->flags & OP_CONTROL)
+            next = run_control(&w, at);
+        else
+            next = run_step(&w, at);
+        take_time(&w, &plan->step[at], start);
+    }
+    if (!w.st)
+        plan->next_step = plan->n_steps;
+    return w.st;
+}

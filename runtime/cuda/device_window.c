@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* device_window.c - pools over one or two spatial axes. */
+#include "device_lower.h"
+
+#define SPAN 160 /* windows that op_pool.c reduces column by column; wider ones row by row */
+
+/* Entry of spatial axis i of n, i from the end: 0 the last; absent axes are 1. */
+static int32_t item(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end, int32_t def)
+{
+    return from_end < n ? attr_item(attr, slot, n - 1 - from_end, def) : def;
+}
+
+static void set_geometry(struct pool_args *a, const int32_t *attr, uint32_t n)
+{
+    a->kh = item(attr, ATTR_POOL_KERNEL, n, 1, 1);
+    a->kw = item(attr, ATTR_POOL_KERNEL, n, 0, 1);
+    a->stride_h = item(attr, ATTR_POOL_STRIDES, n, 1, 1);
+    a->stride_w = item(attr, ATTR_POOL_STRIDES, n, 0, 1);
+    a->dil_h = item(attr, ATTR_POOL_DILATIONS, n, 1, 1);
+    a->dil_w = item(attr, ATTR_POOL_DILATIONS, n, 0, 1);
+    if (n == 2) {
+        a->pad_top = attr_item(attr, ATTR_POOL_PADS, 0, 0);
+        a->pad_bottom = attr_item(attr, ATTR_POOL_PADS, 2, 0);
+    }
+    a->pad_left = attr_item(attr, ATTR_POOL_PADS, n - 1, 0);
+    a->pad_right = attr_item(attr, ATTR_POOL_PADS, 2 * n - 1, 0);
+}
+
+/* A mean of whole planes, which the CPU sums as one row. */
+static bool is_plane_mean(const struct pool_args *a)
+{
+    return a->is_mean && a->kh == a->h && a->kw == a->w && a->dil_h == 1 && a->dil_w == 1 &&
+           a->pad_top == 0 && a->pad_bottom == 0 && a->pad_left == 0 && a->pad_right == 0;
+}
+
+static void launch_plane_mean(struct lowering *l, const struct pool_args *p)
+{
+    struct reduce_args a = {.x = p->x,
+                            .y = p->y,
+                            .kind = REDUCE_DEVICE_FLAT_MEAN,
+                            .outputs = p->n,
+                            .inner = 1,
+                            .row = (uint32_t)(p->h * p->w)};
+    a.divisor = (float)a.row;
+    a.kept = (struct launch_walk){.rank = 1, .count = p->n};
+    a.kept.dim[0] = p->n;
+    a.kept.step[0] = a.row;
+    a.reduced.count = 1;
+    pith_device_launch(l, LAUNCH_reduce_rows, p->n * LAUNCH_TEAM, &a, sizeof a);
+}
+
+bool pith_device_pool(struct lowering *l, const struct step *s)
+{
+    const struct shape *x = &s->args.in[0]->shape, *y = &s->args.out[0]->shape;
+    uint32_t n = x->rank - 2;
+    struct pool_args a = {.x = pith_device_data(l, s->args.in[0]),
+                          .y = pith_device_data(l, s->args.out[0]),
+                          .n = pith_device_count(s->args.out[0]),
+                          .is_mean = s->args.info->op == PITH_OP_AVERAGE_POOL,
+                          .include_pad = (uint32_t)s->args.attr[ATTR_POOL_INCLUDE_PAD]};
+    if (n > 2 || a.n == 0 || a.n > 1u << 26 || pith_device_count(s->args.in[0]) == 0)
+        return false;
+    a.h = n == 2 ? (int32_t)x->dim[2] : 1;
+    a.oh = n == 2 ? (int32_t)y->dim[2] : 1;
+    a.w = (int32_t)x->dim[x->rank - 1];
+    a.ow = (int32_t)y->dim[x->rank - 1];
+    set_geometry(&a, s->args.attr, n);
+    a.rows_first = (int64_t)(a.kw - 1) * a.dil_w + 1 > SPAN;
+    if (is_plane_mean(&a))
+        launch_plane_mean(l, &a);
+    else
+        pith_device_launch(l, LAUNCH_pool, a.n, &a, sizeof a);
+    return true;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* driver.c - finds the driver, opens a device and the kernels on it, and tells what its results
+ * mean. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "driver.h"
+#include "pith_host.h"
+
+enum {
+    RESULT_OUT_OF_MEMORY = 2,
+    RESULT_INVALID_IMAGE = 200,
+    RESULT_NO_BINARY = 209,
+    RESULT_UNSUPPORTED_PTX = 222
+};
+
+/* The oldest driver whose entry points these are: graphs, captured in relaxed mode. */
+#define OLDEST_DRIVER 11000
+
+static const char *result_name(const struct pith_cuda *cuda, int result)
+{
+    const char *name = NULL;
+    if (!cuda->cuGetErrorName || cuda->cuGetErrorName(result, &name) || !name)
+        return "unknown error";
+    return name;
+}
+
+enum pith_status pith_driver_status(const struct pith_cuda *cuda, int result, const char *what,
+                                    struct pith_error *err)
+{
+    enum pith_status st = result == RESULT_OUT_OF_MEMORY ? PITH_ERR_MEMORY : PITH_ERR_IO;
+    if (result == 0)
+        return PITH_OK;
+    return pith_error_set(err, st, "cuda: %s: %s (%d)", what, result_name(cuda, result), result);
+}
+
+static enum pith_status find_driver(struct pith_cuda *cuda, struct pith_error *err)
+{
+    cuda->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!cuda->library)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: there is no NVIDIA driver here (libcuda.so.1)");
+#define FIND(call, parameters)                                                                     \
+    {                                                                                              \
+        void *found = dlsym(cuda->library, #call);                                                 \
+        if (!found)                                                                                \
+            return pith_error_set(err, PITH_ERR_UNSUPPORTED,                                       \
+                                  "cuda: the driver is too old: it lacks %s", #call);              \
+        memcpy(&cuda->call, &found, sizeof found);                                                 \
+    }
+    DRIVER_CALLS(FIND)
+    return PITH_OK;
+}
+
+static enum pith_status find_device(struct pith_cuda *cuda, uint32_t device, struct pith_error *err)
+{
+    int count = 0, version = 0, result = cuda->cuInit(0);
+    if (!result)
+        result = cuda->cuDriverGetVersion(&version);
+    if (!result && version < OLDEST_DRIVER)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: the driver is too old: it is of CUDA %d.%d, 11.0 is needed",
+                              version / 1000, version % 1000 / 10);
+    if (!result)
+        result = cuda->cuDeviceGetCount(&count);
+    if (result)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: no device: %s (%d)",
+                              result_name(cuda, result), result);
+    if (device >= (uint32_t)count)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: no device %u: there %s %d", device,
+                              count == 1 ? "is" : "are", count);
+    result = cuda->cuDeviceGet(&cuda->device, (int)device);
+    if (!result)
+        result = cuda->cuDeviceGetName(cuda->name, sizeof cuda->name, cuda->device);
+    if (!result)
+        result = cuda->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device);
+    return pith_driver_status(cuda, result, "cannot open the device", err);
+}
+
+static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *err)
+{
+    bool empty;
+    const void *image = pith_cuda_image(&empty);
+    int result = cuda->cuModuleLoadData(&cuda->module, image);
+    if (result && empty)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: this pith was built without nvcc");
+    if (result == RESULT_NO_BINARY || result == RESULT_INVALID_IMAGE ||
+        result == RESULT_UNSUPPORTED_PTX)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: this pith has no kernels for %s: %s (%d)", cuda->name,
+                              result_name(cuda, result), result);
+#define FIND_KERNEL(name, type)                                                                    \
+    if (!result)                                                                                   \
+        result = cuda->cuModuleGetFunction(&cuda->kernel[LAUNCH_##name], cuda->module, #name);
+    DEVICE_KERNELS(FIND_KERNEL)
+    return pith_driver_status(cuda, result, "cannot load the kernels", err);
+}
+
+static enum pith_status open_device(struct pith_cuda *cuda, uint32_t device, struct pith_error *err)
+{
+    enum pith_status st = find_driver(cuda, err);
+    if (!st)
+        st = find_device(cuda, device, err);
+    if (st)
+        return st;
+    void *context;
+    int result = cuda->cuCtxPushCurrent_v2(cuda->context);
+    if (result)
+        return pith_driver_status(cuda, result, "cannot open the device", err);
+    st = load_kernels(cuda, err);
+    cuda->cuCtxPopCurrent_v2(&context);
+    return st;
+}
+
+enum pith_status pith_cuda_open(uint32_t device, struct pith_cuda **cuda, struct pith_error *err)
+{
+    struct pith_cuda *c = calloc(1, sizeof *c);
+    if (!c)
+        return pith_error_set(err, PITH_ERR_MEMORY, "out of memory");
+    enum pith_status st = open_device(c, device, err);
+    if (st)
+        pith_cuda_close(c);
+    else
+        *cuda = c;
+    return st;
+}
+
+void pith_cuda_close(struct pith_cuda *cuda)
+{
+    void *context;
+    if (!cuda)
+        return;
+    if (cuda->module && !cuda->cuCtxPushCurrent_v2(cuda->context)) {
+        cuda->cuModuleUnload(cuda->module);
+        cuda->cuCtxPopCurrent_v2(&context);
+    }
+    if (cuda->context)
+        cuda->cuDevicePrimaryCtxRelease_v2(cuda->device);
+    if (cuda->library)
+        dlclose(cuda->library);
+    free(cuda);
+}
+
+const char *pith_cuda_name(const struct pith_cuda *cuda)
+{
+    return cuda->name;
+}

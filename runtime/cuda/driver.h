@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* driver.h - the CUDA driver, found when a device is opened (dlopen), never linked.
+ *
+ * Entry points that changed over the years are called by the name of the version that is meant
+ * (_v2); a driver that lacks one is too old. */
+#ifndef DRIVER_H
+#define DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "launch.h"
+#include "pith_cuda.h"
+
+typedef uint64_t device_address;
+typedef void *device_stream;
+
+/* Name, parameters. All return CUresult, 0 for success. */
+#define DRIVER_CALLS(CALL)                                                                         \
+    CALL(cuInit, (unsigned flags))                                                                 \
+    CALL(cuDriverGetVersion, (int *version))                                                       \
+    CALL(cuGetErrorName, (int result, const char **name))                                          \
+    CALL(cuDeviceGetCount, (int *count))                                                           \
+    CALL(cuDeviceGet, (int *device, int ordinal))                                                  \
+    CALL(cuDeviceGetName, (char *name, int bytes, int device))                                     \
+    CALL(cuDevicePrimaryCtxRetain, (void **context, int device))                                   \
+    CALL(cuDevicePrimaryCtxRelease_v2, (int device))                                               \
+    CALL(cuCtxPushCurrent_v2, (void *context))                                                     \
+    CALL(cuCtxPopCurrent_v2, (void **context))                                                     \
+    CALL(cuModuleLoadData, (void **module, const void *image))                                     \
+    CALL(cuModuleUnload, (void *module))                                                           \
+    CALL(cuModuleGetFunction, (void **function, void *module, const char *name))                   \
+    CALL(cuMemAlloc_v2, (device_address * address, size_t bytes))                                  \
+    CALL(cuMemFree_v2, (device_address address))                                                   \
+    CALL(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                            \
+    CALL(cuMemFreeHost, (void *memory))                                                            \
+    CALL(cuMemcpyHtoDAsync_v2,                                                                     \
+         (device_address to, const void *from, size_t bytes, device_stream stream))                \
+    CALL(cuMemcpyDtoHAsync_v2,                                                                     \
+         (void *to, device_address from, size_t bytes, device_stream stream))                      \
+    CALL(cuMemcpyDtoDAsync_v2,                                                                     \
+         (device_address to, device_address from, size_t bytes, device_stream stream))             \
+    CALL(cuMemsetD32Async, (device_address to, unsigned value, size_t n, device_stream stream))    \
+    CALL(cuStreamCreate, (device_stream * stream, unsigned flags))                                 \
+    CALL(cuStreamDestroy_v2, (device_stream stream))                                               \
+    CALL(cuStreamSynchronize, (device_stream stream))                                              \
+    CALL(cuStreamBeginCapture_v2, (device_stream stream, int mode))                                \
+    CALL(cuStreamEndCapture, (device_stream stream, void **graph))                                 \
+    CALL(cuGraphInstantiateWithFlags, (void **run, void *graph, unsigned long long flags))         \
+    CALL(cuGraphLaunch, (void *run, device_stream stream))                                         \
+    CALL(cuGraphExecDestroy, (void *run))                                                          \
+    CALL(cuGraphDestroy, (void *graph))                                                            \
+    CALL(cuLaunchKernel,                                                                           \
+         (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
+          unsigned block_y, unsigned block_z, unsigned shared_bytes, device_stream stream,         \
+          void **parameters, void **extra))
+
+enum { DRIVER_STREAM_NON_BLOCKING = 1, DRIVER_CAPTURE_RELAXED = 2 };
+
+#define DRIVER_MEMBER(name, parameters) int(*name) parameters;
+struct pith_cuda {
+    void *library; /* owns */
+    DRIVER_CALLS(DRIVER_MEMBER)
+    int device;
+    void *context, *module; /* own */
+    void *kernel[LAUNCH_KERNELS];
+    char name[64];
+    uint32_t plans; /* that are open */
+};
+
+/* PITH_OK, or what a result of the driver means to a caller, with one line: `what` failed. */
+enum pith_status pith_driver_status(const struct pith_cuda *cuda, int result, const char *what,
+                                    struct pith_error *err);
+
+/* The fatbin; *empty: the build had no nvcc. */
+const void *pith_cuda_image(bool *empty);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* elementwise.cu - functions of one element (device_map.cuh), and of two that broadcast. */
+#include "device_map.cuh"
+
+KERNEL(map_f32, map_args)
+{
+    FOR_EACH(i, arg->n)
+    arg->y[i] = mapped(arg->kind, arg->a, arg->b, arg->x[i]);
+}
+
+DEVICE float zipped_f32(uint32_t op, float a, float b)
+{
+    switch (op) {
+    case ZIP_ADD:
+        return a + b;
+    case ZIP_SUB:
+        return a - b;
+    case ZIP_MUL:
+        return a * b;
+    case ZIP_DIV:
+        return a / b;
+    case ZIP_PRELU:
+        return a < 0.0f ? b * a : a;
+    case ZIP_MIN:
+        return b < a || b != b ? b : a;
+    case ZIP_MAX:
+        return b > a || b != b ? b : a;
+    default: /* ZIP_POWER, of 2 or 3 */
+        return b == 2.0f ? a * a : a * a * a;
+    }
+}
+
+/* In 64 bits, of which the type's are kept: they wrap as the type's own arithmetic does. */
+DEVICE int64_t zipped_i64(uint32_t op, int64_t a, int64_t b)
+{
+    switch (op) {
+    case ZIP_ADD:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    case ZIP_SUB:
+        return (int64_t)((uint64_t)a - (uint64_t)b);
+    case ZIP_MUL:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case ZIP_MIN:
+        return a < b ? a : b;
+    case ZIP_MAX:
+        return a > b ? a : b;
+    default:
+        return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    }
+}
+
+DEVICE void zip_offsets(const struct zip_args *arg, uint32_t i, uint32_t *at_a, uint32_t *at_b)
+{
+    uint32_t a = 0, b = 0;
+    for (uint32_t k = arg->rank; k-- > 0;) {
+        uint32_t at = i % arg->dim[k];
+        i /= arg->dim[k];
+        a += at * arg->a_step[k];
+        b += at * arg->b_step[k];
+    }
+    *at_a = a;
+    *at_b = b;
+}
+
+#define ZIP_INTEGERS(number, T)                                                                    \
+    case number:                                                                                   \
+        ((T *)arg->y)[i] =                                                                         \
+            (T)zipped_i64(arg->op, ((const T *)arg->a)[at_a], ((const T *)arg->b)[at_b]);          \
+        break;
+
+DEVICE void zip_element(const struct zip_args *arg, uint32_t i)
+{
+    uint32_t at_a, at_b;
+    zip_offsets(arg, i, &at_a, &at_b);
+    switch (arg->type) {
+        ZIP_INTEGERS(ZIP_I8, int8_t)
+        ZIP_INTEGERS(ZIP_U8, uint8_t)
+        ZIP_INTEGERS(ZIP_I16, int16_t)
+        ZIP_INTEGERS(ZIP_U16, uint16_t)
+        ZIP_INTEGERS(ZIP_I32, int32_t)
+        ZIP_INTEGERS(ZIP_I64, int64_t)
+    default: {
+        float y = zipped_f32(arg->op, ((const float *)arg->a)[at_a], ((const float *)arg->b)[at_b]);
+        ((float *)arg->y)[i] = mapped(arg->act, arg->act_a, arg->act_b, y);
+    }
+    }
+}
+
+KERNEL(zip, zip_args)
+{
+    FOR_EACH(i, arg->n)
+    zip_element(arg, i);
+}
+
+KERNEL(batch_norm_f32, batch_norm_args)
+{
+    FOR_EACH(i, arg->n)
+    {
+        uint32_t c = i / arg->inner % arg->channels;
+        float s = arg->scale[c] / square_root(arg->var[c] + arg->epsilon);
+        float t = arg->bias[c] - arg->mean[c] * s;
+        arg->y[i] = arg->x[i] * s + t;
+    }
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* launch.h - what the kernels of *.cu are called with: one struct a kernel, read by the C code that
+ * launches it and by the kernel. C and C++.
+ *
+ * Pointers are addresses on the device. Numbers of elements are below 2^31: what is larger stays on
+ * the CPU (device_lower.h). Blocks have LAUNCH_THREADS threads, and a kernel takes any number of
+ * them along x unless its struct says which. */
+#ifndef LAUNCH_H
+#define LAUNCH_H
+
+#include <stdint.h>
+
+#define LAUNCH_THREADS 256u
+#define LAUNCH_MAX_AXES 8
+
+/* Each kernel and its struct. */
+#define DEVICE_KERNELS(KERNEL)                                                                     \
+    KERNEL(map_f32, map_args)                                                                      \
+    KERNEL(zip, zip_args)                                                                          \
+    KERNEL(batch_norm_f32, batch_norm_args)                                                        \
+    KERNEL(strided_copy, copy_args)                                                                \
+    KERNEL(pad, pad_args)                                                                          \
+    KERNEL(gather_axis, gather_args)                                                               \
+    KERNEL(softmax_rows, softmax_args)                                                             \
+    KERNEL(softmax_columns, softmax_args)                                                          \
+    KERNEL(reduce_rows, reduce_args)                                                               \
+    KERNEL(reduce_columns, reduce_args)                                                            \
+    KERNEL(norm_rows, norm_args)                                                                   \
+    KERNEL(pool, pool_args)                                                                        \
+    KERNEL(gemm_f32, gemm_args)                                                                    \
+    KERNEL(gemv_f32, gemm_args)                                                                    \
+    KERNEL(conv_f32, conv_args)                                                                    \
+    KERNEL(conv_direct_f32, conv_args)                                                             \
+    KERNEL(recurrent_cell, cell_args)
+
+/* y[i] = act(x[i]): kinds of pith_act_kind.h, or from MAP_UNARY on of enum unary_kind. */
+#define MAP_UNARY 64u
+struct map_args {
+    const float *x;
+    float *y;
+    uint32_t n, kind;
+    float a, b;
+};
+
+/* y = f(a, b), broadcast: y is dense, a and b have a step for each of its axes. */
+enum zip_op { ZIP_ADD, ZIP_SUB, ZIP_MUL, ZIP_DIV, ZIP_PRELU, ZIP_MIN, ZIP_MAX, ZIP_POWER };
+enum zip_type { ZIP_F32, ZIP_I8, ZIP_U8, ZIP_I16, ZIP_U16, ZIP_I32, ZIP_I64 };
+struct zip_args {
+    const void *a, *b;
+    void *y;
+    uint32_t n, op, type, rank;
+    uint32_t dim[LAUNCH_MAX_AXES], a_step[LAUNCH_MAX_AXES], b_step[LAUNCH_MAX_AXES];
+    uint32_t act; /* of ZIP_F32: enum act_kind, with la and lb its parameters */
+    float act_a, act_b;
+};
+
+struct batch_norm_args {
+    const float *x, *scale, *bias, *mean, *var;
+    float *y;
+    uint32_t n, channels, inner;
+    float epsilon;
+};
+
+/* A box of n elements of `bytes` each, from one layout to another; steps count elements. */
+struct copy_args {
+    const void *x;
+    void *y;
+    uint32_t n, bytes, rank;
+    uint32_t dim[LAUNCH_MAX_AXES];
+    int64_t x_step[LAUNCH_MAX_AXES], y_step[LAUNCH_MAX_AXES];
+};
+
+/* As PAD: mode 0 constant, 1 reflect, 2 edge; value: the element's bits. y is dense. */
+struct pad_args {
+    const void *x;
+    void *y;
+    uint32_t n, bytes, rank, mode, value;
+    uint32_t x_dim[LAUNCH_MAX_AXES], y_dim[LAUNCH_MAX_AXES];
+    int32_t begin[LAUNCH_MAX_AXES];
+};
+
+/* x [outer, dim, inner] -> y [outer, count, inner]; index [count], i64 or i32, as index_at. */
+struct gather_args {
+    const void *x, *index;
+    void *y;
+    uint32_t n, bytes, wide_index;
+    uint32_t dim, inner, count;
+};
+
+/* Rows are summed by teams of 16 lanes, which is the order that the CPU's sums have. */
+#define LAUNCH_TEAM 16u
+#define LAUNCH_TEAMS (LAUNCH_THREADS / LAUNCH_TEAM) /* of a block */
+
+/* x, y [rows, n, inner]; softmax_rows: inner is 1. */
+struct softmax_args {
+    const float *x;
+    float *y;
+    uint32_t rows, n, inner, is_log;
+};
+
+/* Element `index` of a walk over axes lies at the sum of its places times their steps. */
+struct launch_walk {
+    uint32_t rank, count;
+    uint32_t dim[LAUNCH_MAX_AXES], step[LAUNCH_MAX_AXES];
+};
+
+/* y: an output for each place of `kept` (times `inner` neighbours), from each place of `reduced`
+ * (times `row` neighbours). reduce_rows sums up rows; reduce_columns takes one element after the
+ * other, in the CPU's order. */
+enum reduce_device {
+    REDUCE_DEVICE_MEAN,      /* rows as one sum, in double / divisor */
+    REDUCE_DEVICE_FLAT_MEAN, /* one row, its sum / divisor in float */
+    REDUCE_DEVICE_SUM,       /* from here on rows in pieces of 256 */
+    REDUCE_DEVICE_SUM_ABS,
+    REDUCE_DEVICE_SUM_SQUARE,
+    REDUCE_DEVICE_ROOT, /* of the sum of squares */
+    REDUCE_DEVICE_MAX,  /* NaN where there is one */
+    REDUCE_DEVICE_MIN,
+    REDUCE_DEVICE_PRODUCT,
+    REDUCE_DEVICE_FLAT_MAX /* what is larger than the first */
+};
+struct reduce_args {
+    const float *x;
+    float *y;
+    struct launch_walk kept, reduced;
+    uint32_t row, inner, kind, outputs;
+    float divisor;
+};
+
+/* x, y [rows, n]: (x - mean) * (factor * scale) + bias; a scale for each `run` neighbours,
+ * beginning anew after `groups` rows. */
+struct norm_args {
+    const float *x, *scale, *bias; /* bias may be NULL */
+    float *y;
+    uint32_t rows, n, run, per_row, groups;
+    uint32_t is_layer; /* LayerNormalization: without bias nothing is added but in the rest of 16 */
+    float epsilon;
+};
+
+/* Windows over x [planes, h, w] -> y [planes, oh, ow]. */
+struct pool_args {
+    const float *x;
+    float *y;
+    uint32_t n;
+    int32_t h, w, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
+    int32_t pad_bottom, pad_right;             /* that INCLUDE_PAD counts */
+    uint32_t is_mean, include_pad, rows_first; /* rows_first: sums go along rows, not columns */
+};
+
+/* y [m, n] = act(alpha * a b + beta * c + residual) for each place of the batch. gemm_f32: grid
+ * (n / 64, m / 64, batches); gemv_f32: rows of b are contiguous, grid (n / 8, m, batches). */
+struct gemm_args {
+    const float *a, *b, *c, *residual; /* c, residual: NULL: none */
+    float *y;
+    uint32_t m, n, k;
+    uint32_t a_row, a_col, b_row, b_col, c_row, c_col; /* steps */
+    float alpha, beta;
+    uint32_t act;
+    float act_a, act_b;
+    uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
+    uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
+};
+#define GEMM_TILE 64u
+#define GEMV_ROWS (LAUNCH_THREADS / 32u)
+
+/* x [images, groups * channels, h, w], w [groups * outputs, channels, kh, kw]. conv_f32: grid
+ * (pixels / 64, outputs / 64, images * groups); conv_direct_f32: n outputs, each by itself. */
+struct conv_args {
+    const float *x, *w, *bias, *residual; /* bias, residual: NULL: none */
+    float *y;
+    uint32_t n, groups, channels, outputs;
+    int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
+    uint32_t act;
+    float act_a, act_b;
+};
+
+/* One step of a recurrent layer, element by element, behind the product u. */
+enum cell_phase {
+    CELL_LSTM,
+    CELL_GRU, /* linear before reset */
+    CELL_RNN,
+    CELL_RESET, /* GRU: z, r; c = r h */
+    CELL_MIX,   /* GRU: h from z and the new value, whose product is `fresh` */
+    CELL_FINAL  /* y = h, or 0 where a sequence has no step */
+};
+struct cell_args {
+    const float *x;        /* [steps, batch, gates * width] */
+    const int32_t *length; /* [batch] or NULL */
+    const float *peephole; /* [3, width] or NULL */
+    float *u, *fresh, *h, *c, *y;
+    uint32_t phase, n, step, steps, batch, width, gates, reverse, input_forget, clips;
+    float clip;
+    uint32_t act[3];
+    float alpha[3], beta[3];
+};
+
+#define LAUNCH_NUMBER(name, type) LAUNCH_##name,
+enum launch_kernel { DEVICE_KERNELS(LAUNCH_NUMBER) LAUNCH_KERNELS };
+
+#endif

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# Plans on NVIDIA GPUs (docs/cuda.md). Kernels are one fatbin: machine code for each of CUDA_TARGETS, each
+# compiled by itself, and PTX for what comes later, embedded in cuda_image.c. make NVCC= builds the same
+# library with no kernels in it. The driver is looked for at run time; nothing is linked.
+NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_TARGETS ?= 80 86 89 90 100 120
+CUDA_PTX := 75
+# The oldest version of PTX that has all instructions used, so that drivers from R450 on compile it.
+CUDA_PTX_VERSION := 7.0
+CUDA_KERNELS := $(wildcard runtime/cuda/*.cu runtime/cuda/*.cuh) runtime/cuda/device.h runtime/cuda/launch.h runtime/core/pith_f32_bits.h \
+    $(wildcard runtime/kernels/ref/*_f32.h) runtime/kernels/pith_act_kind.h
+# The CPU's scalar functions are compiled for the device, too, and have to give the same bits.
+CUDA_FLAGS := -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true -std=c++17 -Iruntime/cuda -Iruntime/core -Iruntime/kernels \
+    -Iruntime/kernels/ref
+# Kernels do not depend on the variant.
+CUDA_O := $(BUILD)/cuda
+CUDA_FATBIN := $(if $(NVCC),$(CUDA_O)/kernels.fatbin)
+
+$(CUDA_O)/sm_%.cubin: $(CUDA_KERNELS) $(CUDA_O)/flags
+	$(call tell,compiling kernels for NVIDIA GPUs)
+	$(Q)$(NVCC) $(CUDA_FLAGS) -cubin -arch=sm_$* runtime/cuda/kernels.cu -o $@
+$(CUDA_O)/compute_%.ptx: $(CUDA_KERNELS) $(CUDA_O)/flags
+	$(Q)$(NVCC) $(CUDA_FLAGS) -ptx -arch=compute_$* runtime/cuda/kernels.cu -o $@.new
+	$(Q)sed 's/^\.version .*/.version $(CUDA_PTX_VERSION)/' $@.new >$@ && rm $@.new
+$(CUDA_O)/kernels.fatbin: $(CUDA_TARGETS:%=$(CUDA_O)/sm_%.cubin) $(CUDA_PTX:%=$(CUDA_O)/compute_%.ptx)
+	$(Q)$(dir $(NVCC))fatbinary --create=$@ -64 --compress-mode=size \
+	    $(foreach t,$(CUDA_TARGETS),--image3=kind=elf,sm=$(t),file=$(CUDA_O)/sm_$(t).cubin) \
+	    $(foreach t,$(CUDA_PTX),--image3=kind=ptx,sm=$(t),file=$(CUDA_O)/compute_$(t).ptx)
+$(CUDA_O)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS)' | cmp -s - $@ || printf '%s\n' '$(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS)' >$@
+
+$(O)/runtime/cuda/cuda_image.o: $(CUDA_FATBIN) $(CUDA_O)/flags
+$(O)/runtime/cuda/cuda_image.o: FILE_CFLAGS := $(if $(CUDA_FATBIN),-DPITH_CUDA_FATBIN='"$(abspath $(CUDA_FATBIN))"')
+
+# An archive of its own, for programs that embed: it goes with libpith-runtime.a.
+all: $(O)/libpith-cuda.a
+$(O)/libpith-cuda.a: $(call objs,cuda)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^

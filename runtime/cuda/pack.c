@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* pack.c - weights as kernels read them, made here, on the CPU, once a plan. */
+#include <stdlib.h>
+#include "device_plan.h"
+
+static enum pith_status expand(const struct constant *c, uint8_t *to)
+{
+    const struct weight *w = c->key;
+    const void *borrowed = pith_weight_borrow(w);
+    if (borrowed && (c->form == FORM_ELEMENTS || w->type == PITH_F32)) {
+        memcpy(to, borrowed, c->bytes);
+        return PITH_OK;
+    }
+    void *scratch = aligned_alloc(64, (pith_weight_scratch_bytes(w) + 64) & ~(size_t)63);
+    if (!scratch)
+        return PITH_ERR_MEMORY;
+    enum pith_status st = c->form == FORM_F32
+                              ? pith_weight_expand_f32(w, (float *)(void *)to, scratch)
+                              : pith_weight_expand_plain(w, to, scratch);
+    free(scratch);
+    return st;
+}
+
+enum pith_status pith_device_pack(const struct constant *c, uint8_t *to)
+{
+    if (c->is_weight)
+        return expand(c, to);
+    memcpy(to, c->key, c->bytes);
+    return PITH_OK;
+}

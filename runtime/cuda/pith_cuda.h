@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* pith_cuda.h - finished plans on an NVIDIA GPU.
+ *
+ *     struct pith_cuda *cuda;
+ *     struct pith_cuda_plan *p;
+ *     struct pith_error err;
+ *     if (pith_cuda_open(0, &cuda, &err) || pith_cuda_plan_new(cuda, plan, &p, &err))
+ *         fprintf(stderr, "%s\n", err.text);        // and run the plan on the CPU
+ *     memcpy(pith_plan_input_data(plan, 0), image, ...);
+ *     pith_cuda_plan_run(p, &err);
+ *     ... pith_plan_output_data(plan, 0) ...
+ *     pith_cuda_plan_free(p);
+ *     pith_cuda_close(cuda);
+ *
+ * The plan is one of pith_plan_init, for the CPU, and stays usable there. Nothing is linked: the
+ * driver (libcuda.so.1) is looked for when a device is opened. All memory, on the device and here,
+ * is taken by pith_cuda_plan_new.
+ *
+ * Results: integers, moved elements, element-wise functions, maxima and reductions have the CPU's
+ * bits; sums of products of floats are within 2 K 2^-24 of the sum of |w x|.
+ *
+ * A step without a kernel for the device runs on the CPU between two copies. A plan of integers
+ * should be made with PITH_FLAG_NO_FUSION: steps that pith_plan_init joins for the CPU have no
+ * kernels (pith_cuda_plan_steps tells).
+ *
+ * Threads: one device and its plans are used by one thread at a time, any. */
+#ifndef PITH_CUDA_H
+#define PITH_CUDA_H
+
+#include "pith_runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct pith_cuda;
+struct pith_cuda_plan;
+
+/* Device number `device`, from 0 on. Owned by the caller, who closes it after its plans. *cuda is
+ * untouched on failure, and err, which may be NULL, has one line.
+ * PITH_ERR_UNSUPPORTED: no driver, one that is too old, no such device, this library has no kernels
+ * for it or was built without nvcc; PITH_ERR_MEMORY; PITH_ERR_IO: the driver failed. */
+enum pith_status pith_cuda_open(uint32_t device, struct pith_cuda **cuda, struct pith_error *err);
+void pith_cuda_close(struct pith_cuda *cuda); /* accepts NULL */
+/* As the driver calls the device; valid until it is closed. */
+const char *pith_cuda_name(const struct pith_cuda *cuda);
+
+/* Readies the plan for the device: its arena twice over, its weights as kernels read them, and the
+ * run as one graph where no step needs the CPU. Borrows plan and cuda until it is freed.
+ * PITH_ERR_MEMORY: not enough on the device or here; PITH_ERR_UNSUPPORTED: the plan is observed;
+ * PITH_ERR_CORRUPT: a coded weight is broken; PITH_ERR_IO: the driver failed. */
+enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *plan,
+                                    struct pith_cuda_plan **device_plan, struct pith_error *err);
+void pith_cuda_plan_free(struct pith_cuda_plan *device_plan); /* accepts NULL */
+
+/* As pith_plan_run: from the plan's inputs to its outputs. PITH_ERR_LIMIT, PITH_ERR_STOPPED as
+ * there; PITH_ERR_IO: the driver failed, and every later run will. Outputs are then unspecified. */
+enum pith_status pith_cuda_plan_run(struct pith_cuda_plan *device_plan, struct pith_error *err);
+
+/* Steps of the plan, and how many of them run on the CPU; bytes taken on the device. */
+struct pith_cuda_facts {
+    uint32_t steps, cpu_steps;
+    uint32_t launches; /* of one run, copies included; 0 where steps or data decide */
+    uint64_t device_bytes;
+};
+struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *device_plan);
+/* Whether step `step` (of pith_plan_layer) runs on the CPU; 1 or 0. */
+int pith_cuda_plan_on_cpu(const struct pith_cuda_plan *device_plan, uint32_t step);
+
+/* ---- inside a program that uses the device itself
+ * ------------------------------------------------
+ */
+
+/* Where input or output i lies on the device (a CUdeviceptr); 0: there is none. Inputs are written
+ * before, outputs read after what pith_cuda_plan_enqueue put on the stream. */
+uint64_t pith_cuda_plan_input_address(const struct pith_cuda_plan *device_plan, uint32_t i);
+uint64_t pith_cuda_plan_output_address(const struct pith_cuda_plan *device_plan, uint32_t i);
+/* Puts a run on `stream` (a CUstream of the device's primary context) and returns at once; nothing
+ * is copied from or to the plan. PITH_ERR_UNSUPPORTED where steps or data need the CPU. */
+enum pith_status pith_cuda_plan_enqueue(struct pith_cuda_plan *device_plan, void *stream,
+                                        struct pith_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* emu.c - runs kernels as a GPU may: lanes of a block in any order, up to where they wait for one
+ * another. Threads run one after the other on one fiber until one waits; the next ones then go on
+ * on another. So kernels without barriers cost a call a thread.
+ *
+ * Shared memory is NaN before each block. Refused, with the kernel and its line: a barrier or
+ * shuffle that some lane has left or meets elsewhere, a shuffle across the end of a warp, lanes
+ * that wait for ever. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "emu.h"
+#include "emu_launch.h"
+#if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__)
+#include <ucontext.h>
+#define EMU_UCONTEXT
+#endif
+
+#define WARP 32u
+#define STACK_BYTES 65536u
+
+enum state { NOT_STARTED, READY, IN_SHUFFLE, IN_BARRIER, EXITED };
+
+struct fiber {
+#ifdef EMU_UCONTEXT
+    ucontext_t context;
+#else
+    void *stack_pointer;
+#endif
+    char *stack;
+    struct fiber *next_free;
+};
+
+struct lane {
+    enum state state;
+    int line;
+    uint64_t value;
+    struct fiber *fiber;
+};
+
+struct emu_place emu_now;
+static struct lane lane[LAUNCH_THREADS];
+static uint32_t turn[LAUNCH_THREADS], next_turn;
+static struct fiber home, *running, *free_fibers;
+static void (*body)(const void *arg);
+static const void *body_arg;
+static uint32_t body_kernel;
+
+#define DECLARE(name, type) void emu_kernel_##name(const void *arg);
+DEVICE_KERNELS(DECLARE)
+#define ROW(name, type) {#name, sizeof(struct type), emu_kernel_##name},
+static const struct {
+    const char *name;
+    uint32_t arg_bytes;
+    void (*run)(const void *arg);
+} kernels[LAUNCH_KERNELS] = {DEVICE_KERNELS(ROW)};
+
+uint32_t emu_arg_bytes(uint32_t kernel)
+{
+    return kernels[kernel].arg_bytes;
+}
+
+const char *emu_kernel_name(uint32_t kernel)
+{
+    return kernels[kernel].name;
+}
+
+static __attribute__((noreturn)) void refuse(const char *why, int line)
+{
+    fprintf(stderr, "emu: kernel %s, line %d, block %u %u %u, thread %u: %s\n",
+            kernels[body_kernel].name, line, emu_now.x, emu_now.y, emu_now.z, emu_now.thread, why);
+    abort();
+}
+
+/* ---- fibers --------------------------------------------------------------------------------- */
+
+static void run_threads(void);
+
+#ifdef EMU_UCONTEXT
+static void switch_to(struct fiber *from, struct fiber *to)
+{
+    running = to;
+    swapcontext(&from->context, &to->context);
+}
+
+static void begin_fiber(struct fiber *f)
+{
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = f->stack;
+    f->context.uc_stack.ss_size = STACK_BYTES;
+    f->context.uc_link = NULL;
+    makecontext(&f->context, run_threads, 0);
+}
+#else
+void emu_switch(void **save, void *to);
+__asm__(".text\n.globl emu_switch\n.hidden emu_switch\n.type emu_switch, @function\nemu_switch:\n"
+        "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+        "mov %rsp, (%rdi)\nmov %rsi, %rsp\n"
+        "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n"
+        ".size emu_switch, . - emu_switch\n");
+
+static void switch_to(struct fiber *from, struct fiber *to)
+{
+    running = to;
+    emu_switch(&from->stack_pointer, to->stack_pointer);
+}
+
+/* As if emu_switch had been called at the first instruction of run_threads. */
+static void begin_fiber(struct fiber *f)
+{
+    void **top = (void **)(void *)(f->stack + STACK_BYTES);
+    memset(top - 8, 0, 8 * sizeof *top);
+    void (*entry)(void) = run_threads;
+    memcpy(top - 2, &entry, sizeof entry);
+    f->stack_pointer = top - 8;
+}
+#endif
+
+static struct fiber *take_fiber(void)
+{
+    struct fiber *f = free_fibers;
+    if (f) {
+        free_fibers = f->next_free;
+        return f;
+    }
+    f = calloc(1, sizeof *f);
+    f->stack = aligned_alloc(64, STACK_BYTES);
+    begin_fiber(f);
+    return f;
+}
+
+/* Takes thread after thread; back to the launch when none is left, to be taken again. */
+static void run_threads(void)
+{
+    for (;;) {
+        while (next_turn < LAUNCH_THREADS) {
+            uint32_t thread = turn[next_turn++];
+            lane[thread].fiber = running;
+            emu_now.thread = thread;
+            body(body_arg);
+            lane[emu_now.thread].state = EXITED;
+        }
+        struct fiber *self = running;
+        self->next_free = free_fibers;
+        free_fibers = self;
+        switch_to(self, &home);
+    }
+}
+
+static void wait_here(struct lane *me, enum state state)
+{
+    uint32_t thread = emu_now.thread;
+    me->state = state;
+    switch_to(me->fiber, &home);
+    emu_now.thread = thread;
+}
+
+/* ---- what lanes wait for -------------------------------------------------------------------- */
+
+void emu_barrier(int line)
+{
+    lane[emu_now.thread].line = line;
+    wait_here(&lane[emu_now.thread], IN_BARRIER);
+}
+
+static void exchange(struct lane *warp, uint32_t lanes, int down)
+{
+    uint64_t v[WARP];
+    for (uint32_t i = 0; i < WARP; i++)
+        v[i] = warp[i].value;
+    for (uint32_t i = 0; i < WARP; i++) {
+        uint32_t from = down ? i + lanes : i ^ lanes;
+        warp[i].value = from < WARP ? v[from] : v[i];
+        warp[i].state = READY;
+    }
+}
+
+uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes, int down)
+{
+    struct lane *me = &lane[emu_now.thread], *warp = &lane[emu_now.thread / WARP * WARP];
+    bool last = true;
+    if (lanes >= WARP)
+        refuse("a shuffle reaches beyond the warp", line);
+    me->line = line;
+    me->value = v;
+    me->state = IN_SHUFFLE;
+    for (uint32_t i = 0; i < WARP; i++) {
+        if (warp[i].state == EXITED)
+            refuse("a shuffle with a lane that has left", line);
+        if (warp[i].state == IN_BARRIER)
+            refuse("a shuffle with a lane that waits at a barrier", line);
+        if (warp[i].state == IN_SHUFFLE && warp[i].line != line)
+            refuse("lanes of a warp shuffle at different lines", line);
+        last = last && warp[i].state == IN_SHUFFLE;
+    }
+    if (last)
+        exchange(warp, lanes, down);
+    else
+        wait_here(me, IN_SHUFFLE);
+    return me->value;
+}
+
+static void open_barrier(uint32_t exited)
+{
+    if (exited)
+        refuse("a barrier that some thread has passed by", 0);
+    for (uint32_t i = 0; i < LAUNCH_THREADS; i++) {
+        if (lane[i].line != lane[0].line)
+            refuse("threads wait at different barriers", lane[i].line);
+        lane[i].state = READY;
+    }
+}
+
+/* ---- a launch ------------------------------------------------------------------------------- */
+
+static uint32_t shuffled(uint32_t *seed, uint32_t n)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) % n;
+}
+
+static void set_turns(uint32_t order, uint32_t *seed)
+{
+    const uint32_t n = LAUNCH_THREADS;
+    for (uint32_t i = 0; i < n; i++)
+        turn[i] = order == 1 ? n - 1 - i : i;
+    for (uint32_t i = n; order > 1 && i-- > 1;) {
+        uint32_t k = shuffled(seed, i + 1), t = turn[i];
+        turn[i] = turn[k];
+        turn[k] = t;
+    }
+}
+
+/* The emulator's kernels may have no shared memory at all. */
+extern char __start_emu_shared[] __attribute__((weak)), __stop_emu_shared[] __attribute__((weak));
+
+static bool resume_ready(void)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < LAUNCH_THREADS; i++)
+        if (lane[turn[i]].state == READY) {
+            any = true;
+            emu_now.thread = turn[i];
+            switch_to(&home, lane[turn[i]].fiber);
+        }
+    return any;
+}
+
+static void run_block(void)
+{
+    if (__start_emu_shared)
+        memset(__start_emu_shared, 0xff, (size_t)(__stop_emu_shared - __start_emu_shared));
+    memset(lane, 0, sizeof lane);
+    for (next_turn = 0; next_turn < LAUNCH_THREADS;)
+        switch_to(&home, take_fiber());
+    for (;;) {
+        uint32_t exited = 0, waiting = 0;
+        bool moved = resume_ready();
+        for (uint32_t i = 0; i < LAUNCH_THREADS; i++) {
+            exited += lane[i].state == EXITED;
+            waiting += lane[i].state == IN_BARRIER;
+        }
+        if (exited == LAUNCH_THREADS)
+            return;
+        if (waiting + exited == LAUNCH_THREADS)
+            open_barrier(exited);
+        else if (!moved)
+            refuse("lanes wait for ever", lane[0].line);
+    }
+}
+
+void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
+{
+    uint32_t n = grid[0] * grid[1] * grid[2], seed = order;
+    body = kernels[kernel].run;
+    body_arg = arg;
+    body_kernel = kernel;
+    emu_now.blocks_x = grid[0];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t block = order == 1 ? n - 1 - i : i;
+        emu_now.x = block % grid[0];
+        emu_now.y = block / grid[0] % grid[1];
+        emu_now.z = block / grid[0] / grid[1];
+        set_turns(order, &seed);
+        run_block();
+    }
+}

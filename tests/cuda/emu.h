@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* emu.h - the words of runtime/cuda/device.h for the emulator: kernels compiled as C, one fiber a
+ * thread that has to wait, one block at a time. emu.c says what it refuses. */
+#ifndef EMU_H
+#define EMU_H
+
+#include <stdint.h>
+#include <string.h>
+
+struct emu_place {
+    uint32_t thread, x, y, z, blocks_x;
+};
+extern struct emu_place emu_now;
+
+#define THREAD emu_now.thread
+#define BLOCK_X emu_now.x
+#define BLOCK_Y emu_now.y
+#define BLOCK_Z emu_now.z
+#define BLOCKS_X emu_now.blocks_x
+#define DEVICE static inline
+#define SHARED static __attribute__((section("emu_shared")))
+#define KERNEL(name, type)                                                                         \
+    static void name##_body(const struct type *arg);                                               \
+    void emu_kernel_##name(const void *arg);                                                       \
+    void emu_kernel_##name(const void *arg)                                                        \
+    {                                                                                              \
+        name##_body((const struct type *)arg);                                                     \
+    }                                                                                              \
+    static void name##_body(const struct type *arg)
+
+void emu_barrier(int line);
+/* What lane (own number ^ lanes), or (own number + lanes), holds; -1, an exited lane or one at
+ * another line: refused. */
+uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes, int down);
+
+static inline float emu_shuffle_f32(int line, float v, uint32_t lanes, int down)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    bits = (uint32_t)emu_shuffle(line, bits, lanes, down);
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static inline int32_t emu_dot_i8(int32_t a, int32_t b, int32_t c)
+{
+    uint32_t sum = (uint32_t)c;
+    for (int i = 0; i < 32; i += 8)
+        sum += (uint32_t)((int8_t)((uint32_t)a >> i) * (int8_t)((uint32_t)b >> i));
+    return (int32_t)sum;
+}
+
+#define barrier() emu_barrier(__LINE__)
+#define shuffle_xor_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes, 0)
+#define shuffle_down_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes, 1)
+#define shuffle_xor_i32(v, lanes) ((int32_t)emu_shuffle(__LINE__, (uint32_t)(v), lanes, 0))
+#define dot_i8(a, b, c) emu_dot_i8(a, b, c)
+#define sqrt_device_f32(x) __builtin_sqrtf(x)
+#define fmaf __builtin_fmaf
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_cuda.c - libcuda.so.1 on the emulator. Streams are lazy: nothing runs before somebody waits.
+ * Device memory is memory of this process that ends at a page which must not be touched, and is NaN
+ * where nothing was written.
+ *
+ * Behaviour (fake_cuda.h) is set by a call or, for programs, by FAKE_CUDA, numbers in the order of
+ * the struct. At exit, what is still alive is told on standard error, and the status is 70. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "emu_launch.h"
+#include "fake_cuda.h"
+
+#define EXPORT __attribute__((visibility("default")))
+enum {
+    NO_MEMORY = 2,
+    NOT_READY = 3,
+    INVALID = 1,
+    NO_DEVICE = 100,
+    BAD_DEVICE = 101,
+    NO_BINARY = 209,
+    NOT_FOUND = 500,
+    LOST = 719
+};
+typedef device_address address;
+
+static struct fake_cuda_behaviour behaviour;
+static struct fake_cuda_counts counts;
+static bool lost;
+
+/* ---- what is asked of a stream -------------------------------------------------------------- */
+
+enum work_kind { WORK_COPY, WORK_FILL, WORK_LAUNCH };
+struct work {
+    enum work_kind kind;
+    void *to;
+    const void *from;
+    size_t bytes;
+    uint32_t value, kernel, grid[3];
+    void *arg; /* owns */
+    struct work *next;
+};
+struct list {
+    struct work *first, **last;
+};
+static struct list queue, *capture;
+
+static void append(struct list *l, const struct work *w)
+{
+    struct work *copy = malloc(sizeof *copy);
+    *copy = *w;
+    copy->next = NULL;
+    if (w->arg) {
+        copy->arg = malloc(emu_arg_bytes(w->kernel));
+        memcpy(copy->arg, w->arg, emu_arg_bytes(w->kernel));
+    }
+    if (!l->first)
+        l->last = &l->first;
+    *l->last = copy;
+    l->last = &copy->next;
+}
+
+static int put(const struct work *w)
+{
+    if (lost)
+        return LOST;
+    append(capture ? capture : &queue, w);
+    return 0;
+}
+
+static void do_work(const struct work *w)
+{
+    uint32_t *to = w->to;
+    switch (w->kind) {
+    case WORK_COPY:
+        memmove(w->to, w->from, w->bytes);
+        break;
+    case WORK_FILL:
+        for (size_t i = 0; i < w->bytes / 4; i++)
+            to[i] = w->value;
+        break;
+    case WORK_LAUNCH:
+        emu_launch(w->kernel, w->grid, w->arg, behaviour.order);
+        counts.launches++;
+    }
+}
+
+static void clear(struct list *l, bool run)
+{
+    for (struct work *w = l->first, *next; w; w = next) {
+        next = w->next;
+        if (run)
+            do_work(w);
+        free(w->arg);
+        free(w);
+    }
+    l->first = NULL;
+}
+
+static int wait_for_all(void)
+{
+    counts.waits++;
+    if (behaviour.losing_wait && counts.waits >= behaviour.losing_wait)
+        lost = true;
+    clear(&queue, !lost);
+    return lost ? LOST : 0;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+struct block {
+    uint8_t *at, *map;
+    size_t bytes, map_bytes;
+    struct block *next;
+};
+static struct block *blocks;
+
+static struct block *take(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + 255) / 256 * 256;
+    size_t body = (whole + page - 1) / page * page;
+    counts.allocations_made++;
+    if (bytes == 0 || counts.allocations_made == behaviour.failing_allocation ||
+        (behaviour.memory_bytes && counts.allocated_bytes + bytes > behaviour.memory_bytes))
+        return NULL;
+    struct block *b = malloc(sizeof *b);
+    b->map_bytes = body + 2 * page;
+    b->map = mmap(NULL, b->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(b->map + page, body, PROT_READ | PROT_WRITE);
+    b->at = b->map + page + body - whole;
+    b->bytes = bytes;
+    memset(b->at, 0xff, bytes);
+    memset(b->at + bytes, 0xa5, whole - bytes);
+    b->next = blocks;
+    blocks = b;
+    counts.allocations++;
+    counts.allocated_bytes += bytes;
+    return b;
+}
+
+static int give(const void *at)
+{
+    struct block **p = &blocks;
+    while (*p && (*p)->at != at)
+        p = &(*p)->next;
+    struct block *b = *p;
+    if (!b)
+        return INVALID;
+    for (size_t i = b->bytes; i % 256; i++)
+        if (b->at[i] != 0xa5) {
+            fprintf(stderr, "fake cuda: written beyond an allocation of %zu bytes\n", b->bytes);
+            abort();
+        }
+    *p = b->next;
+    counts.allocations--;
+    counts.allocated_bytes -= b->bytes;
+    munmap(b->map, b->map_bytes);
+    free(b);
+    return 0;
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+EXPORT void fake_cuda_set(const struct fake_cuda_behaviour *b)
+{
+    behaviour = *b;
+    counts.allocations_made = counts.waits = counts.launches = counts.graph_launches = 0;
+    lost = false;
+}
+
+EXPORT struct fake_cuda_counts fake_cuda_counts(void)
+{
+    return counts;
+}
+
+static __attribute__((constructor)) void read_behaviour(void)
+{
+    const char *text = getenv("FAKE_CUDA");
+    unsigned long long v[7] = {0};
+    if (text)
+        sscanf(text, "%llu,%llu,%llu,%llu,%llu,%llu,%llu", v, v + 1, v + 2, v + 3, v + 4, v + 5,
+               v + 6);
+    behaviour = (struct fake_cuda_behaviour){(uint32_t)v[0],
+                                             (uint32_t)v[1],
+                                             (uint32_t)v[2],
+                                             (uint32_t)v[3],
+                                             (uint32_t)v[4],
+                                             (uint32_t)v[5],
+                                             v[6]};
+}
+
+static __attribute__((destructor)) void tell_leaks(void)
+{
+    if (counts.allocations || counts.objects) {
+        fprintf(stderr, "fake cuda: %llu allocations and %llu objects are left\n",
+                (unsigned long long)counts.allocations, (unsigned long long)counts.objects);
+        _exit(70);
+    }
+}
+
+/* ---- the driver ----------------------------------------------------------------------------- */
+
+#define PROTOTYPE(name, parameters) EXPORT int name parameters;
+DRIVER_CALLS(PROTOTYPE)
+
+int cuInit(unsigned flags)
+{
+    return flags ? INVALID : 0;
+}
+
+static int device_count(void)
+{
+    return behaviour.no_device ? 0 : 1;
+}
+
+int cuDriverGetVersion(int *version)
+{
+    *version = behaviour.version ? (int)behaviour.version : 13000;
+    return 0;
+}
+
+int cuGetErrorName(int result, const char **name)
+{
+    *name = result == NO_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : result == LOST      ? "CUDA_ERROR_LAUNCH_FAILED"
+            : result == NO_BINARY ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
+                                  : "CUDA_ERROR_INVALID_VALUE";
+    return 0;
+}
+
+int cuDeviceGetCount(int *count)
+{
+    *count = device_count();
+    return 0;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal < device_count() ? 0 : BAD_DEVICE;
+}
+
+int cuDeviceGetName(char *name, int bytes, int device)
+{
+    snprintf(name, (size_t)bytes, "emulator %d", device);
+    return 0;
+}
+
+static int the_context;
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    (void)device;
+    *context = &the_context;
+    counts.objects++;
+    return 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    counts.objects--;
+    return 0;
+}
+
+static int pushed;
+int cuCtxPushCurrent_v2(void *context)
+{
+    pushed++;
+    return context == &the_context ? 0 : INVALID;
+}
+
+int cuCtxPopCurrent_v2(void **context)
+{
+    *context = &the_context;
+    return pushed-- > 0 ? 0 : INVALID;
+}
+
+static int the_module;
+int cuModuleLoadData(void **module, const void *image)
+{
+    if (!pushed || !image)
+        return INVALID;
+    if (behaviour.no_code)
+        return NO_BINARY;
+    *module = &the_module;
+    counts.objects++;
+    return 0;
+}
+
+int cuModuleUnload(void *module)
+{
+    counts.objects--;
+    return module == &the_module ? 0 : INVALID;
+}
+
+static char function[LAUNCH_KERNELS];
+int cuModuleGetFunction(void **f, void *module, const char *name)
+{
+    (void)module;
+    for (uint32_t i = 0; i < LAUNCH_KERNELS; i++)
+        if (strcmp(name, emu_kernel_name(i)) == 0) {
+            *f = &function[i];
+            return 0;
+        }
+    return NOT_FOUND;
+}
+
+int cuMemAlloc_v2(address *to, size_t bytes)
+{
+    struct block *b = pushed ? take(bytes) : NULL;
+    if (b)
+        *to = (address)(uintptr_t)b->at;
+    return b ? 0 : NO_MEMORY;
+}
+
+int cuMemFree_v2(address at)
+{
+    return give((const void *)(uintptr_t)at);
+}
+
+int cuMemHostAlloc(void **to, size_t bytes, unsigned flags)
+{
+    struct block *b = flags ? NULL : take(bytes);
+    if (b)
+        *to = b->at;
+    return b ? 0 : NO_MEMORY;
+}
+
+int cuMemFreeHost(void *at)
+{
+    return give(at);
+}
+
+int cuMemcpyHtoDAsync_v2(address to, const void *from, size_t bytes, void *stream)
+{
+    (void)stream;
+    return put(&(struct work){
+        .kind = WORK_COPY, .to = (void *)(uintptr_t)to, .from = from, .bytes = bytes});
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *stream)
+{
+    (void)stream;
+    return put(&(struct work){
+        .kind = WORK_COPY, .to = to, .from = (const void *)(uintptr_t)from, .bytes = bytes});
+}
+
+int cuMemcpyDtoDAsync_v2(address to, address from, size_t bytes, void *stream)
+{
+    (void)stream;
+    return put(&(struct work){.kind = WORK_COPY,
+                              .to = (void *)(uintptr_t)to,
+                              .from = (const void *)(uintptr_t)from,
+                              .bytes = bytes});
+}
+
+int cuMemsetD32Async(address to, unsigned value, size_t n, void *stream)
+{
+    (void)stream;
+    return put(&(struct work){
+        .kind = WORK_FILL, .to = (void *)(uintptr_t)to, .value = value, .bytes = n * 4});
+}
+
+static int the_stream;
+int cuStreamCreate(void **stream, unsigned flags)
+{
+    *stream = &the_stream;
+    counts.objects++;
+    return pushed && flags <= 1 ? 0 : INVALID;
+}
+
+int cuStreamDestroy_v2(void *stream)
+{
+    counts.objects--;
+    return stream == &the_stream ? 0 : INVALID;
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    if (stream != &the_stream || capture)
+        return INVALID;
+    return wait_for_all();
+}
+
+int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    if (stream != &the_stream || capture || mode != 2)
+        return INVALID;
+    capture = calloc(1, sizeof *capture);
+    counts.objects++;
+    return 0;
+}
+
+int cuStreamEndCapture(void *stream, void **graph)
+{
+    if (stream != &the_stream || !capture)
+        return INVALID;
+    *graph = capture;
+    capture = NULL;
+    return 0;
+}
+
+int cuGraphInstantiateWithFlags(void **run, void *graph, unsigned long long flags)
+{
+    struct list *copy = calloc(1, sizeof *copy);
+    for (const struct work *w = ((struct list *)graph)->first; w; w = w->next)
+        append(copy, w);
+    *run = copy;
+    counts.objects++;
+    return flags ? INVALID : 0;
+}
+
+int cuGraphLaunch(void *run, void *stream)
+{
+    (void)stream;
+    counts.graph_launches++;
+    for (const struct work *w = ((struct list *)run)->first; w && !lost; w = w->next)
+        append(&queue, w);
+    return lost ? LOST : 0;
+}
+
+static int drop(void *graph)
+{
+    clear(graph, false);
+    free(graph);
+    counts.objects--;
+    return 0;
+}
+
+int cuGraphExecDestroy(void *run)
+{
+    return drop(run);
+}
+
+int cuGraphDestroy(void *graph)
+{
+    return drop(graph);
+}
+
+int cuLaunchKernel(void *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                   unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream,
+                   void **parameters, void **extra)
+{
+    (void)stream;
+    uint32_t kernel = (uint32_t)((char *)f - function);
+    bool fits = kernel < LAUNCH_KERNELS && grid_x && grid_y && grid_z && grid_x < 1u << 31 &&
+                grid_y < 65536 && grid_z < 65536 && block_x == LAUNCH_THREADS && block_y == 1 &&
+                block_z == 1 && shared_bytes == 0 && !extra;
+    if (!fits)
+        return INVALID;
+    return put(&(struct work){.kind = WORK_LAUNCH,
+                              .kernel = kernel,
+                              .grid = {grid_x, grid_y, grid_z},
+                              .arg = parameters[0]});
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_cuda.h - what tests ask of the fake driver (fake_cuda.c), which they find by dlsym. */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <stdint.h>
+
+/* Order of lanes and blocks (emu_launch.h); the number of the allocation that fails, from now on
+ * counted from 1 (0: none); the number of the wait at which the driver is lost. */
+struct fake_cuda_behaviour {
+    uint32_t order, failing_allocation, losing_wait;
+    uint32_t no_device;    /* else there is one */
+    uint32_t version;      /* 0: 13000 */
+    uint32_t no_code;      /* the image has nothing for this device */
+    uint64_t memory_bytes; /* of the device; 0: no limit */
+};
+
+struct fake_cuda_counts {
+    uint64_t allocations, allocated_bytes; /* alive now: of device and pinned memory */
+    uint64_t objects;                      /* alive now: contexts, modules, streams, graphs */
+    uint64_t allocations_made, launches, graph_launches, waits;
+};
+
+void fake_cuda_set(const struct fake_cuda_behaviour *behaviour);
+struct fake_cuda_counts fake_cuda_counts(void);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* op_case.h - the cases of op_cases.inc (gen_op_cases.py): operators with inputs drawn from a seed
+ * and onnxruntime's answers. */
+#ifndef OP_CASE_H
+#define OP_CASE_H
+
+#include <math.h>
+#include "one_op.h"
+
+struct case_tensor {
+    enum pith_type type;
+    struct shape shape;
+};
+
+struct op_case {
+    const char *name;
+    enum pith_op op;
+    uint32_t seed, positive; /* set of inputs drawn positive */
+    uint32_t n_in, n_out;
+    struct case_tensor in[5];
+    const int32_t *attr; /* slot, n, n words; ...; -1 */
+    struct case_tensor out[3];
+    const double *expected;
+};
+
+static const struct op_case cases[] = {
+#include "op_cases.inc"
+};
+
+static inline uint16_t f16_of(double d) /* multiples of 1/32 below 8: exact */
+{
+    if (d == 0)
+        return 0;
+    int e;
+    double m = frexp(fabs(d), &e); /* 0.5 <= m < 1 */
+    return (uint16_t)((d < 0 ? 0x8000 : 0) | ((e + 14) << 10) | ((int)(m * 2048) & 0x3ff));
+}
+
+static inline void put(void *data, enum pith_type type, size_t i, int v, int abs_v)
+{
+    switch (type) {
+    case PITH_F32:
+        ((float *)data)[i] = (float)v / 32;
+        break;
+    case PITH_F16:
+        ((uint16_t *)data)[i] = f16_of(v / 32.0);
+        break;
+    case PITH_F64:
+        ((double *)data)[i] = v / 32.0;
+        break;
+    case PITH_I8:
+        ((int8_t *)data)[i] = (int8_t)v;
+        break;
+    case PITH_I16:
+        ((int16_t *)data)[i] = (int16_t)v;
+        break;
+    case PITH_U16:
+        ((uint16_t *)data)[i] = (uint16_t)abs_v;
+        break;
+    case PITH_I32:
+        ((int32_t *)data)[i] = v;
+        break;
+    case PITH_I64:
+        ((int64_t *)data)[i] = v;
+        break;
+    case PITH_BOOL:
+        ((uint8_t *)data)[i] = (uint8_t)(abs_v / 32 % 2);
+        break;
+    default:
+        ((uint8_t *)data)[i] = (uint8_t)abs_v;
+    }
+}
+
+/* draw() of the generator */
+static inline void *fill_input(uint32_t state, enum pith_type type, size_t n, bool positive)
+{
+    void *data = malloc(n * pith_type_bytes(type));
+    assert_non_null(data);
+    for (size_t i = 0; i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        int v = (int)(state >> 20 & 255) - 128;
+        v = positive ? abs(v) + 1 : v;
+        put(data, type, i, v, abs(v));
+    }
+    return data;
+}
+
+static inline void load_case(struct one_op *t, const struct op_case *c)
+{
+    one_op_open(t, c->op, c->n_in, c->n_out);
+    for (const int32_t *a = c->attr; a[0] >= 0; a += 2 + a[1])
+        for (int32_t i = 0; i < a[1]; i++)
+            t->attr[a[0] + i] = a[2 + i];
+    for (uint32_t i = 0; i < c->n_in; i++) {
+        t->in[i].type = c->in[i].type;
+        t->in[i].shape = c->in[i].shape;
+        t->in[i].data = fill_input(c->seed + i, c->in[i].type, shape_elems(&c->in[i].shape),
+                                   c->positive >> i & 1u);
+    }
+}
+
+#endif
