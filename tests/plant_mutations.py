@@ -31,8 +31,6 @@ VARIANT = "mutate"
 # The cheapest code that still runs the long tests in time; whatever a test checks holds at any level.
 CFLAGS = "-O1 -fPIC -fvisibility=default -fno-semantic-interposition -w"
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
-LIBRARIES = ["runtime", "host", "base", "numeric", "huffman", "model", "data", "onnx", "pack", "load", "measure", "prune",
-             "quantize", "calibrate", "train", "compress"]
 
 
 class Mutation:
@@ -176,13 +174,14 @@ class Study:
     def build(self, mutations):
         programs = sorted({n for names in self.tests.values() for n in names})
         base = "build/%s/" % VARIANT
-        goals = [base + "lib/%s.a" % m for m in LIBRARIES]
+        libraries = self.told("LIB_MODULES")
+        goals = [base + "lib/%s.a" % m for m in libraries]
         goals += [base + "tests/%s.o" % n for n in programs]
         goals += sorted({o for objects in self.objects_of.values() for o in objects})
         subprocess.run(self.make("-j%d" % self.jobs, *goals), check=True)
         self.compile_lines = {m.path: self.compile_line(m.path) for m in mutations}
         self.objects = []
-        for lib in LIBRARIES:
+        for lib in libraries:
             names = subprocess.run(["ar", "t", os.path.join(self.out, "lib", lib + ".a")],
                                    check=True, capture_output=True, text=True).stdout.split()
             listed = self.told("call objs," + lib)
