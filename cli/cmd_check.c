@@ -21,6 +21,7 @@ static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct check_options, feed),
     CLI_STATE_OPTION(struct check_options, feed),
     CLI_IMPORT_OPTIONS(struct check_options, import),
+    CLI_MAX_MEMORY_OPTION(struct check_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -163,6 +164,16 @@ static enum cli_exit check_data(const struct check_options *o, struct subject *s
     return rc == EXIT_NO || s->misfit.status ? EXIT_NO : rc;
 }
 
+/* A .pith is planned as it is: packing it again would take longer than reading it. */
+static enum pith_status open_engine(struct subject *s, const struct pith_engine_opts *opts,
+                                    struct pith_engine **e, struct pith_error *err)
+{
+    const struct pith_packed file = {
+        .data = s->file.data, .bytes = s->file.bytes, .name = (char *)(uintptr_t)s->path};
+    return s->onnx ? pith_engine_open(s->model, opts, e, err)
+                   : pith_engine_open_packed(&file, opts, e, err);
+}
+
 /* Read whole: every chunk, stream and shape; then a plan is made, and data is held against it. */
 static enum cli_exit check_model(const struct check_options *o, struct subject *s,
                                  const struct pith_import_opts *import)
@@ -177,7 +188,7 @@ static enum cli_exit check_model(const struct check_options *o, struct subject *
                         &s->model, &err) ||
         pith_weight_check(s->model, &s->found, &s->n_found, &err) ||
         pith_range_check(s->model, &s->ruled, &s->n_ruled, &err) ||
-        pith_engine_open(s->model, &engine, &e, &err))
+        open_engine(s, &engine, &e, &err))
         return cli_fail(&err);
     rc = check_data(o, s, e);
     pith_engine_close(e);
@@ -381,6 +392,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct pith_import_opts import;
     struct cli_import_storage *storage = NULL;
     enum cli_exit rc = cli_import_opts(&o->import, &import, &storage);
+    import.strict = true;
     if (!rc)
         rc = read_subject(&s, n_operands ? operands[0] : "-");
     if (!rc)

@@ -211,7 +211,7 @@ static enum cli_exit put_out(struct target *t, const struct pith_compress_result
                              uint64_t before_bytes, double seconds)
 {
     struct layer_rows rows;
-    enum cli_exit rc = cli_layer_rows(r->file.data, r->file.bytes, "the result", &rows);
+    enum cli_exit rc = cli_layer_rows(r->file.data, r->file.bytes, "the result", NULL, &rows);
     if (rc)
         return rc;
     rc = write_result(t, r);

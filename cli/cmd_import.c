@@ -14,6 +14,7 @@ struct import_options {
 
 static const struct cli_option options[] = {
     CLI_IMPORT_OPTIONS(struct import_options, import),
+    CLI_MAX_MEMORY_OPTION(struct import_options, import),
     {0, "no-grids", OPTION_FLAG, offsetof(struct import_options, free_weights), NULL,
      "all weights as floats, those on a grid too", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -67,6 +68,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     rc = cli_import_opts(&o->import, &import, &storage);
     if (rc)
         return rc;
+    import.strict = true;
     rc = cli_load_model(path, &import, &m);
     if (!rc && !o->free_weights && pith_find_grids(m, &found, &err))
         rc = cli_fail(&err);

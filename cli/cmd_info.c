@@ -46,35 +46,37 @@ static struct operators operators_of(const struct pith_model *m)
     return ops;
 }
 
-static bool has_code(const struct pith_model *m, enum pith_code code)
+static bool has_code(const struct pith_byte_account *a, enum pith_code code)
 {
     bool found = false;
-    for (uint32_t i = 0; i < m->n_values && !found; i++)
-        found = m->values[i].constant && m->values[i].constant->code == code;
+    for (uint32_t i = 0; i < a->n_tensors && !found; i++)
+        found = a->tensor[i].code == code;
     return found;
 }
 
-static bool has_trellis(const struct pith_model *m)
+static bool has_trellis(const struct pith_byte_account *a)
 {
     bool found = false;
-    for (uint32_t i = 0; i < m->n_values && !found; i++)
-        found = m->values[i].constant && m->values[i].constant->trellis;
+    for (uint32_t i = 0; i < a->n_tensors && !found; i++)
+        found = a->tensor[i].trellis;
     return found;
 }
 
 #define FLAGS_ROOM 224
 
-static void build_flags(const struct pith_model *m, char text[FLAGS_ROOM])
+static void build_flags(const struct layer_rows *r, char text[FLAGS_ROOM])
 {
-    struct operators ops = operators_of(m);
+    struct operators ops = operators_of(r->model);
+    const struct pith_byte_account *a = r->account;
     snprintf(text, FLAGS_ROOM,
              "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64
              "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_CONTEXT=%d -DPITH_BUILD_TRELLIS=%d",
-             ops.low, ops.high, has_code(m, PITH_CODE_RANS), has_code(m, PITH_CODE_CONTEXT),
-             has_trellis(m));
+             ops.low, ops.high, has_code(a, PITH_CODE_RANS), has_code(a, PITH_CODE_CONTEXT),
+             has_trellis(a));
 }
 
-/* What running it takes. */
+/* What running it takes. No weight is decoded for it: a file of some bytes may stand for
+ * gigabytes. */
 struct cost {
     uint64_t macs, arena_bytes, plan_bytes;
 };
@@ -90,6 +92,7 @@ static enum cli_exit open_plan(const struct info_options *o, const struct pith_p
     if (rc)
         return rc;
     opts.threads = 1;
+    opts.flags = PITH_FLAG_OUTLINE;
     opts.plan_file = plan_file->data;
     opts.plan_file_bytes = plan_file->bytes;
     opts.plan_name = plan_name;
@@ -130,7 +133,7 @@ static void print_json(const struct layer_rows *r, const struct cost *cost)
     cli_json_number("bits_per_weight",
                     r->weights ? 8 * (double)r->bytes / (double)r->weights : 0.0);
     cli_json_uint("arena_bytes", cost->arena_bytes);
-    build_flags(r->model, flags);
+    build_flags(r, flags);
     cli_json_string("build", flags);
     cli_json_layers(r);
     cli_json_open("sections", '{');
@@ -171,7 +174,7 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
     }
     if (o->build) {
         char flags[FLAGS_ROOM];
-        build_flags(m, flags);
+        build_flags(r, flags);
         puts(flags);
         return;
     }
@@ -188,6 +191,19 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
            cli_format_count(cost->arena_bytes, c), cli_format_count(cost->plan_bytes, d));
 }
 
+/* Each coder is tried, which takes what the weights are. */
+static enum cli_exit print_coders(const struct pith_packed *packed,
+                                  const struct pith_byte_account *account)
+{
+    struct pith_error err = {0};
+    struct pith_model *m = NULL;
+    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, NULL, &m, &err))
+        return cli_fail(&err);
+    enum cli_exit rc = cli_print_coders(m, account, stdout);
+    pith_model_free(m);
+    return rc;
+}
+
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     const struct info_options *o = opts;
@@ -202,7 +218,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc && plan_name)
         rc = cli_read_file(plan_name, &plan_file);
     if (!rc)
-        rc = cli_layer_rows(packed.data, packed.bytes, packed.name, &rows);
+        rc = cli_layer_rows(packed.data, packed.bytes, packed.name, packed.outline, &rows);
     if (!rc)
         rc = open_plan(o, &packed, plan_name, &plan_file, &e);
     if (!rc)
@@ -214,7 +230,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     else if (!rc)
         print_text(o, &rows, &cost);
     if (!rc && o->bytes && o->common.verbose && !o->common.json)
-        rc = cli_print_coders(rows.model, rows.account, stdout);
+        rc = print_coders(&packed, rows.account);
     pith_engine_close(e);
     pith_buffer_free(&plan_file);
     cli_layer_rows_free(&rows);

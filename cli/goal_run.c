@@ -225,7 +225,7 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
     struct layer_rows rows;
     const char *written;
     const struct pith_goal_point *p = best_of(r);
-    enum cli_exit rc = cli_layer_rows(p->file.data, p->file.bytes, "the result", &rows);
+    enum cli_exit rc = cli_layer_rows(p->file.data, p->file.bytes, "the result", NULL, &rows);
     if (rc)
         return rc;
     rc = put_file(s, r, &written);

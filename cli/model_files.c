@@ -122,7 +122,8 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *gi
 
 enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
 {
-    const struct pith_import_opts opts = {.size_bytes = sizeof opts, .warn = cli_import_warn};
+    const struct pith_import_opts opts = {
+        .size_bytes = sizeof opts, .warn = cli_import_warn, .strict = true};
     struct pith_error err = {0};
     struct pith_buffer file;
     enum cli_exit rc;

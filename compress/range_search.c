@@ -17,9 +17,9 @@
  * A trial is given up as soon as its error exceeds the best one's, and begins where the group does.
  * Steps of a stream are no independent witnesses; there nothing is tried.
  *
- * Groups times runs would grow with the square of a network's length, so RUNS bounds the runs: the
- * groups that matter most come first, and where the budget does not even tell which those are, none
- * is tried. */
+ * Groups times runs would grow with the square of a network's length, so RUNS bounds the runs, of
+ * more than FULL_RUNS nodes the steps in all runs: the groups that matter most come first, and
+ * where the budget does not even tell which those are, none is tried. */
 #include "range_search.h"
 
 #include <float.h>
@@ -40,6 +40,7 @@
 #define FIRST 2u           /* samples that tell which groups matter */
 #define RUNS                                                                                       \
     20000u /* of the network on one sample; MobileNet-v2 takes 1,714, and 993 for its weights */
+#define FULL_RUNS 1024u /* nodes of a network that all of them are for: a longer one gets fewer */
 #define REST 0.1
 #define GAIN 0.05
 /* At least down to this share of the range there was; then as long as outputs get better. */
@@ -313,6 +314,11 @@ static int by_error(const void *a, const void *b)
     return x->value < y->value ? -1 : 1;
 }
 
+static uint64_t most_runs(const struct search *s)
+{
+    return s->m->n_nodes > FULL_RUNS ? (uint64_t)RUNS * FULL_RUNS / s->m->n_nodes : RUNS;
+}
+
 static enum pith_status search(struct search *s)
 {
     struct group **order = malloc((s->n + (size_t)1) * sizeof *order);
@@ -327,8 +333,8 @@ static enum pith_status search(struct search *s)
     }
     if (!st && !s->outputs.stopped)
         qsort(order, s->n, sizeof(struct group *), by_error);
-    for (uint32_t i = 0;
-         i < s->n && !st && !s->outputs.stopped && s->runs < RUNS && total - done > REST * total;
+    for (uint32_t i = 0; i < s->n && !st && !s->outputs.stopped && s->runs < most_runs(s) &&
+                         total - done > REST * total;
          i++) {
         done += order[i]->first_error;
         st = search_group(s, order[i]);
@@ -400,7 +406,7 @@ static enum pith_status search_grids(struct search *s, const struct pith_quantiz
     enum pith_status st = find_groups(s, opts);
     if (!st && s->n > 0)
         st = pith_output_trial_open(&s->outputs, s->m, samples, samples_for(s), s->err);
-    if (!st && s->n > 0 && s->outputs.apart && s->n <= RUNS / FIRST)
+    if (!st && s->n > 0 && s->outputs.apart && s->n <= most_runs(s) / FIRST)
         st = search(s);
     if (!st && s->n > 0)
         st = install(s);

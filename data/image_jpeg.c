@@ -2,7 +2,10 @@
 /* image_jpeg.c - JPEG to grey or RGB by libjpeg-turbo, with its default integer transform and
  * upsampling: other settings give other pixels and so other accuracies. Errors come by longjmp;
  * they are caught here and nowhere else. A warning (data that ends early, say) is an error: half a
- * picture is not a sample. */
+ * picture is not a sample.
+ *
+ * Each scan of a progressive picture goes over all its coefficients, and a scan that says nothing
+ * takes some bytes: so scans are counted. Encoders write about 10. */
 #include <stdio.h>
 
 #include <jpeglib.h>
@@ -17,8 +20,12 @@ bool pith_is_jpeg(const void *bytes, size_t n)
     return n >= 3 && memcmp(bytes, "\xff\xd8\xff", 3) == 0;
 }
 
+#define MAX_SCANS 100
+#define MAX_SCANNED (UINT64_C(1) << 30) /* pixels, once for each scan */
+
 struct jpeg_job {
     struct jpeg_error_mgr errors; /* first: libjpeg hands back a pointer to it */
+    struct jpeg_progress_mgr progress;
     jmp_buf back;
     const char *name;
     struct pith_error *err;
@@ -45,6 +52,23 @@ static void on_message(j_common_ptr codec, int level)
 {
     if (level < 0)
         on_error(codec);
+}
+
+/* Called while a progressive picture is read, many times a scan. */
+static void on_progress(j_common_ptr codec)
+{
+    struct jpeg_decompress_struct *d = (struct jpeg_decompress_struct *)codec;
+    struct jpeg_job *j = (struct jpeg_job *)codec->err;
+    uint64_t scans = (uint64_t)d->input_scan_number;
+    uint64_t pixels = (uint64_t)d->image_width * d->image_height;
+    if (scans <= MAX_SCANS && scans * pixels <= MAX_SCANNED)
+        return;
+    j->st = pith_error_fill(j->err, PITH_ERR_LIMIT,
+                            "%s: progressive JPEG of %ux%u pixels with %llu scans and more; at "
+                            "most %d are read, and 2^30 pixels in all scans",
+                            j->name, d->image_width, d->image_height, (unsigned long long)scans,
+                            MAX_SCANS);
+    longjmp(j->back, 1);
 }
 
 static bool supported(struct jpeg_decompress_struct *codec, struct jpeg_job *j)
@@ -85,11 +109,13 @@ enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name,
     memset(&codec, 0, sizeof codec);
     codec.err = jpeg_std_error(&j.errors);
     j.errors.error_exit = on_error;
+    j.progress.progress_monitor = on_progress;
     j.errors.emit_message = on_message;
     if (setjmp(j.back) == 0) {
         jpeg_create_decompress(&codec);
         /* progressive pictures are held whole: twice the coefficients of the largest allowed */
         codec.mem->max_memory_to_use = 8l * IMAGE_MAX_PIXELS;
+        codec.progress = &j.progress;
         decode(&codec, &j, bytes, n);
     }
     jpeg_destroy_decompress(&codec);

@@ -83,7 +83,9 @@ static void decode(png_structp png, png_infop info, struct png_job *j)
 {
     png_set_read_fn(png, j, read_bytes);
     png_set_user_limits(png, IMAGE_MAX_SIDE, IMAGE_MAX_SIDE);
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, 0);
+    /* -1: of all but the picture's own chunks nothing is kept, or even inflated: a text of 8 KB may
+     * unpack to 8 MB, and a file may have any number of them */
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(png, info);
     ask_for_8_bits(png, info);
     j->st = pith_image_new(png_get_image_width(png, info), png_get_image_height(png, info),

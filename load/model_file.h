@@ -24,4 +24,9 @@ enum pith_status pith_model_file_read(const struct model_file *f, const char *pa
                                       const struct pith_import_opts *opts, struct pith_model **m,
                                       struct pith_error *err);
 
+/* Bytes that the tensors of a .pith of n bytes may take; 0: what pith_unpack sets. opts may be
+ * NULL.
+ */
+uint64_t pith_tensor_limit(const struct pith_import_opts *opts, size_t n);
+
 #endif

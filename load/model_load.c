@@ -10,6 +10,16 @@
 #include "pith_onnx_read.h"
 #include "pith_unpack.h"
 
+#define STRICT_ANYHOW (UINT64_C(24) << 20)
+#define STRICT_PER_BYTE 6u
+
+uint64_t pith_tensor_limit(const struct pith_import_opts *opts, size_t n)
+{
+    if (!opts || opts->max_bytes || !opts->strict)
+        return opts ? opts->max_bytes : 0;
+    return STRICT_ANYHOW + (uint64_t)n * STRICT_PER_BYTE;
+}
+
 enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, const char *dir,
                                  const struct pith_import_opts *opts, struct pith_model **m,
                                  struct pith_error *err)
@@ -17,7 +27,7 @@ enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, 
     if (n == 0)
         return pith_error_fill(err, PITH_ERR_IO, "%s: empty input", name);
     if (pith_is_pith(bytes, n))
-        return pith_unpack(bytes, n, name, 0, opts ? opts->max_bytes : 0, opts ? opts->alloc : NULL,
+        return pith_unpack(bytes, n, name, 0, pith_tensor_limit(opts, n), opts ? opts->alloc : NULL,
                            m, err);
     return pith_onnx_read(bytes, n, name, dir, opts, m, err);
 }

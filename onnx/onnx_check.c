@@ -88,7 +88,7 @@ enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name, 
                                  struct pith_onnx_report **report, struct pith_error *err)
 {
     struct onnx_budget b;
-    pith_onnx_budget_init(&b, opts ? opts->alloc : NULL, 0);
+    pith_onnx_budget_init(&b, opts ? opts->alloc : NULL, 0, n);
     struct pith_onnx_survey *s = b.under.alloc(b.under.user, sizeof *s);
     if (!s) {
         if (err)

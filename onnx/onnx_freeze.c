@@ -159,9 +159,11 @@ static enum pith_status freeze_file(struct onnx_import *im, struct onnx_value *v
 {
     struct pith_buffer file;
     struct pith_array array;
-    enum pith_status status = pith_file_read(path, im->budget.limit, &file, im->err);
+    uint64_t most = im->budget.in_proportion ? ONNX_MOST_BYTES : im->budget.limit;
+    enum pith_status status = pith_file_read(path, most, &file, im->err);
     if (status)
         return status;
+    pith_onnx_read_beside(&im->budget, file.bytes);
     status = pith_npy_read(file.data, file.bytes, path, &array, im->err);
     pith_buffer_free(&file);
     if (status)

@@ -9,14 +9,11 @@
 
 #include <stdio.h>
 
-#define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
-
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n)
 {
     const struct pith_import_opts *o = im->opts;
     im->table = &pith_onnx_table;
-    pith_onnx_budget_init(&im->budget, o ? o->alloc : NULL,
-                          o && o->max_bytes ? o->max_bytes : DEFAULT_MAX_BYTES);
+    pith_onnx_budget_init(&im->budget, o ? o->alloc : NULL, o ? o->max_bytes : 0, n);
     enum pith_status status = pith_onnx_unpack(im, bytes, n);
     if (!status)
         status = pith_onnx_inline(im);

@@ -41,13 +41,17 @@ struct pith_import_opts {
     uint32_t n_outputs;
     const char *preprocess; /* stored as meta; NULL: none */
     const char *labels;     /* newline-separated class names, stored as meta */
-    uint64_t max_bytes;     /* memory the import may use beyond the file; 0: 4 GiB */
+    /* Memory the import may use beyond the file; 0: as the file is long, 12 MiB and 40 bytes for
+     * each of its bytes (and of the files beside it), at most 4 GiB. A few bytes can ask for
+     * gigabytes of constants. */
+    uint64_t max_bytes;
     const struct pith_alloc *alloc;
     /* Called during the call for what is taken though it may be read wrongly: an opset newer than
      * those known, the name of an input or output that had to be shortened. text: one line that
      * names the file, borrowed until warn returns. NULL: nobody is told. */
     void (*warn)(void *user, const char *text);
     void *warn_user;
+    bool strict; /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
 };
 
 /* The effective network as ONNX (opset 13). The caller owns *file. */

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "pith_error_fill.h"
+#include "pack.h"
 #include "pith_format.h"
 #include "pith_pack.h"
 
@@ -60,6 +61,15 @@ static void charge_tensor(struct pith_byte_account *a, const struct weight *w,
     a->section[PITH_SECTION_PADDING] -= b->codebook + b->support + w->index_stream.n_bytes;
 }
 
+static void describe_tensor(const struct weight *w, struct pith_tensor_bytes *b)
+{
+    b->kept = w->nnz;
+    b->n_centroids = w->grid == GRID_CODEBOOK && w->type == PITH_F32 ? pith_whole_centroids(w) : 0;
+    b->stored = w->type;
+    b->code = pith_code_of(w);
+    b->trellis = w->trellis;
+}
+
 static uint64_t sum(const struct pith_byte_account *a)
 {
     uint64_t total = 0;
@@ -96,6 +106,7 @@ static void charge_all(struct pith_byte_account *a, const struct image *im, cons
         a->section[chunk_section[k]] += im->chunk[k].n_bytes;
     for (uint32_t i = 0; i < g->n_weights; i++) {
         charge_tensor(a, &g->weights[i], &a->tensor[i]);
+        describe_tensor(&g->weights[i], &a->tensor[i]);
         charge_table(&g->weights[i].gap_table, &newest, &a->tensor[i]);
         charge_table(&g->weights[i].index_table, &newest, &a->tensor[i]);
     }

@@ -67,6 +67,11 @@ enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t 
  * stays as it is. */
 enum pith_status pith_pack_context(struct pack_const *c, uint64_t other_bytes,
                                    struct pith_error *err);
+/* How a model says that w is coded. */
+enum pith_code pith_code_of(const struct weight *w);
+/* Those of a codebook of w, with the 0 that it was left out of, as the model has them; of more than
+ * MAX_CENTROIDS in all groups, which are not looked at, those in the file. */
+uint32_t pith_whole_centroids(const struct weight *w);
 void pith_pack_weights_clear(struct pack_const *consts, uint32_t n, struct pack_tables *tables);
 
 /* number: file number of each model value, or PITH_VALUE_NONE; order: model value of each file

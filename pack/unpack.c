@@ -12,6 +12,10 @@
 #include "pith_narrow_float.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
+/* Of memory for the tensors of a file: anyhow, and for each of its bytes. No network has been seen
+ * that stands for more than 340 weights a byte; they take 6 bytes each. */
+#define TENSOR_BYTES_ANYHOW (UINT64_C(48) << 20)
+#define TENSOR_BYTES_PER_BYTE 4096u
 
 struct unpacking {
     const char *name;
@@ -225,16 +229,44 @@ static bool lacks_zero(const float *centroid, uint32_t n)
     return true;
 }
 
+enum pith_code pith_code_of(const struct weight *w)
+{
+    return w->code == CODE_ADAPTIVE  ? PITH_CODE_ADAPTIVE
+           : w->code == CODE_RANS    ? PITH_CODE_RANS
+           : w->code == CODE_CONTEXT ? PITH_CODE_CONTEXT
+           : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
+               ? PITH_CODE_HUFFMAN
+               : PITH_CODE_PLAIN;
+}
+
+/* centroid: n_groups times n. */
+static bool all_lack_zero(const struct weight *w, const float *centroid)
+{
+    uint32_t n = w->n_centroids;
+    bool lacks =
+        w->code == CODE_ADAPTIVE && w->support != SUPPORT_DENSE && n % 2 == 0 && n < MAX_CENTROIDS;
+    for (uint64_t g = 0; lacks && g < w->n_groups; g++)
+        lacks = lacks_zero(centroid + g * n, n);
+    return lacks;
+}
+
+#define FEW_CENTROIDS MAX_CENTROIDS /* those of one codebook, or of some small ones */
+
+uint32_t pith_whole_centroids(const struct weight *w)
+{
+    float centroid[FEW_CENTROIDS];
+    bool few = w->n_groups <= FEW_CENTROIDS / w->n_centroids;
+    bool lacks = few && !pith_weight_codebooks(w, centroid) && all_lack_zero(w, centroid);
+    return w->n_centroids + lacks;
+}
+
 /* pack.h leaves the 0 of a grid out where a mask tells it; whoever looks for a grid finds it whole.
  */
 static enum pith_status put_zero_back(struct unpacking *u, const struct decoding *d)
 {
     struct pith_codebook *b = d->k->codebook;
     uint32_t n = b->n_centroids;
-    bool lacks = d->w->code == CODE_ADAPTIVE && d->k->mask && n % 2 == 0 && n < MAX_CENTROIDS;
-    for (uint64_t g = 0; lacks && g < b->n_groups; g++)
-        lacks = lacks_zero(b->centroid + g * n, n);
-    if (!lacks)
+    if (!all_lack_zero(d->w, b->centroid))
         return PITH_OK;
     float *whole = pith_model_alloc(u->m, b->n_groups * (n + 1), sizeof *whole);
     if (!whole)
@@ -310,12 +342,7 @@ static enum pith_status decode_weight(struct unpacking *u, const struct decoding
         st = decode_codebook(u, d);
     if (st)
         return st;
-    d->k->code = w->code == CODE_ADAPTIVE  ? PITH_CODE_ADAPTIVE
-                 : w->code == CODE_RANS    ? PITH_CODE_RANS
-                 : w->code == CODE_CONTEXT ? PITH_CODE_CONTEXT
-                 : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
-                     ? PITH_CODE_HUFFMAN
-                     : PITH_CODE_PLAIN;
+    d->k->code = pith_code_of(w);
     d->k->trellis = w->trellis;
     d->k->short_planes = w->code == CODE_PLANES && w->count < PITH_FEWEST_PLANES;
     if (codebook)
@@ -361,21 +388,31 @@ static enum pith_status make_weight(struct unpacking *u, uint32_t i)
     return st;
 }
 
+static uint64_t limit_of(size_t n)
+{
+    return n > (DEFAULT_MAX_BYTES - TENSOR_BYTES_ANYHOW) / TENSOR_BYTES_PER_BYTE
+               ? DEFAULT_MAX_BYTES
+               : TENSOR_BYTES_ANYHOW + (uint64_t)n * TENSOR_BYTES_PER_BYTE;
+}
+
 /* A few bytes can claim a terabyte of zeros: what all tensors take is added up before the first is
  * made. */
 static enum pith_status check_memory(const struct unpacking *u, uint64_t max_bytes)
 {
-    uint64_t total = 0, limit = max_bytes ? max_bytes : DEFAULT_MAX_BYTES;
+    uint64_t total = 0, limit = max_bytes ? max_bytes : limit_of(u->im.bytes);
     for (uint32_t i = 0; i < u->graph.g.n_weights; i++) {
         const struct weight *w = &u->graph.g.weights[i];
+        if (u->outline && w->shape.rank > 1)
+            continue;
         uint64_t each = pith_type_bytes(held_type(w)) + (w->support != SUPPORT_DENSE ? 1u : 0u) +
                         (w->grid == GRID_CODEBOOK ? 1u : 0u);
         uint64_t bytes = w->count * each;                      /* < 2^40 * 10 */
         uint64_t codebooks = w->n_groups * w->n_centroids * 4; /* <= 2^40 * 2^10 */
         if (!add_ok(bytes, codebooks, &bytes) || !add_ok(total, bytes, &total) || total > limit)
-            return pith_error_fill(u->err, PITH_ERR_LIMIT,
-                                   "%s: tensors take more than %llu bytes of memory", u->name,
-                                   (unsigned long long)limit);
+            return pith_error_fill(
+                u->err, PITH_ERR_LIMIT,
+                "%s: %zu bytes stand for tensors of more than %llu (--max-memory)", u->name,
+                u->im.bytes, (unsigned long long)limit);
     }
     return PITH_OK;
 }
@@ -386,9 +423,10 @@ static enum pith_status read_names(struct unpacking *u)
 {
     struct pith_model *m = u->m;
     struct reader r = reader_of(u->im.chunk[CHUNK_NAMES].bytes, u->im.chunk[CHUNK_NAMES].n_bytes);
+    char *none = copy_text(m, NULL, 0); /* of all that have no name */
     for (uint32_t i = 0; i < m->n_values + m->n_nodes; i++) {
         size_t n = r.p ? (size_t)rd_varint(&r, MAX_NAME_BYTES) : 0;
-        char *name = copy_text(m, n > 0 ? rd_bytes(&r, n) : NULL, n);
+        char *name = n > 0 ? copy_text(m, rd_bytes(&r, n), n) : none;
         if (!name)
             return no_memory(u);
         if (i < m->n_values)

@@ -176,8 +176,11 @@ enum {
                                         `observe` implies the former */
     PITH_FLAG_DENSE_ONLY = 1u << 2,  /* expand every weight to dense (for comparison) */
     PITH_FLAG_INIT_APART = 1u << 3,  /* what pith_plan_init alone needs is opts.init_memory */
-    PITH_FLAG_DECODE_ONCE = 1u << 4  /* coded weights are expanded when the plan is made, also where
+    PITH_FLAG_DECODE_ONCE = 1u << 4, /* coded weights are expanded when the plan is made, also where
                                         they would be read at each run (struct pith_need) */
+    PITH_FLAG_OUTLINE = 1u << 5      /* pith_plan_init decodes nothing and leaves most of the plan's
+                                        memory as it was: the plan describes itself, and a run of
+                                        it is PITH_ERR_ARGUMENT */
 };
 
 struct pith_opts {

@@ -31,8 +31,6 @@ VARIANT = "mutate"
 # The cheapest code that still runs the long tests in time; whatever a test checks holds at any level.
 CFLAGS = "-O1 -fPIC -fvisibility=default -fno-semantic-interposition -w"
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
-LIBRARIES = ["runtime", "host", "base", "numeric", "huffman", "model", "data", "onnx", "pack", "load", "measure", "prune",
-             "quantize", "calibrate", "train", "compress"]
 
 
 class Mutation:
@@ -149,6 +147,7 @@ class Study:
 
     def expand(self, mutations):
         """{pattern: test programs}, without those whose functions the linker replaces."""
+        self.objects_of = {}
         wrapped = self.wrapped()
         tests = {}
         for pattern in {t for m in mutations for t in m.tests}:
@@ -161,26 +160,34 @@ class Study:
 
     def wrapped(self):
         with open(os.path.join(self.tree, "tests/module.mk"), encoding="utf-8") as f:
-            return {"test_" + n for n in re.findall(r"(?m)^TEST_LDFLAGS_(\w+)", f.read())}
+            flags = dict(re.findall(r"(?m)^TEST_LDFLAGS_(\w+) = (.*)$", f.read()))
+        for name in [n for n, text in flags.items() if text == "$(TWINS)"]:
+            self.objects_of["test_" + name] = self.told("TWINS")
+            del flags[name]
+        return {"test_" + n for n in flags}
+
+    def told(self, variable):
+        """The words of a variable of the Makefile."""
+        asked = self.make("--eval", "pith-told: ; @echo $(%s)" % variable, "pith-told")
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
 
     def build(self, mutations):
         programs = sorted({n for names in self.tests.values() for n in names})
         base = "build/%s/" % VARIANT
-        goals = [base + "lib/%s.a" % m for m in LIBRARIES]
+        libraries = self.told("LIB_MODULES")
+        goals = [base + "lib/%s.a" % m for m in libraries]
         goals += [base + "tests/%s.o" % n for n in programs]
+        goals += sorted({o for objects in self.objects_of.values() for o in objects})
         subprocess.run(self.make("-j%d" % self.jobs, *goals), check=True)
         self.compile_lines = {m.path: self.compile_line(m.path) for m in mutations}
         self.objects = []
-        for lib in LIBRARIES:
+        for lib in libraries:
             names = subprocess.run(["ar", "t", os.path.join(self.out, "lib", lib + ".a")],
                                    check=True, capture_output=True, text=True).stdout.split()
-            found = self.make("--eval", "pith-objects: ; @echo $(call objs,%s)" % lib, "pith-objects")
-            listed = subprocess.run(found, check=True, capture_output=True, text=True).stdout.split()
+            listed = self.told("call objs," + lib)
             assert len(listed) == len(names), lib
             self.objects += listed
-        self.libs = subprocess.run(
-            self.make("--eval", "pith-libs: ; @echo $(sort $(call link_libs,compress))", "pith-libs"),
-            check=True, capture_output=True, text=True).stdout.split()
+        self.libs = self.told("sort $(call link_libs,compress)")
         for room in self.rooms:
             os.makedirs(room, exist_ok=True)
         self.link(self.rooms[0], None)
@@ -217,7 +224,8 @@ class Study:
 
     def link_program(self, name):
         program = os.path.join(self.out, "tests", name)
-        assert self.quiet([self.cc[-1], program + ".o", "-L" + self.rooms[0], "-lpithall", "-lcmocka",
+        more = self.objects_of.get(os.path.basename(name), [])
+        assert self.quiet([self.cc[-1], program + ".o", *more, "-L" + self.rooms[0], "-lpithall", "-lcmocka",
                            *self.libs, "-lm", "-lpthread", "-o", program]), name
 
     def first_run(self, name):

@@ -221,6 +221,7 @@ enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_mode
 struct cli_import {
     struct cli_list shapes, set_inputs;
     const char *outputs, *preprocess, *labels;
+    uint64_t max_memory;
 };
 #define CLI_IMPORT_OPTIONS(type, member)                                                           \
     {0,                                                                                            \
@@ -250,6 +251,12 @@ struct cli_import {
     {                                                                                              \
         0, "class-names", OPTION_TEXT, offsetof(type, member.labels), "FILE",                      \
             "class names, one a line; stored", 0, 0                                                \
+    }
+/* Of import and check. */
+#define CLI_MAX_MEMORY_OPTION(type, member)                                                        \
+    {                                                                                              \
+        0, "max-memory", OPTION_BYTES, offsetof(type, member.max_memory), "B",                     \
+            "what tensors may take; else by the file's length", 1, 1e15                            \
     }
 /* --preprocess checked and in its canonical form, room for PITH_PREPROCESS_TEXT_BYTES: a mistake
  * found at the first picture would be late. */

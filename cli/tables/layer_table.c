@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "layer_table.h"
-#include "pith_load.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "pith_huffman.h"
 #include "table.h"
 #include "pith_tensor.h"
+#include "pith_unpack.h"
 
 static void print_shape(const struct pith_value *v, char *out, size_t room)
 {
@@ -16,16 +16,6 @@ static void print_shape(const struct pith_value *v, char *out, size_t room)
     out[0] = '\0';
     for (uint32_t i = 0; i < v->rank && n < room; i++)
         n += (size_t)snprintf(out + n, room - n, "%s%u", i ? "x" : "", v->dim[i]);
-}
-
-static uint64_t count_kept(const struct pith_const *c)
-{
-    uint64_t kept = 0;
-    if (!c->mask)
-        return c->count;
-    for (uint64_t i = 0; i < c->count; i++)
-        kept += c->mask[i];
-    return kept;
 }
 
 static void fill_row(struct layer_row *row, const struct pith_model *m,
@@ -40,16 +30,15 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
         snprintf(row->name, sizeof row->name, "%s %u", row->op, ref->node);
     print_shape(v, row->shape, sizeof row->shape);
     row->count = c->count;
-    row->kept = count_kept(c);
-    enum pith_type type = c->stored ? c->stored : v->type;
-    row->bits = c->codebook ? pith_index_bits(c->codebook->n_centroids)
-                            : 8 * (uint32_t)pith_type_bytes(type);
-    row->grid = c->codebook ? "codebook" : pith_type_text(type);
-    row->code = c->trellis                      ? "trellis"
-                : c->code == PITH_CODE_ADAPTIVE ? "adaptive"
-                : c->code == PITH_CODE_RANS     ? "rans"
-                : c->code == PITH_CODE_CONTEXT  ? "context"
-                : c->code == PITH_CODE_HUFFMAN  ? "huffman"
+    row->kept = b->kept;
+    row->bits =
+        b->n_centroids ? pith_index_bits(b->n_centroids) : 8 * (uint32_t)pith_type_bytes(b->stored);
+    row->grid = b->n_centroids ? "codebook" : pith_type_text(b->stored);
+    row->code = b->trellis                      ? "trellis"
+                : b->code == PITH_CODE_ADAPTIVE ? "adaptive"
+                : b->code == PITH_CODE_RANS     ? "rans"
+                : b->code == PITH_CODE_CONTEXT  ? "context"
+                : b->code == PITH_CODE_HUFFMAN  ? "huffman"
                                                 : "plain";
     row->bytes = b->support + b->codebook + b->index + b->values + b->table;
 }
@@ -76,13 +65,16 @@ static enum cli_exit fill_rows(struct layer_rows *r)
 }
 
 enum cli_exit cli_layer_rows(const void *file, size_t bytes, const char *path,
-                             struct layer_rows *rows)
+                             const struct pith_model *outline, struct layer_rows *rows)
 {
     struct pith_error err = {0};
     enum cli_exit rc;
     memset(rows, 0, sizeof *rows);
-    if (pith_model_read(file, bytes, path, NULL, NULL, &rows->model, &err) ||
-        pith_byte_account_new(file, bytes, &rows->account, &err))
+    if (!outline)
+        (void)pith_unpack_outline(file, bytes, path, PITH_FLAG_NO_CHECKSUM, 0, NULL, &rows->made,
+                                  &err);
+    rows->model = outline ? outline : rows->made;
+    if (!rows->model || pith_byte_account_new(file, bytes, &rows->account, &err))
         rc = cli_fail(&err);
     else
         rc = fill_rows(rows);
@@ -95,7 +87,7 @@ void cli_layer_rows_free(struct layer_rows *rows)
 {
     free(rows->row);
     pith_byte_account_free(rows->account);
-    pith_model_free(rows->model);
+    pith_model_free(rows->made);
     memset(rows, 0, sizeof *rows);
 }
 

@@ -20,15 +20,17 @@ struct layer_row {
 };
 
 struct layer_rows {
-    struct pith_model *model;          /* owns: as read from the file */
+    const struct pith_model *model;    /* an outline of the file */
+    struct pith_model *made;           /* owns: that, where the caller had none */
     struct pith_byte_account *account; /* owns */
     struct layer_row *row;             /* owns */
     uint32_t n;
     uint64_t weights, kept, bytes; /* sums over the rows */
 };
 
+/* outline: of this file, borrowed as long as rows are; NULL: made here. */
 enum cli_exit cli_layer_rows(const void *file, size_t bytes, const char *path,
-                             struct layer_rows *rows);
+                             const struct pith_model *outline, struct layer_rows *rows);
 void cli_layer_rows_free(struct layer_rows *rows);
 
 /* The table with a total, to out. */

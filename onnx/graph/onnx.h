@@ -52,15 +52,22 @@ enum {
 
 struct onnx_block;
 
+#define ONNX_MOST_BYTES (UINT64_C(4) << 30) /* of memory, where the caller sets no limit */
+
 struct onnx_budget {
     struct pith_alloc under;
     uint64_t limit, used;
-    bool over;   /* a request was refused for the limit, not for lack of memory */
-    bool failed; /* a request was refused */
+    bool in_proportion; /* the limit is by what the files are long */
+    bool over;          /* a request was refused for the limit, not for lack of memory */
+    bool failed;        /* a request was refused */
     struct onnx_block *blocks;
 };
 
-void pith_onnx_budget_init(struct onnx_budget *b, const struct pith_alloc *under, uint64_t limit);
+/* max_bytes 0: as much as a file of n bytes may take. */
+void pith_onnx_budget_init(struct onnx_budget *b, const struct pith_alloc *under,
+                           uint64_t max_bytes, size_t n);
+/* So many bytes of a file beside the model are part of the network. */
+void pith_onnx_read_beside(struct onnx_budget *b, uint64_t bytes);
 /* count * each zeroed bytes; NULL when the product, the limit or memory runs out. */
 void *pith_onnx_alloc(struct onnx_budget *b, uint64_t count, size_t each);
 void pith_onnx_free(struct onnx_budget *b, void *p); /* accepts NULL */

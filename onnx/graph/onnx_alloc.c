@@ -24,9 +24,26 @@ static void heap_free(void *user, void *p)
     free(p);
 }
 
-void pith_onnx_budget_init(struct onnx_budget *b, const struct pith_alloc *under, uint64_t limit)
+/* A file of 4-bit integers takes 10 for each of its bytes: the integers, then floats. One of
+ * nothing but nodes takes 36. */
+#define BYTES_PER_BYTE 40u
+#define BYTES_ANYHOW (UINT64_C(12) << 20)
+
+void pith_onnx_read_beside(struct onnx_budget *b, uint64_t bytes)
 {
-    *b = (struct onnx_budget){.limit = limit};
+    uint64_t room = ONNX_MOST_BYTES - b->limit;
+    if (b->in_proportion)
+        b->limit += bytes > room / BYTES_PER_BYTE ? room : bytes * BYTES_PER_BYTE;
+}
+
+void pith_onnx_budget_init(struct onnx_budget *b, const struct pith_alloc *under,
+                           uint64_t max_bytes, size_t n)
+{
+    *b = (struct onnx_budget){.limit = max_bytes, .in_proportion = max_bytes == 0};
+    if (b->in_proportion) {
+        b->limit = BYTES_ANYHOW;
+        pith_onnx_read_beside(b, n);
+    }
     b->under = under ? *under : (struct pith_alloc){heap_alloc, heap_free, NULL};
 }
 

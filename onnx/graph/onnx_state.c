@@ -49,7 +49,8 @@ enum pith_status pith_onnx_no_memory(struct onnx_import *im)
 {
     enum pith_status status = pith_onnx_memory_status(&im->budget);
     if (status == PITH_ERR_LIMIT)
-        return pith_onnx_fail(im, status, "import needs more than %llu bytes of memory",
+        return pith_onnx_fail(im, status,
+                              "import needs more than %llu bytes of memory (--max-memory)",
                               (unsigned long long)im->budget.limit);
     return pith_onnx_fail(im, status, "not enough memory");
 }

@@ -312,7 +312,9 @@ enum pith_status pith_onnx_no_room(struct onnx_import *im, uint32_t value)
     if (status != PITH_ERR_LIMIT)
         return pith_onnx_no_memory(im);
     return pith_onnx_fail(
-        im, status, "tensor '%.100s' holds %llu bytes: import needs more than %llu bytes of memory",
+        im, status,
+        "tensor '%.100s' holds %llu bytes: import needs more than %llu bytes of memory "
+        "(--max-memory)",
         v->name, (unsigned long long)(shape_elems(&v->shape) * pith_type_bytes(v->type)),
         (unsigned long long)im->budget.limit);
 }

@@ -360,7 +360,8 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
     struct fill_memory fill = {arena, mem_bytes - l.arena_at, b.fill_bytes};
     if (apart)
         fill = (struct fill_memory){opts.init_memory, opts.init_memory_bytes, b.fill_bytes};
-    st = pith_plan_fill(b.plan, weights, arena, &fill);
+    if (!(opts.flags & PITH_FLAG_OUTLINE))
+        st = pith_plan_fill(b.plan, weights, arena, &fill);
     if (!st)
         *plan = b.plan;
     return st;

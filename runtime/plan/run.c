@@ -93,6 +93,8 @@ static enum pith_status count_step(struct pith_plan *plan)
 static enum pith_status run_from(struct pith_plan *plan, uint32_t first)
 {
     uint64_t (*clock_ns)(void *user) = plan->opts.clock_ns;
+    if (plan->opts.flags & PITH_FLAG_OUTLINE)
+        return PITH_ERR_ARGUMENT;
     uint64_t start = clock_ns ? clock_ns(plan->opts.user) : 0;
     for (uint32_t i = 0; i < plan->n_steps; i++)
         plan->step[i].ns = 0;

@@ -708,9 +708,9 @@ static void test_limit(void **state)
     build_output(&g, "y");
     struct proto file = build_model(g, 13);
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 100000};
-    refuse(
-        &file, &opts, PITH_ERR_LIMIT,
-        "net.onnx: tensor 'w' holds 120000 bytes: import needs more than 100000 bytes of memory");
+    refuse(&file, &opts, PITH_ERR_LIMIT,
+           "net.onnx: tensor 'w' holds 120000 bytes: import needs more than 100000 bytes of memory "
+           "(--max-memory)");
 }
 
 /* ---- real networks --------------------------------------------------------------------------- */

@@ -1,0 +1,224 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A small file cannot ask for much: whatever it says, info, check and import take or refuse a file of n
+# bytes within 1 s and 1 us a byte (of processor time; the test allows three times as much) and within
+# 64 MB and 20 bytes a byte; pictures likewise. What is refused for its size is exit 6 and says what
+# allows it. Quantizing takes a time by the number of layers, not by its square.
+. "$(dirname "$0")/sandbox.inc"
+python3 - <<'EOP' || status=1
+import os, struct, subprocess, sys, zlib
+
+TABLE = []
+for c in range(256):
+    for _ in range(8):
+        c = c >> 1 ^ (0x82F63B78 if c & 1 else 0)
+    TABLE.append(c)
+
+def crc32c(data):
+    c = 0xffffffff
+    for b in data:
+        c = c >> 8 ^ TABLE[(c ^ b) & 255]
+    return c ^ 0xffffffff
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+files = {}
+
+# ---- .pith: docs/format.md ----
+def compact(name, graph):
+    data = b"\xb9\x51\x01" + varint(len(graph)) + b"\x7f" + graph
+    files[name] = data + struct.pack("<I", crc32c(data))
+
+MATMUL, RELU = bytes([3]), bytes([8])
+def split(outputs, base):  # of value 0
+    return bytes([25 | 0x80]) + varint(1) + varint(outputs) + varint(base + 1)
+def input_row(n):
+    return b"\x00\x02\x01" + varint(n)
+def gaps_of_nothing(*dims):  # a tensor of zeros in no bytes at all
+    return bytes([10 << 3 | len(dims)]) + b"".join(map(varint, dims)) + varint(0)
+compact("nodes.pith", b"\x00\x01\x03\x00" + RELU * 65536)
+compact("values.pith", input_row(65535) + b"\x00" + b"".join(split(65535, 1 + 65535 * i) for i in range(3)))
+compact("zeros.pith", input_row(1 << 14) + b"\x01" + gaps_of_nothing(1 << 14, 1 << 14) + MATMUL)
+compact("most_zeros.pith", input_row(1 << 11) + b"\x01" + gaps_of_nothing(1 << 11, 1 << 11) + MATMUL)
+compact("zero_row.pith", b"\x00\x01" + varint(1 << 26) + b"\x01" + gaps_of_nothing(1 << 26) + bytes([4]))
+# ---- ONNX ----
+def field(k, v):
+    if isinstance(v, int):
+        return varint(k << 3) + varint(v)
+    v = v.encode() if isinstance(v, str) else v
+    return varint(k << 3 | 2) + varint(len(v)) + v
+def info(k, name, dims):
+    shape = b"".join(field(1, field(1, d)) for d in dims)
+    return field(k, field(1, name) + field(2, field(1, field(1, 1) + field(2, shape))))
+def node(op, ins, out, attribute=b""):
+    return field(1, b"".join(field(1, i) for i in ins) + field(2, out) + field(4, op) + attribute)
+def whole(name, value):
+    return field(5, field(1, name) + field(3, value) + field(20, 2))
+def ints(name, *values, scalar=False):
+    shape = b"" if scalar else field(1, len(values))
+    return field(5, shape + field(2, 7) + field(8, name) + field(9, struct.pack("<%dq" % len(values), *values)))
+def floats(name, dims, raw):
+    return field(5, b"".join(field(1, d) for d in dims) + field(2, 1) + field(8, name) + field(9, raw))
+ONE = struct.pack("<f", 1)
+def onnx(name, graph, width):
+    files[name] = field(1, 8) + field(8, field(2, 13)) + field(7, graph + info(11, "x", [1]) + info(12, "y", [width]))
+ADD = node("Add", ["x", "c"], "y")
+N = 1 << 28
+onnx("constant.onnx", node("ConstantOfShape", ["s"], "c") + ADD + ints("s", N), N)
+onnx("expand.onnx", node("Expand", ["k", "s"], "c") + ADD + ints("s", N) + floats("k", [1], ONE), N)
+onnx("tile.onnx", node("Tile", ["k", "s"], "c") + ADD + ints("s", N) + floats("k", [1], ONE), N)
+onnx("range.onnx", node("Range", ["a", "b", "d"], "r") + node("Cast", ["r"], "c", whole("to", 1)) + ADD +
+     ints("a", 0, scalar=True) + ints("b", N, scalar=True) + ints("d", 1, scalar=True), N)
+onnx("doubled.onnx", b"".join(node("Concat", ["c%d" % i, "c%d" % i], "c%d" % (i + 1) if i < 27 else "c", whole("axis", 0))
+                              for i in range(28)) + ADD + floats("c0", [1], ONE), N)
+onnx("eye.onnx", node("EyeLike", ["c0"], "c") + node("ReduceSum", ["c"], "e") + node("Add", ["x", "e"], "y") +
+     node("ConstantOfShape", ["s"], "c0") + ints("s", 1 << 14, 1 << 14), 1)
+
+def layers(n):
+    graph = b""
+    for i in range(n):
+        w = struct.pack("<16f", *[((i * 16 + k) * 2654435761 % 1000 - 500) / 700 for k in range(16)])
+        graph += node("Gemm", ["v%d" % i, "w%d" % i], "v%d" % (i + 1)) + floats("w%d" % i, [4, 4], w)
+    graph += info(11, "v0", [1, 4]) + info(12, "v%d" % n, [1, 4])
+    return field(1, 8) + field(8, field(2, 13)) + field(7, graph)
+files["layers.onnx"] = layers(5000)
+
+# ---- pictures ----
+def chunk(tag, data):
+    return struct.pack(">I", len(data)) + tag + data + struct.pack(">I", zlib.crc32(tag + data))
+text = chunk(b"zTXt", b"k\0\0" + zlib.compress(b"a" * 7900000, 9))
+files["texts.png"] = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 28, 28, 8, 0, 0, 0, 0)) + text * 88 +
+                      chunk(b"IDAT", zlib.compress(b"\0" * 29 * 28)) + chunk(b"IEND", b""))
+
+class Bits:
+    def __init__(self):
+        self.value, self.n, self.out = 0, 0, bytearray()
+    def put(self, value, n):
+        self.value, self.n = self.value << n | value, self.n + n
+        while self.n >= 8:
+            byte = self.value >> self.n - 8 & 255
+            self.out += bytes([byte, 0] if byte == 255 else [byte])
+            self.n -= 8
+            self.value &= (1 << self.n) - 1
+    def end(self):
+        if self.n:
+            self.put((1 << 8 - self.n) - 1, 8 - self.n)
+        return bytes(self.out)
+
+def jpeg(side, scans):
+    """A grey progressive picture whose scans say that all is 0: 14 scans a coefficient at most."""
+    def segment(marker, data):
+        return b"\xff" + bytes([marker]) + struct.pack(">H", len(data) + 2) + data
+    blocks = (side // 8) ** 2
+    runs = [14] + [r for r in range(13, -1, -1)]  # EOBn; the first has a code of 1 bit, the others 5
+    code = {14: (0, 1), **{r: (16 + i, 5) for i, r in enumerate(range(13, -1, -1))}}
+    out = b"\xff\xd8" + segment(0xdb, b"\0" + bytes([1] * 64))
+    out += segment(0xc2, struct.pack(">BHHB", 8, side, side, 1) + b"\x01\x11\x00")
+    out += segment(0xc4, b"\x00" + bytes([1] + [0] * 15) + b"\x00")
+    out += segment(0xc4, b"\x10" + bytes([1, 0, 0, 0, 14] + [0] * 11) + bytes(r << 4 for r in runs))
+    dc = Bits()
+    for _ in range(blocks):
+        dc.put(0, 1)
+    out += segment(0xda, b"\x01\x01\x00\x00\x00\x00") + dc.end()
+    ac, left = Bits(), blocks
+    while left:
+        r = min(14, left.bit_length() - 1)
+        n = min(left, (1 << r + 1) - 1)
+        ac.put(*code[r])
+        ac.put(n - (1 << r), r)
+        left -= n
+    ac = ac.end()
+    for i in range(scans - 1):
+        k, low = 1 + i // 14, 13 - i % 14
+        out += segment(0xda, b"\x01\x01\x00" + bytes([k, k, low if i % 14 == 0 else low + 1 << 4 | low])) + ac
+    return out + b"\xff\xd9"
+files["scans.jpg"] = jpeg(4096, 883)
+files["many_scans.jpg"] = jpeg(64, 101)
+files["few_scans.jpg"] = jpeg(64, 100)
+
+for name, data in files.items():
+    with open(name, "wb") as f:
+        f.write(data)
+    files[name] = len(data)  # the memory of this process counts as its children's
+del text
+
+# ---- what each takes ----
+sanitized = subprocess.run("nm -u $PITH | grep -qE '__(asan|tsan|msan)_init'", shell=True).returncode == 0
+failed = False
+def take(rc, said, *command):
+    """Seconds, when the command ended with rc, said that, and stayed within the bounds of its file."""
+    global failed
+    n = os.path.getsize(next(a for a in command if a in files or a == "coded.pith"))
+    p = subprocess.Popen(["pith", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    out = p.stdout.read().decode()
+    _, status, use = os.wait4(p.pid, 0)
+    seconds, memory = use.ru_utime + use.ru_stime, use.ru_maxrss << 10
+    wrong = []
+    if os.waitstatus_to_exitcode(status) != rc or said not in out:
+        wrong.append(f"exit {os.waitstatus_to_exitcode(status)}, expected {rc} and '{said}'")
+    if not sanitized and seconds > 3 * (1 + 1e-6 * n):
+        wrong.append(f"{seconds:.2f} s")
+    if not sanitized and memory > (64 << 20) + 20 * n:
+        wrong.append(f"{memory / 1e6:.1f} MB")
+    if wrong:
+        print(" ".join(command), "of", n, "bytes:", ", ".join(wrong), "|", out.strip()[-200:])
+        failed = True
+    print(f"{' '.join(command):40} {n:8} bytes, exit {rc}: {seconds:.2f} s, {memory / 1e6:.0f} MB", file=sys.stderr)
+    return seconds
+
+limit = {"zeros.pith": "25165", "zero_row.pith": "25165", "doubled.onnx": "126", "constant.onnx": "125",
+         "expand.onnx": "125", "tile.onnx": "125", "range.onnx": "125", "eye.onnx": "125"}
+for name in files:
+    if name.endswith((".pith", ".onnx")):
+        rc, said = (6, limit[name]) if name in limit else (0, "")
+        told = name == "zeros.pith"  # whose weight has two axes: nothing is decoded to tell its size
+        take(0 if told else rc, "2,147,4" if told else said, "info", name)
+        take(rc, said, "check", name)
+        take(rc, said, "import", name, "-q", "-f", "-o", "out.pith")
+take(0, "", "import", "most_zeros.pith", "--max-memory", "100M", "-q", "-f", "-o", "out.pith")
+take(6, "--max-memory", "check", "most_zeros.pith", "--max-memory", "1M")
+
+# what one stream may stand for: 2^22 equal weights in some bytes, with each code
+def head(k, n):
+    return varint(k << 3 | 2) + varint(n)
+raw = 4 << 22
+tensor = field(1, 2048) + field(1, 2048) + field(2, 1) + field(8, "w") + head(9, raw)
+graph = node("MatMul", ["x", "w"], "y") + info(11, "x", [1, 2048]) + info(12, "y", [1, 2048]) + head(5, len(tensor) + raw)
+with open("equal.onnx", "wb") as f:
+    f.write(field(1, 8) + field(8, field(2, 13)) + head(7, len(graph) + len(tensor) + raw) + graph + tensor)
+    for _ in range(raw >> 16):
+        f.write(struct.pack("<f", 0.5) * (1 << 14))
+subprocess.run(["pith", "cluster", "equal.onnx", "--bits", "4", "--init", "linear", "-q", "-o", "equal.pith"], check=True)
+for coder in ("huffman", "rans", "context", "adaptive"):
+    subprocess.run(["pith", "encode", "equal.pith", "--coder", coder, "-q", "-f", "-o", "coded.pith"], check=True)
+    for command in ("info", "check"):
+        take(0, "", command, "coded.pith")
+    take(0, "", "import", "coded.pith", "-q", "-f", "-o", "out.pith")
+
+small = ["--preprocess", "unit,resize=28,crop=28"]
+take(6, "scans", "run", "digits.onnx", "scans.jpg", *small)
+take(6, "101 scans", "run", "digits.onnx", "many_scans.jpg", *small)
+take(0, "", "run", "digits.onnx", "few_scans.jpg", *small)
+take(0, "", "run", "digits.onnx", "texts.png", *small)
+
+# ---- quantize: four times the layers, at most six times the time ----
+seconds = {}
+for n in (1250, 5000):
+    with open("net.onnx", "wb") as f:
+        f.write(layers(n))
+    p = subprocess.Popen(["pith", "quantize", "net.onnx", "-d", "none", "-T", "1", "-q", "-f", "-o", "out.pith"])
+    _, status, use = os.wait4(p.pid, 0)
+    failed |= status != 0
+    seconds[n] = use.ru_utime + use.ru_stime
+print(f"quantize: {seconds}", file=sys.stderr)
+if seconds[5000] > 6 * seconds[1250] + 0.5:
+    print(f"quantize takes {seconds[1250]:.2f} s for 1,250 layers, {seconds[5000]:.2f} s for 5,000")
+    failed = True
+sys.exit(failed)
+EOP
+finish
