@@ -174,15 +174,17 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     return st;
 }
 
-/* By itself: not where somebody wants something else of the biases, and not where samples are no
- * independent witnesses of means. */
+/* By itself: not where somebody wants something else of the biases, not where samples are no
+ * independent witnesses of means, and not between normalizations that find mean and variance of
+ * each sample anew. */
 static bool may_reestimate(const struct pith_model *m, const struct pith_stage *s,
                            const struct pith_stage_means *means)
 {
     bool any = s->reestimate == PITH_AUTO && !s->quantize.bias_correct &&
                !s->quantize.keep_biases && !(means->feed && means->feed->n_states > 0);
     for (uint32_t i = 0; i < m->n_nodes && any; i++)
-        any = !pith_op_is(m->nodes[i].op, TRAIT_OPENS_BODY | TRAIT_RECURS);
+        any = !pith_op_is(m->nodes[i].op, TRAIT_OPENS_BODY | TRAIT_RECURS) &&
+              m->nodes[i].op != PITH_OP_LAYER_NORM;
     return any;
 }
 

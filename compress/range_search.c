@@ -17,9 +17,9 @@
  * A trial is given up as soon as its error exceeds the best one's, and begins where the group does.
  * Steps of a stream are no independent witnesses; there nothing is tried.
  *
- * Groups times runs would grow with the square of a network's length, so RUNS bounds the runs, of
- * more than FULL_RUNS nodes the steps in all runs: the groups that matter most come first, and
- * where the budget does not even tell which those are, none is tried. */
+ * Groups times runs would grow with the square of a network's length, so RUNS bounds the runs,
+ * PRODUCTS what they multiply, and of more than FULL_RUNS nodes the steps in all runs: the groups that matter most come first, and where the budget does
+ * not even tell which those are, none is tried. */
 #include "range_search.h"
 
 #include <float.h>
@@ -41,6 +41,7 @@
 #define RUNS                                                                                       \
     20000u /* of the network on one sample; MobileNet-v2 takes 1,714, and 993 for its weights */
 #define FULL_RUNS 1024u /* nodes of a network that all of them are for: a longer one gets fewer */
+#define PRODUCTS 6e11 /* of these runs, each taken as a whole one: of MobileNet-v2's 5e11 */
 #define REST 0.1
 #define GAIN 0.05
 /* At least down to this share of the range there was; then as long as outputs get better. */
@@ -314,13 +315,28 @@ static int by_error(const void *a, const void *b)
     return x->value < y->value ? -1 : 1;
 }
 
-static uint64_t most_runs(const struct search *s)
+/* Multiplications of a run, by constant weights. */
+static double products_of(const struct pith_model *m)
 {
-    return s->m->n_nodes > FULL_RUNS ? (uint64_t)RUNS * FULL_RUNS / s->m->n_nodes : RUNS;
+    double sum = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const uint32_t w = pith_node_weight(m, &m->nodes[i]);
+        if (w != PITH_VALUE_NONE)
+            sum += (double)pith_value_elems(&m->values[m->nodes[i].out[0]]) *
+                   (double)m->values[w].constant->count / m->values[w].dim[0];
+    }
+    return sum;
+}
+
+static double most_runs(const struct pith_model *m)
+{
+    double most = fmin(RUNS, PRODUCTS / fmax(products_of(m), 1));
+    return m->n_nodes > FULL_RUNS ? fmin(most, (double)RUNS * FULL_RUNS / m->n_nodes) : most;
 }
 
 static enum pith_status search(struct search *s)
 {
+    const double most = most_runs(s->m);
     struct group **order = malloc((s->n + (size_t)1) * sizeof *order);
     enum pith_status st = order ? PITH_OK : pith_error_no_memory(s->err);
     double total = 0, done = 0;
@@ -333,7 +349,7 @@ static enum pith_status search(struct search *s)
     }
     if (!st && !s->outputs.stopped)
         qsort(order, s->n, sizeof(struct group *), by_error);
-    for (uint32_t i = 0; i < s->n && !st && !s->outputs.stopped && s->runs < most_runs(s) &&
+    for (uint32_t i = 0; i < s->n && !st && !s->outputs.stopped && (double)s->runs < most &&
                          total - done > REST * total;
          i++) {
         done += order[i]->first_error;

@@ -157,6 +157,22 @@ bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *o
     return kept;
 }
 
+/* By powers of two along the last axis, as pith_smooth has it for the products behind: what comes
+ * in would be on one grid with its large channels. */
+static bool is_divided(const struct pith_model *m, const struct pith_node *node)
+{
+    if (node->op != PITH_OP_MUL || m->values[node->in[1]].rank != 1)
+        return false;
+    const struct pith_value *by = &m->values[node->in[1]];
+    if (!by->constant || by->type != PITH_F32 || by->constant->count < 2)
+        return false;
+    int e;
+    for (uint64_t j = 0; j < by->constant->count; j++)
+        if (frexpf(((const float *)by->constant->data)[j], &e) != 0.5f)
+            return false;
+    return true;
+}
+
 static void choose_roles(struct integer_plan *p, bool *used)
 {
     uint32_t depth = 0;
@@ -174,7 +190,7 @@ static void choose_roles(struct integer_plan *p, bool *used)
             p->n_layers += n->role == ROLE_LAYER;
         } else if (pith_is_table(p->m, node)) {
             n->why = pith_is_kept(p->m, p->opts, node, used) ? "kept" : NULL;
-        } else if (!depth && is_carried(node->op)) {
+        } else if (!depth && is_carried(node->op) && !is_divided(p->m, node)) {
             n->role = ROLE_CARRIED;
         }
     }

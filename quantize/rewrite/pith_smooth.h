@@ -6,11 +6,13 @@
 #include "pith_model.h"
 
 /* m: calibrated, so that values have statistics by channel; where something moves, these are no
- * longer true. What a LayerNormalization gives to nothing but products (MatMul, Gemm) with constant
- * weights is divided channel by channel, in its scale and bias; the rows of the weights are
- * multiplied. m computes the same to the bit (factors are powers of two). least: values stay of
- * which no channel would move by a factor of 2^least or more. *n_values (may be NULL): values of
- * which some channel moved. PITH_ERR_MEMORY. */
+ * longer true. What products (MatMul, Gemm) with constant weights of their own read is divided
+ * channel by channel, and the rows of the weights are multiplied: in the scale and bias of a
+ * LayerNormalization whose output nobody else reads, else by a Mul for the products alone, where
+ * rounding to integers then does them a quarter of the harm. m computes the same to the bit
+ * (factors are powers of two). least: values stay of which no channel would move by a factor of
+ * 2^least or more; 0: a Mul also where it gains little. *n_values (may be NULL): values of which
+ * some channel moved. PITH_ERR_MEMORY. */
 enum pith_status pith_smooth(struct pith_model *m, uint32_t least, uint32_t *n_values,
                              struct pith_error *err);
 
