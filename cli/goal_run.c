@@ -2,6 +2,7 @@
 #include "goal_run.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,9 @@
 #include "pith_goal_estimate.h"
 #include "pith_host.h"
 
-#define LARGEST 3     /* layers that a miss names */
-#define SHARE 1000000 /* the bar's all */
+#define LARGEST 3       /* layers that a miss names */
+#define SHARE 1000000   /* the bar's all */
+#define ROUNDED_UP 1.05 /* of a limit printed with two digits */
 
 enum cli_exit cli_best_path(const char *output, char best[CLI_BEST_BYTES])
 {
@@ -195,22 +197,68 @@ static void list_costly(const struct pith_goal_point *p, char *text, size_t room
     }
 }
 
-/* The point that a looser limit would allow: it is small enough, and loses least. */
-static const struct pith_goal_point *looser(const struct pith_goal_result *r)
+/* ---- what looser limits would take ------------------------------------------------------------
+ */
+
+__attribute__((format(printf, 3, 4))) static void add_limit(char *text, size_t room,
+                                                            const char *format, ...)
+{
+    size_t n = strlen(text);
+    va_list args;
+    if (n > 0 && n + 1 < room)
+        text[n++] = ' ';
+    va_start(args, format);
+    vsnprintf(text + n, room - n, format, args);
+    va_end(args);
+}
+
+/* The limits that p does not keep, as wide as it needs them. */
+static void list_looser(const struct pith_goal *goal, const struct pith_goal_point *p, char *text,
+                        size_t room)
+{
+    struct pith_goal drop;
+    pith_goal_init(&drop);
+    drop.max_drop = goal->max_drop;
+    const double over = pith_goal_excess(&drop, &p->loss, 1);
+    text[0] = '\0';
+    if (goal->max_drop > 0 && over > 0 && isfinite(over))
+        add_limit(text, room, "--max-drop %.2g%%", 100 * goal->max_drop * exp(over) * ROUNDED_UP);
+    if (p->loss.classes && goal->min_agreement > p->loss.agreement)
+        add_limit(text, room, "--min-agreement %.3f", floor(1000 * p->loss.agreement) / 1000);
+    if (goal->min_snr > 0 && goal->min_snr > p->loss.snr_low_db)
+        add_limit(text, room, "--min-snr %.0f", floor(p->loss.snr_low_db));
+    if (goal->max_size > 0 && (double)p->bytes > goal->max_size)
+        add_limit(text, room, "--max-size %llu", (unsigned long long)p->bytes);
+    if (goal->max_ram > 0 && (double)p->ram > goal->max_ram)
+        add_limit(text, room, "--max-ram %llu", (unsigned long long)p->ram);
+}
+
+/* Of the files that are small enough, the one that loses least; where none is, the smallest. */
+static const struct pith_goal_point *small_one(const struct pith_goal_result *r)
 {
     const struct pith_goal_point *best = NULL;
     for (uint32_t i = 0; i < r->found.n; i++) {
         const struct pith_goal_point *p = &r->found.point[i];
-        if (p->small && (!best || p->excess < best->excess))
+        if (!best || p->small > best->small ||
+            (p->small ? best->small && p->excess < best->excess
+                      : !best->small && p->bytes < best->bytes))
             best = p;
     }
     return best;
 }
 
+static void tell_looser(const struct cli_goal_run *run, const struct pith_goal_point *p)
+{
+    char limits[200], bytes[32];
+    list_looser(run->goal, p, limits, sizeof limits);
+    if (limits[0])
+        cli_say(run->common, "%s would give %s", limits, cli_format_bytes(p->bytes, bytes));
+}
+
 static void tell_missed(const struct cli_goal_run *run, const struct pith_goal_result *r,
                         const char *written, const struct layer_rows *rows)
 {
-    const struct pith_goal_point *p = best_of(r), *other = looser(r);
+    const struct pith_goal_point *p = best_of(r), *small = small_one(r);
     char loss[256], bytes[32], largest[300], costly[300];
     pith_goal_loss_text(run->goal, &r->loss, loss, sizeof loss);
     list_largest(rows, largest, sizeof largest);
@@ -221,12 +269,9 @@ static void tell_missed(const struct cli_goal_run *run, const struct pith_goal_r
         cli_say(run->common, "most is lost in: %s", costly);
     if (largest[0])
         cli_say(run->common, "largest layers: %s", largest);
-    if (p->excess <= 0 && run->goal->max_size > 0 && (double)p->bytes > run->goal->max_size)
-        cli_say(run->common, "--max-size %llu would take it", (unsigned long long)p->bytes);
-    if (other && run->goal->max_drop > 0 && isfinite(other->excess) && other->excess > 0)
-        cli_say(run->common, "--max-drop %.2g%% would give about %s",
-                100 * run->goal->max_drop * exp(other->excess) * 1.05,
-                cli_format_bytes(other->bytes, bytes));
+    tell_looser(run, p);
+    if (small && small != p)
+        tell_looser(run, small);
 }
 
 /* Where the file goes: the name asked for, or where it misses the goal beside it. NULL: nowhere. */
