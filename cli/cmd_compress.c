@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "array_files.h"
 #include "pith_onnx.h"
 #include "feed_options.h"
@@ -22,6 +23,8 @@ struct compress_options {
     struct cli_training_options from; /* val and hold; the rest is in feed */
     struct pith_stage stage;          /* what is asked of the whole */
     struct pith_asked asked;          /* and of its stages */
+    const char *checkpoint;
+    bool resume;
 };
 
 static const struct cli_option options[] = {
@@ -38,6 +41,10 @@ static const struct cli_option options[] = {
     CLI_ASKED_SET(struct compress_options, asked),
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct compress_options, stage, PITH_STAGE_COMPRESS),
+    {0, "checkpoint", OPTION_TEXT, offsetof(struct compress_options, checkpoint), "FILE",
+     "of a search: keep what was made there", 0, 0},
+    {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
+     "go on with what --checkpoint has", 0, 0},
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -356,23 +363,27 @@ static char *derive_output(const char *input)
 }
 
 /* A search, unless somebody says how: with data, and nothing but a goal and a header. */
-static bool searches(const struct compress_options *o)
+static bool searches(const struct compress_options *o, const struct pith_recipe *recipe)
 {
     for (uint32_t i = 0; i < o->asked.n; i++)
         if (o->asked.option[i].kind != PITH_STAGE_ENCODE ||
             strcmp(o->asked.option[i].key, "for") != 0)
             return false;
-    return o->feed.data.n > 0 && !o->stage.recipe && !o->stage.preset && !o->from.val &&
-           !o->from.hold;
+    return o->feed.data.n > 0 && (!o->stage.recipe || recipe->n_stages == 0) && !o->stage.preset &&
+           !o->from.val && !o->from.hold;
 }
 
-static enum cli_exit refuse_search_goals(const struct pith_goal *g)
+static enum cli_exit refuse_search_goals(const struct compress_options *o,
+                                         const struct pith_recipe *recipe)
 {
-    if (!(g->min_agreement > 0) && !(g->min_snr > 0) && !(g->max_size > 0) && !(g->max_ram > 0) &&
-        !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY)
+    const struct pith_goal *g = &recipe->goal;
+    if (recipe->n_stages > 0 && !o->checkpoint && !o->resume && !(g->min_agreement > 0) &&
+        !(g->min_snr > 0) && !(g->max_size > 0) && !(g->max_ram > 0) && !(g->time > 0) &&
+        g->run == PITH_GOAL_RUN_ANY)
         return EXIT_DONE;
-    cli_error("such a goal takes a search: -d DATA, and no recipe, preset or options of stages "
-              "(there --max-drop alone decides)");
+    cli_error("%s takes a search: -d DATA, and no stages, by recipe, preset or options "
+              "(of them --max-drop alone decides)",
+              o->checkpoint || o->resume ? "--checkpoint" : "such a goal");
     return EXIT_USAGE;
 }
 
@@ -380,6 +391,19 @@ static enum cli_exit refuse_search_goals(const struct pith_goal *g)
 static bool for_speed(const struct compress_options *o, const struct pith_recipe *recipe)
 {
     return o->asked.n > 0 && recipe->stages[recipe->n_stages - 1].encode.goal == PITH_FOR_SPEED;
+}
+
+/* A new search throws an old one's checkpoint away: not by mistake. */
+static enum cli_exit check_checkpoint(const struct compress_options *o)
+{
+    if (o->resume && !o->checkpoint) {
+        cli_error("--resume needs --checkpoint FILE");
+        return EXIT_USAGE;
+    }
+    if (!o->checkpoint || o->resume || o->common.force || access(o->checkpoint, F_OK) != 0)
+        return o->checkpoint ? cli_check_writable(o->checkpoint) : EXIT_DONE;
+    cli_error("%s exists: go on with --resume, or start anew with -f", o->checkpoint);
+    return EXIT_USAGE;
 }
 
 static enum cli_exit search(struct compress_options *o, const char *path, struct pith_model *m,
@@ -392,10 +416,14 @@ static enum cli_exit search(struct compress_options *o, const char *path, struct
                                .goal = &goal,
                                .feed = &feed,
                                .for_speed = for_speed(o, recipe),
+                               .checkpoint = o->checkpoint,
+                               .resume = o->resume,
                                .before_bytes = before_bytes};
     if (!pith_goal_limits_loss(&goal) && !(goal.max_size > 0) && !(goal.max_ram > 0))
         goal.max_drop = PITH_GOAL_DEFAULT_DROP;
-    enum cli_exit rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
+    enum cli_exit rc = check_checkpoint(o);
+    if (!rc)
+        rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
     if (!rc)
         rc = cli_goal_run(&run, m);
     cli_close_feed(&feed);
@@ -420,10 +448,10 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     for (uint32_t i = 0; !rc && i < m->n_values; i++)
         if (m->values[i].constant)
             before_bytes += m->values[i].constant->count * sizeof(float);
-    if (!rc && searches(o)) {
+    if (!rc && searches(o, recipe)) {
         rc = search(o, path, m, recipe, before_bytes);
     } else if (!rc) {
-        rc = refuse_search_goals(&recipe->goal);
+        rc = refuse_search_goals(o, recipe);
         if (!rc)
             rc = open_job_data(o, m, recipe, &data);
         if (!rc)
@@ -458,34 +486,34 @@ const struct cli_command cmd_compress = {
     "make",
     "all of it, under a goal",
     "pith compress MODEL [-d DATA] [--max-drop 0.5%] [--max-size B] [--preset NAME | -r FILE]",
-    "With data, and no word on how: the smallest file within the goal. --bits, a preset or a "
-    "recipe is\n"
-    "done once, and --max-drop decides. More: pith help compress-advanced.\n"
+    "The smallest file within the goal; stages given are done once. More: pith help "
+    "compress-advanced.\n"
     "\n"
     "  pith compress net.onnx -d pictures/ -o net.pith\n"
-    "  pith compress net.onnx --lossless --for size\n"
     "\f"
-    "It is found in up to 8 tries. Where nothing limits what is lost, it is --max-drop 0.5%. "
-    "Without\n"
-    "labels P% is a mean KL divergence of at most 4 P nats from the original's classes (0.5%: "
-    "0.02), and\n"
-    "of other outputs 30 dB of signal to noise at 0.5%, 3 dB less where P doubles; with labels P "
-    "points\n"
-    "of top-1 (with targets P dB of PSNR). Of few labels a gain is as likely luck as a loss: then "
-    "the\n"
-    "limit without labels holds as well. A loss is held against its limit with one standard error "
-    "more.\n"
-    "10 of 16 samples calibrate, 3 choose, 3 tell what was lost; 256 are good, 2 the least. A row "
-    "of\n"
-    "numbers from a last product is taken for classes, too, where it is the only output and "
-    "shorter than\n"
-    "the input. --run any takes floats, and integers where these do not do.\n"
+    "It is found in up to 8 tries; -n estimates in a second what they would come to. Where nothing "
+    "limits\n"
+    "what is lost, it is --max-drop 0.5%. Without labels P% is a mean KL divergence of at most 4 P "
+    "nats\n"
+    "from the original's classes (0.5%: 0.02), and of other outputs 30 dB of signal to noise at "
+    "0.5%, 3\n"
+    "dB less where P doubles; with labels P points of top-1 (with targets P dB of PSNR). Of few "
+    "labels a\n"
+    "gain is as likely luck as a loss: then the limit without labels holds as well. A loss is "
+    "held\n"
+    "against its limit with one standard error more. 10 of 16 samples calibrate, 3 choose, 3 tell "
+    "what\n"
+    "was lost; 256 are good, 2 the least. A row of numbers from a last product is taken for "
+    "classes, too,\n"
+    "where it is the only output and shorter than the input. --run any takes floats, and integers "
+    "where\n"
+    "these do not do.\n"
     "\n"
     "A goal missed ends with exit 1: what misses least lies in net.best.pith, and net.pith is as "
     "it was\n"
-    "(of -o - nothing comes). An interrupt leaves the best so far there. Without -o, net.onnx "
-    "becomes\n"
-    "net.pith here.\n"
+    "(of -o - nothing comes). An interrupt leaves the best so far there; with --checkpoint FILE "
+    "the same\n"
+    "command and --resume goes on, to the same bytes. Without -o, net.onnx becomes net.pith here.\n"
     "\n"
     "With --bits, --sparsity, a recipe (pith help recipe) or a preset the goal is --max-drop "
     "alone, and\n"
@@ -497,7 +525,8 @@ const struct cli_command cmd_compress = {
     "\n"
     "  pith compress net.onnx -d val.tar --preprocess imagenet --max-drop 1% --max-size 2M\n"
     "  pith compress net.onnx -d train.idx --hold 0::10 --preset deep-compression --max-drop 0.5%\n"
-    "  pith compress net.onnx --bits 6",
+    "  pith compress net.onnx --bits 6\n"
+    "  pith compress net.onnx --lossless --for size",
     options,
     sizeof(struct compress_options),
     1,

@@ -2,6 +2,7 @@
 #include "goal_run.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,12 @@
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_base.h"
+#include "pith_goal_estimate.h"
 #include "pith_host.h"
 
-#define LARGEST 3     /* layers that a miss names */
-#define SHARE 1000000 /* the bar's all */
+#define LARGEST 3       /* layers that a miss names */
+#define SHARE 1000000   /* the bar's all */
+#define ROUNDED_UP 1.05 /* of a limit printed with two digits */
 
 enum cli_exit cli_best_path(const char *output, char best[CLI_BEST_BYTES])
 {
@@ -80,6 +83,13 @@ static void made(void *user, const struct pith_goal_point *p, bool best)
         write_best(s, p);
 }
 
+static void warn(void *user, const char *text)
+{
+    struct show *s = user;
+    cli_progress_hide(&s->bar);
+    cli_warn("%s", text);
+}
+
 /* ---- what came of it ------------------------------------------------------------------------- */
 
 static const struct pith_goal_point *best_of(const struct pith_goal_result *r)
@@ -90,6 +100,18 @@ static const struct pith_goal_point *best_of(const struct pith_goal_result *r)
 static double or_nothing(double x)
 {
     return isfinite(x) ? x : NAN;
+}
+
+static void print_costly(const struct pith_goal_point *p)
+{
+    cli_json_open("costly", '[');
+    for (uint32_t i = 0; i < PITH_GOAL_COSTLY && p->costly[i].layer[0]; i++) {
+        cli_json_open(NULL, '{');
+        cli_json_string("layer", p->costly[i].layer);
+        cli_json_number("share", p->costly[i].share);
+        cli_json_close('}');
+    }
+    cli_json_close(']');
 }
 
 static void print_json(const struct cli_goal_run *run, const struct pith_goal_result *r,
@@ -124,6 +146,7 @@ static void print_json(const struct cli_goal_run *run, const struct pith_goal_re
     cli_json_uint("calls", r->found.n);
     cli_json_number("seconds", r->seconds);
     cli_json_bool("met", r->met);
+    print_costly(p);
     cli_json_layers(layers);
     cli_json_end();
 }
@@ -163,35 +186,92 @@ static void list_largest(const struct layer_rows *rows, char *text, size_t room)
     }
 }
 
-/* The point that a looser limit would allow: it is small enough, and loses least. */
-static const struct pith_goal_point *looser(const struct pith_goal_result *r)
+/* "fc6 61%, fc7 22%": where most is lost. */
+static void list_costly(const struct pith_goal_point *p, char *text, size_t room)
+{
+    text[0] = '\0';
+    for (uint32_t i = 0; i < PITH_GOAL_COSTLY && p->costly[i].layer[0]; i++) {
+        size_t n = strlen(text);
+        snprintf(text + n, room - n, "%s%s %.0f%%", n ? ", " : "", p->costly[i].layer,
+                 100 * p->costly[i].share);
+    }
+}
+
+/* ---- what looser limits would take ------------------------------------------------------------
+ */
+
+__attribute__((format(printf, 3, 4))) static void add_limit(char *text, size_t room,
+                                                            const char *format, ...)
+{
+    size_t n = strlen(text);
+    va_list args;
+    if (n > 0 && n + 1 < room)
+        text[n++] = ' ';
+    va_start(args, format);
+    vsnprintf(text + n, room - n, format, args);
+    va_end(args);
+}
+
+/* The limits that p does not keep, as wide as it needs them. */
+static void list_looser(const struct pith_goal *goal, const struct pith_goal_point *p, char *text,
+                        size_t room)
+{
+    struct pith_goal drop;
+    pith_goal_init(&drop);
+    drop.max_drop = goal->max_drop;
+    const double over = pith_goal_excess(&drop, &p->loss, 1);
+    text[0] = '\0';
+    if (goal->max_drop > 0 && over > 0 && isfinite(over))
+        add_limit(text, room, "--max-drop %.2g%%", 100 * goal->max_drop * exp(over) * ROUNDED_UP);
+    if (p->loss.classes && goal->min_agreement > p->loss.agreement)
+        add_limit(text, room, "--min-agreement %.3f", floor(1000 * p->loss.agreement) / 1000);
+    if (goal->min_snr > 0 && goal->min_snr > p->loss.snr_low_db)
+        add_limit(text, room, "--min-snr %.0f", floor(p->loss.snr_low_db));
+    if (goal->max_size > 0 && (double)p->bytes > goal->max_size)
+        add_limit(text, room, "--max-size %llu", (unsigned long long)p->bytes);
+    if (goal->max_ram > 0 && (double)p->ram > goal->max_ram)
+        add_limit(text, room, "--max-ram %llu", (unsigned long long)p->ram);
+}
+
+/* Of the files that are small enough, the one that loses least; where none is, the smallest. */
+static const struct pith_goal_point *small_one(const struct pith_goal_result *r)
 {
     const struct pith_goal_point *best = NULL;
     for (uint32_t i = 0; i < r->found.n; i++) {
         const struct pith_goal_point *p = &r->found.point[i];
-        if (p->small && (!best || p->excess < best->excess))
+        if (!best || p->small > best->small ||
+            (p->small ? best->small && p->excess < best->excess
+                      : !best->small && p->bytes < best->bytes))
             best = p;
     }
     return best;
 }
 
+static void tell_looser(const struct cli_goal_run *run, const struct pith_goal_point *p)
+{
+    char limits[200], bytes[32];
+    list_looser(run->goal, p, limits, sizeof limits);
+    if (limits[0])
+        cli_say(run->common, "%s would give %s", limits, cli_format_bytes(p->bytes, bytes));
+}
+
 static void tell_missed(const struct cli_goal_run *run, const struct pith_goal_result *r,
                         const char *written, const struct layer_rows *rows)
 {
-    const struct pith_goal_point *p = best_of(r), *other = looser(r);
-    char loss[256], bytes[32], largest[300];
+    const struct pith_goal_point *p = best_of(r), *small = small_one(r);
+    char loss[256], bytes[32], largest[300], costly[300];
     pith_goal_loss_text(run->goal, &r->loss, loss, sizeof loss);
     list_largest(rows, largest, sizeof largest);
+    list_costly(p, costly, sizeof costly);
     cli_error("goal not met: the best is %s with %s: %s%s", cli_format_bytes(p->bytes, bytes), loss,
               written ? "saved as " : "nothing is written", written ? written : "");
+    if (costly[0])
+        cli_say(run->common, "most is lost in: %s", costly);
     if (largest[0])
         cli_say(run->common, "largest layers: %s", largest);
-    if (p->excess <= 0 && run->goal->max_size > 0 && (double)p->bytes > run->goal->max_size)
-        cli_say(run->common, "--max-size %llu would take it", (unsigned long long)p->bytes);
-    if (other && run->goal->max_drop > 0 && isfinite(other->excess) && other->excess > 0)
-        cli_say(run->common, "--max-drop %.2g%% would give about %s",
-                100 * run->goal->max_drop * exp(other->excess) * 1.05,
-                cli_format_bytes(other->bytes, bytes));
+    tell_looser(run, p);
+    if (small && small != p)
+        tell_looser(run, small);
 }
 
 /* Where the file goes: the name asked for, or where it misses the goal beside it. NULL: nowhere. */
@@ -235,6 +315,8 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
         cli_print_layers(&rows, stderr);
     if (!rc)
         print_summary(s->run, r, written);
+    if (!rc && r->met && written && s->run->checkpoint)
+        unlink(s->run->checkpoint); /* nothing is left to go on with */
     if (!rc && r->found.stopped && cli_interrupted()) {
         cli_error("interrupted: %s%s", written ? "the best so far is " : "nothing is written",
                   written ? written : "");
@@ -258,6 +340,55 @@ static enum cli_exit open_best(struct show *s)
     return rc || !s->best[0] ? rc : cli_check_writable(s->best);
 }
 
+/* ---- a dry run ------------------------------------------------------------------------------- */
+
+static void print_estimate(const struct cli_goal_run *run, const struct pith_goal_estimate *e,
+                           double seconds)
+{
+    cli_json_begin();
+    cli_json_string("input", run->input);
+    cli_json_raw("written", "null");
+    cli_json_bool("estimate", true);
+    cli_json_number("bytes", floor(e->bytes));
+    cli_json_number("low_bytes", floor(e->low_bytes));
+    cli_json_number("high_bytes", floor(e->high_bytes));
+    cli_json_number("ratio", (double)run->before_bytes / e->bytes);
+    cli_json_number("kl", e->loss.classes ? e->loss.kl : NAN);
+    cli_json_number("snr_db", or_nothing(e->loss.snr_db));
+    cli_json_uint("samples", e->samples);
+    cli_json_bool("met", e->met);
+    cli_json_number("seconds", seconds);
+    cli_json_end();
+}
+
+/* What a search would come to, without one. */
+static enum cli_exit estimate(const struct cli_goal_run *run, const struct pith_model *m,
+                              const struct pith_goal_compress_opts *o)
+{
+    const uint64_t start = pith_clock_ns(NULL);
+    struct pith_goal_estimate e;
+    struct pith_error err = {0};
+    char bytes[32], low[32], high[32], loss[256];
+    if (pith_goal_estimate(m, run->goal, o, &e, &err))
+        return cli_fail(&err);
+    const double seconds = (double)(pith_clock_ns(NULL) - start) / 1e9;
+    if (run->common->json)
+        print_estimate(run, &e, seconds);
+    pith_goal_loss_text(run->goal, &e.loss, loss, sizeof loss);
+    cli_say(run->common,
+            "(not searched)  about %s (%s to %s in two of three networks): %.1fx "
+            "smaller  rounded alone: %s on %llu samples  %.1f s",
+            cli_format_bytes((uint64_t)e.bytes, bytes),
+            cli_format_bytes((uint64_t)e.low_bytes, low),
+            cli_format_bytes((uint64_t)e.high_bytes, high), (double)run->before_bytes / e.bytes,
+            loss, (unsigned long long)e.samples, seconds);
+    if (e.met)
+        return EXIT_DONE;
+    cli_error("the goal is not likely to be met: some %s",
+              cli_format_bytes((uint64_t)e.bytes, bytes));
+    return EXIT_NO;
+}
+
 enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
 {
     struct show s = {.run = run};
@@ -276,9 +407,14 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
                                               .cpu_mask = engine.cpu_mask,
                                               .for_speed = run->for_speed,
                                               .progress = progress,
+                                              .checkpoint = run->checkpoint,
+                                              .resume = run->resume,
                                               .made = made,
+                                              .warn = warn,
                                               .stop = stop,
                                               .user = &s};
+    if (run->common->dry_run)
+        return estimate(run, m, &o);
     cli_progress_start(&s.bar, run->common, "compress", SHARE);
     enum pith_status st = pith_goal_compress(m, run->goal, &o, &r, &err);
     cli_progress_end(&s.bar);

@@ -17,6 +17,8 @@ struct cli_goal_run {
     const struct pith_goal *goal;
     const struct cli_feed *feed;
     bool for_speed;
+    const char *checkpoint; /* NULL: none */
+    bool resume;
     uint64_t before_bytes; /* of the network's floats */
 };
 

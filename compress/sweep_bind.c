@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a sweep is run on, as its lines name it: the model and the data, each by name and checksum,
  * so that results of different ones never meet in one front or pass for done.
- *
- * The checksum of data takes in what tells data sets apart and costs little: the number and the
- * size of samples, every label, and of pictures their names, else the values of the first sample.
- * Pixels are left out: JPEG libraries differ in the last bit, and shards run on different machines.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,9 +11,10 @@
 #include "pith_container.h"
 #include "pith_host.h"
 #include "stage_json.h"
+#include "pith_subject_mark.h"
 #include "sweep_spec.h"
 
-static uint32_t add_number(uint32_t crc, uint64_t v)
+uint32_t pith_mark_number(uint32_t crc, uint64_t v)
 {
     uint8_t bytes[8];
     store_le64(bytes, v);
@@ -49,27 +46,26 @@ static enum pith_status add_values(struct pith_data *data, uint32_t *crc, struct
     for (uint64_t i = 0; i < n && !st; i++) {
         uint32_t bits;
         memcpy(&bits, &x[i], sizeof bits);
-        *crc = add_number(*crc, bits);
+        *crc = pith_mark_number(*crc, bits);
     }
     free(x);
     return st;
 }
 
-static enum pith_status mark_data(struct pith_data *data, uint32_t *crc, struct pith_error *err)
+enum pith_status pith_mark_data(struct pith_data *data, uint32_t *crc, struct pith_error *err)
 {
     uint64_t n = pith_data_count(data);
     bool pictures = pith_data_pictures(data);
-    *crc = add_number(add_number(0, n), pith_data_elems(data));
+    *crc = pith_mark_number(pith_mark_number(0, n), pith_data_elems(data));
     for (uint64_t i = 0; i < n; i++) {
-        *crc = add_number(*crc, (uint64_t)pith_data_label(data, i));
+        *crc = pith_mark_number(*crc, (uint64_t)pith_data_label(data, i));
         if (pictures)
             *crc = add_text(*crc, last_part(pith_data_sample_name(data, i)));
     }
     return pictures ? PITH_OK : add_values(data, crc, err);
 }
 
-static enum pith_status mark_model(const struct pith_model *m, uint32_t *crc,
-                                   struct pith_error *err)
+enum pith_status pith_mark_model(const struct pith_model *m, uint32_t *crc, struct pith_error *err)
 {
     const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .keep_names = true};
     struct pith_buffer file;
@@ -109,11 +105,11 @@ enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_sweep_s
                                  struct pith_error *err)
 {
     uint32_t model, data = 0, train = 0;
-    enum pith_status st = mark_model(on->model, &model, err);
+    enum pith_status st = pith_mark_model(on->model, &model, err);
     if (!st && on->data)
-        st = mark_data(on->data, &data, err);
+        st = pith_mark_data(on->data, &data, err);
     if (!st && on->train)
-        st = mark_data(on->train, &train, err);
+        st = pith_mark_data(on->train, &train, err);
     if (st)
         return st;
     json_t *about = json_object();
@@ -127,6 +123,7 @@ enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_sweep_s
         return pith_error_no_memory(err);
     json_decref(s->about);
     s->about = about;
-    s->mark = add_number(add_number(add_number(s->spec_mark, model), data), train);
+    s->mark =
+        pith_mark_number(pith_mark_number(pith_mark_number(s->spec_mark, model), data), train);
     return PITH_OK;
 }

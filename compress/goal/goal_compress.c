@@ -2,11 +2,14 @@
 #include "pith_goal_compress.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "goal_checkpoint.h"
 #include "goal_encoders.h"
 #include "goal_retrain.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_subject_mark.h"
 #include "work_left.h"
 
 #define TRIES                                                                                      \
@@ -25,20 +28,25 @@ struct job {
     struct pith_goal_judge *judge;
     struct goal_encoders encoders;
     struct pith_goal_search search;
+    struct goal_checkpoint *checkpoint; /* owns; NULL: none is kept */
+    enum pith_status status;            /* of writing it */
+    struct pith_buffer state;           /* owns: what it keeps with the next point */
+    struct pith_error *err;
     uint64_t begun_ns;
+    double before; /* seconds, in processes before this one */
     struct work_left work;
     struct pith_goal_progress progress;
 };
 
 static double seconds_of(const struct job *j)
 {
-    return 1e-9 * (double)(pith_clock_ns(NULL) - j->begun_ns);
+    return j->before + 1e-9 * (double)(pith_clock_ns(NULL) - j->begun_ns);
 }
 
 static bool is_over(void *user)
 {
     const struct job *j = user;
-    if (j->opts->stop && j->opts->stop(j->opts->user))
+    if (j->status || (j->opts->stop && j->opts->stop(j->opts->user)))
         return true;
     return j->goal->time > 0 && seconds_of(j) > j->goal->time;
 }
@@ -74,6 +82,13 @@ static void ran(void *user, uint64_t calls, uint64_t all)
     tell(user, all > 0 ? (double)calls / (double)all : 0);
 }
 
+static void warn(void *user, const char *text)
+{
+    const struct job *j = user;
+    if (j->opts->warn)
+        j->opts->warn(j->opts->user, text);
+}
+
 static void rounded(void *watcher, uint32_t layer, uint32_t layers, double share)
 {
     struct job *j = watcher;
@@ -104,9 +119,18 @@ static void started(void *watcher, const struct pith_goal_encoder *e, uint32_t c
     begin(j, WORK_ENCODE);
 }
 
+static bool recall(void *watcher, const struct pith_goal_encoder *e, double quality,
+                   struct pith_goal_point *point)
+{
+    struct job *j = watcher;
+    return j->checkpoint && pith_goal_checkpoint_recall(j->checkpoint, e->name, quality, point);
+}
+
 static void made(void *watcher, const struct pith_goal_point *p, bool best)
 {
-    const struct job *j = watcher;
+    struct job *j = watcher;
+    if (j->checkpoint && !j->status)
+        j->status = pith_goal_checkpoint_add(j->checkpoint, p, &j->state, seconds_of(j), j->err);
     if (j->opts->made)
         j->opts->made(j->opts->user, p, best);
 }
@@ -187,12 +211,56 @@ static enum pith_status report(struct job *j, struct pith_goal_result *r, struct
     return st;
 }
 
+/* ---- a checkpoint ---------------------------------------------------------------------------- */
+
+static uint32_t mark_float(uint32_t crc, double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return pith_mark_number(crc, bits);
+}
+
+/* All that files depend on, and what is measured of them. The time may be another. */
+static uint32_t mark_options(const struct job *j)
+{
+    const struct pith_goal *g = j->goal;
+    const double limits[] = {g->max_drop, g->min_agreement, g->min_snr, g->max_size, g->max_ram};
+    uint32_t crc = pith_mark_number(0, j->opts->seed);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        crc = mark_float(crc, limits[i]);
+    crc = pith_mark_number(crc, (uint64_t)g->run);
+    return pith_mark_number(crc, j->opts->for_speed);
+}
+
+static enum pith_status open_checkpoint(struct job *j, const struct pith_model *m,
+                                        struct pith_error *err)
+{
+    const struct pith_feed *feed = j->opts->feed;
+    struct goal_mark mark = {.options = mark_options(j)};
+    enum pith_status st = PITH_OK;
+    if (!j->opts->checkpoint)
+        return PITH_OK;
+    st = pith_mark_model(m, &mark.network, err);
+    for (uint32_t i = 0; i < feed->n_inputs && !st; i++) {
+        uint32_t crc = 0;
+        if (feed->input[i].data)
+            st = pith_mark_data(feed->input[i].data, &crc, err);
+        mark.data = pith_mark_number(mark.data, crc);
+    }
+    if (!st)
+        st = pith_goal_checkpoint_open(j->opts->checkpoint, &mark, j->opts->resume, &j->checkpoint,
+                                       err);
+    if (!st)
+        j->before = pith_goal_checkpoint_seconds(j->checkpoint);
+    return st;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static enum pith_status open_judge(struct job *j, struct pith_model *m, struct pith_error *err)
 {
     struct pith_goal_judge_opts o = {
-        .size_bytes = sizeof o, .seed = j->opts->seed, .ran = ran, .user = j};
+        .size_bytes = sizeof o, .seed = j->opts->seed, .ran = ran, .warn = warn, .user = j};
     o.engine = (struct pith_engine_opts){.size_bytes = sizeof o.engine,
                                          .threads = j->opts->threads,
                                          .cpu_mask = j->opts->cpu_mask,
@@ -215,6 +283,8 @@ static enum pith_status retrain(struct job *j, const struct pith_model *original
     const struct goal_retraining r = {.encoders = &j->encoders,
                                       .original = original,
                                       .search = &j->search,
+                                      .checkpoint = j->checkpoint,
+                                      .state = &j->state,
                                       .seconds_left = seconds_left,
                                       .stop = is_over,
                                       .user = j};
@@ -246,9 +316,10 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                           .started = started,
                                           .made = made,
                                           .stop = is_over,
+                                          .recall = recall,
                                           .watcher = j};
     st = pith_goal_search(&j->search, &r->found, err);
-    return st ? st : retrain(j, original, &r->found, err);
+    return st || is_over(j) ? st : retrain(j, original, &r->found, err);
 }
 
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
@@ -257,6 +328,7 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
 {
     struct job j = {.goal = goal,
                     .opts = opts,
+                    .err = err,
                     .begun_ns = pith_clock_ns(NULL),
                     .work = {.guess = {1, PREPARE_GUESS, ENCODE_GUESS, 0.5, 0.5},
 
@@ -268,13 +340,16 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a goal needs samples to measure a loss on");
     if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
-    enum pith_status st = open_judge(&j, m, err);
+    enum pith_status st = open_checkpoint(&j, m, err);
+    if (!st)
+        st = open_judge(&j, m, err);
     if (!st && goal->time > 0)
         st = pith_model_copy(m, &original, err);
     if (!st)
         st = pith_model_fold_batch_norm(m, NULL, err);
     if (!st)
         st = search(&j, m, original, &r, err);
+    st = j.status ? j.status : st;
     if (!st) {
         r.shared = pith_goal_judge_shares(j.judge);
         st = report(&j, &r, err);
@@ -282,6 +357,8 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
     pith_model_free(original);
     pith_goal_encoders_free(&j.encoders);
     pith_goal_judge_free(j.judge);
+    pith_goal_checkpoint_free(j.checkpoint);
+    pith_buffer_free(&j.state);
     r.seconds = seconds_of(&j);
     if (st)
         pith_goal_result_free(&r);

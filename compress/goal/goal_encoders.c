@@ -4,13 +4,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "choose_coder.h"
 #include "pith_compress.h"
 #include "pith_error_fill.h"
 #include "sweep_encoder.h"
 
-#define SWEEPS 6u /* files that the sweep may make: each costs minutes */
+#define SWEEPS 5u /* files that the sweep may make: each costs minutes */
 
 /* Where there are several inputs or outputs, names tell them apart: a full header. */
 enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
@@ -42,6 +43,12 @@ static enum pith_status encode_sweep(void *user, double quality, struct pith_buf
         st = pith_goal_pack(swept, e, file, err);
     pith_model_free(swept);
     return st;
+}
+
+static void costly_of_sweep(void *user, struct pith_goal_cost cost[PITH_GOAL_COSTLY])
+{
+    const struct goal_encoders *e = user;
+    memcpy(cost, e->sweep->costly, sizeof e->sweep->costly);
 }
 
 /* ---- codebooks ------------------------------------------------------------------------------- */
@@ -119,7 +126,8 @@ static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *er
                                       .first = 1.2,
                                       .coarsest = 100,
                                       .most = SWEEPS,
-                                      .encode = encode_sweep});
+                                      .encode = encode_sweep,
+                                      .costly = costly_of_sweep});
     return pith_sweep_encoder_prepare(e->sweep, e, err);
 }
 

@@ -3,6 +3,7 @@
  * are kept; each candidate runs over them and is compared. Sums are taken in the order of samples,
  * so that figures are the same for every number of threads. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,10 @@
 #define LEAST_MOST 64.0 /* samples, whatever the network costs */
 #define MOST_CHOOSING 4096.0
 #define MOST_CALIBRATING 1024.0
+/* Samples, and standard deviations of what guessing is right on, to tell that labels are others'.
+ */
+#define LEAST_LABELLED 16u
+#define GUESSES 2.0
 
 static char candidate_name[] = "the compressed network"; /* for messages */
 
@@ -112,6 +117,45 @@ static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pit
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "no output of floats: there is nothing to measure a loss on");
     return PITH_OK;
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static enum pith_status check_labels(const struct pith_goal_judge *j, struct pith_error *err)
+{
+    const struct judged *o = &j->out[0];
+    const uint64_t n = pith_data_count(j->labelled), classes = o->kind.classes;
+    for (uint64_t i = 0; i < n && o->output == 0 && classes > 0; i++) {
+        int64_t label = pith_data_label(j->labelled, i);
+        if (label != PITH_NO_LABEL && (label < 0 || (uint64_t)label >= classes))
+            return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                   "labels do not fit: sample %llu is of class %lld, output 0 has "
+                                   "classes 0 to %llu",
+                                   (unsigned long long)i, (long long)label,
+                                   (unsigned long long)classes - 1);
+    }
+    return PITH_OK;
+}
+
+/* A limit in points of nothing would be kept by any file. */
+static void doubt_labels(struct pith_goal_judge *j, void (*warn)(void *user, const char *text))
+{
+    uint64_t n = 0, right = 0;
+    char text[200];
+    for (int part = PITH_GOAL_CHOOSE; part < PITH_GOAL_PARTS; part++)
+        for (uint64_t i = 0; i < j->kept[part].calls; i++, n++)
+            right += j->kept[part].right[i];
+    const double classes = (double)j->out[0].kind.classes, mean = (double)n / classes;
+    if (n < LEAST_LABELLED || classes < 2 ||
+        (double)right > mean + GUESSES * sqrt(mean * (1 - 1 / classes)))
+        return;
+    j->metric = PITH_METRIC_NONE;
+    snprintf(text, sizeof text,
+             "labels do not fit: the network as it came is right on %llu of %llu samples, and "
+             "guessing on some %.0f; losses are measured without them",
+             (unsigned long long)right, (unsigned long long)n, mean);
+    if (warn)
+        warn(j->ran_user, text);
 }
 
 /* ---- one answer ------------------------------------------------------------------------------ */
@@ -375,10 +419,12 @@ static enum pith_status split_samples(struct pith_goal_judge *j, const struct pi
     }
     for (uint32_t i = 0; i < j->n_out; i++)
         floats += (double)pith_value_elems(&m->values[m->outputs[j->out[i].output]]);
-    const uint64_t choosing = most_of(macs, CHOOSING_MACS, floats, MOST_CHOOSING);
+    uint64_t choosing = most_of(macs, CHOOSING_MACS, floats, MOST_CHOOSING);
     uint64_t calibrating = most_of(macs, CALIBRATING_MACS, 0, MOST_CALIBRATING);
     if (o->most_calibrating)
         calibrating = o->most_calibrating;
+    if (o->most_choosing)
+        choosing = o->most_choosing;
     const uint64_t most[PITH_GOAL_PARTS] = {calibrating, choosing, choosing};
     bool stream = j->feed->n_states > 0 && calls == 1;
     return pith_sample_split(n, o->seed, stream, most, &j->split) ? PITH_OK
@@ -419,6 +465,8 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
     j->ran_user = opts->user;
     find_labels(j);
     enum pith_status st = find_outputs(j, m, err);
+    if (!st && j->metric == PITH_METRIC_TOP1)
+        st = check_labels(j, err);
     if (!st && j->metric == PITH_METRIC_PSNR) {
         j->target = malloc((size_t)pith_data_target_elems(j->labelled) * sizeof *j->target);
         st = j->target ? PITH_OK : pith_error_no_memory(err);
@@ -429,6 +477,8 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
         st = split_samples(j, m, e, opts, err);
     if (!st)
         st = run_original(j, e, err);
+    if (!st && j->metric == PITH_METRIC_TOP1)
+        doubt_labels(j, opts->warn);
     pith_engine_close(e);
     if (st)
         pith_goal_judge_free(j);

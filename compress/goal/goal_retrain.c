@@ -7,6 +7,8 @@
 #include "choose_coder.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_load.h"
+#include "pith_pack.h"
 #include "pith_preset.h"
 
 #define NETWORKS 6u      /* at most */
@@ -22,11 +24,12 @@
     0.5 /* of that estimate, before one was made: whole channels leave, and their places cost      \
            little */
 
+static const char retrained[] = "retrained";
+
 struct ladder {
     const struct goal_retraining *r;
     struct pith_recipe *recipe; /* owns */
     struct pith_model *base;    /* owns: where the next one begins */
-    struct pith_model *made;    /* owns: the last one that was trained; NULL: none */
     double weights;             /* of the original */
     double epoch_seconds, most_epochs;
     uint32_t epochs;
@@ -113,15 +116,38 @@ static enum pith_status encode_retrained(void *user, double quality, struct pith
     struct ladder *l = user;
     struct pith_train_opts o = opts_of(l, l->epochs);
     struct pith_train_result result;
-    pith_model_free(l->made);
-    l->made = NULL;
+    struct pith_model *made = NULL;
     o.keep_weights = (uint32_t)fmax(LEAST_WEIGHTS, floor(l->weights / quality));
     enum pith_status st = pith_goal_judge_pick_training(l->r->encoders->judge, err);
     if (!st)
-        st = pith_model_copy(l->base, &l->made, err);
+        st = pith_model_copy(l->base, &made, err);
     if (!st)
-        st = pith_train(l->made, pith_goal_only_data(l->r->encoders), NULL, &o, &result, err);
-    return st ? st : pith_goal_pack(l->made, l->r->encoders, file, err);
+        st = pith_train(made, pith_goal_only_data(l->r->encoders), NULL, &o, &result, err);
+    pith_buffer_free(l->r->state);
+    if (!st)
+        st = pith_model_pack(made, NULL, l->r->state, err);
+    if (!st)
+        st = pith_goal_pack(made, l->r->encoders, file, err);
+    pith_model_free(made);
+    return st;
+}
+
+/* As it is kept, whether this process has trained it or one before: the next ones are the same. */
+static enum pith_status begin_from(struct ladder *l, double quality, struct pith_error *err)
+{
+    const struct pith_buffer *state = l->r->state;
+    struct pith_model *base = NULL;
+    if (l->r->checkpoint)
+        state = pith_goal_checkpoint_state(l->r->checkpoint, retrained, quality);
+    if (!state || state->bytes == 0)
+        return pith_error_fill(err, PITH_ERR_CORRUPT, "a checkpoint has no network to go on from");
+    enum pith_status st =
+        pith_model_read(state->data, state->bytes, retrained, NULL, NULL, &base, err);
+    if (st)
+        return st;
+    pith_model_free(l->base);
+    l->base = base;
+    return PITH_OK;
 }
 
 /* What an epoch takes, from one over a few samples. */
@@ -165,7 +191,7 @@ static uint32_t epochs_for(const struct ladder *l, uint32_t networks)
 
 static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struct pith_error *err)
 {
-    const struct pith_goal_encoder e = {.name = "retrained",
+    const struct pith_goal_encoder e = {.name = retrained,
                                         .finest = 1,
                                         .first = 1,
                                         .coarsest = l->weights,
@@ -190,9 +216,7 @@ static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struc
         if ((double)p->bytes > NARROW * l->good && i > 0)
             break; /* fewer weights make no smaller file: it is all head */
         l->good = fmin((double)p->bytes, bytes);
-        pith_model_free(l->base);
-        l->base = l->made;
-        l->made = NULL;
+        st = begin_from(l, p->quality, err);
     }
     return st;
 }
@@ -224,7 +248,6 @@ enum pith_status pith_goal_retrain(const struct goal_retraining *r, struct pith_
         st = climb(&l, f, err);
     pith_recipe_free(l.recipe);
     pith_model_free(l.base);
-    pith_model_free(l.made);
     /* A network that cannot be trained, or whose training diverges, has what the search found. */
     return st == PITH_ERR_UNSUPPORTED || st == PITH_ERR_ARGUMENT || st == PITH_ERR_GOAL ? PITH_OK
                                                                                         : st;

@@ -6,12 +6,15 @@
 #ifndef GOAL_RETRAIN_H
 #define GOAL_RETRAIN_H
 
+#include "goal_checkpoint.h"
 #include "goal_encoders.h"
 
 struct goal_retraining {
     const struct goal_encoders *encoders;  /* borrowed */
     const struct pith_model *original;     /* as it came: normalizations as they are */
     const struct pith_goal_search *search; /* what a file is measured by, and who is told */
+    struct goal_checkpoint *checkpoint;    /* borrowed; NULL: none is kept */
+    struct pith_buffer *state; /* becomes the network of the file made last, as the next begins */
     double (*seconds_left)(void *user);
     bool (*stop)(void *user); /* true: no time, or interrupted */
     void *user;

@@ -5,16 +5,22 @@
 #include "pith_error_fill.h"
 #include "pith_goal_search.h"
 
-#define POWER 2.0    /* noise grows with the square of a step */
-#define AIM (-0.06)  /* of the excess: a little inside the limit */
+#define POWER 2.0   /* noise grows with the square of a step */
+#define AIM (-0.06) /* of the excess: a little inside the limit */
+/* What one measurement of the excess is off by, and what powers differ by from one network to
+ * another: two files that are near to each other tell next to nothing of the power. */
+#define ERROR 0.1
+#define POWERS 0.5
+#define SAFER 0.1    /* that is aimed lower, for each miss in a row behind the first */
 #define NEAR (-0.12) /* within the goal, and no smaller file is worth a call */
-#define NARROW 0.03  /* of a bracket, in logarithms of quality */
+#define NARROW 0.06  /* of a bracket, in logarithms of quality: 2 % of bytes */
 #define FAR 1.4      /* the most that one call goes on, likewise, to coarser ones */
 #define FAR_BACK 2.2 /* and to finer ones */
 #define HOPELESS 0.7 /* excess: twice what is allowed */
 #define MOST_Y 8.0   /* excess: what is further off says nothing more */
 #define LEAST_SLOPE 0.7
 #define MOST_SLOPE 6.0
+#define LINE_POINTS PITH_GOAL_CALLS
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
@@ -49,11 +55,11 @@ static bool is_small(const struct pith_goal *goal, const struct pith_goal_point 
 /* What is known of an encoder: y is the excess, by the logarithm x of quality. Where nothing limits
  * the loss, bytes over what they may be stand for it, and x has the other sign: finer is larger. */
 struct line {
-    double low, high;  /* bounds of x */
-    double x[2], y[2]; /* the last two points */
-    double good, bad;  /* the coarsest x that is within, the finest that is not */
+    double low, high;                      /* bounds of x */
+    double x[LINE_POINTS], y[LINE_POINTS]; /* all points */
+    double good, bad; /* the coarsest x that is within, the finest that is not */
     double good_y, bad_y;
-    uint32_t n;
+    uint32_t n, misses; /* misses: in a row, the last ones */
 };
 
 static double limit_y(double y)
@@ -63,8 +69,10 @@ static double limit_y(double y)
 
 static void add_point(struct line *l, double x, double y)
 {
-    l->x[0] = l->x[1], l->y[0] = l->y[1];
-    l->x[1] = x, l->y[1] = limit_y(y);
+    if (l->n == LINE_POINTS)
+        return;
+    l->x[l->n] = x, l->y[l->n] = limit_y(y);
+    l->misses = y > 0 ? l->misses + 1 : 0;
     if (y <= 0 && x > l->good)
         l->good = x, l->good_y = limit_y(y);
     if (y > 0 && x < l->bad)
@@ -72,22 +80,37 @@ static void add_point(struct line *l, double x, double y)
     l->n++;
 }
 
-static double slope(const struct line *l)
+/* The x of that y on the line through all points, those near the limit first of all. */
+static double x_of(const struct line *l, double y)
 {
-    double dx = l->x[1] - l->x[0];
-    if (l->n < 2 || fabs(dx) < 1e-9)
-        return POWER;
-    return fmax(LEAST_SLOPE, fmin(MOST_SLOPE, (l->y[1] - l->y[0]) / dx));
+    double weight[LINE_POINTS], all = 0, mean_x = 0, mean_y = 0, xx = 0, xy = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        weight[i] = 1 / (1 + l->y[i] * l->y[i] / (4 * ERROR));
+        all += weight[i];
+        mean_x += weight[i] * l->x[i];
+        mean_y += weight[i] * l->y[i];
+    }
+    mean_x /= all, mean_y /= all;
+    for (uint32_t i = 0; i < l->n; i++) {
+        xx += weight[i] * (l->x[i] - mean_x) * (l->x[i] - mean_x);
+        xy += weight[i] * (l->x[i] - mean_x) * (l->y[i] - mean_y);
+    }
+    const double doubt = ERROR * ERROR / (POWERS * POWERS);
+    const double slope = fmax(LEAST_SLOPE, fmin(MOST_SLOPE, (xy + doubt * POWER) / (xx + doubt)));
+    return mean_x + (y - mean_y) / slope;
 }
 
-static double next_x(const struct line *l)
+/* last: there is no call behind it. */
+static double next_x(const struct line *l, bool last)
 {
-    double x;
+    const double misses = last && !isfinite(l->good) ? l->misses + 1 : l->misses;
+    double x = x_of(l, AIM - SAFER * fmax(misses - 1, 0));
     if (isfinite(l->good) && isfinite(l->bad)) {
-        double width = l->bad - l->good, t = (AIM - l->good_y) / (l->bad_y - l->good_y);
-        x = l->good + width * fmax(0.15, fmin(0.85, t));
+        double width = l->bad - l->good;
+        x = l->good + width * fmax(0.15, fmin(0.85, (x - l->good) / width));
     } else {
-        x = l->x[1] + fmax(-FAR_BACK, fmin(FAR, (AIM - l->y[1]) / slope(l)));
+        double from = l->x[l->n - 1];
+        x = from + fmax(-FAR_BACK, fmin(FAR, x - from));
     }
     return fmax(l->low, fmin(l->high, x));
 }
@@ -101,7 +124,9 @@ static bool is_done(const struct line *l)
 /* Far from the limit, and finer is no better: this encoder's files do not come near to it. */
 static bool is_hopeless(const struct line *l)
 {
-    return l->n >= 3 && l->y[1] > HOPELESS && l->x[1] < l->x[0] && l->y[1] > l->y[0] - HOPELESS / 2;
+    const uint32_t last = l->n - 1;
+    return l->n >= 3 && l->y[last] > HOPELESS && l->x[last] < l->x[last - 1] &&
+           l->y[last] > l->y[last - 1] - HOPELESS / 2;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -133,10 +158,16 @@ static enum pith_status make_point(const struct pith_goal_search *s,
                                    const struct pith_goal_encoder *e, double quality,
                                    struct pith_goal_point *p, struct pith_error *err)
 {
+    if (s->recall && s->recall(s->watcher, e, quality, p)) {
+        p->encoder = e->name;
+        return PITH_OK;
+    }
     *p = (struct pith_goal_point){.encoder = e->name, .quality = quality};
     enum pith_status st = e->encode(e->user, quality, &p->file, err);
     if (st)
         return st;
+    if (e->costly)
+        e->costly(e->user, p->costly);
     p->bytes = p->file.bytes;
     st = s->measure(s->user, &p->file, &p->loss, &p->ram, err);
     if (st) {
@@ -203,7 +234,7 @@ static enum pith_status search_along(const struct pith_goal_search *s,
         keep(s, f, &p);
         if (is_beaten(f, &f->point[f->n - 1]) || is_hopeless(&l))
             break;
-        x = next_x(&l);
+        x = next_x(&l, f->n + 1 == most);
     }
     return PITH_OK;
 }

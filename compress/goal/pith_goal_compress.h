@@ -33,9 +33,13 @@ struct pith_goal_compress_opts {
     uint64_t seed;                /* of the split, and of gradients that are drawn */
     uint32_t threads, cpu_mask;   /* as pith_engine_opts */
     bool for_speed;               /* a full header, Huffman codes; else the smallest file */
+    const char *checkpoint;       /* file that what was made is kept in; borrowed; NULL: none */
+    bool resume;                  /* with what the checkpoint has, if it is there; else anew */
     void (*progress)(void *user, const struct pith_goal_progress *p); /* may be NULL */
     /* As of struct pith_goal_search; may be NULL. */
     void (*made)(void *user, const struct pith_goal_point *point, bool best);
+    /* Something that is no failure, in a line; may be NULL. */
+    void (*warn)(void *user, const char *text);
     bool (*stop)(void *user); /* asked after each weight and sample */
     void *user;
 };
@@ -46,13 +50,14 @@ struct pith_goal_result {
     bool shared;                /* they are those that chose */
     bool gated;                 /* they have turned a smaller file down, and so chose as well */
     bool met;
-    double seconds;
+    double seconds; /* with those before a break */
 };
 
 /* m is changed in nothing but normalizations that fold. Where the goal is missed, met is false and
  * the best is what misses least. Stopped: with what there is, as found.stopped says.
- * PITH_ERR_ARGUMENT: a goal that limits nothing; too few samples; and what pith_goal_judge_new and
- * pith_goal_search return. */
+ * PITH_ERR_ARGUMENT: a goal that limits nothing; too few samples; a checkpoint of another search
+ * (PITH_ERR_VERSION, _CORRUPT: that cannot be read; _IO: that cannot be written); and what
+ * pith_goal_judge_new and pith_goal_search return. */
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_result *result, struct pith_error *err);

@@ -53,16 +53,20 @@ struct pith_goal_judge_opts {
     struct pith_engine_opts engine; /* threads, cpu_mask; stop ends a measurement */
     uint64_t seed;                  /* of the split */
     uint64_t most_calibrating;      /* samples; 0: by what the network costs */
+    uint64_t most_choosing;         /* and of those that report; likewise */
     /* Runs of the original or of a file are so far. May be NULL. */
     void (*ran)(void *user, uint64_t calls, uint64_t all);
+    /* What is no failure, in a line: labels that the network does not know. May be NULL. */
+    void (*warn)(void *user, const char *text);
     void *user;
 };
 
 struct pith_goal_judge;
 
 /* Splits the feed's samples and runs m over those that choose and report. Both are borrowed until
- * the judge is freed. PITH_ERR_ARGUMENT: fewer than PITH_GOAL_LEAST samples, no output of floats;
- * and what pith_feed_run returns. */
+ * the judge is freed. Labels by which m is no better than guessing count as none.
+ * PITH_ERR_ARGUMENT: fewer than PITH_GOAL_LEAST samples, no output of floats, a label that is no
+ * class of output 0; and what pith_feed_run returns. */
 enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pith_feed *feed,
                                      const struct pith_goal_judge_opts *opts,
                                      struct pith_goal_judge **judge, struct pith_error *err);

@@ -3,8 +3,9 @@
  * the whole network, found in a few calls.
  *
  * An encoder makes a file of a quality: a step, a multiplier lambda. Larger is smaller and worse,
- * to first order by a power; so the search goes along logarithms, by the secant through what was
- * measured, inside the bracket. */
+ * to first order by a power; so the search goes along logarithms, by a line through all that was
+ * measured, inside the bracket. Measurements on few samples have errors, so what is known of powers
+ * beforehand counts as well, and each further miss is aimed lower. */
 #ifndef PITH_GOAL_SEARCH_H
 #define PITH_GOAL_SEARCH_H
 
@@ -16,6 +17,13 @@ extern "C" {
 
 #define PITH_GOAL_CALLS 8u   /* of encoders, in a search */
 #define PITH_GOAL_POINTS 24u /* that a search can keep */
+#define PITH_GOAL_COSTLY 3u  /* layers that a file is told to lose most in */
+
+/* A layer that much is lost in. */
+struct pith_goal_cost {
+    char layer[48]; /* its name, cut to fit; "": none */
+    double share;   /* of what all layers lose together, as the encoder reckons it */
+};
 
 struct pith_goal_encoder {
     const char *name;               /* a word for messages */
@@ -27,6 +35,8 @@ struct pith_goal_encoder {
      * for this encoder, and the search goes on with the next; err tells why. */
     enum pith_status (*encode)(void *user, double quality, struct pith_buffer *file,
                                struct pith_error *err);
+    /* Of the file made last, the most first. May be NULL: nobody knows. */
+    void (*costly)(void *user, struct pith_goal_cost cost[PITH_GOAL_COSTLY]);
     void *user;
 };
 
@@ -36,8 +46,9 @@ struct pith_goal_point {
     double quality;
     uint64_t bytes, ram; /* ram: 0 where nothing limits it */
     struct pith_goal_loss loss;
-    double excess;           /* of the loss (pith_goal_excess), with one standard error */
-    bool small;              /* sizes are within their limits */
+    double excess; /* of the loss (pith_goal_excess), with one standard error */
+    bool small;    /* sizes are within their limits */
+    struct pith_goal_cost costly[PITH_GOAL_COSTLY];
     struct pith_buffer file; /* owns */
 };
 
@@ -59,6 +70,10 @@ struct pith_goal_search {
                     uint32_t calls);
     void (*made)(void *watcher, const struct pith_goal_point *point, bool best);
     bool (*stop)(void *watcher); /* asked between calls: true ends with what there is */
+    /* A point that is known from before is not made again: true, and it is *point, whose file is
+     * the search's. Asked before each call; may be NULL. */
+    bool (*recall)(void *watcher, const struct pith_goal_encoder *e, double quality,
+                   struct pith_goal_point *point);
     void *watcher;
 };
 

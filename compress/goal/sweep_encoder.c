@@ -2,7 +2,9 @@
 #include "sweep_encoder.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pith_error_fill.h"
 #include "pith_fisher_rows.h"
@@ -25,9 +27,10 @@
 
 /* A sweep under way. */
 struct watch {
-    const struct sweep_encoder *s;
+    struct sweep_encoder *s;
     const struct goal_encoders *e;
     double done, all; /* of the layers' costs */
+    double loss;      /* of the layers done, nats */
 };
 
 static bool is_stopped(const struct goal_encoders *e)
@@ -129,16 +132,31 @@ void pith_sweep_encoder_free(struct sweep_encoder *s)
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
+/* Into the list of those that cost most, by falling loss. */
+static void note_loss(struct sweep_encoder *s, const struct pith_swept_layer *layer)
+{
+    uint32_t at = PITH_GOAL_COSTLY;
+    while (at > 0 && layer->loss > s->costly[at - 1].share)
+        at--;
+    if (at == PITH_GOAL_COSTLY)
+        return;
+    memmove(&s->costly[at + 1], &s->costly[at], (PITH_GOAL_COSTLY - 1 - at) * sizeof *s->costly);
+    snprintf(s->costly[at].layer, sizeof s->costly[at].layer, "%s", layer->layer);
+    s->costly[at].share = layer->loss;
+}
+
 static bool tell_layer(void *user, const struct pith_swept_layer *layer)
 {
     struct watch *w = user;
+    w->loss += layer->loss;
+    note_loss(w->s, layer);
     w->done += layer->number < w->s->layers ? w->s->cost[layer->number] : 0;
     if (w->e->rounded)
         w->e->rounded(w->e->watcher, layer->number + 1, layer->n_layers, w->done / w->all);
     return !is_stopped(w->e);
 }
 
-static enum pith_status sweep(const struct sweep_encoder *s, const struct goal_encoders *e,
+static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoders *e,
                               double quality, const struct pith_opts *runtime,
                               struct pith_model **out, struct pith_error *err)
 {
@@ -157,10 +175,14 @@ static enum pith_status sweep(const struct sweep_encoder *s, const struct goal_e
         .user = &w,
         .feed = e->opts->feed,
         .states = e->opts->for_speed ? 0 : STATES};
-    return explain(e, pith_weight_sweep(e->m, NULL, &o, out, NULL, err), err);
+    memset(s->costly, 0, sizeof s->costly);
+    enum pith_status status = explain(e, pith_weight_sweep(e->m, NULL, &o, out, NULL, err), err);
+    for (uint32_t i = 0; i < PITH_GOAL_COSTLY && w.loss > 0; i++)
+        s->costly[i].share /= w.loss;
+    return status;
 }
 
-enum pith_status pith_sweep_encode(const struct sweep_encoder *s, const struct goal_encoders *e,
+enum pith_status pith_sweep_encode(struct sweep_encoder *s, const struct goal_encoders *e,
                                    double quality, struct pith_model **out, struct pith_error *err)
 {
     struct pith_opts runtime;

@@ -20,6 +20,7 @@ struct sweep_encoder {
     uint64_t weights;
     double *cost; /* owns: [layers] of the sweep, in multiplications */
     uint32_t layers;
+    struct pith_goal_cost costly[PITH_GOAL_COSTLY]; /* of the file made last */
 };
 
 /* Once for all files. progress: of the sensitivities, samples done and all. PITH_ERR_MEMORY,
@@ -28,7 +29,7 @@ enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struc
                                             struct pith_error *err);
 void pith_sweep_encoder_free(struct sweep_encoder *s); /* accepts zeros */
 /* *out: the caller's. What pith_weight_sweep returns, PITH_ERR_STOPPED. */
-enum pith_status pith_sweep_encode(const struct sweep_encoder *s, const struct goal_encoders *e,
+enum pith_status pith_sweep_encode(struct sweep_encoder *s, const struct goal_encoders *e,
                                    double quality, struct pith_model **out, struct pith_error *err);
 
 #endif

@@ -175,6 +175,8 @@ static enum pith_status read_recipe(json_t *root, const char *name, struct pith_
     st = read_goal(json_object_get(root, "goal"), name, r, err);
     if (!st && json_object_get(root, "preset"))
         return read_preset(root, name, r, err);
+    if (!st && json_object_get(root, "goal") && !json_object_get(root, "stages"))
+        return PITH_OK; /* of a search */
     return st ? st : read_stages(json_object_get(root, "stages"), name, r, err);
 }
 
@@ -263,7 +265,10 @@ enum pith_status pith_recipe_print(const struct pith_recipe *r, char **text, str
         pith_json_put(&root, "goal", goal);
     for (uint32_t i = 0; i < r->n_stages; i++)
         pith_json_append(&stages, pith_stage_to_json(&r->stages[i]));
-    pith_json_put(&root, "stages", stages);
+    if (stages && r->n_stages == 0)
+        json_decref(stages);
+    else
+        pith_json_put(&root, "stages", stages);
     return dump(root, text, err);
 }
 

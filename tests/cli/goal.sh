@@ -73,7 +73,7 @@ absent small.pith
 [ -s small.best.pith ] || complain "no small.best.pith"
 [ "$(grep -c 'goal not met.*saved as small.best.pith' .err)" = 1 ] || complain "not told: $(cat .err)"
 grep -q 'largest layers: ' .err || complain "no layers: $(cat .err)"
-grep -q -e '--max-size [0-9]* would take it' .err || complain "no looser limit: $(cat .err)"
+grep -q -e '--max-size [0-9]* would give' .err || complain "no looser limit: $(cat .err)"
 # One sample cannot both choose and tell.
 expect 2 $search --range 0:1 -q -o one.pith
 grep -q 'give at least 2' .err || complain "one sample: $(cat .err)"
