@@ -422,7 +422,7 @@ static enum pith_status search_grids(struct search *s, const struct pith_quantiz
     enum pith_status st = find_groups(s, opts);
     if (!st && s->n > 0)
         st = pith_output_trial_open(&s->outputs, s->m, samples, samples_for(s), s->err);
-    if (!st && s->n > 0 && s->outputs.apart && s->n <= most_runs(s) / FIRST)
+    if (!st && s->n > 0 && s->outputs.apart && (double)s->n <= most_runs(s->m) / FIRST)
         st = search(s);
     if (!st && s->n > 0)
         st = install(s);
