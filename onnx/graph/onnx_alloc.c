@@ -27,7 +27,7 @@ static void heap_free(void *user, void *p)
 /* A file of 4-bit integers takes 10 for each of its bytes: the integers, then floats. One of
  * nothing but nodes takes 36. */
 #define BYTES_PER_BYTE 40u
-#define BYTES_ANYHOW (UINT64_C(12) << 20)
+#define BYTES_ANYHOW (UINT64_C(40) << 20)
 
 void pith_onnx_read_beside(struct onnx_budget *b, uint64_t bytes)
 {
