@@ -176,8 +176,9 @@ enum {
                                         `observe` implies the former */
     PITH_FLAG_DENSE_ONLY = 1u << 2,  /* expand every weight to dense (for comparison) */
     PITH_FLAG_INIT_APART = 1u << 3,  /* what pith_plan_init alone needs is opts.init_memory */
-    PITH_FLAG_DECODE_ONCE = 1u << 4  /* coded weights are expanded when the plan is made, also where
+    PITH_FLAG_DECODE_ONCE = 1u << 4, /* coded weights are expanded when the plan is made, also where
                                         they would be read at each run (struct pith_need) */
+    PITH_OPEN_READ = 1u << 16        /* of pith_open alone: a copy of the file, however large */
 };
 
 struct pith_opts {

@@ -7,7 +7,7 @@
 #define DEFAULT_MAX_STEPS (UINT64_C(1) << 32) /* minutes, should each step take no time */
 #define KNOWN_FLAGS                                                                                \
     (PITH_FLAG_NO_CHECKSUM | PITH_FLAG_NO_FUSION | PITH_FLAG_DENSE_ONLY | PITH_FLAG_INIT_APART |   \
-     PITH_FLAG_DECODE_ONCE)
+     PITH_FLAG_DECODE_ONCE | PITH_OPEN_READ)
 #define MAX_BATCH 0x7fffffffu
 
 void pith_opts_init(struct pith_opts *opts, uint32_t size_bytes)
