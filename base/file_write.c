@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* file_write.c - files are written whole or not at all: a temporary file in the same folder (so
- * that rename stays inside one file system), written, synced, renamed, the folder synced. Whoever
+ * that all stays inside one file system), written, synced, named, the folder synced. Whoever
  * looks sees the old content or the new one, also after a power cut. A new file is given its name
  * by a call that fails where the name exists, so of several processes one makes it and the others
  * hear of it. */
@@ -156,37 +156,6 @@ static enum pith_status write_special(const char *path, const void *bytes, size_
     return ok ? PITH_OK : io_error(err, "write", path);
 }
 
-/* Where the file system has no RENAME_NOREPLACE: a second name, and where it has no second names
- * either (FAT), an empty file that this process alone can make and then replaces. */
-static int give_new_name_by_link(const char *temp, const char *target)
-{
-    if (link(temp, target) == 0)
-        return unlink(temp);
-    if (errno == EEXIST)
-        return -1;
-    int fd = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -1;
-    (void)close(fd);
-    if (rename(temp, target) == 0)
-        return 0;
-    int reason = errno;
-    (void)unlink(target);
-    errno = reason;
-    return -1;
-}
-
-static int give_new_name(const char *temp, const char *target)
-{
-#ifdef RENAME_NOREPLACE
-    if (renameat2(AT_FDCWD, temp, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)
-        return -1;
-#endif
-    return give_new_name_by_link(temp, target);
-}
-
 static enum pith_status name_error(struct pith_error *err, const char *path)
 {
     if (errno != EEXIST)
@@ -209,7 +178,7 @@ static enum pith_status write_regular(const char *path, const char *target, bool
     ok = close_file(fd, ok);
     if (!ok)
         st = io_error(err, "write", path);
-    else if (!st && (replace ? rename(temp.path, target) : give_new_name(temp.path, target)) != 0)
+    else if (!st && (replace ? pith_temp_replace : pith_temp_new)(&temp, target) != 0)
         st = name_error(err, path);
     pith_temp_release(&temp, st != PITH_OK);
     if (!st)

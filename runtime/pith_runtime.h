@@ -178,9 +178,10 @@ enum {
     PITH_FLAG_INIT_APART = 1u << 3,  /* what pith_plan_init alone needs is opts.init_memory */
     PITH_FLAG_DECODE_ONCE = 1u << 4, /* coded weights are expanded when the plan is made, also where
                                         they would be read at each run (struct pith_need) */
-    PITH_FLAG_OUTLINE = 1u << 5      /* pith_plan_init decodes nothing and leaves most of the plan's
+    PITH_FLAG_OUTLINE = 1u << 5,     /* pith_plan_init decodes nothing and leaves most of the plan's
                                         memory as it was: the plan describes itself, and a run of
                                         it is PITH_ERR_ARGUMENT */
+    PITH_OPEN_READ = 1u << 16        /* of pith_open alone: a copy of the file, however large */
 };
 
 struct pith_opts {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A session: an image (mapped, read or borrowed) and a plan in memory of its own. Regular files are
- * mapped read-only, so that processes that open the same model share its pages; what cannot be
- * mapped (pipes) is read whole. */
+/* A session: an image (mapped, read or borrowed) and a plan in memory of its own. Large files are
+ * mapped read-only, so that processes that open the same model share its pages; small ones, and
+ * what cannot be mapped (pipes), are read whole. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 /* A pipe's first read; the buffer doubles from there. */
 #define READ_BYTES 65536u
+#define MAPPED_BYTES (1 << 20) /* from here on */
 
 enum image_kind { IMAGE_BORROWED, IMAGE_MAPPED, IMAGE_READ };
 
@@ -97,14 +98,15 @@ static enum pith_status read_all(int fd, uint64_t max, struct pith_session *s)
             break;
         used += (size_t)n;
     }
+    uint8_t *exact = used > 0 ? realloc(data, used) : NULL;
     s->kind = IMAGE_READ;
-    s->image = data;
+    s->image = exact ? exact : data;
     s->bytes = used;
     return PITH_OK;
 }
 
 /* A file of no bytes cannot be mapped; the gate then says what is wrong with it. */
-static enum pith_status map_or_read(int fd, uint64_t max, struct pith_session *s)
+static enum pith_status map_or_read(int fd, uint64_t max, bool copy, struct pith_session *s)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -113,7 +115,7 @@ static enum pith_status map_or_read(int fd, uint64_t max, struct pith_session *s
         errno = EISDIR;
         return PITH_ERR_IO;
     }
-    if (S_ISREG(st.st_mode) && st.st_size > 0) {
+    if (S_ISREG(st.st_mode) && st.st_size >= MAPPED_BYTES && !copy) {
         if ((uint64_t)st.st_size > SIZE_MAX / 2)
             return PITH_ERR_LIMIT;
         /* Pages are shared among processes and come from the cache of files; nothing is read
@@ -130,11 +132,11 @@ static enum pith_status map_or_read(int fd, uint64_t max, struct pith_session *s
 }
 
 /* errno is kept across close(), which may set it. */
-static enum pith_status load_image(const char *path, uint64_t max, struct pith_session *s,
-                                   struct pith_error *err)
+static enum pith_status load_image(const char *path, uint64_t max, bool copy,
+                                   struct pith_session *s, struct pith_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    enum pith_status st = fd < 0 ? PITH_ERR_IO : map_or_read(fd, max, s);
+    enum pith_status st = fd < 0 ? PITH_ERR_IO : map_or_read(fd, max, copy, s);
     int why = errno;
     if (fd >= 0)
         close(fd);
@@ -254,7 +256,8 @@ enum pith_status pith_open(const char *path, const struct pith_opts *opts, struc
     uint64_t max = opts && opts->max_bytes ? opts->max_bytes : DEFAULT_MAX_BYTES;
     if (!made)
         return pith_error_set(err, PITH_ERR_MEMORY, "cannot open '%s': out of memory", path);
-    enum pith_status st = load_image(path, max, made, err);
+    bool copy = opts && opts->flags & PITH_OPEN_READ;
+    enum pith_status st = load_image(path, max, copy, made, err);
     if (st) {
         free(made);
         return st;

@@ -30,10 +30,13 @@ extern "C" {
 
 struct pith_session;
 
-/* Opens a .pith file (mapped read-only; read whole where it cannot be mapped) and builds a plan in
- * memory of its own. opts and err may be NULL; *s and everything else is untouched on failure.
- * PITH_ERR_IO, _MEMORY, or what pith_plan_size and pith_plan_init return. err->text begins with the
- * path. The file must not be changed while the session lives. */
+/* Opens a .pith file and builds a plan in memory of its own. Files of less than 1 MiB, all with
+ * PITH_OPEN_READ, and what cannot be mapped are read whole: whatever becomes of the file then, the
+ * session has its copy. Larger files are mapped, so that processes share their pages: such a file
+ * may be replaced (by rename, as pith writes) or unlinked, but whoever writes into it or cuts it
+ * off under the session changes its weights or ends the process with SIGBUS. opts and err may be
+ * NULL; *s and everything else is untouched on failure. PITH_ERR_IO, _MEMORY, or what
+ * pith_plan_size and pith_plan_init return. err->text begins with the path. */
 enum pith_status pith_open(const char *path, const struct pith_opts *opts, struct pith_session **s,
                            struct pith_error *err);
 /* The same for an image in memory. Borrows it until pith_close. */

@@ -11,6 +11,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "pith_host.h"
+#include "pith_crc32c.h"
+
+enum { LARGE = 1 << 21 };
 
 /* y [1,2] = relu(x [1,2] * {{1, 2}, {3, -4}}^T + {0.5, 0.25}) with the compact header. */
 static const uint8_t image[] = {
@@ -82,6 +85,54 @@ static void test_file(void **state)
 }
 
 /* Sessions share an image, also at an odd address. */
+/* A file is emptied and written anew while a session has it. */
+static void changed_under(uint32_t flags)
+{
+    static const uint8_t other[sizeof image];
+    struct pith_opts o;
+    struct pith_session *s;
+    struct pith_error err;
+    pith_opts_init(&o, sizeof o);
+    o.flags = flags;
+    if (pith_open(path, &o, &s, &err))
+        fail_msg("%s", err.text);
+    write_file(other, sizeof other);
+    run_it(s);
+    assert_int_equal(truncate(path, 0), 0);
+    run_it(s);
+    pith_close(s);
+}
+
+/* The image with a chunk that nobody knows and that makes it too large to be read unasked. */
+static size_t make_large(uint8_t *to)
+{
+    const uint8_t table[] = {0xb9, 0x51, 0x01, 0x0b, 0x53, 0x80, 0x80, 0x80, 0x01, 0x7f};
+    size_t n = sizeof table, rest = sizeof image - 5 - 4;
+    memcpy(to, table, n);
+    memcpy(to + n, image + 5, 11);
+    memset(to + n + 11, 0x5a, LARGE);
+    memcpy(to + n + 11 + LARGE, image + 16, rest - 11);
+    n += rest + LARGE;
+    uint32_t crc = pith_crc32c(0, to, n);
+    for (uint32_t i = 0; i < 4; i++)
+        to[n++] = (uint8_t)(crc >> 8 * i);
+    return n;
+}
+
+static void test_changed(void **state)
+{
+    (void)state;
+    uint8_t *large = malloc(LARGE + 100);
+    assert_non_null(large);
+    write_file(image, sizeof image);
+    changed_under(0);
+    write_file(image, sizeof image);
+    changed_under(PITH_OPEN_READ);
+    write_file(large, make_large(large));
+    changed_under(PITH_OPEN_READ);
+    free(large);
+}
+
 static void test_memory(void **state)
 {
     (void)state;
@@ -208,10 +259,10 @@ static void test_cpu_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file),      cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_pipe),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_limit),     cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_cpu_names),
+        cmocka_unit_test(test_file),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_changed),  cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_texts),    cmocka_unit_test(test_cpu_names),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
