@@ -65,7 +65,9 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
     pith_device_concat, pith_device_split, pith_device_pad, pith_device_gather, pith_device_softmax,
     pith_device_reduce_mean, pith_device_reduce, pith_device_global_pool, pith_device_layer_norm,
     pith_device_group_norm, pith_device_pool, pith_device_gemm, pith_device_matmul,
-    pith_device_conv, pith_device_recurrent;
+    pith_device_conv, pith_device_recurrent, pith_device_matmul_integer, pith_device_conv_integer,
+    pith_device_quantize, pith_device_dequantize, pith_device_dynamic_quantize,
+    pith_device_requantize;
 
 /* ---- what they are put together from (device_lower.c)
  * ---------------------------------------------- */
