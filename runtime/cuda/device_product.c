@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* device_product.c - Gemm, MatMul and Conv of floats. A weight is dense on the device. */
+/* device_product.c - Gemm, MatMul and Conv of floats. A weight is dense on the device, but a sparse
+ * matrix with a codebook that few rows are multiplied with. */
 #include "device_product.h"
+#include "pack_relative.h"
 
 #define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
 #define FEW_OUTPUTS 16u
@@ -43,7 +45,6 @@ const float *pith_device_weight_or_data(struct lowering *l, const struct op_args
 static struct gemm_args operands(struct lowering *l, const struct op_args *args)
 {
     struct gemm_args g = {.a = pith_device_data(l, args->in[0]),
-                          .b = pith_device_weight_or_data(l, args, 1),
                           .y = pith_device_data(l, args->out[0]),
                           .alpha = 1.0f,
                           .beta = 1.0f,
@@ -57,9 +58,39 @@ static struct gemm_args operands(struct lowering *l, const struct op_args *args)
     return g;
 }
 
-static bool launch_product(struct lowering *l, const struct gemm_args *g)
+#define SPARSE_ROWS 8u     /* of a: each reads b anew */
+#define SPARSE_BLOCKS 264u /* two for each of an H100's multiprocessors; rows of b take turns */
+
+/* Few rows of a and a weight that is sparse, with a codebook. */
+static bool launch_sparse(struct lowering *l, const struct gemm_args *g, const struct weight *w)
+{
+    if (!w || g->m > SPARSE_ROWS || g->b_row != 1 || g->a_col != 1 || g->batch_rank != 0 ||
+        w->shape.rank != 2 || w->shape.dim[0] != g->n)
+        return false;
+    const uint8_t *at = pith_device_relative(l, w);
+    if (!at)
+        return false;
+    struct relative_layout r = pith_relative_layout(w);
+    struct spmv_args s = {.g = *g,
+                          .book = (const float *)(const void *)at,
+                          .row_at = (const uint32_t *)(const void *)(at + r.row_at),
+                          .start = (const uint16_t *)(const void *)(at + r.start),
+                          .words = (const uint32_t *)(const void *)(at + r.words),
+                          .centroids = w->n_centroids,
+                          .wide = r.wide};
+    uint32_t blocks = (g->n + GEMV_ROWS - 1) / GEMV_ROWS;
+    const uint32_t grid[3] = {blocks < SPARSE_BLOCKS ? blocks : SPARSE_BLOCKS, g->m, 1};
+    pith_device_grid(l, g->k <= SPMV_SHARED ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, grid,
+                     &s, sizeof s);
+    return true;
+}
+
+static bool launch_product(struct lowering *l, struct gemm_args *g, const struct op_args *args)
 {
     uint32_t grid[3];
+    if (launch_sparse(l, g, args->weight))
+        return true;
+    g->b = pith_device_weight_or_data(l, args, 1);
     bool fits = pith_device_tiles(g, grid);
     if (fits)
         pith_device_product(l, g);
@@ -87,7 +118,7 @@ bool pith_device_gemm(struct lowering *l, const struct step *s)
         g.c_col = columns > 1;
         g.c_row = c->rank > 1 && c->dim[0] > 1 ? columns : 0;
     }
-    return launch_product(l, &g);
+    return launch_product(l, &g, args);
 }
 
 /* Dim i of n batch axes of s, right-aligned. */
@@ -135,7 +166,7 @@ bool pith_device_matmul(struct lowering *l, const struct step *s)
     if (pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
         return false;
     pith_device_batches(&g, a, b, true);
-    return launch_product(l, &g);
+    return launch_product(l, &g, args);
 }
 
 static int32_t spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end)

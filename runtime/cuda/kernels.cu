@@ -7,4 +7,5 @@
 #include "product.cu"
 #include "recurrent.cu"
 #include "reduce.cu"
+#include "sparse.cu"
 #include "window.cu"

@@ -38,7 +38,9 @@
     KERNEL(quantize, quantize_args)                                                                \
     KERNEL(dequantize, quantize_args)                                                              \
     KERNEL(dynamic_grid, dynamic_args)                                                             \
-    KERNEL(requantize, requantize_args)
+    KERNEL(requantize, requantize_args)                                                            \
+    KERNEL(spmv_relative, spmv_args)                                                               \
+    KERNEL(spmv_relative_far, spmv_args)
 
 /* y[i] = act(x[i]): kinds of pith_act_kind.h, or from MAP_UNARY on of enum unary_kind. */
 #define MAP_UNARY 64u
@@ -247,6 +249,20 @@ struct requantize_args {
     const float *factor;
     void *y;
     uint32_t n, type, wide, inner, factors;
+};
+
+/* As gemm_f32 with few rows of a, contiguous, and a sparse b [n, k] in relative index
+ * (pack_relative.c): grid (blocks, m), a warp a row of b, rows in turn. spmv_relative keeps a row
+ * of a in shared memory, so k <= SPMV_SHARED. */
+#define SPMV_SHARED 8192u
+#define SPMV_LANES 32u
+struct spmv_args {
+    struct gemm_args g;
+    const float *book;      /* [centroids] */
+    const uint32_t *row_at; /* [n + 1]: first word of a row */
+    const uint16_t *start;  /* [n, SPMV_LANES]: column that a lane begins at */
+    const uint32_t *words;
+    uint32_t centroids, wide; /* wide: entries of 16 bits */
 };
 
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,
