@@ -18,7 +18,8 @@ CUDA_FATBIN := $(if $(NVCC),$(CUDA_O)/kernels.fatbin)
 
 $(CUDA_O)/sm_%.cubin: $(CUDA_KERNELS) $(CUDA_O)/flags
 	$(call tell,compiling kernels for NVIDIA GPUs)
-	$(Q)$(NVCC) $(CUDA_FLAGS) -cubin -arch=sm_$* runtime/cuda/kernels.cu -o $@
+	$(Q)$(NVCC) $(CUDA_FLAGS) -Xptxas -v -cubin -arch=sm_$* runtime/cuda/kernels.cu -o $@ 2>$(@:.cubin=.resources) || \
+	    { cat $(@:.cubin=.resources) >&2; exit 1; }
 $(CUDA_O)/compute_%.ptx: $(CUDA_KERNELS) $(CUDA_O)/flags
 	$(Q)$(NVCC) $(CUDA_FLAGS) -ptx -arch=compute_$* runtime/cuda/kernels.cu -o $@.new
 	$(Q)sed 's/^\.version .*/.version $(CUDA_PTX_VERSION)/' $@.new >$@ && rm $@.new

@@ -372,6 +372,19 @@ static void test_quantize(void **state)
     }
 }
 
+static void test_dynamic_quantize(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {1, 255, 256, 257, 1999};
+    for (uint32_t round = 0; round < 10; round++) {
+        struct one_op t;
+        one_op_open(&t, PITH_OP_DYNAMIC_QUANTIZE, 1, 3);
+        t.kernels = &reference;
+        random_input(&t, 0, PITH_F32, DIMS(sizes[round % 5]), round > 7);
+        check_product(&t, "dynamic quantize", 0);
+    }
+}
+
 /* The layer's values pass through sigmoids and tanhs of slope 1 at most, step after step. */
 static void test_recurrent(void **state)
 {
@@ -496,8 +509,8 @@ int main(void)
         cmocka_unit_test(test_all_cases),    cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_matmul),       cmocka_unit_test(test_conv),
         cmocka_unit_test(test_conv_integer), cmocka_unit_test(test_matmul_integer),
-        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_recurrent),
-        cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_dynamic_quantize),
+        cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_sparse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
