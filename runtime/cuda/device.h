@@ -25,7 +25,7 @@
 #define SHARED __shared__
 #define KERNEL(name, type)                                                                         \
     DEVICE void name##_body(const struct type *arg);                                               \
-    extern "C" __global__ void __launch_bounds__(LAUNCH_THREADS)                                   \
+    extern "C" __global__ void __launch_bounds__(LAUNCH_THREADS, 1)                                \
         name(const __grid_constant__ struct type arg)                                              \
     {                                                                                              \
         name##_body(&arg);                                                                         \

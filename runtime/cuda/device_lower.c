@@ -2,6 +2,7 @@
 /* device_lower.c - addresses on the device, and lists of actions. */
 #include <stdlib.h>
 #include "device_lower.h"
+#include "pack_relative.h"
 
 #define ALIGN 256u
 #define MAX_BLOCKS 8192u /* a launch over elements: more of them take turns */
@@ -75,6 +76,19 @@ void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight
     uint32_t each = form == FORM_F32 ? sizeof(float) : pith_type_bytes(w->type);
     struct constant c = {.key = w, .form = form, .is_weight = true, .bytes = w->count * each};
     return pointer(constant_at(l, &c));
+}
+
+/* Its size is known when it is decoded: once, while counting. */
+const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w)
+{
+    struct constant c = {.key = w, .form = FORM_RELATIVE, .is_weight = true};
+    for (uint32_t i = 0; i < l->n_constants; i++)
+        if (l->constant[i].key == w && l->constant[i].form == FORM_RELATIVE)
+            return pointer(constant_at(l, &c));
+    enum pith_status st = pith_relative_bytes(w, &c.bytes);
+    l->no_memory = l->no_memory || st == PITH_ERR_MEMORY;
+    device_address at = st ? 0 : constant_at(l, &c);
+    return st ? NULL : pointer(at + (l->constants ? 0 : 1)); /* not NULL while counting */
 }
 
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes)

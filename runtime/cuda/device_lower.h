@@ -30,7 +30,8 @@ struct action {
 /* What a weight becomes on the device. */
 enum weight_form {
     FORM_ELEMENTS, /* of its type, where they lie or expanded */
-    FORM_F32       /* of dense floats */
+    FORM_F32,      /* of dense floats */
+    FORM_RELATIVE  /* of pack_relative.h */
 };
 
 /* A piece of the constants: host memory, or a weight in a form. */
@@ -65,7 +66,9 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
     pith_device_concat, pith_device_split, pith_device_pad, pith_device_gather, pith_device_softmax,
     pith_device_reduce_mean, pith_device_reduce, pith_device_global_pool, pith_device_layer_norm,
     pith_device_group_norm, pith_device_pool, pith_device_gemm, pith_device_matmul,
-    pith_device_conv, pith_device_recurrent;
+    pith_device_conv, pith_device_recurrent, pith_device_matmul_integer, pith_device_conv_integer,
+    pith_device_quantize, pith_device_dequantize, pith_device_dynamic_quantize,
+    pith_device_requantize;
 
 /* ---- what they are put together from (device_lower.c)
  * ---------------------------------------------- */
@@ -74,6 +77,8 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
 void *pith_device_data(struct lowering *l, const struct tview *t);
 /* The weight of a step in a form. */
 void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight_form form);
+/* The weight in relative index; NULL: it is not one for that, or there is no memory. */
+const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w);
 /* Room that only this step works in, a multiple of 256 from its beginning. */
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes);
 /* Elements, where launches can count them; 0: there are too many. */

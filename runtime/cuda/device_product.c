@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* device_product.c - Gemm, MatMul and Conv of floats. A weight is dense on the device. */
+/* device_product.c - Gemm, MatMul and Conv of floats. A weight is dense on the device, but a sparse
+ * matrix with a codebook that few rows are multiplied with. */
 #include "device_product.h"
+#include "pack_relative.h"
 
 #define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
 #define FEW_OUTPUTS 16u
+
+#define GRID_LIMIT 65535u
+
+bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
+{
+    uint64_t batches = 1, m = g->m, n = g->n, k = g->k;
+    for (uint32_t i = 0; i < g->batch_rank; i++)
+        batches *= g->batch_dim[i];
+    grid[0] = (g->n + GEMM_TILE - 1) / GEMM_TILE;
+    grid[1] = (g->m + GEMM_TILE - 1) / GEMM_TILE;
+    grid[2] = (uint32_t)batches;
+    return batches <= GRID_LIMIT && grid[1] <= GRID_LIMIT && m * k < UINT64_C(1) << 31 &&
+           n * k < UINT64_C(1) << 31;
+}
 
 void pith_device_product(struct lowering *l, const struct gemm_args *g)
 {
@@ -12,23 +28,11 @@ void pith_device_product(struct lowering *l, const struct gemm_args *g)
         batches *= g->batch_dim[i];
     bool by_warps = g->m <= FEW_ROWS && g->b_row == 1;
     const uint32_t warps[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, batches};
-    const uint32_t tiles[3] = {(g->n + GEMM_TILE - 1) / GEMM_TILE,
-                               (g->m + GEMM_TILE - 1) / GEMM_TILE, batches};
+    uint32_t tiles[3];
     if (by_warps)
         pith_device_grid(l, LAUNCH_gemv_f32, warps, g, sizeof *g);
-    else
+    else if (pith_device_tiles(g, tiles))
         pith_device_grid(l, LAUNCH_gemm_f32, tiles, g, sizeof *g);
-}
-
-#define GRID_LIMIT 65535u
-
-static bool grid_fits(const struct gemm_args *g)
-{
-    uint64_t batches = 1;
-    for (uint32_t i = 0; i < g->batch_rank; i++)
-        batches *= g->batch_dim[i];
-    return batches <= GRID_LIMIT && (g->m + GEMM_TILE - 1) / GEMM_TILE <= GRID_LIMIT &&
-           (uint64_t)g->m * g->k < UINT64_C(1) << 31 && (uint64_t)g->n * g->k < UINT64_C(1) << 31;
 }
 
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i)
@@ -41,7 +45,6 @@ const float *pith_device_weight_or_data(struct lowering *l, const struct op_args
 static struct gemm_args operands(struct lowering *l, const struct op_args *args)
 {
     struct gemm_args g = {.a = pith_device_data(l, args->in[0]),
-                          .b = pith_device_weight_or_data(l, args, 1),
                           .y = pith_device_data(l, args->out[0]),
                           .alpha = 1.0f,
                           .beta = 1.0f,
@@ -53,6 +56,45 @@ static struct gemm_args operands(struct lowering *l, const struct op_args *args)
     if (args->fuse.residual)
         g.residual = pith_device_data(l, args->fuse.residual);
     return g;
+}
+
+#define SPARSE_ROWS 8u     /* of a: each reads b anew */
+#define SPARSE_BLOCKS 264u /* two for each of an H100's multiprocessors; rows of b take turns */
+
+/* Few rows of a and a weight that is sparse, with a codebook. */
+static bool launch_sparse(struct lowering *l, const struct gemm_args *g, const struct weight *w)
+{
+    if (!w || g->m > SPARSE_ROWS || g->b_row != 1 || g->a_col != 1 || g->batch_rank != 0 ||
+        w->shape.rank != 2 || w->shape.dim[0] != g->n)
+        return false;
+    const uint8_t *at = pith_device_relative(l, w);
+    if (!at)
+        return false;
+    struct relative_layout r = pith_relative_layout(w);
+    struct spmv_args s = {.g = *g,
+                          .book = (const float *)(const void *)at,
+                          .row_at = (const uint32_t *)(const void *)(at + r.row_at),
+                          .start = (const uint16_t *)(const void *)(at + r.start),
+                          .words = (const uint32_t *)(const void *)(at + r.words),
+                          .centroids = w->n_centroids,
+                          .wide = r.wide};
+    uint32_t blocks = (g->n + GEMV_ROWS - 1) / GEMV_ROWS;
+    const uint32_t grid[3] = {blocks < SPARSE_BLOCKS ? blocks : SPARSE_BLOCKS, g->m, 1};
+    pith_device_grid(l, g->k <= SPMV_SHARED ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, grid,
+                     &s, sizeof s);
+    return true;
+}
+
+static bool launch_product(struct lowering *l, struct gemm_args *g, const struct op_args *args)
+{
+    uint32_t grid[3];
+    if (launch_sparse(l, g, args->weight))
+        return true;
+    g->b = pith_device_weight_or_data(l, args, 1);
+    bool fits = pith_device_tiles(g, grid);
+    if (fits)
+        pith_device_product(l, g);
+    return fits;
 }
 
 bool pith_device_gemm(struct lowering *l, const struct step *s)
@@ -76,10 +118,7 @@ bool pith_device_gemm(struct lowering *l, const struct step *s)
         g.c_col = columns > 1;
         g.c_row = c->rank > 1 && c->dim[0] > 1 ? columns : 0;
     }
-    if (!grid_fits(&g))
-        return false;
-    pith_device_product(l, &g);
-    return true;
+    return launch_product(l, &g, args);
 }
 
 /* Dim i of n batch axes of s, right-aligned. */
@@ -89,12 +128,12 @@ static uint32_t batch_dim(const struct shape *s, uint32_t n, uint32_t i)
     return i + own < n ? 1 : s->dim[i + own - n];
 }
 
-/* One matrix b for all batches of a: those are more rows. */
-static void set_batches(struct gemm_args *g, const struct shape *a, const struct shape *b)
+void pith_device_batches(struct gemm_args *g, const struct shape *a, const struct shape *b,
+                         bool joins)
 {
     uint32_t rank = a->rank > b->rank ? a->rank : b->rank, n = rank > 2 ? rank - 2 : 0;
     uint32_t a_size = g->m * g->k, b_size = g->k * g->n;
-    if (b->rank <= 2) {
+    if (b->rank <= 2 && joins) {
         for (uint32_t i = 0; i < n; i++)
             g->m *= batch_dim(a, n, i);
         return;
@@ -126,11 +165,8 @@ bool pith_device_matmul(struct lowering *l, const struct step *s)
     g.c_col = g.n > 1;
     if (pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
         return false;
-    set_batches(&g, a, b);
-    if (!grid_fits(&g))
-        return false;
-    pith_device_product(l, &g);
-    return true;
+    pith_device_batches(&g, a, b, true);
+    return launch_product(l, &g, args);
 }
 
 static int32_t spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t from_end)
@@ -138,12 +174,13 @@ static int32_t spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t 
     return from_end < n ? attr_item(attr, slot, n - 1 - from_end, 1) : 1;
 }
 
-/* One or two axes; one is a row of a picture. false: more */
-static bool set_conv(struct conv_args *c, const struct op_args *args)
+/* One axis is a row of a picture. */
+bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args)
 {
     const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
     const struct shape *y = &args->out[0]->shape;
     uint32_t n = x->rank - 2;
+    *c = (struct conv_args){.groups = 0};
     c->groups = (uint32_t)args->attr[ATTR_CONV_GROUP];
     c->channels = w->dim[1];
     c->outputs = w->dim[0] / c->groups;
@@ -162,30 +199,38 @@ static bool set_conv(struct conv_args *c, const struct op_args *args)
     return n <= 2;
 }
 
+bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t grid[3])
+{
+    uint32_t pixels = (uint32_t)(c->oh * c->ow);
+    grid[0] = (pixels + GEMM_TILE - 1) / GEMM_TILE;
+    grid[1] = (c->outputs + GEMM_TILE - 1) / GEMM_TILE;
+    grid[2] = images * c->groups;
+    return !(c->groups > 1 && c->outputs < FEW_OUTPUTS) && grid[1] <= GRID_LIMIT &&
+           (uint64_t)images * c->groups <= GRID_LIMIT;
+}
+
 bool pith_device_conv(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
-    struct conv_args c = {.x = pith_device_data(l, args->in[0]),
-                          .w = pith_device_weight_or_data(l, args, 1),
-                          .y = pith_device_data(l, args->out[0]),
-                          .n = pith_device_count(args->out[0]),
-                          .act = args->fuse.act,
-                          .act_a = args->fuse.a,
-                          .act_b = args->fuse.b};
+    struct conv_args c;
+    uint32_t grid[3];
+    if (!pith_device_conv_shape(&c, args) || pith_device_count(args->out[0]) == 0 ||
+        pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
+        return false;
+    c.x = pith_device_data(l, args->in[0]);
+    c.w = pith_device_weight_or_data(l, args, 1);
+    c.y = pith_device_data(l, args->out[0]);
+    c.n = pith_device_count(args->out[0]);
+    c.act = args->fuse.act;
+    c.act_a = args->fuse.a;
+    c.act_b = args->fuse.b;
     if (args->n_in > 2 && args->in[2])
         c.bias = pith_device_data(l, args->in[2]);
     if (args->fuse.residual)
         c.residual = pith_device_data(l, args->fuse.residual);
-    if (!set_conv(&c, args) || c.n == 0 || pith_device_count(args->in[0]) == 0 ||
-        pith_device_count(args->in[1]) == 0)
-        return false;
-    uint32_t pixels = (uint32_t)(c.oh * c.ow), images = args->in[0]->shape.dim[0];
-    const uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
-                              (c.outputs + GEMM_TILE - 1) / GEMM_TILE, images * c.groups};
-    if ((c.groups > 1 && c.outputs < FEW_OUTPUTS) || grid[1] > GRID_LIMIT ||
-        (uint64_t)images * c.groups > GRID_LIMIT)
-        pith_device_launch(l, LAUNCH_conv_direct_f32, c.n, &c, sizeof c);
-    else
+    if (pith_device_conv_tiles(&c, args->in[0]->shape.dim[0], grid))
         pith_device_grid(l, LAUNCH_conv_f32, grid, &c, sizeof c);
+    else
+        pith_device_launch(l, LAUNCH_conv_direct_f32, c.n, &c, sizeof c);
     return true;
 }

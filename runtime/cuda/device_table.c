@@ -46,6 +46,12 @@ static const struct {
     {PITH_OP_MATMUL, pith_device_matmul},
     {PITH_OP_CONV, pith_device_conv},
     {PITH_OP_RECURRENT, pith_device_recurrent},
+    {PITH_OP_MATMUL_INTEGER, pith_device_matmul_integer},
+    {PITH_OP_CONV_INTEGER, pith_device_conv_integer},
+    {PITH_OP_QUANTIZE, pith_device_quantize},
+    {PITH_OP_DEQUANTIZE, pith_device_dequantize},
+    {PITH_OP_DYNAMIC_QUANTIZE, pith_device_dynamic_quantize},
+    {PITH_OP_REQUANTIZE, pith_device_requantize},
 };
 
 /* Inputs of a concat that do not lie in place; the others do. */

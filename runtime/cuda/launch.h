@@ -31,7 +31,16 @@
     KERNEL(gemv_f32, gemm_args)                                                                    \
     KERNEL(conv_f32, conv_args)                                                                    \
     KERNEL(conv_direct_f32, conv_args)                                                             \
-    KERNEL(recurrent_cell, cell_args)
+    KERNEL(recurrent_cell, cell_args)                                                              \
+    KERNEL(gemm_i8, gemm_i8_args)                                                                  \
+    KERNEL(conv_i8, conv_i8_args)                                                                  \
+    KERNEL(conv_direct_i8, conv_i8_args)                                                           \
+    KERNEL(quantize, quantize_args)                                                                \
+    KERNEL(dequantize, quantize_args)                                                              \
+    KERNEL(dynamic_grid, dynamic_args)                                                             \
+    KERNEL(requantize, requantize_args)                                                            \
+    KERNEL(spmv_relative, spmv_args)                                                               \
+    KERNEL(spmv_relative_far, spmv_args)
 
 /* y[i] = act(x[i]): kinds of pith_act_kind.h, or from MAP_UNARY on of enum unary_kind. */
 #define MAP_UNARY 64u
@@ -192,6 +201,68 @@ struct cell_args {
     float clip;
     uint32_t act[3];
     float alpha[3], beta[3];
+};
+
+/* y [m, n] = sum over k of (a - zero_a) * (b - zero_b), modulo 2^32; zero points of a for each row,
+ * of b for each column, or (step 0) one; NULL: 0. Grid as gemm_f32. Elements are i8, or u8 where
+ * they are not signed. */
+struct gemm_i8_args {
+    const void *a, *b, *zero_a, *zero_b;
+    int32_t *y;
+    uint32_t m, n, k;
+    uint32_t a_row, a_col, b_row, b_col;
+    uint32_t a_signed, b_signed, zero_a_step, zero_b_step;
+    uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
+    uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
+};
+
+/* As struct conv_args, of integers; bias NULL: 0. */
+struct conv_i8_args {
+    const void *x, *w, *zero_x, *zero_w;
+    const int32_t *bias;
+    int32_t *y;
+    uint32_t n, groups, channels, outputs;
+    int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
+    uint32_t x_signed, w_signed, zero_w_step;
+};
+
+/* Types of integers: enum pith_type. Element i of row r = i / inner has scale r % dim, or with
+ * blocks that of its block (ops/op_quantize.c). zero: NULL for 0. */
+struct quantize_args {
+    const void *x, *zero;
+    const float *scale;
+    void *y;
+    uint32_t n, type, from_i32, dim, inner, block, blocks;
+};
+
+/* Scale and zero point of x between its extremes. One block. */
+struct dynamic_args {
+    const float *x;
+    float *scale;
+    uint8_t *zero;
+    uint32_t n;
+};
+
+/* Element i has factor i / inner % factors. */
+struct requantize_args {
+    const void *acc, *zero;
+    const float *factor;
+    void *y;
+    uint32_t n, type, wide, inner, factors;
+};
+
+/* As gemm_f32 with few rows of a, contiguous, and a sparse b [n, k] in relative index
+ * (pack_relative.c): grid (blocks, m), a warp a row of b, rows in turn. spmv_relative keeps a row
+ * of a in shared memory, so k <= SPMV_SHARED. */
+#define SPMV_SHARED 8192u
+#define SPMV_LANES 32u
+struct spmv_args {
+    struct gemm_args g;
+    const float *book;      /* [centroids] */
+    const uint32_t *row_at; /* [n + 1]: first word of a row */
+    const uint16_t *start;  /* [n, SPMV_LANES]: column that a lane begins at */
+    const uint32_t *words;
+    uint32_t centroids, wide; /* wide: entries of 16 bits */
 };
 
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,

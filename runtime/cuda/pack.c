@@ -2,6 +2,7 @@
 /* pack.c - weights as kernels read them, made here, on the CPU, once a plan. */
 #include <stdlib.h>
 #include "device_plan.h"
+#include "pack_relative.h"
 
 static enum pith_status expand(const struct constant *c, uint8_t *to)
 {
@@ -23,6 +24,8 @@ static enum pith_status expand(const struct constant *c, uint8_t *to)
 
 enum pith_status pith_device_pack(const struct constant *c, uint8_t *to)
 {
+    if (c->is_weight && c->form == FORM_RELATIVE)
+        return pith_relative_pack(c->key, to);
     if (c->is_weight)
         return expand(c, to);
     memcpy(to, c->key, c->bytes);

@@ -3,8 +3,10 @@
  * of lanes and blocks, and held against the CPU's reference. Every tensor ends at a page that must
  * not be touched; outputs and working memory are NaN before. */
 #include "runtime/op_case.h"
+#include "runtime/weight_case.h"
 #include "emu_launch.h"
 #include "guard_page.h"
+#include "pith_kernels.h"
 #include "test_cuda.h"
 
 static const uint32_t orders[] = {0, 1, 2, 77};
@@ -56,6 +58,16 @@ static void check_output(const char *name, uint32_t order, const struct tview *g
     }
 }
 
+/* Weights as the device has them. */
+static struct guarded pack_constants(const struct lowering *l)
+{
+    struct guarded g = guard_new(l->constant_bytes, 1);
+    for (uint32_t i = 0; i < l->n_constants; i++)
+        assert_int_equal(
+            pith_device_pack(&l->constant[i], (uint8_t *)g.data + l->constant[i].offset), PITH_OK);
+    return g;
+}
+
 /* What the device makes of the step, in each order. false: it has no kernel for it. */
 static bool try_device(const char *name, const struct step *s, const double *bound)
 {
@@ -69,6 +81,12 @@ static bool try_device(const char *name, const struct step *s, const double *bou
         s->args.out[i]->data = out[i].data;
     }
     bool known = pith_device_step(&l, s);
+    struct guarded constants = pack_constants(&l);
+    if (known && l.n_constants) {
+        l.n_actions = l.n_args = 0;
+        l.constants = (uintptr_t)constants.data;
+        known = pith_device_step(&l, s);
+    }
     assert_false(l.no_memory);
     assert_true(l.work_bytes <= WORK_BYTES);
     for (size_t k = 0; known && k < sizeof orders / sizeof *orders; k++) {
@@ -84,6 +102,7 @@ static bool try_device(const char *name, const struct step *s, const double *bou
         guard_free(&out[i]);
     }
     guard_free(&work);
+    guard_free(&constants);
     pith_device_lowering_free(&l);
     return known;
 }
@@ -146,8 +165,352 @@ static void test_all_cases(void **state)
     assert_true(known > 120);
 }
 
+/* ---- products, of random shapes -------------------------------------------------------------- */
+
+static uint64_t seed = 1;
+
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)(random_u64(&seed) >> 33) % n;
+}
+
+static void random_input(struct one_op *t, uint32_t i, enum pith_type type, uint32_t rank,
+                         const uint32_t *dims, bool positive)
+{
+    one_op_in(t, i, type, rank, dims, NULL);
+    size_t n = shape_elems(&t->in[i].shape);
+    uint8_t *data = malloc(n * pith_type_bytes(type));
+    assert_non_null(data);
+    for (size_t k = 0; k < n; k++) {
+        float f = random_f32(&seed);
+        if (type == PITH_F32)
+            ((float *)(void *)data)[k] = positive ? fabsf(f) : f;
+        else if (type == PITH_I32)
+            ((int32_t *)(void *)data)[k] = (int32_t)random_u64(&seed);
+        else
+            data[k] = (uint8_t)random_u64(&seed);
+    }
+    t->in[i].data = data;
+}
+
+/* What sums of K products may be off: 2 K 2^-24 of the sum of |w x|, which the operator itself
+ * gives of the absolute values. */
+static double *bound_of(struct one_op *t, uint32_t terms)
+{
+    float *kept[2];
+    size_t n = shape_elems(&t->out[0].shape);
+    double *bound = malloc(n * sizeof *bound);
+    for (uint32_t i = 0; i < 2; i++) {
+        size_t m = shape_elems(&t->in[i].shape);
+        kept[i] = t->in[i].data;
+        t->in[i].data = malloc(m * sizeof(float));
+        for (size_t k = 0; k < m; k++)
+            ((float *)t->in[i].data)[k] = fabsf(kept[i][k]);
+    }
+    one_op_run(t, false);
+    for (size_t i = 0; i < n; i++)
+        bound[i] = 2.0 * (terms + 2) * (fabs(value_at(&t->out[0], i)) + 4) / 16777216;
+    for (uint32_t i = 0; i < 2; i++) {
+        free(t->in[i].data);
+        t->in[i].data = kept[i];
+    }
+    return bound;
+}
+
+/* terms: of a sum of floats; 0: the same bits. */
+static void check_product(struct one_op *t, const char *name, uint32_t terms)
+{
+    struct guarded in[ONE_OP_MAX];
+    double *bound = NULL;
+    assert_int_equal(one_op_shape(t), PITH_OK);
+    guard_inputs(t, in);
+    if (terms)
+        bound = bound_of(t, terms);
+    one_op_run(t, false);
+    struct step s = {.args = t->args};
+    if (!try_device(name, &s, bound))
+        fail_msg("%s: no kernel on the device", name);
+    one_op_close(t);
+    free(bound);
+    for (uint32_t i = 0; i < t->args.n_in; i++)
+        guard_free(&in[i]);
+}
+
+static struct pith_kernels reference;
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 30; round++) {
+        struct one_op t;
+        uint32_t m = 1 + below(round % 3 ? 90 : 8), n = 1 + below(90), k = 1 + below(70);
+        bool ta = below(2), tb = below(2);
+        one_op_open(&t, PITH_OP_GEMM, 3, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_GEMM_TRANS_A] = ta;
+        t.attr[ATTR_GEMM_TRANS_B] = tb;
+        random_input(&t, 0, PITH_F32, DIMS(ta ? k : m, ta ? m : k), false);
+        random_input(&t, 1, PITH_F32, DIMS(tb ? n : k, tb ? k : n), false);
+        random_input(&t, 2, PITH_F32, DIMS(below(2) ? 1 : m, n), false);
+        t.args.fuse.act = ACT_RELU;
+        check_product(&t, "gemm", k);
+    }
+}
+
+static void test_matmul(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 12; round++) {
+        struct one_op t;
+        uint32_t b = 1 + below(4), m = 1 + below(70), n = 1 + below(70), k = 1 + below(40);
+        one_op_open(&t, PITH_OP_MATMUL, 2, 1);
+        t.kernels = &reference;
+        random_input(&t, 0, PITH_F32, DIMS(b, m, k), false);
+        if (round % 2)
+            random_input(&t, 1, PITH_F32, DIMS(k, n), false);
+        else
+            random_input(&t, 1, PITH_F32, DIMS(3, 1, k, n), false);
+        check_product(&t, "matmul", k);
+    }
+}
+
+static void random_conv(struct one_op *t, bool integers, uint32_t *terms)
+{
+    uint32_t groups = below(3) ? 1 : 1 + below(4), c = 1 + below(5),
+             o = 1 + below(groups > 1 ? 3 : 80);
+    uint32_t kh = 1 + below(3), kw = 1 + below(3), h = kh + below(9), w = kw + below(20);
+    bool line = below(4) == 0;
+    int32_t n = line ? 1 : 2;
+    one_op_open(t, integers ? PITH_OP_CONV_INTEGER : PITH_OP_CONV, integers ? 5 : 3, 1);
+    t->kernels = &reference;
+    t->attr[ATTR_CONV_GROUP] = (int32_t)groups;
+    one_op_list(t, ATTR_CONV_STRIDES, (uint32_t)n,
+                (int32_t[]){1 + (int32_t)below(2), 1 + (int32_t)below(3)});
+    one_op_list(
+        t, ATTR_CONV_PADS, 2 * (uint32_t)n,
+        (int32_t[]){(int32_t)below(3), (int32_t)below(3), (int32_t)below(2), (int32_t)below(2)});
+    enum pith_type x = integers ? (below(2) ? PITH_U8 : PITH_I8) : PITH_F32;
+    enum pith_type y = integers ? (below(2) ? PITH_I8 : PITH_U8) : PITH_F32;
+    if (line) {
+        random_input(t, 0, x, DIMS(2, c * groups, w), false);
+        random_input(t, 1, y, DIMS(o * groups, c, kw), false);
+    } else {
+        random_input(t, 0, x, DIMS(2, c * groups, h, w), false);
+        random_input(t, 1, y, DIMS(o * groups, c, kh, kw), false);
+    }
+    *terms = c * (line ? 1 : kh) * kw;
+    if (!integers) {
+        random_input(t, 2, PITH_F32, DIMS(o * groups), false);
+        return;
+    }
+    random_input(t, 2, x, DIMS(1), false);
+    random_input(t, 3, y, DIMS(below(2) ? 1 : o * groups), false);
+    random_input(t, 4, PITH_I32, DIMS(o * groups), false);
+}
+
+static void test_conv(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        struct one_op t;
+        uint32_t terms;
+        random_conv(&t, false, &terms);
+        t.args.fuse.act = round % 2 ? ACT_CLIP : ACT_NONE;
+        t.args.fuse.a = -0.5f;
+        t.args.fuse.b = 2.0f;
+        check_product(&t, "conv", terms);
+    }
+}
+
+static void test_conv_integer(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        struct one_op t;
+        uint32_t terms;
+        random_conv(&t, true, &terms);
+        check_product(&t, "conv of integers", 0);
+    }
+}
+
+static void test_matmul_integer(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct one_op t;
+        uint32_t m = 1 + below(70), n = 1 + below(70), k = 1 + below(150);
+        enum pith_type a = below(2) ? PITH_U8 : PITH_I8, b = below(2) ? PITH_U8 : PITH_I8;
+        one_op_open(&t, PITH_OP_MATMUL_INTEGER, 4, 1);
+        t.kernels = &reference;
+        random_input(&t, 0, a, DIMS(2, m, k), false);
+        random_input(&t, 1, b, DIMS(k, n), false);
+        random_input(&t, 2, a, DIMS(below(2) ? 1 : m), false);
+        random_input(&t, 3, b, DIMS(below(2) ? 1 : n), false);
+        check_product(&t, "product of integers", 0);
+    }
+}
+
+static void test_quantize(void **state)
+{
+    (void)state;
+    static const enum pith_type types[] = {PITH_I8, PITH_U8, PITH_I16, PITH_U16};
+    for (uint32_t round = 0; round < 16; round++) {
+        struct one_op t;
+        enum pith_type type = types[round % 4];
+        uint32_t c = round < 8 ? 5 : 1;
+        one_op_open(&t, round % 8 < 4 ? PITH_OP_QUANTIZE : PITH_OP_REQUANTIZE, 3, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_QUANTIZE_TYPE] = type;
+        random_input(&t, 0, round % 8 < 4 ? PITH_F32 : PITH_I32, DIMS(3, 5, 41), false);
+        random_input(&t, 1, PITH_F32, DIMS(c), true);
+        for (uint32_t k = 0; k < c; k++) /* so that some saturate */
+            ((float *)t.in[1].data)[k] *= round % 8 < 4 ? 0.01f : 1e-7f;
+        uint32_t zeros = round % 8 < 4 ? c : 1;
+        random_input(&t, 2, PITH_I32, DIMS(zeros), false); /* more than enough random bytes */
+        t.in[2].type = type;
+        check_product(&t, "quantize", 0);
+    }
+}
+
+static void test_dynamic_quantize(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {1, 255, 256, 257, 1999};
+    for (uint32_t round = 0; round < 10; round++) {
+        struct one_op t;
+        one_op_open(&t, PITH_OP_DYNAMIC_QUANTIZE, 1, 3);
+        t.kernels = &reference;
+        random_input(&t, 0, PITH_F32, DIMS(sizes[round % 5]), round > 7);
+        check_product(&t, "dynamic quantize", 0);
+    }
+}
+
+/* The layer's values pass through sigmoids and tanhs of slope 1 at most, step after step. */
+static void test_recurrent(void **state)
+{
+    (void)state;
+    for (uint32_t round = 0; round < 18; round++) {
+        static const uint32_t gates[] = {1, 3, 4};
+        struct one_op t;
+        uint32_t kind = round % 3, steps = 1 + below(5), batch = 1 + below(3), h = 1 + below(20);
+        uint32_t rows = gates[kind] * h;
+        one_op_open(&t, PITH_OP_RECURRENT, kind == 2 ? 7 : 5, kind == 2 ? 3 : 2);
+        t.kernels = &reference;
+        t.attr[ATTR_RECURRENT_KIND] = (int32_t)kind;
+        t.attr[ATTR_RECURRENT_REVERSE] = (int32_t)below(2);
+        t.attr[ATTR_RECURRENT_LINEAR_BEFORE_RESET] = kind == 1 && below(2);
+        random_input(&t, 0, PITH_F32, DIMS(steps, batch, rows), false);
+        random_input(&t, 1, PITH_F32, DIMS(rows, h), false);
+        random_input(&t, 2, PITH_F32, DIMS(rows), false);
+        random_input(&t, 3, PITH_I32, DIMS(batch), false);
+        for (uint32_t k = 0; k < batch; k++)
+            ((int32_t *)t.in[3].data)[k] = (int32_t)below(steps + 2);
+        random_input(&t, 4, PITH_F32, DIMS(batch, h), false);
+        if (kind == 2) {
+            random_input(&t, 5, PITH_F32, DIMS(batch, h), false);
+            random_input(&t, 6, PITH_F32, DIMS(3 * h), false);
+        }
+        size_t n = (size_t)steps * batch * h;
+        double *bound = malloc(n * sizeof *bound);
+        for (size_t i = 0; i < n; i++)
+            bound[i] = 2e-5;
+        struct guarded in[ONE_OP_MAX];
+        assert_int_equal(one_op_shape(&t), PITH_OK);
+        guard_inputs(&t, in);
+        one_op_run(&t, false);
+        struct step s = {.args = t.args};
+        assert_true(try_device("recurrent", &s, bound));
+        one_op_close(&t);
+        free(bound);
+        for (uint32_t i = 0; i < t.args.n_in; i++)
+            guard_free(&in[i]);
+    }
+}
+
+/* ---- compressed weights ---------------------------------------------------------------------- */
+
+/* Sums in double of the matrix as it was made. */
+static void expected_rows(const struct weight_case *k, const float *x, uint32_t m, float *y,
+                          double *bound)
+{
+    for (uint32_t i = 0; i < m * k->rows; i++) {
+        const float *row = x + (size_t)(i / k->rows) * k->cols;
+        const double *w = k->dense + (size_t)(i % k->rows) * k->cols;
+        double sum = 0, size = 0;
+        for (uint32_t c = 0; c < k->cols; c++) {
+            sum += w[c] * (double)row[c];
+            size += fabs(w[c] * (double)row[c]);
+        }
+        y[i] = (float)sum;
+        bound[i] = 2.0 * k->cols * size / 16777216 + 1e-30;
+    }
+}
+
+static bool launches(const struct step *s, enum launch_kernel kernel)
+{
+    struct lowering l = {.plan = &plan};
+    bool any = false;
+    assert_true(pith_device_step(&l, s));
+    for (uint32_t i = 0; i < l.n_actions; i++)
+        any = any || (l.action[i].kind == ACTION_LAUNCH && l.action[i].kernel == kernel);
+    pith_device_lowering_free(&l);
+    return any;
+}
+
+static void check_sparse(const struct weight_want *want, uint32_t m, enum launch_kernel kernel)
+{
+    struct weight_case k = case_new(want, &seed);
+    struct guarded x = guard_random((size_t)m * want->cols, 1, &seed);
+    struct one_op t;
+    float *y = malloc((size_t)m * want->rows * sizeof *y);
+    double *bound = malloc((size_t)m * want->rows * sizeof *bound);
+    one_op_open(&t, PITH_OP_GEMM, 2, 1);
+    t.kernels = &reference;
+    one_op_in(&t, 0, PITH_F32, DIMS(m, want->cols), x.data);
+    one_op_in(&t, 1, PITH_F32, DIMS(want->rows, want->cols), NULL);
+    assert_int_equal(one_op_shape(&t), PITH_OK);
+    t.args.weight = &k.w;
+    t.out[0].data = y;
+    expected_rows(&k, x.data, m, y, bound);
+    struct step s = {.args = t.args};
+    if (!launches(&s, kernel))
+        fail_msg("%u x %u, density %g: another kernel", want->rows, want->cols, want->density);
+    assert_true(try_device("sparse", &s, bound));
+    free(y);
+    free(bound);
+    case_free(&k);
+    guard_free(&x);
+}
+
+static void test_sparse(void **state)
+{
+    (void)state;
+    for (uint32_t pattern = 0; pattern < N_PATTERNS; pattern++) {
+        struct weight_want want = {.rows = 37, .cols = 700, .pattern = pattern, .density = 0.09};
+        bool dense = pattern == PATTERN_FULL;
+        want.n_groups = 1;
+        want.scale = 1.0f;
+        want.n_centroids = pattern % 2 ? 16 : 200;
+        check_sparse(&want, 1 + pattern % 3, dense ? LAUNCH_gemv_f32 : LAUNCH_spmv_relative);
+    }
+    struct weight_want wide = {.rows = 9, .cols = 9000, .density = 0.04, .n_centroids = 16};
+    wide.n_groups = 1;
+    wide.scale = 1.0f;
+    check_sparse(&wide, 1, LAUNCH_spmv_relative_far);
+    wide.n_centroids = 1;
+    wide.density = 0.001;
+    check_sparse(&wide, 2, LAUNCH_spmv_relative_far);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_cases)};
+    pith_kernels_fill(&reference, 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_cases),    cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_matmul),       cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_integer), cmocka_unit_test(test_matmul_integer),
+        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_dynamic_quantize),
+        cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_sparse),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

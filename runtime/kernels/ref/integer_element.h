@@ -4,6 +4,7 @@
 #ifndef INTEGER_ELEMENT_H
 #define INTEGER_ELEMENT_H
 
+#include "integer_range.h"
 #include "pith_kernel_integer.h"
 
 /* i8, u8, i16, u16, i32. */
@@ -29,13 +30,6 @@ static inline bool is_grid_type(enum pith_type type)
     return type == PITH_I8 || type == PITH_U8 || type == PITH_I16 || type == PITH_U16;
 }
 
-/* What can be stored, as distances from a zero point. */
-struct integer_range {
-    enum pith_type type;
-    int32_t zero_point;
-    float low, high;
-};
-
 /* Distances from the zero point, so the clamp comes before it is added and needs no wider type. */
 static inline struct integer_range integer_range_of(enum pith_type type, int32_t zero_point)
 {
@@ -44,27 +38,6 @@ static inline struct integer_range integer_range_of(enum pith_type type, int32_t
     int32_t low = is_signed ? -steps / 2 : 0;
     return (struct integer_range){type, zero_point, (float)(low - zero_point),
                                   (float)(low + steps - 1 - zero_point)};
-}
-
-/* saturate(round to even(v) + zero point); NaN gives the lowest. The bounds are whole numbers below
- * 2^17, so the order of rounding and clamping does not matter, and adding 1.5 * 2^23 leaves no room
- * for a fraction. */
-static inline int32_t quantized(const struct integer_range *r, float v)
-{
-    const float magic = 12582912.0f;
-    v = v > r->low ? v : r->low;
-    v = v < r->high ? v : r->high;
-    float rounded = (v + magic) - magic;
-    return (int32_t)rounded + r->zero_point;
-}
-
-/* The same in double. */
-static inline int32_t quantized_f64(const struct integer_range *r, double v)
-{
-    const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
-    v = v > (double)r->low ? v : (double)r->low;
-    v = v < (double)r->high ? v : (double)r->high;
-    return (int32_t)((v + magic) - magic) + r->zero_point;
 }
 
 static inline void integer_put(enum pith_type type, void *p, size_t i, int32_t v)

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* device_integer.c - products of 8-bit integers, and what makes them and takes their sums.
+ * Operators one by one: steps that the planner joined for the CPU have no kernels. */
+#include "device_product.h"
+
+enum { IN_ZERO_A = 2, IN_ZERO_B = 3, IN_BIAS = 4 };
+
+static const struct tview *input(const struct op_args *args, uint32_t i)
+{
+    return i < args->n_in ? args->in[i] : NULL;
+}
+
+static void *optional(struct lowering *l, const struct op_args *args, uint32_t i)
+{
+    const struct tview *t = input(args, i);
+    return t ? pith_device_data(l, t) : NULL;
+}
+
+/* From zero point to zero point: 0 where there is one for all. */
+static uint32_t zero_step(const struct op_args *args, uint32_t i)
+{
+    const struct tview *t = input(args, i);
+    return t && shape_elems(&t->shape) > 1;
+}
+
+static bool is_byte(const struct tview *t)
+{
+    return t->type == PITH_I8 || t->type == PITH_U8;
+}
+
+static bool takes_bytes(const struct op_args *args)
+{
+    return is_byte(args->in[0]) && is_byte(args->in[1]) && args->n_grids == 0 &&
+           !args->fuse.residual && pith_device_count(args->in[0]) &&
+           pith_device_count(args->in[1]) && pith_device_count(args->out[0]);
+}
+
+static const void *weight_or_data(struct lowering *l, const struct op_args *args)
+{
+    return args->weight ? pith_device_weight(l, args->weight, FORM_ELEMENTS)
+                        : pith_device_data(l, args->in[1]);
+}
+
+bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
+    if (!takes_bytes(args) || args->n_in > IN_BIAS)
+        return false;
+    struct gemm_i8_args g = {.a = pith_device_data(l, args->in[0]),
+                             .b = weight_or_data(l, args),
+                             .zero_a = optional(l, args, IN_ZERO_A),
+                             .zero_b = optional(l, args, IN_ZERO_B),
+                             .zero_a_step = zero_step(args, IN_ZERO_A),
+                             .zero_b_step = zero_step(args, IN_ZERO_B),
+                             .y = pith_device_data(l, args->out[0]),
+                             .a_signed = args->in[0]->type == PITH_I8,
+                             .b_signed = args->in[1]->type == PITH_I8};
+    /* Batches and sizes are those of a product of floats; zero points of rows repeat with them. */
+    struct gemm_args f = {.m = a->rank > 1 ? a->dim[a->rank - 2] : 1,
+                          .k = a->dim[a->rank - 1],
+                          .n = b->rank > 1 ? b->dim[b->rank - 1] : 1};
+    bool one_row_grid = g.zero_a_step == 0;
+    pith_device_batches(&f, a, b, one_row_grid);
+    g.m = f.m;
+    g.n = f.n;
+    g.k = f.k;
+    g.a_row = f.k;
+    g.a_col = 1;
+    g.b_row = f.n;
+    g.b_col = 1;
+    g.batch_rank = f.batch_rank;
+    memcpy(g.batch_dim, f.batch_dim, sizeof g.batch_dim);
+    memcpy(g.a_batch, f.a_batch, sizeof g.a_batch);
+    memcpy(g.b_batch, f.b_batch, sizeof g.b_batch);
+    uint32_t grid[3];
+    if (!pith_device_tiles(&f, grid))
+        return false;
+    pith_device_grid(l, LAUNCH_gemm_i8, grid, &g, sizeof g);
+    return true;
+}
+
+bool pith_device_conv_integer(struct lowering *l, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    struct conv_args f;
+    if (!takes_bytes(args) || args->x_last || args->y_step || !pith_device_conv_shape(&f, args))
+        return false;
+    struct conv_i8_args c = {.x = pith_device_data(l, args->in[0]),
+                             .w = weight_or_data(l, args),
+                             .zero_x = optional(l, args, IN_ZERO_A),
+                             .zero_w = optional(l, args, IN_ZERO_B),
+                             .zero_w_step = zero_step(args, IN_ZERO_B),
+                             .bias = optional(l, args, IN_BIAS),
+                             .y = pith_device_data(l, args->out[0]),
+                             .n = pith_device_count(args->out[0]),
+                             .groups = f.groups,
+                             .channels = f.channels,
+                             .outputs = f.outputs,
+                             .h = f.h,
+                             .width = f.width,
+                             .oh = f.oh,
+                             .ow = f.ow,
+                             .kh = f.kh,
+                             .kw = f.kw,
+                             .stride_h = f.stride_h,
+                             .stride_w = f.stride_w,
+                             .dil_h = f.dil_h,
+                             .dil_w = f.dil_w,
+                             .pad_top = f.pad_top,
+                             .pad_left = f.pad_left,
+                             .x_signed = args->in[0]->type == PITH_I8,
+                             .w_signed = args->in[1]->type == PITH_I8};
+    uint32_t grid[3];
+    if (pith_device_conv_tiles(&f, args->in[0]->shape.dim[0], grid))
+        pith_device_grid(l, LAUNCH_conv_i8, grid, &c, sizeof c);
+    else
+        pith_device_launch(l, LAUNCH_conv_direct_i8, c.n, &c, sizeof c);
+    return true;
+}
+
+/* As grid_of of ops/op_quantize.c. */
+static void set_scales(struct quantize_args *q, const struct op_args *args)
+{
+    const struct shape *x = &args->in[0]->shape, *scale = &args->in[1]->shape;
+    uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
+    q->block = (uint32_t)args->attr[ATTR_QUANTIZE_BLOCK];
+    q->dim = 1;
+    q->inner = q->n;
+    if (q->block == 0 && shape_elems(scale) == 1 && scale->rank <= 1)
+        return;
+    q->dim = x->dim[axis];
+    q->blocks = q->block ? (q->dim + q->block - 1) / q->block : q->dim;
+    q->inner = (uint32_t)shape_product(x, axis + 1, x->rank);
+}
+
+static bool launch_scale(struct lowering *l, const struct op_args *args, enum launch_kernel kernel,
+                         enum pith_type type)
+{
+    struct quantize_args q = {.x = pith_device_data(l, args->in[0]),
+                              .scale = pith_device_data(l, args->in[1]),
+                              .zero = optional(l, args, 2),
+                              .y = pith_device_data(l, args->out[0]),
+                              .n = pith_device_count(args->out[0]),
+                              .type = type,
+                              .from_i32 = args->in[0]->type == PITH_I32};
+    if (q.n == 0)
+        return false;
+    set_scales(&q, args);
+    pith_device_launch(l, kernel, q.n, &q, sizeof q);
+    return true;
+}
+
+bool pith_device_quantize(struct lowering *l, const struct step *s)
+{
+    return launch_scale(l, &s->args, LAUNCH_quantize, s->args.out[0]->type);
+}
+
+bool pith_device_dequantize(struct lowering *l, const struct step *s)
+{
+    return launch_scale(l, &s->args, LAUNCH_dequantize, s->args.in[0]->type);
+}
+
+bool pith_device_dynamic_quantize(struct lowering *l, const struct step *s)
+{
+    static const uint32_t one_block[3] = {1, 1, 1};
+    struct dynamic_args d = {.x = pith_device_data(l, s->args.in[0]),
+                             .scale = pith_device_data(l, s->args.out[1]),
+                             .zero = pith_device_data(l, s->args.out[2]),
+                             .n = pith_device_count(s->args.in[0])};
+    struct quantize_args q = {.x = d.x,
+                              .scale = d.scale,
+                              .zero = d.zero,
+                              .y = pith_device_data(l, s->args.out[0]),
+                              .n = d.n,
+                              .type = PITH_U8,
+                              .dim = 1,
+                              .inner = d.n};
+    if (d.n == 0)
+        return false;
+    pith_device_grid(l, LAUNCH_dynamic_grid, one_block, &d, sizeof d);
+    pith_device_launch(l, LAUNCH_quantize, q.n, &q, sizeof q);
+    return true;
+}
+
+bool pith_device_requantize(struct lowering *l, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    const struct shape *x = &args->in[0]->shape;
+    uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
+    struct requantize_args r = {.acc = pith_device_data(l, args->in[0]),
+                                .factor = pith_device_data(l, args->in[1]),
+                                .zero = pith_device_data(l, args->in[2]),
+                                .y = pith_device_data(l, args->out[0]),
+                                .n = pith_device_count(args->out[0]),
+                                .type = args->out[0]->type,
+                                .wide = args->in[0]->type == PITH_I64,
+                                .factors = pith_device_count(args->in[1])};
+    if (r.n == 0 || r.factors == 0)
+        return false;
+    r.inner = r.factors > 1 ? (uint32_t)shape_product(x, axis + 1, x->rank) : r.n;
+    pith_device_launch(l, LAUNCH_requantize, r.n, &r, sizeof r);
+    return true;
+}

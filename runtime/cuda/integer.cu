@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* integer.cu - from real numbers to integers of few bits and back, element by element, by the CPU's
+ * own rounding (ref/integer_range.h). */
+#include "device_map.cuh"
+#include "integer_range.h"
+
+DEVICE int64_t integer_of(uint32_t type, const void *p, uint32_t i)
+{
+    switch (type) {
+    case PITH_I8:
+        return ((const int8_t *)p)[i];
+    case PITH_U8:
+        return ((const uint8_t *)p)[i];
+    case PITH_I16:
+        return ((const int16_t *)p)[i];
+    case PITH_U16:
+        return ((const uint16_t *)p)[i];
+    case PITH_I32:
+        return ((const int32_t *)p)[i];
+    default:
+        return ((const int64_t *)p)[i];
+    }
+}
+
+DEVICE void put_integer(uint32_t type, void *p, uint32_t i, int32_t v)
+{
+    if (type == PITH_I8 || type == PITH_U8)
+        ((uint8_t *)p)[i] = (uint8_t)v;
+    else
+        ((uint16_t *)p)[i] = (uint16_t)v;
+}
+
+DEVICE struct integer_range range_of(uint32_t type, int32_t zero)
+{
+    struct integer_range r;
+    bool is_signed = type == PITH_I8 || type == PITH_I16;
+    int32_t steps = type == PITH_I8 || type == PITH_U8 ? 256 : 65536;
+    int32_t low = is_signed ? -steps / 2 : 0;
+    r.type = (enum pith_type)type;
+    r.zero_point = zero;
+    r.low = (float)(low - zero);
+    r.high = (float)(low + steps - 1 - zero);
+    return r;
+}
+
+DEVICE uint32_t scale_of(const struct quantize_args *arg, uint32_t i)
+{
+    const uint32_t row = i / arg->inner, place = row % arg->dim;
+    if (!arg->block)
+        return place;
+    return (row / arg->dim * arg->blocks + place / arg->block) * arg->inner + i % arg->inner;
+}
+
+KERNEL(quantize, quantize_args)
+{
+    FOR_EACH(i, arg->n)
+    {
+        const uint32_t s = scale_of(arg, i);
+        const int32_t zero = arg->zero ? (int32_t)integer_of(arg->type, arg->zero, s) : 0;
+        struct integer_range r = range_of(arg->type, zero);
+        int32_t q = arg->from_i32 ? quantized_f64(&r, (double)((const int32_t *)arg->x)[i] /
+                                                          (double)arg->scale[s])
+                                  : quantized(&r, ((const float *)arg->x)[i] / arg->scale[s]);
+        put_integer(arg->type, arg->y, i, q);
+    }
+}
+
+KERNEL(dequantize, quantize_args)
+{
+    FOR_EACH(i, arg->n)
+    {
+        const uint32_t s = scale_of(arg, i);
+        const int64_t zero = arg->zero ? integer_of(arg->type, arg->zero, s) : 0;
+        uint64_t q = (uint64_t)integer_of(arg->type, arg->x, i) - (uint64_t)zero; /* may wrap */
+        ((float *)arg->y)[i] = (float)(int64_t)q * arg->scale[s];
+    }
+}
+
+/* The range, widened to hold 0, is cut into 255 steps; zeros have a scale of 1. */
+KERNEL(dynamic_grid, dynamic_args)
+{
+    SHARED float low[LAUNCH_THREADS], high[LAUNCH_THREADS];
+    float l = 0.0f, h = 0.0f;
+    for (uint32_t i = THREAD; i < arg->n; i += LAUNCH_THREADS) {
+        l = arg->x[i] < l ? arg->x[i] : l;
+        h = arg->x[i] > h ? arg->x[i] : h;
+    }
+    low[THREAD] = l;
+    high[THREAD] = h;
+    for (uint32_t half = LAUNCH_THREADS / 2; half > 0; half /= 2) {
+        barrier();
+        if (THREAD < half) {
+            low[THREAD] = low[THREAD + half] < low[THREAD] ? low[THREAD + half] : low[THREAD];
+            high[THREAD] = high[THREAD + half] > high[THREAD] ? high[THREAD + half] : high[THREAD];
+        }
+    }
+    if (THREAD == 0) {
+        float scale = low[0] < high[0] ? (high[0] - low[0]) / 255.0f : 1.0f;
+        struct integer_range r = range_of(PITH_U8, 0);
+        *arg->scale = scale;
+        *arg->zero = (uint8_t)quantized(&r, 0.0f - low[0] / scale);
+    }
+}
+
+KERNEL(requantize, requantize_args)
+{
+    struct integer_range r = range_of(arg->type, (int32_t)integer_of(arg->type, arg->zero, 0));
+    const bool in_double = arg->type == PITH_I16 || arg->type == PITH_U16;
+    FOR_EACH(i, arg->n)
+    {
+        const float factor = arg->factor[i / arg->inner % arg->factors];
+        int32_t q;
+        if (arg->wide)
+            q = quantized_f64(&r, (double)((const int64_t *)arg->acc)[i] * (double)factor);
+        else if (in_double)
+            q = quantized_f64(&r, (double)((const int32_t *)arg->acc)[i] * (double)factor);
+        else
+            q = quantized(&r, (float)((const int32_t *)arg->acc)[i] * factor);
+        put_integer(arg->type, arg->y, i, q);
+    }
+}

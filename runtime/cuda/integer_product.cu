@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_product.cu - products of matrices and convolutions of 8-bit integers, in tiles as
+ * product.cu's, with four terms in a word (dp4a). Unsigned elements go 128 down, and their zero
+ * points with them:
+ *
+ *     sum (a - za)(b - zb) = sum a b - zb sum a - za sum b + K za zb      modulo 2^32 */
+#include "device.h"
+
+#define TILE GEMM_TILE
+#define WORDS 16u /* of four terms: of a slice */
+#define EACH 4u
+#define ONES 0x01010101
+
+struct tile_i8 {
+    int32_t a[WORDS][TILE + 1], b[WORDS][TILE + 1];
+};
+
+struct sums_i8 {
+    int32_t product[EACH][EACH], a[EACH], b[EACH];
+};
+
+DEVICE void add_words(const struct tile_i8 *t, struct sums_i8 *s)
+{
+    const uint32_t row = THREAD / WORDS, column = THREAD % WORDS;
+    for (uint32_t k = 0; k < WORDS; k++) {
+        int32_t a[EACH], b[EACH];
+        for (uint32_t i = 0; i < EACH; i++) {
+            a[i] = t->a[k][row + WORDS * i];
+            b[i] = t->b[k][column + WORDS * i];
+            s->a[i] = dot_i8(a[i], ONES, s->a[i]);
+            s->b[i] = dot_i8(b[i], ONES, s->b[i]);
+        }
+        for (uint32_t i = 0; i < EACH; i++)
+            for (uint32_t j = 0; j < EACH; j++)
+                s->product[i][j] = dot_i8(a[i], b[j], s->product[i][j]);
+    }
+}
+
+/* An element as a signed byte. */
+DEVICE uint32_t signed_byte(const void *p, size_t i, uint32_t is_signed)
+{
+    return ((const uint8_t *)p)[i] ^ (is_signed ? 0u : 0x80u);
+}
+
+/* Its zero point, likewise; 0: of none. */
+DEVICE int32_t signed_zero(const void *p, uint32_t i, uint32_t is_signed)
+{
+    if (!p)
+        return is_signed ? 0 : -128;
+    return (int8_t)signed_byte(p, i, is_signed);
+}
+
+DEVICE int32_t corrected(int32_t product, int32_t sum_a, int32_t sum_b, int32_t za, int32_t zb,
+                         uint32_t terms)
+{
+    uint32_t y = (uint32_t)product;
+    y -= (uint32_t)zb * (uint32_t)sum_a;
+    y -= (uint32_t)za * (uint32_t)sum_b;
+    return (int32_t)(y + terms * (uint32_t)za * (uint32_t)zb);
+}
+
+/* Words of terms [k0, k0 + 64) of rows from row0 on; what is not there is 0 and adds nothing. */
+DEVICE void load_words(int32_t slice[WORDS][TILE + 1], const void *x, uint32_t is_signed,
+                       uint32_t row0, uint32_t rows, uint32_t row_step, uint32_t k0, uint32_t ks,
+                       uint32_t k_step)
+{
+    for (uint32_t i = THREAD; i < WORDS * TILE; i += LAUNCH_THREADS) {
+        uint32_t row = k_step == 1 ? i / WORDS : i % TILE, word = k_step == 1 ? i % WORDS : i / TILE;
+        uint32_t v = 0;
+        for (uint32_t b = 0; b < 4 && row0 + row < rows; b++) {
+            uint32_t k = k0 + 4 * word + b;
+            if (k < ks)
+                v |= signed_byte(x, (size_t)(row0 + row) * row_step + (size_t)k * k_step, is_signed)
+                     << 8 * b;
+        }
+        slice[word][row] = (int32_t)v;
+    }
+}
+
+DEVICE void clear_sums(struct sums_i8 *s)
+{
+    for (uint32_t i = 0; i < EACH; i++) {
+        s->a[i] = s->b[i] = 0;
+        for (uint32_t j = 0; j < EACH; j++)
+            s->product[i][j] = 0;
+    }
+}
+
+KERNEL(gemm_i8, gemm_i8_args)
+{
+    SHARED struct tile_i8 t;
+    struct sums_i8 s;
+    const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
+    uint32_t at_a = 0, at_b = 0, item = BLOCK_Z;
+    for (uint32_t i = arg->batch_rank; i-- > 0;) {
+        uint32_t at = item % arg->batch_dim[i];
+        item /= arg->batch_dim[i];
+        at_a += at * arg->a_batch[i];
+        at_b += at * arg->b_batch[i];
+    }
+    clear_sums(&s);
+    for (uint32_t k0 = 0; k0 < arg->k; k0 += 4 * WORDS) {
+        load_words(t.a, (const uint8_t *)arg->a + at_a, arg->a_signed, row0, arg->m, arg->a_row, k0,
+                   arg->k, arg->a_col);
+        load_words(t.b, (const uint8_t *)arg->b + at_b, arg->b_signed, column0, arg->n, arg->b_col,
+                   k0, arg->k, arg->b_row);
+        barrier();
+        add_words(&t, &s);
+        barrier();
+    }
+    for (uint32_t i = 0; i < EACH; i++)
+        for (uint32_t j = 0; j < EACH; j++) {
+            uint32_t row = row0 + THREAD / WORDS + WORDS * i;
+            uint32_t column = column0 + THREAD % WORDS + WORDS * j;
+            if (row >= arg->m || column >= arg->n)
+                continue;
+            int32_t za = signed_zero(arg->zero_a, row * arg->zero_a_step, arg->a_signed);
+            int32_t zb = signed_zero(arg->zero_b, column * arg->zero_b_step, arg->b_signed);
+            arg->y[((size_t)BLOCK_Z * arg->m + row) * arg->n + column] =
+                corrected(s.product[i][j], s.a[i], s.b[j], za, zb, arg->k);
+        }
+}
+
+/* Where x lies under tap (kh, kw) of output pixel (oh, ow); below 0: outside. */
+DEVICE int64_t place_under(const struct conv_i8_args *arg, int32_t oh, int32_t ow, int32_t kh,
+                           int32_t kw)
+{
+    int32_t ih = oh * arg->stride_h + kh * arg->dil_h - arg->pad_top;
+    int32_t iw = ow * arg->stride_w + kw * arg->dil_w - arg->pad_left;
+    bool inside = ih >= 0 && ih < arg->h && iw >= 0 && iw < arg->width;
+    return inside ? (int64_t)ih * arg->width + iw : -1;
+}
+
+/* Term k of output pixel p, as a signed byte; outside it is the zero point. */
+DEVICE uint32_t window_byte(const struct conv_i8_args *arg, const uint8_t *x, uint32_t p, uint32_t k,
+                            int32_t zero)
+{
+    const uint32_t taps = (uint32_t)(arg->kh * arg->kw), tap = k % taps;
+    int64_t at = place_under(arg, (int32_t)p / arg->ow, (int32_t)p % arg->ow,
+                             (int32_t)tap / arg->kw, (int32_t)tap % arg->kw);
+    if (at < 0)
+        return (uint32_t)zero & 0xffu;
+    return signed_byte(x, (size_t)(k / taps) * (size_t)arg->h * (size_t)arg->width + (size_t)at,
+                       arg->x_signed);
+}
+
+DEVICE void load_window_words(int32_t slice[WORDS][TILE + 1], const struct conv_i8_args *arg,
+                              const uint8_t *x, uint32_t p0, uint32_t k0, uint32_t terms,
+                              int32_t zero)
+{
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow);
+    for (uint32_t i = THREAD; i < WORDS * TILE; i += LAUNCH_THREADS) {
+        uint32_t p = p0 + i % TILE, v = 0;
+        for (uint32_t b = 0; b < 4 && p < pixels; b++) {
+            uint32_t k = k0 + 4 * (i / TILE) + b;
+            if (k < terms)
+                v |= window_byte(arg, x, p, k, zero) << 8 * b;
+        }
+        slice[i / TILE][i % TILE] = (int32_t)v;
+    }
+}
+
+KERNEL(conv_i8, conv_i8_args)
+{
+    SHARED struct tile_i8 t;
+    struct sums_i8 s;
+    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE, group = BLOCK_Z % arg->groups;
+    const uint32_t terms = arg->channels * (uint32_t)(arg->kh * arg->kw);
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow);
+    const uint8_t *x = (const uint8_t *)arg->x +
+                       (size_t)BLOCK_Z * arg->channels * (size_t)arg->h * (size_t)arg->width;
+    const uint8_t *w = (const uint8_t *)arg->w + (size_t)group * arg->outputs * terms;
+    const int32_t zx = signed_zero(arg->zero_x, 0, arg->x_signed);
+    clear_sums(&s);
+    for (uint32_t k0 = 0; k0 < terms; k0 += 4 * WORDS) {
+        load_words(t.a, w, arg->w_signed, o0, arg->outputs, terms, k0, terms, 1);
+        load_window_words(t.b, arg, x, p0, k0, terms, zx);
+        barrier();
+        add_words(&t, &s);
+        barrier();
+    }
+    for (uint32_t i = 0; i < EACH; i++)
+        for (uint32_t j = 0; j < EACH; j++) {
+            uint32_t o = o0 + THREAD / WORDS + WORDS * i, p = p0 + THREAD % WORDS + WORDS * j;
+            if (o >= arg->outputs || p >= pixels)
+                continue;
+            uint32_t channel = group * arg->outputs + o;
+            int32_t zw = signed_zero(arg->zero_w, channel * arg->zero_w_step, arg->w_signed);
+            int32_t y = corrected(s.product[i][j], s.a[i], s.b[j], zw, zx, terms);
+            uint32_t bias = arg->bias ? (uint32_t)arg->bias[channel] : 0;
+            arg->y[((size_t)BLOCK_Z * arg->outputs + o) * pixels + p] =
+                (int32_t)((uint32_t)y + bias);
+        }
+}
+
+DEVICE uint32_t direct_sum(const struct conv_i8_args *arg, const uint8_t *x, const uint8_t *w,
+                           int32_t zx, int32_t zw, int32_t oh, int32_t ow)
+{
+    const size_t plane = (size_t)arg->h * (size_t)arg->width;
+    uint32_t sum = 0;
+    for (uint32_t c = 0; c < arg->channels; c++, x += plane)
+        for (int32_t kh = 0; kh < arg->kh; kh++)
+            for (int32_t kw = 0; kw < arg->kw; kw++, w++) {
+                int64_t at = place_under(arg, oh, ow, kh, kw);
+                if (at < 0)
+                    continue;
+                int32_t v = (int8_t)signed_byte(x, (size_t)at, arg->x_signed) - zx;
+                sum += (uint32_t)(v * ((int8_t)signed_byte(w, 0, arg->w_signed) - zw));
+            }
+    return sum;
+}
+
+KERNEL(conv_direct_i8, conv_i8_args)
+{
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), all = arg->groups * arg->outputs;
+    const uint32_t terms = arg->channels * (uint32_t)(arg->kh * arg->kw);
+    const size_t plane = (size_t)arg->h * (size_t)arg->width;
+    const int32_t zx = signed_zero(arg->zero_x, 0, arg->x_signed);
+    FOR_EACH(i, arg->n)
+    {
+        const uint32_t pixel = i % pixels, o = i / pixels % all, image = i / pixels / all;
+        const size_t group = (size_t)image * arg->groups + o / arg->outputs;
+        uint32_t sum = direct_sum(arg, (const uint8_t *)arg->x + group * arg->channels * plane,
+                                  (const uint8_t *)arg->w + (size_t)o * terms, zx,
+                                  signed_zero(arg->zero_w, o * arg->zero_w_step, arg->w_signed),
+                                  (int32_t)pixel / arg->ow, (int32_t)pixel % arg->ow);
+        arg->y[i] = (int32_t)(sum + (arg->bias ? (uint32_t)arg->bias[o] : 0));
+    }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* pack_relative.h - sparse matrices with a codebook in relative index, as warps read them. */
+#ifndef PACK_RELATIVE_H
+#define PACK_RELATIVE_H
+
+#include <stdbool.h>
+#include "pith_weight.h"
+
+/* Offsets in bytes: the codebook is at 0. */
+struct relative_layout {
+    uint64_t row_at, start, words;
+    bool wide; /* entries of 16 bits: more than 16 centroids */
+};
+
+/* Of a weight that pith_relative_bytes takes. */
+struct relative_layout pith_relative_layout(const struct weight *w);
+/* Bytes of all of it. PITH_ERR_UNSUPPORTED: the weight is no matrix with one codebook, or denser
+ * than pays; PITH_ERR_MEMORY, _CORRUPT. */
+enum pith_status pith_relative_bytes(const struct weight *w, uint64_t *bytes);
+enum pith_status pith_relative_pack(const struct weight *w, uint8_t *to);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* sparse.cu - y = W x of a sparse matrix in relative index (pack_relative.c). A warp has a row, a lane
+ * a piece of its entries; x is gathered from shared memory where it fits there. */
+#include "device_map.cuh"
+
+/* One entry: a gap of all ones is a filler. */
+DEVICE float add_entry(const float *book, const float *x, uint32_t gap, uint32_t marker,
+                       uint32_t index, uint32_t *column, float sum)
+{
+    *column += gap;
+    if (gap != marker) {
+        sum = fmaf(book[index], x[*column], sum);
+        *column += 1;
+    }
+    return sum;
+}
+
+DEVICE float lane_sum(const struct spmv_args *arg, const float *book, const float *x, uint32_t row,
+                      uint32_t lane)
+{
+    const uint32_t begin = arg->row_at[row], end = arg->row_at[row + 1];
+    uint32_t column = begin < end ? arg->start[(size_t)row * SPMV_LANES + lane] : 0;
+    float sum = 0.0f;
+    for (uint32_t at = begin + lane; at < end; at += SPMV_LANES) {
+        const uint32_t word = arg->words[at];
+        for (uint32_t b = 0; b < 32 && !arg->wide; b += 8)
+            sum = add_entry(book, x, word >> b & 15u, 15u, word >> (b + 4) & 15u, &column, sum);
+        for (uint32_t b = 0; b < 32 && arg->wide; b += 16)
+            sum = add_entry(book, x, word >> b & 255u, 255u, word >> (b + 8) & 255u, &column, sum);
+    }
+    return sum;
+}
+
+DEVICE void sum_rows(const struct spmv_args *arg, const float *book, const float *x)
+{
+    const uint32_t lane = THREAD % SPMV_LANES;
+    for (uint32_t row = BLOCK_X * GEMV_ROWS + THREAD / SPMV_LANES; row < arg->g.n;
+         row += BLOCKS_X * GEMV_ROWS) {
+        float sum = lane_sum(arg, book, x, row, lane);
+        for (uint32_t half = SPMV_LANES / 2; half > 0; half /= 2)
+            sum += shuffle_xor_f32(sum, half);
+        if (lane == 0)
+            put_product(&arg->g, 0, BLOCK_Y, row, sum);
+    }
+}
+
+KERNEL(spmv_relative, spmv_args)
+{
+    SHARED float x[SPMV_SHARED], book[256];
+    const float *a = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
+    for (uint32_t i = THREAD; i < arg->g.k; i += LAUNCH_THREADS)
+        x[i] = a[i];
+    for (uint32_t i = THREAD; i < arg->centroids; i += LAUNCH_THREADS)
+        book[i] = arg->book[i];
+    barrier();
+    sum_rows(arg, book, x);
+}
+
+KERNEL(spmv_relative_far, spmv_args)
+{
+    SHARED float book[256];
+    for (uint32_t i = THREAD; i < arg->centroids; i += LAUNCH_THREADS)
+        book[i] = arg->book[i];
+    barrier();
+    sum_rows(arg, book, arg->g.a + (size_t)BLOCK_Y * arg->g.a_row);
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Plants defects into the device's code, one at a time, in a copy; each has to be noticed.
+
+    defects.py LIST BUILD TEST_LDFLAGS...    in the root of the tree; CC and PITH_DATA in the environment
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+EMU_INCLUDES = '-Itests/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref'.split()
+
+
+def read(path):
+    with open(path, encoding='utf-8') as f:
+        return f.read()
+
+
+def changes(path):
+    """(file, program, from, to) of the list; to None: `from` is a flag for the compiler."""
+    where = None
+    for line in read(path).splitlines():
+        if line.startswith('['):
+            file, program = re.match(r'\[(.*)\] (.+)', line).groups()
+            where = file, program
+        elif line and not line.startswith('#'):
+            old, arrow, new = line.partition('=>')
+            yield (*where, old.strip(), new.strip() if arrow else None)
+
+
+def plant(text, old, new):
+    """text with the one place of `old` changed, whatever white space is between its words."""
+    pattern = r'\s*'.join(re.escape(w) for w in old.split())
+    found = list(re.finditer(pattern, text))
+    if not found:
+        return None
+    at = found[0]
+    return text[:at.start()] + new + text[at.end():]
+
+
+def compile_kernels(cc, folder, out, flags):
+    subprocess.run([*cc, '-std=c11', '-O1', '-ffp-contract=off', *flags, '-w', '-D_GNU_SOURCE', '-I' + folder, *EMU_INCLUDES,
+                    '-c', 'tests/cuda/emu_kernels.c', '-o', out], check=True)
+
+
+def compile_host(cc, folder, file, out, build):
+    includes = ['-I' + folder] + ['-I' + os.path.join(build, 'include', m) for m in ('runtime', 'host')]
+    subprocess.run([*cc, '-std=c11', '-O1', '-w', '-D_GNU_SOURCE', *includes, '-c', os.path.join(folder, file), '-o', out],
+                   check=True)
+
+
+def notices(cc, build, command, obj, rest, work):
+    """Whether the program, linked with the changed object, fails."""
+    program, *arguments = command.split()
+    parts = [os.path.join(build, 'tests/cuda', program + '.o'), obj]
+    if program == 'test_device_ops':
+        parts.append(os.path.join(build, 'tests/cuda/emu.o'))
+    else:
+        parts.append('-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda/fake')))
+    exe = os.path.join(work, 'changed')
+    subprocess.run([*cc, *parts, *rest, '-o', exe], check=True)
+    try:
+        return subprocess.run([exe, *arguments], capture_output=True, timeout=120).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+def main():
+    list_path, build, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
+    cc = os.environ.get('CC', 'cc').split()
+    planted = missed = 0
+    with tempfile.TemporaryDirectory() as work:
+        for file, program, old, new in changes(list_path):
+            folder, obj = os.path.join(work, 'cuda'), os.path.join(work, 'changed.o')
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree('runtime/cuda', folder)
+            path = os.path.join(folder, file)
+            text = read(path) if new is None else plant(read(path), old, new)
+            if text is None:
+                print(f'NOT APPLICABLE: {file}: {old}')
+                missed += 1
+                continue
+            with open(path, 'w', encoding='utf-8') as f:
+                f.write(text)
+            if file.endswith('.cu'):
+                compile_kernels(cc, folder, obj, [] if new is not None else ['-mfma', '-O3', old])
+            else:
+                compile_host(cc, folder, file, obj, build)
+            planted += 1
+            if not notices(cc, build, program, obj, rest, work):
+                print(f'NOT NOTICED: {file}: {old} => {new}')
+                missed += 1
+    print(f'{planted} defects planted, {missed} not noticed')
+    return 1 if missed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
