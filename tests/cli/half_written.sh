@@ -12,7 +12,7 @@ expect 0 pith import good.onnx -q -o good.pith
 python3 - <<'EOP' || status=1
 import glob, os, resource, signal, subprocess, sys, time
 
-for s in (signal.SIGINT, signal.SIGQUIT):  # whoever was started with & had them ignored
+for s in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # whoever was started with &, or by nohup, had them ignored
     signal.signal(s, signal.SIG_DFL)
 failed = False
 def check(what, ok, detail=""):
