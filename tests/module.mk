@@ -37,7 +37,7 @@ deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
 check: all $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
-	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/short_run.sh
+	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh
 
 check-unit: $(TEST_BIN) ## unit tests alone (under a minute)
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
@@ -74,12 +74,23 @@ fuzz: fuzz-build ## run every fuzz target for FUZZ_SECONDS (60) each
 
 .PHONY: fuzz-build fuzz-bins
 fuzz-build:
-	@$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) CFLAGS="-O1 -g" fuzz-bins
+	@$(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g" fuzz-bins
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
 $(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) -Itests -Itests/onnx $(ALL_ROOMS:%=-I%)
 $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 fuzz-bins: $(FUZZ_BIN)
+
+# The tests of the gate and of all decoders, in the libraries that the fuzz targets are made of.
+SANITIZED_TESTS := $(patsubst %,$(O)/tests/%,$(addprefix runtime/test_,gate container validate region \
+    stats_read huff_table huff_decode coded_table crc32c plan_file) \
+    $(addprefix huffman/test_,adaptive rans context planes weight weight_rows huff_round_trip gap_encode \
+    codebook_encode) pack/test_refusals)
+.PHONY: sanitized-tests sanitized-bins
+sanitized-tests: ## gate and decoders under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g" sanitized-bins
+sanitized-bins: $(SANITIZED_TESTS)
+	@$(TEST_ENV) tests/run_tests.sh $^
 
 # ---- style -------------------------------------------------------------------------------------
 OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench samples,$(d)/*.c $(d)/*.h))
