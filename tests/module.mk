@@ -72,7 +72,11 @@ FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_O)/%)
 fuzz: fuzz-build ## run every fuzz target for FUZZ_SECONDS (60) each
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
 
-.PHONY: fuzz-build fuzz-bins
+T ?= 3600
+fuzz-long: fuzz-build ## every fuzz target for T (3600) seconds, what it finds kept in build/fuzz-found
+	@FUZZ_SECONDS=$(T) FUZZ_KEEP=$(BUILD)/fuzz-found FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
+
+.PHONY: fuzz-build fuzz-bins fuzz-long
 fuzz-build:
 	@$(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g" fuzz-bins
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ

@@ -6,6 +6,7 @@
  * reference and by the best kernels here; of networks whose operators do not magnify differences
  * and whose values stay small, the outputs must agree. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "closure.h"
