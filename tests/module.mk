@@ -57,7 +57,7 @@ deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
 check: all $(FAKE_CUDA) $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
-	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/short_run.sh
+	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh
 
 check-unit: $(FAKE_CUDA) $(TEST_BIN) ## unit tests alone (under a minute)
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
@@ -92,14 +92,29 @@ FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_O)/%)
 fuzz: fuzz-build ## run every fuzz target for FUZZ_SECONDS (60) each
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
 
-.PHONY: fuzz-build fuzz-bins
+T ?= 3600
+fuzz-long: fuzz-build ## every fuzz target for T (3600) seconds, what it finds kept in build/fuzz-found
+	@FUZZ_SECONDS=$(T) FUZZ_KEEP=$(BUILD)/fuzz-found FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
+
+.PHONY: fuzz-build fuzz-bins fuzz-long
 fuzz-build:
-	@$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) CFLAGS="-O1 -g" fuzz-bins
+	@$(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g" fuzz-bins
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
 $(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) -Itests -Itests/onnx $(ALL_ROOMS:%=-I%)
 $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 fuzz-bins: $(FUZZ_BIN)
+
+# The tests of the gate and of all decoders, in the libraries that the fuzz targets are made of.
+SANITIZED_TESTS := $(patsubst %,$(O)/tests/%,$(addprefix runtime/test_,gate container validate region \
+    stats_read huff_table huff_decode coded_table crc32c plan_file) \
+    $(addprefix huffman/test_,adaptive rans context planes weight weight_rows huff_round_trip gap_encode \
+    codebook_encode) pack/test_refusals)
+.PHONY: sanitized-tests sanitized-bins
+sanitized-tests: ## gate and decoders under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g" sanitized-bins
+sanitized-bins: $(SANITIZED_TESTS)
+	@$(TEST_ENV) tests/run_tests.sh $^
 
 # ---- style -------------------------------------------------------------------------------------
 OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench samples,$(d)/*.c $(d)/*.h))

@@ -146,8 +146,9 @@ class Study:
                 "BUILD=build", "VARIANT=" + VARIANT, "CFLAGS=" + CFLAGS, *args]
 
     def expand(self, mutations):
-        """{pattern: test programs}, without those whose functions the linker replaces."""
-        self.objects_of = {}
+        """{pattern: test programs}, without those that replace functions of the C library."""
+        self.link_with = {}  # {program: what else it is linked with}
+        self.replaced = set()  # functions of ours that some program replaces
         wrapped = self.wrapped()
         tests = {}
         for pattern in {t for m in mutations for t in m.tests}:
@@ -161,9 +162,13 @@ class Study:
     def wrapped(self):
         with open(os.path.join(self.tree, "tests/module.mk"), encoding="utf-8") as f:
             flags = dict(re.findall(r"(?m)^TEST_LDFLAGS_(\w+) = (.*)$", f.read()))
-        for name in [n for n, text in flags.items() if text == "$(TWINS)"]:
-            self.objects_of["test_" + name] = self.told("TWINS")
-            del flags[name]
+        for name in list(flags):
+            told = self.told("TEST_LDFLAGS_" + name)
+            functions = {w.split("=")[1] for w in told if w.startswith("-Wl,--wrap=")}
+            if all(f.startswith("pith_") for f in functions):
+                self.link_with["test_" + name] = told
+                self.replaced |= functions
+                del flags[name]
         return {"test_" + n for n in flags}
 
     def told(self, variable):
@@ -177,7 +182,7 @@ class Study:
         libraries = self.told("LIB_MODULES")
         goals = [base + "lib/%s.a" % m for m in libraries]
         goals += [base + "tests/%s.o" % n for n in programs]
-        goals += sorted({o for objects in self.objects_of.values() for o in objects})
+        goals += sorted({o for told in self.link_with.values() for o in told if o.endswith(".o")})
         subprocess.run(self.make("-j%d" % self.jobs, *goals), check=True)
         self.compile_lines = {m.path: self.compile_line(m.path) for m in mutations}
         self.objects = []
@@ -190,6 +195,7 @@ class Study:
         self.libs = self.told("sort $(call link_libs,compress)")
         for room in self.rooms:
             os.makedirs(room, exist_ok=True)
+        self.make_replaceable()
         self.link(self.rooms[0], None)
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(self.link_program, programs))
@@ -197,6 +203,18 @@ class Study:
                 if not ok:
                     sys.exit("%s fails without any change" % name)
                 self.seconds[name] = took
+
+    def make_replaceable(self):
+        """What the linker's --wrap replaces in a program, is replaced in the shared object by a jump to
+        the function itself, which the program's own replacement overrides."""
+        path = os.path.join(self.rooms[0], "replaced.s")
+        jump = {"x86_64": "jmp", "aarch64": "b"}[os.uname().machine]
+        with open(path, "w", encoding="utf-8") as f:
+            for name in sorted(self.replaced):
+                f.write(".text\n.weak __wrap_%s\n.type __wrap_%s,@function\n__wrap_%s: %s __real_%s%s\n" %
+                        (name, name, name, jump, name, "@PLT" if jump == "jmp" else ""))
+            f.write('.section .note.GNU-stack,"",@progbits\n')
+        self.replacing = ["-Wl,--wrap=" + name for name in sorted(self.replaced)] + [path]
 
     def compile_line(self, path):
         target = "build/%s/%s.o" % (VARIANT, path[:-2])
@@ -213,7 +231,7 @@ class Study:
         with open(os.path.join(room, "objects"), "w", encoding="utf-8") as f:
             f.write("\n".join(objects))
         return self.quiet([self.cc[-1], "-shared", "@" + os.path.join(room, "objects"),
-                           *self.libs, "-lm", "-lpthread", "-o", os.path.join(room, "libpithall.so")])
+                           *self.replacing, *self.libs, "-lm", "-lpthread", "-o", os.path.join(room, "libpithall.so")])
 
     def quiet(self, command, **how):
         done = subprocess.run(command, cwd=self.tree, stdout=subprocess.PIPE,
@@ -224,7 +242,7 @@ class Study:
 
     def link_program(self, name):
         program = os.path.join(self.out, "tests", name)
-        more = self.objects_of.get(os.path.basename(name), [])
+        more = self.link_with.get(os.path.basename(name), [])
         assert self.quiet([self.cc[-1], program + ".o", *more, "-L" + self.rooms[0], "-lpithall", "-lcmocka",
                            *self.libs, "-lm", "-lpthread", "-o", program]), name
 
@@ -237,11 +255,12 @@ class Study:
         def limits():
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
         env = dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP")
         try:
             done = subprocess.run([os.path.join(self.out, "tests", name)], cwd=self.tree, env=env,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  timeout=limit, preexec_fn=limits)
+                                  timeout=20 * limit, preexec_fn=limits)
         except subprocess.TimeoutExpired:
             return False
         return done.returncode == 0

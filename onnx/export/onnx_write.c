@@ -33,6 +33,8 @@ static void count_uses(struct onnx_export *x)
             if (node->in[k] != PITH_VALUE_NONE)
                 x->uses[node->in[k]]++;
     }
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        x->uses[m->outputs[i]]++;
 }
 
 /* Those of a recurrent layer's product are not among them: it writes the weight in its own way. */

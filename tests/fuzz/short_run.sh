@@ -29,11 +29,18 @@ fi
 for target in "$folder"/fuzz_*; do
     name=$(basename "$target")
     case $name in *.o | *.d) continue ;; esac
+    [ -z "$FUZZ_ONLY" ] || [ "$name" = "$FUZZ_ONLY" ] || continue
     mkdir -p "$work/$name"
     corpus=tests/fuzz/corpus/$name
     [ -d "$corpus" ] || corpus=
+    found=$work/$name
+    if [ -n "$FUZZ_KEEP" ]; then # what a run has found, the next begins with
+        mkdir -p "$FUZZ_KEEP/$name"
+        corpus="$corpus $work/$name"
+        found=$FUZZ_KEEP/$name
+    fi
     if "$target" -seed=1 -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" \
-        "$work/$name" $corpus >"$work/log" 2>&1; then
+        "$found" $corpus >"$work/log" 2>&1; then
         [ -n "$FUZZ_O" ] && echo "$name: $(grep -o 'Done.*' "$work/log" | tail -1)"
     else
         echo "$name found something:"
