@@ -79,6 +79,7 @@ enum pith_status pith_observed_run_open(struct observed_run *run, const struct p
     struct pith_engine_opts e = {.size_bytes = sizeof e,
                                  .threads = opts->threads,
                                  .cpu_mask = opts->cpu_mask,
+                                 .ordered = true, /* ranges are alike on every CPU */
                                  .user = run,
                                  .observe = observe};
     run->m = m;

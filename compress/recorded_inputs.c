@@ -94,8 +94,10 @@ enum pith_status pith_record_inputs(const struct pith_model *m,
                                     const struct pith_calibrate_opts *samples,
                                     struct recorded_inputs *recorded, struct pith_error *err)
 {
-    const struct pith_engine_opts e = {
-        .size_bytes = sizeof e, .threads = samples->threads, .cpu_mask = samples->cpu_mask};
+    const struct pith_engine_opts e = {.size_bytes = sizeof e,
+                                       .threads = samples->threads,
+                                       .cpu_mask = samples->cpu_mask,
+                                       .ordered = true};
     struct pith_engine *engine = NULL;
     struct recording r = {.to = recorded};
     *recorded = (struct recorded_inputs){0};

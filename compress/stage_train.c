@@ -34,7 +34,8 @@ static enum pith_status measure_enough(const struct pith_model *m, const struct 
 {
     const struct pith_feed_input input = {.data = means->val};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
-    const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .threads = means->threads};
+    const struct pith_engine_opts opts = {
+        .size_bytes = sizeof opts, .threads = means->threads, .ordered = true};
     struct pith_accuracy a;
     struct pith_engine *engine;
     if (means->val && !pith_data_labelled(means->val) && s->train.loss == PITH_DISTILL) {

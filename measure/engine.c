@@ -23,6 +23,8 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
     e->opts.cpu_mask = o->cpu_mask;
     e->opts.batch = o->batch;
     e->opts.flags |= o->flags;
+    if (o->ordered)
+        e->opts.ordered = &pith_ordered_sums;
     e->opts.observe = o->observe;
     e->opts.user = o->user;
     e->opts.max_steps = o->max_steps;

@@ -32,6 +32,7 @@ struct pith_engine_opts {
     uint32_t batch;    /* as pith_opts */
     uint32_t flags;    /* as pith_opts */
     bool profile;      /* time every layer */
+    bool ordered;      /* sums of one order (&pith_ordered_sums): what decides bytes of a file */
     void *user;
     void (*observe)(void *user, const struct pith_layer *layer, const struct pith_tensor *out);
     uint64_t max_steps;           /* as pith_opts */

@@ -119,11 +119,13 @@ static enum pith_status record(struct recorded_feed *r, struct feeder *f, struct
 
 static enum pith_status record_states(struct recorded_feed *r, struct pith_error *err)
 {
+    /* what states hold is calibrated on */
+    const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .ordered = true};
     struct pith_engine *engine = NULL;
     struct feeder f = {0};
     r->state = pith_kept_new(r->feed.n_inputs, STATE_BYTES);
     enum pith_status status =
-        r->state ? pith_engine_open(r->m, NULL, &engine, err) : pith_error_no_memory(err);
+        r->state ? pith_engine_open(r->m, &opts, &engine, err) : pith_error_no_memory(err);
     if (!status)
         status = pith_feeder_open(&f, pith_engine_plan(engine), &r->feed, false, err);
     if (!status)

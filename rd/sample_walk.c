@@ -213,6 +213,7 @@ static enum pith_status open_plans(struct run *r, struct pith_error *err)
     pith_opts_init(&o, sizeof o);
     if (r->w->opts.runtime)
         o.cpu_mask = r->w->opts.runtime->cpu_mask;
+    o.ordered = &pith_ordered_sums; /* statistics, hence integers, are the same on every CPU */
     o.observe = r->recorder ? see : NULL;
     for (uint32_t i = 0; i < r->n && !status; i++) {
         o.user = r->recorder ? &r->recorder[i] : NULL;

@@ -184,6 +184,9 @@ enum {
     PITH_OPEN_READ = 1u << 16        /* of pith_open alone: a copy of the file, however large */
 };
 
+struct pith_ordered;
+extern const struct pith_ordered pith_ordered_sums;
+
 struct pith_opts {
     uint32_t size_bytes; /* sizeof(struct pith_opts) of the caller */
     uint32_t cpu_mask;   /* features allowed; 0: all */
@@ -222,6 +225,11 @@ struct pith_opts {
      * pith_plan_file_open; read when a plan is made. */
     const uint8_t *choices;
     uint32_t n_choices;
+    /* &pith_ordered_sums: every f32 result is one written chain of roundings, the same bits on
+     * every x86-64 and AArch64 CPU, whatever its instruction sets; implies PITH_FLAG_DENSE_ONLY.
+     * On other processors it changes nothing. NULL: the fastest kernels. A pointer, not a flag, so
+     * that programs that never name it are linked without its kernels. */
+    const struct pith_ordered *ordered;
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */

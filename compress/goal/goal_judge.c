@@ -461,6 +461,7 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
     j->feed = feed;
     j->engine = opts->engine;
     j->engine.size_bytes = sizeof j->engine;
+    j->engine.ordered = true; /* the same is found on every CPU */
     j->ran = opts->ran;
     j->ran_user = opts->user;
     find_labels(j);
@@ -611,8 +612,10 @@ enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *j,
 {
     const struct pith_packed packed = {
         .data = file->data, .bytes = file->bytes, .name = candidate_name};
+    struct pith_engine_opts opts = j->engine;
     struct pith_engine *e = NULL;
-    enum pith_status st = pith_engine_open_packed(&packed, &j->engine, &e, err);
+    opts.ordered = false; /* what this machine takes */
+    enum pith_status st = pith_engine_open_packed(&packed, &opts, &e, err);
     if (!st)
         *bytes = pith_engine_need(e).bytes;
     pith_engine_close(e);

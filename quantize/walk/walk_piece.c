@@ -157,6 +157,7 @@ static enum pith_status open_plan(struct piece_plan *run, const struct pith_mode
     if (st)
         return st;
     pith_opts_init(&o, sizeof o);
+    o.ordered = &pith_ordered_sums; /* weights are decided by what it gives */
     if (opts->runtime) {
         o.cpu_mask = opts->runtime->cpu_mask;
         o.max_bytes = opts->runtime->max_bytes;

@@ -182,8 +182,9 @@ struct dense_kernels {
     pack_rows_f32_fn *pack_rows_f32;
 };
 
-/* Processors with packed kernels: elsewhere what is made of them is left out. */
-#ifdef __x86_64__
+/* Processors with packed kernels, if only ordered ones (pith_kernel_ordered.h): elsewhere what is
+ * made of them is left out. */
+#if defined(__x86_64__) || defined(__aarch64__)
 #define IF_DENSE_TILES(...) __VA_ARGS__
 #else
 #define IF_DENSE_TILES(...)

@@ -45,6 +45,8 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
     }
     if ((opts->flags & ~(uint32_t)KNOWN_FLAGS) || opts->batch > MAX_BATCH)
         return PITH_ERR_ARGUMENT;
+    /* run forms add in orders of their own */
+    IF_DENSE_TILES(if (opts->ordered) opts->flags |= PITH_FLAG_DENSE_ONLY;)
     opts->size_bytes = sizeof *opts;
     if (opts->batch == 0)
         opts->batch = 1;

@@ -9,6 +9,7 @@
  * be placed. Costs that the caller measured (opts.costs) replace those of the machine's class
  * before anything is chosen. */
 #include "integer_conv.h"
+#include "pith_kernel_ordered.h"
 #include "plan_build.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -160,6 +161,16 @@ static enum pith_status place_values(struct builder *b)
     return PITH_OK;
 }
 
+/* Kernels of one order, chosen by the costs of no machine: choices are the same everywhere, too. */
+static void order_sums(struct pith_plan *plan)
+{
+    IF_DENSE_TILES(if (plan->opts.ordered) {
+        plan->opts.ordered->fill(&plan->kernels.dense, plan->opts.cpu_mask);
+        pith_costs_of(0, &plan->kernels.sparse.costs, NULL);
+    })
+    (void)plan;
+}
+
 /* NO_FUSION runs every node as it stands: what tests compare with. Observed plans alias in place
  * only, because observers see each value. */
 static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
@@ -174,6 +185,7 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     /* Costs of sparse kernels are the only ones that depend on the machine so far. */
     if (opts->costs)
         b->plan->kernels.sparse.costs = *opts->costs;
+    order_sums(b->plan);
     b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
     b->vp = pith_block_high(&b->block, g->n_values, sizeof *b->vp);
     b->const_at = pith_block_high(&b->block, g->n_weights, sizeof *b->const_at);

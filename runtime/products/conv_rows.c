@@ -51,8 +51,8 @@ static bool rows_supports(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
     const struct conv_geom *g = &v->g;
-    return env->kernels->dense.mr != 0 && !v->more && pith_conv_is_small(v) && g->stride_w <= 2 &&
-           !v->in_place && g->kh * g->kw <= ROWS_MAX_TAPS &&
+    return env->kernels->dense.conv_rows_f32 && !v->more && pith_conv_is_small(v) &&
+           g->stride_w <= 2 && !v->in_place && g->kh * g->kw <= ROWS_MAX_TAPS &&
            v->pixels >= 2 * (uint64_t)BAND_PIXELS && band_of(v).rows > 0;
 }
 

@@ -22,6 +22,7 @@ struct entry {
 
 #define ENTRY(table, member, name, needs) {#table, #member, #name, needs},
 #define ENTRY_DENSE(member, type, name, needs) ENTRY(dense, member, name, needs)
+#define ENTRY_ORDERED(member, type, name, needs) ENTRY(ordered, member, name, needs)
 #define ENTRY_SPARSE(member, type, name, needs) ENTRY(sparse, member, name, needs)
 #define ENTRY_ROW(member, type, name, needs) ENTRY(row, member, name, needs)
 #define ENTRY_INTEGER(member, type, name, needs) ENTRY(integer, member, name, needs)
@@ -33,10 +34,11 @@ struct entry {
 #define ENTRY_ROW_PANEL(member, type, name, needs) ENTRY(row_panel, member, name, needs)
 
 static const struct entry entries[] = {
-    DENSE_KERNELS(ENTRY_DENSE) SPARSE_KERNELS(ENTRY_SPARSE) ROW_KERNELS(ENTRY_ROW)
-        INTEGER_KERNELS(ENTRY_INTEGER) DECODE_KERNELS(ENTRY_DECODE) CHECKSUM_KERNELS(ENTRY_CHECKSUM)
-            TRAIN_KERNELS(ENTRY_TRAIN) CALIBRATE_KERNELS(ENTRY_CALIBRATE) GRAM_KERNELS(ENTRY_GRAM)
-                ROW_PANEL_KERNELS(ENTRY_ROW_PANEL)};
+    DENSE_KERNELS(ENTRY_DENSE) ORDERED_KERNELS(ENTRY_ORDERED) SPARSE_KERNELS(ENTRY_SPARSE)
+        ROW_KERNELS(ENTRY_ROW) INTEGER_KERNELS(ENTRY_INTEGER) DECODE_KERNELS(ENTRY_DECODE)
+            CHECKSUM_KERNELS(ENTRY_CHECKSUM) TRAIN_KERNELS(ENTRY_TRAIN)
+                CALIBRATE_KERNELS(ENTRY_CALIBRATE) GRAM_KERNELS(ENTRY_GRAM)
+                    ROW_PANEL_KERNELS(ENTRY_ROW_PANEL)};
 #define N_ENTRIES (sizeof entries / sizeof *entries)
 
 static const struct {
@@ -51,6 +53,9 @@ static const struct {
     {"dense", "gemv_f32", trial_gemv_f32},
     {"dense", "max_pool_f32", trial_max_pool_f32},
     {"dense", "pack_rows_f32", trial_pack_rows_f32},
+    {"ordered", "gemm_f32", trial_ordered_gemm_f32},
+    {"ordered", "gemv_f32", trial_ordered_gemv_f32},
+    {"ordered", "depthwise_f32", trial_ordered_depthwise_f32},
     {"sparse", "matvec[FORM_CSR_VALUE]", trial_csr_value},
     {"sparse", "matvec[FORM_CSR_CODEBOOK]", trial_csr_codebook},
     {"sparse", "matvec[FORM_WINDOW]", trial_window},
@@ -122,6 +127,7 @@ static bool has(uint32_t features)
             fail_msg("%s is not what its features run", #name);                                    \
     } while (0);
 #define CHECK_DENSE(m, t, n, f) CHECK(pith_dense_kernels_fill, dense_kernels, m, n, f)
+#define CHECK_ORDERED(m, t, n, f) CHECK(pith_ordered_kernels_fill, dense_kernels, m, n, f)
 #define CHECK_SPARSE(m, t, n, f) CHECK(pith_sparse_kernels_fill, sparse_kernels, m, n, f)
 #define CHECK_ROW(m, t, n, f) CHECK(pith_row_kernels_fill, row_kernels, m, n, f)
 #define CHECK_INTEGER(m, t, n, f) CHECK(pith_integer_kernels_fill, integer_kernels, m, n, f)
@@ -136,6 +142,7 @@ static void entries_are_taken_and_masked(void **state)
 {
     (void)state;
     DENSE_KERNELS(CHECK_DENSE)
+    ORDERED_KERNELS(CHECK_ORDERED)
     SPARSE_KERNELS(CHECK_SPARSE)
     ROW_KERNELS(CHECK_ROW)
     INTEGER_KERNELS(CHECK_INTEGER)

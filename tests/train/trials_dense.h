@@ -5,6 +5,7 @@
 #define TRIALS_DENSE_H
 
 #include "kernel_trial.h"
+#include "pith_kernel_ordered.h"
 #include "test_products.h"
 
 static inline struct dense_kernels dense_of(const struct trial *t)
@@ -200,6 +201,90 @@ static void trial_pack_rows_f32(struct trial *t)
     float *w = reals(t, (size_t)rows * k), *to = take(t, n * sizeof *to);
     CALL(t, (double)rows * k, dense_of(t).pack_rows_f32(w, k, 1, rows, k, mr, to, (size_t)mr * k));
     leaves_bytes(t, to, n * sizeof *to);
+}
+
+/* ---- kernels of one order: bits, not bounds -------------------------------------------------- */
+
+static inline struct dense_kernels ordered_of(const struct trial *t)
+{
+    struct dense_kernels d;
+    pith_ordered_kernels_fill(&d, t->features);
+    return d;
+}
+
+static inline float *maybe_reals(struct trial *t, size_t n)
+{
+    return pick(0, 1) ? reals(t, n) : NULL;
+}
+
+/* k in two jobs, the second of which resumes; bias and residual or none; columns that fill no
+ * vector. */
+static void trial_ordered_gemm_f32(struct trial *t)
+{
+    struct dense_kernels d = ordered_of(t);
+    uint32_t m = size(t, 1, 40, 256), k = size(t, 2, 300, 512), n = size(t, 1, 48, 48);
+    uint32_t k1 = t->timed ? k : pick(1, k);
+    float *w = reals(t, (size_t)m * k), *b = reals(t, (size_t)k * n);
+    float *c = take(t, (size_t)m * n * sizeof *c);
+    struct gemm_f32_job job = {.a_step = (size_t)d.mr * k,
+                               .ldb = n,
+                               .c = c,
+                               .ldc = n,
+                               .bias_row = maybe_reals(t, m),
+                               .bias_col = maybe_reals(t, n),
+                               .residual = maybe_reals(t, (size_t)m * n),
+                               .m = m,
+                               .n = n,
+                               .act = {ACT_RELU, 0, 0}};
+    float *a = take(t, (m + d.mr - 1) / d.mr * job.a_step * sizeof *a);
+    pith_pack_rows_f32(w, k, 1, m, k, d.mr, a, job.a_step);
+    for (uint32_t from = 0, to = k1; from < k; from = to, to = k) {
+        job.resume = from > 0, job.finish = to == k;
+        job.a = a + (size_t)from * d.mr, job.b = b + (size_t)from * n, job.k = to - from;
+        CALL(t, (double)m * n * job.k, d.gemm_f32(&job));
+    }
+    leaves_bytes(t, c, (size_t)m * n * sizeof *c);
+}
+
+static void trial_ordered_gemv_f32(struct trial *t)
+{
+    struct gemv_f32_job job = {
+        .rows = size(t, 1, 40, 256), .k = size(t, 1, 300, 512), .act = {ACT_RELU, 0, 0}};
+    job.ldw = job.k;
+    job.w = reals(t, (size_t)job.rows * job.k);
+    job.x = reals(t, job.k);
+    job.bias = maybe_reals(t, job.rows);
+    job.residual = maybe_reals(t, job.rows);
+    job.y = take(t, job.rows * sizeof(float));
+    CALL(t, (double)job.rows * job.k, ordered_of(t).gemv_f32(&job));
+    leaves_bytes(t, job.y, job.rows * sizeof(float));
+}
+
+/* Bits alike, and right: taps that are left out are not what both forget. */
+static void trial_ordered_depthwise_f32(struct trial *t)
+{
+    struct conv_geom g = geom_of(t, 1, 1);
+    struct depthwise_f32_job job = {
+        .g = &g, .planes = size(t, 1, 6, 16), .x_step = (size_t)g.h * g.w, .act = {ACT_RELU, 0, 0}};
+    struct dense_kernels plain;
+    if (!t->timed && g.h > 4 && g.w > 4 && pick(0, 1)) {
+        g.dil_h = g.dil_w = 2;
+        g.oh = (g.h + 2 * g.pad_top - 5) / g.stride_h + 1;
+        g.ow = (g.w + 2 * g.pad_left - 5) / g.stride_w + 1;
+    }
+    size_t n = (size_t)job.planes * g.oh * g.ow;
+    job.x = reals(t, job.planes * job.x_step);
+    job.w = reals(t, job.planes * 9);
+    job.bias = maybe_reals(t, job.planes);
+    job.residual = maybe_reals(t, n);
+    float *y = job.y = take(t, n * sizeof(float)), *near = take(t, n * sizeof(float));
+    CALL(t, (double)n * 9, ordered_of(t).depthwise_f32(&job));
+    job.y = near;
+    pith_dense_kernels_fill(&plain, 0);
+    plain.depthwise_f32(&job);
+    for (size_t i = 0; i < n; i++)
+        assert_true(fabs((double)near[i] - (double)y[i]) <= sum_bound(9));
+    leaves_bytes(t, y, n * sizeof(float));
 }
 
 /* ---- products from a compressed form -------------------------------------------------------- */

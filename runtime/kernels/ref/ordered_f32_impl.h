@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* ordered_f32_impl.h - template of the dense kernels whose bits are the same on every CPU
+ * (pith_kernel_ordered.h). Parameters: ORDERED(name), the name with the level's suffix;
+ * VECTOR_BYTES of its registers; ROWS of a panel that are multiplied at once.
+ *
+ * Lanes are elements of the result, or, of gemv_f32, sixteen sums that every level has; so the
+ * width of a register decides how many chains of additions run side by side, never what is in one.
+ * Products are rounded before they are added: fused multiply-adds are what machines differ in.
+ * Compilers keep to that because of -ffp-contract=off. */
+#include <string.h>
+
+#include "activate.h"
+#include "pith_kernel_ordered.h"
+
+typedef float vec __attribute__((vector_size(VECTOR_BYTES)));
+typedef float column __attribute__((vector_size(ORDERED_MR * sizeof(float)))); /* of a panel */
+
+#define LANES ((uint32_t)(VECTOR_BYTES / sizeof(float)))
+#define VECTORS                                                                                    \
+    3u /* side by side: ROWS * VECTORS sums, VECTORS of b and one of a are all registers */
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* ---- gemm_f32 -------------------------------------------------------------------------------- */
+
+/* Rows first .. first + ROWS of a panel times nv vectors of columns from j on. */
+ALWAYS void tile(const struct gemm_f32_job *job, const float *a, float *c, uint32_t j,
+                 uint32_t rows, const uint32_t nv)
+{
+    vec acc[ROWS][VECTORS];
+    memset(acc, 0, sizeof acc);
+    for (uint32_t i = 0; i < rows && job->resume; i++)
+        memcpy(acc[i], c + i * job->ldc + j, nv * sizeof(vec));
+    const float *b = job->b + j;
+    for (size_t k = job->k; k > 0; k--, a += ORDERED_MR, b += job->ldb) {
+        vec x[VECTORS];
+#pragma GCC unroll 3
+        for (uint32_t v = 0; v < nv; v++)
+            memcpy(&x[v], b + v * LANES, sizeof x[v]);
+#pragma GCC unroll 8
+        for (uint32_t i = 0; i < ROWS; i++)
+#pragma GCC unroll 3
+            for (uint32_t v = 0; v < nv; v++)
+                acc[i][v] += a[i] * x[v];
+    }
+    for (uint32_t i = 0; i < rows; i++)
+        memcpy(c + i * job->ldc + j, acc[i], nv * sizeof(vec));
+}
+
+/* What of the columns fills no vector: column by column, a panel's rows side by side. */
+static void columns(const struct gemm_f32_job *job, const float *a, float *c, uint32_t j,
+                    uint32_t rows)
+{
+    for (; j < job->n; j++) {
+        float sum[ORDERED_MR] = {0};
+        for (uint32_t i = 0; i < rows && job->resume; i++)
+            sum[i] = c[i * job->ldc + j];
+        column acc;
+        memcpy(&acc, sum, sizeof acc);
+        for (size_t k = 0; k < job->k; k++) {
+            column w;
+            memcpy(&w, a + k * ORDERED_MR, sizeof w);
+            acc += w * job->b[k * job->ldb + j];
+        }
+        memcpy(sum, &acc, sizeof sum);
+        for (uint32_t i = 0; i < rows; i++)
+            c[i * job->ldc + j] = sum[i];
+    }
+}
+
+/* After the last k: bias of the row, of the column, the residual, the activation. */
+static void finish_row(const struct gemm_f32_job *job, uint32_t i)
+{
+    float *c = job->c + i * job->ldc;
+    for (uint32_t j = 0; j < job->n && job->bias_row; j++)
+        c[j] += job->bias_row[i];
+    for (uint32_t j = 0; j < job->n && job->bias_col; j++)
+        c[j] += job->bias_col[j];
+    for (uint32_t j = 0; j < job->n && job->residual; j++)
+        c[j] += job->residual[i * job->ldc + j];
+    pith_activate_row(job->act.kind, job->act.a, job->act.b, c, c, job->n);
+}
+
+static void panel(const struct gemm_f32_job *job, uint32_t first)
+{
+    const float *a = job->a + first / ORDERED_MR * job->a_step;
+    const uint32_t all = job->m - first < ORDERED_MR ? job->m - first : ORDERED_MR;
+    uint32_t j = 0;
+    for (uint32_t nv; (nv = (job->n - j) / LANES) > 0; j += nv * LANES) {
+        nv = nv < VECTORS ? nv : VECTORS;
+        for (uint32_t i = 0; i < all; i += ROWS) {
+            const uint32_t rows = all - i < ROWS ? all - i : ROWS;
+            float *c = job->c + (first + i) * job->ldc;
+            if (nv == 3)
+                tile(job, a + i, c, j, rows, 3);
+            else if (nv == 2)
+                tile(job, a + i, c, j, rows, 2);
+            else
+                tile(job, a + i, c, j, rows, 1);
+        }
+    }
+    columns(job, a, job->c + first * job->ldc, j, all);
+}
+
+void ORDERED(pith_gemm_f32)(const struct gemm_f32_job *job)
+{
+    for (uint32_t i = 0; i < job->m; i += ORDERED_MR)
+        panel(job, i);
+    for (uint32_t i = 0; i < job->m && job->finish; i++)
+        finish_row(job, i);
+}
+
+/* ---- gemv_f32 -------------------------------------------------------------------------------- */
+
+#define SUMS ORDERED_SUMS
+#define PARTS (SUMS / LANES)
+#define DOT_ROWS 2u /* at once: chains enough to hide the latency of an addition */
+
+/* Sum k % SUMS takes element k; then halves are added, as in sum_f32.h. */
+ALWAYS void dot(const struct gemv_f32_job *job, size_t r, const uint32_t rows)
+{
+    vec acc[DOT_ROWS][PARTS];
+    memset(acc, 0, sizeof acc);
+    size_t k = 0;
+    for (; k + SUMS <= job->k; k += SUMS)
+        for (uint32_t i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (uint32_t p = 0; p < PARTS; p++) {
+                vec w, x;
+                memcpy(&w, job->w + (r + i) * job->ldw + k + p * LANES, sizeof w);
+                memcpy(&x, job->x + k + p * LANES, sizeof x);
+                acc[i][p] += w * x;
+            }
+    for (uint32_t i = 0; i < rows; i++) {
+        float sum[SUMS];
+        memcpy(sum, acc[i], sizeof sum);
+        for (size_t at = k; at < job->k; at++)
+            sum[at - k] += job->w[(r + i) * job->ldw + at] * job->x[at];
+        for (uint32_t half = SUMS / 2; half > 0; half /= 2)
+            for (uint32_t s = 0; s < half; s++)
+                sum[s] += sum[s + half];
+        job->y[r + i] = sum[0];
+    }
+}
+
+void ORDERED(pith_gemv_f32)(const struct gemv_f32_job *job)
+{
+    size_t r = 0;
+    for (; r + DOT_ROWS <= job->rows; r += DOT_ROWS)
+        dot(job, r, DOT_ROWS);
+    for (; r < job->rows; r++)
+        dot(job, r, 1);
+    for (r = 0; r < job->rows && job->bias; r++)
+        job->y[r] += job->bias[r];
+    for (r = 0; r < job->rows && job->residual; r++)
+        job->y[r] += job->residual[r];
+    pith_activate_row(job->act.kind, job->act.a, job->act.b, job->y, job->y, job->rows);
+}
+
+/* ---- depthwise_f32 --------------------------------------------------------------------------- */
+
+/* Outputs [begin, end) of a row under tap kx, those it lies inside of the image for. */
+static void reach_of(const struct conv_geom *g, uint32_t kx, uint32_t *begin, uint32_t *end)
+{
+    const uint32_t at = kx * g->dil_w, stride = g->stride_w, last = g->pad_left + g->w - 1;
+    *begin = at >= g->pad_left ? 0 : (g->pad_left - at + stride - 1) / stride;
+    *end = at > last ? 0 : (last - at) / stride + 1;
+    *end = *end < g->ow ? *end : g->ow;
+}
+
+/* y[ox] += w * x[ox * stride]: one tap of a row. A stride of 1 that is told makes it vectors. */
+static void add_tap(const float *x, uint32_t stride, float w, float *y, uint32_t n)
+{
+    if (stride == 1)
+        for (uint32_t i = 0; i < n; i++)
+            y[i] += w * x[i];
+    else
+        for (uint32_t i = 0; i < n; i++)
+            y[i] += w * x[(size_t)i * stride];
+}
+
+static void depthwise_row(const struct conv_geom *g, const float *x, const float *w, uint32_t oy,
+                          float *y)
+{
+    memset(y, 0, g->ow * sizeof *y);
+    for (uint32_t ky = 0; ky < g->kh; ky++) {
+        /* rows above the image wrap round to large numbers */
+        const uint32_t iy = oy * g->stride_h + ky * g->dil_h - g->pad_top;
+        for (uint32_t kx = 0, begin, end; iy < g->h && kx < g->kw; kx++) {
+            reach_of(g, kx, &begin, &end);
+            if (begin >= end)
+                continue;
+            const size_t ix = (size_t)begin * g->stride_w + kx * g->dil_w - g->pad_left;
+            add_tap(x + (size_t)iy * g->w + ix, g->stride_w, w[ky * g->kw + kx], y + begin,
+                    end - begin);
+        }
+    }
+}
+
+void ORDERED(pith_depthwise_f32)(const struct depthwise_f32_job *job)
+{
+    const struct conv_geom *g = job->g;
+    const size_t pixels = (size_t)g->oh * g->ow, taps = (size_t)g->kh * g->kw;
+    for (size_t i = 0; i < job->planes; i++)
+        for (uint32_t oy = 0; oy < g->oh; oy++) {
+            const size_t at = i * pixels + (size_t)oy * g->ow;
+            float *y = job->y + at;
+            depthwise_row(g, job->x + i * job->x_step, job->w + i * taps, oy, y);
+            for (uint32_t k = 0; k < g->ow && job->bias; k++)
+                y[k] += job->bias[i];
+            for (uint32_t k = 0; k < g->ow && job->residual; k++)
+                y[k] += job->residual[at + k];
+            pith_activate_row(job->act.kind, job->act.a, job->act.b, y, y, g->ow);
+        }
+}
