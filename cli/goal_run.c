@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "goal_run.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -389,6 +392,14 @@ static enum cli_exit estimate(const struct cli_goal_run *run, const struct pith_
     return EXIT_NO;
 }
 
+/* Gradients, sweeps and measurements follow each other: what one took goes back to the system. */
+static void return_large_blocks(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
 {
     struct show s = {.run = run};
@@ -415,6 +426,7 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
                                               .user = &s};
     if (run->common->dry_run)
         return estimate(run, m, &o);
+    return_large_blocks();
     cli_progress_start(&s.bar, run->common, "compress", SHARE);
     enum pith_status st = pith_goal_compress(m, run->goal, &o, &r, &err);
     cli_progress_end(&s.bar);

@@ -20,7 +20,7 @@
  * guess; and how many files a search takes, mostly. */
 #define PREPARE_GUESS 10.0
 #define ENCODE_GUESS 30.0
-#define FILES_GUESS 4u
+#define FILES_GUESS 5u
 
 struct job {
     const struct pith_goal *goal;

@@ -11,7 +11,9 @@
 #include "pith_error_fill.h"
 #include "sweep_encoder.h"
 
-#define SWEEPS 5u /* files that the sweep may make: each costs minutes */
+#define SWEEPS 5u /* files that the sweep may make, where each costs minutes */
+#define CHEAP_SWEEPS 7u
+#define CHEAP_WORK 5e10 /* multiplications of one: a second of a core or two */
 
 /* Where there are several inputs or outputs, names tell them apart: a full header. */
 enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
@@ -121,14 +123,20 @@ static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *er
     e->sweep = calloc(1, sizeof *e->sweep);
     if (!e->sweep)
         return pith_error_no_memory(err);
+    enum pith_status st = pith_sweep_encoder_prepare(e->sweep, e, err);
+    double work = 0;
+    for (uint32_t i = 0; i < e->sweep->layers && !st; i++)
+        work += e->sweep->cost[i];
+    const bool cheap = work < CHEAP_WORK;
     add(e, (struct pith_goal_encoder){.name = "sweep",
                                       .finest = 0.01,
                                       .first = 1.2,
                                       .coarsest = 100,
-                                      .most = SWEEPS,
+                                      .most = cheap ? CHEAP_SWEEPS : SWEEPS,
+                                      .cheap = cheap,
                                       .encode = encode_sweep,
                                       .costly = costly_of_sweep});
-    return pith_sweep_encoder_prepare(e->sweep, e, err);
+    return st;
 }
 
 enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err)

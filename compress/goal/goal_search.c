@@ -14,6 +14,7 @@
 #define SAFER 0.1    /* that is aimed lower, for each miss in a row behind the first */
 #define NEAR (-0.12) /* within the goal, and no smaller file is worth a call */
 #define NARROW 0.06  /* of a bracket, in logarithms of quality: 2 % of bytes */
+#define CHEAP_NARROW 0.02
 #define FAR 1.4      /* the most that one call goes on, likewise, to coarser ones */
 #define FAR_BACK 2.2 /* and to finer ones */
 #define HOPELESS 0.7 /* excess: twice what is allowed */
@@ -59,6 +60,7 @@ struct line {
     double x[LINE_POINTS], y[LINE_POINTS]; /* all points */
     double good, bad; /* the coarsest x that is within, the finest that is not */
     double good_y, bad_y;
+    double narrow;      /* of a bracket that is left alone */
     uint32_t n, misses; /* misses: in a row, the last ones */
 };
 
@@ -117,7 +119,7 @@ static double next_x(const struct line *l, bool last)
 
 static bool is_done(const struct line *l)
 {
-    return (l->good_y >= NEAR && isfinite(l->good)) || l->bad - l->good < NARROW ||
+    return (l->good_y >= NEAR && isfinite(l->good)) || l->bad - l->good < l->narrow ||
            l->good >= l->high || l->bad <= l->low;
 }
 
@@ -219,7 +221,8 @@ static enum pith_status search_along(const struct pith_goal_search *s,
                      .high = fmax(sign * log(e->finest), sign * log(e->coarsest)),
                      .good = -HUGE_VAL,
                      .bad = HUGE_VAL,
-                     .good_y = -HUGE_VAL};
+                     .good_y = -HUGE_VAL,
+                     .narrow = e->cheap ? CHEAP_NARROW : NARROW};
     double x = sign * log(e->like_best && f->n > 0 ? f->point[f->best].quality : e->first);
     uint32_t before = f->n, most = e->most ? before + e->most : PITH_GOAL_CALLS;
     most = most < PITH_GOAL_CALLS ? most : PITH_GOAL_CALLS;

@@ -29,6 +29,7 @@ struct pith_goal_encoder {
     const char *name;               /* a word for messages */
     double finest, first, coarsest; /* of quality; > 0, ascending */
     uint32_t most;                  /* calls of this one; 0: what is left */
+    bool cheap;                     /* calls take no time to speak of: nearer to the limit */
     bool instead;                   /* only where nothing before it is within the goal */
     bool like_best; /* its quality means what it did before: it begins with the best one's */
     /* *file: the caller's. PITH_ERR_UNSUPPORTED or _ARGUMENT: this network, or its data, are not

@@ -18,6 +18,8 @@
  * that is certain of nearly all its answers has next to no Fisher information, and what little
  * there is comes from one or two samples. (LeNet-5 on MNIST: 15 % fewer bytes at equal KL.) */
 #define SPREAD 2.0
+/* Of values between layers, in memory; others are in files. */
+#define BETWEEN_LAYERS (UINT64_C(8) << 20)
 /* For shares of the time: rows of statistics a column, of two matrices; what a weight costs in each
  * column behind it, with all its paths. */
 #define ROWS_PER_COLUMN 512.0
@@ -170,6 +172,7 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
         .place_share = PLACE_SHARE,
         .sensitivity = s->sensitivity.of ? &s->sensitivity : NULL,
         .runtime = runtime,
+        .memory_bytes = BETWEEN_LAYERS,
         .on_layer = tell_layer,
         .stop = stop,
         .user = &w,
