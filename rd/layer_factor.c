@@ -19,10 +19,11 @@
 #define ROWS_THAT_COUNT 16.0    /* of a sample */
 #define LEAST_TRACE 1e-6        /* of a group, of the mean group's: so that each has a factor */
 
-double pith_layer_damping(const struct layer_statistics *s)
+double pith_layer_damping(const struct layer_statistics *s, double caution)
 {
-    double rows = (double)s->samples * fmin(s->places, ROWS_THAT_COUNT);
-    return s->h ? DAMPING + DAMPING_BY_COLUMNS * (double)s->n / rows : 0;
+    const double rows = (double)s->samples * fmin(s->places, ROWS_THAT_COUNT),
+                 r = (double)s->n / rows;
+    return s->h ? DAMPING + (DAMPING_BY_COLUMNS + caution * r / (1 + r)) * r : 0;
 }
 
 /* A trace, in order. */
@@ -74,14 +75,12 @@ static void reorder(double *h, size_t n, const size_t *order, const double *diag
     }
 }
 
-/* room: [n] Damping goes to the diagonal of the crossed products too, so that goals of undamaged
- * inputs stay the weights. */
-static bool factor_group(struct layer_factor *f, uint32_t g, double damping, bool as_stored,
-                         double *room)
+/* By place. room: [n] */
+static void order_group(struct layer_factor *f, uint32_t g, bool as_stored, double *room)
 {
-    size_t n = f->n, *order = f->order + g * n;
-    double *h = f->u + g * n * n, noise = 0;
-    double *crossed = f->crossed ? f->crossed + g * n * n : NULL;
+    const size_t n = f->n;
+    size_t *order = f->order + g * n;
+    double *h = f->u + g * n * n;
     for (size_t k = 0; k < n; k++)
         room[k] = h[k * n + k];
     if (as_stored)
@@ -89,38 +88,50 @@ static bool factor_group(struct layer_factor *f, uint32_t g, double damping, boo
     else
         pith_order_by_diagonal(room, n, order);
     reorder(h, n, order, room);
-    for (size_t i = 0; i < n; i++)
-        h[i * n + i] += damping;
+    for (size_t k = 0; k < n; k++)
+        f->diagonal[g * n + k] = h[k * n + k];
+}
+
+/* From what is below the diagonal, which stays. */
+static bool factor_group(struct layer_factor *f, uint32_t g, double ridge)
+{
+    const size_t n = f->n;
+    double *h = f->u + g * n * n, noise = 0;
+    f->ridge[g] = ridge;
+    for (size_t i = 0; i < n; i++) {
+        h[i * n + i] = f->diagonal[g * n + i] + ridge;
+        for (size_t k = i + 1; k < n; k++)
+            h[i * n + k] = h[k * n + i];
+    }
     if (!pith_cholesky(h, n))
         return false;
-    for (size_t k = 0; k < n; k++) {
-        if (f->crossed)
-            crossed[k * n + k] += damping;
+    for (size_t k = 0; k < n; k++)
         noise += h[k * n + k] * h[k * n + k];
-    }
     f->noise[g] = noise / (double)n;
     return true;
 }
 
-/* A group of dead inputs gets a small trace of its own, else its factor would not exist. */
-static enum pith_status factor_groups(struct layer_factor *f, double damping, bool as_stored)
+bool pith_layer_factor_again(struct layer_factor *f, double damping)
 {
-    size_t n = f->n;
-    double all = 0, *room = malloc(n * sizeof *room);
-    bool ok = room != NULL;
-    for (uint32_t g = 0; g < f->groups; g++)
-        all += trace_of(f->u + g * n * n, n) / f->groups;
+    const size_t n = f->n;
+    double all = 0;
+    bool ok = f->u != NULL;
+    for (size_t i = 0; i < f->groups * n && ok; i++)
+        all += f->diagonal[i] / f->groups;
     for (uint32_t g = 0; g < f->groups && ok; g++) {
-        double trace = fmax(trace_of(f->u + g * n * n, n), LEAST_TRACE * all);
-        ok = factor_group(f, g, damping * trace / (double)n, as_stored, room);
+        double trace = 0;
+        for (size_t k = 0; k < n; k++)
+            trace += f->diagonal[g * n + k];
+        ok = factor_group(f, g, damping * fmax(trace, LEAST_TRACE * all) / (double)n);
     }
-    free(room);
-    return ok ? PITH_OK : room ? PITH_ERR_ARGUMENT : PITH_ERR_MEMORY;
+    return ok;
 }
 
 void pith_layer_factor_end(struct layer_factor *f)
 {
     free(f->u);
+    free(f->diagonal);
+    free(f->ridge);
     free(f->order);
     free(f->crossed);
     free(f->goal);
@@ -152,8 +163,13 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
     f->order = malloc((s->groups + (size_t)1) * s->n * sizeof *f->order); /* and room behind */
     f->trace = calloc(s->groups, sizeof *f->trace);
     f->noise = calloc(s->groups, sizeof *f->noise);
-    if (!f->order || !f->trace || !f->noise)
+    f->diagonal = calloc(s->groups * s->n, sizeof *f->diagonal);
+    f->ridge = calloc(s->groups, sizeof *f->ridge);
+    double *room = malloc(s->n * sizeof *room);
+    if (!f->order || !f->trace || !f->noise || !f->diagonal || !f->ridge || !room) {
+        free(room);
         return pith_error_no_memory(err);
+    }
     for (uint32_t g = 0; g < s->groups && s->h; g++) {
         f->trace[g] = trace_of(s->h + g * s->n * s->n, s->n);
         centre_group(s, g, centre);
@@ -161,10 +177,10 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
     f->u = s->h;
     f->crossed = s->crossed;
     s->h = s->crossed = NULL;
-    enum pith_status status = f->u ? factor_groups(f, damping, as_stored) : PITH_ERR_ARGUMENT;
-    if (status == PITH_ERR_MEMORY)
-        return pith_error_no_memory(err);
-    if (status)
+    for (uint32_t g = 0; g < f->groups && f->u; g++)
+        order_group(f, g, as_stored, room);
+    free(room);
+    if (!pith_layer_factor_again(f, damping))
         make_data_free(f, as_stored);
     return PITH_OK;
 }
@@ -192,6 +208,10 @@ static void find_panel(const struct goals *g, uint32_t group, uint64_t first, ui
         for (uint64_t row = 0; row < PITH_ROW_PANEL; row++)
             x[k * PITH_ROW_PANEL + row] = row < rows ? (double)g->w[(first + row) * n + k] : 0;
     g->kernels.multiply(f->crossed + group * n * n, n, f->order + group * n, x, y);
+    for (size_t i = 0; i < n; i++)
+        for (size_t row = 0; row < PITH_ROW_PANEL; row++)
+            y[i * PITH_ROW_PANEL + row] +=
+                f->ridge[group] * x[f->order[group * n + i] * PITH_ROW_PANEL + row];
     g->kernels.solve(f->u + group * n * n, n, y);
     for (uint64_t row = 0; row < rows; row++)
         for (size_t i = 0; i < n; i++)
@@ -254,6 +274,6 @@ void pith_layer_row_goal(const struct layer_factor *f, uint32_t group, const flo
     for (size_t k = 0; k < n; k++)
         room[k] = (double)w[k];
     for (size_t i = 0; i < n; i++)
-        goal[i] = pith_dot(crossed + order[i] * n, room, n);
+        goal[i] = pith_dot(crossed + order[i] * n, room, n) + f->ridge[group] * room[order[i]];
     pith_cholesky_solve(f->u + group * n * n, n, goal);
 }

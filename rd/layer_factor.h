@@ -10,13 +10,16 @@
 struct layer_factor {
     size_t n;
     uint32_t groups;
-    double *u;       /* [groups, n, n] by place; NULL: data-free, the identity */
-    size_t *order;   /* [groups, n] the weight at each place; the last is rounded first */
-    double *crossed; /* [groups, n, n] damped; NULL: goals are the weights, or known */
-    const float *w;  /* [rows, n] whose goals are known, borrowed; NULL: none */
-    double *goal;    /* [rows, n] by place */
-    double *trace;   /* [groups] of H, undamped: the squares of a row's inputs */
-    double *noise;   /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
+    double *u;        /* [groups, n, n] by place; below the diagonal H as it came. NULL: data-free,
+                         the identity */
+    double *diagonal; /* [groups, n] of H as it came, by place */
+    double *ridge;    /* [groups] that was added to it */
+    size_t *order;    /* [groups, n] the weight at each place; the last is rounded first */
+    double *crossed;  /* [groups, n, n] as it came; NULL: goals are the weights, or known */
+    const float *w;   /* [rows, n] whose goals are known, borrowed; NULL: none */
+    double *goal;     /* [rows, n] by place */
+    double *trace;    /* [groups] of H, undamped: the squares of a row's inputs */
+    double *noise;    /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
 };
 
 /* Takes the statistics' matrices; their means stay. centre: share of what the means make of
@@ -24,10 +27,13 @@ struct layer_factor {
  * mean of H's diagonal. as_stored: the first weight of a row is rounded first. PITH_ERR_MEMORY. */
 enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
                                    bool as_stored, struct layer_factor *f, struct pith_error *err);
+/* With another damping, in its place. False: there is none, f is as it was or data-free. */
+bool pith_layer_factor_again(struct layer_factor *f, double damping);
 void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
-/* How much to damp: more, the fewer samples there are for each column. Rows of one sample are much
- * alike and count as few. */
-double pith_layer_damping(const struct layer_statistics *s);
+/* How much to damp: more, the fewer samples there are for each column, r = columns / rows that
+ * count, those of one sample being much alike and counting as few: 1 % + (6 % + caution r / (1 +
+ * r)) r. */
+double pith_layer_damping(const struct layer_statistics *s, double caution);
 
 /* The goals of all rows of w [rows, n], so many for each group; crossed is not needed any more. The
  * same bits for any number of threads. PITH_ERR_MEMORY. */

@@ -15,7 +15,7 @@
 #include "pith_op_semantics.h"
 
 #define PANEL (4 * PITH_GRAM_PART) /* rows */
-#define SAMPLES_BYTES (UINT64_C(8) << 20)
+#define SAMPLES_BYTES (UINT64_C(2) << 20)
 #define LEAST_ROWS 32768u
 #define BLOCK 48u /* rows of a sum, that a thread takes at once */
 
@@ -293,7 +293,7 @@ static void close_sums(struct sums *s)
  * the same for any number of samples. */
 static void scale_sums(struct layer_statistics *s)
 {
-    double by = s->places / (double)s->rows;
+    double by = s->places / s->weight;
     size_t square = s->n * s->n;
     for (uint32_t g = 0; g < s->groups; g++)
         pith_gram_mirror(s->h + g * square, s->n);

@@ -25,6 +25,7 @@
  * where the others are by rows and columns, and levels of a trellis have no such places. (LeNet-5
  * at 0.4 bits: 21,080 bytes without, 32,905 with a trellis, by their counts 21,501 and 24,119.) */
 #define TRELLIS_BITS 1.0
+#define GOAL_CAUTION 4.0 /* times that of rounding */
 #define SPARSE 0.25
 /* Of the mean's square, that weights need not mind: the bias makes up for it, but for being
  * rounded. */
@@ -56,11 +57,12 @@ struct layer {
     bool data_free, by_row;
     uint32_t states; /* of its trellis; 0: none */
     struct layer_factor factor;
-    double *mean[2]; /* [groups, n] of inputs now, before; NULL: data-free */
-    double *loss;    /* [rows] of a squared error of its results */
-    double *step;    /* [rows] */
-    double *shift;   /* [rows] that the bias is to make up for */
-    int16_t *q;      /* [rows, n] */
+    double *mean[2];              /* [groups, n] of inputs now, before; NULL: data-free */
+    double *loss;                 /* [rows] of a squared error of its results */
+    double *step;                 /* [rows] */
+    double damping, goal_damping; /* of what rounding makes up for, of goals */
+    double *shift;                /* [rows] that the bias is to make up for */
+    int16_t *q;                   /* [rows, n] */
     /* Rows of one block after another, where there are several: [blocks, rows, n / blocks]. */
     float *cut;
     double *cut_loss, *cut_step;
@@ -159,11 +161,13 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
 {
     struct layer_statistics stats;
     enum pith_status status = find_statistics(s, l, &stats);
+    l->goal_damping = pith_layer_damping(&stats, GOAL_CAUTION * s->opts.caution);
     if (!status && !l->data_free && s->opts.without & PITH_SWEEP_NO_CORRECTION)
         forget_original(&stats);
+    l->damping = pith_layer_damping(&stats, s->opts.caution);
     if (!status)
-        status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
-                                   pith_layer_damping(&stats), l->states > 0, &l->factor, s->err);
+        status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE, l->damping,
+                                   l->states > 0, &l->factor, s->err);
     for (int i = 0; i < 2; i++) {
         l->mean[i] = stats.mean[i];
         stats.mean[i] = NULL;
@@ -420,6 +424,19 @@ static enum pith_status join_rows(const struct sweep *s, struct layer *l)
     return l->q ? PITH_OK : pith_error_no_memory(s->err);
 }
 
+/* With a damping of their own: they are fitted to all that earlier layers did to the samples. */
+static enum pith_status find_goals(const struct sweep *s, struct layer *l)
+{
+    const bool own = l->factor.crossed && l->goal_damping > l->damping;
+    if (own && !pith_layer_factor_again(&l->factor, l->goal_damping))
+        return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
+    enum pith_status status =
+        pith_layer_goals(&l->factor, l->round.w, l->round.rows, s->opts.runtime, s->err);
+    if (!status && own && !pith_layer_factor_again(&l->factor, l->damping))
+        return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
+    return status;
+}
+
 static enum pith_status round_rows(const struct sweep *s, struct layer *l)
 {
     l->round = (struct layer_round){.factor = &l->factor,
@@ -437,7 +454,7 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .runtime = s->opts.runtime};
     enum pith_status status = cut_rows(s, l);
     if (!status)
-        status = pith_layer_goals(&l->factor, l->round.w, l->round.rows, s->opts.runtime, s->err);
+        status = find_goals(s, l);
     if (!status)
         status = pith_layer_round(&l->round, s->err);
     if (!status)
@@ -617,8 +634,8 @@ static void close_sweep(struct sweep *s)
 static enum pith_status check(const struct pith_weight_sweep_opts *o, struct pith_error *err)
 {
     if (!(o->lambda > 0) || !isfinite(o->lambda) || !(o->rate_share >= 0) || o->rate_share > 1 ||
-        o->paths > PITH_MOST_PATHS || (o->states && !pith_trellis_is(o->states)) ||
-        (o->states && o->paths % o->states))
+        !(o->caution >= 0) || !isfinite(o->caution) || o->paths > PITH_MOST_PATHS ||
+        (o->states && !pith_trellis_is(o->states)) || (o->states && o->paths % o->states))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot sweep: lambda %g, rate share %g, %u paths, %u states",
                                o->lambda, o->rate_share, o->paths, o->states);
@@ -635,7 +652,7 @@ enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data 
     memcpy(&s.opts, opts, opts->size_bytes < sizeof s.opts ? opts->size_bytes : sizeof s.opts);
     if (s.opts.memory_bytes == 0)
         s.opts.memory_bytes = MEMORY_BYTES;
-    enum pith_status status = check(opts, err);
+    enum pith_status status = check(&s.opts, err);
     if (!status)
         status = open_sweep(&s, calibration);
     if (!status)
