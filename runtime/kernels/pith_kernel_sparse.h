@@ -39,6 +39,7 @@
 #include <stdint.h>
 #include "pith_bytes.h"
 #include "pith_kernel_list.h"
+#include "pith_kernel_quads.h"
 #include "pith_runtime.h"
 
 enum run_form_kind {
@@ -84,9 +85,16 @@ enum dense_size {
     DENSE_SIZES = 3
 };
 
+/* m rows of x and y, one behind the other, each as matvec has it; m >= 1. */
+typedef void window_rows_fn(const struct run_form *f, const float *x, float *y, uint32_t m,
+                            uint32_t unit_begin, uint32_t unit_end);
+
 struct sparse_kernels {
     matvec_fn *matvec[RUN_FORM_KINDS];
-    struct pith_costs costs; /* form: by kind; dense: by size */
+    window_rows_fn *window_rows; /* FORM_WINDOW */
+    quads_fn *quads;             /* pith_kernel_quads.h */
+    uint32_t quad_lanes;         /* columns of x that it takes at once */
+    struct pith_costs costs;     /* form: by kind; dense: by size */
 };
 
 /* features: as pith_kernels_fill. */
@@ -99,14 +107,19 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(matvec[FORM_WINDOW], matvec_fn, pith_spmv_window, 0)                                    \
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4, 0)                                 \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5, 0)                                 \
-    KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8, 0)
+    KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8, 0)                                 \
+    KERNEL(window_rows, window_rows_fn, pith_spmm_window, 0)                                       \
+    KERNEL(quads, quads_fn, pith_spmm_quads, 0)
 #ifdef __x86_64__
 #define SPARSE_KERNELS_OWN(KERNEL)                                                                 \
     KERNEL(matvec[FORM_CSR_VALUE], matvec_fn, pith_spmv_csr_value_avx2, PITH_CPU_AVX2)             \
     KERNEL(matvec[FORM_CSR_CODEBOOK], matvec_fn, pith_spmv_csr_codebook_avx2, PITH_CPU_AVX2)       \
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx2, PITH_CPU_AVX2)                \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx2, PITH_CPU_AVX2)                \
+    KERNEL(quads, quads_fn, pith_spmm_quads_avx2, PITH_CPU_AVX2)                                   \
     KERNEL(matvec[FORM_WINDOW], matvec_fn, pith_spmv_window_avx512, PITH_CPU_AVX512)               \
+    KERNEL(window_rows, window_rows_fn, pith_spmm_window_avx512, PITH_CPU_AVX512)                  \
+    KERNEL(quads, quads_fn, pith_spmm_quads_avx512, PITH_CPU_AVX512)                               \
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx512, PITH_CPU_AVX512)            \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx512, PITH_CPU_AVX512)            \
     KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)

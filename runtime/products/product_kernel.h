@@ -31,6 +31,7 @@ struct product_kernel {
 #define PRODUCT_KERNELS(KERNEL)                                                                    \
     KERNEL(pith_product_coded)   /* constant b decoded at each run, row by row */                  \
     KERNEL(pith_product_form)    /* straight from a compressed run form */                         \
+    KERNEL(pith_product_quads)   /* sparse b, several rows of a at once */                         \
     KERNEL(pith_product_columns) /* rows shorter than a register */                                \
     KERNEL(pith_product_gemv)    /* few rows of a: b's rows are streamed once for each */          \
     IF_DENSE_TILES(KERNEL(pith_product_tiles)) /* packed gemm_f32 */                               \

@@ -55,6 +55,8 @@ static const struct {
     {"sparse", "matvec[FORM_DENSE4]", trial_dense4},
     {"sparse", "matvec[FORM_DENSE5]", trial_dense5},
     {"sparse", "matvec[FORM_DENSE8]", trial_dense8},
+    {"sparse", "window_rows", trial_window_rows},
+    {"sparse", "quads", trial_quads},
     {"row", "relu", trial_relu},
     {"row", "tanh", trial_tanh},
     {"row", "sigmoid", trial_sigmoid},
