@@ -20,6 +20,7 @@ struct compressed {
     uint32_t m;
     uint32_t flags, features;
     bool residual;
+    uint32_t product; /* the kernel's number in PRODUCT_KERNELS; 0: the cheapest */
 };
 
 static void floats_fill(float *p, size_t n)
@@ -78,6 +79,8 @@ static const char *check(const struct compressed *t, const struct weight_want *w
                            .in = in,
                            .out = outs,
                            .weight = &k.w,
+                           .choice =
+                               (uint8_t)(conv && t->product ? 1 + 16 * t->product : t->product),
                            .fuse = {ACT_RELU, 0, 0, NULL},
                            .lowered = lowered};
     pith_kernels_fill(&kernels, t->features);
@@ -142,10 +145,42 @@ static void test_all_ways(void **state)
         assert_true(forms > 0);
 }
 
+/* Kernels of several rows, whatever they cost: with one unit of rows and two, with all ways to keep
+ * a weight, and more rows than a strip of them. */
+static void test_several_rows(void **state)
+{
+    static const struct weight_want some[] = {
+        {300, 130, PATTERN_RANDOM, 0.2, false, 16, 1, 1.0f},
+        {40, 1100, PATTERN_RANDOM, 0.1, false, 0, 1, 1.0f},
+        {33, 257, PATTERN_FULL, 1.0, true, 16, 1, 1.0f},
+        {97, 130, PATTERN_FULL, 1.0, true, 30, 1, 1.0f},
+        {50, 61, PATTERN_FULL, 1.0, true, 256, 1, 1.0f},
+    };
+    static const uint32_t rows[] = {2, 3, 8, 17, 49, 70};
+    static const enum pith_op ops[] = {PITH_OP_GEMM, PITH_OP_MATMUL, PITH_OP_CONV};
+    static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512, UINT32_MAX};
+    enum { QUADS = 3, INDICES = 6 };
+    (void)state;
+    for (size_t l = 0; l < 3; l++)
+        for (size_t w = 0; w < sizeof some / sizeof *some; w++)
+            for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+                uint32_t best = pith_cpu_features(), features = best & levels[l];
+                struct compressed t = {.op = ops[r % 3],
+                                       .m = rows[r],
+                                       .features = features,
+                                       .residual = r % 2 == 0,
+                                       .product = some[w].dense ? INDICES : QUADS};
+                if (!(features & PITH_CPU_AVX2))
+                    continue;
+                assert_string_equal(check(&t, &some[w]), some[w].dense ? "gemm-codebook" : "spmm");
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_ways),
+        cmocka_unit_test(test_several_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
