@@ -80,8 +80,9 @@ struct made_product {
     const char *kernel;
 };
 
-static inline struct made_product product_new(const struct weight *w, uint32_t m,
-                                              const struct pith_kernels *k, uint32_t flags)
+static inline struct made_product product_new_threads(const struct weight *w, uint32_t m,
+                                                      const struct pith_kernels *k, uint32_t flags,
+                                                      const struct pith_opts *opts)
 {
     struct made_product c = {.p = {.m = m,
                                    .n = w->shape.dim[0],
@@ -90,7 +91,10 @@ static inline struct made_product product_new(const struct weight *w, uint32_t m
                                    .alpha = 1,
                                    .beta = 1},
                              .d = {.weight = w},
-                             .env = {.kernels = k, .flags = flags}};
+                             .env = {.kernels = k,
+                                     .flags = flags,
+                                     .parallel_for = opts ? opts->parallel_for : NULL,
+                                     .user = opts ? opts->parallel_user : NULL}};
     struct op_need need;
     if (pith_product_need(&c.p, w, 0, &c.env, &need))
         exit(1);
@@ -102,6 +106,12 @@ static inline struct made_product product_new(const struct weight *w, uint32_t m
     free(c.env.scratch);
     c.env.scratch = new_bytes(need.scratch_bytes);
     return c;
+}
+
+static inline struct made_product product_new(const struct weight *w, uint32_t m,
+                                              const struct pith_kernels *k, uint32_t flags)
+{
+    return product_new_threads(w, m, k, flags, NULL);
 }
 
 static inline void product_free(struct made_product *c)

@@ -12,14 +12,20 @@ static const struct {
 } classes[] = {
     /* All alike: without vectors an index costs about what an f32 does, and the form takes a
      * quarter of the memory or less, which is what such machines are short of. */
-    {"scalar", 0, {{8, 8, 0, 8, 8, 8}, {8, 8, 8}, 0, 0, 256}},
+    {"scalar", 0, {{8, 8, 0, 8, 8, 8}, {8, 8, 8}, 0, 0, 256, {0, 0}, {0, 0, 0}}},
 #ifdef __aarch64__
-    {"neon", PITH_CPU_NEON, {{8, 8, 0, 8, 8, 8}, {8, 8, 8}, 0, 0, 256}},
+    {"neon", PITH_CPU_NEON, {{8, 8, 0, 8, 8, 8}, {8, 8, 8}, 0, 0, 256, {0, 0}, {0, 0, 0}}},
 #endif
 #ifdef __x86_64__ /* Zen 4 */
-    {"avx2", PITH_CPU_AVX2, {{26, 30, 0, 105, 56, 0}, {175, 105, 52}, 390, 0, 32}},
-    {"avx512", PITH_CPU_AVX512, {{26, 30, 90, 220, 210, 0}, {175, 105, 52}, 420, 155, 32}},
-    {"vbmi", PITH_CPU_VBMI, {{26, 30, 90, 220, 210, 110}, {175, 105, 52}, 420, 155, 32}},
+    {"avx2",
+     PITH_CPU_AVX2,
+     {{26, 30, 0, 105, 56, 0}, {175, 105, 52}, 390, 0, 32, {22, 40}, {114, 50, 22}}},
+    {"avx512",
+     PITH_CPU_AVX512,
+     {{26, 30, 90, 220, 210, 0}, {175, 105, 52}, 420, 215, 32, {32, 20}, {148, 96, 22}}},
+    {"vbmi",
+     PITH_CPU_VBMI,
+     {{26, 30, 90, 220, 210, 110}, {175, 105, 52}, 420, 215, 32, {32, 20}, {148, 96, 70}}},
 #endif
 };
 

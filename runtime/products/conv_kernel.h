@@ -69,13 +69,14 @@ struct conv_kernel {
 
 /* The list, in the order in which they are asked: a line each. */
 #define CONV_KERNELS(KERNEL)                                                                       \
-    KERNEL(pith_conv_product)               /* a matrix product: product_f32.h */                  \
-    KERNEL(pith_conv_depthwise_coded)       /* the weight decoded at each run, by filters */       \
-    KERNEL(pith_conv_coded)                 /* the same */                                         \
-    KERNEL(pith_conv_depthwise)             /* one input channel a group: depthwise_f32 */         \
-    IF_DENSE_TILES(KERNEL(pith_conv_tiles)) /* im2col of a tile of pixels, then gemm_f32 */        \
-    IF_DENSE_TILES(KERNEL(pith_conv_rows))  /* conv_rows_f32 on copied bands of input rows */      \
-    KERNEL(pith_conv_direct)                /* conv_f32: no packing, no memory; the reference */
+    KERNEL(pith_conv_product)                /* a matrix product: product_f32.h */                 \
+    KERNEL(pith_conv_depthwise_coded)        /* the weight decoded at each run, by filters */      \
+    KERNEL(pith_conv_coded)                  /* the same */                                        \
+    KERNEL(pith_conv_depthwise)              /* one input channel a group: depthwise_f32 */        \
+    IF_SPARSE_ROWS(KERNEL(pith_conv_sparse)) /* a pruned weight, nonzero by nonzero */             \
+    IF_DENSE_TILES(KERNEL(pith_conv_tiles))  /* im2col of a tile of pixels, then gemm_f32 */       \
+    IF_DENSE_TILES(KERNEL(pith_conv_rows))   /* conv_rows_f32 on copied bands of input rows */     \
+    KERNEL(pith_conv_direct)                 /* conv_f32: no packing, no memory; the reference */
 
 #define DECLARE(name) extern const struct conv_kernel name;
 CONV_KERNELS(DECLARE)
@@ -86,6 +87,7 @@ struct conv_run {
     const struct conv *v;
     const struct op_args *args;
     const struct dense_kernels *d;
+    quads_fn *quads;                  /* conv_sparse.c */
     size_t x_group, y_group, w_group; /* floats of one group of one image / of the weights */
     const float *x, *bias, *residual;
     const float *w; /* plain, or packed (rows, tiles) */

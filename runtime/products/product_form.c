@@ -24,8 +24,7 @@ static bool form_supports(const struct product_case *c)
 static uint64_t form_cost(const struct product_case *c)
 {
     const struct product *p = c->p;
-    bool one_by_one = p->m <= GEMV_MAX_M || c->env->kernels->dense.nr == 0;
-    return pith_run_form_cost(c->weight, p->n, p->k, &c->env->kernels->sparse, p->m, !one_by_one);
+    return pith_run_form_cost(c->weight, p->n, p->k, &c->env->kernels->sparse, p->m, p->m > 1);
 }
 
 static enum pith_status form_workspace(const struct product_case *c, struct op_need *need)
@@ -51,9 +50,8 @@ static void form_body(void *arg, uint32_t i)
 {
     const struct product_run *r = arg;
     const struct product *p = r->p;
-    for (size_t row = 0; row < p->m; row++)
-        pith_run_form_matvec(&r->kernels->sparse, r->d->prep, r->d->a + row * p->k,
-                             r->d->y + row * p->n, product_chunk(r, i), product_chunk(r, i + 1));
+    pith_run_form_rows(&r->kernels->sparse, r->d->prep, r->d->a, r->d->y, p->m, product_chunk(r, i),
+                       product_chunk(r, i + 1));
 }
 
 static void form_run(const struct product *p, const struct product_data *d,

@@ -392,3 +392,15 @@ void pith_run_form_matvec(const struct sparse_kernels *k, const void *form, cons
     const struct run_form *f = form;
     k->matvec[f->kind](f, x, y, unit_begin, unit_end);
 }
+
+void pith_run_form_rows(const struct sparse_kernels *k, const void *form, const float *x, float *y,
+                        uint32_t m, uint32_t unit_begin, uint32_t unit_end)
+{
+    const struct run_form *f = form;
+    if (f->kind == FORM_WINDOW && m > 1) {
+        k->window_rows(f, x, y, m, unit_begin, unit_end);
+        return;
+    }
+    for (size_t i = 0; i < m; i++)
+        k->matvec[f->kind](f, x + i * f->cols, y + i * f->rows, unit_begin, unit_end);
+}

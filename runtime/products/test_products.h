@@ -3,12 +3,14 @@
  *
  *     integer_conv.h: products whose kernels and layouts the test chooses
  *     product_f32.h: which kernel is chosen by which costs
+ *     quad_form.h: what kernels of several columns read
  *     run_form.h: which form is chosen for which weight, and what is in it */
 #ifndef TEST_PRODUCTS_H
 #define TEST_PRODUCTS_H
 
 #include "integer_conv.h"
 #include "product_f32.h"
+#include "quad_form.h"
 #include "run_form.h"
 
 #endif

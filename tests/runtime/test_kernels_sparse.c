@@ -264,6 +264,220 @@ static void test_empty_slots_read_nothing(void **state)
     case_free(&p.k);
 }
 
+/* ---- several rows at once -------------------------------------------------------------------- */
+
+/* Rows of x one behind the other: each row of y as its own product within the bound, the same bits
+ * unit by unit. */
+static void check_window_rows(uint32_t rows, uint32_t m, int at_end)
+{
+    struct weight_want want = {
+        .scale = 1, .rows = rows, .cols = 300, .density = 0.2, .n_centroids = 32, .n_groups = 1};
+    struct sparse_product p = {.k = case_new(&want, &seed)};
+    build(&p, FORM_WINDOW);
+    assert_int_equal(p.kind, FORM_WINDOW);
+    struct guarded x = guard_random(m * 300, at_end, &seed);
+    struct guarded y = guard_new(m * rows * sizeof(float), at_end);
+    float *once = malloc(m * rows * sizeof *once);
+    for (size_t i = 0; i < N_LEVELS; i++) {
+        struct sparse_kernels t;
+        if ((pith_cpu_features() & levels[i]) != levels[i])
+            continue;
+        pith_sparse_kernels_fill(&t, levels[i]);
+        uint32_t units = pith_run_form_units(p.form.data);
+        memset(y.data, 0xff, m * rows * sizeof(float));
+        pith_run_form_rows(&t, p.form.data, x.data, y.data, m, 0, units);
+        for (uint32_t row = 0; row < m; row++) {
+            p.x = x;
+            p.x.data = (float *)x.data + (size_t)row * 300;
+            for (uint32_t r = 0; r < rows; r++)
+                expect_row(&p, r, ((float *)y.data)[row * rows + r], levels[i]);
+        }
+        memcpy(once, y.data, m * rows * sizeof *once);
+        memset(y.data, 0xff, m * rows * sizeof *once);
+        for (uint32_t u = units; u-- > 0;)
+            pith_run_form_rows(&t, p.form.data, x.data, y.data, m, u, u + 1);
+        assert_memory_equal(once, y.data, m * rows * sizeof *once);
+    }
+    free(once);
+    guard_free(&x);
+    guard_free(&y);
+    guard_free(&p.form);
+    case_free(&p.k);
+}
+
+static void test_window_rows(void **state)
+{
+    (void)state;
+    for (uint32_t m = 1; m <= 9; m++)
+        check_window_rows(m % 2 ? 37 : 16, m, (int)(m / 2 % 2));
+}
+
+/* A form at the end of its memory, its operands likewise. */
+struct narrow_product {
+    struct weight_case k;
+    struct quad_matrix m;
+    struct guarded form, x, y, bias, residual;
+    uint32_t n;
+    struct dense_act act;
+};
+
+static void build_quads(struct narrow_product *p)
+{
+    struct quad_need need;
+    assert_int_equal(pith_quads_need(&p->k.w, &p->m, &need), PITH_OK);
+    void *form = aligned_alloc(64, need.bytes);
+    void *scratch = aligned_alloc(64, need.scratch_bytes);
+    assert_int_equal(pith_quads_build(&p->k.w, &p->m, form, scratch), PITH_OK);
+    uint64_t bytes = ((struct quad_form *)form)->bytes;
+    assert_true(bytes <= need.bytes);
+    p->form = guard_new(bytes, 1);
+    memcpy(p->form.data, form, bytes);
+    free(form);
+    free(scratch);
+}
+
+static uint32_t row_of_x(const struct quad_matrix *m, uint32_t col)
+{
+    return col % m->taps * (m->cols / m->taps) + col / m->taps;
+}
+
+static void expect_element(const struct narrow_product *p, uint32_t r, uint32_t j, float got,
+                           uint32_t level)
+{
+    const double *w = p->k.dense + (size_t)r * p->k.cols;
+    const float *x = p->x.data, *residual = p->residual.data;
+    double bias = (double)((float *)p->bias.data)[r], more = (double)residual[r * p->n + j];
+    double sum = bias + more, size = fabs(bias) + fabs(more);
+    uint32_t terms = 2;
+    for (uint32_t c = 0; c < p->k.cols; c++) {
+        double product = w[c] * (double)x[(size_t)row_of_x(&p->m, c) * p->m.width + j];
+        sum += product;
+        size += fabs(product);
+        terms += w[c] != 0;
+    }
+    double bound = 2 * terms * ldexp(1, -24) * size;
+    if (p->act.kind == ACT_RELU)
+        sum = sum > 0 ? sum : 0;
+    if (!(fabs((double)got - sum) <= bound)) /* also when got is NaN */
+        fail_msg("quads, level %x, %u x %u times %u of %u, element %u, %u: expected %.9g, got %.9g",
+                 level, p->k.rows, p->k.cols, p->n, p->m.width, r, j, sum, (double)got);
+}
+
+static void run_quads(const struct narrow_product *p, const struct sparse_kernels *t,
+                      uint32_t unit_begin, uint32_t unit_end)
+{
+    size_t row = (size_t)unit_begin * QUAD_UNIT_ROWS;
+    const struct quads_job job = {.form = p->form.data,
+                                  .x = p->x.data,
+                                  .y = (float *)p->y.data + row * p->n,
+                                  .ldy = p->n,
+                                  .bias = (float *)p->bias.data + row,
+                                  .residual = (float *)p->residual.data + row * p->n,
+                                  .n = p->n,
+                                  .unit_begin = unit_begin,
+                                  .unit_end = unit_end,
+                                  .act = p->act};
+    t->quads(&job);
+}
+
+/* All of it, then unit by unit from the last to the first: same bits. */
+static void check_quads_level(const struct narrow_product *p, uint32_t level, float *once)
+{
+    struct sparse_kernels t;
+    pith_sparse_kernels_fill(&t, level);
+    size_t bytes = (size_t)p->k.rows * p->n * sizeof(float);
+    uint32_t units = ((struct quad_form *)p->form.data)->n_units;
+    memset(p->y.data, 0xff, bytes);
+    run_quads(p, &t, 0, units);
+    for (uint32_t r = 0; r < p->k.rows; r++)
+        for (uint32_t j = 0; j < p->n; j++)
+            expect_element(p, r, j, ((float *)p->y.data)[r * p->n + j], level);
+    memcpy(once, p->y.data, bytes);
+    memset(p->y.data, 0xff, bytes);
+    for (uint32_t u = units; u-- > 0;)
+        run_quads(p, &t, u, u + 1);
+    assert_memory_equal(once, p->y.data, bytes);
+}
+
+static void check_quads(const struct weight_want *want, uint32_t taps, uint32_t width, uint32_t n)
+{
+    struct narrow_product p = {.k = case_new(want, &seed),
+                               .m = {want->rows, want->cols, taps, width},
+                               .n = n,
+                               .act = {n % 2 ? ACT_RELU : ACT_NONE, 0, 0}};
+    int at_end = n / 2 % 2;
+    uint32_t elements = want->rows * n, vectors = 0;
+    float *once = malloc(elements * sizeof *once), *first = malloc(elements * sizeof *first);
+    build_quads(&p);
+    p.x = guard_random(want->cols * width, at_end, &seed);
+    p.y = guard_new(elements * sizeof(float), at_end);
+    p.bias = guard_random(want->rows, at_end, &seed);
+    p.residual = guard_random(elements, at_end, &seed);
+    for (size_t i = 0; i < N_LEVELS; i++) {
+        if ((pith_cpu_features() & levels[i]) != levels[i])
+            continue;
+        check_quads_level(&p, levels[i], once);
+        if (levels[i] && vectors++)
+            assert_memory_equal(first, once, elements * sizeof *once);
+        memcpy(first, once, elements * sizeof *once);
+    }
+    guard_free(&p.x);
+    guard_free(&p.y);
+    guard_free(&p.bias);
+    guard_free(&p.residual);
+    guard_free(&p.form);
+    case_free(&p.k);
+    free(once);
+    free(first);
+}
+
+/* One block and several, units that are full and not, all ends of vectors, every way weights are
+ * kept; columns as convolutions have them. */
+static void test_quads(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {0, 1, 16, 255, 256};
+    for (uint32_t n = 1; n <= QUAD_WIDTH_MAX; n++) {
+        struct weight_want want = {.scale = 1,
+                                   .rows = n % 3 ? 9 : 270,
+                                   .cols = n % 3 ? 3 * n : 40,
+                                   .density = 0.3,
+                                   .n_centroids = sizes[n % 5],
+                                   .n_groups = 1};
+        check_quads(&want, n % 3 ? 3 : 1, (n + 15) / 16 * 16, n);
+    }
+    struct weight_want deep = {.scale = 1, .rows = 5, .cols = 1301, .n_groups = 1};
+    for (uint32_t i = 0; i < 5; i++) {
+        deep.n_centroids = sizes[i];
+        deep.density = i % 2 ? 0.5 : 0.01;
+        check_quads(&deep, 1, 48, 17 + i);
+    }
+    for (int pattern = PATTERN_FIRST_ROW; pattern < N_PATTERNS; pattern++) {
+        struct weight_want want = {.scale = 1,
+                                   .rows = 37,
+                                   .cols = 600,
+                                   .pattern = (enum pattern)pattern,
+                                   .n_centroids = 16,
+                                   .n_groups = 1};
+        check_quads(&want, 1, 16, 11);
+    }
+}
+
+/* A dense weight has none, and one with a codebook a row keeps its values. */
+static void test_quads_need(void **state)
+{
+    (void)state;
+    struct quad_need need;
+    struct weight_want want = {.scale = 1, .rows = 20, .cols = 30, .density = 0.4};
+    struct quad_matrix m = {20, 30, 1, 16};
+    want.dense = true;
+    struct weight_case k = case_new(&want, &seed);
+    assert_int_equal(pith_quads_need(&k.w, &m, &need), PITH_ERR_UNSUPPORTED);
+    case_free(&k);
+    want.dense = false, want.n_centroids = 8, want.n_groups = 20;
+    check_quads(&want, 1, 32, 18);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +488,9 @@ int main(void)
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_empty_slots_read_nothing),
+        cmocka_unit_test(test_window_rows),
+        cmocka_unit_test(test_quads),
+        cmocka_unit_test(test_quads_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

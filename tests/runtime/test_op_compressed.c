@@ -20,6 +20,7 @@ struct compressed {
     uint32_t m;
     uint32_t flags, features;
     bool residual;
+    uint32_t product; /* the kernel's number in PRODUCT_KERNELS; 0: the cheapest */
 };
 
 static void floats_fill(float *p, size_t n)
@@ -78,6 +79,8 @@ static const char *check(const struct compressed *t, const struct weight_want *w
                            .in = in,
                            .out = outs,
                            .weight = &k.w,
+                           .choice =
+                               (uint8_t)(conv && t->product ? 1 + 16 * t->product : t->product),
                            .fuse = {ACT_RELU, 0, 0, NULL},
                            .lowered = lowered};
     pith_kernels_fill(&kernels, t->features);
@@ -142,10 +145,144 @@ static void test_all_ways(void **state)
         assert_true(forms > 0);
 }
 
+/* Kernels of several rows, whatever they cost: with one unit of rows and two, with all ways to keep
+ * a weight, and more rows than a strip of them. */
+static void test_several_rows(void **state)
+{
+    static const struct weight_want some[] = {
+        {300, 130, PATTERN_RANDOM, 0.2, false, 16, 1, 1.0f},
+        {40, 1100, PATTERN_RANDOM, 0.1, false, 0, 1, 1.0f},
+        {33, 257, PATTERN_FULL, 1.0, true, 16, 1, 1.0f},
+        {97, 130, PATTERN_FULL, 1.0, true, 30, 1, 1.0f},
+        {50, 61, PATTERN_FULL, 1.0, true, 256, 1, 1.0f},
+    };
+    static const uint32_t rows[] = {2, 3, 8, 17, 49, 70};
+    static const enum pith_op ops[] = {PITH_OP_GEMM, PITH_OP_MATMUL, PITH_OP_CONV};
+    static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512, UINT32_MAX};
+    enum { QUADS = 3, INDICES = 6 };
+    (void)state;
+    for (size_t l = 0; l < 3; l++)
+        for (size_t w = 0; w < sizeof some / sizeof *some; w++)
+            for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+                uint32_t best = pith_cpu_features(), features = best & levels[l];
+                struct compressed t = {.op = ops[r % 3],
+                                       .m = rows[r],
+                                       .features = features,
+                                       .residual = r % 2 == 0,
+                                       .product = some[w].dense ? INDICES : QUADS};
+                if (!(features & PITH_CPU_AVX2))
+                    continue;
+                assert_string_equal(check(&t, &some[w]), some[w].dense ? "gemm-codebook" : "spmm");
+            }
+}
+
+/* A pruned convolution over images, wide enough for several tiles and a last one that is narrow. */
+struct pruned_conv {
+    uint32_t n, c, o, side, kernel, stride, pad, centroids;
+    double density;
+};
+
+static void run_conv(const struct pruned_conv *t, const struct weight_case *k, uint32_t features,
+                     uint8_t choice, struct tview *x, struct tview *bias, float *y)
+{
+    struct pith_kernels kernels;
+    struct op_env env = {.kernels = &kernels, .flags = PITH_FLAG_DECODE_ONCE};
+    struct op_need need;
+    int32_t attr[PITH_OP_MAX_SLOTS];
+    struct tview w = {PITH_F32, {4, {t->o, t->c, t->kernel, t->kernel}}, NULL}, out = {0}, residual;
+    const struct tview *in[3] = {x, &w, bias};
+    struct tview *outs[1] = {&out};
+    uint64_t lowered[(OP_LOWERED_MAX + 7) / 8];
+    struct op_args args = {.info = pith_op_get(PITH_OP_CONV),
+                           .attr = attr,
+                           .n_in = 3,
+                           .n_out = 1,
+                           .in = in,
+                           .out = outs,
+                           .weight = &k->w,
+                           .choice = choice,
+                           .fuse = {ACT_RELU, 0, 0, NULL},
+                           .lowered = lowered};
+    pith_kernels_fill(&kernels, features);
+    pith_op_attr_defaults(args.info, attr);
+    attr[ATTR_CONV_STRIDES] = 2, attr[ATTR_CONV_PADS] = 4; /* lengths of the lists */
+    for (uint32_t i = 1; i <= 4; i++) {
+        attr[ATTR_CONV_STRIDES + (i + 1) / 2] = (int32_t)t->stride;
+        attr[ATTR_CONV_PADS + i] = (int32_t)t->pad;
+    }
+    assert_int_equal(args.info->shape(&args), PITH_OK);
+    residual = out;
+    residual.data = (float *)x->data; /* as many at least */
+    assert_true(shape_elems(&out.shape) <= shape_elems(&x->shape));
+    args.fuse.residual = &residual;
+    assert_int_equal(args.info->need(&args, &env, &need), PITH_OK);
+    if (choice)
+        assert_string_equal(need.kernel,
+                            t->kernel == 1 && t->stride == 1 ? "conv1x1-sparse" : "conv-sparse");
+    args.prep = need.prep_bytes ? aligned_alloc(64, (need.prep_bytes + 63) / 64 * 64) : NULL;
+    env.scratch = aligned_alloc(64, need.prep_scratch_bytes / 64 * 64 + 64);
+    assert_int_equal(args.info->prepare(&args, &env), PITH_OK);
+    free(env.scratch);
+    env.scratch = aligned_alloc(64, need.scratch_bytes / 64 * 64 + 64);
+    out.data = y;
+    args.info->run(&args, &env);
+    free(args.prep), free(env.scratch);
+}
+
+static void check_conv(const struct pruned_conv *t)
+{
+    enum { SPARSE = 5 }; /* in CONV_KERNELS */
+    uint32_t k_n = t->c * t->kernel * t->kernel;
+    struct weight_want want = {.rows = t->o,
+                               .cols = k_n,
+                               .density = t->density,
+                               .n_centroids = t->centroids,
+                               .n_groups = 1,
+                               .scale = 1};
+    static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+    struct weight_case k = case_new(&want, &seed);
+    size_t n_x = (size_t)t->n * t->c * t->side * t->side,
+           n_y = (size_t)t->n * t->o * t->side * t->side;
+    float *x = malloc(n_x * sizeof *x), *bias = malloc(t->o * sizeof *bias);
+    float *y = malloc(n_y * sizeof *y), *right = malloc(n_y * sizeof *right);
+    struct tview image = {PITH_F32, {4, {t->n, t->c, t->side, t->side}}, x};
+    struct tview biases = {PITH_F32, {1, {t->o}}, bias};
+    k.w.shape = (struct shape){4, {t->o, t->c, t->kernel, t->kernel}};
+    floats_fill(x, n_x), floats_fill(bias, t->o);
+    uint32_t side = (t->side + 2 * t->pad - t->kernel) / t->stride + 1;
+    size_t n = (size_t)t->n * t->o * side * side;
+    run_conv(t, &k, 0, 0, &image, &biases, right);
+    for (size_t l = 0; l < 2; l++) {
+        if ((pith_cpu_features() & levels[l]) != levels[l])
+            continue;
+        memset(y, 0xff, n_y * sizeof *y);
+        run_conv(t, &k, levels[l], SPARSE, &image, &biases, y);
+        for (size_t i = 0; i < n; i++)
+            if (!(fabs((double)y[i] - (double)right[i]) <= ldexp(4.0 * (k_n + 2) * (k_n + 2), -24)))
+                fail_msg("level %x, element %zu: %g, expected %g", levels[l], i, (double)y[i],
+                         (double)right[i]);
+    }
+    free(x), free(y), free(bias), free(right);
+    case_free(&k);
+}
+
+static void test_pruned_convolutions(void **state)
+{
+    static const struct pruned_conv some[] = {
+        {2, 20, 17, 9, 1, 1, 0, 16, 0.2},  {1, 8, 3, 15, 3, 1, 1, 0, 0.3},
+        {1, 6, 6, 14, 3, 2, 1, 256, 0.5},  {2, 70, 60, 7, 3, 1, 1, 30, 0.1},
+        {1, 300, 270, 5, 1, 1, 0, 0, 0.1}, {1, 40, 9, 13, 1, 2, 0, 16, 0.3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        check_conv(&some[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_ways),
+        cmocka_unit_test(test_several_rows),
+        cmocka_unit_test(test_pruned_convolutions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -326,6 +326,97 @@ static inline void trial_form(struct trial *t, enum run_form_kind kind, uint32_t
     case_free(&c);
 }
 
+static inline struct run_form *window_of(struct trial *t, const struct weight_case *c)
+{
+    struct sparse_kernels table = sparse_forcing(FORM_WINDOW);
+    struct run_form_need need;
+    assert_int_equal(pith_run_form_need(&c->w, c->rows, c->cols, &table, &need), PITH_OK);
+    struct run_form *form = take(t, need.bytes);
+    assert_int_equal(
+        pith_run_form_build(&c->w, c->rows, c->cols, &table, form, take(t, need.scratch_bytes)),
+        PITH_OK);
+    return form;
+}
+
+static void trial_window_rows(struct trial *t)
+{
+    uint32_t m = size(t, 2, 9, 8);
+    struct weight_want want = {.rows = size(t, 1, 40, 300),
+                               .cols = size(t, 64, 400, 1024),
+                               .density = 0.1,
+                               .n_centroids = 32,
+                               .n_groups = 1,
+                               .scale = 1};
+    struct sparse_kernels k;
+    struct weight_case c = case_new(&want, &seed);
+    struct run_form *form = window_of(t, &c);
+    float *x = reals(t, (size_t)m * c.cols), *y = take(t, (size_t)m * c.rows * sizeof *y);
+    pith_sparse_kernels_fill(&k, t->features);
+    CALL(t, (double)c.w.nnz * m,
+         pith_run_form_rows(&k, form, x, y, m, 0, pith_run_form_units(form)));
+    leaves_reals(t, y, (size_t)m * c.rows, sum_bound(c.cols / 4));
+    case_free(&c);
+}
+
+static inline void trial_expand(struct trial *t, enum expand_kind kind, uint32_t bits)
+{
+    uint32_t n = size(t, 1, 9, 256) * EXPAND_BLOCK;
+    uint8_t *index = some_bytes(t, n);
+    for (uint32_t i = 0; bits == 5 && i < n; i++)
+        index[i] &= 31;
+    float *codebook = reals(t, 256), *to = take(t, n * sizeof *to);
+    struct sparse_kernels k;
+    pith_sparse_kernels_fill(&k, t->features);
+    CALL(t, n, k.expand[kind](index, codebook, to, n));
+    leaves_bytes(t, to, n * sizeof *to);
+}
+
+static void trial_expand4(struct trial *t)
+{
+    trial_expand(t, EXPAND_4, 4);
+}
+
+static void trial_expand5(struct trial *t)
+{
+    trial_expand(t, EXPAND_5, 5);
+}
+
+static void trial_expand8(struct trial *t)
+{
+    trial_expand(t, EXPAND_8, 8);
+}
+
+static void trial_quads(struct trial *t)
+{
+    uint32_t n = size(t, 1, QUAD_WIDTH_MAX, 32);
+    struct weight_want want = {.rows = size(t, 1, 300, 512),
+                               .cols = size(t, 64, 400, 1024),
+                               .density = 0.1,
+                               .n_centroids = n % 2 ? 0 : 16,
+                               .n_groups = 1,
+                               .scale = 1};
+    struct sparse_kernels k;
+    struct weight_case c = case_new(&want, &seed);
+    struct quad_matrix m = {c.rows, c.cols, 1,
+                            (n + QUAD_WIDTH_STEP - 1) / QUAD_WIDTH_STEP * QUAD_WIDTH_STEP};
+    struct quad_need need;
+    assert_int_equal(pith_quads_need(&c.w, &m, &need), PITH_OK);
+    struct quad_form *form = take(t, need.bytes);
+    assert_int_equal(pith_quads_build(&c.w, &m, form, take(t, need.scratch_bytes)), PITH_OK);
+    struct quads_job job = {.form = form,
+                            .x = reals(t, (size_t)c.cols * m.width),
+                            .y = take(t, (size_t)c.rows * n * sizeof(float)),
+                            .ldy = n,
+                            .bias = reals(t, c.rows),
+                            .n = n,
+                            .unit_end = form->n_units,
+                            .act = {ACT_RELU, 0, 0}};
+    pith_sparse_kernels_fill(&k, t->features);
+    CALL(t, (double)c.w.nnz * n, k.quads(&job));
+    leaves_reals(t, job.y, (size_t)c.rows * n, sum_bound(c.cols / 4));
+    case_free(&c);
+}
+
 static void trial_csr_value(struct trial *t)
 {
     trial_form(t, FORM_CSR_VALUE, 0, false);

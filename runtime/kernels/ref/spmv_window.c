@@ -39,3 +39,10 @@ void pith_spmv_window(const struct run_form *f, const float *x, float *y, uint32
                 y[row[(size_t)u * WINDOW_LANES + lane]] = sum[lane];
     }
 }
+
+void pith_spmm_window(const struct run_form *f, const float *x, float *y, uint32_t m,
+                      uint32_t unit_begin, uint32_t unit_end)
+{
+    for (size_t i = 0; i < m; i++)
+        pith_spmv_window(f, x + i * f->cols, y + i * f->rows, unit_begin, unit_end);
+}

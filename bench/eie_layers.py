@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Fully connected layers of AlexNet, VGG-16 and NeuralTalk at the densities of Deep Compression, with 16
+centroids, side by side with what others run: MKL (sparse and dense f32), oneDNN, onnxruntime (f32 matrix as
+INT8 with activations quantized on the fly, and 4-bit blocks of 32). Matrices are drawn: speed alone is
+looked at. Contenders take turns in two processes, the shortest of three runs a turn; medians count.
+
+usage: eie_layers.py BENCH_EIE [--threads N] [--batch B] [--f32] [--turns 7] [--only NAME]...
+--f32: peers with 32-bit activations alone. Prints a line of JSON a row: the fastest peer, and all of them."""
+import argparse, json, os, statistics, subprocess, sys, tempfile, time
+import numpy as np
+
+LAYERS = [("Alex-6", 4096, 9216, 9), ("Alex-7", 4096, 4096, 9), ("Alex-8", 1000, 4096, 25),
+          ("VGG-6", 4096, 25088, 4), ("VGG-7", 4096, 4096, 4), ("VGG-8", 1000, 4096, 23),
+          ("NT-We", 600, 4096, 10), ("NT-Wd", 8791, 600, 11), ("NT-LSTM", 2400, 1201, 10)]
+
+
+def integer_model(rows, cols, batch):
+    import onnx
+    from onnx import helper as h, numpy_helper as n, TensorProto as t
+    w = np.random.default_rng(0).integers(-127, 128, (cols, rows), np.int8)
+    nodes = [h.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+             h.make_node("MatMulInteger", ["q", "w", "z"], ["i"]),
+             h.make_node("Cast", ["i"], ["f"], to=t.FLOAT), h.make_node("Mul", ["s", "ws"], ["m"]),
+             h.make_node("Mul", ["f", "m"], ["y"])]
+    weights = [n.from_array(w, "w"), n.from_array(np.float32(0.01), "ws")]
+    return nodes, weights, []
+
+
+def four_bit_model(rows, cols, batch):
+    from onnx import helper as h, numpy_helper as n
+    blocks, rng = (cols + 31) // 32, np.random.default_rng(0)
+    weights = [n.from_array(rng.integers(0, 256, (rows, blocks, 16), np.uint8), "w"),
+               n.from_array(np.full(rows * blocks, 0.01, np.float32), "s")]
+    node = h.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=cols, N=rows, bits=4,
+                       block_size=32, accuracy_level=4)
+    return [node], weights, [h.make_opsetid("com.microsoft", 1)]
+
+
+class OnnxRuntime:
+    def __init__(self, make, rows, cols, batch, threads, folder):
+        import onnx, onnxruntime as ort
+        from onnx import helper as h, TensorProto as t
+        nodes, weights, more = make(rows, cols, batch)
+        graph = h.make_graph(nodes, "layer", [h.make_tensor_value_info("x", t.FLOAT, [batch, cols])],
+                             [h.make_tensor_value_info("y", t.FLOAT, [batch, rows])], weights)
+        model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)] + more, ir_version=9)
+        path = os.path.join(folder, "layer.onnx")
+        onnx.save(model, path)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        self.session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        os.remove(path)
+        self.x = {"x": np.random.default_rng(1).random((batch, cols), np.float32)}
+        self.clock = time.perf_counter if threads > 1 else time.thread_time
+
+    def turn(self):
+        best = 1e30
+        for i in range(4):
+            start = self.clock()
+            self.session.run(None, self.x)
+            took = self.clock() - start
+            best = min(best, took) if i else best
+        return best * 1e3
+
+
+def row(layer, a):
+    name, rows, cols, percent = layer
+    own = subprocess.Popen([a.bench, str(rows), str(cols), str(percent), str(a.batch), str(a.threads)],
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    peers = {}
+    with tempfile.TemporaryDirectory() as folder:
+        if not a.f32:
+            for peer, make in ("onnxruntime int8", integer_model), ("onnxruntime 4 bits", four_bit_model):
+                peers[peer] = OnnxRuntime(make, rows, cols, a.batch, a.threads, folder)
+    times = {}
+    for _ in range(a.turns):
+        own.stdin.write("\n")
+        own.stdin.flush()
+        answer = json.loads(own.stdout.readline())
+        kernel = answer.pop("kernel")
+        answer.update((peer, p.turn()) for peer, p in peers.items())
+        for who, ms in answer.items():
+            times.setdefault(who, []).append(ms)
+    own.stdin.close()
+    own.wait()
+    medians = {who: round(statistics.median(all), 4) for who, all in times.items()}
+    ms = medians.pop("pith")
+    peer = min(medians, key=medians.get) if medians else None
+    line = {"name": name, "batch": a.batch, "threads": a.threads, "kernel": kernel, "ms": ms,
+            "best_ms": round(min(times["pith"]), 4), "peer": peer, "peer_ms": medians.get(peer),
+            "ratio": round(medians[peer] / ms, 2) if peer else None, "peers": medians}
+    print(json.dumps(line), flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("bench")
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--batch", type=int, default=1)
+    p.add_argument("--f32", action="store_true")
+    p.add_argument("--turns", type=int, default=7)
+    p.add_argument("--only", action="append")
+    a = p.parse_args()
+    for layer in LAYERS:
+        if not a.only or layer[0] in a.only:
+            row(layer, a)
+
+
+main()

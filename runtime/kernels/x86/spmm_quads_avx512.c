@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+/* spmm_quads_avx512.c - up to 48 columns at once. */
+#include "pith_simd_avx512.h"
+#include "spmm_quads_impl.h"

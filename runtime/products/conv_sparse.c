@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* conv_sparse.c - convolutions with a pruned weight: the columns under a tile of pixels are copied
+ * into a panel that stays in cache (1x1 ones, too: their channels lie planes apart), and each
+ * nonzero of the weight is multiplied with one row of it (pith_kernel_quads.h), as in Elsen et al.,
+ * Fast Sparse ConvNets.
+ *
+ *     prep    = the weight as quads, columns in the order of im2col_f32
+ *     scratch = one panel [K][width] for each chunk */
+#include "conv_kernel.h"
+#include "quad_form.h"
+#include "run_form.h"
+
+#define PANEL_FLOATS (1u << 17) /* half of a second-level cache */
+#define COPY_CHANNELS 8u        /* copying the columns takes as long as so many output channels */
+
+static struct quad_matrix matrix_of(const struct conv *v)
+{
+    uint32_t width = QUAD_WIDTH_MAX;
+    while (width > QUAD_WIDTH_STEP && width >= v->pixels + QUAD_WIDTH_STEP)
+        width -= QUAD_WIDTH_STEP;
+    while (width > QUAD_WIDTH_STEP && v->k * width > PANEL_FLOATS)
+        width -= QUAD_WIDTH_STEP;
+    return (struct quad_matrix){
+        .rows = v->g.o, .cols = (uint32_t)v->k, .taps = (uint32_t)(v->k / v->g.c), .width = width};
+}
+
+static bool sparse_supports(const struct op_args *args, const struct op_env *env)
+{
+    const struct conv *v = args->lowered;
+    const struct sparse_kernels *k = &env->kernels->sparse;
+    struct quad_need need;
+    if (!args->weight || v->groups != 1 || v->more || k->costs.quads[0] == 0 ||
+        (env->flags & PITH_FLAG_DENSE_ONLY) || !pith_conv_is_small(v))
+        return false;
+    struct quad_matrix m = matrix_of(v);
+    return pith_quads_need(args->weight, &m, &need) == PITH_OK;
+}
+
+/* What tiles would take for as many output channels as have the time of the nonzeros. */
+static uint64_t sparse_cost(const struct op_args *args, const struct op_env *env)
+{
+    const struct conv *v = args->lowered;
+    const struct sparse_kernels *k = &env->kernels->sparse;
+    struct quad_matrix m = matrix_of(v);
+    uint64_t ns = pith_quads_cost(args->weight, &m, k, m.width);
+    uint64_t channel_ns = pith_tiles_cost(k, 1, m.cols, m.width);
+    return v->g.ow * (ns / (channel_ns ? channel_ns : 1) + COPY_CHANNELS);
+}
+
+static uint64_t tiles_of(const struct conv *v, const struct quad_matrix *m)
+{
+    return (v->pixels + m->width - 1) / m->width;
+}
+
+static enum pith_status sparse_workspace(const struct op_args *args, const struct op_env *env,
+                                         struct op_need *need)
+{
+    const struct conv *v = args->lowered;
+    struct quad_matrix m = matrix_of(v);
+    struct quad_need form;
+    enum pith_status status = pith_quads_need(args->weight, &m, &form);
+    if (status)
+        return status;
+    need->kernel = v->in_place ? "conv1x1-sparse" : "conv-sparse";
+    need->prep_bytes = form.bytes;
+    need->prep_scratch_bytes = form.scratch_bytes;
+    need->prep_form = prep_form(PREP_CONV_QUADS + m.width / QUAD_WIDTH_STEP, m.taps);
+    need->scratch_bytes = v->k * m.width * sizeof(float) *
+                          conv_chunks_of(env, tiles_of(v, &m) * v->n); /* below 2^48 */
+    return PITH_OK;
+}
+
+static enum pith_status sparse_pack(const struct op_args *args, const struct op_env *env)
+{
+    struct quad_matrix m = matrix_of(args->lowered);
+    return pith_quads_build(args->weight, &m, args->prep, env->scratch);
+}
+
+/* Pixels [p0, p0 + n) of an image. */
+static void tile_run(const struct conv_run *r, const struct quad_matrix *m, float *panel,
+                     size_t image, size_t p0)
+{
+    const struct conv *v = r->v;
+    const struct quad_form *form = r->args->prep;
+    uint32_t n = v->pixels - p0 < m->width ? (uint32_t)(v->pixels - p0) : m->width;
+    size_t out = image * r->y_group + p0;
+    const struct im2col_f32_job columns = {.g = &v->g,
+                                           .x = r->x + image * r->x_group,
+                                           .b = panel,
+                                           .ldb = m->width,
+                                           .p0 = p0,
+                                           .n = n,
+                                           .k0 = 0,
+                                           .k1 = m->cols};
+    const struct quads_job job = {.form = form,
+                                  .x = panel,
+                                  .y = r->y + out,
+                                  .ldy = v->pixels,
+                                  .bias = r->bias,
+                                  .residual = r->residual ? r->residual + out : NULL,
+                                  .n = n,
+                                  .unit_end = form->n_units,
+                                  .act = r->act};
+    r->d->im2col_f32(&columns);
+    r->quads(&job);
+}
+
+/* Chunk i: some tiles, all output channels. */
+static void sparse_body(void *arg, uint32_t i)
+{
+    const struct conv_run *r = arg;
+    const struct quad_matrix m = matrix_of(r->v);
+    const uint64_t tiles = tiles_of(r->v, &m);
+    float *panel = r->panels + (size_t)i * r->v->k * m.width;
+    for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++)
+        tile_run(r, &m, panel, (size_t)(u / tiles), (size_t)(u % tiles) * m.width);
+}
+
+static void sparse_run(const struct op_args *args, const struct op_env *env)
+{
+    const struct conv *v = args->lowered;
+    struct quad_matrix m = matrix_of(v);
+    struct conv_run r = pith_conv_run_of(args, env);
+    r.panels = env->scratch;
+    r.quads = env->kernels->sparse.quads;
+    pith_conv_chunks(&r, env, tiles_of(v, &m) * v->n, sparse_body);
+}
+
+const struct conv_kernel pith_conv_sparse = {sparse_supports, sparse_cost, sparse_workspace,
+                                             sparse_pack, sparse_run};
