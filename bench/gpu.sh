@@ -27,7 +27,7 @@ pack() {
         "$pith" import "$model" -q -f -o "$gpu/nets/$name.pith" || fail "cannot import $name"
         case $name in
         mnist_*) add "$name" "$data/mnist/t10k-images-idx3-ubyte.gz" scale=1/256 ;;
-        cifar10_*) add "$name" "$data/cifar10/test_jpeg.tar.gz" imagenet ;;
+        cifar10_*) add "$name" "$data/cifar10/test_jpeg.tar.gz" 'scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225' ;;
         imagenet_*) add "$name" "$data/imagenet/imagenet_a500.tar" imagenet,crop=224 ;;
         esac
     done
