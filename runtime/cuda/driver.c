@@ -85,7 +85,9 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
     const void *image = pith_cuda_image(&empty);
     int result = cuda->cuModuleLoadData(&cuda->module, image);
     if (result && empty)
-        return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: this pith was built without nvcc");
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: this pith was built without nvcc: %s (%d)",
+                              result_name(cuda, result), result);
     if (result == RESULT_NO_BINARY || result == RESULT_INVALID_IMAGE ||
         result == RESULT_UNSUPPORTED_PTX)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,

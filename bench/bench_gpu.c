@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_gpu.c - networks on a GPU beside the CPU: bits and times. Needs the runtime's archives and
+ * libc alone, so that it can be taken to a bare machine (bench/gpu.sh).
+ *
+ *     bench_gpu make NET.pith...       NET.pith.in, NET.pith.out: seeded inputs, what the CPU makes
+ * of them bench_gpu run SECONDS NET.pith...    a line of JSON a network on standard output
+ *
+ * Times are medians of runs from host memory to host memory, in microseconds. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pith_cuda.h"
+#include "pith_host.h"
+
+#define MOST_RUNS 2000u
+
+static uint64_t random_state = 1;
+
+/* xorshift64*, uniform in -1 .. 1 */
+static float next_value(void)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return (float)((double)((random_state * UINT64_C(0x2545f4914f6cdd1d)) >> 40) / 8388608.0 - 1.0);
+}
+
+static void fill_inputs(struct pith_plan *plan)
+{
+    for (uint32_t i = 0; i < pith_plan_input_count(plan); i++) {
+        struct pith_tensor t;
+        float *x = pith_plan_input_data(plan, i);
+        if (pith_plan_input(plan, i, &t))
+            continue;
+        memset(x, 0, t.bytes); /* an index or a flag: 0 is one everywhere */
+        for (uint64_t k = 0; t.type == PITH_F32 && k < t.bytes / sizeof *x; k++)
+            x[k] = next_value();
+    }
+}
+
+/* All inputs, or outputs, one behind the other, written to or read from path + end. */
+static bool move(struct pith_plan *plan, const char *path, const char *end, bool outputs, bool out,
+                 void **copy)
+{
+    char name[1024];
+    uint32_t n = outputs ? pith_plan_output_count(plan) : pith_plan_input_count(plan);
+    snprintf(name, sizeof name, "%s%s", path, end);
+    FILE *f = fopen(name, out ? "wb" : "rb");
+    if (!f)
+        return false;
+    bool good = true;
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < n && good; i++) {
+        struct pith_tensor t;
+        outputs ? pith_plan_output(plan, i, &t) : pith_plan_input(plan, i, &t);
+        void *data = outputs ? NULL : pith_plan_input_data(plan, i);
+        if (copy) {
+            void *bigger = realloc(*copy, (size_t)(at + t.bytes));
+            good = bigger != NULL;
+            *copy = bigger ? bigger : *copy;
+            data = (uint8_t *)*copy + at;
+        }
+        if (good && out)
+            good =
+                fwrite(outputs ? pith_plan_output_data(plan, i) : data, 1, t.bytes, f) == t.bytes;
+        else if (good)
+            good = fread(data, 1, t.bytes, f) == t.bytes;
+        at += t.bytes;
+    }
+    return fclose(f) == 0 && good;
+}
+
+static int make_one(const char *path)
+{
+    struct pith_session *s;
+    struct pith_error err;
+    if (pith_open(path, NULL, &s, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    struct pith_plan *plan = pith_plan_of(s);
+    fill_inputs(plan);
+    bool good = move(plan, path, ".in", false, true, NULL) && pith_plan_run(plan) == PITH_OK &&
+                move(plan, path, ".out", true, true, NULL);
+    pith_close(s);
+    return good ? 0 : 1;
+}
+
+struct found {
+    double off, median_gpu, median_cpu;
+    uint32_t runs;
+};
+
+/* Largest difference of the outputs from those of the file, as a share of the largest value; 0: all
+ * bits are equal. */
+static double difference(struct pith_plan *plan, const char *path)
+{
+    void *expected = NULL;
+    uint64_t at = 0;
+    double off = 0, largest = 0;
+    if (!move(plan, path, ".out", true, false, &expected)) {
+        free(expected);
+        return NAN;
+    }
+    for (uint32_t i = 0; i < pith_plan_output_count(plan); i++) {
+        struct pith_tensor t;
+        pith_plan_output(plan, i, &t);
+        const float *x = pith_plan_output_data(plan, i);
+        const float *y = (const float *)(const void *)((const uint8_t *)expected + at);
+        if (t.type != PITH_F32 && memcmp(x, y, t.bytes) != 0)
+            off = INFINITY;
+        for (uint64_t k = 0; t.type == PITH_F32 && k < t.bytes / sizeof *x; k++) {
+            double d = fabs((double)x[k] - (double)y[k]);
+            off = d <= off ? off : d; /* NaN stays */
+            largest = fmax(largest, fabs((double)y[k]));
+        }
+        at += t.bytes;
+    }
+    free(expected);
+    return off > 0 && largest > 0 ? off / largest : off;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_us(struct pith_plan *plan, struct pith_cuda_plan *gpu, double seconds,
+                        uint32_t *runs)
+{
+    static double us[MOST_RUNS];
+    struct pith_error err;
+    uint64_t begin = pith_clock_ns(NULL), now = begin;
+    uint32_t n = 0;
+    while (n < MOST_RUNS && (n < 3 || (double)(now - begin) < seconds * 1e9)) {
+        uint64_t start = pith_clock_ns(NULL);
+        if (gpu ? pith_cuda_plan_run(gpu, &err) : pith_plan_run(plan))
+            return NAN;
+        now = pith_clock_ns(NULL);
+        us[n++] = (double)(now - start) / 1e3;
+    }
+    qsort(us, n, sizeof *us, by_value);
+    *runs = n;
+    return us[n / 2];
+}
+
+/* With the flags that leave the fewest steps to the CPU. */
+static enum pith_status open_plan(struct pith_cuda *cuda, const char *path, struct pith_session **s,
+                                  struct pith_cuda_plan **gpu, struct pith_error *err)
+{
+    struct pith_opts o;
+    pith_opts_init(&o, sizeof o);
+    for (int i = 0; i < 2; i++) {
+        o.flags = i ? PITH_FLAG_NO_FUSION : 0;
+        enum pith_status st = pith_open(path, &o, s, err);
+        if (!st)
+            st = pith_cuda_plan_new(cuda, pith_plan_of(*s), gpu, err);
+        if (st || i == 1 || pith_cuda_plan_facts(*gpu).cpu_steps == 0)
+            return st;
+        pith_cuda_plan_free(*gpu);
+        pith_close(*s);
+        *gpu = NULL;
+        *s = NULL;
+    }
+    return PITH_OK;
+}
+
+static int run_one(struct pith_cuda *cuda, const char *path, double seconds)
+{
+    struct pith_session *s = NULL;
+    struct pith_cuda_plan *gpu = NULL;
+    struct pith_error err = {0};
+    struct found f = {.off = NAN};
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    enum pith_status st = open_plan(cuda, path, &s, &gpu, &err);
+    if (!st && move(pith_plan_of(s), path, ".in", false, false, NULL))
+        st = pith_cuda_plan_run(gpu, &err);
+    if (st) {
+        printf("{\"part\":\"network\",\"name\":\"%s\",\"error\":%d}\n", name, (int)st);
+        fprintf(stderr, "%s: %s\n", name, err.text);
+    } else {
+        struct pith_cuda_facts facts = pith_cuda_plan_facts(gpu);
+        uint32_t cpu_runs;
+        f.off = difference(pith_plan_of(s), path);
+        f.median_gpu = median_us(pith_plan_of(s), gpu, seconds / 2, &f.runs);
+        f.median_cpu = median_us(pith_plan_of(s), NULL, seconds / 2, &cpu_runs);
+        printf("{\"part\":\"network\",\"name\":\"%s\",\"off\":%.3g,\"gpu_us\":%.2f,\"cpu_us\":%.2f,"
+               "\"runs\":%u,\"launches\":%u,\"cpu_steps\":%u,\"device_bytes\":%llu}\n",
+               name, f.off, f.median_gpu, f.median_cpu, f.runs, facts.launches, facts.cpu_steps,
+               (unsigned long long)facts.device_bytes);
+    }
+    fflush(stdout);
+    pith_cuda_plan_free(gpu);
+    pith_close(s);
+    return st || !(f.off <= 1e-3);
+}
+
+static int run_all(double seconds, int n, char **paths)
+{
+    struct pith_cuda *cuda;
+    struct pith_error err;
+    int bad = 0;
+    if (pith_cuda_open(0, &cuda, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 2;
+    }
+    printf("{\"part\":\"device\",\"name\":\"%s\"}\n", pith_cuda_name(cuda));
+    for (int i = 0; i < n; i++)
+        bad |= run_one(cuda, paths[i], seconds);
+    pith_cuda_close(cuda);
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    int bad = 0;
+    if (argc > 2 && strcmp(argv[1], "make") == 0) {
+        for (int i = 2; i < argc; i++)
+            bad |= make_one(argv[i]);
+        return bad;
+    }
+    if (argc > 3 && strcmp(argv[1], "run") == 0)
+        return run_all(strtod(argv[2], NULL), argc - 3, argv + 3);
+    fputs("usage: bench_gpu make NET.pith... | run SECONDS NET.pith...\n", stderr);
+    return 2;
+}
