@@ -7,6 +7,7 @@
 #include <string.h>
 #include "command_table.h"
 #include "error_subject.h"
+#include "foreign_exceptions.h"
 #include "json_out.h"
 
 /* Options that cannot be parsed may end before --json is. */
@@ -41,10 +42,12 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     cli_set_quiet(common->quiet > 0);
     if (common->json)
         cli_end_in_order(); /* the object says that it was interrupted */
-    if (rc == EXIT_DONE && (common->help_short || common->help_long))
+    if (rc == EXIT_DONE && (common->help_short || common->help_long)) {
         cli_print_help(cmd, common->help_long);
-    else if (rc == EXIT_DONE)
+    } else if (rc == EXIT_DONE) {
+        cli_end_on_bad_alloc(cmd->name, common->json != NULL);
         rc = cmd->run(options, argv, n_operands);
+    }
     if (rc != EXIT_DONE && (common->json || (!parsed && asked_for_json(argc, argv))))
         cli_json_error(rc);
     free(options);

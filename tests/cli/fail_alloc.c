@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fail_alloc.c - a heap that runs out: preloaded, it lets the first FAIL_AT allocations of the
- * process through, libraries' included, and refuses FAIL_COUNT of the next (unset: all). The exit
- * of a process that was refused something leaves the file FAIL_MARK behind.
+ * process through, libraries' included, and refuses FAIL_COUNT of the next (unset: all). The first
+ * refusal leaves the file FAIL_MARK behind.
  *
  * glibc's own entry points stand behind it, so no allocation is needed to look them up. */
 #define _GNU_SOURCE
@@ -17,20 +17,14 @@ extern void *__libc_memalign(size_t align, size_t n);
 void *aligned_alloc(size_t align, size_t n);
 
 static long left = -1, refusals; /* before main: nothing fails */
-static int refused;
+static const char *mark;
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *at = getenv("FAIL_AT"), *count = getenv("FAIL_COUNT");
     refusals = count ? atol(count) : -1;
+    mark = getenv("FAIL_MARK");
     left = at ? atol(at) : -1;
-}
-
-__attribute__((destructor)) static void end(void)
-{
-    const char *mark = getenv("FAIL_MARK");
-    if (refused && mark)
-        close(open(mark, O_CREAT | O_WRONLY, 0600));
 }
 
 static int refuse(void)
@@ -46,7 +40,9 @@ static int refuse(void)
         return 0;
     if (refusals > 0)
         refusals--;
-    refused = 1;
+    if (mark)
+        close(open(mark, O_CREAT | O_WRONLY, 0600));
+    mark = NULL;
     errno = ENOMEM;
     return 1;
 }

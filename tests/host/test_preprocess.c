@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <cmocka.h>
+#include "test_seed.h"
 #include "test_host.h"
 #include "pith_preprocess.h"
 
@@ -171,7 +171,7 @@ static float random_f32(void)
 static void test_decimal(void **state)
 {
     (void)state;
-    seed = (uint64_t)time(NULL);
+    seed = test_seed(20261124);
     uint64_t first = seed;
     for (int i = 0; i < 200000; i++) {
         char text[DECIMAL_TEXT_BYTES], longer[64];
