@@ -73,10 +73,10 @@ struct conv_kernel {
     KERNEL(pith_conv_depthwise_coded)        /* the weight decoded at each run, by filters */      \
     KERNEL(pith_conv_coded)                  /* the same */                                        \
     KERNEL(pith_conv_depthwise)              /* one input channel a group: depthwise_f32 */        \
-    IF_SPARSE_ROWS(KERNEL(pith_conv_sparse)) /* a pruned weight, nonzero by nonzero */             \
     IF_DENSE_TILES(KERNEL(pith_conv_tiles))  /* im2col of a tile of pixels, then gemm_f32 */       \
     IF_DENSE_TILES(KERNEL(pith_conv_rows))   /* conv_rows_f32 on copied bands of input rows */     \
-    KERNEL(pith_conv_direct)                 /* conv_f32: no packing, no memory; the reference */
+    KERNEL(pith_conv_direct)                 /* conv_f32: no packing, no memory; the reference */  \
+    IF_SPARSE_ROWS(KERNEL(pith_conv_sparse)) /* a pruned weight, nonzero by nonzero */
 
 #define DECLARE(name) extern const struct conv_kernel name;
 CONV_KERNELS(DECLARE)

@@ -29,14 +29,14 @@ struct product_kernel {
 
 /* The list, in the order in which they are asked: a line each. */
 #define PRODUCT_KERNELS(KERNEL)                                                                    \
-    KERNEL(pith_product_coded)                 /* constant b decoded at each run, row by row */    \
-    KERNEL(pith_product_form)                  /* straight from a compressed run form */           \
-    IF_SPARSE_ROWS(KERNEL(pith_product_quads)) /* sparse b, several rows of a at once */           \
-    KERNEL(pith_product_columns)               /* rows shorter than a register */                  \
-    KERNEL(pith_product_gemv) /* few rows of a: b's rows are streamed once for each */             \
-    IF_DENSE_TILES(KERNEL(pith_product_indices)) /* gemm_f32 on indices expanded piece by piece */ \
-    IF_DENSE_TILES(KERNEL(pith_product_tiles))   /* packed gemm_f32 */                             \
-    KERNEL(pith_product_general) /* plain loops: any transposition, alpha, beta, broadcast c */
+    KERNEL(pith_product_coded)   /* constant b decoded at each run, row by row */                  \
+    KERNEL(pith_product_form)    /* straight from a compressed run form */                         \
+    KERNEL(pith_product_columns) /* rows shorter than a register */                                \
+    KERNEL(pith_product_gemv)    /* few rows of a: b's rows are streamed once for each */          \
+    IF_DENSE_TILES(KERNEL(pith_product_tiles)) /* packed gemm_f32 */                               \
+    KERNEL(pith_product_general) /* plain loops: any transposition, alpha, beta, broadcast c */    \
+    IF_SPARSE_ROWS(KERNEL(pith_product_quads))   /* sparse b, several rows of a at once */         \
+    IF_DENSE_TILES(KERNEL(pith_product_indices)) /* gemm_f32 on indices expanded by pieces */
 
 #define DECLARE(name) extern const struct product_kernel name;
 PRODUCT_KERNELS(DECLARE)

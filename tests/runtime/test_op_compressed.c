@@ -159,7 +159,7 @@ static void test_several_rows(void **state)
     static const uint32_t rows[] = {2, 3, 8, 17, 49, 70};
     static const enum pith_op ops[] = {PITH_OP_GEMM, PITH_OP_MATMUL, PITH_OP_CONV};
     static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512, UINT32_MAX};
-    enum { QUADS = 3, INDICES = 6 };
+    enum { QUADS = 7, INDICES = 8 };
     (void)state;
     for (size_t l = 0; l < 3; l++)
         for (size_t w = 0; w < sizeof some / sizeof *some; w++)
@@ -231,7 +231,7 @@ static void run_conv(const struct pruned_conv *t, const struct weight_case *k, u
 
 static void check_conv(const struct pruned_conv *t)
 {
-    enum { SPARSE = 5 }; /* in CONV_KERNELS */
+    enum { SPARSE = 8 }; /* in CONV_KERNELS */
     uint32_t k_n = t->c * t->kernel * t->kernel;
     struct weight_want want = {.rows = t->o,
                                .cols = k_n,
