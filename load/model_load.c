@@ -10,8 +10,8 @@
 #include "pith_onnx_read.h"
 #include "pith_unpack.h"
 
-#define STRICT_ANYHOW (UINT64_C(24) << 20)
-#define STRICT_PER_BYTE 6u
+#define STRICT_ANYHOW (UINT64_C(40) << 20)
+#define STRICT_PER_BYTE 18u
 
 uint64_t pith_tensor_limit(const struct pith_import_opts *opts, size_t n)
 {

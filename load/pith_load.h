@@ -14,7 +14,7 @@ extern "C" {
 /* Reads .onnx or .pith, told apart by content. Messages name the file. *m is untouched on failure.
  * PITH_ERR_IO, _CORRUPT, _UNSUPPORTED (err->text names the first; see pith_onnx_check for all),
  * _MEMORY, _LIMIT. opts may be NULL; of it, .pith obeys max_bytes (of all tensors; 0: 48 MiB and 4
- * KiB for each byte of the file, at most 4 GiB), alloc, and strict: with max_bytes 0, 24 MiB and 6
+ * KiB for each byte of the file, at most 4 GiB), alloc, and strict: with max_bytes 0, 40 MiB and 18
  * bytes for each byte of the file. */
 enum pith_status pith_model_load(const char *path, const struct pith_import_opts *opts,
                                  struct pith_model **m, struct pith_error *err);

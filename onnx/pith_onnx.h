@@ -41,7 +41,7 @@ struct pith_import_opts {
     uint32_t n_outputs;
     const char *preprocess; /* stored as meta; NULL: none */
     const char *labels;     /* newline-separated class names, stored as meta */
-    /* Memory the import may use beyond the file; 0: as the file is long, 12 MiB and 40 bytes for
+    /* Memory the import may use beyond the file; 0: as the file is long, 40 MiB and 40 bytes for
      * each of its bytes (and of the files beside it), at most 4 GiB. A few bytes can ask for
      * gigabytes of constants. */
     uint64_t max_bytes;

@@ -702,7 +702,7 @@ SCENE(cluster_random, true)
 SCENE(cluster_exact, true)
 SCENE(calibrate, false)
 SCENE(session, false)
-SCENE(session_of_file, false)
+SCENE(session_of_file, true) /* maps a small file that cannot be copied */
 SCENE(evaluate, false)
 SCENE(timing, false)
 SCENE(compare, true)

@@ -25,7 +25,8 @@ static inline void refuse_file(struct proto file, enum pith_status status, const
 {
     struct pith_model *m = NULL;
     struct pith_error err = {0};
-    enum pith_status got = pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err);
+    const struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = 1u << 30};
+    enum pith_status got = pith_onnx_read(file.data, file.n, "net.onnx", NULL, &opts, &m, &err);
     free(file.data);
     pith_model_free(m);
     const char *said = strncmp(err.text, "net.onnx: ", 10) == 0 ? err.text + 10 : err.text;
