@@ -60,13 +60,12 @@ static bool is_per_channel(const struct shape *s, uint32_t out_rank, uint32_t ch
 /* Whether the constant `bias` can be the operator's own bias input. After a residual a bias
  * would be added in another order than the nodes say. */
 static bool takes_bias(const struct graph_node *node, const struct tview *value,
-                       /* Each operator's own bias input has one shape; a Gemm with beta other
-                        * than 1 would scale it. */
                        const struct node_plan *np, const struct tview *bias)
 {
     const struct shape *out = &value[node->first_out].shape;
     if (has_bias(node) || np->bias != PLAN_NONE || np->residual != PLAN_NONE)
         return false;
+    /* Each operator's own bias input has one shape; a Gemm with beta other than 1 would scale it. */
     switch (node->info->op) {
     case PITH_OP_CONV:
         return out->rank >= 2 && is_per_channel(&bias->shape, out->rank, 1, out->dim[1]);
