@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "json_out.h"
+#include "pith_dnnl_hook.h"
 
 /* std::type_info of the Itanium C++ ABI */
 struct type_info {
@@ -34,18 +35,11 @@ static void on_terminate(void)
     _exit(EXIT_MEMORY);
 }
 
-static bool trains(const char *command)
+/* The C++ library is there with oneDNN; asked for earlier, it would be one more thing that commands
+ * which do not train could lack memory for. */
+static void replace_terminate(void)
 {
-    static const char *const all[] = {"train", "prune", "compress", "sweep"};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(command, all[i]) == 0)
-            return true;
-    return false;
-}
-
-void cli_end_on_bad_alloc(const char *command, bool json)
-{
-    void *library = trains(command) ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL) : NULL;
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (!library)
         return;
     void *set = dlsym(library, "_ZSt13set_terminatePFvvE");
@@ -53,7 +47,12 @@ void cli_end_on_bad_alloc(const char *command, bool json)
     void (*(*set_terminate)(void (*)(void)))(void);
     memcpy(&set_terminate, &set, sizeof set);
     memcpy(&current_type, &type, sizeof type);
-    in_json = json;
     if (set && type)
         set_terminate(on_terminate);
+}
+
+void cli_end_on_bad_alloc(bool json)
+{
+    in_json = json;
+    pith_dnnl_when_loaded(replace_terminate);
 }

@@ -5,8 +5,8 @@
 
 #include "cli.h"
 
-/* From here on a std::bad_alloc that nobody catches ends the process with EXIT_MEMORY and one
- * message, and json: an error object. Only for commands that may train. */
-void cli_end_on_bad_alloc(const char *command, bool json);
+/* As soon as oneDNN is loaded, a std::bad_alloc that nobody catches ends the process with
+ * EXIT_MEMORY and one message, and json: an error object. */
+void cli_end_on_bad_alloc(bool json);
 
 #endif

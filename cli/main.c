@@ -45,7 +45,7 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     if (rc == EXIT_DONE && (common->help_short || common->help_long)) {
         cli_print_help(cmd, common->help_long);
     } else if (rc == EXIT_DONE) {
-        cli_end_on_bad_alloc(cmd->name, common->json != NULL);
+        cli_end_on_bad_alloc(common->json != NULL);
         rc = cmd->run(options, argv, n_operands);
     }
     if (rc != EXIT_DONE && (common->json || (!parsed && asked_for_json(argc, argv))))

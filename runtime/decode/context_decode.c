@@ -120,8 +120,8 @@ static void set_magnitudes(struct context_coder *c, bool has_zero, uint32_t n_cl
     }
 }
 
-/* A distribution moves by 1 / (n + 1.5) at its n-th look: close to the mean of what it saw, worth something
- * after two. */
+/* A distribution moves by 1 / (n + 1.5) at its n-th look: close to the mean of what it saw, worth
+ * something after two. */
 static void set_rates(struct context_coder *c)
 {
     for (uint32_t i = 0; i < CONTEXT_RATES; i++)

@@ -65,7 +65,8 @@ static bool takes_bias(const struct graph_node *node, const struct tview *value,
     const struct shape *out = &value[node->first_out].shape;
     if (has_bias(node) || np->bias != PLAN_NONE || np->residual != PLAN_NONE)
         return false;
-    /* Each operator's own bias input has one shape; a Gemm with beta other than 1 would scale it. */
+    /* Each operator's own bias input has one shape; a Gemm with beta other than 1 would scale it.
+     */
     switch (node->info->op) {
     case PITH_OP_CONV:
         return out->rank >= 2 && is_per_channel(&bias->shape, out->rank, 1, out->dim[1]);

@@ -431,11 +431,20 @@ static void check_quads(const struct weight_want *want, uint32_t taps, uint32_t 
     free(first);
 }
 
+/* QEMU 7.2 reads masked-off lanes of vmaskmov, which here lie behind a guard page:
+ * tests/build/old_cpu.sh says so. */
+static void skip_where_masks_read(void)
+{
+    if (getenv("PITH_TEST_MASKED_LANES_ARE_READ"))
+        skip();
+}
+
 /* One block and several, units that are full and not, all ends of vectors, every way weights are
  * kept; columns as convolutions have them. */
 static void test_quads(void **state)
 {
     (void)state;
+    skip_where_masks_read();
     static const uint32_t sizes[] = {0, 1, 16, 255, 256};
     for (uint32_t n = 1; n <= QUAD_WIDTH_MAX; n++) {
         struct weight_want want = {.scale = 1,
@@ -467,6 +476,7 @@ static void test_quads(void **state)
 static void test_quads_need(void **state)
 {
     (void)state;
+    skip_where_masks_read();
     struct quad_need need;
     struct weight_want want = {.scale = 1, .rows = 20, .cols = 30, .density = 0.4};
     struct quad_matrix m = {20, 30, 1, 16};

@@ -2,6 +2,7 @@
 /* dnnl_load.c - oneDNN through dlopen, once. It is never unloaded: its OpenMP keeps threads. */
 #include "dnnl_load.h"
 #include "dnnl_desc.h"
+#include "pith_dnnl_hook.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 
 struct dnnl_functions pith_dnnl;
 static bool found;
+static void (*when_loaded)(void);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 bool pith_dnnl_find(void *library, const char *name, void *to)
@@ -56,6 +58,8 @@ static void load(void)
     void *library = open_library(&major);
     if (!library)
         return;
+    if (when_loaded)
+        when_loaded();
     found = pith_dnnl_find_descs(library, major);
 #define FIND(name) found = pith_dnnl_find(library, "dnnl_" #name, &pith_dnnl.name) && found;
     DNNL_FUNCTIONS(FIND)
@@ -64,6 +68,11 @@ static void load(void)
     /* the handle reaches the libraries that this one stands on */
     found = pith_dnnl_find(library, "omp_set_num_threads", &pith_dnnl.set_threads) && found;
     found = pith_dnnl_find(library, "omp_get_max_threads", &pith_dnnl.max_threads) && found;
+}
+
+void pith_dnnl_when_loaded(void (*then)(void))
+{
+    when_loaded = then;
 }
 
 bool pith_dnnl_load(void)
