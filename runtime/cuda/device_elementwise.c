@@ -119,6 +119,7 @@ static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
     return true;
 }
 
+/* The types of both operands are the same, as the kernel has one type for all three. */
 bool pith_device_zip(struct lowering *l, const struct step *s)
 {
     switch (s->args.info->op) {
