@@ -12,8 +12,7 @@ extern const unsigned char image[] __asm__("pith_cuda_fatbin");
 static const unsigned char image[8] __attribute__((aligned(8))) = {0};
 #endif
 
-/* The image is static, and the driver has its own copy of what it loads. The byte behind it is 0,
- * as the driver also takes PTX, a text that ends with NUL. */
+/* *empty only serves to tell why loading failed: an image of zeros, or none for the device. */
 const void *pith_cuda_image(bool *empty)
 {
 #ifdef PITH_CUDA_FATBIN

@@ -118,7 +118,7 @@ static void launch_step(struct lowering *l, struct cell_args *c, const struct op
     }
 }
 
-/* The last step of a sequence of length 0 is none: its state then is 0. */
+/* A sequence of length 0 ends with a state of 0, as on the CPU. */
 static void put_state(struct lowering *l, struct cell_args c, float *state, const struct tview *out)
 {
     c.h = state;

@@ -28,8 +28,8 @@ static void set_geometry(struct pool_args *a, const int32_t *attr, uint32_t n)
     a->pad_right = attr_item(attr, ATTR_POOL_PADS, 2 * n - 1, 0);
 }
 
-/* A mean of whole planes, which the CPU sums as one row. Its sum has another order than that of a
- * window, so the device follows it. */
+/* A mean of whole planes, which the CPU sums as one row. That sum has another order than a
+ * window's, and the device has the same. */
 static bool is_plane_mean(const struct pool_args *a)
 {
     return a->is_mean && a->kh == a->h && a->kw == a->w && a->dil_h == 1 && a->dil_w == 1 &&

@@ -183,8 +183,8 @@ static uint32_t row_of_x(const struct quad_matrix *m, uint32_t col)
     return m->taps == 1 ? col : col % m->taps * (m->cols / m->taps) + col / m->taps;
 }
 
-/* The first nonzero of row r and those behind, from nonzero i on: where the row ends. Numbers
- * ascend and are at least `begin`, or else the difference wraps to a large number. */
+/* The first nonzero of row r and those behind, from nonzero i on: where the row ends. Number i is
+ * at least `begin`, as numbers ascend and the rows before are done; the difference cannot wrap. */
 static uint32_t row_end(const struct builder *b, uint32_t r, uint32_t i)
 {
     uint32_t begin = r * b->m->cols; /* count <= UINT32_MAX */
