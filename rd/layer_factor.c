@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_factor.c - what GPTQ calls the Hessian of a row, H = X^T X, damped and factored; weights
- * are ordered by OBS (Hassibi and Stork 1993), the largest diagonal last to be rounded. */
+/* layer_factor.c - what GPTQ calls the Hessian of a row, H = X^T X, damped and factored. Weights
+ * are put in the order of rising diagonal, and rounded from the last place to the first: those that
+ * matter most first, as GPTQ's act-order has it. */
 #include "layer_factor.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ double pith_layer_damping(const struct layer_statistics *s, double caution)
     return s->h ? DAMPING + (DAMPING_BY_COLUMNS + caution * r / (1 + r)) * r : 0;
 }
 
-/* A trace, in order. */
+/* The sum of the diagonal, always added in one order, so that its bits do not vary. */
 static double trace_of(const double *h, size_t n)
 {
     double sum = 0;
@@ -35,8 +36,8 @@ static double trace_of(const double *h, size_t n)
     return sum;
 }
 
-/* E[(x - m)(x - m)^T] = E[x x^T] - m m^T: what a bias will take back need not be feared by the
- * weights. */
+/* E[(x - m)(x - m)^T] = E[x x^T] - m m^T: an error of the mean output is corrected by the bias
+ * later, so rounding need not avoid it. share: how much of the mean's part is taken off. */
 static void centre_group(struct layer_statistics *s, uint32_t g, double share)
 {
     size_t n = s->n;
@@ -51,7 +52,8 @@ static void centre_group(struct layer_statistics *s, uint32_t g, double share)
         }
 }
 
-/* Trellis codes run along the row as it is stored. */
+/* A trellis runs along the row as it is stored: as rounding begins at the last place, element 0 is
+ * put there. */
 static void order_as_stored(size_t n, size_t *order)
 {
     for (size_t k = 0; k < n; k++)

@@ -97,9 +97,8 @@ static bool open_source(const struct layer_reader *from, struct source *s)
     return s->place != NULL;
 }
 
-/* Row number i of those taken of a sample; samples begin at different places, so that together
- * they see all. Rows of pictures are much alike, so a share of them is enough; taking them at
- * different places sees all. */
+/* The place of row number i of those taken of a sample. Rows of pictures are much alike, so a share
+ * of them is enough; samples begin at different places, so that together they see all. */
 static uint64_t place_of(const struct source *s, uint64_t samples, uint64_t sample, uint64_t i)
 {
     uint64_t at = (i * s->places + sample * s->places / samples) / s->taken;

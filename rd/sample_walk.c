@@ -348,8 +348,8 @@ static void forget(struct sample_walk *w, const struct piece *p)
     }
 }
 
-/* What is not read any more has room only when the piece is done. Its inputs are read until its
- * last sample. */
+/* What nothing behind reads is freed when the piece is done, not earlier: its inputs are read until
+ * its last sample. */
 static enum pith_status run_piece(struct sample_walk *w, struct piece *p, struct pith_error *err)
 {
     struct run r = {.w = w, .piece = p};

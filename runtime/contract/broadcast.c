@@ -11,6 +11,8 @@ static uint32_t aligned_dim(const struct shape *s, uint32_t rank, uint32_t i)
     return i < missing ? 1 : s->dim[i - missing];
 }
 
+/* ONNX's multidirectional broadcasting (as NumPy's): shapes are aligned at their last axes, and an
+ * axis of 1 is repeated. *out is untouched on failure; it may be a or b. */
 enum pith_status pith_broadcast_shape(const struct shape *a, const struct shape *b,
                                       struct shape *out)
 {
@@ -28,7 +30,9 @@ enum pith_status pith_broadcast_shape(const struct shape *a, const struct shape 
     return st;
 }
 
-/* Merges axis (dim, step a, step b) into the axis before it where both operands allow. */
+/* Merges axis (dim, step a, step b) into the axis before it where both operands allow. Two axes are
+ * one when the outer step is the inner step times the inner dim: that is so of dense operands, and
+ * of repeated ones, whose steps both are 0. Rows are then longer and fewer. */
 static void push_axis(struct broadcast *bc, size_t dim, size_t step_a, size_t step_b)
 {
     if (dim == 1)
@@ -48,6 +52,8 @@ static void push_axis(struct broadcast *bc, size_t dim, size_t step_a, size_t st
     bc->rank++;
 }
 
+/* Steps count elements of the operand; where it is repeated the step is 0. Axes of 1 in both are
+ * left out, and rank is at least 1, so that there always is a row. */
 struct broadcast pith_broadcast_plan(const struct shape *a, const struct shape *b)
 {
     uint32_t rank = a->rank > b->rank ? a->rank : b->rank;
@@ -72,6 +78,7 @@ struct broadcast pith_broadcast_plan(const struct shape *a, const struct shape *
     return bc;
 }
 
+/* Row numbers count all axes but the last, in the order of y. */
 size_t pith_broadcast_offset(const struct broadcast *bc, uint32_t which, size_t row)
 {
     size_t offset = 0;
@@ -106,6 +113,7 @@ static void run_pieces(void *arg, size_t begin, size_t end)
     }
 }
 
+/* Long rows are cut into pieces, so that one long row feeds several threads, too. */
 void pith_broadcast_run_mixed(const struct broadcast *bc, const struct op_env *env,
                               pith_broadcast_row *row, const void *a, const void *b, void *y,
                               const uint32_t bytes[3])

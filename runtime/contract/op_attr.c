@@ -2,6 +2,7 @@
 /* op_attr.c - attributes against their schema, and the one way operators use threads. */
 #include "pith_op_exec.h"
 
+/* A float is told by its bits. NaN is never allowed, infinity where the schema says so (max 1). */
 static bool float_ok(const struct attr_field *f, int32_t bits)
 {
     uint32_t magnitude = (uint32_t)bits & 0x7fffffffu;
@@ -9,6 +10,7 @@ static bool float_ok(const struct attr_field *f, int32_t bits)
     return magnitude < inf || (magnitude == inf && f->max == 1);
 }
 
+/* The first slot counts the entries behind it; the schema reserves PITH_MAX_RANK of them. */
 static bool list_ok(const struct attr_field *f, const int32_t *list)
 {
     if (list[0] < 0 || list[0] > (int32_t)PITH_MAX_RANK)
@@ -32,6 +34,7 @@ static bool field_ok(const struct attr_field *f, const int32_t *value)
     return false;
 }
 
+/* Lists are empty by default: a count of 0. */
 void pith_op_attr_defaults(const struct op_info *info, int32_t *attr)
 {
     for (uint32_t i = 0; i < info->n_slots; i++)
@@ -41,6 +44,7 @@ void pith_op_attr_defaults(const struct op_info *info, int32_t *attr)
             attr[info->fields[i].slot] = info->fields[i].def;
 }
 
+/* From here on operators index with attributes without testing them again. */
 enum pith_status pith_op_check(const struct op_info *info, const int32_t *attr, uint32_t n_in,
                                uint32_t n_out)
 {
@@ -53,6 +57,8 @@ enum pith_status pith_op_check(const struct op_info *info, const int32_t *attr, 
     return PITH_OK;
 }
 
+/* One item, or no threads: the caller does it. Each body writes what no other one writes, so the
+ * order of items does not matter. */
 void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *arg, uint32_t i),
                       void *arg)
 {

@@ -2,6 +2,7 @@
 #include "pith_reduced_axes.h"
 #include "shape_rule.h"
 
+/* A set is one bit an axis; rank is at most PITH_MAX_RANK (8). No axes at all mean all of them. */
 static enum pith_status reduced_set(const struct op_args *args, uint32_t axes, uint32_t *set)
 {
     uint32_t rank = args->in[0]->shape.rank;
@@ -28,6 +29,8 @@ enum pith_status pith_reduced_shape(const struct op_args *args, uint32_t axes, u
     return pith_out_set(args->out[0], type, &s);
 }
 
+/* Axes come from the outermost to the innermost. Two of one walk are merged where the outer step is
+ * the whole inner axis, which is so when no axis of the other walk lies between. */
 static void walk_push(struct axis_walk *w, size_t dim, size_t step)
 {
     w->count *= dim;
@@ -40,6 +43,7 @@ static void walk_push(struct axis_walk *w, size_t dim, size_t step)
     w->step[w->rank++] = step;
 }
 
+/* Axes of 1 are in neither walk, as they move nothing. */
 void pith_reduced_walks(const struct op_args *args, uint32_t axes, struct axis_walk *kept,
                         struct axis_walk *reduced)
 {
@@ -62,6 +66,7 @@ size_t pith_walk_offset(const struct axis_walk *w, size_t index)
     return offset;
 }
 
+/* A step of 1 is the innermost axis of the tensor, which only one of the two walks has. */
 size_t pith_walk_pop_row(struct axis_walk *w)
 {
     if (w->rank == 0 || w->step[w->rank - 1] != 1)

@@ -4,6 +4,8 @@
 #include "strided_copy.h"
 #include "op_range.h"
 
+/* The destination is dense, so merging depends on the source alone: two axes are one when a step
+ * along the outer is as far as the whole inner axis. */
 static struct strided_copy merge_axes(const struct strided_copy *box)
 {
     struct strided_copy m = {.rank = 0};
@@ -28,6 +30,7 @@ static struct strided_copy merge_axes(const struct strided_copy *box)
     return m;
 }
 
+/* Shared by all threads, which only read it. */
 struct copy_job {
     struct strided_copy box;
     const uint8_t *src;
@@ -35,6 +38,8 @@ struct copy_job {
     uint32_t bytes;
 };
 
+/* Elements are moved as unsigned integers of their size; the type behind does not matter. A
+ * function for each size, as the compiler then has a load and a store of that size. */
 #define GATHER(T)                                                                                  \
     static void gather_##T(const void *src, ptrdiff_t step, void *dst, size_t n)                   \
     {                                                                                              \
@@ -49,6 +54,7 @@ GATHER(uint16_t)
 GATHER(uint32_t)
 GATHER(uint64_t)
 
+/* Elements have 1, 2, 4 or 8 bytes (strided_copy.h). */
 static void copy_row(const void *src, ptrdiff_t step, void *dst, size_t n, uint32_t bytes)
 {
     if (step == 1)
@@ -82,6 +88,7 @@ static void copy_range(void *arg, size_t begin, size_t end)
     }
 }
 
+/* Rows of y are disjoint, so threads may share them in any order. */
 void pith_strided_copy(const struct strided_copy *box, const struct op_env *env,
                        uint32_t elem_bytes, const void *src, void *dst)
 {

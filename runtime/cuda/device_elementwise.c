@@ -3,6 +3,7 @@
 #include "device_lower.h"
 #include "pith_broadcast.h"
 
+/* false, by n 0: there are too many elements. */
 static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, float a, float b)
 {
     struct map_args m = {.x = pith_device_data(l, s->args.in[0]),
@@ -15,6 +16,8 @@ static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, 
     return m.n > 0;
 }
 
+/* The functions of activations are numbered as the epilogues of products are (pith_act_kind.h), so
+ * the kernel has one table for both. */
 static enum act_kind activation_of(enum pith_op op)
 {
     switch (op) {
@@ -46,6 +49,8 @@ bool pith_device_map(struct lowering *l, const struct step *s)
                       info->n_slots > 1 ? attr_f32(s->args.attr, 1) : 0.0f);
 }
 
+/* `known` is a set of bits, by enum unary_kind: the kinds that device_map.cuh has, with the CPU's
+ * bits. A kind is below 32, as the operator's schema bounds it. */
 bool pith_device_unary(struct lowering *l, const struct step *s)
 {
     int32_t kind = s->args.attr[ATTR_KIND];
@@ -60,7 +65,8 @@ bool pith_device_unary(struct lowering *l, const struct step *s)
                       0.0f);
 }
 
-/* enum zip_type; false: there is none for the type */
+/* enum zip_type; false: there is none for the type. Types for which the kernel has arithmetic of
+ * two elements; the others stay on the CPU. */
 static bool zip_type_of(enum pith_type type, uint32_t *zip)
 {
     switch (type) {
@@ -90,6 +96,8 @@ static bool zip_type_of(enum pith_type type, uint32_t *zip)
     }
 }
 
+/* Axes are merged by pith_broadcast_plan, so that most operands have one or two; an operand that is
+ * repeated along an axis has step 0 there. Steps fit 32 bits, as the elements of y do. */
 static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
 {
     const struct tview *a = s->args.in[0], *b = s->args.in[1], *y = s->args.out[0];
@@ -111,6 +119,7 @@ static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
     return true;
 }
 
+/* The types of both operands are the same, as the kernel has one type for all three. */
 bool pith_device_zip(struct lowering *l, const struct step *s)
 {
     switch (s->args.info->op) {
@@ -127,7 +136,9 @@ bool pith_device_zip(struct lowering *l, const struct step *s)
     }
 }
 
-/* Squares and cubes, told by a constant. */
+/* Squares and cubes, told by a constant. x^2 and x^3 are products, with the CPU's bits; other
+ * exponents would need a pow() of the device, whose bits may differ. The exponent is read when the
+ * plan is made, hence it must not be computed by the network (lie in the arena). */
 bool pith_device_power(struct lowering *l, const struct step *s)
 {
     const struct tview *b = s->args.in[1];
@@ -140,6 +151,7 @@ bool pith_device_power(struct lowering *l, const struct step *s)
     return (exponent == 2.0f || exponent == 3.0f) && launch_zip(l, s, ZIP_POWER);
 }
 
+/* Channels are axis 1; `inner` counts the elements of one channel of one image. */
 bool pith_device_batch_norm(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;

@@ -5,6 +5,7 @@
 
 enum { IN_ZERO_A = 2, IN_ZERO_B = 3, IN_BIAS = 4 };
 
+/* Inputs at the end may be absent by number, those before by NULL. */
 static const struct tview *input(const struct op_args *args, uint32_t i)
 {
     return i < args->n_in ? args->in[i] : NULL;
@@ -28,6 +29,8 @@ static bool is_byte(const struct tview *t)
     return t->type == PITH_I8 || t->type == PITH_U8;
 }
 
+/* Without grids: a step with them is one that the planner fused with its quantization. Counts of 0
+ * mean that a tensor is too large for launches. */
 static bool takes_bytes(const struct op_args *args)
 {
     return is_byte(args->in[0]) && is_byte(args->in[1]) && args->n_grids == 0 &&
@@ -35,12 +38,15 @@ static bool takes_bytes(const struct op_args *args)
            pith_device_count(args->in[1]) && pith_device_count(args->out[0]);
 }
 
+/* Elements of the weight as its type has them; where it is stored coded, expanded. */
 static const void *weight_or_data(struct lowering *l, const struct op_args *args)
 {
     return args->weight ? pith_device_weight(l, args->weight, FORM_ELEMENTS)
                         : pith_device_data(l, args->in[1]);
 }
 
+/* The sums are exact modulo 2^32, so the order of terms is free and results have the CPU's bits. A
+ * bias (at IN_BIAS) is what the planner adds, and has no kernel here. */
 bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -80,6 +86,8 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
     return true;
 }
 
+/* Neither channels-last inputs (x_last) nor outputs with a step between pixels (y_step) have a
+ * kernel here: both are layouts for the CPU's kernels. */
 bool pith_device_conv_integer(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -119,7 +127,8 @@ bool pith_device_conv_integer(struct lowering *l, const struct step *s)
     return true;
 }
 
-/* As grid_of of ops/op_quantize.c. */
+/* As grid_of of ops/op_quantize.c. One scale for the tensor; one for each place of the axis; or one
+ * for each block of neighbours along it. */
 static void set_scales(struct quantize_args *q, const struct op_args *args)
 {
     const struct shape *x = &args->in[0]->shape, *scale = &args->in[1]->shape;
@@ -134,6 +143,8 @@ static void set_scales(struct quantize_args *q, const struct op_args *args)
     q->inner = (uint32_t)shape_product(x, axis + 1, x->rank);
 }
 
+/* Quantizing and dequantizing differ in the kernel and in whose type counts: that of the
+ * integers. */
 static bool launch_scale(struct lowering *l, const struct op_args *args, enum launch_kernel kernel,
                          enum pith_type type)
 {
@@ -161,6 +172,9 @@ bool pith_device_dequantize(struct lowering *l, const struct step *s)
     return launch_scale(l, &s->args, LAUNCH_dequantize, s->args.in[0]->type);
 }
 
+/* The second launch reads on the device the scale and zero point that the first has written there:
+ * the host does not wait for them. One block finds the extremes, since blocks cannot wait for one
+ * another. */
 bool pith_device_dynamic_quantize(struct lowering *l, const struct step *s)
 {
     static const uint32_t one_block[3] = {1, 1, 1};
@@ -183,6 +197,8 @@ bool pith_device_dynamic_quantize(struct lowering *l, const struct step *s)
     return true;
 }
 
+/* The factors, one or one for each place of the axis, are f32; sums of 64 bits come from weights of
+ * 16 bits. */
 bool pith_device_requantize(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;

@@ -17,7 +17,9 @@ static void *pointer(device_address address)
     return (void *)(uintptr_t)address;
 }
 
-/* Room for `more` entries of `each` bytes behind n; false, and no_memory: there is none. */
+/* Room for `more` entries of `each` bytes behind n; false, and no_memory: there is none. `array` is
+ * the address of a pointer of any type; the pointer is read and written as bytes, since a struct
+ * action * must not be accessed as a void *. */
 static bool grow(struct lowering *l, void *array, uint32_t n, uint32_t *room, uint32_t more,
                  size_t each)
 {
@@ -44,6 +46,8 @@ void pith_device_lowering_free(struct lowering *l)
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
+/* Weights that several steps read, or both passes of lowering, are stored once in each form. A
+ * constant that was first asked for with fewer bytes is stored again. */
 static device_address constant_at(struct lowering *l, const struct constant *want)
 {
     for (uint32_t i = 0; i < l->n_constants; i++) {
@@ -60,6 +64,8 @@ static device_address constant_at(struct lowering *l, const struct constant *wan
     return l->constants + c->offset;
 }
 
+/* The device's arena has the layout of the host's, so an offset is good for both. Values that share
+ * memory on the host share it there, and views need no kernel. */
 void *pith_device_data(struct lowering *l, const struct tview *t)
 {
     const struct pith_plan *p = l->plan;
@@ -91,6 +97,8 @@ const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w)
     return st ? NULL : pointer(at + (l->constants ? 0 : 1)); /* not NULL while counting */
 }
 
+/* The offset is counted from the beginning of the work area, which all steps share: none of it
+ * outlives the step, as the stream runs one action after the other. */
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes)
 {
     uint64_t end = offset + aligned(bytes);
@@ -98,6 +106,8 @@ void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes)
     return pointer(l->work + offset);
 }
 
+/* Below 2^31, so that kernels can count elements in 32 bits and add a grid's width to the count
+ * without overflow. A shape has no dim of 0, so 0 has no other meaning. */
 uint32_t pith_device_count(const struct tview *t)
 {
     size_t n = shape_elems(&t->shape);
@@ -106,12 +116,15 @@ uint32_t pith_device_count(const struct tview *t)
 
 /* ---- actions -------------------------------------------------------------------------------- */
 
+/* Where there is no memory, no_memory is set and lower_all fails: the list is not used. */
 static void append(struct lowering *l, const struct action *a)
 {
     if (grow(l, &l->action, l->n_actions, &l->room_actions, 1, sizeof *a))
         l->action[l->n_actions++] = *a;
 }
 
+/* Structs begin at multiples of 16, as they hold pointers. The action has an offset and not a
+ * pointer, because `args` moves when it grows. */
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes)
 {
@@ -126,6 +139,8 @@ void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint3
     append(l, &a);
 }
 
+/* With n 0 the grid would be empty, which the driver refuses: callers then return false, and the
+ * action is dropped. */
 void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t n, const void *arg,
                         uint32_t arg_bytes)
 {
@@ -134,6 +149,7 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
     pith_device_grid(l, kernel, grid, arg, arg_bytes);
 }
 
+/* A view that the planner put into its input's memory needs no copy. */
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes)
 {
     struct action a = {

@@ -16,6 +16,7 @@
 #include "driver.h"
 #include "pith_plan_steps.h"
 
+/* Copies are of bytes and between addresses on the device; fills of 32-bit words. */
 enum action_kind { ACTION_LAUNCH, ACTION_COPY, ACTION_FILL };
 
 struct action {
@@ -75,9 +76,11 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
 
 /* Where the elements of t lie on the device. */
 void *pith_device_data(struct lowering *l, const struct tview *t);
-/* The weight of a step in a form. */
+/* The weight of a step in a form. FORM_F32 or FORM_ELEMENTS; the same weight in the same form has
+ * one address. What goes there is made later (pith_device_pack). */
 void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight_form form);
-/* The weight in relative index; NULL: it is not one for that, or there is no memory. */
+/* The weight in relative index; NULL: it is not one for that, or there is no memory. Decodes the
+ * weight the first time that it is asked for. */
 const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w);
 /* Room that only this step works in, a multiple of 256 from its beginning. */
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes);

@@ -3,7 +3,8 @@
 #include "device_lower.h"
 #include "pith_slice_axis.h"
 
-/* A box of all elements of `shape`, row-major on both sides. */
+/* A box of all elements of `shape`, row-major on both sides. The caller then changes the steps of
+ * the side that is not dense. */
 static struct copy_args box_of(const struct shape *shape, uint32_t bytes)
 {
     struct copy_args c = {.bytes = bytes, .rank = shape->rank};
@@ -14,6 +15,7 @@ static struct copy_args box_of(const struct shape *shape, uint32_t bytes)
     return c;
 }
 
+/* false: the kernel counts elements in 31 bits. */
 static bool launch_copy(struct lowering *l, struct copy_args *c)
 {
     uint64_t n = 1;
@@ -31,6 +33,7 @@ static uint64_t bytes_of(const struct tview *t)
     return shape_elems(&t->shape) * pith_type_bytes(t->type);
 }
 
+/* A copy only where input and output do not share memory (pith_device_copy). */
 bool pith_device_view(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0];
@@ -38,6 +41,8 @@ bool pith_device_view(struct lowering *l, const struct step *s)
     return true;
 }
 
+/* x begins at the first element of the slice, which with negative steps is the last one in
+ * memory. */
 bool pith_device_slice(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0], *y = s->args.out[0];
@@ -59,6 +64,8 @@ bool pith_device_slice(struct lowering *l, const struct step *s)
     return launch_copy(l, &c);
 }
 
+/* Axis i of y is axis perm[i] of x, all axes reversed where there is no perm, as ONNX has it.
+ * Writes are in order, reads go in steps: y is dense. */
 bool pith_device_transpose(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0], *y = s->args.out[0];
@@ -73,7 +80,8 @@ bool pith_device_transpose(struct lowering *l, const struct step *s)
     return launch_copy(l, &c);
 }
 
-/* A part of a whole that is cut along an axis: copied there, or from there. */
+/* A part of a whole that is cut along an axis: copied there, or from there. *at counts bytes: where
+ * the part begins in the whole's first row, moved behind it for the next part. */
 static bool copy_part(struct lowering *l, const struct tview *part, const struct tview *whole,
                       uint32_t axis, uint64_t *at, bool to_whole)
 {
@@ -109,6 +117,8 @@ bool pith_device_split(struct lowering *l, const struct step *s)
     return done;
 }
 
+/* Begins may be negative, which cuts off; ends follow from y's dims. The padding value is told by
+ * its bits, so one kernel does for all types. */
 bool pith_device_pad(struct lowering *l, const struct step *s)
 {
     const struct tview *x = s->args.in[0], *y = s->args.out[0];

@@ -28,6 +28,8 @@ static void leave(const struct pith_cuda *cuda)
 
 /* ---- lowering ------------------------------------------------------------------------------- */
 
+/* A lowering function may have appended actions before it finds that it has no kernel for the step;
+ * they are dropped again. Arguments and constants of such a step stay: they only take room. */
 static void lower_one(struct pith_cuda_plan *p, uint32_t i)
 {
     struct lowering *l = &p->lowering;
@@ -44,6 +46,8 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
     d->n = l->n_actions - d->first;
 }
 
+/* The list of constants is kept from the first pass to the second, which finds every one of them
+ * again and so hands out the offsets that were counted. */
 static enum pith_status lower_all(struct pith_cuda_plan *p, struct pith_error *err)
 {
     p->lowering.n_actions = p->lowering.n_args = 0;
@@ -54,6 +58,7 @@ static enum pith_status lower_all(struct pith_cuda_plan *p, struct pith_error *e
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+/* Nothing is taken for 0 bytes, which the driver refuses; the address then stays 0. */
 static enum pith_status take(struct pith_cuda_plan *p, uint64_t bytes, device_address *at,
                              struct pith_error *err)
 {
@@ -63,13 +68,17 @@ static enum pith_status take(struct pith_cuda_plan *p, uint64_t bytes, device_ad
     return pith_driver_status(p->cuda, result, "cannot take memory for the model", err);
 }
 
+/* Input i, or output i - n_inputs, as the plan has it. */
 static struct tview *end_of(const struct pith_cuda_plan *p, uint32_t i)
 {
     const struct graph *g = &p->plan->graph;
     return &p->plan->value[i < p->n_inputs ? i : g->outputs[i - p->n_inputs]];
 }
 
-/* Inputs and outputs, and their pinned memory. */
+/* Inputs and outputs, and their pinned memory. An end outside the arena is a constant of the plan:
+ * its data are on the host already, and its address stays 0. Copies go through pinned memory
+ * because the driver copies from pageable memory only through a buffer of its own. Each end has its
+ * own part of it, so the inputs of a run are still there when its outputs arrive. */
 static enum pith_status find_ends(struct pith_cuda_plan *p, struct pith_error *err)
 {
     uint32_t n = p->n_inputs + p->n_outputs;
@@ -92,6 +101,7 @@ static enum pith_status find_ends(struct pith_cuda_plan *p, struct pith_error *e
     return pith_driver_status(p->cuda, result, "cannot take pinned memory", err);
 }
 
+/* Waits for the copy, as `packed` is freed then: at most one constant is unpacked at a time. */
 static enum pith_status upload(struct pith_cuda_plan *p, const struct constant *c,
                                struct pith_error *err)
 {
@@ -121,7 +131,12 @@ static enum pith_status fill_constants(struct pith_cuda_plan *p, struct pith_err
 
 /* ---- the graph ------------------------------------------------------------------------------ */
 
-/* What cannot be captured stays as it is: the run tells why. */
+/* Makes a graph of the plan where that is possible. The stream records the walk instead of
+ * running it, and the recording becomes one graph that a single call launches. A run that waits for
+ * the device cannot be recorded, nor one whose steps are timed one by one. A walk that meets the
+ * limit of steps is given up without an error: the run meets the same limit again, or, where only
+ * GRAPH_STEPS was too few, does without a graph. Relaxed mode lets other threads of the program go
+ * on taking memory meanwhile. */
 static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err)
 {
     const struct pith_cuda *c = p->cuda;
@@ -148,6 +163,10 @@ static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err
 
 /* ---- from plan to device -------------------------------------------------------------------- */
 
+/* The first pass of lowering counts what the second needs addresses for. The size of the arena is
+ * rounded up so that the work behind it is as aligned as what cuMemAlloc returns, which is to 256
+ * bytes or more. The stream does not wait for the legacy default stream, on which the program may
+ * have work of its own. */
 static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
 {
     struct lowering *l = &p->lowering;
@@ -174,6 +193,8 @@ static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
     return st ? st : capture(p, err);
 }
 
+/* The plan counts as open from here on, as whatever fails later goes through
+ * pith_cuda_plan_free. */
 static enum pith_status make(struct pith_cuda *cuda, struct pith_plan *plan,
                              struct pith_cuda_plan *p, struct pith_error *err)
 {
@@ -210,6 +231,7 @@ enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *pl
     return st;
 }
 
+/* The graph goes before the memory whose addresses it holds. */
 static void give_back(struct pith_cuda_plan *p)
 {
     const struct pith_cuda *c = p->cuda;
@@ -225,6 +247,8 @@ static void give_back(struct pith_cuda_plan *p)
         c->cuStreamDestroy_v2(p->stream);
 }
 
+/* Without its context nothing on the device can be freed; what the host has is freed all the
+ * same. */
 void pith_cuda_plan_free(struct pith_cuda_plan *p)
 {
     if (!p)
@@ -242,7 +266,8 @@ void pith_cuda_plan_free(struct pith_cuda_plan *p)
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-/* Steps of a run on `stream`; those not in a graph on the plan's own. */
+/* Puts a run's steps on the plan's stream: the graph, or one by one. A graph cannot be interrupted,
+ * so stop() is asked once before it. What the walk would have counted is known from the capture. */
 static enum pith_status put_steps(struct pith_cuda_plan *p, struct pith_error *err)
 {
     const struct pith_opts *o = &p->plan->opts;
@@ -256,6 +281,7 @@ static enum pith_status put_steps(struct pith_cuda_plan *p, struct pith_error *e
                               "cannot run the model", err);
 }
 
+/* The address and the bytes of the copies never change, so nothing here allocates. */
 static int put_inputs(struct pith_cuda_plan *p)
 {
     int result = 0;
@@ -278,6 +304,7 @@ static void restore_inputs(struct pith_cuda_plan *p)
             memcpy(end_of(p, i)->data, p->pinned + p->end[i].pinned_at, p->end[i].bytes);
 }
 
+/* Outputs are moved to the plan only when all of them have arrived. */
 static int get_outputs(struct pith_cuda_plan *p)
 {
     int result = 0;
@@ -294,6 +321,9 @@ static int get_outputs(struct pith_cuda_plan *p)
     return result;
 }
 
+/* After a failure between, too, the stream is waited for: nothing may still write to pinned memory
+ * or to the plan's when the caller goes on. Steps on the CPU use the plan's arena, in which an
+ * input may have been overwritten by then; hence it is restored where the driver failed. */
 static enum pith_status run(struct pith_cuda_plan *p, struct pith_error *err)
 {
     enum pith_status st = pith_driver_status(p->cuda, put_inputs(p), "cannot copy inputs", err);
@@ -305,6 +335,8 @@ static enum pith_status run(struct pith_cuda_plan *p, struct pith_error *err)
     return st ? st : pith_driver_status(p->cuda, result, "the device failed", err);
 }
 
+/* PITH_ERR_LIMIT and PITH_ERR_STOPPED leave the device as sound as it was; after PITH_ERR_IO each
+ * later run fails at once. */
 enum pith_status pith_cuda_plan_run(struct pith_cuda_plan *p, struct pith_error *err)
 {
     if (p->lost)
@@ -319,6 +351,8 @@ enum pith_status pith_cuda_plan_run(struct pith_cuda_plan *p, struct pith_error 
     return st;
 }
 
+/* The graph contains no copies from or to the host; the caller has put inputs to their
+ * addresses. */
 enum pith_status pith_cuda_plan_enqueue(struct pith_cuda_plan *p, void *stream,
                                         struct pith_error *err)
 {
@@ -340,6 +374,7 @@ int pith_cuda_plan_on_cpu(const struct pith_cuda_plan *p, uint32_t step)
     return step < p->plan->n_steps && p->step[step].on_cpu;
 }
 
+/* Launches are those of the captured walk; without a graph a run's number depends on the data. */
 struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
 {
     struct pith_cuda_facts f = {.steps = p->plan->n_steps,

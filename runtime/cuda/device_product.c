@@ -7,8 +7,10 @@
 #define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
 #define FEW_OUTPUTS 16u
 
+/* What CUDA takes along y and z; along x it is 2^31 - 1. */
 #define GRID_LIMIT 65535u
 
+/* Offsets within a matrix are bounded as counts of elements are (launch.h). */
 bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
 {
     uint64_t batches = 1, m = g->m, n = g->n, k = g->k;
@@ -21,6 +23,8 @@ bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
            n * k < UINT64_C(1) << 31;
 }
 
+/* A tile has 64 rows: with few rows of a most of it would be idle, while warps read b at full width
+ * where the elements of a sum lie side by side (b_row 1). */
 void pith_device_product(struct lowering *l, const struct gemm_args *g)
 {
     uint32_t batches = 1;
@@ -41,7 +45,8 @@ const float *pith_device_weight_or_data(struct lowering *l, const struct op_args
                                   : pith_device_data(l, args->in[i]);
 }
 
-/* What is the same of both: operands, the epilogue. */
+/* What is the same of both: operands, the epilogue. y = act(alpha a b + beta c + residual): the
+ * activation and the residual are those that the planner fused into the step. */
 static struct gemm_args operands(struct lowering *l, const struct op_args *args)
 {
     struct gemm_args g = {.a = pith_device_data(l, args->in[0]),
@@ -61,7 +66,10 @@ static struct gemm_args operands(struct lowering *l, const struct op_args *args)
 #define SPARSE_ROWS 8u     /* of a: each reads b anew */
 #define SPARSE_BLOCKS 264u /* two for each of an H100's multiprocessors; rows of b take turns */
 
-/* Few rows of a and a weight that is sparse, with a codebook. */
+/* Few rows of a and a weight that is sparse, with a codebook. The kernels have no batches and need
+ * a row of a and a column of b (a row of the weight) to be contiguous. The matrix is taken as [n,
+ * k], the shape of a weight that is used transposed. Blocks beyond SPARSE_BLOCKS would copy x and
+ * the codebook to shared memory once more for each of them. */
 static bool launch_sparse(struct lowering *l, const struct gemm_args *g, const struct weight *w)
 {
     if (!w || g->m > SPARSE_ROWS || g->b_row != 1 || g->a_col != 1 || g->batch_rank != 0 ||
@@ -85,6 +93,8 @@ static bool launch_sparse(struct lowering *l, const struct gemm_args *g, const s
     return true;
 }
 
+/* Warps need no tiles, but are bounded by the same limits of the grid: m along y, batches
+ * along z. */
 static bool launch_product(struct lowering *l, struct gemm_args *g, const struct op_args *args)
 {
     uint32_t grid[3];
@@ -97,6 +107,8 @@ static bool launch_product(struct lowering *l, struct gemm_args *g, const struct
     return fits;
 }
 
+/* c is broadcast from one side as ONNX has it: a scalar, a row [n], a column [m, 1] or a matrix. An
+ * axis of 1 has step 0. */
 bool pith_device_gemm(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -128,6 +140,9 @@ static uint32_t batch_dim(const struct shape *s, uint32_t n, uint32_t i)
     return i + own < n ? 1 : s->dim[i + own - n];
 }
 
+/* Along an axis where an operand has 1, its step is 0: it is read again for each place. Where b is
+ * one matrix and `joins`, the batches of a simply are more rows, as a is dense; that makes one
+ * large product of many small ones. */
 void pith_device_batches(struct gemm_args *g, const struct shape *a, const struct shape *b,
                          bool joins)
 {
@@ -149,6 +164,7 @@ void pith_device_batches(struct gemm_args *g, const struct shape *a, const struc
     }
 }
 
+/* c is a bias that was fused in, a value for each column. */
 bool pith_device_matmul(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -174,7 +190,8 @@ static int32_t spatial(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t 
     return from_end < n ? attr_item(attr, slot, n - 1 - from_end, 1) : 1;
 }
 
-/* One axis is a row of a picture. */
+/* One axis is a row of a picture. Only the paddings at the beginnings of axes matter: with the size
+ * of y they say where each window lies. */
 bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args)
 {
     const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
@@ -199,6 +216,8 @@ bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args)
     return n <= 2;
 }
 
+/* A tile has 64 outputs of one group: where a group has few, as in depthwise convolutions, a thread
+ * for each output does better. */
 bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t grid[3])
 {
     uint32_t pixels = (uint32_t)(c->oh * c->ow);

@@ -5,9 +5,12 @@
 
 #include "device_lower.h"
 
-/* Launches the product by the kernel that suits its shape. */
+/* Launches the product by the kernel that suits its shape. m, n, k, steps and pointers of g are
+ * set. pith_device_tiles says whether the device can do it; where it cannot, nothing is launched
+ * for more than a few rows. */
 void pith_device_product(struct lowering *l, const struct gemm_args *g);
-/* Grid of tiles for the product; false: it has too many. */
+/* Grid of tiles for the product; false: it has too many. grid[3]: blocks along columns, rows and
+ * batches. */
 bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3]);
 /* Batches of a and b, whose m, n and k are set. joins: those of a become rows where b is one
  * matrix. */
@@ -15,7 +18,8 @@ void pith_device_batches(struct gemm_args *g, const struct shape *a, const struc
                          bool joins);
 /* Geometry of a convolution over one or two axes, everything else 0; false: over more. */
 bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args);
-/* Grid of tiles for it; false: it is better done output by output. */
+/* Grid of tiles for it; false: it is better done output by output. grid[3]: blocks along pixels,
+ * outputs of a group, and images times groups. */
 bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t grid[3]);
 /* Input i, or, where it is the weight of the step, its floats. */
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i);

@@ -6,8 +6,10 @@
 enum { IN_X, IN_R, IN_BIAS, IN_LENGTHS, IN_H0, IN_C0, IN_PEEPHOLES };
 enum { OUT_Y, OUT_H, OUT_C };
 
+/* Each step is two launches or more, and all are held in memory as actions. */
 #define MANY_STEPS 4096u
 
+/* Inputs at the end may be absent by number, those before by NULL. */
 static const struct tview *input(const struct op_args *args, uint32_t i)
 {
     return i < args->n_in ? args->in[i] : NULL;
@@ -19,7 +21,8 @@ static void *optional(struct lowering *l, const struct op_args *args, uint32_t i
     return t ? pith_device_data(l, t) : NULL;
 }
 
-/* false: an activation that has no kernel */
+/* false: an activation that has no kernel. An operator without activations has ONNX's: sigmoid for
+ * the gates and tanh for the rest, or tanh alone in an RNN. */
 static bool set_activations(struct cell_args *c, const int32_t *attr)
 {
     bool rnn = attr[ATTR_RECURRENT_KIND] == RECURRENT_RNN;
@@ -35,7 +38,9 @@ static bool set_activations(struct cell_args *c, const int32_t *attr)
     return true;
 }
 
-/* Working memory: u, then h, then c (LSTM) or r h (GRU). */
+/* Working memory: u, then h, then c (LSTM) or r h (GRU). u is [batch, gates * width], each part
+ * aligned to 256 bytes. `fresh` lies in u behind the two gates that a GRU has computed by then, so
+ * the third needs no room of its own. */
 static void set_memory(struct lowering *l, struct cell_args *c)
 {
     uint64_t u = ((uint64_t)c->batch * c->gates * c->width * 4 + 255) & ~UINT64_C(255);
@@ -46,6 +51,7 @@ static void set_memory(struct lowering *l, struct cell_args *c)
     c->fresh = c->u + (size_t)c->batch * 2 * c->width;
 }
 
+/* Without a first state it is zeros, as ONNX says. */
 static void set_state(struct lowering *l, float *state, const float *from, uint32_t n)
 {
     if (from)
@@ -54,7 +60,8 @@ static void set_state(struct lowering *l, float *state, const float *from, uint3
         pith_device_fill(l, state, 0, (uint64_t)n * sizeof *state);
 }
 
-/* to [batch, rows of r from `first` on] = from r^T + bias */
+/* to [batch, rows of r from `first` on] = from r^T + bias. R is [gates * width, width], so b is
+ * used transposed: its rows are contiguous. */
 static void launch_product(struct lowering *l, const struct cell_args *c,
                            const struct op_args *args, const float *from, float *to, uint32_t first,
                            uint32_t rows)
@@ -83,6 +90,9 @@ static void launch_cell(struct lowering *l, struct cell_args *c, enum cell_phase
     pith_device_launch(l, LAUNCH_recurrent_cell, c->n, c, sizeof *c);
 }
 
+/* Where reset comes after the product (linear_before_reset), all three gates of a GRU are one
+ * product; else r h is known only when the first two gates are, and the third gate is a product of
+ * its own. */
 static void launch_step(struct lowering *l, struct cell_args *c, const struct op_args *args)
 {
     const uint32_t n = c->width;
@@ -108,6 +118,7 @@ static void launch_step(struct lowering *l, struct cell_args *c, const struct op
     }
 }
 
+/* A sequence of length 0 ends with a state of 0, as on the CPU. */
 static void put_state(struct lowering *l, struct cell_args c, float *state, const struct tview *out)
 {
     c.h = state;
@@ -115,6 +126,9 @@ static void put_state(struct lowering *l, struct cell_args c, float *state, cons
     launch_cell(l, &c, CELL_FINAL);
 }
 
+/* The input x already has been multiplied with W: it is [steps, batch, gates * width]. A clip of
+ * infinity is none. Places of y behind the end of a sequence are written by no step, so y is
+ * cleared first. */
 bool pith_device_recurrent(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;

@@ -3,6 +3,8 @@
 #include "device_lower.h"
 #include "pith_reduced_axes.h"
 
+/* A team of LAUNCH_TEAM threads has one row: as many as the CPU's vector sums have lanes, whose
+ * order of additions it follows (reduce.cu). */
 static void launch_teams(struct lowering *l, enum launch_kernel kernel, uint32_t rows,
                          const void *arg, uint32_t arg_bytes)
 {
@@ -11,6 +13,8 @@ static void launch_teams(struct lowering *l, enum launch_kernel kernel, uint32_t
     pith_device_launch(l, kernel, threads < most ? (uint32_t)threads : most, arg, arg_bytes);
 }
 
+/* Old versions of ONNX take all axes from `axis` on as one (flat). Rows whose elements are
+ * contiguous are summed by teams; other rows have a thread each. */
 bool pith_device_softmax(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape;
@@ -31,6 +35,7 @@ bool pith_device_softmax(struct lowering *l, const struct step *s)
     return true;
 }
 
+/* The numbers fit 32 bits: input and output were counted to be below 2^31. */
 static void set_walk(struct launch_walk *to, const struct axis_walk *from)
 {
     to->rank = from->rank;
@@ -43,6 +48,10 @@ static void set_walk(struct launch_walk *to, const struct axis_walk *from)
 
 #define EXACT (1u << 24) /* whole numbers that a float holds */
 
+/* The divisor is the count of what is reduced and a float: counts that a float does not hold stay
+ * on the CPU. The innermost axis of either walk becomes a plain loop. Rows that are contiguous go
+ * to teams, where sums have the order of the CPU's vectors; maxima and products, and what lies in
+ * columns, go element after element. */
 static bool launch_reduce(struct lowering *l, const struct step *s, uint32_t axes, uint32_t kind)
 {
     struct axis_walk kept, reduced;
@@ -70,6 +79,8 @@ bool pith_device_reduce_mean(struct lowering *l, const struct step *s)
     return launch_reduce(l, s, ATTR_AXES, REDUCE_DEVICE_MEAN);
 }
 
+/* Kinds that the table leaves out have number 0 (REDUCE_DEVICE_MEAN, which no reduction of this
+ * operator is) and stay on the CPU. */
 bool pith_device_reduce(struct lowering *l, const struct step *s)
 {
     static const uint8_t kinds[REDUCE_END] = {[REDUCE_SUM] = REDUCE_DEVICE_SUM,
@@ -84,6 +95,7 @@ bool pith_device_reduce(struct lowering *l, const struct step *s)
            launch_reduce(l, s, ATTR_REDUCE_KIND_AXES, kind);
 }
 
+/* All spatial axes of a plane are one row, as planes are dense. */
 bool pith_device_global_pool(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape;
@@ -114,6 +126,7 @@ static void *optional(struct lowering *l, const struct op_args *args, uint32_t i
     return i < args->n_in && args->in[i] ? pith_device_data(l, args->in[i]) : NULL;
 }
 
+/* All axes from `axis` on are one row, with a scale and a bias for each of its elements. */
 bool pith_device_layer_norm(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape;
@@ -134,6 +147,8 @@ bool pith_device_layer_norm(struct lowering *l, const struct step *s)
     return true;
 }
 
+/* A row is the channels of one group. Without a number of groups each channel is its own (instance
+ * normalization). Scales are one a channel or one a group, by the version of the operator. */
 bool pith_device_group_norm(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape;

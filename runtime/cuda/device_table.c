@@ -2,6 +2,8 @@
 /* device_table.c - which operators have kernels for the device. */
 #include "device_lower.h"
 
+/* Operators that are not listed run on the CPU (device_walk.c). So do single steps whose function
+ * refuses: a type, a size or a layout that its kernel does not know. */
 static const struct {
     enum pith_op op;
     lower_fn *lower;
@@ -54,7 +56,9 @@ static const struct {
     {PITH_OP_REQUANTIZE, pith_device_requantize},
 };
 
-/* Inputs of a concat that do not lie in place; the others do. */
+/* Inputs of a concat that do not lie in place; the others do. Such a Concat has no axis of more
+ * than 1 before its own, so y is its inputs one behind the other; pith_device_copy leaves out those
+ * that the planner has put there. */
 static bool lower_copies(struct lowering *l, const struct op_args *args)
 {
     uint64_t at = 0;
@@ -68,6 +72,8 @@ static bool lower_copies(struct lowering *l, const struct op_args *args)
     return true;
 }
 
+/* An operator that this build left out has no info: pith_op_get is then NULL, which no
+ * step's is. */
 bool pith_device_step(struct lowering *l, const struct step *s)
 {
     if (s->copies)

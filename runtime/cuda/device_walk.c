@@ -11,12 +11,14 @@ struct walk {
     enum pith_status st; /* the first failure; nothing is put on the stream after it */
 };
 
+/* Keeps the first failure, as later ones are mostly its consequences. */
 static void note(struct walk *w, int result, const char *what)
 {
     if (result && !w->st)
         w->st = pith_driver_status(w->p->cuda, result, what, w->err);
 }
 
+/* What is not in the arena is a constant, the same on both sides, and is never copied. */
 static bool in_arena(const struct pith_plan *plan, const struct tview *t)
 {
     uintptr_t at = (uintptr_t)t->data, arena = (uintptr_t)plan->arena;
@@ -28,11 +30,14 @@ static size_t bytes_of(const struct tview *t)
     return shape_elems(&t->shape) * pith_type_bytes(t->type);
 }
 
+/* Constants have got their place when the step was lowered (pith_device_lower_control): asking for
+ * it here adds none, which would have no memory. */
 static device_address address_of(struct walk *w, const struct tview *t)
 {
     return (device_address)(uintptr_t)pith_device_data(&w->p->lowering, t);
 }
 
+/* The two are the same where the planner gave both values one place. */
 static void copy_on_device(struct walk *w, device_address to, device_address from, size_t bytes)
 {
     if (to != from && !w->st)
@@ -63,6 +68,8 @@ static void wait(struct walk *w)
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+/* A kernel has one parameter, its struct of launch.h, which the driver copies before the call
+ * returns. Fills count words of 32 bits: what is filled is f32. */
 static int act(const struct pith_cuda_plan *p, const struct action *a)
 {
     const struct pith_cuda *c = p->cuda;
@@ -78,6 +85,7 @@ static int act(const struct pith_cuda_plan *p, const struct action *a)
     }
 }
 
+/* As copy_inputs of run.c: inputs of a Concat that the planner has placed are there already. */
 static void copy_in_place(const struct op_args *args)
 {
     uint8_t *to = args->out[0]->data;
@@ -89,6 +97,9 @@ static void copy_in_place(const struct op_args *args)
     }
 }
 
+/* The operator reads and writes the host's arena, where every value has the offset that it has on
+ * the device. All that it reads is copied here first, whoever wrote it: the host's copy may be of
+ * an earlier step, as values share memory. */
 static void run_on_cpu(struct walk *w, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -112,7 +123,7 @@ static void run_on_cpu(struct walk *w, const struct step *s)
     wait(w); /* the next step on the CPU may write there */
 }
 
-/* The next one. */
+/* The next one. The first failure ends the step; the walk then ends, too. */
 static uint32_t run_step(struct walk *w, uint32_t at)
 {
     const struct device_step *d = &w->p->step[at];
@@ -129,11 +140,14 @@ static uint32_t run_step(struct walk *w, uint32_t at)
 
 /* ---- loops ---------------------------------------------------------------------------------- */
 
+/* Inputs of Loop: count, condition - both optional - and the states. */
 static uint32_t first_state(const struct op_args *loop)
 {
     return (uint32_t)(loop->attr[ATTR_LOOP_HAS_COUNT] + loop->attr[ATTR_LOOP_HAS_COND]);
 }
 
+/* Whether the host has to read a value of this run before it knows the next step. A loop with a
+ * constant count and no condition is unrolled; branches depend on their condition always. */
 static bool data_decides(const struct pith_plan *plan, const struct step *s)
 {
     switch (s->args.info->op) {
@@ -147,7 +161,9 @@ static bool data_decides(const struct pith_plan *plan, const struct step *s)
     }
 }
 
-/* The number of the iteration, here and there. */
+/* The number of the iteration, here and there. The host's copy steers the walk. The device's is
+ * filled by value, in two halves: an asynchronous copy might read the host's memory only after a
+ * later iteration has changed it, and a graph would keep its address instead of the number. */
 static void set_iteration(struct walk *w, const struct op_args *loop, int64_t iteration)
 {
     const struct pith_cuda *c = w->p->cuda;
@@ -167,6 +183,7 @@ static int64_t iteration_of(const struct op_args *loop)
     return i;
 }
 
+/* After a failure it is false, so that no loop goes on. */
 static bool condition(struct walk *w, const struct tview *t)
 {
     copy_here(w, t);
@@ -175,6 +192,7 @@ static bool condition(struct walk *w, const struct tview *t)
     return !w->st && *(const uint8_t *)t->data != 0;
 }
 
+/* Both limits of a loop: its count, and how many iterations its outputs have room for. */
 static bool in_count(struct walk *w, const struct op_args *loop)
 {
     int64_t done = iteration_of(loop), count = INT64_MAX;
@@ -187,6 +205,8 @@ static bool in_count(struct walk *w, const struct op_args *loop)
     return done < loop->attr[ATTR_LOOP_TRIPS] && done < count;
 }
 
+/* The states get their first values whether or not there is an iteration, as then they are the
+ * final ones. */
 static bool begin_loop(struct walk *w, const struct op_args *loop)
 {
     uint32_t first = first_state(loop);
@@ -234,7 +254,8 @@ static void move_states(struct walk *w, const struct step *s, const struct loop_
     }
 }
 
-/* true: once more */
+/* true: once more. The condition is read before the states move, since it may lie where one of them
+ * goes. */
 static bool end_iteration(struct walk *w, const struct op_args *loop, const struct step *s)
 {
     const struct op_args *end = &s->args;
@@ -251,6 +272,7 @@ static bool end_iteration(struct walk *w, const struct op_args *loop, const stru
     return go_on && in_count(w, loop);
 }
 
+/* A copy in the same memory is left out: the final value often shares it with the state. */
 static void end_loop(struct walk *w, const struct op_args *end)
 {
     struct loop_end e = loop_end_of(end);
@@ -259,7 +281,8 @@ static void end_loop(struct walk *w, const struct op_args *end)
                        bytes_of(end->out[i]));
 }
 
-/* As run_control of run.c. */
+/* As run_control of run.c: both walks visit the same steps, so that steps_done and the limit mean
+ * the same on either processor. */
 static uint32_t run_control(struct walk *w, uint32_t at)
 {
     const struct step *s = &w->p->plan->step[at], *partner = &w->p->plan->step[s->jump];
@@ -284,6 +307,8 @@ static uint32_t run_control(struct walk *w, uint32_t at)
     }
 }
 
+/* The walk copies what control steps read, and needs addresses of constants that no kernel reads:
+ * they get their place here, while memory is still counted. */
 void pith_device_lower_control(struct lowering *l, const struct step *s)
 {
     for (uint32_t i = 0; i < s->args.n_in; i++)
@@ -291,6 +316,8 @@ void pith_device_lower_control(struct lowering *l, const struct step *s)
             pith_device_data(l, s->args.in[i]);
 }
 
+/* A stream that is being captured must not be waited for; so every step has to have a kernel, and
+ * no value may decide which step is next. */
 bool pith_device_is_fixed(const struct pith_cuda_plan *p)
 {
     for (uint32_t i = 0; i < p->plan->n_steps; i++)
@@ -299,6 +326,7 @@ bool pith_device_is_fixed(const struct pith_cuda_plan *p)
     return true;
 }
 
+/* As count_step of run.c. stop() is not asked during a capture, which is no run. */
 static void count_step(struct walk *w)
 {
     struct pith_plan *plan = w->p->plan;

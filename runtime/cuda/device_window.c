@@ -10,6 +10,8 @@ static int32_t item(const int32_t *attr, uint32_t slot, uint32_t n, uint32_t fro
     return from_end < n ? attr_item(attr, slot, n - 1 - from_end, def) : def;
 }
 
+/* Attributes list the axes from the first on, begins of pads before their ends. One spatial axis is
+ * a row of a picture of height 1. */
 static void set_geometry(struct pool_args *a, const int32_t *attr, uint32_t n)
 {
     a->kh = item(attr, ATTR_POOL_KERNEL, n, 1, 1);
@@ -26,7 +28,8 @@ static void set_geometry(struct pool_args *a, const int32_t *attr, uint32_t n)
     a->pad_right = attr_item(attr, ATTR_POOL_PADS, 2 * n - 1, 0);
 }
 
-/* A mean of whole planes, which the CPU sums as one row. */
+/* A mean of whole planes, which the CPU sums as one row. That sum has another order than a
+ * window's, and the device has the same. */
 static bool is_plane_mean(const struct pool_args *a)
 {
     return a->is_mean && a->kh == a->h && a->kw == a->w && a->dil_h == 1 && a->dil_w == 1 &&
@@ -49,6 +52,9 @@ static void launch_plane_mean(struct lowering *l, const struct pool_args *p)
     pith_device_launch(l, LAUNCH_reduce_rows, p->n * LAUNCH_TEAM, &a, sizeof a);
 }
 
+/* Sums of wide windows go along rows on the CPU, of others along columns; `rows_first` makes the
+ * device follow, so that means have the same bits. The sides are below 2^31, as dims are, and the
+ * reach of a window is computed in 64 bits. */
 bool pith_device_pool(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape, *y = &s->args.out[0]->shape;

@@ -10,6 +10,9 @@
 #include "pith_host.h"
 
 enum {
+    /* Results of enum cudaError_enum (cuda.h) that mean something of their own to a caller. The
+     * numbers are part of the driver's binary interface, so that no header of CUDA is needed to
+     * build this. */
     RESULT_OUT_OF_MEMORY = 2,
     RESULT_INVALID_IMAGE = 200,
     RESULT_NO_BINARY = 209,
@@ -19,6 +22,7 @@ enum {
 /* The oldest driver whose entry points these are: graphs, captured in relaxed mode. */
 #define OLDEST_DRIVER 11000
 
+/* cuGetErrorName is NULL while the driver is still being searched for it. */
 static const char *result_name(const struct pith_cuda *cuda, int result)
 {
     const char *name = NULL;
@@ -27,6 +31,8 @@ static const char *result_name(const struct pith_cuda *cuda, int result)
     return name;
 }
 
+/* All other failures are PITH_ERR_IO: after most of them (a lost device, an illegal address) the
+ * context is of no use any more. */
 enum pith_status pith_driver_status(const struct pith_cuda *cuda, int result, const char *what,
                                     struct pith_error *err)
 {
@@ -36,6 +42,9 @@ enum pith_status pith_driver_status(const struct pith_cuda *cuda, int result, co
     return pith_error_set(err, st, "cuda: %s: %s (%d)", what, result_name(cuda, result), result);
 }
 
+/* RTLD_LOCAL keeps the driver's symbols out of the program, which may have loaded CUDA by itself.
+ * The address of each function is copied as bytes, since ISO C does not convert an object pointer,
+ * which dlsym returns, into a function pointer. */
 static enum pith_status find_driver(struct pith_cuda *cuda, struct pith_error *err)
 {
     cuda->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -54,6 +63,10 @@ static enum pith_status find_driver(struct pith_cuda *cuda, struct pith_error *e
     return PITH_OK;
 }
 
+/* Kernels run in the device's primary context: it is the one that CUDA's runtime library uses, so
+ * that addresses and streams can be exchanged with a program that uses the device itself
+ * (pith_cuda_plan_enqueue). All that is missing before a device is named makes
+ * PITH_ERR_UNSUPPORTED, upon which a caller runs the plan on the CPU. */
 static enum pith_status find_device(struct pith_cuda *cuda, uint32_t device, struct pith_error *err)
 {
     int count = 0, version = 0, result = cuda->cuInit(0);
@@ -79,6 +92,8 @@ static enum pith_status find_device(struct pith_cuda *cuda, uint32_t device, str
     return pith_driver_status(cuda, result, "cannot open the device", err);
 }
 
+/* The driver chooses from the image the code for its device. Whether there is any shows here alone,
+ * in the result of loading it. */
 static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *err)
 {
     bool empty;
@@ -100,6 +115,8 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
     return pith_driver_status(cuda, result, "cannot load the kernels", err);
 }
 
+/* The context is current only while the driver is called and is popped again, so that the caller's
+ * thread keeps the context that it had. */
 static enum pith_status open_device(struct pith_cuda *cuda, uint32_t device, struct pith_error *err)
 {
     enum pith_status st = find_driver(cuda, err);
@@ -116,6 +133,8 @@ static enum pith_status open_device(struct pith_cuda *cuda, uint32_t device, str
     return st;
 }
 
+/* What was opened before a failure is closed by pith_cuda_close, which looks at each member: calloc
+ * has made all of them NULL. */
 enum pith_status pith_cuda_open(uint32_t device, struct pith_cuda **cuda, struct pith_error *err)
 {
     struct pith_cuda *c = calloc(1, sizeof *c);
@@ -129,6 +148,7 @@ enum pith_status pith_cuda_open(uint32_t device, struct pith_cuda **cuda, struct
     return st;
 }
 
+/* The reverse order of opening. A module can be unloaded only while its context is current. */
 void pith_cuda_close(struct pith_cuda *cuda)
 {
     void *context;

@@ -54,9 +54,11 @@ typedef void *device_stream;
           unsigned block_y, unsigned block_z, unsigned shared_bytes, device_stream stream,         \
           void **parameters, void **extra))
 
+/* CU_STREAM_NON_BLOCKING and CU_STREAM_CAPTURE_MODE_RELAXED of cuda.h. */
 enum { DRIVER_STREAM_NON_BLOCKING = 1, DRIVER_CAPTURE_RELAXED = 2 };
 
 #define DRIVER_MEMBER(name, parameters) int(*name) parameters;
+/* An open device. The driver's functions are its members, as nothing here is global. */
 struct pith_cuda {
     void *library; /* owns */
     DRIVER_CALLS(DRIVER_MEMBER)

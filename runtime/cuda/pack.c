@@ -4,6 +4,7 @@
 #include "device_plan.h"
 #include "pack_relative.h"
 
+/* Elements that lie in the file as the kernel reads them are copied from there without decoding. */
 static enum pith_status expand(const struct constant *c, uint8_t *to)
 {
     const struct weight *w = c->key;

@@ -63,6 +63,7 @@ static enum pith_status expand(const struct weight *w, struct nonzeros *z)
     return st;
 }
 
+/* Columns are told in 16 bits, and element numbers in 32. */
 static bool suits(const struct weight *w)
 {
     return w->type == PITH_F32 && w->shape.rank == 2 && w->grid == GRID_CODEBOOK &&
@@ -80,6 +81,8 @@ struct row_writer {
     uint16_t *start;
 };
 
+/* Counting first tells the length of a piece, which says where an entry goes. Words are cleared
+ * before: entries are put in by or. */
 static void put_entry(struct row_writer *r, uint32_t entry)
 {
     if (r->piece) {
@@ -92,6 +95,7 @@ static void put_entry(struct row_writer *r, uint32_t entry)
     r->n++;
 }
 
+/* A filler moves on by `marker` columns, and only a gap below it is coded with a value. */
 static void put_nonzero(struct row_writer *r, uint32_t column, uint32_t index)
 {
     while (column - r->column >= r->marker) {
@@ -141,7 +145,8 @@ static uint64_t row_end(const struct weight *w, const struct nonzeros *z, uint64
     return first;
 }
 
-/* Words of all rows; to NULL: counted alone. */
+/* Words of all rows; to NULL: counted alone. Rows are counted even where they are written: the
+ * length of a row's pieces is known from its own entries alone. */
 static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint8_t *to)
 {
     struct relative_layout layout = pith_relative_layout(w);

@@ -68,6 +68,7 @@ static size_t aligned(size_t n)
     return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
+/* A dense support stores zeros, too. */
 static uint64_t stored_values(const struct weight *w)
 {
     return w->support == SUPPORT_DENSE ? w->count : w->nnz;
@@ -142,6 +143,8 @@ size_t pith_weight_rows_bytes(const struct weight *w)
     return (bytes + 63) & ~(size_t)63;
 }
 
+/* Pieces are multiples of ALIGN, so each begins aligned; pith_weight_rows_bytes adds up the same
+ * pieces. */
 static void *take(uint8_t **mem, size_t bytes)
 {
     void *p = *mem;
@@ -159,6 +162,7 @@ static bool plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
     return mul_ok(n, bits, &n_bits) && s->n_bytes == n_bits / 8 + (n_bits % 8 != 0);
 }
 
+/* A table of gaps has been read by pith_support_read_table, so its bits are in range (next_gap). */
 static bool open_gaps(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
@@ -178,6 +182,7 @@ static bool open_gaps(struct weight_rows *r, uint8_t **mem)
                                 support_symbols(&table, w->count, w->nnz), !table.patterns);
 }
 
+/* The sizes must match exactly: no byte of a stream may be left over. */
 static bool open_support(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
@@ -227,6 +232,7 @@ static bool open_codebook(struct weight_rows *r, uint8_t **mem)
                                w->n_centroids);
 }
 
+/* Of these codes a weight has one; which pointers are set then tells the readers which. */
 static bool open_values(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
@@ -325,6 +331,7 @@ static bool next_pattern(struct gap_pull *g)
     return true;
 }
 
+/* A pattern may reach past the last element; a bit there is an error. */
 static bool next_of_patterns(struct gap_pull *g, uint64_t count, uint64_t *at)
 {
     while (g->word == 0)
@@ -381,6 +388,8 @@ static bool plain_padding_ok(const struct weight_rows *r)
     return used % 8 == 0 || s->bytes[s->n_bytes - 1] >> (used % 8) == 0;
 }
 
+/* Indices in files are not trusted: each is compared with the number of centroids before it is
+ * used. */
 static bool next_index(struct weight_rows *r)
 {
     if (r->indices) {
@@ -395,6 +404,7 @@ static bool next_index(struct weight_rows *r)
     return r->index < r->w->n_centroids;
 }
 
+/* An i8 weight with a codebook needs centroids that i8 holds, as value_i8 converts them. */
 static bool are_integers(const float *v, uint32_t n)
 {
     bool ok = true;
@@ -429,6 +439,7 @@ static bool next_position(struct weight_rows *r)
     }
 }
 
+/* Context models code positions and indices together where the support is sparse. */
 static bool next_context(struct weight_rows *r)
 {
     uint32_t pos = (uint32_t)r->taken;
@@ -455,7 +466,8 @@ static bool next_adaptive(struct weight_rows *r)
     return true;
 }
 
-/* One stored element: where, which index, which codebook. */
+/* One stored element: where, which index, which codebook. The loop skips codebooks of groups that
+ * have no stored element. */
 static bool take_element(struct weight_rows *r)
 {
     const struct weight *w = r->w;
@@ -501,6 +513,7 @@ static inline float value_f32(const struct weight_rows *r)
     return v;
 }
 
+/* Exact for a codebook: next_codebook has tested its values. */
 static inline int8_t value_i8(const struct weight_rows *r)
 {
     if (r->codebook)
@@ -508,6 +521,7 @@ static inline int8_t value_i8(const struct weight_rows *r)
     return (int8_t)r->w->index_stream.bytes[r->taken - 1];
 }
 
+/* The memory may hold anything before; pointers must be NULL where a part is not used. */
 static bool open_reader(struct weight_rows *r, const struct weight *w, uint8_t *mem)
 {
     memset(r, 0, sizeof *r);
@@ -542,6 +556,7 @@ static bool ends(struct weight_rows *r, uint64_t last)
     return ok;
 }
 
+/* Every element is decoded once, and the result is thrown away. */
 enum pith_status pith_weight_rows_check(const struct weight *w, void *mem)
 {
     struct weight_rows *r = mem;

@@ -36,13 +36,16 @@ static struct piece next_piece(struct piece *rest, char separator)
     return head;
 }
 
+/* Case matters. */
 static bool equals(struct piece a, const char *text)
 {
     return a.n == strlen(text) && memcmp(a.p, text, a.n) == 0;
 }
 
 /* A decimal or a fraction of two. 1/255 is what people write, and is more exact than any decimal
- * they would. */
+ * they would. The quotient is computed in double and rounded once. The range is tested before it
+ * becomes a float, as the conversion of a larger number is undefined; the comparison is false for
+ * NaN. */
 static bool parse_number(struct piece t, float *value)
 {
     float above, below;
@@ -59,7 +62,8 @@ static bool parse_number(struct piece t, float *value)
     return true;
 }
 
-/* One number for all channels, or one each. */
+/* One number for all channels, or one each. The number of entries is tested before an entry is
+ * written. */
 static bool parse_list(struct piece t, float *list, uint32_t *n)
 {
     *n = 0;
@@ -92,7 +96,7 @@ static bool parse_choice(struct piece t, const char *no, const char *yes, bool *
     return *chosen || equals(t, no);
 }
 
-/* std divides, so it must not be 0. */
+/* std divides, so it must not be 0. The comparison is false for NaN, too. */
 static bool parse_std(struct piece t, struct pith_preprocess *pre)
 {
     if (!parse_list(t, pre->std, &pre->n_std))
@@ -107,6 +111,8 @@ static bool parse_std(struct piece t, struct pith_preprocess *pre)
 static const char *const keys[] = {"scale", "mean", "std", "resize", "crop", "order", "layout"};
 #define N_KEYS (sizeof keys / sizeof *keys)
 
+/* Key numbers are those of `keys`, and each writes a part of *pre of its own, so the order of keys
+ * in the text does not matter. */
 static bool parse_value(size_t key, struct piece t, struct pith_preprocess *pre)
 {
     switch (key) {
@@ -127,6 +133,7 @@ static bool parse_value(size_t key, struct piece t, struct pith_preprocess *pre)
     }
 }
 
+/* How much of a text an error cites: it may be of any length. */
 static int shown(size_t n)
 {
     return n > 64 ? 64 : (int)n;
@@ -151,6 +158,7 @@ static const struct {
     {"raw", {.scale = 1}},
 };
 
+/* A name stands for a whole setting, which the keys behind it change. */
 static bool find_name(struct piece t, struct pith_preprocess *pre)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -162,6 +170,9 @@ static bool find_name(struct piece t, struct pith_preprocess *pre)
     return false;
 }
 
+/* Everything goes into `made`, so *pre is changed only when all of the text is right. A key that
+ * comes twice is refused, since one of the two would be ignored. A comma at the end is an empty
+ * key, and refused. */
 enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_preprocess *pre,
                                       struct pith_error *err)
 {
@@ -216,6 +227,7 @@ struct writer {
     bool full;
 };
 
+/* One byte is left for the NUL. After the first text that does not fit nothing is written. */
 static void write_text(struct writer *w, const char *p, size_t n)
 {
     if (w->full || n >= w->n - w->at) {
@@ -295,7 +307,8 @@ enum pith_status pith_preprocess_format(const struct pith_preprocess *pre, char 
 
 /* ---- applying ------------------------------------------------------------------------------- */
 
-/* Entry c of a list of which 0 (nothing), 1 (all the same) or all are given. */
+/* Entry c of a list of which 0 (nothing), 1 (all the same) or all are given. c is below n where n
+ * is more than 1: the caller has compared the counts. */
 static double item(const float *list, uint32_t n, uint32_t c, double none)
 {
     if (n == 0)
@@ -309,6 +322,8 @@ float pith_preprocess_value(const struct pith_preprocess *pre, float pixel, uint
     return (float)(((double)pixel * (double)pre->scale - mean) / std);
 }
 
+/* The mean and deviation of channel k are those in the order fed (pith_preprocess.h), the pixel's
+ * channel is turned round for bgr. */
 enum pith_status pith_preprocess_apply(const struct pith_preprocess *pre, const uint8_t *pixels,
                                        uint32_t h, uint32_t w, uint32_t c, float *out)
 {

@@ -5,6 +5,7 @@
 #include "pith_op_semantics.h"
 #include "pith_host.h"
 
+/* No default in the switch: the compiler tells when a status has no text. */
 const char *pith_status_text(enum pith_status status)
 {
     switch (status) {
@@ -34,6 +35,8 @@ const char *pith_status_text(enum pith_status status)
     return "unknown status";
 }
 
+/* Names where ONNX has the operator; operators that stand for several of ONNX's (Unary, Variadic,
+ * Reduce ...) have a name of pith's own. Numbers come from files, and may be any. */
 const char *pith_op_text(uint32_t op)
 {
     static const char *const names[PITH_OP_END] = {
@@ -112,6 +115,7 @@ const char *pith_op_text(uint32_t op)
     return op < PITH_OP_END && names[op] ? names[op] : "?";
 }
 
+/* A type of a file that was not checked may be any number, too. */
 const char *pith_type_text(enum pith_type type)
 {
     static const char *const names[] = {
@@ -122,6 +126,7 @@ const char *pith_type_text(enum pith_type type)
     return type < sizeof names / sizeof *names && names[type] ? names[type] : "?";
 }
 
+/* vsnprintf cuts the line to the array and always ends it. */
 enum pith_status pith_error_set(struct pith_error *err, enum pith_status status, const char *format,
                                 ...)
 {

@@ -8,6 +8,8 @@
 
 #define DEPTHWISE_MAX_O 3u
 
+/* A weight that lies in the file as f32 is read where it lies; a coded one is expanded into
+ * prep. */
 static enum pith_status plain_need(const struct op_args *args, struct op_need *need)
 {
     if (!args->weight || pith_weight_f32_borrow(args->weight))
@@ -17,6 +19,7 @@ static enum pith_status plain_need(const struct op_args *args, struct op_need *n
     return mul_ok(args->weight->count, sizeof(float), &need->prep_bytes) ? PITH_OK : PITH_ERR_LIMIT;
 }
 
+/* Without prep there is nothing to make. */
 static enum pith_status plain_pack(const struct op_args *args, const struct op_env *env)
 {
     return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch) : PITH_OK;
@@ -56,6 +59,7 @@ static enum pith_status depthwise_workspace(const struct op_args *args, const st
     return plain_need(args, need);
 }
 
+/* One call goes on to the end of the image at most, as bias and weights begin anew there. */
 static void depthwise_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
@@ -93,6 +97,7 @@ const struct conv_kernel pith_conv_depthwise = {depthwise_supports, depthwise_co
 
 /* ---- decoded at each run -------------------------------------------------------------------- */
 
+/* The reader counts elements of a filter in 32 bits. */
 static bool coded_supports(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
@@ -112,6 +117,8 @@ static uint64_t coded_cost(const struct op_args *args, const struct op_env *env)
     return 0;
 }
 
+/* The reader's memory is taken twice: when the plan is made, to check every bit of the weight, and
+ * at each run. */
 static enum pith_status coded_workspace(const struct op_args *args, const struct op_env *env,
                                         struct op_need *need)
 {
@@ -161,6 +168,8 @@ const struct conv_kernel pith_conv_coded = {coded_supports, coded_cost, coded_wo
 
 /* ---- direct --------------------------------------------------------------------------------- */
 
+/* The reference kernel does everything, so every convolution has a kernel, and with the highest
+ * cost it is the last choice. */
 static bool direct_supports(const struct op_args *args, const struct op_env *env)
 {
     (void)args;
@@ -207,6 +216,7 @@ static void window_body(void *arg, uint32_t i)
         window_unit(r, u);
 }
 
+/* Chunks are of output planes: o is one output channel of a group of an image. */
 static void direct_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;

@@ -58,6 +58,8 @@ static bool covers_input(const struct conv *v)
            g->kw == g->w && (g->kh == 1 || g->dil_h == 1) && (g->kw == 1 || g->dil_w == 1);
 }
 
+/* A kernel of one element at stride 1 without padding: output pixel p is a product of input pixel p
+ * alone, so x is the matrix that im2col would make. */
 static bool pointwise(const struct conv *v)
 {
     const struct conv_geom *g = &v->g;
@@ -72,6 +74,7 @@ static bool pointwise(const struct conv *v)
            g->ow == g->w && g->pad_top == 0 && g->pad_left == 0;
 }
 
+/* k is the number of terms of a sum: channels of a group times taps. */
 static void set_conv(struct conv *v, const struct op_args *args)
 {
     const struct conv_geom *g = &v->g;
@@ -117,6 +120,8 @@ static uint32_t cheapest(const struct op_args *args, const struct op_env *env)
 /* A choice is the kernel's number, and INNER times that of its product. */
 #define INNER 16u
 
+/* A choice may come from a plan file and so be any number: it is taken only where that kernel
+ * exists and supports the convolution. */
 enum pith_status pith_conv_need(const struct op_args *args, const struct op_env *env,
                                 struct op_need *need)
 {
@@ -135,6 +140,8 @@ enum pith_status pith_conv_need(const struct op_args *args, const struct op_env 
     return status;
 }
 
+/* A weight that the network computes is not there yet, and kernels without `pack` read it where it
+ * lies. */
 enum pith_status pith_conv_prepare(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
@@ -169,6 +176,7 @@ static uint64_t product_cost(const struct op_args *args, const struct op_env *en
     return 0;
 }
 
+/* The output is one pixel, so y [n, o] = x [n, k] w^T + bias: the weight is [o, k]. */
 static enum pith_status product_workspace(const struct op_args *args, const struct op_env *env,
                                           struct op_need *need)
 {

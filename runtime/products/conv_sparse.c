@@ -13,6 +13,9 @@
 #define PANEL_FLOATS (1u << 17) /* half of a second-level cache */
 #define COPY_CHANNELS 8u        /* copying the columns takes as long as so many output channels */
 
+/* The panel is as wide as the image has pixels, up to 48, and narrower where a tile of all K rows
+ * would not stay in cache. It depends on the shape alone, so planning, packing and running agree on
+ * it. */
 static struct quad_matrix matrix_of(const struct conv *v)
 {
     uint32_t width = QUAD_WIDTH_MAX;
@@ -24,6 +27,7 @@ static struct quad_matrix matrix_of(const struct conv *v)
         .rows = v->g.o, .cols = (uint32_t)v->k, .taps = (uint32_t)(v->k / v->g.c), .width = width};
 }
 
+/* One group over at most two axes: im2col_f32 makes the panel. */
 static bool sparse_supports(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
@@ -47,11 +51,14 @@ static uint64_t sparse_cost(const struct op_args *args, const struct op_env *env
     return v->g.ow * (ns / (channel_ns ? channel_ns : 1) + COPY_CHANNELS);
 }
 
+/* Tiles do not go across images: the pixels of a tile are one range of one plane. */
 static uint64_t tiles_of(const struct conv *v, const struct quad_matrix *m)
 {
     return (v->pixels + m->width - 1) / m->width;
 }
 
+/* The form of prep is told by the width and the taps, since places in it depend on both: steps with
+ * the same weight share prep where the form is the same. */
 static enum pith_status sparse_workspace(const struct op_args *args, const struct op_env *env,
                                          struct op_need *need)
 {
@@ -76,7 +83,8 @@ static enum pith_status sparse_pack(const struct op_args *args, const struct op_
     return pith_quads_build(args->weight, &m, args->prep, env->scratch);
 }
 
-/* Pixels [p0, p0 + n) of an image. */
+/* Pixels [p0, p0 + n) of an image. A tile's outputs are n neighbours in each output plane: ldy is
+ * the size of a plane. */
 static void tile_run(const struct conv_run *r, const struct quad_matrix *m, float *panel,
                      size_t image, size_t p0)
 {

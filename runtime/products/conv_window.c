@@ -35,6 +35,8 @@ static void row_columns(const struct window_columns *j, size_t row, size_t tap, 
     }
 }
 
+/* Rows k of the panel are ordered by tap, then channel, so that one call does all channels under a
+ * tap; a tile of pixels may begin and end within a row of outputs. */
 void pith_window_columns(const struct window_columns *j)
 {
     size_t width = (size_t)j->v->axis[j->v->n - 1].out;
@@ -51,6 +53,8 @@ void pith_window_columns(const struct window_columns *j)
     }
 }
 
+/* Each output's sum goes over channels and then taps, as the weight lies: w is [channels, taps].
+ * Taps outside the input are left out. */
 void pith_window_plane(const struct window_plane *j)
 {
     const struct window *v = j->v;

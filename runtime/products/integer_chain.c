@@ -33,6 +33,7 @@ struct chain_table {
     uint8_t is_identity, pad[63];
 };
 
+/* Grids are constants of the network; that of the output comes behind those of the inputs. */
 static struct byte_grid grid_in(const struct op_args *args, uint32_t i)
 {
     return byte_grid_at(&args->grid[i], args->in[i]->type);
@@ -45,6 +46,7 @@ static struct byte_grid grid_out(const struct op_args *args)
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
+/* Functions of one element: on bytes each is a table of 256. */
 static bool is_elementwise(enum pith_op op)
 {
     switch (op) {
@@ -117,12 +119,14 @@ static uint32_t parted_axes(const struct op_info *inner, const int32_t *attr, co
     }
 }
 
+/* Parts have to be contiguous, as they are in row-major tensors. */
 bool pith_integer_chain_is_row_major(const struct op_info *inner, const int32_t *attr,
                                      const struct shape *x, const struct shape *y)
 {
     return parted_axes(inner, attr, x, y) != NOT_IN_PARTS;
 }
 
+/* Reads shapes and attributes alone, no layout. */
 bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
                               const struct shape *x, const struct shape *y)
 {
@@ -171,6 +175,7 @@ struct parts_run {
     struct byte_grid from, to;
 };
 
+/* n parts as one tensor: the axes that they are counted along become 1, the last of them n. */
 static struct tview some_parts(const struct parts *p, const struct tview *t, size_t n, void *data)
 {
     struct tview view = {PITH_F32, t->shape, data};
@@ -179,6 +184,9 @@ static struct tview some_parts(const struct parts *p, const struct tview *t, siz
     return view;
 }
 
+/* So many parts run as one that input and output together have PART_FLOATS floats or more, or all
+ * parts where they have fewer. The chunks are as many with one thread as with several, so they
+ * compute the same. */
 static bool in_parts(const struct op_args *args, struct parts *p)
 {
     const struct shape *x = &args->in[0]->shape, *y = &args->out[0]->shape;
@@ -197,6 +205,7 @@ static bool in_parts(const struct op_args *args, struct parts *p)
     return true;
 }
 
+/* Each chunk has memory of its own, in which its operator runs on one thread. */
 static void run_chunk(void *arg, uint32_t i)
 {
     const struct parts_run *run = arg;
@@ -252,6 +261,7 @@ static bool is_move(enum pith_op op)
     return op == PITH_OP_SLICE || op == PITH_OP_PAD || op == PITH_OP_RESIZE;
 }
 
+/* The others - sums, products, means - make an element of several, for which there is no table. */
 static uint32_t tables_of(const struct op_args *args)
 {
     enum pith_op op = args->inner->op;
@@ -259,6 +269,9 @@ static uint32_t tables_of(const struct op_args *args)
     return some ? args->n_in : 0;
 }
 
+/* A table is made by the operator's own run(), on the 256 reals that the bytes stand for, so it has
+ * the bits that the steps one by one would have. Without a scale the values are no grid's, and the
+ * table changes nothing. */
 static void make_table(const struct op_args *args, const struct op_env *env, uint32_t i,
                        struct chain_table *t)
 {
@@ -291,6 +304,7 @@ static void make_table(const struct op_args *args, const struct op_env *env, uin
         t->is_identity = t->is_identity && t->to[q] == q;
 }
 
+/* Without parts the struct ends before them, which saves their bytes in every such step. */
 static uint32_t chain_lowered_bytes(const struct op_args *args, const struct op_env *env)
 {
     struct parts unused;
@@ -298,6 +312,7 @@ static uint32_t chain_lowered_bytes(const struct op_args *args, const struct op_
     return in_parts(args, &unused) ? sizeof(struct chain) : offsetof(struct chain, parts);
 }
 
+/* `parts` is written only where chain_lowered_bytes has room for it. */
 static enum pith_status need_chain(const struct op_args *args, const struct op_env *env,
                                    struct op_need *need)
 {

@@ -54,7 +54,9 @@ static void set_outputs(const struct conv_run *r)
             set_output(r, g * l->rounded + i, i < l->og ? g * l->og + i : r->c->outputs);
 }
 
-/* Where the segments of a window begin, or its taps: behind the last one any. */
+/* Where the segments of a window begin, or its taps: behind the last one any. Depthwise kernels
+ * take taps in whole groups; those behind the last read the place of tap 0, and their weights are
+ * 0. */
 static void set_segments(const struct conv_run *r)
 {
     const struct integer_conv *c = r->c;
@@ -68,7 +70,8 @@ static void set_segments(const struct conv_run *r)
     }
 }
 
-/* n bytes as the kernels see them */
+/* n bytes as the kernels see them. Flipping the highest bit adds 128 to an i8, which makes it the
+ * u8 that kernels multiply; the zero point is moved by as much. */
 static void copy_run(uint8_t *to, const uint8_t *x, size_t n, uint8_t flip, bool wide)
 {
     if (wide) {
@@ -83,6 +86,7 @@ static void copy_run(uint8_t *to, const uint8_t *x, size_t n, uint8_t flip, bool
     }
 }
 
+/* Padding is the zero point, which stands for the real number 0. */
 static void fill_zero(uint8_t *to, size_t n, int32_t zero, bool wide)
 {
     uint16_t *words = (void *)to;
@@ -93,7 +97,8 @@ static void fill_zero(uint8_t *to, size_t n, int32_t zero, bool wide)
             words[i] = (uint16_t)zero;
 }
 
-/* The first `inside` pixels of input row `row`, channels [c0, c0 + n), of 16 bits: as i16. */
+/* The first `inside` pixels of input row `row`, channels [c0, c0 + n), of 16 bits: as i16. Kernels
+ * of 16 bits take i16: an u16 goes 32768 down by its highest bit. */
 static void copy_words(const struct conv_run *r, size_t image, size_t row, size_t inside,
                        uint32_t c0, uint32_t n, uint16_t *band)
 {
@@ -106,7 +111,8 @@ static void copy_words(const struct conv_run *r, size_t image, size_t row, size_
             band[p * n + i] = x[p * pixel] ^ flip;
 }
 
-/* Three planes, as pictures have them. */
+/* Three planes, as pictures have them. A loop over channels inside would be run for three bytes at
+ * a time. */
 static void copy_colors(uint8_t *to, const uint8_t *x, size_t plane, size_t n, uint8_t flip)
 {
     const uint8_t *green = x + plane, *blue = green + plane;
@@ -150,7 +156,9 @@ static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_
     }
 }
 
-/* The input rows under output rows oy .. of an image. */
+/* The input rows under output rows oy .. of an image. Rows and columns outside the image are
+ * filled, so kernels need no test. The padding on the left may be wider than all that the windows
+ * see of a row: `inside` is then 0. */
 static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint32_t c0,
                       uint8_t *band)
 {
@@ -175,7 +183,8 @@ static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint3
     }
 }
 
-/* n elements of x, `step` bytes apart, side by side. */
+/* n elements of x, `step` bytes apart, side by side. A loop for each size, so that the copy of an
+ * element is one instruction. */
 static void gather(uint8_t *y, const uint8_t *x, size_t step, uint32_t n, size_t element)
 {
     if (element == 1)
@@ -189,7 +198,8 @@ static void gather(uint8_t *y, const uint8_t *x, size_t step, uint32_t n, size_t
             memcpy(y + (size_t)8 * i, x + i * step, 8);
 }
 
-/* n pixels of `outputs` values, `step` bytes apart, into planes from pixel `at` of output o on. */
+/* n pixels of `outputs` values, `step` bytes apart, into planes from pixel `at` of output o on. The
+ * tile is [n pixels][outputs], and the planes are [outputs][pixels]. */
 static void write_planes(const struct conv_run *r, size_t image, uint32_t o, uint32_t outputs,
                          size_t at, uint32_t n, const uint8_t *tile, size_t step)
 {
@@ -217,6 +227,8 @@ static struct requantize outputs_from(const struct conv_run *r, size_t first)
                                r->c->y_signed};
 }
 
+/* Where y is channels-last the kernel writes a whole row to it; else tiles go through memory of
+ * their own. */
 static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
 {
     const struct integer_conv *c = r->c;

@@ -15,11 +15,13 @@ static uint32_t strips_of(const struct product *p)
     return (uint32_t)(((uint64_t)p->m + QUAD_WIDTH_MAX - 1) / QUAD_WIDTH_MAX);
 }
 
+/* In 64 bits, as m times the number of strips may exceed 32. */
 static uint32_t strip_begin(const struct product *p, uint32_t i)
 {
     return (uint32_t)((uint64_t)p->m * i / strips_of(p));
 }
 
+/* All strips have the width of the largest, as the form holds places for one width. */
 static struct quad_matrix matrix_of(const struct product *p)
 {
     uint32_t most = (p->m + strips_of(p) - 1) / strips_of(p);
@@ -27,6 +29,7 @@ static struct quad_matrix matrix_of(const struct product *p)
     return (struct quad_matrix){.rows = p->n, .cols = p->k, .taps = 1, .width = width};
 }
 
+/* b is [n, k], as a weight that is used transposed; its rows are the matrix that is sparse. */
 static bool quads_supports(const struct product_case *c)
 {
     const struct product *p = c->p;
@@ -52,6 +55,7 @@ static uint32_t pieces_of(const struct product *p)
     return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
+/* A number that does not depend on how many threads there are; each chunk has its own scratch. */
 static uint32_t chunks_of(const struct product *p, const struct op_env *env)
 {
     uint32_t most = env->parallel_for ? PRODUCT_CHUNKS : 1;
@@ -63,6 +67,7 @@ static size_t y_floats(const struct quad_matrix *m)
     return (size_t)QUAD_UNIT_ROWS * m->width;
 }
 
+/* Sizes come from the file, so all are multiplied with a test for overflow. */
 static enum pith_status quads_workspace(const struct product_case *c, struct op_need *need)
 {
     struct quad_need form;
@@ -98,7 +103,8 @@ struct quads_run {
     uint32_t pieces, chunks;
 };
 
-/* y [unit's rows][width] to rows of y. */
+/* y [unit's rows][width] to rows of y. The kernel leaves outputs by rows of the weight, y has them
+ * by rows of a. pack_rows_f32 is a transposition where all rows are one panel. */
 static void turn(const struct quads_run *r, const float *from, float *turned, uint32_t unit,
                  uint32_t strip)
 {
@@ -112,6 +118,8 @@ static void turn(const struct quads_run *r, const float *from, float *turned, ui
                rows * sizeof *turned);
 }
 
+/* A piece is a unit of rows and a strip; strips of one unit follow one another, so that its entries
+ * stay in cache. */
 static void quads_body(void *arg, uint32_t i)
 {
     const struct quads_run *r = arg;
@@ -133,6 +141,8 @@ static void quads_body(void *arg, uint32_t i)
     }
 }
 
+/* Panels are a transposed, in strips, and are made once on the caller's thread; columns from n on
+ * are zeros, as the kernel may read the whole width. */
 static void quads_run(const struct product *p, const struct product_data *d,
                       const struct op_env *env)
 {

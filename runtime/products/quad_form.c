@@ -16,7 +16,10 @@ static uint32_t blocks_of(uint32_t cols, uint32_t block_cols)
     return (cols + block_cols - 1) / block_cols;
 }
 
-/* The same for every width, so that sums are the same. */
+/* The same for every width, so that sums are the same. Blocks grow until a slot has SLOT_ENTRIES
+ * nonzeros on average, so that going through the slots does not cost more than the nonzeros. The
+ * width is left out of it, because the end of a block is where the four sums of a row are added
+ * up. */
 static uint32_t block_cols_of(const struct weight *w, const struct quad_matrix *m)
 {
     uint32_t block = BLOCK_COLS;
@@ -26,12 +29,14 @@ static uint32_t block_cols_of(const struct weight *w, const struct quad_matrix *
     return block;
 }
 
+/* An index of a byte, of which one value is left for 0 (what fills up quads). */
 static bool has_codebook(const struct weight *w)
 {
     return w->grid == GRID_CODEBOOK && w->n_groups == 1 && w->n_centroids <= MAX_INDICES;
 }
 
-/* Appends an array of n elements to the form; its offset goes to *at. */
+/* Appends an array of n elements to the form; its offset goes to *at. Offsets are multiples of 64,
+ * as aligned vector loads and cache lines want them. false: the size overflows. */
 static bool place(uint64_t *bytes, uint64_t n, uint64_t elem_bytes, uint64_t *at)
 {
     uint64_t array;
@@ -40,6 +45,8 @@ static bool place(uint64_t *bytes, uint64_t n, uint64_t elem_bytes, uint64_t *at
            align_ok(*bytes, 64, bytes);
 }
 
+/* The last unit has slots for all of its 256 rows, too, which keeps the address of a slot a
+ * product. */
 static uint64_t slots_of(const struct quad_form *f)
 {
     return (uint64_t)f->n_units * f->n_blocks * QUAD_UNIT_ROWS;
@@ -52,7 +59,8 @@ static uint64_t most_entries(const struct quad_form *f, uint64_t nnz)
     return nnz + 3 * (nnz < slots ? nnz : slots);
 }
 
-/* With room for `entries`. */
+/* With room for `entries`. Weights come last: close_up moves them when the number of entries is
+ * known. */
 static bool lay_out(const struct weight *w, uint64_t entries, struct quad_form *f)
 {
     bool codebook = has_codebook(w);
@@ -79,6 +87,7 @@ static bool shape_of(const struct weight *w, const struct quad_matrix *m, struct
     return lay_out(w, most_entries(f, w->nnz), f);
 }
 
+/* Element numbers are u32 (pith_weight_expand_parts). */
 static bool fits(const struct weight *w, const struct quad_matrix *m)
 {
     uint64_t count;
@@ -98,6 +107,7 @@ struct parts {
     uint64_t bytes;
 };
 
+/* With scratch NULL it only counts. Indices and values share a place, as a weight has either. */
 static bool place_parts(const struct weight *w, const struct quad_form *f, void *scratch,
                         struct parts *p)
 {
@@ -122,6 +132,8 @@ static bool place_parts(const struct weight *w, const struct quad_form *f, void 
     return ok && end <= SIZE_MAX;
 }
 
+/* The struct and all offsets fit the worst pattern; the build then takes what its own pattern
+ * needs. */
 enum pith_status pith_quads_need(const struct weight *w, const struct quad_matrix *m,
                                  struct quad_need *need)
 {
@@ -133,7 +145,9 @@ enum pith_status pith_quads_need(const struct weight *w, const struct quad_matri
     return PITH_OK;
 }
 
-/* Of at most 2^36 entries, and 2^32 columns: no overflow. */
+/* Of at most 2^36 entries, and 2^32 columns: no overflow. Per strip of x each nonzero costs a
+ * broadcast (quads[0]), and per vector a multiply-add (quads[1]); putting x into panels and results
+ * where they belong counts as broadcasts. */
 uint64_t pith_quads_cost(const struct weight *w, const struct quad_matrix *m,
                          const struct sparse_kernels *k, uint32_t n)
 {
@@ -162,13 +176,15 @@ static void *array_of(const struct builder *b, uint64_t offset)
     return b->base + offset;
 }
 
-/* The row of x that element `col` of a row of the weight is multiplied with. */
+/* The row of x that element `col` of a row of the weight is multiplied with. The weight of a
+ * convolution is [o, c, taps], the panel that im2col makes is [taps, c]. */
 static uint32_t row_of_x(const struct quad_matrix *m, uint32_t col)
 {
     return m->taps == 1 ? col : col % m->taps * (m->cols / m->taps) + col / m->taps;
 }
 
-/* The first nonzero of row r and those behind, from nonzero i on: where the row ends. */
+/* The first nonzero of row r and those behind, from nonzero i on: where the row ends. Number i is
+ * at least `begin`, as numbers ascend and the rows before are done; the difference cannot wrap. */
 static uint32_t row_end(const struct builder *b, uint32_t r, uint32_t i)
 {
     uint32_t begin = r * b->m->cols; /* count <= UINT32_MAX */
@@ -177,7 +193,8 @@ static uint32_t row_end(const struct builder *b, uint32_t r, uint32_t i)
     return i;
 }
 
-/* Nonzeros of each block and row of the unit, from nonzero i on; where the unit ends. */
+/* Nonzeros of each block and row of the unit, from nonzero i on; where the unit ends. x /
+ * block_cols is below n_blocks, since x is below cols: row_of_x permutes the columns. */
 static uint32_t count_unit(const struct builder *b, uint32_t unit, uint32_t i)
 {
     memset(b->p.next, 0, (size_t)b->f->n_blocks * QUAD_UNIT_ROWS * sizeof *b->p.next);
@@ -192,7 +209,9 @@ static uint32_t count_unit(const struct builder *b, uint32_t unit, uint32_t i)
 }
 
 /* Slots of one block by falling quads, ties in row order, from quad `at` on: the quad behind them.
- * `next` becomes the first entry of each row. */
+ * `next` becomes the first entry of each row. A counting sort: first[most - quads] is the next slot
+ * for rows of so many quads. A row has at most block_cols nonzeros in a block, so quads is at most
+ * `most`. */
 static uint32_t sort_slots(const struct builder *b, uint32_t unit, uint32_t block, uint32_t at)
 {
     uint32_t rows = quad_unit_rows(b->f, unit), most = b->f->block_cols / 4;
@@ -214,7 +233,8 @@ static uint32_t sort_slots(const struct builder *b, uint32_t unit, uint32_t bloc
     return at;
 }
 
-/* Entries of the unit's nonzeros, from i on. */
+/* Entries of the unit's nonzeros, from i on. Places count pairs of floats within the block: below
+ * 2048 * 48 / 2 = 49152, which u16 holds. */
 static void put_unit(const struct builder *b, uint32_t unit, uint32_t i)
 {
     uint16_t *to = array_of(b, b->f->place);
@@ -236,7 +256,8 @@ static void put_unit(const struct builder *b, uint32_t unit, uint32_t i)
     }
 }
 
-/* All units; where nothing is put later, a weight is 0. */
+/* All units; where nothing is put later, a weight is 0. The first pass over a unit sizes its slots,
+ * the second fills them, so that no list of a row's entries is kept. */
 static uint32_t put_units(const struct builder *b)
 {
     uint32_t *ptr = array_of(b, b->f->ptr);
@@ -263,6 +284,8 @@ static void close_up(const struct builder *b, uint32_t quads)
     f->bytes = (weight + entries * elem + 63) & ~(uint64_t)63;
 }
 
+/* With a codebook, index n_centroids means 0, so all weights are set to it before entries are put;
+ * its value in the codebook is among the bytes cleared here. Values are cleared likewise. */
 enum pith_status pith_quads_build(const struct weight *w, const struct quad_matrix *m, void *form,
                                   void *scratch)
 {

@@ -35,13 +35,14 @@ static uint64_t cost_of(uint64_t n, uint32_t m, uint32_t speed)
     return speed ? n * (m < MANY_ROWS ? m : MANY_ROWS) * (8 * COSTS_IN_NS) / speed : UINT64_MAX;
 }
 
-/* Of matrices beyond 2^32, so many. */
+/* Elements of the matrix; of more than 2^32 - 1 that many, so that cost_of cannot overflow. */
 static uint64_t elements(uint32_t rows, uint32_t cols)
 {
     uint64_t count = (uint64_t)rows * cols;
     return count < UINT32_MAX ? count : UINT32_MAX;
 }
 
+/* 2^18 floats are 1 MiB and 2^22 are 16 MiB, the limits of enum dense_size. */
 static enum dense_size size_of(uint64_t count)
 {
     return count <= 1u << 18 ? DENSE_IN_L2 : count <= 1u << 22 ? DENSE_IN_L3 : DENSE_IN_RAM;
@@ -118,6 +119,7 @@ static enum pith_status choose_sparse(const struct weight *w, uint32_t rows, uin
     return PITH_OK;
 }
 
+/* Forms and kernels count elements in 32 bits. */
 static enum pith_status choose(const struct weight *w, uint32_t rows, uint32_t cols,
                                const struct sparse_kernels *k, struct choice *c)
 {
@@ -161,7 +163,8 @@ static uint64_t stream_bytes(const struct weight *w, const struct choice *c, uin
     return window > csr ? window : csr;
 }
 
-/* The whole form but its streams. */
+/* The whole form but its streams. The streams of a sparse form are the last two arrays, as
+ * pith_window_build makes one of both. */
 static bool lay_out(const struct weight *w, uint32_t rows, uint32_t cols, const struct choice *c,
                     struct run_form *f)
 {
@@ -195,6 +198,7 @@ struct parts {
     uint64_t bytes;
 };
 
+/* With scratch NULL it only counts. */
 static bool place_parts(const struct weight *w, uint32_t rows, uint32_t cols,
                         const struct choice *c, void *scratch, struct parts *p)
 {
@@ -270,6 +274,7 @@ static void *array_of(struct run_form *f, uint64_t offset)
     return (uint8_t *)f + offset;
 }
 
+/* Entries behind the centroids are 0: the form was cleared before. */
 static enum pith_status put_codebooks(struct run_form *f, const struct weight *w,
                                       const struct choice *c, float *codebook)
 {
@@ -326,6 +331,7 @@ static void put_index4(uint8_t *row, uint32_t c, uint32_t index)
     row[c / 128 * 64 + c % 16 * 4 + c % 128 / 32] |= (uint8_t)(index << (c / 16 % 2 * 4));
 }
 
+/* A word of 32 bits holds six indices; two of its bits are unused. */
 static void put_index5(uint8_t *row, uint32_t c, uint32_t index)
 {
     uint8_t *word = row + (size_t)(c / 96 * 64 + c % 16 * 4);
@@ -393,6 +399,8 @@ void pith_run_form_matvec(const struct sparse_kernels *k, const void *form, cons
     k->matvec[f->kind](f, x, y, unit_begin, unit_end);
 }
 
+/* The window kernel looks up a triple once for several rows of x; other forms are read once
+ * a row. */
 void pith_run_form_rows(const struct sparse_kernels *k, const void *form, const float *x, float *y,
                         uint32_t m, uint32_t unit_begin, uint32_t unit_end)
 {

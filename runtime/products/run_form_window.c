@@ -32,6 +32,8 @@ uint64_t pith_window_scratch_bytes(uint32_t rows, uint32_t cols)
            ((uint64_t)cols + 2) * 4;
 }
 
+/* Row r owns entries ptr[r] .. ptr[r + 1] - 1. The difference of u32 is below cols exactly for
+ * numbers of row r, as they ascend. */
 static void find_rows(const uint32_t *pos, uint32_t nnz, uint32_t rows, uint32_t cols,
                       uint32_t *ptr)
 {
@@ -44,7 +46,9 @@ static void find_rows(const uint32_t *pos, uint32_t nnz, uint32_t rows, uint32_t
     ptr[rows] = i;
 }
 
-/* Rows by falling count, ties in row order; filled up to whole units with NO_ROW. */
+/* Rows by falling count, ties in row order; filled up to whole units with NO_ROW. A counting
+ * sort, hence in time of rows and columns; the order of ties makes the form depend on the weight
+ * alone. */
 static void sort_rows(const uint32_t *ptr, uint32_t rows, uint32_t cols, uint32_t n_units,
                       uint32_t *bucket, uint32_t *sorted)
 {
@@ -59,6 +63,7 @@ static void sort_rows(const uint32_t *ptr, uint32_t rows, uint32_t cols, uint32_
         sorted[i] = NO_ROW;
 }
 
+/* A lane without a row begins at the sentinels, whose number is outside any window. */
 static void start_unit(struct packer *p, const uint32_t *ptr, const uint32_t *row)
 {
     p->window = 0;
@@ -69,7 +74,8 @@ static void start_unit(struct packer *p, const uint32_t *ptr, const uint32_t *ro
     }
 }
 
-/* The leftmost column still to place; cols or more when there is none. */
+/* The leftmost column still to place; cols or more when there is none. An entry of a later row
+ * gives cols or more, and so does a sentinel, as row_begin + cols is at most 2^32 - 1. */
 static uint32_t leftmost(const struct packer *p)
 {
     uint32_t min = UINT32_MAX;
@@ -84,13 +90,16 @@ struct slot {
     uint32_t col, index, taken;
 };
 
+/* Entries of a later row are out of reach, as the window never goes past the end of its row. */
 static inline struct slot slot_of(uint32_t distance, uint32_t index)
 {
     uint32_t taken = distance < WINDOW_COLS;
     return (struct slot){taken ? distance : EMPTY, index & (0u - taken), taken};
 }
 
-/* Up to three nonzeros of a lane as a word (FORM_WINDOW of pith_kernel_sparse.h). */
+/* Up to three nonzeros of a lane as a word (FORM_WINDOW of pith_kernel_sparse.h). The three
+ * distances ascend, so a slot is taken only when those before it are: next moves by as many as were
+ * taken. It may read three entries from nnz on, which are the sentinels. */
 static inline uint32_t pack_lane(struct packer *p, uint32_t lane)
 {
     const uint32_t *pos = p->pos + p->next[lane];
@@ -105,7 +114,8 @@ static inline uint32_t pack_lane(struct packer *p, uint32_t lane)
     return low | high << 16;
 }
 
-/* One triple; false when the unit is done. */
+/* One triple; false when the unit is done. A step is one byte: a longer way is gone in several
+ * triples, whose slots may be empty. */
 static bool pack_triple(struct packer *p, uint8_t *step, uint32_t word[WINDOW_LANES])
 {
     uint32_t to = leftmost(p);
@@ -121,7 +131,8 @@ static bool pack_triple(struct packer *p, uint8_t *step, uint32_t word[WINDOW_LA
     return true;
 }
 
-/* Triples of one unit, written to step and word, at most `room` of them (UINT32_MAX: more). */
+/* Triples of one unit, written to step and word, at most `room` of them (UINT32_MAX: more). A
+ * triple is packed into memory of its own first, as the form may have no room for it. */
 static uint32_t pack_unit(struct packer *p, uint8_t *step, uint32_t *word, uint32_t room)
 {
     uint32_t n = 0;

@@ -27,6 +27,8 @@ struct strip {
     bool whole;
 };
 
+/* The last vector of a strip may be a part of one, as y and the residual have nothing behind n that
+ * may be touched. x has: rows of the panel are as wide as whole vectors. */
 static inline vec load_last(const struct strip *s, const float *p)
 {
     return s->whole ? vec_load(p) : vec_load_some(p, s->last);
@@ -46,6 +48,8 @@ static inline __attribute__((always_inline)) vec load_y(const struct strip *s, c
     return v < nv - 1 ? vec_load(y + v * LANES) : load_last(s, y + v * LANES);
 }
 
+/* Sum q takes the q-th nonzero of each quad: four chains of additions, so that none waits for the
+ * result of the multiply-add right before it. */
 static inline __attribute__((always_inline)) void
 quad_add(const struct stream *at, const char *x, vec sum[4][NV], const int nv, const bool codebook)
 {
@@ -60,6 +64,8 @@ quad_add(const struct stream *at, const char *x, vec sum[4][NV], const int nv, c
     }
 }
 
+/* Between blocks the sums of a row are kept in y: a block's rows of x then stay in cache for all
+ * rows of the unit. Bias, residual and clamp follow at the last block. */
 static inline __attribute__((always_inline)) void
 block_run(const struct quads_job *job, const struct strip *s, const struct clamp *clamp,
           struct stream *at, uint32_t unit, uint32_t block, const int nv, const bool codebook)
@@ -136,7 +142,8 @@ UNIT(3)
 typedef void unit_fn(const struct quads_job *job, const struct strip *s, const struct clamp *clamp,
                      uint32_t unit);
 
-/* Vectors are split evenly among as few strips as hold them. */
+/* Vectors are split evenly among as few strips as hold them. i < strips <= all, so every strip has
+ * a vector; and none has more than NV, as all <= NV * strips. */
 static struct strip strip_of(const struct quads_job *job, uint32_t i, uint32_t strips)
 {
     uint32_t all = (job->n + LANES - 1) / LANES, begin = all * i / strips;
@@ -147,6 +154,8 @@ static struct strip strip_of(const struct quads_job *job, uint32_t i, uint32_t s
     return s;
 }
 
+/* Activations that are no clamp go over the unit's rows when they are complete and still in
+ * cache. */
 void ISA(pith_spmm_quads)(const struct quads_job *job)
 {
     static unit_fn *const units[NV + 1] = {NULL, unit_run1, unit_run2, unit_run3};

@@ -14,12 +14,15 @@ struct unit {
     uint32_t triples;
 };
 
+/* Only the low five bits of each column count. The load leaves out lane 31: that is the empty slot,
+ * whose x is 0, and the float there may be behind the end of x. */
 static inline __m512 look_up(const float *window, __m512i col)
 {
     return _mm512_permutex2var_ps(_mm512_loadu_ps(window), col,
                                   _mm512_maskz_loadu_ps(0x7fff, window + 16));
 }
 
+/* UINT32_MAX fills up the last unit and is no row. */
 static inline void store_rows(const uint32_t row[WINDOW_LANES], __m512 sum, float *y)
 {
     float lanes[WINDOW_LANES];
@@ -29,6 +32,8 @@ static inline void store_rows(const uint32_t row[WINDOW_LANES], __m512 sum, floa
             y[row[lane]] = lanes[lane];
 }
 
+/* m is a constant where this is inlined, so that the sums are registers. Each row of x has the
+ * sums, and the order of them, that spmv_window_avx512.c has: the bits do not depend on m. */
 static inline __attribute__((always_inline)) void unit_run(const struct run_form *f,
                                                            const struct unit *u, const __m512 c[2],
                                                            const float *x, float *y,
@@ -62,6 +67,7 @@ static inline __attribute__((always_inline)) void unit_run(const struct run_form
                    y + (size_t)i * f->rows);
 }
 
+/* Rows are taken by fours while there are so many, and the one to three that are left together. */
 static void unit_rows(const struct run_form *f, uint32_t unit, const __m512 c[2], const float *x,
                       float *y, uint32_t m)
 {
