@@ -48,7 +48,7 @@ $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function 
 $(O)/tests/cuda/test_device_ops: $(O)/tests/cuda/emu.o $(O)/tests/cuda/emu_kernels.o
 TEST_LDFLAGS_device_ops = $(O)/tests/cuda/emu.o $(O)/tests/cuda/emu_kernels.o
 $(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures: | $(FAKE_CUDA)
-TEST_LDFLAGS_device_networks = -Wl,-rpath,$(abspath $(dir $(FAKE_CUDA)))
+TEST_LDFLAGS_device_networks = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(FAKE_CUDA)))
 TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)
 TEST_CFLAGS_cuda := -Itests/cuda
 
