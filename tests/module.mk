@@ -105,10 +105,10 @@ $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 fuzz-bins: $(FUZZ_BIN)
 
-# The tests of the gate and of all decoders, in the libraries that the fuzz targets are made of.
+# The tests of the gate and of the decoders (but test_weight and test_weight_rows, which take minutes so), in the libraries that the fuzz targets are made of.
 SANITIZED_TESTS := $(patsubst %,$(O)/tests/%,$(addprefix runtime/test_,gate container validate region \
     stats_read huff_table huff_decode coded_table crc32c plan_file) \
-    $(addprefix huffman/test_,adaptive rans context planes weight weight_rows huff_round_trip gap_encode \
+    $(addprefix huffman/test_,adaptive rans context planes huff_round_trip gap_encode \
     codebook_encode) pack/test_refusals)
 .PHONY: sanitized-tests sanitized-bins
 sanitized-tests: ## gate and decoders under AddressSanitizer and UndefinedBehaviorSanitizer
