@@ -14,6 +14,29 @@ struct epilogue {
     const struct tview *residual; /* same shape as the output; NULL: none */
 };
 
+/* An activation that is an operator of its own; ACT_NONE: op is none. */
+static inline enum act_kind pith_activation_kind(enum pith_op op)
+{
+    switch (op) {
+    case PITH_OP_RELU:
+        return ACT_RELU;
+    case PITH_OP_LEAKY_RELU:
+        return ACT_LEAKY;
+    case PITH_OP_CLIP:
+        return ACT_CLIP;
+    case PITH_OP_SIGMOID:
+        return ACT_SIGMOID;
+    case PITH_OP_TANH:
+        return ACT_TANH;
+    case PITH_OP_HARD_SIGMOID:
+        return ACT_HARD_SIGMOID;
+    case PITH_OP_HARD_SWISH:
+        return ACT_HARD_SWISH;
+    default:
+        return ACT_NONE;
+    }
+}
+
 /* A grid of integers: scale (or factor) and zero point, NULL for 0. */
 struct grid_operand {
     const struct tview *scale, *zero;

@@ -16,35 +16,12 @@ static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, 
     return m.n > 0;
 }
 
-/* The functions of activations are numbered as the epilogues of products are (pith_act_kind.h), so
- * the kernel has one table for both. */
-static enum act_kind activation_of(enum pith_op op)
-{
-    switch (op) {
-    case PITH_OP_RELU:
-        return ACT_RELU;
-    case PITH_OP_LEAKY_RELU:
-        return ACT_LEAKY;
-    case PITH_OP_CLIP:
-        return ACT_CLIP;
-    case PITH_OP_SIGMOID:
-        return ACT_SIGMOID;
-    case PITH_OP_TANH:
-        return ACT_TANH;
-    case PITH_OP_HARD_SIGMOID:
-        return ACT_HARD_SIGMOID;
-    case PITH_OP_HARD_SWISH:
-        return ACT_HARD_SWISH;
-    default:
-        return ACT_NONE;
-    }
-}
-
-/* Schemas of activations put a in slot 0 and b in slot 1. */
+/* The kernel's table numbers activations as the epilogues of products do (pith_act_kind.h), so one
+ * serves both. Their schemas put a in slot 0 and b in slot 1. */
 bool pith_device_map(struct lowering *l, const struct step *s)
 {
     const struct op_info *info = s->args.info;
-    return launch_map(l, s, activation_of(info->op),
+    return launch_map(l, s, pith_activation_kind(info->op),
                       info->n_slots > 0 ? attr_f32(s->args.attr, 0) : 0.0f,
                       info->n_slots > 1 ? attr_f32(s->args.attr, 1) : 0.0f);
 }

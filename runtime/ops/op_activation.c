@@ -25,35 +25,13 @@ static void activate_range(void *arg, size_t begin, size_t end)
     pith_activate_by(j->row, j->act, j->a, j->b, j->x + begin, j->y + begin, end - begin);
 }
 
-static enum act_kind kind_of(enum pith_op op)
-{
-    switch (op) {
-    case PITH_OP_RELU:
-        return ACT_RELU;
-    case PITH_OP_LEAKY_RELU:
-        return ACT_LEAKY;
-    case PITH_OP_CLIP:
-        return ACT_CLIP;
-    case PITH_OP_SIGMOID:
-        return ACT_SIGMOID;
-    case PITH_OP_TANH:
-        return ACT_TANH;
-    case PITH_OP_HARD_SIGMOID:
-        return ACT_HARD_SIGMOID;
-    case PITH_OP_HARD_SWISH:
-        return ACT_HARD_SWISH;
-    default:
-        return ACT_NONE;
-    }
-}
-
 static void run_activation(const struct op_args *args, const struct op_env *env)
 {
     /* All schemas here put a in slot 0 and b in slot 1. */
     uint32_t n_slots = args->info->n_slots;
     struct activation_job job = {
         .row = pith_row_kernels(env->kernels),
-        .act = kind_of(args->info->op),
+        .act = pith_activation_kind(args->info->op),
         .a = n_slots > 0 ? attr_f32(args->attr, 0) : 0.0f,
         .b = n_slots > 1 ? attr_f32(args->attr, 1) : 0.0f,
         .x = args->in[0]->data,

@@ -52,6 +52,18 @@ static void expect(const struct compressed *t, const struct weight_case *k, cons
         }
 }
 
+/* What the operator said it needs is what it gets; the outputs have their data. */
+static void prepare_and_run(struct op_args *args, struct op_env *env, const struct op_need *need)
+{
+    args->prep = need->prep_bytes ? aligned_alloc(64, (need->prep_bytes + 63) / 64 * 64) : NULL;
+    env->scratch = aligned_alloc(64, need->prep_scratch_bytes / 64 * 64 + 64);
+    assert_int_equal(args->info->prepare(args, env), PITH_OK);
+    free(env->scratch);
+    env->scratch = aligned_alloc(64, need->scratch_bytes / 64 * 64 + 64);
+    args->info->run(args, env);
+    free(args->prep), free(env->scratch);
+}
+
 /* Runs it and returns the name of the kernel that did. */
 static const char *check(const struct compressed *t, const struct weight_want *want)
 {
@@ -93,15 +105,10 @@ static const char *check(const struct compressed *t, const struct weight_want *w
     if (t->residual)
         args.fuse.residual = &residual;
     assert_int_equal(args.info->need(&args, &env, &need), PITH_OK);
-    args.prep = need.prep_bytes ? aligned_alloc(64, (need.prep_bytes + 63) / 64 * 64) : NULL;
-    env.scratch = aligned_alloc(64, need.prep_scratch_bytes / 64 * 64 + 64);
-    assert_int_equal(args.info->prepare(&args, &env), PITH_OK);
-    free(env.scratch);
-    env.scratch = aligned_alloc(64, need.scratch_bytes / 64 * 64 + 64);
     out.data = y;
-    args.info->run(&args, &env);
+    prepare_and_run(&args, &env, &need);
     expect(t, &k, x, has_bias ? bias : NULL, t->residual ? res : NULL, y);
-    free(args.prep), free(env.scratch), free(x), free(y), free(bias), free(res);
+    free(x), free(y), free(bias), free(res);
     case_free(&k);
     return need.kernel;
 }
@@ -219,14 +226,8 @@ static void run_conv(const struct pruned_conv *t, const struct weight_case *k, u
     if (choice)
         assert_string_equal(need.kernel,
                             t->kernel == 1 && t->stride == 1 ? "conv1x1-sparse" : "conv-sparse");
-    args.prep = need.prep_bytes ? aligned_alloc(64, (need.prep_bytes + 63) / 64 * 64) : NULL;
-    env.scratch = aligned_alloc(64, need.prep_scratch_bytes / 64 * 64 + 64);
-    assert_int_equal(args.info->prepare(&args, &env), PITH_OK);
-    free(env.scratch);
-    env.scratch = aligned_alloc(64, need.scratch_bytes / 64 * 64 + 64);
     out.data = y;
-    args.info->run(&args, &env);
-    free(args.prep), free(env.scratch);
+    prepare_and_run(&args, &env, &need);
 }
 
 static void check_conv(const struct pruned_conv *t)

@@ -110,7 +110,7 @@ static void set_magnitudes(const struct tensor *t, struct contexts *x, const uin
         int64_t over = x->apart ? (a >= zero) + (b >= zero) : h;
         int64_t sum = a + b - 2 * zero + over, size = sum < 0 ? -sum : sum;
         x->magnitude[i] = (uint32_t)(8192 * size);
-        x->told[i] = x->apart ? 1 + (size >= 6 ? 2 : 0) + (size >= 12 ? 2 : 0) + (sum < 0) : i + 1;
+        x->told[i] = x->apart ? 1u + (size >= 6 ? 2 : 0) + (size >= 12 ? 2 : 0) + (sum < 0) : i + 1;
     }
 }
 

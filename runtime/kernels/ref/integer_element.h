@@ -30,24 +30,6 @@ static inline bool is_grid_type(enum pith_type type)
     return type == PITH_I8 || type == PITH_U8 || type == PITH_I16 || type == PITH_U16;
 }
 
-/* Distances from the zero point, so the clamp comes before it is added and needs no wider type. */
-static inline struct integer_range integer_range_of(enum pith_type type, int32_t zero_point)
-{
-    bool is_signed = type == PITH_I8 || type == PITH_I16;
-    int32_t steps = type == PITH_I8 || type == PITH_U8 ? 256 : 65536;
-    int32_t low = is_signed ? -steps / 2 : 0;
-    return (struct integer_range){type, zero_point, (float)(low - zero_point),
-                                  (float)(low + steps - 1 - zero_point)};
-}
-
-static inline void integer_put(enum pith_type type, void *p, size_t i, int32_t v)
-{
-    if (type == PITH_I8 || type == PITH_U8)
-        ((uint8_t *)p)[i] = (uint8_t)v;
-    else
-        ((uint16_t *)p)[i] = (uint16_t)v;
-}
-
 /* To where a cache line begins. */
 static inline uint64_t aligned_bytes(uint64_t bytes)
 {

@@ -39,26 +39,14 @@ static inline uint32_t context_log2(uint32_t x)
     return k << 3 | ((x << 3 >> k) & 7); /* eighths */
 }
 
-/* Sixteen or so levels of how large the neighbours are: row and column count alike. */
+/* How large the neighbours are against the mean, row and column counting alike: one of `levels`,
+ * the mean in their middle, of 2^(2^shift / 24) each. */
 static inline uint32_t context_activity(const struct context_coder *c, uint32_t average,
-                                        uint32_t column)
+                                        uint32_t column, uint32_t shift, uint32_t levels)
 {
     int32_t sum = (int32_t)(context_log2(average) + context_log2(column));
-    int32_t level = ((sum * 3 - (int32_t)c->middle) >> 3) + (int32_t)CONTEXT_ACTIVITIES / 2;
-    return level < 0                             ? 0
-           : level < (int32_t)CONTEXT_ACTIVITIES ? (uint32_t)level
-                                                 : CONTEXT_ACTIVITIES - 1;
-}
-
-/* The same for decisions, whose levels are twice as wide. */
-static inline uint32_t context_density(const struct context_coder *c, uint32_t average,
-                                       uint32_t column)
-{
-    int32_t sum = (int32_t)(context_log2(average) + context_log2(column));
-    int32_t level = ((sum * 3 - (int32_t)c->middle) >> 4) + (int32_t)CONTEXT_DENSITIES / 2;
-    return level < 0                            ? 0
-           : level < (int32_t)CONTEXT_DENSITIES ? (uint32_t)level
-                                                : CONTEXT_DENSITIES - 1;
+    int32_t level = ((sum * 3 - (int32_t)c->middle) >> shift) + (int32_t)levels / 2;
+    return level < 0 ? 0 : level < (int32_t)levels ? (uint32_t)level : levels - 1;
 }
 
 /* Moved to v by a rate in 1/65536. */
@@ -185,7 +173,8 @@ static inline uint32_t context_told(const struct context_coder *c, bool apart, u
                                     uint32_t column)
 {
     column &= ~NOT_ZERO;
-    return apart ? context_density(c, average, column) : context_activity(c, average, column);
+    return apart ? context_activity(c, average, column, 4, CONTEXT_DENSITIES)
+                 : context_activity(c, average, column, 3, CONTEXT_ACTIVITIES);
 }
 
 static inline void context_begin_row(const struct context_coder *c, struct context_walk *t,
