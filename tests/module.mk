@@ -37,16 +37,18 @@ $(O)/tests/onnx/test_wire_bounds.o: | $(O)/gen/onnx.pb-c.h
 FAKE_CUDA := $(O)/tests/cuda/fake/libcuda.so.1
 # With this machine's fused multiply-add, which is a call of libm's without.
 EMU_CFLAGS := -O3 $(if $(shell grep -m1 -o ' fma ' /proc/cpuinfo 2>/dev/null),-mfma -mavx2)
-FAKE_CUDA_SRC := tests/cuda/fake_cuda.c tests/cuda/emu.c tests/cuda/emu_kernels.c
+EMU := emu emu_kernels ptx_launch ptx_read ptx_run
+FAKE_CUDA_SRC := tests/cuda/fake_cuda.c $(EMU:%=tests/cuda/%.c)
 $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) runtime/cuda/driver.h runtime/cuda/pith_cuda.h $(O)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests/cuda -Iruntime/cuda -Iruntime \
 	    -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref $(FAKE_CUDA_SRC) -o $@
 
-$(O)/tests/cuda/emu%.o: MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
+$(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
-$(O)/tests/cuda/test_device_ops: $(O)/tests/cuda/emu.o $(O)/tests/cuda/emu_kernels.o
-TEST_LDFLAGS_device_ops = $(O)/tests/cuda/emu.o $(O)/tests/cuda/emu_kernels.o
+$(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_counts: $(EMU:%=$(O)/tests/cuda/%.o)
+TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)
+TEST_LDFLAGS_device_counts = $(TEST_LDFLAGS_device_ops)
 $(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures: | $(FAKE_CUDA)
 TEST_LDFLAGS_device_networks = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(FAKE_CUDA)))
 TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)

@@ -260,7 +260,7 @@ struct spmv_args {
     struct gemm_args g;
     const float *book;      /* [centroids] */
     const uint32_t *row_at; /* [n + 1]: first word of a row */
-    const uint16_t *start;  /* [n, SPMV_LANES]: column that a lane begins at */
+    const uint16_t *start;  /* [n, SPMV_LANES]: columns before a lane's first entry */
     const uint32_t *words;
     uint32_t centroids, wide; /* wide: entries of 16 bits */
 };

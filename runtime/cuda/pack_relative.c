@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_relative.c - relative index (Han et al., "EIE", 2016) for warps: a row's nonzeros are
- * entries of a gap - zeros before it - and an index into the codebook,
+ * entries of a step - columns from the one before - and an index into the codebook,
  *
- *     8 bits    gap 4, index 4     up to 16 centroids
- *     16 bits   gap 8, index 8     up to 256
+ *     8 bits    step 4, index 4     up to 16 centroids
+ *     16 bits   step 8, index 8     up to 256
  *
- * and a gap of all ones is a filler: that many columns on, and no value. A row's entries are cut
- * into 32 pieces of equal length, one a lane, so that no lane waits for another; where a piece
- * begins is told as a column. Words of 32 bits lie lane beside lane: a warp reads 128 bytes at
- * once.
+ * and a step of all ones is a filler: that many columns on, and no value. A row's entries are
+ * cut into 32 pieces, one a lane, that differ by one entry at most, so that no lane waits for
+ * another; the column before a piece, counted from 1, is told. A piece ends in fillers up to a
+ * whole word. Words of 32 bits lie lane beside lane: a warp reads 128 bytes at once.
  *
  *     | codebook | row_at [rows + 1] | start [rows, 32] | words of row 0: [n, 32], row 1 ... | */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "launch.h"
@@ -74,35 +75,38 @@ static bool suits(const struct weight *w)
 
 /* Entries of one row as they come: the row is walked twice, to count and to write. */
 struct row_writer {
-    uint32_t marker, gap_bits, per_word; /* per_word: entries of a word */
-    uint32_t piece;                      /* entries of a lane; 0: counting */
-    uint32_t n, column;                  /* entries so far, the next column */
+    uint32_t marker, step_bits, per_word; /* per_word: entries of a word */
+    uint32_t total;                       /* entries of the row; 0: counting */
+    uint32_t n, column;                   /* entries so far; columns up to the last one */
+    uint32_t lane, begin, end;            /* which has entries begin .. end */
     uint32_t *words;
     uint16_t *start;
 };
 
-/* Counting first tells the length of a piece, which says where an entry goes. Words are cleared
- * before: entries are put in by or. */
+/* Counting first tells how many there are, which says where an entry goes. */
 static void put_entry(struct row_writer *r, uint32_t entry)
 {
-    if (r->piece) {
-        uint32_t lane = r->n / r->piece, at = r->n % r->piece;
-        if (at == 0)
-            r->start[lane] = (uint16_t)r->column;
-        r->words[at / r->per_word * SPMV_LANES + lane] |= entry
-                                                          << at % r->per_word * (32 / r->per_word);
+    while (r->total && r->n == r->end) {
+        r->begin = r->end;
+        r->end = (uint32_t)((uint64_t)(++r->lane + 1) * r->total / SPMV_LANES);
+        r->start[r->lane] = (uint16_t)r->column;
+    }
+    if (r->total) {
+        uint32_t at = r->n - r->begin, bits = 32 / r->per_word, shift = at % r->per_word * bits;
+        uint32_t *word = &r->words[at / r->per_word * SPMV_LANES + r->lane];
+        *word = (*word & ~(((1u << bits) - 1) << shift)) | entry << shift;
     }
     r->n++;
 }
 
-/* A filler moves on by `marker` columns, and only a gap below it is coded with a value. */
+/* A filler moves on by `marker` columns, and only a step below it is coded with a value. */
 static void put_nonzero(struct row_writer *r, uint32_t column, uint32_t index)
 {
-    while (column - r->column >= r->marker) {
+    while (column + 1 - r->column >= r->marker) {
         put_entry(r, r->marker);
         r->column += r->marker;
     }
-    put_entry(r, (column - r->column) | index << r->gap_bits);
+    put_entry(r, (column + 1 - r->column) | index << r->step_bits);
     r->column = column + 1;
 }
 
@@ -110,7 +114,7 @@ static struct row_writer writer_of(const struct weight *w)
 {
     bool wide = w->n_centroids > 16;
     return (struct row_writer){
-        .marker = wide ? 255 : 15, .gap_bits = wide ? 8 : 4, .per_word = wide ? 2 : 4};
+        .marker = wide ? 255 : 15, .step_bits = wide ? 8 : 4, .per_word = wide ? 2 : 4};
 }
 
 /* Writes the row's nonzeros [first, end). */
@@ -129,11 +133,16 @@ static uint32_t words_of(const struct row_writer *r, uint32_t n)
     return (n + all - 1) / all;
 }
 
-/* Fillers up to the end of the last piece. They begin where nothing is read. */
-static void fill_row(struct row_writer *r)
+/* All entries of the row are fillers, until others are put over them, and begin at column 0. */
+static void begin_row(struct row_writer *r, uint32_t n_words)
 {
-    while (r->n < r->piece * SPMV_LANES)
-        put_entry(r, r->marker);
+    uint32_t filler = r->per_word == 4 ? 0x0f0f0f0fu : 0x00ff00ffu;
+    for (uint32_t i = 0; i < n_words * SPMV_LANES; i++)
+        r->words[i] = filler;
+    r->total = r->n;
+    r->lane = 0;
+    r->begin = 0;
+    r->end = r->total / SPMV_LANES;
 }
 
 static uint64_t row_end(const struct weight *w, const struct nonzeros *z, uint64_t first,
@@ -161,13 +170,10 @@ static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint
             uint32_t *row_at = (uint32_t *)(void *)(to + layout.row_at);
             row_at[row] = (uint32_t)words;
             row_at[row + 1] = (uint32_t)words + n_words * SPMV_LANES;
-            r.piece = n_words * r.per_word;
             r.words = (uint32_t *)(void *)(to + layout.words) + words;
             r.start = (uint16_t *)(void *)(to + layout.start) + (size_t)row * SPMV_LANES;
-            if (r.piece) {
-                walk_row(&r, z, first, end, base);
-                fill_row(&r);
-            }
+            begin_row(&r, n_words);
+            walk_row(&r, z, first, end, base);
         }
         words += (uint64_t)n_words * SPMV_LANES;
         first = end;
@@ -175,12 +181,25 @@ static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint
     return words;
 }
 
+/* A filler adds the first centroid times 0. */
+static enum pith_status check_codebook(const struct weight *w)
+{
+    float book[MOST_CENTROIDS];
+    enum pith_status st = pith_weight_codebooks(w, book);
+    for (uint32_t i = 0; i < w->n_centroids && !st; i++)
+        if (!isfinite(book[i]))
+            st = PITH_ERR_UNSUPPORTED;
+    return st;
+}
+
 enum pith_status pith_relative_bytes(const struct weight *w, uint64_t *bytes)
 {
     struct nonzeros z = {0};
     if (!suits(w))
         return PITH_ERR_UNSUPPORTED;
-    enum pith_status st = expand(w, &z);
+    enum pith_status st = check_codebook(w);
+    if (!st)
+        st = expand(w, &z);
     if (st)
         return st;
     *bytes = pith_relative_layout(w).words + pack_rows(w, &z, NULL) * sizeof(uint32_t) + 4;

@@ -15,8 +15,8 @@ struct relative_layout {
 /* Of a weight that pith_relative_bytes takes. Offsets are multiples of 256. row_at: u32 [rows + 1],
  * in words from `words` on; start: u16 [rows, 32]. */
 struct relative_layout pith_relative_layout(const struct weight *w);
-/* Bytes of all of it. PITH_ERR_UNSUPPORTED: the weight is no matrix with one codebook, or denser
- * than pays; PITH_ERR_MEMORY, _CORRUPT. Decodes the weight, as its size depends on where the
+/* Bytes of all of it. PITH_ERR_UNSUPPORTED: the weight is no matrix with one finite codebook, or
+ * denser than pays; PITH_ERR_MEMORY, _CORRUPT. Decodes the weight, as its size depends on where the
  * nonzeros are. */
 enum pith_status pith_relative_bytes(const struct weight *w, uint64_t *bytes);
 /* to: as many bytes as pith_relative_bytes says, aligned to 4. PITH_ERR_UNSUPPORTED, _MEMORY and

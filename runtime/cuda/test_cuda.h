@@ -6,5 +6,6 @@
 
 #include "device_lower.h"
 #include "device_plan.h"
+#include "pack_relative.h"
 
 #endif

@@ -57,7 +57,7 @@ def notices(cc, build, command, obj, rest, work):
     program, *arguments = command.split()
     parts = [os.path.join(build, 'tests/cuda', program + '.o'), obj]
     if program == 'test_device_ops':
-        parts.append(os.path.join(build, 'tests/cuda/emu.o'))
+        parts += [os.path.join(build, 'tests/cuda', o + '.o') for o in ('emu', 'ptx_launch', 'ptx_read', 'ptx_run')]
     else:
         parts.append('-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda/fake')))
     exe = os.path.join(work, 'changed')

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "emu_launch.h"
 #include "fake_cuda.h"
+#include "ptx_launch.h"
 
 #define EXPORT __attribute__((visibility("default")))
 enum {
@@ -83,7 +84,7 @@ static void do_work(const struct work *w)
             to[i] = w->value;
         break;
     case WORK_LAUNCH:
-        emu_launch(w->kernel, w->grid, w->arg, behaviour.order);
+        ptx_launch(w->kernel, w->grid, w->arg, behaviour.order);
         counts.launches++;
     }
 }

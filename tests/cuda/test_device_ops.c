@@ -4,7 +4,7 @@
  * not be touched; outputs and working memory are NaN before. */
 #include "runtime/op_case.h"
 #include "runtime/weight_case.h"
-#include "emu_launch.h"
+#include "ptx_launch.h"
 #include "guard_page.h"
 #include "pith_kernels.h"
 #include "test_cuda.h"
@@ -21,7 +21,7 @@ static void run_actions(const struct lowering *l, uint32_t order)
         const struct action *a = &l->action[i];
         uint32_t *to = (uint32_t *)(uintptr_t)a->to;
         if (a->kind == ACTION_LAUNCH)
-            emu_launch(a->kernel, a->grid, l->args + a->arg, order);
+            ptx_launch(a->kernel, a->grid, l->args + a->arg, order);
         else if (a->kind == ACTION_COPY)
             memmove(to, (const void *)(uintptr_t)a->from, a->bytes);
         else

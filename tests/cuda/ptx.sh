@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The PTX that is shipped, interpreted (ptx.h): all cases of the operators beside the emulator, with the same bits, and alone,
+# against the CPU's reference. test_device_counts.c counts what the kernels cost there.
+[ -n "$("$MAKE" -s --eval 'print-nvcc: ; @echo $(NVCC)' print-nvcc)" ] || { echo "no nvcc"; exit 77; }
+status=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+run() {
+    "$@" >"$work/said" 2>&1 && return
+    echo "failed: $*"
+    tail -5 "$work/said"
+    status=1
+}
+for text in "$PITH_O"/../cuda/compute_*.ptx; do
+    export PTX="$text"
+    run "$PITH_O/tests/cuda/test_device_ops"
+    run env PTX_ALONE=1 "$PITH_O/tests/cuda/test_device_ops"
+    # a reader that takes anything would find nothing
+    sed 's/fma\.rn\.f32/fmb.rn.f32/' "$text" >"$work/other.ptx"
+    PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_counts" >"$work/said" 2>&1 && { echo "an unknown instruction is taken"; status=1; }
+    grep -q "unknown instruction 'fmb.rn.f32'" "$work/said" || { echo "not told which"; status=1; }
+    # a wrong kernel is noticed
+    sed 's/add\.rn\.f32/sub.rn.f32/' "$text" >"$work/other.ptx"
+    PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_ops" >"$work/said" 2>&1 && { echo "other kernels pass"; status=1; }
+    grep -q 'stores other bits' "$work/said" || { echo "not told which kernel"; status=1; }
+done
+exit $status
