@@ -16,7 +16,7 @@ complain() { echo "$*"; status=1; }
 cd "$top" || exit 1
 
 # The sources, and what is built of them: make then compiles what the patch touches.
-find . \( -path ./build -o -path ./.git -o -path ./docs \) -prune -o -type f -print0 |
+find . \( -path ./build -o -path ./.git -o -path ./docs -o -name __pycache__ \) -prune -o -type f -print0 |
     xargs -0 cp -a --parents -t "$work" || exit 1
 mkdir -p "$work/build/release"
 for part in "$PITH_O"/*; do
