@@ -12,6 +12,7 @@
 #include "pith_bytes.h"
 #include "data_source.h"
 #include "npy_header.h"
+#include "number_convert.h"
 
 enum { NPY_MAGIC_BYTES = 6, NPY_MAX_HEADER = 65536 };
 
@@ -242,27 +243,6 @@ static uint64_t load_item(const uint8_t *p, uint32_t bytes, bool big_endian)
     return v;
 }
 
-static void store_item(uint8_t *to, uint32_t bytes, uint64_t v)
-{
-    uint8_t b1 = (uint8_t)v;
-    uint16_t b2 = (uint16_t)v;
-    uint32_t b4 = (uint32_t)v;
-    switch (bytes) {
-    case 1:
-        memcpy(to, &b1, 1);
-        break;
-    case 2:
-        memcpy(to, &b2, 2);
-        break;
-    case 4:
-        memcpy(to, &b4, 4);
-        break;
-    default:
-        memcpy(to, &v, 8);
-        break;
-    }
-}
-
 static enum pith_status copy_items(const struct npy_header *h, const uint8_t *from, uint8_t *to,
                                    const char *name, struct pith_error *err)
 {
@@ -273,7 +253,7 @@ static enum pith_status copy_items(const struct npy_header *h, const uint8_t *fr
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                    "%s: element %llu does not fit 64-bit signed integers", name,
                                    (unsigned long long)i);
-        store_item(to + i * to_bytes, to_bytes, h->type == PITH_BOOL ? v != 0 : v);
+        pith_store_low_bytes(to + i * to_bytes, to_bytes, h->type == PITH_BOOL ? v != 0 : v);
     }
     return PITH_OK;
 }

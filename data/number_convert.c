@@ -53,6 +53,27 @@ struct number pith_number_load(enum pith_type type, const void *p)
     return (struct number){true, e.u8, 0};
 }
 
+void pith_store_low_bytes(void *to, uint32_t bytes, uint64_t v)
+{
+    uint8_t b1 = (uint8_t)v;
+    uint16_t b2 = (uint16_t)v;
+    uint32_t b4 = (uint32_t)v;
+    switch (bytes) {
+    case 1:
+        memcpy(to, &b1, 1);
+        break;
+    case 2:
+        memcpy(to, &b2, 2);
+        break;
+    case 4:
+        memcpy(to, &b4, 4);
+        break;
+    default:
+        memcpy(to, &v, 8);
+        break;
+    }
+}
+
 /* To an integer type of [low, high]; bytes of it are stored. */
 static bool store_integer(struct number v, int64_t low, int64_t high, uint32_t bytes, void *to)
 {
@@ -65,23 +86,7 @@ static bool store_integer(struct number v, int64_t low, int64_t high, uint32_t b
     }
     if (i < low || i > high)
         return false;
-    uint8_t b1 = (uint8_t)i;
-    uint16_t b2 = (uint16_t)i;
-    uint32_t b4 = (uint32_t)i;
-    switch (bytes) {
-    case 1:
-        memcpy(to, &b1, 1);
-        break;
-    case 2:
-        memcpy(to, &b2, 2);
-        break;
-    case 4:
-        memcpy(to, &b4, 4);
-        break;
-    default:
-        memcpy(to, &i, 8);
-        break;
-    }
+    pith_store_low_bytes(to, bytes, (uint64_t)i);
     return true;
 }
 

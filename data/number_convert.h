@@ -13,6 +13,8 @@ struct number {
     double d;
 };
 
+/* The low 1, 2, 4 or 8 bytes of v, in the machine's byte order. */
+void pith_store_low_bytes(void *to, uint32_t bytes, uint64_t v);
 /* Element at p, in the machine's byte order, 1..8 bytes by its type. */
 struct number pith_number_load(enum pith_type type, const void *p);
 /* The element to `to`; false, and nothing written, where the type cannot hold the value. A real is

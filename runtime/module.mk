@@ -29,7 +29,7 @@ in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
 # operators and decoders too, is built for speed.
 ONCE_runtime := graph_read validate stats_read container weight_read blob region \
     plan_init plan_steps plan_fill plan_describe alias fuse fuse_chain place step_inputs layout integer_layout integer_op run opts kernels_integer \
-    op_attr op_loop op_branch op_view huff_table context_decode window open text cpu_names
+    op_attr op_loop op_branch op_view huff_table weight_open weight_kind context_decode window open text cpu_names
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 $(call in_runtime,decimal preprocess): FILE_CFLAGS := -Os
 # References of kernels that every CPU of today has a wide variant of.

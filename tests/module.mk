@@ -99,8 +99,9 @@ fuzz-long: fuzz-build ## every fuzz target for T (3600) seconds, what it finds k
 	@FUZZ_SECONDS=$(T) FUZZ_KEEP=$(BUILD)/fuzz-found FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
 
 .PHONY: fuzz-build fuzz-bins fuzz-long
+IN_FUZZ = $(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g"
 fuzz-build:
-	@$(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g" fuzz-bins
+	@$(IN_FUZZ) fuzz-bins
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
 $(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) -Itests -Itests/onnx $(ALL_ROOMS:%=-I%)
 $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)
@@ -112,11 +113,14 @@ SANITIZED_TESTS := $(patsubst %,$(O)/tests/%,$(addprefix runtime/test_,gate cont
     stats_read huff_table huff_decode coded_table crc32c plan_file) \
     $(addprefix huffman/test_,adaptive rans context planes huff_round_trip gap_encode \
     codebook_encode) pack/test_refusals)
-.PHONY: sanitized-tests sanitized-bins
-sanitized-tests: ## gate and decoders under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g" sanitized-bins
+.PHONY: sanitized-tests sanitized-build sanitized-bins sanitized-run
+sanitized-tests: sanitized-build ## gate and decoders under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(IN_FUZZ) sanitized-run
+sanitized-build:
+	@$(IN_FUZZ) sanitized-bins
 sanitized-bins: $(SANITIZED_TESTS)
-	@$(TEST_ENV) tests/run_tests.sh $^
+sanitized-run:
+	@$(TEST_ENV) tests/run_tests.sh $(SANITIZED_TESTS)
 
 # ---- style -------------------------------------------------------------------------------------
 OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench samples,$(d)/*.c $(d)/*.h))

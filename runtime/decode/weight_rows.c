@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_rows.c - see weight_rows.h. weight.c's readers deliver chunks from buffers and decode
- * tables; these deliver one stored element at a time and keep neither. The element behind the
- * one at hand is always known (`at`), so that a row ends where its last stored element does.
+/* weight_rows.c - see weight_rows.h. weight_decoder.h's readers deliver chunks from buffers and
+ * decode tables; these deliver one stored element at a time and keep neither. The element behind
+ * the one at hand is always known (`at`), so that a row ends where its last stored element does.
  *
- * Slower than weight.c by the table look-ups that it does without, and bit for bit as strict:
+ * Slower than those by the table look-ups that it does without, and bit for bit as strict:
  * pith_weight_rows_check() accepts exactly what expanding accepts, so that run() needs no
  * status. */
-#include "weight_rows.h"
 #include "build_choice.h"
+#include "weight_rows.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
 #include "pith_context_decode.h"
@@ -17,6 +17,7 @@
 #include "pith_kernels.h"
 #include "pith_rans_decode.h"
 #include "plane_pull.h"
+#include "weight_kind.h"
 
 /* Structs and counters; no vectors here. */
 #define ALIGN 8u
@@ -68,33 +69,6 @@ static size_t aligned(size_t n)
     return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-/* A dense support stores zeros, too. */
-static uint64_t stored_values(const struct weight *w)
-{
-    return w->support == SUPPORT_DENSE ? w->count : w->nnz;
-}
-
-static bool uses_gaps(const struct weight *w)
-{
-    return w->support == SUPPORT_GAPS && w->nnz > 0;
-}
-
-static bool uses_index_table(const struct weight *w)
-{
-    return w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && stored_values(w) > 0;
-}
-
-static bool uses_contexts(const struct weight *w)
-{
-    return PITH_BUILD_CONTEXT && w->grid == GRID_CODEBOOK && w->code == CODE_CONTEXT;
-}
-
-static bool uses_rans(const struct weight *w)
-{
-    return PITH_BUILD_RANS && w->grid == GRID_CODEBOOK && w->code == CODE_RANS &&
-           stored_values(w) > 0;
-}
-
 /* Kernels of more than the reference, or threads, mean a machine with memory. */
 bool pith_weight_in_place(const struct op_env *env)
 {
@@ -107,7 +81,7 @@ bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w)
     return w && pith_weight_in_place(env) && !pith_weight_borrow(w);
 }
 
-/* 0 of a table that cannot be read: opening the weight will fail on it. As in weight.c: sizes
+/* 0 of a table that cannot be read: opening the weight will fail on it. As in weight_open.c: sizes
  * are told before anything is known to be sound. */
 static size_t gap_bytes(const struct weight *w)
 {
@@ -154,14 +128,6 @@ static void *take(uint8_t **mem, size_t bytes)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* The stored bytes of a plain stream must be exactly n fields of `bits`. Tested where the reader
- * will rely on it. */
-static bool plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
-{
-    uint64_t n_bits;
-    return mul_ok(n, bits, &n_bits) && s->n_bytes == n_bits / 8 + (n_bits % 8 != 0);
-}
-
 /* A table of gaps has been read by pith_support_read_table, so its bits are in range (next_gap). */
 static bool open_gaps(struct weight_rows *r, uint8_t **mem)
 {
@@ -191,7 +157,7 @@ static bool open_support(struct weight_rows *r, uint8_t **mem)
     case SUPPORT_DENSE:
         return bytes == 0 && w->nnz == w->count;
     case SUPPORT_BITMAP:
-        return w->count <= UINT32_MAX && bytes == w->count / 8 + (w->count % 8 != 0);
+        return bitmap_size_ok(w);
     case SUPPORT_GAPS:
         return w->nnz > 0 ? open_gaps(r, mem) : bytes == 0;
     case SUPPORT_ADAPTIVE:
@@ -225,7 +191,7 @@ static bool open_rans(struct weight_rows *r, uint8_t **mem)
 static bool open_codebook(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
-    if (w->n_centroids - 1 > 255 || w->group_elems == 0)
+    if (!codebook_size_ok(w))
         return false;
     r->codebook = take(mem, w->n_centroids * sizeof *r->codebook);
     return !pith_codebook_open(&r->codebooks, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
@@ -247,7 +213,7 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
         return pith_plane_pull_open(r->planes, w, *mem);
     }
     if (w->grid == GRID_PLAIN)
-        return plain_size_ok(&w->index_stream, r->n_values, 8 * pith_type_bytes(w->type));
+        return pith_plain_size_ok(&w->index_stream, r->n_values, 8 * pith_type_bytes(w->type));
     if (uses_index_table(w))
         return open_indices(r, mem);
     if (uses_rans(w))
@@ -256,9 +222,7 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
         r->contexts = take(mem, sizeof *r->contexts);
         return !pith_context_open(r->contexts, w, take(mem, pith_context_bytes(w)));
     }
-    return w->code != CODE_PLAIN ? w->index_stream.n_bytes == 0
-                                 : w->index_bits - 1 < 8 &&
-                                       plain_size_ok(&w->index_stream, r->n_values, w->index_bits);
+    return pith_plain_indices_ok(w, r->n_values);
 }
 
 /* ---- positions ------------------------------------------------------------------------------ */
@@ -381,13 +345,6 @@ static uint32_t plain_index(const struct weight *w, uint64_t i)
     return word >> (bit % 8) & ((1u << b) - 1);
 }
 
-static bool plain_padding_ok(const struct weight_rows *r)
-{
-    const struct stream *s = &r->w->index_stream;
-    uint64_t used = r->n_values * r->w->index_bits; /* plain_size_ok: no overflow */
-    return used % 8 == 0 || s->bytes[s->n_bytes - 1] >> (used % 8) == 0;
-}
-
 /* Indices in files are not trusted: each is compared with the number of centroids before it is
  * used. */
 static bool next_index(struct weight_rows *r)
@@ -404,21 +361,11 @@ static bool next_index(struct weight_rows *r)
     return r->index < r->w->n_centroids;
 }
 
-/* An i8 weight with a codebook needs centroids that i8 holds, as value_i8 converts them. */
-static bool are_integers(const float *v, uint32_t n)
-{
-    bool ok = true;
-    for (uint32_t i = 0; i < n && ok; i++)
-        ok = v[i] >= -128.0f && v[i] <= 127.0f &&
-             f32_bits((float)(int32_t)v[i]) == f32_bits(v[i]); /* -0 is none */
-    return ok;
-}
-
+/* Whole numbers for i8, as value_i8 converts them. */
 static bool next_codebook(struct weight_rows *r)
 {
     r->group_end += r->w->group_elems;
-    return !pith_codebook_next(&r->codebooks, r->codebook) &&
-           (r->w->type != PITH_I8 || are_integers(r->codebook, r->w->n_centroids));
+    return !pith_codebook_next(&r->codebooks, r->codebook) && pith_centroids_ok(r->w, r->codebook);
 }
 
 /* The next element's number; dense supports count. */
@@ -550,7 +497,7 @@ static bool ends(struct weight_rows *r, uint64_t last)
     bool ok = support_ends(r) && (!r->planes || pith_plane_pull_ended(r->planes)) &&
               (!r->indices || pith_huff_pull_ended(r->indices));
     if (w->grid == GRID_CODEBOOK && w->code == CODE_PLAIN && r->n_values)
-        ok = ok && plain_padding_ok(r);
+        ok = ok && pith_plain_padding_ok(w, r->n_values);
     while (ok && w->grid == GRID_CODEBOOK && r->codebooks.groups_left)
         ok = next_codebook(r);
     return ok;

@@ -16,7 +16,7 @@ complain() { echo "$*"; status=1; }
 cd "$top" || exit 1
 
 # The sources, and what is built of them: make then compiles what the patch touches.
-find . \( -path ./build -o -path ./.git -o -path ./docs \) -prune -o -type f -print0 |
+find . \( -path ./build -o -path ./.git -o -path ./docs -o -name __pycache__ \) -prune -o -type f -print0 |
     xargs -0 cp -a --parents -t "$work" || exit 1
 mkdir -p "$work/build/release"
 for part in "$PITH_O"/*; do
@@ -33,7 +33,12 @@ command -v patch >/dev/null || { echo "no patch(1)"; exit 77; }
 for patch in add_option add_goal; do
     patch -p1 -s <"$top/tests/build/$patch.patch" || { echo "$patch.patch does not apply"; exit 1; }
 done
-${MAKE:-make} -s CC="${CC:-gcc}" build/release/pith >make.log 2>&1 || { cat make.log; exit 1; }
+# Links to headers first, then what the patches touch, and nothing else: the flags (-o) name the folder that is compiled in, and
+# so may .d files. -O0: two runs of this program are compared, and speed does not matter.
+find build -name '*.d' -exec sed -i "s|$top/||g" {} +
+build() { ${MAKE:-make} -s CC="${CC:-gcc}" CFLAGS=-O0 -o build/release/flags "$1" >make.log 2>&1 || { cat make.log; exit 1; }; }
+build build/release/include/made
+build build/release/pith
 pith=$work/build/release/pith
 
 "$pith" help train-advanced | grep -q '^  rate_part=SHARE .*; default 1$' || complain "not in the help"

@@ -55,16 +55,16 @@ linux() { # architecture emulator flags
     compare "$1" "$("qemu-$2" "$work/$1")"
 }
 reference=$core
-arm() { # flags: with the kernels of AArch64
-    command -v aarch64-linux-gnu-gcc >/dev/null || return
-    kernels=
-    for file in runtime/kernels/arm/*.c; do
-        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
-        object=$work/$(basename "$file" .c).o
-        aarch64-linux-gnu-gcc $flags $isa -c "$file" -o "$object" || exit 1
-        kernels="$kernels $object"
-    done
-    core="$reference $kernels"
+# The core with the kernels of AArch64, compiled once.
+arm_objects=
+command -v aarch64-linux-gnu-gcc >/dev/null && for file in $core runtime/kernels/arm/*.c; do
+    case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
+    object=$work/$(basename "$file" .c).o
+    aarch64-linux-gnu-gcc $flags $isa -c "$file" -o "$object" || exit 1
+    arm_objects="$arm_objects $object"
+done
+arm() { # flags of hosted_main.c
+    core=$arm_objects
     linux aarch64 aarch64 "$1"
     core=$reference
 }

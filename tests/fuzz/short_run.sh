@@ -9,9 +9,10 @@ trap 'rm -rf "$work"' EXIT INT TERM
 if [ -z "$FUZZ_O" ]; then
     command -v "${FUZZ_CC:-clang}" >/dev/null || { echo "no ${FUZZ_CC:-clang} to build the fuzz targets"; exit 77; }
     # (as many jobs as cores: a make that called this has none to share with one below a script)
-    "${MAKE:-make}" --no-print-directory -j"$(nproc)" fuzz-build >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
+    # One make at a time in that folder: sanitized_tests.sh builds there, too.
+    flock "$PITH_O/../fuzz.lock" "${MAKE:-make}" --no-print-directory -j"$(nproc)" fuzz-build >"$work/log" 2>&1 ||
+        { tail -40 "$work/log"; exit 1; }
 fi
-status=0
 
 # small networks of integers of 8 to 2 bits, as .pith and as ONNX
 if [ -x "$PITH" ]; then
@@ -26,10 +27,11 @@ if [ -x "$PITH" ]; then
         done && mv fc[0-9].pith conv[0-9].pith ../fuzz_pith && mv fc[0-9].onnx conv[0-9].onnx ../fuzz_onnx
     ) || { echo "no networks of integers"; exit 1; }
 fi
-for target in "$folder"/fuzz_*; do
-    name=$(basename "$target")
-    case $name in *.o | *.d) continue ;; esac
-    [ -z "$FUZZ_ONLY" ] || [ "$name" = "$FUZZ_ONLY" ] || continue
+
+# TARGET: leaves what it found here
+run_target() {
+    name=$(basename "$1")
+    log=$work/$name.log
     mkdir -p "$work/$name"
     corpus=tests/fuzz/corpus/$name
     [ -d "$corpus" ] || corpus=
@@ -39,14 +41,30 @@ for target in "$folder"/fuzz_*; do
         corpus="$corpus $work/$name"
         found=$FUZZ_KEEP/$name
     fi
-    if "$target" -seed=1 -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" \
-        "$found" $corpus >"$work/log" 2>&1; then
-        [ -n "$FUZZ_O" ] && echo "$name: $(grep -o 'Done.*' "$work/log" | tail -1)"
+    if "$1" -seed=1 -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" \
+        "$found" $corpus >"$log" 2>&1; then
+        [ -n "$FUZZ_O" ] && echo "$name: $(grep -o 'Done.*' "$log" | tail -1)"
     else
-        echo "$name found something:"
-        tail -40 "$work/log"
+        { echo "$name found something:"; tail -40 "$log"; } >"$work/$name.failed"
+        cat "$work/$name.failed"
         cp "$work"/crash-* "$work"/timeout-* "$work"/oom-* . 2>/dev/null
-        status=1
     fi
+}
+
+# Each of as many jobs as cores takes every so many-th target.
+jobs=$(nproc)
+job=0
+while [ "$job" -lt "$jobs" ]; do
+    (
+        n=0
+        for target in "$folder"/fuzz_*; do
+            case $target in *.o | *.d) continue ;; esac
+            [ -z "$FUZZ_ONLY" ] || [ "$(basename "$target")" = "$FUZZ_ONLY" ] || continue
+            [ $((n % jobs)) -ne "$job" ] || run_target "$target"
+            n=$((n + 1))
+        done
+    ) &
+    job=$((job + 1))
 done
-exit $status
+wait
+! ls "$work"/*.failed >/dev/null 2>&1

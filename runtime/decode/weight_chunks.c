@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_chunks.c - see weight_decoder.h: the next positions, indices and values. */
+#include "build_choice.h"
+#include "pith_element_f32.h"
+#include "weight_decoder.h"
+
+/* ---- positions ------------------------------------------------------------------------------- */
+
+/* Eight bytes at a time; bits behind the end are 0. */
+static bool next_bitmap_word(struct decoder *d)
+{
+    const struct stream *s = &d->w->support_stream;
+    size_t at = (size_t)d->bitmap_at, left = s->n_bytes - at;
+    if (left == 0)
+        return false;
+    d->bitmap_word = 0;
+    d->bitmap_base = (uint64_t)at * 8;
+    if (left >= 8) {
+        d->bitmap_word = load_le64(s->bytes + at);
+        d->bitmap_at += 8;
+        return true;
+    }
+    for (size_t i = 0; i < left; i++)
+        d->bitmap_word |= (uint64_t)s->bytes[at + i] << (8 * i);
+    d->bitmap_at += left;
+    return true;
+}
+
+/* Trailing zeros, one element a turn. */
+static bool next_bitmap_positions(struct decoder *d, uint32_t *pos, uint32_t n)
+{
+    for (uint32_t i = 0; i < n;) {
+        while (d->bitmap_word == 0)
+            if (!next_bitmap_word(d))
+                return false;
+        for (; d->bitmap_word && i < n; i++) {
+            pos[i] = (uint32_t)(d->bitmap_base + (uint64_t)__builtin_ctzll(d->bitmap_word));
+            d->bitmap_word &= d->bitmap_word - 1;
+        }
+    }
+    /* ascending, so the last one tells whether a tail bit is set */
+    return n == 0 || pos[n - 1] < d->w->count;
+}
+
+static bool bitmap_ends(struct decoder *d)
+{
+    while (d->bitmap_word == 0)
+        if (!next_bitmap_word(d))
+            return true;
+    return false;
+}
+
+/* Whatever the support, it is tested to end where its last element is. */
+enum pith_status pith_decoder_positions(struct decoder *d, uint32_t *pos, uint32_t n)
+{
+    bool ok = true;
+    switch (d->w->support) {
+    case SUPPORT_DENSE:
+        for (uint32_t i = 0; i < n; i++)
+            pos[i] = (uint32_t)d->pos_taken + i;
+        break;
+    case SUPPORT_BITMAP:
+        ok = next_bitmap_positions(d, pos, n) && (d->pos_taken + n < d->n_values || bitmap_ends(d));
+        break;
+    case SUPPORT_GAPS:
+        ok = n == 0 || pith_gap_next(d->gaps, pos, n) == PITH_OK;
+        break;
+    case SUPPORT_ADAPTIVE:
+        ok = (uses_contexts(d->w)
+                  ? pith_context_stored(d->contexts, pos, d->index, n)
+                  : pith_adaptive_next(d->adaptive, pos, d->index, d->value, n)) == PITH_OK;
+        break;
+    }
+    d->pos_taken += n;
+    return ok ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
+/* ---- indices --------------------------------------------------------------------------------- */
+
+/* Eight fields of b bits are b bytes, so every eighth index begins on a byte. Words of 8 bytes
+ * hold eight fields of up to 8 bits. */
+static void unpack_indices(const struct stream *s, uint64_t first, uint32_t bits, uint8_t *dst,
+                           uint32_t n)
+{
+    size_t at = (size_t)(first / 8 * bits);
+    uint64_t mask = (1u << bits) - 1;
+    for (uint32_t i = 0; i < n; i += 8, at += bits) {
+        uint64_t word = 0;
+        uint32_t m = n - i < 8 ? n - i : 8;
+        if (s->n_bytes - at >= 8)
+            word = load_le64(s->bytes + at);
+        else
+            for (size_t k = at; k < s->n_bytes; k++)
+                word |= (uint64_t)s->bytes[k] << (8 * (k - at));
+        for (uint32_t k = 0; k < m; k++, word >>= bits)
+            dst[i + k] = (uint8_t)(word & mask);
+    }
+}
+
+/* A group of the stream is decoded into scratch, and chunks are cut from it. */
+static bool next_huffman_indices(struct decoder *d, uint8_t *dst, uint32_t n)
+{
+    while (n) {
+        if (d->block_left == 0) {
+            if (pith_huff_stream_symbols(&d->indices, d->index_symbols, &d->block_left))
+                return false;
+            d->block = d->index_symbols;
+        }
+        uint32_t m = n < d->block_left ? n : d->block_left;
+        memcpy(dst, d->block, m);
+        d->block += m;
+        d->block_left -= m;
+        dst += m;
+        n -= m;
+    }
+    return true;
+}
+
+static uint32_t largest(const uint8_t *v, uint32_t n)
+{
+    uint8_t max = 0;
+    for (uint32_t i = 0; i < n; i++)
+        max = v[i] > max ? v[i] : max;
+    return max;
+}
+
+/* Indices, or values of a plain grid. With positions they came along with those. The adaptive
+ * code has decoded them together with the positions. */
+static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *value, uint32_t n)
+{
+    if (d->w->support != SUPPORT_ADAPTIVE)
+        return uses_contexts(d->w) ? pith_context_next(d->contexts, index, n)
+                                   : pith_adaptive_next(d->adaptive, NULL, index, value, n);
+    if (index && index != d->index)
+        memcpy(index, d->index, n);
+    if (value && value != d->value)
+        memcpy(value, d->value, n * sizeof *value);
+    return PITH_OK;
+}
+
+enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t n)
+{
+    const struct weight *w = d->w;
+    /* Only where an index could name no centroid is the chunk looked through. */
+    uint32_t possible;
+    if (w->code == CODE_ADAPTIVE || uses_contexts(w))
+        return next_adaptive(d, dst, NULL, n);
+    if (w->code == CODE_HUFFMAN) {
+        if (!next_huffman_indices(d, dst, n))
+            return PITH_ERR_CORRUPT;
+        possible = d->index_lengths ? d->index_lengths->n_symbols : 0;
+    } else if (uses_rans(w)) {
+        if (n && pith_rans_next(&d->rans->stream, dst, n))
+            return PITH_ERR_CORRUPT;
+        possible = n ? d->rans->table.n_symbols : 0;
+    } else {
+        unpack_indices(&w->index_stream, d->taken, w->index_bits, dst, n);
+        possible = 1u << w->index_bits;
+    }
+    d->taken += n;
+    if (possible > w->n_centroids && n && largest(dst, n) >= w->n_centroids)
+        return PITH_ERR_CORRUPT;
+    if (w->code == CODE_PLAIN && d->taken == d->n_values && n &&
+        !pith_plain_padding_ok(w, d->n_values))
+        return PITH_ERR_CORRUPT;
+    return PITH_OK;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static enum pith_status next_codebook(struct decoder *d)
+{
+    enum pith_status st = pith_codebook_next(&d->codebooks, d->codebook);
+    d->group_end += d->w->group_elems;
+    if (!st && !pith_centroids_ok(d->w, d->codebook))
+        st = PITH_ERR_CORRUPT;
+    return st;
+}
+
+/* value[i] of element pos[i], or of element first + i when pos is NULL. A run of elements shares
+ * a group, and a group's codebook is read when its first element comes. */
+static enum pith_status look_up_values(struct decoder *d, const uint32_t *pos, uint64_t first,
+                                       const uint8_t *index, float *value, uint32_t n)
+{
+    for (uint32_t i = 0; i < n;) {
+        while ((pos ? pos[i] : first + i) >= d->group_end) {
+            enum pith_status st = next_codebook(d);
+            if (st)
+                return st;
+        }
+        uint32_t end = n;
+        if (!pos && d->group_end - first < n)
+            end = (uint32_t)(d->group_end - first);
+        if (pos && pos[n - 1] >= d->group_end)
+            for (end = i + 1; pos[end] < d->group_end; end++)
+                ;
+        for (; i < end; i++)
+            value[i] = d->codebook[index[i]];
+    }
+    return PITH_OK;
+}
+
+enum pith_status pith_decoder_finish(struct decoder *d)
+{
+    enum pith_status st = PITH_OK;
+    while (d->w->grid == GRID_CODEBOOK && st == PITH_OK && d->codebooks.groups_left)
+        st = next_codebook(d);
+    return st;
+}
+
+enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uint64_t first,
+                                     uint8_t *index, float *value, uint32_t n)
+{
+    const struct weight *w = d->w;
+    if (w->grid == GRID_PLAIN && w->code == CODE_ADAPTIVE)
+        return next_adaptive(d, NULL, value, n);
+    if (w->grid == GRID_PLAIN) {
+        pith_elements_to_f32(w->type, w->index_stream.bytes + d->taken * pith_type_bytes(w->type),
+                             n, value);
+        d->taken += n;
+        return PITH_OK;
+    }
+    enum pith_status st = pith_decoder_indices(d, index, n);
+    return st ? st : look_up_values(d, pos, first, index, value, n);
+}

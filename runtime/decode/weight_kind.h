@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_kind.h - what a weight is made of, and what its streams must hold whoever reads them: the
+ * readers of chunks (weight_open.c, weight_chunks.c) and of single rows (weight_rows.c) accept the
+ * same files. */
+#ifndef WEIGHT_KIND_H
+#define WEIGHT_KIND_H
+
+#include "build_choice.h" /* the files that ask it include it: link_budget.sh */
+#include "pith_weight.h"
+
+static inline uint64_t stored_values(const struct weight *w)
+{
+    return w->support == SUPPORT_DENSE ? w->count : w->nnz;
+}
+
+/* The next four are asked when memory is counted and when it is cut: alike both times. */
+static inline bool uses_gaps(const struct weight *w)
+{
+    return w->support == SUPPORT_GAPS && w->nnz > 0;
+}
+
+static inline bool uses_index_table(const struct weight *w)
+{
+    return w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && stored_values(w) > 0;
+}
+
+static inline bool uses_rans(const struct weight *w)
+{
+    return PITH_BUILD_RANS && w->grid == GRID_CODEBOOK && w->code == CODE_RANS &&
+           stored_values(w) > 0;
+}
+
+static inline bool uses_contexts(const struct weight *w)
+{
+    return PITH_BUILD_CONTEXT && w->grid == GRID_CODEBOOK && w->code == CODE_CONTEXT;
+}
+
+/* n_centroids in 1..256, by one comparison of the unsigned difference. */
+static inline bool codebook_size_ok(const struct weight *w)
+{
+    return w->n_centroids - 1 <= 255 && w->group_elems != 0;
+}
+
+/* A bitmap's length follows from the count; positions are 32 bits. */
+static inline bool bitmap_size_ok(const struct weight *w)
+{
+    return w->count <= UINT32_MAX &&
+           w->support_stream.n_bytes == w->count / 8 + (w->count % 8 != 0);
+}
+
+/* The stored bytes of a plain stream are exactly n fields of `bits`. The gate cut the stream to
+ * this length; who made a weight otherwise has not. */
+bool pith_plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits);
+/* Indices that nothing codes, or that nothing has to tell. */
+bool pith_plain_indices_ok(const struct weight *w, uint64_t n);
+/* Bits behind the last of n plain indices are 0; asks for pith_plain_size_ok. */
+bool pith_plain_padding_ok(const struct weight *w, uint64_t n);
+/* i8 weights have codebooks of whole numbers that i8 holds. */
+bool pith_centroids_ok(const struct weight *w, const float *v);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_open.c - see weight_decoder.h: what decoding a weight takes of memory, and its readers
+ * opened in it. */
+#include "build_choice.h"
+#include "pith_plane_decode.h"
+#include "weight_decoder.h"
+
+/* 2,048 elements of position, index and value are 18 KB: the first cache of most CPUs. */
+#define CHUNK 2048u /* at most; multiples of 8: chunks of packed indices start on bytes */
+#define ALIGN 64u
+
+/* ---- scratch --------------------------------------------------------------------------------- */
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+/* Decode table and group buffer of one coded stream; at most 16 KiB + 32 KiB. */
+static size_t entry_bytes(const struct huff_lengths *lengths, uint64_t n)
+{
+    return lengths->n_present < 2 ? 0
+                                  : aligned(sizeof(uint32_t) << pith_huff_table_bits(lengths, n));
+}
+
+static size_t symbol_bytes(uint64_t n)
+{
+    return aligned(n < HUFF_GROUP_SYMBOLS ? (size_t)n : HUFF_GROUP_SYMBOLS);
+}
+
+/* At least one chunk, a multiple of 8. */
+static uint32_t chunk_elems(const struct weight *w)
+{
+    uint64_t n = stored_values(w);
+    return n >= CHUNK ? CHUNK : (uint32_t)(n + 8) & ~7u;
+}
+
+/* Sparse values are scattered from a buffer, and integers of codebooks made from one. */
+static bool uses_pos(const struct weight *w)
+{
+    return w->support != SUPPORT_DENSE;
+}
+
+static bool uses_value(const struct weight *w)
+{
+    return uses_pos(w) || (w->grid == GRID_CODEBOOK && w->type == PITH_I8);
+}
+
+static size_t buffer_bytes(const struct weight *w)
+{
+    uint32_t n = chunk_elems(w);
+    return (uses_pos(w) ? aligned(n * sizeof(uint32_t)) : 0) +
+           (uses_value(w) ? aligned(n * sizeof(float)) : 0) +
+           (w->grid == GRID_CODEBOOK ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
+}
+
+/* A table that cannot be read needs no room: opening the weight will fail on it. Counted exactly
+ * as pith_decoder_open() takes: whoever changes one changes the other. */
+size_t pith_weight_scratch_bytes(const struct weight *w)
+{
+    size_t bytes = aligned(sizeof(struct decoder)) + ALIGN + buffer_bytes(w);
+    struct support_lengths support;
+    struct huff_lengths index;
+    if (is_plain_dense(w))
+        return 0;
+    if (w->code == CODE_PLANES)
+        return pith_planes_scratch_bytes(w);
+    if (w->code == CODE_ADAPTIVE)
+        return bytes + aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    if (uses_gaps(w))
+        bytes += aligned(sizeof(struct support_lengths)) + aligned(sizeof(struct gap_reader));
+    if (uses_rans(w))
+        bytes += aligned(sizeof(struct rans_coded));
+    if (uses_contexts(w))
+        bytes += aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w));
+    if (uses_gaps(w) &&
+        pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &support) == PITH_OK) {
+        uint64_t n = support_symbols(&support, w->count, w->nnz);
+        bytes += entry_bytes(&support.huff, n) + symbol_bytes(n);
+    }
+    struct bit_reader r = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
+    if (uses_index_table(w))
+        bytes += aligned(sizeof(struct huff_lengths));
+    if (uses_index_table(w) && pith_huff_read_lengths(&r, &index) == PITH_OK)
+        bytes += entry_bytes(&index, stored_values(w)) + symbol_bytes(stored_values(w));
+    return bytes;
+}
+
+/* From a block whose size was told before: no test. */
+static void *take(uint8_t **mem, size_t bytes)
+{
+    void *p = *mem;
+    *mem += bytes;
+    return p;
+}
+
+static void take_buffers(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    d->chunk = chunk_elems(w);
+    if (uses_pos(w))
+        d->pos = take(mem, aligned(d->chunk * sizeof *d->pos));
+    if (uses_value(w))
+        d->value = take(mem, aligned(d->chunk * sizeof *d->value));
+    if (w->grid == GRID_CODEBOOK) {
+        d->index = take(mem, aligned(d->chunk));
+        d->codebook = take(mem, aligned(w->n_centroids * sizeof *d->codebook));
+    }
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* On streams of unknown origin: each open tests what its reader will rely on. */
+
+/* Positions are 32 bits. */
+static enum pith_status open_gaps(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    d->support = take(mem, aligned(sizeof *d->support));
+    d->gaps = take(mem, aligned(sizeof *d->gaps));
+    enum pith_status st =
+        pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, d->support);
+    if (st)
+        return st;
+    if (w->count > UINT32_MAX)
+        return PITH_ERR_CORRUPT;
+    uint64_t n = support_symbols(d->support, w->count, w->nnz);
+    uint32_t bits = pith_huff_table_bits(&d->support->huff, n);
+    d->gap_entries = take(mem, entry_bytes(&d->support->huff, n));
+    d->gap_symbols = take(mem, symbol_bytes(n));
+    if (d->support->huff.n_present > 1)
+        pith_huff_build_table(&d->support->huff, bits, d->gap_entries);
+    return pith_gap_open(d->gaps, d->support, d->gap_entries, bits, w->support_stream.bytes,
+                         w->support_stream.n_bytes, w->count, w->nnz, d->gap_symbols);
+}
+
+/* A bitmap's length follows from the count; gaps must be there where elements are stored. */
+static enum pith_status open_support(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    size_t bytes = w->support_stream.n_bytes;
+    switch (w->support) {
+    case SUPPORT_DENSE:
+        return bytes == 0 && w->nnz == w->count ? PITH_OK : PITH_ERR_CORRUPT;
+    case SUPPORT_BITMAP:
+        return bitmap_size_ok(w) ? PITH_OK : PITH_ERR_CORRUPT;
+    case SUPPORT_GAPS:
+        if (w->nnz > 0)
+            return open_gaps(d, mem);
+        return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
+    case SUPPORT_ADAPTIVE:
+        return w->code == CODE_ADAPTIVE || uses_contexts(w) ? PITH_OK : PITH_ERR_CORRUPT;
+    }
+    return PITH_ERR_CORRUPT;
+}
+
+/* A table of the gate's list, read now. */
+static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    struct bit_reader r = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
+    d->index_lengths = take(mem, aligned(sizeof *d->index_lengths));
+    enum pith_status st = pith_huff_read_lengths(&r, d->index_lengths);
+    if (st)
+        return st;
+    if (!br_at_end(&r))
+        return PITH_ERR_CORRUPT;
+    uint32_t bits = pith_huff_table_bits(d->index_lengths, d->n_values);
+    d->index_entries = take(mem, entry_bytes(d->index_lengths, d->n_values));
+    d->index_symbols = take(mem, symbol_bytes(d->n_values));
+    if (d->index_lengths->n_present > 1)
+        pith_huff_build_table(d->index_lengths, bits, d->index_entries);
+    return pith_huff_stream_open(&d->indices, w->index_stream.bytes, w->index_stream.n_bytes,
+                                 d->n_values, d->index_lengths, d->index_entries, bits);
+}
+
+static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    struct rans_coded *c = d->rans = take(mem, aligned(sizeof *d->rans));
+    if (pith_rans_read_table(w->index_table.bytes, w->index_table.n_bytes, &c->table))
+        return PITH_ERR_CORRUPT;
+    if (!c->table.single)
+        pith_rans_build_entries(&c->table, c->entries);
+    return pith_rans_open(&c->stream, w->index_stream.bytes, w->index_stream.n_bytes, d->n_values,
+                          &c->table, c->entries, w->cpu);
+}
+
+static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
+{
+    d->adaptive = take(mem, aligned(sizeof *d->adaptive));
+    return pith_adaptive_open(d->adaptive, d->w, take(mem, aligned(pith_adaptive_bytes(d->w))));
+}
+
+static enum pith_status open_contexts(struct decoder *d, uint8_t **mem)
+{
+    d->contexts = take(mem, aligned(sizeof *d->contexts));
+    return pith_context_open(d->contexts, d->w, take(mem, aligned(pith_context_bytes(d->w))));
+}
+
+static enum pith_status open_values(struct decoder *d, uint8_t **mem)
+{
+    const struct weight *w = d->w;
+    if (w->grid == GRID_PLAIN && w->code == CODE_ADAPTIVE)
+        return open_adaptive(d, mem);
+    if (w->grid == GRID_PLAIN)
+        return pith_plain_size_ok(&w->index_stream, d->n_values, 8 * pith_type_bytes(w->type))
+                   ? PITH_OK
+                   : PITH_ERR_CORRUPT;
+    if (!codebook_size_ok(w))
+        return PITH_ERR_CORRUPT;
+    enum pith_status st = pith_codebook_open(&d->codebooks, w->codebook.bytes, w->codebook.n_bytes,
+                                             w->n_groups, w->n_centroids);
+    if (st)
+        return st;
+    if (w->code == CODE_ADAPTIVE)
+        return open_adaptive(d, mem);
+    if (uses_index_table(w))
+        return open_index_stream(d, mem);
+    if (uses_rans(w))
+        return open_rans(d, mem);
+    if (uses_contexts(w))
+        return open_contexts(d, mem);
+    return pith_plain_indices_ok(w, d->n_values) ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
+enum pith_status pith_decoder_open(const struct weight *w, void *scratch, bool want_support,
+                                   struct decoder **out)
+{
+    uint8_t *mem = scratch;
+    mem += -(uintptr_t)mem & (ALIGN - 1);
+    struct decoder *d = take(&mem, aligned(sizeof *d));
+    memset(d, 0, sizeof *d);
+    d->w = w;
+    d->n_values = stored_values(w);
+    take_buffers(d, &mem);
+    enum pith_status st = want_support ? open_support(d, &mem) : PITH_OK;
+    if (st == PITH_OK)
+        st = open_values(d, &mem);
+    *out = d;
+    return st;
+}
