@@ -13,7 +13,6 @@
 #include "pith_context_decode.h"
 #include "pith_plane_decode.h"
 #include "test_decode.h"
-#include "weight_f32.h"
 
 enum { N = 8 };
 
