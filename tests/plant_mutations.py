@@ -184,7 +184,8 @@ class Study:
         goals += [base + "tests/%s.o" % n for n in programs]
         goals += sorted({o for told in self.link_with.values() for o in told if o.endswith(".o")})
         subprocess.run(self.make("-j%d" % self.jobs, *goals), check=True)
-        self.compile_lines = {m.path: self.compile_line(m.path) for m in mutations}
+        self.compile_lines = {path: [self.compile_line(source) for source in self.sources_of(path)]
+                              for path in {m.path for m in mutations}}
         self.objects = []
         for lib in libraries:
             names = subprocess.run(["ar", "t", os.path.join(self.out, "lib", lib + ".a")],
@@ -196,7 +197,7 @@ class Study:
         for room in self.rooms:
             os.makedirs(room, exist_ok=True)
         self.make_replaceable()
-        self.link(self.rooms[0], None)
+        self.link(self.rooms[0], {})
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(self.link_program, programs))
             for name, took, ok in pool.map(self.first_run, programs):
@@ -216,18 +217,32 @@ class Study:
             f.write('.section .note.GNU-stack,"",@progbits\n')
         self.replacing = ["-Wl,--wrap=" + name for name in sorted(self.replaced)] + [path]
 
+    def sources_of(self, path):
+        """A source itself; of a header all that include it, as the compiler told."""
+        if path.endswith(".c"):
+            return [path]
+        sources = []
+        for told in glob.glob(os.path.join(self.out, "**/*.d"), recursive=True):
+            name = os.path.relpath(told, self.out)[:-2] + ".c"
+            with open(told, encoding="utf-8") as f:
+                used = {os.path.basename(w) for w in f.read().split()}
+            if os.path.basename(path) in used and not name.startswith("tests/"):
+                sources.append(name)
+        assert sources, path
+        return sorted(sources)
+
     def compile_line(self, path):
         target = "build/%s/%s.o" % (VARIANT, path[:-2])
         out = subprocess.run(self.make("-n", "-W", path, target), check=True, capture_output=True,
                              text=True).stdout
         lines = [l for l in out.replace("\\\n", " ").split("\n") if " -c " in l and path in l]
         assert len(lines) == 1, out
-        return lines[0], target
+        return path, lines[0], target
 
     def link(self, room, changed):
-        """The shared object of a room; changed: (target, object in its place) or None. Its symbols
-        may be replaced by those of a test program, as tests do that stand in for the reader."""
-        objects = [changed[1] if changed and o == changed[0] else o for o in self.objects]
+        """The shared object of a room; changed: {target: object in its place}. Its symbols may be
+        replaced by those of a test program, as tests do that stand in for the reader."""
+        objects = [changed.get(o, o) for o in self.objects]
         with open(os.path.join(room, "objects"), "w", encoding="utf-8") as f:
             f.write("\n".join(objects))
         return self.quiet([self.cc[-1], "-shared", "@" + os.path.join(room, "objects"),
@@ -287,22 +302,34 @@ class Study:
                 self.free.append(room)
 
     def judge(self, m, text, room):
-        line, target = self.compile_lines[m.path]
-        source = os.path.join(room, "src", m.path)
-        shutil.rmtree(os.path.join(room, "src"), ignore_errors=True)
-        os.makedirs(os.path.dirname(source))
-        with open(source, "w", encoding="utf-8") as f:
-            f.write(text)
-        changed = os.path.join(room, "changed.o")
-        # Quoted includes look beside the source first: beside the original, that is.
-        line = line.replace(" -c " + m.path, " -iquote %s -c %s" % (os.path.dirname(m.path), source))
-        line = line.replace("-o " + target, "-o " + changed).replace("-MMD -MP ", "")
-        if not self.quiet(line, shell=True) or not self.link(room, (target, changed)):
+        src = os.path.join(room, "src")
+        shutil.rmtree(src, ignore_errors=True)
+        self.put(os.path.join(src, m.path), text)
+        changed = {}
+        for path, line, target in self.compile_lines[m.path]:
+            source = os.path.join(src, path)
+            if path != m.path:
+                with open(os.path.join(self.tree, path), encoding="utf-8") as f:
+                    self.put(source, f.read())
+            changed[target] = os.path.join(room, "changed%d.o" % len(changed))
+            # Quoted includes look beside the source first, then where the changed file lies, then
+            # beside the original.
+            line = line.replace(" -c " + path, " -iquote %s -iquote %s -c %s" % (
+                os.path.dirname(os.path.join(src, m.path)), os.path.dirname(path), source))
+            line = line.replace("-o " + target, "-o " + changed[target]).replace("-MMD -MP ", "")
+            if not self.quiet(line, shell=True):
+                return "DOES NOT COMPILE"
+        if not self.link(room, changed):
             return "DOES NOT COMPILE"
         for name in self.order(m):
             if not self.passes(name, room, 10 + 5 * self.seconds[name]):
                 return "killed by " + name
         return "SURVIVED"
+
+    def put(self, path, text):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
 
     def run(self, mutations):
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:

@@ -7,6 +7,7 @@
 #define TEST_DECODE_H
 
 #include "gap_decode.h"
+#include "weight_f32.h"
 #include "weight_rows.h"
 
 #endif

@@ -81,15 +81,12 @@ static bool takes_bias(const struct graph_node *node, const struct tview *value,
     }
 }
 
-/* The Add `add` behind value v of node n's chain: as bias or as residual. x + x has no other
- * operand, and a broadcast that makes the chain's value larger is no residual. */
+/* The Add `add` behind value v of node n's chain: as bias or as residual. Neither is broadcast to
+ * more than v. In x + x the other operand is v, which the chain has yet to make. */
 static bool fuse_add(const struct graph *g, const struct tview *value, uint32_t n,
                      const struct graph_node *add, uint32_t v, struct node_plan *np)
 {
     uint32_t other = add->in[0] == v ? add->in[1] : add->in[0];
-    if (other == v || value[other].type != PITH_F32 ||
-        !pith_shape_equal(&value[add->first_out].shape, &value[v].shape))
-        return false;
     /* As bias first: it costs nothing where a sum begins. */
     const struct graph_node *node = &g->nodes[n];
     if (pith_plan_is_constant(g, other) && takes_bias(node, value, np, &value[other])) {
@@ -203,6 +200,8 @@ static bool is_packed_product(const struct graph *g, const struct tview *value,
 static bool takes_scales(const struct tview *value, const struct graph_node *node,
                          const struct graph_node *by)
 {
+    if (by->info->op != PITH_OP_REQUANTIZE && by->info->op != PITH_OP_DEQUANTIZE)
+        return false;
     uint32_t rank = value[node->first_out].shape.rank, factor = by->in[1];
     uint32_t zero = by->n_in > 2 ? by->in[2] : PITH_NO_VALUE;
     bool conv = node->info->op == PITH_OP_CONV_INTEGER;
@@ -213,10 +212,9 @@ static bool takes_scales(const struct tview *value, const struct graph_node *nod
         return false;
     if (by->info->op == PITH_OP_REQUANTIZE)
         return (type == PITH_I8 || type == PITH_U8) && zero < node->first_out;
-    /* depthwise kernels give values alone See depthwise kernels: their store knows bytes alone. */
-    return by->info->op == PITH_OP_DEQUANTIZE && zero == PITH_NO_VALUE &&
-           by->attr[ATTR_QUANTIZE_BLOCK] == 0 && value[factor].shape.rank <= 1 &&
-           !(conv && node->attr[ATTR_CONV_GROUP] > 1);
+    /* Depthwise kernels store bytes alone. */
+    return zero == PITH_NO_VALUE && by->attr[ATTR_QUANTIZE_BLOCK] == 0 &&
+           value[factor].shape.rank <= 1 && !(conv && node->attr[ATTR_CONV_GROUP] > 1);
 }
 
 /* Node *next reads the product's value np->out, alone and in its body. As fuse_chain() asks of a
@@ -262,7 +260,8 @@ static void fuse_integer(const struct graph *g, const struct tview *value, uint3
             return;
         by = &g->nodes[next];
     }
-    if (by->in[0] != np->out || !takes_scales(value, node, by))
+    /* Not as a scale or zero point, which would not be there before the product. */
+    if (!takes_scales(value, node, by))
         return;
     np->requantize = next;
     take_next(g, next, plans, np, vp);

@@ -38,14 +38,6 @@ static bool converts(const struct graph *g, const struct node_plan *np, uint32_t
     return np[n].requantize != PLAN_NONE && g->nodes[n].info->op == PITH_OP_CONV_INTEGER;
 }
 
-/* Along channels the pieces of a pixel lie behind one another. */
-static bool is_concat_of_channels(const struct graph *g, const struct tview *value, uint32_t n)
-{
-    const struct graph_node *node = &g->nodes[n];
-    return node->info->op == PITH_OP_CONCAT && node->attr[ATTR_AXIS] == 1 &&
-           is_bytes(&value[node->first_out]);
-}
-
 /* Bytes are moved with any steps, so these run in whatever order they are given. */
 static bool is_move(const struct graph *g, const struct tview *value, uint32_t n)
 {
@@ -61,9 +53,10 @@ static bool follows(const struct graph *g, const struct tview *value, const stru
 {
     if (np[n].chain == CHAIN_FLOATS)
         return false;
+    /* Along channels the pieces of a pixel lie behind one another. */
     if (g->nodes[n].info->op == PITH_OP_CONCAT)
         return g->nodes[n].attr[ATTR_AXIS] == 1 &&
-               (np[n].chain != CHAIN_NONE || is_concat_of_channels(g, value, n));
+               (np[n].chain != CHAIN_NONE || is_bytes(&value[g->nodes[n].first_out]));
     return np[n].chain != CHAIN_NONE || is_move(g, value, n);
 }
 
@@ -157,7 +150,7 @@ void pith_plan_layout(const struct graph *g, const struct tview *value, struct n
             continue;
         bool last = vp[node[n].out].channels_last;
         /* Operators on bytes run as chains where they must know of the order. */
-        if ((is_concat_of_channels(g, value, n) && last) ||
+        if ((g->nodes[n].info->op == PITH_OP_CONCAT && last) ||
             (is_move(g, value, n) && (last || vp[g->nodes[n].in[0]].channels_last)))
             node[n].chain = CHAIN_WHOLE;
     }

@@ -37,13 +37,12 @@ static bool is_weight_input(const struct builder *b, const struct graph_node *no
            pith_plan_is_constant(&b->plan->graph, node->in[i]);
 }
 
-/* Places rise; nothing is given back. */
+/* Places rise; nothing is given back. Whether all of a plan is too much is asked at its end. */
 enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at)
 {
     *at = b->weights_bytes;
     if (!add_ok(b->weights_bytes, bytes, &b->weights_bytes) ||
-        !align_ok(b->weights_bytes, PLAN_ALIGN, &b->weights_bytes) ||
-        b->weights_bytes > b->plan->opts.max_bytes)
+        !align_ok(b->weights_bytes, PLAN_ALIGN, &b->weights_bytes))
         return PITH_ERR_LIMIT;
     return PITH_OK;
 }

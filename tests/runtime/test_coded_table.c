@@ -81,8 +81,41 @@ static void test_coded_table(void **state)
     }
 }
 
+static void set_elements(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_GATHER_KIND] = 1;
+}
+
+/* Single elements of a table are no rows: it is decoded first. */
+static void test_elements(void **state)
+{
+    (void)state;
+    static const int32_t ids[2 * WIDE] = {3, [WIDE] = -1};
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan;
+    gd_clear();
+    uint32_t x = gd_input(2, 2, WIDE);
+    gd_input_type(PITH_I32);
+    uint32_t w = coded_table();
+    gd_output(gd_node(PITH_OP_GATHER, set_elements, NULL, 1, 2, w, x));
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    void *mem = gd_plan(&opts, &plan, &need);
+    memcpy(pith_plan_input_data(plan, 0), ids, sizeof ids);
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    const float *y = pith_plan_output_data(plan, 0);
+    /* of column 0, each second number of the table in its order */
+    assert_true(y[0] == (float)(3 * WIDE / 2 % 11) - 5);
+    assert_true(y[WIDE] == (float)((WIDE - 1) * WIDE / 2 % 11) - 5);
+    assert_true(y[1] == 0 && y[2] == (float)(1 % 11) - 5);
+    free(mem);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coded_table)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coded_table),
+                                       cmocka_unit_test(test_elements)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,34 @@ static void meta_is_found(void **state)
     assert_null(value);
 }
 
+/* Texts of a file that nobody has checked: key numbers that are none, keys and texts that end
+ * behind the chunk. */
+static void meta_is_read_within_its_chunk(void **state)
+{
+    (void)state;
+    static struct made f;
+    static const char graph[] = "\x01\x01\x03\x01\x02";
+    static const struct {
+        const char *meta;
+        size_t n;
+        bool found;
+    } cases[] = {
+        {"\x02z\x01v", 4, false}, /* a known number, then a text that is too long */
+        {"\x1f\x01v", 3, false},  {"\x7f", 1, false}, {"\x7fz", 2, false},
+        {"\x80", 1, false},       {"", 0, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *value;
+        size_t n;
+        const struct piece piece[] = {{"GRPH", graph, sizeof graph - 1},
+                                      {"meta", cases[i].meta, cases[i].n}};
+        seal_full(&f, piece, 2);
+        assert_int_equal(pith_blob_meta(f.data, f.bytes, "labels", &value, &n),
+                         cases[i].found ? PITH_OK : PITH_ERR_ARGUMENT);
+    }
+    assert_int_equal(pith_blob_meta("", 0, "labels", NULL, NULL), PITH_ERR_ARGUMENT);
+}
+
 /* With checksums nothing passes; without them nothing crashes. */
 static void damage(const uint8_t *file, size_t n)
 {
@@ -310,6 +338,7 @@ int main(void)
         cmocka_unit_test(example_under_both_headers),
         cmocka_unit_test(no_file_is_a_status),
         cmocka_unit_test(meta_is_found),
+        cmocka_unit_test(meta_is_read_within_its_chunk),
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(other_versions),
         cmocka_unit_test(unknown_chunks),

@@ -303,6 +303,162 @@ static void test_in_place_overlap(void **state)
     assert_ptr_not_equal(data_of(sum), data_of(a));
 }
 
+/* ---- what is no bias, no residual, no epilogue of integers -------------------------------------
+ */
+
+static void set_beta_2(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_GEMM_BETA] = (int32_t)f32_bits(2.0f);
+}
+
+/* A second bias, one behind a residual, one that Gemm would scale. */
+static void test_not_bias(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t own = gd_weight(ones, 1, 4), b = gd_weight(ones, 3, 4, 1, 1);
+    gd_output(add(gd_node(PITH_OP_CONV, NULL, NULL, 1, 3, x, w, own), b));
+    gd_output(add(add(conv(x, w), x), b));
+    assert_int_equal(steps(state, 0), 4);
+    gd_clear();
+    x = gd_input(2, 3, 6), w = gd_weight(ones, 2, 6, 6), b = gd_weight(ones, 1, 6);
+    gd_output(add(gd_node(PITH_OP_GEMM, set_beta_2, NULL, 1, 2, x, w), b));
+    assert_int_equal(steps(state, 0), 2);
+}
+
+/* A constant of the whole result is a residual, one that is broadcast along another axis neither.
+ */
+static void test_constant_residual(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t whole = gd_weight(ones, 4, 1, 4, 5, 5), c = conv(x, w);
+    gd_output(add(c, whole));
+    assert_int_equal(steps(state, 0), 1);
+    assert_int_equal(plan->step[0].args.n_in, 2);
+    assert_ptr_equal(plan->step[0].args.fuse.residual, &plan->value[whole]);
+    gd_clear();
+    x = gd_input(4, 1, 4, 5, 5);
+    uint32_t row = gd_input(4, 1, 1, 5, 5);
+    w = gd_weight(ones, 4, 4, 4, 1, 1);
+    gd_output(add(conv(x, w), row));
+    assert_int_equal(steps(state, 0), 2);
+}
+
+/* x [1, 8, 4, 4] u8 and what is read of it. */
+struct integers {
+    uint32_t x, real, w, factor, zero, sum_zero;
+};
+
+static struct integers integers(void)
+{
+    static const int8_t bytes[8 * 8] = {1};
+    static const int32_t sum_zero = 3;
+    static const uint8_t zero = 7;
+    struct integers i;
+    gd_clear();
+    i.x = gd_input(4, 1, 8, 4, 4);
+    gd_input_type(PITH_U8);
+    i.real = gd_input(0);
+    i.w = gd_weight_of(PITH_I8, bytes, &(struct shape){4, {8, 8, 1, 1}});
+    i.factor = gd_weight_of(PITH_F32, ones, &(struct shape){0});
+    i.zero = gd_weight_of(PITH_U8, &zero, &(struct shape){0});
+    i.sum_zero = gd_weight_of(PITH_I32, &sum_zero, &(struct shape){0});
+    return i;
+}
+
+static uint32_t product(const struct integers *i)
+{
+    return gd_node(PITH_OP_CONV_INTEGER, NULL, NULL, 1, 2, i->x, i->w);
+}
+
+static void set_u8(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_QUANTIZE_TYPE] = PITH_U8;
+}
+
+static uint32_t requantize(uint32_t sums, uint32_t factor, uint32_t zero)
+{
+    return gd_node(PITH_OP_REQUANTIZE, set_u8, NULL, 1, 3, sums, factor, zero);
+}
+
+static uint32_t dequantize(uint32_t x, uint32_t scale, uint32_t zero)
+{
+    return gd_node(PITH_OP_DEQUANTIZE, NULL, NULL, 1, 3, x, scale, zero);
+}
+
+static uint32_t quantize(uint32_t x, uint32_t scale, uint32_t zero)
+{
+    return gd_node(PITH_OP_QUANTIZE, set_u8, NULL, 1, 3, x, scale, zero);
+}
+
+static void test_integer_epilogue(void **state)
+{
+    struct integers i = integers();
+    gd_output(requantize(product(&i), i.factor, i.zero));
+    assert_int_equal(steps(state, 0), 1);
+    i = integers();
+    gd_output(dequantize(product(&i), i.factor, PITH_NO_VALUE));
+    assert_int_equal(steps(state, 0), 1);
+    /* real numbers around something else than 0 */
+    i = integers();
+    gd_output(dequantize(product(&i), i.factor, i.sum_zero));
+    assert_int_equal(steps(state, 0), 2);
+    /* sums that two read */
+    i = integers();
+    uint32_t sums = product(&i);
+    gd_output(requantize(sums, i.factor, i.zero));
+    gd_output(requantize(sums, i.factor, i.zero));
+    assert_int_equal(steps(state, 0), 3);
+}
+
+/* The product is made before there is a factor, or a zero point. */
+static void test_late_scales(void **state)
+{
+    struct integers i = integers();
+    uint32_t sums = product(&i);
+    gd_output(requantize(sums, relu(i.real), i.zero));
+    assert_int_equal(steps(state, 0), 3);
+    i = integers();
+    sums = product(&i);
+    gd_output(requantize(sums, i.factor, quantize(i.real, i.factor, PITH_NO_VALUE)));
+    assert_int_equal(steps(state, 0), 3);
+    /* either is there before */
+    i = integers();
+    uint32_t factor = relu(i.real), zero = quantize(i.real, i.factor, PITH_NO_VALUE);
+    gd_output(requantize(product(&i), factor, zero));
+    assert_int_equal(steps(state, 0), 3);
+}
+
+/* Reals between bytes that the caller reads, too, come into being. */
+static void test_chain_of_an_output(void **state)
+{
+    for (uint32_t read = 0; read < 2; read++) {
+        struct integers i = integers();
+        uint32_t real =
+            gd_node(PITH_OP_SIGMOID, NULL, NULL, 1, 1, dequantize(i.x, i.factor, i.zero));
+        gd_output(quantize(real, i.factor, i.zero));
+        if (read)
+            gd_output(real);
+        assert_int_equal(steps(state, 0), read ? 3 : 1);
+    }
+}
+
+/* Reals are row-major, whatever made them and whoever reads them. */
+static void test_reals_are_row_major(void **state)
+{
+    struct integers i = integers();
+    uint32_t bytes = requantize(product(&i), i.factor, i.zero);
+    gd_output(
+        requantize(gd_node(PITH_OP_CONV_INTEGER, NULL, NULL, 1, 2, bytes, i.w), i.factor, i.zero));
+    dequantize(product(&i), i.factor, PITH_NO_VALUE); /* nobody reads it */
+    assert_int_equal(steps(state, 0), 3);
+    assert_int_equal(plan->step[0].args.y_step, 8);
+    assert_int_equal(plan->step[2].args.y_step, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +475,12 @@ int main(void)
         cmocka_unit_test_teardown(test_slice, release),
         cmocka_unit_test_teardown(test_in_place, release),
         cmocka_unit_test_teardown(test_in_place_overlap, release),
+        cmocka_unit_test_teardown(test_not_bias, release),
+        cmocka_unit_test_teardown(test_constant_residual, release),
+        cmocka_unit_test_teardown(test_integer_epilogue, release),
+        cmocka_unit_test_teardown(test_late_scales, release),
+        cmocka_unit_test_teardown(test_chain_of_an_output, release),
+        cmocka_unit_test_teardown(test_reals_are_row_major, release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

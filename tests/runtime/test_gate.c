@@ -566,6 +566,9 @@ static void adaptive_tensors(void **state)
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
+/* Two centroids, -1 and 1, and one byte of a stream. */
+#define CENTROIDS_AND_S "\0\0\0\x80\xbf\0\0\x80\x3fs"
+
 /* Support, grid and code each in a byte of its own: byte planes, and what newer writers may mean.
  */
 static void long_heads(void **state)
@@ -662,6 +665,26 @@ static void long_heads(void **state)
          "abc", 3, NEWER_AT(11)},
         {"plain elements", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x00\x00\x03\x04"), NONE, ZEROS_12,
          12, NEWER_AT(9)},
+        {"settled centroids", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x01\x02\x03\x02\x01\x04"), NONE,
+         CENTROIDS_AND_S, 10, GOOD},
+        {"settled centroids of i8, added to f32",
+         GRAPH("\x00\x01\x03\x01\x78\x05\x7c\x01\x00\x01\x02\x03\x02\x01\x04"), NONE,
+         CENTROIDS_AND_S, 10, BAD_AT(TAG_GRAPH, 0)},
+        {"settled centroids of i32",
+         GRAPH("\x00\x01\x03\x01\x78\x09\x7c\x01\x00\x01\x02\x03\x02\x01\x04"), NONE,
+         CENTROIDS_AND_S, 10, NEWER_AT(11)},
+        {"settled centroids, sparse",
+         GRAPH("\x00\x01\x03\x01\x7c\x01\x03\x01\x02\x03\x03\x01\x01\x04"), NONE, CENTROIDS_AND_S,
+         10, GOOD},
+        {"settled centroids, sparse in the form alone",
+         GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x01\x02\x03\x03\x01\x01\x04"), NONE, CENTROIDS_AND_S,
+         10, BAD},
+        {"settled elements", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x01\x02\x03\x00\x04"), NONE,
+         CENTROIDS_AND_S, 10, BAD},
+        {"settled groups", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x01\x02\x03\x06\x01\x03\x04"), NONE,
+         CENTROIDS_AND_S, 10, BAD},
+        {"settled centroids that are cut", GRAPH("\x00\x01\x03\x01\x7c\x01\x00\x01\x02\x03"), NONE,
+         CENTROIDS_AND_S, 10, BAD},
         {"levels of plain elements", GRAPH("\x00\x01\x03\x01\x7d\x01\x03\x04"), NONE, ZEROS_12, 12,
          BAD},
         {"levels of adaptive elements", GRAPH("\x00\x01\x03\x01\x7d\xf9\x03\x00\x04"), NONE, "abc",

@@ -140,6 +140,11 @@ static void set_resize(int32_t *attr, void *arg)
     memcpy(attr + ATTR_RESIZE_SCALES + 1, v->list[1], v->s.rank * sizeof *attr);
 }
 
+static void set_concat_axis(int32_t *attr, void *arg)
+{
+    attr[ATTR_AXIS] = *(const int32_t *)arg;
+}
+
 static void set_softmax(int32_t *attr, void *arg)
 {
     attr[ATTR_SOFTMAX_AXIS] = ((const struct bytes_value *)arg)->mode;
@@ -524,6 +529,80 @@ static void test_moves_of_pixels(void **state)
     }
 }
 
+/* A layer of 1x1 over x to 8 channels, u8 to u8. */
+static void plain_layer(struct layer *l, const struct shape *x)
+{
+    *l = (struct layer){.c = {.x = *x, .w = {4, {8, x->dim[1], 1, 1}}, .group = 1}};
+    for (uint32_t k = 0; k < 2; k++)
+        l->c.list[0][k] = l->c.list[1][k] = 1;
+    layer_constants(l, PITH_U8, 8, 1);
+    l->told[0] = PITH_U8;
+    l->zero_y = bytes_weight(PITH_U8, (struct shape){0});
+}
+
+static uint32_t layer_of(struct layer *l, uint32_t x)
+{
+    return requantize_node(l, conv_node(l, x));
+}
+
+/* Along another axis than that of channels the parts of a Concat are no pieces of pixels. */
+static void test_concat_of_rows(void **state)
+{
+    (void)state;
+    struct shape x = {4, {1, 8, 4, 5}};
+    struct bytes_value v = {.type = PITH_U8};
+    struct layer l[3];
+    uint32_t in = new_graph(&x, PITH_U8), y[2];
+    for (uint32_t i = 0; i < 3; i++)
+        plain_layer(&l[i], &x);
+    v.scale = scale_weight();
+    v.zero = bytes_weight(PITH_U8, (struct shape){0});
+    for (uint32_t i = 0; i < 2; i++) {
+        v.value = layer_of(&l[i], in);
+        y[i] = real_of(&v);
+    }
+    int32_t rows = 2, told[2] = {PITH_U8, 1};
+    uint32_t joined = gd_node(PITH_OP_CONCAT, set_concat_axis, &rows, 1, 2, y[0], y[1]);
+    joined = gd_node(PITH_OP_QUANTIZE, set_type, told, 1, 3, joined, v.scale, v.zero);
+    gd_output(layer_of(&l[2], joined));
+    check_levels("concat of rows", 4);
+    release_case();
+}
+
+/* A residual that somebody reads at the end in the graph's order: the sum has that order, too, and
+ * so what follows it, which was looked at before. */
+static void test_residual_read_late(void **state)
+{
+    (void)state;
+    struct shape x = {4, {1, 8, 4, 5}};
+    struct layer l[3];
+    uint32_t in = new_graph(&x, PITH_U8);
+    for (uint32_t i = 0; i < 3; i++)
+        plain_layer(&l[i], &x);
+    struct bytes_value sum = {.kind = ADD, .type = PITH_U8, .from = {0, 1}},
+                       part = {.s = x, .kind = SLICE, .whole = true, .from = {2}};
+    for (uint32_t k = 0; k < 3; k++) {
+        net[k] = (struct bytes_value){.type = PITH_U8, .scale = scale_weight()};
+        net[k].zero = k < 2 ? l[k].zero_y : bytes_weight(PITH_U8, (struct shape){0});
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        part.list[0][i] = i == 2;
+        part.list[1][i] = INT32_MAX;
+        part.list[2][i] = 1;
+    }
+    sum.scale = net[2].scale;
+    sum.zero = net[2].zero;
+    for (uint32_t k = 0; k < 2; k++)
+        net[k].value = layer_of(&l[k], in);
+    make_value(&sum);
+    net[2].value = sum.value;
+    make_value(&part);
+    gd_output(layer_of(&l[2], part.value));
+    gd_output(real_of(&net[0]));
+    check_levels("residual read late", 5);
+    release_case();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +612,8 @@ int main(void)
         cmocka_unit_test(test_residuals),
         cmocka_unit_test(test_residuals_of_products),
         cmocka_unit_test(test_moves_of_pixels),
+        cmocka_unit_test(test_concat_of_rows),
+        cmocka_unit_test(test_residual_read_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,6 +314,9 @@ static void test_sizes(void **state)
     assert_int_equal(need.bytes, 7);
     assert_int_equal(pith_plan_need("", 0, &opts, mem + 8, 4096, &need), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_plan_init(mem + 8, 4096, "", 0, &opts, &plan), PITH_ERR_ARGUMENT);
+    /* What the graph alone is too large for is a limit, however small the block. */
+    opts.max_bytes = 1;
+    assert_int_equal(pith_plan_need("", 0, &opts, mem, 64, &need), PITH_ERR_LIMIT);
     opts.max_bytes = c.need.bytes - 1;
     assert_int_equal(pith_plan_init(mem, (size_t)c.need.bytes, "", 0, &opts, &plan),
                      PITH_ERR_LIMIT);
@@ -418,6 +421,27 @@ static void test_questions(void **state)
     assert_int_equal(t.rank, 4);
     assert_string_equal(t.name, "");
     free(c.mem);
+}
+
+/* A constant that cannot be read where it lies is written once, however many read it. */
+static void test_constant_of_two_readers(void **state)
+{
+    (void)state;
+    static float at[17];
+    uint64_t bytes[2];
+    for (uint32_t more = 0; more < 2; more++) {
+        gd_clear();
+        uint32_t x = gd_input(1, 16);
+        uint32_t w = gd_weight_of(PITH_F32, (const uint8_t *)at + 1, &(struct shape){1, {16}});
+        gd_output(gd_node(PITH_OP_SUB, NULL, NULL, 1, 2, x, w));
+        if (more)
+            gd_output(gd_node(PITH_OP_MUL, NULL, NULL, 1, 2, x, w));
+        struct case_plan c = make(0, 0);
+        bytes[more] = c.need.weights_bytes;
+        free(c.mem);
+    }
+    assert_int_equal(bytes[0], 64);
+    assert_int_equal(bytes[1], 64);
 }
 
 /* ---- observing and timing -------------------------------------------------------------------- */
@@ -573,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_plain_integers),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_constant_of_two_readers),
         cmocka_unit_test(test_macs_are_bounded),
         cmocka_unit_test(test_observe),
         cmocka_unit_test(test_observed_concat),

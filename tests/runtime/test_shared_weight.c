@@ -71,6 +71,7 @@ static void build(enum kind kind, uint32_t readers, bool own)
 /* What a run gave: all outputs, one behind the other. */
 struct result {
     uint64_t weights_bytes, n;
+    uint32_t prepared; /* forms written */
     uint8_t y[1 << 16];
 };
 
@@ -95,9 +96,12 @@ static void run(enum kind kind, uint32_t readers, bool own, struct result *r)
     pith_opts_init(&opts, sizeof opts);
     build(kind, readers, own);
     void *mem = gd_plan(&opts, &plan, &need);
+    /* Who shares does not prepare again. */
+    *r = (struct result){.weights_bytes = need.weights_bytes};
+    for (uint32_t i = 0; i < pith_plan_layer_count(plan); i++)
+        r->prepared += plan->step[i].args.prep && !plan->step[i].shares_prep;
     set_inputs(plan, kind);
     assert_int_equal(pith_plan_run(plan), PITH_OK);
-    *r = (struct result){.weights_bytes = need.weights_bytes};
     for (uint32_t i = 0; i < pith_plan_output_count(plan); i++) {
         struct pith_tensor t;
         assert_int_equal(pith_plan_output(plan, i, &t), PITH_OK);
@@ -116,6 +120,8 @@ static void packed_once(enum kind kind, uint32_t forms)
     run(kind, forms, false, &few);
     assert_true(few.weights_bytes >= sizeof bytes);
     assert_int_equal(shared.weights_bytes, few.weights_bytes);
+    assert_int_equal(shared.prepared, forms);
+    assert_int_equal(own.prepared, READERS);
     assert_true(own.weights_bytes >= READERS / forms * few.weights_bytes);
     assert_int_equal(shared.n, own.n);
     assert_memory_equal(shared.y, own.y, own.n);
