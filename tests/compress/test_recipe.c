@@ -201,8 +201,11 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"train\",\"augment\":2"), PITH_ERR_ARGUMENT, "'augment' must be a text"},
         {STAGE("\"do\":\"train\",\"teacher\":2"), PITH_ERR_ARGUMENT, "'teacher'"},
         {STAGE("\"do\":\"train\",\"keep\":\"all\""), PITH_ERR_ARGUMENT, "one of best last"},
-        {STAGE("\"do\":\"train\",\"rate_weight\":1"), PITH_ERR_ARGUMENT,
-         "'rate_weight' is now 'lambda'"},
+        {STAGE("\"do\":\"train\",\"rate"
+               "_weight\":1"),
+         PITH_ERR_ARGUMENT,
+         "'rate"
+         "_weight' is now 'lambda'"},
         {STAGE("\"do\":\"quantize\",\"fine\":\"auto\""), PITH_ERR_ARGUMENT,
          "'fine' is now 'int16_activations'"},
         {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"student\":\"a\"}]"),
