@@ -8,7 +8,7 @@ lost on samples that it has never seen, minutes. One line of JSON for each netwo
 
 DATA_FOLDER holds models/, imagenet/, cifar10/, mnist/, kws/, audio/. Samples that compress sees and
 those that judge are apart; the judged ones are read once, when the file is done. The limit: KL of 0.02
-nats for classes, 30 dB of signal to noise for other outputs."""
+nats for classes, an SQNR of 30 dB for other outputs."""
 import json
 import os
 import shutil

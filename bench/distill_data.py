@@ -186,7 +186,7 @@ def accepted(count, draw, answers, rng):
 
 def command_samples(data, count, rng, ours):
     """For the network judged by the odd half of kws01, on its grid of int8. Hardly any comes twice: 500
-    commands are learned by heart soon, mixtures of two or three of them, words that someone else said,
+    commands are memorized soon, mixtures of two or three of them, words that someone else said,
     and commands that such words disturb are not."""
     commands, clips = recorded(data, ours), spoken(data, slice(None))
     words = recorded_speech.words(data + "/audio/vad_test_16k.wav", 8192, rng)

@@ -7,7 +7,7 @@
 #
 # classic: Deep Compression's way - prune, retrain, 6- (LeNet-300-100) or 8/5-bit codebooks trained
 # too, Huffman. small, smallest: a uniform grid whose step is learned, and the rate in the loss.
-# The LeNets are trained from nothing, on all training pictures; numbers below were chosen on pictures
+# The LeNets are trained from scratch, on all training pictures; numbers below were chosen on pictures
 # held out of them (HOLD=0::13 trains without those again and prints their accuracy). Nothing is chosen
 # by test pictures. How many weights LeNet-5's points keep follows from bytes alone, whatever the seed:
 # a file takes at most 6.2 % less when its weights are put onto the grid than in the end
@@ -70,7 +70,7 @@ at() { echo "$work/$1.$seed.pith"; }
 
 bent=rotate=7,scale=.07,shear=.09,shift=1.2,elastic=1.5
 # Half of them as they are: it is those that count. Many versions of the others: even a network of
-# a thousand weights learns six of each by heart.
+# a thousand weights memorizes six of each.
 many="--augment $bent,clean=.5 --set versions="
 grid="--set bias_levels=15 --set remove_dead_channels=true --levels"
 

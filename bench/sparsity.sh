@@ -4,7 +4,7 @@
 #
 #     bench/sparsity.sh lenet300|resnet20 [SEED]
 #
-# One dense network (LeNet-300-100 trained here from nothing; ResNet-20 as its authors trained it), then
+# One dense network (LeNet-300-100 trained here from scratch; ResNet-20 as its authors trained it), then
 # four runs from it, of the same epochs, rates and pictures: nothing removed, 90 % of the weights removed
 # wherever they lie, 2 of each 4 neighbours, and 90 % in blocks of 4 neighbours. No teacher. The test
 # pictures are looked at once, at the end of each. EPOCHS: of ResNet-20, others than 16.

@@ -495,7 +495,7 @@ const struct cli_command cmd_compress = {
     "limits\n"
     "what is lost, it is --max-drop 0.5%. Without labels P% is a mean KL divergence of at most 4 P "
     "nats\n"
-    "from the original's classes (0.5%: 0.02), and of other outputs 30 dB of signal to noise at "
+    "from the original's classes (0.5%: 0.02), and of other outputs an SQNR of 30 dB at "
     "0.5%, 3\n"
     "dB less where P doubles; with labels P points of top-1 (with targets P dB of PSNR). Of few "
     "labels a\n"

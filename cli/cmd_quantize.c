@@ -160,7 +160,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     }
     cli_table_print(&t, stderr);
     if (r->synthetic)
-        cli_say(c, "data       none: %u made-up samples stand for it, what follows is of these",
+        cli_say(c, "data       none: %u synthetic samples stand for it, what follows is of these",
                 r->synthetic);
     if (r->equalized)
         cli_say(c, "equalize   %u pairs of layers", r->equalized);

@@ -3,10 +3,9 @@
  *
  * Errors of roundings add up (range_search.c), so what the network of integers will be like is
  * known before it is made. Where its outputs would be too near their error, layers whose inputs
- * cost most for what they would take get them finer: as two bytes (int16_input.h), a byte for each
- * half of the range (pith_split_range.h), or as floats. That is paid for by products and by passes
- * over values, so it ends at a share of all products; and no layer pays for what changes next to
- * nothing.
+ * cost most for what they would take get them finer: as two bytes (int16_input.h), or as floats.
+ * That is paid for by products and by passes over values, so it ends at a share of all products;
+ * and no layer pays for what changes next to nothing.
  *
  * A layer that stays float has float outputs, too, so what would round these is gone as well. The
  * depthwise layer in front of one stays float with it: kernels of bytes write bytes. */
@@ -17,7 +16,6 @@
 #include <stdlib.h>
 
 #include "pith_error_fill.h"
-#include "pith_split_range.h"
 #include "pith_integer_plan.h"
 #include "pith_op_semantics.h"
 #include "pith_two_inputs.h"
@@ -136,12 +134,6 @@ static double below(double signal, double db)
 
 const struct finer_way pith_way_int16 = {.may = pith_readers_mix_channels,
                                          .left = 0.1,
-                                         .enough = 28,
-                                         .wanted = 28,
-                                         .share = 0.12,
-                                         .passes = 8},
-                       pith_way_split = {.may = pith_may_be_split,
-                                         .left = 0.25,
                                          .enough = 28,
                                          .wanted = 28,
                                          .share = 0.12,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mixed_precision.h - mixed precision: which layers read more than 8 bits - 16-bit activations,
- * split ranges, or floats - by the sensitivity of the outputs to each value's rounding. */
+/* mixed_precision.h - mixed precision: which layers read more than 8 bits - 16-bit activations or
+ * floats - by the sensitivity of the outputs to each value's rounding. */
 #ifndef MIXED_PRECISION_H
 #define MIXED_PRECISION_H
 
@@ -29,7 +29,7 @@ struct finer_way {
     double passes; /* over a value, in products, to take it apart or convert it */
     bool floats;   /* no layer of integers is left on either side where that would be slow */
 };
-extern const struct finer_way pith_way_int16, pith_way_split, pith_way_float;
+extern const struct finer_way pith_way_int16, pith_way_float;
 
 /* Adds to wider, behind what it has. cost: [n]; rest: what all other roundings cost; signal: of the
  * outputs, as errors are counted. PITH_ERR_MEMORY. */

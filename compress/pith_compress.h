@@ -32,7 +32,7 @@ struct pith_stage_report {
     /* QUANTIZE with data, unless all_integers: outputs against those of the float network */
     uint64_t predictions,
         changed;        /* predictions compared (0: nothing was measured), other ones now */
-    double output_db;   /* signal to noise, an output less its mean; HUGE_VAL: equal */
+    double output_db;   /* SQNR, an output less its mean; HUGE_VAL: equal */
     uint32_t equalized; /* pairs of layers between which factors moved */
     uint32_t smoothed;  /* values of which factors moved into weights */
     bool reestimated;   /* because the samples liked it */

@@ -50,7 +50,7 @@ struct pith_sense_opts {
 };
 
 struct pith_sense_cost {
-    double output_db; /* signal to noise of the network's outputs; HUGE_VAL: no change */
+    double output_db; /* SQNR of the network's outputs; HUGE_VAL: no change */
     double layer_db;  /* of what the layer itself gives */
     uint64_t changed; /* predictions of output 0 that became others, of pith_sense.predictions */
 };

@@ -91,15 +91,13 @@ static struct pith_calibrate_opts samples_of(const struct pith_stage_means *mean
 
 /* Layers that read more than a byte, each way. */
 struct finer_layers {
-    struct wider_layers int16, split, kept;
+    struct wider_layers int16, kept;
 };
 
 static struct finer_layers asked_for(const struct pith_stage *s)
 {
-    struct finer_layers f = {
-        {.n = s->quantize.n_int16}, {.n = s->quantize.n_split}, {.n = s->quantize.n_keep}};
+    struct finer_layers f = {{.n = s->quantize.n_int16}, {.n = s->quantize.n_keep}};
     memcpy(f.int16.layer, s->int16, sizeof f.int16.layer);
-    memcpy(f.split.layer, s->split, sizeof f.split.layer);
     memcpy(f.kept.layer, s->keep, sizeof f.kept.layer);
     return f;
 }
@@ -110,7 +108,7 @@ static bool may_keep(const struct pith_stage *s)
 {
     const struct pith_quantize_opts *o = &s->quantize;
     return !s->all_integers && !o->fixed_bits && pith_activation_bits(o) == 8 &&
-           pith_weight_bits(o) == 8 && o->n_int16 == 0 && o->n_split == 0;
+           pith_weight_bits(o) == 8 && o->n_int16 == 0;
 }
 
 /* layers NULL: nothing is. */
@@ -118,8 +116,6 @@ static struct finer_search left_to_samples(const struct pith_stage *s, struct fi
 {
     if (s->int16_auto)
         return (struct finer_search){&pith_way_int16, &f->int16};
-    if (s->split_auto)
-        return (struct finer_search){&pith_way_split, &f->split};
     return may_keep(s) ? (struct finer_search){&pith_way_float, &f->kept}
                        : (struct finer_search){0};
 }
@@ -154,8 +150,8 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
         st = pith_calibrate(m, &see, NULL, err);
     bool chosen = !st && pith_model_has_stats(m) && !has_grids(m, o);
     opts.keep = s->keep;
-    opts.n_int16 = opts.n_split = 0; /* of the float network's values */
-    if (!st && (s->int16_auto || s->split_auto) && (!chosen || !has_data || wide || o->fixed_bits))
+    opts.n_int16 = 0; /* of the float network's values */
+    if (!st && s->int16_auto && (!chosen || !has_data || wide || o->fixed_bits))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "cannot choose layers that read two bytes: that takes data, a model "
                                "not yet calibrated, and activations of 8 bits, not of fixed point");
@@ -216,8 +212,6 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     opts.reestimate = s->reestimate == PITH_ALWAYS;
     opts.int16 = finer->int16.layer;
     opts.n_int16 = finer->int16.n;
-    opts.split = finer->split.layer;
-    opts.n_split = finer->split.n;
     opts.data = inputs ? NULL : means->train;
     opts.inputs = inputs ? (const void *const *)inputs->input : NULL;
     opts.n_samples = inputs ? inputs->n_calls : samples;

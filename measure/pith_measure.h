@@ -178,9 +178,9 @@ struct pith_difference {
     /* Where B has integers, whose grid the model tells: */
     bool integers;
     double step, low, high;  /* of the grid: its coarsest step, its ends */
-    double grid_db;          /* signal to noise that the grid alone would leave of A's numbers */
+    double grid_db;          /* SQNR that the grid alone would leave of A's numbers */
     double clipped;          /* share of these beyond its ends */
-    double clip_db;          /* signal to noise that cutting them alone would leave */
+    double clip_db;          /* SQNR that cutting them alone would leave */
     uint32_t dead, channels; /* channels always 0 with integers, and not before; of so many */
 };
 

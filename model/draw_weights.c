@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* draw_weights.c - fresh weights for a network that shall learn from nothing.
+/* draw_weights.c - fresh weights for a network that is trained from scratch.
  *
  * Signals keep their size from layer to layer when a weight has the variance 1 / fan-in, or 2 /
  * fan-in where a ReLU throws half of it away. A draw is the sum of twelve uniform numbers less 6,

@@ -213,10 +213,6 @@ struct pith_quantize_opts {
         *int16; /* layers that read their input as two bytes, by the same patterns: where 256
                   steps are too few. Twice the products there. Activations of 8 bits alone */
     uint32_t n_int16;
-    const char *const
-        *split; /* layers behind depthwise ones that read the sum of two bytes, one for each
-                    half of the range: 511 steps; the depthwise layer runs twice */
-    uint32_t n_split;
     struct pith_data *data; /* borrowed: samples of the model's only input; NULL: none */
     /* Borrowed, instead of data: of each input of the model, in their order, n_samples samples, one
      * behind the other, of the input's own type; NULL: see data. */
@@ -258,8 +254,8 @@ struct pith_quantize_layer {
     const char *why;            /* why it stayed float; NULL: it computes with integers */
     uint64_t n_weights;
     uint32_t weight_bits; /* of each; 0: it stayed float */
-    bool int16;    /* it reads its input as two bytes (int16 or split), and has twice n_weights */
-    double snr_db; /* of the weights; HUGE_VAL when they did not change */
+    bool int16;           /* it reads its input as two bytes (int16), and has twice n_weights */
+    double snr_db;        /* of the weights; HUGE_VAL when they did not change */
     uint32_t n_corrected; /* channels whose bias was corrected */
     uint32_t sum_bits; /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float,
                           or a table */

@@ -13,7 +13,6 @@
 #include "gptq_round.h"
 #include "int16_input.h"
 #include "pith_fold_affine.h"
-#include "pith_split_range.h"
 #include "integer_rewrite.h"
 #include "layer_bits.h"
 #include "shared_round.h"
@@ -49,7 +48,7 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
         return bad_option(err, "GPTQ rounding, bias correction and re-estimation need data");
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
-    if ((o->n_int16 || o->n_split) && (bits != 8 || o->fixed_bits || o->as_trained))
+    if (o->n_int16 && (bits != 8 || o->fixed_bits || o->as_trained))
         return bad_option(err,
                           "two bytes are read of activations of 8 bits, not of fixed point, alone");
     if (o->blocks && (!pith_quantize_has_data(o) || o->fixed_bits || bits > 8))
@@ -265,8 +264,6 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
         st = pith_turn_weights(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)
         st = pith_expand_recurrent(plan->m, plan->opts, err);
-    if (!st)
-        st = pith_split_ranges(plan->m, plan->opts, err);
     if (!st)
         st = pith_expand_int16_inputs(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)

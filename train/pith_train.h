@@ -184,7 +184,7 @@ struct pith_train_opts {
                               and dead channels stay */
     float gptq_fisher_share;       /* 0..1: share of what GPTQ makes least that weighs an error of a
                                   layer's results by its gradient, squared: the diagonal Fisher
-                                  information       (drawn_gradient.h); the rest         weighs all of
+                                  information       (sampled_fisher.h); the rest         weighs all of
                                   them       alike; default 0 */
     enum pith_step_init step_init; /* with levels: where the grids of weights begin. first_step and
                                   step_power then say what the logarithms of all weights' steps are

@@ -121,16 +121,6 @@ static json_t *write_int16(const struct pith_stage *s)
     return s->int16_auto ? json_string("auto") : write_layers(s->int16, s->quantize.n_int16);
 }
 
-static enum pith_status read_split(const struct json_place *p, json_t *v, struct pith_stage *s)
-{
-    return read_auto(p, v, &s->split_auto, s->split, &s->quantize.n_split);
-}
-
-static json_t *write_split(const struct pith_stage *s)
-{
-    return s->split_auto ? json_string("auto") : write_layers(s->split, s->quantize.n_split);
-}
-
 static enum pith_status read_biases(const struct json_place *p, json_t *v, struct pith_stage *s)
 {
     if (!json_is_boolean(v))
@@ -182,7 +172,6 @@ const struct own_json *pith_own_json(const struct pith_option_own *own)
         {&pith_own_features, read_features, write_features},
         {&pith_own_keep, read_keep, write_keep},
         {&pith_own_int16, read_int16, write_int16},
-        {&pith_own_split, read_split, write_split},
         {&pith_own_bias_correct, read_biases, write_biases},
         {&pith_own_cluster_layers, read_cluster_layers, write_cluster_layers}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -5,7 +5,7 @@
  *
  *     labels            so many points of top-1 (targets: of PSNR, 1 % is 1 dB)
  *     classes           mean KL divergence from the original's classes of at most 4 P nats: 0.5 %
- * is 0.02 any other output  signal to noise of at least 30 dB at 0.5 %, 3 dB less where P doubles:
+ * is 0.02 any other output  an SQNR of at least 30 dB at 0.5 %, 3 dB less where P doubles:
  * what is allowed is power of noise, and so is KL, to first order */
 #ifndef PITH_GOAL_H
 #define PITH_GOAL_H

@@ -19,7 +19,6 @@ static const struct {
     {"train", "step_by", "step_init"},
     {"train", "units", "remove_dead_channels"},
     {"quantize", "fine", "int16_activations"},
-    {"quantize", "halves", "split_range"},
 };
 
 static bool is_key(const char *key, const char *name, size_t n)

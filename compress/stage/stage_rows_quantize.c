@@ -146,21 +146,8 @@ static bool has_int16(const struct pith_stage *s)
     return s->int16_auto || s->quantize.n_int16 > 0;
 }
 
-static enum pith_status read_split(struct pith_stage *s, const char *text,
-                                   struct pith_stage_texts *texts, struct pith_error *err)
-{
-    (void)texts;
-    return add_or_auto(text, &s->split_auto, s->split, &s->quantize.n_split, err);
-}
-
-static bool has_split(const struct pith_stage *s)
-{
-    return s->split_auto || s->quantize.n_split > 0;
-}
-
 const struct pith_option_own pith_own_keep = {read_keep, NULL, has_keep, false},
-                             pith_own_int16 = {read_int16, NULL, has_int16, false},
-                             pith_own_split = {read_split, NULL, has_split, false};
+                             pith_own_int16 = {read_int16, NULL, has_int16, false};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -215,9 +202,6 @@ static const struct pith_option rows[] = {
     PITH_ROW(WORD, "floats", floats, "TYPE", "what stays float is stored as", .words = float_types),
     PITH_ROW(UINT, "samples", samples, "N", "the first N of -d; default 64", .min = 1, .max = 1e9),
     PITH_OWN_ROW("keep", &pith_own_keep, "GLOB", "these layers stay float"),
-    PITH_OWN_ROW("split_range", &pith_own_split, "GLOB",
-                 "these layers read split ranges, a byte for each half; auto: some",
-                 PITH_ADVANCED(methods)),
     PITH_OWN_ROW("int16_activations", &pith_own_int16, "GLOB",
                  "these layers read 16 bits, as two bytes; auto: some"),
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_two_inputs.h - what 16-bit activations and split ranges share: a layer that reads the
+/* pith_two_inputs.h - how 16-bit activations are read: a layer that reads the
  * channels of its input twice, in two forms whose sum is what it read before. */
 #ifndef PITH_TWO_INPUTS_H
 #define PITH_TWO_INPUTS_H

@@ -9,7 +9,7 @@
  * makes the squared difference from y least (Li et al., "GPTAQ", 2025). Means are the bias's
  * business.
  *
- * Few samples are learnt by heart: the classifier of MobileNet-v2 has 1,280 weights a row, and 63
+ * Few samples are overfitted: the classifier of MobileNet-v2 has 1,280 weights a row, and 63
  * images give it 63 patches. So each half of the samples tells how much of what the other half asks
  * for is true. The error of w + a d on a half with H and c,
  *

@@ -28,7 +28,7 @@ static uint32_t cheapest(const struct product_case *c)
 enum pith_status pith_product_need(struct product *p, const struct weight *weight, uint32_t choice,
                                    const struct op_env *env, struct op_need *need)
 {
-    const struct product_case c = {p, weight, env};
+    const struct product_case c = {p, weight, env, choice != 0};
     *need = (struct op_need){0};
     uint64_t mn;
     if (!mul_ok(p->m, p->n, &mn) || !mul_ok(mn, p->k, &need->macs))
@@ -45,7 +45,7 @@ enum pith_status pith_product_need(struct product *p, const struct weight *weigh
 enum pith_status pith_product_prepare(const struct product *p, const struct weight *weight,
                                       void *prep, const struct op_env *env)
 {
-    const struct product_case c = {p, weight, env};
+    const struct product_case c = {p, weight, env, true};
     return weight && p->kernel->pack ? p->kernel->pack(&c, prep) : PITH_OK;
 }
 

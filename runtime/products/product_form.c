@@ -10,15 +10,19 @@
 static enum pith_status form_of(const struct product_case *c, struct run_form_need *form)
 {
     const struct product *p = c->p;
-    return pith_run_form_need(c->weight, p->n, p->k, &c->env->kernels->sparse, form);
+    return pith_run_form_fits(c->weight, p->n, p->k, &c->env->kernels->sparse, form);
 }
 
+/* A plan that was written keeps a form which other costs would not choose. */
 static bool form_supports(const struct product_case *c)
 {
     struct run_form_need form;
     const struct product *p = c->p;
+    const struct sparse_kernels *k = &c->env->kernels->sparse;
     return c->weight && product_is_plain(p) && p->trans_b && product_rows_of_a(p) &&
-           !(c->env->flags & PITH_FLAG_DENSE_ONLY) && form_of(c, &form) == PITH_OK;
+           !(c->env->flags & PITH_FLAG_DENSE_ONLY) &&
+           (c->asked ? form_of(c, &form) : pith_run_form_need(c->weight, p->n, p->k, k, &form)) ==
+               PITH_OK;
 }
 
 static uint64_t form_cost(const struct product_case *c)

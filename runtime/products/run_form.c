@@ -48,10 +48,16 @@ static enum dense_size size_of(uint64_t count)
     return count <= 1u << 18 ? DENSE_IN_L2 : count <= 1u << 22 ? DENSE_IN_L3 : DENSE_IN_RAM;
 }
 
-/* Does a kernel that handles n elements at `speed` finish within the time of the dense product? */
-static bool fast_enough(const struct sparse_kernels *k, uint64_t n, uint32_t speed, uint64_t count)
+static uint32_t speed_of(const struct sparse_kernels *k, const struct choice *c)
 {
-    return speed != 0 && n * k->costs.dense[size_of(count)] <= count * speed; /* below 2^48 */
+    return k->costs.form[c->try_window ? FORM_WINDOW : c->kind];
+}
+
+/* Does the kernel finish within the time of the dense product? */
+static bool pays(const struct weight *w, const struct sparse_kernels *k, const struct choice *c)
+{
+    uint64_t n = c->row_bytes ? w->count : w->nnz;
+    return n * k->costs.dense[size_of(w->count)] <= w->count * speed_of(k, c); /* below 2^48 */
 }
 
 /* Rows that have a codebook of their own, or one for all; other groupings have no form. */
@@ -88,8 +94,7 @@ static enum pith_status choose_dense(const struct weight *w, uint32_t rows, uint
         c->kind = FORM_DENSE8;
         block_cols = 64;
     }
-    if (!fast_enough(k, w->count, k->costs.form[c->kind], w->count) ||
-        (c->kind == FORM_DENSE8 && c->n_codebooks != 1))
+    if (k->costs.form[c->kind] == 0 || (c->kind == FORM_DENSE8 && c->n_codebooks != 1))
         return PITH_ERR_UNSUPPORTED;
     c->row_bytes = (uint32_t)(((uint64_t)cols + block_cols - 1) / block_cols * 64);
     c->kernel = "gemv-codebook";
@@ -106,8 +111,7 @@ static enum pith_status choose_sparse(const struct weight *w, uint32_t rows, uin
     c->kind = codebook ? FORM_CSR_CODEBOOK : FORM_CSR_VALUE;
     c->try_window = codebook && c->n_codebooks == 1 && w->n_centroids <= MAX_WINDOW_CENTROIDS &&
                     cols >= WINDOW_COLS && k->costs.form[FORM_WINDOW] != 0;
-    uint32_t speed = k->costs.form[c->try_window ? FORM_WINDOW : c->kind];
-    if (cols > MAX_CSR_COLS || w->nnz > w->count || !fast_enough(k, w->nnz, speed, w->count))
+    if (cols > MAX_CSR_COLS || w->nnz > w->count || speed_of(k, c) == 0)
         return PITH_ERR_UNSUPPORTED;
     if (w->nnz * (codebook ? CSR_CODEBOOK_BYTES : CSR_VALUE_BYTES) > w->count * sizeof(float))
         return PITH_ERR_UNSUPPORTED; /* no slower perhaps, but larger */
@@ -220,7 +224,7 @@ static bool place_parts(const struct weight *w, uint32_t rows, uint32_t cols,
     return ok && end <= SIZE_MAX;
 }
 
-enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint32_t cols,
+enum pith_status pith_run_form_fits(const struct weight *w, uint32_t rows, uint32_t cols,
                                     const struct sparse_kernels *k, struct run_form_need *need)
 {
     struct choice c;
@@ -233,6 +237,16 @@ enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint3
         return PITH_ERR_UNSUPPORTED;
     *need = (struct run_form_need){f.bytes, p.bytes, c.kernel};
     return PITH_OK;
+}
+
+enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint32_t cols,
+                                    const struct sparse_kernels *k, struct run_form_need *need)
+{
+    struct choice c;
+    enum pith_status st = choose(w, rows, cols, k, &c);
+    if (!st && !pays(w, k, &c))
+        st = PITH_ERR_UNSUPPORTED;
+    return st ? st : pith_run_form_fits(w, rows, cols, k, need);
 }
 
 /* What the window form takes grows with its windows too: as much as 7 % of all elements stored. */
@@ -250,8 +264,7 @@ uint64_t pith_run_form_cost(const struct weight *w, uint32_t rows, uint32_t cols
     if (batch)
         return cost_of(batch_work(w, &c), m,
                        c.try_window ? k->costs.window_batch : k->costs.form[c.kind]);
-    return cost_of(c.row_bytes ? w->count : w->nnz, m,
-                   k->costs.form[c.try_window ? FORM_WINDOW : c.kind]);
+    return cost_of(c.row_bytes ? w->count : w->nnz, m, speed_of(k, &c));
 }
 
 uint64_t pith_gemv_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m)

@@ -27,6 +27,10 @@ struct run_form_need {
 enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint32_t cols,
                                     const struct sparse_kernels *k, struct run_form_need *need);
 
+/* The same of a form that is asked for, be it faster or not. */
+enum pith_status pith_run_form_fits(const struct weight *w, uint32_t rows, uint32_t cols,
+                                    const struct sparse_kernels *k, struct run_form_need *need);
+
 /* Times, in 128ths of a nanosecond, of m rows of x, by the measured speeds of the table: in this
  * form, which pith_run_form_need told of (batch: many of them one behind the other), by dense rows
  * one by one, and packed and multiplied with f32 tiles. UINT64_MAX: the table has no such kernel.

@@ -4,8 +4,13 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 list=${WORDS:-tests/build/words.txt}
-code="base calibrate cli compress data huffman load measure model numeric onnx pack prune quantize runtime train"
+code="base calibrate cli compress data huffman load measure model mpi numeric onnx pack prune quantize rd runtime train bench samples tests"
 status=0
+# lines WORDS: of code, with one of them
+lines() {
+    grep -rniE --include='*.[ch]' --include='*.cu' --include='*.sh' --include='*.py' --exclude=stage_renamed.c \
+        --exclude-dir=__pycache__ "(^|[^a-zA-Z_-])($1)([^a-zA-Z_-]|\$)" $code
+}
 
 # prose FILE: its lines, code blanked out; a backquote left open ends with its paragraph
 prose() {
@@ -24,6 +29,9 @@ prose() {
 } >"$work/help" 2>/dev/null
 [ "$(wc -l <"$work/help")" -gt 300 ] || { echo "pith help prints next to nothing"; exit 1; }
 
+# All words of the code at once first: what few lines have is then looked through row by row.
+lines "$(awk -F ' *[|] ' '!/^#/ && /^code/ {$1 = $NF = ""; print}' "$list" | sed 's/^ *//; s/ *$//' | tr '\n' '|' | sed 's/|$//')" >"$work/code"
+
 grep -v '^#' "$list" | while IFS= read -r row; do
     where=${row%%|*}
     rest=${row#*|}
@@ -33,8 +41,7 @@ grep -v '^#' "$list" | while IFS= read -r row; do
         case $place in
         help) files=$work/help ;;
         code)
-            find $code -name '*.[ch]' ! -path 'train/feedback/*' ! -name stage_renamed.c -exec grep -niE "(^|[^a-zA-Z_-])($word)([^a-zA-Z_-]|\$)" {} + |
-                sed "s|\$|  ->$instead|"
+            grep -iE "^[^:]*:[0-9]*:(.*[^a-zA-Z_-])?($word)([^a-zA-Z_-]|\$)" "$work/code" | sed "s|\$|  ->$instead|"
             continue
             ;;
         *) files=$(find "$place" -name '*.md') || echo "$place: no such place" ;;

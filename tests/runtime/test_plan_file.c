@@ -6,6 +6,7 @@
 #include "graph_double.h"
 #include "pith_crc32c.h"
 #include "test_plan.h"
+#include "weight_case.h"
 
 #define C 4u
 #define SIDE 8u
@@ -173,13 +174,74 @@ static void test_choice(void **state)
     assert_string_equal(kernel, "conv-f32-direct");
 }
 
+static void set_trans_b(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_GEMM_TRANS_B] = 1;
+}
+
+/* The kernel of one product with a matrix of 16 centroids, by these costs and, with a file, by what
+ * that says. Where file is NULL the plan is written to `to`. */
+static const char *planned(const struct weight_case *c, const struct pith_costs *costs,
+                           const uint8_t *file, uint8_t to[MAX_FILE], size_t *bytes)
+{
+    struct pith_opts o = options(PITH_CPU_REF);
+    struct pith_need need;
+    struct pith_plan *plan;
+    struct pith_layer layer;
+    o.flags |= PITH_FLAG_DECODE_ONCE;
+    o.costs = costs;
+    if (file)
+        assert_int_equal(open_with(file, *bytes, &o), PITH_OK);
+    gd_clear();
+    uint32_t x = gd_input(2, 1, c->cols), w = gd_weight(matrix, 2, c->rows, c->cols);
+    gd.weight[gd.g.n_weights - 1] = c->w;
+    gd_output(gd_node(PITH_OP_GEMM, set_trans_b, NULL, 1, 2, x, w));
+    void *mem = gd_plan(&o, &plan, &need);
+    if (!file) {
+        *bytes = (size_t)pith_plan_file_bytes(plan);
+        assert_in_range(*bytes, 1, MAX_FILE);
+        assert_int_equal(pith_plan_file_write(plan, to, *bytes), PITH_OK);
+    }
+    assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
+    free(mem);
+    return layer.kernel;
+}
+
+/* Costs choose when a plan is made; one that was written keeps its kernels whatever costs are now.
+ */
+static void test_costs(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    struct weight_want want = {.rows = 8,
+                               .cols = 32,
+                               .pattern = PATTERN_FULL,
+                               .dense = true,
+                               .n_centroids = 16,
+                               .n_groups = 1,
+                               .scale = 1.0f};
+    struct weight_case c = case_new(&want, &seed);
+    uint8_t coded[MAX_FILE], dense[MAX_FILE];
+    size_t coded_bytes, dense_bytes;
+    struct pith_costs here, other;
+    pith_costs_of(0, &here, NULL);
+    other = here;
+    for (uint32_t i = 0; i < PITH_RUN_FORMS; i++)
+        other.form[i] = 1;
+    assert_string_equal(planned(&c, &here, NULL, coded, &coded_bytes), "gemv-codebook");
+    assert_string_equal(planned(&c, &other, NULL, dense, &dense_bytes), "gemv-f32");
+    assert_string_equal(planned(&c, &other, coded, NULL, &coded_bytes), "gemv-codebook");
+    assert_string_equal(planned(&c, &here, dense, NULL, &dense_bytes), "gemv-f32");
+    case_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_round),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

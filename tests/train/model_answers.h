@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model_answers.h - what the runtime makes of a model for one made-up sample. */
+/* model_answers.h - what the runtime makes of a model for one synthetic sample. */
 #ifndef MODEL_ANSWERS_H
 #define MODEL_ANSWERS_H
 

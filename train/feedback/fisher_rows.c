@@ -3,7 +3,7 @@
  * of their sum only on the mean of draws. */
 #include "pith_fisher_rows.h"
 
-#include "drawn_gradient.h"
+#include "sampled_fisher.h"
 #include "pith_error_fill.h"
 #include "pith_kept_values.h"
 #include "pith_recorded_feed.h"
@@ -18,7 +18,7 @@ struct fisher {
     const struct pith_model *m;
     struct recorded_feed *feed;
     struct pith_fisher_opts opts;
-    struct drawn_gradient drawn;
+    struct sampled_fisher drawn;
     struct pith_sensitivity *to;
     float *place; /* [the most places] */
     double power; /* sum of the output's squares, over samples */
@@ -155,7 +155,7 @@ static enum pith_status add_samples(struct fisher *f, uint64_t samples)
         pith_tape_forward(t);
         add_power(f);
         f->sample = i;
-        pith_drawn_backward(&f->drawn, i);
+        pith_sampled_fisher_backward(&f->drawn, i);
         if (f->status)
             return f->status;
         if (o->progress && !o->progress(o->user, i + 1, samples))
@@ -222,7 +222,7 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
     *s = (struct pith_sensitivity){.n = m->n_values};
     enum pith_status status = open_feed(&f, data);
     if (!status)
-        status = pith_drawn_open_lean(m, &train, take_step, &f, &f.drawn, err);
+        status = pith_sampled_fisher_open_lean(m, &train, take_step, &f, &f.drawn, err);
     if (!status && f.opts.temperature > 0)
         f.drawn.temperature = (float)f.opts.temperature;
     if (!status)
@@ -233,7 +233,7 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
         status = add_samples(&f, s->n_samples);
     if (!status)
         find_means(&f);
-    pith_drawn_close(&f.drawn);
+    pith_sampled_fisher_close(&f.drawn);
     pith_recorded_feed_close(f.feed);
     free(f.place);
     if (status)

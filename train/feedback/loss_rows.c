@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "loss_rows.h"
 
-#include "drawn_gradient.h"
+#include "sampled_fisher.h"
 #include "layer_inputs.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct row_use {
 
 struct loss_rows {
     const struct feedback_sweep *sweep;
-    struct drawn_gradient drawn;
+    struct sampled_fisher drawn;
     struct row_use *use; /* [n_steps] */
     double *usual; /* [n_values] squared gradient of a row of this weight's results; 0: unknown */
     double *found; /* [n_values] */
@@ -99,7 +99,7 @@ static enum pith_status pass(struct loss_rows *l, uint64_t first, bool search)
         if (status)
             break;
         pith_tape_forward(t);
-        pith_drawn_backward(&l->drawn, u * l->sweep->samples);
+        pith_sampled_fisher_backward(&l->drawn, u * l->sweep->samples);
         for (uint32_t i = 0; i < t->n_steps && !status; i++) {
             if (l->use[i].rows == 0)
                 continue;
@@ -184,12 +184,12 @@ enum pith_status pith_loss_rows_new(const struct pith_model *m, const struct fee
     made->sweep = sweep;
     made->batch = batch / sweep->samples;
     enum pith_status status =
-        pith_drawn_open(m, sweep->opts, sweep->samples, 1, &made->drawn, sweep->err);
+        pith_sampled_fisher_open(m, sweep->opts, sweep->samples, 1, &made->drawn, sweep->err);
     if (!status)
         status = list_uses(made);
     if (!status)
         status = all_batches(made);
-    pith_drawn_close(&made->drawn);
+    pith_sampled_fisher_close(&made->drawn);
     if (status)
         pith_loss_rows_free(made);
     else

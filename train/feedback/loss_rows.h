@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* loss_rows.h - how much the loss minds an error in each row of a layer's results: the sum of the
- * row's squared gradients (drawn_gradient.h), as a share of what is usual. One pass over all
+ * row's squared gradients (sampled_fisher.h), as a share of what is usual. One pass over all
  * samples, before anything is changed. */
 #ifndef LOSS_ROWS_H
 #define LOSS_ROWS_H

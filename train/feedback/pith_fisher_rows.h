@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_fisher_rows.h - the sensitivity of rows (pith_sensitivity.h), from gradients of labels that
- * are drawn from what the network itself answers (drawn_gradient.h): one sample at a time, forward
+ * are drawn from what the network itself answers (sampled_fisher.h): one sample at a time, forward
  * and backward. */
 #ifndef PITH_FISHER_ROWS_H
 #define PITH_FISHER_ROWS_H

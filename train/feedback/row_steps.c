@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "row_steps.h"
 
-#include "drawn_gradient.h"
+#include "sampled_fisher.h"
 #include "feed_batch.h"
 #include "parametrization.h"
 #include "layer_inputs.h"
@@ -30,7 +30,7 @@ struct probe {
     const struct pith_model *m;
     const struct pith_train_opts *opts;
     struct pith_error *err;
-    struct drawn_gradient drawn;
+    struct sampled_fisher drawn;
     struct feed_batch *batch;
     uint32_t n;
     struct probed *of;
@@ -68,7 +68,7 @@ static enum pith_status add_samples(struct probe *p)
         if (status)
             return status;
         pith_tape_forward(p->drawn.tape);
-        pith_drawn_backward(&p->drawn, b * p->drawn.per_slice * PITH_TRAIN_SLICES);
+        pith_sampled_fisher_backward(&p->drawn, b * p->drawn.per_slice * PITH_TRAIN_SLICES);
         add_gradients(p);
     }
     return PITH_OK;
@@ -275,7 +275,7 @@ static void close_probe(struct probe *p)
     }
     free(p->of);
     pith_batch_free(p->batch);
-    pith_drawn_close(&p->drawn);
+    pith_sampled_fisher_close(&p->drawn);
 }
 
 /* The weights among the tape's parameters, but those that are on grids. */
@@ -309,7 +309,7 @@ static enum pith_status open_probe(struct probe *p, struct pith_data *data)
     uint32_t per_slice = share < PER_SLICE ? (uint32_t)share : PER_SLICE;
     uint32_t batch = per_slice * PITH_TRAIN_SLICES;
     enum pith_status status =
-        pith_drawn_open(p->m, p->opts, per_slice, PITH_TRAIN_SLICES, &p->drawn, p->err);
+        pith_sampled_fisher_open(p->m, p->opts, per_slice, PITH_TRAIN_SLICES, &p->drawn, p->err);
     if (!status)
         status = pith_batch_new(data, per_slice, 0, false, &p->batch, p->err);
     if (!status)

@@ -5,7 +5,7 @@
  * Each parameter tensor has a vector of latent weights (parametrization.h). What they cost the
  * file, where that counts, does not pull at them: it decides, every prune_every steps, which of
  * them go and from where on one is rounded to zero. (A pull along the bits, straight through the
- * rounding, brings every latent number to the edge of its level, where it swings:
+ * rounding, brings every latent weight to the edge of its level, where it swings:
  * docs/results/records-lenet.md.) */
 #include "optimizer.h"
 
@@ -343,7 +343,7 @@ static void turn_noise(const struct optimizer *o, struct parametrization *f, uin
         pith_noise_judge(f->noise, f->value, f->value + f->p->count);
 }
 
-/* What costs more than it is worth goes; a grid's latent numbers that are all but zero, too. */
+/* What costs more than it is worth goes; a grid's latent weights that are all but zero, too. */
 static void prune_least(struct optimizer *o, double rate, uint32_t n_samples)
 {
     bool shrinks = o->opts.sparsity > 0 || o->opts.lambda > 0;

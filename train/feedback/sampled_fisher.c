@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "drawn_gradient.h"
+#include "sampled_fisher.h"
 
 #include "pith_seeded_random.h"
 #include "scores.h"
@@ -36,7 +36,7 @@ static void soften(uint32_t classes, const float *logits, float t, float *p)
 }
 
 /* The gradient of a draw, of the sample that is number `number` of all. */
-static void draw(const struct drawn_gradient *d, uint64_t number, uint32_t elems, const float *y,
+static void draw(const struct sampled_fisher *d, uint64_t number, uint32_t elems, const float *y,
                  float *grad)
 {
     const struct pith_train_opts *o = d->opts;
@@ -53,7 +53,7 @@ static void draw(const struct drawn_gradient *d, uint64_t number, uint32_t elems
 
 static void draw_slice(void *arg, uint32_t slice)
 {
-    struct drawn_gradient *d = arg;
+    struct sampled_fisher *d = arg;
     bool squares = d->opts->loss == PITH_SQUARED_ERROR;
     struct tape_tensor *y =
         squares ? pith_tape_output(d->tape, slice, 0) : pith_tape_value(d->tape, slice, d->scores);
@@ -63,7 +63,7 @@ static void draw_slice(void *arg, uint32_t slice)
              y->grad + i * elems);
 }
 
-void pith_drawn_backward(struct drawn_gradient *d, uint64_t first)
+void pith_sampled_fisher_backward(struct sampled_fisher *d, uint64_t first)
 {
     d->first = first;
     pith_tape_slices(d->tape, draw_slice, d);
@@ -71,7 +71,7 @@ void pith_drawn_backward(struct drawn_gradient *d, uint64_t first)
 }
 
 static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *t,
-                                  struct drawn_gradient *d, struct pith_error *err)
+                                  struct sampled_fisher *d, struct pith_error *err)
 {
     bool softmax;
     d->temperature = d->opts->teacher ? d->opts->temperature : 1.0f;
@@ -83,27 +83,28 @@ static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *
     return pith_tape_new(m, t, &d->tape, err);
 }
 
-enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_train_opts *opts,
-                                 uint32_t per_slice, uint32_t slices, struct drawn_gradient *d,
-                                 struct pith_error *err)
+enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
+                                          const struct pith_train_opts *opts, uint32_t per_slice,
+                                          uint32_t slices, struct sampled_fisher *d,
+                                          struct pith_error *err)
 {
     struct tape_opts t = {.batch = per_slice * slices, .slices = slices};
-    *d = (struct drawn_gradient){.opts = opts, .per_slice = per_slice};
+    *d = (struct sampled_fisher){.opts = opts, .per_slice = per_slice};
     return open_tape(m, &t, d, err);
 }
 
-enum pith_status pith_drawn_open_lean(const struct pith_model *m,
-                                      const struct pith_train_opts *opts,
-                                      void (*after)(void *user, uint32_t step), void *user,
-                                      struct drawn_gradient *d, struct pith_error *err)
+enum pith_status pith_sampled_fisher_open_lean(const struct pith_model *m,
+                                               const struct pith_train_opts *opts,
+                                               void (*after)(void *user, uint32_t step), void *user,
+                                               struct sampled_fisher *d, struct pith_error *err)
 {
     struct tape_opts t = {.batch = 1, .slices = 1, .borrows = true, .after = after, .user = user};
-    *d = (struct drawn_gradient){.opts = opts, .per_slice = 1};
+    *d = (struct sampled_fisher){.opts = opts, .per_slice = 1};
     return open_tape(m, &t, d, err);
 }
 
-void pith_drawn_close(struct drawn_gradient *d)
+void pith_sampled_fisher_close(struct sampled_fisher *d)
 {
     pith_tape_free(d->tape);
-    *d = (struct drawn_gradient){0};
+    *d = (struct sampled_fisher){0};
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* drawn_gradient.h - gradients that tell how much the loss minds a change, without labels.
+/* sampled_fisher.h - sampled-label Fisher gradients: how much the loss minds a change, without
+ * labels.
  *
  * Classes are drawn from what the network itself answers (Kunstner et al., 2019), softened where
  * there is a teacher; with squared error, each output gets 1 or -1. Draws of samples are
  * independent and their gradients 0 on the mean, so that the square of a batch's gradient is the
  * sum of the squares of its samples', on the mean: the Fisher information. */
-#ifndef DRAWN_GRADIENT_H
-#define DRAWN_GRADIENT_H
+#ifndef SAMPLED_FISHER_H
+#define SAMPLED_FISHER_H
 
 #include "pith_train.h"
 #include "tape.h"
 
-struct drawn_gradient {
+struct sampled_fisher {
     struct tape *tape;
     const struct pith_train_opts *opts;
     uint32_t scores; /* value of the model */
@@ -22,17 +23,18 @@ struct drawn_gradient {
 
 /* A tape of m, as it is when it does not train, with so many slices (tape_opts); opts is borrowed.
  * PITH_ERR_MEMORY, and what pith_tape_new returns. */
-enum pith_status pith_drawn_open(const struct pith_model *m, const struct pith_train_opts *opts,
-                                 uint32_t per_slice, uint32_t slices, struct drawn_gradient *d,
-                                 struct pith_error *err);
+enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
+                                          const struct pith_train_opts *opts, uint32_t per_slice,
+                                          uint32_t slices, struct sampled_fisher *d,
+                                          struct pith_error *err);
 /* The same of one sample, with as little memory as may be: gradients are there when `after` is
  * called, behind each step (tape.h). m is borrowed and may not change. */
-enum pith_status pith_drawn_open_lean(const struct pith_model *m,
-                                      const struct pith_train_opts *opts,
-                                      void (*after)(void *user, uint32_t step), void *user,
-                                      struct drawn_gradient *d, struct pith_error *err);
-void pith_drawn_close(struct drawn_gradient *d); /* accepts zeros */
+enum pith_status pith_sampled_fisher_open_lean(const struct pith_model *m,
+                                               const struct pith_train_opts *opts,
+                                               void (*after)(void *user, uint32_t step), void *user,
+                                               struct sampled_fisher *d, struct pith_error *err);
+void pith_sampled_fisher_close(struct sampled_fisher *d); /* accepts zeros */
 /* Behind the tape's forward: all gradients. */
-void pith_drawn_backward(struct drawn_gradient *d, uint64_t first);
+void pith_sampled_fisher_backward(struct sampled_fisher *d, uint64_t first);
 
 #endif
