@@ -22,6 +22,7 @@
 
 /* Bits follow from counts and counts from bits; two rounds come to rest but for some integers. */
 #define RATE_ROUNDS 2 /* that integers are counted and rounded again */
+#define COUNT_PATHS 4 /* without a trellis */
 
 /* One thread's: nothing is allocated for a row. */
 struct room {
@@ -34,7 +35,8 @@ struct work {
     struct layer_round *l;
     uint32_t n; /* threads */
     struct room *room;
-    bool nearest;             /* nothing but the nearest integers of the goals */
+    bool nearest; /* nothing but the nearest integers of the goals */
+    uint32_t paths;
     double *overlap, *square; /* [rows] of q and goal, of q: see refit; NULL */
 };
 
@@ -102,9 +104,10 @@ static struct quantizer_trellis trellis_of(const struct layer_round *l)
 
 /* alone: as if each weight's error counted by itself, and bits cost nothing. The identity in
  * place of the factor: then no error is fed forward. */
-static void round_along_paths(const struct layer_round *l, uint64_t row, bool alone,
-                              const struct room *r)
+static void round_along_paths(const struct work *w, uint64_t row, const struct room *r)
 {
+    const struct layer_round *l = w->l;
+    const bool alone = w->nearest;
     const struct layer_factor *f = l->factor;
     const size_t n = f->n;
     const double *u = f->u && !alone ? f->u + group_of(l, row) * n * n : NULL;
@@ -121,7 +124,7 @@ static void round_along_paths(const struct layer_round *l, uint64_t row, bool al
                                .trellis = l->states ? &trellis : NULL,
                                /* One path is GPTQ; a trellis needs a path for each state at
                                 * least. */
-                               .n_paths = u           ? l->paths
+                               .n_paths = u           ? w->paths
                                           : l->states ? l->states
                                                       : 1,
                                .e = r->error,
@@ -146,7 +149,7 @@ static void round_row(const struct work *w, uint64_t row, const struct room *r)
     if (w->nearest && !l->states)
         round_to_nearest(l, row, r);
     else
-        round_along_paths(l, row, w->nearest, r);
+        round_along_paths(w, row, r);
     for (size_t j = 0; j < n; j++)
         l->q[row * n + order[j]] = r->q[j];
 }
@@ -264,6 +267,13 @@ static void count(struct layer_round *l)
     l->bits = l->rate[0].total + l->rate[1].total;
 }
 
+/* Where integers are only counted. */
+static uint32_t fewer_paths(const struct layer_round *l)
+{
+    const uint32_t few = l->states ? l->states : COUNT_PATHS;
+    return few < l->paths ? few : l->paths;
+}
+
 /* Round 0 counts nearest integers, the next ones those of the search. */
 enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
 {
@@ -273,10 +283,12 @@ enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
     bool ok = open_work(l, &w) && l->q && l->error;
     for (int i = 0; i < RATE_ROUNDS && ok && l->lambda > 0; i++) {
         w.nearest = i == 0;
+        w.paths = fewer_paths(l);
         all_rows(&w);
         count(l);
     }
     w.nearest = false;
+    w.paths = l->paths;
     if (ok) {
         all_rows(&w);
         count(l);
