@@ -18,6 +18,7 @@
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_row_panel.h"
 #include "pith_trellis.h"
 
 /* Bits follow from counts and counts from bits; two rounds come to rest but for some integers. */
@@ -37,6 +38,7 @@ struct work {
     struct room *room;
     bool nearest; /* nothing but the nearest integers of the goals */
     uint32_t paths;
+    struct row_panel_kernels panel;
     double *overlap, *square; /* [rows] of q and goal, of q: see refit; NULL */
 };
 
@@ -128,7 +130,8 @@ static void round_along_paths(const struct work *w, uint64_t row, const struct r
                                           : l->states ? l->states
                                                       : 1,
                                .e = r->error,
-                               .seen = r->seen};
+                               .seen = r->seen,
+                               .panel = &w->panel};
     if (l->lambda > 0 && !alone) {
         set_prices(l, row, r->price);
         e.price = r->price;
@@ -215,7 +218,7 @@ static bool open_room(const struct layer_round *l, struct room *r)
 /* Room for each thread before any starts. */
 static bool open_work(struct layer_round *l, struct work *w)
 {
-    *w = (struct work){.l = l, .n = 1};
+    *w = (struct work){.l = l, .n = 1, .panel = pith_row_panel_kernels()};
     if (l->runtime && l->runtime->parallel_for)
         w->n = pith_threads_count(l->runtime);
     w->room = calloc(w->n, sizeof *w->room);
