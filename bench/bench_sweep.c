@@ -5,7 +5,7 @@
  *     bench_sweep MODEL --data CALIBRATION RANGE --test DATA RANGE --lambda L[,L..] [--rate SHARE]
  * [--places SHARE]
  *         [--steps auto|tensor|row] [--paths K] [--states 0|8|16]
- *         [--caution K] [--fisher N] [--squares] [--temperature T] [--state OUTPUT=INPUT]
+ *         [--fisher N] [--squares] [--temperature T] [--state OUTPUT=INPUT]
  * [--threads N]
  *         [--without statistics,correction,refit] [--layers] [-o FILE]
  *
@@ -215,8 +215,6 @@ static void read_option(struct args *a, char **argv, int *i)
         a->sweep.without = without_of(NEXT);
     else if (!strcmp(name, "--places"))
         a->sweep.place_share = atof(NEXT);
-    else if (!strcmp(name, "--caution"))
-        a->sweep.caution = atof(NEXT);
     else if (!strcmp(name, "--memory"))
         a->sweep.memory_bytes = (uint64_t)atoi(NEXT) << 20;
     else if (!strcmp(name, "--paths"))

@@ -77,6 +77,18 @@ def classes(a, b):
     return float((np.exp(p) * (p - q)).sum(1).mean()), float((a.argmax(1) == b.argmax(1)).mean())
 
 
+def run_timed(command):
+    """Exit status, what it printed, and seconds of the clock, of processors, and its peak in MB."""
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(command, stdout=said)
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.monotonic() - began
+        said.seek(0)
+        return os.waitstatus_to_exitcode(status), said.read(), {
+            "seconds": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024}
+
+
 def measure(pith, folder, name, drop):
     work = tempfile.mkdtemp()
     try:
@@ -86,21 +98,19 @@ def measure(pith, folder, name, drop):
         options = ["--preprocess", preprocess] if preprocess else []
         subprocess.run([pith, "import", os.path.join(folder, "models", name + ".onnx"), "-q", "-o", original] + options,
                        check=True)
-        began = time.monotonic()
-        run = subprocess.run([pith, "compress", original, "-d", data, "--range", seen, "--max-drop", drop, "-q",
-                              "--json", "-o", small] + extra, stdout=subprocess.PIPE, text=True)
-        seconds = time.monotonic() - began
-        got = json.loads(run.stdout)
+        code, said, spent = run_timed([pith, "compress", original, "-d", data, "--range", seen, "--max-drop", drop,
+                                       "-q", "--json", "-o", small] + extra)
+        got = json.loads(said)
         written = got.get("written")
         if not written:
-            return {"network": name, "exit": run.returncode, "error": got}
+            return {"network": name, "exit": code, "error": got}
         kl, agreement, db = losses(answers(pith, original, data, unseen, extra, work),
                                    answers(pith, written, data, unseen, extra, work))
         is_classes = got["kl"] is not None
-        return {"network": name, "exit": run.returncode, "bytes": got["bytes"], "ratio": got["ratio"], "met": got["met"],
+        return {"network": name, "exit": code, "bytes": got["bytes"], "ratio": got["ratio"], "met": got["met"],
                 "encoder": got["encoder"], "calls": got["calls"], "reported_kl": got["kl"],
                 "reported_db": got["snr_db"], "classes": is_classes, "kl": kl if is_classes else None,
-                "agreement": agreement if is_classes else None, "db": db, "seconds": seconds}
+                "agreement": agreement if is_classes else None, "db": db, **spent}
     finally:
         shutil.rmtree(work)
 
@@ -108,8 +118,8 @@ def measure(pith, folder, name, drop):
 def table(path, drop=0.005):
     rows = [json.loads(line) for line in open(path)]
     last = {r["network"]: r for r in rows}
-    print("| network | ratio | bytes | within the goal | KL unseen | agreement | SQNR unseen | loss / limit | calls | minutes |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| network | ratio | bytes | within the goal | KL unseen | agreement | SQNR unseen | loss / limit | calls | minutes | processor minutes | MB |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for r in last.values():
         if "bytes" not in r:
             print(f"| {r['network']} | - | exit {r['exit']} | | | | | | | |")
@@ -117,7 +127,8 @@ def table(path, drop=0.005):
         part = r["kl"] / (4 * drop) if r["classes"] else 10 ** ((30 - r["db"]) / 10) * drop / 0.005
         kl, agree = (f"{r['kl']:.4f}", f"{100 * r['agreement']:.1f} %") if r["classes"] else ("", "")
         print(f"| {r['network']} | {r['ratio']:.1f} | {r['bytes']:,} | {'yes' if r['met'] else 'no'} | {kl} | {agree} | "
-              f"{r['db']:.1f} dB | {part:.2f} | {r['calls']} | {r['seconds'] / 60:.1f} |")
+              f"{r['db']:.1f} dB | {part:.2f} | {r['calls']} | {r['seconds'] / 60:.1f} | "
+              f"{r['cpu_seconds'] / 60:.1f} | {r['peak_mb']:.0f} |")
     ratios = sorted(r["ratio"] for r in last.values() if r.get("met"))
     if ratios:
         print(f"\nMedian ratio of {len(ratios)} within the goal: {ratios[len(ratios) // 2]:.1f}.")

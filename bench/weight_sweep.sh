@@ -66,13 +66,14 @@ parts)
         cifar 0:50000:84 --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:20 --lambda "$lambdas" $o "$@" 2>/dev/null
     done <<END
 2e-8,5e-8 --without statistics,correction,refit --steps tensor
-2e-8,5e-8 --without statistics,correction,refit --steps row
-3e-7,5e-7 --without correction,refit --paths 1 --steps auto
-3e-7,5e-7 --without correction,refit --steps auto
-3e-7,5e-7 --without correction,refit --steps auto --rate .5
-3e-7,5e-7 --without correction --steps tensor --rate .5
-8e-7,1.1e-6 --steps tensor --rate .5
-8e-7,1.1e-6 --steps tensor --rate .5 --places .3
+2e-8,5e-8 --without statistics,correction,refit --steps auto
+2e-7,4e-7 --without correction,refit --steps auto --paths 1
+2e-7,4e-7 --without correction,refit --steps auto
+2e-7,4e-7 --without correction,refit --steps auto --rate .5
+2e-7,4e-7 --without correction,refit --steps auto --rate .5 --states 8
+2e-7,4e-7 --without correction --steps auto --rate .5 --states 8
+8e-7,1.1e-6 --steps auto --rate .5 --states 8
+8e-7,1.1e-6 --steps auto --rate .5 --states 8 --places .3
 END
     ;;
 few)

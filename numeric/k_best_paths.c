@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pith_row_panel.h"
+
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 /* sum[path] += factor[i] * e[i, path], i < n; k a constant wherever this is called. */
@@ -50,15 +52,28 @@ static void add_products(const double *factor, const double *e, size_t n, uint32
     }
 }
 
+/* sum [rows, k] += the rows of the factor from u on, and columns, times e. */
+static void add_feedback(const struct error_feedback *r, const double *u, size_t rows,
+                         const double *e, size_t n, double *sum)
+{
+    const uint32_t k = r->n_paths;
+    if (r->panel && k % PITH_ROW_PANEL == 0) {
+        r->panel->add(u, r->n, rows, e, n, k, sum);
+        return;
+    }
+    for (size_t row = 0; row < rows; row++)
+        add_products(u + row * r->n, e, n, k, sum + row * k);
+}
+
 static void begin_block(struct path_search *x, size_t first, size_t last)
 {
     const struct error_feedback *r = x->r;
     memset(x->rest, 0, sizeof x->rest);
     for (uint32_t path = 0; path < x->k; path++)
         x->origin[path] = path;
-    for (size_t j = first; j < last && r->u; j++)
-        add_products(r->u + j * r->n + last, r->e + last * x->k, r->n - last, x->k,
-                     x->rest + (j - first) * x->k);
+    if (r->u)
+        add_feedback(r, r->u + first * r->n + last, last - first, r->e + last * x->k, r->n - last,
+                     x->rest);
 }
 
 /* What the errors of each path ask of the sum of weight j, in the block that ends at last. */
@@ -69,7 +84,7 @@ static double feedback(const struct path_search *x, size_t j, size_t first, size
     const struct low_rank_factor *f = r->factor;
     memcpy(back, x->rest + (j - first) * x->k, x->k * sizeof *back);
     if (r->u)
-        add_products(r->u + j * r->n + j + 1, r->e + (j + 1) * x->k, last - j - 1, x->k, back);
+        add_feedback(r, r->u + j * r->n + j + 1, 1, r->e + (j + 1) * x->k, last - j - 1, back);
     else
         add_products(f->p + j * f->r, r->seen, f->r, x->k, back);
     return r->u ? r->u[j * r->n + j] : f->diagonal[j];

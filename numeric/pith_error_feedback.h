@@ -38,6 +38,8 @@ struct quantizer_trellis {
     uint8_t next[PITH_MOST_STATES][2];
 };
 
+struct row_panel_kernels;
+
 /* All by place. */
 struct error_feedback {
     size_t n;
@@ -53,6 +55,8 @@ struct error_feedback {
     uint32_t n_paths; /* 1..PITH_MOST_PATHS, see below; with a trellis a multiple of its states */
     double *e;        /* [n, n_paths] room */
     double *seen;     /* [factor->r, n_paths] room, with a factor only */
+    const struct row_panel_kernels *panel; /* pith_row_panel.h, for sums over paths; NULL: none. No
+                                              bit depends on it */
 };
 
 /* Sets q [n] and returns its error; or a larger number than `enough`, and nothing in q, as soon as

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_row_panel.h - products and solutions for several right sides at once: a matrix goes through
  * memory once for all of them. Each has the bits that pith_dot and pith_cholesky_solve
- * (pith_cholesky.h) give it alone, on every machine. */
+ * (pith_cholesky.h) give it alone, on every machine; sums of add() have one order, too. */
 #ifndef PITH_ROW_PANEL_H
 #define PITH_ROW_PANEL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define PITH_ROW_PANEL 8u /* right sides, beside each other: x is [n, PITH_ROW_PANEL] */
 
@@ -14,6 +15,10 @@ struct row_panel_kernels {
     void (*multiply)(const double *a, size_t n, const size_t *order, const double *x, double *y);
     /* x: b before, the solution of U^T U x = b after; u: [n, n], its upper triangle. */
     void (*solve)(const double *u, size_t n, double *x);
+    /* sum [rows, k] += u e, term by term from the first on; u: [rows, n], its rows stride apart; e:
+     * [n, k]; k: of whole panels. */
+    void (*add)(const double *u, size_t stride, size_t rows, const double *e, size_t n, uint32_t k,
+                double *sum);
 };
 
 /* The fastest for this CPU, whose features take long to ask for. */

@@ -88,4 +88,33 @@ static void solve(const double *u, size_t n, double *x)
     }
 }
 
-const struct row_panel_kernels ROW_PANEL = {multiply, solve};
+/* As many as registers have sums for. */
+#define ROWS_AT_ONCE (VECTOR_BYTES > 16 ? 4 : 2)
+
+/* Of some rows of u, and one panel of the columns of e. */
+static inline void add_rows(const double *restrict u, size_t stride, size_t rows,
+                            const double *restrict e, size_t n, uint32_t k, double *restrict sum)
+{
+    vec s[ROWS_AT_ONCE][VECTORS];
+    for (size_t row = 0; row < rows; row++)
+        load(s[row], sum + row * k);
+    for (size_t i = 0; i < n; i++)
+        for (size_t row = 0; row < rows; row++)
+            add(s[row], u[row * stride + i], e + i * k);
+    for (size_t row = 0; row < rows; row++)
+        store(sum + row * k, s[row]);
+}
+
+static void add_columns(const double *u, size_t stride, size_t rows, const double *e, size_t n,
+                        uint32_t k, double *sum)
+{
+    for (uint32_t at = 0; at < k; at += PITH_ROW_PANEL) {
+        size_t row = 0;
+        for (; row + ROWS_AT_ONCE <= rows; row += ROWS_AT_ONCE)
+            add_rows(u + row * stride, stride, ROWS_AT_ONCE, e + at, n, k, sum + row * k + at);
+        for (; row < rows; row++)
+            add_rows(u + row * stride, stride, 1, e + at, n, k, sum + row * k + at);
+    }
+}
+
+const struct row_panel_kernels ROW_PANEL = {multiply, solve, add_columns};

@@ -14,17 +14,12 @@
 #include "pith_host.h"
 #include "pith_row_panel.h"
 
-/* Share of the diagonal's mean that is added, as GPTQ has it, and more where samples are few. */
-#define DAMPING 0.01
-#define DAMPING_BY_COLUMNS 0.06 /* times columns for each row that counts */
-#define ROWS_THAT_COUNT 16.0    /* of a sample */
-#define LEAST_TRACE 1e-6        /* of a group, of the mean group's: so that each has a factor */
+#define DAMPING 0.01     /* share of the diagonal's mean that is added, as GPTQ has it */
+#define LEAST_TRACE 1e-6 /* of a group, of the mean group's: so that each has a factor */
 
-double pith_layer_damping(const struct layer_statistics *s, double caution)
+double pith_layer_damping(const struct layer_statistics *s, double doubts)
 {
-    const double rows = (double)s->samples * fmin(s->places, ROWS_THAT_COUNT),
-                 r = (double)s->n / rows;
-    return s->h ? DAMPING + (DAMPING_BY_COLUMNS + caution * r / (1 + r)) * r : 0;
+    return s->h ? DAMPING + doubts * s->doubt : 0;
 }
 
 /* The sum of the diagonal, always added in one order, so that its bits do not vary. */

@@ -30,10 +30,8 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
 /* With another damping, in its place. False: there is none, f is as it was or data-free. */
 bool pith_layer_factor_again(struct layer_factor *f, double damping);
 void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
-/* How much to damp: more, the fewer samples there are for each column, r = columns / rows that
- * count, those of one sample being much alike and counting as few: 1 % + (6 % + caution r / (1 +
- * r)) r. */
-double pith_layer_damping(const struct layer_statistics *s, double caution);
+/* How much to damp: 1 %, and so many times what samples leave in doubt. */
+double pith_layer_damping(const struct layer_statistics *s, double doubts);
 
 /* The goals of all rows of w [rows, n], so many for each group; crossed is not needed any more. The
  * same bits for any number of threads. PITH_ERR_MEMORY. */

@@ -18,10 +18,12 @@
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_row_panel.h"
 #include "pith_trellis.h"
 
 /* Bits follow from counts and counts from bits; two rounds come to rest but for some integers. */
 #define RATE_ROUNDS 2 /* that integers are counted and rounded again */
+#define COUNT_PATHS 4 /* without a trellis */
 
 /* One thread's: nothing is allocated for a row. */
 struct room {
@@ -34,7 +36,9 @@ struct work {
     struct layer_round *l;
     uint32_t n; /* threads */
     struct room *room;
-    bool nearest;             /* nothing but the nearest integers of the goals */
+    bool nearest; /* nothing but the nearest integers of the goals */
+    uint32_t paths;
+    struct row_panel_kernels panel;
     double *overlap, *square; /* [rows] of q and goal, of q: see refit; NULL */
 };
 
@@ -102,9 +106,10 @@ static struct quantizer_trellis trellis_of(const struct layer_round *l)
 
 /* alone: as if each weight's error counted by itself, and bits cost nothing. The identity in
  * place of the factor: then no error is fed forward. */
-static void round_along_paths(const struct layer_round *l, uint64_t row, bool alone,
-                              const struct room *r)
+static void round_along_paths(const struct work *w, uint64_t row, const struct room *r)
 {
+    const struct layer_round *l = w->l;
+    const bool alone = w->nearest;
     const struct layer_factor *f = l->factor;
     const size_t n = f->n;
     const double *u = f->u && !alone ? f->u + group_of(l, row) * n * n : NULL;
@@ -121,11 +126,12 @@ static void round_along_paths(const struct layer_round *l, uint64_t row, bool al
                                .trellis = l->states ? &trellis : NULL,
                                /* One path is GPTQ; a trellis needs a path for each state at
                                 * least. */
-                               .n_paths = u           ? l->paths
+                               .n_paths = u           ? w->paths
                                           : l->states ? l->states
                                                       : 1,
                                .e = r->error,
-                               .seen = r->seen};
+                               .seen = r->seen,
+                               .panel = &w->panel};
     if (l->lambda > 0 && !alone) {
         set_prices(l, row, r->price);
         e.price = r->price;
@@ -146,7 +152,7 @@ static void round_row(const struct work *w, uint64_t row, const struct room *r)
     if (w->nearest && !l->states)
         round_to_nearest(l, row, r);
     else
-        round_along_paths(l, row, w->nearest, r);
+        round_along_paths(w, row, r);
     for (size_t j = 0; j < n; j++)
         l->q[row * n + order[j]] = r->q[j];
 }
@@ -212,7 +218,7 @@ static bool open_room(const struct layer_round *l, struct room *r)
 /* Room for each thread before any starts. */
 static bool open_work(struct layer_round *l, struct work *w)
 {
-    *w = (struct work){.l = l, .n = 1};
+    *w = (struct work){.l = l, .n = 1, .panel = pith_row_panel_kernels()};
     if (l->runtime && l->runtime->parallel_for)
         w->n = pith_threads_count(l->runtime);
     w->room = calloc(w->n, sizeof *w->room);
@@ -264,6 +270,13 @@ static void count(struct layer_round *l)
     l->bits = l->rate[0].total + l->rate[1].total;
 }
 
+/* Where integers are only counted. */
+static uint32_t fewer_paths(const struct layer_round *l)
+{
+    const uint32_t few = l->states ? l->states : COUNT_PATHS;
+    return few < l->paths ? few : l->paths;
+}
+
 /* Round 0 counts nearest integers, the next ones those of the search. */
 enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
 {
@@ -273,10 +286,12 @@ enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
     bool ok = open_work(l, &w) && l->q && l->error;
     for (int i = 0; i < RATE_ROUNDS && ok && l->lambda > 0; i++) {
         w.nearest = i == 0;
+        w.paths = fewer_paths(l);
         all_rows(&w);
         count(l);
     }
     w.nearest = false;
+    w.paths = l->paths;
     if (ok) {
         all_rows(&w);
         count(l);

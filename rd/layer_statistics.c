@@ -13,6 +13,7 @@
 #include "pith_im2col.h"
 #include "pith_kept_values.h"
 #include "pith_op_semantics.h"
+#include "sample_doubt.h"
 
 #define PANEL (4 * PITH_GRAM_PART) /* rows */
 #define SAMPLES_BYTES (UINT64_C(2) << 20)
@@ -139,6 +140,7 @@ struct sums {
     size_t filled;         /* rows of the panel */
     uint32_t n_panels;     /* one, or one for each thread that takes groups */
     float **panel[2];      /* [n_panels][PANEL, n] */
+    struct sample_doubt doubt;
 };
 
 static void in_parallel(const struct sums *s, uint32_t n, void (*body)(void *arg, uint32_t i),
@@ -199,6 +201,15 @@ static void add_panel(struct sums *s, uint32_t panel, uint32_t group, size_t fir
         }
 }
 
+/* Some of the panel's rows are kept for it. */
+static void doubt_panel(struct sums *s, uint32_t panel, uint32_t group)
+{
+    for (size_t i = 0; i < s->filled; i++)
+        pith_doubt_add(&s->doubt, s->first + (s->begin + i) / s->from.taken,
+                       (s->begin + i) % s->from.taken, group, s->panel[0][panel] + i * s->from.n,
+                       root_of(s, i));
+}
+
 static void fill_block(void *arg, uint32_t i)
 {
     struct sums *s = arg;
@@ -219,6 +230,7 @@ static void add_groups(void *arg, uint32_t panel)
     for (uint32_t g = panel; g < s->from.groups; g += s->n_panels) {
         fill_rows(s, panel, g, 0, s->filled);
         add_panel(s, panel, g, 0, s->from.n);
+        doubt_panel(s, panel, g);
     }
 }
 
@@ -237,6 +249,7 @@ static void add_samples(struct sums *s)
         }
         in_parallel(s, (uint32_t)((s->filled + BLOCK - 1) / BLOCK), fill_block, s);
         in_parallel(s, (uint32_t)((s->from.n + BLOCK - 1) / BLOCK), add_block, s);
+        doubt_panel(s, 0, 0);
     }
 }
 
@@ -273,6 +286,7 @@ static bool open_sums(struct sums *s)
             room = (s->panel[net][i] = malloc(PANEL * n * sizeof(float))) && room;
         room = room && to->mean[net] && s->x[net] && s->panel[net];
     }
+    room = pith_doubt_open(&s->doubt, to->samples, s->from.taken, s->from.groups, n) && room;
     return room && to->h && to->crossed;
 }
 
@@ -286,12 +300,14 @@ static void close_sums(struct sums *s)
     }
     free(s->from.place);
     free(s->root);
+    pith_doubt_close(&s->doubt);
 }
 
 /* Sums become means of samples, with the places that were left out. So damping and lambda mean
  * the same for any number of samples. */
-static void scale_sums(struct layer_statistics *s)
+static void scale_sums(struct sums *sums)
 {
+    struct layer_statistics *s = sums->to;
     double by = s->places / s->weight;
     size_t square = s->n * s->n;
     for (uint32_t g = 0; g < s->groups; g++)
@@ -304,6 +320,8 @@ static void scale_sums(struct layer_statistics *s)
         s->mean[0][i] /= s->weight;
         s->mean[1][i] /= s->weight;
     }
+    const struct doubted of = {s->h, s->mean[0], by, s->places, sums->opts->centre};
+    s->doubt = pith_doubt_odds(&sums->doubt, &of);
 }
 
 /* As many samples at once as fill a panel, if memory allows. */
@@ -392,7 +410,7 @@ enum pith_status pith_layer_statistics(const struct layer_reader *now,
             add_samples(&s);
     }
     if (!status)
-        scale_sums(to);
+        scale_sums(&s);
     close_sums(&s);
     return status;
 }

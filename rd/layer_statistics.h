@@ -24,6 +24,7 @@ struct layer_statistics {
     double *mean[2]; /* [groups, n] of a row of now, of was */
     double weight;   /* of all rows */
     double places;   /* rows of a sample */
+    double doubt;    /* of h: sample_doubt.h; 0 without h */
 };
 
 /* Into how many blocks of columns, which are as if they knew nothing of each other, a row of the
@@ -40,7 +41,8 @@ struct statistics_opts {
      * being
      * 1. NULL, or a layer whose places are not known: all rows count the same. */
     const struct pith_sensitivity *sensitivity;
-    double place_share;              /* 0..1 */
+    double place_share; /* 0..1 */
+    double centre;      /* 0..1: of what the means make of h, that its doubt leaves out */
     const struct pith_opts *runtime; /* parallel_for; NULL: one thread */
 };
 

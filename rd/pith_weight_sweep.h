@@ -77,9 +77,6 @@ struct pith_weight_sweep_opts {
     uint32_t states; /* of the trellis whose levels integers become (pith_trellis.h), which an
                         adaptive file has in fewer bytes, and no other: 8 or 16; 0: none. Rows are
                         swept from their first weight on then; short ones have no trellis */
-    double caution;  /* >= 0: how little samples are believed where they are few for a layer's
-                        columns: 1 takes the seen and the unseen loss closer to each other, and gives
-                        finer steps to layers that samples tell little of; 0: a fixed small part */
 };
 
 struct pith_weight_sweep_report {

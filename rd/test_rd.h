@@ -6,6 +6,7 @@
  *     layer_round.h: costs against their definition, the factor of steps
  *     layer_statistics.h: sums against windows taken by hand, whatever the threads
  *     rate_table.h: bits against counts
+ *     sample_doubt.h: variances against single samples' matrices
  *     sample_walk.h: values against a run of the whole network, in memory and in files
  *     step_choice.h: steps against the closed form
  *     weight_store.h: a codebook's values */
@@ -17,6 +18,7 @@
 #include "layer_round.h"
 #include "layer_statistics.h"
 #include "rate_table.h"
+#include "sample_doubt.h"
 #include "sample_walk.h"
 #include "step_choice.h"
 #include "weight_store.h"

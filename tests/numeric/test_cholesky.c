@@ -143,12 +143,50 @@ static void panels_have_the_bits_of_rows(void **state)
     }
 }
 
+/* Few rows and many, of each instruction set that runs here: term by term. */
+static void panels_add_rows_in_their_order(void **state)
+{
+    (void)state;
+    enum { ROWS = 7, LONG = 21, PATHS = 2 * PITH_ROW_PANEL, STRIDE = LONG + 3 };
+    struct test_random r = test_seed(4);
+    const struct row_panel_kernels *of[] = {
+        &pith_row_panel_base,
+#if defined(__x86_64__)
+        pith_cpu_features() & PITH_CPU_AVX2 ? &pith_row_panel_avx2 : NULL,
+        pith_cpu_features() & PITH_CPU_AVX512 ? &pith_row_panel_avx512 : NULL
+#endif
+    };
+    double u[ROWS * STRIDE], e[LONG * PATHS], begun[ROWS * PATHS], sum[ROWS * PATHS];
+    for (size_t i = 0; i < ROWS * STRIDE; i++)
+        u[i] = (double)test_gauss(&r);
+    for (size_t i = 0; i < LONG * PATHS; i++)
+        e[i] = (double)test_gauss(&r);
+    for (size_t i = 0; i < ROWS * PATHS; i++)
+        begun[i] = (double)test_gauss(&r);
+    for (size_t v = 0; v < sizeof of / sizeof *of; v++) {
+        if (!of[v])
+            continue;
+        memcpy(sum, begun, sizeof sum);
+        of[v]->add(u, STRIDE, ROWS, e, LONG, PATHS, sum);
+        for (size_t at = 0; at < ROWS * PATHS; at++) {
+            double one = begun[at];
+            for (size_t i = 0; i < LONG; i++) {
+                const volatile double product =
+                    u[at / PATHS * STRIDE + i] * e[i * PATHS + at % PATHS];
+                one += product;
+            }
+            assert_true(one == sum[at]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_give_the_matrix_back),
         cmocka_unit_test(solves_what_was_factored),
         cmocka_unit_test(panels_have_the_bits_of_rows),
+        cmocka_unit_test(panels_add_rows_in_their_order),
         cmocka_unit_test(known_factor),
         cmocka_unit_test(others_are_told),
     };

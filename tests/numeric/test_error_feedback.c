@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "pith_cholesky.h"
 #include "pith_error_feedback.h"
+#include "pith_row_panel.h"
 #include "pith_trellis.h"
 #include "gemm_model.h"
 
@@ -275,6 +276,10 @@ static void long_rows_and_low_rank_agree(void **state)
         sum += left * left;
     }
     assert_true(fabs(error - sum) < 1e-9 * error);
+    const struct row_panel_kernels panel = pith_row_panel_kernels();
+    row.panel = &panel; /* no bit depends on it */
+    assert_true(pith_error_feedback(&row, 0.3, HUGE_VAL, low) == error);
+    assert_memory_equal(low, q, sizeof q);
     row.u = NULL;
     assert_true(fabs(pith_error_feedback(&row, 0.3, HUGE_VAL, low) - error) < 1e-9 * error);
     assert_memory_equal(low, q, sizeof q);

@@ -209,6 +209,86 @@ static void goals_make_up_for_other_inputs(void **state)
     pith_layer_statistics_end(&s);
 }
 
+/* ---- doubts ---------------------------------------------------------------------------------- */
+
+#define COLUMNS 48
+#define EACH 6 /* rows of a sample */
+
+/* Neighbouring columns are alike, and so are the rows of a sample; none has the mean 0. */
+static void draw_sample(struct test_random *r, float *x)
+{
+    const double loud = exp((double)test_gauss(r) / 5);
+    for (int i = 0; i < EACH; i++)
+        for (int k = 0; k < COLUMNS; k++) {
+            const double before = k > 0 ? (double)x[i * COLUMNS + k - 1] - 3 : 0;
+            x[i * COLUMNS + k] = (float)(3 + 0.8 * before + loud * test_gauss(r));
+        }
+}
+
+/* a / (1 - a) by the matrices of all samples. x: [samples, EACH, COLUMNS] */
+static double odds_by_hand(const float *x, uint64_t samples, const double *mean, double *h)
+{
+    double variance = 0, spread = 0, trace = 0;
+    for (int i = 0; i < COLUMNS * COLUMNS; i++) {
+        const int a = i / COLUMNS, b = i % COLUMNS;
+        double sum = 0, squares = 0;
+        for (uint64_t s = 0; s < samples; s++) {
+            double one = 0;
+            for (int row = 0; row < EACH; row++) {
+                const float *at = x + (s * EACH + (uint64_t)row) * COLUMNS;
+                one += ((double)at[a] - mean[a]) * ((double)at[b] - mean[b]);
+            }
+            sum += one / (double)samples;
+            squares += one * one / (double)samples;
+        }
+        h[i] = sum + EACH * mean[a] * mean[b];
+        variance += (squares - sum * sum) / ((double)samples - 1);
+        spread += sum * sum;
+        trace += a == b ? sum : 0;
+    }
+    const double share = variance / (spread - trace * trace / COLUMNS);
+    return share / (1 - share);
+}
+
+static double odds_found(const float *x, uint64_t samples, double *by_hand)
+{
+    double h[COLUMNS * COLUMNS], mean[COLUMNS] = {0};
+    struct sample_doubt d;
+    assert_true(pith_doubt_open(&d, samples, EACH, 1, COLUMNS));
+    for (uint64_t row = 0; row < samples * EACH; row++) {
+        pith_doubt_add(&d, row / EACH, row % EACH, 0, x + row * COLUMNS, 1);
+        for (int k = 0; k < COLUMNS; k++)
+            mean[k] += (double)x[row * COLUMNS + (uint64_t)k] / (double)(samples * EACH);
+    }
+    *by_hand = odds_by_hand(x, samples, mean, h);
+    const struct doubted of = {h, mean, 1.0 / (double)samples, EACH, 1};
+    const double odds = pith_doubt_odds(&d, &of);
+    pith_doubt_close(&d);
+    return odds;
+}
+
+static void few_samples_leave_doubts(void **state)
+{
+    (void)state;
+    static float x[160 * EACH * COLUMNS];
+    double by_hand, found, many;
+    struct test_random r = test_seed(51);
+    for (int s = 0; s < 160; s++)
+        draw_sample(&r, x + s * EACH * COLUMNS);
+    for (uint64_t samples = 20; samples <= 160; samples *= 2) { /* all kept, and some */
+        found = odds_found(x, samples, &by_hand);
+        if (!(fabs(log(found / by_hand)) < 0.3))
+            fail_msg("%d samples: odds %g, by hand %g", (int)samples, found, by_hand);
+    }
+    many = found;
+    found = odds_found(x, 20, &by_hand);
+    assert_true(many < found / 4 && many > found / 16);
+    assert_true(odds_found(x, 1, &by_hand) > 3); /* as much as may be */
+    for (int s = 1; s < 20; s++)
+        memcpy(x + s * EACH * COLUMNS, x, EACH * COLUMNS * sizeof *x);
+    assert_true(odds_found(x, 20, &by_hand) < 1e-9);
+}
+
 /* D + lambda * bits, of D = F noise / 24 s^2 n and bits = -n log2 s, has its least there. */
 static void steps_are_where_a_bit_costs_lambda(void **state)
 {
@@ -311,6 +391,7 @@ int main(void)
         cmocka_unit_test(sums_are_those_of_all_windows),
         cmocka_unit_test(places_count_as_the_loss_minds_them),
         cmocka_unit_test(goals_make_up_for_other_inputs),
+        cmocka_unit_test(few_samples_leave_doubts),
         cmocka_unit_test(steps_are_where_a_bit_costs_lambda),
         cmocka_unit_test(sensitivities_are_drawn_to_their_mean),
         cmocka_unit_test(bits_are_those_of_the_counts),

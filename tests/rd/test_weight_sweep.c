@@ -125,7 +125,7 @@ static void threads_and_places_change_no_bit(void **state)
     (void)state;
     struct pith_model *m = chain_new(6);
     struct pith_data *data = chain_data(8);
-    struct pith_weight_sweep_opts o = {.lambda = 1e-4, .rate_share = 0.5, .caution = 1};
+    struct pith_weight_sweep_opts o = {.lambda = 1e-4, .rate_share = 0.5};
     struct pith_model *one = sweep(m, data, o, NULL);
     for (uint32_t threads = 2; threads <= 4; threads += 2) {
         struct pith_opts runtime;
@@ -304,9 +304,6 @@ static void stops_and_refuses(void **state)
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     assert_string_equal(err.text, "interrupted");
     assert_int_equal(seen, 1);
-    o.caution = -1;
-    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
-    o.caution = 0;
     o.lambda = 0;
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     o.lambda = 1;

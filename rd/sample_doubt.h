@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* sample_doubt.h - how little the Gram matrix of few samples tells of that of all: how far it is to
+ * be drawn to a multiple of the identity so that it comes closest to it (Ledoit and Wolf, 2004).
+ * Rows of one sample are much alike, so samples are what is independent, not rows.
+ *
+ * With H the mean of N single samples' matrices H_s and V = E |H_s - H|^2 / (N - 1), all elements'
+ * squares added up, the best share of the identity is V / |H - (tr H / n) I|^2. |H_s|^2 is the sum
+ * of (x, y)^2 over pairs of the sample's rows: some rows of some samples are kept for that. */
+#ifndef SAMPLE_DOUBT_H
+#define SAMPLE_DOUBT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sample_doubt {
+    size_t n;
+    uint64_t samples, rows; /* that are summed up; rows of a sample, in each group */
+    uint32_t groups;
+    uint64_t each_sample, each_row; /* one of so many is kept */
+    uint32_t each_group;
+    uint64_t kept_samples, kept_rows;
+    float *x;    /* [kept groups, kept samples, kept rows, n] */
+    float *root; /* [kept samples, kept rows] */
+};
+
+/* False: no memory; the doubt is to be closed then, too. */
+bool pith_doubt_open(struct sample_doubt *d, uint64_t samples, uint64_t rows, uint32_t groups,
+                     size_t n);
+void pith_doubt_close(struct sample_doubt *d); /* accepts zeros */
+
+/* A row of a sample, x [n] times root, the square root of what it counts. Each may be added by a
+ * thread of its own. */
+void pith_doubt_add(struct sample_doubt *d, uint64_t sample, uint64_t row, uint32_t group,
+                    const float *x, float root);
+
+/* The matrices that doubts are about. */
+struct doubted {
+    const double *h;    /* [groups, n, n] */
+    const double *mean; /* [groups, n] of a row, by weight */
+    double scale;       /* what the sum of all rows' products was multiplied with */
+    double places;      /* what products of means are multiplied with */
+    double centre;      /* 0..1: share of these, which is taken off */
+};
+
+/* a / (1 - a) of the share a: what the mean of H's diagonal is to be multiplied with before it is
+ * added to the diagonal. One for all groups. As much as may be, where there is one sample. */
+double pith_doubt_odds(const struct sample_doubt *d, const struct doubted *of);
+
+#endif
