@@ -536,4 +536,12 @@ static inline const char *sample_difference(const struct pith_model *a, const st
     return what;
 }
 
+/* Of a convolution. */
+static inline void pads_of_one(struct pith_node *node)
+{
+    node->attr[ATTR_CONV_PADS] = 4;
+    for (int i = 1; i <= 4; i++)
+        node->attr[ATTR_CONV_PADS + i] = 1;
+}
+
 #endif

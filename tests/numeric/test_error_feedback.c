@@ -6,39 +6,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "pith_cholesky.h"
-#include "pith_error_feedback.h"
 #include "pith_row_panel.h"
 #include "pith_trellis.h"
-#include "gemm_model.h"
-
-enum { N = 24, ROWS = 40, PATCHES = 200 };
-
-struct problem {
-    double h[N * N], u[N * N], goal[N], e[N];
-    int16_t q[N];
-    struct error_feedback row;
-};
-
-/* Inputs that are much alike, as neighbours in pictures are. */
-static void make_problem(struct test_random *r, struct problem *p)
-{
-    memset(p, 0, sizeof *p);
-    for (int s = 0; s < PATCHES; s++) {
-        double x[N], common = (double)test_gauss(r);
-        for (int k = 0; k < N; k++)
-            x[k] = common + 0.5 * (double)test_gauss(r);
-        for (int i = 0; i < N; i++)
-            for (int k = 0; k < N; k++)
-                p->h[i * N + k] += x[i] * x[k];
-    }
-    memcpy(p->u, p->h, sizeof p->h);
-    assert_true(pith_cholesky(p->u, N));
-    for (int k = 0; k < N; k++)
-        p->goal[k] = (double)test_gauss(r);
-    p->row = (struct error_feedback){
-        .n = N, .u = p->u, .goal = p->goal, .lowest = -8, .most = 7, .e = p->e};
-}
+#include "feedback_problem.h"
 
 static double error_of(const struct problem *p, double scale, const int16_t *q)
 {

@@ -4,6 +4,8 @@
 #ifndef QUANTIZED_BUILDER_H
 #define QUANTIZED_BUILDER_H
 
+#include "pith_onnx.h"
+#include "pith_onnx_read.h"
 #include "proto_builder.h"
 
 enum { BUILD_UINT8 = 2, BUILD_INT8 = 3, BUILD_INT32 = 6 };
@@ -29,6 +31,19 @@ static inline void add_with(struct proto *g, const char *op, const char *links, 
     struct proto node = build_node(op, links, links);
     build_attr_int(&node, attr, v);
     proto_message(g, GRAPH_NODE, node);
+}
+
+/* Whose output is y. */
+static inline struct pith_model *import_of(struct proto g)
+{
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
+        fail_msg("%s", err.text);
+    free(file.data);
+    return m;
 }
 
 #endif

@@ -11,33 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "pith_op_semantics.h"
-#include "pith_onnx.h"
-#include "pith_onnx_read.h"
 #include "failing_alloc.h"
-#include "proto_builder.h"
-
-static struct pith_model *import(struct proto *file, const struct pith_import_opts *opts)
-{
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    if (pith_onnx_read(file->data, file->n, "net.onnx", NULL, opts, &m, &err))
-        fail_msg("%s", err.text);
-    free(file->data);
-    return m;
-}
-
-static void refuse(struct proto *file, const struct pith_import_opts *opts, enum pith_status status,
-                   const char *text)
-{
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    enum pith_status got = pith_onnx_read(file->data, file->n, "net.onnx", NULL, opts, &m, &err);
-    assert_string_equal(err.text, text);
-    assert_int_equal(got, status);
-    assert_int_equal(err.status, status);
-    assert_null(m);
-    free(file->data);
-}
+#include "import_refuse.h"
 
 static const struct pith_value *value_named(const struct pith_model *m, const char *name)
 {

@@ -12,18 +12,6 @@
 #include "pith_onnx.h"
 #include "quantized_builder.h"
 
-static struct pith_model *import(struct proto g)
-{
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    build_output(&g, "y");
-    struct proto file = build_model(g, 13);
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
-        fail_msg("%s", err.text);
-    free(file.data);
-    return m;
-}
-
 static void expect_ops(struct pith_model *m, uint32_t n, const uint32_t *ops)
 {
     assert_int_equal(m->n_nodes, n);
@@ -97,7 +85,7 @@ static void test_convolution(void **state)
             add(&g, "Relu", "c -> r");
         add(&g, "QuantizeLinear", relu ? "r sy zy -> q" : "c sy zy -> q");
         add(&g, "DequantizeLinear", "q sy zy -> y");
-        struct pith_model *m = import(g);
+        struct pith_model *m = import_of(g);
         expect_ops(
             m, OPS(PITH_OP_QUANTIZE, PITH_OP_CONV_INTEGER, PITH_OP_REQUANTIZE, PITH_OP_DEQUANTIZE));
         assert_memory_equal(constant(m, 1, 1, 4), plain.w, 4);
@@ -120,7 +108,7 @@ static void test_relu_inside_the_range(void **state)
     add(&g, "Relu", "c -> r");
     add(&g, "QuantizeLinear", "r sy zy -> q");
     add(&g, "DequantizeLinear", "q sy zy -> y");
-    struct pith_model *m = import(g);
+    struct pith_model *m = import_of(g);
     expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_CONV_INTEGER, PITH_OP_DEQUANTIZE, PITH_OP_RELU,
                       PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE));
     pith_model_free(m);
@@ -139,7 +127,7 @@ static void test_clip(void **state)
         add(&g, "Clip", "c low high -> r");
         add(&g, "QuantizeLinear", "r sy zy -> q");
         add(&g, "DequantizeLinear", "q sy zy -> y");
-        struct pith_model *m = import(g);
+        struct pith_model *m = import_of(g);
         assert_int_equal(m->nodes[1].op, PITH_OP_CONV_INTEGER);
         assert_int_equal(m->nodes[2].op, inside ? PITH_OP_DEQUANTIZE : PITH_OP_REQUANTIZE);
         assert_int_equal(m->n_nodes, inside ? 6 : 4);
@@ -157,7 +145,7 @@ static void test_weights_around_another_zero(void **state)
     add(&g, "Conv", "xd wd bd -> c");
     add(&g, "QuantizeLinear", "c sy zy -> q");
     add(&g, "DequantizeLinear", "q sy zy -> y");
-    struct pith_model *m = import(g);
+    struct pith_model *m = import_of(g);
     assert_int_equal(m->nodes[2].op, PITH_OP_CONV);
     pith_model_free(m);
 }
@@ -173,7 +161,7 @@ static void test_bias_beyond_the_sums(void **state)
     add(&g, "Conv", "xd wd bd -> c");
     add(&g, "QuantizeLinear", "c sy zy -> q");
     add(&g, "DequantizeLinear", "q sy zy -> y");
-    struct pith_model *m = import(g);
+    struct pith_model *m = import_of(g);
     const int8_t w[4] = {1, -2, 2, -64};
     const int32_t bias[2] = {-5, INT32_MIN / 2};
     assert_memory_equal(constant(m, 1, 1, 4), w, 4);
@@ -196,7 +184,7 @@ static void test_gemm(void **state)
         add_with(&g, "Gemm", "xd wd bd -> c", "transB", by_row);
         add(&g, "QuantizeLinear", "c sy zy -> q");
         add(&g, "DequantizeLinear", "q sy zy -> y");
-        struct pith_model *m = import(g);
+        struct pith_model *m = import_of(g);
         expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_ADD, PITH_OP_REQUANTIZE,
                           PITH_OP_DEQUANTIZE));
         assert_memory_equal(constant(m, 1, 1, 4), by_row ? turned : s.w, 4);
@@ -227,7 +215,7 @@ static void test_no_layers(void **state)
             add(&g, "Add", "p wide -> c");
         add(&g, "QuantizeLinear", scales ? "p sy zy -> q" : "c sy zy -> q");
         add(&g, "DequantizeLinear", "q sy zy -> y");
-        struct pith_model *m = import(g);
+        struct pith_model *m = import_of(g);
         for (uint32_t i = 0; i < m->n_nodes; i++)
             assert_int_not_equal(m->nodes[i].op, PITH_OP_REQUANTIZE);
         assert_int_equal(m->values[m->outputs[0]].rank, scales ? 2 : 3);
@@ -250,7 +238,7 @@ static void test_numbers_of_rows(void **state)
     add(&g, "Gemm", "xd wd rows -> c");
     add(&g, "QuantizeLinear", "c sy zy -> q");
     add(&g, "DequantizeLinear", "q sy zy -> y");
-    struct pith_model *m = import(g);
+    struct pith_model *m = import_of(g);
     assert_int_equal(m->nodes[2].op, PITH_OP_GEMM);
     pith_model_free(m);
 }
@@ -268,7 +256,7 @@ static void test_moves(void **state)
         add(&g, "Flatten", "xd -> f");
         add(&g, "QuantizeLinear", "f sy zy -> q");
         add(&g, "DequantizeLinear", "q sy zy -> y");
-        struct pith_model *m = import(g);
+        struct pith_model *m = import_of(g);
         if (same)
             expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_FLATTEN, PITH_OP_DEQUANTIZE));
         else

@@ -13,18 +13,6 @@
 #include "pith_onnx.h"
 #include "quantized_builder.h"
 
-static struct pith_model *import(struct proto g)
-{
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    build_output(&g, "y");
-    struct proto file = build_model(g, 13);
-    if (pith_onnx_read(file.data, file.n, "net.onnx", NULL, NULL, &m, &err))
-        fail_msg("%s", err.text);
-    free(file.data);
-    return m;
-}
-
 static void refuse_as(struct proto g, enum pith_status status, const char *text)
 {
     struct pith_model *m = NULL;
@@ -66,7 +54,7 @@ static void test_constants_fold(void **state)
     add(&g, "QuantizeLinear", "f s -> w");
     add(&g, "DequantizeLinear", "w s -> d");
     add(&g, "MatMul", "x d -> y");
-    struct pith_model *m = import(g);
+    struct pith_model *m = import_of(g);
     const struct pith_value *w = &m->values[m->nodes[0].in[1]];
     assert_non_null(w->constant);
     assert_int_equal(w->type, PITH_F32);
@@ -81,8 +69,8 @@ static void test_constants_fold(void **state)
     add(&g, "QuantizeLinear", "x s z -> q");
     add(&g, "QLinearMatMul", "q s z w s z s z -> r");
     add(&g, "DequantizeLinear", "r s z -> y");
-    expect_ops(import(g), OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE,
-                              PITH_OP_DEQUANTIZE));
+    expect_ops(import_of(g), OPS(PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE,
+                                 PITH_OP_DEQUANTIZE));
 }
 
 static void test_selection_is_an_output(void **state)
@@ -101,7 +89,7 @@ static void test_selection_is_an_output(void **state)
                    "alone: cut the graph before it with --outputs 'i'");
             continue;
         }
-        struct pith_model *m = import(g);
+        struct pith_model *m = import_of(g);
         assert_int_equal(m->values[m->outputs[0]].dim[0], 6);
         expect_ops(m, OPS(PITH_OP_NON_MAX_SUPPRESSION));
     }
@@ -113,7 +101,7 @@ static void test_infinities(void **state)
     struct proto g = {0};
     build_input(&g, "x", 1, 4);
     add(&g, "IsInf", "x -> y");
-    expect_ops(import(g), OPS(PITH_OP_UNARY, PITH_OP_COMPARE));
+    expect_ops(import_of(g), OPS(PITH_OP_UNARY, PITH_OP_COMPARE));
 }
 
 /* A bound that is computed is no attribute. */
@@ -125,7 +113,7 @@ static void test_computed_bounds(void **state)
     build_input(&g, "a", 0);
     build_input(&g, "b", 0);
     add(&g, "Clip", "x a b -> y");
-    expect_ops(import(g), OPS(PITH_OP_VARIADIC, PITH_OP_VARIADIC));
+    expect_ops(import_of(g), OPS(PITH_OP_VARIADIC, PITH_OP_VARIADIC));
 }
 
 /* A table's rows are its slices; ConvTranspose's are input channels. */
@@ -148,7 +136,7 @@ static void test_weights(void **state)
     proto_message(&g, GRAPH_NODE, lift);
     build_ints(&g, "axis", 1, 0);
     add(&g, "ConvTranspose", "u w -> y");
-    struct pith_model *m = import(g);
+    struct pith_model *m = import_of(g);
     assert_int_equal(pith_model_weights(m, refs), 2);
     assert_int_equal(refs[0].rows, 10);
     assert_int_equal(refs[0].cols, 6);
@@ -186,7 +174,7 @@ static void test_domain_of_onnxruntime(void **state)
                 foreign("QGemm", gemm == 1 ? "q s z w s z ' s z -> r" : "q s z w s z -> y"));
         if (gemm < 2)
             add(&g, "DequantizeLinear", "r s z -> y");
-        struct pith_model *m = import(g);
+        struct pith_model *m = import_of(g);
         if (gemm == 0)
             expect_ops(m, OPS(PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE, PITH_OP_DEQUANTIZE, PITH_OP_ADD,
                               PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE));

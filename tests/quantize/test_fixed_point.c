@@ -55,13 +55,6 @@ static void takes_the_radix_of_least_error(void **state)
 
 /* ---- a network ------------------------------------------------------------------------------- */
 
-static void pads_of_one(struct pith_node *node)
-{
-    node->attr[ATTR_CONV_PADS] = 4;
-    for (int i = 1; i <= 4; i++)
-        node->attr[ATTR_CONV_PADS + i] = 1;
-}
-
 /* conv, relu, depthwise conv, conv beside it, their sum, mean, gemm */
 static struct pith_model *network(uint64_t seed)
 {

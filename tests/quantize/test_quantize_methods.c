@@ -12,13 +12,6 @@
 
 enum { N_SAMPLES = 24, CHANNELS = 6, SIDE = 7, PIXELS = CHANNELS * SIDE * SIDE, CLASSES = 10 };
 
-static void pads_of_one(struct pith_node *node)
-{
-    node->attr[ATTR_CONV_PADS] = 4;
-    for (int i = 1; i <= 4; i++)
-        node->attr[ATTR_CONV_PADS + i] = 1;
-}
-
 /* conv, relu, depthwise conv, relu, grouped conv with stride, sum of it with itself, mean, gemm. */
 static struct pith_model *network(uint64_t seed)
 {

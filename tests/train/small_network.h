@@ -170,4 +170,18 @@ static inline const struct pith_train_integers *attach_integers(struct pith_mode
     return &asked;
 }
 
+/* m, trained on clouds(0), which also validate it where that is wanted. */
+static inline struct pith_train_result trained_on(struct pith_model *m,
+                                                  const struct pith_train_opts *o, bool validates)
+{
+    struct pith_data *data = clouds(0), *val = validates ? clouds(0) : NULL;
+    struct pith_train_result r;
+    struct pith_error err = {0};
+    if (pith_train(m, data, val, o, &r, &err))
+        fail_msg("%s", err.text);
+    pith_data_free(data);
+    pith_data_free(val);
+    return r;
+}
+
 #endif

@@ -9,34 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sample_models.h"
+#include "points.h"
 #include "pith_host.h"
 #include "pith_train.h"
 
 enum { INPUTS = 6, HIDDEN = 12, CLASSES = 4, SAMPLES = 512 };
-
-static struct pith_data *unlabelled(uint64_t seed)
-{
-    static float x[SAMPLES * INPUTS];
-    struct sample_random r = sample_random_of(seed);
-    struct pith_buffer npy;
-    struct pith_data *data = NULL;
-    struct pith_error err = {0};
-    for (uint32_t i = 0; i < SAMPLES * INPUTS; i++)
-        x[i] = sample_gauss(&r);
-    assert_int_equal(
-        pith_npy_write(PITH_F32, 2, (const uint32_t[]){SAMPLES, INPUTS}, x, &npy, &err), PITH_OK);
-    struct pith_data_opts o = {.size_bytes = sizeof o,
-                               .path = "points.npy",
-                               .content = npy.data,
-                               .content_bytes = npy.bytes,
-                               .rank = 2,
-                               .dim = {1, INPUTS}};
-    if (pith_data_open(&o, &data, &err))
-        fail_msg("%s", err.text);
-    pith_buffer_free(&npy);
-    return data;
-}
 
 /* Batch 1, fixed: a Reshape is in the way; Softmax at the end. */
 static struct pith_model *network(uint64_t seed)
@@ -76,7 +53,7 @@ static struct pith_train_opts options(const struct pith_model *teacher)
 
 static struct pith_train_result trained(struct pith_model *m, const struct pith_train_opts *o)
 {
-    struct pith_data *data = unlabelled(1), *val = unlabelled(2);
+    struct pith_data *data = points_of(1, SAMPLES, INPUTS), *val = points_of(2, SAMPLES, INPUTS);
     struct pith_train_result r;
     struct pith_error err = {0};
     if (pith_train(m, data, val, o, &r, &err))

@@ -180,17 +180,6 @@ static struct pith_train_opts shrinking(void)
     return o;
 }
 
-static struct pith_train_result trained(struct pith_model *m, const struct pith_train_opts *o)
-{
-    struct pith_data *data = clouds(0);
-    struct pith_train_result r;
-    struct pith_error err = {0};
-    if (pith_train(m, data, NULL, o, &r, &err))
-        fail_msg("%s", err.text);
-    pith_data_free(data);
-    return r;
-}
-
 static void test_by_count(void **state)
 {
     (void)state;
@@ -201,7 +190,7 @@ static void test_by_count(void **state)
         struct pith_train_opts o = shrinking();
         o.sparsity = 0.75;
         o.score = scores[i];
-        struct pith_train_result r = trained(m, &o);
+        struct pith_train_result r = trained_on(m, &o, false);
         const struct pith_const *w1 = constant(m, "w1"), *w2 = constant(m, "w2");
         uint64_t kept = nonzeros(w1) + nonzeros(w2);
         assert_int_equal(r.kept, kept);
@@ -220,10 +209,10 @@ static void test_by_number(void **state)
     struct pith_model *share = network_of(3, false), *number = network_of(3, false);
     struct pith_train_opts o = shrinking();
     o.sparsity = 0.75;
-    trained(share, &o);
+    trained_on(share, &o, false);
     o.sparsity = 0;
     o.keep_weights = 30;
-    trained(number, &o);
+    trained_on(number, &o, false);
     const struct pith_const *a = constant(share, "w1"), *b = constant(number, "w1");
     assert_memory_equal(a->data, b->data, a->count * sizeof(float));
     assert_true(nonzeros(a) < a->count / 2);
@@ -247,7 +236,7 @@ static void test_dead_units_are_gone(void **state)
     struct pith_model *m = network_of(3, false);
     struct pith_train_opts o = shrinking();
     o.sparsity = 0.85;
-    trained(m, &o);
+    trained_on(m, &o, false);
     const float *w1 = constant(m, "w1")->data, *w2 = constant(m, "w2")->data;
     const float *b1 = constant(m, "b1")->data;
     uint32_t dead = 0;
@@ -272,7 +261,7 @@ static void test_grid_holds(void **state)
     struct pith_train_opts o = shrinking();
     o.levels = 3;
     o.bias_levels = 7;
-    struct pith_train_result r = trained(m, &o);
+    struct pith_train_result r = trained_on(m, &o, false);
     assert_true(r.accuracy > 0.9);
     assert_true(r.bytes > 20 && r.bytes < 120);
     static const char *const names[] = {"w1", "b1", "w2", "b2"};
@@ -312,7 +301,7 @@ static uint32_t still_moving(float damping)
         o.stop = at_step;
         o.user = &stop;
         at[i] = network_of(3, false);
-        trained(at[i], &o);
+        trained_on(at[i], &o, false);
     }
     const struct pith_codebook *a = constant(at[0], "w1")->codebook,
                                *b = constant(at[1], "w1")->codebook;
@@ -341,7 +330,7 @@ static void test_rate_trades(void **state)
         o.levels = 7;
         o.bias_levels = 7;
         o.lambda = lambda[i];
-        bytes[i] = trained(m, &o).bytes;
+        bytes[i] = trained_on(m, &o, false).bytes;
         pith_model_free(m);
     }
     assert_true(bytes[0] > bytes[1] && bytes[1] > bytes[2]);
@@ -382,7 +371,7 @@ static void test_rate_in_a_short_run(void **state)
     struct pith_train_opts o = shrinking();
     o.lambda = 1;
     o.prune_every = 1000;
-    assert_true(trained(m, &o).kept < 100);
+    assert_true(trained_on(m, &o, false).kept < 100);
     pith_model_free(m);
 }
 
@@ -506,7 +495,7 @@ static void test_regrowth_keeps_the_count(void **state)
     o.sparsity = 0.7;
     o.score = PITH_SCORE_FISHER;
     o.regrow = 0.3f;
-    uint64_t kept = trained(m, &o).kept;
+    uint64_t kept = trained_on(m, &o, false).kept;
     assert_true(kept <= 36 && kept >= 18);
     pith_model_free(m);
 }
@@ -524,7 +513,7 @@ static void test_threads_do_not_matter(void **state)
         o.levels = 7;
         o.lambda = 0.05f;
         o.regrow = 0.1f;
-        trained(m, &o);
+        trained_on(m, &o, false);
         assert_int_equal(pith_model_pack(m, NULL, &file[i], &err), PITH_OK);
         assert_int_equal(file[i].bytes, file[0].bytes);
         assert_memory_equal(file[i].data, file[0].data, file[0].bytes);

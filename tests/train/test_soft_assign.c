@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sample_models.h"
+#include "points.h"
 #include "pith_host.h"
 #include "pith_train.h"
 #include "test_train_shrink.h"
@@ -129,29 +129,6 @@ static struct pith_model *network(void)
     return m;
 }
 
-static struct pith_data *points(void)
-{
-    static float x[SAMPLES * INPUTS];
-    struct sample_random r = sample_random_of(9);
-    struct pith_buffer npy;
-    struct pith_data *data = NULL;
-    struct pith_error err = {0};
-    for (uint32_t i = 0; i < SAMPLES * INPUTS; i++)
-        x[i] = sample_gauss(&r);
-    assert_int_equal(
-        pith_npy_write(PITH_F32, 2, (const uint32_t[]){SAMPLES, INPUTS}, x, &npy, &err), PITH_OK);
-    struct pith_data_opts o = {.size_bytes = sizeof o,
-                               .path = "points.npy",
-                               .content = npy.data,
-                               .content_bytes = npy.bytes,
-                               .rank = 2,
-                               .dim = {1, INPUTS}};
-    if (pith_data_open(&o, &data, &err))
-        fail_msg("%s", err.text);
-    pith_buffer_free(&npy);
-    return data;
-}
-
 static uint32_t number_of(const struct pith_model *m, const char *name)
 {
     for (uint32_t i = 0; i < m->n_values; i++)
@@ -181,7 +158,7 @@ static double learned(float temperature, float average, uint32_t *moved)
     o.teacher = teacher;
     o.assignment_temperature = temperature;
     o.ema = average;
-    struct pith_data *data = points(), *val = points();
+    struct pith_data *data = points_of(9, SAMPLES, INPUTS), *val = points_of(9, SAMPLES, INPUTS);
     struct pith_train_result r;
     struct pith_error err = {0};
     if (pith_train(m, data, val, &o, &r, &err))

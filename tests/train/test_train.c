@@ -15,18 +15,6 @@ static struct pith_model *network(void)
     return network_of(3, false);
 }
 
-static struct pith_train_result trained(struct pith_model *m, const struct pith_train_opts *o)
-{
-    struct pith_data *data = clouds(0), *val = clouds(0);
-    struct pith_train_result r;
-    struct pith_error err = {0};
-    if (pith_train(m, data, val, o, &r, &err))
-        fail_msg("%s", err.text);
-    pith_data_free(data);
-    pith_data_free(val);
-    return r;
-}
-
 static void test_learns(void **state)
 {
     (void)state;
@@ -45,7 +33,7 @@ static void test_learns(void **state)
         o.schedule = ways[i].schedule;
         o.rate = ways[i].rate;
         o.weight_decay = 1e-4f;
-        struct pith_train_result r = trained(m, &o);
+        struct pith_train_result r = trained_on(m, &o, true);
         if (!(r.val_accuracy > 0.85 && r.accuracy > 0.8 && r.val_loss < 0.5))
             fail_msg("way %zu: %g %g %g", i, r.val_accuracy, r.accuracy, r.val_loss);
         assert_int_equal(r.epochs, 6);
@@ -64,7 +52,7 @@ static void test_mask_holds(void **state)
     memcpy(before, w, sizeof before);
     struct pith_train_opts o = small_options();
     o.ema = 0.9f;
-    trained(m, &o);
+    trained_on(m, &o, true);
     uint32_t moved = 0;
     for (uint64_t k = 0; k < c->count; k++) {
         if (!c->mask[k])
@@ -82,7 +70,7 @@ static void test_codebook_holds(void **state)
     struct pith_const *c = constant(m, "w1");
     attach_codebook(m);
     struct pith_train_opts o = small_options();
-    struct pith_train_result r = trained(m, &o);
+    struct pith_train_result r = trained_on(m, &o, true);
     const struct pith_codebook *b = c->codebook;
     uint64_t members[4] = {0};
     for (uint32_t i = 1; i < 4; i++)
@@ -108,7 +96,7 @@ static void test_threads_do_not_matter(void **state)
         struct pith_model *m = network();
         struct pith_train_opts o = small_options();
         o.threads = threads;
-        trained(m, &o);
+        trained_on(m, &o, true);
         const float *w = constant(m, "w1")->data;
         if (threads == 1)
             memcpy(first, w, sizeof first);
@@ -161,7 +149,7 @@ static void test_stop_and_best(void **state)
     int steps = 0;
     o.stop = at_once;
     o.user = &steps;
-    assert_int_equal(trained(m, &o).epochs, 1);
+    assert_int_equal(trained_on(m, &o, true).epochs, 1);
     assert_int_equal(steps, 3);
     pith_model_free(m);
     m = network();
@@ -171,13 +159,13 @@ static void test_stop_and_best(void **state)
     o.keep_best = true;
     o.epochs = 40;
     o.patience = 3;
-    struct pith_train_result r = trained(m, &o);
+    struct pith_train_result r = trained_on(m, &o, true);
     assert_true(r.epochs < 40);
     assert_int_equal(r.best_epoch, r.epochs - 3);
     pith_model_free(m);
     m = network();
     o.keep_best = false; /* the same run ends at the same epoch, and holds what it has then */
-    assert_int_equal(trained(m, &o).epochs, r.epochs);
+    assert_int_equal(trained_on(m, &o, true).epochs, r.epochs);
     pith_model_free(m);
 }
 
@@ -209,13 +197,13 @@ static void test_teacher(void **state)
     (void)state;
     struct pith_model *teacher = network(), *m = network();
     struct pith_train_opts o = small_options();
-    trained(teacher, &o);
+    trained_on(teacher, &o, true);
     float *w = constant(m, "w2")->data;
     for (uint32_t k = 0; k < CLASSES * HIDDEN; k++)
         w[k] *= -1;
     o.teacher = teacher;
     o.loss = PITH_DISTILL;
-    struct pith_train_result r = trained(m, &o);
+    struct pith_train_result r = trained_on(m, &o, true);
     assert_true(r.val_accuracy > 0.85);
     assert_true(isnan(r.accuracy));
     pith_model_free(teacher);

@@ -12,17 +12,6 @@
 #include "pith_pack.h"
 #include "test_train.h"
 
-static struct pith_train_result trained(struct pith_model *m, const struct pith_train_opts *o)
-{
-    struct pith_data *data = clouds(0);
-    struct pith_train_result r;
-    struct pith_error err = {0};
-    if (pith_train(m, data, NULL, o, &r, &err))
-        fail_msg("%s", err.text);
-    pith_data_free(data);
-    return r;
-}
-
 static void test_memory(void **state)
 {
     (void)state;
@@ -53,12 +42,12 @@ static void test_same_lessons(void **state)
     double loss[2];
     struct pith_model *teacher = network_of(5, false);
     struct pith_train_opts o = small_options();
-    trained(teacher, &o);
+    trained_on(teacher, &o, false);
     for (uint32_t i = 0; i < 2; i++) {
         struct pith_model *m = network_of(3, false);
         o.teacher = teacher;
         o.versions = i;
-        loss[i] = trained(m, &o).loss;
+        loss[i] = trained_on(m, &o, false).loss;
         pith_model_free(m);
     }
     assert_true(fabs(loss[0] - loss[1]) < 1e-4 * loss[0]);
@@ -82,7 +71,7 @@ static void test_versions_come_again(void **state)
         o.threads = 1 + i % 2;
         o.versions = versions[i];
         o.augment = "noise=0.3,clean=0.3";
-        trained(m, &o);
+        trained_on(m, &o, false);
         assert_int_equal(pith_model_pack(m, NULL, &file[i], &err), PITH_OK);
         pith_model_free(m);
     }

@@ -147,18 +147,6 @@ static void divergence(void **state)
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-static struct pith_train_result trained(struct pith_model *m, const struct pith_train_opts *o)
-{
-    struct pith_data *data = clouds(0), *val = clouds(0);
-    struct pith_train_result r;
-    struct pith_error err = {0};
-    if (pith_train(m, data, val, o, &r, &err))
-        fail_msg("%s", err.text);
-    pith_data_free(data);
-    pith_data_free(val);
-    return r;
-}
-
 static struct pith_train_opts noisy(enum pith_score kind)
 {
     struct pith_train_opts o = small_options();
@@ -176,7 +164,7 @@ static void prunes_by_noise(void **state)
     for (int i = 0; i < 2; i++) {
         struct pith_model *m = network_of(3, false);
         struct pith_train_opts o = noisy(kinds[i]);
-        struct pith_train_result r = trained(m, &o);
+        struct pith_train_result r = trained_on(m, &o, true);
         const struct pith_const *w = constant(m, "w1");
         uint32_t told = 0, untold = 0;
         for (uint32_t k = 0; k < HIDDEN * INPUTS; k++) {
