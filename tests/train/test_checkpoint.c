@@ -305,6 +305,33 @@ static void put_file(const uint8_t *data, size_t n)
     fclose(f);
 }
 
+static void put_empty(const char *name)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fclose(f);
+}
+
+/* What a process that ended too soon left of a checkpoint goes; others' files stay. */
+static void test_half_written(void **state)
+{
+    (void)state;
+    struct pith_error err = {0};
+    struct checkpoint *c;
+    char path[96];
+    new_folder();
+    assert_int_equal(mkdir(folder, 0700), 0);
+    put_empty("checkpoint.pith-1a2b");
+    put_empty("checkpoint.pit");
+    assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
+    pith_checkpoint_free(c);
+    snprintf(path, sizeof path, "%s/checkpoint.pit", folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* What needs nothing of the run but what tells it from others is found before anything is made. */
 static void test_check(void **state)
 {
@@ -471,7 +498,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stop_and_go_on), cmocka_unit_test(test_death),
         cmocka_unit_test(test_other_runs),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_no_space),       cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_size_bytes),     cmocka_unit_test(test_check)};
+        cmocka_unit_test(test_half_written),   cmocka_unit_test(test_no_space),
+        cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_size_bytes),
+        cmocka_unit_test(test_check)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
