@@ -350,6 +350,11 @@ static void test_check(void **state)
     assert_int_equal(pith_checkpoint_open(folder, "epochs 7\n", NULL, &other, &err), PITH_OK);
     assert_int_equal(pith_checkpoint_check(other, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "there 'epochs 6', here 'epochs 7'"));
+    pith_checkpoint_free(other);
+    assert_int_equal(pith_checkpoint_open(folder, "epochs 6\nbatch 8\n", NULL, &other, &err),
+                     PITH_OK);
+    assert_int_equal(pith_checkpoint_check(other, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "there '', here 'batch 8'"));
     put_file((const uint8_t *)"PITHRUN", 7);
     assert_int_equal(pith_checkpoint_check(c, &err), PITH_ERR_CORRUPT);
     pith_checkpoint_free(c);
