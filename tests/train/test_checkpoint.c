@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include "pith_container.h"
 #include "test_train_state.h"
 #include "train/small_network.h"
 
@@ -372,6 +373,36 @@ static struct pith_buffer file_bytes(void)
     return b;
 }
 
+/* A block that says to be longer than the file, whose checksum is right: nothing is looked for
+ * behind it. */
+static void test_long_block(void **state)
+{
+    (void)state;
+    enum { IDENTITY = 9, LENGTH_AT = 16 + IDENTITY + 24 };
+    struct pith_error err = {0};
+    struct checkpoint *c;
+    uint8_t model[8] = {1};
+    struct pith_buffer buffer = {model, sizeof model};
+    uint32_t number = 5;
+    bool found;
+    new_folder();
+    assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
+    pith_checkpoint_add_buffer(c, "model", &buffer);
+    pith_checkpoint_add(c, "number", 0, &number, sizeof number);
+    assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
+    struct pith_buffer file = file_bytes();
+    assert_int_equal(load_le64(file.data + LENGTH_AT), sizeof model);
+    store_le64(file.data + LENGTH_AT, UINT64_C(1) << 40);
+    store_le32(file.data + file.bytes - 4, pith_crc32c(0, file.data, file.bytes - 4));
+    put_file(file.data, file.bytes);
+    assert_int_equal(pith_checkpoint_read(c, &found, &err), PITH_ERR_CORRUPT);
+    assert_non_null(strstr(err.text, "does not hold what this run is made of"));
+    assert_ptr_equal(buffer.data, model);
+    pith_buffer_free(&file);
+    pith_checkpoint_free(c);
+    remove_folder();
+}
+
 static void test_damage(void **state)
 {
     (void)state;
@@ -503,8 +534,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stop_and_go_on), cmocka_unit_test(test_death),
         cmocka_unit_test(test_other_runs),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_half_written),   cmocka_unit_test(test_no_space),
-        cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_size_bytes),
-        cmocka_unit_test(test_check)};
+        cmocka_unit_test(test_half_written),   cmocka_unit_test(test_long_block),
+        cmocka_unit_test(test_no_space),       cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_size_bytes),     cmocka_unit_test(test_check)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
