@@ -373,12 +373,55 @@ static struct pith_buffer file_bytes(void)
     return b;
 }
 
-/* A block that says to be longer than the file, whose checksum is right: nothing is looked for
- * behind it. */
-static void test_long_block(void **state)
+enum { IDENTITY = 9, LENGTH_AT = 16 + IDENTITY + 24 };
+
+static void lengthen_block(struct pith_buffer *file)
+{
+    assert_int_equal(load_le64(file->data + LENGTH_AT), 8);
+    store_le64(file->data + LENGTH_AT, UINT64_C(1) << 40);
+}
+
+static void lengthen_identity(struct pith_buffer *file)
+{
+    store_le32(file->data + 12, 1u << 30);
+}
+
+static void exchange_magic(struct pith_buffer *file)
+{
+    file->data[6] = 'M';
+}
+
+static void age(struct pith_buffer *file)
+{
+    store_le32(file->data + 8, 0);
+}
+
+static void append(struct pith_buffer *file)
+{
+    file->bytes += 3;
+}
+
+static void cut(struct pith_buffer *file)
+{
+    file->bytes = 19; /* one less than a head and a checksum */
+}
+
+/* What a right checksum does not tell. */
+static void test_made_files(void **state)
 {
     (void)state;
-    enum { IDENTITY = 9, LENGTH_AT = 16 + IDENTITY + 24 };
+    static const struct {
+        void (*change)(struct pith_buffer *file);
+        enum pith_status status;
+        const char *text;
+    } cases[] = {
+        {lengthen_block, PITH_ERR_CORRUPT, "does not hold what this run is made of"},
+        {append, PITH_ERR_CORRUPT, "does not hold what this run is made of"},
+        {lengthen_identity, PITH_ERR_CORRUPT, "damaged or cut short"},
+        {exchange_magic, PITH_ERR_CORRUPT, "is no checkpoint"},
+        {cut, PITH_ERR_CORRUPT, "is no checkpoint"},
+        {age, PITH_ERR_VERSION, "version 0, not 1"},
+    };
     struct pith_error err = {0};
     struct checkpoint *c;
     uint8_t model[8] = {1};
@@ -389,16 +432,17 @@ static void test_long_block(void **state)
     assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
     pith_checkpoint_add_buffer(c, "model", &buffer);
     pith_checkpoint_add(c, "number", 0, &number, sizeof number);
-    assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
-    struct pith_buffer file = file_bytes();
-    assert_int_equal(load_le64(file.data + LENGTH_AT), sizeof model);
-    store_le64(file.data + LENGTH_AT, UINT64_C(1) << 40);
-    store_le32(file.data + file.bytes - 4, pith_crc32c(0, file.data, file.bytes - 4));
-    put_file(file.data, file.bytes);
-    assert_int_equal(pith_checkpoint_read(c, &found, &err), PITH_ERR_CORRUPT);
-    assert_non_null(strstr(err.text, "does not hold what this run is made of"));
-    assert_ptr_equal(buffer.data, model);
-    pith_buffer_free(&file);
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
+        struct pith_buffer file = file_bytes();
+        cases[i].change(&file);
+        store_le32(file.data + file.bytes - 4, pith_crc32c(0, file.data, file.bytes - 4));
+        put_file(file.data, file.bytes);
+        assert_int_equal(pith_checkpoint_read(c, &found, &err), cases[i].status);
+        assert_non_null(strstr(err.text, cases[i].text));
+        assert_ptr_equal(buffer.data, model);
+        pith_buffer_free(&file);
+    }
     pith_checkpoint_free(c);
     remove_folder();
 }
@@ -534,7 +578,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stop_and_go_on), cmocka_unit_test(test_death),
         cmocka_unit_test(test_other_runs),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_half_written),   cmocka_unit_test(test_long_block),
+        cmocka_unit_test(test_half_written),   cmocka_unit_test(test_made_files),
         cmocka_unit_test(test_no_space),       cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_size_bytes),     cmocka_unit_test(test_check)};
     return cmocka_run_group_tests(tests, NULL, NULL);
