@@ -97,7 +97,7 @@ static enum pith_status start(struct calibration *c)
     c->stats = calloc(n + (size_t)1, sizeof *c->stats);
     enum pith_status st = c->plan && c->seen && c->stats ? PITH_OK : PITH_ERR_MEMORY;
     if (!st)
-        pith_observed_plan(c->m, c->plan);
+        st = pith_observed_plan(c->m, c->plan);
     for (uint32_t v = 0; v < n && !st; v++) {
         st = pith_observer_start(&c->seen[v], &c->m->values[v], c->plan[v].detail, c->plan[v].axis);
         if (c->opts)

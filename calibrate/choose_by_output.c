@@ -71,11 +71,12 @@ static bool joins(const struct pith_model *m, const struct pith_node *node, uint
     return node->op == PITH_OP_CONCAT;
 }
 
-void pith_values_to_try(const struct pith_model *m, bool *to_try)
+void pith_values_to_try(const struct pith_model *m, bool *to_try, bool *scratch)
 {
     mark_before_layers(m, to_try);
+    pith_mark_read(m, joins, scratch);
     for (uint32_t v = 0; v < m->n_values; v++)
-        to_try[v] = to_try[v] && !pith_all_readers(m, v, joins);
+        to_try[v] = to_try[v] && !scratch[v];
 }
 
 /* ---- the choice ------------------------------------------------------------------------------ */

@@ -22,7 +22,9 @@ struct choosing {
     double percentile;
     struct grid_choice *choice; /* owns */
     uint32_t n;
-    bool *to_try; /* owns: [n_values], auto's */
+    bool *to_try;                      /* owns: [n_values], auto's */
+    const struct pith_node **producer; /* owns: [n_values]; NULL: none */
+    bool *depthwise;                   /* owns: [n_values]: depthwise convolutions alone read it */
 };
 
 const char *pith_range_method_text(enum pith_range_method method)
@@ -56,9 +58,8 @@ static bool is_zero(const struct grid_choice *c)
 }
 
 /* What the operator that makes the value can give at all. */
-static struct range possible(const struct pith_model *m, uint32_t value)
+static struct range possible(const struct pith_node *node)
 {
-    const struct pith_node *node = pith_model_producer(m, value);
     switch (node ? node->op : 0) {
     case PITH_OP_CLIP:
         return (struct range){attr_f32(node->attr, ATTR_CLIP_MIN),
@@ -80,7 +81,7 @@ static void spare(const struct choosing *ch, const struct grid_choice *c, struct
     double times = ch->opts->headroom;
     if (times <= 1) /* also 0, which stands for 1 */
         return;
-    const struct range most = possible(ch->m, c->value);
+    const struct range most = possible(ch->producer[c->value]);
     r->low = fmin(r->low, fmax(r->low * times, most.low));
     r->high = fmax(r->high, fmin(r->high * times, most.high));
 }
@@ -113,7 +114,7 @@ static bool wants_channels(const struct choosing *ch, const struct pith_value *v
 {
     if (v->stats->n_channels == 0 || ch->opts->per == PITH_RANGE_PER_TENSOR)
         return false;
-    return ch->opts->per == PITH_RANGE_PER_CHANNEL || pith_feeds_depthwise(ch->m, value);
+    return ch->opts->per == PITH_RANGE_PER_CHANNEL || ch->depthwise[value];
 }
 
 static bool has_distribution(const struct pith_value *v)
@@ -143,10 +144,16 @@ static enum pith_status collect(struct choosing *ch)
     struct pith_model *m = ch->m;
     ch->choice = calloc(m->n_values + (size_t)1, sizeof *ch->choice);
     ch->to_try = calloc(m->n_values + (size_t)1, sizeof *ch->to_try);
-    if (!ch->choice || !ch->to_try)
+    ch->depthwise = calloc(m->n_values + (size_t)1, sizeof *ch->depthwise);
+    ch->producer = calloc(m->n_values + (size_t)1, sizeof *ch->producer);
+    if (!ch->choice || !ch->to_try || !ch->depthwise || !ch->producer)
         return pith_error_no_memory(ch->err);
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
+            ch->producer[m->nodes[i].out[k]] = &m->nodes[i];
     if (ch->method == PITH_RANGE_AUTO)
-        pith_values_to_try(m, ch->to_try);
+        pith_values_to_try(m, ch->to_try, ch->depthwise);
+    pith_mark_depthwise(m, ch->depthwise);
     for (uint32_t i = 0; i < m->n_values; i++) {
         const struct pith_value *v = &m->values[i];
         struct grid_choice *c = &ch->choice[ch->n];
@@ -234,5 +241,7 @@ enum pith_status pith_choose_grids(struct pith_model *m, const struct pith_range
         report->n_runs = n_runs;
     free(ch.choice);
     free(ch.to_try);
+    free(ch.depthwise);
+    free(ch.producer);
     return st;
 }

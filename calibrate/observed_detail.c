@@ -6,6 +6,8 @@
  * its parts, by channel where it is wanted so, are all that there is to know. */
 #include "observed_detail.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include "pith_op_semantics.h"
 
 /* Layers whose x and y have channels that weights or factors belong to. A Recurrent's weight meets
@@ -32,20 +34,19 @@ static void by_channel(const struct pith_model *m, struct observed_plan *plan, u
         plan[v].axis = axis;
 }
 
-bool pith_all_readers(const struct pith_model *m, uint32_t v, reader_test *is)
+void pith_mark_read(const struct pith_model *m, reader_test *is, bool *mark)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < m->n_outputs; i++)
-        if (m->outputs[i] == v)
-            return false;
+    memset(mark, 0, m->n_values * sizeof *mark);
     for (uint32_t i = 0; i < m->n_nodes; i++)
         for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] == v) {
-                if (!is(m, &m->nodes[i], k))
-                    return false;
-                any = true;
-            }
-    return any;
+            if (m->nodes[i].in[k] != PITH_VALUE_NONE)
+                mark[m->nodes[i].in[k]] = true;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
+            if (m->nodes[i].in[k] != PITH_VALUE_NONE && !is(m, &m->nodes[i], k))
+                mark[m->nodes[i].in[k]] = false;
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        mark[m->outputs[i]] = false;
 }
 
 /* Has v been looked at by channels along `axis`, or not at all? */
@@ -95,8 +96,12 @@ static void join_parts(const struct pith_model *m, struct observed_plan *plan)
     }
 }
 
-void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan)
+enum pith_status pith_observed_plan(const struct pith_model *m, struct observed_plan *plan)
 {
+    bool *vanishes = malloc(m->n_values + (size_t)1);
+    if (!vanishes)
+        return PITH_ERR_MEMORY;
+    pith_mark_read(m, vanishes_into_layer, vanishes);
     for (uint32_t v = 0; v < m->n_values; v++) {
         bool seen = m->values[v].type == PITH_F32 && !m->values[v].constant;
         plan[v] = (struct observed_plan){seen ? OBSERVE_HISTOGRAM : OBSERVE_NOTHING, PITH_MAX_RANK,
@@ -109,10 +114,12 @@ void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan)
         by_channel(m, plan, node->in[0], node->op);
         by_channel(m, plan, node->out[0], node->op);
         uint32_t y = node->out[0];
-        if (plan[y].detail == OBSERVE_HISTOGRAM && pith_all_readers(m, y, vanishes_into_layer))
+        if (plan[y].detail == OBSERVE_HISTOGRAM && vanishes[y])
             plan[y].detail = OBSERVE_SUMS;
     }
+    free(vanishes);
     join_parts(m, plan);
+    return PITH_OK;
 }
 
 static bool is_depthwise(const struct pith_model *m, const struct pith_node *node, uint32_t input)
@@ -122,7 +129,7 @@ static bool is_depthwise(const struct pith_model *m, const struct pith_node *nod
            pith_op_groups(node->op, node->attr) == x->dim[1];
 }
 
-bool pith_feeds_depthwise(const struct pith_model *m, uint32_t v)
+void pith_mark_depthwise(const struct pith_model *m, bool *mark)
 {
-    return pith_all_readers(m, v, is_depthwise);
+    pith_mark_read(m, is_depthwise, mark);
 }

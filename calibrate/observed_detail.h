@@ -14,14 +14,15 @@ struct observed_plan {
     bool in_body; /* of a loop or branch: seen any number of times a run */
 };
 
-/* plan: [m->n_values] */
-void pith_observed_plan(const struct pith_model *m, struct observed_plan *plan);
+/* plan: [m->n_values]. PITH_ERR_MEMORY. */
+enum pith_status pith_observed_plan(const struct pith_model *m, struct observed_plan *plan);
 
 typedef bool reader_test(const struct pith_model *m, const struct pith_node *node, uint32_t input);
-/* v is no output, and all that read it, of which there are some, pass the test. */
-bool pith_all_readers(const struct pith_model *m, uint32_t v, reader_test *is);
+/* mark: [m->n_values]: values that are no output, and all that read them, of which there are some,
+ * pass the test. */
+void pith_mark_read(const struct pith_model *m, reader_test *is, bool *mark);
 
-/* Is v read by depthwise convolutions alone, whose input channels never mix? */
-bool pith_feeds_depthwise(const struct pith_model *m, uint32_t v);
+/* Values that depthwise convolutions alone read, whose input channels never mix. */
+void pith_mark_depthwise(const struct pith_model *m, bool *mark);
 
 #endif

@@ -35,9 +35,10 @@ void pith_choice_apply(const struct pith_model *m, const struct grid_choice *c,
 struct pith_grid *pith_choice_grid(struct pith_model *m, const struct grid_choice *c, uint32_t k,
                                    const struct grid_kind *kind);
 
-/* to_try: [m->n_values], 0. Those whose grids are worth trying on the outputs: that a layer with
- * weights depends on, and that are more than parts of a Concat, which is tried as a whole. */
-void pith_values_to_try(const struct pith_model *m, bool *to_try);
+/* to_try: [m->n_values], 0; scratch: the same. Those whose grids are worth trying on the outputs:
+ * that a layer with weights depends on, and that are more than parts of a Concat, which is tried as
+ * a whole. */
+void pith_values_to_try(const struct pith_model *m, bool *to_try, bool *scratch);
 /* Sets `taken` of each by the effect on the outputs. */
 enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice *choices,
                                        uint32_t n, const struct grid_kind *kind,

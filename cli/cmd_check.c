@@ -185,8 +185,10 @@ static enum cli_exit check_model(const struct check_options *o, struct subject *
     if (rc)
         return rc;
     if (pith_model_read(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, import,
-                        &s->model, &err) ||
-        pith_weight_check(s->model, &s->found, &s->n_found, &err) ||
+                        &s->model, &err))
+        return cli_fail(&err);
+    cli_give_back();
+    if (pith_weight_check(s->model, &s->found, &s->n_found, &err) ||
         pith_range_check(s->model, &s->ruled, &s->n_ruled, &err) ||
         open_engine(s, &engine, &e, &err))
         return cli_fail(&err);

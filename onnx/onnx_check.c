@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_check.c - the import walked to its end with every refusal collected, then grouped. The
- * report keeps the import it was made from, whose texts it shows. */
+ * report is a copy: whoever has it can import the file in the memory that the survey took. */
 #include "onnx.h"
 #include "pith_onnx.h"
 
@@ -10,6 +10,7 @@
 struct pith_onnx_survey {
     struct pith_onnx_report report;
     struct onnx_import im;
+    struct onnx_budget kept; /* what the report shows */
     struct pith_alloc alloc;
 };
 
@@ -76,10 +77,58 @@ static enum pith_status scan_weights(struct onnx_import *im, struct pith_onnx_re
     return PITH_OK;
 }
 
+/* *text, where there was memory; NULL stays NULL. */
+static void keep_text(struct onnx_budget *kept, const char **text)
+{
+    size_t n = *text ? strlen(*text) + 1 : 0;
+    char *copy = n ? pith_onnx_alloc(kept, n, 1) : NULL;
+    if (copy)
+        memcpy(copy, *text, n);
+    *text = copy;
+}
+
+static void *keep_list(struct onnx_budget *kept, const void *list, uint32_t n, size_t each)
+{
+    void *copy = pith_onnx_alloc(kept, (uint64_t)n + 1, each);
+    if (copy && n)
+        memcpy(copy, list, n * each);
+    return copy;
+}
+
+/* All that the report shows of the import, which is closed. Texts that found no memory show in
+ * kept->failed. */
+static enum pith_status keep_report(struct pith_onnx_survey *s)
+{
+    struct pith_onnx_report *r = &s->report;
+    struct onnx_budget *kept = &s->kept;
+    r->issues = keep_list(kept, r->issues, r->n_issues, sizeof *r->issues);
+    r->open_dims = keep_list(kept, r->open_dims, r->n_open, sizeof *r->open_dims);
+    r->nonfinite = keep_list(kept, r->nonfinite, r->n_nonfinite, sizeof *r->nonfinite);
+    for (uint32_t i = 0; i < r->n_issues && !kept->failed; i++) {
+        struct pith_onnx_issue *issue = &r->issues[i];
+        keep_text(kept, &issue->op);
+        keep_text(kept, &issue->hint);
+        for (uint32_t k = 0; k < issue->n_nodes; k++)
+            keep_text(kept, &issue->nodes[k]);
+    }
+    for (uint32_t i = 0; i < r->n_open && !kept->failed; i++) {
+        keep_text(kept, &r->open_dims[i].input);
+        keep_text(kept, &r->open_dims[i].symbol);
+        keep_text(kept, &r->open_dims[i].example);
+    }
+    for (uint32_t i = 0; i < r->n_nonfinite && !kept->failed; i++)
+        keep_text(kept, &r->nonfinite[i].tensor);
+    if (kept->failed)
+        return pith_onnx_no_memory(&s->im);
+    pith_onnx_close(&s->im);
+    return PITH_OK;
+}
+
 static void survey_free(struct pith_onnx_survey *s)
 {
     struct pith_alloc alloc = s->alloc;
     pith_onnx_close(&s->im);
+    pith_onnx_budget_clear(&s->kept);
     alloc.free(alloc.user, s);
 }
 
@@ -97,6 +146,7 @@ enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name, 
     }
     memset(s, 0, sizeof *s);
     s->alloc = b.under;
+    s->kept = b;
     s->report.survey = s;
     s->im = (struct onnx_import){
         .file = name ? name : "-", .dir = dir, .opts = opts, .err = err, .survey = true};
@@ -105,13 +155,15 @@ enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name, 
         status = group(&s->im, &s->report);
     if (!status)
         status = scan_weights(&s->im, &s->report);
+    s->report.n_nodes = s->im.n_file_nodes;
+    s->report.open_dims = s->im.open_dims;
+    s->report.n_open = s->im.n_open;
+    if (!status)
+        status = keep_report(s);
     if (status) {
         survey_free(s);
         return status;
     }
-    s->report.n_nodes = s->im.n_file_nodes;
-    s->report.open_dims = s->im.open_dims;
-    s->report.n_open = s->im.n_open;
     *report = &s->report;
     return PITH_OK;
 }

@@ -194,6 +194,9 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *op
                              struct pith_model **m);
 /* The same of a model that is only run: see pith_packed_load. */
 enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed);
+
+/* Memory that was freed goes back to the system: after an import, before a plan. */
+void cli_give_back(void);
 /* pith_import_opts.warn of commands: a line on stderr. */
 void cli_import_warn(void *user, const char *text);
 /* Reads a whole file or stdin; owned by the caller. */

@@ -207,9 +207,15 @@ static enum pith_status middle_branch(struct onnx_export *x, const struct pith_n
 {
     struct export_region *r = &x->regions->stack[x->regions->depth - 1];
     r->first = close_list(x, "first", x->widest);
-    open_list(x, r->n_nodes);
-    if (x->uses[node->out[0]] > 0)
+    /* What BranchElse gives is the condition once more, and belongs outside: to the list before
+     * the If. */
+    if (x->uses[node->out[0]] > 0 && !x->failed) {
+        x->graph.node = r->node;
+        x->graph.n_node = r->n_node;
         identity(x, x->names[r->begin->in[0]], x->names[node->out[0]]);
+        r->n_node = x->graph.n_node;
+    }
+    open_list(x, r->n_nodes);
     return PITH_OK;
 }
 

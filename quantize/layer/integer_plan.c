@@ -277,6 +277,7 @@ static void mark_to_layers(struct integer_plan *p)
             to |= p->value[node->out[k]].to_layer;
         if (p->node[i].role == ROLE_LAYER) {
             p->value[node->in[0]].layer_input = true;
+            p->value[node->in[0]].mixed |= !pith_node_is_depthwise(p->m, node);
             p->value[node->in[0]].to_layer = true;
         }
         for (uint32_t k = 0; k < node->n_in && to && p->node[i].role == ROLE_CARRIED; k++)
@@ -338,6 +339,7 @@ static enum pith_status share(struct integer_plan *p, uint32_t a, uint32_t b)
     if (a == b || ga->n > 1 || gb->n > 1 || ga->type != gb->type)
         return PITH_OK;
     p->value[b].sharer = a;
+    p->value[a].shared = true;
     return pith_grid_union(p->m, ga, gb, &p->value[a].grid);
 }
 
@@ -366,24 +368,7 @@ static enum pith_status share_grids(struct integer_plan *p)
 
 static bool has_sharers(const struct integer_plan *p, uint32_t v)
 {
-    for (uint32_t i = 0; i < p->m->n_values; i++)
-        if (i != v && p->value[i].sharer == v)
-            return true;
-    return p->value[v].sharer != v;
-}
-
-static bool read_by_depthwise_alone(const struct integer_plan *p, uint32_t v)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < p->m->n_nodes; i++) {
-        const struct pith_node *node = &p->m->nodes[i];
-        if (p->node[i].role != ROLE_LAYER || node->in[0] != v)
-            continue;
-        if (!pith_node_is_depthwise(p->m, node))
-            return false;
-        any = true;
-    }
-    return any;
+    return p->value[v].shared || p->value[v].sharer != v;
 }
 
 static bool none_below_zero(const struct pith_value *v)
@@ -411,8 +396,8 @@ static enum pith_status scale_depthwise_inputs(struct integer_plan *p)
         if (!plan->layer_input || !plan->whole || plan->grid->n > 1 ||
             plan->grid->zero_point != pith_grid_lowest(plan->grid))
             continue;
-        if (may_have_scales(p, v) && none_below_zero(&p->m->values[v]) &&
-            read_by_depthwise_alone(p, v) && !has_sharers(p, v))
+        if (may_have_scales(p, v) && none_below_zero(&p->m->values[v]) && !plan->mixed &&
+            !has_sharers(p, v))
             st = pith_grid_by_channel(p->m, plan->grid, p->m->values[v].stats,
                                       p->opts->fixed_bits != 0, &plan->grid);
     }

@@ -52,13 +52,12 @@ static bool is_edge(const struct integer_plan *p, const struct pith_node *node)
     return !p->value[node->in[0]].from_layer || !p->value[node->out[0]].to_layer;
 }
 
-static bool read_by_edge(const struct integer_plan *p, uint32_t owner)
+/* mark: [n_values], 0: owners of grids that first or last layers read. */
+static void mark_edges(const struct integer_plan *p, bool *mark)
 {
     for (uint32_t i = 0; i < p->m->n_nodes; i++)
-        if (p->node[i].role == ROLE_LAYER && pith_plan_owner(p, p->m->nodes[i].in[0]) == owner &&
-            is_edge(p, &p->m->nodes[i]))
-            return true;
-    return false;
+        if (p->node[i].role == ROLE_LAYER && is_edge(p, &p->m->nodes[i]))
+            mark[pith_plan_owner(p, p->m->nodes[i].in[0])] = true;
 }
 
 bool pith_comes_rounded(const struct integer_plan *p, uint32_t v)
@@ -79,7 +78,8 @@ bool pith_comes_rounded(const struct integer_plan *p, uint32_t v)
     return true;
 }
 
-static void list_values(const struct integer_plan *p, struct pith_quantize_places *to)
+static void list_values(const struct integer_plan *p, const bool *at_edge,
+                        struct pith_quantize_places *to)
 {
     for (uint32_t v = 0; v < p->m->n_values; v++) {
         uint32_t owner = pith_plan_owner(p, v);
@@ -93,25 +93,21 @@ static void list_values(const struct integer_plan *p, struct pith_quantize_place
                                          .rounded = pith_comes_rounded(p, v),
                                          .from_layer = p->value[v].from_layer,
                                          .one_sided = g->zero_point == pith_grid_lowest(g),
-                                         .at_edge = read_by_edge(p, owner)};
+                                         .at_edge = at_edge[owner]};
     }
 }
 
-static bool is_listed(const struct pith_quantize_places *to, uint32_t weight)
-{
-    for (uint32_t i = 0; i < to->n_weights; i++)
-        if (to->weights[i].value == weight)
-            return true;
-    return false;
-}
-
-static void list_weights(const struct integer_plan *p, struct pith_quantize_places *to)
+/* listed: [n_values], 0 */
+static void list_weights(const struct integer_plan *p, bool *listed,
+                         struct pith_quantize_places *to)
 {
     for (uint32_t i = 0; i < p->m->n_nodes; i++) {
         const struct pith_node *node = &p->m->nodes[i];
-        if (p->node[i].role == ROLE_LAYER && !is_listed(to, node->in[1]))
-            to->weights[to->n_weights++] = (struct pith_quantize_place){
-                .value = node->in[1], .like = node->in[1], .at_edge = is_edge(p, node)};
+        if (p->node[i].role != ROLE_LAYER || listed[node->in[1]])
+            continue;
+        listed[node->in[1]] = true;
+        to->weights[to->n_weights++] = (struct pith_quantize_place){
+            .value = node->in[1], .like = node->in[1], .at_edge = is_edge(p, node)};
     }
 }
 
@@ -121,12 +117,20 @@ enum pith_status pith_integer_places(const struct integer_plan *p,
     struct pith_quantize_places to = {
         .values = malloc((p->m->n_values + (size_t)1) * sizeof *to.values),
         .weights = malloc((p->m->n_nodes + (size_t)1) * sizeof *to.weights)};
-    if (!to.values || !to.weights) {
+    bool *at_edge = calloc(p->m->n_values + (size_t)1, sizeof *at_edge);
+    bool *listed = calloc(p->m->n_values + (size_t)1, sizeof *listed);
+    bool done = to.values && to.weights && at_edge && listed;
+    if (done) {
+        mark_edges(p, at_edge);
+        list_values(p, at_edge, &to);
+        list_weights(p, listed, &to);
+    }
+    free(at_edge);
+    free(listed);
+    if (!done) {
         pith_quantize_places_free(&to);
         return pith_error_no_memory(err);
     }
-    list_values(p, &to);
-    list_weights(p, &to);
     *places = to;
     return PITH_OK;
 }

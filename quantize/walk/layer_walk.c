@@ -69,12 +69,8 @@ static enum pith_status improve_in_loop(struct walk_state *s, const struct piece
 
 static bool is_product(const struct walk_state *s, uint32_t node, uint32_t *layer)
 {
-    for (uint32_t i = 0; i < s->walk->net->n_layers; i++)
-        if (s->walk->net->product[i] == node) {
-            *layer = i;
-            return true;
-        }
-    return false;
+    *layer = s->layer_of[node];
+    return *layer != NO_LAYER;
 }
 
 static bool has_body(const struct walk_state *s, const struct piece *p)
@@ -205,8 +201,11 @@ static enum pith_status start(struct walk_state *s)
     size_t n = s->m->n_values + (size_t)1;
     s->kept = calloc(n, sizeof *s->kept);
     s->number = malloc(n * sizeof *s->number);
-    if (!s->kept || !s->number)
+    s->layer_of = malloc((s->m->n_nodes + (size_t)1) * sizeof *s->layer_of);
+    if (!s->kept || !s->number || !s->layer_of)
         return pith_error_no_memory(s->err);
+    for (uint32_t i = 0; i < s->m->n_nodes; i++)
+        s->layer_of[i] = NO_LAYER;
     for (uint32_t v = 0; v < s->m->n_values; v++) {
         s->kept[v].bytes = pith_value_bytes(&s->m->values[v]);
         s->number[v] = PITH_VALUE_NONE;
@@ -241,6 +240,7 @@ static void end(struct walk_state *s)
         free(s->kept[v].data);
     free(s->kept);
     free(s->number);
+    free(s->layer_of);
 }
 
 /* What only the outputs of the network need is not computed. */
@@ -253,6 +253,8 @@ enum pith_status pith_walk_layers(const struct layer_walk *walk, struct pith_err
     enum pith_status st = check_samples(s.m, walk->opts, err);
     if (!st)
         st = start(&s);
+    for (uint32_t i = walk->net->n_layers; i-- > 0 && !st;)
+        s.layer_of[walk->net->product[i]] = i;
     if (!st && walk->original) {
         s.original = &original;
         st = start_original(&original);

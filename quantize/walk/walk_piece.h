@@ -12,6 +12,8 @@ struct kept_value {
     uint32_t last; /* the node that reads it last; n_nodes: an output */
 };
 
+#define NO_LAYER UINT32_MAX
+
 struct walk_state {
     const struct layer_walk *walk;
     struct walk_state *original; /* the same walk over the float network, or NULL */
@@ -19,6 +21,7 @@ struct walk_state {
     const struct pith_model *m;
     struct kept_value *kept; /* [n_values] */
     uint32_t *number;        /* [n_values] in the piece, or PITH_VALUE_NONE */
+    uint32_t *layer_of;      /* [n_nodes] the layer whose product it is, or NO_LAYER */
     uint32_t n_samples;
     struct pith_error *err;
 };

@@ -79,6 +79,9 @@ onnx("doubled.onnx", b"".join(node("Concat", ["c%d" % i, "c%d" % i], "c%d" % (i 
 onnx("eye.onnx", node("EyeLike", ["c0"], "c") + node("ReduceSum", ["c"], "e") + node("Add", ["x", "e"], "y") +
      node("ConstantOfShape", ["s"], "c0") + ints("s", 1 << 14, 1 << 14), 1)
 
+files["nodes.onnx"] = field(1, 8) + field(8, field(2, 13)) + field(7, info(11, "v0", [1]) + info(12, "v65000", [1]) + b"".join(
+    node("Relu", ["v%d" % i], "v%d" % (i + 1)) for i in range(65000)))
+
 def layers(n):
     graph = b""
     for i in range(n):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs each fuzz target for FUZZ_SECONDS from its committed corpus, those of files also from networks of
 # integers made now; fails on the first finding. Builds them first, unless FUZZ_O names their folder.
-seconds=${FUZZ_SECONDS:-4}
+seconds=${FUZZ_SECONDS:-3}
 folder=${FUZZ_O:-$PITH_O/../fuzz}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_closure.c - import, export, import: the same network (closure.h), for the golden files of
- * version 1, what fuzzing has kept, and, where they are there, the node cases of ONNX. */
+ * version 1, what fuzzing has kept, networks at the edges of what each can say, and, where they are
+ * there, the node cases of ONNX. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include "closure.h"
 #include "pith_load.h"
+#include "proto_builder.h"
 
 struct tally {
     uint32_t n[CLOSURE_OTHER_OUTPUTS + 1];
@@ -82,11 +84,153 @@ static void node_cases(void **state)
     is_closed(&t, 600);
 }
 
+/* ---- edges ----------------------------------------------------------------------------------- */
+
+/* Imported, written and read again; the graph is taken. */
+static void try_graph(const char *what, struct proto graph, struct tally *t)
+{
+    struct proto file = build_model(graph, 13);
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    if (pith_onnx_read(file.data, file.n, what, NULL, NULL, &m, &err))
+        fail_msg("%s: %s", what, err.text);
+    enum closure c = closure_of(m, true, &err);
+    if (c >= CLOSURE_NOT_OURS)
+        fail_msg("%s: %u: %s", what, c, err.text);
+    t->n[c]++;
+    pith_model_free(m);
+    free(file.data);
+}
+
+static void flattened(void **state)
+{
+    struct tally t = {0};
+    (void)state;
+    for (int64_t axis = -4; axis <= 4; axis++) {
+        struct proto g = {0}, node = build_node("Flatten", "f", "x -> y");
+        build_attr_int(&node, "axis", axis);
+        proto_message(&g, GRAPH_NODE, node);
+        build_input(&g, "x", 4, 2, 3, 1, 5);
+        build_output(&g, "y");
+        try_graph("Flatten", g, &t);
+    }
+    is_closed(&t, 9);
+}
+
+/* To more axes, to fewer than the input has, and along axes that the input has whole. */
+static void expanded(void **state)
+{
+    static const int64_t to[][4] = {{2, 3, 4, 5}, {1, 1, 1, 5}, {1, 1, 4, 1}, {7, 1, 4, 5}};
+    struct tally t = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++)
+        for (size_t n = 1; n <= 4; n++) {
+            struct proto g = {0};
+            const int64_t dims[] = {(int64_t)n};
+            proto_message(&g, GRAPH_NODE, build_node("Expand", "e", "x to -> y"));
+            proto_message(&g, GRAPH_INITIALIZER,
+                          build_tensor("to", 7, dims, 1, to[i] + 4 - n, 8 * n));
+            build_input(&g, "x", 2, 4, 1);
+            build_output(&g, "y");
+            try_graph("Expand", g, &t);
+        }
+    is_closed(&t, 16);
+}
+
+/* Each mode with each rule of coordinates, by sizes and by scales that no size follows from. */
+static void resized(void **state)
+{
+    static const char *const mode[] = {"nearest", "linear", "cubic"};
+    static const char *const rule[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
+                                       "asymmetric"};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                          "ceil"};
+    struct tally t = {0};
+    (void)state;
+    for (size_t i = 0; i < 3 * 4 * 4 * 2; i++) {
+        bool by_scale = i % 2;
+        struct proto g = {0};
+        struct proto node = build_node("Resize", "r", by_scale ? "x ' by -> y" : "x ' ' to -> y");
+        build_attr_text(&node, "mode", mode[i / 32]);
+        build_attr_text(&node, "coordinate_transformation_mode", rule[i / 8 % 4]);
+        build_attr_text(&node, "nearest_mode", nearest[i / 2 % 4]);
+        proto_message(&g, GRAPH_NODE, node);
+        if (by_scale) {
+            const int64_t dims[] = {4};
+            const float scale[] = {1, 1, 1.7f, 0.45f};
+            proto_message(&g, GRAPH_INITIALIZER,
+                          build_tensor("by", BUILD_FLOAT, dims, 1, scale, 16));
+        } else {
+            build_ints(&g, "to", 4, 1, 2, 5, 13);
+        }
+        build_input(&g, "x", 4, 1, 2, 7, 9);
+        build_output(&g, "y");
+        try_graph("Resize", g, &t);
+    }
+    is_closed(&t, 96);
+}
+
+/* s -> s + s while it is above -100, from -1 on; trips: how often at most. */
+static void try_loop(int64_t trips, struct tally *t)
+{
+    static const float least = -100;
+    static const uint8_t yes = 1;
+    const int64_t one[] = {1};
+    struct proto body = {0}, g = {0}, node = build_node("Loop", "loop", "n yes x -> y");
+    proto_message(&body, GRAPH_NODE, build_node("Add", "add", "s s -> t"));
+    proto_message(&body, GRAPH_NODE, build_node("ReduceMax", "max", "t -> m"));
+    proto_message(&body, GRAPH_NODE, build_node("Less", "less", "least m -> on"));
+    proto_message(&body, GRAPH_NODE, build_node("Squeeze", "squeeze", "on -> go"));
+    proto_message(&body, GRAPH_INITIALIZER, build_tensor("least", BUILD_FLOAT, one, 1, &least, 4));
+    proto_message(&body, GRAPH_INPUT, build_value("i", 7, NULL, 0));
+    proto_message(&body, GRAPH_INPUT, build_value("c", 9, NULL, 0));
+    proto_message(&body, GRAPH_INPUT, build_value("s", BUILD_FLOAT, one, 1));
+    build_output(&body, "go");
+    build_output(&body, "t");
+    build_attr_graph(&node, "body", body);
+    proto_message(&g, GRAPH_NODE, node);
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("n", 7, NULL, 0, &trips, 8));
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("yes", 9, NULL, 0, &yes, 1));
+    build_input(&g, "x", 1, 1);
+    build_output(&g, "y");
+    try_graph("Loop", g, t);
+}
+
+/* Trips that 31 bits hold just, or not. */
+static void looped(void **state)
+{
+    struct tally t = {0};
+    (void)state;
+    try_loop(1, &t);
+    try_loop(INT32_MAX - 1, &t);
+    try_loop(INT32_MAX, &t);
+    try_loop(INT64_MAX, &t);
+    is_closed(&t, 4);
+}
+
+/* One value that is an output twice, and an input that is one. */
+static void doubled(void **state)
+{
+    struct tally t = {0};
+    struct proto g = {0};
+    (void)state;
+    build_input(&g, "x", 1, 5);
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> y"));
+    proto_message(&g, GRAPH_NODE, build_node("Identity", "i", "y -> again"));
+    proto_message(&g, GRAPH_NODE, build_node("Identity", "j", "x -> same"));
+    build_output(&g, "y");
+    build_output(&g, "again");
+    build_output(&g, "same");
+    try_graph("outputs", g, &t);
+    is_closed(&t, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept_files),
-        cmocka_unit_test(node_cases),
+        cmocka_unit_test(kept_files), cmocka_unit_test(node_cases), cmocka_unit_test(flattened),
+        cmocka_unit_test(expanded),   cmocka_unit_test(resized),    cmocka_unit_test(looped),
+        cmocka_unit_test(doubled),
     };
     return cmocka_run_group_tests_name("closure", tests, NULL, NULL);
 }

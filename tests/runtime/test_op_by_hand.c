@@ -55,6 +55,7 @@ static void test_activation_edges(void **state)
     assert_true(pith_activate(ACT_CLIP, 3, 1, 2) == 1.0f); /* min > max: max */
     assert_true(pith_activate(ACT_CLIP, -INFINITY, INFINITY, INFINITY) == INFINITY);
     assert_true(pith_activate(ACT_LEAKY, 0.5f, 0, -4) == -2.0f);
+    assert_true(pith_activate(ACT_LEAKY, 0.5f, 0, 0.25f) == 0.25f);
     assert_true(pith_activate(ACT_HARD_SIGMOID, 0.5f, 0.25f, 1) == 0.75f);
     assert_true(pith_activate(ACT_HARD_SIGMOID, 0.5f, 0.25f, -1) == 0.0f);
     assert_true(pith_activate(ACT_HARD_SWISH, 0, 0, 3) == 3.0f);

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include "pith_container.h"
 #include "test_train_state.h"
 #include "train/small_network.h"
 
@@ -305,6 +306,33 @@ static void put_file(const uint8_t *data, size_t n)
     fclose(f);
 }
 
+static void put_empty(const char *name)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fclose(f);
+}
+
+/* What a process that ended too soon left of a checkpoint goes; others' files stay. */
+static void test_half_written(void **state)
+{
+    (void)state;
+    struct pith_error err = {0};
+    struct checkpoint *c;
+    char path[96];
+    new_folder();
+    assert_int_equal(mkdir(folder, 0700), 0);
+    put_empty("checkpoint.pith-1a2b");
+    put_empty("checkpoint.pit");
+    assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
+    pith_checkpoint_free(c);
+    snprintf(path, sizeof path, "%s/checkpoint.pit", folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* What needs nothing of the run but what tells it from others is found before anything is made. */
 static void test_check(void **state)
 {
@@ -323,6 +351,11 @@ static void test_check(void **state)
     assert_int_equal(pith_checkpoint_open(folder, "epochs 7\n", NULL, &other, &err), PITH_OK);
     assert_int_equal(pith_checkpoint_check(other, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "there 'epochs 6', here 'epochs 7'"));
+    pith_checkpoint_free(other);
+    assert_int_equal(pith_checkpoint_open(folder, "epochs 6\nbatch 8\n", NULL, &other, &err),
+                     PITH_OK);
+    assert_int_equal(pith_checkpoint_check(other, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "there '', here 'batch 8'"));
     put_file((const uint8_t *)"PITHRUN", 7);
     assert_int_equal(pith_checkpoint_check(c, &err), PITH_ERR_CORRUPT);
     pith_checkpoint_free(c);
@@ -338,6 +371,80 @@ static struct pith_buffer file_bytes(void)
     b.bytes = fread(b.data, 1, 1 << 20, f);
     fclose(f);
     return b;
+}
+
+enum { IDENTITY = 9, LENGTH_AT = 16 + IDENTITY + 24 };
+
+static void lengthen_block(struct pith_buffer *file)
+{
+    assert_int_equal(load_le64(file->data + LENGTH_AT), 8);
+    store_le64(file->data + LENGTH_AT, UINT64_C(1) << 40);
+}
+
+static void lengthen_identity(struct pith_buffer *file)
+{
+    store_le32(file->data + 12, 1u << 30);
+}
+
+static void exchange_magic(struct pith_buffer *file)
+{
+    file->data[6] = 'M';
+}
+
+static void age(struct pith_buffer *file)
+{
+    store_le32(file->data + 8, 0);
+}
+
+static void append(struct pith_buffer *file)
+{
+    file->bytes += 3;
+}
+
+static void cut(struct pith_buffer *file)
+{
+    file->bytes = 19; /* one less than a head and a checksum */
+}
+
+/* What a right checksum does not tell. */
+static void test_made_files(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*change)(struct pith_buffer *file);
+        enum pith_status status;
+        const char *text;
+    } cases[] = {
+        {lengthen_block, PITH_ERR_CORRUPT, "does not hold what this run is made of"},
+        {append, PITH_ERR_CORRUPT, "does not hold what this run is made of"},
+        {lengthen_identity, PITH_ERR_CORRUPT, "damaged or cut short"},
+        {exchange_magic, PITH_ERR_CORRUPT, "is no checkpoint"},
+        {cut, PITH_ERR_CORRUPT, "is no checkpoint"},
+        {age, PITH_ERR_VERSION, "version 0, not 1"},
+    };
+    struct pith_error err = {0};
+    struct checkpoint *c;
+    uint8_t model[8] = {1};
+    struct pith_buffer buffer = {model, sizeof model};
+    uint32_t number = 5;
+    bool found;
+    new_folder();
+    assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
+    pith_checkpoint_add_buffer(c, "model", &buffer);
+    pith_checkpoint_add(c, "number", 0, &number, sizeof number);
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
+        struct pith_buffer file = file_bytes();
+        cases[i].change(&file);
+        store_le32(file.data + file.bytes - 4, pith_crc32c(0, file.data, file.bytes - 4));
+        put_file(file.data, file.bytes);
+        assert_int_equal(pith_checkpoint_read(c, &found, &err), cases[i].status);
+        assert_non_null(strstr(err.text, cases[i].text));
+        assert_ptr_equal(buffer.data, model);
+        pith_buffer_free(&file);
+    }
+    pith_checkpoint_free(c);
+    remove_folder();
 }
 
 static void test_damage(void **state)
@@ -471,6 +578,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stop_and_go_on), cmocka_unit_test(test_death),
         cmocka_unit_test(test_other_runs),     cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_half_written),   cmocka_unit_test(test_made_files),
         cmocka_unit_test(test_no_space),       cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_size_bytes),     cmocka_unit_test(test_check)};
     return cmocka_run_group_tests(tests, NULL, NULL);

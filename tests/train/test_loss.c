@@ -130,6 +130,7 @@ static void test_schedules(void **state)
     assert_true(fabs(pith_schedule_rate(&o, 10, 100) - 1) < 1e-6);
     for (uint64_t i = 1; i < 10; i++)
         assert_true(pith_schedule_rate(&o, i, 100) > pith_schedule_rate(&o, i - 1, 100));
+    assert_true(fabs(pith_schedule_rate(&o, 55, 100) - 0.5) < 1e-6); /* half of what is left */
     o.warm_up = 0;
     o.schedule = PITH_CONSTANT;
     assert_true(pith_schedule_rate(&o, 99, 100) == 1);
@@ -140,6 +141,8 @@ static void test_schedules(void **state)
     o.schedule = PITH_ONE_CYCLE;
     assert_true(fabs(pith_schedule_rate(&o, 0, 100) - 0.04) < 1e-9);
     assert_true(fabs(pith_schedule_rate(&o, 30, 100) - 1) < 1e-9);
+    assert_true(fabs(pith_schedule_rate(&o, 15, 100) - 0.52) < 1e-9);
+    assert_true(fabs(pith_schedule_rate(&o, 40, 100) - 0.9505) < 1e-4);
     assert_true(pith_schedule_rate(&o, 99, 100) < 0.01);
 }
 

@@ -42,6 +42,20 @@ static void test_learns(void **state)
     }
 }
 
+/* Of all samples, whatever batch they were in: of weights that stay, what validation says. */
+static void test_loss_of_an_epoch(void **state)
+{
+    (void)state;
+    struct pith_model *m = network();
+    struct pith_train_opts o = small_options();
+    o.schedule = PITH_CONSTANT;
+    o.rate = 1e-20f;
+    o.epochs = 1;
+    struct pith_train_result r = trained(m, &o);
+    assert_true(r.loss > 0.1 && fabs(r.loss - r.val_loss) < 1e-5);
+    pith_model_free(m);
+}
+
 static void test_mask_holds(void **state)
 {
     (void)state;
@@ -247,7 +261,7 @@ static void test_refusals(void **state)
     o = small_options();
     o.optimizer = PITH_SGD;
     o.rate = 1e30f;
-    refuse(&o, 0, PITH_ERR_GOAL, "not finite at step");
+    refuse(&o, 0, PITH_ERR_GOAL, "the loss is not finite at step 2");
 }
 
 #define REFUSE(words, ...)                                                                         \
@@ -336,15 +350,12 @@ static void test_learns_pictures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_learns),
-                                       cmocka_unit_test(test_learns_pictures),
-                                       cmocka_unit_test(test_mask_holds),
-                                       cmocka_unit_test(test_codebook_holds),
-                                       cmocka_unit_test(test_threads_do_not_matter),
-                                       cmocka_unit_test(test_stop_and_best),
-                                       cmocka_unit_test(test_teacher),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_values_out_of_range),
-                                       cmocka_unit_test(test_no_best)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_learns),           cmocka_unit_test(test_learns_pictures),
+        cmocka_unit_test(test_loss_of_an_epoch), cmocka_unit_test(test_mask_holds),
+        cmocka_unit_test(test_codebook_holds),   cmocka_unit_test(test_threads_do_not_matter),
+        cmocka_unit_test(test_stop_and_best),    cmocka_unit_test(test_teacher),
+        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_values_out_of_range),
+        cmocka_unit_test(test_no_best)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
