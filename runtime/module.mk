@@ -33,7 +33,8 @@ ONCE_runtime := graph_read validate stats_read container weight_read blob region
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 $(call in_runtime,decimal preprocess): FILE_CFLAGS := -Os
 # Calls of kernels: what loops over elements is in these.
-$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse product_tiles product_quads): FILE_CFLAGS := -Os
+$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse product_tiles product_quads \
+    product_indices): FILE_CFLAGS := -Os
 # References of kernels that every CPU of today has a wide variant of.
 $(call in_runtime,byte_rows row_f32 activate context_indices gemm_i8): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Calls of kernels around short loops; one short loop for each of many functions.
