@@ -50,9 +50,9 @@ static bool fits_packing(const struct integer_layout *l, const struct integer_co
         return true;
     if (c->words || l->segments != 1 || c->groups != 1)
         return false;
-    return l->packing == PACK_HALVED
-               ? c->few_weights && k->gemm_i4
-               : c->nonzeros && l->run <= MOST_COLUMNS && slots_bytes(l, c) < MOST_SLOTS;
+    return l->packing == PACK_HALVED ? c->few_weights && k->gemm_i4
+                                     : SLOTS_BUILT && c->nonzeros && l->run <= MOST_COLUMNS &&
+                                           slots_bytes(l, c) < MOST_SLOTS;
 }
 
 static bool set_product(struct integer_layout *l, const struct integer_conv *c,
@@ -75,12 +75,12 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
     l->panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
     if (l->packing == PACK_HALVED)
         l->panel_bytes = (l->steps + (uint64_t)1) / 2 * l->k_step * l->nr;
-    if (l->packing == PACK_SLOTS)
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS)
         l->panel_bytes = sizeof(struct slots_panel);
     l->group_bytes = l->panel_bytes * (l->rounded / l->nr);
     if (!fits_packing(l, c, k))
         return false;
-    if (l->packing == PACK_SLOTS)
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS)
         l->group_bytes = slots_bytes(l, c);
     return true;
 }
@@ -145,7 +145,7 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
     l->gemm = c->words ? k->gemm_i16[c->long_sums] : k->gemm_i8;
     if (l->packing == PACK_HALVED)
         l->gemm = k->gemm_i4;
-    if (l->packing == PACK_SLOTS) {
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
         l->nr = SLOTS_NR;
         l->k_step = SLOTS_STEP;
         l->middle = 0;
@@ -168,7 +168,7 @@ bool pith_integer_conv_slots(const struct integer_conv *c)
     uint32_t window = least(run, SLOTS_STEP), halved = 1;
     if (c->few_weights && pith_integer_conv_halves(c))
         halved = 2;
-    return c->nonzeros && run >= FEWEST_COLUMNS && run <= MOST_COLUMNS &&
+    return SLOTS_BUILT && c->nonzeros && run >= FEWEST_COLUMNS && run <= MOST_COLUMNS &&
            groups_of(c, (uint32_t)run, SPREAD) * 32 * halved <= 3 * window;
 }
 
@@ -348,7 +348,7 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
         pack_halved(l, weights, prep, packed);
         return;
     }
-    if (l->packing == PACK_SLOTS) {
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
         pack_slots(c, l, weights, prep, packed);
         return;
     }

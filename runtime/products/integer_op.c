@@ -190,7 +190,7 @@ static bool halved_supports(const struct op_args *args, const struct op_env *env
 static bool slots_supports(const struct op_args *args, const struct op_env *env)
 {
     struct integer_op *op = args->lowered;
-    return !direct_supports(args, env) &&
+    return SLOTS_BUILT && !direct_supports(args, env) &&
            pith_integer_conv_need(&op->conv, env, PACK_SLOTS, &op->layout);
 }
 

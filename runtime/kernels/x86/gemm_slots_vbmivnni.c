@@ -8,6 +8,7 @@
 
 #define ROWS 4 /* of x at once: they share positions and weights */
 #define LANES SLOTS_NR
+#define CACHED_BYTES 24576u /* of x, beside a panel */
 
 /* What lies outside of the slots is added one by one. */
 static __m512i begin_sum(const struct gemm_i8_job *job, const struct slots_panel *p,
@@ -87,18 +88,19 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
         store(&job->to, sum[r], first, job->n - first, job->y + (i + (uint32_t)r) * job->y_step);
 }
 
-/* A panel's weights are read for all rows before the next ones. */
+/* A panel's weights are read once for as many rows of x as stay in the first-level cache. */
 void pith_gemm_slots_vbmivnni(const struct gemm_i8_job *job)
 {
-    for (uint32_t p = 0; p * LANES < job->n; p++) {
-        uint32_t i = 0;
-        for (; i + ROWS <= job->m; i += ROWS)
-            panel_run(job, i, p, ROWS);
-        if (i + 2 <= job->m) {
-            panel_run(job, i, p, 2);
-            i += 2;
+    const uint32_t fit = CACHED_BYTES / (job->steps * SLOTS_STEP) / ROWS * ROWS;
+    const uint32_t block = fit > ROWS ? fit : ROWS;
+    for (uint32_t begin = 0; begin < job->m; begin += block) {
+        const uint32_t end = job->m - begin < block ? job->m : begin + block;
+        for (uint32_t p = 0; p * LANES < job->n; p++) {
+            uint32_t i = begin;
+            for (; i + ROWS <= end; i += ROWS)
+                panel_run(job, i, p, ROWS);
+            for (; i < end; i++)
+                panel_run(job, i, p, 1);
         }
-        if (i < job->m)
-            panel_run(job, i, p, 1);
     }
 }
