@@ -42,9 +42,8 @@ static void set_long(const struct conv_run *r, uint32_t g)
     const uint64_t zero = (uint64_t)(int64_t)r->zero, *bias = r->data->bias;
     const uint64_t *sum = (const uint64_t *)r->data->prep + (size_t)g * l->rounded;
     uint64_t *offset = (uint64_t *)(void *)r->offset + (size_t)g * l->rounded;
-    for (uint32_t i = 0; i < l->og; i++)
-        offset[i] = (bias ? bias[(size_t)g * l->og + i] : 0) - zero * sum[i];
-    memset(offset + l->og, 0, (l->rounded - l->og) * sizeof *offset);
+    for (uint32_t i = 0; i < l->rounded; i++)
+        offset[i] = (bias && i < l->og ? bias[(size_t)g * l->og + i] : 0) - zero * sum[i];
 }
 
 /* Those of a group that is no depthwise one, whose outputs stand in order: loops that compilers
@@ -59,16 +58,17 @@ static void set_group(const struct conv_run *r, uint32_t g)
     const uint32_t *restrict bias = d->bias ? (const uint32_t *)d->bias + first : NULL;
     uint32_t *restrict offset = (uint32_t *)r->offset + at;
     float *restrict factor = r->factor + at;
-    for (uint32_t i = 0; i < n; i++)
+    const float none = 0.0f, *from = d->factor ? d->factor + first * d->factor_step : &none;
+    const size_t step = d->factor ? d->factor_step : 0;
+    for (uint32_t i = 0; i < l->rounded; i++) /* sums behind the last output are 0 */
         offset[i] = 0u - zero * sum[i];
     for (uint32_t i = 0; bias && i < n; i++)
         offset[i] += bias[i];
-    if (d->factor && d->factor_step)
-        memcpy(factor, d->factor + first, n * sizeof *factor);
-    for (uint32_t i = 0; !(d->factor && d->factor_step) && i < n; i++)
-        factor[i] = d->factor ? *d->factor : 0.0f;
-    memset(offset + n, 0, (l->rounded - n) * sizeof *offset);
     memset(factor + n, 0, (l->rounded - n) * sizeof *factor);
+    if (step)
+        memcpy(factor, from, n * sizeof *factor);
+    for (uint32_t i = 0; !step && i < n; i++)
+        factor[i] = *from;
 }
 
 /* Once a run: of a matrix with one vector, in a loop, a division each would take as long as the
