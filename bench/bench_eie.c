@@ -8,7 +8,8 @@
  * the shortest milliseconds of three runs of each (CPU time of the thread, or with more threads
  * elapsed time); what cannot be loaded is left out.
  *
- *     bench_eie ROWS COLS PERCENT BATCH THREADS */
+ *     bench_eie ROWS COLS PERCENT BATCH THREADS
+ *     bench_eie FILE BATCH THREADS            the layer of a .pith file, alone */
 #include <dlfcn.h>
 #include <time.h>
 #include "pith_host.h"
@@ -34,6 +35,7 @@ struct mkl {
 struct contest {
     uint32_t rows, cols, batch, threads;
     struct made_product made;
+    struct pith_session *session; /* of a file; NULL: `made` */
     struct weight w;
     float *dense, *x, *turned, *y;
     struct mkl mkl;
@@ -114,6 +116,12 @@ static void run_pith(struct contest *c)
     pith_product_run(&c->made.p, &c->made.d, &c->made.env);
 }
 
+static void run_file(struct contest *c)
+{
+    if (pith_plan_run(pith_plan_of(c->session)))
+        exit(1);
+}
+
 static void run_csr(struct contest *c)
 {
     if (c->batch == 1)
@@ -161,6 +169,31 @@ static void turn(struct contest *c)
     fflush(stdout);
 }
 
+/* The step that takes most of the weights tells the kernel. */
+static void file_turns(struct contest *c, const char *path, const struct pith_opts *opts)
+{
+    struct pith_error err = {0};
+    struct pith_layer layer, largest = {0};
+    struct pith_tensor x;
+    if (pith_open(path, opts, &c->session, &err) ||
+        pith_plan_input(pith_plan_of(c->session), 0, &x)) {
+        fprintf(stderr, "%s\n", err.text);
+        exit(1);
+    }
+    for (uint32_t i = 0; !pith_plan_layer(pith_plan_of(c->session), i, &layer); i++)
+        largest = layer.weight_bytes > largest.weight_bytes ? layer : largest;
+    float *to = pith_plan_input_data(pith_plan_of(c->session), 0);
+    for (size_t i = 0; i < x.bytes / sizeof *to; i++)
+        to[i] = (float)(next_random() % 256) / 256.0f;
+    for (int line = getchar(); line != EOF; line = getchar())
+        if (line == '\n') {
+            printf("{\"kernel\": \"%s\", \"pith int8\": %.5f}\n", largest.kernel,
+                   fastest(c, run_file));
+            fflush(stdout);
+        }
+    pith_close(c->session);
+}
+
 static void operands(struct contest *c)
 {
     void *scratch = new_bytes(pith_weight_scratch_bytes(&c->w));
@@ -178,13 +211,10 @@ static void operands(struct contest *c)
 
 int main(int argc, char **argv)
 {
-    if (argc != 6)
+    if (argc != 4 && argc != 6)
         return 2;
-    struct contest c = {.rows = (uint32_t)atoi(argv[1]),
-                        .cols = (uint32_t)atoi(argv[2]),
-                        .batch = (uint32_t)atoi(argv[4]),
-                        .threads = (uint32_t)atoi(argv[5])};
-    const struct matrix m = {c.rows, c.cols, (uint32_t)atoi(argv[3]), 16};
+    struct contest c = {.batch = (uint32_t)atoi(argv[argc - 2]),
+                        .threads = (uint32_t)atoi(argv[argc - 1])};
     const char *cpu = getenv("PITH_CPU");
     uint32_t mask = UINT32_MAX;
     struct pith_kernels k;
@@ -193,8 +223,16 @@ int main(int argc, char **argv)
         return 2;
     pith_kernels_fill(&k, pith_cpu_features() & mask);
     pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = cpu ? mask : 0;
+    opts.batch = c.batch;
     if (c.threads > 1 && pith_threads_start(&opts, c.threads))
         return 1;
+    if (argc == 4) {
+        file_turns(&c, argv[1], &opts);
+        return 0;
+    }
+    c.rows = (uint32_t)atoi(argv[1]), c.cols = (uint32_t)atoi(argv[2]);
+    const struct matrix m = {c.rows, c.cols, (uint32_t)atoi(argv[3]), 16};
     c.w = weight_new(&m);
     operands(&c);
     load_peers(&c);

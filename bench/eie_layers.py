@@ -5,8 +5,10 @@ centroids, side by side with what others run: MKL (sparse and dense f32), oneDNN
 INT8 with activations quantized on the fly, and 4-bit blocks of 32). Matrices are drawn: speed alone is
 looked at. Contenders take turns in two processes, the shortest of three runs a turn; medians count.
 
-usage: eie_layers.py BENCH_EIE [--threads N] [--batch B] [--f32] [--turns 7] [--only NAME]...
---f32: peers with 32-bit activations alone. Prints a line of JSON a row: the fastest peer, and all of them."""
+usage: eie_layers.py BENCH_EIE [--threads N] [--batch B] [--f32] [--int8] [--balanced] [--turns 7] [--only NAME]...
+--f32: peers with 32-bit activations alone. --int8: pith's layer has INT8 weights and activations (pith prune,
+pith quantize); its layer of 32-bit activations is shown among the others. --balanced: so, pruned by
+--pattern balanced. Prints a line of JSON a row: the fastest peer, and all of them."""
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 import numpy as np
 
@@ -65,29 +67,66 @@ class OnnxRuntime:
         return best * 1e3
 
 
+def pith_file(rows, cols, percent, a, folder):
+    """The layer as a user makes it: drawn, pruned, quantized with four samples."""
+    import onnx
+    from onnx import helper as h, numpy_helper as n, TensorProto as t
+    rng, path = np.random.default_rng(2), lambda name: os.path.join(folder, name)
+    graph = h.make_graph([h.make_node("MatMul", ["x", "w"], ["y"])], "layer",
+                         [h.make_tensor_value_info("x", t.FLOAT, ["N", cols])],
+                         [h.make_tensor_value_info("y", t.FLOAT, ["N", rows])],
+                         [n.from_array(rng.standard_normal((cols, rows), np.float32), "w")])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=9), path("net.onnx"))
+    np.save(path("x.npy"), rng.random((4, cols), np.float32))
+    pith = os.environ.get("PITH", os.path.join(os.path.dirname(os.path.dirname(a.bench)), "pith"))
+    sparsity = ["--sparsity", f"{100 - percent}%"]
+    if a.balanced:
+        kept = round(percent * 128 / 100)
+        sparsity = ["--sparsity", f"{100 - kept / 1.28:.6f}%", "--pattern", f"balanced:{kept}/128"]
+    subprocess.run([pith, "prune", path("net.onnx"), *sparsity, "-q", "-o", path("pruned.pith")], check=True)
+    subprocess.run([pith, "quantize", path("pruned.pith"), "-d", path("x.npy"), "--rounding", "nearest",
+                    "--all-integers", "-q", "-o", path("int8.pith")], check=True)
+    os.remove(path("net.onnx"))
+    return path("int8.pith")
+
+
+def ask(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
 def row(layer, a):
     name, rows, cols, percent = layer
     own = subprocess.Popen([a.bench, str(rows), str(cols), str(percent), str(a.batch), str(a.threads)],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    peers = {}
+    peers, file = {}, None
     with tempfile.TemporaryDirectory() as folder:
+        if a.int8 or a.balanced:
+            file = subprocess.Popen([a.bench, pith_file(rows, cols, percent, a, folder), str(a.batch),
+                                     str(a.threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            ask(file)
         if not a.f32:
             for peer, make in ("onnxruntime int8", integer_model), ("onnxruntime 4 bits", four_bit_model):
                 peers[peer] = OnnxRuntime(make, rows, cols, a.batch, a.threads, folder)
     times = {}
     for _ in range(a.turns):
-        own.stdin.write("\n")
-        own.stdin.flush()
-        answer = json.loads(own.stdout.readline())
+        answer = ask(own)
         kernel = answer.pop("kernel")
+        if file:
+            answer["pith f32"] = answer.pop("pith")
+            own_file = ask(file)
+            kernel, answer["pith"] = own_file["kernel"], own_file["pith int8"]
         answer.update((peer, p.turn()) for peer, p in peers.items())
         for who, ms in answer.items():
             times.setdefault(who, []).append(ms)
-    own.stdin.close()
-    own.wait()
+    for process in filter(None, (own, file)):
+        process.stdin.close()
+        process.wait()
     medians = {who: round(statistics.median(all), 4) for who, all in times.items()}
     ms = medians.pop("pith")
-    peer = min(medians, key=medians.get) if medians else None
+    others = {who: ms for who, ms in medians.items() if who != "pith f32"}
+    peer = min(others, key=others.get) if others else None
     line = {"name": name, "batch": a.batch, "threads": a.threads, "kernel": kernel, "ms": ms,
             "best_ms": round(min(times["pith"]), 4), "peer": peer, "peer_ms": medians.get(peer),
             "ratio": round(medians[peer] / ms, 2) if peer else None, "peers": medians}
@@ -100,6 +139,8 @@ def main():
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--batch", type=int, default=1)
     p.add_argument("--f32", action="store_true")
+    p.add_argument("--int8", action="store_true")
+    p.add_argument("--balanced", action="store_true")
     p.add_argument("--turns", type=int, default=7)
     p.add_argument("--only", action="append")
     a = p.parse_args()

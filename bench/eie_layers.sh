@@ -3,7 +3,8 @@
 # eie_layers.sh - compressed fully connected layers beside their peers: a line of JSON a row.
 #
 #     make deps-test bench-build && build/venv/bin/pip install mkl
-#     bench/eie_layers.sh [--threads N] [--batch B] [--f32] [--turns N] [--only NAME]...
+#     bench/eie_layers.sh [--threads N] [--batch B] [--f32] [--int8] [--balanced] [--turns N] \
+#         [--only NAME]...
 #     PITH_CPU=avx2 bench/eie_layers.sh
 #
 # MKL: where the venv has it, or MKL=FOLDER. See bench/eie_layers.py.

@@ -25,14 +25,19 @@ CFLAGS_runtime := -ftree-vectorize
 
 # $(call in_runtime,FILES): patterns of their objects, whatever room they lie in.
 in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
-# Code that runs once a plan, or once a step without a loop over elements: built for size. Everything else,
+# Code that runs once a plan, or once a step without a loop over elements: built for size. The forms of weights
+# are, too: filling them waits for the decoder. Everything else,
 # operators and decoders too, is built for speed.
 ONCE_runtime := graph_read validate stats_read container weight_read blob region \
     plan_init plan_steps plan_fill plan_describe alias fuse fuse_chain place step_inputs layout integer_layout integer_op run opts kernels_integer \
-    op_attr op_loop op_branch op_view huff_table weight_open weight_kind context_decode window open text cpu_names
+    op_attr op_loop op_branch op_view huff_table weight_open weight_kind context_decode window open text cpu_names \
+    run_form quad_form
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 $(call in_runtime,decimal preprocess): FILE_CFLAGS := -Os
-# References of kernels that every CPU of today has a wide variant of.
-$(call in_runtime,byte_rows row_f32 activate): FILE_CFLAGS := -Os -fno-tree-vectorize
+# Calls of kernels: what loops over elements is in these.
+$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse product_tiles product_quads \
+    product_indices product_form): FILE_CFLAGS := -Os
+# References of kernels that every CPU of today has a wide variant of, and products that run beside those alone.
+$(call in_runtime,byte_rows row_f32 activate context_indices gemm_i8 integer_direct): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Calls of kernels around short loops; one short loop for each of many functions.
-$(call in_runtime,op_recurrent op_unary elementary_f32): FILE_CFLAGS := -fno-tree-vectorize
+$(call in_runtime,op_recurrent op_unary op_compare op_variadic elementary_f32): FILE_CFLAGS := -fno-tree-vectorize

@@ -29,6 +29,13 @@
  * bits of a byte are a weight of an even step, high bits that at the same place of the step behind
  * it (of value 0 behind the last one). There is one segment then.
  *
+ * A sparse matrix is packed in slots: windows of SLOTS_STEP columns and panels of SLOTS_NR outputs
+ * (struct slots_panel), for each window as many groups of four nonzeros an output as its fullest
+ * output has there; nonzeros that few outputs have more than the others are kept apart. A matrix
+ * with at most k nonzeros in every 128 columns of a row (prune's balanced:k/128) has k slots
+ * rounded up to four, and next to none of them is empty. There is one segment of `steps` windows
+ * then.
+ *
  * Products of 16 bits take x and w as i16, in panels of WORDS_NR outputs and steps of WORDS_STEP
  * neighbours, and leave the sums; those of 64 bits with offsets of 64.
  *
@@ -69,6 +76,50 @@ static inline uint8_t sign_flip(const struct requantize *to)
 
 #define WORDS_NR 8u
 #define WORDS_STEP 2u
+
+#ifdef __x86_64__ /* elsewhere no kernel takes them, and all that makes them is left out */
+#define SLOTS_BUILT 1
+#else
+#define SLOTS_BUILT 0
+#endif
+#define SLOTS_NR 16u
+#define SLOTS_STEP 128u
+#define SLOTS_BYTES 128u /* of a group */
+
+/* A nonzero kept apart. */
+struct slots_more {
+    uint16_t column;
+    uint8_t output; /* of the panel */
+    int8_t weight;
+};
+
+/* Panels stand one behind the other; what they name lies so many bytes from their own first byte,
+ * 64-byte aligned: numbers of groups, u8[steps], and from the next multiple of 64 on the groups,
+ * window after window, each the columns in the window u8[SLOTS_NR][4], then their weights
+ * i8[SLOTS_NR][4] (an empty slot: column 0, weight 0). */
+struct slots_panel {
+    uint32_t count, more, n_more, unused;
+};
+
+static inline const struct slots_panel *slots_panel(const uint8_t *w, uint32_t panel)
+{
+    return (const struct slots_panel *)(const void *)w + panel;
+}
+
+static inline const uint8_t *slots_count(const struct slots_panel *p)
+{
+    return (const uint8_t *)p + p->count;
+}
+
+static inline const uint8_t *slots_of(const struct slots_panel *p, uint32_t steps)
+{
+    return slots_count(p) + (steps + 63) / 64 * 64;
+}
+
+static inline const struct slots_more *slots_more(const struct slots_panel *p)
+{
+    return (const struct slots_more *)(const void *)((const uint8_t *)p + p->more);
+}
 
 struct gemm_i8_job {
     const uint8_t *const *x; /* [m] */
@@ -153,7 +204,8 @@ struct integer_kernels {
     uint8_t middle;
     bool wide; /* weights of both, and x of gemm_i8; depthwise_i8 reads u8 */
     gemm_i8_fn *gemm_i8;
-    gemm_i8_fn *gemm_i4; /* of few pixels; NULL: there is none */
+    gemm_i8_fn *gemm_i4;    /* of few pixels; NULL: there is none */
+    gemm_i8_fn *gemm_slots; /* NULL: none */
     depthwise_i8_fn *depthwise_i8;
     gemm_i8_fn *gemm_i16[2]; /* sums of 32, of 64 bits; NULL: none */
     struct byte_rows bytes;
@@ -213,6 +265,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)             \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                  \
     KERNEL(gemm_i4, gemm_i8_fn, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                  \
+    KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_vbmivnni, PITH_CPU_VBMI | PITH_CPU_VNNI)        \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_vnni, PITH_CPU_VNNI)                   \
     BYTE_LEVEL(KERNEL, _avx2, PITH_CPU_AVX2)                                                       \
     BYTE_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                                   \

@@ -52,8 +52,13 @@ struct quad_form {
 
 struct quads_job {
     const struct quad_form *form;
-    const float *x; /* [cols][width] */
-    float *y;       /* rows of the units, row stride ldy */
+    const float *x; /* [cols][width], or with width 16 [panels][cols][16] */
+    size_t x_step;  /* floats from 16 columns of x to the next 16 */
+    /* NULL, or the last n % 16 columns, half a vector at most: [cols][4] up to 4 of them, [cols][8]
+     * up to 8. Then weights are indices, width is 16, n above it, rows of y have room for all of
+     * these, and bias, residual and act are left to the caller. */
+    const float *tail;
+    float *y; /* rows of the units, row stride ldy */
     size_t ldy;
     const float *bias;     /* of these rows, or NULL */
     const float *residual; /* as y, or NULL */

@@ -46,7 +46,7 @@ static uint64_t sparse_cost(const struct op_args *args, const struct op_env *env
     const struct conv *v = args->lowered;
     const struct sparse_kernels *k = &env->kernels->sparse;
     struct quad_matrix m = matrix_of(v);
-    uint64_t ns = pith_quads_cost(args->weight, &m, k, m.width);
+    uint64_t ns = pith_quads_cost(args->weight, &m, k, m.width, 1, false);
     uint64_t channel_ns = pith_tiles_cost(k, 1, m.cols, m.width);
     return v->g.ow * (ns / (channel_ns ? channel_ns : 1) + COPY_CHANNELS);
 }
@@ -102,6 +102,7 @@ static void tile_run(const struct conv_run *r, const struct quad_matrix *m, floa
                                            .k1 = m->cols};
     const struct quads_job job = {.form = form,
                                   .x = panel,
+                                  .x_step = QUAD_WIDTH_STEP,
                                   .y = r->y + out,
                                   .ldy = v->pixels,
                                   .bias = r->bias,

@@ -25,20 +25,50 @@ struct conv_run {
     uint8_t *chunks, *bands;
 };
 
-/* Of place i of the rounded outputs, which is for output o, or from c->outputs on for none. */
+/* Of place i of a depthwise product, which is for output o. */
 static inline void set_output(const struct conv_run *r, uint32_t i, uint32_t o)
 {
     const struct integer_conv_data *d = r->data;
-    uint32_t some = o < r->c->outputs ? o : 0;
-    int64_t zero = (int64_t)r->zero - r->l->middle;
-    if (r->c->long_sums) {
-        uint64_t bias = d->bias ? ((const uint64_t *)d->bias)[some] : 0;
-        ((uint64_t *)(void *)r->offset)[i] = bias - (uint64_t)zero * ((const uint64_t *)d->prep)[i];
-        return;
-    }
-    uint32_t bias = d->bias ? ((const uint32_t *)d->bias)[some] : 0;
-    r->offset[i] = (int32_t)(bias - (uint32_t)zero * ((const uint32_t *)d->prep)[i]);
-    r->factor[i] = d->factor ? d->factor[some * d->factor_step] : 0.0f;
+    uint32_t bias = d->bias ? ((const uint32_t *)d->bias)[o] : 0;
+    uint32_t zero = (uint32_t)(r->zero - r->l->middle);
+    r->offset[i] = (int32_t)(bias - zero * ((const uint32_t *)d->prep)[i]);
+    r->factor[i] = d->factor[o * d->factor_step];
+}
+
+/* Of a group where sums are long; those of 16 bits are never fused. */
+static void set_long(const struct conv_run *r, uint32_t g)
+{
+    const struct integer_layout *l = r->l;
+    const uint64_t zero = (uint64_t)(int64_t)r->zero, *bias = r->data->bias;
+    const uint64_t *sum = (const uint64_t *)r->data->prep + (size_t)g * l->rounded;
+    uint64_t *offset = (uint64_t *)(void *)r->offset + (size_t)g * l->rounded;
+    for (uint32_t i = 0; i < l->rounded; i++)
+        offset[i] = (bias && i < l->og ? bias[(size_t)g * l->og + i] : 0) - zero * sum[i];
+}
+
+/* Those of a group that is no depthwise one, whose outputs stand in order: loops that compilers
+ * make vectors of, as a matrix with one vector and many outputs takes little longer than these. */
+static void set_group(const struct conv_run *r, uint32_t g)
+{
+    const struct integer_layout *l = r->l;
+    const struct integer_conv_data *d = r->data;
+    const uint32_t n = l->og, zero = (uint32_t)(r->zero - l->middle);
+    const size_t at = (size_t)g * l->rounded, first = (size_t)g * n;
+    const uint32_t *restrict sum = (const uint32_t *)d->prep + at;
+    const uint32_t *restrict bias = d->bias ? (const uint32_t *)d->bias + first : NULL;
+    uint32_t *restrict offset = (uint32_t *)r->offset + at;
+    float *restrict factor = r->factor + at;
+    const float none = 0.0f, *from = d->factor ? d->factor + first * d->factor_step : &none;
+    const size_t step = d->factor ? d->factor_step : 0;
+    for (uint32_t i = 0; i < l->rounded; i++) /* sums behind the last output are 0 */
+        offset[i] = 0u - zero * sum[i];
+    for (uint32_t i = 0; bias && i < n; i++)
+        offset[i] += bias[i];
+    memset(factor + n, 0, (l->rounded - n) * sizeof *factor);
+    if (step)
+        memcpy(factor, from, n * sizeof *factor);
+    for (uint32_t i = 0; !step && i < n; i++)
+        factor[i] = *from;
 }
 
 /* Once a run: of a matrix with one vector, in a loop, a division each would take as long as the
@@ -50,8 +80,7 @@ static void set_outputs(const struct conv_run *r)
     for (uint32_t i = 0; i < l->rounded && l->depthwise; i++)
         set_output(r, i, depthwise_place(block, r->c->channels, i / block, i % block));
     for (uint32_t g = 0; g < r->c->groups && !l->depthwise; g++)
-        for (uint32_t i = 0; i < l->rounded; i++)
-            set_output(r, g * l->rounded + i, i < l->og ? g * l->og + i : r->c->outputs);
+        (r->c->long_sums ? set_long : set_group)(r, g);
 }
 
 /* Where the segments of a window begin, or its taps: behind the last one any. Depthwise kernels
@@ -257,7 +286,8 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
 }
 
 /* m pixels of n sums in place, y_step bytes apart: (f32)sum * factor */
-static void scale_sums(const float *factor, uint8_t *y, size_t y_step, uint32_t m, uint32_t n)
+static void scale_sums(const float *restrict factor, uint8_t *restrict y, size_t y_step, uint32_t m,
+                       uint32_t n)
 {
     for (uint32_t i = 0; i < m; i++, y += y_step) {
         for (uint32_t o = 0; o < n; o++) {

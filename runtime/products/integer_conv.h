@@ -16,11 +16,12 @@ struct integer_conv {
     uint32_t outputs, oh, ow;
     uint32_t kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     bool x_signed, y_signed, channels_last;
-    bool to_values;   /* y is i8 or u8, else the sums as i32 */
-    bool to_real;     /* or (f32)sum * factor */
-    bool few_weights; /* their values: 15 at most, and 0 */
-    bool words;       /* x is i16 or u16; else i8 or u8 */
-    bool long_sums;   /* of weights of 16 bits: y and bias are i64 */
+    bool to_values;    /* y is i8 or u8, else the sums as i32 */
+    bool to_real;      /* or (f32)sum * factor */
+    bool few_weights;  /* their values: 15 at most, and 0 */
+    uint64_t nonzeros; /* of the weights; 0: they are dense */
+    bool words;        /* x is i16 or u16; else i8 or u8 */
+    bool long_sums;    /* of weights of 16 bits: y and bias are i64 */
     uint32_t y_step;
 };
 
@@ -61,12 +62,13 @@ bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *
 bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c);
 enum { INTEGER_ZERO_X = 2, INTEGER_ZERO_W = 3, INTEGER_BIAS = 4 };
 
-/* halved: with two weights a byte. false: it does not run on the kernels of env (a depthwise
- * product that keeps its sums; weights of too many values; without fusion). */
-bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env, bool halved,
-                            struct integer_layout *l);
-/* Whether halved weights, where they are supported, are the faster ones. */
+/* false: it does not run on the kernels of env with weights packed so (a depthwise product that
+ * keeps its sums; weights of too many values, or dense ones; without fusion). */
+bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
+                            enum integer_packing packing, struct integer_layout *l);
+/* Whether halved weights, where they are supported, are faster than plain ones; slots than both. */
 bool pith_integer_conv_halves(const struct integer_conv *c);
+bool pith_integer_conv_slots(const struct integer_conv *c);
 void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,
                             const struct op_env *env, const struct integer_weights *weights,
                             void *prep);

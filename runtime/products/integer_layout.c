@@ -10,6 +10,11 @@
 #define FEW_MACS 262144u    /* less is not worth waking a thread */
 #define FEW_PIXELS 2u       /* of a product that waits for weights to come from memory */
 #define MANY_WEIGHTS 65536u /* fewer stay in the cache */
+#define FEWEST_COLUMNS 64u  /* of slots: with fewer most of a window is empty */
+#define MOST_COLUMNS 65536u /* column of struct slots_more */
+#define MOST_SLOTS (UINT64_C(1) << 32)
+#define SPREAD 2u      /* what the fullest of 16 outputs has is about so much above the mean */
+#define MOST_SPREAD 3u /* and what is above that is left to be kept apart */
 
 static bool is_padded(const struct integer_conv *c)
 {
@@ -18,8 +23,40 @@ static bool is_padded(const struct integer_conv *c)
     return c->pad_top || c->pad_left || bottom >= c->h || right >= c->w;
 }
 
-static void set_product(struct integer_layout *l, const struct integer_conv *c,
-                        const struct integer_kernels *k, bool halved)
+/* Slots of an output in a window, if nonzeros are strewn evenly: their mean and `spread` standard
+ * deviations more (of numbers of nonzeros, whose variance is about the mean), in groups of four. */
+static uint32_t groups_of(const struct integer_conv *c, uint32_t run, uint32_t spread)
+{
+    uint64_t window = least(run, SLOTS_STEP), count = (uint64_t)run * c->outputs, root = 0;
+    uint64_t mean = (c->nonzeros * window + count - 1) / count;
+    while (root * root < mean)
+        root++;
+    return least((mean + spread * root + 3) / 4, (window + 3) / 4);
+}
+
+/* Memory for any pattern with so many nonzeros: what does not fit the groups is kept apart. */
+static uint64_t slots_bytes(const struct integer_layout *l, const struct integer_conv *c)
+{
+    uint64_t panels = l->rounded / SLOTS_NR, groups = groups_of(c, l->run, MOST_SPREAD);
+    uint64_t panel = aligned_bytes(l->steps) + l->steps * groups * SLOTS_BYTES;
+    return aligned_bytes(panels * sizeof(struct slots_panel)) + panels * panel +
+           aligned_bytes(c->nonzeros * sizeof(struct slots_more));
+}
+
+static bool fits_packing(const struct integer_layout *l, const struct integer_conv *c,
+                         const struct integer_kernels *k)
+{
+    if (l->packing == PACK_PLAIN)
+        return true;
+    if (c->words || l->segments != 1 || c->groups != 1)
+        return false;
+    return l->packing == PACK_HALVED ? c->few_weights && k->gemm_i4
+                                     : SLOTS_BUILT && c->nonzeros && l->run <= MOST_COLUMNS &&
+                                           slots_bytes(l, c) < MOST_SLOTS;
+}
+
+static bool set_product(struct integer_layout *l, const struct integer_conv *c,
+                        const struct integer_kernels *k)
 {
     uint64_t taps = (uint64_t)c->kh * c->kw, element = l->wide ? 2 : 1;
     if (l->depthwise) {
@@ -28,21 +65,24 @@ static void set_product(struct integer_layout *l, const struct integer_conv *c,
         l->rounded = (uint32_t)(blocks * k->block);
         l->panel_bytes = (uint64_t)l->segments * k->block * element;
         l->group_bytes = blocks * l->panel_bytes;
-        return;
+        return l->packing == PACK_PLAIN;
     }
     bool joined = c->dil_w == 1 && c->groups == 1;
     l->segments = (uint32_t)(joined ? c->kh : taps);
     l->run = joined ? c->kw * l->cg : l->cg;
     l->steps = (l->run + l->k_step - 1) / l->k_step;
     l->rounded = (l->og + l->nr - 1) / l->nr * l->nr;
-    l->halved =
-        halved && c->few_weights && !c->words && k->gemm_i4 && l->segments == 1 && c->groups == 1;
     l->panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
-    if (l->halved)
-        l->gemm = k->gemm_i4;
-    if (l->halved)
+    if (l->packing == PACK_HALVED)
         l->panel_bytes = (l->steps + (uint64_t)1) / 2 * l->k_step * l->nr;
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS)
+        l->panel_bytes = sizeof(struct slots_panel);
     l->group_bytes = l->panel_bytes * (l->rounded / l->nr);
+    if (!fits_packing(l, c, k))
+        return false;
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS)
+        l->group_bytes = slots_bytes(l, c);
+    return true;
 }
 
 /* Bands, and what the kernels read of x. */
@@ -83,7 +123,8 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     l->tile_bytes = c->y_step ? 0
                               : TILE * (l->depthwise ? aligned_bytes(c->channels)
                                                      : PART * integer_sum_bytes(c));
-    l->packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (l->halved ? TABLE : 0);
+    l->packed_at =
+        aligned_bytes(outputs * integer_sum_bytes(c)) + (l->packing == PACK_HALVED ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
     l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
     l->chunks_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
@@ -102,6 +143,15 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
     l->middle = c->words ? 0 : k->middle;
     l->wide = c->words || k->wide;
     l->gemm = c->words ? k->gemm_i16[c->long_sums] : k->gemm_i8;
+    if (l->packing == PACK_HALVED)
+        l->gemm = k->gemm_i4;
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
+        l->nr = SLOTS_NR;
+        l->k_step = SLOTS_STEP;
+        l->middle = 0;
+        l->wide = false;
+        l->gemm = k->gemm_slots;
+    }
     return l->gemm != NULL;
 }
 
@@ -111,18 +161,29 @@ bool pith_integer_conv_halves(const struct integer_conv *c)
     return (uint64_t)c->oh * c->ow <= FEW_PIXELS && run * (c->outputs / c->groups) >= MANY_WEIGHTS;
 }
 
-bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env, bool halved,
-                            struct integer_layout *l)
+/* A group takes a permutation beside the product, and twice the bytes of plain weights. */
+bool pith_integer_conv_slots(const struct integer_conv *c)
+{
+    uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
+    uint32_t window = least(run, SLOTS_STEP), halved = 1;
+    if (c->few_weights && pith_integer_conv_halves(c))
+        halved = 2;
+    return SLOTS_BUILT && c->nonzeros && run >= FEWEST_COLUMNS && run <= MOST_COLUMNS &&
+           groups_of(c, (uint32_t)run, SPREAD) * 32 * halved <= 3 * window;
+}
+
+bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
+                            enum integer_packing packing, struct integer_layout *l)
 {
     if (!env->kernels || (env->flags & PITH_FLAG_NO_FUSION))
         return false;
     const struct integer_kernels *k = &env->kernels->integer;
-    *l = (struct integer_layout){.cg = c->channels / c->groups, .og = c->outputs / c->groups};
+    *l = (struct integer_layout){
+        .cg = c->channels / c->groups, .og = c->outputs / c->groups, .packing = packing};
     l->depthwise = c->groups > 1 && l->cg == 1 && l->og == 1;
     if (!set_kernels(l, c, k) || (l->depthwise && !c->to_values))
         return false;
-    set_product(l, c, k, halved);
-    if (halved && !l->halved)
+    if (!set_product(l, c, k))
         return false;
     set_bands(l, c);
     set_memory(l, c, env->parallel_for != NULL);
@@ -202,6 +263,55 @@ static void pack_halved(const struct integer_layout *l, const struct integer_wei
         }
 }
 
+/* Slots of one window of the outputs from o on, to at: groups. What finds no room there goes in
+ * front of *more, which moves down. */
+static uint32_t pack_window(const struct integer_layout *l, const struct integer_weights *weights,
+                            uint32_t groups, uint32_t o, uint32_t first, uint8_t *at,
+                            struct slots_more **more, uint32_t *sum)
+{
+    uint32_t filled[SLOTS_NR] = {0}, most = 0;
+    for (uint32_t e = first; e < l->run && e < first + SLOTS_STEP; e++)
+        for (uint32_t j = 0; j < SLOTS_NR && o + j < l->og; j++) {
+            int32_t w = weight_at(l, weights, false, o + j, 0, e);
+            sum[o + j] += (uint32_t)w;
+            if (w == 0)
+                continue;
+            if (filled[j] == 4 * groups) {
+                *--*more = (struct slots_more){(uint16_t)e, (uint8_t)j, (int8_t)w};
+                continue;
+            }
+            uint8_t *slot = at + filled[j] / 4 * SLOTS_BYTES + 4 * j + filled[j] % 4;
+            slot[0] = (uint8_t)(e - first);
+            slot[64] = (uint8_t)w;
+            filled[j]++;
+            most = filled[j] > most ? filled[j] : most;
+        }
+    return (most + 3) / 4;
+}
+
+/* Panels from the front, what is kept apart from the end. */
+static void pack_slots(const struct integer_conv *c, const struct integer_layout *l,
+                       const struct integer_weights *weights, uint32_t *sum, uint8_t *packed)
+{
+    struct slots_panel *panel = (void *)packed;
+    const uint32_t groups = groups_of(c, l->run, MOST_SPREAD);
+    struct slots_more *more = (void *)(packed + l->group_bytes);
+    uint8_t *at = packed + aligned_bytes(l->rounded / SLOTS_NR * sizeof *panel);
+    memset(packed, 0, l->group_bytes);
+    for (uint32_t o = 0; o < l->rounded; o += SLOTS_NR, panel++) {
+        const struct slots_more *end = more;
+        uint8_t *count = at;
+        panel->count = (uint32_t)(at - (uint8_t *)panel);
+        at += aligned_bytes(l->steps);
+        for (uint32_t s = 0; s < l->steps; s++) {
+            count[s] = (uint8_t)pack_window(l, weights, groups, o, s * SLOTS_STEP, at, &more, sum);
+            at += count[s] * SLOTS_BYTES;
+        }
+        panel->more = (uint32_t)((uint8_t *)more - (uint8_t *)panel);
+        panel->n_more = (uint32_t)(end - more);
+    }
+}
+
 /* first: its first output */
 static void pack_group(const struct integer_layout *l, const struct integer_weights *weights,
                        bool is_long, uint32_t first, void *sum, uint8_t *packed)
@@ -234,8 +344,12 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
         pack_depthwise(c, l, &env->kernels->integer, weights, prep, packed);
         return;
     }
-    if (l->halved) {
+    if (l->packing == PACK_HALVED) {
         pack_halved(l, weights, prep, packed);
+        return;
+    }
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
+        pack_slots(c, l, weights, prep, packed);
         return;
     }
     for (uint32_t g = 0; g < c->groups; g++)

@@ -18,9 +18,13 @@
 #define PART 64u  /* outputs; a multiple of every nr */
 #define TABLE 64u /* bytes of the table of weights' values */
 
+/* How weights are packed: each in a byte (or two), two a byte, or nonzeros in slots. */
+enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS };
+
 /* What follows from the geometry and the level. */
 struct integer_layout {
-    bool depthwise, in_place, halved; /* halved: two weights a byte */
+    bool depthwise, in_place;
+    enum integer_packing packing;
     bool filled_first;
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */

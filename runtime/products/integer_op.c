@@ -43,6 +43,7 @@ static bool takes(const struct op_args *args, struct integer_conv *c)
     c->y_signed = y->type == PITH_I8;
     const struct weight *w = args->weight;
     c->few_weights = w && w->grid == GRID_CODEBOOK && w->n_groups == 1 && w->n_centroids < 16;
+    c->nonzeros = w && w->support != SUPPORT_DENSE ? w->nnz : 0;
     return (type_w == PITH_I8 || (c->words && c->long_sums)) &&
            !optional_in(args, INTEGER_ZERO_W) && is_small(c);
 }
@@ -126,12 +127,12 @@ static uint64_t plain_bytes(const struct weight *w)
 static uint64_t form_of(const struct op_args *args, const struct integer_conv *c)
 {
     const struct integer_op *op = args->lowered;
-    uint32_t halved = op->layout.halved;
+    uint32_t packing = op->layout.packing;
     if (args->info->op != PITH_OP_CONV_INTEGER)
-        return prep_form(PREP_MATMUL_INTEGER, halved << 1 | c->words);
+        return prep_form(PREP_MATMUL_INTEGER, packing << 1 | c->words);
     /* groups < 2^25: is_small */
     return prep_form(PREP_CONV_INTEGER,
-                     c->groups << 4 | halved << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
+                     c->groups << 4 | packing << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */
@@ -174,14 +175,23 @@ static bool packed_supports(const struct op_args *args, const struct op_env *env
 {
     struct integer_op *op = args->lowered;
     return !direct_supports(args, env) &&
-           pith_integer_conv_need(&op->conv, env, false, &op->layout);
+           pith_integer_conv_need(&op->conv, env, PACK_PLAIN, &op->layout);
 }
 
 /* Two weights a byte. */
 static bool halved_supports(const struct op_args *args, const struct op_env *env)
 {
     struct integer_op *op = args->lowered;
-    return !direct_supports(args, env) && pith_integer_conv_need(&op->conv, env, true, &op->layout);
+    return !direct_supports(args, env) &&
+           pith_integer_conv_need(&op->conv, env, PACK_HALVED, &op->layout);
+}
+
+/* Nonzeros in slots. */
+static bool slots_supports(const struct op_args *args, const struct op_env *env)
+{
+    struct integer_op *op = args->lowered;
+    return SLOTS_BUILT && !direct_supports(args, env) &&
+           pith_integer_conv_need(&op->conv, env, PACK_SLOTS, &op->layout);
 }
 
 static void packed_workspace(const struct op_args *args, struct op_need *need)
@@ -218,14 +228,18 @@ static void packed_run(const struct op_args *args, const struct op_env *env,
     pith_integer_conv_run(&op->conv, &op->layout, env, data);
 }
 
-/* The list: a choice is a number in it, from 1 on. */
+/* The list: a choice is a number in it, from 1 on. New ones stand at the end, as plan files keep
+ * numbers; what pays off most is asked first. */
 static const struct integer_kernel kernels[] = {
     {direct_supports, NULL, direct_workspace, NULL, direct_run},
     {halved_supports, pith_integer_conv_halves, packed_workspace, packed_pack, packed_run},
     {packed_supports, NULL, packed_workspace, packed_pack, packed_run},
+    {slots_supports, pith_integer_conv_slots, packed_workspace, packed_pack, packed_run},
 };
+static const uint8_t order[] = {0, 3, 1, 2};
 #define N_KERNELS (sizeof kernels / sizeof *kernels)
 #define HALVED 2u
+#define SLOTS 4u
 
 /* ---- the operator --------------------------------------------------------------------------- */
 
@@ -242,7 +256,8 @@ uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct 
 static uint32_t chosen(const struct op_args *args, const struct op_env *env)
 {
     const struct integer_op *op = args->lowered;
-    for (uint32_t i = 0; i < N_KERNELS; i++) {
+    for (uint32_t j = 0; j < N_KERNELS; j++) {
+        const uint32_t i = order[j];
         const struct integer_kernel *k = &kernels[i];
         if (args->choice ? args->choice != i + 1 : k->pays && !k->pays(&op->conv))
             continue;
@@ -256,7 +271,7 @@ static const char *kernel_name(const struct integer_conv *c, uint32_t choice)
 {
     if (c->groups > 1 && c->channels == c->groups)
         return "depthwise-i8";
-    return choice == HALVED ? "gemm-i4" : "gemm-i8";
+    return choice == HALVED ? "gemm-i4" : choice == SLOTS ? "spmm-i8" : "gemm-i8";
 }
 
 enum pith_status pith_integer_op_need(const struct op_args *args, const struct op_env *env,

@@ -1,32 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /* product_quads.c - a sparse constant b times several rows of a: each nonzero is read once for up
- * to 64 of them (pith_kernel_quads.h).
+ * to 48 of them (pith_kernel_quads.h).
  *
- *     scratch = a in strips [strips][k][width], then of each chunk
+ * Rows of a stand side by side in panels of 16, and one to eight that are left over in a narrow
+ * panel, which costs less than a whole one: so a row more never makes all rows much slower.
+ *
+ *     scratch = a in panels [panels][k][16], then the rest [k][4] or [k][8], then of each chunk
  *               y of one unit and strip [256][width], and the same turned [width][256] */
 #include "product_kernel.h"
 #include "quad_form.h"
 
 #define MIN_M 2u /* one row is a matter of run forms */
+#define STRIP 2u /* panels that are taken together: with three, x leaves the caches sooner */
 
-/* Rows of a are split evenly among as few strips as hold them. */
-static uint32_t strips_of(const struct product *p)
+/* Whole panels of rows of a, and the width of the narrow one, 0: none. */
+struct panels {
+    uint32_t whole, tail;
+};
+
+/* A tail is half a vector at most. */
+static struct panels panels_of(const struct product *p, const struct weight *w,
+                               const struct op_env *env)
 {
-    return (uint32_t)(((uint64_t)p->m + QUAD_WIDTH_MAX - 1) / QUAD_WIDTH_MAX);
+    const uint32_t whole = p->m / QUAD_WIDTH_STEP, rest = p->m % QUAD_WIDTH_STEP;
+    const uint32_t most = env->kernels->sparse.quad_lanes / 2, tail = rest <= 4 ? 4 : 8;
+    if (whole == 0 || rest == 0 || tail > most || rest > tail || !pith_quads_have_indices(w))
+        return (struct panels){whole + (rest != 0), 0};
+    return (struct panels){whole, tail};
 }
 
-/* In 64 bits, as m times the number of strips may exceed 32. */
-static uint32_t strip_begin(const struct product *p, uint32_t i)
+/* Strips by twos; the last one has the narrow panel, too. */
+static uint32_t strips_of(struct panels s)
 {
-    return (uint32_t)((uint64_t)p->m * i / strips_of(p));
+    return (s.whole + STRIP - 1) / STRIP;
 }
 
-/* All strips have the width of the largest, as the form holds places for one width. */
+/* First row of a of a strip. */
+static uint32_t strip_begin(const struct product *p, struct panels s, uint32_t i)
+{
+    return i == strips_of(s) ? p->m : i * STRIP * QUAD_WIDTH_STEP;
+}
+
+/* Columns of y that a strip may write. */
+static uint32_t strip_width(struct panels s)
+{
+    return (s.whole < STRIP ? s.whole : STRIP) * QUAD_WIDTH_STEP + s.tail;
+}
+
 static struct quad_matrix matrix_of(const struct product *p)
 {
-    uint32_t most = (p->m + strips_of(p) - 1) / strips_of(p);
-    uint32_t width = (most + QUAD_WIDTH_STEP - 1) / QUAD_WIDTH_STEP * QUAD_WIDTH_STEP;
-    return (struct quad_matrix){.rows = p->n, .cols = p->k, .taps = 1, .width = width};
+    return (struct quad_matrix){.rows = p->n, .cols = p->k, .taps = 1, .width = QUAD_WIDTH_STEP};
 }
 
 /* b is [n, k], as a weight that is used transposed; its rows are the matrix that is sparse. */
@@ -45,26 +68,33 @@ static bool quads_supports(const struct product_case *c)
 static uint64_t quads_cost(const struct product_case *c)
 {
     struct quad_matrix m = matrix_of(c->p);
-    return pith_quads_cost(c->weight, &m, &c->env->kernels->sparse, c->p->m);
+    struct panels s = panels_of(c->p, c->weight, c->env);
+    return pith_quads_cost(c->weight, &m, &c->env->kernels->sparse, c->p->m, strips_of(s),
+                           s.tail != 0);
 }
 
 /* Units of all strips. */
-static uint32_t pieces_of(const struct product *p)
+static uint32_t pieces_of(const struct product *p, struct panels s)
 {
-    uint64_t units = ((uint64_t)p->n + QUAD_UNIT_ROWS - 1) / QUAD_UNIT_ROWS * strips_of(p);
+    uint64_t units = ((uint64_t)p->n + QUAD_UNIT_ROWS - 1) / QUAD_UNIT_ROWS * strips_of(s);
     return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
 /* A number that does not depend on how many threads there are; each chunk has its own scratch. */
-static uint32_t chunks_of(const struct product *p, const struct op_env *env)
+static uint32_t chunks_of(const struct product *p, struct panels s, const struct op_env *env)
 {
     uint32_t most = env->parallel_for ? PRODUCT_CHUNKS : 1;
-    return pieces_of(p) < most ? pieces_of(p) : most;
+    return pieces_of(p, s) < most ? pieces_of(p, s) : most;
 }
 
-static size_t y_floats(const struct quad_matrix *m)
+static size_t y_floats(struct panels s)
 {
-    return (size_t)QUAD_UNIT_ROWS * m->width;
+    return (size_t)QUAD_UNIT_ROWS * strip_width(s);
+}
+
+static bool panel_floats(const struct product *p, struct panels s, uint64_t *floats)
+{
+    return mul_ok((uint64_t)s.whole * QUAD_WIDTH_STEP + s.tail, p->k, floats);
 }
 
 /* Sizes come from the file, so all are multiplied with a test for overflow. */
@@ -79,10 +109,11 @@ static enum pith_status quads_workspace(const struct product_case *c, struct op_
     need->kernel = "spmm";
     need->prep_bytes = form.bytes;
     need->prep_scratch_bytes = form.scratch_bytes;
-    need->prep_form = product_form(p, PREP_QUADS + m.width / QUAD_WIDTH_STEP);
-    uint64_t panels, floats = 2 * y_floats(&m) * chunks_of(p, c->env);
-    if (!mul_ok((uint64_t)strips_of(p) * m.width, p->k, &panels) ||
-        !add_ok(floats, panels, &floats) || !mul_ok(floats, sizeof(float), &need->scratch_bytes))
+    need->prep_form = product_form(p, PREP_QUADS);
+    const struct panels s = panels_of(p, c->weight, c->env);
+    uint64_t panels, floats = 2 * y_floats(s) * chunks_of(p, s, c->env);
+    if (!panel_floats(p, s, &panels) || !add_ok(floats, panels, &floats) ||
+        !mul_ok(floats, sizeof(float), &need->scratch_bytes))
         return PITH_ERR_LIMIT;
     return PITH_OK;
 }
@@ -97,7 +128,7 @@ struct quads_run {
     const struct product *p;
     const struct product_data *d;
     const struct pith_kernels *kernels;
-    struct quad_matrix m;
+    struct panels s;
     const float *panels;
     float *y; /* of the chunks */
     uint32_t pieces, chunks;
@@ -109,10 +140,10 @@ static void turn(const struct quads_run *r, const float *from, float *turned, ui
                  uint32_t strip)
 {
     const struct product *p = r->p;
-    uint32_t left = p->n - unit * QUAD_UNIT_ROWS, begin = strip_begin(p, strip);
+    uint32_t left = p->n - unit * QUAD_UNIT_ROWS, begin = strip_begin(p, r->s, strip);
     uint32_t rows = left < QUAD_UNIT_ROWS ? left : QUAD_UNIT_ROWS, step = (rows + 3) / 4 * 4;
-    uint32_t columns = strip_begin(p, strip + 1) - begin;
-    r->kernels->dense.pack_rows_f32(from, r->m.width, 1, rows, columns, step, turned, 0);
+    uint32_t columns = strip_begin(p, r->s, strip + 1) - begin;
+    r->kernels->dense.pack_rows_f32(from, strip_width(r->s), 1, rows, columns, step, turned, 0);
     for (size_t j = 0; j < columns; j++)
         memcpy(r->d->y + (begin + j) * p->n + (size_t)unit * QUAD_UNIT_ROWS, turned + j * step,
                rows * sizeof *turned);
@@ -124,16 +155,22 @@ static void quads_body(void *arg, uint32_t i)
 {
     const struct quads_run *r = arg;
     const struct product *p = r->p;
-    float *y = r->y + 2 * y_floats(&r->m) * i, *turned = y + y_floats(&r->m);
-    uint32_t strips = strips_of(p);
+    const struct panels s = r->s;
+    float *y = r->y + 2 * y_floats(s) * i, *turned = y + y_floats(s);
+    const uint32_t strips = strips_of(s);
+    const size_t k = p->k;
     uint32_t end = (uint32_t)((uint64_t)r->pieces * (i + 1) / r->chunks);
     for (uint32_t at = (uint32_t)((uint64_t)r->pieces * i / r->chunks); at < end; at++) {
-        uint32_t unit = at / strips, strip = at % strips;
+        uint32_t unit = at / strips, strip = at % strips, begin = strip_begin(p, s, strip);
+        const bool tail = s.tail && strip + 1 == strips;
         const struct quads_job job = {.form = r->d->prep,
-                                      .x = r->panels + (size_t)strip * p->k * r->m.width,
+                                      .x = r->panels + begin * k,
+                                      .x_step = k * QUAD_WIDTH_STEP,
+                                      .tail =
+                                          tail ? r->panels + s.whole * QUAD_WIDTH_STEP * k : NULL,
                                       .y = y,
-                                      .ldy = r->m.width,
-                                      .n = strip_begin(p, strip + 1) - strip_begin(p, strip),
+                                      .ldy = strip_width(s),
+                                      .n = strip_begin(p, s, strip + 1) - begin,
                                       .unit_begin = unit,
                                       .unit_end = unit + 1};
         r->kernels->sparse.quads(&job);
@@ -141,25 +178,29 @@ static void quads_body(void *arg, uint32_t i)
     }
 }
 
-/* Panels are a transposed, in strips, and are made once on the caller's thread; columns from n on
- * are zeros, as the kernel may read the whole width. */
+/* Panels are a transposed and are made once on the caller's thread; columns from m on are zeros, as
+ * the kernel may read the whole width. */
 static void quads_run(const struct product *p, const struct product_data *d,
                       const struct op_env *env)
 {
+    const struct panels s = panels_of(p, d->weight, env);
     struct quads_run r = {.p = p,
                           .d = d,
+                          .s = s,
                           .kernels = env->kernels,
-                          .m = matrix_of(p),
                           .panels = env->scratch,
-                          .pieces = pieces_of(p),
-                          .chunks = chunks_of(p, env)};
-    size_t panel = (size_t)p->k * r.m.width;
+                          .pieces = pieces_of(p, s),
+                          .chunks = chunks_of(p, s, env)};
+    const uint32_t whole = s.tail ? s.whole * QUAD_WIDTH_STEP : p->m;
+    const size_t k = p->k;
     float *to = env->scratch;
-    for (uint32_t i = 0; i < strips_of(p); i++, to += panel)
-        env->kernels->dense.pack_rows_f32(d->a + (size_t)strip_begin(p, i) * p->k, p->k, 1,
-                                          strip_begin(p, i + 1) - strip_begin(p, i), p->k,
-                                          r.m.width, to, panel);
-    r.y = to;
+    env->kernels->dense.pack_rows_f32(d->a, k, 1, whole, p->k, QUAD_WIDTH_STEP, to,
+                                      k * QUAD_WIDTH_STEP);
+    to += s.whole * QUAD_WIDTH_STEP * k;
+    if (s.tail)
+        env->kernels->dense.pack_rows_f32(d->a + whole * k, k, 1, p->m - whole, p->k, s.tail, to,
+                                          0);
+    r.y = to + s.tail * k;
     pith_op_parallel(env, r.chunks, quads_body, &r);
     pith_product_finish(p, d, env);
 }

@@ -30,7 +30,7 @@ static uint32_t block_cols_of(const struct weight *w, const struct quad_matrix *
 }
 
 /* An index of a byte, of which one value is left for 0 (what fills up quads). */
-static bool has_codebook(const struct weight *w)
+bool pith_quads_have_indices(const struct weight *w)
 {
     return w->grid == GRID_CODEBOOK && w->n_groups == 1 && w->n_centroids <= MAX_INDICES;
 }
@@ -63,7 +63,7 @@ static uint64_t most_entries(const struct quad_form *f, uint64_t nnz)
  * known. */
 static bool lay_out(const struct weight *w, uint64_t entries, struct quad_form *f)
 {
-    bool codebook = has_codebook(w);
+    bool codebook = pith_quads_have_indices(w);
     uint64_t end = (sizeof *f + 63) & ~(uint64_t)63;
     bool ok = place(&end, codebook ? w->n_centroids + 1 : 0, 4, &f->codebook) &&
               place(&end, f->n_units, 4, &f->ptr) &&
@@ -146,19 +146,19 @@ enum pith_status pith_quads_need(const struct weight *w, const struct quad_matri
 }
 
 /* Of at most 2^36 entries, and 2^32 columns: no overflow. Per strip of x each nonzero costs a
- * broadcast (quads[0]), and per vector a multiply-add (quads[1]); putting x into panels and results
- * where they belong counts as broadcasts. */
+ * broadcast (quads[0]), and per vector a multiply-add (quads[1]); a tail half as much. Putting x
+ * into panels and results where they belong counts as broadcasts. */
 uint64_t pith_quads_cost(const struct weight *w, const struct quad_matrix *m,
-                         const struct sparse_kernels *k, uint32_t n)
+                         const struct sparse_kernels *k, uint32_t n, uint32_t strips, bool tail)
 {
     const struct pith_costs *c = &k->costs;
     uint64_t slots = (uint64_t)m->rows * blocks_of(m->cols, block_cols_of(w, m));
     uint64_t entries = w->nnz + SLOT_WORK * slots;
-    uint64_t vectors = ((uint64_t)n + k->quad_lanes - 1) / k->quad_lanes;
-    uint64_t strips = (vectors + QUAD_VECTORS_MAX - 1) / QUAD_VECTORS_MAX;
+    uint64_t whole = tail ? n - n % QUAD_WIDTH_STEP : n;
+    uint64_t halves = (whole + k->quad_lanes - 1) / k->quad_lanes * 2 + tail;
     uint64_t turned = ((uint64_t)m->rows + m->cols) * n; /* elements of x and y */
     return (entries * strips + turned) * (8 * COSTS_IN_NS) / c->quads[0] +
-           entries * vectors * (8 * COSTS_IN_NS) / c->quads[1];
+           entries * halves * (4 * COSTS_IN_NS) / c->quads[1];
 }
 
 /* ---- building ------------------------------------------------------------------------------- */

@@ -28,8 +28,12 @@ enum pith_status pith_quads_need(const struct weight *w, const struct quad_matri
 enum pith_status pith_quads_build(const struct weight *w, const struct quad_matrix *m, void *form,
                                   void *scratch);
 
-/* Time of n columns of x, in 128ths of a nanosecond as the costs of run_form.h. */
+/* Weights are indices: the kernels then take a tail. */
+bool pith_quads_have_indices(const struct weight *w);
+
+/* Time of n columns of x in so many strips, in 128ths of a nanosecond as the costs of run_form.h.
+ * tail: the last n % 16 of them are the kernel's tail. */
 uint64_t pith_quads_cost(const struct weight *w, const struct quad_matrix *m,
-                         const struct sparse_kernels *k, uint32_t n);
+                         const struct sparse_kernels *k, uint32_t n, uint32_t strips, bool tail);
 
 #endif

@@ -119,6 +119,59 @@ static inline struct requantize product_to(const struct byte_product *p,
     return result;
 }
 
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+/* Most weights of p become 0: `percent` of them stay. */
+static inline void prune_product(struct byte_product *p, uint32_t percent)
+{
+    for (size_t i = 0; i < (size_t)p->n * p->run; i++)
+        if (pick(0, 99) >= percent)
+            ((int8_t *)p->w.data)[i] = 0;
+}
+
+/* Weights of outputs from o on in a window, at most 4 * groups of each in slots; the others go to
+ * more, whose new end is returned. */
+static inline struct slots_more *put_window(const struct byte_product *p, uint32_t o, uint32_t s,
+                                            uint32_t groups, uint8_t *at, struct slots_more *more)
+{
+    for (uint32_t j = 0; j < SLOTS_NR && o + j < p->n; j++)
+        for (uint32_t e = s * SLOTS_STEP, n = 0; e < p->run && e < (s + 1) * SLOTS_STEP; e++) {
+            int8_t w = ((const int8_t *)p->w.data)[(size_t)(o + j) * p->run + e];
+            if (w != 0 && n == 4 * groups)
+                *more++ = (struct slots_more){(uint16_t)e, (uint8_t)j, w};
+            if (w == 0 || n == 4 * groups)
+                continue;
+            uint8_t *slot = at + n / 4 * SLOTS_BYTES + 4 * j + n % 4;
+            slot[0] = (uint8_t)(e % SLOTS_STEP), slot[64] = (uint8_t)w, n++;
+        }
+    return more;
+}
+
+/* The panels of p, every window with as many groups; the last byte is the last of what is kept
+ * apart, or of the slots. */
+static inline struct guarded in_slots(const struct byte_product *p, uint32_t steps, uint32_t groups)
+{
+    const uint32_t panels = (p->n + SLOTS_NR - 1) / SLOTS_NR;
+    const size_t head = (panels * sizeof(struct slots_panel) + 63) / 64 * 64;
+    const size_t counts = (steps + 63) / 64 * 64, each = counts + steps * groups * SLOTS_BYTES;
+    const size_t apart = ((size_t)p->n * p->run * sizeof(struct slots_more) + 63) / 64 * 64;
+    struct guarded g = guard_new(head + panels * each + apart, 1);
+    struct slots_panel *panel = g.data;
+    struct slots_more *more = (void *)((uint8_t *)g.data + head + panels * each);
+    for (uint32_t i = 0; i < panels; i++, panel++) {
+        struct slots_more *first = more;
+        uint8_t *at = (uint8_t *)g.data + head + i * each;
+        panel->count = (uint32_t)(at - (uint8_t *)panel);
+        panel->more = (uint32_t)((uint8_t *)more - (uint8_t *)panel);
+        memset(at, (int)groups, steps);
+        for (uint32_t s = 0; s < steps; s++)
+            more = put_window(p, i * SLOTS_NR, s, groups,
+                              at + counts + (size_t)s * groups * SLOTS_BYTES, more);
+        panel->n_more = (uint32_t)(more - first);
+    }
+    return g;
+}
+
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
 struct byte_depthwise {

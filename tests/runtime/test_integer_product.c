@@ -192,7 +192,74 @@ static void test_products_of_few_weights(void **state)
         check_choice(1, NULL); /* weights stay in place on the reference alone */
         check_choice(2, pith_cpu_features() & PITH_CPU_VNNI ? "gemm-i4" : NULL);
         check_choice(3, "gemm-i8");
-        check_choice(4, NULL);
+        check_choice(4, NULL); /* they are dense */
+        release_case();
+    }
+}
+
+/* Pruned weights as a file holds them: `kept` of 100 evenly, or all of them among few outputs. */
+static uint32_t pruned_weights(struct shape s, uint32_t kept, uint32_t output_axis)
+{
+    size_t n = shape_elems(&s), stored = 0, per_output = output_axis ? 1 : n / s.dim[0];
+    const bool piled = pick(0, 3) == 0;
+    uint8_t *value = own(some_bytes(n, PITH_I8)), *bitmap = own(calloc(n / 8 + 1, 1));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t output = (uint32_t)(i / per_output % s.dim[output_axis]);
+        if (piled ? output * 100 >= kept * s.dim[output_axis] : pick(0, 99) >= kept)
+            continue;
+        bitmap[i / 8] |= (uint8_t)(1u << i % 8);
+        stored++;
+    }
+    uint32_t v = gd_weight_of(PITH_I8, value, &s);
+    struct weight *w = &gd.weight[gd.g.n_weights - 1];
+    w->support = SUPPORT_BITMAP;
+    w->nnz = stored;
+    w->support_stream = (struct stream){bitmap, (n + 7) / 8};
+    w->index_stream.n_bytes = stored;
+    return v;
+}
+
+/* They are multiplied in slots where there is a kernel, and give the bits of dense ones. */
+static void test_pruned_products(void **state)
+{
+    (void)state;
+    const uint32_t needs = PITH_CPU_VBMI | PITH_CPU_VNNI;
+    const bool slots = (pith_cpu_features() & needs) == needs;
+    for (uint32_t i = 0; i < 40; i++) {
+        uint32_t k = pick(64, 400), n = pick(1, 150), rows = pick(1, 9);
+        struct shape x = {2, {rows, k}};
+        enum pith_type type = byte_type();
+        uint32_t v = new_graph(&x, type);
+        struct layer l = {.c.w = {2, {k, n}}};
+        layer_constants(&l, type, n, 1);
+        l.w = pruned_weights(l.c.w, pick(1, 15), 1);
+        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
+        gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
+        check_levels("pruned product", 1);
+        const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
+        check_choice(3, "gemm-i8");
+        check_choice(4, slots && some ? "spmm-i8" : NULL);
+        release_case();
+    }
+}
+
+/* Convolutions of one tap are such products; others stay as they were. */
+static void test_pruned_convolutions(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES / 4; i++) {
+        struct shape x = random_input();
+        x.dim[1] = pick(0, 1) ? 64 : pick(70, 140);
+        enum pith_type type = byte_type();
+        uint32_t v = new_graph(&x, type);
+        struct layer l = {.c = conv_over(&x)};
+        if (pick(0, 2))
+            for (uint32_t d = 2; d < x.rank; d++)
+                l.c.w.dim[d] = 1;
+        layer_constants(&l, type, l.c.w.dim[0], 1);
+        l.w = pruned_weights(l.c.w, pick(1, 20), 0);
+        gd_output(requantize_node(&l, conv_node(&l, v)));
+        check_levels("pruned convolution", 1);
         release_case();
     }
 }
@@ -228,6 +295,8 @@ int main(void)
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_products_of_few_weights),
+        cmocka_unit_test(test_pruned_products),
+        cmocka_unit_test(test_pruned_convolutions),
         cmocka_unit_test(test_what_is_not_packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

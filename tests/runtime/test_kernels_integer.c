@@ -25,6 +25,8 @@ static bool next_level(uint32_t *i, struct integer_kernels *k)
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512,
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
+                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI |
+                                          PITH_CPU_VNNI,
                                       PITH_CPU_NEON,
                                       PITH_CPU_NEON | PITH_CPU_DOTPROD};
     while (*i < sizeof levels / sizeof *levels) {
@@ -171,6 +173,58 @@ static void test_gemm_of_few_weights(void **state)
         for (uint32_t level = 0; next_level(&level, &k);)
             if (k.gemm_i4)
                 run_halved(&p, &to, &k, number, table);
+        guard_free(&p.x);
+        guard_free(&p.w);
+    }
+}
+
+static void run_slots(const struct byte_product *p, const struct requantize *to,
+                      const struct integer_kernels *k)
+{
+    const struct integer_kernels as_it_is = {.k_step = SLOTS_STEP};
+    uint32_t steps = (p->run + SLOTS_STEP - 1) / SLOTS_STEP, segment = 0;
+    size_t each = to->factor ? 1 : 4, y_step = p->n * each;
+    struct guarded x = widened(p, &as_it_is, steps), y = guard_new(p->m * y_step, 1);
+    struct guarded w = in_slots(p, steps, pick(0, 6));
+    const uint8_t *pixel[MAX_M];
+    for (uint32_t i = 0; i < p->m; i++)
+        pixel[i] = (const uint8_t *)x.data + (size_t)i * steps * SLOTS_STEP;
+    struct gemm_i8_job job = {.x = pixel,
+                              .segment = &segment,
+                              .segments = 1,
+                              .steps = steps,
+                              .w = w.data,
+                              .panel_bytes = sizeof(struct slots_panel),
+                              .to = *to,
+                              .y = y.data,
+                              .y_step = y_step,
+                              .m = p->m,
+                              .n = p->n};
+    k->gemm_slots(&job);
+    check_product(p, to, k, y.data, y_step);
+    guard_free(&x);
+    guard_free(&w);
+    guard_free(&y);
+}
+
+/* Slots that hold all, and ones that leave some to be kept apart. */
+static void test_gemm_of_slots(void **state)
+{
+    (void)state;
+    static struct byte_product p;
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES / 4; i++) {
+        p.m = pick(1, 9);
+        p.n = pick(1, MAX_N);
+        p.segments = 1;
+        p.run = pick(1, 400);
+        p.x = guard_bytes((size_t)p.m * p.run);
+        p.w = guard_bytes((size_t)p.n * p.run);
+        prune_product(&p, pick(0, 20));
+        struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
+        for (uint32_t level = 0; next_level(&level, &k);)
+            if (k.gemm_slots)
+                run_slots(&p, &to, &k);
         guard_free(&p.x);
         guard_free(&p.w);
     }
@@ -430,8 +484,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemm),          cmocka_unit_test(test_gemm_of_few_weights),
-        cmocka_unit_test(test_gemm_of_words), cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_rows),          cmocka_unit_test(test_rule_of_rows),
+        cmocka_unit_test(test_gemm_of_slots), cmocka_unit_test(test_gemm_of_words),
+        cmocka_unit_test(test_depthwise),     cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rule_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

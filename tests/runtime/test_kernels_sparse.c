@@ -369,6 +369,7 @@ static void run_quads(const struct narrow_product *p, const struct sparse_kernel
     size_t row = (size_t)unit_begin * QUAD_UNIT_ROWS;
     const struct quads_job job = {.form = p->form.data,
                                   .x = p->x.data,
+                                  .x_step = QUAD_WIDTH_STEP,
                                   .y = (float *)p->y.data + row * p->n,
                                   .ldy = p->n,
                                   .bias = (float *)p->bias.data + row,
@@ -472,6 +473,99 @@ static void test_quads(void **state)
     }
 }
 
+/* Panels of 16 columns and a narrow one hold what x of p holds: its columns from `begin` on. */
+static void copy_columns(const struct narrow_product *p, uint32_t begin, uint32_t width, float *to)
+{
+    const float *x = p->x.data;
+    for (uint32_t c = 0; c < p->m.cols; c++)
+        for (uint32_t j = 0; j < width; j++)
+            *to++ = begin + j < p->n ? x[(size_t)c * p->m.width + begin + j] : 0.0f;
+}
+
+static uint32_t tail_width(uint32_t n)
+{
+    return n % QUAD_WIDTH_STEP > 4 ? 8 : 4;
+}
+
+/* All units at once, with rows of y that have room for the whole tail and no more. */
+static void run_tail(const struct narrow_product *p, const void *form, uint32_t level,
+                     struct guarded *y)
+{
+    const uint32_t whole = p->n - p->n % QUAD_WIDTH_STEP, width = tail_width(p->n);
+    struct guarded x = guard_new(p->m.cols * whole * sizeof(float), 1);
+    struct guarded tail = guard_new(p->m.cols * width * sizeof(float), 1);
+    for (uint32_t j = 0; j < whole; j += QUAD_WIDTH_STEP)
+        copy_columns(p, j, QUAD_WIDTH_STEP, (float *)x.data + (size_t)j * p->m.cols);
+    copy_columns(p, whole, width, tail.data);
+    *y = guard_new(p->m.rows * (whole + width) * sizeof(float), 1);
+    struct sparse_kernels t;
+    pith_sparse_kernels_fill(&t, level);
+    t.quads(&(struct quads_job){.form = form,
+                                .x = x.data,
+                                .x_step = (size_t)p->m.cols * QUAD_WIDTH_STEP,
+                                .tail = tail.data,
+                                .y = y->data,
+                                .ldy = whole + width,
+                                .n = p->n,
+                                .unit_end = ((const struct quad_form *)form)->n_units});
+    guard_free(&x);
+    guard_free(&tail);
+}
+
+/* Columns in panels and a tail give the bits that they give side by side. */
+static void check_tail(const struct weight_want *want, uint32_t n)
+{
+    struct narrow_product p = {
+        .k = case_new(want, &seed), .m = {want->rows, want->cols, 1, QUAD_WIDTH_MAX}, .n = n};
+    struct narrow_product narrow = p;
+    narrow.m.width = QUAD_WIDTH_STEP;
+    build_quads(&p);
+    build_quads(&narrow);
+    p.x = guard_random(want->cols * QUAD_WIDTH_MAX, 1, &seed);
+    p.y = guard_new(want->rows * n * sizeof(float), 1);
+    p.bias = guard_new(want->rows * sizeof(float), 1);
+    p.residual = guard_new(want->rows * n * sizeof(float), 1);
+    for (size_t i = 0; i < N_LEVELS; i++) {
+        if ((pith_cpu_features() & levels[i]) != levels[i])
+            continue;
+        struct sparse_kernels t;
+        struct guarded y;
+        pith_sparse_kernels_fill(&t, levels[i]);
+        if (t.quad_lanes > 1 && tail_width(n) > t.quad_lanes / 2)
+            continue;
+        run_quads(&p, &t, 0, ((struct quad_form *)p.form.data)->n_units);
+        run_tail(&p, narrow.form.data, levels[i], &y);
+        const uint32_t ldy = n - n % QUAD_WIDTH_STEP + tail_width(n);
+        for (uint32_t r = 0; r < want->rows; r++)
+            assert_memory_equal((float *)p.y.data + (size_t)r * n,
+                                (float *)y.data + (size_t)r * ldy, n * sizeof(float));
+        guard_free(&y);
+    }
+    guard_free(&p.x);
+    guard_free(&p.y);
+    guard_free(&p.bias);
+    guard_free(&p.residual);
+    guard_free(&p.form);
+    guard_free(&narrow.form);
+    case_free(&p.k);
+}
+
+static void test_tail(void **state)
+{
+    (void)state;
+    skip_where_masks_read();
+    for (uint32_t n = 17; n <= 40; n++)
+        if (n % QUAD_WIDTH_STEP >= 1 && n % QUAD_WIDTH_STEP <= 8) {
+            struct weight_want want = {.scale = 1,
+                                       .rows = n % 3 ? 9 : 300,
+                                       .cols = n % 3 ? 1200 : 70,
+                                       .density = 0.2,
+                                       .n_centroids = 16,
+                                       .n_groups = 1};
+            check_tail(&want, n);
+        }
+}
+
 /* A dense weight has none, and one with a codebook a row keeps its values. */
 static void test_quads_need(void **state)
 {
@@ -500,6 +594,7 @@ int main(void)
         cmocka_unit_test(test_empty_slots_read_nothing),
         cmocka_unit_test(test_window_rows),
         cmocka_unit_test(test_quads),
+        cmocka_unit_test(test_tail),
         cmocka_unit_test(test_quads_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

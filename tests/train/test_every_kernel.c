@@ -81,6 +81,7 @@ static const struct {
     {"row", "where", trial_where},
     {"integer", "gemm_i8", trial_gemm_i8},
     {"integer", "gemm_i4", trial_gemm_i4},
+    {"integer", "gemm_slots", trial_gemm_slots},
     {"integer", "depthwise_i8", trial_depthwise_i8},
     {"integer", "gemm_i16[0]", trial_gemm_i16_short},
     {"integer", "gemm_i16[1]", trial_gemm_i16_long},

@@ -405,6 +405,7 @@ static void trial_quads(struct trial *t)
     assert_int_equal(pith_quads_build(&c.w, &m, form, take(t, need.scratch_bytes)), PITH_OK);
     struct quads_job job = {.form = form,
                             .x = reals(t, (size_t)c.cols * m.width),
+                            .x_step = QUAD_WIDTH_STEP,
                             .y = take(t, (size_t)c.rows * n * sizeof(float)),
                             .ldy = n,
                             .bias = reals(t, c.rows),

@@ -208,6 +208,30 @@ static void trial_gemm_i4(struct trial *t)
     product_close(p);
 }
 
+static void trial_gemm_slots(struct trial *t)
+{
+    const struct integer_kernels as_it_is = {.nr = SLOTS_NR, .k_step = SLOTS_STEP};
+    struct integer_kernels k = integer_of(t);
+    struct byte_product *p = product_of(t, 1);
+    prune_product(p, 10);
+    int64_t *sums = take(t, (size_t)p->m * p->n * sizeof *sums);
+    int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
+    if (k.gemm_slots) {
+        struct gemm_i8_job job = job_of(t, p, &as_it_is, 4);
+        struct guarded w = in_slots(p, job.steps, 4);
+        job.w = w.data, job.y = (uint8_t *)y;
+        job.to.offset = take(t, (MAX_N + 64) * sizeof(int32_t));
+        CALL(t, product_work(p), k.gemm_slots(&job));
+        guard_free(&w);
+    } else {
+        plain_product(p, NULL, sums);
+        for (size_t i = 0; i < (size_t)p->m * p->n; i++)
+            y[i] = (int32_t)sums[i];
+    }
+    leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
+    product_close(p);
+}
+
 static inline void trial_gemm_i16(struct trial *t, int is_long)
 {
     const struct integer_kernels words = {.nr = WORDS_NR, .k_step = WORDS_STEP, .wide = true};

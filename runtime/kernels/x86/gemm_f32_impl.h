@@ -75,6 +75,38 @@ static inline vec load_edge(const float *p, vmask last, bool whole)
     return whole ? vec_load(p) : vec_load_some(p, last);
 }
 
+/* What tiles of fewer rows than MR begin with and end in, apart from their instances, which are
+ * many and of which a layer has one a strip at most: sums go through memory. */
+static __attribute__((noinline)) void start_few(const struct gemm_f32_job *job,
+                                                const struct tile *t, vmask last, vec sum[MR][NV])
+{
+    for (uint32_t i = 0; i < t->rows; i++)
+        for (uint32_t j = 0; j < NV; j++) {
+            const float *from = t->from ? t->from + i * job->ldc + j * LANES : NULL;
+            sum[i][j] =
+                t->bias_col ? load_edge(t->bias_col + j * LANES, last, j + 1 < NV) : vec_zero();
+            if (from)
+                sum[i][j] = vec_add(load_edge(from, last, j + 1 < NV), sum[i][j]);
+        }
+}
+
+static __attribute__((noinline)) void finish_few(const struct gemm_f32_job *job,
+                                                 const struct tile *t, const struct clamp *clamp,
+                                                 vmask last, vec sum[MR][NV])
+{
+    for (uint32_t i = 0; i < t->rows; i++) {
+        vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
+        for (uint32_t j = 0; j < NV; j++) {
+            float *c = t->c + i * job->ldc + j * LANES;
+            vec v = clamp_apply(clamp, vec_add(sum[i][j], bias));
+            if (j + 1 < NV)
+                vec_store(c, v);
+            else
+                vec_store_some(c, last, v);
+        }
+    }
+}
+
 /* rows: MR, or t->rows. nv, edge and rows are constants where it is called: every loop below is
  * unrolled, and acc lives in registers. rows < MR leaves broadcasts out, not sums of zeros in. */
 static inline __attribute__((always_inline)) void
@@ -83,9 +115,18 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
 {
     const bool extra = edge == EDGE_EXTRA;
     vec acc[MR][NV]; /* [rows] */
+    vec few[MR][NV];
     rvec column = rvec_set1(0.0f);
+    if (rows < MR)
+        start_few(job, t, last, few);
 #pragma GCC unroll 4
-    for (int j = 0; j < nv; j++) {
+    for (int j = 0; j < nv && rows < MR; j++) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+            acc[i][j] = few[i][j];
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < nv && rows == MR; j++) {
         const bool whole = j < nv - 1 || edge != EDGE_MASKED;
         vec bias = vec_zero();
         if (t->bias_col)
@@ -94,7 +135,7 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         for (int i = 0; i < rows; i++)
             acc[i][j] = bias;
     }
-    if (t->from) {
+    if (rows == MR && t->from) {
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
             if (i >= (int)t->rows)
@@ -138,6 +179,15 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
             for (int j = 0; j < nv; j++)
                 acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
         }
+    }
+    if (rows < MR) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < nv; j++)
+                few[i][j] = acc[i][j];
+        finish_few(job, t, clamp, last, few);
+        return;
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {

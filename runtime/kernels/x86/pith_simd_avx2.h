@@ -165,4 +165,15 @@ static inline rvec rvec_fma(rvec a, rvec b, rvec c)
     return _mm_fmadd_ps(a, b, c);
 }
 
+/* the first elements */
+static inline __m256 vec_eight(vec v)
+{
+    return v;
+}
+
+static inline __m128 vec_four(vec v)
+{
+    return _mm256_castps256_ps128(v);
+}
+
 #endif

@@ -86,6 +86,17 @@ static inline vec vec_odd(vec lo, vec hi)
     return _mm512_permutex2var_ps(lo, idx, hi);
 }
 
+/* the first elements */
+static inline __m256 vec_eight(vec v)
+{
+    return _mm512_castps512_ps256(v);
+}
+
+static inline __m128 vec_four(vec v)
+{
+    return _mm512_castps512_ps128(v);
+}
+
 /* a * b + c */
 static inline vec vec_fma(vec a, vec b, vec c)
 {

@@ -5,7 +5,10 @@
  * A nonzero costs a broadcast and for each vector of x one multiply-add with an operand in memory:
  * loads limit, so places and indices of a quad are one load each, and streams are left to the
  * hardware's prefetch. Loops are unrolled by hand as sums have to stay in registers (gcc keeps
- * arrays that it has not unrolled in memory). */
+ * arrays that it has not unrolled in memory).
+ *
+ * A tail is half a vector or a quarter: it costs its loads, which are less of both bandwidth and
+ * first-level cache than those of a whole vector. */
 #include "pith_kernel_sparse.h"
 #include "simd_act.h"
 
@@ -20,9 +23,12 @@ struct stream {
     const float *codebook;
 };
 
-/* Where a strip of columns lies, and how it ends. */
+/* Where a strip of columns lies, and how it ends: vectors at their distances in bytes, which are
+ * the same for every row of x, then `tail` columns of a panel of their own (0, 4 or 8; half
+ * a vector at most). */
 struct strip {
-    uint32_t j, nv;
+    uint32_t j, nv, tail;
+    size_t at[NV];
     vmask last;
     bool whole;
 };
@@ -42,115 +48,185 @@ static inline void store_last(const struct strip *s, float *p, vec v)
         vec_store_some(p, s->last, v);
 }
 
+/* before: vectors in front of the one that may be a part. */
 static inline __attribute__((always_inline)) vec load_y(const struct strip *s, const float *y,
-                                                        int v, int nv)
+                                                        int v, int before)
 {
-    return v < nv - 1 ? vec_load(y + v * LANES) : load_last(s, y + v * LANES);
+    return v < before ? vec_load(y + v * LANES) : load_last(s, y + v * LANES);
 }
 
-/* Sum q takes the q-th nonzero of each quad: four chains of additions, so that none waits for the
- * result of the multiply-add right before it. */
-static inline __attribute__((always_inline)) void
-quad_add(const struct stream *at, const char *x, vec sum[4][NV], const int nv, const bool codebook)
+/* The sums of a row: sum q takes the q-th nonzero of each quad, so that there are four chains of
+ * additions, and none waits for the result of the multiply-add right before it. */
+struct sums {
+    vec v[4][NV];
+    __m256 eight[4];
+    __m128 four[4];
+};
+
+/* Rows of x in a block: of a strip's vectors, and of the tail. */
+struct rows {
+    const char *v[NV];
+    const char *tail;
+};
+
+static inline __attribute__((always_inline)) void quad_add(const struct stream *at,
+                                                           const struct rows *x, struct sums *sum,
+                                                           const int nv, const int tail,
+                                                           const bool codebook)
 {
     uint64_t place = load_le64(at->place);
     uint32_t index = codebook ? load_le32(at->index) : 0;
     UNROLL for (int q = 0; q < 4; q++, place >>= 16, index >>= 8)
     {
-        vec w = vec_set1(codebook ? at->codebook[index & 255] : at->value[q]);
-        const float *row = (const float *)(const void *)(x + (place & 65535) * 8);
-        UNROLL for (int v = 0; v < nv; v++) sum[q][v] =
-            vec_fma(w, vec_load(row + v * LANES), sum[q][v]);
+        const vec w = vec_set1(codebook ? at->codebook[index & 255] : at->value[q]);
+        const size_t row = place & 65535;
+        UNROLL for (int v = 0; v < nv; v++) sum->v[q][v] =
+            vec_fma(w, vec_load((const float *)(const void *)(x->v[v] + row * 8)), sum->v[q][v]);
+        const float *t = (const float *)(const void *)(x->tail + row * (tail == 8 ? 4 : 2));
+        if (tail == 8)
+            sum->eight[q] = _mm256_fmadd_ps(vec_eight(w), _mm256_loadu_ps(t), sum->eight[q]);
+        if (tail == 4)
+            sum->four[q] = _mm_fmadd_ps(vec_four(w), _mm_loadu_ps(t), sum->four[q]);
+    }
+}
+
+/* Bias, residual and clamp, of a row whose sums are complete and still in the first-level cache. */
+static void finish_row(const struct quads_job *job, const struct strip *s,
+                       const struct clamp *clamp, size_t row)
+{
+    size_t at = row * job->ldy + s->j;
+    const vec bias = vec_set1(job->bias ? job->bias[row] : 0.0f);
+    for (int v = 0, nv = (int)s->nv; v < nv; v++) {
+        vec all = vec_add(load_y(s, job->y + at, v, nv - 1), bias);
+        if (job->residual)
+            all = vec_add(all, load_y(s, job->residual + at, v, nv - 1));
+        all = clamp_apply(clamp, all);
+        if (v < nv - 1)
+            vec_store(job->y + at + v * LANES, all);
+        else
+            store_last(s, job->y + at + v * LANES, all);
     }
 }
 
 /* Between blocks the sums of a row are kept in y: a block's rows of x then stay in cache for all
- * rows of the unit. Bias, residual and clamp follow at the last block. */
-static inline __attribute__((always_inline)) void
-block_run(const struct quads_job *job, const struct strip *s, const struct clamp *clamp,
-          struct stream *at, uint32_t unit, uint32_t block, const int nv, const bool codebook)
+ * rows of the unit. */
+static inline __attribute__((always_inline)) void row_run(const struct strip *s, struct stream *at,
+                                                          const struct rows *x, uint32_t quads,
+                                                          float *y, const bool first, const int nv,
+                                                          const int tail, const bool codebook)
 {
-    const struct quad_form *f = job->form;
-    const struct quad_slot *slot = quad_slots(f, unit, block);
-    const struct quad_slot *end = slot + quad_unit_rows(f, unit);
-    const char *x = (const char *)(job->x + (size_t)block * f->block_cols * f->width + s->j);
-    const bool last = block + 1 == f->n_blocks;
-    for (; slot < end; slot++) {
-        size_t row = (size_t)(unit - job->unit_begin) * QUAD_UNIT_ROWS + slot->row;
-        size_t from = row * job->ldy + s->j;
-        float *y = job->y + from;
-        vec sum[4][NV];
-        UNROLL for (int v = 0; v < nv; v++)
-        {
-            sum[0][v] = block ? load_y(s, y, v, nv) : vec_zero();
-            sum[1][v] = sum[2][v] = sum[3][v] = vec_zero();
-        }
-        for (uint32_t q = slot->quads; q > 0; q--) {
-            quad_add(at, x, sum, nv, codebook);
-            at->place += 4, at->index += 4, at->value += 4;
-        }
-        const vec bias = last && job->bias ? vec_set1(job->bias[row]) : vec_zero();
-        UNROLL for (int v = 0; v < nv; v++)
-        {
-            vec all = vec_add(vec_add(sum[0][v], sum[1][v]), vec_add(sum[2][v], sum[3][v]));
-            if (last) {
-                all = vec_add(all, bias);
-                if (job->residual)
-                    all = vec_add(all, load_y(s, job->residual + from, v, nv));
-                all = clamp_apply(clamp, all);
-            }
-            if (v < nv - 1)
-                vec_store(y + v * LANES, all);
-            else
-                store_last(s, y + v * LANES, all);
-        }
+    const int before = tail ? nv : nv - 1; /* a tail stands behind whole vectors */
+    struct sums sum;
+    float *yt = y + nv * LANES;
+    UNROLL for (int v = 0; v < nv; v++)
+    {
+        sum.v[0][v] = first ? vec_zero() : load_y(s, y, v, before);
+        sum.v[1][v] = sum.v[2][v] = sum.v[3][v] = vec_zero();
     }
+    sum.eight[0] = first || tail != 8 ? _mm256_setzero_ps() : _mm256_loadu_ps(yt);
+    sum.eight[1] = sum.eight[2] = sum.eight[3] = _mm256_setzero_ps();
+    sum.four[0] = first || tail != 4 ? _mm_setzero_ps() : _mm_loadu_ps(yt);
+    sum.four[1] = sum.four[2] = sum.four[3] = _mm_setzero_ps();
+    for (; quads > 0; quads--) {
+        quad_add(at, x, &sum, nv, tail, codebook);
+        at->place += 4, at->index += 4, at->value += 4;
+    }
+    UNROLL for (int v = 0; v < nv; v++)
+    {
+        vec all = vec_add(vec_add(sum.v[0][v], sum.v[1][v]), vec_add(sum.v[2][v], sum.v[3][v]));
+        if (v < before)
+            vec_store(y + v * LANES, all);
+        else
+            store_last(s, y + v * LANES, all);
+    }
+    if (tail == 8)
+        _mm256_storeu_ps(yt, _mm256_add_ps(_mm256_add_ps(sum.eight[0], sum.eight[1]),
+                                           _mm256_add_ps(sum.eight[2], sum.eight[3])));
+    if (tail == 4)
+        _mm_storeu_ps(yt, _mm_add_ps(_mm_add_ps(sum.four[0], sum.four[1]),
+                                     _mm_add_ps(sum.four[2], sum.four[3])));
 }
 
-static inline __attribute__((always_inline)) void unit_run(const struct quads_job *job,
-                                                           const struct strip *s,
-                                                           const struct clamp *clamp, uint32_t unit,
-                                                           const int nv, const bool codebook)
+static inline __attribute__((always_inline)) void
+unit_run(const struct quads_job *job, const struct strip *s, const struct clamp *clamp,
+         uint32_t unit, const int nv, const int tail, const bool codebook)
 {
     const struct quad_form *f = job->form;
     const uint8_t *base = (const uint8_t *)f;
     const uint32_t first = ((const uint32_t *)(const void *)(base + f->ptr))[unit];
     const void *weight = base + f->weight;
+    const size_t row = (size_t)(unit - job->unit_begin) * QUAD_UNIT_ROWS;
+    const bool plain = !job->bias && !job->residual && job->act.kind == ACT_NONE;
     struct stream at = {.place =
                             (const uint16_t *)(const void *)(base + f->place) + 4 * (size_t)first,
                         .index = (const uint8_t *)weight + 4 * (size_t)first,
                         .value = (const float *)weight + (codebook ? 0 : 4 * (size_t)first),
                         .codebook = (const float *)(const void *)(base + f->codebook)};
-    for (uint32_t b = 0; b < f->n_blocks; b++)
-        block_run(job, s, clamp, &at, unit, b, nv, codebook);
+    for (uint32_t b = 0; b < f->n_blocks; b++) {
+        const struct quad_slot *slot = quad_slots(f, unit, b);
+        const struct quad_slot *end = slot + quad_unit_rows(f, unit);
+        const size_t block = (size_t)b * f->block_cols;
+        struct rows x = {.tail = (const char *)(job->tail + block * (uint32_t)tail)};
+        UNROLL for (int v = 0; v < nv; v++) x.v[v] =
+            (const char *)(job->x + block * f->width) + s->at[v];
+        /* Pointers as they are: gcc would add up two parts of each for every nonzero. */
+        UNROLL for (int v = 0; v < nv; v++) __asm__("" : "+r"(x.v[v]));
+        __asm__("" : "+r"(x.tail), "+r"(at.codebook));
+        for (; slot < end; slot++) {
+            float *y = job->y + (row + slot->row) * job->ldy + s->j;
+            row_run(s, &at, &x, slot->quads, y, b == 0, nv, tail, codebook);
+            if (!plain && b + 1 == f->n_blocks)
+                finish_row(job, s, clamp, row + slot->row);
+        }
+    }
 }
 
 /* A function for each number of vectors, so that its sums are registers. */
-#define UNIT(nv)                                                                                   \
-    static void unit_run##nv(const struct quads_job *job, const struct strip *s,                   \
-                             const struct clamp *clamp, uint32_t unit)                             \
+#define UNIT(name, nv, tail, codebook)                                                             \
+    static void name(const struct quads_job *job, const struct strip *s,                           \
+                     const struct clamp *clamp, uint32_t unit)                                     \
     {                                                                                              \
-        if (job->form->codebook_floats)                                                            \
-            unit_run(job, s, clamp, unit, nv, true);                                               \
-        else                                                                                       \
-            unit_run(job, s, clamp, unit, nv, false);                                              \
+        unit_run(job, s, clamp, unit, nv, tail, codebook);                                         \
     }
-UNIT(1)
-UNIT(2)
-UNIT(3)
+UNIT(values1, 1, 0, false)
+UNIT(values2, 2, 0, false)
+UNIT(values3, 3, 0, false)
+UNIT(indices1, 1, 0, true)
+UNIT(indices2, 2, 0, true)
+UNIT(indices3, 3, 0, true)
+UNIT(four1, 1, 4, true)
+UNIT(four2, 2, 4, true)
+#if LANES > 8
+UNIT(eight1, 1, 8, true)
+UNIT(eight2, 2, 8, true)
+#else /* a whole vector: no tail */
+#define eight1 NULL
+#define eight2 NULL
+#endif
 
 typedef void unit_fn(const struct quads_job *job, const struct strip *s, const struct clamp *clamp,
                      uint32_t unit);
 
-/* Vectors are split evenly among as few strips as hold them. i < strips <= all, so every strip has
- * a vector; and none has more than NV, as all <= NV * strips. */
+/* Columns that are in whole panels. */
+static uint32_t panel_columns(const struct quads_job *job)
+{
+    return job->tail ? job->n / QUAD_WIDTH_STEP * QUAD_WIDTH_STEP : job->n;
+}
+
+/* Vectors are split evenly among as few strips as hold them, the last one with the tail. i < strips
+ * <= all, so every strip has a vector; and none has more than NV, as all <= NV * strips. */
 static struct strip strip_of(const struct quads_job *job, uint32_t i, uint32_t strips)
 {
-    uint32_t all = (job->n + LANES - 1) / LANES, begin = all * i / strips;
+    uint32_t n = panel_columns(job), all = (n + LANES - 1) / LANES, begin = all * i / strips;
     struct strip s = {.j = begin * LANES, .nv = all * (i + 1) / strips - begin};
-    uint32_t left = job->n - s.j - (s.nv - 1) * LANES;
+    uint32_t left = n - s.j - (s.nv - 1) * LANES;
     s.whole = left >= LANES;
     s.last = vmask_range(0, s.whole ? LANES : (int)left);
+    s.tail = i + 1 < strips || n == job->n ? 0 : job->n - n > 4 ? 8 : 4;
+    for (uint32_t v = 0; v < s.nv; v++) {
+        uint32_t j = s.j + v * LANES;
+        s.at[v] = (j / QUAD_WIDTH_STEP * job->x_step + j % QUAD_WIDTH_STEP) * sizeof(float);
+    }
     return s;
 }
 
@@ -158,13 +234,18 @@ static struct strip strip_of(const struct quads_job *job, uint32_t i, uint32_t s
  * cache. */
 void ISA(pith_spmm_quads)(const struct quads_job *job)
 {
-    static unit_fn *const units[NV + 1] = {NULL, unit_run1, unit_run2, unit_run3};
+    static unit_fn *const units[4][NV + 1] = {{NULL, indices1, indices2, indices3},
+                                              {NULL, four1, four2, NULL},
+                                              {NULL, eight1, eight2, NULL},
+                                              {NULL, values1, values2, values3}};
+    const bool codebook = job->form->codebook_floats != 0;
     const struct clamp clamp = clamp_of(&job->act);
-    uint32_t strips = (job->n + NV * LANES - 1) / (NV * LANES);
+    const uint32_t n = panel_columns(job), most = (n == job->n ? NV : NV - 1) * LANES;
+    const uint32_t strips = (n + most - 1) / most;
     for (uint32_t u = job->unit_begin; u < job->unit_end; u++) {
         for (uint32_t i = 0; i < strips; i++) {
             const struct strip s = strip_of(job, i, strips);
-            units[s.nv](job, &s, &clamp, u);
+            units[codebook ? s.tail / 4 : 3][s.nv](job, &s, &clamp, u);
         }
         size_t row = (size_t)(u - job->unit_begin) * QUAD_UNIT_ROWS;
         for (uint32_t r = 0; clamp.second_pass && r < quad_unit_rows(job->form, u); r++)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* gemm_slots_vbmivnni.c - a sparse matrix of i8 times rows of u8 (struct slots_panel): 128 values
+ * of a row of x stay in two registers, and a permutation puts four of them beside the weights of
+ * each of 16 outputs. No gather: on some processors one takes as long as twenty permutations. */
+#include <immintrin.h>
+#include <stdint.h>
+#include "pith_kernel_integer.h"
+
+#define ROWS 4 /* of x at once: they share positions and weights */
+#define LANES SLOTS_NR
+#define CACHED_BYTES 24576u /* of x, beside a panel */
+
+/* What lies outside of the slots is added one by one. */
+static __m512i begin_sum(const struct gemm_i8_job *job, const struct slots_panel *p,
+                         const uint8_t *x, uint32_t first)
+{
+    const int32_t *offset = job->to.offset + first;
+    if (p->n_more == 0)
+        return _mm512_loadu_si512(offset);
+    const struct slots_more *more = slots_more(p);
+    uint32_t sum[LANES];
+    memcpy(sum, offset, sizeof sum);
+    for (uint32_t i = 0; i < p->n_more; i++)
+        sum[more[i].output] += (uint32_t)(x[more[i].column] * more[i].weight);
+    return _mm512_loadu_si512(sum);
+}
+
+/* n outputs of a row. What is too large is cut before it is converted, which gives INT_MIN for what
+ * is too small and for NaN; from there on packing saturates. */
+static void store(const struct requantize *to, __m512i sum, uint32_t first, uint32_t n, uint8_t *y)
+{
+    const __mmask16 some = n < LANES ? (__mmask16)((1u << n) - 1) : 0xffff;
+    if (!to->factor) {
+        _mm512_mask_storeu_epi32(y + first * sizeof(int32_t), some, sum);
+        return;
+    }
+    __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(to->factor + first));
+    __m512i q = _mm512_cvtps_epi32(_mm512_min_ps(_mm512_set1_ps(65536.0f), scaled));
+    __m256i words =
+        _mm256_adds_epi16(_mm512_cvtsepi32_epi16(q), _mm256_set1_epi16((int16_t)unsigned_zero(to)));
+    __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(words, words), 0x08);
+    _mm_mask_storeu_epi8(
+        y + first, some,
+        _mm_xor_si128(_mm256_castsi256_si128(bytes), _mm_set1_epi8((char)sign_flip(to))));
+}
+
+/* Sums of one row are two chains, since each addition waits for the one before. */
+static inline __attribute__((always_inline)) void
+panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int rows)
+{
+    const struct slots_panel *p = slots_panel(job->w, panel);
+    const uint8_t *count = slots_count(p), *at = slots_of(p, job->steps);
+    const uint8_t *x[ROWS];
+    __m512i sum[ROWS], other = _mm512_setzero_si512();
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+        x[r] = job->x[i + (uint32_t)r] + job->segment[0];
+        sum[r] = begin_sum(job, p, x[r], panel * LANES);
+    }
+    for (uint32_t s = 0; s < job->steps; s++) {
+        __m512i low[ROWS], high[ROWS];
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) {
+            low[r] = _mm512_loadu_si512(x[r]);
+            high[r] = _mm512_loadu_si512(x[r] + 64);
+            x[r] += SLOTS_STEP;
+        }
+        for (uint32_t n = count[s]; n > 0; n--, at += SLOTS_BYTES) {
+            const __m512i place = _mm512_load_si512(at), w = _mm512_load_si512(at + 64);
+#pragma GCC unroll 4
+            for (int r = 0; r < rows; r++) {
+                __m512i v = _mm512_permutex2var_epi8(low[r], place, high[r]);
+                if (rows > 1) {
+                    sum[r] = _mm512_dpbusd_epi32(sum[r], v, w);
+                } else {
+                    __m512i next = _mm512_dpbusd_epi32(other, v, w);
+                    other = sum[0];
+                    sum[0] = next;
+                }
+            }
+        }
+    }
+    if (rows == 1)
+        sum[0] = _mm512_add_epi32(sum[0], other);
+    const uint32_t first = panel * LANES;
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+        store(&job->to, sum[r], first, job->n - first, job->y + (i + (uint32_t)r) * job->y_step);
+}
+
+/* A panel's weights are read once for as many rows of x as stay in the first-level cache. */
+void pith_gemm_slots_vbmivnni(const struct gemm_i8_job *job)
+{
+    const uint32_t fit = CACHED_BYTES / (job->steps * SLOTS_STEP) / ROWS * ROWS;
+    const uint32_t block = fit > ROWS ? fit : ROWS;
+    for (uint32_t begin = 0; begin < job->m; begin += block) {
+        const uint32_t end = job->m - begin < block ? job->m : begin + block;
+        for (uint32_t p = 0; p * LANES < job->n; p++) {
+            uint32_t i = begin;
+            for (; i + ROWS <= end; i += ROWS)
+                panel_run(job, i, p, ROWS);
+            for (; i < end; i++)
+                panel_run(job, i, p, 1);
+        }
+    }
+}
