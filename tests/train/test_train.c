@@ -51,7 +51,7 @@ static void test_loss_of_an_epoch(void **state)
     o.schedule = PITH_CONSTANT;
     o.rate = 1e-20f;
     o.epochs = 1;
-    struct pith_train_result r = trained(m, &o);
+    struct pith_train_result r = trained_on(m, &o, true);
     assert_true(r.loss > 0.1 && fabs(r.loss - r.val_loss) < 1e-5);
     pith_model_free(m);
 }
