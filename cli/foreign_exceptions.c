@@ -35,8 +35,8 @@ static void on_terminate(void)
     _exit(EXIT_MEMORY);
 }
 
-/* The C++ library is there with oneDNN; asked for earlier, it would be one more thing that commands
- * which do not train could lack memory for. */
+/* The C++ library is loaded just before oneDNN; asked for earlier, it would be one more thing that
+ * commands which do not train could lack memory for. */
 static void replace_terminate(void)
 {
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);

@@ -104,8 +104,9 @@ static void conv_plane(const struct conv_job *j, size_t item)
         /* Sums begin at 0 or at the bias; what comes behind may be added in any order, modulo
          * 2^n. */
         memset(y, 0, width * each);
-        for (size_t i = 0; i < width && j->bias; i++)
-            memcpy(y + i * each, j->bias + o * each, each);
+        if (j->bias)
+            for (size_t i = 0; i < width; i++)
+                memcpy(y + i * each, j->bias + o * each, each);
         for (size_t tap = 0; tap < v->taps; tap++)
             add_tap(j, r, tap, x, w, zero, y);
     }

@@ -96,7 +96,9 @@ struct product_job {
  * inside it would be one for each k. */
 static void take_zero_b(const struct product_job *j, uint64_t sum, uint8_t *y)
 {
-    for (size_t n = 0; n < j->p.n && j->zero_b; n++) {
+    if (!j->zero_b)
+        return;
+    for (size_t n = 0; n < j->p.n; n++) {
         uint64_t off = sum * (uint64_t)(int64_t)integer_at(j->row.type, j->zero_b, n * j->step_b);
         if (j->row.wide)
             ((uint64_t *)(void *)y)[n] -= off;

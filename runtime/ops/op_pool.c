@@ -351,7 +351,9 @@ static void pool_outer_range(void *arg, size_t begin, size_t end)
             more = next_row(j, &r, &in_row);
             row_taps(&j->w, x + in_row * (size_t)j->w.in, j->tap, y);
         }
-        for (int64_t o = 0; o < j->w.out && j->mean; o++) {
+        if (!j->mean)
+            continue;
+        for (int64_t o = 0; o < j->w.out; o++) {
             int64_t taps = r.taps * tap_count(&j->w, o, j->include_pad);
             y[o] = taps > 0 ? y[o] / (float)taps : 0.0f;
         }

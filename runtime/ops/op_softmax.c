@@ -82,8 +82,9 @@ static void softmax_columns(const struct softmax_job *j, const float *x, float *
             y[i * j->inner + c] = j->is_log ? d : e;
         }
     }
-    for (size_t c = 0; c < width && j->is_log; c++)
-        sum[c] = pith_log_f32(sum[c]);
+    if (j->is_log)
+        for (size_t c = 0; c < width; c++)
+            sum[c] = pith_log_f32(sum[c]);
     for (size_t i = 0; i < j->n; i++)
         for (size_t c = 0; c < width; c++) {
             float *p = &y[i * j->inner + c];

@@ -55,11 +55,12 @@ static bool keep_scratch_apart(void)
 static void load(void)
 {
     int major;
+    /* First, since oneDNN 3 takes memory, and may throw, while it is loaded. */
+    if (when_loaded && dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL))
+        when_loaded();
     void *library = open_library(&major);
     if (!library)
         return;
-    if (when_loaded)
-        when_loaded();
     found = pith_dnnl_find_descs(library, major);
 #define FIND(name) found = pith_dnnl_find(library, "dnnl_" #name, &pith_dnnl.name) && found;
     DNNL_FUNCTIONS(FIND)

@@ -28,8 +28,9 @@ ALWAYS void tile(const struct gemm_f32_job *job, const float *a, float *c, uint3
 {
     vec acc[ROWS][VECTORS];
     memset(acc, 0, sizeof acc);
-    for (uint32_t i = 0; i < rows && job->resume; i++)
-        memcpy(acc[i], c + i * job->ldc + j, nv * sizeof(vec));
+    if (job->resume)
+        for (uint32_t i = 0; i < rows; i++)
+            memcpy(acc[i], c + i * job->ldc + j, nv * sizeof(vec));
     const float *b = job->b + j;
     for (size_t k = job->k; k > 0; k--, a += ORDERED_MR, b += job->ldb) {
         vec x[VECTORS];
@@ -52,8 +53,9 @@ static void columns(const struct gemm_f32_job *job, const float *a, float *c, ui
 {
     for (; j < job->n; j++) {
         float sum[ORDERED_MR] = {0};
-        for (uint32_t i = 0; i < rows && job->resume; i++)
-            sum[i] = c[i * job->ldc + j];
+        if (job->resume)
+            for (uint32_t i = 0; i < rows; i++)
+                sum[i] = c[i * job->ldc + j];
         column acc;
         memcpy(&acc, sum, sizeof acc);
         for (size_t k = 0; k < job->k; k++) {
@@ -67,16 +69,30 @@ static void columns(const struct gemm_f32_job *job, const float *a, float *c, ui
     }
 }
 
+/* The loops below ask for a pointer before they begin. GCC 14 turns a loop that also ends where a
+ * pointer is NULL into one that reads through it first. */
+ALWAYS void add_number(float *y, float x, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] += x;
+}
+
+ALWAYS void add_row(float *y, const float *x, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] += x[j];
+}
+
 /* After the last k: bias of the row, of the column, the residual, the activation. */
 static void finish_row(const struct gemm_f32_job *job, uint32_t i)
 {
     float *c = job->c + i * job->ldc;
-    for (uint32_t j = 0; j < job->n && job->bias_row; j++)
-        c[j] += job->bias_row[i];
-    for (uint32_t j = 0; j < job->n && job->bias_col; j++)
-        c[j] += job->bias_col[j];
-    for (uint32_t j = 0; j < job->n && job->residual; j++)
-        c[j] += job->residual[i * job->ldc + j];
+    if (job->bias_row)
+        add_number(c, job->bias_row[i], job->n);
+    if (job->bias_col)
+        add_row(c, job->bias_col, job->n);
+    if (job->residual)
+        add_row(c, job->residual + i * job->ldc, job->n);
     pith_activate_row(job->act.kind, job->act.a, job->act.b, c, c, job->n);
 }
 
@@ -105,8 +121,9 @@ void ORDERED(pith_gemm_f32)(const struct gemm_f32_job *job)
 {
     for (uint32_t i = 0; i < job->m; i += ORDERED_MR)
         panel(job, i);
-    for (uint32_t i = 0; i < job->m && job->finish; i++)
-        finish_row(job, i);
+    if (job->finish)
+        for (uint32_t i = 0; i < job->m; i++)
+            finish_row(job, i);
 }
 
 /* ---- gemv_f32 -------------------------------------------------------------------------------- */
@@ -149,10 +166,10 @@ void ORDERED(pith_gemv_f32)(const struct gemv_f32_job *job)
         dot(job, r, DOT_ROWS);
     for (; r < job->rows; r++)
         dot(job, r, 1);
-    for (r = 0; r < job->rows && job->bias; r++)
-        job->y[r] += job->bias[r];
-    for (r = 0; r < job->rows && job->residual; r++)
-        job->y[r] += job->residual[r];
+    if (job->bias)
+        add_row(job->y, job->bias, job->rows);
+    if (job->residual)
+        add_row(job->y, job->residual, job->rows);
     pith_activate_row(job->act.kind, job->act.a, job->act.b, job->y, job->y, job->rows);
 }
 
@@ -205,10 +222,10 @@ void ORDERED(pith_depthwise_f32)(const struct depthwise_f32_job *job)
             const size_t at = i * pixels + (size_t)oy * g->ow;
             float *y = job->y + at;
             depthwise_row(g, job->x + i * job->x_step, job->w + i * taps, oy, y);
-            for (uint32_t k = 0; k < g->ow && job->bias; k++)
-                y[k] += job->bias[i];
-            for (uint32_t k = 0; k < g->ow && job->residual; k++)
-                y[k] += job->residual[at + k];
+            if (job->bias)
+                add_number(y, job->bias[i], g->ow);
+            if (job->residual)
+                add_row(y, job->residual + at, g->ow);
             pith_activate_row(job->act.kind, job->act.a, job->act.b, y, y, g->ow);
         }
 }
