@@ -65,8 +65,8 @@ parts)
         # shellcheck disable=SC2086
         cifar 0:50000:84 --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:20 --lambda "$lambdas" $o "$@" 2>/dev/null
     done <<END
-2e-8,5e-8 --without statistics,correction,refit --steps tensor
-2e-8,5e-8 --without statistics,correction,refit --steps auto
+1e-7,2e-7 --without statistics,correction,refit --steps tensor
+1e-7,2e-7 --without statistics,correction,refit --steps auto
 2e-7,4e-7 --without correction,refit --steps auto --paths 1
 2e-7,4e-7 --without correction,refit --steps auto
 2e-7,4e-7 --without correction,refit --steps auto --rate .5
