@@ -42,7 +42,8 @@ static bool read_bytes(struct source *r, void *to, uint64_t bytes)
 {
     if ((uint64_t)(r->end - r->at) < bytes)
         return false;
-    memcpy(to, r->at, (size_t)bytes);
+    if (bytes) /* then there may be no buffer */
+        memcpy(to, r->at, (size_t)bytes);
     r->at += bytes;
     return true;
 }

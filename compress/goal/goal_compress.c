@@ -172,6 +172,8 @@ static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
     return st;
 }
 
+#define FAR_OVER 1.5 /* times the limit, whatever the standard error */
+
 static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uint32_t i,
                                   double *excess, struct pith_error *err)
 {
@@ -180,14 +182,16 @@ static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uin
     enum pith_status st =
         pith_goal_judge_measure(j->judge, PITH_GOAL_REPORT, &r->found.point[i].file, &r->loss, err);
     if (!st)
-        *excess = pith_goal_excess(j->goal, &r->loss, -1);
+        *excess = fmax(pith_goal_excess(j->goal, &r->loss, -1),
+                       pith_goal_excess(j->goal, &r->loss, 0) - log(FAR_OVER));
     r->loss.kl_high = r->loss.kl; /* what is reported was measured */
     return st;
 }
 
 /* The best, unless the samples that report find that it loses too much, by more than their standard
- * error: then the next larger one. (Of a file right at the limit they find it in half of all cases,
- * and each time a larger one would be taken.) */
+ * error or, of few samples, whose error is large, by half of the limit: then the next larger one.
+ * (Of a file right at the limit they find it in half of all cases, and each time a larger one would
+ * be taken.) */
 static enum pith_status report(struct job *j, struct pith_goal_result *r, struct pith_error *err)
 {
     struct pith_goal_found *f = &r->found;
