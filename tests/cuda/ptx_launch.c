@@ -22,25 +22,7 @@ struct store_log {
 static struct {
     const struct ptx_module *module;
     bool alone;
-    struct ptx_counts counts[LAUNCH_KERNELS];
-    uint64_t launches[LAUNCH_KERNELS];
 } ptx;
-
-static void write_counts(void)
-{
-    const char *path = getenv("PTX_COUNTS");
-    FILE *f = path ? fopen(path, "a") : NULL;
-    for (uint32_t k = 0; f && k < LAUNCH_KERNELS; k++) {
-        const struct ptx_counts *c = &ptx.counts[k];
-        if (ptx.launches[k])
-            fprintf(f, "%s %llu %llu %llu %llu %llu\n", emu_kernel_name(k),
-                    (unsigned long long)c->instructions, (unsigned long long)c->requests,
-                    (unsigned long long)c->sectors, (unsigned long long)c->shared_accesses,
-                    (unsigned long long)c->wavefronts);
-    }
-    if (f)
-        fclose(f);
-}
 
 static __attribute__((constructor)) void open_module(void)
 {
@@ -51,7 +33,6 @@ static __attribute__((constructor)) void open_module(void)
     if (!ptx.module)
         exit(1);
     ptx.alone = getenv("PTX_ALONE") != NULL;
-    atexit(write_counts);
 }
 
 static void log_store(void *to, size_t bytes, void *user)
@@ -110,8 +91,8 @@ void ptx_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
             fprintf(stderr, "ptx: no kernel %s\n", emu_kernel_name(kernel));
             abort();
         }
-        ptx.launches[kernel]++;
-        ptx_run(k, grid, arg, &ptx.counts[kernel], log_store, &log);
+        struct ptx_counts counts = {0};
+        ptx_run(k, grid, arg, &counts, log_store, &log);
     }
     if (k && ptx.alone) {
         free(log.of);

@@ -3,8 +3,7 @@
  *
  * PTX=FILE in the environment: each launch in the emulator's first order runs FILE's kernel, too,
  * and what both store has to be the same, bit by bit, but for NaNs. PTX_ALONE=1: the interpreter
- * runs instead of the emulator, so that a store it leaves out is missed by the test. At exit,
- * PTX_COUNTS=FILE takes a line for each kernel (struct ptx_counts). */
+ * runs instead of the emulator, so that a store it leaves out is missed by the test. */
 #ifndef PTX_LAUNCH_H
 #define PTX_LAUNCH_H
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pith_f32_bits.h"
 #include "test_launch.h"
 
 #define WARPS (LAUNCH_THREADS / PTX_LANES)
@@ -44,26 +45,11 @@ static _Noreturn void refuse(const struct machine *m, const struct ptx_instructi
 
 static const uint8_t type_bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8};
 
-static float f32_of(uint64_t bits)
-{
-    uint32_t low = (uint32_t)bits;
-    float v;
-    memcpy(&v, &low, sizeof v);
-    return v;
-}
-
 static double f64_of(uint64_t bits)
 {
     double v;
     memcpy(&v, &bits, sizeof v);
     return v;
-}
-
-static uint64_t of_f32(float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
 }
 
 static uint64_t of_f64(double v)
@@ -131,9 +117,11 @@ static uint64_t float_op(const struct machine *m, const struct ptx_instruction *
         double v = float_result(m, i, f64_of(a), f64_of(b), f64_of(c));
         return isnan(v) ? not_a_number(PTX_F64) : of_f64(v);
     }
-    float v = i->op == PTX_FMA ? fmaf(f32_of(a), f32_of(b), f32_of(c))
-                               : (float)float_result(m, i, (double)f32_of(a), (double)f32_of(b), 0);
-    return isnan(v) ? not_a_number(PTX_F32) : of_f32(v);
+    float v = i->op == PTX_FMA ? fmaf(f32_from_bits((uint32_t)a), f32_from_bits((uint32_t)b),
+                                      f32_from_bits((uint32_t)c))
+                               : (float)float_result(m, i, (double)f32_from_bits((uint32_t)a),
+                                                     (double)f32_from_bits((uint32_t)b), 0);
+    return isnan(v) ? not_a_number(PTX_F32) : f32_bits(v);
 }
 
 static uint64_t divide(const struct machine *m, const struct ptx_instruction *i, uint64_t a,
@@ -258,7 +246,8 @@ static bool compare(const struct machine *m, const struct ptx_instruction *i, ui
                     uint64_t b)
 {
     if (i->type == PTX_F32)
-        return compare_floats(i, (double)f32_of(a), (double)f32_of(b));
+        return compare_floats(i, (double)f32_from_bits((uint32_t)a),
+                              (double)f32_from_bits((uint32_t)b));
     if (i->type == PTX_F64)
         return compare_floats(i, f64_of(a), f64_of(b));
     switch (i->comparison) {
@@ -297,14 +286,16 @@ static uint64_t convert(const struct ptx_instruction *i, uint64_t v)
 {
     bool to_float = i->type == PTX_F32 || i->type == PTX_F64;
     if (i->from == PTX_F32 || i->from == PTX_F64) {
-        double d = i->from == PTX_F32 ? (double)f32_of(v) : f64_of(v);
+        double d = i->from == PTX_F32 ? (double)f32_from_bits((uint32_t)v) : f64_of(v);
         if (!to_float)
             return integer_of(d, i->type);
-        return i->type == PTX_F64 ? of_f64(d) : isnan(d) ? not_a_number(PTX_F32) : of_f32((float)d);
+        return i->type == PTX_F64 ? of_f64(d)
+               : isnan(d)         ? not_a_number(PTX_F32)
+                                  : f32_bits((float)d);
     }
     v = narrow(i->from, v);
     if (i->type == PTX_F32) /* at once: by way of double it would be rounded twice */
-        return of_f32(is_signed(i->from) ? (float)(int64_t)v : (float)v);
+        return f32_bits(is_signed(i->from) ? (float)(int64_t)v : (float)v);
     if (i->type == PTX_F64)
         return of_f64(is_signed(i->from) ? (double)(int64_t)v : (double)v);
     return narrow(i->type, v);

@@ -104,19 +104,30 @@ static void others_are_told(void **state)
     assert_false(pith_cholesky(inf, 1));
 }
 
+enum { PANELS = 3 };
+
+/* One for each instruction set that this machine has; how many. */
+static size_t panels_that_run(const struct row_panel_kernels *of[PANELS])
+{
+    size_t n = 0;
+    of[n++] = &pith_row_panel_base;
+#if defined(__x86_64__)
+    if (pith_cpu_features() & PITH_CPU_AVX2)
+        of[n++] = &pith_row_panel_avx2;
+    if (pith_cpu_features() & PITH_CPU_AVX512)
+        of[n++] = &pith_row_panel_avx512;
+#endif
+    return n;
+}
+
 /* Of each instruction set that runs here. */
 static void panels_have_the_bits_of_rows(void **state)
 {
     (void)state;
     enum { N = 37 };
     struct test_random r = test_seed(3);
-    const struct row_panel_kernels *of[] = {
-        &pith_row_panel_base,
-#if defined(__x86_64__)
-        pith_cpu_features() & PITH_CPU_AVX2 ? &pith_row_panel_avx2 : NULL,
-        pith_cpu_features() & PITH_CPU_AVX512 ? &pith_row_panel_avx512 : NULL
-#endif
-    };
+    const struct row_panel_kernels *of[PANELS];
+    const size_t n_panels = panels_that_run(of);
     double a[N * N], u[N * N], x[N * PITH_ROW_PANEL], y[N * PITH_ROW_PANEL], row[N], one[N];
     size_t order[N];
     positive_definite(&r, a, N);
@@ -126,9 +137,7 @@ static void panels_have_the_bits_of_rows(void **state)
         order[i] = (i * 5 + 2) % N;
     for (size_t i = 0; i < N * PITH_ROW_PANEL; i++)
         x[i] = (double)test_gauss(&r);
-    for (size_t v = 0; v < sizeof of / sizeof *of; v++) {
-        if (!of[v])
-            continue;
+    for (size_t v = 0; v < n_panels; v++) {
         of[v]->multiply(a, N, order, x, y);
         of[v]->solve(u, N, y);
         for (size_t k = 0; k < PITH_ROW_PANEL; k++) {
@@ -149,13 +158,8 @@ static void panels_add_rows_in_their_order(void **state)
     (void)state;
     enum { ROWS = 7, LONG = 21, PATHS = 2 * PITH_ROW_PANEL, STRIDE = LONG + 3 };
     struct test_random r = test_seed(4);
-    const struct row_panel_kernels *of[] = {
-        &pith_row_panel_base,
-#if defined(__x86_64__)
-        pith_cpu_features() & PITH_CPU_AVX2 ? &pith_row_panel_avx2 : NULL,
-        pith_cpu_features() & PITH_CPU_AVX512 ? &pith_row_panel_avx512 : NULL
-#endif
-    };
+    const struct row_panel_kernels *of[PANELS];
+    const size_t n_panels = panels_that_run(of);
     double u[ROWS * STRIDE], e[LONG * PATHS], begun[ROWS * PATHS], sum[ROWS * PATHS];
     for (size_t i = 0; i < ROWS * STRIDE; i++)
         u[i] = (double)test_gauss(&r);
@@ -163,9 +167,7 @@ static void panels_add_rows_in_their_order(void **state)
         e[i] = (double)test_gauss(&r);
     for (size_t i = 0; i < ROWS * PATHS; i++)
         begun[i] = (double)test_gauss(&r);
-    for (size_t v = 0; v < sizeof of / sizeof *of; v++) {
-        if (!of[v])
-            continue;
+    for (size_t v = 0; v < n_panels; v++) {
         memcpy(sum, begun, sizeof sum);
         of[v]->add(u, STRIDE, ROWS, e, LONG, PATHS, sum);
         for (size_t at = 0; at < ROWS * PATHS; at++) {
