@@ -124,7 +124,10 @@ said "gcc libc6-dev make libprotobuf-c-dev"
 # ---- what was skipped is said last
 printf 'echo "no such machine"\nexit 77\n' >"$work/skips.sh"
 echo exit 0 >"$work/passes.sh"
-tests/run_tests.sh "$work/skips.sh" "$work/passes.sh" >"$work/out" 2>&1 || complain "skipping is no failure"
+printf '#!/bin/sh\necho "no such compiler"\nexit 77\n' >"$work/skips"
+chmod +x "$work/skips"
+tests/run_tests.sh "$work/skips.sh" "$work/passes.sh" "$work/skips" >"$work/out" 2>&1 || complain "skipping is no failure"
 said "skips.sh: no such machine"
-[ "$(tail -1 "$work/out")" = "1 passed, 0 failed, 1 skipped" ] || complain "the counts do not end"
+said "skips: no such compiler"
+[ "$(tail -1 "$work/out")" = "1 passed, 0 failed, 2 skipped" ] || complain "the counts do not end"
 exit $status
