@@ -16,6 +16,7 @@ struct bench_options {
     bool per_layer;
     uint64_t max_steps;
     const char *device;
+    const char *plan;
 };
 
 static const struct cli_option options[] = {
@@ -27,6 +28,8 @@ static const struct cli_option options[] = {
      "samples at once, for models with open batch", 1, 65536},
     {0, "per-layer", OPTION_FLAG, offsetof(struct bench_options, per_layer), NULL,
      "fastest time, kernel and bytes of every layer", 0, 0},
+    {0, "plan", OPTION_TEXT, offsetof(struct bench_options, plan), "FILE",
+     "plan MODEL as FILE says, of pith plan or tune; its batch, too", 0, 0},
     CLI_MAX_STEPS_OPTION(struct bench_options, max_steps),
     CLI_DEVICE_OPTION(struct bench_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -38,9 +41,29 @@ struct bench_side {
     const char *path;
     struct pith_engine_opts opts;
     struct pith_packed packed;  /* owns */
+    struct pith_buffer plan;    /* owns: the plan file, or none */
     struct pith_engine *engine; /* owns */
     struct pith_timing timing;
 };
+
+/* A plan file holds for one batch, and for threads or none: what it says is run. */
+static enum cli_exit take_plan(const struct bench_options *o, struct bench_side *side)
+{
+    uint32_t batch = 1, threads = 1;
+    enum cli_exit rc = cli_read_file(o->plan, &side->plan);
+    if (rc)
+        return rc;
+    side->opts.plan_file = side->plan.data;
+    side->opts.plan_file_bytes = side->plan.bytes;
+    side->opts.plan_name = o->plan;
+    if (pith_plan_file_options(side->plan.data, side->plan.bytes, &batch, &threads))
+        return EXIT_DONE; /* it is refused, and told why, where it is opened */
+    if (o->batch == 0)
+        side->opts.batch = batch;
+    if (o->common.threads == 0)
+        side->opts.threads = threads == 1 ? 1 : side->opts.threads > 1 ? side->opts.threads : 2;
+    return EXIT_DONE;
+}
 
 static enum cli_exit open_side(const struct bench_options *o, const char *path,
                                struct bench_side *side)
@@ -60,6 +83,10 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
         side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
         side->opts.profile = o->per_layer;
         side->opts.max_steps = o->max_steps;
+        if (o->plan && side->path != o->vs)
+            rc = take_plan(o, side);
+    }
+    if (!rc) {
         rc = pith_engine_open_packed(&side->packed, &side->opts, &side->engine, &err)
                  ? cli_fail(&err)
                  : EXIT_DONE;
@@ -72,6 +99,7 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
 static void close_side(struct bench_side *side)
 {
     pith_engine_close(side->engine);
+    pith_buffer_free(&side->plan);
     pith_packed_free(&side->packed);
 }
 

@@ -109,7 +109,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_help = {
     "help",
     "misc",
-    "this overview, a command, options of all, exit-codes, environment, preprocess, presets",
+    "COMMAND, options, exit-codes, environment, preprocess, presets",
     "pith help [COMMAND[-advanced] | options | exit-codes | environment | preprocess | presets]",
     NULL,
     options,

@@ -16,23 +16,26 @@ const struct cli_command *cli_find_command(const struct cli_command *const *comm
     return NULL;
 }
 
-/* The commands of one group, a line each; of the last group all but the first share one, so that
- * the overview fits a screen. */
+/* The commands of one group, a line each; those of the last group share one, with the summary of
+ * the first, so that the overview fits a screen. */
 static void print_group(const struct cli_command *const *commands, const char *group, bool last)
 {
+    const char *summary = NULL;
     uint32_t n = 0;
     for (uint32_t i = 0; commands[i]; i++) {
         const struct cli_command *c = commands[i];
         if (strcmp(c->group, group) != 0)
             continue;
-        if (last && n > 0)
-            printf("%s%s", n > 1 ? ", " : "      ", c->name);
-        else
+        if (!last)
             printf("%-5s %-10s %s\n", n ? "" : group, c->name, c->summary);
-        n++;
+        else if (n == 0)
+            printf("%-5s %s", group, c->name);
+        else
+            printf(", %s", c->name);
+        summary = n++ ? summary : c->summary;
     }
-    if (last && n > 1)
-        printf("\n");
+    if (last && summary)
+        printf(": %s\n", summary);
 }
 
 void cli_print_overview(const struct cli_command *const *commands)

@@ -30,6 +30,8 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
     e->opts.max_steps = o->max_steps;
     e->opts.stop = o->stop;
     e->opts.stop_user = o->stop_user;
+    e->opts.choices = o->choices;
+    e->opts.n_choices = o->n_choices;
     if (o->profile)
         e->opts.clock_ns = pith_clock_ns;
 }

@@ -38,6 +38,8 @@ struct pith_engine_opts {
     uint64_t max_steps;           /* as pith_opts */
     int (*stop)(void *stop_user); /* as pith_opts */
     void *stop_user;
+    const uint8_t *choices; /* as pith_opts; borrowed until the engine is closed */
+    uint32_t n_choices;
     const void *plan_file; /* borrowed until the engine is closed: the plan must be as it says */
     size_t plan_file_bytes;
     const char *plan_name; /* of the file, for messages; NULL: it has none */

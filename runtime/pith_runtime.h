@@ -185,6 +185,8 @@ enum {
     PITH_FLAG_OUTLINE = 1u << 5,     /* pith_plan_init decodes nothing and leaves most of the plan's
                                         memory as it was: the plan describes itself, and a run of
                                         it is PITH_ERR_ARGUMENT */
+    PITH_FLAG_TRY_CHOICES = 1u << 6, /* where an operator refuses its choice (opts.choices), the
+                                        cheapest kernel is taken: a tuner asks so which there are */
     PITH_OPEN_READ = 1u << 16        /* of pith_open alone: a copy of the file, however large */
 };
 

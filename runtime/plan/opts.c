@@ -13,7 +13,7 @@
 /* Bits that are not known are refused, for they would change what is computed. */
 #define KNOWN_FLAGS                                                                                \
     (PITH_FLAG_NO_CHECKSUM | PITH_FLAG_NO_FUSION | PITH_FLAG_DENSE_ONLY | PITH_FLAG_INIT_APART |   \
-     PITH_FLAG_DECODE_ONCE | PITH_FLAG_OUTLINE | PITH_OPEN_READ)
+     PITH_FLAG_DECODE_ONCE | PITH_FLAG_OUTLINE | PITH_FLAG_TRY_CHOICES | PITH_OPEN_READ)
 #define MAX_BATCH 0x7fffffffu
 
 /* By memset, so that fields added later are zero, too. */

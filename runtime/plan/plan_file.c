@@ -26,7 +26,8 @@
 #define MAX_STEPS (1u << 24)
 /* Of the options, what says nothing of the plan. */
 #define OWN_FLAGS                                                                                  \
-    ((uint32_t)(PITH_FLAG_NO_CHECKSUM | PITH_FLAG_INIT_APART | PITH_FLAG_OUTLINE | PITH_OPEN_READ))
+    ((uint32_t)(PITH_FLAG_NO_CHECKSUM | PITH_FLAG_INIT_APART | PITH_FLAG_OUTLINE |                 \
+                PITH_FLAG_TRY_CHOICES | PITH_OPEN_READ))
 
 static const char magic[8] = {'P', 'I', 'T', 'H', 'P', 'L', 'A', 'N'};
 

@@ -413,12 +413,22 @@ static enum pith_status lower(struct builder *b, struct step *s, const struct op
 {
     const struct pith_opts *o = &b->plan->opts;
     uint32_t bytes = op_lowered_bytes(&s->args, env), i = (uint32_t)(s - b->plan->step);
+    const struct op_need before = *need;
     s->args.choice = i < o->n_choices ? o->choices[i] : 0;
     if (bytes)
         s->args.lowered = pith_block_low(&b->block, 1, bytes);
     if (bytes && !s->args.lowered)
         return PITH_ERR_SPACE;
-    return s->args.info->need ? s->args.info->need(&s->args, env, need) : PITH_OK;
+    if (!s->args.info->need)
+        return PITH_OK;
+    enum pith_status st = s->args.info->need(&s->args, env, need);
+    if (st != PITH_ERR_CORRUPT || !s->args.choice || !(o->flags & PITH_FLAG_TRY_CHOICES))
+        return st;
+    s->args.choice = 0;
+    *need = before;
+    if (bytes)
+        memset(s->args.lowered, 0, bytes);
+    return s->args.info->need(&s->args, env, need);
 }
 
 /* need() is asked once, when all pointers but data are set; what it answers is kept in the step. */

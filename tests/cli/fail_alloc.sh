@@ -98,6 +98,9 @@ both "" pith version --json
 both "" pith completion bash
 all=$step step=$((step * 3))
 both "" pith bench digits.pith --time 0.01 -T 1 --json
+step=$((step * 20)) # a plan for every number that a kernel may have
+both "" pith tune digits.pith --time 0.1 -T 1 --json
+step=$((all * 3))
 both new.pith pith init lenet300 -q -o new.pith
 both few.pith pith cluster good.onnx --bits 2 -q -o few.pith
 both "" pith sweep spec.json good.onnx -d images-idx3-ubyte -T 1 -q

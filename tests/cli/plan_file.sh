@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pith plan and run --plan: the same output by the plan of a file; another CPU, model, number of threads, a
+# pith plan, pith tune and run --plan: the same output by the plan of a file; another CPU, model, number of threads, a
 # broken file are refused with the exit code that says so.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -31,6 +31,31 @@ grep -q gemv shown && grep -q 'writes at' shown || fail "no kernels or places in
 "$PITH" info b.pith a.plan >/dev/null 2>err && fail "info shows a plan of another model"
 grep -q "a.plan: it is the plan of another model" err || fail "not named: $(cat err)"
 PITH_THREADS=2 "$PITH" plan a.pith -T 2 -q -o t.plan && "$PITH" info a.pith t.plan >/dev/null || fail "no plan with threads"
+# ---- tuned: a plan file like others, of the batch it was tuned for
+"$PITH" tune a.pith -T 1 --time 0.1 -o tuned.plan >told || fail "tune: $(cat told)"
+grep -q '^a.pith: planned .* ms  tuned .* ms  ratio ' told || fail "tune does not tell: $(cat told)"
+try 0 "" a.pith -T 1 --plan tuned.plan
+"$PITH" tune a.pith -T 1 --time 0.1 -q -o tuned.plan 2>err && fail "tuned over a file"
+"$PITH" tune a.pith -T 1 --time 0.1 --batch 4 -q -o four.plan >told || fail "no plan of four samples"
+"$PITH" bench a.pith --plan four.plan --time 0.01 >told || fail "bench by a plan: $(cat told)"
+grep -q '1 thread, batch 4' told || fail "bench does not take the plan's batch: $(cat told)"
+try 2 "other options" a.pith -T 1 --plan four.plan
+"$PITH" bench b.pith --plan four.plan --time 0.01 >told 2>&1 && fail "bench by the plan of another model"
+"$PITH" tune a.pith -T 1 --time 0.1 --batch auto --max-latency 1s --json >told || fail "batch: $(cat told)"
+grep -qE '"batch": ?(1|2|4|8|16|32|64|128|256)\b' told || fail "no batch in: $(cat told)"
+wrong() { # exit-code text options...
+    want=$1 text=$2
+    shift 2
+    "$PITH" tune a.pith "$@" >told 2>err
+    rc=$?
+    [ $rc = "$want" ] || fail "tune $*: exit $rc, not $want: $(cat err)"
+    grep -qF -- "$text" err || fail "tune $*: no '$text' in $(cat err)"
+}
+wrong 1 "one sample takes longer than 1e-05 ms" --batch auto --max-latency 0.01us
+wrong 2 "--batch '0'" --batch 0
+wrong 2 "--max-latency '5': a time such as" --batch auto --max-latency 5
+wrong 2 "--max-latency is for --batch auto" --max-latency 5ms
+
 try 2 "a.plan: it is the plan of another model" b.pith -T 1 --plan a.plan
 try 2 "other options" a.pith -T 2 --plan a.plan
 try 4 "broken" a.pith -T 1 --plan x.raw
