@@ -204,8 +204,9 @@ void ISA(pith_depthwise_f32)(const struct depthwise_f32_job *job)
 {
     const struct conv_geom *g = job->g;
     const struct clamp clamp = clamp_of(&job->act);
-    for (size_t ox = 0; ox < g->ow; ox += (size_t)COLUMNS * LANES)
-        columns_run(job, &clamp, ox);
+    if (!flat_run(job, &clamp))
+        for (size_t ox = 0; ox < g->ow; ox += (size_t)COLUMNS * LANES)
+            columns_run(job, &clamp, ox);
     if (clamp.second_pass)
         act_row(&job->act, job->y, (size_t)g->oh * g->ow * job->planes);
 }
