@@ -35,20 +35,35 @@ struct batch_norm_job {
     size_t channels, elems;
 };
 
+/* s and t are computed at each run: they would be memory that the plan had to give. Those of
+ * several channels one after the other, since a square root and a division that nobody waits for
+ * cost a quarter. */
+#define CHANNELS 32u
+
+static void factors(const struct batch_norm_job *j, size_t c, size_t n, float *s, float *t)
+{
+    for (size_t i = 0; i < n; i++) {
+        s[i] = j->scale[c + i] / pith_sqrt_f32(j->var[c + i] + j->epsilon);
+        t[i] = j->bias[c + i] - j->mean[c + i] * s[i];
+    }
+}
+
 /* Items are planes n * C + c. */
 static void batch_norm_range(void *arg, size_t begin, size_t end)
 {
     const struct batch_norm_job *j = arg;
-    for (size_t plane = begin; plane < end; plane++) {
-        size_t c = plane % j->channels;
-        /* s and t are computed for each plane anew: one square root for H * W elements, and no
-         * memory that the plan would have to give. */
-        float s = j->scale[c] / pith_sqrt_f32(j->var[c] + j->epsilon);
-        float t = j->bias[c] - j->mean[c] * s;
-        const float *x = j->x + plane * j->elems;
-        float *y = j->y + plane * j->elems;
-        for (size_t i = 0; i < j->elems; i++)
-            y[i] = x[i] * s + t;
+    float s[CHANNELS], t[CHANNELS];
+    for (size_t plane = begin, n; plane < end; plane += n) {
+        const size_t c = plane % j->channels;
+        n = end - plane < CHANNELS ? end - plane : CHANNELS;
+        n = j->channels - c < n ? j->channels - c : n;
+        factors(j, c, n, s, t);
+        for (size_t k = 0; k < n; k++) {
+            const float *x = j->x + (plane + k) * j->elems;
+            float *y = j->y + (plane + k) * j->elems;
+            for (size_t i = 0; i < j->elems; i++)
+                y[i] = x[i] * s[k] + t[k];
+        }
     }
 }
 

@@ -87,6 +87,13 @@ static inline vec vec_odd(vec lo, vec hi)
     return vec_join_quarters(_mm256_shuffle_ps(lo, hi, _MM_SHUFFLE(3, 1, 3, 1)));
 }
 
+/* elements 1 ... of a, then the first of b */
+static inline vec vec_next(vec a, vec b)
+{
+    const __m256i next = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
+    return _mm256_permutevar8x32_ps(_mm256_blend_ps(a, b, 1), next);
+}
+
 static inline vec vec_fma(vec a, vec b, vec c)
 {
     return _mm256_fmadd_ps(a, b, c);

@@ -86,6 +86,12 @@ static inline vec vec_odd(vec lo, vec hi)
     return _mm512_permutex2var_ps(lo, idx, hi);
 }
 
+/* elements 1 ... of a, then the first of b */
+static inline vec vec_next(vec a, vec b)
+{
+    return (vec)_mm512_alignr_epi32((__m512i)b, (__m512i)a, 1);
+}
+
 /* the first elements */
 static inline __m256 vec_eight(vec v)
 {
