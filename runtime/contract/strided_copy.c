@@ -69,22 +69,47 @@ static void copy_row(const void *src, ptrdiff_t step, void *dst, size_t n, uint3
         gather_uint64_t(src, step, dst, n);
 }
 
+/* Which row, axis by axis, and where it begins in the source. */
+struct odometer {
+    size_t at[PITH_MAX_RANK];
+    ptrdiff_t offset;
+};
+
+static void odometer_set(struct odometer *o, const struct strided_copy *box, size_t row)
+{
+    o->offset = 0;
+    for (uint32_t i = box->rank - 1; i-- > 0;) {
+        o->at[i] = row % box->dim[i];
+        o->offset += (ptrdiff_t)o->at[i] * box->step[i];
+        row /= box->dim[i];
+    }
+}
+
+/* To the next row: divisions would cost more than a short row does. */
+static inline void odometer_step(struct odometer *o, const struct strided_copy *box)
+{
+    for (uint32_t i = box->rank - 1; i-- > 0;) {
+        o->offset += box->step[i];
+        if (++o->at[i] < box->dim[i])
+            return;
+        o->offset -= (ptrdiff_t)box->dim[i] * box->step[i];
+        o->at[i] = 0;
+    }
+}
+
 /* Items are rows along the last axis. */
 static void copy_range(void *arg, size_t begin, size_t end)
 {
     const struct copy_job *j = arg;
     const struct strided_copy *box = &j->box;
-    uint32_t last = box->rank - 1;
-    size_t n = box->dim[last];
-    for (size_t row = begin; row < end; row++) {
-        size_t rest = row;
-        ptrdiff_t offset = 0;
-        for (uint32_t i = last; i-- > 0;) {
-            offset += (ptrdiff_t)(rest % box->dim[i]) * box->step[i];
-            rest /= box->dim[i];
-        }
-        copy_row(j->src + offset * (ptrdiff_t)j->bytes, box->step[last],
-                 j->dst + row * n * j->bytes, n, j->bytes);
+    const size_t n = box->dim[box->rank - 1];
+    const ptrdiff_t step = box->step[box->rank - 1];
+    uint8_t *dst = j->dst + begin * n * j->bytes;
+    struct odometer o;
+    odometer_set(&o, box, begin);
+    for (size_t row = begin; row < end; row++, dst += n * j->bytes) {
+        copy_row(j->src + o.offset * (ptrdiff_t)j->bytes, step, dst, n, j->bytes);
+        odometer_step(&o, box);
     }
 }
 

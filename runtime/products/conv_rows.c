@@ -9,6 +9,8 @@
 #define BANDS 8u           /* of an image at least, where that leaves BAND_PIXELS */
 #define BAND_PIXELS 64u    /* at least, else the weights are read too often */
 #define ROWS_MAX_TAPS 64u
+/* Parting a pixel's channels by stride 2 takes as long as so many output channels of one tap. */
+#define PART_CHANNELS 160u
 
 static struct band band_of(const struct conv *v)
 {
@@ -60,8 +62,10 @@ static bool rows_supports(const struct op_args *args, const struct op_env *env)
 static uint64_t rows_cost(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
+    const struct conv_geom *g = &v->g;
     uint32_t lanes = env->kernels->dense.lanes;
-    return ((uint64_t)v->g.ow + lanes - 1) / lanes * lanes * v->g.o;
+    uint64_t part = g->stride_w == 2 ? (uint64_t)g->ow * PART_CHANNELS / (g->kh * g->kw) : 0;
+    return ((uint64_t)g->ow + lanes - 1) / lanes * lanes * g->o + part;
 }
 
 static enum pith_status rows_workspace(const struct op_args *args, const struct op_env *env,

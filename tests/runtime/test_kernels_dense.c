@@ -305,9 +305,8 @@ static void add_window(struct expected *e, const struct conv_geom *g, const floa
         }
 }
 
-static void check_depthwise(const struct dense_kernels *d, uint32_t i)
+static void check_depthwise(const struct dense_kernels *d, struct conv_geom g, uint32_t i)
 {
-    struct conv_geom g = some_geom(1, 1);
     uint32_t planes = pick(1, 3), with = pick(0, 7);
     size_t pixels = (size_t)g.oh * g.ow, taps = (size_t)g.kh * g.kw, plane = (size_t)g.h * g.w;
     struct guarded x = guard_random(plane * planes, i % 2, &seed);
@@ -339,7 +338,15 @@ static void check_depthwise(const struct dense_kernels *d, uint32_t i)
 static void depthwise_level(const struct dense_kernels *d)
 {
     for (uint32_t i = 0; i < 600; i++)
-        check_depthwise(d, i);
+        check_depthwise(d, some_geom(1, 1), i);
+    /* as large as the input, in whole and broken vectors, rows of one pixel and of one vector and
+     * a half of them */
+    for (uint32_t i = 0; i < 400; i++) {
+        uint32_t w = 1 + i % 50, h = pick(1, i % 8 ? 12 : 130);
+        struct conv_geom g = {.c = 1, .h = h, .w = w, .o = 1, .oh = h, .ow = w, .kh = 3, .kw = 3};
+        g.stride_h = g.stride_w = g.dil_h = g.dil_w = g.pad_top = g.pad_left = 1;
+        check_depthwise(d, g, i);
+    }
 }
 
 static void test_depthwise(void **state)
@@ -405,9 +412,11 @@ static void test_gemv(void **state)
 
 static void max_level(const struct dense_kernels *d)
 {
-    for (uint32_t i = 0; d->max_pool_f32 && i < 400; i++) {
+    for (uint32_t i = 0; d->max_pool_f32 && i < 600; i++) {
         struct conv_geom g = some_geom(1, 1);
         g.stride_w = pick(1, 2);
+        if (i % 3 == 0 && g.w + g.pad_left >= 3)
+            g.kw = 3, g.dil_w = 1, g.stride_w = 2;
         g.ow = (g.w + g.pad_left + pick(0, 3) - (g.kw - 1) * g.dil_w - 1) / g.stride_w + 1;
         uint32_t planes = pick(1, 3);
         struct guarded x = guard_random((size_t)planes * g.h * g.w, i % 2, &seed);

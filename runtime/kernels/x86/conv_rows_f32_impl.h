@@ -67,16 +67,15 @@ static __attribute__((noinline)) void finish(const struct conv_rows_f32_job *job
     }
 }
 
-/* nv is a constant in each call, so the loops over it are unrolled into registers: MR * NV sums,
- * NV vectors of pixels, one weight. */
-static inline __attribute__((always_inline)) void tile_run(const struct conv_rows_f32_job *job,
-                                                           const struct tile *t,
-                                                           const struct panel *p,
-                                                           const struct clamp *clamp, const int nv)
+/* mr and nv are constants in each call, so the loops over them are unrolled into registers: mr * nv
+ * sums, nv vectors of pixels, one weight. mr: rows of the panel that count, MR of which it has. */
+static inline __attribute__((always_inline)) void
+tile_run(const struct conv_rows_f32_job *job, const struct tile *t, const struct panel *p,
+         const struct clamp *clamp, const int mr, const int nv)
 {
     vec acc[MR][NV];
 #pragma GCC unroll 16
-    for (int i = 0; i < MR; i++)
+    for (int i = 0; i < mr; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++)
             acc[i][j] = vec_zero();
@@ -97,7 +96,7 @@ static inline __attribute__((always_inline)) void tile_run(const struct conv_row
                 b[j] += job->plane;
             }
 #pragma GCC unroll 16
-            for (int i = 0; i < MR; i++) {
+            for (int i = 0; i < mr; i++) {
                 vec w = vec_set1(a[i]);
 #pragma GCC unroll 4
                 for (int j = 0; j < nv; j++)
@@ -105,9 +104,10 @@ static inline __attribute__((always_inline)) void tile_run(const struct conv_row
             }
         }
     }
-    if (t->whole && !p->residual && p->rows == MR) { /* nearly always: 3 % of a small layer */
+    if (t->whole && !p->residual &&
+        p->rows == (uint32_t)mr) { /* nearly always: 3 % of a small layer */
 #pragma GCC unroll 16
-        for (int i = 0; i < MR; i++) {
+        for (int i = 0; i < mr; i++) {
             vec bias = p->bias ? vec_set1(p->bias[i]) : vec_zero();
             float *y = p->y + (size_t)i * job->ldy;
 #pragma GCC unroll 4
@@ -118,11 +118,23 @@ static inline __attribute__((always_inline)) void tile_run(const struct conv_row
     }
     float sums[MR * NV * LANES];
 #pragma GCC unroll 16
-    for (int i = 0; i < MR; i++)
+    for (int i = 0; i < mr; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++)
             vec_store(sums + (i * NV + j) * LANES, acc[i][j]);
     finish(job, t, p, clamp, sums, nv);
+}
+
+/* A last panel of few rows - 1 and 3 are what networks that give pictures end in - multiplies half
+ * of MR. */
+static inline __attribute__((always_inline)) void
+tile_of_rows(const struct conv_rows_f32_job *job, const struct tile *t, const struct panel *p,
+             const struct clamp *clamp, const int nv)
+{
+    if (p->rows <= MR / 2)
+        tile_run(job, t, p, clamp, MR / 2, nv);
+    else
+        tile_run(job, t, p, clamp, MR, nv);
 }
 
 /* Panels outside, tiles inside: the panel's weights are read from the first cache for every
@@ -144,11 +156,11 @@ void ISA(pith_conv_rows_f32)(const struct conv_rows_f32_job *job)
                                  : NV; /* 4 are 2 and 2, not 3 and 1 */
             tile_set(&t, job, i, nv);
             if (nv == 3)
-                tile_run(job, &t, &p, &clamp, 3);
+                tile_of_rows(job, &t, &p, &clamp, 3);
             else if (nv == 2)
-                tile_run(job, &t, &p, &clamp, 2);
+                tile_of_rows(job, &t, &p, &clamp, 2);
             else
-                tile_run(job, &t, &p, &clamp, 1);
+                tile_of_rows(job, &t, &p, &clamp, 1);
         }
     }
     /* Activations that are no clamp pass over what is still in cache. */
