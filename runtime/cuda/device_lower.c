@@ -84,6 +84,13 @@ void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight
     return pointer(constant_at(l, &c));
 }
 
+const uint8_t *pith_device_form(struct lowering *l, const struct weight *w, enum weight_form form,
+                                uint64_t bytes)
+{
+    struct constant c = {.key = w, .form = form, .is_weight = true, .bytes = bytes};
+    return pointer(constant_at(l, &c));
+}
+
 /* Its size is known when it is decoded: once, while counting. */
 const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w)
 {
