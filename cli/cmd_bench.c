@@ -2,6 +2,7 @@
 /* pith bench: time of one inference, memory, and where the time goes. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include "data_options.h"
 #include "pith_load.h"
 #include "json_out.h"
@@ -20,7 +21,7 @@ struct bench_options {
 
 static const struct cli_option options[] = {
     {0, "vs", OPTION_TEXT, offsetof(struct bench_options, vs), "MODEL",
-     "time this one too, in turn, and print the ratio", 0, 0},
+     "time this one too, in turn, and print the ratio; cpu: the same without --device", 0, 0},
     {0, "time", OPTION_NUMBER, offsetof(struct bench_options, seconds), "S",
      "seconds a model (default 2)", 0.01, 600},
     {0, "batch", OPTION_UINT, offsetof(struct bench_options, batch), "N",
@@ -40,9 +41,10 @@ struct bench_side {
     struct pith_packed packed;  /* owns */
     struct pith_engine *engine; /* owns */
     struct pith_timing timing;
+    double copy_speed; /* bytes a second on its device; 0: on the CPU, or not asked for */
 };
 
-static enum cli_exit open_side(const struct bench_options *o, const char *path,
+static enum cli_exit open_side(const struct bench_options *o, const char *path, const char *device,
                                struct bench_side *side)
 {
     struct pith_error err = {0};
@@ -51,7 +53,7 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
     if (!rc)
         rc = cli_engine_opts(&o->common, &side->opts);
     if (!rc)
-        rc = cli_device(o->device, &side->opts);
+        rc = cli_device(device, &side->opts);
     if (!rc && o->batch > 1 && !side->packed.outline->batch_open) {
         cli_error("%s: its batch is fixed: --batch %" PRIu64 " cannot be run", path, o->batch);
         rc = EXIT_USAGE;
@@ -66,6 +68,8 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
     }
     if (!rc)
         cli_device_note(side->engine);
+    if (!rc && o->per_layer && pith_engine_copy_speed(side->engine, &side->copy_speed, &err))
+        rc = cli_fail(&err);
     return rc;
 }
 
@@ -110,13 +114,29 @@ static const char *kernel_of(const struct pith_engine *e, uint32_t layer,
     return pith_engine_on_cpu(e, layer) ? l->kernel : "device";
 }
 
-static void print_layers(struct pith_engine *e)
+/* Bytes a second of a layer on a device, and as a share of what a copy there gets. */
+static void add_speed(struct cli_table *t, const struct bench_side *side, uint32_t layer)
 {
+    double ns = (double)pith_engine_layer_ns(side->engine, layer);
+    double bytes = (double)pith_engine_layer_bytes(side->engine, layer);
+    if (!(bytes > 0 && ns > 0 && side->copy_speed > 0)) {
+        cli_table_add(t, "%s", pith_engine_on_cpu(side->engine, layer) ? "on the CPU" : "");
+        cli_table_add(t, "%s", "");
+        return;
+    }
+    cli_table_add(t, "%.1f", bytes / ns);
+    cli_table_add(t, "%.0f%%", 100 * bytes / ns * 1e9 / side->copy_speed);
+}
+
+static void print_layers(const struct bench_side *side)
+{
+    struct pith_engine *e = side->engine;
+    bool device = pith_engine_device(e) != NULL;
     const struct pith_plan *plan = pith_engine_plan(e);
     struct cli_table t;
     struct pith_layer l;
     char a[32];
-    cli_table_start(&t, 6);
+    cli_table_start(&t, device ? 8 : 6);
     cli_table_left(&t, 1);
     cli_table_left(&t, 2);
     cli_table_add(&t, "layer");
@@ -125,6 +145,10 @@ static void print_layers(struct pith_engine *e)
     cli_table_add(&t, "us");
     cli_table_add(&t, "MMAC");
     cli_table_add(&t, "weights");
+    if (device) {
+        cli_table_add(&t, "GB/s");
+        cli_table_add(&t, "of copy");
+    }
     for (uint32_t i = 0; i < pith_plan_layer_count(plan); i++) {
         pith_plan_layer(plan, i, &l);
         cli_table_add(&t, "%.*s", (int)l.name_bytes, l.name);
@@ -133,8 +157,18 @@ static void print_layers(struct pith_engine *e)
         cli_table_add(&t, "%.1f", (double)pith_engine_layer_ns(e, i) / 1e3);
         cli_table_add(&t, "%.2f", (double)l.macs / 1e6);
         cli_table_add(&t, "%s", l.weight_bytes ? cli_format_bytes(l.weight_bytes, a) : "");
+        if (device)
+            add_speed(&t, side, i);
     }
     cli_table_print(&t, stdout);
+    if (device)
+        printf("a copy on the device: %.1f GB/s read and written\n", side->copy_speed / 1e9);
+}
+
+/* The same file on both sides is told apart. */
+static const char *on_other_device(const struct bench_side *sides, uint32_t i)
+{
+    return i == 1 && sides[0].path == sides[1].path ? " on the CPU" : "";
 }
 
 static void print_text(const struct bench_options *o, const struct bench_side *sides, uint32_t n)
@@ -144,10 +178,10 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
         struct pith_need need = pith_engine_need(sides[i].engine);
         const struct pith_timing *t = &sides[i].timing;
         if (o->per_layer)
-            print_layers(sides[i].engine);
-        printf("%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs)  arena %s  file %s\n",
-               sides[i].path, t->ms_median, t->ms_min, t->ms_p90, t->runs,
-               cli_format_bytes(need.arena_bytes, arena),
+            print_layers(&sides[i]);
+        printf("%s%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs)  arena %s  file %s\n",
+               sides[i].path, on_other_device(sides, i), t->ms_median, t->ms_min, t->ms_p90,
+               t->runs, cli_format_bytes(need.arena_bytes, arena),
                cli_format_bytes(pith_engine_file_bytes(sides[i].engine), file));
     }
     if (n == 2)
@@ -172,6 +206,8 @@ static void json_layers(struct pith_engine *e, bool profiled)
         cli_json_string("kernel", kernel_of(e, i, &l));
         if (profiled)
             cli_json_uint("ns", pith_engine_layer_ns(e, i));
+        if (pith_engine_device(e))
+            cli_json_uint("device_bytes", pith_engine_layer_bytes(e, i));
         cli_json_uint("macs", l.macs);
         cli_json_uint("weight_bytes", l.weight_bytes);
         cli_json_close('}');
@@ -189,6 +225,8 @@ static void json_side(const struct bench_side *side)
     cli_json_uint("batch", side->opts.batch);
     cli_json_uint("arena_bytes", pith_engine_need(side->engine).arena_bytes);
     cli_json_uint("file_bytes", pith_engine_file_bytes(side->engine));
+    if (side->copy_speed > 0)
+        cli_json_number("copy_bytes_per_s", side->copy_speed);
     json_layers(side->engine, side->opts.profile);
 }
 
@@ -213,10 +251,12 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     struct bench_side sides[2] = {{0}};
     struct cli_progress bar;
     uint32_t n = 1;
-    enum cli_exit rc = open_side(o, n_operands ? operands[0] : "-", &sides[0]);
+    const char *path = n_operands ? operands[0] : "-";
+    bool vs_cpu = o->vs && strcmp(o->vs, "cpu") == 0;
+    enum cli_exit rc = open_side(o, path, o->device, &sides[0]);
     if (!rc && o->vs) {
         n = 2;
-        rc = open_side(o, o->vs, &sides[1]);
+        rc = open_side(o, vs_cpu ? path : o->vs, vs_cpu ? "cpu" : o->device, &sides[1]);
     }
     if (!rc) {
         cli_progress_start(&bar, &o->common, "bench", TURNS * n);

@@ -50,8 +50,9 @@ $(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_weights $(O)/tests/c
 TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_weights = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_counts = $(TEST_LDFLAGS_device_ops)
-$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures: | $(FAKE_CUDA)
+$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times: | $(FAKE_CUDA)
 TEST_LDFLAGS_device_networks = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(FAKE_CUDA)))
+TEST_LDFLAGS_device_times = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)
 TEST_CFLAGS_cuda := -Itests/cuda
 

@@ -56,6 +56,7 @@ struct lowering {
     struct constant *constant; /* owns */
     uint32_t n_constants, room_constants;
     uint64_t constant_bytes, work_bytes; /* work: the most that a step takes */
+    uint64_t step_bytes;                 /* of the constants that the step asked for */
     uint64_t work_kept;                  /* by the step itself: its products work behind that */
     bool no_memory;
 };
