@@ -221,7 +221,7 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	$(O)/pith completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
 	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
-	printf '$(call pc_file,pith-cuda,execute compressed networks on NVIDIA GPUs,-lpith-runtime -lpthread -ldl)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-cuda.pc
+	printf '$(call pc_file,pith-cuda,execute compressed networks on NVIDIA GPUs,-lpith-runtime -lpthread -ldl -lm)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-cuda.pc
 	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress) $(LIBS_train)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
 uninstall: ## remove what install laid down
 	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(foreach l,pith pith-runtime pith-cuda,$(DESTDIR)$(PREFIX)/lib/lib$(l).a)

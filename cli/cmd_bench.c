@@ -2,11 +2,13 @@
 /* pith bench: time of one inference, memory, and where the time goes. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include "data_options.h"
 #include "pith_load.h"
 #include "json_out.h"
 #include "pith_host.h"
 #include "table.h"
+#include "what_if.h"
 
 struct bench_options {
     struct cli_common common;
@@ -17,11 +19,12 @@ struct bench_options {
     uint64_t max_steps;
     const char *device;
     const char *plan;
+    const char *what_if;
 };
 
 static const struct cli_option options[] = {
     {0, "vs", OPTION_TEXT, offsetof(struct bench_options, vs), "MODEL",
-     "time this one too, in turn, and print the ratio", 0, 0},
+     "time this one too, in turn, with the ratio; cpu: without --device", 0, 0},
     {0, "time", OPTION_NUMBER, offsetof(struct bench_options, seconds), "S",
      "seconds a model (default 2)", 0.01, 600},
     {0, "batch", OPTION_UINT, offsetof(struct bench_options, batch), "N",
@@ -30,6 +33,8 @@ static const struct cli_option options[] = {
      "fastest time, kernel and bytes of every layer", 0, 0},
     {0, "plan", OPTION_TEXT, offsetof(struct bench_options, plan), "FILE",
      "plan MODEL as FILE says, of pith plan or tune; its batch, too", 0, 0},
+    {0, "what-if", OPTION_TEXT, offsetof(struct bench_options, what_if), "density=D,...",
+     "time it pruned, untrained, too (,bits=4,pattern=2:4)", 0, 0},
     CLI_MAX_STEPS_OPTION(struct bench_options, max_steps),
     CLI_DEVICE_OPTION(struct bench_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -38,12 +43,14 @@ static const struct cli_option options[] = {
 #define TURNS 5
 
 struct bench_side {
-    const char *path;
+    const char *path, *device;
+    const struct cli_what_if *wanted; /* what the model becomes before; NULL: nothing */
     struct pith_engine_opts opts;
     struct pith_packed packed;  /* owns */
     struct pith_buffer plan;    /* owns: the plan file, or none */
     struct pith_engine *engine; /* owns */
     struct pith_timing timing;
+    double copy_speed; /* bytes a second on its device; 0: on the CPU, or not asked for */
 };
 
 /* A plan file holds for one batch, and for threads or none: what it says is run. */
@@ -65,25 +72,26 @@ static enum cli_exit take_plan(const struct bench_options *o, struct bench_side 
     return EXIT_DONE;
 }
 
-static enum cli_exit open_side(const struct bench_options *o, const char *path,
-                               struct bench_side *side)
+/* side: path, device and wanted are set. */
+static enum cli_exit open_side(const struct bench_options *o, struct bench_side *side)
 {
     struct pith_error err = {0};
-    enum cli_exit rc = cli_load_packed(path, &side->packed);
-    side->path = path;
+    enum cli_exit rc = side->wanted ? cli_what_if_load(side->wanted, side->path, &side->packed)
+                                    : cli_load_packed(side->path, &side->packed);
     if (!rc)
         rc = cli_engine_opts(&o->common, &side->opts);
     if (!rc)
-        rc = cli_device(o->device, &side->opts);
+        rc = cli_device(side->device, &side->opts);
     if (!rc && o->batch > 1 && !side->packed.outline->batch_open) {
-        cli_error("%s: its batch is fixed: --batch %" PRIu64 " cannot be run", path, o->batch);
+        cli_error("%s: its batch is fixed: --batch %" PRIu64 " cannot be run", side->path,
+                  o->batch);
         rc = EXIT_USAGE;
     }
     if (!rc) {
         side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
-        side->opts.profile = o->per_layer;
+        side->opts.profile = o->per_layer || o->what_if;
         side->opts.max_steps = o->max_steps;
-        if (o->plan && side->path != o->vs)
+        if (o->plan && side->path != o->vs && !side->wanted)
             rc = take_plan(o, side);
     }
     if (!rc) {
@@ -93,6 +101,8 @@ static enum cli_exit open_side(const struct bench_options *o, const char *path,
     }
     if (!rc)
         cli_device_note(side->engine);
+    if (!rc && o->per_layer && pith_engine_copy_speed(side->engine, &side->copy_speed, &err))
+        rc = cli_fail(&err);
     return rc;
 }
 
@@ -138,13 +148,29 @@ static const char *kernel_of(const struct pith_engine *e, uint32_t layer,
     return pith_engine_on_cpu(e, layer) ? l->kernel : "device";
 }
 
-static void print_layers(struct pith_engine *e)
+/* Bytes a second of a layer on a device, and as a share of what a copy there gets. */
+static void add_speed(struct cli_table *t, const struct bench_side *side, uint32_t layer)
 {
+    double ns = (double)pith_engine_layer_ns(side->engine, layer);
+    double bytes = (double)pith_engine_layer_bytes(side->engine, layer);
+    if (!(bytes > 0 && ns > 0 && side->copy_speed > 0)) {
+        cli_table_add(t, "%s", pith_engine_on_cpu(side->engine, layer) ? "on the CPU" : "");
+        cli_table_add(t, "%s", "");
+        return;
+    }
+    cli_table_add(t, "%.1f", bytes / ns);
+    cli_table_add(t, "%.0f%%", 100 * bytes / ns * 1e9 / side->copy_speed);
+}
+
+static void print_layers(const struct bench_side *side)
+{
+    struct pith_engine *e = side->engine;
+    bool device = pith_engine_device(e) != NULL;
     const struct pith_plan *plan = pith_engine_plan(e);
     struct cli_table t;
     struct pith_layer l;
     char a[32];
-    cli_table_start(&t, 6);
+    cli_table_start(&t, device ? 8 : 6);
     cli_table_left(&t, 1);
     cli_table_left(&t, 2);
     cli_table_add(&t, "layer");
@@ -153,6 +179,10 @@ static void print_layers(struct pith_engine *e)
     cli_table_add(&t, "us");
     cli_table_add(&t, "MMAC");
     cli_table_add(&t, "weights");
+    if (device) {
+        cli_table_add(&t, "GB/s");
+        cli_table_add(&t, "of copy");
+    }
     for (uint32_t i = 0; i < pith_plan_layer_count(plan); i++) {
         pith_plan_layer(plan, i, &l);
         cli_table_add(&t, "%.*s", (int)l.name_bytes, l.name);
@@ -161,8 +191,20 @@ static void print_layers(struct pith_engine *e)
         cli_table_add(&t, "%.1f", (double)pith_engine_layer_ns(e, i) / 1e3);
         cli_table_add(&t, "%.2f", (double)l.macs / 1e6);
         cli_table_add(&t, "%s", l.weight_bytes ? cli_format_bytes(l.weight_bytes, a) : "");
+        if (device)
+            add_speed(&t, side, i);
     }
     cli_table_print(&t, stdout);
+    if (device)
+        printf("a copy on the device: %.1f GB/s read and written\n", side->copy_speed / 1e9);
+}
+
+/* The same file on both sides is told apart. */
+static const char *other_way(const struct bench_side *sides, uint32_t i)
+{
+    if (sides[i].wanted)
+        return " pruned";
+    return i == 1 && sides[0].path == sides[1].path ? " on the CPU" : "";
 }
 
 static void print_text(const struct bench_options *o, const struct bench_side *sides, uint32_t n)
@@ -172,12 +214,14 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
         struct pith_need need = pith_engine_need(sides[i].engine);
         const struct pith_timing *t = &sides[i].timing;
         if (o->per_layer)
-            print_layers(sides[i].engine);
-        printf("%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs)  arena %s  file %s\n",
-               sides[i].path, t->ms_median, t->ms_min, t->ms_p90, t->runs,
+            print_layers(&sides[i]);
+        printf("%s%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs)  arena %s  file %s\n",
+               sides[i].path, other_way(sides, i), t->ms_median, t->ms_min, t->ms_p90, t->runs,
                cli_format_bytes(need.arena_bytes, arena),
                cli_format_bytes(pith_engine_file_bytes(sides[i].engine), file));
     }
+    if (sides[n - 1].wanted)
+        cli_what_if_print(sides[0].engine, sides[1].engine);
     if (n == 2)
         printf("ratio %.2fx\n", sides[1].timing.ms_median / sides[0].timing.ms_median);
     const char *device = pith_engine_device(sides[0].engine);
@@ -200,6 +244,8 @@ static void json_layers(struct pith_engine *e, bool profiled)
         cli_json_string("kernel", kernel_of(e, i, &l));
         if (profiled)
             cli_json_uint("ns", pith_engine_layer_ns(e, i));
+        if (pith_engine_device(e))
+            cli_json_uint("device_bytes", pith_engine_layer_bytes(e, i));
         cli_json_uint("macs", l.macs);
         cli_json_uint("weight_bytes", l.weight_bytes);
         cli_json_close('}');
@@ -217,6 +263,8 @@ static void json_side(const struct bench_side *side)
     cli_json_uint("batch", side->opts.batch);
     cli_json_uint("arena_bytes", pith_engine_need(side->engine).arena_bytes);
     cli_json_uint("file_bytes", pith_engine_file_bytes(side->engine));
+    if (side->copy_speed > 0)
+        cli_json_number("copy_bytes_per_s", side->copy_speed);
     json_layers(side->engine, side->opts.profile);
 }
 
@@ -231,21 +279,48 @@ static void print_json(const struct bench_side *sides, uint32_t n)
         json_side(&sides[1]);
         cli_json_close('}');
         cli_json_number("ratio", sides[1].timing.ms_median / sides[0].timing.ms_median);
+        if (sides[1].wanted)
+            cli_what_if_json(sides[0].engine, sides[1].engine);
     }
     cli_json_end();
+}
+
+/* sides[1] is what it is compared with: another model, the CPU, or itself pruned. */
+static enum cli_exit choose_sides(const struct bench_options *o, const char *path,
+                                  struct cli_what_if *what_if, struct bench_side sides[2],
+                                  uint32_t *n)
+{
+    bool vs_cpu = o->vs && strcmp(o->vs, "cpu") == 0;
+    sides[0] = (struct bench_side){.path = path, .device = o->device};
+    sides[1] = sides[0];
+    *n = o->vs || o->what_if ? 2 : 1;
+    if (o->vs && o->what_if) {
+        cli_error("--vs and --what-if exclude each other");
+        return EXIT_USAGE;
+    }
+    if ((vs_cpu || o->what_if) && strcmp(path, "-") == 0) {
+        cli_error("the model is read twice: name a file, not -");
+        return EXIT_USAGE;
+    }
+    if (vs_cpu)
+        sides[1].device = "cpu";
+    else if (o->vs)
+        sides[1].path = o->vs;
+    else if (o->what_if)
+        sides[1].wanted = what_if;
+    return o->what_if ? cli_what_if_parse(o->what_if, what_if) : EXIT_DONE;
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct bench_options *o = opts;
     struct bench_side sides[2] = {{0}};
+    struct cli_what_if what_if;
     struct cli_progress bar;
     uint32_t n = 1;
-    enum cli_exit rc = open_side(o, n_operands ? operands[0] : "-", &sides[0]);
-    if (!rc && o->vs) {
-        n = 2;
-        rc = open_side(o, o->vs, &sides[1]);
-    }
+    enum cli_exit rc = choose_sides(o, n_operands ? operands[0] : "-", &what_if, sides, &n);
+    for (uint32_t i = 0; i < n && !rc; i++)
+        rc = open_side(o, &sides[i]);
     if (!rc) {
         cli_progress_start(&bar, &o->common, "bench", TURNS * n);
         rc = measure(sides, n, o->seconds > 0 ? o->seconds : 2, &bar);
@@ -266,7 +341,8 @@ const struct cli_command cmd_bench = {
     "speed, memory, time of every layer",
     "pith bench [MODEL] [--vs OTHER] [options]",
     "Runs on a fixed seeded input. Figures depend on the machine: compare two models in one call\n"
-    "with --vs. PITH_CPU=ref|avx2|avx512 limits the instructions used.",
+    "with --vs. PITH_CPU=ref|avx2|avx512 limits the instructions used.\n\n"
+    "  pith bench net.onnx --what-if density=0.2,bits=4     # would pruning pay on this machine?",
     options,
     sizeof(struct bench_options),
     0,

@@ -135,3 +135,15 @@ bool pith_engine_on_cpu(const struct pith_engine *e, uint32_t layer)
 {
     return !e->device || pith_cuda_plan_on_cpu(e->device, layer);
 }
+
+uint64_t pith_engine_layer_bytes(const struct pith_engine *e, uint32_t layer)
+{
+    return e->device ? pith_cuda_plan_step_bytes(e->device, layer) : 0;
+}
+
+enum pith_status pith_engine_copy_speed(struct pith_engine *e, double *bytes_per_s,
+                                        struct pith_error *err)
+{
+    *bytes_per_s = 0;
+    return e->device ? pith_cuda_copy_speed(e->cuda, bytes_per_s, err) : PITH_OK;
+}

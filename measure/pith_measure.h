@@ -66,6 +66,12 @@ const char *pith_engine_device(const struct pith_engine *engine);
 const char *pith_engine_note(const struct pith_engine *engine);
 /* Whether step `layer` runs on the CPU. */
 bool pith_engine_on_cpu(const struct pith_engine *engine, uint32_t layer);
+/* Bytes that the layer reads and writes on the device at least, weights as they are there; 0 on the
+ * CPU. And how many bytes a second a long copy reads and writes there, 0 without a device.
+ * PITH_ERR_MEMORY, _IO. */
+uint64_t pith_engine_layer_bytes(const struct pith_engine *engine, uint32_t layer);
+enum pith_status pith_engine_copy_speed(struct pith_engine *engine, double *bytes_per_s,
+                                        struct pith_error *err);
 /* Whether opts.device may be this text. */
 bool pith_engine_device_known(const char *text);
 size_t pith_engine_file_bytes(const struct pith_engine *engine); /* of the image */

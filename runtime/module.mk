@@ -19,7 +19,7 @@ LIBS_host := -lpthread
 # Plans on NVIDIA GPUs (cuda/module.mk).
 ROOMS_cuda := runtime/cuda
 USES_runtime/cuda := runtime host
-LIBS_cuda := -ldl
+LIBS_cuda := -ldl -lm
 # gcc's -O2 alone leaves loops of unknown length scalar; operators are written as such loops.
 CFLAGS_runtime := -ftree-vectorize
 

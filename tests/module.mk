@@ -46,11 +46,13 @@ $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) runtim
 
 $(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
-$(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_counts: $(EMU:%=$(O)/tests/cuda/%.o)
+$(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts: $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)
+TEST_LDFLAGS_device_weights = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_counts = $(TEST_LDFLAGS_device_ops)
-$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures: | $(FAKE_CUDA)
+$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times: | $(FAKE_CUDA)
 TEST_LDFLAGS_device_networks = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(FAKE_CUDA)))
+TEST_LDFLAGS_device_times = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)
 TEST_CFLAGS_cuda := -Itests/cuda
 

@@ -41,6 +41,9 @@
 #define shuffle_xor_f32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
 #define shuffle_down_f32(v, lanes) __shfl_down_sync(ALL_LANES, v, lanes)
 #define shuffle_xor_i32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
+#define shuffle_down_u32(v, lanes) __shfl_down_sync(ALL_LANES, v, lanes)
+#define count_ones(v) ((uint32_t)__popc(v))
+#define highest_bit(v) (31u - (uint32_t)__clz((int)(v))) /* of what is not 0 */
 #define dot_i8(a, b, c) __dp4a(a, b, c)
 #define sqrt_device_f32(x) __fsqrt_rn(x)
 #else

@@ -50,6 +50,7 @@ void pith_device_lowering_free(struct lowering *l)
  * constant that was first asked for with fewer bytes is stored again. */
 static device_address constant_at(struct lowering *l, const struct constant *want)
 {
+    l->step_bytes += want->bytes;
     for (uint32_t i = 0; i < l->n_constants; i++) {
         const struct constant *c = &l->constant[i];
         if (c->key == want->key && c->form == want->form && c->bytes >= want->bytes)
@@ -84,13 +85,20 @@ void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight
     return pointer(constant_at(l, &c));
 }
 
+const uint8_t *pith_device_form(struct lowering *l, const struct weight *w, enum weight_form form,
+                                uint64_t bytes)
+{
+    struct constant c = {.key = w, .form = form, .is_weight = true, .bytes = bytes};
+    return pointer(constant_at(l, &c));
+}
+
 /* Its size is known when it is decoded: once, while counting. */
 const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w)
 {
     struct constant c = {.key = w, .form = FORM_RELATIVE, .is_weight = true};
     for (uint32_t i = 0; i < l->n_constants; i++)
         if (l->constant[i].key == w && l->constant[i].form == FORM_RELATIVE)
-            return pointer(constant_at(l, &c));
+            return pointer(constant_at(l, &l->constant[i]));
     enum pith_status st = pith_relative_bytes(w, &c.bytes);
     l->no_memory = l->no_memory || st == PITH_ERR_MEMORY;
     device_address at = st ? 0 : constant_at(l, &c);

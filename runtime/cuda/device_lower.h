@@ -32,7 +32,10 @@ struct action {
 enum weight_form {
     FORM_ELEMENTS, /* of its type, where they lie or expanded */
     FORM_F32,      /* of dense floats */
-    FORM_RELATIVE  /* of pack_relative.h */
+    FORM_RELATIVE, /* of pack_relative.h, and from here on of pack_forms.h */
+    FORM_COLUMNS,
+    FORM_BITMAP,
+    FORM_CODES
 };
 
 /* A piece of the constants: host memory, or a weight in a form. */
@@ -53,6 +56,8 @@ struct lowering {
     struct constant *constant; /* owns */
     uint32_t n_constants, room_constants;
     uint64_t constant_bytes, work_bytes; /* work: the most that a step takes */
+    uint64_t step_bytes;                 /* of the constants that the step asked for */
+    uint64_t work_kept;                  /* by the step itself: its products work behind that */
     bool no_memory;
 };
 
@@ -82,6 +87,10 @@ void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight
 /* The weight in relative index; NULL: it is not one for that, or there is no memory. Decodes the
  * weight the first time that it is asked for. */
 const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w);
+/* The weight in a form of so many bytes, to be packed later. While counting the address is that of
+ * its place alone. */
+const uint8_t *pith_device_form(struct lowering *l, const struct weight *w, enum weight_form form,
+                                uint64_t bytes);
 /* Room that only this step works in, a multiple of 256 from its beginning. */
 void *pith_device_work(struct lowering *l, uint64_t offset, uint64_t bytes);
 /* Elements, where launches can count them; 0: there are too many. */

@@ -28,6 +28,15 @@ static void leave(const struct pith_cuda *cuda)
 
 /* ---- lowering ------------------------------------------------------------------------------- */
 
+/* Of a value in the arena; constants count when they are lowered. */
+static uint64_t arena_bytes(const struct pith_cuda_plan *p, const struct tview *t)
+{
+    uintptr_t at = t ? (uintptr_t)t->data - (uintptr_t)p->plan->arena : 0;
+    return t && t->data && at < p->plan->arena_bytes
+               ? shape_elems(&t->shape) * pith_type_bytes(t->type)
+               : 0;
+}
+
 /* A lowering function may have appended actions before it finds that it has no kernel for the step;
  * they are dropped again. Arguments and constants of such a step stay: they only take room. */
 static void lower_one(struct pith_cuda_plan *p, uint32_t i)
@@ -37,6 +46,7 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
     struct device_step *d = &p->step[i];
     d->first = l->n_actions;
     d->on_cpu = false;
+    l->step_bytes = 0;
     if (s->args.info->flags & OP_CONTROL) {
         pith_device_lower_control(l, s);
     } else if (!pith_device_step(l, s)) {
@@ -44,6 +54,11 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
         l->n_actions = d->first;
     }
     d->n = l->n_actions - d->first;
+    d->bytes = l->step_bytes;
+    for (uint32_t k = 0; k < s->args.n_in; k++)
+        d->bytes += arena_bytes(p, s->args.in[k]);
+    for (uint32_t k = 0; k < s->args.n_out; k++)
+        d->bytes += arena_bytes(p, s->args.out[k]);
 }
 
 /* The list of constants is kept from the first pass to the second, which finds every one of them
@@ -133,7 +148,7 @@ static enum pith_status fill_constants(struct pith_cuda_plan *p, struct pith_err
 
 /* Makes a graph of the plan where that is possible. The stream records the walk instead of
  * running it, and the recording becomes one graph that a single call launches. A run that waits for
- * the device cannot be recorded, nor one whose steps are timed one by one. A walk that meets the
+ * the device cannot be recorded. A walk that meets the
  * limit of steps is given up without an error: the run meets the same limit again, or, where only
  * GRAPH_STEPS was too few, does without a graph. Relaxed mode lets other threads of the program go
  * on taking memory meanwhile. */
@@ -142,7 +157,7 @@ static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err
     const struct pith_cuda *c = p->cuda;
     uint64_t most = p->plan->opts.max_steps < GRAPH_STEPS ? p->plan->opts.max_steps : GRAPH_STEPS;
     void *graph = NULL;
-    if (!pith_device_is_fixed(p) || p->plan->opts.clock_ns)
+    if (!pith_device_is_fixed(p) || (p->plan->opts.clock_ns && !c->cuEventRecordWithFlags))
         return PITH_OK;
     int result = c->cuStreamBeginCapture_v2(p->stream, DRIVER_CAPTURE_RELAXED);
     if (result)
@@ -243,6 +258,7 @@ static void give_back(struct pith_cuda_plan *p)
         c->cuMemFree_v2(p->constants);
     if (p->pinned)
         c->cuMemFreeHost(p->pinned);
+    pith_device_times_free(p);
     if (p->stream)
         c->cuStreamDestroy_v2(p->stream);
 }
@@ -259,6 +275,8 @@ void pith_cuda_plan_free(struct pith_cuda_plan *p)
     }
     p->cuda->plans--;
     pith_device_lowering_free(&p->lowering);
+    free(p->times.event);
+    free(p->times.step);
     free(p->step);
     free(p->end);
     free(p);
@@ -330,6 +348,8 @@ static enum pith_status run(struct pith_cuda_plan *p, struct pith_error *err)
     if (!st)
         st = put_steps(p, err);
     int result = st ? p->cuda->cuStreamSynchronize(p->stream) : get_outputs(p);
+    if (!st && !result && p->graph && p->plan->opts.clock_ns)
+        result = pith_device_read_times(p);
     if (st == PITH_ERR_IO || result)
         restore_inputs(p);
     return st ? st : pith_driver_status(p->cuda, result, "the device failed", err);
@@ -383,6 +403,11 @@ struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
     for (uint32_t i = 0; i < f.steps; i++)
         f.cpu_steps += p->step[i].on_cpu;
     return f;
+}
+
+uint64_t pith_cuda_plan_step_bytes(const struct pith_cuda_plan *p, uint32_t step)
+{
+    return step < p->plan->n_steps && !p->step[step].on_cpu ? p->step[step].bytes : 0;
 }
 
 uint64_t pith_cuda_plan_input_address(const struct pith_cuda_plan *p, uint32_t i)

@@ -9,6 +9,16 @@
 struct device_step {
     uint32_t first, n; /* in lowering.action */
     bool on_cpu;
+    uint64_t bytes; /* of its weights, inputs and outputs there */
+};
+
+/* Steps of a run that is timed, in the order of the walk: event i is before step[i], the last one
+ * behind all. */
+struct device_times {
+    void **event;   /* own */
+    uint32_t *step; /* owns */
+    uint32_t n, room;
+    void *pair[2]; /* own: around one step, where there is no graph */
 };
 
 /* An input or output of the graph: its bytes on the device and in pinned memory. */
@@ -32,7 +42,8 @@ struct pith_cuda_plan {
     uint64_t graph_steps; /* that a run of it counts */
     uint32_t launches;    /* actions of one run */
     bool capturing;
-    enum pith_status lost; /* what the driver ended in */
+    struct device_times times; /* of a plan that has a clock */
+    enum pith_status lost;     /* what the driver ended in */
 };
 
 /* device_walk.c: puts all steps on the stream, in the order that the network's loops and branches
@@ -42,6 +53,19 @@ enum pith_status pith_device_walk(struct pith_cuda_plan *p, uint64_t limit, stru
 bool pith_device_is_fixed(const struct pith_cuda_plan *p);
 /* Addresses that the walk needs of a control step. */
 void pith_device_lower_control(struct lowering *l, const struct step *s);
+
+/* device_times.c: an event before step `at`, in a capture; one more, of any step, ends the last.
+ * All return results of the driver. */
+int pith_device_mark(struct pith_cuda_plan *p, uint32_t at);
+/* Adds the times between the events to the plan's steps, after the run has been waited for. */
+int pith_device_read_times(struct pith_cuda_plan *p);
+/* Two events around a step that is put on the stream by itself: 0 before, 1 behind. Their distance
+ * in ns, once they are behind. */
+int pith_device_pair(struct pith_cuda_plan *p, uint32_t which);
+int pith_device_pair_ns(struct pith_cuda_plan *p, uint64_t *ns);
+/* Zeroes the times of all steps. */
+void pith_device_reset_times(struct pith_cuda_plan *p);
+void pith_device_times_free(struct pith_cuda_plan *p);
 
 /* pack.c: the bytes of a constant as they go to the device. PITH_ERR_CORRUPT, _MEMORY. */
 enum pith_status pith_device_pack(const struct constant *c, uint8_t *to);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* device_product.c - Gemm, MatMul and Conv of floats. A weight is dense on the device, but a sparse
- * matrix with a codebook that few rows are multiplied with. */
+/* device_product.c - Gemm, MatMul and Conv of floats. Weights with codebooks stay so on the device
+ * (device_compressed.c); others are dense. */
 #include "device_product.h"
-#include "pack_relative.h"
 
 #define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
 #define FEW_OUTPUTS 16u
@@ -63,42 +62,12 @@ static struct gemm_args operands(struct lowering *l, const struct op_args *args)
     return g;
 }
 
-#define SPARSE_ROWS 8u     /* of a: each reads b anew */
-#define SPARSE_BLOCKS 264u /* two for each of an H100's multiprocessors; rows of b take turns */
-
-/* Few rows of a and a weight that is sparse, with a codebook. The kernels have no batches and need
- * a row of a and a column of b (a row of the weight) to be contiguous. The matrix is taken as [n,
- * k], the shape of a weight that is used transposed. Blocks beyond SPARSE_BLOCKS would copy x and
- * the codebook to shared memory once more for each of them. */
-static bool launch_sparse(struct lowering *l, const struct gemm_args *g, const struct weight *w)
-{
-    if (!w || g->m > SPARSE_ROWS || g->b_row != 1 || g->a_col != 1 || g->batch_rank != 0 ||
-        w->shape.rank != 2 || w->shape.dim[0] != g->n)
-        return false;
-    const uint8_t *at = pith_device_relative(l, w);
-    if (!at)
-        return false;
-    struct relative_layout r = pith_relative_layout(w);
-    struct spmv_args s = {.g = *g,
-                          .book = (const float *)(const void *)at,
-                          .row_at = (const uint32_t *)(const void *)(at + r.row_at),
-                          .start = (const uint16_t *)(const void *)(at + r.start),
-                          .words = (const uint32_t *)(const void *)(at + r.words),
-                          .centroids = w->n_centroids,
-                          .wide = r.wide};
-    uint32_t blocks = (g->n + GEMV_ROWS - 1) / GEMV_ROWS;
-    const uint32_t grid[3] = {blocks < SPARSE_BLOCKS ? blocks : SPARSE_BLOCKS, g->m, 1};
-    pith_device_grid(l, g->k <= SPMV_SHARED ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, grid,
-                     &s, sizeof s);
-    return true;
-}
-
 /* Warps need no tiles, but are bounded by the same limits of the grid: m along y, batches
  * along z. */
 static bool launch_product(struct lowering *l, struct gemm_args *g, const struct op_args *args)
 {
     uint32_t grid[3];
-    if (launch_sparse(l, g, args->weight))
+    if (pith_device_compressed(l, g, args->weight, 0))
         return true;
     g->b = pith_device_weight_or_data(l, args, 1);
     bool fits = pith_device_tiles(g, grid);
@@ -237,7 +206,6 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
         pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
         return false;
     c.x = pith_device_data(l, args->in[0]);
-    c.w = pith_device_weight_or_data(l, args, 1);
     c.y = pith_device_data(l, args->out[0]);
     c.n = pith_device_count(args->out[0]);
     c.act = args->fuse.act;
@@ -247,7 +215,11 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
         c.bias = pith_device_data(l, args->in[2]);
     if (args->fuse.residual)
         c.residual = pith_device_data(l, args->fuse.residual);
-    if (pith_device_conv_tiles(&c, args->in[0]->shape.dim[0], grid))
+    bool tiles = pith_device_conv_tiles(&c, args->in[0]->shape.dim[0], grid);
+    if (tiles && pith_device_conv_compressed(l, &c, grid, args->weight))
+        return true;
+    c.w = pith_device_weight_or_data(l, args, 1);
+    if (tiles)
         pith_device_grid(l, LAUNCH_conv_f32, grid, &c, sizeof c);
     else
         pith_device_launch(l, LAUNCH_conv_direct_f32, c.n, &c, sizeof c);

@@ -21,6 +21,13 @@ bool pith_device_conv_shape(struct conv_args *c, const struct op_args *args);
 /* Grid of tiles for it; false: it is better done output by output. grid[3]: blocks along pixels,
  * outputs of a group, and images times groups. */
 bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t grid[3]);
+/* The product with b a weight [n, k], its rows from `first` on, or [k, n] (first 0): from the form
+ * of its codebooks and indices that suits. false, and nothing is launched: it has none. */
+bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                            uint32_t first);
+/* The convolution, of pith_device_conv_tiles. w may be NULL. false: as there. */
+bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c,
+                                 const uint32_t grid[3], const struct weight *w);
 /* Input i, or, where it is the weight of the step, its floats. */
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i);
 

@@ -45,6 +45,7 @@ static void set_memory(struct lowering *l, struct cell_args *c)
 {
     uint64_t u = ((uint64_t)c->batch * c->gates * c->width * 4 + 255) & ~UINT64_C(255);
     uint64_t h = ((uint64_t)c->n * 4 + 255) & ~UINT64_C(255);
+    l->work_kept = u + 2 * h;
     c->u = pith_device_work(l, 0, u);
     c->h = pith_device_work(l, u, h);
     c->c = pith_device_work(l, u + h, h);
@@ -68,7 +69,6 @@ static void launch_product(struct lowering *l, const struct cell_args *c,
 {
     const float *bias = optional(l, args, IN_BIAS);
     struct gemm_args g = {.a = from,
-                          .b = pith_device_weight_or_data(l, args, IN_R) + (size_t)first * c->width,
                           .c = bias ? bias + first : NULL,
                           .y = to,
                           .m = c->batch,
@@ -81,6 +81,9 @@ static void launch_product(struct lowering *l, const struct cell_args *c,
                           .c_col = 1,
                           .alpha = 1.0f,
                           .beta = 1.0f};
+    if (pith_device_compressed(l, &g, args->weight, first))
+        return;
+    g.b = pith_device_weight_or_data(l, args, IN_R) + (size_t)first * c->width;
     pith_device_product(l, &g);
 }
 

@@ -76,6 +76,7 @@ static bool lower_copies(struct lowering *l, const struct op_args *args)
  * step's is. */
 bool pith_device_step(struct lowering *l, const struct step *s)
 {
+    l->work_kept = 0;
     if (s->copies)
         return lower_copies(l, &s->args);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)

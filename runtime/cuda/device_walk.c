@@ -338,19 +338,46 @@ static void count_step(struct walk *w)
         plan->steps_done++;
 }
 
-/* With a clock each step is waited for: its time is that of its launches, too. */
-static uint64_t clock_of(const struct walk *w)
+/* With a clock each step is waited for, where there is no graph: what the device does is told by
+ * events, what the CPU does by the clock. */
+struct stopwatch {
+    bool runs, by_events;
+    uint64_t start;
+};
+
+static struct stopwatch start_time(struct walk *w, uint32_t at)
 {
-    const struct pith_opts *o = &w->p->plan->opts;
-    return o->clock_ns ? o->clock_ns(o->user) : 0;
+    const struct pith_cuda_plan *p = w->p;
+    const struct pith_opts *o = &p->plan->opts;
+    struct stopwatch s = {.runs = o->clock_ns && !p->capturing};
+    if (!s.runs)
+        return s;
+    s.by_events = !p->step[at].on_cpu && !(p->plan->step[at].args.info->flags & OP_CONTROL);
+    s.start = o->clock_ns(o->user);
+    if (s.by_events)
+        note(w, pith_device_pair(w->p, 0), "cannot time a step");
+    return s;
 }
 
-static void take_time(struct walk *w, struct step *s, uint64_t start)
+static void take_time(struct walk *w, uint32_t at, const struct stopwatch *s)
 {
-    if (!w->p->plan->opts.clock_ns)
+    const struct pith_opts *o = &w->p->plan->opts;
+    if (!s->runs || w->st)
         return;
+    if (s->by_events)
+        note(w, pith_device_pair(w->p, 1), "cannot time a step");
     wait(w);
-    s->ns += clock_of(w) - start;
+    if (w->st)
+        return;
+    uint64_t ns = o->clock_ns(o->user) - s->start;
+    if (s->by_events)
+        note(w, pith_device_pair_ns(w->p, &ns), "cannot time a step");
+    w->p->plan->step[at].ns += ns;
+}
+
+static bool is_marked(const struct pith_cuda_plan *p)
+{
+    return p->capturing && p->plan->opts.clock_ns;
 }
 
 enum pith_status pith_device_walk(struct pith_cuda_plan *p, uint64_t limit, struct pith_error *err)
@@ -359,20 +386,23 @@ enum pith_status pith_device_walk(struct pith_cuda_plan *p, uint64_t limit, stru
     struct pith_plan *plan = p->plan;
     plan->steps_done = 0;
     p->launches = 0;
-    for (uint32_t i = 0; i < plan->n_steps; i++)
-        plan->step[i].ns = 0;
+    pith_device_reset_times(p);
     for (uint32_t at = 0, next; at < plan->n_steps && !w.st; at = next) {
         plan->next_step = next = at;
-        uint64_t start = clock_of(&w);
         count_step(&w);
         if (w.st)
             break;
+        if (is_marked(p))
+            note(&w, pith_device_mark(p, at), "cannot time a step");
+        struct stopwatch s = start_time(&w, at);
         if (plan->step[at].args.info->flags & OP_CONTROL)
             next = run_control(&w, at);
         else
             next = run_step(&w, at);
-        take_time(&w, &plan->step[at], start);
+        take_time(&w, at, &s);
     }
+    if (is_marked(p))
+        note(&w, pith_device_mark(p, 0), "cannot time a step");
     if (!w.st)
         plan->next_step = plan->n_steps;
     return w.st;

@@ -60,6 +60,12 @@ static enum pith_status find_driver(struct pith_cuda *cuda, struct pith_error *e
         memcpy(&cuda->call, &found, sizeof found);                                                 \
     }
     DRIVER_CALLS(FIND)
+#define FIND_NEWER(call, parameters)                                                               \
+    {                                                                                              \
+        void *found = dlsym(cuda->library, #call);                                                 \
+        memcpy(&cuda->call, &found, sizeof found);                                                 \
+    }
+    DRIVER_NEWER_CALLS(FIND_NEWER)
     return PITH_OK;
 }
 

@@ -49,19 +49,28 @@ typedef void *device_stream;
     CALL(cuGraphLaunch, (void *run, device_stream stream))                                         \
     CALL(cuGraphExecDestroy, (void *run))                                                          \
     CALL(cuGraphDestroy, (void *graph))                                                            \
+    CALL(cuEventCreate, (void **event, unsigned flags))                                            \
+    CALL(cuEventRecord, (void *event, device_stream stream))                                       \
+    CALL(cuEventElapsedTime, (float *ms, void *begin, void *end))                                  \
+    CALL(cuEventDestroy_v2, (void *event))                                                         \
     CALL(cuLaunchKernel,                                                                           \
          (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
           unsigned block_y, unsigned block_z, unsigned shared_bytes, device_stream stream,         \
           void **parameters, void **extra))
 
-/* CU_STREAM_NON_BLOCKING and CU_STREAM_CAPTURE_MODE_RELAXED of cuda.h. */
-enum { DRIVER_STREAM_NON_BLOCKING = 1, DRIVER_CAPTURE_RELAXED = 2 };
+/* What older drivers lack, and can be done without; NULL there. From CUDA 11.1 on. */
+#define DRIVER_NEWER_CALLS(CALL)                                                                   \
+    CALL(cuEventRecordWithFlags, (void *event, device_stream stream, unsigned flags))
+
+/* CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE_MODE_RELAXED and CU_EVENT_RECORD_EXTERNAL of cuda.h. */
+enum { DRIVER_STREAM_NON_BLOCKING = 1, DRIVER_CAPTURE_RELAXED = 2, DRIVER_RECORD_EXTERNAL = 1 };
 
 #define DRIVER_MEMBER(name, parameters) int(*name) parameters;
 /* An open device. The driver's functions are its members, as nothing here is global. */
 struct pith_cuda {
     void *library; /* owns */
     DRIVER_CALLS(DRIVER_MEMBER)
+    DRIVER_NEWER_CALLS(DRIVER_MEMBER)
     int device;
     void *context, *module; /* own */
     void *kernel[LAUNCH_KERNELS];

@@ -8,4 +8,7 @@
 #include "recurrent.cu"
 #include "reduce.cu"
 #include "sparse.cu"
+#include "columns.cu"
+#include "bitmap.cu"
+#include "codes.cu"
 #include "window.cu"

@@ -40,7 +40,15 @@
     KERNEL(dynamic_grid, dynamic_args)                                                             \
     KERNEL(requantize, requantize_args)                                                            \
     KERNEL(spmv_relative, spmv_args)                                                               \
-    KERNEL(spmv_relative_far, spmv_args)
+    KERNEL(spmv_relative_far, spmv_args)                                                           \
+    KERNEL(spmv_columns, columns_args)                                                             \
+    KERNEL(spmv_columns_far, columns_args)                                                         \
+    KERNEL(spmm_columns, columns_args)                                                             \
+    KERNEL(spmv_bitmap, bitmap_args)                                                               \
+    KERNEL(spmv_bitmap_far, bitmap_args)                                                           \
+    KERNEL(gemv_codes, gemm_codes_args)                                                            \
+    KERNEL(gemm_codes, gemm_codes_args)                                                            \
+    KERNEL(conv_codes, conv_codes_args)
 
 /* y[i] = act(x[i]): kinds of pith_act_kind.h, or from MAP_UNARY on of enum unary_kind. */
 #define MAP_UNARY 64u
@@ -263,6 +271,51 @@ struct spmv_args {
     const uint16_t *start;  /* [n, SPMV_LANES]: columns before a lane's first entry */
     const uint32_t *words;
     uint32_t centroids, wide; /* wide: entries of 16 bits */
+    uint32_t first;           /* row of the weight that is row 0 of b */
+};
+
+/* The same from columns of 16 bits (pack_columns.c). Row r of the weight has codebook r /
+ * book_rows, of `centroids` values; spmv_columns_far has x and codebooks in global memory.
+ * spmm_columns: g.a is [k, m], and 32 columns of it belong to a block: grid (blocks, m / 32). */
+struct columns_args {
+    struct gemm_args g;
+    const float *book;
+    const uint32_t *row_at, *pair;
+    const void *index; /* a byte for each pair; wide: two */
+    uint32_t centroids, wide, book_rows, first;
+};
+
+/* The same from a bitmap (pack_bitmap.c). */
+#define BITMAP_LANES 32u
+#define BITMAP_CHUNK (32u * BITMAP_LANES)
+struct bitmap_args {
+    struct gemm_args g;
+    const float *book;
+    const uint32_t *chunk_at, *bits;
+    const uint8_t *index; /* two a byte; wide: one */
+    uint32_t centroids, wide, book_rows, first;
+};
+
+/* A weight whose elements are codes of `bits` bits (pack_codes.c). */
+#define CODES_PER_WORD(bits) ((bits) == 8u ? 4u : 8u)
+struct codes {
+    const float *book;
+    const uint32_t *low;
+    const uint8_t *high;
+    uint32_t bits, row_words, book_rows, first;
+};
+
+/* As gemv_f32 with a contiguous, and gemm_f32. b is the weight transposed, or, where terms_first,
+ * as it is; gemv_codes takes it transposed. one_book: all rows have the first. */
+struct gemm_codes_args {
+    struct gemm_args g;
+    struct codes w;
+    uint32_t terms_first, one_book;
+};
+
+struct conv_codes_args {
+    struct conv_args c;
+    struct codes w;
 };
 
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,

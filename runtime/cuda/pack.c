@@ -2,6 +2,7 @@
 /* pack.c - weights as kernels read them, made here, on the CPU, once a plan. */
 #include <stdlib.h>
 #include "device_plan.h"
+#include "pack_forms.h"
 #include "pack_relative.h"
 
 /* Elements that lie in the file as the kernel reads them are copied from there without decoding. */
@@ -25,10 +26,20 @@ static enum pith_status expand(const struct constant *c, uint8_t *to)
 
 enum pith_status pith_device_pack(const struct constant *c, uint8_t *to)
 {
-    if (c->is_weight && c->form == FORM_RELATIVE)
+    if (!c->is_weight) {
+        memcpy(to, c->key, c->bytes);
+        return PITH_OK;
+    }
+    switch (c->form) {
+    case FORM_RELATIVE:
         return pith_relative_pack(c->key, to);
-    if (c->is_weight)
+    case FORM_COLUMNS:
+        return pith_device_columns_pack(c->key, to);
+    case FORM_BITMAP:
+        return pith_device_bitmap_pack(c->key, to);
+    case FORM_CODES:
+        return pith_device_codes_pack(c->key, to);
+    default:
         return expand(c, to);
-    memcpy(to, c->key, c->bytes);
-    return PITH_OK;
+    }
 }

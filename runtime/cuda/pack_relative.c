@@ -15,60 +15,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include "launch.h"
+#include "pack_parts.h"
 #include "pack_relative.h"
 
-#define MOST_CENTROIDS 256u
 #define MOST_COLUMNS 65536u
 /* Above this share of nonzeros a dense f32 matrix is not much larger than what gathering saves. */
 #define DENSEST 0.4
 
-static uint64_t aligned(uint64_t bytes)
-{
-    return (bytes + 255) & ~UINT64_C(255);
-}
-
 struct relative_layout pith_relative_layout(const struct weight *w)
 {
-    struct relative_layout r = {.row_at = MOST_CENTROIDS * sizeof(float),
+    struct relative_layout r = {.row_at = PACK_CENTROIDS * sizeof(float),
                                 .wide = w->n_centroids > 16};
     uint64_t rows = w->shape.dim[0];
-    r.start = r.row_at + aligned((rows + 1) * sizeof(uint32_t));
-    r.words = r.start + aligned(rows * SPMV_LANES * sizeof(uint16_t));
+    r.start = r.row_at + pith_pack_aligned((rows + 1) * sizeof(uint32_t));
+    r.words = r.start + pith_pack_aligned(rows * SPMV_LANES * sizeof(uint16_t));
     return r;
-}
-
-/* The nonzeros of a weight, in order. */
-struct nonzeros {
-    uint32_t *pos; /* owns, and index */
-    uint8_t *index;
-};
-
-static void free_nonzeros(struct nonzeros *z)
-{
-    free(z->pos);
-    free(z->index);
-}
-
-static enum pith_status expand(const struct weight *w, struct nonzeros *z)
-{
-    size_t scratch_bytes = (pith_weight_scratch_bytes(w) + 64) & ~(size_t)63;
-    void *scratch = aligned_alloc(64, scratch_bytes);
-    z->pos = malloc((w->nnz + 1) * sizeof *z->pos);
-    z->index = malloc(w->nnz + 1);
-    enum pith_status st = PITH_ERR_MEMORY;
-    if (scratch && z->pos && z->index)
-        st = pith_weight_expand_parts(w, z->pos, z->index, NULL, scratch);
-    free(scratch);
-    if (st)
-        free_nonzeros(z);
-    return st;
 }
 
 /* Columns are told in 16 bits, and element numbers in 32. */
 static bool suits(const struct weight *w)
 {
     return w->type == PITH_F32 && w->shape.rank == 2 && w->grid == GRID_CODEBOOK &&
-           w->n_groups == 1 && w->support != SUPPORT_DENSE && w->n_centroids <= MOST_CENTROIDS &&
+           w->n_groups == 1 && w->support != SUPPORT_DENSE && w->n_centroids <= PACK_CENTROIDS &&
            w->shape.dim[1] <= MOST_COLUMNS && w->count < UINT64_C(1) << 31 &&
            (double)w->nnz <= DENSEST * (double)w->count;
 }
@@ -145,15 +113,6 @@ static void begin_row(struct row_writer *r, uint32_t n_words)
     r->end = r->total / SPMV_LANES;
 }
 
-static uint64_t row_end(const struct weight *w, const struct nonzeros *z, uint64_t first,
-                        uint32_t row)
-{
-    uint64_t limit = (uint64_t)(row + 1) * w->shape.dim[1];
-    while (first < w->nnz && z->pos[first] < limit)
-        first++;
-    return first;
-}
-
 /* Words of all rows; to NULL: counted alone. Rows are counted even where they are written: the
  * length of a row's pieces is known from its own entries alone. */
 static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint8_t *to)
@@ -163,7 +122,7 @@ static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint
     for (uint32_t row = 0; row < w->shape.dim[0]; row++) {
         struct row_writer r = writer_of(w);
         uint32_t base = row * w->shape.dim[1], n_words;
-        uint64_t end = row_end(w, z, first, row);
+        uint64_t end = pith_nonzeros_row_end(w, z, first, row, w->shape.dim[1]);
         walk_row(&r, z, first, end, base);
         n_words = words_of(&r, r.n);
         if (to) {
@@ -184,7 +143,7 @@ static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint
 /* A filler adds the first centroid times 0. */
 static enum pith_status check_codebook(const struct weight *w)
 {
-    float book[MOST_CENTROIDS];
+    float book[PACK_CENTROIDS];
     enum pith_status st = pith_weight_codebooks(w, book);
     for (uint32_t i = 0; i < w->n_centroids && !st; i++)
         if (!isfinite(book[i]))
@@ -199,11 +158,11 @@ enum pith_status pith_relative_bytes(const struct weight *w, uint64_t *bytes)
         return PITH_ERR_UNSUPPORTED;
     enum pith_status st = check_codebook(w);
     if (!st)
-        st = expand(w, &z);
+        st = pith_nonzeros_new(w, &z);
     if (st)
         return st;
     *bytes = pith_relative_layout(w).words + pack_rows(w, &z, NULL) * sizeof(uint32_t) + 4;
-    free_nonzeros(&z);
+    pith_nonzeros_free(&z);
     return PITH_OK;
 }
 
@@ -213,13 +172,13 @@ enum pith_status pith_relative_pack(const struct weight *w, uint8_t *to)
     uint64_t bytes;
     enum pith_status st = pith_relative_bytes(w, &bytes);
     if (!st)
-        st = expand(w, &z);
+        st = pith_nonzeros_new(w, &z);
     if (st)
         return st;
     memset(to, 0, bytes);
     st = pith_weight_codebooks(w, (float *)(void *)to);
     if (!st)
         pack_rows(w, &z, to);
-    free_nonzeros(&z);
+    pith_nonzeros_free(&z);
     return st;
 }

@@ -67,6 +67,17 @@ struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *device_
 /* Whether step `step` (of pith_plan_layer) runs on the CPU; 1 or 0. */
 int pith_cuda_plan_on_cpu(const struct pith_cuda_plan *device_plan, uint32_t step);
 
+/* Bytes of the step's weights, as the device has them, inputs and outputs: what its kernels read
+ * and write at least. 0 for a step on the CPU. */
+uint64_t pith_cuda_plan_step_bytes(const struct pith_cuda_plan *device_plan, uint32_t step);
+/* With opts.clock_ns in the plan, pith_plan_layer tells after a run what each step took on the
+ * device, by events between the steps; of a step on the CPU by the clock, with its copies. */
+
+/* Bytes a second that a long copy on the device reads and writes, both counted, to hold those of
+ * steps against; measured in some ms. PITH_ERR_MEMORY, _IO. */
+enum pith_status pith_cuda_copy_speed(struct pith_cuda *cuda, double *bytes_per_s,
+                                      struct pith_error *err);
+
 /* ---- inside a program that uses the device itself
  * ------------------------------------------------
  */

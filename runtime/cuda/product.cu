@@ -64,6 +64,18 @@ DEVICE void load_slice(float slice[SLICE][TILE + 1], const float *x, uint32_t ro
     }
 }
 
+DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, uint32_t column0,
+                     float sum[EACH][EACH])
+{
+    for (uint32_t i = 0; i < EACH; i++)
+        for (uint32_t j = 0; j < EACH; j++) {
+            uint32_t row = row0 + THREAD / SLICE + SLICE * i;
+            uint32_t column = column0 + THREAD % SLICE + SLICE * j;
+            if (row < arg->m && column < arg->n)
+                put_product(arg, item, row, column, sum[i][j]);
+        }
+}
+
 KERNEL(gemm_f32, gemm_args)
 {
     SHARED struct tile t;
@@ -78,13 +90,7 @@ KERNEL(gemm_f32, gemm_args)
         add_slice(&t, sum);
         barrier();
     }
-    for (uint32_t i = 0; i < EACH; i++)
-        for (uint32_t j = 0; j < EACH; j++) {
-            uint32_t row = row0 + THREAD / SLICE + SLICE * i;
-            uint32_t column = column0 + THREAD % SLICE + SLICE * j;
-            if (row < arg->m && column < arg->n)
-                put_product(arg, BLOCK_Z, row, column, sum[i][j]);
-        }
+    put_tile(arg, BLOCK_Z, row0, column0, sum);
 }
 
 /* A warp an output: for few rows of a. */
@@ -143,12 +149,23 @@ DEVICE void load_windows(float slice[SLICE][TILE + 1], const struct conv_args *a
     }
 }
 
+DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t o0, uint32_t p0,
+                          float sum[EACH][EACH])
+{
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow);
+    for (uint32_t i = 0; i < EACH; i++)
+        for (uint32_t j = 0; j < EACH; j++) {
+            uint32_t o = o0 + THREAD / SLICE + SLICE * i, p = p0 + THREAD % SLICE + SLICE * j;
+            if (o < arg->outputs && p < pixels)
+                put_conv(arg, BLOCK_Z * arg->outputs + o, p, sum[i][j]);
+        }
+}
+
 KERNEL(conv_f32, conv_args)
 {
     SHARED struct tile t;
     const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE, group = BLOCK_Z % arg->groups;
     const uint32_t terms = arg->channels * (uint32_t)(arg->kh * arg->kw);
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow);
     const float *x = arg->x + (size_t)BLOCK_Z * arg->channels * (size_t)arg->h * (size_t)arg->width;
     const float *w = arg->w + (size_t)group * arg->outputs * terms;
     float sum[EACH][EACH] = {{0.0f}};
@@ -159,12 +176,7 @@ KERNEL(conv_f32, conv_args)
         add_slice(&t, sum);
         barrier();
     }
-    for (uint32_t i = 0; i < EACH; i++)
-        for (uint32_t j = 0; j < EACH; j++) {
-            uint32_t o = o0 + THREAD / SLICE + SLICE * i, p = p0 + THREAD % SLICE + SLICE * j;
-            if (o < arg->outputs && p < pixels)
-                put_conv(arg, BLOCK_Z * arg->outputs + o, p, sum[i][j]);
-        }
+    put_conv_tile(arg, o0, p0, sum);
 }
 
 /* Few terms an output: depthwise, and narrow groups. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sparse.cu - y = W x of a sparse matrix in relative index (pack_relative.c). A warp has a row, a lane
- * a piece of its entries; x is gathered from shared memory where it fits there.
+/* sparse.cu - y = W x of a sparse matrix in relative index (pack_relative.c). A warp has a row, a
+ * lane a piece of its entries; x is gathered from shared memory where it fits there.
  *
  * The inner loop takes 12 instructions an entry on sm_90. What makes it so: offsets are bytes, as a
  * shared load takes them; a filler masks one load instead of being branched around; and book and x
@@ -45,7 +45,7 @@ DEVICE void sum_rows(const struct spmv_args *arg, const float *book, const float
     const uint32_t lane = THREAD % SPMV_LANES;
     for (uint32_t row = BLOCK_X * GEMV_ROWS + THREAD / SPMV_LANES; row < arg->g.n;
          row += BLOCKS_X * GEMV_ROWS) {
-        float sum = lane_sum(arg, book, x, row, lane);
+        float sum = lane_sum(arg, book, x, row + arg->first, lane);
         for (uint32_t half = SPMV_LANES / 2; half > 0; half /= 2)
             sum += shuffle_xor_f32(sum, half);
         if (lane == 0)

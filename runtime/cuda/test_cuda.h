@@ -6,6 +6,8 @@
 
 #include "device_lower.h"
 #include "device_plan.h"
+#include "device_product.h"
+#include "pack_forms.h"
 #include "pack_relative.h"
 
 #endif

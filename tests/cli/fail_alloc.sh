@@ -98,6 +98,7 @@ both "" pith version --json
 both "" pith completion bash
 all=$step step=$((step * 3))
 both "" pith bench digits.pith --time 0.01 -T 1 --json
+both "" pith bench digits.pith --what-if density=0.5,bits=2 --time 0.01 -T 1 --json
 step=$((step * 20)) # a plan for every number that a kernel may have
 both "" pith tune digits.pith --time 0.1 -T 1 --json
 step=$((all * 3))

@@ -52,12 +52,13 @@ def compile_host(cc, folder, file, out, build):
                    check=True)
 
 
-def notices(cc, build, command, obj, rest, work):
-    """Whether the program, linked with the changed object, fails."""
+def notices(cc, build, command, obj, kernels, rest, work):
+    """Whether the program, linked with the changed object, fails. kernels: it is that of the kernels."""
     program, *arguments = command.split()
     parts = [os.path.join(build, 'tests/cuda', program + '.o'), obj]
-    if program == 'test_device_ops':
-        parts += [os.path.join(build, 'tests/cuda', o + '.o') for o in ('emu', 'ptx_launch', 'ptx_read', 'ptx_run')]
+    if program in ('test_device_ops', 'test_device_weights'):
+        own = ('emu', 'ptx_launch', 'ptx_read', 'ptx_run') + (() if kernels else ('emu_kernels',))
+        parts += [os.path.join(build, 'tests/cuda', o + '.o') for o in own]
     else:
         parts.append('-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda/fake')))
     exe = os.path.join(work, 'changed')
@@ -90,7 +91,7 @@ def main():
             else:
                 compile_host(cc, folder, file, obj, build)
             planted += 1
-            if not notices(cc, build, program, obj, rest, work):
+            if not notices(cc, build, program, obj, file.endswith('.cu'), rest, work):
                 print(f'NOT NOTICED: {file}: {old} => {new}')
                 missed += 1
     print(f'{planted} defects planted, {missed} not noticed')

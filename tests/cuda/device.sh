@@ -34,7 +34,11 @@ with 0 on env PITH_DEVICE=cuda:0 "$PITH" run "$net" "$work/x.raw"; silent
 with 0 on env PITH_DEVICE=auto "$PITH" run "$net" "$work/x.raw"; silent
 with 0 on "$PITH" bench "$net" --time 0.01 --device cuda:0 --per-layer; silent
 grep -q 'device emulator 0' "$work/out" && grep -q ' device ' "$work/out" || fail "bench does not tell the device"
+grep -q 'a copy on the device: ' "$work/out" || fail "bench does not tell how fast the device copies"
 with 0 on "$PITH" bench "$net" --time 0.01 --device cuda:0 --json; silent
+with 0 on "$PITH" bench "$net" --time 0.01 --device cuda:0 --vs cpu --per-layer; silent
+grep -q '^Gemm_6 .* device .*%$' "$work/out" && grep -q '^Gemm_6 .* gemv-f32 ' "$work/out" || fail "bench --vs cpu does not tell both"
+grep -q "on the CPU: median" "$work/out" && grep -q '^ratio ' "$work/out" || fail "bench --vs cpu does not tell which is which"
 # none: by name a failure, else a line
 with 5 "$PITH" run "$net" "$work/x.raw" --device cuda:0; told 'there is no NVIDIA driver'
 with 0 env PITH_DEVICE=cuda:0 "$PITH" run "$net" "$work/x.raw"; told 'no NVIDIA driver here .*; the CPU takes over'

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #include "emu_launch.h"
 #include "fake_cuda.h"
@@ -34,7 +35,7 @@ static bool lost;
 
 /* ---- what is asked of a stream -------------------------------------------------------------- */
 
-enum work_kind { WORK_COPY, WORK_FILL, WORK_LAUNCH };
+enum work_kind { WORK_COPY, WORK_FILL, WORK_LAUNCH, WORK_EVENT };
 struct work {
     enum work_kind kind;
     void *to;
@@ -72,6 +73,18 @@ static int put(const struct work *w)
     return 0;
 }
 
+/* When the stream came by; 0: not yet. */
+struct event {
+    uint64_t ns;
+};
+
+static void record(struct event *e)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    e->ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static void do_work(const struct work *w)
 {
     uint32_t *to = w->to;
@@ -82,6 +95,9 @@ static void do_work(const struct work *w)
     case WORK_FILL:
         for (size_t i = 0; i < w->bytes / 4; i++)
             to[i] = w->value;
+        break;
+    case WORK_EVENT:
+        record(w->to);
         break;
     case WORK_LAUNCH:
         ptx_launch(w->kernel, w->grid, w->arg, behaviour.order);
@@ -206,6 +222,7 @@ static __attribute__((destructor)) void tell_leaks(void)
 
 #define PROTOTYPE(name, parameters) EXPORT int name parameters;
 DRIVER_CALLS(PROTOTYPE)
+DRIVER_NEWER_CALLS(PROTOTYPE)
 
 int cuInit(unsigned flags)
 {
@@ -439,6 +456,44 @@ int cuGraphExecDestroy(void *run)
 int cuGraphDestroy(void *graph)
 {
     return drop(graph);
+}
+
+int cuEventCreate(void **event, unsigned flags)
+{
+    *event = calloc(1, sizeof(struct event));
+    counts.objects++;
+    return pushed && !flags ? 0 : INVALID;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    free(event);
+    counts.objects--;
+    return 0;
+}
+
+/* In a capture it would only order streams. */
+int cuEventRecord(void *event, void *stream)
+{
+    return stream && !capture ? put(&(struct work){.kind = WORK_EVENT, .to = event}) : INVALID;
+}
+
+/* The flag makes it a node of the graph that is captured. */
+int cuEventRecordWithFlags(void *event, void *stream, unsigned flags)
+{
+    return stream && capture && flags == 1 ? put(&(struct work){.kind = WORK_EVENT, .to = event})
+                                           : INVALID;
+}
+
+int cuEventElapsedTime(float *ms, void *begin, void *end)
+{
+    const struct event *a = begin, *b = end;
+    if (lost)
+        return LOST;
+    if (!a->ns || !b->ns || b->ns < a->ns)
+        return NOT_READY;
+    *ms = (float)((double)(b->ns - a->ns) / 1e6);
+    return 0;
 }
 
 int cuLaunchKernel(void *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

@@ -54,6 +54,8 @@ enum ptx_type {
     OP(SHL, "shl")                                                                                 \
     OP(SHR, "shr")                                                                                 \
     OP(BFI, "bfi")                                                                                 \
+    OP(POPC, "popc")                                                                               \
+    OP(CLZ, "clz")                                                                                 \
     OP(SELP, "selp")                                                                               \
     OP(SETP, "setp")                                                                               \
     OP(DP4A, "dp4a")                                                                               \
@@ -62,6 +64,7 @@ enum ptx_type {
     OP(BRA, "bra")                                                                                 \
     OP(RET, "ret")                                                                                 \
     OP(SHFL, "shfl")                                                                               \
+    OP(SHFL_DOWN, "shfl.down")                                                                     \
     OP(BAR, "bar")
 #define PTX_OP_NAME(name, text) PTX_##name,
 enum ptx_op { PTX_OPS(PTX_OP_NAME) PTX_N_OPS };

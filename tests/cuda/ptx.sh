@@ -14,8 +14,10 @@ run() {
 }
 for text in "$PITH_O"/../cuda/compute_*.ptx; do
     export PTX="$text"
-    run "$PITH_O/tests/cuda/test_device_ops"
-    run env PTX_ALONE=1 "$PITH_O/tests/cuda/test_device_ops"
+    for cases in ops weights; do
+        run "$PITH_O/tests/cuda/test_device_$cases"
+        run env PTX_ALONE=1 "$PITH_O/tests/cuda/test_device_$cases"
+    done
     # a reader that takes anything would find nothing
     sed 's/fma\.rn\.f32/fmb.rn.f32/' "$text" >"$work/other.ptx"
     PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_counts" >"$work/said" 2>&1 && { echo "an unknown instruction is taken"; status=1; }

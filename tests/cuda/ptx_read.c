@@ -180,6 +180,10 @@ static bool take_word(struct ptx_instruction *i, const char *word)
         i->op = PTX_MUL_WIDE;
         return true;
     }
+    if (i->op == PTX_SHFL && strcmp(word, "down") == 0) {
+        i->op = PTX_SHFL_DOWN;
+        return true;
+    }
     if ((i->op == PTX_LD || i->op == PTX_ST) && word[0] == 'v') {
         i->vector = (uint32_t)(word[1] - '0');
         return i->vector == 2 || i->vector == 4;

@@ -200,6 +200,11 @@ static uint64_t integer_op(const struct machine *m, const struct ptx_instruction
         return b < 8u * type_bytes[i->type] ? a << b : 0;
     case PTX_SHR:
         return shift_right(i, a, b);
+    case PTX_POPC:
+        return (uint64_t)__builtin_popcountll(a);
+    case PTX_CLZ:
+        return a ? (uint64_t)__builtin_clzll(a) - (64 - 8u * type_bytes[i->type])
+                 : 8u * type_bytes[i->type];
     case PTX_DP4A:
         return dot_bytes(a, b, c);
     default:
@@ -455,8 +460,11 @@ static void shuffle(struct machine *m, const struct ptx_instruction *i)
     uint64_t v[PTX_LANES];
     for (uint32_t lane = 0; lane < PTX_LANES; lane++)
         v[lane] = value(m, &i->operand[1], lane);
-    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        put(m, &i->operand[0], lane, v[(lane ^ value(m, &i->operand[2], lane)) % PTX_LANES]);
+    for (uint32_t lane = 0; lane < PTX_LANES; lane++) {
+        uint64_t by = value(m, &i->operand[2], lane);
+        uint64_t from = i->op == PTX_SHFL_DOWN ? lane + by : (lane ^ by) % PTX_LANES;
+        put(m, &i->operand[0], lane, v[from < PTX_LANES ? from : lane]);
+    }
 }
 
 /* The lanes at the lowest place, and that place; 0: all have left. */
@@ -488,6 +496,7 @@ static void step_lane(struct machine *m, const struct ptx_instruction *i, uint32
         store(m, i, lane);
         break;
     case PTX_SHFL: /* of the whole warp */
+    case PTX_SHFL_DOWN:
     case PTX_BAR:
         break;
     default:
@@ -516,13 +525,14 @@ static bool step(struct machine *m)
     const struct ptx_instruction *i = &m->k->code[at];
     if (at >= m->k->n)
         refuse(m, &m->k->code[m->k->n - 1], "behind the last instruction");
-    if ((i->op == PTX_SHFL || i->op == PTX_BAR) && lanes != UINT32_MAX)
+    bool shuffles = i->op == PTX_SHFL || i->op == PTX_SHFL_DOWN;
+    if ((shuffles || i->op == PTX_BAR) && lanes != UINT32_MAX)
         refuse(m, i, "lanes of a warp are apart");
     m->counts->instructions++;
     for (uint32_t lane = 0; lane < PTX_LANES; lane++)
         w->pc[lane] += lanes >> lane & 1;
     lanes = guarded(m, i, lanes);
-    if (i->op == PTX_SHFL)
+    if (shuffles)
         shuffle(m, i);
     if ((i->op == PTX_LD || i->op == PTX_ST) && lanes)
         count_access(m, i, lanes);

@@ -28,8 +28,10 @@ static struct ptx_counts run_step(const struct step *s)
 {
     struct lowering l = {.plan = &plan};
     struct ptx_counts counts = {0};
-    struct guarded constants = {0};
+    struct guarded constants = {0}, work;
     assert_true(pith_device_step(&l, s));
+    work = guard_new(l.work_bytes + 256, 1);
+    l.work = (uintptr_t)work.data;
     if (l.n_constants) {
         constants = guard_new(l.constant_bytes, 1);
         for (uint32_t i = 0; i < l.n_constants; i++)
@@ -49,6 +51,7 @@ static struct ptx_counts run_step(const struct step *s)
     }
     if (l.n_constants)
         guard_free(&constants);
+    guard_free(&work);
     pith_device_lowering_free(&l);
     return counts;
 }
@@ -115,63 +118,112 @@ struct cost {
     uint64_t entries;
 };
 
-static struct cost sparse_cost(double density, uint32_t centroids)
+/* Entries of relative index: fillers are some. */
+static uint64_t relative_entries(const struct weight *w)
+{
+    uint64_t bytes;
+    assert_int_equal(pith_relative_bytes(w, &bytes), PITH_OK);
+    uint8_t *packed = malloc(bytes);
+    assert_int_equal(pith_relative_pack(w, packed), PITH_OK);
+    struct relative_layout at = pith_relative_layout(w);
+    uint32_t words;
+    memcpy(&words, packed + at.row_at + w->shape.dim[0] * sizeof words, sizeof words);
+    free(packed);
+    return (uint64_t)words * (at.wide ? 2 : 4);
+}
+
+/* Of the product with m rows of x. density 0: a matrix without nonzeros; above 1: of dense support.
+ * Entries are those of the kernel's form, for each row of x. */
+static struct cost cost_of(double density, uint32_t centroids, uint32_t m,
+                           enum launch_kernel kernel)
 {
     struct weight_want want = {.rows = 64,
                                .cols = 4096,
                                .density = density,
+                               .dense = density > 1,
                                .n_centroids = centroids,
                                .n_groups = 1,
                                .scale = 1.0f};
     struct weight_case k = case_new(&want, &seed);
-    struct guarded x = guard_random(want.cols, 1, &seed);
+    struct guarded x = guard_random((size_t)m * want.cols, 1, &seed);
     struct cost cost = {0};
-    float y[64];
+    float *y = malloc((size_t)m * want.rows * sizeof *y);
     struct one_op t;
     one_op_open(&t, PITH_OP_GEMM, 2, 1);
-    one_op_in(&t, 0, PITH_F32, DIMS(1, want.cols), x.data);
+    one_op_in(&t, 0, PITH_F32, DIMS(m, want.cols), x.data);
     one_op_in(&t, 1, PITH_F32, DIMS(want.rows, want.cols), NULL);
     assert_int_equal(one_op_shape(&t), PITH_OK);
     t.args.weight = &k.w;
     t.out[0].data = y;
     struct step s = {.args = t.args};
     cost.counts = run_step(&s);
-    uint64_t bytes;
-    assert_int_equal(pith_relative_bytes(&k.w, &bytes), PITH_OK);
-    uint8_t *packed = malloc(bytes);
-    assert_int_equal(pith_relative_pack(&k.w, packed), PITH_OK);
-    struct relative_layout at = pith_relative_layout(&k.w);
-    uint32_t words;
-    memcpy(&words, packed + at.row_at + want.rows * sizeof words, sizeof words);
-    cost.entries = (uint64_t)words * (at.wide ? 2 : 4);
-    free(packed);
+    bool relative = kernel == LAUNCH_spmv_relative;
+    cost.entries = m * (relative ? relative_entries(&k.w) : k.w.nnz);
+    free(y);
     case_free(&k);
     guard_free(&x);
     return cost;
 }
 
-/* What is more than with no entries was done for them, and not for x or the codebook. An
- * entry reads a number of x and one of the codebook. */
-static void check_sparse(const char *name, uint32_t centroids, double most, double fronts_of_x)
+/* What a form may cost an entry: instructions, and wavefronts of an access to shared memory. */
+struct limit {
+    const char *name;
+    double density;
+    uint32_t centroids, m;
+    enum launch_kernel kernel;
+    double instructions, wavefronts;
+};
+
+/* What is more than with few entries was done for them, and not for x or the codebook. */
+static void check_form(const struct limit *l)
 {
-    struct cost few = sparse_cost(0.0, centroids), more = sparse_cost(0.09, centroids);
+    struct cost few = cost_of(0.8 * l->density, l->centroids, l->m, l->kernel);
+    struct cost more = cost_of(l->density, l->centroids, l->m, l->kernel);
     double entries = (double)(more.entries - few.entries);
     double instructions = 32.0 * (double)(more.counts.instructions - few.counts.instructions);
-    double gathers = (double)(more.counts.shared_accesses - few.counts.shared_accesses) / 2;
+    double reads = (double)(more.counts.shared_accesses - few.counts.shared_accesses);
     double fronts = (double)(more.counts.wavefronts - few.counts.wavefronts);
-    print_message("%-10s %6.1f instructions an entry, %.2f wavefronts for x and codebook\n", name,
-                  instructions / entries, fronts / gathers);
+    fronts = reads > 0 ? fronts / reads : 0;
+    print_message("%-18s %6.1f instructions an entry, %.2f wavefronts a read\n", l->name,
+                  instructions / entries, fronts);
     assert_true(entries > 0);
-    assert_true(instructions <= most * entries);
-    assert_true(fronts <= fronts_of_x * gathers);
+    assert_true(instructions <= l->instructions * entries);
+    assert_true(fronts <= l->wavefronts);
 }
 
-static void test_sparse(void **state)
+static void test_forms(void **state)
 {
     (void)state;
-    /* 16 centroids lie in 16 banks: one wavefront whichever are read */
-    check_sparse("4 bits", 16, 16.2, 3.3 + 1.0);
-    check_sparse("8 bits", 200, 18.6, 6.7);
+    /* up to 32 centroids lie in banks of their own: one wavefront whichever are read */
+    static const struct limit limits[] = {
+        {"relative, 4 bits", 0.25, 16, 1, LAUNCH_spmv_relative, 15.5, 2.3},
+        {"relative, 8 bits", 0.13, 200, 1, LAUNCH_spmv_relative, 17.8, 3.6},
+        {"columns", 0.04, 16, 1, LAUNCH_spmv_columns, 12.4, 3.2},
+        {"columns, many", 0.1, 16, 32, LAUNCH_spmm_columns, 19.5, 0},
+        {"bitmap", 0.6, 200, 1, LAUNCH_spmv_bitmap, 20.1, 2.2},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        check_form(&limits[i]);
+}
+
+static void test_codes(void **state)
+{
+    (void)state;
+    static const struct limit limits[] = {
+        {"codes, 4 bits", 2, 16, 1, LAUNCH_gemv_codes, 8.0, 1.01},
+        {"codes, 5 bits", 2, 32, 1, LAUNCH_gemv_codes, 11.3, 1.01},
+        {"codes, 8 bits", 2, 256, 1, LAUNCH_gemv_codes, 8.2, 3.3},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        const struct limit *l = &limits[i];
+        struct cost c = cost_of(l->density, l->centroids, 1, l->kernel);
+        double instructions = 32.0 * (double)c.counts.instructions / (double)c.entries;
+        double fronts = (double)c.counts.wavefronts / (double)c.counts.shared_accesses;
+        print_message("%-18s %6.1f instructions an element, %.2f wavefronts a read\n", l->name,
+                      instructions, fronts);
+        assert_true(instructions <= l->instructions);
+        assert_true(fronts <= l->wavefronts);
+    }
 }
 
 int main(void)
@@ -188,7 +240,8 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_tensors),
-        cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

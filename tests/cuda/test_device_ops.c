@@ -1,125 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators as the device runs them: what a step becomes is run on the emulator, in several orders
- * of lanes and blocks, and held against the CPU's reference. Every tensor ends at a page that must
- * not be touched; outputs and working memory are NaN before. */
-#include "runtime/op_case.h"
-#include "runtime/weight_case.h"
-#include "ptx_launch.h"
-#include "guard_page.h"
-#include "pith_kernels.h"
-#include "test_cuda.h"
-
-static const uint32_t orders[] = {0, 1, 2, 77};
-#define WORK_BYTES (1u << 20)
-
-/* Memory of the host serves as the device's: addresses are the same. */
-static struct pith_plan plan = {.arena = NULL, .arena_bytes = UINT64_MAX};
-
-static void run_actions(const struct lowering *l, uint32_t order)
-{
-    for (uint32_t i = 0; i < l->n_actions; i++) {
-        const struct action *a = &l->action[i];
-        uint32_t *to = (uint32_t *)(uintptr_t)a->to;
-        if (a->kind == ACTION_LAUNCH)
-            ptx_launch(a->kernel, a->grid, l->args + a->arg, order);
-        else if (a->kind == ACTION_COPY)
-            memmove(to, (const void *)(uintptr_t)a->from, a->bytes);
-        else
-            for (uint64_t k = 0; k < a->bytes / 4; k++)
-                to[k] = a->value;
-    }
-}
-
-static size_t bytes_of(const struct tview *t)
-{
-    return shape_elems(&t->shape) * pith_type_bytes(t->type);
-}
-
-static double value_at(const struct tview *t, size_t i)
-{
-    return (double)((const float *)t->data)[i];
-}
-
-/* bound NULL: the same bits, but those of NaNs. Else element i may be bound[i] off. */
-static void check_output(const char *name, uint32_t order, const struct tview *got,
-                         const struct tview *expected, const double *bound)
-{
-    size_t each = pith_type_bytes(got->type), n = shape_elems(&got->shape);
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *a = (const uint8_t *)got->data + i * each;
-        const uint8_t *b = (const uint8_t *)expected->data + i * each;
-        if (memcmp(a, b, each) == 0)
-            continue;
-        double x = got->type == PITH_F32 ? value_at(got, i) : 0;
-        double y = got->type == PITH_F32 ? value_at(expected, i) : 0;
-        bool both_nan = x != x && y != y;
-        if (got->type != PITH_F32 || !(both_nan || (bound && fabs(x - y) <= bound[i])))
-            fail_msg("%s, order %u, element %zu: expected %.9g, got %.9g", name, order, i, y, x);
-    }
-}
-
-/* Weights as the device has them. */
-static struct guarded pack_constants(const struct lowering *l)
-{
-    struct guarded g = guard_new(l->constant_bytes, 1);
-    for (uint32_t i = 0; i < l->n_constants; i++)
-        assert_int_equal(
-            pith_device_pack(&l->constant[i], (uint8_t *)g.data + l->constant[i].offset), PITH_OK);
-    return g;
-}
-
-/* What the device makes of the step, in each order. false: it has no kernel for it. */
-static bool try_device(const char *name, const struct step *s, const double *bound)
-{
-    struct lowering l = {.plan = &plan};
-    struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX];
-    struct tview expected[ONE_OP_MAX];
-    l.work = (uintptr_t)work.data;
-    for (uint32_t i = 0; i < s->args.n_out; i++) {
-        expected[i] = *s->args.out[i];
-        out[i] = guard_new(bytes_of(&expected[i]), 1);
-        s->args.out[i]->data = out[i].data;
-    }
-    bool known = pith_device_step(&l, s);
-    struct guarded constants = pack_constants(&l);
-    if (known && l.n_constants) {
-        l.n_actions = l.n_args = 0;
-        l.constants = (uintptr_t)constants.data;
-        known = pith_device_step(&l, s);
-    }
-    assert_false(l.no_memory);
-    assert_true(l.work_bytes <= WORK_BYTES);
-    for (size_t k = 0; known && k < sizeof orders / sizeof *orders; k++) {
-        memset(work.data, 0xff, WORK_BYTES);
-        for (uint32_t i = 0; i < s->args.n_out; i++)
-            memset(out[i].data, 0xff, bytes_of(&expected[i]));
-        run_actions(&l, orders[k]);
-        for (uint32_t i = 0; i < s->args.n_out; i++)
-            check_output(name, orders[k], s->args.out[i], &expected[i], bound);
-    }
-    for (uint32_t i = 0; i < s->args.n_out; i++) {
-        s->args.out[i]->data = expected[i].data;
-        guard_free(&out[i]);
-    }
-    guard_free(&work);
-    guard_free(&constants);
-    pith_device_lowering_free(&l);
-    return known;
-}
-
-/* Inputs behind which nothing may be read. */
-static void guard_inputs(struct one_op *t, struct guarded *in)
-{
-    for (uint32_t i = 0; i < t->args.n_in; i++) {
-        size_t bytes = t->in[i].data ? bytes_of(&t->in[i]) : 0;
-        in[i] = guard_new(bytes, 1);
-        if (!bytes)
-            continue;
-        memcpy(in[i].data, t->in[i].data, bytes);
-        free(t->in[i].data);
-        t->in[i].data = in[i].data;
-    }
-}
+/* Operators as the device runs them (device_case.h), against the CPU's reference. */
+#include "device_case.h"
 
 /* Operators whose cases all run on the device; others may, where they have a kernel. */
 static const enum pith_op whole[] = {
@@ -427,81 +308,6 @@ static void test_recurrent(void **state)
     }
 }
 
-/* ---- compressed weights ---------------------------------------------------------------------- */
-
-/* Sums in double of the matrix as it was made. */
-static void expected_rows(const struct weight_case *k, const float *x, uint32_t m, float *y,
-                          double *bound)
-{
-    for (uint32_t i = 0; i < m * k->rows; i++) {
-        const float *row = x + (size_t)(i / k->rows) * k->cols;
-        const double *w = k->dense + (size_t)(i % k->rows) * k->cols;
-        double sum = 0, size = 0;
-        for (uint32_t c = 0; c < k->cols; c++) {
-            sum += w[c] * (double)row[c];
-            size += fabs(w[c] * (double)row[c]);
-        }
-        y[i] = (float)sum;
-        bound[i] = 2.0 * k->cols * size / 16777216 + 1e-30;
-    }
-}
-
-static bool launches(const struct step *s, enum launch_kernel kernel)
-{
-    struct lowering l = {.plan = &plan};
-    bool any = false;
-    assert_true(pith_device_step(&l, s));
-    for (uint32_t i = 0; i < l.n_actions; i++)
-        any = any || (l.action[i].kind == ACTION_LAUNCH && l.action[i].kernel == kernel);
-    pith_device_lowering_free(&l);
-    return any;
-}
-
-static void check_sparse(const struct weight_want *want, uint32_t m, enum launch_kernel kernel)
-{
-    struct weight_case k = case_new(want, &seed);
-    struct guarded x = guard_random((size_t)m * want->cols, 1, &seed);
-    struct one_op t;
-    float *y = malloc((size_t)m * want->rows * sizeof *y);
-    double *bound = malloc((size_t)m * want->rows * sizeof *bound);
-    one_op_open(&t, PITH_OP_GEMM, 2, 1);
-    t.kernels = &reference;
-    one_op_in(&t, 0, PITH_F32, DIMS(m, want->cols), x.data);
-    one_op_in(&t, 1, PITH_F32, DIMS(want->rows, want->cols), NULL);
-    assert_int_equal(one_op_shape(&t), PITH_OK);
-    t.args.weight = &k.w;
-    t.out[0].data = y;
-    expected_rows(&k, x.data, m, y, bound);
-    struct step s = {.args = t.args};
-    if (!launches(&s, kernel))
-        fail_msg("%u x %u, density %g: another kernel", want->rows, want->cols, want->density);
-    assert_true(try_device("sparse", &s, bound));
-    free(y);
-    free(bound);
-    case_free(&k);
-    guard_free(&x);
-}
-
-static void test_sparse(void **state)
-{
-    (void)state;
-    for (uint32_t pattern = 0; pattern < N_PATTERNS; pattern++) {
-        struct weight_want want = {.rows = 37, .cols = 700, .pattern = pattern, .density = 0.09};
-        bool dense = pattern == PATTERN_FULL;
-        want.n_groups = 1;
-        want.scale = 1.0f;
-        want.n_centroids = pattern % 2 ? 16 : 200;
-        check_sparse(&want, 1 + pattern % 3, dense ? LAUNCH_gemv_f32 : LAUNCH_spmv_relative);
-    }
-    struct weight_want wide = {.rows = 9, .cols = 9000, .density = 0.04, .n_centroids = 16};
-    wide.n_groups = 1;
-    wide.scale = 1.0f;
-    check_sparse(&wide, 1, LAUNCH_spmv_relative_far);
-    wide.n_centroids = 1;
-    wide.density = 0.001;
-    check_sparse(&wide, 2, LAUNCH_spmv_relative_far);
-}
-
 int main(void)
 {
     pith_kernels_fill(&reference, 0);
@@ -510,7 +316,7 @@ int main(void)
         cmocka_unit_test(test_matmul),       cmocka_unit_test(test_conv),
         cmocka_unit_test(test_conv_integer), cmocka_unit_test(test_matmul_integer),
         cmocka_unit_test(test_quantize),     cmocka_unit_test(test_dynamic_quantize),
-        cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_recurrent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* device_compressed.c - products with a weight that has codebooks: which form it gets on the
+ * device, and its launch. What a form takes is estimated by a model of an H100 (no device was
+ * measured): bytes from memory, and the slower of issuing instructions and of reading shared memory
+ * or L1. */
+#include <math.h>
+#include "device_product.h"
+#include "pack_forms.h"
+#include "pack_relative.h"
+
+#define GRID_LIMIT 65535u  /* what CUDA takes along y */
+#define SPARSE_BLOCKS 264u /* two for each of an H100's multiprocessors; rows of b take turns */
+
+/* ---- the model, in picoseconds -------------------------------------------------------------- */
+
+#define BYTE_PS 0.33         /* from memory: 0.9 of 3.35 TB/s */
+#define INSTRUCTION_PS 0.035 /* of a lane: 132 multiprocessors issue four warps' at 1.7 GHz */
+#define READ_PS 0.14         /* of a lane, where a warp's lie in banks of their own */
+#define GATHER 3.15          /* times as long, where lanes read anywhere */
+#define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
+
+/* Of `n` entries that take so many instructions and reads each, in `times` passes. */
+static double time_of(double bytes, double n, double instructions, double reads, double times)
+{
+    double issue = n * instructions * INSTRUCTION_PS, read = n * reads * READ_PS;
+    return bytes * BYTE_PS + times * (issue > read ? issue : read);
+}
+
+static uint32_t row_blocks(const struct gemm_args *g)
+{
+    uint32_t blocks = (g->n + GEMV_ROWS - 1) / GEMV_ROWS;
+    return blocks < SPARSE_BLOCKS ? blocks : SPARSE_BLOCKS;
+}
+
+/* Each block copies its row of a. */
+static double copies_time(const struct gemm_args *g)
+{
+    return (double)row_blocks(g) * g->k * g->m * sizeof(float) * L2_BYTE_PS;
+}
+
+/* Up to 32 values lie in banks of their own. */
+static double book_reads(const struct weight *w)
+{
+    return w->n_centroids <= 32 ? 1 : GATHER;
+}
+
+/* A gap of 15 columns or 255 costs a filler for each so many; a row ends in fillers, half a word a
+ * lane, and has two bytes a lane to say where the lane begins. */
+static double relative_time(const struct gemm_args *g, const struct weight *w)
+{
+    bool wide = w->n_centroids > 16;
+    double rows = w->shape.dim[0];
+    double none = pow(1 - (double)w->nnz / (double)w->count, wide ? 255 : 15);
+    double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + rows * SPMV_LANES * (wide ? 1 : 2);
+    double bytes = n * (wide ? 2 : 1) + rows * (SPMV_LANES * 2 + 4);
+    return copies_time(g) + time_of(bytes, n, 12, GATHER + book_reads(w), g->m);
+}
+
+static double columns_time(const struct gemm_args *g, const struct weight *w)
+{
+    struct columns_layout c;
+    if (!pith_device_columns_layout(w, &c))
+        return HUGE_VAL;
+    return copies_time(g) +
+           time_of((double)c.bytes, (double)w->nnz, 8, GATHER + book_reads(w), g->m);
+}
+
+/* A warp goes on until its lane with the most of 32 is through: two deviations above the mean. */
+static double bitmap_time(const struct gemm_args *g, const struct weight *w)
+{
+    struct bitmap_layout b;
+    if (!pith_device_bitmap_layout(w, &b))
+        return HUGE_VAL;
+    double share = (double)w->nnz / (double)w->count;
+    double n = (double)w->count * (share + 2 * sqrt(share * (1 - share) / 32));
+    return copies_time(g) + time_of((double)b.bytes, n, 14, 2 + book_reads(w), g->m);
+}
+
+static double codes_time(const struct gemm_args *g, const struct weight *w)
+{
+    struct codes_layout c;
+    if (!pith_device_codes_layout(w, &c))
+        return HUGE_VAL;
+    return time_of((double)c.bytes, (double)w->count, 6, 1 + book_reads(w), g->m);
+}
+
+/* 32 rows of a at a time; fewer take their share of lanes, but a whole wavefront of x an entry. One
+ * row is not worth a launch more. */
+static double many_time(const struct gemm_args *g, const struct weight *w)
+{
+    struct columns_layout c;
+    if (g->m == 1 || !pith_device_columns_layout(w, &c))
+        return HUGE_VAL;
+    double lanes = g->m < 32 ? g->m : 32;
+    return time_of((double)c.bytes, (double)w->nnz, 9 * lanes, 32, ceil(g->m / 32.0));
+}
+
+static double tiles_time(const struct gemm_args *g, const struct weight *w)
+{
+    struct codes_layout c;
+    if (!pith_device_codes_layout(w, &c))
+        return HUGE_VAL;
+    return time_of((double)c.bytes, (double)w->count, 1.5 * GEMM_TILE, 0, ceil(g->m / 64.0));
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+/* While counting, addresses begin at 0. */
+static const void *behind(const uint8_t *at, uint64_t offset)
+{
+    return (const void *)((uintptr_t)at + (uintptr_t)offset);
+}
+
+/* Blocks beyond SPARSE_BLOCKS would copy x and the codebook to shared memory once more for each of
+ * them. */
+static void launch_rows(struct lowering *l, enum launch_kernel kernel, const struct gemm_args *g,
+                        uint32_t along_y, const void *arg, uint32_t bytes)
+{
+    const uint32_t grid[3] = {row_blocks(g), along_y, 1};
+    pith_device_grid(l, kernel, grid, arg, bytes);
+}
+
+static bool launch_relative(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                            uint32_t first)
+{
+    const uint8_t *at = pith_device_relative(l, w);
+    if (!at)
+        return false;
+    struct relative_layout r = pith_relative_layout(w);
+    struct spmv_args s = {.g = *g,
+                          .book = behind(at, 0),
+                          .row_at = behind(at, r.row_at),
+                          .start = behind(at, r.start),
+                          .words = behind(at, r.words),
+                          .centroids = w->n_centroids,
+                          .wide = r.wide,
+                          .first = first};
+    launch_rows(l, g->k <= SPMV_SHARED ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, g, g->m,
+                &s, sizeof s);
+    return true;
+}
+
+static struct columns_args columns_of(struct lowering *l, const struct gemm_args *g,
+                                      const struct weight *w, uint32_t first)
+{
+    struct columns_layout c = {0};
+    struct pack_shape s = {0};
+    pith_device_columns_layout(w, &c);
+    pith_pack_shape(w, &s);
+    const uint8_t *at = pith_device_form(l, w, FORM_COLUMNS, c.bytes);
+    return (struct columns_args){.g = *g,
+                                 .book = behind(at, 0),
+                                 .row_at = behind(at, c.row_at),
+                                 .pair = behind(at, c.pairs),
+                                 .index = behind(at, c.index),
+                                 .centroids = w->n_centroids,
+                                 .wide = c.wide,
+                                 .book_rows = s.book_rows,
+                                 .first = first};
+}
+
+/* x and one codebook have room in shared memory. */
+static bool is_near(const struct gemm_args *g, const struct weight *w)
+{
+    return g->k <= SPMV_SHARED && w->n_groups == 1;
+}
+
+static bool launch_columns(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                           uint32_t first)
+{
+    struct columns_args c = columns_of(l, g, w, first);
+    launch_rows(l, is_near(g, w) ? LAUNCH_spmv_columns : LAUNCH_spmv_columns_far, g, g->m, &c,
+                sizeof c);
+    return true;
+}
+
+static bool launch_bitmap(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                          uint32_t first)
+{
+    struct bitmap_layout b = {0};
+    struct pack_shape s = {0};
+    pith_device_bitmap_layout(w, &b);
+    pith_pack_shape(w, &s);
+    const uint8_t *at = pith_device_form(l, w, FORM_BITMAP, b.bytes);
+    struct bitmap_args a = {.g = *g,
+                            .book = behind(at, 0),
+                            .chunk_at = behind(at, b.chunk_at),
+                            .bits = behind(at, b.bits),
+                            .index = behind(at, b.index),
+                            .centroids = w->n_centroids,
+                            .wide = b.wide,
+                            .book_rows = s.book_rows,
+                            .first = first};
+    launch_rows(l, is_near(g, w) ? LAUNCH_spmv_bitmap : LAUNCH_spmv_bitmap_far, g, g->m, &a,
+                sizeof a);
+    return true;
+}
+
+static struct codes codes_of(struct lowering *l, const struct weight *w, uint32_t first)
+{
+    struct codes_layout c = {0};
+    struct pack_shape s = {0};
+    pith_device_codes_layout(w, &c);
+    pith_pack_shape(w, &s);
+    const uint8_t *at = pith_device_form(l, w, FORM_CODES, c.bytes);
+    return (struct codes){.book = behind(at, 0),
+                          .low = behind(at, c.low),
+                          .high = behind(at, c.high),
+                          .bits = c.bits,
+                          .row_words = c.row_words,
+                          .book_rows = s.book_rows,
+                          .first = first};
+}
+
+static bool launch_codes(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                         uint32_t first)
+{
+    struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first), .one_book = w->n_groups == 1};
+    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
+    pith_device_grid(l, LAUNCH_gemv_codes, grid, &c, sizeof c);
+    return true;
+}
+
+/* a is transposed first, for a warp to read a column of it at once. */
+static bool launch_many(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                        uint32_t first)
+{
+    struct columns_args c = columns_of(l, g, w, first);
+    struct copy_args turned = {.x = g->a,
+                               .y = pith_device_work(l, l->work_kept, (uint64_t)g->k * g->m * 4),
+                               .n = g->k * g->m,
+                               .bytes = sizeof(float),
+                               .rank = 2,
+                               .dim = {g->k, g->m},
+                               .x_step = {g->a_col, g->a_row},
+                               .y_step = {g->m, 1}};
+    c.g.a = turned.y;
+    pith_device_launch(l, LAUNCH_strided_copy, turned.n, &turned, sizeof turned);
+    launch_rows(l, LAUNCH_spmm_columns, g, (g->m + SPMV_LANES - 1) / SPMV_LANES, &c, sizeof c);
+    return true;
+}
+
+static bool launch_tiles(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                         uint32_t first)
+{
+    struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first), .terms_first = g->b_row != 1};
+    uint32_t grid[3];
+    bool fits = pith_device_tiles(g, grid);
+    if (fits)
+        pith_device_grid(l, LAUNCH_gemm_codes, grid, &c, sizeof c);
+    return fits;
+}
+
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+static const struct {
+    double (*time)(const struct gemm_args *g, const struct weight *w);
+    bool (*launch)(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                   uint32_t first);
+    bool any_order; /* also of a weight [k, n], and of any a */
+} ways[] = {
+    {relative_time, launch_relative, false}, {columns_time, launch_columns, false},
+    {bitmap_time, launch_bitmap, false},     {codes_time, launch_codes, false},
+    {many_time, launch_many, false},         {tiles_time, launch_tiles, true},
+};
+enum { N_WAYS = sizeof ways / sizeof *ways };
+
+static bool is_open(const struct gemm_args *g, const struct weight *w, uint32_t way)
+{
+    bool rows = g->b_row == 1 && g->a_col == 1 && w->shape.dim[1] == g->k && g->m <= GRID_LIMIT &&
+                (uint64_t)g->k * g->m < UINT64_C(1) << 31;
+    return rows || ways[way].any_order;
+}
+
+/* The quickest by the model; where one refuses - relative index a codebook with infinities, tiles a
+ * size - the next. */
+bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                            uint32_t first)
+{
+    struct pack_shape s;
+    double time[N_WAYS];
+    if (!w || g->batch_rank != 0 || w->shape.rank != 2 || !pith_pack_shape(w, &s))
+        return false;
+    for (uint32_t i = 0; i < N_WAYS; i++)
+        time[i] = is_open(g, w, i) ? ways[i].time(g, w) : HUGE_VAL;
+    for (;;) {
+        uint32_t best = 0;
+        for (uint32_t i = 1; i < N_WAYS; i++)
+            best = time[i] < time[best] ? i : best;
+        if (time[best] == HUGE_VAL)
+            return false;
+        if (ways[best].launch(l, g, w, first))
+            return true;
+        time[best] = HUGE_VAL;
+    }
+}
+
+/* Rows of few elements are padded to more than they have as floats. */
+bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c,
+                                 const uint32_t grid[3], const struct weight *w)
+{
+    struct codes_layout layout;
+    if (!w || !pith_device_codes_layout(w, &layout) || layout.bytes >= w->count * sizeof(float))
+        return false;
+    struct conv_codes_args a = {.c = *c, .w = codes_of(l, w, 0)};
+    pith_device_grid(l, LAUNCH_conv_codes, grid, &a, sizeof a);
+    return true;
+}

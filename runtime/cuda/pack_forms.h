@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* pack_forms.h - matrices with codebooks as kernels read them, besides relative index
+ * (pack_relative.h). All take what pith_pack_shape does; their sizes follow from the counts of a
+ * weight, so that only packing decodes it. Offsets are in bytes, multiples of 256; codebooks are at
+ * 0. */
+#ifndef PACK_FORMS_H
+#define PACK_FORMS_H
+
+#include "pack_parts.h"
+
+/* pack_columns.c: columns of 16 bits and indices of 4 or (wide) 8, in pairs. row_at: u32 [rows +
+ * 1], twice the number of a row's first pair, and 1 more where its last pair has one entry alone.
+ */
+struct columns_layout {
+    uint64_t row_at, pairs, index, bytes;
+    bool wide;
+};
+bool pith_device_columns_layout(const struct weight *w, struct columns_layout *c);
+enum pith_status pith_device_columns_pack(const struct weight *w, uint8_t *to);
+
+/* pack_bitmap.c: a bit for each element, and indices of 4 or (wide) 8 bits. chunk_at: u32 [rows,
+ * chunks], the first index of each BITMAP_CHUNK columns; bits: u32 [rows, chunks, 32]. */
+struct bitmap_layout {
+    uint64_t chunk_at, bits, index, bytes;
+    uint32_t chunks;
+    bool wide;
+};
+bool pith_device_bitmap_layout(const struct weight *w, struct bitmap_layout *b);
+enum pith_status pith_device_bitmap_pack(const struct weight *w, uint8_t *to);
+
+/* pack_codes.c: a code of 4, 5 or 8 bits for each element, codebooks of 2^bits values. Where not
+ * all elements are stored, code 0 is 0.0. row_words: words of 32 bits of a row; high: the fifth
+ * bits, a byte for each word. */
+struct codes_layout {
+    uint64_t low, high, bytes;
+    uint32_t bits, row_words;
+};
+bool pith_device_codes_layout(const struct weight *w, struct codes_layout *c);
+enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to);
+
+#endif

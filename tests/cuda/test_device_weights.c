@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* Weights with codebooks as the device has them: each form by the kernels that read it, against
+ * sums in double of the matrix as it was made; and which form a weight gets. */
+#include "runtime/weight_case.h"
+#include "device_case.h"
+#include "emu_launch.h"
+
+static uint64_t seed = 3;
+static struct pith_kernels reference;
+
+/* Sums in double of the matrix as it was made. */
+static void expected_rows(const struct weight_case *k, const float *x, uint32_t m, float *y,
+                          double *bound)
+{
+    for (uint32_t i = 0; i < m * k->rows; i++) {
+        const float *row = x + (size_t)(i / k->rows) * k->cols;
+        const double *w = k->dense + (size_t)(i % k->rows) * k->cols;
+        double sum = 0, size = 0;
+        for (uint32_t c = 0; c < k->cols; c++) {
+            sum += w[c] * (double)row[c];
+            size += fabs(w[c] * (double)row[c]);
+        }
+        y[i] = (float)sum;
+        bound[i] = 2.0 * k->cols * size / 16777216 + 1e-30;
+    }
+}
+
+/* The kernel that the step is launched with; of several the one that comes last. */
+static void check_kernel(const struct step *s, enum launch_kernel kernel)
+{
+    struct lowering l = {.plan = &plan};
+    uint32_t found = LAUNCH_KERNELS;
+    assert_true(pith_device_step(&l, s));
+    for (uint32_t i = 0; i < l.n_actions; i++)
+        if (l.action[i].kind == ACTION_LAUNCH && l.action[i].kernel != LAUNCH_recurrent_cell)
+            found = l.action[i].kernel;
+    pith_device_lowering_free(&l);
+    const struct shape *w = &s->args.weight->shape;
+    if (found != kernel)
+        fail_msg("%u x %u, %u nonzeros, %u centroids: %s instead of %s", w->dim[0], w->dim[1],
+                 (uint32_t)s->args.weight->nnz, s->args.weight->n_centroids, emu_kernel_name(found),
+                 emu_kernel_name(kernel));
+}
+
+struct product_case {
+    uint32_t rows, cols;
+    double density; /* 0: of dense support */
+    uint32_t n_centroids, n_groups, m;
+    enum launch_kernel kernel;
+};
+
+static struct weight_want want_of(const struct product_case *c)
+{
+    return (struct weight_want){.rows = c->rows,
+                                .cols = c->cols,
+                                .density = c->density,
+                                .dense = !(c->density > 0),
+                                .n_centroids = c->n_centroids,
+                                .n_groups = c->n_groups,
+                                .scale = 1.0f};
+}
+
+static void check_product(const struct weight_want *want, uint32_t m, enum launch_kernel kernel)
+{
+    struct weight_case k = case_new(want, &seed);
+    struct guarded x = guard_random((size_t)m * want->cols, 1, &seed);
+    struct one_op t;
+    float *y = malloc((size_t)m * want->rows * sizeof *y);
+    double *bound = malloc((size_t)m * want->rows * sizeof *bound);
+    one_op_open(&t, PITH_OP_GEMM, 2, 1);
+    t.kernels = &reference;
+    one_op_in(&t, 0, PITH_F32, DIMS(m, want->cols), x.data);
+    one_op_in(&t, 1, PITH_F32, DIMS(want->rows, want->cols), NULL);
+    assert_int_equal(one_op_shape(&t), PITH_OK);
+    t.args.weight = &k.w;
+    t.out[0].data = y;
+    expected_rows(&k, x.data, m, y, bound);
+    struct step s = {.args = t.args};
+    check_kernel(&s, kernel);
+    assert_true(try_device("product", &s, bound));
+    free(y);
+    free(bound);
+    case_free(&k);
+    guard_free(&x);
+}
+
+/* What the model makes of densities, codebooks and batches, and that the form then is right: rows
+ * that end within words, chunks and tiles, codebooks for each row and for several. */
+static void test_forms(void **state)
+{
+    (void)state;
+    static const struct product_case of[] = {
+        /* relative index in between, columns where few elements of a row are left */
+        {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
+        {19, 2500, 0.12, 200, 1, 1, LAUNCH_spmv_relative},
+        {9, 9000, 0.09, 16, 1, 1, LAUNCH_spmv_relative_far},
+        {37, 700, 0.04, 16, 1, 1, LAUNCH_spmv_columns},
+        {21, 1999, 0.03, 16, 1, 1, LAUNCH_spmv_columns},
+        {9, 700, 0.03, 256, 9, 1, LAUNCH_spmv_columns_far},
+        {9, 9001, 0.001, 1, 1, 1, LAUNCH_spmv_columns_far},
+        {12, 700, 0.09, 13, 3, 1, LAUNCH_spmv_columns_far},
+        /* a bitmap or codes where most are */
+        {37, 1700, 0.6, 200, 1, 1, LAUNCH_spmv_bitmap},
+        {11, 2100, 0.5, 256, 1, 2, LAUNCH_spmv_bitmap},
+        {10, 1025, 0.6, 256, 10, 1, LAUNCH_spmv_bitmap_far},
+        {5, 8200, 0.5, 60, 1, 1, LAUNCH_spmv_bitmap_far},
+        {50, 400, 0.35, 16, 1, 1, LAUNCH_spmv_bitmap},
+        {24, 1700, 0.4, 16, 8, 1, LAUNCH_spmv_bitmap_far},
+        {37, 1024, 0.7, 15, 1, 1, LAUNCH_gemv_codes},
+        {37, 700, 0, 16, 1, 1, LAUNCH_gemv_codes},
+        {19, 257, 0.9, 31, 1, 2, LAUNCH_gemv_codes},
+        {19, 300, 0, 32, 19, 1, LAUNCH_gemv_codes},
+        {18, 400, 0, 256, 2, 2, LAUNCH_gemv_codes},
+        {18, 400, 0.95, 254, 6, 1, LAUNCH_gemv_codes},
+        /* many rows of x */
+        {37, 700, 0.09, 16, 1, 10, LAUNCH_spmm_columns},
+        {37, 300, 0.05, 200, 1, 17, LAUNCH_spmm_columns},
+        {12, 300, 0.02, 16, 3, 33, LAUNCH_spmm_columns},
+        {17, 300, 0.1, 256, 1, 64, LAUNCH_spmm_columns},
+        {37, 300, 0.99, 256, 1, 70, LAUNCH_spmm_columns}, /* one centroid too many for codes */
+        {70, 100, 0.5, 16, 1, 64, LAUNCH_gemm_codes},
+        {70, 37, 0, 256, 70, 65, LAUNCH_gemm_codes},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct weight_want want = want_of(&of[i]);
+        check_product(&want, of[i].m, of[i].kernel);
+    }
+}
+
+/* Rows that are empty, full, or hold one element more than the one before. */
+static void test_patterns(void **state)
+{
+    (void)state;
+    static const uint32_t cols[] = {700, 1025};
+    for (uint32_t round = 0; round < 2 * N_PATTERNS; round++) {
+        uint32_t pattern = round % N_PATTERNS;
+        struct weight_want want = {
+            .rows = 37, .cols = cols[round / N_PATTERNS], .pattern = pattern, .density = 0.09};
+        bool full = pattern == PATTERN_FULL;
+        want.n_groups = 1;
+        want.scale = 1.0f;
+        want.n_centroids = 16;
+        check_product(&want, 1, full ? LAUNCH_gemv_codes : LAUNCH_spmv_columns);
+        want.n_groups = 37;
+        check_product(&want, 1, full ? LAUNCH_gemv_codes : LAUNCH_spmv_columns_far);
+        check_product(&want, 20, full ? LAUNCH_gemm_codes : LAUNCH_spmm_columns);
+    }
+}
+
+/* Rows of the weight from the seventh on, as a recurrent layer multiplies by a part of it. */
+static void check_from_7th(const struct product_case *c)
+{
+    struct weight_want want = want_of(c);
+    struct weight_case k = case_new(&want, &seed);
+    struct guarded x = guard_random((size_t)c->m * c->cols, 1, &seed);
+    size_t n = (size_t)c->m * c->rows;
+    float *all = malloc(n * sizeof *all), *y = malloc(n * sizeof *y);
+    double *bound = malloc(n * sizeof *bound);
+    struct gemm_args g = {.a = x.data, .y = y, .m = c->m, .n = c->rows - 9, .k = c->cols};
+    g.a_row = g.b_col = g.k;
+    g.a_col = g.b_row = 1;
+    g.alpha = 1.0f;
+    expected_rows(&k, x.data, c->m, all, bound);
+    struct lowering l = {.plan = &plan};
+    assert_true(pith_device_compressed(&l, &g, &k.w, 7));
+    struct guarded constants = pack_constants(&l), work = guard_new(l.work_bytes + 256, 1);
+    l.constants = (uintptr_t)constants.data;
+    l.work = (uintptr_t)work.data;
+    l.n_actions = l.n_args = 0;
+    assert_true(pith_device_compressed(&l, &g, &k.w, 7));
+    assert_int_equal(l.action[l.n_actions - 1].kernel, c->kernel);
+    run_actions(&l, 77);
+    for (uint32_t i = 0; i < c->m * g.n; i++) {
+        uint32_t from = i / g.n * c->rows + i % g.n + 7;
+        if (!(fabs((double)y[i] - (double)all[from]) <= bound[from]))
+            fail_msg("%s, output %u: %g, not %g", emu_kernel_name(c->kernel), i, (double)y[i],
+                     (double)all[from]);
+    }
+    pith_device_lowering_free(&l);
+    guard_free(&constants);
+    guard_free(&work);
+    guard_free(&x);
+    case_free(&k);
+    free(all);
+    free(y);
+    free(bound);
+}
+
+static void test_later_rows(void **state)
+{
+    (void)state;
+    static const struct product_case of[] = {
+        {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
+        {36, 700, 0.04, 16, 1, 1, LAUNCH_spmv_columns},
+        {36, 700, 0.04, 16, 12, 1, LAUNCH_spmv_columns_far},
+        {36, 1700, 0.6, 200, 1, 1, LAUNCH_spmv_bitmap},
+        {36, 1700, 0.6, 200, 36, 1, LAUNCH_spmv_bitmap_far},
+        {36, 700, 0, 16, 6, 1, LAUNCH_gemv_codes},
+        {36, 700, 0.09, 16, 6, 10, LAUNCH_spmm_columns},
+        {72, 100, 0, 16, 6, 64, LAUNCH_gemm_codes},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        check_from_7th(&of[i]);
+}
+
+/* ---- beside the same operator with a dense weight -------------------------------------------- */
+
+/* Runs t, whose input 1 are the case's elements, on the CPU; then on the device from its weight. */
+static void check_beside(struct one_op *t, struct weight_case *k, enum launch_kernel kernel,
+                         double off)
+{
+    float *dense = malloc(k->w.count * sizeof *dense);
+    for (uint64_t i = 0; i < k->w.count; i++)
+        dense[i] = (float)k->dense[i];
+    t->in[1].data = dense;
+    assert_int_equal(one_op_shape(t), PITH_OK);
+    one_op_run(t, false);
+    size_t n = shape_elems(&t->out[0].shape);
+    double *bound = malloc(n * sizeof *bound);
+    for (size_t i = 0; i < n; i++)
+        bound[i] = off;
+    t->args.weight = &k->w;
+    struct step s = {.args = t->args};
+    check_kernel(&s, kernel);
+    assert_true(try_device("beside", &s, bound));
+    free(bound);
+    one_op_close(t);
+    case_free(k);
+}
+
+static void random_input(struct one_op *t, uint32_t i, uint32_t rank, const uint32_t *dims)
+{
+    one_op_in(t, i, PITH_F32, rank, dims, NULL);
+    size_t n = shape_elems(&t->in[i].shape);
+    float *data = malloc(n * sizeof *data);
+    for (size_t k = 0; k < n; k++)
+        data[k] = random_f32(&seed);
+    t->in[i].data = data;
+}
+
+static void test_conv(void **state)
+{
+    (void)state;
+    static const struct product_case of[] = {
+        {40, 45, 0, 16, 1, 1, LAUNCH_conv_codes},   {70, 117, 0.4, 200, 1, 1, LAUNCH_conv_codes},
+        {36, 63, 0.3, 31, 4, 2, LAUNCH_conv_codes}, {34, 72, 0, 9, 2, 2, LAUNCH_conv_codes},
+        {40, 45, 0.5, 256, 1, 1, LAUNCH_conv_f32},  {40, 9, 0, 256, 1, 1, LAUNCH_conv_f32},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct weight_want want = want_of(&of[i]);
+        struct weight_case k = case_new(&want, &seed);
+        uint32_t groups = of[i].m, channels = want.cols / 9;
+        struct one_op t;
+        one_op_open(&t, PITH_OP_CONV, 3, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_CONV_GROUP] = (int32_t)groups;
+        one_op_list(&t, ATTR_CONV_STRIDES, 2, (int32_t[]){1, 2});
+        one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
+        random_input(&t, 0, DIMS(2, channels * groups, 7, 19));
+        one_op_in(&t, 1, PITH_F32, DIMS(want.rows, channels, 3, 3), NULL);
+        random_input(&t, 2, DIMS(want.rows));
+        k.w.shape = t.in[1].shape;
+        check_beside(&t, &k, of[i].kernel, 2.0 * want.cols * want.cols / 16777216);
+    }
+}
+
+/* The weight as [k, n]: its rows are terms of the sums. */
+static void test_terms_first(void **state)
+{
+    (void)state;
+    static const struct product_case of[] = {{70, 90, 0.3, 16, 1, 5, LAUNCH_gemm_codes},
+                                             {33, 67, 0, 200, 33, 70, LAUNCH_gemm_codes},
+                                             {33, 67, 0.5, 256, 1, 9, LAUNCH_gemm_f32}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct weight_want want = want_of(&of[i]);
+        struct weight_case k = case_new(&want, &seed);
+        struct one_op t;
+        one_op_open(&t, PITH_OP_MATMUL, 2, 1);
+        t.kernels = &reference;
+        random_input(&t, 0, DIMS(of[i].m, want.rows));
+        one_op_in(&t, 1, PITH_F32, DIMS(want.rows, want.cols), NULL);
+        check_beside(&t, &k, of[i].kernel, 2.0 * want.rows * want.rows / 16777216);
+    }
+}
+
+/* A GRU's last gate is multiplied by itself: rows of the weight that do not begin with the first.
+ */
+static void test_recurrent(void **state)
+{
+    (void)state;
+    static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_spmv_columns},
+
+                                             {60, 20, 0.1, 16, 3, 20, LAUNCH_spmm_columns},
+                                             {60, 20, 0, 16, 3, 70, LAUNCH_gemm_codes},
+                                             {240, 80, 0, 30, 240, 1, LAUNCH_gemv_codes}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct weight_want want = want_of(&of[i]);
+        struct weight_case k = case_new(&want, &seed);
+        struct one_op t;
+        one_op_open(&t, PITH_OP_RECURRENT, 2, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_RECURRENT_KIND] = 1;
+        random_input(&t, 0, DIMS(2, of[i].m, want.rows));
+        one_op_in(&t, 1, PITH_F32, DIMS(want.rows, want.cols), NULL);
+        check_beside(&t, &k, of[i].kernel, 1e-4);
+    }
+}
+
+int main(void)
+{
+    pith_kernels_fill(&reference, 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_later_rows),  cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_terms_first), cmocka_unit_test(test_recurrent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
