@@ -120,18 +120,20 @@ static double ratio_of(struct pith_engine *e[2], uint32_t i)
 
 void cli_what_if_print(struct pith_engine *dense, struct pith_engine *pruned)
 {
-    static const char *const heads[] = {"layer", "as it is", "us", "pruned", "us", "ratio"};
+    static const char *const heads[] = {"step", "layer", "as it is", "us", "pruned", "us", "ratio"};
     struct pith_engine *e[2] = {dense, pruned};
     struct pith_layer l[2];
     struct cli_table t;
-    cli_table_start(&t, 6);
-    for (uint32_t c = 0; c < 6; c++)
+    cli_table_start(&t, 7);
+    for (uint32_t c = 0; c < 7; c++)
         cli_table_add(&t, "%s", heads[c]);
     cli_table_left(&t, 1);
-    cli_table_left(&t, 3);
+    cli_table_left(&t, 2);
+    cli_table_left(&t, 4);
     for (uint32_t i = 0; i < pith_plan_layer_count(pith_engine_plan(dense)); i++) {
         if (!layer_of(e, i, l))
             continue;
+        cli_table_add(&t, "%" PRIu32, i); /* many exporters name no node */
         cli_table_add(&t, "%.*s", (int)l[0].name_bytes, l[0].name);
         for (int side = 0; side < 2; side++) {
             cli_table_add(&t, "%s", l[side].kernel);
@@ -151,6 +153,7 @@ void cli_what_if_json(struct pith_engine *dense, struct pith_engine *pruned)
         if (!layer_of(e, i, l))
             continue;
         cli_json_open(NULL, '{');
+        cli_json_uint("step", i);
         cli_json_bytes("name", l[0].name, l[0].name_bytes);
         cli_json_string("kernel", l[0].kernel);
         cli_json_uint("ns", pith_engine_layer_ns(e[0], i));
