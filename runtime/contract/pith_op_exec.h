@@ -35,10 +35,10 @@ static inline struct epilogue_act pith_activation_of(const struct op_info *info,
         [PITH_OP_HARD_SWISH] = ACT_HARD_SWISH,
     };
     if (info->op == PITH_OP_UNARY) {
-        int32_t of = attr[ATTR_KIND];
-        return (struct epilogue_act){.kind = of == UNARY_GELU        ? ACT_GELU
-                                             : of == UNARY_GELU_TANH ? ACT_GELU_TANH
-                                                                     : ACT_NONE};
+        const int32_t of = attr[ATTR_KIND];
+        const bool is_gelu = of == UNARY_GELU || of == UNARY_GELU_TANH;
+        const enum act_kind gelu = of == UNARY_GELU ? ACT_GELU : ACT_GELU_TANH;
+        return (struct epilogue_act){.kind = is_gelu ? gelu : ACT_NONE};
     }
     if ((size_t)info->op >= sizeof kind || kind[info->op] == ACT_NONE)
         return (struct epilogue_act){.kind = ACT_NONE};
