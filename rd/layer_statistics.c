@@ -107,7 +107,6 @@ static uint64_t place_of(const struct source *s, uint64_t samples, uint64_t samp
 }
 
 /* x: the sample's; row: [n]. */
-/* Convolutions laid out as in im2col, channels outside, which is how the weight is stored. */
 static void write_row(const struct source *s, const float *x, uint32_t group, uint64_t at,
                       float *row)
 {
@@ -118,9 +117,8 @@ static void write_row(const struct source *s, const float *x, uint32_t group, ui
     size_t taps = s->window.taps, channels = s->n / taps, in = s->window.in;
     const int64_t *place = s->place + at % s->window.out * taps;
     x += (at / s->window.out * s->groups + group) * channels * in;
-    for (size_t c = 0; c < channels; c++, x += in)
-        for (size_t tap = 0; tap < taps; tap++)
-            row[c * taps + tap] = place[tap] < 0 ? 0.0f : x[place[tap]];
+    struct im2col_input from = {.data = x, .by_place = 1, .by_channel = in};
+    pith_im2col_row(&from, place, taps, channels, row);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

@@ -7,35 +7,19 @@
 # an adaptive stream takes more of it than a Huffman code.
 . "$(dirname "$0")/sandbox.inc"
 nm -u "$PITH" | grep -qE '__(asan|tsan|msan)_init' && exit 77 # shadow memory
-python3 - <<'EOP' || status=1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'EOP' || status=1
 import json, os, re, struct, subprocess, sys
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
+from make_inputs import attr_int, field, value, varint
 
 def head(number, n):
     return varint(number << 3 | 2) + varint(n)
 
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return head(number, len(value)) + value
-
-def info(number, name, dims):
-    shape = b"".join(field(1, field(1, d)) for d in dims)
-    return field(number, field(1, name) + field(2, field(1, field(1, 1) + field(2, shape))))
-
 def network(path, n, layers, op, seed=1):
     """layers of n x n weights in raw_data; written in pieces, never whole in memory."""
-    attribute = field(5, field(1, "transB") + field(3, 1) + field(20, 2)) if op == "Gemm" else b""
+    attribute = attr_int("transB", 1) if op == "Gemm" else b""
     nodes = b"".join(field(1, field(1, f"v{i}") + field(1, f"w{i}") + field(2, f"v{i + 1}") + field(4, op) + attribute)
                      for i in range(layers))
-    ends = info(11, "v0", [1, n]) + info(12, f"v{layers}", [1, n])
+    ends = value(11, "v0", [1, n]) + value(12, f"v{layers}", [1, n])
     raw = n * n * 4
     tensors = [field(1, n) + field(1, n) + field(2, 1) + field(8, f"w{i}") + head(9, raw) for i in range(layers)]
     body = len(nodes) + len(ends) + sum(len(head(5, len(t) + raw)) + len(t) + raw for t in tensors)
