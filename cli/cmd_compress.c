@@ -13,6 +13,7 @@
 #include "layer_table.h"
 #include "pith_compress.h"
 #include "pith_host.h"
+#include "pith_plain_copy.h"
 #include "stage_options.h"
 #include "training.h"
 
@@ -406,6 +407,30 @@ static enum cli_exit check_checkpoint(const struct compress_options *o)
     return EXIT_USAGE;
 }
 
+/* Those with more centroids than weights, as exact grids have of short rows: each file of a search
+ * has codebooks of its own, and beside numbers these only take memory. */
+static enum cli_exit drop_large_codebooks(struct pith_model **m)
+{
+    struct pith_error err = {0};
+    struct pith_model *copy = NULL;
+    bool *plain = calloc((*m)->n_values + (size_t)1, sizeof *plain), any = false;
+    if (!plain)
+        return cli_no_memory();
+    for (uint32_t v = 0; v < (*m)->n_values; v++) {
+        const struct pith_const *c = (*m)->values[v].constant;
+        const struct pith_codebook *b = c ? c->codebook : NULL;
+        plain[v] = b && b->n_groups * b->n_centroids > c->count;
+        any = any || plain[v];
+    }
+    enum pith_status st = any ? pith_model_copy_plain(*m, plain, false, &copy, &err) : PITH_OK;
+    free(plain);
+    if (copy) {
+        pith_model_free(*m);
+        *m = copy;
+    }
+    return st ? cli_fail(&err) : EXIT_DONE;
+}
+
 static enum cli_exit search(struct compress_options *o, const char *path, struct pith_model *m,
                             const struct pith_recipe *recipe, uint64_t before_bytes)
 {
@@ -449,7 +474,9 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
         if (m->values[i].constant)
             before_bytes += m->values[i].constant->count * sizeof(float);
     if (!rc && searches(o, recipe)) {
-        rc = search(o, path, m, recipe, before_bytes);
+        rc = drop_large_codebooks(&m);
+        if (!rc)
+            rc = search(o, path, m, recipe, before_bytes);
     } else if (!rc) {
         rc = refuse_search_goals(o, recipe);
         if (!rc)

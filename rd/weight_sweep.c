@@ -12,6 +12,7 @@
 #include "pith_narrow_float.h"
 #include "pith_error_feedback.h"
 #include "pith_op_semantics.h"
+#include "pith_plain_copy.h"
 #include "pith_trellis.h"
 #include "step_choice.h"
 #include "weight_store.h"
@@ -525,6 +526,10 @@ static enum pith_status sweep_layer(struct sweep *s, struct layer *l)
     }
     if (!status)
         status = round_rows(s, l);
+    /* What is large is not needed any more. */
+    free(l->factor.u);
+    free(l->factor.goal);
+    l->factor.u = l->factor.goal = NULL;
     return status ? status : store(s, l);
 }
 
@@ -602,6 +607,23 @@ static enum pith_status open_walks(struct sweep *s)
     return status ? status : pith_sample_walk_open(s->was, &o, &s->walk[1], s->err);
 }
 
+/* Weights that are swept get numbers and codebooks of their own one by one: until then the numbers
+ * are those of the network as it came. */
+static enum pith_status copy_network(struct sweep *s)
+{
+    struct pith_weight_ref *refs = malloc((s->was->n_nodes + (size_t)1) * sizeof *refs);
+    bool *plain = calloc(s->was->n_values + (size_t)1, sizeof *plain);
+    const uint32_t n = refs && plain ? pith_model_weights(s->was, refs) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        plain[refs[i].value] = true;
+    enum pith_status status = refs && plain
+                                  ? pith_model_copy_plain(s->was, plain, true, &s->now, s->err)
+                                  : pith_error_no_memory(s->err);
+    free(refs);
+    free(plain);
+    return status;
+}
+
 static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
 {
     const size_t nodes = s->was->n_nodes + (size_t)1, values = s->was->n_values + (size_t)1;
@@ -619,7 +641,7 @@ static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
     free(feeds);
     if (!room)
         return pith_error_no_memory(s->err);
-    enum pith_status status = pith_model_copy(s->was, &s->now, s->err);
+    enum pith_status status = copy_network(s);
     if (!status)
         status = open_feed(s, data);
     return status ? status : open_walks(s);
