@@ -14,6 +14,7 @@
 #include "pith_compress.h"
 #include "pith_host.h"
 #include "pith_plain_copy.h"
+#include "ranks_start.h"
 #include "stage_options.h"
 #include "training.h"
 
@@ -26,6 +27,8 @@ struct compress_options {
     struct pith_asked asked;          /* and of its stages */
     const char *checkpoint;
     bool resume;
+    const char *how_ranks;
+    const struct pith_ranks *ranks; /* NULL: this process alone */
 };
 
 static const struct cli_option options[] = {
@@ -46,6 +49,8 @@ static const struct cli_option options[] = {
      "of a search: keep what was made there", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
      "go on with what --checkpoint has", 0, 0},
+    {0, "ranks", OPTION_TEXT, offsetof(struct compress_options, how_ranks), "HOW",
+     "mpi: share a search among the processes of mpirun or srun", 0, 0},
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -443,7 +448,8 @@ static enum cli_exit search(struct compress_options *o, const char *path, struct
                                .for_speed = for_speed(o, recipe),
                                .checkpoint = o->checkpoint,
                                .resume = o->resume,
-                               .before_bytes = before_bytes};
+                               .before_bytes = before_bytes,
+                               .ranks = o->ranks};
     if (!pith_goal_limits_loss(&goal) && !(goal.max_size > 0) && !(goal.max_ram > 0))
         goal.max_drop = PITH_GOAL_DEFAULT_DROP;
     enum cli_exit rc = check_checkpoint(o);
@@ -479,6 +485,11 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
             rc = search(o, path, m, recipe, before_bytes);
     } else if (!rc) {
         rc = refuse_search_goals(o, recipe);
+        if (!rc && o->ranks) {
+            cli_error("--ranks shares a search: -d DATA, and no stages, by recipe, preset or "
+                      "options");
+            rc = EXIT_USAGE;
+        }
         if (!rc)
             rc = open_job_data(o, m, recipe, &data);
         if (!rc)
@@ -503,9 +514,17 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
             return cli_no_memory();
         o->common.output = derived;
     }
-    rc = run_with_output(o, operands[0]);
+    rc = cli_ranks_start(&o->common, o->how_ranks, &o->ranks);
+    if (o->ranks)
+        cli_end_in_order();
+    if (!rc)
+        rc = run_with_output(o, operands[0]);
     free(derived);
-    return rc;
+    if (rc == EXIT_NO) { /* a goal that all of them miss is no failure of one */
+        cli_ranks_end(o->ranks, EXIT_DONE);
+        return rc;
+    }
+    return cli_ranks_end(o->ranks, rc);
 }
 
 const struct cli_command cmd_compress = {

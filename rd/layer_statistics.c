@@ -223,7 +223,8 @@ static void add_block(void *arg, uint32_t i)
 {
     struct sums *s = arg;
     size_t first = (size_t)i * BLOCK, last = first + BLOCK;
-    add_panel(s, 0, 0, first, last < s->from.n ? last : s->from.n);
+    if (rank_does(s->opts->ranks, i))
+        add_panel(s, 0, 0, first, last < s->from.n ? last : s->from.n);
 }
 
 static void add_groups(void *arg, uint32_t panel)
@@ -303,6 +304,17 @@ static void close_sums(struct sums *s)
     free(s->from.place);
     free(s->root);
     pith_doubt_close(&s->doubt);
+}
+
+/* Blocks of rows that other ranks have summed up. Groups are summed up by each: their matrices are
+ * small. */
+static bool gather_sums(const struct sums *s)
+{
+    const struct pith_sweep_ranks *k = s->from.groups == 1 ? s->opts->ranks : NULL;
+    const size_t n = s->from.n, bytes = n * n * sizeof(double), item = BLOCK * n * sizeof(double);
+    return rank_gather(k, s->to->h, bytes, item) && rank_gather(k, s->to->crossed, bytes, item) &&
+           rank_gather(k, s->to->mean[0], n * sizeof(double), BLOCK * sizeof(double)) &&
+           rank_gather(k, s->to->mean[1], n * sizeof(double), BLOCK * sizeof(double));
 }
 
 /* Sums become means of samples, with the places that were left out. So damping and lambda mean

@@ -145,7 +145,8 @@ static enum pith_status find_statistics(struct sweep *s, struct layer *l,
                                       .sensitivity = s->opts.sensitivity,
                                       .place_share = s->opts.place_share,
                                       .centre = l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
-                                      .runtime = s->opts.runtime};
+                                      .runtime = s->opts.runtime,
+                                      .ranks = s->opts.ranks};
     struct layer_reader reader[2] = {{0}};
     enum pith_status status = l->data_free ? PITH_OK : open_readers(s, l, reader);
     *stats = pith_layer_statistics_none(l->n);
@@ -437,8 +438,8 @@ static enum pith_status find_goals(const struct sweep *s, struct layer *l)
     const bool own = l->factor.crossed && l->goal_damping > l->damping;
     if (own && !pith_layer_factor_again(&l->factor, l->goal_damping))
         return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
-    enum pith_status status =
-        pith_layer_goals(&l->factor, l->round.w, l->round.rows, s->opts.runtime, s->err);
+    enum pith_status status = pith_layer_goals(&l->factor, l->round.w, l->round.rows,
+                                               s->opts.runtime, s->opts.ranks, s->err);
     if (!status && own && !pith_layer_factor_again(&l->factor, l->damping))
         return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
     return status;
@@ -458,7 +459,8 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .paths = s->opts.paths ? s->opts.paths
                                              : l->states   ? TRELLIS_PATHS
                                                            : PATHS,
-                                    .runtime = s->opts.runtime};
+                                    .runtime = s->opts.runtime,
+                                    .ranks = s->opts.ranks};
     enum pith_status status = cut_rows(s, l);
     if (!status)
         status = find_goals(s, l);
