@@ -225,7 +225,11 @@ static void test_pack(void **state)
         assert_true(want && got);
         for (size_t i = 0; i < (turned ? rows * n : (rows - 1) * ld + n); i++)
             w[i] = (float)i;
-        pith_pack_rows_f32(w, ld, step, rows, n, mr, want, panel);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t i = 0; i < n; i++)
+                want[r / mr * panel + i * mr + r % mr] = w[r * ld + i * step];
+        pith_pack_rows_f32(w, ld, step, rows, n, mr, got, panel);
+        assert_memory_equal(want, got, panels * panel * sizeof *want);
         for (size_t level = 0; level < 2; level++)
             if (level_table(level, &k)) {
                 k.dense.pack_rows_f32(w, ld, step, rows, n, mr, got, panel);
