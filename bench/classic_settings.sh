@@ -27,8 +27,8 @@ run() { # model preprocess sparsity
     fi
     "$pith" cluster "$work/1.pith" --bits 8 -q -f -o "$work/2.pith" || exit 1
     "$pith" encode "$work/2.pith" -q -f -o "$work/3.pith" || exit 1
-    [ -n "$first" ] && echo "| $1 | float | $(size "$work/0.pith") | - | - | - | 1.0 | $(top1 "$work/0.pith") |"
-    echo "| $1 | sparsity $3, 8 bits | $(size "$work/0.pith") | $pruned | $(size "$work/2.pith") | $(size "$work/3.pith") | $(awk "BEGIN {printf \"%.2f\", $(size "$work/0.pith") / $(size "$work/3.pith")}") | $(top1 "$work/3.pith") |"
+    [ -n "$first" ] && echo "| $1 | float | $(size "$work/0.pith") | - | - | - | - | $(top1 "$work/0.pith") |"
+    echo "| $1 | sparsity $3, 8 bits | $(size "$work/0.pith") | $pruned | $(size "$work/2.pith") | $(size "$work/3.pith") | $(awk "BEGIN {printf \"%.2f\", $(size "$data/models/$1.onnx") / $(size "$work/3.pith")}") | $(top1 "$work/3.pith") |"
     "$pith" info "$work/3.pith" --bytes >>"$work/sections"
 }
 bgr='order=bgr,mean=104:117:123,crop=224'

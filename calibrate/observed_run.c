@@ -17,6 +17,14 @@ static bool same_shape(const struct pith_value *v, const struct pith_tensor *t)
            memcmp(v->dim, t->dim, v->rank * sizeof v->dim[0]) == 0;
 }
 
+static void show(struct observed_run *run, uint32_t value, const struct pith_tensor *t, void *x)
+{
+    if (t->type == PITH_F32)
+        run->see(run->user, value, x, (size_t)(t->bytes / sizeof(float)));
+    else if (run->see_other)
+        run->see_other(run->user, value, x, (size_t)t->bytes);
+}
+
 static void observe(void *user, const struct pith_layer *layer, const struct pith_tensor *out)
 {
     struct observed_run *run = user;
@@ -24,9 +32,8 @@ static void observe(void *user, const struct pith_layer *layer, const struct pit
     uint32_t value = node->out[layer->output];
     if (node->op != layer->op || !same_shape(&run->m->values[value], out))
         run->mismatch = true;
-    else if (out->type == PITH_F32)
-        run->see(run->user, value, (float *)(uintptr_t)out->data,
-                 (size_t)(out->bytes / sizeof(float)));
+    else
+        show(run, value, out, (void *)(uintptr_t)out->data);
 }
 
 void pith_observed_run_inputs(struct observed_run *run)
@@ -34,9 +41,9 @@ void pith_observed_run_inputs(struct observed_run *run)
     struct pith_plan *plan = pith_engine_plan(run->engine);
     for (uint32_t i = 0; i < run->m->n_inputs; i++) {
         struct pith_tensor t;
-        float *x = pith_plan_input_data(plan, i);
-        if (x && !pith_plan_input(plan, i, &t) && t.type == PITH_F32)
-            run->see(run->user, run->m->inputs[i], x, (size_t)(t.bytes / sizeof(float)));
+        void *x = pith_plan_input_data(plan, i);
+        if (x && !pith_plan_input(plan, i, &t))
+            show(run, run->m->inputs[i], &t, x);
     }
 }
 

@@ -56,6 +56,16 @@ static void see(void *user, uint32_t value, float *x, size_t n)
         t->no_memory |= !pith_floats_keep(&t->output[t->current], x, n);
 }
 
+/* An attention mask, say: nobody changes it, but the middle has it. */
+static void see_other(void *user, uint32_t value, void *x, size_t bytes)
+{
+    struct output_trial *t = user;
+    if (t->keeps)
+        pith_prefix_see_other(&t->middle, value, x, bytes);
+    if (!t->behind && gives(t, value))
+        keep_middle(t);
+}
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 static size_t copy_inputs(struct pith_plan *plan, uint8_t *kept, bool to_plan)
@@ -172,6 +182,7 @@ enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_mode
     t->m = m;
     t->err = err;
     t->run.see = see;
+    t->run.see_other = see_other;
     t->run.user = t;
     enum pith_status st = pith_calibrate_check(m, samples, err);
     if (st)

@@ -10,6 +10,8 @@ struct observed_run {
     /* Called with each f32 input before a run and with each f32 output of a node behind it: x, [n]
      * numbers that what follows reads. */
     void (*see)(void *user, uint32_t value, float *x, size_t n);
+    /* The same of values of other types, x being `bytes` long; or NULL. */
+    void (*see_other)(void *user, uint32_t value, void *x, size_t bytes);
     void *user;
     const struct pith_model *m; /* borrows, as all it is opened with */
     const struct pith_calibrate_opts *opts;

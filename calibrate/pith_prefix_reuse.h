@@ -16,8 +16,8 @@ struct prefix_reuse {
     struct value_place *place; /* owns: [n_values] */
     uint32_t *alive;           /* owns: [n_values], of which n_alive are */
     uint32_t n_alive, n_samples;
-    float **kept; /* owns: [n_samples] those alive, one behind the other; NULL: not kept */
-    size_t n_numbers, bytes, most_bytes; /* alive; kept, at most */
+    uint8_t **kept; /* owns: [n_samples] those alive, one behind the other; NULL: not kept */
+    size_t each_bytes, bytes, most_bytes; /* alive in a sample; kept, at most */
 };
 
 /* most_bytes: that may be kept at a time; what does not fit runs whole. PITH_ERR_MEMORY; close in
@@ -27,11 +27,12 @@ enum pith_status pith_prefix_open(struct prefix_reuse *w, const struct pith_mode
 void pith_prefix_close(struct prefix_reuse *w);
 /* Value v lies at x, [n], in each run. Before a middle is set, all are seen. */
 void pith_prefix_see(struct prefix_reuse *w, uint32_t v, float *x, size_t n);
-/* Where it lies; NULL: it was not seen. */
+/* One of another type. */
+void pith_prefix_see_other(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes);
+/* Where it lies; NULL: it was not seen, or is no f32. */
 float *pith_prefix_place(const struct prefix_reuse *w, uint32_t v, size_t *n);
 /* From now on behind node `step`, or NO_STEP: nothing is kept any more, unless it was set already.
- * There is no middle in networks with loops or branches, nor where other things than f32 are alive.
- */
+ * There is no middle in networks with loops or branches, nor where something alive was not seen. */
 void pith_prefix_set(struct prefix_reuse *w, uint32_t step);
 /* While sample i runs, when node `step` has run and nothing after it: keeps what is alive, if there
  * is room. */

@@ -8,8 +8,9 @@
 #include <string.h>
 
 struct value_place {
-    float *x; /* [n]; NULL: not seen */
-    size_t n;
+    void *x; /* NULL: not seen */
+    size_t bytes;
+    bool is_f32;
     uint32_t from,
         to; /* nodes: the one that gives it (inputs: NO_STEP) and the last that reads it */
     bool is_read;
@@ -63,16 +64,27 @@ void pith_prefix_close(struct prefix_reuse *w)
     free(w->kept);
 }
 
-void pith_prefix_see(struct prefix_reuse *w, uint32_t v, float *x, size_t n)
+static void see(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes, bool is_f32)
 {
     w->place[v].x = x;
-    w->place[v].n = n;
+    w->place[v].bytes = bytes;
+    w->place[v].is_f32 = is_f32;
+}
+
+void pith_prefix_see(struct prefix_reuse *w, uint32_t v, float *x, size_t n)
+{
+    see(w, v, x, n * sizeof *x, true);
+}
+
+void pith_prefix_see_other(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes)
+{
+    see(w, v, x, bytes, false);
 }
 
 float *pith_prefix_place(const struct prefix_reuse *w, uint32_t v, size_t *n)
 {
-    *n = w->place[v].n;
-    return w->place[v].x;
+    *n = w->place[v].bytes / sizeof(float);
+    return w->place[v].is_f32 ? w->place[v].x : NULL;
 }
 
 static bool is_straight(const struct pith_model *m)
@@ -87,7 +99,7 @@ static bool is_straight(const struct pith_model *m)
 static bool list_alive(struct prefix_reuse *w, uint32_t step)
 {
     w->n_alive = 0;
-    w->n_numbers = 0;
+    w->each_bytes = 0;
     for (uint32_t v = 0; v < w->m->n_values; v++) {
         const struct value_place *p = &w->place[v];
         bool was = p->from == NO_STEP || p->from <= step;
@@ -97,7 +109,7 @@ static bool list_alive(struct prefix_reuse *w, uint32_t step)
         if (!p->x)
             return false;
         w->alive[w->n_alive++] = v;
-        w->n_numbers += p->n;
+        w->each_bytes += p->bytes;
     }
     return true;
 }
@@ -112,17 +124,17 @@ void pith_prefix_set(struct prefix_reuse *w, uint32_t step)
 
 void pith_prefix_keep(struct prefix_reuse *w, uint32_t i)
 {
-    size_t bytes = w->n_numbers * sizeof(float), at = 0;
-    if (w->kept[i] || bytes > w->most_bytes - w->bytes)
+    size_t at = 0;
+    if (w->kept[i] || w->each_bytes > w->most_bytes - w->bytes)
         return;
-    w->kept[i] = malloc(bytes + 1);
+    w->kept[i] = malloc(w->each_bytes + 1);
     if (!w->kept[i]) /* then it runs whole */
         return;
-    w->bytes += bytes;
+    w->bytes += w->each_bytes;
     for (uint32_t k = 0; k < w->n_alive; k++) {
         const struct value_place *p = &w->place[w->alive[k]];
-        memcpy(w->kept[i] + at, p->x, p->n * sizeof *p->x);
-        at += p->n;
+        memcpy(w->kept[i] + at, p->x, p->bytes);
+        at += p->bytes;
     }
 }
 
@@ -133,8 +145,10 @@ bool pith_prefix_back(const struct prefix_reuse *w, uint32_t i)
         return false;
     for (uint32_t k = 0; k < w->n_alive; k++) {
         const struct value_place *p = &w->place[w->alive[k]];
-        memcpy(p->x, w->kept[i] + at, p->n * sizeof *p->x);
-        at += p->n;
+        /* What is no f32 may lie in the file itself, where nothing is written. */
+        if (p->is_f32 || memcmp(p->x, w->kept[i] + at, p->bytes) != 0)
+            memcpy(p->x, w->kept[i] + at, p->bytes);
+        at += p->bytes;
     }
     return true;
 }

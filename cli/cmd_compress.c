@@ -13,6 +13,8 @@
 #include "layer_table.h"
 #include "pith_compress.h"
 #include "pith_host.h"
+#include "pith_plain_copy.h"
+#include "ranks_start.h"
 #include "stage_options.h"
 #include "training.h"
 
@@ -25,6 +27,8 @@ struct compress_options {
     struct pith_asked asked;          /* and of its stages */
     const char *checkpoint;
     bool resume;
+    const char *how_ranks;
+    const struct pith_ranks *ranks; /* NULL: this process alone */
 };
 
 static const struct cli_option options[] = {
@@ -45,6 +49,8 @@ static const struct cli_option options[] = {
      "of a search: keep what was made there", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
      "go on with what --checkpoint has", 0, 0},
+    {0, "ranks", OPTION_TEXT, offsetof(struct compress_options, how_ranks), "HOW",
+     "mpi: share a search among the processes of mpirun or srun", 0, 0},
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -406,6 +412,30 @@ static enum cli_exit check_checkpoint(const struct compress_options *o)
     return EXIT_USAGE;
 }
 
+/* Those with more centroids than weights, as exact grids have of short rows: each file of a search
+ * has codebooks of its own, and beside numbers these only take memory. */
+static enum cli_exit drop_large_codebooks(struct pith_model **m)
+{
+    struct pith_error err = {0};
+    struct pith_model *copy = NULL;
+    bool *plain = calloc((*m)->n_values + (size_t)1, sizeof *plain), any = false;
+    if (!plain)
+        return cli_no_memory();
+    for (uint32_t v = 0; v < (*m)->n_values; v++) {
+        const struct pith_const *c = (*m)->values[v].constant;
+        const struct pith_codebook *b = c ? c->codebook : NULL;
+        plain[v] = b && b->n_groups * b->n_centroids > c->count;
+        any = any || plain[v];
+    }
+    enum pith_status st = any ? pith_model_copy_plain(*m, plain, false, &copy, &err) : PITH_OK;
+    free(plain);
+    if (copy) {
+        pith_model_free(*m);
+        *m = copy;
+    }
+    return st ? cli_fail(&err) : EXIT_DONE;
+}
+
 static enum cli_exit search(struct compress_options *o, const char *path, struct pith_model *m,
                             const struct pith_recipe *recipe, uint64_t before_bytes)
 {
@@ -418,7 +448,8 @@ static enum cli_exit search(struct compress_options *o, const char *path, struct
                                .for_speed = for_speed(o, recipe),
                                .checkpoint = o->checkpoint,
                                .resume = o->resume,
-                               .before_bytes = before_bytes};
+                               .before_bytes = before_bytes,
+                               .ranks = o->ranks};
     if (!pith_goal_limits_loss(&goal) && !(goal.max_size > 0) && !(goal.max_ram > 0))
         goal.max_drop = PITH_GOAL_DEFAULT_DROP;
     enum cli_exit rc = check_checkpoint(o);
@@ -449,9 +480,16 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
         if (m->values[i].constant)
             before_bytes += m->values[i].constant->count * sizeof(float);
     if (!rc && searches(o, recipe)) {
-        rc = search(o, path, m, recipe, before_bytes);
+        rc = drop_large_codebooks(&m);
+        if (!rc)
+            rc = search(o, path, m, recipe, before_bytes);
     } else if (!rc) {
         rc = refuse_search_goals(o, recipe);
+        if (!rc && o->ranks) {
+            cli_error("--ranks shares a search: -d DATA, and no stages, by recipe, preset or "
+                      "options");
+            rc = EXIT_USAGE;
+        }
         if (!rc)
             rc = open_job_data(o, m, recipe, &data);
         if (!rc)
@@ -476,9 +514,17 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
             return cli_no_memory();
         o->common.output = derived;
     }
-    rc = run_with_output(o, operands[0]);
+    rc = cli_ranks_start(&o->common, o->how_ranks, &o->ranks);
+    if (o->ranks)
+        cli_end_in_order();
+    if (!rc)
+        rc = run_with_output(o, operands[0]);
     free(derived);
-    return rc;
+    if (rc == EXIT_NO) { /* a goal that all of them miss is no failure of one */
+        cli_ranks_end(o->ranks, EXIT_DONE);
+        return rc;
+    }
+    return cli_ranks_end(o->ranks, rc);
 }
 
 const struct cli_command cmd_compress = {

@@ -141,24 +141,9 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
 }
 
 /* What stayed float is said always. */
-static void print(const struct cli_common *c, const struct pith_stage_report *r)
+/* What was done before weights and activations became integers, and what to mind. */
+static void say_methods(const struct cli_common *c, const struct pith_stage_report *r)
 {
-    char a[32], looked_up[48] = "";
-    struct cli_table t;
-    uint64_t n = 0;
-    uint32_t whole = 0, wide = 0, fine = 0, tables = 0, whole_tables = 0;
-    cli_table_start(&t, 3);
-    for (uint32_t i = 0; i < r->n_layers; i++) {
-        tables += r->quantize[i].table;
-        whole_tables += r->quantize[i].table && !r->quantize[i].why;
-        whole += !r->quantize[i].table && !r->quantize[i].why;
-        wide += r->quantize[i].sum_bits == 64;
-        n += r->quantize[i].why ? 0 : r->quantize[i].n_weights;
-        fine += r->quantize[i].int16;
-        if (c->verbose || r->quantize[i].why)
-            add_row(&t, &r->quantize[i]);
-    }
-    cli_table_print(&t, stderr);
     if (r->synthetic)
         cli_say(c, "data       none: %u synthetic samples stand for it, what follows is of these",
                 r->synthetic);
@@ -177,6 +162,27 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
                  r->n_infinite);
     if (r->n_tiny)
         cli_warn("%u values have a scale below 2^-126: it was set to that", r->n_tiny);
+}
+
+static void print(const struct cli_common *c, const struct pith_stage_report *r)
+{
+    char a[32], looked_up[48] = "";
+    struct cli_table t;
+    uint64_t n = 0;
+    uint32_t whole = 0, wide = 0, fine = 0, tables = 0, whole_tables = 0;
+    cli_table_start(&t, 3);
+    for (uint32_t i = 0; i < r->n_layers; i++) {
+        tables += r->quantize[i].table;
+        whole_tables += r->quantize[i].table && !r->quantize[i].why;
+        whole += !r->quantize[i].table && !r->quantize[i].why;
+        wide += r->quantize[i].sum_bits == 64;
+        n += r->quantize[i].why ? 0 : r->quantize[i].n_weights;
+        fine += r->quantize[i].int16;
+        if (c->verbose || r->quantize[i].why)
+            add_row(&t, &r->quantize[i]);
+    }
+    cli_table_print(&t, stderr);
+    say_methods(c, r);
     bool lost = cli_lost_much(r);
     if (lost || (r->predictions && c->verbose))
         say_outputs(c, r);

@@ -17,6 +17,7 @@
 #include "pith_base.h"
 #include "pith_goal_estimate.h"
 #include "pith_host.h"
+#include "pith_train.h"
 
 #define LARGEST 3       /* layers that a miss names */
 #define SHARE 1000000   /* the bar's all */
@@ -55,9 +56,18 @@ static void progress(void *user, const struct pith_goal_progress *p)
     cli_progress_step(&s->bar, (uint64_t)(p->share * SHARE));
 }
 
+/* Another rank is not the one that speaks. */
+static bool is_silent(const struct cli_goal_run *run)
+{
+    return run->ranks && run->ranks->rank > 0;
+}
+
+/* Rank 0 writes the best it has and ends the others, which wait for it. */
 static bool stop(void *user)
 {
     struct show *s = user;
+    if (is_silent(s->run))
+        return false;
     return s->rc != EXIT_DONE || cli_interrupted();
 }
 
@@ -308,6 +318,8 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
     struct layer_rows rows;
     const char *written;
     const struct pith_goal_point *p = best_of(r);
+    if (is_silent(s->run))
+        return EXIT_DONE;
     enum cli_exit rc = cli_layer_rows(p->file.data, p->file.bytes, "the result", NULL, &rows);
     if (rc)
         return rc;
@@ -335,7 +347,7 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
 static enum cli_exit open_best(struct show *s)
 {
     const struct cli_common *c = s->run->common;
-    if (!c->output || strcmp(c->output, "-") == 0 || c->dry_run)
+    if (!c->output || strcmp(c->output, "-") == 0 || c->dry_run || is_silent(s->run))
         return EXIT_DONE;
     enum cli_exit rc = cli_best_path(c->output, s->best);
     if (!rc && cli_same_file(s->run->input, s->best))
@@ -423,9 +435,10 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
                                               .made = made,
                                               .warn = warn,
                                               .stop = stop,
-                                              .user = &s};
+                                              .user = &s,
+                                              .ranks = run->ranks};
     if (run->common->dry_run)
-        return estimate(run, m, &o);
+        return is_silent(run) ? EXIT_DONE : estimate(run, m, &o);
     return_large_blocks();
     cli_progress_start(&s.bar, run->common, "compress", SHARE);
     enum pith_status st = pith_goal_compress(m, run->goal, &o, &r, &err);

@@ -19,7 +19,8 @@ struct cli_goal_run {
     bool for_speed;
     const char *checkpoint; /* NULL: none */
     bool resume;
-    uint64_t before_bytes; /* of the network's floats */
+    uint64_t before_bytes;          /* of the network's floats */
+    const struct pith_ranks *ranks; /* of which rank 0 alone writes and speaks; NULL */
 };
 
 /* EXIT_NO: missed. */

@@ -68,7 +68,7 @@ enum cli_exit cli_ranks_start(struct cli_common *c, const char *how,
     }
     if (!how && started_by_mpi())
         cli_hint(
-            "started as one of several processes, but each trains alone: --ranks mpi makes one job "
+            "started as one of several processes, but each works alone: --ranks mpi makes one job "
             "of them");
     if (!how || !started_by_mpi())
         return EXIT_DONE;

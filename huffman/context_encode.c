@@ -219,22 +219,30 @@ static bool encode(struct encoder *e, struct context_coder *c, const struct weig
     return true;
 }
 
-/* With zeros told apart and not, what takes fewer bytes. */
+static bool encode_together(struct encoder *e, struct context_coder *c, const struct weight *w,
+                            const struct levels *l, uint32_t *column)
+{
+    *e = (struct encoder){.out = e->out, .cap = e->cap};
+    return encode(e, c, w, l, false, column);
+}
+
+/* With zeros told apart and not, what takes fewer bytes: mostly the former, which is therefore
+ * written while the other is only counted. */
 static enum pith_status encode_shorter(struct encoder *e, struct context_coder *c,
                                        const struct weight *w, const struct levels *l,
                                        bool may_be_apart, uint32_t *column)
 {
-    struct encoder count[2] = {0};
-    if (!encode(&count[0], c, w, l, false, column))
-        return PITH_ERR_ARGUMENT;
-    bool apart =
-        may_be_apart && encode(&count[1], c, w, l, true, column) && count[1].used < count[0].used;
-    if (!e->out) {
-        *e = count[apart];
-        return PITH_OK;
+    struct encoder together = {0};
+    bool apart = may_be_apart && encode(e, c, w, l, true, column), fits = true;
+    if (apart) {
+        fits = encode_together(&together, c, w, l, column);
+        apart = e->used < together.used;
     }
-    encode(e, c, w, l, apart, column);
-    return e->used > e->cap ? PITH_ERR_SPACE : PITH_OK;
+    if (!apart && fits)
+        fits = encode_together(e, c, w, l, column);
+    if (!fits)
+        return PITH_ERR_ARGUMENT;
+    return e->out && e->used > e->cap ? PITH_ERR_SPACE : PITH_OK;
 }
 
 enum pith_status pith_context_encode(const struct weight *w, const uint8_t *mask,

@@ -20,6 +20,7 @@
  *
  * Left alone: what is not constant, a variance + epsilon that is not above 0, a codebook whose
  * groups straddle channels, a Gemm bias that differs between rows. */
+#include "pith_channel_layer.h"
 #include "pith_error_fill.h"
 #include "pith_fold_grid.h"
 #include "pith_op_semantics.h"
@@ -44,12 +45,12 @@ struct folder {
     uint32_t step_bits, bias_levels;
 };
 
-/* One pair. channels: O; cols: weights of one channel. */
+/* One pair. */
 struct pair {
     struct pith_node *linear, *norm;
-    uint64_t channels, cols;
-    double *factor; /* [channels] a */
-    float *bias;    /* [channels] of the result */
+    struct channel_layer layer;
+    double *factor; /* [rows] a */
+    float *bias;    /* [rows] of the result */
     bool uniform;   /* the weight's codebook is grid */
     struct uniform_grid grid;
     double spare; /* with a grid: what its step is scaled by where the factor is 0 */
@@ -64,35 +65,10 @@ static const struct pith_const *f32_constant(const struct folder *f, const struc
     return v->type == PITH_F32 ? v->constant : NULL;
 }
 
-static bool has_input(const struct pith_node *node, uint32_t i)
-{
-    return i < node->n_in && node->in[i] != PITH_VALUE_NONE;
-}
-
 /* Groups of a codebook lie within a channel, or whole channels within a group. */
 static bool groups_fit(const struct pith_codebook *cb, uint64_t cols)
 {
     return !cb || cb->group_elems % cols == 0 || cols % cb->group_elems == 0;
-}
-
-static bool bias_fits(const struct folder *f, const struct pair *p)
-{
-    if (!has_input(p->linear, 2))
-        return true;
-    const struct pith_const *b = f32_constant(f, p->linear, 2);
-    if (!b)
-        return false;
-    const struct pith_value *v = &f->m->values[p->linear->in[2]];
-    bool along_channels = v->rank > 0 && v->dim[v->rank - 1] == p->channels;
-    return b->count == 1 || (b->count == p->channels && along_channels);
-}
-
-/* A factor of an output channel is one of a row of the weight, and its shift one of the bias: of a
- * MatMul there is none. */
-static bool takes_factors(const struct pith_node *node)
-{
-    const struct op_traits t = pith_op_traits(node->op);
-    return t.integer_op && t.bias_input && pith_op_rows_first(node->op, node->attr);
 }
 
 /* Is node `norm` a batch normalization that can be folded, and into what? Who else reads the weight
@@ -105,21 +81,18 @@ static bool find_pair(const struct folder *f, struct pith_node *norm, struct pai
     if (producer == UINT32_MAX || f->uses[norm->in[0]] != 1)
         return false;
     *p = (struct pair){.linear = &f->m->nodes[producer], .norm = norm};
-    if (!takes_factors(p->linear))
+    /* the shift becomes the bias, for which a MatMul has no place */
+    if (!pith_op_traits(p->linear->op).bias_input ||
+        !pith_channel_layer(f->m, p->linear, &p->layer))
         return false;
-    const struct pith_const *w = f32_constant(f, p->linear, 1);
-    if (!w)
-        return false;
-    p->channels = f->m->values[p->linear->in[1]].dim[0];
-    p->cols = w->count / p->channels;
     for (uint32_t i = 1; i < 5; i++) {
         const struct pith_const *c = f32_constant(f, norm, i);
-        if (!c || c->count != p->channels)
+        if (!c || c->count != p->layer.rows)
             return false;
     }
-    const struct pith_codebook *b = w->codebook;
+    const struct pith_codebook *b = p->layer.weight->codebook;
     p->uniform = b && b->n_groups == 1 && pith_grid_find(b->centroid, b->n_centroids, &p->grid);
-    return groups_fit(b, p->cols) && bias_fits(f, p);
+    return groups_fit(b, p->layer.cols);
 }
 
 static bool same_constant(const struct folder *f, uint32_t a, uint32_t b)
@@ -159,11 +132,11 @@ static bool shares_factor(const struct folder *f, const struct pair *p)
     return f->uses[w] == 1 || f->n_norms[w] == f->uses[w];
 }
 
-static bool channel_lives(const struct folder *f, const struct pair *p, uint64_t o)
+static bool channel_lives(const struct channel_layer *l, uint64_t o)
 {
-    const float *w = f32_constant(f, p->linear, 1)->data;
-    for (uint64_t i = 0; i < p->cols; i++)
-        if (w[o * p->cols + i] != 0)
+    const float *w = l->weight->data;
+    for (uint64_t i = 0; i < l->cols; i++)
+        if (w[o * l->cols + i] != 0)
             return true;
     return false;
 }
@@ -181,8 +154,8 @@ static double rounded_factor(const struct folder *f, const struct pair *p, doubl
 static void find_spare(const struct folder *f, struct pair *p)
 {
     p->spare = rounded_factor(f, p, 1);
-    for (uint64_t o = p->channels; o-- > 0;)
-        if (!channel_lives(f, p, o))
+    for (uint64_t o = p->layer.rows; o-- > 0;)
+        if (!channel_lives(&p->layer, o))
             p->factor[o] = 0;
         else if (p->factor[o] != 0)
             p->spare = fabs(p->factor[o]);
@@ -194,29 +167,20 @@ static bool compute(const struct folder *f, struct pair *p)
     const float *scale = f32_constant(f, p->norm, 1)->data,
                 *shift = f32_constant(f, p->norm, 2)->data;
     const float *mean = f32_constant(f, p->norm, 3)->data, *var = f32_constant(f, p->norm, 4)->data;
-    const struct pith_const *old = f32_constant(f, p->linear, 2);
     double epsilon = attr_f32(p->norm->attr, ATTR_BN_EPSILON);
-    bool gemm = p->linear->op == PITH_OP_GEMM;
-    double beta = gemm ? attr_f32(p->linear->attr, ATTR_GEMM_BETA) : 1;
-    for (uint64_t o = 0; o < p->channels; o++) {
+    for (uint64_t o = 0; o < p->layer.rows; o++) {
         double v = var[o] + epsilon;
-        double b = old ? beta * ((const float *)old->data)[old->count == 1 ? 0 : o] : 0;
         if (!(v > 0))
             return false;
-        p->factor[o] = rounded_factor(f, p, scale[o] / sqrt(v));
-        p->bias[o] = (float)((b - mean[o]) * p->factor[o] + shift[o]);
+        struct channel_affine a = {mean[o], rounded_factor(f, p, scale[o] / sqrt(v)), shift[o]};
+        p->factor[o] = a.factor;
+        p->bias[o] = pith_channel_bias(&p->layer, o, &a);
         if (!isfinite(p->factor[o]) || !isfinite(p->bias[o]))
             return false;
     }
     if (p->uniform)
         find_spare(f, p);
     return true;
-}
-
-/* Zero stays +0, also under a negative factor: a pruned weight is 0 by its bits. */
-static float scaled(float w, double a)
-{
-    return w == 0 ? 0 : (float)(w * a);
 }
 
 /* Copies group `from` of the old codebook to group `to` of the new one, times a. */
@@ -227,7 +191,7 @@ static void scale_group(const struct pith_codebook *old, uint64_t from, struct p
     const float *src = old->centroid + from * n;
     float *dst = new->centroid + to *n;
     for (uint32_t k = 0; k < n; k++)
-        dst[a < 0 ? n - 1 - k : k] = scaled(src[k], a);
+        dst[a < 0 ? n - 1 - k : k] = pith_channel_weight(src[k], a);
 }
 
 /* The products rounded once, not twice. */
@@ -247,7 +211,7 @@ static struct pith_codebook *scale_codebook(struct folder *f, const struct pair 
     if (!new)
         return NULL;
     new->n_centroids = old->n_centroids;
-    new->group_elems = old->group_elems < p->cols ? old->group_elems : p->cols;
+    new->group_elems = old->group_elems < p->layer.cols ? old->group_elems : p->layer.cols;
     new->n_groups = count / new->group_elems;
     new->centroid = pith_model_alloc(f->m, new->n_groups, old->n_centroids * sizeof(float));
     new->index = pith_model_alloc(f->m, count, 1);
@@ -258,10 +222,10 @@ static struct pith_codebook *scale_codebook(struct folder *f, const struct pair 
         if (p->uniform)
             scale_grid(p, new, g);
         else
-            scale_group(old, first / old->group_elems, new, g, p->factor[first / p->cols]);
+            scale_group(old, first / old->group_elems, new, g, p->factor[first / p->layer.cols]);
     }
     for (uint64_t i = 0; i < count; i++) {
-        double a = p->factor[i / p->cols];
+        double a = p->factor[i / p->layer.cols];
         uint32_t index = p->uniform && !(a < 0 || a > 0) ? p->grid.zero : old->index[i];
         new->index[i] = (uint8_t)(a < 0 ? old->n_centroids - 1 - index : index);
     }
@@ -318,7 +282,7 @@ static void scale_data(const struct pair *p, const struct pith_const *w, struct 
         if (b && old[i] != 0)
             parts->weight_data[i] = b->centroid[i / b->group_elems * b->n_centroids + b->index[i]];
         else
-            parts->weight_data[i] = scaled(old[i], p->factor[i / p->cols]);
+            parts->weight_data[i] = pith_channel_weight(old[i], p->factor[i / p->layer.cols]);
     }
 }
 
@@ -326,7 +290,7 @@ static enum pith_status make_weight(struct folder *f, const struct pair *p,
                                     struct fold_parts *parts)
 {
     struct pith_model *m = f->m;
-    const struct pith_const *w = m->values[p->linear->in[1]].constant;
+    const struct pith_const *w = p->layer.weight;
     parts->weight_data = pith_model_alloc(m, w->count, sizeof(float));
     if (w->codebook)
         parts->codebook = scale_codebook(f, p, w->codebook, w->count);
@@ -346,7 +310,7 @@ static enum pith_status make_bias(struct folder *f, const struct pair *p, const 
     if (!parts->in)
         return PITH_ERR_MEMORY;
     if (first && first->norm->in[2] == shift &&
-        memcmp(first->bias, p->bias, p->channels * sizeof *p->bias) == 0) {
+        memcmp(first->bias, p->bias, p->layer.rows * sizeof *p->bias) == 0) {
         parts->bias = first_parts->bias;
         parts->bias_data = first_parts->bias_data;
         parts->bias_codebook = first_parts->bias_codebook;
@@ -354,12 +318,12 @@ static enum pith_status make_bias(struct folder *f, const struct pair *p, const 
         f->uses[parts->bias]++;
         return PITH_OK;
     }
-    parts->bias_data = pith_model_alloc(m, p->channels, sizeof(float));
+    parts->bias_data = pith_model_alloc(m, p->layer.rows, sizeof(float));
     if (!parts->bias_data)
         return PITH_ERR_MEMORY;
-    memcpy(parts->bias_data, p->bias, p->channels * sizeof(float));
+    memcpy(parts->bias_data, p->bias, p->layer.rows * sizeof(float));
     if (f->bias_levels) {
-        parts->bias_codebook = pith_grid_lay(m, parts->bias_data, p->channels, f->bias_levels);
+        parts->bias_codebook = pith_grid_lay(m, parts->bias_data, p->layer.rows, f->bias_levels);
         if (!parts->bias_codebook)
             return PITH_ERR_MEMORY;
     }
@@ -374,7 +338,7 @@ static void install(struct folder *f, const struct pair *p, const struct fold_pa
     struct pith_const *b = f->m->values[parts->bias].constant;
     w->data = parts->weight_data;
     w->codebook = parts->codebook;
-    *b = (struct pith_const){.count = p->channels,
+    *b = (struct pith_const){.count = p->layer.rows,
                              .data = parts->bias_data,
                              .codebook = parts->bias_codebook,
                              .code = b->code};
@@ -398,8 +362,8 @@ static enum pith_status compute_all(const struct folder *f, struct pair *pairs, 
 {
     *fits = true;
     for (uint32_t i = 0; i < n; i++) {
-        pairs[i].factor = malloc(pairs[i].channels * sizeof *pairs[i].factor);
-        pairs[i].bias = malloc(pairs[i].channels * sizeof *pairs[i].bias);
+        pairs[i].factor = malloc(pairs[i].layer.rows * sizeof *pairs[i].factor);
+        pairs[i].bias = malloc(pairs[i].layer.rows * sizeof *pairs[i].bias);
         if (!pairs[i].factor || !pairs[i].bias)
             return PITH_ERR_MEMORY;
         *fits = *fits && compute(f, &pairs[i]);
@@ -510,39 +474,6 @@ enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
     return status ? pith_error_no_memory(err) : PITH_OK;
 }
 
-/* Removes dropped nodes and values that nothing names any more. */
-static void compact(struct folder *f)
-{
-    struct pith_model *m = f->m;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (!f->dropped[i])
-            m->nodes[kept++] = m->nodes[i];
-    m->n_nodes = kept;
-    pith_model_count_uses(m, f->room, f->uses, f->producer);
-    for (uint32_t i = 0; i < m->n_inputs; i++)
-        f->uses[m->inputs[i]]++;
-    uint32_t *number = f->producer, n = 0; /* overwritten in order: number[i] after its last use */
-    for (uint32_t i = 0; i < m->n_values; i++) {
-        bool keep = f->uses[i] > 0 || f->producer[i] != UINT32_MAX;
-        number[i] = n;
-        if (keep)
-            m->values[n++] = m->values[i];
-    }
-    m->n_values = n;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        for (uint32_t k = 0; k < m->nodes[i].n_in; k++)
-            if (m->nodes[i].in[k] != PITH_VALUE_NONE)
-                m->nodes[i].in[k] = number[m->nodes[i].in[k]];
-        for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
-            m->nodes[i].out[k] = number[m->nodes[i].out[k]];
-    }
-    for (uint32_t i = 0; i < m->n_inputs; i++)
-        m->inputs[i] = number[m->inputs[i]];
-    for (uint32_t i = 0; i < m->n_outputs; i++)
-        m->outputs[i] = number[m->outputs[i]];
-}
-
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err)
 {
@@ -564,10 +495,12 @@ enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_
         n += n_more;
     }
     if (n)
-        compact(&f);
+        pith_model_drop_nodes(m, f.dropped);
     free_tables(&f);
     if (status)
         return pith_error_no_memory(err);
+    if (n && pith_model_drop_unused(m, err))
+        return PITH_ERR_MEMORY;
     if (n_folded)
         *n_folded = n;
     return PITH_OK;

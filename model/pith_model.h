@@ -169,6 +169,12 @@ enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_fo
 enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_bits,
                                             uint32_t bias_levels, uint32_t *n_folded,
                                             struct pith_error *err);
+/* Drops the nodes i with dropped[i]; m->nodes is changed where it is. */
+void pith_model_drop_nodes(struct pith_model *m, const bool *dropped);
+/* Drops values that no node, input or output names any more, and numbers the others anew. m->inputs
+ * and m->outputs are replaced; m->nodes and m->values are changed where they are. PITH_ERR_MEMORY:
+ * nothing changed. */
+enum pith_status pith_model_drop_unused(struct pith_model *m, struct pith_error *err);
 /* uses[v]: how often value v is read, outputs of the graph included; producer[v] (NULL: not asked
  * for): the node that gives it, or UINT32_MAX. Both [room], room >= n_values: values yet to come
  * are read by nobody. */

@@ -27,3 +27,12 @@ void pith_im2col_places(const struct window *v, int64_t *place)
             *place++ = pith_im2col_offset(v, at, tap, &offset) ? (int64_t)offset : -1;
         }
 }
+
+void pith_im2col_row(const struct im2col_input *x, const int64_t *place, size_t taps,
+                     size_t channels, float *row)
+{
+    const float *from = x->data;
+    for (size_t c = 0; c < channels; c++, from += x->by_channel)
+        for (size_t tap = 0; tap < taps; tap++)
+            *row++ = place[tap] < 0 ? 0.0f : from[(size_t)place[tap] * x->by_place];
+}

@@ -11,4 +11,13 @@ bool pith_im2col_offset(const struct window *v, uint64_t position, size_t tap, s
 /* place: [out, taps] the same of all; -1: outside. */
 void pith_im2col_places(const struct window *v, int64_t *place);
 
+struct im2col_input {
+    const float *data;           /* the first channel's */
+    size_t by_place, by_channel; /* how far apart neighbours lie */
+};
+
+/* The patch at one position, place: its [taps], as a row [channels, taps] of a weight lies. */
+void pith_im2col_row(const struct im2col_input *x, const int64_t *place, size_t taps,
+                     size_t channels, float *row);
+
 #endif

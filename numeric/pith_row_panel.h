@@ -15,10 +15,13 @@ struct row_panel_kernels {
     void (*multiply)(const double *a, size_t n, const size_t *order, const double *x, double *y);
     /* x: b before, the solution of U^T U x = b after; u: [n, n], its upper triangle. */
     void (*solve)(const double *u, size_t n, double *x);
+    /* y [PITH_ROW_PANEL] = the products of a [n] and each column of x. */
+    void (*dot)(const double *a, const double *x, size_t n, double *y);
     /* sum [rows, k] += u e, term by term from the first on; u: [rows, n], its rows stride apart; e:
      * [n, k]; k: of whole panels. */
     void (*add)(const double *u, size_t stride, size_t rows, const double *e, size_t n, uint32_t k,
                 double *sum);
+    uint32_t vector_bytes; /* of the loops */
 };
 
 /* The fastest for this CPU, whose features take long to ask for. */

@@ -34,8 +34,7 @@ static inline void add(vec *sum, double f, const double *x)
 
 /* Four places of a at a time, one sum each. Those of one half of the lanes after the other, so that
  * registers hold them. */
-static inline void dot(const double *restrict a, const double *restrict x, size_t n,
-                       double *restrict y)
+static void dot(const double *restrict a, const double *restrict x, size_t n, double *restrict y)
 {
     vec sum[4][VECTORS] = {{{0}}};
     size_t i = 0;
@@ -117,4 +116,4 @@ static void add_columns(const double *u, size_t stride, size_t rows, const doubl
     }
 }
 
-const struct row_panel_kernels ROW_PANEL = {multiply, solve, add_columns};
+const struct row_panel_kernels ROW_PANEL = {multiply, solve, dot, add_columns, VECTOR_BYTES};

@@ -7,28 +7,66 @@
  * SqueezeNet v1.1 with weights of 4 bits has 12.8 dB by that and 14.3 dB by this. */
 #include <math.h>
 
-#include "pith_error_feedback.h"
+#include "pith_feedback_panel.h"
 
 #define FINEST 0.5 /* of the scale that cuts nothing */
 #define STEP 0.08
 #define HALVES 3 /* that which cuts nothing, its half, a quarter */
 
+/* A row that is looked at by itself, or some beside each other. */
 struct search {
     struct error_feedback r;
-    double least; /* that is allowed */
-    int16_t *q;
-    double best, error;
+    int16_t *q;                         /* of r */
+    const struct feedback_panel *panel; /* NULL: r */
+    uint32_t rows;
+    const double *widest, *least; /* [rows] the scale that cuts nothing, the least allowed */
+    double *best;                 /* [rows] */
+    double error[PITH_ROW_PANEL]; /* of the best */
 };
 
-static void try_scale(struct search *s, double scale)
+/* Of each row its own; one that is too small is not tried. */
+static void try_scales(struct search *s, const double *scale)
 {
-    if (scale < s->least)
-        return;
-    double error = pith_error_feedback(&s->r, scale, s->error, s->q);
-    if (error < s->error) {
-        s->error = error;
-        s->best = scale;
+    double enough[PITH_ROW_PANEL] = {0}, error[PITH_ROW_PANEL];
+    for (uint32_t i = 0; i < s->rows; i++)
+        enough[i] = s->widest[i] == 0 || scale[i] < s->least[i] ? 0 : s->error[i];
+    if (s->panel)
+        pith_feedback_panel(s->panel, scale, enough, error);
+    else if (enough[0] > 0)
+        error[0] = pith_error_feedback(&s->r, scale[0], enough[0], s->q);
+    for (uint32_t i = 0; i < s->rows; i++)
+        if (enough[i] > 0 && error[i] < enough[i]) {
+            s->error[i] = error[i];
+            s->best[i] = scale[i];
+        }
+}
+
+/* from + part * widest, of each row. */
+static void try_part(struct search *s, const double *from, double part)
+{
+    double scale[PITH_ROW_PANEL];
+    for (uint32_t i = 0; i < s->rows; i++)
+        scale[i] = (from ? from[i] : 0) + part * s->widest[i];
+    try_scales(s, scale);
+}
+
+static void search(struct search *s, bool halves)
+{
+    double coarse[PITH_ROW_PANEL];
+    for (uint32_t i = 0; i < s->rows; i++) {
+        s->best[i] = s->widest[i];
+        s->error[i] = HUGE_VAL;
     }
+    for (int i = 0; i < HALVES && halves; i++)
+        try_part(s, NULL, ldexp(1, -i));
+    if (halves)
+        return;
+    for (double part = 1; part > FINEST; part -= STEP)
+        try_part(s, NULL, part);
+    for (uint32_t i = 0; i < s->rows; i++)
+        coarse[i] = s->best[i];
+    try_part(s, coarse, STEP / 2);
+    try_part(s, coarse, -STEP / 2);
 }
 
 double pith_widest_scale(const struct error_feedback *r)
@@ -43,16 +81,17 @@ double pith_widest_scale(const struct error_feedback *r)
 double pith_search_scale(const struct error_feedback *r, double widest, double least, bool halves,
                          int16_t *q)
 {
-    struct search s = {.r = *r, .least = least, .q = q, .best = widest, .error = HUGE_VAL};
+    double best;
+    struct search s = {
+        .r = *r, .q = q, .rows = 1, .widest = &widest, .least = &least, .best = &best};
     s.r.n_paths = 1;
-    for (int i = 0; i < HALVES && halves; i++)
-        try_scale(&s, ldexp(widest, -i));
-    if (halves)
-        return s.best;
-    for (double part = 1; part > FINEST; part -= STEP)
-        try_scale(&s, part * widest);
-    double coarse = s.best;
-    try_scale(&s, coarse + STEP / 2 * widest);
-    try_scale(&s, coarse - STEP / 2 * widest);
-    return s.best;
+    search(&s, halves);
+    return best;
+}
+
+void pith_search_scales(const struct feedback_panel *p, const double *widest, const double *least,
+                        bool halves, double *best)
+{
+    struct search s = {.panel = p, .rows = p->rows, .widest = widest, .least = least, .best = best};
+    search(&s, halves);
 }

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
 ROOMS_prune := prune
-USES_prune := runtime base model
+USES_prune := runtime base numeric model

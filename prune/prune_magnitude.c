@@ -14,7 +14,7 @@
 #include "pith_bytes.h"
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
-#include "select_largest.h"
+#include "pith_select_largest.h"
 #include "unit_score.h"
 
 struct prune_job {

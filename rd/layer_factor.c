@@ -192,6 +192,7 @@ struct goals {
     uint32_t n_threads;
     double *room; /* [n_threads, 2, n, PITH_ROW_PANEL] */
     struct row_panel_kernels kernels;
+    const struct pith_sweep_ranks *ranks; /* that share the panels */
 };
 
 /* Of as many rows as a panel has, or as are left of the group. */
@@ -221,6 +222,8 @@ static void find_panels(void *arg, uint32_t thread)
     const uint64_t panels = (g->each + PITH_ROW_PANEL - 1) / PITH_ROW_PANEL;
     double *room = g->room + thread * 2 * g->f->n * PITH_ROW_PANEL;
     for (uint64_t i = thread; i < panels * g->f->groups; i += g->n_threads) {
+        if (!rank_does(g->ranks, i))
+            continue;
         const uint64_t group = i / panels, at = i % panels * PITH_ROW_PANEL, left = g->each - at;
         find_panel(g, (uint32_t)group, group * g->each + at,
                    left < PITH_ROW_PANEL ? left : PITH_ROW_PANEL, room);
@@ -228,7 +231,8 @@ static void find_panels(void *arg, uint32_t thread)
 }
 
 enum pith_status pith_layer_goals(struct layer_factor *f, const float *w, uint64_t rows,
-                                  const struct pith_opts *runtime, struct pith_error *err)
+                                  const struct pith_opts *runtime,
+                                  const struct pith_sweep_ranks *ranks, struct pith_error *err)
 {
     struct goals g = {.f = f, .w = w, .each = rows / f->groups, .n_threads = 1};
     if (!f->crossed)
@@ -238,12 +242,16 @@ enum pith_status pith_layer_goals(struct layer_factor *f, const float *w, uint64
     g.kernels = pith_row_panel_kernels();
     g.goal = malloc((size_t)rows * f->n * sizeof *g.goal);
     g.room = malloc(g.n_threads * 2 * f->n * PITH_ROW_PANEL * sizeof *g.room);
-    const bool room = g.goal && g.room;
+    bool room = g.goal && g.room;
+    /* Panels lie one behind the other where there is one group; more have small matrices. */
+    g.ranks = f->groups == 1 ? ranks : NULL;
     if (room && g.n_threads > 1)
         runtime->parallel_for(runtime->parallel_user, g.n_threads, find_panels, &g);
     else if (room)
         find_panels(&g, 0);
     free(g.room);
+    room = room && rank_gather(g.ranks, g.goal, (size_t)rows * f->n * sizeof *g.goal,
+                               PITH_ROW_PANEL * f->n * sizeof *g.goal);
     f->goal = g.goal;
     if (!room)
         return pith_error_no_memory(err);

@@ -6,6 +6,7 @@
 #define LAYER_FACTOR_H
 
 #include "layer_statistics.h"
+#include "pith_sweep_ranks.h"
 
 struct layer_factor {
     size_t n;
@@ -34,9 +35,10 @@ void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
 double pith_layer_damping(const struct layer_statistics *s, double doubts);
 
 /* The goals of all rows of w [rows, n], so many for each group; crossed is not needed any more. The
- * same bits for any number of threads. PITH_ERR_MEMORY. */
+ * same bits for any number of threads and ranks. PITH_ERR_MEMORY. */
 enum pith_status pith_layer_goals(struct layer_factor *f, const float *w, uint64_t rows,
-                                  const struct pith_opts *runtime, struct pith_error *err);
+                                  const struct pith_opts *runtime,
+                                  const struct pith_sweep_ranks *ranks, struct pith_error *err);
 /* goal [n], by place: the row of floats whose results from the inputs as they are now come closest
  * to those of the row w [n] from the inputs as they were. w: a row of f->w, where goals are known.
  * room: [n] */

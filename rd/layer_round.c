@@ -178,24 +178,39 @@ static void compare_row(const struct work *w, uint64_t row, const struct room *r
 
 /* ---- all rows -------------------------------------------------------------------------------- */
 
-/* Rows go to threads in turn; their results lie apart. */
+/* Rows go to ranks and to threads in turn; their results lie apart. */
 static void do_rows(void *arg, uint32_t thread)
 {
     const struct work *w = arg;
-    for (uint64_t row = thread; row < w->l->rows; row += w->n)
+    const struct pith_sweep_ranks *k = w->l->ranks;
+    const uint64_t count = k ? k->count : 1;
+    for (uint64_t row = thread * count + (k ? k->rank : 0); row < w->l->rows; row += w->n * count)
         if (w->overlap)
             compare_row(w, row, &w->room[thread]);
         else
             round_row(w, row, &w->room[thread]);
 }
 
-static void all_rows(struct work *w)
+/* What the rows of other ranks have become. */
+static bool gather_rows(const struct work *w)
+{
+    const struct layer_round *l = w->l;
+    const size_t rows = (size_t)l->rows, n = l->factor->n;
+    if (w->overlap)
+        return rank_gather(l->ranks, w->overlap, rows * sizeof *w->overlap, sizeof *w->overlap) &&
+               rank_gather(l->ranks, w->square, rows * sizeof *w->square, sizeof *w->square);
+    return rank_gather(l->ranks, l->q, rows * n * sizeof *l->q, n * sizeof *l->q) &&
+           rank_gather(l->ranks, l->error, rows * sizeof *l->error, sizeof *l->error);
+}
+
+static bool all_rows(struct work *w)
 {
     const struct pith_opts *o = w->l->runtime;
     if (w->n > 1)
         o->parallel_for(o->parallel_user, w->n, do_rows, w);
     else
         do_rows(w, 0);
+    return gather_rows(w);
 }
 
 /* What a failure leaves is freed by close_work(). */
@@ -287,15 +302,14 @@ enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
     for (int i = 0; i < RATE_ROUNDS && ok && l->lambda > 0; i++) {
         w.nearest = i == 0;
         w.paths = fewer_paths(l);
-        all_rows(&w);
+        ok = all_rows(&w);
         count(l);
     }
     w.nearest = false;
     w.paths = l->paths;
-    if (ok) {
-        all_rows(&w);
+    ok = ok && all_rows(&w);
+    if (ok)
         count(l);
-    }
     close_work(&w);
     return ok ? PITH_OK : pith_error_no_memory(err);
 }
@@ -310,9 +324,7 @@ enum pith_status pith_layer_refit(const struct layer_round *l, double *factor,
     bool ok = open_work(&copy, &w);
     w.overlap = calloc((size_t)l->rows, sizeof *w.overlap);
     w.square = calloc((size_t)l->rows, sizeof *w.square);
-    ok = ok && w.overlap && w.square;
-    if (ok)
-        all_rows(&w);
+    ok = ok && w.overlap && w.square && all_rows(&w);
     for (uint64_t row = 0; row < l->rows && ok; row++) {
         overlap += l->loss[row] * w.overlap[row];
         square += l->loss[row] * w.square[row];

@@ -11,6 +11,7 @@
 #define LAYER_ROUND_H
 
 #include "layer_factor.h"
+#include "pith_sweep_ranks.h"
 #include "rate_table.h"
 
 struct layer_round {
@@ -26,6 +27,7 @@ struct layer_round {
     uint32_t states; /* of a trellis whose levels the integers are, in the order that weights are
                         stored in, which is the factor's then; 0: none */
     const struct pith_opts *runtime;
+    const struct pith_sweep_ranks *ranks; /* that share the rows; NULL: one process */
     /* made here */
     int16_t *q;                /* [rows, n] */
     double *error;             /* [rows] squared error of the results, damping included */

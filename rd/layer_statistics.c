@@ -15,7 +15,8 @@
 #include "pith_op_semantics.h"
 #include "sample_doubt.h"
 
-#define PANEL (4 * PITH_GRAM_PART) /* rows */
+#define PANEL (4 * PITH_GRAM_PART) /* rows, at most; any multiple gives the same sums */
+#define PANEL_BYTES ((size_t)4 << 20)
 #define SAMPLES_BYTES (UINT64_C(2) << 20)
 #define LEAST_ROWS 32768u
 #define BLOCK 48u /* rows of a sum, that a thread takes at once */
@@ -107,7 +108,6 @@ static uint64_t place_of(const struct source *s, uint64_t samples, uint64_t samp
 }
 
 /* x: the sample's; row: [n]. */
-/* Convolutions laid out as in im2col, channels outside, which is how the weight is stored. */
 static void write_row(const struct source *s, const float *x, uint32_t group, uint64_t at,
                       float *row)
 {
@@ -118,9 +118,8 @@ static void write_row(const struct source *s, const float *x, uint32_t group, ui
     size_t taps = s->window.taps, channels = s->n / taps, in = s->window.in;
     const int64_t *place = s->place + at % s->window.out * taps;
     x += (at / s->window.out * s->groups + group) * channels * in;
-    for (size_t c = 0; c < channels; c++, x += in)
-        for (size_t tap = 0; tap < taps; tap++)
-            row[c * taps + tap] = place[tap] < 0 ? 0.0f : x[place[tap]];
+    struct im2col_input from = {.data = x, .by_place = 1, .by_channel = in};
+    pith_im2col_row(&from, place, taps, channels, row);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -137,9 +136,10 @@ struct sums {
     uint64_t first, count; /* samples that are in memory */
     float *x[2];           /* [count, elems] of now, was */
     uint64_t begin;        /* first row of the panel, among those of these samples */
+    size_t panel_rows;     /* that a panel has room for */
     size_t filled;         /* rows of the panel */
     uint32_t n_panels;     /* one, or one for each thread that takes groups */
-    float **panel[2];      /* [n_panels][PANEL, n] */
+    float **panel[2];      /* [n_panels][panel_rows, n] */
     struct sample_doubt doubt;
 };
 
@@ -221,7 +221,8 @@ static void add_block(void *arg, uint32_t i)
 {
     struct sums *s = arg;
     size_t first = (size_t)i * BLOCK, last = first + BLOCK;
-    add_panel(s, 0, 0, first, last < s->from.n ? last : s->from.n);
+    if (rank_does(s->opts->ranks, i))
+        add_panel(s, 0, 0, first, last < s->from.n ? last : s->from.n);
 }
 
 static void add_groups(void *arg, uint32_t panel)
@@ -240,7 +241,7 @@ static void add_samples(struct sums *s)
 {
     const uint64_t rows = s->count * s->from.taken;
     for (s->begin = 0; s->begin < rows; s->begin += s->filled) {
-        s->filled = rows - s->begin < PANEL ? (size_t)(rows - s->begin) : PANEL;
+        s->filled = rows - s->begin < s->panel_rows ? (size_t)(rows - s->begin) : s->panel_rows;
         for (size_t i = 0; i < s->filled; i++)
             s->to->weight += (double)root_of(s, i) * (double)root_of(s, i);
         if (s->from.groups > 1) {
@@ -283,7 +284,7 @@ static bool open_sums(struct sums *s)
         s->x[net] = malloc((size_t)(s->count * s->from.elems) * sizeof **s->x);
         s->panel[net] = calloc(s->n_panels, sizeof **s->panel);
         for (uint32_t i = 0; i < s->n_panels && s->panel[net]; i++)
-            room = (s->panel[net][i] = malloc(PANEL * n * sizeof(float))) && room;
+            room = (s->panel[net][i] = malloc(s->panel_rows * n * sizeof(float))) && room;
         room = room && to->mean[net] && s->x[net] && s->panel[net];
     }
     room = pith_doubt_open(&s->doubt, to->samples, s->from.taken, s->from.groups, n) && room;
@@ -301,6 +302,17 @@ static void close_sums(struct sums *s)
     free(s->from.place);
     free(s->root);
     pith_doubt_close(&s->doubt);
+}
+
+/* Blocks of rows that other ranks have summed up. Groups are summed up by each: their matrices are
+ * small. */
+static bool gather_sums(const struct sums *s)
+{
+    const struct pith_sweep_ranks *k = s->from.groups == 1 ? s->opts->ranks : NULL;
+    const size_t n = s->from.n, bytes = n * n * sizeof(double), item = BLOCK * n * sizeof(double);
+    return rank_gather(k, s->to->h, bytes, item) && rank_gather(k, s->to->crossed, bytes, item) &&
+           rank_gather(k, s->to->mean[0], n * sizeof(double), BLOCK * sizeof(double)) &&
+           rank_gather(k, s->to->mean[1], n * sizeof(double), BLOCK * sizeof(double));
 }
 
 /* Sums become means of samples, with the places that were left out. So damping and lambda mean
@@ -324,6 +336,15 @@ static void scale_sums(struct sums *sums)
     s->doubt = pith_doubt_odds(&sums->doubt, &of);
 }
 
+/* Whole parts of the sums, so that the size changes no bit. */
+static size_t rows_of_panel(size_t n)
+{
+    size_t rows = PANEL;
+    while (rows > PITH_GRAM_PART && rows * n * sizeof(float) > PANEL_BYTES)
+        rows -= PITH_GRAM_PART;
+    return rows;
+}
+
 /* As many samples at once as fill a panel, if memory allows. */
 static uint64_t samples_at_once(const struct source *s, uint64_t samples)
 {
@@ -345,6 +366,7 @@ static void choose_rows(struct sums *s, uint64_t per_column)
     to->groups = s->from.groups;
     to->rows = s->from.taken * to->samples;
     to->places = (double)s->from.places;
+    s->panel_rows = rows_of_panel(s->from.n);
     s->count = samples_at_once(&s->from, to->samples);
 }
 
@@ -409,6 +431,8 @@ enum pith_status pith_layer_statistics(const struct layer_reader *now,
         if (!status)
             add_samples(&s);
     }
+    if (!status && !gather_sums(&s))
+        status = pith_error_no_memory(err);
     if (!status)
         scale_sums(&s);
     close_sums(&s);

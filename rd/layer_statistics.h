@@ -10,6 +10,7 @@
 
 #include "layer_reader.h"
 #include "pith_sensitivity.h"
+#include "pith_sweep_ranks.h"
 
 #define STATISTICS_MOST_COLUMNS 2048u
 
@@ -43,12 +44,13 @@ struct statistics_opts {
     const struct pith_sensitivity *sensitivity;
     double place_share; /* 0..1 */
     double centre;      /* 0..1: of what the means make of h, that its doubt leaves out */
-    const struct pith_opts *runtime; /* parallel_for; NULL: one thread */
+    const struct pith_opts *runtime;      /* parallel_for; NULL: one thread */
+    const struct pith_sweep_ranks *ranks; /* that share the sums; NULL: one process */
 };
 
 /* Of a node of two models that are alike but for constants, with as many elements a sample. The
- * same bits for any number of threads. PITH_ERR_MEMORY, and what pith_layer_reader_read returns; *s
- * is to be ended then, too. */
+ * same bits for any number of threads and ranks. PITH_ERR_MEMORY, and what pith_layer_reader_read
+ * returns; *s is to be ended then, too. */
 enum pith_status pith_layer_statistics(const struct layer_reader *now,
                                        const struct layer_reader *was,
                                        const struct statistics_opts *opts,

@@ -22,6 +22,7 @@
 
 #include "pith_measure.h"
 #include "pith_sensitivity.h"
+#include "pith_sweep_ranks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,6 +78,8 @@ struct pith_weight_sweep_opts {
     uint32_t states; /* of the trellis whose levels integers become (pith_trellis.h), which an
                         adaptive file has in fewer bytes, and no other: 8 or 16; 0: none. Rows are
                         swept from their first weight on then; short ones have no trellis */
+    const struct pith_sweep_ranks *ranks; /* processes that sweep together, each with the same
+                                             network, data and options; NULL: this alone */
 };
 
 struct pith_weight_sweep_report {
@@ -87,9 +90,9 @@ struct pith_weight_sweep_report {
 
 /* m has no normalization behind a layer that could be folded, or its steps are coarser than they
  * need be. *out: a model of the same values and nodes; the caller frees it. report may be NULL. The
- * same bytes for any number of threads. PITH_ERR_ARGUMENT: bad options, data that does not fit, or
- * "interrupted"; PITH_ERR_UNSUPPORTED: several inputs and no feed; PITH_ERR_MEMORY, _IO, and what
- * reading data and running the network return; *out is then untouched. */
+ * same bytes for any number of threads and ranks. PITH_ERR_ARGUMENT: bad options, data that does
+ * not fit, or "interrupted"; PITH_ERR_UNSUPPORTED: several inputs and no feed; PITH_ERR_MEMORY,
+ * _IO, and what reading data and running the network return; *out is then untouched. */
 enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data *calibration,
                                    const struct pith_weight_sweep_opts *opts,
                                    struct pith_model **out, struct pith_weight_sweep_report *report,

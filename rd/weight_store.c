@@ -27,7 +27,8 @@ enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, u
     b->group_elems = c->count / b->n_groups;
     b->centroid = pith_model_alloc(m, b->n_groups * b->n_centroids, sizeof *b->centroid);
     b->index = pith_model_alloc(m, c->count, 1);
-    if (!b->centroid || !b->index)
+    float *data = pith_model_alloc(m, c->count, sizeof *data); /* c's may be another model's */
+    if (!b->centroid || !b->index || !data)
         return PITH_ERR_MEMORY;
     /* One product each, rounded once: exactly what a reader computes from the step. */
     for (uint64_t g = 0; g < b->n_groups; g++)
@@ -36,8 +37,9 @@ enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, u
                 (float)((int32_t)k - (int32_t)most) * (float)step[g];
     for (uint64_t i = 0; i < c->count; i++) {
         b->index[i] = (uint8_t)(q[i] + (int32_t)most);
-        ((float *)c->data)[i] = b->centroid[i / b->group_elems * b->n_centroids + b->index[i]];
+        data[i] = b->centroid[i / b->group_elems * b->n_centroids + b->index[i]];
     }
+    c->data = data;
     c->codebook = b;
     c->mask = NULL;
     c->stored = 0;

@@ -12,6 +12,7 @@
 #include "pith_narrow_float.h"
 #include "pith_error_feedback.h"
 #include "pith_op_semantics.h"
+#include "pith_plain_copy.h"
 #include "pith_trellis.h"
 #include "step_choice.h"
 #include "weight_store.h"
@@ -144,7 +145,8 @@ static enum pith_status find_statistics(struct sweep *s, struct layer *l,
                                       .sensitivity = s->opts.sensitivity,
                                       .place_share = s->opts.place_share,
                                       .centre = l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
-                                      .runtime = s->opts.runtime};
+                                      .runtime = s->opts.runtime,
+                                      .ranks = s->opts.ranks};
     struct layer_reader reader[2] = {{0}};
     enum pith_status status = l->data_free ? PITH_OK : open_readers(s, l, reader);
     *stats = pith_layer_statistics_none(l->n);
@@ -436,8 +438,8 @@ static enum pith_status find_goals(const struct sweep *s, struct layer *l)
     const bool own = l->factor.crossed && l->goal_damping > l->damping;
     if (own && !pith_layer_factor_again(&l->factor, l->goal_damping))
         return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
-    enum pith_status status =
-        pith_layer_goals(&l->factor, l->round.w, l->round.rows, s->opts.runtime, s->err);
+    enum pith_status status = pith_layer_goals(&l->factor, l->round.w, l->round.rows,
+                                               s->opts.runtime, s->opts.ranks, s->err);
     if (!status && own && !pith_layer_factor_again(&l->factor, l->damping))
         return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
     return status;
@@ -457,7 +459,8 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .paths = s->opts.paths ? s->opts.paths
                                              : l->states   ? TRELLIS_PATHS
                                                            : PATHS,
-                                    .runtime = s->opts.runtime};
+                                    .runtime = s->opts.runtime,
+                                    .ranks = s->opts.ranks};
     enum pith_status status = cut_rows(s, l);
     if (!status)
         status = find_goals(s, l);
@@ -525,6 +528,10 @@ static enum pith_status sweep_layer(struct sweep *s, struct layer *l)
     }
     if (!status)
         status = round_rows(s, l);
+    /* What is large is not needed any more. */
+    free(l->factor.u);
+    free(l->factor.goal);
+    l->factor.u = l->factor.goal = NULL;
     return status ? status : store(s, l);
 }
 
@@ -602,6 +609,23 @@ static enum pith_status open_walks(struct sweep *s)
     return status ? status : pith_sample_walk_open(s->was, &o, &s->walk[1], s->err);
 }
 
+/* Weights that are swept get numbers and codebooks of their own one by one: until then the numbers
+ * are those of the network as it came. */
+static enum pith_status copy_network(struct sweep *s)
+{
+    struct pith_weight_ref *refs = malloc((s->was->n_nodes + (size_t)1) * sizeof *refs);
+    bool *plain = calloc(s->was->n_values + (size_t)1, sizeof *plain);
+    const uint32_t n = refs && plain ? pith_model_weights(s->was, refs) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        plain[refs[i].value] = true;
+    enum pith_status status = refs && plain
+                                  ? pith_model_copy_plain(s->was, plain, true, &s->now, s->err)
+                                  : pith_error_no_memory(s->err);
+    free(refs);
+    free(plain);
+    return status;
+}
+
 static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
 {
     const size_t nodes = s->was->n_nodes + (size_t)1, values = s->was->n_values + (size_t)1;
@@ -619,7 +643,7 @@ static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
     free(feeds);
     if (!room)
         return pith_error_no_memory(s->err);
-    enum pith_status status = pith_model_copy(s->was, &s->now, s->err);
+    enum pith_status status = copy_network(s);
     if (!status)
         status = open_feed(s, data);
     return status ? status : open_walks(s);

@@ -125,25 +125,12 @@ static inline enum closure closure_compare(const struct pith_model *m,
     return found;
 }
 
-/* One value that is two outputs has one name, which import refuses twice: known
- * (docs/reliability.md). */
-static inline bool closure_doubles(const struct pith_model *m)
-{
-    for (uint32_t i = 0; i < m->n_outputs; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (m->outputs[i] == m->outputs[k])
-                return true;
-    return false;
-}
-
 /* err: why import refused. */
 static inline enum closure closure_of(const struct pith_model *m, bool numbers,
                                       struct pith_error *err)
 {
     struct pith_buffer onnx;
     struct pith_model *back = NULL;
-    if (closure_doubles(m))
-        return CLOSURE_NOT_OURS;
     enum pith_status st = pith_model_write_onnx(m, &onnx, err);
     if (st)
         return st == PITH_ERR_UNSUPPORTED && err->text[0] ? CLOSURE_NOT_OURS : CLOSURE_NOT_READ;

@@ -61,7 +61,7 @@ deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
 check: all $(FAKE_CUDA) $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
-	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh
+	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh tests/fuzz/corpus_times.sh
 
 check-unit: $(FAKE_CUDA) $(TEST_BIN) ## unit tests alone (under a minute)
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
@@ -94,18 +94,22 @@ FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_O := $(BUILD)/fuzz
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_O)/%)
 fuzz: fuzz-build ## run every fuzz target for FUZZ_SECONDS (60) each
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
+	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
 
 T ?= 3600
-fuzz-long: fuzz-build ## every fuzz target for T (3600) seconds, what it finds kept in build/fuzz-found
-	@FUZZ_SECONDS=$(T) FUZZ_KEEP=$(BUILD)/fuzz-found FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
+SEED ?= $(shell date +%s)
+fuzz-long: fuzz-build ## every fuzz target for T (3600) seconds by SEED (a new one); corpora, logs, counts in build/fuzz-found
+	@$(TEST_ENV) FUZZ_SECONDS=$(T) FUZZ_SEED=$(SEED) FUZZ_KEEP=$(BUILD)/fuzz-found FUZZ_O=$(FUZZ_O) tests/fuzz/short_run.sh
+fuzz-times: fuzz-build ## every kept unit of the fuzz targets that takes 50 ms and more
+	@FUZZ_O=$(FUZZ_O) tests/fuzz/corpus_times.sh
 
-.PHONY: fuzz-build fuzz-bins fuzz-long
+.PHONY: fuzz-build fuzz-bins fuzz-long fuzz-times
 IN_FUZZ = $(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g"
 fuzz-build:
 	@$(IN_FUZZ) fuzz-bins
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
-$(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) -Itests -Itests/onnx $(ALL_ROOMS:%=-I%)
+$(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(CFLAGS_onnx) -Itests -Itests/onnx $(ALL_ROOMS:%=-I%)
+$(O)/tests/fuzz/fuzz_onnx.o: | $(O)/gen/onnx.pb-c.h
 $(FUZZ_O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)
 	$(Q)$(CC) -fsanitize=fuzzer,address,undefined $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 fuzz-bins: $(FUZZ_BIN)

@@ -235,6 +235,25 @@ static enum pith_status open_answers(struct run *r)
                                 r->err);
 }
 
+/* What trains, and the weights that it begins with. */
+static enum pith_status open_optimizer(struct run *r, struct pith_data *train)
+{
+    enum pith_status status = PITH_OK;
+    struct row_steps steps = {0};
+    if (r->opts->step_init)
+        status = pith_row_steps_find(r->m, train, r->opts, &steps, r->err);
+    if (!status)
+        pith_row_scale_apply(&steps.scale, r->m, r->tape);
+    r->shrinks = pith_row_steps_differ(&steps);
+    if (!status)
+        status =
+            pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer, r->err);
+    pith_row_steps_free(&steps);
+    if (!status && r->opts->gptq_samples)
+        status = pith_feedback_start(r->m, train, r->opts, r->optimizer, r->err);
+    return status;
+}
+
 static enum pith_status open_run(struct run *r, struct pith_data *train)
 {
     enum pith_status status = PITH_OK;
@@ -263,18 +282,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
         return status;
     r->n_steps = pith_batch_count(r->batch) * r->opts->epochs;
     pith_tape_share(r->tape);
-    struct row_steps steps = {0};
-    if (r->opts->step_init)
-        status = pith_row_steps_find(r->m, train, r->opts, &steps, r->err);
-    if (!status)
-        pith_row_scale_apply(&steps.scale, r->m, r->tape);
-    r->shrinks = pith_row_steps_differ(&steps);
-    if (!status)
-        status =
-            pith_optimizer_new(r->m, r->tape, r->opts, r->n_steps, &steps, &r->optimizer, r->err);
-    pith_row_steps_free(&steps);
-    if (!status && r->opts->gptq_samples)
-        status = pith_feedback_start(r->m, train, r->opts, r->optimizer, r->err);
+    status = open_optimizer(r, train);
     if (!status && r->opts->keep_best && pith_snapshot_new(r->m, &r->best))
         status = pith_tape_no_memory(r->err);
     if (!status)
@@ -296,6 +304,50 @@ static enum pith_status open_integers(struct run *r)
     if (!status)
         status = pith_fake_graph_open(r->m, r->opts, &r->fake, r->err);
     return pith_ranks_agree(r->opts->ranks, status, r->err);
+}
+
+/* From the last step to the network that is handed back. */
+static enum pith_status finish(struct run *r, struct pith_model *unfolded)
+{
+    const struct pith_train_opts *o = r->opts;
+    enum pith_status status = PITH_OK;
+    if (pith_fake_graph_hide(r->fake, r->m))
+        return pith_tape_no_memory(r->err);
+    if (o->norms == PITH_NORMS_FOLD)
+        status = pith_norms_fold(r, unfolded);
+    r->shrinks |= o->sparsity > 0 || o->lambda > 0 || o->remove_dead_channels;
+    if (!status && r->shrinks && pith_permute_channels(r->m))
+        status = pith_tape_no_memory(r->err);
+    if (!status && o->remove_dead_channels)
+        status = pith_remove_dead_channels(r->m, &r->result->dropped, r->err);
+    return status ? status : pith_norms_judge(r);
+}
+
+/* The network as it came; the snapshot knows all that the graph of integers has. */
+static void put_back(struct run *r, const struct pith_model *unfolded)
+{
+    pith_norms_put_back(r->m, unfolded);
+    pith_fake_graph_show(r->fake, r->m);
+    if (r->before)
+        pith_snapshot_restore(r->before, r->m);
+}
+
+static void close_run(struct run *r)
+{
+    pith_optimizer_free(r->optimizer);
+    pith_batch_free(r->batch);
+    pith_augment_batch_free(r->augment);
+    pith_features_free(r->features);
+    free(r->answers.log_p);
+    pith_tape_free(r->tape);
+    pith_tape_free(r->teacher);
+    pith_memory_free(r->memory);
+    pith_snapshot_free(r->before);
+    pith_snapshot_free(r->best);
+    pith_checkpoint_free(r->checkpoint);
+    pith_buffer_free(&r->model_state);
+    pith_buffer_free(&r->best_state);
+    free(r->past);
 }
 
 enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struct pith_data *val,
@@ -322,38 +374,12 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
     }
     if (!status)
         status = train_epochs(&r);
-    if (!status && pith_fake_graph_hide(r.fake, m))
-        status = pith_tape_no_memory(r.err);
-    if (!status && o.norms == PITH_NORMS_FOLD)
-        status = pith_norms_fold(&r, &unfolded);
-    r.shrinks |= o.sparsity > 0 || o.lambda > 0 || o.remove_dead_channels;
-    if (!status && r.shrinks && pith_permute_channels(m))
-        status = pith_tape_no_memory(r.err);
-    if (!status && o.remove_dead_channels)
-        status = pith_remove_dead_channels(m, &made.dropped, err);
     if (!status)
-        status = pith_norms_judge(&r);
+        status = finish(&r, &unfolded);
     if (status)
-        pith_norms_put_back(m, &unfolded);
-    if (status)
-        pith_fake_graph_show(r.fake, m); /* the snapshot knows all of it */
-    if (status && r.before)
-        pith_snapshot_restore(r.before, m);
+        put_back(&r, &unfolded);
     pith_fake_graph_close(r.fake, m, status == PITH_OK);
-    pith_optimizer_free(r.optimizer);
-    pith_batch_free(r.batch);
-    pith_augment_batch_free(r.augment);
-    pith_features_free(r.features);
-    free(r.answers.log_p);
-    pith_tape_free(r.tape);
-    pith_tape_free(r.teacher);
-    pith_memory_free(r.memory);
-    pith_snapshot_free(r.before);
-    pith_snapshot_free(r.best);
-    pith_checkpoint_free(r.checkpoint);
-    pith_buffer_free(&r.model_state);
-    pith_buffer_free(&r.best_state);
-    free(r.past);
+    close_run(&r);
     if (!status)
         *result = made;
     return status;

@@ -94,77 +94,115 @@ static bool has_codebook(const struct pith_model *m)
     return false;
 }
 
-enum pith_status pith_run_check_opts(const struct run *r)
+/* What is wrong with an option, in the order of the groups; NULL: nothing. */
+static const char *wrong_loop(const struct run *r)
 {
     const struct pith_train_opts *o = r->opts;
-    const char *wrong = NULL;
     if (!words_known(o))
-        wrong = "an optimizer, schedule, loss, score, step size or way with norms that is not "
-                "known";
-    else if (o->epochs == 0)
-        wrong = "epochs must be at least 1";
-    else if (o->batch == 0 || o->batch % PITH_TRAIN_SLICES)
-        wrong = "the batch must be a multiple of 8";
-    else if (!(o->rate > 0) || !isfinite(o->rate))
-        wrong = "the learning rate must be above 0";
-    else if (!(o->momentum >= 0 && o->momentum < 1) || !(o->ema >= 0 && o->ema < 1))
-        wrong = "momentum and ema must be in 0..1, below 1";
-    else if (!(o->weight_decay >= 0) || !(o->clip_norm >= 0) || !isfinite(o->weight_decay))
-        wrong = "weight decay and gradient norm must not be negative";
-    else if (!(o->step_factor >= 0) || !isfinite(o->step_factor))
-        wrong = "the factor of a schedule of steps must not be negative";
-    else if (!share(o->smoothing) || !share(o->teacher_part) ||
-             !(o->warm_up >= 0 && o->warm_up < 1))
-        wrong = "smoothing, teacher part and warm-up must be in 0..1";
-    else if (o->teacher && (!(o->temperature > 0) || !isfinite(o->temperature)))
-        wrong = "the temperature must be above 0";
-    else if (o->loss == PITH_DISTILL && !o->teacher)
-        wrong = "distillation needs a teacher";
-    else if (o->loss == PITH_SQUARED_ERROR && o->teacher)
-        wrong = "a teacher is for classes, not for squared error";
-    else if (!(o->sparsity >= 0 && o->sparsity < 1) || !(o->prune_until > 0 && o->prune_until <= 1))
-        wrong = "sparsity must be in 0..1, below 1, and prune_until in 0..1, above 0";
-    else if (o->prune_every == 0 || !share(o->regrow))
-        wrong = "prune_every must be above 0, regrow in 0..1";
-    else if (o->levels > 127 || o->bias_levels > 127 || !(o->first_step > 0))
-        wrong = "a grid has at most 127 levels, and its first step is above 0";
-    else if (o->gptq_samples && !o->levels)
-        wrong = "GPTQ is for weights on a grid: gptq_samples needs levels";
-    else if (!share(o->gptq_fisher_share) || (o->gptq_fisher_share > 0 && !o->gptq_samples))
-        wrong = "gptq_fisher_share must be in 0..1, and needs gptq_samples";
-    else if (o->step_init && !o->levels)
-        wrong =
-            "a step size by Fisher information is for weights on a grid: step_init needs levels";
-    else if (o->step_init == PITH_STEP_INIT_FISHER_ROW && o->norms == PITH_NORMS_FOLD)
-        wrong =
-            "step sizes of rows do not go with norms that fold, which give rows steps of their own";
-    else if (!share(o->oscillation_damping))
-        wrong = "oscillation_damping must be in 0..1";
-    else if (!share(o->step_power))
-        wrong = "the power of steps must be in 0..1";
-    else if (is_noisy(o) && o->levels)
-        wrong = "gates and variational dropout are without levels";
-    else if (is_noisy(o) && !(o->sparsity > 0))
-        wrong = "gates and variational dropout say what goes: they need a sparsity";
-    else if (is_noisy(o) && has_codebook(r->m))
-        wrong = "gates and variational dropout are not for weights with a codebook";
-    else if (o->integers && shrinks_too(o))
-        wrong = "integers in the loop are without levels, sparsity and assignment_temperature, and "
-                "with the channels and "
-                "norms that are there";
-    else if (!(o->assignment_temperature >= 0) || !isfinite(o->assignment_temperature))
-        wrong = "assignment_temperature must not be negative";
-    else if (!(o->lambda >= 0) || !isfinite(o->lambda))
-        wrong = "lambda must not be negative";
-    else if (o->ranks && (o->ranks->count == 0 || o->ranks->rank >= o->ranks->count ||
-                          PITH_TRAIN_SLICES % o->ranks->count))
-        wrong = "a batch can be shared by 1, 2, 4 or 8 processes";
-    else if (o->resume && !o->checkpoint)
-        wrong = "going on needs the folder of the checkpoint";
-    else if ((o->keep_best || o->patience) && !r->val)
-        wrong = "keeping the best epoch needs validation data";
-    else if (isnan(o->enough))
-        wrong = "the accuracy that is enough must be a number";
+        return "an optimizer, schedule, loss, score, step size or way with norms that is not "
+               "known";
+    if (o->epochs == 0)
+        return "epochs must be at least 1";
+    if (o->batch == 0 || o->batch % PITH_TRAIN_SLICES)
+        return "the batch must be a multiple of 8";
+    if (!(o->rate > 0) || !isfinite(o->rate))
+        return "the learning rate must be above 0";
+    if (!(o->momentum >= 0 && o->momentum < 1) || !(o->ema >= 0 && o->ema < 1))
+        return "momentum and ema must be in 0..1, below 1";
+    if (!(o->weight_decay >= 0) || !(o->clip_norm >= 0) || !isfinite(o->weight_decay))
+        return "weight decay and gradient norm must not be negative";
+    if (!(o->step_factor >= 0) || !isfinite(o->step_factor))
+        return "the factor of a schedule of steps must not be negative";
+    return NULL;
+}
+
+static const char *wrong_loss(const struct run *r)
+{
+    const struct pith_train_opts *o = r->opts;
+    if (!share(o->smoothing) || !share(o->teacher_part) || !(o->warm_up >= 0 && o->warm_up < 1))
+        return "smoothing, teacher part and warm-up must be in 0..1";
+    if (o->teacher && (!(o->temperature > 0) || !isfinite(o->temperature)))
+        return "the temperature must be above 0";
+    if (o->loss == PITH_DISTILL && !o->teacher)
+        return "distillation needs a teacher";
+    if (o->loss == PITH_SQUARED_ERROR && o->teacher)
+        return "a teacher is for classes, not for squared error";
+    return NULL;
+}
+
+static const char *wrong_pruning(const struct run *r)
+{
+    const struct pith_train_opts *o = r->opts;
+    if (!(o->sparsity >= 0 && o->sparsity < 1) || !(o->prune_until > 0 && o->prune_until <= 1))
+        return "sparsity must be in 0..1, below 1, and prune_until in 0..1, above 0";
+    if (o->prune_every == 0 || !share(o->regrow))
+        return "prune_every must be above 0, regrow in 0..1";
+    return NULL;
+}
+
+static const char *wrong_grid(const struct run *r)
+{
+    const struct pith_train_opts *o = r->opts;
+    if (o->levels > 127 || o->bias_levels > 127 || !(o->first_step > 0))
+        return "a grid has at most 127 levels, and its first step is above 0";
+    if (o->gptq_samples && !o->levels)
+        return "GPTQ is for weights on a grid: gptq_samples needs levels";
+    if (!share(o->gptq_fisher_share) || (o->gptq_fisher_share > 0 && !o->gptq_samples))
+        return "gptq_fisher_share must be in 0..1, and needs gptq_samples";
+    if (o->step_init && !o->levels)
+        return "a step size by Fisher information is for weights on a grid: step_init needs levels";
+    if (o->step_init == PITH_STEP_INIT_FISHER_ROW && o->norms == PITH_NORMS_FOLD)
+        return "step sizes of rows do not go with norms that fold, which give rows steps of their "
+               "own";
+    if (!share(o->oscillation_damping))
+        return "oscillation_damping must be in 0..1";
+    if (!share(o->step_power))
+        return "the power of steps must be in 0..1";
+    return NULL;
+}
+
+static const char *wrong_noise(const struct run *r)
+{
+    const struct pith_train_opts *o = r->opts;
+    if (is_noisy(o) && o->levels)
+        return "gates and variational dropout are without levels";
+    if (is_noisy(o) && !(o->sparsity > 0))
+        return "gates and variational dropout say what goes: they need a sparsity";
+    if (is_noisy(o) && has_codebook(r->m))
+        return "gates and variational dropout are not for weights with a codebook";
+    return NULL;
+}
+
+static const char *wrong_run(const struct run *r)
+{
+    const struct pith_train_opts *o = r->opts;
+    if (o->integers && shrinks_too(o))
+        return "integers in the loop are without levels, sparsity and assignment_temperature, and "
+               "with the channels and "
+               "norms that are there";
+    if (!(o->assignment_temperature >= 0) || !isfinite(o->assignment_temperature))
+        return "assignment_temperature must not be negative";
+    if (!(o->lambda >= 0) || !isfinite(o->lambda))
+        return "lambda must not be negative";
+    if (o->ranks && (o->ranks->count == 0 || o->ranks->rank >= o->ranks->count ||
+                     PITH_TRAIN_SLICES % o->ranks->count))
+        return "a batch can be shared by 1, 2, 4 or 8 processes";
+    if (o->resume && !o->checkpoint)
+        return "going on needs the folder of the checkpoint";
+    if ((o->keep_best || o->patience) && !r->val)
+        return "keeping the best epoch needs validation data";
+    if (isnan(o->enough))
+        return "the accuracy that is enough must be a number";
+    return NULL;
+}
+
+enum pith_status pith_run_check_opts(const struct run *r)
+{
+    static const char *(*const wrong_of[])(const struct run *r) = {
+        wrong_loop, wrong_loss, wrong_pruning, wrong_grid, wrong_noise, wrong_run};
+    const char *wrong = NULL;
+    for (size_t i = 0; i < sizeof wrong_of / sizeof *wrong_of && !wrong; i++)
+        wrong = wrong_of[i](r);
     return wrong ? pith_error_set(r->err, PITH_ERR_ARGUMENT, "%s", wrong) : PITH_OK;
 }
 

@@ -99,11 +99,51 @@ static enum cli_exit parse_share(const struct cli_option *o, const char *text, d
     return check_range(o, text, *out);
 }
 
+static enum cli_exit store_uint(const struct cli_option *o, const char *text, void *at)
+{
+    uint64_t uint;
+    if (!pith_parse_uint(text, &uint))
+        return bad_value(o, text, "not a whole number");
+    if (check_range(o, text, (double)uint))
+        return EXIT_USAGE;
+    if (o->kind == OPTION_UINT)
+        *(uint64_t *)at = uint;
+    else
+        *(uint32_t *)at = (uint32_t)uint;
+    return EXIT_DONE;
+}
+
+static enum cli_exit store_number(const struct cli_option *o, const char *text, void *at)
+{
+    double number;
+    if (!pith_parse_number(text, &number))
+        return bad_value(o, text, "not a number");
+    if (check_range(o, text, number))
+        return EXIT_USAGE;
+    if (o->kind == OPTION_NUMBER)
+        *(double *)at = number;
+    else
+        *(float *)at = (float)number;
+    return EXIT_DONE;
+}
+
+static enum cli_exit store_bytes(const struct cli_option *o, const char *text, uint64_t *bytes)
+{
+    return cli_parse_bytes(text, bytes) ? EXIT_DONE
+                                        : bad_value(o, text, "not a size such as 200K or 64KiB");
+}
+
+static enum cli_exit store_item(const struct cli_option *o, const char *text, struct cli_list *list)
+{
+    if (list->n == CLI_LIST_MAX)
+        return bad_value(o, text, "given too often");
+    list->item[list->n++] = text;
+    return EXIT_DONE;
+}
+
 static enum cli_exit store(const struct cli_option *o, const char *text, void *options)
 {
     void *at = (char *)options + o->offset;
-    double number;
-    uint64_t uint;
     switch (o->kind) {
     case OPTION_FLAG:
         *(bool *)at = true;
@@ -115,35 +155,14 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
     case OPTION_OPT_TEXT:
         *(const char **)at = text;
         break;
-    case OPTION_LIST: {
-        struct cli_list *list = at;
-        if (list->n == CLI_LIST_MAX)
-            return bad_value(o, text, "given too often");
-        list->item[list->n++] = text;
-        break;
-    }
+    case OPTION_LIST:
+        return store_item(o, text, at);
     case OPTION_UINT:
     case OPTION_U32:
-        if (!pith_parse_uint(text, &uint))
-            return bad_value(o, text, "not a whole number");
-        if (check_range(o, text, (double)uint))
-            return EXIT_USAGE;
-        if (o->kind == OPTION_UINT)
-            *(uint64_t *)at = uint;
-        else
-            *(uint32_t *)at = (uint32_t)uint;
-        break;
+        return store_uint(o, text, at);
     case OPTION_NUMBER:
     case OPTION_FLOAT:
-        if (!pith_parse_number(text, &number))
-            return bad_value(o, text, "not a number");
-        if (check_range(o, text, number))
-            return EXIT_USAGE;
-        if (o->kind == OPTION_NUMBER)
-            *(double *)at = number;
-        else
-            *(float *)at = (float)number;
-        break;
+        return store_number(o, text, at);
     case OPTION_HEADING:
     case OPTION_ADVANCED:
     case OPTION_ROWS:
@@ -159,10 +178,7 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
     case OPTION_PERCENT:
         return parse_share(o, text, at);
     case OPTION_BYTES:
-        if (!cli_parse_bytes(text, &uint))
-            return bad_value(o, text, "not a size such as 200K or 64KiB");
-        *(uint64_t *)at = uint;
-        break;
+        return store_bytes(o, text, at);
     }
     return EXIT_DONE;
 }

@@ -344,6 +344,10 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a goal needs samples to measure a loss on");
     if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
+    if (opts->ranks && (opts->checkpoint || goal->time > 0))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "a search of several processes has no checkpoint and no time: each "
+                               "would decide by itself when it is over");
     enum pith_status st = open_checkpoint(&j, m, err);
     if (!st)
         st = open_judge(&j, m, err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "choose_coder.h"
+#include "pith_entropy.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
 #include "pith_load.h"
@@ -19,7 +20,6 @@
 #define LEAST_EPOCHS 4.0  /* with fewer little is regained */
 #define TIMED_SAMPLES 512 /* one epoch of these tells what one takes */
 #define LEAST_WEIGHTS 16.0
-#define VALUE_BITS 2.5 /* of a weight that stays: its level and sign, on a grid of 7 */
 #define FIRST_SHARE                                                                                \
     0.5 /* of that estimate, before one was made: whole channels leave, and their places cost      \
            little */
@@ -44,7 +44,7 @@ struct ladder {
 static double bytes_of(double kept, double all)
 {
     double p = fmin(kept / all, 1 - 1e-9);
-    return (all * -(p * log2(p) + (1 - p) * log2(1 - p)) + kept * VALUE_BITS) / 8;
+    return (all * pith_place_entropy(p) + kept * (double)PITH_VALUE_BITS) / 8;
 }
 
 static double weights_for(double bytes, double all)

@@ -10,6 +10,7 @@
 #include "pith_fisher_rows.h"
 #include "pith_host.h"
 #include "pith_weight_sweep.h"
+#include "rank_gather.h"
 
 #define RATE_SHARE 0.5
 #define PLACE_SHARE 0.3
@@ -163,6 +164,7 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
                               struct pith_model **out, struct pith_error *err)
 {
     struct watch w = {.s = s, .e = e};
+    struct pith_sweep_ranks ranks;
     for (uint32_t i = 0; i < s->layers; i++)
         w.all += s->cost[i];
     const struct pith_weight_sweep_opts o = {
@@ -177,7 +179,8 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
         .stop = stop,
         .user = &w,
         .feed = e->opts->feed,
-        .states = e->opts->for_speed ? 0 : STATES};
+        .states = e->opts->for_speed ? 0 : STATES,
+        .ranks = pith_sweep_ranks_over(e->opts->ranks, &ranks)};
     memset(s->costly, 0, sizeof s->costly);
     enum pith_status status = explain(e, pith_weight_sweep(e->m, NULL, &o, out, NULL, err), err);
     for (uint32_t i = 0; i < PITH_GOAL_COSTLY && w.loss > 0; i++)

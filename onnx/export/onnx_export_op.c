@@ -141,11 +141,22 @@ static enum pith_status hard_swish(struct op_export *e)
     return PITH_OK;
 }
 
+/* The two axes that a Flatten makes of the shape are dims, too. */
+static bool flattens(const struct pith_value *v, uint32_t axis)
+{
+    uint64_t n[2] = {1, 1};
+    for (uint32_t i = 0; i < v->rank; i++)
+        n[i >= axis] *= v->dim[i];
+    return n[0] <= INT32_MAX && n[1] <= INT32_MAX;
+}
+
 /* Flatten to two axes before, softmax over the second, Reshape to the old shape behind. */
 static enum pith_status flat_softmax(struct op_export *e)
 {
     struct onnx_export *x = e->x;
     const struct pith_value *v = value_out(e);
+    if (!flattens(v, (uint32_t)e->node->attr[ATTR_SOFTMAX_AXIS]))
+        return unsupported(e, "flattened axes of more than 2147483647 elements");
     char *flat = pith_export_name(x, "flat"), *soft = pith_export_name(x, "soft");
     Onnx__NodeProto *before = pith_export_node(x, "Flatten", "");
     Onnx__NodeProto *after = pith_export_node(x, "Reshape", "");

@@ -9,9 +9,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The name of output i. A value that is an output before has given that one its name, which ONNX
+ * lets no other have: a copy of it is this one. */
+static const char *output_name(struct onnx_export *x, uint32_t i, bool *given)
+{
+    uint32_t value = x->m->outputs[i];
+    if (!given[value]) {
+        given[value] = true;
+        return x->names[value];
+    }
+    const char *name = pith_export_name(x, x->names[value]);
+    Onnx__NodeProto *copy = pith_export_node(x, "Identity", "");
+    pith_export_input(copy, x->names[value]);
+    pith_export_output(copy, name);
+    return name;
+}
+
 static void export_ends(struct onnx_export *x)
 {
     const struct pith_model *m = x->m;
+    bool *given = pith_export_alloc(x, m->n_values + 1u, sizeof *given);
     x->graph.input = pith_export_alloc(x, m->n_inputs + 1u, sizeof *x->graph.input);
     x->graph.output = pith_export_alloc(x, m->n_outputs + 1u, sizeof *x->graph.output);
     if (x->failed)
@@ -19,9 +36,12 @@ static void export_ends(struct onnx_export *x)
     for (uint32_t i = 0; i < m->n_inputs; i++)
         x->graph.input[x->graph.n_input++] =
             pith_export_info(x, m->inputs[i], x->names[m->inputs[i]], EXPORT_DIMS_ENDS);
-    for (uint32_t i = 0; i < m->n_outputs; i++)
-        x->graph.output[x->graph.n_output++] =
-            pith_export_info(x, m->outputs[i], x->names[m->outputs[i]], EXPORT_DIMS_ENDS);
+    for (uint32_t i = 0; i < m->n_outputs && !x->failed; i++) {
+        const char *name = output_name(x, i, given);
+        if (name)
+            x->graph.output[x->graph.n_output++] =
+                pith_export_info(x, m->outputs[i], name, EXPORT_DIMS_ENDS);
+    }
 }
 
 static void count_uses(struct onnx_export *x)
@@ -128,7 +148,8 @@ static enum pith_status export_graph(struct onnx_export *x)
     count_turned_uses(x);
     name_nodes(x);
     x->graph.node =
-        pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + 1, sizeof *x->graph.node);
+        pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + m->n_outputs + 1,
+                          sizeof *x->graph.node);
     x->graph.initializer =
         pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_TENSORS + m->n_values + 1,
                           sizeof *x->graph.initializer);

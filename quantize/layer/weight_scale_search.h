@@ -11,4 +11,9 @@
 double pith_search_weight_scale(const struct error_feedback *r, const struct integer_layer *l,
                                 uint64_t row, int16_t *q);
 
+/* Where that search begins, and the least that the layer allows; 0: all of the row is 0, and its
+ * scale stays. */
+double pith_widest_weight_scale(const struct error_feedback *r, const struct integer_layer *l,
+                                uint64_t row, double *least);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fold_affine.c - (W x + b) * a + c is a layer again: weights W[o] * a[o], bias b[o] * a[o] + c[o].
+/* fold_affine.c - (W x + b) * a + c is a layer again, by the mathematics of model/channel_layer.c.
  * So that what exporters write as operators of its own behind a layer costs no rounding between
  * integers.
  *
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drop_unused.h"
+#include "pith_channel_layer.h"
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
 
@@ -25,7 +25,7 @@ struct affine_fold {
 struct affine_pair {
     struct pith_node *layer, *op;
     const struct pith_value *c; /* the operator's constant */
-    uint64_t rows, cols;
+    struct channel_layer channels;
 };
 
 static const struct pith_value *constant_in(const struct pith_model *m,
@@ -50,24 +50,14 @@ static bool along_channels(const struct pith_value *c, const struct pith_value *
     return true;
 }
 
-/* Does a row of its weight make an output channel? A Gemm may transpose x, that is not looked at; a
- * MatMul becomes a Gemm, which knows matrices alone. */
-static bool takes_rows(const struct pith_model *m, const struct pith_node *node)
+/* A MatMul becomes a Gemm, which knows matrices alone. */
+static bool takes_affine(const struct pith_model *m, const struct pith_node *node,
+                         struct channel_layer *l)
 {
-    const struct pith_value *w = constant_in(m, node, 1);
-    if (!w || w->constant->codebook || !pith_op_traits(node->op).integer_op)
+    if (!pith_channel_layer(m, node, l) || l->weight->codebook)
         return false;
-    bool matrices = w->rank == 2 && m->values[node->in[0]].rank == 2;
-    return pith_op_rows_first(node->op, node->attr) && (node->op != PITH_OP_MATMUL || matrices);
-}
-
-static bool bias_fits(const struct pith_model *m, const struct pith_node *node, uint64_t rows)
-{
-    if (pith_node_bias(node) == PITH_VALUE_NONE)
-        return true;
-    const struct pith_value *b = constant_in(m, node, 2);
-    return b &&
-           (b->constant->count == 1 || (b->constant->count == rows && b->dim[b->rank - 1] == rows));
+    bool matrices = m->values[node->in[1]].rank == 2 && m->values[node->in[0]].rank == 2;
+    return node->op != PITH_OP_MATMUL || matrices;
 }
 
 static bool find_pair(const struct affine_fold *f, struct pith_node *op, struct affine_pair *p)
@@ -84,12 +74,8 @@ static bool find_pair(const struct affine_fold *f, struct pith_node *op, struct 
         return false;
     p->op = op;
     p->layer = &f->m->nodes[f->producer[x]];
-    if (!takes_rows(m, p->layer))
-        return false;
-    const struct pith_value *w = &m->values[p->layer->in[1]], *y = &m->values[x];
-    p->rows = w->dim[0];
-    p->cols = w->constant->count / p->rows;
-    return bias_fits(m, p->layer, p->rows) &&
+    const struct pith_value *y = &m->values[x];
+    return takes_affine(m, p->layer, &p->channels) &&
            along_channels(p->c, y, pith_op_channel_axis(p->layer->op, y->rank));
 }
 
@@ -135,25 +121,16 @@ static uint32_t new_constant(struct pith_model *m, const struct pith_value *like
 }
 
 /* false: a number would not be finite. */
-static bool compute(const struct pith_model *m, const struct affine_pair *p, float *w, float *b)
+static bool compute(const struct affine_pair *p, float *w, float *b)
 {
-    const float *old = m->values[p->layer->in[1]].constant->data;
-    const struct pith_value *bias =
-        p->layer->op == PITH_OP_MATMUL ? NULL : constant_in(m, p->layer, 2);
-    double alpha = 1, beta = 1;
-    if (p->layer->op == PITH_OP_GEMM) {
-        alpha = (double)attr_f32(p->layer->attr, ATTR_GEMM_ALPHA);
-        beta = (double)attr_f32(p->layer->attr, ATTR_GEMM_BETA);
-    }
-    for (uint64_t o = 0; o < p->rows; o++) {
-        double a = factor_for(p, o), was = 0;
-        if (bias)
-            was = beta *
-                  (double)((const float *)bias->constant->data)[bias->constant->count > 1 ? o : 0];
-        b[o] = (float)(was * a + shift_for(p, o));
+    const struct channel_layer *l = &p->channels;
+    const float *old = l->weight->data;
+    for (uint64_t o = 0; o < l->rows; o++) {
+        struct channel_affine a = {.factor = factor_for(p, o), .after = shift_for(p, o)};
+        b[o] = pith_channel_bias(l, o, &a);
         bool finite = isfinite(b[o]);
-        for (uint64_t k = o * p->cols; k < (o + 1) * p->cols; k++) {
-            w[k] = old[k] == 0 ? 0 : (float)((double)old[k] * alpha * a);
+        for (uint64_t k = o * l->cols; k < (o + 1) * l->cols; k++) {
+            w[k] = pith_channel_weight((double)old[k] * l->alpha, a.factor);
             finite = finite && isfinite(w[k]);
         }
         if (!finite)
@@ -183,12 +160,13 @@ static enum pith_status fold(struct affine_fold *f, struct affine_pair *p)
 {
     struct pith_model *m = f->m;
     float *w, *b;
-    uint32_t weight = new_constant(m, &m->values[p->layer->in[1]], p->rows, &w);
-    uint32_t bias = weight == PITH_VALUE_NONE ? weight : new_constant(m, NULL, p->rows, &b);
+    uint32_t weight = new_constant(m, &m->values[p->layer->in[1]], p->channels.rows, &w);
+    uint32_t bias =
+        weight == PITH_VALUE_NONE ? weight : new_constant(m, NULL, p->channels.rows, &b);
     uint32_t *in = pith_model_alloc(m, 3, sizeof *in);
     if (bias == PITH_VALUE_NONE || !in)
         return PITH_ERR_MEMORY;
-    if (!compute(m, p, w, b))
+    if (!compute(p, w, b))
         return PITH_OK;
     if (!become_gemm(m, p->layer))
         return PITH_ERR_MEMORY;
@@ -222,15 +200,6 @@ static enum pith_status prepare(struct affine_fold *f)
     return PITH_OK;
 }
 
-static void drop_nodes(struct affine_fold *f)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < f->m->n_nodes; i++)
-        if (!f->dropped[i])
-            f->m->nodes[kept++] = f->m->nodes[i];
-    f->m->n_nodes = kept;
-}
-
 enum pith_status pith_fold_affine(struct pith_model *m, struct pith_error *err)
 {
     struct affine_fold f = {.m = m};
@@ -241,9 +210,9 @@ enum pith_status pith_fold_affine(struct pith_model *m, struct pith_error *err)
             st = fold(&f, &p);
     }
     if (f.dropped)
-        drop_nodes(&f);
+        pith_model_drop_nodes(m, f.dropped);
     free(f.uses);
     free(f.producer);
     free(f.dropped);
-    return st ? pith_error_no_memory(err) : pith_drop_unused(m, err);
+    return st ? pith_error_no_memory(err) : pith_model_drop_unused(m, err);
 }

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drop_unused.h"
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
 
@@ -646,7 +645,7 @@ enum pith_status pith_integer_rewrite(const struct integer_plan *p, struct integ
     if (!st && w.out_of_memory)
         st = pith_error_no_memory(err);
     if (!st)
-        st = pith_drop_unused(&n->m, err);
+        st = pith_model_drop_unused(&n->m, err);
     free(w.whole);
     free(w.lent);
     free(w.by_channel);

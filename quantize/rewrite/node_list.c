@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "drop_unused.h"
 #include "pith_error_fill.h"
 #include "pith_format.h"
 #include "pith_op_semantics.h"
@@ -124,5 +123,5 @@ enum pith_status pith_node_list_end(struct node_list *l, struct pith_error *err)
         return pith_error_no_memory(err);
     l->m->nodes = l->node;
     l->m->n_nodes = l->n;
-    return pith_drop_unused(l->m, err);
+    return pith_model_drop_unused(l->m, err);
 }

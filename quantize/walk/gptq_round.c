@@ -30,6 +30,7 @@
 
 #include "pith_cholesky.h"
 #include "pith_error_feedback.h"
+#include "pith_feedback_panel.h"
 #include "few_patches.h"
 #include "layer_moments.h"
 #include "adaptive_targets.h"
@@ -56,17 +57,22 @@ struct rounding {
     struct low_rank_factor factor; /* few: the same */
     struct adaptive_targets goals;
     double *room; /* [3, n] */
+    struct row_panel_kernels kernels;
+    uint32_t beside; /* rows that are rounded beside each other, one copy of u for all: 1 or
+                        PITH_ROW_PANEL */
 };
 
 /* Rows [first, last) of the layer, on one thread. */
 struct part {
     const struct rounding *r;
     uint64_t first, last;
-    double *e;     /* [n, paths] */
+    double *e;     /* [n, paths], [n, beside] */
     double *goal;  /* [n] by place */
     double *seen;  /* [patches, paths] */
     uint8_t *kept; /* [n] by place: 0: pruned */
-    int16_t *q;    /* [n] by place */
+    int16_t *q;    /* [beside, n] by place */
+    double *goals; /* [n, beside] */
+    uint8_t *all_kept;
 };
 
 /* ---- order and factor ------------------------------------------------------------------------ */
@@ -118,34 +124,98 @@ static void find_goal(const struct part *p, uint64_t row)
         p->goal[i] = goal ? goal[r->order[i]] : weight(r, row, r->order[i]);
 }
 
+static struct error_feedback one_row(const struct part *p, uint64_t row)
+{
+    const struct rounding *r = p->r;
+    find_goal(p, row);
+    for (size_t i = 0; i < r->n && r->l->mask; i++)
+        p->kept[i] = r->l->mask[row * r->n + r->order[i]];
+    return (struct error_feedback){.n = r->n,
+                                   .u = r->u,
+                                   .factor = &r->factor,
+                                   .goal = p->goal,
+                                   .kept = r->l->mask ? p->kept : NULL,
+                                   .most = r->l->most,
+                                   .lowest = r->l->lowest,
+                                   .n_paths = r->paths,
+                                   .e = p->e,
+                                   .seen = p->seen};
+}
+
+static void store_row(const struct rounding *r, uint64_t row, const int16_t *q)
+{
+    for (size_t i = 0; i < r->n; i++)
+        r->l->q[row * r->n + r->order[i]] = q[i];
+}
+
 static void round_row(const struct part *p, uint64_t row)
 {
     const struct rounding *r = p->r;
-    struct error_feedback one = {.n = r->n,
-                                 .u = r->u,
-                                 .factor = &r->factor,
-                                 .goal = p->goal,
-                                 .most = r->l->most,
-                                 .lowest = r->l->lowest,
-                                 .n_paths = r->paths,
-                                 .e = p->e,
-                                 .seen = p->seen};
-    find_goal(p, row);
-    for (size_t i = 0; i < r->n && r->l->mask; i++) {
-        p->kept[i] = r->l->mask[row * r->n + r->order[i]];
-        one.kept = p->kept;
-    }
+    const struct error_feedback one = one_row(p, row);
     if (r->l->may_scale)
         r->l->scale[row] = pith_search_weight_scale(&one, r->l, row, p->q);
     pith_error_feedback(&one, r->l->scale[row], HUGE_VAL, p->q);
-    for (size_t i = 0; i < r->n; i++)
-        r->l->q[row * r->n + r->order[i]] = p->q[i];
+    store_row(r, row, p->q);
+}
+
+/* ---- rows beside each other ------------------------------------------------------------------ */
+
+static void set_aside(const struct part *p, uint32_t i)
+{
+    for (size_t j = 0; j < p->r->n; j++) {
+        p->goals[j * PITH_ROW_PANEL + i] = p->goal[j];
+        p->all_kept[j * PITH_ROW_PANEL + i] = p->kept[j];
+    }
+}
+
+/* Rows first to first + panel->rows - 1: those of the panel. */
+static void round_panel(const struct part *p, const struct feedback_panel *panel, uint64_t first)
+{
+    const struct rounding *r = p->r;
+    double widest[PITH_ROW_PANEL], least[PITH_ROW_PANEL], scale[PITH_ROW_PANEL],
+        enough[PITH_ROW_PANEL], error[PITH_ROW_PANEL];
+    for (uint32_t i = 0; i < panel->rows; i++) {
+        const struct error_feedback one = one_row(p, first + i);
+        set_aside(p, i);
+        widest[i] = pith_widest_weight_scale(&one, r->l, first + i, &least[i]);
+        enough[i] = HUGE_VAL;
+    }
+    if (r->l->may_scale)
+        pith_search_scales(panel, widest, least, r->l->radix, scale);
+    for (uint32_t i = 0; i < panel->rows; i++) {
+        if (r->l->may_scale && widest[i] > 0)
+            r->l->scale[first + i] = scale[i];
+        scale[i] = r->l->scale[first + i];
+    }
+    pith_feedback_panel(panel, scale, enough, error);
+    for (uint32_t i = 0; i < panel->rows; i++)
+        store_row(r, first + i, p->q + i * r->n);
+}
+
+static void round_panels(const struct part *p)
+{
+    const struct rounding *r = p->r;
+    struct feedback_panel panel = {.n = r->n,
+                                   .u = r->u,
+                                   .goal = p->goals,
+                                   .kept = r->l->mask ? p->all_kept : NULL,
+                                   .lowest = r->l->lowest,
+                                   .most = r->l->most,
+                                   .e = p->e,
+                                   .q = p->q,
+                                   .kernels = &r->kernels};
+    for (uint64_t row = p->first; row < p->last; row += panel.rows) {
+        panel.rows = p->last - row < PITH_ROW_PANEL ? (uint32_t)(p->last - row) : PITH_ROW_PANEL;
+        round_panel(p, &panel, row);
+    }
 }
 
 static void round_part(void *parts, uint32_t i)
 {
     const struct part *p = (const struct part *)parts + i;
-    for (uint64_t row = p->first; row < p->last; row++)
+    if (p->r->beside > 1)
+        round_panels(p);
+    for (uint64_t row = p->first; row < p->last && p->r->beside == 1; row++)
         round_row(p, row);
 }
 
@@ -153,13 +223,16 @@ static void round_part(void *parts, uint32_t i)
 
 static bool make_part(const struct rounding *r, struct part *p)
 {
+    const uint32_t beside = r->beside;
     p->r = r;
-    p->e = malloc(r->n * r->paths * sizeof *p->e);
+    p->e = calloc(r->n * (r->paths > beside ? r->paths : beside), sizeof *p->e);
     p->goal = malloc(r->n * sizeof *p->goal);
     p->seen = malloc((r->patches.r + 1) * r->paths * sizeof *p->seen);
-    p->kept = malloc(r->n);
-    p->q = malloc(r->n * sizeof *p->q);
-    return p->e && p->goal && p->seen && p->kept && p->q;
+    p->kept = calloc(r->n, 1);
+    p->q = malloc(beside * r->n * sizeof *p->q);
+    p->goals = calloc(beside * r->n, sizeof *p->goals);
+    p->all_kept = calloc(beside * r->n, 1);
+    return p->e && p->goal && p->seen && p->kept && p->q && p->goals && p->all_kept;
 }
 
 static void free_parts(struct part part[TASKS])
@@ -170,6 +243,8 @@ static void free_parts(struct part part[TASKS])
         free(part[i].seen);
         free(part[i].kept);
         free(part[i].q);
+        free(part[i].goals);
+        free(part[i].all_kept);
     }
 }
 
@@ -230,6 +305,9 @@ static void look_at_moments(struct rounding *r, uint64_t group)
 static bool make_room(struct rounding *r, bool goals)
 {
     r->paths = r->l->most < INT8_MAX ? PATHS : 1;
+    r->kernels = pith_row_panel_kernels();
+    r->beside =
+        !r->few && r->paths == 1 && pith_feedback_panel_pays(&r->kernels) ? PITH_ROW_PANEL : 1;
     r->diagonal = malloc(r->n * sizeof *r->diagonal);
     r->damping = malloc(r->n * sizeof *r->damping);
     r->order = malloc(2 * r->n * sizeof *r->order);

@@ -17,13 +17,11 @@ static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, 
 }
 
 /* The kernel's table numbers activations as the epilogues of products do (pith_act_kind.h), so one
- * serves both. Their schemas put a in slot 0 and b in slot 1. */
+ * serves both. */
 bool pith_device_map(struct lowering *l, const struct step *s)
 {
-    const struct op_info *info = s->args.info;
-    return launch_map(l, s, pith_activation_kind(info->op),
-                      info->n_slots > 0 ? attr_f32(s->args.attr, 0) : 0.0f,
-                      info->n_slots > 1 ? attr_f32(s->args.attr, 1) : 0.0f);
+    struct epilogue_act act = pith_activation_of(s->args.info, s->args.attr);
+    return launch_map(l, s, act.kind, act.a, act.b);
 }
 
 /* `known` is a set of bits, by enum unary_kind: the kinds that device_map.cuh has, with the CPU's

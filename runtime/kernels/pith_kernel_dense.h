@@ -221,6 +221,15 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_avx512, PITH_CPU_AVX512)            \
     KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_avx512, PITH_CPU_AVX512)                           \
     KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_avx512, PITH_CPU_AVX512)
+#elif defined __aarch64__
+#define DENSE_KERNELS_OWN(KERNEL)                                                                  \
+    KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_neon, PITH_CPU_NEON)                               \
+    KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32_neon, PITH_CPU_NEON)                         \
+    KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_neon, PITH_CPU_NEON)                \
+    KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_neon, PITH_CPU_NEON)                \
+    KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_neon, PITH_CPU_NEON)                               \
+    KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_neon, PITH_CPU_NEON)                   \
+    KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32_neon, PITH_CPU_NEON)
 #else
 #define DENSE_KERNELS_OWN(KERNEL)
 #endif

@@ -31,7 +31,6 @@
 #define QUAD_PLACE_FLOATS 2u /* places of rows of x are told in pairs of floats */
 #define QUAD_WIDTH_STEP 16u  /* width is a multiple: of the lanes of every level */
 #define QUAD_WIDTH_MAX 48u
-#define QUAD_VECTORS_MAX 3 /* that the kernels take at once */
 
 struct quad_slot {
     uint16_t row; /* of the unit */

@@ -70,6 +70,8 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
 #define ROW_KERNELS_OWN(KERNEL)                                                                    \
     ROW_LEVEL(KERNEL, _avx2, PITH_CPU_AVX2)                                                        \
     ROW_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)
+#elif defined __aarch64__
+#define ROW_KERNELS_OWN(KERNEL) ROW_LEVEL(KERNEL, _neon, PITH_CPU_NEON)
 #else
 #define ROW_KERNELS_OWN(KERNEL)
 #endif

@@ -116,7 +116,7 @@ struct sparse_kernels {
 
 /* Processors with kernels of several rows: elsewhere they are left out, as they are never chosen.
  */
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
 #define IF_SPARSE_ROWS(...) __VA_ARGS__
 #else
 #define IF_SPARSE_ROWS(...)
@@ -156,6 +156,16 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(expand[EXPAND_5], expand_fn, pith_expand5_avx512, PITH_CPU_AVX512)                      \
     KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)                \
     KERNEL(expand[EXPAND_8], expand_fn, pith_expand8_vbmi, PITH_CPU_VBMI)
+#elif defined __aarch64__
+#define SPARSE_KERNELS_OWN(KERNEL)                                                                 \
+    KERNEL(matvec[FORM_CSR_VALUE], matvec_fn, pith_spmv_csr_value_neon, PITH_CPU_NEON)             \
+    KERNEL(matvec[FORM_CSR_CODEBOOK], matvec_fn, pith_spmv_csr_codebook_neon, PITH_CPU_NEON)       \
+    KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_neon, PITH_CPU_NEON)                \
+    KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_neon, PITH_CPU_NEON)                \
+    KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_neon, PITH_CPU_NEON)                \
+    KERNEL(quads, quads_fn, pith_spmm_quads_neon, PITH_CPU_NEON)                                   \
+    KERNEL(expand[EXPAND_4], expand_fn, pith_expand4_neon, PITH_CPU_NEON)                          \
+    KERNEL(expand[EXPAND_5], expand_fn, pith_expand5_neon, PITH_CPU_NEON)
 #else
 #define SPARSE_KERNELS_OWN(KERNEL)
 #endif

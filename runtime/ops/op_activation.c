@@ -12,8 +12,7 @@
 
 struct activation_job {
     const struct row_kernels *row;
-    enum act_kind act;
-    float a, b;
+    struct epilogue_act act;
     const float *x;
     float *y;
 };
@@ -22,18 +21,15 @@ struct activation_job {
 static void activate_range(void *arg, size_t begin, size_t end)
 {
     const struct activation_job *j = arg;
-    pith_activate_by(j->row, j->act, j->a, j->b, j->x + begin, j->y + begin, end - begin);
+    pith_activate_by(j->row, j->act.kind, j->act.a, j->act.b, j->x + begin, j->y + begin,
+                     end - begin);
 }
 
 static void run_activation(const struct op_args *args, const struct op_env *env)
 {
-    /* All schemas here put a in slot 0 and b in slot 1. */
-    uint32_t n_slots = args->info->n_slots;
     struct activation_job job = {
         .row = pith_row_kernels(env->kernels),
-        .act = pith_activation_kind(args->info->op),
-        .a = n_slots > 0 ? attr_f32(args->attr, 0) : 0.0f,
-        .b = n_slots > 1 ? attr_f32(args->attr, 1) : 0.0f,
+        .act = pith_activation_of(args->info, args->attr),
         .x = args->in[0]->data,
         .y = args->out[0]->data,
     };

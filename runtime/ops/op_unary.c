@@ -54,86 +54,88 @@ static void elu_kind(int32_t kind, float alpha, float gamma, const float *x, flo
         pith_elu_row_f32(1.0f, alpha, alpha, x, y, n);
 }
 
-/* A switch outside of the loops: one test a run of elements, not one an element. */
-static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, float gamma,
-                      const float *x, float *y, size_t n)
+/* Those that a function makes of a row. */
+static row_f32_fn *row_of(const struct row_kernels *row, int32_t kind)
 {
     switch ((enum unary_kind)kind) {
     case UNARY_SQRT:
-        pith_sqrt_row_f32(x, y, n);
-        break;
-    case UNARY_EXP:
-        row->exp(x, 0.0f, y, n);
-        break;
+        return pith_sqrt_row_f32;
     case UNARY_LOG:
-        pith_log_row_f32(x, y, n);
-        break;
-    case UNARY_NEG:
-        EACH(-x[i]);
-        break;
-    case UNARY_ABS:
-        EACH(magnitude_of(x[i]));
-        break;
-    case UNARY_SIGN:
-        EACH(sign_f32(x[i]));
-        break;
-    case UNARY_FLOOR:
-        EACH(floor_f32(x[i]));
-        break;
-    case UNARY_CEIL:
-        EACH(ceil_f32(x[i]));
-        break;
-    case UNARY_ROUND:
-        EACH(round_f32(x[i]));
-        break;
-    case UNARY_RECIPROCAL:
-        EACH(1.0f / x[i]);
-        break;
+        return pith_log_row_f32;
     case UNARY_ERF:
-        row->erf(x, y, n);
-        break;
-    case UNARY_SIN:
-        EACH(pith_sin_f32(x[i]));
-        break;
-    case UNARY_COS:
-        EACH(pith_cos_f32(x[i]));
-        break;
-    case UNARY_ELU:
-    case UNARY_SELU:
-    case UNARY_CELU:
-        elu_kind(kind, alpha, gamma, x, y, n);
-        break;
+        return row->erf;
     case UNARY_GELU:
-        row->gelu(x, y, n);
-        break;
+        return row->gelu;
     case UNARY_GELU_TANH:
-        row->gelu_tanh(x, y, n);
-        break;
+        return row->gelu_tanh;
     case UNARY_MISH:
-        pith_mish_row_f32(x, y, n);
-        break;
+        return pith_mish_row_f32;
     case UNARY_SOFTPLUS:
-        pith_softplus_row_f32(x, y, n);
-        break;
-    case UNARY_SOFTSIGN:
-        EACH(x[i] / (1.0f + magnitude_of(x[i])));
-        break;
-    case UNARY_THRESHOLDED_RELU:
-        EACH(choose(x[i] <= alpha, 0.0f, x[i]));
-        break;
-    case UNARY_ATAN:
-        EACH(pith_atan_f32(x[i]));
-        break;
-    case UNARY_ASINH:
-        EACH(pith_asinh_f32(x[i]));
-        break;
-    case UNARY_ATANH:
-        EACH(pith_atanh_f32(x[i]));
-        break;
-    case UNARY_NOT:
-    case UNARY_END:
-        break;
+        return pith_softplus_row_f32;
+    default:
+        return NULL;
     }
+}
+
+typedef float number_f32_fn(float x);
+
+/* Those that a function makes of a number. */
+static number_f32_fn *number_of(int32_t kind)
+{
+    switch ((enum unary_kind)kind) {
+    case UNARY_SIN:
+        return pith_sin_f32;
+    case UNARY_COS:
+        return pith_cos_f32;
+    case UNARY_ATAN:
+        return pith_atan_f32;
+    case UNARY_ASINH:
+        return pith_asinh_f32;
+    case UNARY_ATANH:
+        return pith_atanh_f32;
+    default:
+        return NULL;
+    }
+}
+
+static void simple_f32(int32_t kind, float alpha, const float *x, float *y, size_t n)
+{
+    if (kind == UNARY_NEG)
+        EACH(-x[i]);
+    else if (kind == UNARY_ABS)
+        EACH(magnitude_of(x[i]));
+    else if (kind == UNARY_SIGN)
+        EACH(sign_f32(x[i]));
+    else if (kind == UNARY_FLOOR)
+        EACH(floor_f32(x[i]));
+    else if (kind == UNARY_CEIL)
+        EACH(ceil_f32(x[i]));
+    else if (kind == UNARY_ROUND)
+        EACH(round_f32(x[i]));
+    else if (kind == UNARY_RECIPROCAL)
+        EACH(1.0f / x[i]);
+    else if (kind == UNARY_SOFTSIGN)
+        EACH(x[i] / (1.0f + magnitude_of(x[i])));
+    else if (kind == UNARY_THRESHOLDED_RELU)
+        EACH(choose(x[i] <= alpha, 0.0f, x[i]));
+}
+
+/* The kind is asked for outside of the loops: one test a run of elements, not one an element. */
+static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, float gamma,
+                      const float *x, float *y, size_t n)
+{
+    row_f32_fn *of_row = row_of(row, kind);
+    number_f32_fn *of_number = number_of(kind);
+    if (of_row)
+        of_row(x, y, n);
+    else if (of_number)
+        EACH(of_number(x[i]));
+    else if (kind == UNARY_EXP)
+        row->exp(x, 0.0f, y, n);
+    else if (kind == UNARY_ELU || kind == UNARY_SELU || kind == UNARY_CELU)
+        elu_kind(kind, alpha, gamma, x, y, n);
+    else
+        simple_f32(kind, alpha, x, y, n);
 }
 
 /* Unsigned arithmetic, in which negating the smallest integer is defined and gives itself. */

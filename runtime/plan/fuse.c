@@ -102,45 +102,15 @@ static bool fuse_add(const struct graph *g, const struct tview *value, uint32_t 
     return true;
 }
 
-/* false: not an activation that an epilogue knows. GELU by its kind, other functions of one
- * input are dearer than what fusing saves, or rare. */
 static bool fuse_activation(const struct graph_node *node, struct node_plan *np)
 {
-    switch (node->info->op) {
-    case PITH_OP_RELU:
-        np->act = ACT_RELU;
-        return true;
-    case PITH_OP_CLIP:
-        np->act = ACT_CLIP;
-        np->a = attr_f32(node->attr, ATTR_CLIP_MIN);
-        np->b = attr_f32(node->attr, ATTR_CLIP_MAX);
-        return true;
-    case PITH_OP_LEAKY_RELU:
-        np->act = ACT_LEAKY;
-        np->a = attr_f32(node->attr, ATTR_ALPHA);
-        return true;
-    case PITH_OP_SIGMOID:
-        np->act = ACT_SIGMOID;
-        return true;
-    case PITH_OP_TANH:
-        np->act = ACT_TANH;
-        return true;
-    case PITH_OP_HARD_SIGMOID:
-        np->act = ACT_HARD_SIGMOID;
-        np->a = attr_f32(node->attr, ATTR_ALPHA);
-        np->b = attr_f32(node->attr, ATTR_BETA);
-        return true;
-    case PITH_OP_HARD_SWISH:
-        np->act = ACT_HARD_SWISH;
-        return true;
-    case PITH_OP_UNARY:
-        if (node->attr[ATTR_KIND] != UNARY_GELU && node->attr[ATTR_KIND] != UNARY_GELU_TANH)
-            return false;
-        np->act = node->attr[ATTR_KIND] == UNARY_GELU ? ACT_GELU : ACT_GELU_TANH;
-        return true;
-    default:
+    struct epilogue_act act = pith_activation_of(node->info, node->attr);
+    if (act.kind == ACT_NONE)
         return false;
-    }
+    np->act = act.kind;
+    np->a = act.a;
+    np->b = act.b;
+    return true;
 }
 
 /* Grows the chain of node n as far as it goes. An activation ends the chain: what comes behind

@@ -24,7 +24,7 @@ static void grow(void *user, uint32_t value, float *x, size_t n)
 }
 
 /* Values are read by the next node and by later ones, so some lie in the place of others and some
- * do not. */
+ * do not. One is of booleans, which nobody changes, but which some middles have to have. */
 static struct pith_model *network(void)
 {
     struct pith_model *m;
@@ -36,9 +36,13 @@ static struct pith_model *network(void)
     m->outputs = pith_model_alloc(m, 2, sizeof *m->outputs);
     uint32_t x = m->inputs[m->n_inputs++] = loop_value(m, "x", 2, (const uint32_t[]){1, WIDE});
     uint32_t a = loop_node(m, PITH_OP_RELU, "a", 1, &x, 1)->out[0];
+    struct pith_node *less = loop_node(m, PITH_OP_COMPARE, "is", 2, (const uint32_t[]){x, a}, 1);
+    less->attr[ATTR_KIND] = COMPARE_LESS;
     uint32_t b = loop_node(m, PITH_OP_ADD, "b", 2, (const uint32_t[]){a, x}, 1)->out[0];
     uint32_t c = loop_node(m, PITH_OP_SIGMOID, "c", 1, &b, 1)->out[0];
-    uint32_t d = loop_node(m, PITH_OP_CONCAT, "d", 2, (const uint32_t[]){c, a}, 1)->out[0];
+    const uint32_t either[] = {less->out[0], c, x};
+    uint32_t w = loop_node(m, PITH_OP_WHERE, "w", 3, either, 1)->out[0];
+    uint32_t d = loop_node(m, PITH_OP_CONCAT, "d", 2, (const uint32_t[]){w, a}, 1)->out[0];
     uint32_t e = loop_node(m, PITH_OP_RELU, "e", 1, &d, 1)->out[0];
     uint32_t f = loop_node(m, PITH_OP_MUL, "f", 2, (const uint32_t[]){e, e}, 1)->out[0];
     m->outputs[m->n_outputs++] = b; /* seen before the middle of some */
@@ -66,6 +70,15 @@ static struct pith_data *samples(uint32_t wide)
     assert_int_equal(pith_data_open(&d, &data, NULL), PITH_OK);
     pith_buffer_free(&npy);
     return data;
+}
+
+/* Nodes from that step on whose results are shown. */
+static uint32_t numbers_from(const struct pith_model *m, uint32_t step)
+{
+    uint32_t n = 0;
+    for (; step < m->n_nodes; step++)
+        n += m->values[m->nodes[step].out[0]].type == PITH_F32;
+    return n;
 }
 
 static void open_trial(struct output_trial *t, struct change *c, struct pith_model *m,
@@ -97,12 +110,14 @@ static void check_middles(size_t room)
     open_trial(&t, &c, m, &o, room);
     for (uint32_t step = 0; step < m->n_nodes; step++)
         for (int round = 0; round < 3; round++) {
+            if (numbers_from(m, step) == numbers_from(m, step + 1))
+                continue;
             uint32_t later = m->nodes[round == 1 ? m->n_nodes - 1 : step].out[0];
             double whole[SAMPLES], behind[SAMPLES];
             for (uint32_t i = 0; i < SAMPLES; i++) {
                 pith_output_trial_behind(&t, NO_STEP);
                 whole[i] = error_of(&t, &c, later, i);
-                assert_int_equal(c.calls, m->n_nodes + 1);
+                assert_int_equal(c.calls, numbers_from(m, 0) + 1);
             }
             pith_output_trial_behind(&t, step);
             for (int again = 0; again < 3; again++)
@@ -111,9 +126,9 @@ static void check_middles(size_t room)
                     if (behind[i] != whole[i] || whole[i] <= 0)
                         fail_msg("step %u, sample %u: %g, whole %g", step, i, behind[i], whole[i]);
                     if (again == 0 || room == 0)
-                        assert_int_equal(c.calls, m->n_nodes + 1);
+                        assert_int_equal(c.calls, numbers_from(m, 0) + 1);
                     else if (room > 10000)
-                        assert_int_equal(c.calls, m->n_nodes - step);
+                        assert_int_equal(c.calls, numbers_from(m, step));
                 }
         }
     pith_output_trial_close(&t);

@@ -4,25 +4,9 @@
 # most (measured: 50 MB), and time in proportion to the number of layers.
 . "$(dirname "$0")/sandbox.inc"
 nm -u "$PITH" | grep -qE '__(asan|tsan|msan)_init' && exit 77 # shadow memory, and time of its own
-python3 - <<'EOP' || status=1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'EOP' || status=1
 import array, os, random, struct, subprocess, sys
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-def info(number, name, dims):
-    shape = b"".join(field(1, field(1, d) if d else field(2, "N")) for d in dims)
-    return field(number, field(1, name) + field(2, field(1, field(1, 1) + field(2, shape))))
+from make_inputs import attr_int, field, value
 
 def ints(name, values):
     return field(5, field(1, name) + b"".join(field(8, v) for v in values) + field(20, 7))
@@ -52,8 +36,8 @@ def chain(path, layers, channels, side):
         x = f"r{i}"
     nodes += node("GlobalAveragePool", [x], "mean") + node("Flatten", ["mean"], "flat")
     tensors += tensor("w", [10, channels], channels ** -0.5) + tensor("b", [10], 0.1)
-    nodes += node("Gemm", ["flat", "w", "b"], "y", field(5, field(1, "transB") + field(3, 1) + field(20, 2)))
-    graph = nodes + tensors + info(11, "x", [0, 3, side, side]) + info(12, "y", [0, 10])
+    nodes += node("Gemm", ["flat", "w", "b"], "y", attr_int("transB", 1))
+    graph = nodes + tensors + value(11, "x", ["N", 3, side, side]) + value(12, "y", ["N", 10])
     with open(path, "wb") as f:
         f.write(field(1, 8) + field(8, field(2, 13)) + field(7, graph))
 

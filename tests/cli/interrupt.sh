@@ -4,8 +4,9 @@
 # intact; a reader that goes away (SIGPIPE) ends a command quietly with exit 3.
 . "$(dirname "$0")/sandbox.inc"
 printf 'old content' >kept.pith
-python3 - <<'EOF' || status=1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'EOF' || status=1
 import os, signal, struct, subprocess, sys, time
+from make_inputs import field, value
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever was started with & had it ignored, and its children too
 
@@ -56,24 +57,13 @@ for command in (["run", "long.onnx", "half.npy"], ["bench", "long.onnx"], ["comp
           f"exit {p.returncode}: {p.stderr}")
 
 # within one layer: 16 million weights, which take ten seconds and more to encode or decode
-def varint(n):
-    return varint_of(n, b"")
-def varint_of(n, done):
-    return done + bytes([n]) if n < 128 else varint_of(n >> 7, done + bytes([n & 127 | 128]))
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-def info(number, name, dims):
-    shape = b"".join(field(1, field(1, d)) for d in dims)
-    return field(number, field(1, name) + field(2, field(1, field(1, 1) + field(2, shape))))
 SIDE = 4096
 weights = b"".join(struct.pack("<f", ((i * 2654435761 >> 7) % 4001 - 2000) / 1e5) for i in range(1 << 16)) * (SIDE * SIDE >> 16)
 tensor = field(1, SIDE) + field(1, SIDE) + field(2, 1) + field(8, b"w") + field(9, weights)
 node = field(1, b"x") + field(1, b"w") + field(2, b"y") + field(4, b"MatMul")
 with open("large.onnx", "wb") as f:
     f.write(field(1, 8) + field(8, field(2, 13)) +
-            field(7, field(1, node) + field(5, tensor) + info(11, b"x", [1, SIDE]) + info(12, b"y", [1, SIDE])))
+            field(7, field(1, node) + field(5, tensor) + value(11, b"x", [1, SIDE]) + value(12, b"y", [1, SIDE])))
 subprocess.run(["pith", "cluster", "large.onnx", "--bits", "4", "--init", "linear", "-q", "-o", "large.pith"], check=True)
 for sig, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
     command = ["pith", "encode", "large.pith", "--coder", "adaptive", "-f", "-o", "kept.pith"]

@@ -36,10 +36,6 @@ def attr_graph(name, graph):
     return field(5, field(1, name) + field(6, graph) + field(20, 5))
 
 
-def attr_graph(name, graph):
-    return field(5, field(1, name) + field(6, graph) + field(20, 5))
-
-
 def attr_text(name, v):
     return field(5, field(1, name) + field(4, v) + field(20, 3))
 

@@ -2,40 +2,24 @@
 # SPDX-License-Identifier: MIT
 # What a command holds in memory, beside the size of the files: import takes 1.5 times the file and
 # 100 MB at most; running a coded network takes its plan (activations included) and 30 MB, for the dense
-# weights are never made. Measured at the end of each process, above what a tiny network takes. And what loading
+# weights are never made; a search holds codebooks of the original once. Measured at the end of each process, above what a tiny network takes. And what loading
 # takes in time: encode estimates it, the same each time, and
 # an adaptive stream takes more of it than a Huffman code.
 . "$(dirname "$0")/sandbox.inc"
 nm -u "$PITH" | grep -qE '__(asan|tsan|msan)_init' && exit 77 # shadow memory
-python3 - <<'EOP' || status=1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'EOP' || status=1
 import json, os, re, struct, subprocess, sys
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
+from make_inputs import attr_int, field, value, varint
 
 def head(number, n):
     return varint(number << 3 | 2) + varint(n)
 
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return head(number, len(value)) + value
-
-def info(number, name, dims):
-    shape = b"".join(field(1, field(1, d)) for d in dims)
-    return field(number, field(1, name) + field(2, field(1, field(1, 1) + field(2, shape))))
-
 def network(path, n, layers, op, seed=1):
     """layers of n x n weights in raw_data; written in pieces, never whole in memory."""
-    attribute = field(5, field(1, "transB") + field(3, 1) + field(20, 2)) if op == "Gemm" else b""
+    attribute = attr_int("transB", 1) if op == "Gemm" else b""
     nodes = b"".join(field(1, field(1, f"v{i}") + field(1, f"w{i}") + field(2, f"v{i + 1}") + field(4, op) + attribute)
                      for i in range(layers))
-    ends = info(11, "v0", [1, n]) + info(12, f"v{layers}", [1, n])
+    ends = value(11, "v0", [1, n]) + value(12, f"v{layers}", [1, n])
     raw = n * n * 4
     tensors = [field(1, n) + field(1, n) + field(2, 1) + field(8, f"w{i}") + head(9, raw) for i in range(layers)]
     body = len(nodes) + len(ends) + sum(len(head(5, len(t) + raw)) + len(t) + raw for t in tensors)
@@ -93,6 +77,37 @@ for coder in ("huffman", "adaptive"):
                                  ("compare", 2, ["compare", "coded.pith", "coded.pith", "-T", "1", "--samples", "1"])):
         check(f"{what} of a network in {coder} code, plan {plan / 1e6:.1f} MB", peak("pith", *command), plans * plan + 30e6)
 os.unlink("net.pith")
+
+def heads(path, n, rows, count):
+    """Products of one input, each a matrix [rows, n] of integers times a step for each row."""
+    attribute = field(5, field(1, "transB") + field(3, 1) + field(20, 2))
+    nodes = b"".join(field(1, field(1, "v0") + field(1, f"w{i}") + field(2, f"v{i + 1}") + field(4, "Gemm") + attribute)
+                     for i in range(count))
+    ends = info(11, "v0", [1, n]) + b"".join(info(12, f"v{i + 1}", [1, rows]) for i in range(count))
+    tensors, x = b"", 1
+    for i in range(count):
+        raw = bytearray()
+        for at in range(rows * n):
+            x = (x * 1103515245 + 12345) & 0x7fffffff
+            raw += struct.pack("<f", ((x >> 16) % 255 - 127) * (at // n % 7 + 1) / 4096)
+        tensors += field(5, field(1, rows) + field(1, n) + field(2, 1) + field(8, f"w{i}") + field(9, bytes(raw)))
+    with open(path, "wb") as f:
+        f.write(field(1, 8) + field(8, field(2, 13)) + field(7, nodes + tensors + ends))
+
+# Each row of such weights has 256 centroids, 1 KB: a search has those of the original, and no copy of them.
+rows, count = 8192, 5
+heads("heads.onnx", 16, rows, count)
+with open("x.npy", "wb") as f:
+    text = "{'descr': '<f4', 'fortran_order': False, 'shape': (64, 1, 16), }"
+    text += " " * (64 - (len(text) + 11) % 64) + "\n"
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode())
+    x = 1
+    for _ in range(64 * 16):
+        x = (x * 1103515245 + 12345) & 0x7fffffff
+        f.write(struct.pack("<f", x / 0x40000000 - 1))
+peak("pith", "import", "heads.onnx", "-q", "-o", "heads.pith")
+used = peak("pith", "compress", "heads.pith", "-d", "x.npy", "--max-drop", "2%", "-T", "1", "-q", "-o", "small.pith") - base
+check("a search of weights on grids", used, rows * count * 1024 + 16e6)
 
 network("net.onnx", 1024, 1, "Gemm")
 peak("pith", "prune", "net.onnx", "--sparsity", "0.5", "-q", "-o", "pruned.pith")  # where adaptive wins

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The kernels of AArch64 under emulation, integers and entropy decoders, on a CPU with dot products and
-# on one without: the tests of the kernels and of networks, and that the latter CPU is not told to have
-# what it lacks.
+# The kernels of AArch64 under emulation, floats, integers and entropy decoders, those of integers on a CPU
+# with dot products and on one without: the tests of the kernels, of operators and of networks, and that the
+# latter CPU is not told to have what it lacks.
 command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null ||
     { echo "no aarch64-linux-gnu-gcc or qemu-aarch64"; exit 77; }
 work=$(mktemp -d)
@@ -18,14 +18,16 @@ for file in $core runtime/kernels/arm/*.c huffman/*.c; do
 done
 aarch64-linux-gnu-ar rcs "$work/runtime.a" $objects || exit 1
 status=0
-for t in runtime/test_cpu runtime/test_kernels_integer runtime/test_integer_product runtime/test_integer_network \
-    huffman/test_rans huffman/test_context; do
+integers="runtime/test_cpu runtime/test_kernels_integer runtime/test_integer_product runtime/test_integer_network"
+floats="runtime/test_kernels_dense runtime/test_kernels_sparse runtime/test_kernels_row runtime/test_kernel_list
+    runtime/test_op_product runtime/test_op_conv runtime/test_op_compressed runtime/test_op_conv_transpose
+    runtime/test_op_recurrent runtime/test_op_attention huffman/test_rans huffman/test_context"
+for t in $integers $floats; do
     source=tests/$t.c t=$(basename "$t")
     $cc -DCASES=40 -D_GNU_SOURCE -Ihuffman -Itests -Itests/embedded/shim -Itests/runtime -static \
         "$source" "$work/runtime.a" -lm -o "$work/$t" || exit 1
-    # (dot products are of integers alone)
-    cpus="max cortex-a53"
-    case $t in test_rans | test_context) cpus=max ;; esac
+    cpus=max # dot products are of integers alone
+    case $integers in *$t*) cpus="max cortex-a53" ;; esac
     for cpu in $cpus; do
         qemu-aarch64 -cpu $cpu "$work/$t" >"$work/log" 2>&1 ||
             { echo "$t fails on $cpu"; tail -5 "$work/log"; status=1; }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_onnx.c - any bytes as an ONNX file. What import accepts must have consistent shapes, fold
- * its batch normalizations, and export to a file that imports again. */
+ * its batch normalizations, and export to a file that imports again. Seven of eight changes are of
+ * the graph (onnx_mutator.h), the eighth of bytes. */
 #include <stdlib.h>
 #include <string.h>
+#include "onnx_mutator.h"
 #include "pith_onnx_read.h"
-#include "pith_onnx.h"
 
 #define MAX_BYTES (64u << 20)
 
@@ -30,6 +31,14 @@ static void check_accepted(struct pith_model *m)
     must(back->n_outputs == m->n_outputs);
     pith_model_free(back);
     pith_buffer_free(&file);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    size_t n = seed % 8 ? mutate_onnx(data, size, max_size, seed / 8) : 0;
+    return n ? n : LLVMFuzzerMutate(data, size, max_size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -1,8 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs each fuzz target for FUZZ_SECONDS from its committed corpus, those of files also from networks of
-# integers made now; fails on the first finding. Builds them first, unless FUZZ_O names their folder.
+# integers made now and from the node cases of ONNX where they are there; fails on the first finding.
+# Builds them first, unless FUZZ_O names their folder.
+#
+# FUZZ_SEED (1): of all targets, told with what they did. FUZZ_JOBS (the cores): targets at a time. FUZZ_ONLY: one
+# target. FUZZ_KEEP: a folder where the next run finds what this one has found; runs.txt there gets a line
+# "TARGET SEED RUNS SECONDS" for each target, TARGET.log is what it said last.
 seconds=${FUZZ_SECONDS:-3}
+seed=${FUZZ_SEED:-1}
 folder=${FUZZ_O:-$PITH_O/../fuzz}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -28,6 +34,22 @@ if [ -x "$PITH" ]; then
     ) || { echo "no networks of integers"; exit 1; }
 fi
 
+# nodes of ONNX, each with the least around it
+for node in "$PITH_NODE_CASES"/node/*/model.onnx; do
+    [ -f "$node" ] && [ "$(wc -c <"$node")" -lt 2048 ] || continue
+    mkdir -p "$work/fuzz_onnx"
+    cp "$node" "$work/fuzz_onnx/$(basename "$(dirname "$node")")"
+done
+
+# TARGET LOG: what it did, in one line
+note_runs() {
+    told=$(grep -o 'Done [0-9]* runs in [0-9]*' "$2" | tail -1)
+    [ -n "$told" ] || return
+    set -- $(basename "$1") "$2" $told
+    echo "$1: seed $seed, $4 runs in $7 s"
+    [ -z "$FUZZ_KEEP" ] || echo "$1 $seed $4 $7" >>"$FUZZ_KEEP/runs.txt"
+}
+
 # TARGET: leaves what it found here
 run_target() {
     name=$(basename "$1")
@@ -38,21 +60,22 @@ run_target() {
     found=$work/$name
     if [ -n "$FUZZ_KEEP" ]; then # what a run has found, the next begins with
         mkdir -p "$FUZZ_KEEP/$name"
+        log=$FUZZ_KEEP/$name.log
         corpus="$corpus $work/$name"
         found=$FUZZ_KEEP/$name
     fi
-    if "$1" -seed=1 -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" \
+    if "$1" -seed="$seed" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" \
         "$found" $corpus >"$log" 2>&1; then
-        [ -n "$FUZZ_O" ] && echo "$name: $(grep -o 'Done.*' "$log" | tail -1)"
+        [ -z "$FUZZ_O" ] || note_runs "$1" "$log"
     else
-        { echo "$name found something:"; tail -40 "$log"; } >"$work/$name.failed"
+        { echo "$name (seed $seed) found something:"; tail -40 "$log"; } >"$work/$name.failed"
         cat "$work/$name.failed"
         cp "$work"/crash-* "$work"/timeout-* "$work"/oom-* . 2>/dev/null
     fi
 }
 
 # Each of as many jobs as cores takes every so many-th target.
-jobs=$(nproc)
+jobs=${FUZZ_JOBS:-$(nproc)}
 job=0
 while [ "$job" -lt "$jobs" ]; do
     (

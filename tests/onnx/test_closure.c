@@ -208,8 +208,8 @@ static void looped(void **state)
     is_closed(&t, 4);
 }
 
-/* One value that is an output twice, and an input that is one. */
-static void doubled(void **state)
+/* A value that is an output under three names, and an input that is one. */
+static void renamed(void **state)
 {
     struct tally t = {0};
     struct proto g = {0};
@@ -225,12 +225,46 @@ static void doubled(void **state)
     is_closed(&t, 1);
 }
 
+/* One value that is an output `times` times, as a .pith may say; value 0 is the input. */
+static void try_doubled(uint32_t value, uint32_t times, struct tally *t)
+{
+    struct proto g = {0};
+    struct pith_model *m = NULL;
+    struct pith_error err = {0};
+    uint32_t outputs[3] = {value, value, value};
+    build_input(&g, "x", 1, 5);
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "r", "x -> y"));
+    proto_message(&g, GRAPH_NODE, build_node("Neg", "n", "y -> y.1"));
+    build_output(&g, "y");
+    build_output(&g, "y.1");
+    struct proto file = build_model(g, 13);
+    assert_int_equal(pith_onnx_read(file.data, file.n, "doubled", NULL, NULL, &m, &err), PITH_OK);
+    uint32_t *kept = m->outputs, n = m->n_outputs;
+    m->outputs = outputs;
+    m->n_outputs = times;
+    t->n[closure_of(m, true, &err)]++;
+    m->outputs = kept;
+    m->n_outputs = n;
+    pith_model_free(m);
+    free(file.data);
+}
+
+static void doubled(void **state)
+{
+    struct tally t = {0};
+    (void)state;
+    for (uint32_t value = 0; value < 3; value++)
+        for (uint32_t times = 1; times <= 3; times++)
+            try_doubled(value, times, &t);
+    is_closed(&t, 9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept_files), cmocka_unit_test(node_cases), cmocka_unit_test(flattened),
         cmocka_unit_test(expanded),   cmocka_unit_test(resized),    cmocka_unit_test(looped),
-        cmocka_unit_test(doubled),
+        cmocka_unit_test(renamed),      cmocka_unit_test(doubled),
     };
     return cmocka_run_group_tests_name("closure", tests, NULL, NULL);
 }

@@ -158,7 +158,8 @@ static uint16_t f16_of(float f)
 /* All ways; results of one level are the same bits however the work is cut. */
 static void case_check(struct dense_case *t, const char *what)
 {
-    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
+                                      PITH_CPU_NEON};
     const float *b = t->view[1].data;
     size_t n_b = shape_elems(&t->view[1].shape), n_y = shape_elems(&t->view[4].shape);
     uint16_t *half = malloc(n_b * sizeof *half);
@@ -176,7 +177,7 @@ static void case_check(struct dense_case *t, const char *what)
     f16.type = PITH_F16;
     f16.index_stream = (struct stream){(const uint8_t *)half, n_b * sizeof *half};
     const struct weight *weights[] = {NULL, &plain, &f16};
-    for (uint32_t l = 0; l < 3; l++) {
+    for (uint32_t l = 0; l < sizeof levels / sizeof *levels; l++) {
         struct pith_kernels kernels;
         if ((pith_cpu_features() & levels[l]) != levels[l])
             continue;

@@ -16,8 +16,8 @@
 
 static uint64_t seed = 0x5eed;
 
-static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
-#define N_LEVELS 3
+static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512, PITH_CPU_NEON};
+#define N_LEVELS (sizeof levels / sizeof *levels)
 
 static bool level_there(uint32_t level)
 {

@@ -15,7 +15,8 @@
 
 enum { LONGEST = 300 };
 
-static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512, PITH_CPU_NEON};
+#define N_LEVELS (sizeof levels / sizeof *levels)
 
 /* The level's table; false: this machine has it not. */
 static bool level_table(size_t i, struct pith_kernels *k)
@@ -73,7 +74,7 @@ static void test_rows(void **state)
     uint64_t seed = 1;
     (void)state;
     pith_kernels_fill(&ref, 0);
-    for (size_t level = 0; level < 2; level++)
+    for (size_t level = 0; level < N_LEVELS; level++)
         for (size_t n = 1; level_table(level, &k) && n <= LONGEST; n += n < 70 ? 1 : 23) {
             struct guarded in = guard_new(n * sizeof(float), 1),
                            out = guard_new(n * sizeof(float), 1);
@@ -97,9 +98,9 @@ static void test_clip(void **state)
     struct pith_kernels k;
     uint64_t seed = 3;
     (void)state;
-    for (size_t level = 0; level < 3; level++)
+    for (size_t level = 0; level <= N_LEVELS; level++)
         for (size_t n = 1; n < 3000; n += n < 40 ? 1 : 331) {
-            if (level == 2)
+            if (level == N_LEVELS)
                 pith_kernels_fill(&k, 0);
             else if (!level_table(level, &k))
                 continue;
@@ -144,7 +145,7 @@ static void test_layer_norm(void **state)
             assert_true(fabs(y1 + (n % 3 ? (double)bias[i] : 0) - (double)want[i]) < 1e-4);
         }
         row.y = y;
-        for (size_t level = 0; level < 2; level++)
+        for (size_t level = 0; level < N_LEVELS; level++)
             if (level_table(level, &k)) {
                 k.row.layer_norm(&row, n);
                 same_bits(want, y, n, "layer norm");
@@ -175,7 +176,7 @@ static void test_softmax_columns(void **state)
                             fabsf(share - expected[r]) <= 1e-6f);
             }
         }
-        for (size_t level = 0; level < 2; level++)
+        for (size_t level = 0; level < N_LEVELS; level++)
             if (level_table(level, &k)) {
                 memcpy(y, x, sizeof y);
                 k.row.softmax_columns(y, ld, n, width, got);
@@ -191,7 +192,7 @@ static void test_where(void **state)
     uint64_t seed = 4;
     (void)state;
     pith_kernels_fill(&ref, 0);
-    for (size_t level = 0; level < 2; level++)
+    for (size_t level = 0; level < N_LEVELS; level++)
         for (size_t n = 1; level_table(level, &k) && n < 90; n++)
             for (size_t steps = 0; steps < 4; steps++) {
                 size_t sa = steps & 1, sb = steps >> 1;
@@ -225,8 +226,12 @@ static void test_pack(void **state)
         assert_true(want && got);
         for (size_t i = 0; i < (turned ? rows * n : (rows - 1) * ld + n); i++)
             w[i] = (float)i;
-        pith_pack_rows_f32(w, ld, step, rows, n, mr, want, panel);
-        for (size_t level = 0; level < 2; level++)
+        for (size_t r = 0; r < rows; r++)
+            for (size_t i = 0; i < n; i++)
+                want[r / mr * panel + i * mr + r % mr] = w[r * ld + i * step];
+        pith_pack_rows_f32(w, ld, step, rows, n, mr, got, panel);
+        assert_memory_equal(want, got, panels * panel * sizeof *want);
+        for (size_t level = 0; level < N_LEVELS; level++)
             if (level_table(level, &k)) {
                 k.dense.pack_rows_f32(w, ld, step, rows, n, mr, got, panel);
                 assert_memory_equal(want, got, panels * panel * sizeof *want);

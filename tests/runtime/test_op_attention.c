@@ -159,13 +159,14 @@ static void set_up(struct one_op *t, const struct sample *p)
 
 static void test_random(void **state)
 {
-    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+    static const uint32_t levels[] = {0, PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
+                                      PITH_CPU_NEON};
     (void)state;
     for (uint64_t turn = 0; turn < 150; turn++) {
         uint64_t seed = turn;
         struct sample p;
         open_sample(&p, &seed);
-        for (size_t level = 0; level < 3; level++) {
+        for (size_t level = 0; level < sizeof levels / sizeof *levels; level++) {
             struct pith_kernels kernels;
             if ((pith_cpu_features() & levels[level]) != levels[level])
                 continue;

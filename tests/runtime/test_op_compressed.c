@@ -177,7 +177,7 @@ static void test_several_rows(void **state)
                                        .features = features,
                                        .residual = r % 2 == 0,
                                        .product = some[w].dense ? INDICES : QUADS};
-                if (!(features & PITH_CPU_AVX2))
+                if (!(features & (PITH_CPU_AVX2 | PITH_CPU_NEON)))
                     continue;
                 assert_string_equal(check(&t, &some[w]), some[w].dense ? "gemm-codebook" : "spmm");
             }
@@ -240,7 +240,8 @@ static void check_conv(const struct pruned_conv *t)
                                .n_centroids = t->centroids,
                                .n_groups = 1,
                                .scale = 1};
-    static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512};
+    static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512,
+                                      PITH_CPU_NEON};
     struct weight_case k = case_new(&want, &seed);
     size_t n_x = (size_t)t->n * t->c * t->side * t->side,
            n_y = (size_t)t->n * t->o * t->side * t->side;
@@ -253,7 +254,7 @@ static void check_conv(const struct pruned_conv *t)
     uint32_t side = (t->side + 2 * t->pad - t->kernel) / t->stride + 1;
     size_t n = (size_t)t->n * t->o * side * side;
     run_conv(t, &k, 0, 0, &image, &biases, right);
-    for (size_t l = 0; l < 2; l++) {
+    for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
         if ((pith_cpu_features() & levels[l]) != levels[l])
             continue;
         memset(y, 0xff, n_y * sizeof *y);

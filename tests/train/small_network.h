@@ -10,6 +10,7 @@
 #include "sample_models.h"
 #include "pith_train.h"
 #include "pith_value_stats.h"
+#include "train/train_with.h"
 
 enum { INPUTS = 6, HIDDEN = 12, CLASSES = 4, SAMPLES = 512 };
 
@@ -174,14 +175,7 @@ static inline const struct pith_train_integers *attach_integers(struct pith_mode
 static inline struct pith_train_result trained_on(struct pith_model *m,
                                                   const struct pith_train_opts *o, bool validates)
 {
-    struct pith_data *data = clouds(0), *val = validates ? clouds(0) : NULL;
-    struct pith_train_result r;
-    struct pith_error err = {0};
-    if (pith_train(m, data, val, o, &r, &err))
-        fail_msg("%s", err.text);
-    pith_data_free(data);
-    pith_data_free(val);
-    return r;
+    return train_with(m, o, clouds(0), validates ? clouds(0) : NULL);
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "points.h"
 #include "pith_host.h"
 #include "pith_train.h"
+#include "train/train_with.h"
 
 enum { INPUTS = 6, HIDDEN = 12, CLASSES = 4, SAMPLES = 512 };
 
@@ -53,14 +54,7 @@ static struct pith_train_opts options(const struct pith_model *teacher)
 
 static struct pith_train_result trained(struct pith_model *m, const struct pith_train_opts *o)
 {
-    struct pith_data *data = points_of(1, SAMPLES, INPUTS), *val = points_of(2, SAMPLES, INPUTS);
-    struct pith_train_result r;
-    struct pith_error err = {0};
-    if (pith_train(m, data, val, o, &r, &err))
-        fail_msg("%s", err.text);
-    pith_data_free(data);
-    pith_data_free(val);
-    return r;
+    return train_with(m, o, points_of(1, SAMPLES, INPUTS), points_of(2, SAMPLES, INPUTS));
 }
 
 static void learns_from_the_teacher_alone(void **state)

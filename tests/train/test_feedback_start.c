@@ -11,6 +11,7 @@
 #include "test_train_feedback.h"
 #include "sample_models.h"
 #include "pith_train.h"
+#include "train/train_with.h"
 
 /* ---- networks -------------------------------------------------------------------------------- */
 
@@ -121,13 +122,7 @@ static struct pith_train_opts options(uint32_t feedback, const struct pith_model
 /* The KL of the network so rounded to the one that it was. */
 static double loss_of(struct pith_model *m, const struct pith_train_opts *o, uint32_t samples)
 {
-    struct pith_train_result result;
-    struct pith_error err = {0};
-    struct pith_data *data = some_pictures(samples);
-    if (pith_train(m, data, NULL, o, &result, &err))
-        fail_msg("%s", err.text);
-    pith_data_free(data);
-    return result.loss;
+    return train_with(m, o, some_pictures(samples), NULL).loss;
 }
 
 static double loss_with(struct pith_model *m, const struct pith_train_opts *o)

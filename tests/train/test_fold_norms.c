@@ -36,13 +36,8 @@ static struct pith_train_opts folding(struct last *last)
 
 static struct pith_train_result train_network(struct pith_model *m, const struct pith_train_opts *o)
 {
-    struct pith_train_result r;
-    struct pith_error err = {0};
     struct pith_data *data = clouds(0);
-    if (pith_train(m, data, data, o, &r, &err))
-        fail_msg("%s", err.text);
-    pith_data_free(data);
-    return r;
+    return train_with(m, o, data, data);
 }
 
 static const struct pith_node *node_called(const struct pith_model *m, const char *name)

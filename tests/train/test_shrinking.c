@@ -344,21 +344,15 @@ static void test_target_is_reached(void **state)
     static const uint32_t every[] = {100, 1000};
     for (size_t i = 0; i < 4; i++) {
         struct pith_model *m = network_of(3, false);
-        struct pith_data *data = clouds(0), *val = clouds(0);
         struct pith_train_opts o = shrinking();
-        struct pith_train_result r;
-        struct pith_error err = {0};
         o.sparsity = 0.75;
         o.prune_every = every[i % 2];
         o.keep_best = i >= 2;
-        if (pith_train(m, data, val, &o, &r, &err))
-            fail_msg("%s", err.text);
+        struct pith_train_result r = train_with(m, &o, clouds(0), clouds(0));
         uint64_t kept = nonzeros(constant(m, "w1")) + nonzeros(constant(m, "w2"));
         assert_int_equal(r.kept, kept);
         assert_true(kept <= 30 && kept >= 10);
         assert_true(r.best_epoch >= 10);
-        pith_data_free(data);
-        pith_data_free(val);
         pith_model_free(m);
     }
 }
@@ -384,18 +378,13 @@ static void test_patience_waits(void **state)
         struct pith_model *m = network_of(3, false);
         struct pith_data *data = clouds(0), *val = clouds(0);
         struct pith_train_opts o = shrinking();
-        struct pith_train_result r;
-        struct pith_error err = {0};
         o.sparsity = 0.75;
         o.levels = levels[i];
         o.patience = 2;
         o.keep_best = true;
-        if (pith_train(m, data, val, &o, &r, &err))
-            fail_msg("%s", err.text);
+        struct pith_train_result r = train_with(m, &o, data, val);
         assert_true(r.best_epoch >= 10 && r.best_epoch <= r.epochs);
         assert_true(r.kept > 0 && r.kept <= 30 && r.accuracy > 0.8 && r.val_accuracy > 0.8);
-        pith_data_free(data);
-        pith_data_free(val);
         pith_model_free(m);
     }
 }

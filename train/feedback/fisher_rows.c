@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_BYTES (UINT64_C(6) << 20) /* in memory, as long as the sensitivity is there */
+#define PLACE_BYTES (UINT64_C(2) << 20) /* in memory, as long as the sensitivity is there */
 
 struct fisher {
     const struct pith_model *m;

@@ -33,14 +33,11 @@ static void conv_rows(const struct conv *s, const int64_t *place, const struct t
 {
     uint64_t each = s->v.taps, c = s->c / s->groups;
     bool last = x->layout == TAPE_CHANNELS_LAST;
-    size_t by_place = last ? s->c : 1, by_channel = last ? 1 : s->v.in;
-    const float *from = (const float *)x->data + sample * s->c * s->v.in + g * c * by_channel;
+    struct im2col_input from = {.by_place = last ? s->c : 1, .by_channel = last ? 1 : s->v.in};
+    from.data = (const float *)x->data + sample * s->c * s->v.in + g * c * from.by_channel;
     place += first * each;
     for (uint64_t at = 0; at < count; at++, rows += c * each, place += each)
-        for (uint64_t e = 0; e < each; e++)
-            for (uint64_t k = 0; k < c; k++)
-                rows[k * each + e] =
-                    place[e] < 0 ? 0.0f : from[(size_t)place[e] * by_place + k * by_channel];
+        pith_im2col_row(&from, place, each, c, rows);
 }
 
 /* Rows that a node multiplies a weight of n columns with: of a convolution those of one sample, of

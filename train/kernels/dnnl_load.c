@@ -2,7 +2,9 @@
 /* dnnl_load.c - oneDNN through dlopen, once. It is never unloaded: its OpenMP keeps threads. */
 #include "dnnl_load.h"
 #include "dnnl_desc.h"
+#include "pith_cpu_allowed.h"
 #include "pith_dnnl_hook.h"
+#include "pith_runtime.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -52,6 +54,19 @@ static bool keep_scratch_apart(void)
     return true;
 }
 
+/* What is masked for Pith's own kernels (PITH_CPU) is for the library's, whose least level is
+ * SSE4.1. It asks the processor once, so this comes before all else; on other processors it has no
+ * levels.
+ */
+static void mask_levels(void)
+{
+    uint32_t may = pith_cpu_allowed(), can = pith_cpu_features();
+    if (can & ~may & PITH_CPU_AVX2)
+        pith_dnnl.set_max_cpu_isa(dnnl_cpu_isa_sse41);
+    else if (can & ~may & PITH_CPU_AVX512)
+        pith_dnnl.set_max_cpu_isa(dnnl_cpu_isa_avx2);
+}
+
 static void load(void)
 {
     int major;
@@ -65,6 +80,8 @@ static void load(void)
 #define FIND(name) found = pith_dnnl_find(library, "dnnl_" #name, &pith_dnnl.name) && found;
     DNNL_FUNCTIONS(FIND)
 #undef FIND
+    if (found)
+        mask_levels();
     found = found && keep_scratch_apart();
     /* the handle reaches the libraries that this one stands on */
     found = pith_dnnl_find(library, "omp_set_num_threads", &pith_dnnl.set_threads) && found;

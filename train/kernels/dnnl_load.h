@@ -39,6 +39,7 @@
     F(primitive_desc_destroy)                                                                      \
     F(primitive_desc_query_md)                                                                     \
     F(reorder_primitive_desc_create)                                                               \
+    F(set_max_cpu_isa)                                                                             \
     F(sgemm)
 
 /* pith_dnnl.sgemm(...) is dnnl_sgemm(...). */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "gradual_pruning.h"
 #include "channel_dependency.h"
+#include "pith_entropy.h"
+#include "pith_select_largest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -203,7 +205,7 @@ void pith_gradual_observe(struct pruned_tensor *w, uint64_t begin, uint64_t end,
         importance[k] += (1 - FORGET) * (grad[k] * grad[k] - importance[k]);
 }
 
-/* log2((1 - p) / p) + PRUNED_VALUE_BITS, p from densities; at least a fifth of a bit, so that
+/* log2((1 - p) / p) + PITH_VALUE_BITS, p from densities; at least a fifth of a bit, so that
  * nothing is for nothing. */
 static void update_bits(struct pruned_tensor *w)
 {
@@ -213,7 +215,7 @@ static void update_bits(struct pruned_tensor *w)
         for (uint64_t j = 0; j < w->cols; j++, k++) {
             float p = row * (float)w->in_col[j];
             p = p < least ? least : p > 0.95f ? 0.95f : p;
-            float bits = log2f((1 - p) / p) + PRUNED_VALUE_BITS;
+            float bits = log2f((1 - p) / p) + PITH_VALUE_BITS;
             w->bits[k] = bits > 0.2f ? bits : 0.2f;
         }
     }
@@ -236,12 +238,6 @@ static float score_of(const struct gradual_pruning *h, const struct pruned_tenso
 
 /* ---- removal --------------------------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* The score below which weights go so that `keep` are left, at least one. */
 static float limit_for(struct gradual_pruning *h, uint64_t keep, float *const *value)
 {
@@ -252,8 +248,7 @@ static float limit_for(struct gradual_pruning *h, uint64_t keep, float *const *v
                 h->score[n++] = score_of(h, &h->of[i], k, value[i][k]);
     if (keep >= n)
         return 0;
-    qsort(h->score, (size_t)n, sizeof *h->score, ascending);
-    return h->score[n - (keep ? keep : 1)];
+    return pith_kth_largest(h->score, n, keep ? keep : 1);
 }
 
 static void remove_below(struct gradual_pruning *h, float limit, float *const *value)
@@ -300,8 +295,7 @@ static void grow(struct gradual_pruning *h, uint64_t n_back, float *const *value
                 h->score[n++] = h->of[i].importance[k] / h->of[i].bits[k];
     if (n == 0 || n_back == 0)
         return;
-    qsort(h->score, (size_t)n, sizeof *h->score, ascending);
-    float limit = h->score[n_back < n ? n - n_back : 0];
+    float limit = pith_kth_largest(h->score, n, n_back < n ? n_back : n);
     for (uint32_t i = 0; i < h->n_weights && limit > 0; i++)
         for (uint64_t k = 0; k < h->of[i].count; k++)
             if (!h->of[i].alive[k] && h->of[i].importance[k] / h->of[i].bits[k] >= limit) {

@@ -22,9 +22,6 @@
 
 struct gradual_pruning;
 
-/* Sign and magnitude of a weight that is there, where no grid says. */
-#define PRUNED_VALUE_BITS 2.5f
-
 /* alive: 1 where a number may be other than 0; the optimizer keeps all others at 0. */
 struct pruned_tensor {
     uint32_t parameter; /* number in the tape's list */

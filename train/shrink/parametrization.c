@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "parametrization.h"
 
+#include "pith_entropy.h"
 #include "pith_fold_grid.h"
 
 #include <math.h>
@@ -430,18 +431,13 @@ void pith_latent_aim(struct parametrization *f, double bit_weight, double n_samp
     if (!f->zero)
         return;
     for (uint64_t k = 0; k < f->n; k++) {
-        float bits = f->pruned->bits[k] - PRUNED_VALUE_BITS + f->magnitude[1];
+        float bits = f->pruned->bits[k] - PITH_VALUE_BITS + f->magnitude[1];
         double fisher = n_samples * (double)f->pruned->importance[k];
         double worth = fisher * (double)f->grid->step * (double)f->grid->step;
         double later = bit_weight * (double)bits;
         f->zero[k] = later >= ZERO_MOST * worth ? GRID_HALFWAY + ZERO_MOST
                                                 : GRID_HALFWAY + (float)(later / worth);
     }
-}
-
-static double entropy(double part)
-{
-    return part > 0 && part < 1 ? -part * log2(part) - (1 - part) * log2(1 - part) : 0;
 }
 
 struct level_counts {
@@ -470,12 +466,12 @@ static void count_rows(const struct parametrization *f, struct level_counts *n)
 static double support_bits(const struct parametrization *f, const struct level_counts *n)
 {
     uint64_t rows = f->pruned->rows, cols = f->pruned->cols;
-    double bits = (double)rows * entropy((double)n->live_rows / (double)rows) +
-                  (double)cols * entropy((double)n->live_cols / (double)cols);
+    double bits = (double)rows * pith_place_entropy((double)n->live_rows / (double)rows) +
+                  (double)cols * pith_place_entropy((double)n->live_cols / (double)cols);
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < cols && n->row[i]; j++) {
             double p = (double)n->row[i] * n->col[j] / (double)(n->kept + !n->kept);
-            bits += n->col[j] ? entropy(p < 0.98 ? p : 0.98) : 0;
+            bits += n->col[j] ? pith_place_entropy(p < 0.98 ? p : 0.98) : 0;
         }
     return bits;
 }

@@ -1,66 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* pack_rows_f32_avx2.c - 4 x 4 elements at a time are turned in registers, so that rows are read
- * and panels written in whole vectors; where panels lie side by side already, they are copied.
- * Needs panels of a multiple of 4 rows; what does not fit is left to the reference.
- *
- * Packing copies, so every level gives the same bytes. It happens at each run for matrices that
- * are computed, hence a kernel of its own. */
+/* pack_rows_f32_avx2.c - see pack_rows_f32_impl.h. */
 #include <immintrin.h>
+#include <stddef.h>
 
-#include "pith_kernel_dense.h"
+#define PACK(name) name##_avx2
+typedef __m128 four;
 
-/* w: 4 rows, ld apart, k elements each; dst: element (r, i) at i * mr + r. A transposition of 4
- * x 4 in registers, so both sides are whole vectors. */
-static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *dst)
+static inline four four_load(const float *p)
 {
-    size_t i = 0;
-    for (; i + 4 <= k; i += 4, dst += 4 * (size_t)mr) {
-        __m128 a = _mm_loadu_ps(w + i), b = _mm_loadu_ps(w + ld + i);
-        __m128 c = _mm_loadu_ps(w + 2 * ld + i), d = _mm_loadu_ps(w + 3 * ld + i);
-        _MM_TRANSPOSE4_PS(a, b, c, d);
-        _mm_storeu_ps(dst, a);
-        _mm_storeu_ps(dst + mr, b);
-        _mm_storeu_ps(dst + 2 * (size_t)mr, c);
-        _mm_storeu_ps(dst + 3 * (size_t)mr, d);
-    }
-    for (; i < k; i++, dst += mr)
-        for (size_t r = 0; r < 4; r++)
-            dst[r] = w[r * ld + i];
+    return _mm_loadu_ps(p);
 }
 
-/* Panel of `rows` rows, up to mr; mr is a multiple of 4. Rows past the last become zeros, which
- * add nothing to their own sums and are not stored. */
-static void pack_panel(const float *w, size_t ld, size_t rows, size_t k, uint32_t mr, float *dst)
+static inline void four_store(float *p, four v)
 {
-    for (size_t r = 0; r < mr; r += 4) {
-        if (r + 4 <= rows)
-            pack_four(w + r * ld, ld, k, mr, dst + r);
-        for (size_t lane = r; lane < r + 4 && r + 4 > rows; lane++)
-            for (size_t i = 0; i < k; i++)
-                dst[i * mr + lane] = lane < rows ? w[lane * ld + i] : 0.0f;
-    }
+    _mm_storeu_ps(p, v);
 }
 
-/* Panel of mr rows whose elements i are neighbours: copies. A transposed matrix has its panel's
- * rows side by side already. */
-static void pack_columns(const float *w, size_t step, size_t k, uint32_t mr, float *dst)
+static inline void four_turn(four v[4])
 {
-    for (size_t i = 0; i < k; i++, w += step, dst += mr)
-        for (uint32_t r = 0; r < mr; r += 4)
-            _mm_storeu_ps(dst + r, _mm_loadu_ps(w + r));
+    _MM_TRANSPOSE4_PS(v[0], v[1], v[2], v[3]);
 }
 
-void pith_pack_rows_f32_avx2(const float *w, size_t ld, size_t step, size_t rows, size_t k,
-                             uint32_t mr, float *dst, size_t panel_step)
-{
-    size_t r = 0;
-    if (step == 1 && mr % 4 == 0) {
-        for (; r < rows; r += mr, dst += panel_step)
-            pack_panel(w + r * ld, ld, rows - r < mr ? rows - r : mr, k, mr, dst);
-        return;
-    }
-    if (ld == 1 && mr % 4 == 0)
-        for (; r + mr <= rows; r += mr, dst += panel_step)
-            pack_columns(w + r, step, k, mr, dst);
-    pith_pack_rows_f32(w + r * ld, ld, step, rows - r, k, mr, dst, panel_step);
-}
+#include "pack_rows_f32_impl.h"

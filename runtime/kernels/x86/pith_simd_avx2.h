@@ -12,6 +12,10 @@
 #define LANES 8
 #define ISA(name) name##_avx2
 
+/* Keeps the compiler from loading v anew for each use. Else it folds the load into every
+ * multiply-add: MR loads instead of one. */
+#define IN_REGISTER(v) __asm__("" : "+x"(v))
+
 typedef __m256 vec;
 typedef __m256i vmask;
 typedef int32_t vint __attribute__((vector_size(32)));
@@ -37,6 +41,19 @@ static inline vec vec_zero(void)
 static inline vec vec_set1(float f)
 {
     return _mm256_set1_ps(f);
+}
+
+/* One k of a panel of weights: each is broadcast from memory, which costs no more than a load. */
+typedef const float *vweights;
+
+static inline vweights vweights_at(const float *a)
+{
+    return a;
+}
+
+static inline vec vweights_set1(vweights w, int i)
+{
+    return vec_set1(w[i]);
 }
 
 static inline vec vec_load(const float *p)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_simd_avx512.h - the few vector operations that the f32 kernel templates (*_impl.h) are
- * written in, for AVX-512. pith_simd_avx2.h has the same names for AVX2. A mask always selects
- * lanes; lanes not selected are 0 in a load, and neither they nor their page are touched.
+ * written in, for AVX-512. pith_simd_avx2.h and simd_neon.h have the same names. A mask always
+ * selects lanes; lanes not selected are 0 in a load, and neither they nor their page are touched.
  *
- * No intrinsics appear in the templates, so a kernel is written once and its two instances
+ * No intrinsics appear in the templates, so a kernel is written once and its instances
  * differ in width alone. */
 #ifndef PITH_SIMD_AVX512_H
 #define PITH_SIMD_AVX512_H
@@ -13,6 +13,10 @@
 
 #define LANES 16
 #define ISA(name) name##_avx512
+
+/* Keeps the compiler from loading v anew for each use. Else it folds the load into every
+ * multiply-add: MR loads instead of one. */
+#define IN_REGISTER(v) __asm__("" : "+x"(v))
 
 typedef __m512 vec;
 typedef __mmask16 vmask;
@@ -39,6 +43,19 @@ static inline vec vec_zero(void)
 static inline vec vec_set1(float f)
 {
     return _mm512_set1_ps(f);
+}
+
+/* One k of a panel of weights: each is broadcast from memory, which costs no more than a load. */
+typedef const float *vweights;
+
+static inline vweights vweights_at(const float *a)
+{
+    return a;
+}
+
+static inline vec vweights_set1(vweights w, int i)
+{
+    return vec_set1(w[i]);
 }
 
 static inline vec vec_load(const float *p)

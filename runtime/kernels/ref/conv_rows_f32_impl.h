@@ -9,10 +9,6 @@
  * the second. An element is one chain of fused multiply-adds over k, the same as gemm_f32's. */
 #include "simd_act.h"
 
-/* Keeps the compiler from loading v anew for each use. GCC would fold the load into each
- * multiply-add and read v MR times. */
-#define IN_REGISTER(v) __asm__("" : "+x"(v))
-
 /* Up to NV vectors of pixels: where they are read, written, and which lanes are pixels. Offsets
  * instead of pointers: they are the same for all panels. */
 struct tile {
@@ -95,9 +91,10 @@ tile_run(const struct conv_rows_f32_job *job, const struct tile *t, const struct
                 IN_REGISTER(bv[j]);
                 b[j] += job->plane;
             }
+            const vweights all = vweights_at(a);
 #pragma GCC unroll 16
             for (int i = 0; i < mr; i++) {
-                vec w = vec_set1(a[i]);
+                vec w = vweights_set1(all, i);
 #pragma GCC unroll 4
                 for (int j = 0; j < nv; j++)
                     acc[i][j] = vec_fma(w, bv[j], acc[i][j]);

@@ -23,10 +23,6 @@
 #define COLUMN_PANELS 8
 #define FLOATS_OF_LINE 16 /* of cache */
 
-/* Keeps the compiler from loading v anew for each use. Else the compiler folds the load into
- * every multiply-add: MR loads instead of one. */
-#define IN_REGISTER(v) __asm__("" : "+x"(v))
-
 /* One panel's part of the job: pointers to its first row. Sums start from `from` (what an earlier
  * job left, or the residual; NULL: 0) and, in the first job over k, bias_col. */
 struct tile {
@@ -172,9 +168,10 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         }
         if (extra)
             column = rvec_fma(rvec_load(a), rvec_set1(b[NV * LANES]), column);
+        const vweights all = vweights_at(a);
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
-            vec w = vec_set1(a[i]);
+            vec w = vweights_set1(all, i);
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++)
                 acc[i][j] = vec_fma(w, bv[j], acc[i][j]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* select_largest.c - selection by radix: four counting passes find the k-th largest key, one more
  * pass applies it. Linear time for any input, no copy of the keys, no dependence on their order. */
-#include "select_largest.h"
+#include "pith_select_largest.h"
 
 #include <string.h>
 
@@ -82,4 +82,38 @@ void pith_largest(const uint32_t *keys, uint64_t n, uint64_t k, uint8_t *keep)
     }
     struct largest_rule rule = pith_largest_end(&s);
     pith_largest_apply(&rule, keys, n, keep);
+}
+
+/* Ascending as the floats are, negative ones among them. */
+static uint32_t key_of(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits >> 31 ? ~bits : bits | 1u << 31;
+}
+
+static float float_of(uint32_t key)
+{
+    uint32_t bits = key >> 31 ? key & ~(1u << 31) : ~key;
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+float pith_kth_largest(const float *v, uint64_t n, uint64_t k)
+{
+    enum { PIECE = 256 };
+    uint32_t keys[PIECE];
+    struct largest_search s;
+    pith_largest_begin(&s, k);
+    for (uint32_t round = 0; round < LARGEST_ROUNDS; round++) {
+        for (uint64_t i = 0; i < n; i += PIECE) {
+            uint64_t m = n - i < PIECE ? n - i : PIECE;
+            for (uint64_t j = 0; j < m; j++)
+                keys[j] = key_of(v[i + j]);
+            pith_largest_count(&s, keys, m);
+        }
+        pith_largest_next(&s);
+    }
+    return float_of(pith_largest_end(&s).threshold);
 }

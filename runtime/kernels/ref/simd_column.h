@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* simd_column.h - columns of LANES output pixels under a sliding window, walked from top to bottom.
  * Padding on the left and right is masked out of the loads, by masks that are the same for all rows
- * and planes and are made once. Included after pith_simd_avx2.h or pith_simd_avx512.h. */
+ * and planes and are made once. Included after the vector operations of a level. */
 #ifndef SIMD_COLUMN_H
 #define SIMD_COLUMN_H
 

@@ -15,6 +15,15 @@
 #include "simd_act.h"
 #include "simd_column.h"
 
+#ifndef DEPTHWISE_FLAT_IMPL_H
+/* Only vectors of 16 lanes waste so many of them on narrow planes. */
+static inline bool flat_run(const struct depthwise_f32_job *job, const struct clamp *clamp)
+{
+    (void)job, (void)clamp;
+    return false;
+}
+#endif
+
 /* Four independent chains hide the latency of a multiply-add. */
 #define ROWS 4
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_act.h - activations in vector epilogues. Included after pith_simd_avx2.h or
- * pith_simd_avx512.h.
+/* simd_act.h - activations in vector epilogues. Included after the vector
+ * operations of a level.
  *
  * None, relu and clip are one clamp between bounds known beforehand, so kernels apply it without
  * asking. The others are a second pass over what the kernel has just stored (still in cache). */

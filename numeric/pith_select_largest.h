@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* select_largest.h - exactly the k largest of n keys, of equal ones those that come first. */
-#ifndef SELECT_LARGEST_H
-#define SELECT_LARGEST_H
+/* pith_select_largest.h - exactly the k largest of n keys, of equal ones those that come first. */
+#ifndef PITH_SELECT_LARGEST_H
+#define PITH_SELECT_LARGEST_H
 
 #include <stdint.h>
 
@@ -34,5 +34,8 @@ void pith_largest_apply(struct largest_rule *rule, const uint32_t *keys, uint64_
 
 /* All of it for one array; k = 0 keeps none. */
 void pith_largest(const uint32_t *keys, uint64_t n, uint64_t k, uint8_t *keep);
+
+/* The k-th largest of n floats, none NaN, 1 <= k <= n. */
+float pith_kth_largest(const float *v, uint64_t n, uint64_t k);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* drop_unused.c - after a rewrite: values without a reader and without a giver take no number in
- * the file. */
-#include "drop_unused.h"
+/* drop_unused.c - after a rewrite: nodes that others took the work of go, and values without a
+ * reader and without a giver take no number in the file. */
+#include "pith_model.h"
 
 #include <stdlib.h>
 
@@ -33,7 +33,16 @@ static void renumber(struct pith_model *m, const uint32_t *number)
     }
 }
 
-enum pith_status pith_drop_unused(struct pith_model *m, struct pith_error *err)
+void pith_model_drop_nodes(struct pith_model *m, const bool *dropped)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (!dropped[i])
+            m->nodes[kept++] = m->nodes[i];
+    m->n_nodes = kept;
+}
+
+enum pith_status pith_model_drop_unused(struct pith_model *m, struct pith_error *err)
 {
     uint32_t *number = calloc(m->n_values + (size_t)1, sizeof *number), n = 0;
     uint32_t *inputs = pith_model_alloc(m, m->n_inputs + (uint64_t)1, sizeof *inputs);

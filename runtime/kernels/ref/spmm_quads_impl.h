@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* spmm_quads_impl.h - template of spmm_quads (pith_kernel_quads.h). Parameters: the vector
- * operations; 4 NV sums, a weight and the address live in registers.
+ * operations, NV, vectors of a row of x at once, and what a tail is: struct tail_sums, tail_begin,
+ * tail_add, tail_end. 4 NV sums, a weight and the address live in registers.
  *
  * A nonzero costs a broadcast and for each vector of x one multiply-add with an operand in memory:
  * loads limit, so places and indices of a quad are one load each, and streams are left to the
@@ -12,7 +13,6 @@
 #include "pith_kernel_sparse.h"
 #include "simd_act.h"
 
-#define NV QUAD_VECTORS_MAX /* of a row of x at once */
 #define UNROLL _Pragma("GCC unroll 4")
 
 /* What a slot's rows of x and entries are read by. */
@@ -59,8 +59,7 @@ static inline __attribute__((always_inline)) vec load_y(const struct strip *s, c
  * additions, and none waits for the result of the multiply-add right before it. */
 struct sums {
     vec v[4][NV];
-    __m256 eight[4];
-    __m128 four[4];
+    struct tail_sums tail;
 };
 
 /* Rows of x in a block: of a strip's vectors, and of the tail. */
@@ -82,11 +81,8 @@ static inline __attribute__((always_inline)) void quad_add(const struct stream *
         const size_t row = place & 65535;
         UNROLL for (int v = 0; v < nv; v++) sum->v[q][v] =
             vec_fma(w, vec_load((const float *)(const void *)(x->v[v] + row * 8)), sum->v[q][v]);
-        const float *t = (const float *)(const void *)(x->tail + row * (tail == 8 ? 4 : 2));
-        if (tail == 8)
-            sum->eight[q] = _mm256_fmadd_ps(vec_eight(w), _mm256_loadu_ps(t), sum->eight[q]);
-        if (tail == 4)
-            sum->four[q] = _mm_fmadd_ps(vec_four(w), _mm_loadu_ps(t), sum->four[q]);
+        const char *t = x->tail + row * (tail == 8 ? 4 : 2);
+        tail_add(&sum->tail, q, w, (const float *)(const void *)t, tail);
     }
 }
 
@@ -123,10 +119,7 @@ static inline __attribute__((always_inline)) void row_run(const struct strip *s,
         sum.v[0][v] = first ? vec_zero() : load_y(s, y, v, before);
         sum.v[1][v] = sum.v[2][v] = sum.v[3][v] = vec_zero();
     }
-    sum.eight[0] = first || tail != 8 ? _mm256_setzero_ps() : _mm256_loadu_ps(yt);
-    sum.eight[1] = sum.eight[2] = sum.eight[3] = _mm256_setzero_ps();
-    sum.four[0] = first || tail != 4 ? _mm_setzero_ps() : _mm_loadu_ps(yt);
-    sum.four[1] = sum.four[2] = sum.four[3] = _mm_setzero_ps();
+    tail_begin(&sum.tail, first ? NULL : yt, tail);
     for (; quads > 0; quads--) {
         quad_add(at, x, &sum, nv, tail, codebook);
         at->place += 4, at->index += 4, at->value += 4;
@@ -139,12 +132,7 @@ static inline __attribute__((always_inline)) void row_run(const struct strip *s,
         else
             store_last(s, y + v * LANES, all);
     }
-    if (tail == 8)
-        _mm256_storeu_ps(yt, _mm256_add_ps(_mm256_add_ps(sum.eight[0], sum.eight[1]),
-                                           _mm256_add_ps(sum.eight[2], sum.eight[3])));
-    if (tail == 4)
-        _mm_storeu_ps(yt, _mm_add_ps(_mm_add_ps(sum.four[0], sum.four[1]),
-                                     _mm_add_ps(sum.four[2], sum.four[3])));
+    tail_end(&sum.tail, yt, tail);
 }
 
 static inline __attribute__((always_inline)) void
@@ -194,12 +182,24 @@ UNIT(values3, 3, 0, false)
 UNIT(indices1, 1, 0, true)
 UNIT(indices2, 2, 0, true)
 UNIT(indices3, 3, 0, true)
+#if NV > 3
+UNIT(values4, 4, 0, false)
+UNIT(indices4, 4, 0, true)
+#else
+#define values4
+#define indices4
+#endif
+#if LANES > 4
 UNIT(four1, 1, 4, true)
 UNIT(four2, 2, 4, true)
+#else /* a whole vector: no tail */
+#define four1 NULL
+#define four2 NULL
+#endif
 #if LANES > 8
 UNIT(eight1, 1, 8, true)
 UNIT(eight2, 2, 8, true)
-#else /* a whole vector: no tail */
+#else
 #define eight1 NULL
 #define eight2 NULL
 #endif
@@ -234,10 +234,10 @@ static struct strip strip_of(const struct quads_job *job, uint32_t i, uint32_t s
  * cache. */
 void ISA(pith_spmm_quads)(const struct quads_job *job)
 {
-    static unit_fn *const units[4][NV + 1] = {{NULL, indices1, indices2, indices3},
-                                              {NULL, four1, four2, NULL},
-                                              {NULL, eight1, eight2, NULL},
-                                              {NULL, values1, values2, values3}};
+    static unit_fn *const units[4][NV + 1] = {{NULL, indices1, indices2, indices3, indices4},
+                                              {NULL, four1, four2},
+                                              {NULL, eight1, eight2},
+                                              {NULL, values1, values2, values3, values4}};
     const bool codebook = job->form->codebook_floats != 0;
     const struct clamp clamp = clamp_of(&job->act);
     const uint32_t n = panel_columns(job), most = (n == job->n ? NV : NV - 1) * LANES;

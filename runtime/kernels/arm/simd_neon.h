@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* simd_neon.h - pith_simd_avx512.h for NEON: four lanes, and 32 registers.
+ *
+ * NEON has no masks. One is a number with a bit for each lane here, and a load or store of some
+ * lanes goes lane by lane: only the edges of tiles ask for it, with the same mask each time, so
+ * that its branches are foreseen. */
+#ifndef SIMD_NEON_H
+#define SIMD_NEON_H
+
+#include <arm_neon.h>
+#include <stdint.h>
+
+#define LANES 4
+#define ISA(name) name##_neon
+
+/* Loads are instructions of their own here, but the compiler may still move them behind uses. */
+#define IN_REGISTER(v) __asm__("" : "+w"(v))
+
+typedef float32x4_t vec;
+typedef uint32_t vmask;
+typedef int32_t vint __attribute__((vector_size(16)));
+
+#define ALL_LANES 15u
+
+/* lanes [from, to), clamped to 0..LANES; none when to <= from */
+static inline vmask vmask_range(int from, int to)
+{
+    from = from < 0 ? 0 : from > LANES ? LANES : from;
+    to = to < from ? from : to > LANES ? LANES : to;
+    return (1u << to) - (1u << from);
+}
+
+static inline vmask vmask_of(vint nonzero)
+{
+    vmask m = 0;
+    for (int i = 0; i < LANES; i++)
+        m |= nonzero[i] ? 1u << i : 0;
+    return m;
+}
+
+static inline vec vec_zero(void)
+{
+    return vdupq_n_f32(0.0f);
+}
+
+static inline vec vec_set1(float f)
+{
+    return vdupq_n_f32(f);
+}
+
+static inline vec vec_load(const float *p)
+{
+    return vld1q_f32(p);
+}
+
+static inline vec vec_load_into(vec v, const float *p, vmask m)
+{
+    if (m == ALL_LANES)
+        return vld1q_f32(p);
+    if (m & 1)
+        v = vld1q_lane_f32(p, v, 0);
+    if (m & 2)
+        v = vld1q_lane_f32(p + 1, v, 1);
+    if (m & 4)
+        v = vld1q_lane_f32(p + 2, v, 2);
+    if (m & 8)
+        v = vld1q_lane_f32(p + 3, v, 3);
+    return v;
+}
+
+static inline vec vec_load_some(const float *p, vmask m)
+{
+    return vec_load_into(vec_zero(), p, m);
+}
+
+static inline void vec_store(float *p, vec v)
+{
+    vst1q_f32(p, v);
+}
+
+static inline void vec_store_some(float *p, vmask m, vec v)
+{
+    if (m == ALL_LANES) {
+        vst1q_f32(p, v);
+        return;
+    }
+    if (m & 1)
+        vst1q_lane_f32(p, v, 0);
+    if (m & 2)
+        vst1q_lane_f32(p + 1, v, 1);
+    if (m & 4)
+        vst1q_lane_f32(p + 2, v, 2);
+    if (m & 8)
+        vst1q_lane_f32(p + 3, v, 3);
+}
+
+static inline vec vec_gather(const float *p, vint idx, vmask m)
+{
+    vec v = vec_zero();
+    if (m & 1)
+        v = vld1q_lane_f32(p + idx[0], v, 0);
+    if (m & 2)
+        v = vld1q_lane_f32(p + idx[1], v, 1);
+    if (m & 4)
+        v = vld1q_lane_f32(p + idx[2], v, 2);
+    if (m & 8)
+        v = vld1q_lane_f32(p + idx[3], v, 3);
+    return v;
+}
+
+/* elements 1 ... of a, then the first of b */
+static inline vec vec_next(vec a, vec b)
+{
+    return vextq_f32(a, b, 1);
+}
+
+static inline vec vec_even(vec lo, vec hi)
+{
+    return vuzp1q_f32(lo, hi);
+}
+
+static inline vec vec_odd(vec lo, vec hi)
+{
+    return vuzp2q_f32(lo, hi);
+}
+
+static inline vec vec_fma(vec a, vec b, vec c)
+{
+    return vfmaq_f32(c, a, b);
+}
+
+static inline vec vec_add(vec a, vec b)
+{
+    return vaddq_f32(a, b);
+}
+
+static inline vec vec_mul(vec a, vec b)
+{
+    return vmulq_f32(a, b);
+}
+
+/* The second operand where one is NaN, as on x86: FMAX would give NaN for either, and FMAXNM would
+ * hide x's. */
+static inline vec vec_max(vec lo, vec x)
+{
+    return vbslq_f32(vcgtq_f32(lo, x), lo, x);
+}
+
+static inline vec vec_min(vec hi, vec x)
+{
+    return vbslq_f32(vcgtq_f32(x, hi), hi, x);
+}
+
+static inline vec vec_below_zero(vec x, vec a, vec b)
+{
+    return vbslq_f32(vcltzq_f32(x), a, b);
+}
+
+/* Halves, then the pair. */
+static inline float vec_sum(vec v)
+{
+    float32x2_t s = vadd_f32(vget_low_f32(v), vget_high_f32(v));
+    return vget_lane_f32(s, 0) + vget_lane_f32(s, 1);
+}
+
+/* 8 floats: one k of a panel of 8 rows */
+typedef float32x4x2_t rvec;
+
+static inline rvec rvec_load(const float *p)
+{
+    return (rvec){{vld1q_f32(p), vld1q_f32(p + 4)}};
+}
+
+static inline void rvec_store(float *p, rvec v)
+{
+    vst1q_f32(p, v.val[0]);
+    vst1q_f32(p + 4, v.val[1]);
+}
+
+static inline rvec rvec_set1(float f)
+{
+    return (rvec){{vdupq_n_f32(f), vdupq_n_f32(f)}};
+}
+
+static inline rvec rvec_fma(rvec a, rvec b, rvec c)
+{
+    return (rvec){
+        {vfmaq_f32(c.val[0], a.val[0], b.val[0]), vfmaq_f32(c.val[1], a.val[1], b.val[1])}};
+}
+
+/* One k of a panel of weights: a multiply-add takes one lane of a register as its factor, so eight
+ * weights are two loads. */
+typedef rvec vweights;
+
+static inline vweights vweights_at(const float *a)
+{
+    return rvec_load(a);
+}
+
+static inline vec vweights_set1(vweights w, int i)
+{
+    return vdupq_n_f32(w.val[i / 4][i % 4]);
+}
+
+#endif

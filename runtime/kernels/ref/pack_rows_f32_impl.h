@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* pack_rows_f32_impl.h - template of pack_rows_f32: 4 x 4 elements at a time are turned in
+ * registers, so that rows are read and panels written in whole vectors; where panels lie side by
+ * side already, they are copied. Needs panels of a multiple of 4 rows; what does not fit is left to
+ * the reference. Parameters: four, a vector of four floats, four_load, four_store, four_turn (of
+ * four of them, in place), PACK(name).
+ *
+ * Packing copies, so every level gives the same bytes. It happens at each run for matrices that
+ * are computed, hence a kernel of its own. */
+#include "pith_kernel_dense.h"
+
+/* w: 4 rows, ld apart, k elements each; dst: element (r, i) at i * mr + r. A transposition of 4
+ * x 4 in registers, so both sides are whole vectors. */
+static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *dst)
+{
+    size_t i = 0;
+    for (; i + 4 <= k; i += 4, dst += 4 * (size_t)mr) {
+        four row[4];
+        for (size_t r = 0; r < 4; r++)
+            row[r] = four_load(w + r * ld + i);
+        four_turn(row);
+        for (size_t r = 0; r < 4; r++)
+            four_store(dst + r * mr, row[r]);
+    }
+    for (; i < k; i++, dst += mr)
+        for (size_t r = 0; r < 4; r++)
+            dst[r] = w[r * ld + i];
+}
+
+/* Panel of `rows` rows, up to mr; mr is a multiple of 4. Rows past the last become zeros, which
+ * add nothing to their own sums and are not stored. */
+static void pack_panel(const float *w, size_t ld, size_t rows, size_t k, uint32_t mr, float *dst)
+{
+    for (size_t r = 0; r < mr; r += 4) {
+        if (r + 4 <= rows)
+            pack_four(w + r * ld, ld, k, mr, dst + r);
+        for (size_t lane = r; lane < r + 4 && r + 4 > rows; lane++)
+            for (size_t i = 0; i < k; i++)
+                dst[i * mr + lane] = lane < rows ? w[lane * ld + i] : 0.0f;
+    }
+}
+
+/* Panel of mr rows whose elements i are neighbours: copies. A transposed matrix has its panel's
+ * rows side by side already. */
+static void pack_columns(const float *w, size_t step, size_t k, uint32_t mr, float *dst)
+{
+    for (size_t i = 0; i < k; i++, w += step, dst += mr)
+        for (uint32_t r = 0; r < mr; r += 4)
+            four_store(dst + r, four_load(w + r));
+}
+
+void PACK(pith_pack_rows_f32)(const float *w, size_t ld, size_t step, size_t rows, size_t k,
+                              uint32_t mr, float *dst, size_t panel_step)
+{
+    size_t r = 0;
+    if (step == 1 && mr % 4 == 0) {
+        for (; r < rows; r += mr, dst += panel_step)
+            pack_panel(w + r * ld, ld, rows - r < mr ? rows - r : mr, k, mr, dst);
+        return;
+    }
+    if (ld == 1 && mr % 4 == 0)
+        for (; r + mr <= rows; r += mr, dst += panel_step)
+            pack_columns(w + r, step, k, mr, dst);
+    pith_pack_rows_f32(w + r * ld, ld, step, rows - r, k, mr, dst, panel_step);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* test_select_largest.c - the k-th largest of floats is what sorting them says. (Which keys stay,
+ * and which of equal ones: tests/prune/test_prune_magnitude.c.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "pith_select_largest.h"
+
+enum { MOST = 1000 };
+
+static int descending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+static void holds_for(uint64_t n, uint32_t seed, uint32_t kinds)
+{
+    float v[MOST], sorted[MOST];
+    for (uint64_t i = 0; i < n; i++) {
+        seed = seed * 1664525 + 1013904223;
+        v[i] = sorted[i] = ((float)(seed >> 8) - 8388608.0f) * 0x1p-20f;
+        if (kinds) /* many are equal */
+            v[i] = sorted[i] = (float)(seed >> 16) / 65536 < 0.5f ? 0.0f : (float)(seed >> 20 & 3);
+    }
+    qsort(sorted, n, sizeof *sorted, descending);
+    for (uint64_t k = 1; k <= n; k++)
+        assert_true(pith_kth_largest(v, n, k) == sorted[k - 1]);
+}
+
+static void as_sorting(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {1, 2, 31, 255, 256, 257, MOST};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        holds_for(counts[i], (uint32_t)i, 0);
+        holds_for(counts[i], (uint32_t)i, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(as_sorting)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
