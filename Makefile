@@ -107,6 +107,7 @@ ISA_avx2 := $(ISA_base) -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt
 ISA_avx512 := $(ISA_avx2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
 ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vbmi2
 ISA_vnni := $(ISA_avx512) -mavx512vnni
+ISA_amx := $(ISA_vnni) -mamx-tile -mamx-int8
 ISA_vbmivnni := $(ISA_vbmi) -mavx512vnni
 ISA_avxvnni := $(ISA_avx2) -mavxvnni
 ISA_dotprod := -march=armv8.2-a+dotprod

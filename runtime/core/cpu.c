@@ -24,10 +24,12 @@ enum {
     LEAF7_ECX_VBMI = 1u << 1,
     LEAF7_ECX_VBMI2 = 1u << 6,
     LEAF7_ECX_VNNI = 1u << 11,
+    LEAF7_EDX_AMX = 3u << 24, /* tiles, int8 */
     LEAF7_1_EAX_AVXVNNI = 1u << 4,
     LEAF81_ECX_LZCNT = 1u << 5,
-    XCR0_AVX = 0x06,    /* xmm and ymm */
-    XCR0_AVX512 = 0xe6, /* and mask registers and both halves of zmm */
+    XCR0_AVX = 0x06,     /* xmm and ymm */
+    XCR0_AMX = 3u << 17, /* configuration and data of tiles */
+    XCR0_AVX512 = 0xe6,  /* and mask registers and both halves of zmm */
 };
 #define LEAF7_EBX_AVX512VL (1u << 31)
 
@@ -42,6 +44,24 @@ static uint32_t saved_state(void)
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
     (void)hi;
     return lo;
+}
+
+/* Tile registers are 8 KB more to save at each switch, so Linux gives them to a process that asks;
+ * asking again changes nothing. It refuses where a thread has a signal stack too small for them.
+ * The system call is made here, without a library's function: the core calls none. */
+static bool may_use_tiles(void)
+{
+#if defined(__linux__) && defined(__x86_64__)
+    const long arch_prctl = 158, require_permission = 0x1023, tile_data = 18;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(arch_prctl), "D"(require_permission), "S"(tile_data)
+                     : "rcx", "r11", "memory");
+    return result == 0;
+#else
+    return false;
+#endif
 }
 
 uint32_t pith_cpu_features(void)
@@ -73,8 +93,11 @@ uint32_t pith_cpu_features(void)
     features |= PITH_CPU_AVX512;
     if (has(c, LEAF7_ECX_VBMI | LEAF7_ECX_VBMI2))
         features |= PITH_CPU_VBMI;
-    if (has(c, LEAF7_ECX_VNNI))
-        features |= PITH_CPU_VNNI;
+    if (!has(c, LEAF7_ECX_VNNI))
+        return features;
+    features |= PITH_CPU_VNNI;
+    if (has(d, LEAF7_EDX_AMX) && has(state, XCR0_AMX) && may_use_tiles())
+        features |= PITH_CPU_AMX;
     return features;
 }
 

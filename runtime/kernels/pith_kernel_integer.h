@@ -264,6 +264,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_avxvnni, PITH_CPU_AVXVNNI)                            \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)             \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                  \
+    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_amx, PITH_CPU_AMX)                                    \
     KERNEL(gemm_i4, gemm_i8_fn, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                  \
     KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_vbmivnni, PITH_CPU_VBMI | PITH_CPU_VNNI)        \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_vnni, PITH_CPU_VNNI)                   \

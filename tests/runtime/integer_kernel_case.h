@@ -9,7 +9,7 @@
 #include "guard_page.h"
 #include "pith_kernels.h"
 
-#define MAX_M 14u
+#define MAX_M 70u /* more than two groups of tiles */
 #define MAX_N 140u
 
 static uint64_t seed = 3;

@@ -20,6 +20,7 @@ static void test_levels(void **state)
     assert_true(stands(f, PITH_CPU_AVXVNNI, PITH_CPU_AVX2));
     assert_true(stands(f, PITH_CPU_VBMI, PITH_CPU_AVX512));
     assert_true(stands(f, PITH_CPU_VNNI, PITH_CPU_AVX512));
+    assert_true(stands(f, PITH_CPU_AMX, PITH_CPU_VNNI));
     assert_true(stands(f, PITH_CPU_DOTPROD, PITH_CPU_NEON));
     assert_false(f & PITH_CPU_REF);
 #if defined(__x86_64__)

@@ -19,6 +19,7 @@ static const uint32_t levels[] = {
     PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
     PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
     PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI,
+    PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX,
 };
 #define N_LEVELS (sizeof levels / sizeof *levels)
 

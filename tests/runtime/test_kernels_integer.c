@@ -18,17 +18,18 @@
 /* Levels in order; false: no more. */
 static bool next_level(uint32_t *i, struct integer_kernels *k)
 {
-    static const uint32_t levels[] = {0,
-                                      PITH_CPU_AVX2,
-                                      PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
-                                      AVXVNNI_TWIN,
-                                      PITH_CPU_AVX2 | PITH_CPU_AVX512,
-                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
-                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
-                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI |
-                                          PITH_CPU_VNNI,
-                                      PITH_CPU_NEON,
-                                      PITH_CPU_NEON | PITH_CPU_DOTPROD};
+    static const uint32_t levels[] = {
+        0,
+        PITH_CPU_AVX2,
+        PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
+        AVXVNNI_TWIN,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX,
+        PITH_CPU_NEON,
+        PITH_CPU_NEON | PITH_CPU_DOTPROD};
     while (*i < sizeof levels / sizeof *levels) {
         uint32_t level = levels[(*i)++];
         if ((features_with_twin() & level) != level)
@@ -56,8 +57,15 @@ static size_t finish(const struct requantize *to, int32_t offset, float factor, 
     return 1;
 }
 
+/* Where the bytes of pixel i lie: one behind the other, or the last half first. */
+static uint32_t place_of(const struct byte_product *p, uint32_t i, bool turned)
+{
+    return turned ? (i + p->m / 2) % p->m : i;
+}
+
 static void check_product(const struct byte_product *p, const struct requantize *to,
-                          const struct integer_kernels *k, const uint8_t *y, size_t y_step)
+                          const struct integer_kernels *k, const uint8_t *y, size_t y_step,
+                          bool turned)
 {
     const uint8_t *x = p->x.data;
     const int8_t *w = p->w.data;
@@ -67,7 +75,7 @@ static void check_product(const struct byte_product *p, const struct requantize 
             uint32_t sum = 0;
             uint8_t expected[4];
             for (size_t e = 0; e < terms; e++)
-                sum += (uint32_t)(x[i * terms + e] * w[o * terms + e]);
+                sum += (uint32_t)(x[place_of(p, i, turned) * terms + e] * w[o * terms + e]);
             finish(to, p->offset[o], p->factor[o], sum, expected);
             if (memcmp(y + i * y_step + o * each, expected, each) != 0)
                 fail_msg("gemm_i8, nr %u: m %u n %u segments %u run %u: pixel %u, output %u", k->nr,
@@ -85,10 +93,11 @@ static void run_product(const struct byte_product *p, const struct requantize *t
     struct guarded x = widened(p, k, steps), w = packed(p, k, steps, &panel_bytes);
     struct guarded y = guard_new((p->m - 1) * y_step + p->n * each, 1);
     const uint8_t *pixel[MAX_M];
+    const bool turned = pick(0, 1);
     for (uint32_t s = 0; s < p->segments; s++)
         segment[s] = (uint32_t)(s * padded);
     for (uint32_t i = 0; i < p->m; i++)
-        pixel[i] = (const uint8_t *)x.data + i * p->segments * padded;
+        pixel[i] = (const uint8_t *)x.data + place_of(p, i, turned) * p->segments * padded;
     struct gemm_i8_job job = {.x = pixel,
                               .segment = segment,
                               .segments = p->segments,
@@ -101,7 +110,7 @@ static void run_product(const struct byte_product *p, const struct requantize *t
                               .m = p->m,
                               .n = p->n};
     k->gemm_i8(&job);
-    check_product(p, to, k, y.data, y_step);
+    check_product(p, to, k, y.data, y_step, turned);
     guard_free(&x);
     guard_free(&w);
     guard_free(&y);
@@ -142,7 +151,7 @@ static void run_halved(const struct byte_product *p, const struct requantize *to
                               .m = p->m,
                               .n = p->n};
     k->gemm_i4(&job);
-    check_product(p, to, k, y.data, y_step);
+    check_product(p, to, k, y.data, y_step, false);
     guard_free(&x);
     guard_free(&w);
     guard_free(&y);
@@ -201,7 +210,7 @@ static void run_slots(const struct byte_product *p, const struct requantize *to,
                               .m = p->m,
                               .n = p->n};
     k->gemm_slots(&job);
-    check_product(p, to, k, y.data, y_step);
+    check_product(p, to, k, y.data, y_step, false);
     guard_free(&x);
     guard_free(&w);
     guard_free(&y);
@@ -240,6 +249,11 @@ static void test_gemm(void **state)
         p.n = pick(1, MAX_N);
         p.segments = pick(1, 4);
         p.run = pick(0, 3) ? pick(1, 20) : pick(1, 130);
+        if (i % 60 == 0) { /* around what tiles copy of a pixel */
+            p.n = pick(1, 40);
+            p.segments = 4;
+            p.run = pick(500, 1200);
+        }
         p.x = guard_bytes((size_t)p.m * p.segments * p.run);
         p.w = guard_bytes((size_t)p.n * p.segments * p.run);
         struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);

@@ -109,6 +109,8 @@ static const struct {
 /* The features, and those that they stand on (pith_runtime.h). */
 static uint32_t table_features(uint32_t needs)
 {
+    if (needs & PITH_CPU_AMX)
+        needs |= PITH_CPU_VNNI;
     if (needs & (PITH_CPU_VBMI | PITH_CPU_VNNI))
         needs |= PITH_CPU_AVX512;
     if (needs & (PITH_CPU_AVX512 | PITH_CPU_AVXVNNI))
