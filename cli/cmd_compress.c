@@ -49,9 +49,10 @@ static const struct cli_option options[] = {
      "of a search: keep what was made there", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
      "go on with what --checkpoint has", 0, 0},
+    CLI_IMPORT_OPTIONS(struct compress_options, import),
+    {0, "", OPTION_ADVANCED, 0, NULL, NULL, 0, 0},
     {0, "ranks", OPTION_TEXT, offsetof(struct compress_options, how_ranks), "HOW",
      "mpi: share a search among the processes of mpirun or srun", 0, 0},
-    CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 

@@ -80,10 +80,10 @@ os.unlink("net.pith")
 
 def heads(path, n, rows, count):
     """Products of one input, each a matrix [rows, n] of integers times a step for each row."""
-    attribute = field(5, field(1, "transB") + field(3, 1) + field(20, 2))
+    attribute = attr_int("transB", 1)
     nodes = b"".join(field(1, field(1, "v0") + field(1, f"w{i}") + field(2, f"v{i + 1}") + field(4, "Gemm") + attribute)
                      for i in range(count))
-    ends = info(11, "v0", [1, n]) + b"".join(info(12, f"v{i + 1}", [1, rows]) for i in range(count))
+    ends = value(11, "v0", [1, n]) + b"".join(value(12, f"v{i + 1}", [1, rows]) for i in range(count))
     tensors, x = b"", 1
     for i in range(count):
         raw = bytearray()
