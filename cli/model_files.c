@@ -304,9 +304,10 @@ enum cli_exit cli_cpu_mask(uint32_t *mask)
     const char *text = getenv("PITH_CPU");
     *mask = 0;
     if (text && *text && pith_cpu_mask_parse(text, mask)) {
-        cli_error("PITH_CPU=%s: not a CPU level (ref, avx2, avxvnni, avx512, vbmi, vnni, amx, neon, "
-                  "dotprod)",
-                  text);
+        cli_error(
+            "PITH_CPU=%s: not a CPU level (ref, avx2, avxvnni, avx512, vbmi, vnni, amx, neon, "
+            "dotprod)",
+            text);
         return EXIT_USAGE;
     }
     pith_cpu_allow(*mask);
