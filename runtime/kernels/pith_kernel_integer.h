@@ -145,6 +145,9 @@ struct depthwise_i8_job {
     uint8_t *y;
     size_t y_step;
     uint32_t m, channels; /* > 0 */
+    /* The groups are three columns of 3 x 3 taps (depthwise_tap), each a pixel beside the one
+     * before, and pixels of y stand as close: a column of one is the next column of another. */
+    bool columns;
 };
 
 /* Bytes and the real numbers they stand for, as QuantizeLinear and DequantizeLinear have it. i8 is
@@ -210,6 +213,15 @@ struct integer_kernels {
     gemm_i8_fn *gemm_i16[2]; /* sums of 32, of 64 bits; NULL: none */
     struct byte_rows bytes;
 };
+
+/* The tap of a window kh x kw at place j of its groups; kh * kw: none. Row by row, but 3 x 3 in
+ * groups of four by columns, with the fourth place empty: there are three groups either way. */
+static inline uint32_t depthwise_tap(uint32_t group, uint32_t kh, uint32_t kw, uint32_t j)
+{
+    if (group != 4 || kh != 3 || kw != 3)
+        return j < kh * kw ? j : kh * kw;
+    return j % 4 < 3 ? j % 4 * kw + j / 4 : kh * kw;
+}
 
 /* The channel, in its block, of which a kernel keeps offset, factor and weights at place i. Blocks
  * of 32 are what interleaving bytes within 16-byte lanes leaves behind. */

@@ -92,7 +92,8 @@ static void set_segments(const struct conv_run *r)
     const struct integer_layout *l = r->l;
     uint32_t taps = c->kh * c->kw, step = l->run > l->cg ? c->kw : 1;
     for (uint32_t s = 0; s < l->segments; s++) {
-        uint64_t tap = (uint64_t)s * step;
+        uint64_t tap =
+            l->depthwise ? depthwise_tap(r->k->group, c->kh, c->kw, s) : (uint64_t)s * step;
         tap = tap < taps ? tap : 0;
         r->segment[s] =
             (uint32_t)(tap / c->kw * c->dil_h * l->row + tap % c->kw * c->dil_w * l->pixel);
@@ -262,6 +263,8 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
 {
     const struct integer_conv *c = r->c;
     size_t step = c->y_step ? c->y_step : (size_t)aligned_bytes(c->channels);
+    const bool columns =
+        r->k->group == 4 && c->kh == 3 && c->kw == 3 && c->stride_w == 1 && c->dil_w == 1;
     for (uint32_t row = 0; row < b->rows; row++)
         for (uint32_t ox = 0, n; ox < c->ow; ox += n) {
             size_t at = (size_t)(b->oy + row) * c->ow + ox;
@@ -276,7 +279,8 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
                                            .y = b->tile,
                                            .y_step = step,
                                            .m = n,
-                                           .channels = c->channels};
+                                           .channels = c->channels,
+                                           .columns = columns};
             if (c->y_step)
                 job.y = r->data->y + (b->image * c->oh * c->ow + at) * step;
             r->k->depthwise_i8(&job);

@@ -213,7 +213,8 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
                 for (uint32_t j = t; j < t + k->group; j++, at++) {
                     uint32_t o = depthwise_place(k->block, c->channels, b, i);
                     const int8_t *all = weights->w;
-                    int32_t w = j < taps ? all[o * weights->output + j] : 0;
+                    const uint32_t tap = depthwise_tap(k->group, c->kh, c->kw, j);
+                    int32_t w = tap < taps ? all[o * weights->output + tap] : 0;
                     put_weight(l, packed, at, w);
                     sum[b * k->block + i] += (uint32_t)w;
                 }

@@ -175,12 +175,19 @@ static inline struct guarded in_slots(const struct byte_product *p, uint32_t ste
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
 struct byte_depthwise {
-    uint32_t m, channels, taps;
-    uint32_t stride;     /* places from pixel to pixel; taps lie side by side */
-    struct guarded x, w; /* u8 [(m - 1) * stride + taps, channels]; i8 [channels, taps] */
+    uint32_t m, channels;
+    uint32_t kh, kw, taps;  /* kh * kw */
+    uint32_t stride, width; /* places from pixel to pixel, and of a row: (m - 1) * stride + kw */
+    struct guarded x, w;    /* u8 [kh, width, channels]; i8 [channels, taps] */
     int32_t offset[MAX_N];
     float factor[MAX_N];
 };
+
+/* Where tap t lies, from the window's first place on, in bytes. */
+static inline uint32_t tap_at(const struct byte_depthwise *p, uint32_t t)
+{
+    return (t / p->kw * p->width + t % p->kw) * p->channels;
+}
 
 /* Weights of a level, and offsets and factors in its order. */
 static inline struct guarded packed_depthwise(const struct byte_depthwise *p,
@@ -201,7 +208,8 @@ static inline struct guarded packed_depthwise(const struct byte_depthwise *p,
                 factor[b * k->block + i] = p->factor[c];
                 for (uint32_t j = t; j < t + k->group; j++, at++) {
                     const int8_t *w = p->w.data;
-                    int8_t v = j < p->taps ? w[c * p->taps + j] : 0;
+                    const uint32_t tap = depthwise_tap(k->group, p->kh, p->kw, j);
+                    int8_t v = tap < p->taps ? w[c * p->taps + tap] : 0;
                     if (k->wide)
                         ((int16_t *)g.data)[at] = v;
                     else

@@ -347,8 +347,10 @@ static void run_depthwise(const struct byte_depthwise *p, struct requantize to,
     float factor[2 * MAX_N];
     struct guarded w = packed_depthwise(p, k, groups, offset, factor);
     struct guarded y = guard_new((size_t)p->m * p->channels, 1);
-    for (uint32_t t = 0; t < groups * k->group; t++)
-        tap[t] = t < p->taps ? t * p->channels : 0;
+    for (uint32_t j = 0; j < groups * k->group; j++) {
+        const uint32_t t = depthwise_tap(k->group, p->kh, p->kw, j);
+        tap[j] = t < p->taps ? tap_at(p, t) : 0;
+    }
     to.offset = offset;
     to.factor = factor;
     struct depthwise_i8_job job = {.x = p->x.data,
@@ -360,7 +362,9 @@ static void run_depthwise(const struct byte_depthwise *p, struct requantize to,
                                    .y = y.data,
                                    .y_step = p->channels,
                                    .m = p->m,
-                                   .channels = p->channels};
+                                   .channels = p->channels,
+                                   .columns =
+                                       k->group == 4 && p->kh == 3 && p->kw == 3 && p->stride == 1};
     k->depthwise_i8(&job);
     const uint8_t *x = p->x.data;
     const int8_t *own = p->w.data;
@@ -369,7 +373,8 @@ static void run_depthwise(const struct byte_depthwise *p, struct requantize to,
             uint32_t sum = 0;
             uint8_t expected[4];
             for (uint32_t t = 0; t < p->taps; t++)
-                sum += (uint32_t)(x[(i * p->stride + t) * p->channels + c] * own[c * p->taps + t]);
+                sum += (uint32_t)(x[i * p->stride * p->channels + tap_at(p, t) + c] *
+                                  own[c * p->taps + t]);
             finish(&to, p->offset[c], p->factor[c], sum, expected);
             if (((uint8_t *)y.data)[i * p->channels + c] != expected[0])
                 fail_msg("depthwise_i8, block %u: m %u channels %u taps %u: pixel %u, channel %u",
@@ -387,9 +392,12 @@ static void test_depthwise(void **state)
     for (uint32_t i = 0; i < CASES; i++) {
         p.m = pick(1, 9);
         p.channels = pick(0, 1) ? pick(1, MAX_N) : 8 * pick(1, 2);
-        p.taps = pick(1, 26);
+        p.kh = i % 2 ? 1 : 3;
+        p.kw = i % 2 ? pick(1, 26) : i % 4 ? 3 : pick(1, 8);
+        p.taps = p.kh * p.kw;
         p.stride = pick(1, 3);
-        p.x = guard_bytes((size_t)((p.m - 1) * p.stride + p.taps) * p.channels);
+        p.width = (p.m - 1) * p.stride + p.kw;
+        p.x = guard_bytes((size_t)p.kh * p.width * p.channels);
         p.w = guard_bytes((size_t)p.channels * p.taps);
         struct requantize to = random_requantize(p.offset, p.factor, MAX_N);
         to.factor = p.factor;

@@ -12,6 +12,10 @@ struct sums {
 };
 
 static inline void dot_group(struct sums *acc, const __m256i t[GROUP], const uint8_t *w);
+/* All pixels of a whole block of channels, whose first is at x and y; at: its place. false: not by
+ * columns. */
+static bool block_by_columns(const struct depthwise_i8_job *job, const uint8_t *x, const uint8_t *w,
+                             size_t at, uint8_t *y);
 
 /* The zero point is added in 16 bits with saturation, then packing saturates to u8: the same as
  * clamping once (docs/arithmetic.md). i8 results are u8 with the sign bit turned. */
@@ -94,6 +98,8 @@ void ISA(pith_depthwise_i8)(const struct depthwise_i8_job *job)
         uint32_t c = depthwise_begin(32, job->channels, b);
         const uint8_t *w = job->w + (size_t)b * job->groups * 128, *x = job->x + c;
         uint8_t *y = job->y + c;
+        if (block_by_columns(job, x, w, b * (size_t)32, y))
+            continue;
         for (uint32_t i = 0; i < job->m; i++, x += job->x_step, y += job->y_step) {
             if (job->channels >= 32) {
                 _mm256_storeu_si256((void *)y, pixel(job, x, w, b * (size_t)32, WHOLE));
