@@ -224,8 +224,8 @@ static bool next_nonfinite(const struct subject *s, uint32_t *at, const char **n
 static void print_finding(const char *path, const struct pith_weight_finding *f)
 {
     char count[32], of[32];
-    cli_format_count(f->count, count);
-    cli_format_count(f->of, of);
+    pith_count_text(f->count, count);
+    pith_count_text(f->of, of);
     printf("%s: note: layer '%s' weight '%s': ", path, f->layer, f->tensor);
     if (f->kind == PITH_WEIGHT_DENORMAL)
         printf("%s of %s values are denormal (below 1.18e-38): slow on many processors\n", count,
@@ -243,8 +243,8 @@ static void print_finding(const char *path, const struct pith_weight_finding *f)
 static void print_ruled(const char *path, const struct pith_range_finding *f)
 {
     char count[32], of[32];
-    cli_format_count(f->count, count);
-    cli_format_count(f->of, of);
+    pith_count_text(f->count, count);
+    pith_count_text(f->of, of);
     printf(
         "%s: note: value '%s': the largest of %s numbers is %.4g in magnitude, 99.9%% of them stay "
         "below %.4g: %s rule%s the range, %.1f%% of a grid up to it is wasted\n",

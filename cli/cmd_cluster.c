@@ -34,12 +34,12 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         if (!c->verbose)
             continue;
         cli_table_add(&t, "%s", r->cluster[i].layer);
-        cli_table_add(&t, "%s weights", cli_format_count(r->cluster[i].n_weights, a));
+        cli_table_add(&t, "%s weights", pith_count_text(r->cluster[i].n_weights, a));
         cli_table_add(&t, "%u centroids", r->cluster[i].n_centroids);
         cli_table_add(&t, "%.1f dB", r->cluster[i].snr_db);
     }
     cli_table_print(&t, stderr);
-    cli_say(c, "cluster    %s weights in %u layers, SNR %.1f dB", cli_format_count(n, a),
+    cli_say(c, "cluster    %s weights in %u layers, SNR %.1f dB", pith_count_text(n, a),
             r->n_layers, r->snr_db);
 }
 

@@ -78,7 +78,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         print_json(m, bytes);
     if (!rc)
         cli_say(&o->common, "import     %s  %u node%s, %s weights, %s", path, m->n_nodes,
-                m->n_nodes == 1 ? "" : "s", cli_format_count(count_weights(m), a),
+                m->n_nodes == 1 ? "" : "s", pith_count_text(count_weights(m), a),
                 cli_format_bytes(bytes, b));
     if (!rc && (found.n_few || found.n_rows || found.n_narrow))
         say_grids(&o->common, &found);

@@ -117,8 +117,8 @@ static void print_sections(const struct pith_byte_account *a)
     for (uint32_t i = 0; i < PITH_SECTIONS; i++)
         if (a->section[i])
             printf("%s %s | ", pith_section_name((enum pith_section)i),
-                   cli_format_count(a->section[i], text));
-    printf("= %s\n", cli_format_count(a->total, text));
+                   pith_count_text(a->section[i], text));
+    printf("= %s\n", pith_count_text(a->total, text));
 }
 
 static void print_json(const struct layer_rows *r, const struct cost *cost)
@@ -187,8 +187,8 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
         cli_print_ranges(m, stdout);
     cli_print_layers(r, stdout);
     printf("%u nodes, %s MACs; flash %s bytes, arena %s bytes, plan %s bytes\n", m->n_nodes,
-           cli_format_count(cost->macs, a), cli_format_count(r->account->total, b),
-           cli_format_count(cost->arena_bytes, c), cli_format_count(cost->plan_bytes, d));
+           pith_count_text(cost->macs, a), pith_count_text(r->account->total, b),
+           pith_count_text(cost->arena_bytes, c), pith_count_text(cost->plan_bytes, d));
 }
 
 /* Each coder is tried, which takes what the weights are. */

@@ -41,7 +41,7 @@ static enum cli_exit finish(const struct cli_common *c, const struct pith_model 
     }
     if (!rc)
         cli_say(c, "init       %s  %u nodes, %s weights, seed %" PRIu64, architecture, m->n_nodes,
-                cli_format_count(count_parameters(m), n), c->seed);
+                pith_count_text(count_parameters(m), n), c->seed);
     return rc;
 }
 

@@ -96,14 +96,14 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     cli_table_start(&t, 3);
     for (uint32_t i = 0; c->verbose && i < r->n_layers; i++) {
         cli_table_add(&t, "%s", r->prune[i].layer);
-        cli_table_add(&t, "%s weights", cli_format_count(r->prune[i].count, a));
+        cli_table_add(&t, "%s weights", pith_count_text(r->prune[i].count, a));
         cli_table_add(&t, "%.4f kept", (double)r->prune[i].kept / (double)r->prune[i].count);
     }
     cli_table_print(&t, stderr);
     print_left(c, r, PITH_PRUNE_LEFT_DEPTHWISE, "depthwise (--layer prunes them, too)");
     print_left(c, r, PITH_PRUNE_LEFT_PATTERN, "which the pattern does not divide");
-    cli_say(c, "prune      %s of %s weights kept (%.4f zeros)", cli_format_count(r->kept, a),
-            cli_format_count(r->weights, b),
+    cli_say(c, "prune      %s of %s weights kept (%.4f zeros)", pith_count_text(r->kept, a),
+            pith_count_text(r->weights, b),
             r->weights ? 1 - (double)r->kept / (double)r->weights : 0.0);
 }
 

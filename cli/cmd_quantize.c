@@ -55,7 +55,7 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
 {
     char a[32];
     cli_table_add(t, "%s", l->layer);
-    cli_table_add(t, "%s weights", cli_format_count(l->n_weights, a));
+    cli_table_add(t, "%s weights", pith_count_text(l->n_weights, a));
     if (l->why) {
         cli_table_add(t, "float: %s", l->why);
         return;
@@ -123,8 +123,8 @@ static void say_floats(const struct cli_common *c, const struct pith_stage_repor
         snprintf(beyond, sizeof beyond, "; %u tensors beyond its range stay f32", r->n_beyond);
     if (r->n_codebooks)
         snprintf(indexed, sizeof indexed, "; %s weights in a byte each (codebooks)",
-                 cli_format_count(r->n_indexed, weights));
-    cli_say(c, "floats     %s numbers in 2 bytes each (%s)%s%s", cli_format_count(r->n_narrow, n),
+                 pith_count_text(r->n_indexed, weights));
+    cli_say(c, "floats     %s numbers in 2 bytes each (%s)%s%s", pith_count_text(r->n_narrow, n),
             type, indexed, beyond);
 }
 
@@ -136,7 +136,7 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
     cli_say(c, "kept       %u %s float for what %s: %s bytes %s than as integers", r->n_kept_float,
             r->n_kept_float == 1 ? "layer stays" : "layers stay",
             r->n_kept_float == 1 ? "it costs" : "they cost",
-            cli_format_count((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n),
+            pith_count_text((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n),
             less ? "less" : "more");
 }
 
@@ -190,7 +190,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         say_lost(r);
     if (tables)
         snprintf(looked_up, sizeof looked_up, " and %u of %u tables", whole_tables, tables);
-    cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", cli_format_count(n, a),
+    cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", pith_count_text(n, a),
             whole, r->n_layers - tables, looked_up);
     if (fine)
         cli_say(c, "int16      %u of them read 16-bit activations, as two bytes", fine);

@@ -156,7 +156,7 @@ static void print_table(const struct sensing *s)
     for (uint32_t i = 0; i < s->found.n_layers; i++) {
         const struct pith_sense_layer *l = &s->found.layer[s->order[i]];
         cli_table_add(&t, "%s", l->layer);
-        cli_table_add(&t, "%s", cli_format_count(l->n_weights, text));
+        cli_table_add(&t, "%s", pith_count_text(l->n_weights, text));
         for (uint32_t k = 0; k < s->n_trials; k++) {
             format_db(l->cost[k].output_db, text);
             cli_table_add(&t, "%s", text);

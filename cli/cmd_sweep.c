@@ -113,7 +113,7 @@ static void print_front_table(const struct pith_sweep_point *point, uint32_t n, 
     cli_table_add(&t, "what was set");
     for (uint32_t i = 0; i < n; i++) {
         const struct pith_sweep_point *p = &point[i];
-        cli_table_add(&t, "%s", cli_format_count(p->bytes, number));
+        cli_table_add(&t, "%s", pith_count_text(p->bytes, number));
         if (isnan(p->quality))
             cli_table_add(&t, "-");
         else if (p->regression)
@@ -132,7 +132,7 @@ static void print_subject(const struct pith_sweep_point *p, FILE *out)
     char number[32];
     fputs(*p->model ? p->model : "model not named", out);
     if (*p->data)
-        fprintf(out, " on %s, %s samples", p->data, cli_format_count(p->samples, number));
+        fprintf(out, " on %s, %s samples", p->data, pith_count_text(p->samples, number));
     fputc('\n', out);
 }
 
@@ -227,7 +227,7 @@ static void say_result(const struct job *j, uint64_t i, const struct pith_sweep_
                  p->regression ? p->quality : 100 * p->quality);
     if (p)
         cli_say(&j->o->common, "number %" PRIu64 "  %s  %s bytes%s  %.1f s", i,
-                params ? params : "", cli_format_count(p->bytes, number), quality, p->seconds);
+                params ? params : "", pith_count_text(p->bytes, number), quality, p->seconds);
     free(params);
 }
 

@@ -67,7 +67,7 @@ static void add_size(char *text, size_t size, const struct pith_train_progress *
     char number[32];
     size_t at = strlen(text);
     if (p->kept)
-        snprintf(text + at, size - at, "  kept %s", cli_format_count(p->kept, number));
+        snprintf(text + at, size - at, "  kept %s", pith_count_text(p->kept, number));
     at = strlen(text);
     if (p->bytes > 0)
         snprintf(text + at, size - at, "  ~%s", cli_format_bytes((uint64_t)p->bytes, number));

@@ -89,19 +89,6 @@ enum pith_status pith_range_choose(const char *text, uint64_t n, const char *nam
     return PITH_OK;
 }
 
-const char *pith_count_text(uint64_t n, char *out)
-{
-    char digits[24];
-    int total = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n), k = 0;
-    for (int i = 0; i < total; i++) {
-        if (i > 0 && (total - i) % 3 == 0)
-            out[k++] = ',';
-        out[k++] = digits[i];
-    }
-    out[k] = '\0';
-    return out;
-}
-
 const char *pith_shape_text(const uint32_t *dim, uint32_t rank, char *out)
 {
     int n = 0;

@@ -12,6 +12,7 @@
 #define DATA_SOURCE_H
 
 #include "pith_error_fill.h"
+#include "pith_count_text.h"
 #include "pith_data.h"
 
 enum { DATA_MAX_SAMPLES = 1 << 28, DATA_MAX_SAMPLE_ELEMS = 1 << 28 };
@@ -199,8 +200,6 @@ enum pith_status pith_image_set_channels(struct pith_image *image, uint32_t chan
 
 /* ---- numbers in messages --------------------------------------------------------------------- */
 
-/* 10000 as "10,000"; out: at least 27 bytes. Returns out. */
-const char *pith_count_text(uint64_t n, char *out);
 /* {1,3,224,224} as "1x3x224x224"; out: at least 96 bytes. Returns out. */
 const char *pith_shape_text(const uint32_t *dim, uint32_t rank, char *out);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "pith_integer_at.h"
 #include "pith_op_semantics.h"
 
 /* ---- the grid -------------------------------------------------------------------------------- */
@@ -13,20 +14,6 @@
 static uint8_t bits_of(enum pith_type type)
 {
     return type == PITH_I16 || type == PITH_U16 ? 16 : 8;
-}
-
-static int32_t integer_at(enum pith_type type, const void *data, uint64_t i)
-{
-    switch (type) {
-    case PITH_U8:
-        return ((const uint8_t *)data)[i];
-    case PITH_I8:
-        return ((const int8_t *)data)[i];
-    case PITH_U16:
-        return ((const uint16_t *)data)[i];
-    default:
-        return ((const int16_t *)data)[i];
-    }
 }
 
 static bool is_integer(enum pith_type type)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "pith_count_text.h"
 #include "pith_model.h"
 #include "pith_load.h"
 #include "pith_number_text.h"
@@ -113,8 +114,6 @@ bool cli_parse_bytes(const char *text, uint64_t *value);
 bool cli_find_word(const char *text, const char *const *words, int *index);
 /* "12.0 KiB"; buffer of 32. */
 const char *cli_format_bytes(uint64_t bytes, char buffer[32]);
-/* "1,234,567"; buffer of 32. */
-const char *cli_format_count(uint64_t n, char buffer[32]);
 
 /* ---- help.c ------------------------------------------------------------------------------ */
 /* commands: ends with NULL. */

@@ -38,19 +38,6 @@ const char *cli_format_bytes(uint64_t bytes, char buffer[32])
     return buffer;
 }
 
-const char *cli_format_count(uint64_t n, char buffer[32])
-{
-    char digits[24];
-    int len = snprintf(digits, sizeof digits, "%" PRIu64, n), out = 0;
-    for (int i = 0; i < len; i++) {
-        if (i > 0 && (len - i) % 3 == 0)
-            buffer[out++] = ',';
-        buffer[out++] = digits[i];
-    }
-    buffer[out] = '\0';
-    return buffer;
-}
-
 bool cli_find_word(const char *text, const char *const *words, int *index)
 {
     for (int i = 0; words[i]; i++)

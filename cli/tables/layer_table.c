@@ -100,8 +100,8 @@ static void add_row(struct cli_table *t, const char *name, const char *shape, ui
     cli_table_add(t, "%.3f", count ? (double)kept / (double)count : 1.0);
     cli_table_add(t, "%.3g", bits);
     cli_table_add(t, "%s", code);
-    cli_table_add(t, "%s", cli_format_count(bytes, a));
-    cli_table_add(t, "%s", cli_format_count(count * sizeof(float), b));
+    cli_table_add(t, "%s", pith_count_text(bytes, a));
+    cli_table_add(t, "%s", pith_count_text(count * sizeof(float), b));
 }
 
 void cli_print_layers(const struct layer_rows *r, FILE *out)

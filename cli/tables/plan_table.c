@@ -97,9 +97,9 @@ static void add_row(struct cli_table *t, const struct pith_plan *plan, const str
     cli_table_add(t, "%s", r.shape);
     cli_table_add(t, "%s", r.reads);
     cli_table_add(t, "%s", r.writes);
-    cli_table_add(t, "%s", l->weight_bytes ? cli_format_count(l->weight_bytes, text) : "");
-    cli_table_add(t, "%s", r.scratch_bytes ? cli_format_count(r.scratch_bytes, text) : "");
-    cli_table_add(t, "%s", l->macs ? cli_format_count(l->macs, text) : "");
+    cli_table_add(t, "%s", l->weight_bytes ? pith_count_text(l->weight_bytes, text) : "");
+    cli_table_add(t, "%s", r.scratch_bytes ? pith_count_text(r.scratch_bytes, text) : "");
+    cli_table_add(t, "%s", l->macs ? pith_count_text(l->macs, text) : "");
 }
 
 static void print_table(const struct pith_plan *plan, FILE *out)

@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_element.h - elements of integer tensors of up to 32 bits, one at a time, and how a real
- * number becomes one. */
+/* integer_element.h - elements of integer tensors of up to 32 bits, and how a real number becomes
+ * one. */
 #ifndef INTEGER_ELEMENT_H
 #define INTEGER_ELEMENT_H
 
 #include "integer_range.h"
+#include "pith_integer_at.h"
 #include "pith_kernel_integer.h"
-
-/* i8, u8, i16, u16, i32. */
-static inline int32_t integer_at(enum pith_type type, const void *p, size_t i)
-{
-    switch (type) {
-    case PITH_I8:
-        return ((const int8_t *)p)[i];
-    case PITH_U8:
-        return ((const uint8_t *)p)[i];
-    case PITH_I16:
-        return ((const int16_t *)p)[i];
-    case PITH_U16:
-        return ((const uint16_t *)p)[i];
-    default:
-        return ((const int32_t *)p)[i];
-    }
-}
 
 /* i8, u8, i16, u16: types a real number is quantized to. i32 and i64 are sums, not grids. */
 static inline bool is_grid_type(enum pith_type type)
