@@ -79,6 +79,17 @@ static bool find_costs(struct sweep_encoder *s, const struct pith_model *m, doub
     return refs && s->cost;
 }
 
+double pith_sweep_encoder_work(const struct goal_encoders *e)
+{
+    struct sweep_encoder s = {0};
+    double work = 0;
+    if (find_costs(&s, e->m, (double)pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE)))
+        for (uint32_t i = 0; i < s.layers; i++)
+            work += s.cost[i];
+    free(s.cost);
+    return work;
+}
+
 /* ---- once ------------------------------------------------------------------------------------ */
 
 /* What the loss may become, in the unit of the sensitivities. */
