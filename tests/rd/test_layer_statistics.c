@@ -201,7 +201,8 @@ static void goals_make_up_for_other_inputs(void **state)
             wanted += (double)w[k] * mix[k * N + (int)f.order[j]];
         assert_true(fabs(goal[j] - wanted) < 1e-6);
     }
-    check(pith_layer_goals(&f, w, 1, NULL, NULL, &err)); /* found for all rows at once: the same bits */
+    check(pith_layer_goals(&f, w, 1, NULL, NULL,
+                           &err)); /* found for all rows at once: the same bits */
     assert_null(f.crossed);
     pith_layer_row_goal(&f, 0, w, room, room);
     assert_memory_equal(room, goal, sizeof goal);
