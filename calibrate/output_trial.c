@@ -24,10 +24,10 @@ static void compare_output(struct output_trial *t, const float *x, size_t n)
     }
 }
 
-/* Does the node that the middle is behind give this value? */
-static bool gives(const struct output_trial *t, uint32_t value)
+/* Does the node that w is behind give this value? */
+static bool gives(const struct output_trial *t, const struct prefix_reuse *w, uint32_t value)
 {
-    const struct pith_node *node = t->middle.step == NO_STEP ? NULL : &t->m->nodes[t->middle.step];
+    const struct pith_node *node = w->step == NO_STEP ? NULL : &t->m->nodes[w->step];
     for (uint32_t k = 0; node && k < node->n_out; k++)
         if (node->out[k] == value)
             return true;
@@ -41,13 +41,40 @@ static void keep_middle(struct output_trial *t)
     t->behind = true;
 }
 
+/* Before the middle all is as it came. */
+static void keep_starts(struct output_trial *t, uint32_t value)
+{
+    for (uint32_t k = 0; k < PITH_TRIAL_STARTS && t->middle.step != NO_STEP; k++) {
+        struct prefix_reuse *w = &t->start[k];
+        if (w->step >= t->middle.step || !gives(t, w, value))
+            continue;
+        pith_prefix_keep(w, t->current);
+        t->start_at[k * t->n_samples + t->current] = t->at;
+    }
+}
+
+/* Behind a node, before anything is done to its results. */
+static void keep(struct output_trial *t, uint32_t value)
+{
+    if (!t->behind && !t->keeps)
+        keep_starts(t, value);
+    if (!t->behind && gives(t, &t->middle, value))
+        keep_middle(t);
+}
+
+static void see_place(struct output_trial *t, uint32_t value, void *x, size_t bytes, bool is_f32)
+{
+    pith_prefix_see(&t->middle, value, x, bytes, is_f32);
+    for (uint32_t k = 0; k < PITH_TRIAL_STARTS; k++)
+        pith_prefix_see(&t->start[k], value, x, bytes, is_f32);
+}
+
 static void see(void *user, uint32_t value, float *x, size_t n)
 {
     struct output_trial *t = user;
     if (t->keeps)
-        pith_prefix_see(&t->middle, value, x, n);
-    if (!t->behind && gives(t, value))
-        keep_middle(t);
+        see_place(t, value, x, n * sizeof *x, true);
+    keep(t, value);
     if (!t->keeps)
         t->change(t->user, value, x, n);
     if (t->is_output[value] && !t->keeps)
@@ -61,9 +88,8 @@ static void see_other(void *user, uint32_t value, void *x, size_t bytes)
 {
     struct output_trial *t = user;
     if (t->keeps)
-        pith_prefix_see_other(&t->middle, value, x, bytes);
-    if (!t->behind && gives(t, value))
-        keep_middle(t);
+        see_place(t, value, x, bytes, false);
+    keep(t, value);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -84,19 +110,29 @@ static size_t copy_inputs(struct pith_plan *plan, uint8_t *kept, bool to_plan)
     return at;
 }
 
-/* From the middle of sample s on, which was put back. */
-static enum pith_status run_behind(struct output_trial *t, uint32_t s)
+/* Sample s goes on behind a node whose alive values were put back. at: of its outputs seen. */
+static enum pith_status run_behind(struct output_trial *t, const struct prefix_reuse *w, size_t at)
 {
-    const struct pith_node *node = &t->m->nodes[t->middle.step];
-    t->behind = true;
-    t->at = t->middle_at[s];
+    const struct pith_node *node = &t->m->nodes[w->step];
+    t->behind = w == &t->middle;
+    t->at = at;
     for (uint32_t k = 0; k < node->n_out; k++) {
         size_t n;
-        float *x = pith_prefix_place(&t->middle, node->out[k], &n);
+        float *x = pith_prefix_place(w, node->out[k], &n);
         if (x)
             see(t, node->out[k], x, n);
     }
-    return pith_plan_run_from(pith_engine_plan(t->run.engine), t->middle.step + 1);
+    return pith_plan_run_from(pith_engine_plan(t->run.engine), w->step + 1);
+}
+
+/* The last place on the way to the middle where sample s was; PITH_TRIAL_STARTS: none. */
+static uint32_t start_of(const struct output_trial *t, uint32_t s)
+{
+    uint32_t best = PITH_TRIAL_STARTS;
+    for (uint32_t k = 0; k < PITH_TRIAL_STARTS && t->middle.step != NO_STEP; k++)
+        if (t->start[k].step < t->middle.step && t->start[k].kept[s])
+            best = k;
+    return best;
 }
 
 static enum pith_status run_whole(struct output_trial *t, uint32_t s)
@@ -110,7 +146,14 @@ static enum pith_status run_whole(struct output_trial *t, uint32_t s)
 
 static enum pith_status run_kept(struct output_trial *t, uint32_t s)
 {
-    enum pith_status st = pith_prefix_back(&t->middle, s) ? run_behind(t, s) : run_whole(t, s);
+    const uint32_t k = start_of(t, s);
+    enum pith_status st;
+    if (pith_prefix_back(&t->middle, s))
+        st = run_behind(t, &t->middle, t->middle_at[s]);
+    else if (k < PITH_TRIAL_STARTS && pith_prefix_back(&t->start[k], s))
+        st = run_behind(t, &t->start[k], t->start_at[k * t->n_samples + s]);
+    else
+        st = run_whole(t, s);
     return st ? pith_error_fill(t->err, st, "cannot calibrate: running %s failed: %s",
                                 pith_calibrate_sample_name(t->run.opts, t->sample[s]),
                                 pith_status_text(st))
@@ -152,8 +195,12 @@ static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
     t->input = calloc(n + (size_t)1, sizeof *t->input);
     t->output = calloc(n + (size_t)1, sizeof *t->output);
     t->middle_at = calloc(n + (size_t)1, sizeof *t->middle_at);
-    if (!t->sample || !t->input || !t->output || !t->middle_at ||
-        pith_prefix_open(&t->middle, t->m, n, t->most_bytes))
+    t->start_at = calloc(PITH_TRIAL_STARTS * (n + (size_t)1), sizeof *t->start_at);
+    bool room = t->sample && t->input && t->output && t->middle_at && t->start_at &&
+                !pith_prefix_open(&t->middle, t->m, n, t->most_bytes);
+    for (uint32_t k = 0; k < PITH_TRIAL_STARTS && room; k++)
+        room = !pith_prefix_open(&t->start[k], t->m, n, t->most_bytes / PITH_TRIAL_STARTS);
+    if (!room)
         return pith_error_no_memory(t->err);
     t->n_samples = n;
     for (uint32_t s = 0; s < n && !st; s++) {
@@ -172,6 +219,9 @@ static enum pith_status keep_samples(struct output_trial *t, uint32_t most)
     if (!st)
         st = pith_output_trial_run(t, 0, n, &none);
     t->keeps = false;
+    for (uint32_t k = 0; k < PITH_TRIAL_STARTS && t->apart && !st; k++)
+        pith_prefix_set(&t->start[k],
+                        (uint32_t)((k + 1) * (uint64_t)t->m->n_nodes / (PITH_TRIAL_STARTS + 1)));
     return st;
 }
 
@@ -218,6 +268,9 @@ void pith_output_trial_close(struct output_trial *t)
         free(t->output[s].x);
     }
     pith_prefix_close(&t->middle);
+    for (uint32_t k = 0; k < PITH_TRIAL_STARTS; k++)
+        pith_prefix_close(&t->start[k]);
+    free(t->start_at);
     free(t->middle_at);
     free(t->sample);
     free(t->input);

@@ -7,6 +7,8 @@
 #include "pith_prefix_reuse.h"
 #include "pith_observed_run.h"
 
+#define PITH_TRIAL_STARTS 7u
+
 struct output_trial {
     /* Called with every f32 value while a trial runs: x, [n], may be changed. */
     void (*change)(void *user, uint32_t value, float *x, size_t n);
@@ -15,15 +17,20 @@ struct output_trial {
     bool stopped; /* by whoever watches the progress */
     uint32_t n_samples;
     uint64_t n_runs;
-    size_t most_bytes; /* may be kept of the middle of runs; set before it is opened */
+    size_t most_bytes; /* may be kept of the middle of runs, and as much of the places on the way;
+                          set before it is opened */
     /* the rest is private */
     struct pith_model *m;
     struct observed_run run;
     bool *is_output; /* owns: [n_values] compared */
     struct prefix_reuse middle;
     size_t *middle_at; /* owns: [n_samples] of each one's outputs seen before the middle */
-    uint64_t *sample;  /* owns: [n_samples] */
-    uint8_t **input;   /* owns: [n_samples] the inputs of each sample, one behind the other */
+    /* Places on the way that nothing before a middle changes: where a sample was there once, a run
+     * to another middle behind begins there. */
+    struct prefix_reuse start[PITH_TRIAL_STARTS];
+    size_t *start_at; /* owns: [PITH_TRIAL_STARTS, n_samples] as middle_at */
+    uint64_t *sample; /* owns: [n_samples] */
+    uint8_t **input;  /* owns: [n_samples] the inputs of each sample, one behind the other */
     struct kept_floats *output; /* owns: [n_samples] of all its steps */
     uint32_t current;
     size_t at;    /* of the current sample's outputs seen so far */
@@ -39,7 +46,8 @@ enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_mode
                                         const struct pith_calibrate_opts *samples, uint32_t most,
                                         struct pith_error *err);
 /* Until the next call `change` leaves all values alone that come before those of node `step`
- * (NO_STEP: none): the second run of a sample and those that follow begin there. */
+ * (NO_STEP: none): the second run of a sample and those that follow begin there, the first perhaps
+ * on the way. */
 void pith_output_trial_behind(struct output_trial *t, uint32_t step);
 /* Samples from..to-1, of a stream all up to there, with what `change` does; *error: the sum of the
  * squared changes of the outputs, of a final Softmax's input. Never NaN. */

@@ -25,10 +25,8 @@ struct prefix_reuse {
 enum pith_status pith_prefix_open(struct prefix_reuse *w, const struct pith_model *m,
                                   uint32_t n_samples, size_t most_bytes);
 void pith_prefix_close(struct prefix_reuse *w);
-/* Value v lies at x, [n], in each run. Before a middle is set, all are seen. */
-void pith_prefix_see(struct prefix_reuse *w, uint32_t v, float *x, size_t n);
-/* One of another type. */
-void pith_prefix_see_other(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes);
+/* Value v lies at x in each run. Before a middle is set, all are seen. */
+void pith_prefix_see(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes, bool is_f32);
 /* Where it lies; NULL: it was not seen, or is no f32. */
 float *pith_prefix_place(const struct prefix_reuse *w, uint32_t v, size_t *n);
 /* From now on behind node `step`, or NO_STEP: nothing is kept any more, unless it was set already.

@@ -64,21 +64,11 @@ void pith_prefix_close(struct prefix_reuse *w)
     free(w->kept);
 }
 
-static void see(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes, bool is_f32)
+void pith_prefix_see(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes, bool is_f32)
 {
     w->place[v].x = x;
     w->place[v].bytes = bytes;
     w->place[v].is_f32 = is_f32;
-}
-
-void pith_prefix_see(struct prefix_reuse *w, uint32_t v, float *x, size_t n)
-{
-    see(w, v, x, n * sizeof *x, true);
-}
-
-void pith_prefix_see_other(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes)
-{
-    see(w, v, x, bytes, false);
 }
 
 float *pith_prefix_place(const struct prefix_reuse *w, uint32_t v, size_t *n)

@@ -344,6 +344,7 @@ static enum pith_status search(struct search *s)
     for (uint32_t i = 0; i < s->n && !st && !s->outputs.stopped; i++) {
         struct group *g = order[i] = &s->group[i];
         copy_grid(&s->grid, &g->grid);
+        pith_output_trial_behind(&s->outputs, step_of(s, g));
         st = measure(s, g, 0, 1, FIRST, HUGE_VAL, &g->first_error);
         total += g->first_error;
         g->cost = g->first_error / FIRST;

@@ -17,10 +17,12 @@
         */
 
 /* What parts of the work cost beside the original's run over the samples that judge, as a first
- * guess; and how many files a search takes, mostly. */
+ * guess; and how many files a search takes, mostly: more where they are cheap, for then it goes
+ * nearer to the limit. */
 #define PREPARE_GUESS 10.0
 #define ENCODE_GUESS 30.0
-#define FILES_GUESS 5u
+#define FILES_GUESS 2.5
+#define CHEAP_FILES_GUESS 5.0
 
 struct job {
     const struct pith_goal *goal;
@@ -307,6 +309,8 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                 .prepared = ran,
                                 .rounded = rounded,
                                 .watcher = j};
+    if (pith_goal_sweep_is_cheap(e))
+        j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = CHEAP_FILES_GUESS;
     begin(j, WORK_PREPARE);
     enum pith_status st = pith_goal_encoders_fill(e, err);
     if (st)

@@ -118,16 +118,18 @@ static void add(struct goal_encoders *e, struct pith_goal_encoder encoder)
     e->list[e->n++] = encoder;
 }
 
+bool pith_goal_sweep_is_cheap(const struct goal_encoders *e)
+{
+    return pith_sweep_encoder_work(e) < CHEAP_WORK;
+}
+
 static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *err)
 {
     e->sweep = calloc(1, sizeof *e->sweep);
     if (!e->sweep)
         return pith_error_no_memory(err);
     enum pith_status st = pith_sweep_encoder_prepare(e->sweep, e, err);
-    double work = 0;
-    for (uint32_t i = 0; i < e->sweep->layers && !st; i++)
-        work += e->sweep->cost[i];
-    const bool cheap = work < CHEAP_WORK;
+    const bool cheap = pith_goal_sweep_is_cheap(e);
     add(e, (struct pith_goal_encoder){.name = "sweep",
                                       .finest = 0.01,
                                       .first = 1.2,

@@ -79,6 +79,17 @@ static bool find_costs(struct sweep_encoder *s, const struct pith_model *m, doub
     return refs && s->cost;
 }
 
+double pith_sweep_encoder_work(const struct goal_encoders *e)
+{
+    struct sweep_encoder s = {0};
+    double work = 0;
+    if (find_costs(&s, e->m, (double)pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE)))
+        for (uint32_t i = 0; i < s.layers; i++)
+            work += s.cost[i];
+    free(s.cost);
+    return work;
+}
+
 /* ---- once ------------------------------------------------------------------------------------ */
 
 /* What the loss may become, in the unit of the sensitivities. */
@@ -103,6 +114,7 @@ static bool tell_sample(void *user, uint64_t done, uint64_t all)
 static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct goal_encoders *e,
                                          struct pith_error *err)
 {
+    struct pith_sweep_ranks ranks;
     const struct pith_fisher_opts o = {.size_bytes = sizeof o,
                                        .seed = e->opts->seed,
                                        .squares = pith_goal_judge_classes(e->judge) == 0,
@@ -110,7 +122,8 @@ static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct g
                                            fmax(1, pith_goal_judge_spread(e->judge) / SPREAD),
                                        .progress = tell_sample,
                                        .user = (void *)(uintptr_t)e,
-                                       .feed = e->opts->feed};
+                                       .feed = e->opts->feed,
+                                       .ranks = pith_sweep_ranks_over(e->opts->ranks, &ranks)};
     enum pith_status status =
         explain(e, pith_fisher_rows(e->m, NULL, &o, &s->sensitivity, err), err);
     return status == PITH_ERR_UNSUPPORTED || status == PITH_ERR_ARGUMENT ? PITH_OK : status;

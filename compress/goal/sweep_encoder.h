@@ -28,6 +28,8 @@ struct sweep_encoder {
 enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struct goal_encoders *e,
                                             struct pith_error *err);
 void pith_sweep_encoder_free(struct sweep_encoder *s); /* accepts zeros */
+/* Multiplications of a file. */
+double pith_sweep_encoder_work(const struct goal_encoders *e);
 /* *out: the caller's. What pith_weight_sweep returns, PITH_ERR_STOPPED. */
 enum pith_status pith_sweep_encode(struct sweep_encoder *s, const struct goal_encoders *e,
                                    double quality, struct pith_model **out, struct pith_error *err);

@@ -10,8 +10,7 @@ void pith_work_begin(struct work_left *w, enum work_part part, double seconds)
     w->at = part;
     w->share = 0;
     w->began = seconds;
-    if (w->wanted[part] <= w->done[part])
-        w->wanted[part] = w->done[part] + 1;
+    w->wanted[part] = fmax(w->wanted[part], w->done[part] + 1.0);
 }
 
 void pith_work_end(struct work_left *w, double seconds)
@@ -54,7 +53,7 @@ double pith_work_share(struct work_left *w, double seconds)
     double over = 0, left = 0;
     for (int i = 0; i < WORK_PARTS; i++) {
         double begun = i == (int)w->at ? w->share : 0,
-               more = (double)w->wanted[i] - (double)w->done[i] - begun;
+               more = w->wanted[i] - (double)w->done[i] - begun;
         over += w->spent[i];
         left += fmax(more, 0) * seconds_of(w, i, unit, seconds);
     }

@@ -19,8 +19,8 @@ enum work_part {
 };
 
 struct work_left {
-    double guess[WORK_PARTS];    /* of one, all in the same unit; > 0 */
-    uint32_t wanted[WORK_PARTS]; /* how many there will be */
+    double guess[WORK_PARTS];  /* of one, all in the same unit; > 0 */
+    double wanted[WORK_PARTS]; /* how many there will be, on the mean */
     uint32_t done[WORK_PARTS];
     double spent[WORK_PARTS]; /* seconds, of those done */
     enum work_part at;        /* what is under way; WORK_PARTS: nothing */

@@ -93,7 +93,7 @@ import json, os
 got, real = json.load(open("dry.json")), os.path.getsize("whole.pith")
 if not got["estimate"] or got["written"] is not None or not got["low_bytes"] < got["bytes"] < got["high_bytes"]:
     raise SystemExit(f"dry: {got}")
-if not real / 8 < got["bytes"] < real * 8 or got["seconds"] > 5:
+if not real / 7 < got["bytes"] < real * 7 or got["seconds"] > 5:
     raise SystemExit(f"dry: {got}, the search has {real}")
 END
 finish

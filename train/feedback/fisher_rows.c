@@ -14,16 +14,24 @@
 
 #define PLACE_BYTES (UINT64_C(2) << 20) /* in memory, as long as the sensitivity is there */
 
+/* What one sample has found, of each rank's present one: the output's power, squared gradients of
+ * rows, of places. */
+struct record {
+    size_t bytes;                         /* of one */
+    size_t *rows_at, *places_at;          /* [n_values] where a value's begin, in bytes */
+    uint8_t *all;                         /* [ranks] */
+    uint8_t *own;                         /* among them */
+    const struct pith_sweep_ranks *ranks; /* NULL: this process alone */
+};
+
 struct fisher {
     const struct pith_model *m;
     struct recorded_feed *feed;
     struct pith_fisher_opts opts;
     struct sampled_fisher drawn;
     struct pith_sensitivity *to;
-    float *place; /* [the most places] */
     double power; /* sum of the output's squares, over samples */
-    uint64_t sample;
-    enum pith_status status; /* of what was kept */
+    struct record record;
     struct pith_error *err;
 };
 
@@ -35,16 +43,26 @@ static double squares(const float *g, uint64_t n)
     return sum;
 }
 
+static double *rows_of(const struct fisher *f, const uint8_t *record, uint32_t v)
+{
+    return (double *)(uintptr_t)(record + f->record.rows_at[v]);
+}
+
+static float *places_of(const struct fisher *f, const uint8_t *record, uint32_t v)
+{
+    return (float *)(uintptr_t)(record + f->record.places_at[v]);
+}
+
 /* Of the parameters that are whole behind a step. */
-static void add_gradients(struct fisher *f, uint32_t step)
+static void note_gradients(struct fisher *f, uint32_t step)
 {
     uint32_t n;
     const struct tape_parameter *all = pith_tape_parameters(f->drawn.tape, &n);
     for (uint32_t i = 0; i < n; i++) {
-        struct pith_row_sensitivity *to = &f->to->of[all[i].value];
-        uint64_t cols = to->rows ? all[i].count / to->rows : 0;
-        for (uint64_t r = 0; r < to->rows && f->drawn.tape->whole_at[i] == step; r++)
-            to->row[r] += squares(all[i].grad + r * cols, cols);
+        const uint64_t rows = f->to->of[all[i].value].rows, cols = rows ? all[i].count / rows : 0;
+        double *to = rows_of(f, f->record.own, all[i].value);
+        for (uint64_t r = 0; r < rows && f->drawn.tape->whole_at[i] == step; r++)
+            to[r] = squares(all[i].grad + r * cols, cols);
     }
 }
 
@@ -79,35 +97,27 @@ static void sum_channels(const struct grad_node *n, uint32_t op, uint64_t places
     }
 }
 
-static enum pith_status keep_places(struct fisher *f, uint32_t i)
+static void note_places(struct fisher *f, uint32_t i)
 {
     const struct tape *t = f->drawn.tape;
     const uint32_t v = weight_of(t, &t->step[i]);
-    struct pith_row_sensitivity *to = v < f->to->n ? &f->to->of[v] : NULL;
-    if (!to || to->n_places == 0 || !t->step[i].node[0].out[0]->grad)
-        return PITH_OK;
-    const uint64_t bytes = to->n_places * sizeof *f->place;
-    sum_channels(&t->step[i].node[0], t->m->nodes[t->step[i].at].op, to->n_places, f->place);
-    for (uint64_t k = 0; k < to->n_places; k++)
-        to->place_mean += (double)f->place[k];
-    return pith_kept_write(f->to->place, v, f->to->n_samples * bytes, f->sample * bytes, f->place,
-                           bytes, f->err);
+    if (v < f->to->n && f->to->of[v].n_places && t->step[i].node[0].out[0]->grad)
+        sum_channels(&t->step[i].node[0], t->m->nodes[t->step[i].at].op, f->to->of[v].n_places,
+                     places_of(f, f->record.own, v));
 }
 
 /* Behind the backward of a step. */
 static void take_step(void *user, uint32_t step)
 {
     struct fisher *f = user;
-    add_gradients(f, step);
-    if (!f->status)
-        f->status = keep_places(f, step);
+    note_gradients(f, step);
+    note_places(f, step);
 }
 
 /* A weight that several steps multiply by has places of none. */
 static enum pith_status list_places(struct fisher *f)
 {
     const struct tape *t = f->drawn.tape;
-    uint64_t most = 1;
     uint32_t *uses = calloc(f->to->n + (size_t)1, sizeof *uses);
     f->to->place = pith_kept_new(f->to->n, PLACE_BYTES);
     for (uint32_t i = 0; i < t->n_steps && uses; i++) {
@@ -119,11 +129,63 @@ static enum pith_status list_places(struct fisher *f)
         const uint64_t places =
             shape_elems(&y->shape) / y->shape.dim[pith_op_channel_axis(op, y->shape.rank)];
         f->to->of[v].n_places = ++uses[v] == 1 && y->grad ? places : 0;
-        most = places > most ? places : most;
     }
     free(uses);
-    f->place = malloc((size_t)most * sizeof *f->place);
-    return uses && f->place && f->to->place ? PITH_OK : pith_tape_no_memory(f->err);
+    return uses && f->to->place ? PITH_OK : pith_tape_no_memory(f->err);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static enum pith_status open_record(struct fisher *f)
+{
+    struct record *r = &f->record;
+    const uint32_t n = f->to->n;
+    r->ranks = f->opts.ranks;
+    r->rows_at = calloc(n + (size_t)1, sizeof *r->rows_at);
+    r->places_at = calloc(n + (size_t)1, sizeof *r->places_at);
+    if (!r->rows_at || !r->places_at)
+        return pith_tape_no_memory(f->err);
+    r->bytes = sizeof f->power;
+    for (uint32_t v = 0; v < n; v++) {
+        r->rows_at[v] = r->bytes;
+        r->bytes += (size_t)f->to->of[v].rows * sizeof(double);
+    }
+    for (uint32_t v = 0; v < n; v++) {
+        r->places_at[v] = r->bytes;
+        r->bytes += (size_t)f->to->of[v].n_places * sizeof(float);
+    }
+    r->bytes = (r->bytes + sizeof(double) - 1) / sizeof(double) * sizeof(double);
+    r->all = calloc(r->ranks ? r->ranks->count : 1, r->bytes);
+    r->own = r->all + (r->ranks ? r->ranks->rank : 0) * r->bytes;
+    return r->all ? PITH_OK : pith_tape_no_memory(f->err);
+}
+
+static void close_record(struct record *r)
+{
+    free(r->rows_at);
+    free(r->places_at);
+    free(r->all);
+}
+
+/* Into the sums, sample by sample in their order, whoever ran them. */
+static enum pith_status add_record(struct fisher *f, const uint8_t *record, uint64_t sample)
+{
+    enum pith_status status = PITH_OK;
+    f->power += *(const double *)(const void *)record;
+    for (uint32_t v = 0; v < f->to->n && !status; v++) {
+        struct pith_row_sensitivity *to = &f->to->of[v];
+        const double *row = rows_of(f, record, v);
+        const float *place = places_of(f, record, v);
+        const uint64_t bytes = to->n_places * sizeof *place;
+        for (uint64_t r = 0; r < to->rows; r++)
+            to->row[r] += row[r];
+        for (uint64_t k = 0; k < to->n_places; k++)
+            to->place_mean += (double)place[k];
+        if (to->n_places)
+            status = pith_kept_write(f->to->place, v, f->to->n_samples * bytes, sample * bytes,
+                                     place, bytes, f->err);
+    }
+    return status;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -137,31 +199,50 @@ static enum pith_status read_inputs(const struct fisher *f, uint64_t sample)
     return status;
 }
 
-static void add_power(struct fisher *f)
+static void note_power(struct fisher *f)
 {
     const struct tape_tensor *y = pith_tape_output(f->drawn.tape, 0, 0);
     if (f->opts.squares)
-        f->power += squares(y->data, shape_elems(&y->shape));
+        *(double *)(void *)f->record.own = squares(y->data, shape_elems(&y->shape));
+}
+
+static enum pith_status run_sample(struct fisher *f, uint64_t sample)
+{
+    enum pith_status status = read_inputs(f, sample);
+    if (status)
+        return status;
+    memset(f->record.own, 0, f->record.bytes);
+    pith_tape_forward(f->drawn.tape);
+    note_power(f);
+    pith_sampled_fisher_backward(&f->drawn, sample);
+    return PITH_OK;
+}
+
+/* A sample of each rank, from the first on. */
+static enum pith_status add_some(struct fisher *f, uint64_t first, uint64_t count)
+{
+    const struct record *r = &f->record;
+    const uint64_t rank = r->ranks ? r->ranks->rank : 0;
+    enum pith_status status = rank < count ? run_sample(f, first + rank) : PITH_OK;
+    if (!status && !rank_gather(r->ranks, r->all, (size_t)count * r->bytes, r->bytes))
+        status = pith_tape_no_memory(f->err);
+    for (uint64_t k = 0; k < count && !status; k++)
+        status = add_record(f, r->all + k * r->bytes, first + k);
+    return status;
 }
 
 static enum pith_status add_samples(struct fisher *f, uint64_t samples)
 {
     const struct pith_fisher_opts *o = &f->opts;
-    struct tape *t = f->drawn.tape;
-    for (uint64_t i = 0; i < samples; i++) {
-        enum pith_status status = read_inputs(f, i);
-        if (status)
-            return status;
-        pith_tape_forward(t);
-        add_power(f);
-        f->sample = i;
-        pith_sampled_fisher_backward(&f->drawn, i);
-        if (f->status)
-            return f->status;
-        if (o->progress && !o->progress(o->user, i + 1, samples))
-            return pith_error_fill(f->err, PITH_ERR_ARGUMENT, "interrupted");
+    const uint64_t each = o->ranks ? o->ranks->count : 1;
+    enum pith_status status = PITH_OK;
+    for (uint64_t i = 0; i < samples && !status; i += each) {
+        const uint64_t count = samples - i < each ? samples - i : each;
+        status = add_some(f, i, count);
+        if (!status && o->progress && !o->progress(o->user, i + count, samples))
+            status = pith_error_fill(f->err, PITH_ERR_ARGUMENT, "interrupted");
     }
-    return PITH_OK;
+    return status;
 }
 
 static enum pith_status list_rows(struct fisher *f)
@@ -230,12 +311,14 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
     if (!status)
         status = list_places(&f);
     if (!status)
+        status = open_record(&f);
+    if (!status)
         status = add_samples(&f, s->n_samples);
     if (!status)
         find_means(&f);
     pith_sampled_fisher_close(&f.drawn);
     pith_recorded_feed_close(f.feed);
-    free(f.place);
+    close_record(&f.record);
     if (status)
         pith_fisher_rows_free(s);
     return status;

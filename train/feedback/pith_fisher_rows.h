@@ -7,6 +7,7 @@
 
 #include "pith_measure.h"
 #include "pith_sensitivity.h"
+#include "pith_sweep_ranks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,12 +26,13 @@ struct pith_fisher_opts {
     const struct pith_feed *feed; /* borrowed; instead of data, which may then be NULL: several
                                      inputs, states, each step of which counts for itself, as it
                                      came. samples are its own */
+    const struct pith_sweep_ranks *ranks; /* that share the samples; NULL: this process alone */
 };
 
 /* Of all constants that m's outputs have gradients of: weights and biases. opts may be NULL. The
- * same bits for any number of threads. PITH_ERR_UNSUPPORTED: an operator without gradient,
- * several inputs and no feed;
- * PITH_ERR_ARGUMENT ("interrupted"), PITH_ERR_MEMORY, what reading data returns. */
+ * same bits for any number of threads and ranks. PITH_ERR_UNSUPPORTED: an operator without
+ * gradient, several inputs and no feed; PITH_ERR_ARGUMENT ("interrupted"), PITH_ERR_MEMORY, what
+ * reading data returns. */
 enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *data,
                                   const struct pith_fisher_opts *opts, struct pith_sensitivity *s,
                                   struct pith_error *err);
