@@ -262,18 +262,23 @@ class Study:
                            *self.libs, "-lm", "-lpthread", "-o", program]), name
 
     def first_run(self, name):
-        begin = time.monotonic()
-        ok = self.passes(name, self.rooms[0], 900)
-        return name, time.monotonic() - begin, ok
+        """The processor's seconds: others may use the machine."""
+        with subprocess.Popen([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(self.rooms[0]),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+            _, status, use = os.wait4(p.pid, 0)
+            p.returncode = os.waitstatus_to_exitcode(status)
+        return name, use.ru_utime + use.ru_stime, p.returncode == 0
+
+    def environment(self, room):
+        return dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP")
 
     def passes(self, name, room, limit):
         def limits():
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
-        env = dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP")
         try:
-            done = subprocess.run([os.path.join(self.out, "tests", name)], cwd=self.tree, env=env,
+            done = subprocess.run([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(room),
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   timeout=20 * limit, preexec_fn=limits)
         except subprocess.TimeoutExpired:

@@ -60,6 +60,8 @@ static void put(struct scan *s, const void *bytes, size_t n)
 
 static void copy_up_to(struct scan *s, size_t end)
 {
+    if (end == s->copied) /* also of an empty file, which lies nowhere */
+        return;
     put(s, s->p + s->copied, end - s->copied);
     s->copied = end;
 }

@@ -109,7 +109,7 @@ static void write_codebook(struct weight *w, struct reader *r)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { CAP = 1 << 17 };
+    enum { CAP = 1 << 13 };
     struct reader r = reader_of(data, size);
     struct weight w = {.type = PITH_F32, .count = 1};
     uint32_t shift = rd_u8(&r) % 16, coder = rd_u8(&r) % 6u;

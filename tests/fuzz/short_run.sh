@@ -45,8 +45,9 @@ done
 note_runs() {
     told=$(grep -o 'Done [0-9]* runs in [0-9]*' "$2" | tail -1)
     [ -n "$told" ] || return
+    cpu=$(awk -F '[ms ]+' 'NR == 2 {print $1 * 60 + $2 + $3 * 60 + $4}' "$2.times")
     set -- $(basename "$1") "$2" $told
-    echo "$1: seed $seed, $4 runs in $7 s"
+    echo "$1: seed $seed, $4 runs in $7 s, $(awk "BEGIN {printf \"%d\", $4 / ($cpu + 0.01)}") a second of the processor's time"
     [ -z "$FUZZ_KEEP" ] || echo "$1 $seed $4 $7" >>"$FUZZ_KEEP/runs.txt"
 }
 
@@ -64,8 +65,13 @@ run_target() {
         corpus="$corpus $work/$name"
         found=$FUZZ_KEEP/$name
     fi
-    if "$1" -seed="$seed" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" \
-        "$found" $corpus >"$log" 2>&1; then
+    if (
+        "$1" -seed="$seed" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" \
+            "$found" $corpus >"$log" 2>&1
+        rc=$?
+        times >"$log.times"
+        exit $rc
+    ); then
         [ -z "$FUZZ_O" ] || note_runs "$1" "$log"
     else
         { echo "$name (seed $seed) found something:"; tail -40 "$log"; } >"$work/$name.failed"
