@@ -31,6 +31,7 @@ static bool is_apart(int32_t w)
     return w == INT8_MIN;
 }
 
+/* next[j]: the first nonzero that a slot takes, from column `from` on. */
 static void advance(struct walk *k, uint32_t j, uint32_t from)
 {
     int32_t w = 0;
@@ -39,6 +40,7 @@ static void advance(struct walk *k, uint32_t j, uint32_t from)
     k->next[j] = from;
 }
 
+/* All cursors at their first nonzero; outputs behind the last have none. */
 static struct walk walk_of(const struct integer_layout *l, const struct integer_weights *weights,
                            uint32_t o)
 {
@@ -91,6 +93,7 @@ static uint64_t count_groups(const struct integer_layout *l, const struct intege
     return cost;
 }
 
+/* Of equal costs the longest reach, which makes the fewest groups: they take memory. */
 static uint32_t best_reach(const struct integer_layout *l, const struct integer_weights *weights)
 {
     uint32_t groups[SPANS_LANES], best = SPANS_LANES;

@@ -17,6 +17,8 @@ struct sums {
     int64x2_t each[QUARTERS]; /* outputs */
 };
 
+/* is_long is a constant in each call. Products of i16 lie within 2^30, so that 32 bits hold each;
+ * the first form adds them modulo 2^32, as its sums are. */
 static inline __attribute__((always_inline)) void add_step(struct sums *s, int16x8_t x,
                                                            const int16_t *w, const bool is_long)
 {
@@ -47,6 +49,7 @@ static void store_long(const struct gemm_i8_job *job, const struct sums *s, uint
     memcpy(y + first * sizeof *sum, sum, n * sizeof *sum);
 }
 
+/* Even and odd neighbours come together here, once for all steps. */
 static void store(const struct gemm_i8_job *job, const struct sums *s, uint32_t first, uint8_t *y)
 {
     int32_t sum[LANES];

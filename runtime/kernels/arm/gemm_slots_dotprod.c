@@ -54,6 +54,8 @@ static void store(const struct requantize *to, const int32x4_t sum[4], uint32_t 
         store_some(y + first + 8, values_of(load_sums(sums + 8), to, first + 8), n - 8);
 }
 
+/* One row of x: its window alone takes eight registers, so rows share no loads but those that the
+ * cache makes cheap. */
 static void panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel)
 {
     const struct slots_panel *p = slots_panel(job->w, panel);

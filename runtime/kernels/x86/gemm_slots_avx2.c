@@ -50,6 +50,7 @@ static __attribute__((noinline)) void store(const struct requantize *to, const _
     store_some(y + first, _mm256_xor_si256(bytes, _mm256_set1_epi8((char)sign_flip(to))), n);
 }
 
+/* 16 columns, in both halves: each half permutes its own. */
 static inline __m256i lane_at(const uint8_t *x)
 {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)x));
