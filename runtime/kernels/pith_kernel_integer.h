@@ -36,6 +36,11 @@
  * rounded up to four, and next to none of them is empty. There is one segment of `steps` windows
  * then.
  *
+ * Machines whose permutations stay within 16 bytes take slots in spans instead: a group has up to
+ * four nonzeros of each output from 1 to SPANS_LANES neighbouring lanes of 16 columns, wherever
+ * these begin. No weight in a slot is -128. Machines that multiply i8 by i8 alone take
+ * (x - SLOTS_MIDDLE) * w, as above.
+ *
  * Products of 16 bits take x and w as i16, in panels of WORDS_NR outputs and steps of WORDS_STEP
  * neighbours, and leave the sums; those of 64 bits with offsets of 64.
  *
@@ -77,7 +82,8 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #define WORDS_NR 8u
 #define WORDS_STEP 2u
 
-#ifdef __x86_64__ /* elsewhere no kernel takes them, and all that makes them is left out */
+/* Elsewhere no kernel takes them, and all that makes them is left out. */
+#if defined(__x86_64__) || defined(__aarch64__)
 #define SLOTS_BUILT 1
 #else
 #define SLOTS_BUILT 0
@@ -85,6 +91,7 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #define SLOTS_NR 16u
 #define SLOTS_STEP 128u
 #define SLOTS_BYTES 128u /* of a group */
+#define SLOTS_MIDDLE 128u
 
 /* A nonzero kept apart. */
 struct slots_more {
@@ -101,6 +108,16 @@ struct slots_panel {
     uint32_t count, more, n_more, unused;
 };
 
+/* Slots in spans: at `count` stand struct spans, with the first lane of each group, and from the
+ * next multiple of 64 on the groups, in which columns count from the group's first lane. Groups of
+ * few lanes stand first. */
+#define SPANS_LANES 8u
+#define SPANS_LANE 16u
+struct spans {
+    uint16_t groups[SPANS_LANES]; /* of 1, 2 ... lanes */
+    uint16_t lane[];
+};
+
 static inline const struct slots_panel *slots_panel(const uint8_t *w, uint32_t panel)
 {
     return (const struct slots_panel *)(const void *)w + panel;
@@ -114,6 +131,17 @@ static inline const uint8_t *slots_count(const struct slots_panel *p)
 static inline const uint8_t *slots_of(const struct slots_panel *p, uint32_t steps)
 {
     return slots_count(p) + (steps + 63) / 64 * 64;
+}
+
+static inline const struct spans *slots_spans(const struct slots_panel *p)
+{
+    return (const struct spans *)(const void *)slots_count(p);
+}
+
+/* Bytes of struct spans with so many groups. */
+static inline uint64_t spans_bytes(uint64_t groups)
+{
+    return (sizeof(struct spans) + groups * sizeof(uint16_t) + 63) / 64 * 64;
 }
 
 static inline const struct slots_more *slots_more(const struct slots_panel *p)
@@ -209,6 +237,9 @@ struct integer_kernels {
     gemm_i8_fn *gemm_i8;
     gemm_i8_fn *gemm_i4;    /* of few pixels; NULL: there is none */
     gemm_i8_fn *gemm_slots; /* NULL: none */
+    bool slots_in_spans;
+    uint8_t slots_middle; /* 0 or SLOTS_MIDDLE */
+    uint32_t slots_rows;  /* of x, up to which it may be faster than gemm_i8 */
     depthwise_i8_fn *depthwise_i8;
     gemm_i8_fn *gemm_i16[2]; /* sums of 32, of 64 bits; NULL: none */
     struct byte_rows bytes;
@@ -273,6 +304,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avx2, PITH_CPU_AVX2)                   \
     KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i8_avx2, PITH_CPU_AVX2)                              \
     KERNEL(gemm_i16[1], gemm_i8_fn, pith_gemm_i16_avx2, PITH_CPU_AVX2)                             \
+    KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_avx2, PITH_CPU_AVX2)                            \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_avxvnni, PITH_CPU_AVXVNNI)                            \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)             \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                  \
@@ -287,7 +319,10 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
 #define INTEGER_KERNELS_OWN(KERNEL)                                                                \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_neon, PITH_CPU_NEON)                                  \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_neon, PITH_CPU_NEON)                   \
+    KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i16_neon, PITH_CPU_NEON)                             \
+    KERNEL(gemm_i16[1], gemm_i8_fn, pith_gemm_i16_long_neon, PITH_CPU_NEON)                        \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_dotprod, PITH_CPU_DOTPROD)                            \
+    KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_dotprod, PITH_CPU_DOTPROD)                      \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_dotprod, PITH_CPU_DOTPROD)             \
     BYTE_LEVEL(KERNEL, _neon, PITH_CPU_NEON)
 #else

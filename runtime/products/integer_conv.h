@@ -67,8 +67,8 @@ enum { INTEGER_ZERO_X = 2, INTEGER_ZERO_W = 3, INTEGER_BIAS = 4 };
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
                             enum integer_packing packing, struct integer_layout *l);
 /* Whether halved weights, where they are supported, are faster than plain ones; slots than both. */
-bool pith_integer_conv_halves(const struct integer_conv *c);
-bool pith_integer_conv_slots(const struct integer_conv *c);
+bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer_kernels *k);
+bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_kernels *k);
 void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,
                             const struct op_env *env, const struct integer_weights *weights,
                             void *prep);

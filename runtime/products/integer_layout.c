@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_layout.c - see integer_layout.h: what a plan decides of an integer convolution, and its
  * weights, packed for the kernels. */
-#include "integer_conv.h"
+#include "integer_pack.h"
 #include "integer_element.h"
 
 #define CHUNKS 16u
@@ -38,7 +38,8 @@ static uint32_t groups_of(const struct integer_conv *c, uint32_t run, uint32_t s
 static uint64_t slots_bytes(const struct integer_layout *l, const struct integer_conv *c)
 {
     uint64_t panels = l->rounded / SLOTS_NR, groups = groups_of(c, l->run, MOST_SPREAD);
-    uint64_t panel = aligned_bytes(l->steps) + l->steps * groups * SLOTS_BYTES;
+    uint64_t head = l->in_spans ? spans_bytes(l->steps * groups) : aligned_bytes(l->steps);
+    uint64_t panel = head + l->steps * groups * SLOTS_BYTES;
     return aligned_bytes(panels * sizeof(struct slots_panel)) + panels * panel +
            aligned_bytes(c->nonzeros * sizeof(struct slots_more));
 }
@@ -148,27 +149,30 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
         l->nr = SLOTS_NR;
         l->k_step = SLOTS_STEP;
-        l->middle = 0;
+        l->in_spans = k->slots_in_spans;
+        l->middle = k->slots_middle;
         l->wide = false;
         l->gemm = k->gemm_slots;
     }
     return l->gemm != NULL;
 }
 
-bool pith_integer_conv_halves(const struct integer_conv *c)
+bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer_kernels *k)
 {
+    (void)k;
     uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
     return (uint64_t)c->oh * c->ow <= FEW_PIXELS && run * (c->outputs / c->groups) >= MANY_WEIGHTS;
 }
 
 /* A group takes a permutation beside the product, and twice the bytes of plain weights. */
-bool pith_integer_conv_slots(const struct integer_conv *c)
+bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_kernels *k)
 {
     uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
     uint32_t window = least(run, SLOTS_STEP), halved = 1;
-    if (c->few_weights && pith_integer_conv_halves(c))
+    if (c->few_weights && pith_integer_conv_halves(c, k))
         halved = 2;
-    return SLOTS_BUILT && c->nonzeros && run >= FEWEST_COLUMNS && run <= MOST_COLUMNS &&
+    return SLOTS_BUILT && c->nonzeros && (uint64_t)c->n * c->oh * c->ow <= k->slots_rows &&
+           run >= FEWEST_COLUMNS && run <= MOST_COLUMNS &&
            groups_of(c, (uint32_t)run, SPREAD) * 32 * halved <= 3 * window;
 }
 
@@ -220,15 +224,6 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
                 }
 }
 
-/* Weight e of segment s of output o. */
-static int32_t weight_at(const struct integer_layout *l, const struct integer_weights *weights,
-                         bool is_long, size_t o, uint32_t s, uint32_t e)
-{
-    size_t at = o * weights->output + e % l->cg * weights->channel + e / l->cg +
-                (size_t)s * (l->run / l->cg);
-    return is_long ? ((const int16_t *)weights->w)[at] : ((const int8_t *)weights->w)[at];
-}
-
 /* The number of w in the table, which begins with 0; n: those that are there. */
 static uint8_t number_of(int8_t *table, uint32_t *n, int8_t w)
 {
@@ -255,7 +250,7 @@ static void pack_halved(const struct integer_layout *l, const struct integer_wei
     memset(table, 0, TABLE + l->group_bytes);
     for (uint32_t o = 0; o < l->og; o++)
         for (uint32_t e = 0; e < l->run; e++) {
-            int32_t w = weight_at(l, weights, false, o, 0, e);
+            int32_t w = integer_weight_at(l, weights, false, o, 0, e);
             uint64_t step = (uint64_t)(e / l->k_step) * l->nr + o % l->nr;
             uint64_t i = step * l->k_step + e % l->k_step;
             put_half(packed + o / l->nr * l->panel_bytes, i, (uint64_t)l->nr * l->k_step,
@@ -273,7 +268,7 @@ static uint32_t pack_window(const struct integer_layout *l, const struct integer
     uint32_t filled[SLOTS_NR] = {0}, most = 0;
     for (uint32_t e = first; e < l->run && e < first + SLOTS_STEP; e++)
         for (uint32_t j = 0; j < SLOTS_NR && o + j < l->og; j++) {
-            int32_t w = weight_at(l, weights, false, o + j, 0, e);
+            int32_t w = integer_weight_at(l, weights, false, o + j, 0, e);
             sum[o + j] += (uint32_t)w;
             if (w == 0)
                 continue;
@@ -325,7 +320,7 @@ static void pack_group(const struct integer_layout *l, const struct integer_weig
                     for (uint32_t j = e; j < e + l->k_step; j++, at++) {
                         int32_t w = 0;
                         if (o < l->og && j < l->run)
-                            w = weight_at(l, weights, is_long, (size_t)first + o, s, j);
+                            w = integer_weight_at(l, weights, is_long, (size_t)first + o, s, j);
                         put_weight(l, packed, at, w);
                         if (is_long)
                             ((uint64_t *)sum)[o] += (uint64_t)w;
@@ -350,7 +345,10 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
         return;
     }
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
-        pack_slots(c, l, weights, prep, packed);
+        if (l->in_spans)
+            pith_pack_spans(l, weights, groups_of(c, l->run, MOST_SPREAD), prep, packed);
+        else
+            pack_slots(c, l, weights, prep, packed);
         return;
     }
     for (uint32_t g = 0; g < c->groups; g++)

@@ -25,6 +25,7 @@ enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS };
 struct integer_layout {
     bool depthwise, in_place;
     enum integer_packing packing;
+    bool in_spans; /* PACK_SLOTS */
     bool filled_first;
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */

@@ -141,7 +141,8 @@ static uint64_t form_of(const struct op_args *args, const struct integer_conv *c
  * taken, unless a plan's file says which. */
 struct integer_kernel {
     bool (*supports)(const struct op_args *args, const struct op_env *env);
-    bool (*pays)(const struct integer_conv *c); /* NULL: always */
+    /* NULL: always */
+    bool (*pays)(const struct integer_conv *c, const struct integer_kernels *k);
     void (*workspace)(const struct op_args *args, struct op_need *need);
     enum pith_status (*pack)(const struct op_args *args, const struct op_env *env,
                              const struct integer_weights *strides);
@@ -259,7 +260,8 @@ static uint32_t chosen(const struct op_args *args, const struct op_env *env)
     for (uint32_t j = 0; j < N_KERNELS; j++) {
         const uint32_t i = order[j];
         const struct integer_kernel *k = &kernels[i];
-        if (args->choice ? args->choice != i + 1 : k->pays && !k->pays(&op->conv))
+        if (args->choice ? args->choice != i + 1
+                         : k->pays && !(env->kernels && k->pays(&op->conv, &env->kernels->integer)))
             continue;
         if (k->supports(args, env))
             return i + 1;

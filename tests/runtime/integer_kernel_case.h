@@ -137,9 +137,10 @@ static inline struct slots_more *put_window(const struct byte_product *p, uint32
     for (uint32_t j = 0; j < SLOTS_NR && o + j < p->n; j++)
         for (uint32_t e = s * SLOTS_STEP, n = 0; e < p->run && e < (s + 1) * SLOTS_STEP; e++) {
             int8_t w = ((const int8_t *)p->w.data)[(size_t)(o + j) * p->run + e];
-            if (w != 0 && n == 4 * groups)
+            const bool apart = n == 4 * groups || w == INT8_MIN; /* which spans do not take */
+            if (w != 0 && apart)
                 *more++ = (struct slots_more){(uint16_t)e, (uint8_t)j, w};
-            if (w == 0 || n == 4 * groups)
+            if (w == 0 || apart)
                 continue;
             uint8_t *slot = at + n / 4 * SLOTS_BYTES + 4 * j + n % 4;
             slot[0] = (uint8_t)(e % SLOTS_STEP), slot[64] = (uint8_t)w, n++;
@@ -169,6 +170,62 @@ static inline struct guarded in_slots(const struct byte_product *p, uint32_t ste
                               at + counts + (size_t)s * groups * SLOTS_BYTES, more);
         panel->n_more = (uint32_t)(more - first);
     }
+    return g;
+}
+
+/* Where the groups of a panel that stand window by window go when they stand in spans: each begins
+ * at the lane of its first slot that is not empty, or of any slot before. */
+static inline void put_spans(const uint8_t *group, uint32_t steps, uint32_t groups,
+                             struct spans *spans)
+{
+    const uint32_t all = steps * groups;
+    uint8_t *at = (uint8_t *)spans + spans_bytes(all);
+    uint32_t done = 0;
+    for (uint32_t n = 1; n <= SPANS_LANES; n++) {
+        for (uint32_t g = 0; g < all; g++) {
+            const uint8_t *slot = group + (size_t)g * SLOTS_BYTES;
+            uint32_t first = SLOTS_STEP, last = 0;
+            for (uint32_t i = 0; i < 64; i++)
+                if (slot[64 + i]) {
+                    first = slot[i] < first ? slot[i] : first;
+                    last = slot[i] > last ? slot[i] : last;
+                }
+            first = first == SLOTS_STEP ? 0 : first / SPANS_LANE;
+            if (last / SPANS_LANE - first + 1 != n)
+                continue;
+            spans->lane[done] = (uint16_t)(g / groups * SPANS_LANES + first);
+            for (uint32_t i = 0; i < 64; i++) {
+                at[done * SLOTS_BYTES + i] =
+                    slot[64 + i] ? (uint8_t)(slot[i] - first * SPANS_LANE) : 0;
+                at[done * SLOTS_BYTES + 64 + i] = slot[64 + i];
+            }
+            spans->groups[n - 1]++, done++;
+        }
+    }
+}
+
+/* The panels of p in spans, of the same groups. */
+static inline struct guarded in_spans(const struct byte_product *p, uint32_t steps, uint32_t groups)
+{
+    struct guarded plain = in_slots(p, steps, groups);
+    const uint32_t panels = (p->n + SLOTS_NR - 1) / SLOTS_NR;
+    const size_t head = (panels * sizeof(struct slots_panel) + 63) / 64 * 64;
+    const size_t each = spans_bytes(steps * groups) + steps * groups * SLOTS_BYTES;
+    const size_t apart = ((size_t)p->n * p->run * sizeof(struct slots_more) + 63) / 64 * 64;
+    struct guarded g = guard_new(head + panels * each + apart, 1);
+    struct slots_panel *panel = g.data;
+    uint8_t *at = (uint8_t *)g.data + head;
+    struct slots_more *more = (void *)(at + panels * each);
+    for (uint32_t i = 0; i < panels; i++, panel++, at += each) {
+        const struct slots_panel *from = slots_panel(plain.data, i);
+        panel->count = (uint32_t)(at - (uint8_t *)panel);
+        panel->more = (uint32_t)((uint8_t *)more - (uint8_t *)panel);
+        panel->n_more = from->n_more;
+        memcpy(more, slots_more(from), from->n_more * sizeof *more);
+        more += from->n_more;
+        put_spans(slots_of(from, steps), steps, groups, (void *)at);
+    }
+    guard_free(&plain);
     return g;
 }
 

@@ -194,7 +194,10 @@ static void run_slots(const struct byte_product *p, const struct requantize *to,
     uint32_t steps = (p->run + SLOTS_STEP - 1) / SLOTS_STEP, segment = 0;
     size_t each = to->factor ? 1 : 4, y_step = p->n * each;
     struct guarded x = widened(p, &as_it_is, steps), y = guard_new(p->m * y_step, 1);
-    struct guarded w = in_slots(p, steps, pick(0, 6));
+    struct guarded w =
+        k->slots_in_spans ? in_spans(p, steps, pick(0, 6)) : in_slots(p, steps, pick(0, 6));
+    const struct integer_kernels offsets = {.middle = k->slots_middle};
+    int32_t offset[sizeof p->offset / sizeof *p->offset];
     const uint8_t *pixel[MAX_M];
     for (uint32_t i = 0; i < p->m; i++)
         pixel[i] = (const uint8_t *)x.data + (size_t)i * steps * SLOTS_STEP;
@@ -204,7 +207,7 @@ static void run_slots(const struct byte_product *p, const struct requantize *to,
                               .steps = steps,
                               .w = w.data,
                               .panel_bytes = sizeof(struct slots_panel),
-                              .to = *to,
+                              .to = product_to(p, to, &offsets, offset),
                               .y = y.data,
                               .y_step = y_step,
                               .m = p->m,

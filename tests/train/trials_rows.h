@@ -210,17 +210,22 @@ static void trial_gemm_i4(struct trial *t)
 
 static void trial_gemm_slots(struct trial *t)
 {
-    const struct integer_kernels as_it_is = {.nr = SLOTS_NR, .k_step = SLOTS_STEP};
     struct integer_kernels k = integer_of(t);
+    const struct integer_kernels as_it_is = {
+        .nr = SLOTS_NR, .k_step = SLOTS_STEP, .middle = k.slots_middle};
     struct byte_product *p = product_of(t, 1);
     prune_product(p, 10);
     int64_t *sums = take(t, (size_t)p->m * p->n * sizeof *sums);
     int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
     if (k.gemm_slots) {
         struct gemm_i8_job job = job_of(t, p, &as_it_is, 4);
-        struct guarded w = in_slots(p, job.steps, 4);
+        struct guarded w = k.slots_in_spans ? in_spans(p, job.steps, 4) : in_slots(p, job.steps, 4);
         job.w = w.data, job.y = (uint8_t *)y;
-        job.to.offset = take(t, (MAX_N + 64) * sizeof(int32_t));
+        int32_t *offset = take(t, (MAX_N + 64) * sizeof(int32_t));
+        for (uint32_t o = 0; o < p->n; o++)
+            offset[o] =
+                middle_offset(&as_it_is, (const int8_t *)p->w.data + (size_t)o * p->run, p->run);
+        job.to.offset = offset;
         CALL(t, product_work(p), k.gemm_slots(&job));
         guard_free(&w);
     } else {

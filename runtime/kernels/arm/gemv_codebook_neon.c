@@ -18,6 +18,7 @@ static inline __attribute__((always_inline)) void x_load(float32x4_t v[4], const
         v[q] = vld1q_f32(x + 4 * q);
 }
 
+/* sum += 16 columns of a field times x; index: below 16 */
 static inline __attribute__((always_inline)) void
 add16(float32x4_t sum[4], const struct planes16 *p, uint8x16_t index, const float *x)
 {
@@ -26,6 +27,7 @@ add16(float32x4_t sum[4], const struct planes16 *p, uint8x16_t index, const floa
     add_products(sum, look_up16(p, index), v);
 }
 
+/* As add16(), with indices in the lowest five bits. */
 static inline __attribute__((always_inline)) void
 add32(float32x4_t sum[4], const struct planes32 *p, uint8x16_t bits, const float *x)
 {

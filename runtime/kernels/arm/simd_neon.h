@@ -30,6 +30,7 @@ static inline vmask vmask_range(int from, int to)
     return (1u << to) - (1u << from);
 }
 
+/* nonzero lanes, which a gather asks for: they need not be neighbours */
 static inline vmask vmask_of(vint nonzero)
 {
     vmask m = 0;
@@ -94,6 +95,7 @@ static inline void vec_store_some(float *p, vmask m, vec v)
         vst1q_lane_f32(p + 3, v, 3);
 }
 
+/* NEON has no gather: a load for each lane that the mask has, and none for the others. */
 static inline vec vec_gather(const float *p, vint idx, vmask m)
 {
     vec v = vec_zero();
@@ -114,6 +116,7 @@ static inline vec vec_next(vec a, vec b)
     return vextq_f32(a, b, 1);
 }
 
+/* of the eight elements in lo and hi: those at even places, those at odd ones */
 static inline vec vec_even(vec lo, vec hi)
 {
     return vuzp1q_f32(lo, hi);
@@ -124,6 +127,7 @@ static inline vec vec_odd(vec lo, vec hi)
     return vuzp2q_f32(lo, hi);
 }
 
+/* a b + c, rounded once */
 static inline vec vec_fma(vec a, vec b, vec c)
 {
     return vfmaq_f32(c, a, b);
@@ -151,6 +155,7 @@ static inline vec vec_min(vec hi, vec x)
     return vbslq_f32(vcgtq_f32(x, hi), hi, x);
 }
 
+/* a where x is below zero, else b, also where it is NaN */
 static inline vec vec_below_zero(vec x, vec a, vec b)
 {
     return vbslq_f32(vcltzq_f32(x), a, b);

@@ -25,6 +25,7 @@ static struct rows rows_of(const struct run_form *f, uint32_t unit_begin, uint32
                          unit_end < f->n_units ? unit_end * UNIT_ROWS : f->rows};
 }
 
+/* The elements of x under four neighbouring nonzeros, whose columns are one load. */
 static inline float32x4_t x_at(const float *x, const uint16_t *col)
 {
     return collect(x, load_le64(col), 16);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* gemm_slots_dotprod.c - a sparse matrix of i8 times rows of u8 (struct slots_panel): 128 values of
+ * a row of x stay in eight registers, and two look-ups put four of them beside the weights of each
+ * output: TBL in the first four, TBX in the others, where TBL found nothing. SDOT takes i8 alone,
+ * so x enters as x - SLOTS_MIDDLE. */
+#include "simd_i32_neon.h"
+
+#define LANES SLOTS_NR
+
+/* 128 values around 0. */
+struct window {
+    int8x16x4_t low, high;
+};
+
+static inline struct window window_at(const uint8_t *x)
+{
+    struct window v;
+    for (int i = 0; i < 4; i++) {
+        const uint8x16_t turn = vdupq_n_u8(SLOTS_MIDDLE);
+        v.low.val[i] = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(x + 16 * i), turn));
+        v.high.val[i] = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(x + 64 + 16 * i), turn));
+    }
+    return v;
+}
+
+/* What lies outside of the slots is added one by one. */
+static void begin_sums(const struct gemm_i8_job *job, const struct slots_panel *p, const uint8_t *x,
+                       uint32_t first, int32x4_t sum[4])
+{
+    uint32_t sums[LANES];
+    const struct slots_more *more = slots_more(p);
+    memcpy(sums, job->to.offset + first, sizeof sums);
+    for (uint32_t i = 0; i < p->n_more; i++)
+        sums[more[i].output] +=
+            (uint32_t)((x[more[i].column] - (int)SLOTS_MIDDLE) * more[i].weight);
+    for (int q = 0; q < 4; q++)
+        sum[q] = vreinterpretq_s32_u32(vld1q_u32(sums + 4 * q));
+}
+
+/* n outputs from `first` on. */
+static void store(const struct requantize *to, const int32x4_t sum[4], uint32_t first, uint32_t n,
+                  uint8_t *y)
+{
+    int32_t sums[LANES];
+    n = n < LANES ? n : LANES;
+    for (int q = 0; q < 4; q++)
+        vst1q_s32(sums + 4 * q, sum[q]);
+    if (!to->factor) {
+        memcpy(y + first * sizeof *sums, sums, n * sizeof *sums);
+        return;
+    }
+    store_some(y + first, values_of(load_sums(sums), to, first), n < 8 ? n : 8);
+    if (n > 8)
+        store_some(y + first + 8, values_of(load_sums(sums + 8), to, first + 8), n - 8);
+}
+
+/* One row of x: its window alone takes eight registers, so rows share no loads but those that the
+ * cache makes cheap. */
+static void panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel)
+{
+    const struct slots_panel *p = slots_panel(job->w, panel);
+    const uint8_t *count = slots_count(p), *at = slots_of(p, job->steps);
+    const uint8_t *x = job->x[i] + job->segment[0];
+    const uint32_t first = panel * LANES;
+    int32x4_t sum[4];
+    begin_sums(job, p, x, first, sum);
+    for (uint32_t s = 0; s < job->steps; s++, x += SLOTS_STEP) {
+        const struct window v = window_at(x);
+        for (uint32_t n = count[s]; n > 0; n--, at += SLOTS_BYTES)
+#pragma GCC unroll 4
+            for (int q = 0; q < 4; q++) {
+                const uint8x16_t place = vld1q_u8(at + 16 * q);
+                const int8x16_t low = vqtbl4q_s8(v.low, place);
+                const int8x16_t all = vqtbx4q_s8(low, v.high, vsubq_u8(place, vdupq_n_u8(64)));
+                sum[q] = vdotq_s32(sum[q], all, vld1q_s8((const int8_t *)at + 64 + 16 * q));
+            }
+    }
+    store(&job->to, sum, first, job->n - first, job->y + i * job->y_step);
+}
+
+/* All rows of x by a panel, whose weights stay in cache. */
+void pith_gemm_slots_dotprod(const struct gemm_i8_job *job)
+{
+    for (uint32_t p = 0; p * LANES < job->n; p++)
+        for (uint32_t i = 0; i < job->m; i++)
+            panel_run(job, i, p);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_pack.h - what the ways to pack an integer weight share. */
+#ifndef INTEGER_PACK_H
+#define INTEGER_PACK_H
+
+#include "integer_conv.h"
+
+/* Weight e of segment s of output o. */
+static inline int32_t integer_weight_at(const struct integer_layout *l,
+                                        const struct integer_weights *weights, bool is_long,
+                                        size_t o, uint32_t s, uint32_t e)
+{
+    size_t at = o * weights->output + e % l->cg * weights->channel + e / l->cg +
+                (size_t)s * (l->run / l->cg);
+    return is_long ? ((const int16_t *)weights->w)[at] : ((const int8_t *)weights->w)[at];
+}
+
+/* Slots in spans (pith_kernel_integer.h), at most groups * l->steps groups a panel. sum: of the
+ * weights of each output. */
+void pith_pack_spans(const struct integer_layout *l, const struct integer_weights *weights,
+                     uint32_t groups, uint32_t *sum, uint8_t *packed);
+
+#endif
