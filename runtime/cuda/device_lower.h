@@ -13,16 +13,17 @@
 #define DEVICE_LOWER_H
 
 #include <stdbool.h>
+#include "blas.h"
 #include "driver.h"
 #include "pith_plan_steps.h"
 
 /* Copies are of bytes and between addresses on the device; fills of 32-bit words. */
-enum action_kind { ACTION_LAUNCH, ACTION_COPY, ACTION_FILL };
+enum action_kind { ACTION_LAUNCH, ACTION_COPY, ACTION_FILL, ACTION_BLAS };
 
 struct action {
     enum action_kind kind;
     uint32_t kernel, grid[3];
-    uint32_t arg; /* of a launch: where its struct begins in lowering.args */
+    uint32_t arg; /* of a launch: where its struct begins in lowering.args; of BLAS: a product */
     device_address to, from;
     uint64_t bytes;
     uint32_t value; /* of a fill: each 32 bits */
@@ -48,6 +49,7 @@ struct constant {
 
 struct lowering {
     struct pith_plan *plan;
+    struct pith_cuda *cuda;                /* NULL: cuBLASLt is not asked */
     device_address arena, work, constants; /* 0 while counting */
     struct action *action;                 /* owns */
     uint32_t n_actions, room_actions;
@@ -58,6 +60,8 @@ struct lowering {
     uint64_t constant_bytes, work_bytes; /* work: the most that a step takes */
     uint64_t step_bytes;                 /* of the constants that the step asked for */
     uint64_t work_kept;                  /* by the step itself: its products work behind that */
+    struct blas_product **product;       /* owns, each */
+    uint32_t n_products, room_products;
     bool no_memory;
 };
 
@@ -101,6 +105,8 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
                         uint32_t arg_bytes);
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes);
+/* The product by cuBLASLt; false: it has to be done otherwise. */
+bool pith_device_blas(struct lowering *l, const struct gemm_args *g);
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);
 void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes);
 

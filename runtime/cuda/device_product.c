@@ -71,6 +71,8 @@ static bool launch_product(struct lowering *l, struct gemm_args *g, const struct
         return true;
     g->b = pith_device_weight_or_data(l, args, 1);
     bool fits = pith_device_tiles(g, grid);
+    if (fits && pith_device_blas(l, g))
+        return true;
     if (fits)
         pith_device_product(l, g);
     return fits;

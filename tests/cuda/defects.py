@@ -60,7 +60,7 @@ def notices(cc, build, command, obj, kernels, rest, work):
         own = ('emu', 'ptx_launch', 'ptx_read', 'ptx_run') + (() if kernels else ('emu_kernels',))
         parts += [os.path.join(build, 'tests/cuda', o + '.o') for o in own]
     else:
-        parts.append('-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda/fake')))
+        parts += ['-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda', f)) for f in ('fake', 'fake_blas')]
     exe = os.path.join(work, 'changed')
     subprocess.run([*cc, *parts, *rest, '-o', exe], check=True)
     try:
