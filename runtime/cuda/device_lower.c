@@ -172,11 +172,16 @@ static struct pith_blas *blas_of(struct pith_cuda *cuda)
     return cuda->blas;
 }
 
-/* While counting, addresses are not known: a product that is refused later is done otherwise then,
- * which takes no more room. */
 bool pith_device_blas(struct lowering *l, const struct gemm_args *g)
 {
-    struct pith_blas *blas = pith_blas_takes(g) ? blas_of(l->cuda) : NULL;
+    return pith_blas_takes(g) && pith_device_blas_any(l, g);
+}
+
+/* While counting, addresses are not known: a product that is refused later is done otherwise then,
+ * which takes no more room. */
+bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g)
+{
+    struct pith_blas *blas = blas_of(l->cuda);
     struct action a = {.kind = ACTION_BLAS, .arg = l->n_products};
     if (!blas)
         return false;

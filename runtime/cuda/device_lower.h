@@ -78,7 +78,7 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
     pith_device_group_norm, pith_device_pool, pith_device_gemm, pith_device_matmul,
     pith_device_conv, pith_device_recurrent, pith_device_matmul_integer, pith_device_conv_integer,
     pith_device_quantize, pith_device_dequantize, pith_device_dynamic_quantize,
-    pith_device_requantize;
+    pith_device_requantize, pith_device_attention;
 
 /* ---- what they are put together from (device_lower.c)
  * ---------------------------------------------- */
@@ -105,8 +105,10 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
                         uint32_t arg_bytes);
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes);
-/* The product by cuBLASLt; false: it has to be done otherwise. */
+/* The product by cuBLASLt, if it is one for that; false: it has to be done otherwise. _any: without
+ * asking pith_blas_takes, of a product that cuBLASLt has. */
 bool pith_device_blas(struct lowering *l, const struct gemm_args *g);
+bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g);
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);
 void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes);
 
