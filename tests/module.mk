@@ -41,7 +41,7 @@ EMU := emu emu_kernels ptx_launch ptx_read ptx_run
 FAKE_CUDA_SRC := tests/cuda/fake_cuda.c $(EMU:%=tests/cuda/%.c)
 $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) runtime/cuda/driver.h runtime/cuda/pith_cuda.h $(O)/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests/cuda -Iruntime/cuda -Iruntime \
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wl,-soname,$(@F) $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests/cuda -Iruntime/cuda -Iruntime \
 	    -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref $(FAKE_CUDA_SRC) -o $@
 
 # libcublasLt.so.13 on it, apart, as most tests do without.
