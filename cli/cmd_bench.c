@@ -24,7 +24,7 @@ struct bench_options {
 
 static const struct cli_option options[] = {
     {0, "vs", OPTION_TEXT, offsetof(struct bench_options, vs), "MODEL",
-     "time this one too, in turn, with the ratio; cpu: without --device", 0, 0},
+     "time this one too, print the ratio; cpu: the first on the CPU", 0, 0},
     {0, "time", OPTION_NUMBER, offsetof(struct bench_options, seconds), "S",
      "seconds a model (default 2)", 0.01, 600},
     {0, "batch", OPTION_UINT, offsetof(struct bench_options, batch), "N",

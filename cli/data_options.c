@@ -52,6 +52,8 @@ enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts)
     }
     opts->device = text;
     opts->device_or_fail = option != NULL;
+    const char *blas = getenv("PITH_CUBLASLT");
+    opts->blas = !blas ? "" : strcmp(blas, "none") == 0 ? NULL : blas;
     return EXIT_DONE;
 }
 

@@ -18,6 +18,7 @@ const struct help_row cli_environment[] = {
     {"PITH_CPU",
      "highest instruction set to use: ref, avx2, avxvnni, avx512, vbmi, vnni, amx, neon, "
      "dotprod; a name means that level and all below"},
+    {"PITH_CUBLASLT", "on a GPU: the file of cuBLASLt (default libcublasLt.so.13, .12), or none"},
     {"PITH_DEVICE", "where run, eval and bench run where --device is not given: cpu, cuda:N, auto"},
     {"TERM", "dumb: no progress bar"},
     {NULL, NULL}};

@@ -101,6 +101,8 @@ enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pit
         e->note.text[0] = 0; /* there is nothing to choose from */
         return PITH_OK;
     }
+    if (!st && opts->blas)
+        pith_cuda_allow_blas(e->cuda, opts->blas);
     if (!st)
         st = put_plan(e, !opts->plan_file);
     if (st && !e->plan)

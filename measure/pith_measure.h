@@ -48,6 +48,7 @@ struct pith_engine_opts {
      * pith_engine_note says why; with device_or_fail it is PITH_ERR_UNSUPPORTED. */
     const char *device;
     bool device_or_fail;
+    const char *blas; /* as pith_cuda_allow_blas; NULL: not allowed */
 };
 
 /* Packs m in memory; m may be freed afterwards. opts may be NULL. */

@@ -46,6 +46,18 @@
 #define highest_bit(v) (31u - (uint32_t)__clz((int)(v))) /* of what is not 0 */
 #define dot_i8(a, b, c) __dp4a(a, b, c)
 #define sqrt_device_f32(x) __fsqrt_rn(x)
+#define HAS_MMA (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
+#if HAS_MMA
+/* A warp's sum[16, 8] += a[16, 32] b[32, 8] of signed bytes, each a lane's words of it as mma.sync
+ * has them. */
+DEVICE void mma_i8(int32_t sum[4], const int32_t a[4], const int32_t b[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
 #else
 #include "emu.h"
 #endif

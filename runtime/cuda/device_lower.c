@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_lower.c - addresses on the device, and lists of actions. */
+#include <stdio.h>
 #include <stdlib.h>
 #include "device_lower.h"
 #include "pack_relative.h"
@@ -42,6 +43,9 @@ void pith_device_lowering_free(struct lowering *l)
     free(l->action);
     free(l->args);
     free(l->constant);
+    for (uint32_t i = 0; i < l->n_products; i++)
+        pith_blas_product_free(l->product[i]);
+    free(l->product);
 }
 
 /* ---- addresses ------------------------------------------------------------------------------ */
@@ -155,6 +159,48 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
     uint32_t blocks = (n + LAUNCH_THREADS - 1) / LAUNCH_THREADS;
     const uint32_t grid[3] = {blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS, 1, 1};
     pith_device_grid(l, kernel, grid, arg, arg_bytes);
+}
+
+/* cuBLASLt is looked for once a device. */
+static struct pith_blas *blas_of(struct pith_cuda *cuda)
+{
+    if (!cuda || !cuda->blas_allowed)
+        return NULL;
+    if (!cuda->blas_tried)
+        cuda->blas = pith_blas_open(cuda->blas_name, cuda->blas_note, sizeof cuda->blas_note);
+    cuda->blas_tried = true;
+    return cuda->blas;
+}
+
+bool pith_device_blas(struct lowering *l, const struct gemm_args *g)
+{
+    return pith_blas_takes(g) && pith_device_blas_any(l, g);
+}
+
+/* While counting, addresses are not known: a product that is refused later is done otherwise then,
+ * which takes no more room. */
+bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g)
+{
+    struct pith_blas *blas = blas_of(l->cuda);
+    struct action a = {.kind = ACTION_BLAS, .arg = l->n_products};
+    if (!blas)
+        return false;
+    void *work = pith_device_work(l, l->work_kept, BLAS_WORK);
+    if (!l->arena) {
+        append(l, &a);
+        return true;
+    }
+    if (!grow(l, &l->product, l->n_products, &l->room_products, 1, sizeof *l->product))
+        return false;
+    l->product[l->n_products] = pith_blas_product_new(blas, g, work);
+    if (!l->product[l->n_products]) {
+        snprintf(l->cuda->blas_note, sizeof l->cuda->blas_note,
+                 "cuBLASLt has nothing for a product of %u x %u x %u", g->m, g->n, g->k);
+        return false;
+    }
+    l->n_products++;
+    append(l, &a);
+    return true;
 }
 
 /* A view that the planner put into its input's memory needs no copy. */

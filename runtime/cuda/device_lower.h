@@ -13,16 +13,17 @@
 #define DEVICE_LOWER_H
 
 #include <stdbool.h>
+#include "blas.h"
 #include "driver.h"
 #include "pith_plan_steps.h"
 
 /* Copies are of bytes and between addresses on the device; fills of 32-bit words. */
-enum action_kind { ACTION_LAUNCH, ACTION_COPY, ACTION_FILL };
+enum action_kind { ACTION_LAUNCH, ACTION_COPY, ACTION_FILL, ACTION_BLAS };
 
 struct action {
     enum action_kind kind;
     uint32_t kernel, grid[3];
-    uint32_t arg; /* of a launch: where its struct begins in lowering.args */
+    uint32_t arg; /* of a launch: where its struct begins in lowering.args; of BLAS: a product */
     device_address to, from;
     uint64_t bytes;
     uint32_t value; /* of a fill: each 32 bits */
@@ -48,6 +49,7 @@ struct constant {
 
 struct lowering {
     struct pith_plan *plan;
+    struct pith_cuda *cuda;                /* NULL: cuBLASLt is not asked */
     device_address arena, work, constants; /* 0 while counting */
     struct action *action;                 /* owns */
     uint32_t n_actions, room_actions;
@@ -58,6 +60,8 @@ struct lowering {
     uint64_t constant_bytes, work_bytes; /* work: the most that a step takes */
     uint64_t step_bytes;                 /* of the constants that the step asked for */
     uint64_t work_kept;                  /* by the step itself: its products work behind that */
+    struct blas_product **product;       /* owns, each */
+    uint32_t n_products, room_products;
     bool no_memory;
 };
 
@@ -74,7 +78,7 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
     pith_device_group_norm, pith_device_pool, pith_device_gemm, pith_device_matmul,
     pith_device_conv, pith_device_recurrent, pith_device_matmul_integer, pith_device_conv_integer,
     pith_device_quantize, pith_device_dequantize, pith_device_dynamic_quantize,
-    pith_device_requantize;
+    pith_device_requantize, pith_device_attention;
 
 /* ---- what they are put together from (device_lower.c)
  * ---------------------------------------------- */
@@ -101,6 +105,10 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
                         uint32_t arg_bytes);
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes);
+/* The product by cuBLASLt, if it is one for that; false: it has to be done otherwise. _any: without
+ * asking pith_blas_takes, of a product that cuBLASLt has. */
+bool pith_device_blas(struct lowering *l, const struct gemm_args *g);
+bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g);
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);
 void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes);
 

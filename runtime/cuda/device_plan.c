@@ -215,7 +215,7 @@ static enum pith_status make(struct pith_cuda *cuda, struct pith_plan *plan,
 {
     *p = (struct pith_cuda_plan){.cuda = cuda,
                                  .plan = plan,
-                                 .lowering = {.plan = plan},
+                                 .lowering = {.plan = plan, .cuda = cuda},
                                  .n_inputs = plan->graph.n_inputs,
                                  .n_outputs = plan->graph.n_outputs};
     cuda->plans++;
@@ -399,6 +399,7 @@ struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
 {
     struct pith_cuda_facts f = {.steps = p->plan->n_steps,
                                 .launches = p->graph ? p->launches : 0,
+                                .blas_products = p->lowering.n_products,
                                 .device_bytes = p->device_bytes};
     for (uint32_t i = 0; i < f.steps; i++)
         f.cpu_steps += p->step[i].on_cpu;

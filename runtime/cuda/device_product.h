@@ -28,6 +28,11 @@ bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const
 /* The convolution, of pith_device_conv_tiles. w may be NULL. false: as there. */
 bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c,
                                  const uint32_t grid[3], const struct weight *w);
+/* The same of a weight that is stored as f16 or bf16 (device_half.c). */
+bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
+                      uint32_t first);
+bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, const uint32_t grid[3],
+                           const struct weight *w);
 /* Input i, or, where it is the weight of the step, its floats. */
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i);
 

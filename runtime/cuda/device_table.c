@@ -48,6 +48,7 @@ static const struct {
     {PITH_OP_MATMUL, pith_device_matmul},
     {PITH_OP_CONV, pith_device_conv},
     {PITH_OP_RECURRENT, pith_device_recurrent},
+    {PITH_OP_ATTENTION, pith_device_attention},
     {PITH_OP_MATMUL_INTEGER, pith_device_matmul_integer},
     {PITH_OP_CONV_INTEGER, pith_device_conv_integer},
     {PITH_OP_QUANTIZE, pith_device_quantize},

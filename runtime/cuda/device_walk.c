@@ -78,6 +78,8 @@ static int act(const struct pith_cuda_plan *p, const struct action *a)
     case ACTION_LAUNCH:
         return c->cuLaunchKernel(c->kernel[a->kernel], a->grid[0], a->grid[1], a->grid[2],
                                  LAUNCH_THREADS, 1, 1, 0, p->stream, &arg, NULL);
+    case ACTION_BLAS:
+        return pith_blas_run(p->lowering.product[a->arg], p->stream);
     case ACTION_COPY:
         return c->cuMemcpyDtoDAsync_v2(a->to, a->from, a->bytes, p->stream);
     default:

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "blas.h"
 #include "driver.h"
 #include "pith_host.h"
 
@@ -161,6 +162,7 @@ void pith_cuda_close(struct pith_cuda *cuda)
     if (!cuda)
         return;
     if (cuda->module && !cuda->cuCtxPushCurrent_v2(cuda->context)) {
+        pith_blas_close(cuda->blas);
         cuda->cuModuleUnload(cuda->module);
         cuda->cuCtxPopCurrent_v2(&context);
     }
@@ -169,6 +171,17 @@ void pith_cuda_close(struct pith_cuda *cuda)
     if (cuda->library)
         dlclose(cuda->library);
     free(cuda);
+}
+
+void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library)
+{
+    cuda->blas_allowed = strlen(library) < sizeof cuda->blas_name;
+    snprintf(cuda->blas_name, sizeof cuda->blas_name, "%s", library);
+}
+
+const char *pith_cuda_blas_note(const struct pith_cuda *cuda)
+{
+    return cuda->blas_note;
 }
 
 const char *pith_cuda_name(const struct pith_cuda *cuda)

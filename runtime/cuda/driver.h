@@ -76,6 +76,11 @@ struct pith_cuda {
     void *kernel[LAUNCH_KERNELS];
     char name[64];
     uint32_t plans; /* that are open */
+    /* cuBLASLt: whether it may be used, by which name, and, once it was looked for, itself or why
+     * it is not. */
+    bool blas_allowed, blas_tried;
+    char blas_name[256], blas_note[128];
+    struct pith_blas *blas; /* owns */
 };
 
 /* PITH_OK, or what a result of the driver means to a caller, with one line: `what` failed. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_product.cu - products of matrices and convolutions of 8-bit integers, in tiles as
- * product.cu's, with four terms in a word (dp4a). Unsigned elements go 128 down, and their zero
- * points with them:
+/* integer_product.cu - products of matrices and convolutions of 8-bit integers. A block has a tile of
+ * 64 x 64 outputs, a thread 4 x 4 of them; four terms are a word. From compute capability 8.0 on
+ * warps multiply by tensor cores (mma), before by dp4a: sums are exact modulo 2^32, so both give the
+ * same bits. Unsigned elements go 128 down, and their zero points with them:
  *
  *     sum (a - za)(b - zb) = sum a b - zb sum a - za sum b + K za zb      modulo 2^32 */
 #include "device.h"
@@ -10,30 +11,95 @@
 #define WORDS 16u /* of four terms: of a slice */
 #define EACH 4u
 #define ONES 0x01010101
+#define LINE (TILE + 8u) /* words of a row in shared memory: what a warp's mma reads is in 32 banks */
 
 struct tile_i8 {
-    int32_t a[WORDS][TILE + 1], b[WORDS][TILE + 1];
+    int32_t a[WORDS][LINE], b[WORDS][LINE];
+    int32_t sum_a[TILE], sum_b[TILE]; /* of the terms of each line */
 };
 
-struct sums_i8 {
-    int32_t product[EACH][EACH], a[EACH], b[EACH];
-};
-
-DEVICE void add_words(const struct tile_i8 *t, struct sums_i8 *s)
+#if HAS_MMA
+/* Warps have 16 rows and 32 columns, four times 8; a lane has two columns of a row, and of the row 8
+ * below. */
+DEVICE uint32_t warp_row(void)
 {
-    const uint32_t row = THREAD / WORDS, column = THREAD % WORDS;
+    return THREAD / 32u % 4u * 16u + THREAD % 32u / 4u;
+}
+
+DEVICE uint32_t warp_column(void)
+{
+    return THREAD / 128u * 32u;
+}
+
+DEVICE uint32_t own_row(uint32_t i, uint32_t j)
+{
+    (void)i;
+    return warp_row() + j / 2u * 8u;
+}
+
+DEVICE uint32_t own_column(uint32_t i, uint32_t j)
+{
+    return warp_column() + 8u * i + THREAD % 4u * 2u + j % 2u;
+}
+
+/* 32 terms at a time: words t and t + 4 of eight. */
+DEVICE void add_words(const struct tile_i8 *t, int32_t sum[EACH][EACH])
+{
+    const uint32_t row = warp_row(), line = THREAD % 32u / 4u, word = THREAD % 4u;
+    for (uint32_t k = word; k < WORDS; k += 8) {
+        const int32_t a[4] = {t->a[k][row], t->a[k][row + 8], t->a[k + 4][row],
+                              t->a[k + 4][row + 8]};
+        for (uint32_t i = 0; i < EACH; i++) {
+            const uint32_t column = warp_column() + 8u * i + line;
+            const int32_t b[2] = {t->b[k][column], t->b[k + 4][column]};
+            mma_i8(sum[i], a, b);
+        }
+    }
+}
+#else
+DEVICE uint32_t own_row(uint32_t i, uint32_t j)
+{
+    (void)j;
+    return THREAD / WORDS + WORDS * i;
+}
+
+DEVICE uint32_t own_column(uint32_t i, uint32_t j)
+{
+    (void)i;
+    return THREAD % WORDS + WORDS * j;
+}
+
+DEVICE void add_words(const struct tile_i8 *t, int32_t sum[EACH][EACH])
+{
     for (uint32_t k = 0; k < WORDS; k++) {
         int32_t a[EACH], b[EACH];
         for (uint32_t i = 0; i < EACH; i++) {
-            a[i] = t->a[k][row + WORDS * i];
-            b[i] = t->b[k][column + WORDS * i];
-            s->a[i] = dot_i8(a[i], ONES, s->a[i]);
-            s->b[i] = dot_i8(b[i], ONES, s->b[i]);
+            a[i] = t->a[k][own_row(i, 0)];
+            b[i] = t->b[k][own_column(0, i)];
         }
         for (uint32_t i = 0; i < EACH; i++)
             for (uint32_t j = 0; j < EACH; j++)
-                s->product[i][j] = dot_i8(a[i], b[j], s->product[i][j]);
+                sum[i][j] = dot_i8(a[i], b[j], sum[i][j]);
     }
+}
+#endif
+
+/* The sums of single lines: half of the threads have one each. */
+DEVICE int32_t add_line(const struct tile_i8 *t, int32_t sum)
+{
+    if (THREAD < 2 * TILE)
+        for (uint32_t k = 0; k < WORDS; k++)
+            sum = dot_i8(THREAD < TILE ? t->a[k][THREAD] : t->b[k][THREAD - TILE], ONES, sum);
+    return sum;
+}
+
+DEVICE void put_line(struct tile_i8 *t, int32_t sum)
+{
+    if (THREAD < TILE)
+        t->sum_a[THREAD] = sum;
+    else if (THREAD < 2 * TILE)
+        t->sum_b[THREAD - TILE] = sum;
+    barrier();
 }
 
 /* An element as a signed byte. */
@@ -60,7 +126,7 @@ DEVICE int32_t corrected(int32_t product, int32_t sum_a, int32_t sum_b, int32_t 
 }
 
 /* Words of terms [k0, k0 + 64) of rows from row0 on; what is not there is 0 and adds nothing. */
-DEVICE void load_words(int32_t slice[WORDS][TILE + 1], const void *x, uint32_t is_signed,
+DEVICE void load_words(int32_t slice[WORDS][LINE], const void *x, uint32_t is_signed,
                        uint32_t row0, uint32_t rows, uint32_t row_step, uint32_t k0, uint32_t ks,
                        uint32_t k_step)
 {
@@ -77,19 +143,10 @@ DEVICE void load_words(int32_t slice[WORDS][TILE + 1], const void *x, uint32_t i
     }
 }
 
-DEVICE void clear_sums(struct sums_i8 *s)
-{
-    for (uint32_t i = 0; i < EACH; i++) {
-        s->a[i] = s->b[i] = 0;
-        for (uint32_t j = 0; j < EACH; j++)
-            s->product[i][j] = 0;
-    }
-}
-
 KERNEL(gemm_i8, gemm_i8_args)
 {
     SHARED struct tile_i8 t;
-    struct sums_i8 s;
+    int32_t sum[EACH][EACH] = {{0}}, line = 0;
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
     uint32_t at_a = 0, at_b = 0, item = BLOCK_Z;
     for (uint32_t i = arg->batch_rank; i-- > 0;) {
@@ -98,26 +155,27 @@ KERNEL(gemm_i8, gemm_i8_args)
         at_a += at * arg->a_batch[i];
         at_b += at * arg->b_batch[i];
     }
-    clear_sums(&s);
     for (uint32_t k0 = 0; k0 < arg->k; k0 += 4 * WORDS) {
         load_words(t.a, (const uint8_t *)arg->a + at_a, arg->a_signed, row0, arg->m, arg->a_row, k0,
                    arg->k, arg->a_col);
         load_words(t.b, (const uint8_t *)arg->b + at_b, arg->b_signed, column0, arg->n, arg->b_col,
                    k0, arg->k, arg->b_row);
         barrier();
-        add_words(&t, &s);
+        add_words(&t, sum);
+        line = add_line(&t, line);
         barrier();
     }
+    put_line(&t, line);
     for (uint32_t i = 0; i < EACH; i++)
         for (uint32_t j = 0; j < EACH; j++) {
-            uint32_t row = row0 + THREAD / WORDS + WORDS * i;
-            uint32_t column = column0 + THREAD % WORDS + WORDS * j;
+            const uint32_t own_a = own_row(i, j), own_b = own_column(i, j);
+            const uint32_t row = row0 + own_a, column = column0 + own_b;
             if (row >= arg->m || column >= arg->n)
                 continue;
             int32_t za = signed_zero(arg->zero_a, row * arg->zero_a_step, arg->a_signed);
             int32_t zb = signed_zero(arg->zero_b, column * arg->zero_b_step, arg->b_signed);
             arg->y[((size_t)BLOCK_Z * arg->m + row) * arg->n + column] =
-                corrected(s.product[i][j], s.a[i], s.b[j], za, zb, arg->k);
+                corrected(sum[i][j], t.sum_a[own_a], t.sum_b[own_b], za, zb, arg->k);
         }
 }
 
@@ -144,7 +202,7 @@ DEVICE uint32_t window_byte(const struct conv_i8_args *arg, const uint8_t *x, ui
                        arg->x_signed);
 }
 
-DEVICE void load_window_words(int32_t slice[WORDS][TILE + 1], const struct conv_i8_args *arg,
+DEVICE void load_window_words(int32_t slice[WORDS][LINE], const struct conv_i8_args *arg,
                               const uint8_t *x, uint32_t p0, uint32_t k0, uint32_t terms,
                               int32_t zero)
 {
@@ -163,7 +221,7 @@ DEVICE void load_window_words(int32_t slice[WORDS][TILE + 1], const struct conv_
 KERNEL(conv_i8, conv_i8_args)
 {
     SHARED struct tile_i8 t;
-    struct sums_i8 s;
+    int32_t sum[EACH][EACH] = {{0}}, line = 0;
     const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE, group = BLOCK_Z % arg->groups;
     const uint32_t terms = arg->channels * (uint32_t)(arg->kh * arg->kw);
     const uint32_t pixels = (uint32_t)(arg->oh * arg->ow);
@@ -171,22 +229,24 @@ KERNEL(conv_i8, conv_i8_args)
                        (size_t)BLOCK_Z * arg->channels * (size_t)arg->h * (size_t)arg->width;
     const uint8_t *w = (const uint8_t *)arg->w + (size_t)group * arg->outputs * terms;
     const int32_t zx = signed_zero(arg->zero_x, 0, arg->x_signed);
-    clear_sums(&s);
     for (uint32_t k0 = 0; k0 < terms; k0 += 4 * WORDS) {
         load_words(t.a, w, arg->w_signed, o0, arg->outputs, terms, k0, terms, 1);
         load_window_words(t.b, arg, x, p0, k0, terms, zx);
         barrier();
-        add_words(&t, &s);
+        add_words(&t, sum);
+        line = add_line(&t, line);
         barrier();
     }
+    put_line(&t, line);
     for (uint32_t i = 0; i < EACH; i++)
         for (uint32_t j = 0; j < EACH; j++) {
-            uint32_t o = o0 + THREAD / WORDS + WORDS * i, p = p0 + THREAD % WORDS + WORDS * j;
+            const uint32_t own_a = own_row(i, j), own_b = own_column(i, j);
+            const uint32_t o = o0 + own_a, p = p0 + own_b;
             if (o >= arg->outputs || p >= pixels)
                 continue;
             uint32_t channel = group * arg->outputs + o;
             int32_t zw = signed_zero(arg->zero_w, channel * arg->zero_w_step, arg->w_signed);
-            int32_t y = corrected(s.product[i][j], s.a[i], s.b[j], zw, zx, terms);
+            int32_t y = corrected(sum[i][j], t.sum_a[own_a], t.sum_b[own_b], zw, zx, terms);
             uint32_t bias = arg->bias ? (uint32_t)arg->bias[channel] : 0;
             arg->y[((size_t)BLOCK_Z * arg->outputs + o) * pixels + p] =
                 (int32_t)((uint32_t)y + bias);

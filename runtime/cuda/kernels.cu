@@ -11,4 +11,6 @@
 #include "columns.cu"
 #include "bitmap.cu"
 #include "codes.cu"
+#include "attention.cu"
+#include "half.cu"
 #include "window.cu"

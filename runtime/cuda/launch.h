@@ -48,7 +48,11 @@
     KERNEL(spmv_bitmap_far, bitmap_args)                                                           \
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
     KERNEL(gemm_codes, gemm_codes_args)                                                            \
-    KERNEL(conv_codes, conv_codes_args)
+    KERNEL(conv_codes, conv_codes_args)                                                            \
+    KERNEL(gemv_half, gemm_half_args)                                                              \
+    KERNEL(gemm_half, gemm_half_args)                                                              \
+    KERNEL(conv_half, conv_half_args)                                                              \
+    KERNEL(attention, attention_args)
 
 /* y[i] = act(x[i]): kinds of pith_act_kind.h, or from MAP_UNARY on of enum unary_kind. */
 #define MAP_UNARY 64u
@@ -316,6 +320,33 @@ struct gemm_codes_args {
 struct conv_codes_args {
     struct conv_args c;
     struct codes w;
+};
+
+/* As gemv_f32 with a contiguous, gemm_f32 and conv_f32, with a weight of f16 or bf16; g.b_row and
+ * g.b_col are its steps. */
+struct gemm_half_args {
+    struct gemm_args g;
+    const uint16_t *w;
+    uint32_t is_bf16;
+};
+struct conv_half_args {
+    struct conv_args c;
+    const uint16_t *w;
+    uint32_t is_bf16;
+};
+
+/* y = softmax(scale q k^T, masked) v: q [m, d], k [n, d], v [n, e], y [m, e] for each batch and
+ * head, at steps along batch, head and row; mask: NULL, or at steps along batch, head, m and n.
+ * Grid (m / 8, heads, batch). */
+#define ATTENTION_WIDEST 256u /* d, e */
+struct attention_args {
+    const float *q, *k, *v;
+    const void *mask;
+    float *y;
+    uint32_t m, n, d, e;
+    uint32_t q_step[3], k_step[3], v_step[3], y_step[3], mask_step[4];
+    uint32_t mask_is_f32, keep;
+    float scale, fill;
 };
 
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Plans on NVIDIA GPUs (docs/cuda.md). Kernels are one fatbin: machine code for each of CUDA_TARGETS, each
-# compiled by itself, and PTX for what comes later, embedded in cuda_image.c. make NVCC= builds the same
+# compiled by itself, and PTX for others, embedded in cuda_image.c. make NVCC= builds the same
 # library with no kernels in it. The driver is looked for at run time; nothing is linked.
 NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_TARGETS ?= 80 86 89 90 100 120
-CUDA_PTX := 75
+CUDA_PTX := 75 80
 # The oldest version of PTX that has all instructions used, so that drivers from R450 on compile it.
 CUDA_PTX_VERSION := 7.0
 CUDA_KERNELS := $(wildcard runtime/cuda/*.cu runtime/cuda/*.cuh) runtime/cuda/device.h runtime/cuda/launch.h runtime/core/pith_f32_bits.h \

@@ -45,6 +45,14 @@ void pith_cuda_close(struct pith_cuda *cuda); /* accepts NULL */
 /* As the driver calls the device; valid until it is closed. */
 const char *pith_cuda_name(const struct pith_cuda *cuda);
 
+/* Lets plans that are made from now on do their large dense products by cuBLASLt: `library`, or ""
+ * for libcublasLt.so.13 or .12, which is looked for when the first product needs it. Where it is
+ * missing or refuses, kernels of this library do the product as before, and pith_cuda_blas_note
+ * says why
+ * ("": nothing went wrong, or nothing was asked of it yet). */
+void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library);
+const char *pith_cuda_blas_note(const struct pith_cuda *cuda);
+
 /* Readies the plan for the device: its arena twice over, its weights as kernels read them, and the
  * run as one graph where no step needs the CPU. Borrows plan and cuda until it is freed.
  * PITH_ERR_MEMORY: not enough on the device or here; PITH_ERR_UNSUPPORTED: the plan is observed;
@@ -60,7 +68,8 @@ enum pith_status pith_cuda_plan_run(struct pith_cuda_plan *device_plan, struct p
 /* Steps of the plan, and how many of them run on the CPU; bytes taken on the device. */
 struct pith_cuda_facts {
     uint32_t steps, cpu_steps;
-    uint32_t launches; /* of one run, copies included; 0 where steps or data decide */
+    uint32_t launches;      /* of one run, copies included; 0 where steps or data decide */
+    uint32_t blas_products; /* steps that cuBLASLt does */
     uint64_t device_bytes;
 };
 struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *device_plan);

@@ -7,6 +7,7 @@
 #include "device_lower.h"
 #include "device_plan.h"
 #include "device_product.h"
+#include "blas.h"
 #include "pack_forms.h"
 #include "pack_relative.h"
 

@@ -56,11 +56,11 @@ def notices(cc, build, command, obj, kernels, rest, work):
     """Whether the program, linked with the changed object, fails. kernels: it is that of the kernels."""
     program, *arguments = command.split()
     parts = [os.path.join(build, 'tests/cuda', program + '.o'), obj]
-    if program in ('test_device_ops', 'test_device_weights'):
+    if program in ('test_device_ops', 'test_device_weights', 'test_device_attention'):
         own = ('emu', 'ptx_launch', 'ptx_read', 'ptx_run') + (() if kernels else ('emu_kernels',))
         parts += [os.path.join(build, 'tests/cuda', o + '.o') for o in own]
     else:
-        parts.append('-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda/fake')))
+        parts += ['-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda', f)) for f in ('fake', 'fake_blas')]
     exe = os.path.join(work, 'changed')
     subprocess.run([*cc, *parts, *rest, '-o', exe], check=True)
     try:

@@ -176,14 +176,12 @@ static void exchange(struct lane *warp, uint32_t lanes, int down)
     }
 }
 
-uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes, int down)
+/* Whether the lane is the last of its warp to come to a meeting of all. */
+static bool is_last(int line, uint32_t thread)
 {
-    struct lane *me = &lane[emu_now.thread], *warp = &lane[emu_now.thread / WARP * WARP];
+    struct lane *me = &lane[thread], *warp = &lane[thread / WARP * WARP];
     bool last = true;
-    if (lanes >= WARP)
-        refuse("a shuffle reaches beyond the warp", line);
     me->line = line;
-    me->value = v;
     me->state = IN_SHUFFLE;
     for (uint32_t i = 0; i < WARP; i++) {
         if (warp[i].state == EXITED)
@@ -194,11 +192,60 @@ uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes, int down)
             refuse("lanes of a warp shuffle at different lines", line);
         last = last && warp[i].state == IN_SHUFFLE;
     }
-    if (last)
+    return last;
+}
+
+uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes, int down)
+{
+    struct lane *me = &lane[emu_now.thread], *warp = &lane[emu_now.thread / WARP * WARP];
+    if (lanes >= WARP)
+        refuse("a shuffle reaches beyond the warp", line);
+    me->value = v;
+    if (is_last(line, emu_now.thread))
         exchange(warp, lanes, down);
     else
         wait_here(me, IN_SHUFFLE);
     return me->value;
+}
+
+/* What lanes show of a product. */
+static struct {
+    int32_t *sum;
+    const int32_t *a, *b;
+} shown[LAUNCH_THREADS];
+
+static void multiply(uint32_t first)
+{
+    int8_t a[16][32], b[8][32];
+    for (uint32_t i = 0; i < WARP; i++) {
+        const int32_t *of_a = shown[first + i].a, *of_b = shown[first + i].b;
+        for (uint32_t k = 0; k < 4; k++)
+            memcpy(&a[i / 4 + k % 2 * 8][i % 4 * 4 + k / 2 * 16], &of_a[k], 4);
+        for (uint32_t k = 0; k < 2; k++)
+            memcpy(&b[i / 4][i % 4 * 4 + k * 16], &of_b[k], 4);
+        lane[first + i].state = READY;
+    }
+    for (uint32_t i = 0; i < WARP; i++)
+        for (uint32_t k = 0; k < 4; k++) {
+            const int8_t *row = a[i / 4 + k / 2 * 8], *column = b[i % 4 * 2 + k % 2];
+            int32_t sum = 0;
+            for (uint32_t term = 0; term < 32; term++)
+                sum += row[term] * column[term];
+            shown[first + i].sum[k] = (int32_t)((uint32_t)shown[first + i].sum[k] + (uint32_t)sum);
+        }
+}
+
+/* The last lane multiplies for all. */
+void emu_mma_i8(int line, int32_t sum[4], const int32_t a[4], const int32_t b[2])
+{
+    const uint32_t thread = emu_now.thread;
+    shown[thread].sum = sum;
+    shown[thread].a = a;
+    shown[thread].b = b;
+    if (is_last(line, thread))
+        multiply(thread / WARP * WARP);
+    else
+        wait_here(&lane[thread], IN_SHUFFLE);
 }
 
 static void open_barrier(uint32_t exited)

@@ -50,6 +50,15 @@ static inline int32_t emu_dot_i8(int32_t a, int32_t b, int32_t c)
     return (int32_t)sum;
 }
 
+/* Of all lanes of a warp: sum[16, 8] += a[16, 32] b[32, 8]. Lane 4 g + t has words t and t + 4 of
+ * rows g and g + 8 of a and of column g of b, and columns 2 t and 2 t + 1 of rows g and g + 8 of
+ * the sum. */
+void emu_mma_i8(int line, int32_t sum[4], const int32_t a[4], const int32_t b[2]);
+
+#ifndef EMU_NO_MMA /* as before compute capability 8.0 */
+#define HAS_MMA 1
+#endif
+#define mma_i8(sum, a, b) emu_mma_i8(__LINE__, sum, a, b)
 #define barrier() emu_barrier(__LINE__)
 #define shuffle_xor_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes, 0)
 #define shuffle_down_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes, 1)

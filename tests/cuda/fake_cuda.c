@@ -35,7 +35,7 @@ static bool lost;
 
 /* ---- what is asked of a stream -------------------------------------------------------------- */
 
-enum work_kind { WORK_COPY, WORK_FILL, WORK_LAUNCH, WORK_EVENT };
+enum work_kind { WORK_COPY, WORK_FILL, WORK_LAUNCH, WORK_EVENT, WORK_CALL };
 struct work {
     enum work_kind kind;
     void *to;
@@ -43,6 +43,8 @@ struct work {
     size_t bytes;
     uint32_t value, kernel, grid[3];
     void *arg; /* owns */
+    size_t arg_bytes;
+    void (*call)(void *arg);
     struct work *next;
 };
 struct list {
@@ -56,8 +58,8 @@ static void append(struct list *l, const struct work *w)
     *copy = *w;
     copy->next = NULL;
     if (w->arg) {
-        copy->arg = malloc(emu_arg_bytes(w->kernel));
-        memcpy(copy->arg, w->arg, emu_arg_bytes(w->kernel));
+        copy->arg = malloc(w->arg_bytes);
+        memcpy(copy->arg, w->arg, w->arg_bytes);
     }
     if (!l->first)
         l->last = &l->first;
@@ -95,6 +97,9 @@ static void do_work(const struct work *w)
     case WORK_FILL:
         for (size_t i = 0; i < w->bytes / 4; i++)
             to[i] = w->value;
+        break;
+    case WORK_CALL:
+        w->call(w->arg);
         break;
     case WORK_EVENT:
         record(w->to);
@@ -216,6 +221,11 @@ static __attribute__((destructor)) void tell_leaks(void)
                 (unsigned long long)counts.allocations, (unsigned long long)counts.objects);
         _exit(70);
     }
+}
+
+EXPORT int fake_cuda_call(void (*call)(void *arg), void *arg, size_t bytes)
+{
+    return put(&(struct work){.kind = WORK_CALL, .call = call, .arg = arg, .arg_bytes = bytes});
 }
 
 /* ---- the driver ----------------------------------------------------------------------------- */
@@ -510,5 +520,6 @@ int cuLaunchKernel(void *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, u
     return put(&(struct work){.kind = WORK_LAUNCH,
                               .kernel = kernel,
                               .grid = {grid_x, grid_y, grid_z},
-                              .arg = parameters[0]});
+                              .arg = parameters[0],
+                              .arg_bytes = emu_arg_bytes(kernel)});
 }

@@ -3,6 +3,7 @@
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Order of lanes and blocks (emu_launch.h); the number of the allocation that fails, from now on
@@ -20,6 +21,10 @@ struct fake_cuda_counts {
     uint64_t objects;                      /* alive now: contexts, modules, streams, graphs */
     uint64_t allocations_made, launches, graph_launches, waits;
 };
+
+/* Another library's work on the stream: `call` with a copy of arg, when the stream comes by. A
+ * result of the driver. */
+int fake_cuda_call(void (*call)(void *arg), void *arg, size_t bytes);
 
 void fake_cuda_set(const struct fake_cuda_behaviour *behaviour);
 struct fake_cuda_counts fake_cuda_counts(void);

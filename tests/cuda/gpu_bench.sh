@@ -6,10 +6,23 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 status=0
 PITH=$PITH_O/pith DATA=$PITH_DATA GPU=$work/gpu NETWORKS="mnist_lenet5_caffe tiny_kws_dscnn" sh bench/gpu.sh pack >"$work/said" || { cat "$work/said"; exit 1; }
-(cd "$work" && SECONDS_EACH=0.1 sh gpu/gpu.sh run "$work/out") >"$work/said" 2>&1 || { cat "$work/said"; status=1; }
-[ "$(grep -c '"off":' "$work/out/gpu.jsonl")" -eq 3 ] || { echo "not three networks"; cat "$work/out/gpu.jsonl"; status=1; }
+(cd "$work" && SECONDS_EACH=0.1 sh gpu/gpu.sh run "$work/out") >"$work/table" 2>"$work/said" || { cat "$work/said" "$work/table"; status=1; }
+[ "$(grep -c '"part":"network".*"off":' "$work/out/gpu.jsonl")" -eq 3 ] || { echo "not three networks"; cat "$work/out/gpu.jsonl"; status=1; }
 grep '"name":"mnist_lenet5_caffe.int8.pith"' "$work/out/gpu.jsonl" | grep -q '"off":0,' || { echo "integers are off"; status=1; }
+# a tool of the sanitizer that finds something is told, and fails the run
+grep -q '^compute-sanitizer .*: none -1$' "$work/table" || { echo "no word of compute-sanitizer"; status=1; }
+mkdir "$work/bin"
+printf '#!/bin/sh\n[ "$1 $3" = "--tool --error-exitcode" ] || exit 8\n[ "$2" = racecheck ] && exit "$4"\nshift 4\nexec "$@"\n' >"$work/bin/compute-sanitizer"
+chmod +x "$work/bin/compute-sanitizer"
+(cd "$work" && PATH=$work/bin:$PATH SECONDS_EACH=0.1 sh gpu/gpu.sh run "$work/again") >"$work/said" 2>&1 && { echo "races pass"; status=1; }
+grep -q ': memcheck 0 racecheck 9 initcheck 0 synccheck 0$' "$work/said" && grep -q '^failed: racecheck' "$work/said" || { cat "$work/said"; status=1; }
 sh bench/gpu.sh report "$work/out" 2>"$work/said" && { echo "reports an emulator"; status=1; }
 grep -q 'no GPU' "$work/said" || { echo "does not say why"; status=1; }
-ldd "$work/gpu/bench_gpu" | grep -vE 'linux-vdso|libc\.|libm\.|libpthread|libdl|ld-linux' && { echo "bench_gpu needs more than libc"; status=1; }
+[ "$(grep -cE '"part":"(layer|density)".*"compressed":.*"off":.*"dense_f32":.*"dense_f16":' "$work/out/gpu.jsonl")" -eq 17 ] ||
+    { echo "not all matrices"; grep -E '"part":"(layer|density)"' "$work/out/gpu.jsonl"; status=1; }
+grep -qE '"part":"constants","copy_gb_s":[0-9.]+,"l2_copy_gb_s":[0-9.]+,"copy_node_us":[0-9.]+,"kernel_node_us":[0-9.]+' "$work/out/gpu.jsonl" ||
+    { echo "no constants"; status=1; }
+grep -q '"cublaslt_f32":{"kernel":"cublasLtMatmul"' "$work/out/gpu.jsonl" || { echo "cuBLASLt is not asked"; status=1; }
+grep -q '^| Alex-6 .*| spmv_' "$work/table" && [ "$(wc -l <"$work/table")" -le 61 ] || { echo "no table"; cat "$work/table"; status=1; }
+ldd "$work/gpu/bench_gpu" "$work/gpu/bench_gpu_layers" | grep -v ':$' | grep -vE 'linux-vdso|libc\.|libm\.|libpthread|libdl|ld-linux' && { echo "bench_gpu needs more than libc"; status=1; }
 exit $status

@@ -59,6 +59,7 @@ enum ptx_type {
     OP(SELP, "selp")                                                                               \
     OP(SETP, "setp")                                                                               \
     OP(DP4A, "dp4a")                                                                               \
+    OP(MMA, "mma")                                                                                 \
     OP(LD, "ld")                                                                                   \
     OP(ST, "st")                                                                                   \
     OP(BRA, "bra")                                                                                 \
@@ -108,7 +109,7 @@ struct ptx_instruction {
     bool unless;                    /* runs where the guard is false */
     uint32_t guard, target, vector; /* guard: a register, or PTX_NONE */
     uint32_t n;                     /* operands */
-    struct ptx_operand operand[6];  /* ld and st: the parts of a vector, then the address */
+    struct ptx_operand operand[14]; /* ld and st: the parts of a vector, then the address */
     uint32_t line;                  /* of the text */
 };
 

@@ -14,7 +14,7 @@ run() {
 }
 for text in "$PITH_O"/../cuda/compute_*.ptx; do
     export PTX="$text"
-    for cases in ops weights; do
+    for cases in ops weights attention; do
         run "$PITH_O/tests/cuda/test_device_$cases"
         run env PTX_ALONE=1 "$PITH_O/tests/cuda/test_device_$cases"
     done
@@ -27,4 +27,9 @@ for text in "$PITH_O"/../cuda/compute_*.ptx; do
     PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_ops" >"$work/said" 2>&1 && { echo "other kernels pass"; status=1; }
     grep -q 'stores other bits' "$work/said" || { echo "not told which kernel"; status=1; }
 done
+# tensor cores from compute capability 8.0 on, and none before
+grep -q 'mma\.sync' "$PITH_O/../cuda/compute_80.ptx" || { echo "no mma for 8.0"; status=1; }
+sed '/mma\.sync/d' "$PITH_O/../cuda/compute_80.ptx" >"$work/other.ptx"
+PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_ops" >"$work/said" 2>&1 && { echo "products without mma pass"; status=1; }
+grep -q 'mma\.sync' "$PITH_O/../cuda/compute_75.ptx" && { echo "mma before 8.0"; status=1; }
 exit $status

@@ -168,6 +168,12 @@ static uint32_t type_of(const char *text)
     return index_of(type_text, sizeof type_text / sizeof *type_text, text);
 }
 
+/* The one shape and types of mma that are known. */
+static bool is_mma(const char *text)
+{
+    return strcmp(text, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32") == 0;
+}
+
 /* What stands between an instruction's name and its types; false: it is not known. */
 static bool take_word(struct ptx_instruction *i, const char *word)
 {
@@ -205,10 +211,16 @@ static void read_name(struct reader *r, struct ptx_instruction *i, char *text)
 {
     char whole[64], *rest = NULL;
     snprintf(whole, sizeof whole, "%s", text);
+    i->vector = 1;
+    if (is_mma(text)) {
+        i->op = PTX_MMA;
+        i->type = i->from = PTX_S32;
+        return;
+    }
     uint32_t types[2], n = 0, op = index_of(op_text, PTX_N_OPS, strtok_r(text, ".", &rest));
     bool known = op != PTX_NONE;
+    known = known && op != PTX_MMA;
     i->op = known ? (enum ptx_op)op : PTX_RET;
-    i->vector = 1;
     for (char *word; known && (word = strtok_r(NULL, ".", &rest));) {
         uint32_t type = type_of(word);
         if (type == PTX_NONE)

@@ -467,6 +467,30 @@ static void shuffle(struct machine *m, const struct ptx_instruction *i)
     }
 }
 
+/* sum[16, 8] = a[16, 32] b[32, 8] + c: lane 4 g + t has words t and t + 4 of rows g and g + 8 of a
+ * and of column g of b, and columns 2 t and 2 t + 1 of those rows of the sum. Operands: the four of
+ * the sum, four of a, two of b, four of c. */
+static void multiply(struct machine *m, const struct ptx_instruction *i)
+{
+    uint64_t a[PTX_LANES][4], b[PTX_LANES][2];
+    for (uint32_t lane = 0; lane < PTX_LANES; lane++) {
+        for (uint32_t k = 0; k < 4; k++)
+            a[lane][k] = value(m, &i->operand[4 + k], lane);
+        for (uint32_t k = 0; k < 2; k++)
+            b[lane][k] = value(m, &i->operand[8 + k], lane);
+    }
+    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
+        for (uint32_t k = 0; k < 4; k++) {
+            uint64_t sum = value(m, &i->operand[10 + k], lane);
+            for (uint32_t term = 0; term < 8; term++) {
+                const uint32_t row = lane / 4 * 4 + term % 4;
+                const uint32_t column = (lane % 4 * 2 + k % 2) * 4 + term % 4;
+                sum = dot_bytes(a[row][k / 2 + term / 4 * 2], b[column][term / 4], sum);
+            }
+            put(m, &i->operand[k], lane, narrow(PTX_S32, sum));
+        }
+}
+
 /* The lanes at the lowest place, and that place; 0: all have left. */
 static uint32_t next_lanes(const struct warp *w, uint32_t *at)
 {
@@ -497,6 +521,7 @@ static void step_lane(struct machine *m, const struct ptx_instruction *i, uint32
         break;
     case PTX_SHFL: /* of the whole warp */
     case PTX_SHFL_DOWN:
+    case PTX_MMA:
     case PTX_BAR:
         break;
     default:
@@ -526,7 +551,7 @@ static bool step(struct machine *m)
     if (at >= m->k->n)
         refuse(m, &m->k->code[m->k->n - 1], "behind the last instruction");
     bool shuffles = i->op == PTX_SHFL || i->op == PTX_SHFL_DOWN;
-    if ((shuffles || i->op == PTX_BAR) && lanes != UINT32_MAX)
+    if ((shuffles || i->op == PTX_MMA || i->op == PTX_BAR) && lanes != UINT32_MAX)
         refuse(m, i, "lanes of a warp are apart");
     m->counts->instructions++;
     for (uint32_t lane = 0; lane < PTX_LANES; lane++)
@@ -534,6 +559,8 @@ static bool step(struct machine *m)
     lanes = guarded(m, i, lanes);
     if (shuffles)
         shuffle(m, i);
+    if (i->op == PTX_MMA)
+        multiply(m, i);
     if ((i->op == PTX_LD || i->op == PTX_ST) && lanes)
         count_access(m, i, lanes);
     for (uint32_t lane = 0; lane < PTX_LANES; lane++)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: test_device_ops and test_device_weights with their emulator
-# compiled so.
+# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: test_device_ops, _weights and _attention with their
+# emulator compiled so.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 libs=$("$MAKE" -s --eval 'print-libs: ; @echo -Wl,--start-group $(foreach m,$(call seen_by_tests,cuda),$(O)/lib/$(m).a) -Wl,--end-group -lcmocka $(sort $(foreach m,$(call seen_by_tests,cuda),$(LIBS_$(m)))) -lm -lpthread' print-libs) || exit 1
@@ -10,8 +10,13 @@ includes='-Itests/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kern
 for part in emu emu_kernels ptx_launch ptx_read ptx_run; do
     ${CC:-cc} -std=c11 $flags $includes -c tests/cuda/$part.c -o "$work/$part.o" || exit 1
 done
-for cases in ops weights; do
+# without tensor cores, as before compute capability 8.0
+${CC:-cc} -std=c11 $flags -DEMU_NO_MMA $includes -c tests/cuda/emu_kernels.c -o "$work/without.mma" || exit 1
+for cases in ops weights attention; do
     ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1
     # Fibers have stacks of their own.
     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1
 done
+mv "$work/without.mma" "$work/emu_kernels.o"
+${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_ops.o" $libs -o "$work/cases" || exit 1
+ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1

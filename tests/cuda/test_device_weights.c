@@ -4,6 +4,7 @@
 #include "runtime/weight_case.h"
 #include "device_case.h"
 #include "emu_launch.h"
+#include "pith_element_f32.h"
 
 static uint64_t seed = 3;
 static struct pith_kernels reference;
@@ -283,6 +284,72 @@ static void test_terms_first(void **state)
     }
 }
 
+/* ---- weights of f16 and bf16 ----------------------------------------------------------------- */
+
+/* A dense weight of `type` with the numbers of dense[]: subnormal ones, too, and with one column
+ * all there are, infinite ones and NaN among them. */
+static struct weight_case half_case(uint32_t rows, uint32_t cols, enum pith_type type)
+{
+    struct weight_want want = {.rows = rows, .cols = cols, .dense = true, .scale = 1.0f};
+    struct weight_case k = case_new(&want, &seed);
+    k.w.type = type;
+    for (uint64_t i = 0; i < k.w.count; i++) {
+        uint32_t bits = (uint32_t)(random_u64(&seed) >> 40) & 0xffffu;
+        float value;
+        if (cols > 1 && type == PITH_F16)
+            bits &= i % 7 ? 0xbfffu : 0x83ffu; /* below 2; subnormal */
+        else if (cols > 1)
+            bits = f32_bits((float)k.dense[i]) >> 16;
+        store_le16(k.stream + 2 * i, (uint16_t)bits);
+        pith_elements_to_f32(type, k.stream + 2 * i, 1, &value);
+        k.dense[i] = (double)value;
+    }
+    k.w.index_stream.n_bytes = 2 * k.w.count;
+    return k;
+}
+
+static void test_half_products(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t m, n, k;
+        bool terms_first;
+        enum launch_kernel kernel;
+    } of[] = {{1, 37, 300, false, LAUNCH_gemv_half}, {3, 19, 301, false, LAUNCH_gemv_half},
+              {2, 9, 2, false, LAUNCH_gemv_half},    {1, 999, 1, false, LAUNCH_gemv_half},
+              {70, 90, 75, false, LAUNCH_gemm_half}, {5, 67, 33, true, LAUNCH_gemm_half}};
+    for (size_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        size_t c = i / 2;
+        uint32_t rows = of[c].terms_first ? of[c].k : of[c].n;
+        uint32_t cols = of[c].terms_first ? of[c].n : of[c].k;
+        struct weight_case k = half_case(rows, cols, i % 2 ? PITH_F16 : PITH_BF16);
+        struct one_op t;
+        one_op_open(&t, PITH_OP_MATMUL, 2, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_MATMUL_TRANS_B] = !of[c].terms_first;
+        random_input(&t, 0, DIMS(of[c].m, of[c].k));
+        one_op_in(&t, 1, PITH_F32, DIMS(rows, cols), NULL);
+        check_beside(&t, &k, of[c].kernel, cols > 1 ? 8.0 * of[c].k * of[c].k / 16777216 : 0);
+    }
+}
+
+static void test_half_conv(void **state)
+{
+    (void)state;
+    for (uint32_t groups = 1; groups <= 2; groups++) {
+        struct weight_case k = half_case(40 * groups, 45, groups == 1 ? PITH_F16 : PITH_BF16);
+        struct one_op t;
+        one_op_open(&t, PITH_OP_CONV, 2, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_CONV_GROUP] = (int32_t)groups;
+        one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
+        random_input(&t, 0, DIMS(2, 5 * groups, 9, 15));
+        one_op_in(&t, 1, PITH_F32, DIMS(40 * groups, 5, 3, 3), NULL);
+        k.w.shape = t.in[1].shape;
+        check_beside(&t, &k, LAUNCH_conv_half, 8.0 * 45 * 45 / 16777216);
+    }
+}
+
 /* A GRU's last gate is multiplied by itself: rows of the weight that do not begin with the first.
  */
 static void test_recurrent(void **state)
@@ -310,9 +377,10 @@ int main(void)
 {
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),       cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_later_rows),  cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_terms_first), cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_forms),         cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_later_rows),    cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_terms_first),   cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_half_products), cmocka_unit_test(test_half_conv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

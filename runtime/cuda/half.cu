@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* half.cu - products with a weight of f16 or bf16 numbers, which are exact in f32: half the bytes, and
+ * the sums of product.cu. */
+#include "device_map.cuh"
+
+/* Times 2^112 an exponent of f16 is one of f32, and what was subnormal no more is. */
+DEVICE float half_value(uint32_t bits, uint32_t is_bf16)
+{
+    if (is_bf16)
+        return f32_from_bits(bits << 16);
+    const uint32_t size = (bits & 0x7fffu) << 13, sign = (bits & 0x8000u) << 16;
+    const uint32_t value = size >= 0x0f800000u ? size | 0x7f800000u /* infinite or NaN */
+                                               : f32_bits(f32_from_bits(size) * 0x1p112f);
+    return f32_from_bits(value | sign);
+}
+
+/* As load_slice. */
+DEVICE void load_half(float slice[SLICE][TILE + 1], const uint16_t *x, uint32_t is_bf16,
+                      uint32_t row0, uint32_t rows, uint32_t row_step, uint32_t k0, uint32_t ks,
+                      uint32_t k_step)
+{
+    for (uint32_t i = THREAD; i < SLICE * TILE; i += LAUNCH_THREADS) {
+        uint32_t row = k_step == 1 ? i / SLICE : i % TILE, k = k_step == 1 ? i % SLICE : i / TILE;
+        bool there = row0 + row < rows && k0 + k < ks;
+        size_t at = (size_t)(row0 + row) * row_step + (size_t)(k0 + k) * k_step;
+        slice[k][row] = there ? half_value(x[at], is_bf16) : 0.0f;
+    }
+}
+
+KERNEL(gemm_half, gemm_half_args)
+{
+    SHARED struct tile t;
+    const struct gemm_args *g = &arg->g;
+    const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
+    float sum[EACH][EACH] = {{0.0f}};
+    for (uint32_t k0 = 0; k0 < g->k; k0 += SLICE) {
+        load_slice(t.a, g->a, row0, g->m, g->a_row, k0, g->k, g->a_col);
+        load_half(t.b, arg->w, arg->is_bf16, column0, g->n, g->b_col, k0, g->k, g->b_row);
+        barrier();
+        add_slice(&t, sum);
+        barrier();
+    }
+    put_tile(g, 0, row0, column0, sum);
+}
+
+/* Words of two terms, where rows of the weight begin at words; else single ones. */
+DEVICE float half_sum(const struct gemm_half_args *arg, const float *a, const uint16_t *b)
+{
+    const uint32_t lane = THREAD % 32u;
+    float sum = 0.0f;
+    if (arg->g.b_col % 2u == 0) { /* it is k */
+        for (uint32_t k = 2u * lane; k < arg->g.k; k += 64u) {
+            const uint32_t two = *(const uint32_t *)(const void *)(b + k);
+            sum = fmaf(a[k], half_value(two & 0xffffu, arg->is_bf16), sum);
+            sum = fmaf(a[k + 1u], half_value(two >> 16, arg->is_bf16), sum);
+        }
+    } else {
+        for (uint32_t k = lane; k < arg->g.k; k += 32u)
+            sum = fmaf(a[k], half_value(b[k], arg->is_bf16), sum);
+    }
+    return sum;
+}
+
+KERNEL(gemv_half, gemm_half_args)
+{
+    const uint32_t lane = THREAD % 32u, column = BLOCK_X * GEMV_ROWS + THREAD / 32u;
+    const bool there = column < arg->g.n;
+    const float *a = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
+    float sum = half_sum(arg, a, arg->w + (size_t)(there ? column : 0) * arg->g.b_col);
+    for (uint32_t half = 16; half > 0; half /= 2)
+        sum += shuffle_xor_f32(sum, half);
+    if (there && lane == 0)
+        put_product(&arg->g, 0, BLOCK_Y, column, sum);
+}
+
+KERNEL(conv_half, conv_half_args)
+{
+    SHARED struct tile t;
+    const struct conv_args *c = &arg->c;
+    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE, group = BLOCK_Z % c->groups;
+    const uint32_t terms = c->channels * (uint32_t)(c->kh * c->kw);
+    const float *x = c->x + (size_t)BLOCK_Z * c->channels * (size_t)c->h * (size_t)c->width;
+    const uint16_t *w = arg->w + (size_t)group * c->outputs * terms;
+    float sum[EACH][EACH] = {{0.0f}};
+    for (uint32_t k0 = 0; k0 < terms; k0 += SLICE) {
+        load_half(t.a, w, arg->is_bf16, o0, c->outputs, terms, k0, terms, 1);
+        load_windows(t.b, c, x, p0, k0, terms);
+        barrier();
+        add_slice(&t, sum);
+        barrier();
+    }
+    put_conv_tile(c, o0, p0, sum);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_blas.c - libcublasLt.so.13 on the fake driver's stream: products in double of f32 matrices
+ * that lie column by column. What the real one would refuse, or read out of place, is refused. */
+#include "fake_blas.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fake_cuda.h"
+
+#define EXPORT __attribute__((visibility("default")))
+enum { NOT_INITIALIZED = 1, INVALID = 7, FAILED = 13, NOT_SUPPORTED = 15 };
+#define ALGORITHM UINT64_C(0x70697468626c6173)
+
+static struct fake_blas_behaviour behaviour;
+static struct fake_blas_counts counts;
+static uint32_t asked; /* products, of a stream or a graph */
+
+struct layout {
+    uint64_t rows, columns;
+    int64_t step, batch_step;
+    int32_t batches;
+};
+struct desc {
+    int32_t trans_a, trans_b, epilogue;
+    const float *bias;
+};
+struct preference {
+    size_t work;
+};
+struct found {
+    uint64_t algorithm[8];
+    size_t work;
+    int status;
+    float waves;
+    int reserved[4];
+};
+
+EXPORT void fake_blas_set(const struct fake_blas_behaviour *b)
+{
+    behaviour = *b;
+    counts.products = asked = 0;
+}
+
+EXPORT struct fake_blas_counts fake_blas_counts(void)
+{
+    return counts;
+}
+
+static void *make(size_t bytes)
+{
+    counts.objects++;
+    return calloc(1, bytes);
+}
+
+static int drop(void *p)
+{
+    counts.objects--;
+    free(p);
+    return 0;
+}
+
+static int copy_value(void *to, size_t own, const void *value, size_t bytes)
+{
+    if (own != bytes)
+        return INVALID;
+    memcpy(to, value, bytes);
+    return 0;
+}
+
+EXPORT int cublasLtCreate(void **handle)
+{
+    if (behaviour.no_handle)
+        return NOT_INITIALIZED;
+    *handle = make(1);
+    return 0;
+}
+
+EXPORT int cublasLtDestroy(void *handle)
+{
+    return drop(handle);
+}
+
+/* In f32, with scales of f32. */
+EXPORT int cublasLtMatmulDescCreate(struct desc **d, int compute, int scale)
+{
+    if (compute != 68 || scale != 0)
+        return INVALID;
+    *d = make(sizeof **d);
+    (*d)->epilogue = 1;
+    return 0;
+}
+
+EXPORT int cublasLtMatmulDescDestroy(struct desc *d)
+{
+    return drop(d);
+}
+
+EXPORT int cublasLtMatmulDescSetAttribute(struct desc *d, int which, const void *v, size_t bytes)
+{
+    switch (which) {
+    case 3:
+        return copy_value(&d->trans_a, sizeof d->trans_a, v, bytes);
+    case 4:
+        return copy_value(&d->trans_b, sizeof d->trans_b, v, bytes);
+    case 7:
+        return copy_value(&d->epilogue, sizeof d->epilogue, v, bytes);
+    case 8:
+        return copy_value(&d->bias, sizeof d->bias, v, bytes);
+    default:
+        return INVALID;
+    }
+}
+
+EXPORT int cublasLtMatrixLayoutCreate(struct layout **l, int type, uint64_t rows, uint64_t columns,
+                                      int64_t step)
+{
+    if (type != 0 || !rows || !columns || step < (int64_t)rows)
+        return INVALID;
+    *l = make(sizeof **l);
+    **l = (struct layout){rows, columns, step, 0, 1};
+    return 0;
+}
+
+EXPORT int cublasLtMatrixLayoutDestroy(struct layout *l)
+{
+    return drop(l);
+}
+
+EXPORT int cublasLtMatrixLayoutSetAttribute(struct layout *l, int which, const void *v,
+                                            size_t bytes)
+{
+    if (which == 5)
+        return copy_value(&l->batches, sizeof l->batches, v, bytes);
+    return which == 6 ? copy_value(&l->batch_step, sizeof l->batch_step, v, bytes) : INVALID;
+}
+
+EXPORT int cublasLtMatmulPreferenceCreate(struct preference **p)
+{
+    *p = make(sizeof **p);
+    return 0;
+}
+
+EXPORT int cublasLtMatmulPreferenceDestroy(struct preference *p)
+{
+    return drop(p);
+}
+
+EXPORT int cublasLtMatmulPreferenceSetAttribute(struct preference *p, int which, const void *v,
+                                                size_t bytes)
+{
+    return which == 1 ? copy_value(&p->work, sizeof p->work, v, bytes) : INVALID;
+}
+
+/* ---- a product ------------------------------------------------------------------------------ */
+
+struct product {
+    struct desc desc;
+    struct layout a, b, c, d;
+    const float *a_data, *b_data, *c_data;
+    float *d_data, alpha, beta;
+    void *work;
+    size_t work_bytes;
+};
+
+static bool fits(const struct product *p)
+{
+    uint64_t m = p->desc.trans_a ? p->a.columns : p->a.rows;
+    uint64_t k = p->desc.trans_a ? p->a.rows : p->a.columns;
+    uint64_t k_too = p->desc.trans_b ? p->b.columns : p->b.rows;
+    uint64_t n = p->desc.trans_b ? p->b.rows : p->b.columns;
+    return k == k_too && m == p->d.rows && n == p->d.columns && p->c.rows == m &&
+           p->c.columns == n && p->a.batches == p->d.batches && p->b.batches == p->d.batches;
+}
+
+EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, const struct desc *desc,
+                                          const struct layout *a, const struct layout *b,
+                                          const struct layout *c, const struct layout *d,
+                                          const struct preference *preference, int wanted,
+                                          struct found *found, int *n)
+{
+    struct product p = {.desc = *desc, .a = *a, .b = *b, .c = *c, .d = *d};
+    *n = 0;
+    if (!handle || wanted < 1 || !fits(&p))
+        return INVALID;
+    if (behaviour.no_algorithm)
+        return behaviour.no_algorithm == 1 ? NOT_SUPPORTED : 0;
+    *n = 1;
+    *found = (struct found){.algorithm = {ALGORITHM}, .work = preference->work / 2};
+    return 0;
+}
+
+static double element(const float *x, const struct layout *l, bool turned, uint64_t row,
+                      uint64_t column)
+{
+    return (double)(turned ? x[row * (uint64_t)l->step + column]
+                           : x[column * (uint64_t)l->step + row]);
+}
+
+static void put_one(const struct product *p, uint64_t batch, uint64_t row, uint64_t column)
+{
+    const uint64_t terms = p->desc.trans_a ? p->a.rows : p->a.columns;
+    const float *a = p->a_data + batch * (uint64_t)p->a.batch_step;
+    const float *b = p->b_data + batch * (uint64_t)p->b.batch_step;
+    uint64_t at = batch * (uint64_t)p->d.batch_step + column * (uint64_t)p->d.step + row;
+    double sum = 0;
+    for (uint64_t k = 0; k < terms; k++)
+        sum += element(a, &p->a, p->desc.trans_a, row, k) *
+               element(b, &p->b, p->desc.trans_b, k, column);
+    sum *= (double)p->alpha;
+    if (p->beta > 0) /* else c is not read */
+        sum += (double)p->beta * (double)p->c_data[at];
+    if (p->desc.epilogue & 4)
+        sum += (double)p->desc.bias[row];
+    p->d_data[at] = p->desc.epilogue & 2 && sum < 0 ? 0.0f : (float)sum;
+}
+
+/* It may use all the work that it was lent. */
+static void run(void *arg)
+{
+    const struct product *p = arg;
+    memset(p->work, 0xff, p->work_bytes);
+    for (uint64_t batch = 0; batch < (uint64_t)p->d.batches; batch++)
+        for (uint64_t column = 0; column < p->d.columns; column++)
+            for (uint64_t row = 0; row < p->d.rows; row++)
+                put_one(p, batch, row, column);
+    counts.products++;
+}
+
+EXPORT int cublasLtMatmul(void *handle, const struct desc *desc, const float *alpha, const float *a,
+                          const struct layout *a_layout, const float *b,
+                          const struct layout *b_layout, const float *beta, const float *c,
+                          const struct layout *c_layout, float *d, const struct layout *d_layout,
+                          const uint64_t *algorithm, void *work, size_t work_bytes, void *stream)
+{
+    struct product p = {*desc, *a_layout, *b_layout, *c_layout, *d_layout, a,         b,
+                        c,     d,         *alpha,    *beta,     work,      work_bytes};
+    if (!handle || !stream || algorithm[0] != ALGORITHM || !fits(&p))
+        return INVALID;
+    if (behaviour.failing_product && ++asked >= behaviour.failing_product)
+        return FAILED;
+    return fake_cuda_call(run, &p, sizeof p) ? FAILED : 0;
+}
