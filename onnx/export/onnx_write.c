@@ -147,9 +147,8 @@ static enum pith_status export_graph(struct onnx_export *x)
     pith_export_find_sums(x);
     count_turned_uses(x);
     name_nodes(x);
-    x->graph.node =
-        pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + m->n_outputs + 1,
-                          sizeof *x->graph.node);
+    x->graph.node = pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + m->n_outputs + 1,
+                                      sizeof *x->graph.node);
     x->graph.initializer =
         pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_TENSORS + m->n_values + 1,
                           sizeof *x->graph.initializer);

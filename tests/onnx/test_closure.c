@@ -264,7 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept_files), cmocka_unit_test(node_cases), cmocka_unit_test(flattened),
         cmocka_unit_test(expanded),   cmocka_unit_test(resized),    cmocka_unit_test(looped),
-        cmocka_unit_test(renamed),      cmocka_unit_test(doubled),
+        cmocka_unit_test(renamed),    cmocka_unit_test(doubled),
     };
     return cmocka_run_group_tests_name("closure", tests, NULL, NULL);
 }
