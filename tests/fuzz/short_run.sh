@@ -35,15 +35,15 @@ if [ -x "$PITH" ]; then
 fi
 
 # nodes of ONNX, each with the least around it
-for node in "$PITH_NODE_CASES"/node/*/model.onnx; do
-    [ -f "$node" ] && [ "$(wc -c <"$node")" -lt 2048 ] || continue
+if [ -d "$PITH_NODE_CASES/node" ]; then
     mkdir -p "$work/fuzz_onnx"
-    cp "$node" "$work/fuzz_onnx/$(basename "$(dirname "$node")")"
-done
+    (cd "$PITH_NODE_CASES/node" && find . -name model.onnx -size -2049c >"$work/nodes" && tar -cf - -T "$work/nodes") |
+        tar -xf - -C "$work/fuzz_onnx"
+fi
 
 # TARGET LOG: what it did, in one line
 note_runs() {
-    told=$(grep -o 'Done [0-9]* runs in [0-9]*' "$2" | tail -1)
+    told=$(grep -ao 'Done [0-9]* runs in [0-9]*' "$2" | tail -1)
     [ -n "$told" ] || return
     cpu=$(awk -F '[ms ]+' 'NR == 2 {print $1 * 60 + $2 + $3 * 60 + $4}' "$2.times")
     set -- $(basename "$1") "$2" $told
