@@ -93,9 +93,9 @@ enum {
 
 /* 0xMMmmpp */
 uint32_t pith_version(void);
-/* What this CPU and operating system offer, as a set of PITH_CPU_ bits. On Linux with AMX it asks the
- * kernel for the tile registers (arch_prctl), for this process and once and for all; where that is
- * refused there is no PITH_CPU_AMX. */
+/* What this CPU and operating system offer, as a set of PITH_CPU_ bits. On Linux with AMX it asks
+ * the kernel for the tile registers (arch_prctl), for this process and once and for all; where that
+ * is refused there is no PITH_CPU_AMX. */
 uint32_t pith_cpu_features(void);
 
 /* What the choice of kernels is made by: speeds of one core in elements per 8 ns. The runtime has

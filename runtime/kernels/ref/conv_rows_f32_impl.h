@@ -128,7 +128,7 @@ static inline __attribute__((always_inline)) void
 tile_of_rows(const struct conv_rows_f32_job *job, const struct tile *t, const struct panel *p,
              const struct clamp *clamp, const int nv)
 {
-    if (p->rows <= MR / 2)
+    if (nv == NV && p->rows <= MR / 2) /* narrow tiles are few */
         tile_run(job, t, p, clamp, MR / 2, nv);
     else
         tile_run(job, t, p, clamp, MR, nv);
