@@ -77,11 +77,10 @@ static inline void store_column(const struct column *col, float *y, vec v)
 }
 
 /* One output row of windows three wide with stride 2. Behind col[n - 1] stands one more column, of
- * which the first element of each row is read. rows is a constant where this is inlined. */
-static inline __attribute__((always_inline)) void row_by_three(const struct column *col, uint32_t n,
-                                                               const struct window *win, float *y,
-                                                               const uint32_t rows)
+ * which the first element of each row is read. */
+static void row_by_three(const struct column *col, uint32_t n, const struct window *win, float *y)
 {
+    const uint32_t rows = win->rows;
     vec lo = rows_max(win, col[0].offset[0], col[0].mask[0], rows);
     for (uint32_t c = 0; c < n; c++) {
         vec hi = rows_max(win, col[c].offset[0] + LANES, col[c].mask_hi[0], rows);
@@ -97,10 +96,7 @@ static void row_run(const struct conv_geom *g, const struct column *col, uint32_
                     const struct window *win, float *y)
 {
     if (g->stride_w == 2 && g->kw == 3 && g->dil_w == 1) {
-        if (win->rows == 3)
-            row_by_three(col, n, win, y, 3);
-        else
-            row_by_three(col, n, win, y, win->rows);
+        row_by_three(col, n, win, y);
         return;
     }
     for (uint32_t c = 0; c < n; c++)

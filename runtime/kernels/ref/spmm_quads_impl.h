@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) void quad_add(const struct stream *
         const size_t row = place & 65535;
         UNROLL for (int v = 0; v < nv; v++) sum->v[q][v] =
             vec_fma(w, vec_load((const float *)(const void *)(x->v[v] + row * 8)), sum->v[q][v]);
-        const char *t = x->tail + row * (tail == 8 ? 4 : 2);
+        const char *t = tail ? x->tail + row * (tail == 8 ? 4 : 2) : NULL;
         tail_add(&sum->tail, q, w, (const float *)(const void *)t, tail);
     }
 }
@@ -154,7 +154,7 @@ unit_run(const struct quads_job *job, const struct strip *s, const struct clamp 
         const struct quad_slot *slot = quad_slots(f, unit, b);
         const struct quad_slot *end = slot + quad_unit_rows(f, unit);
         const size_t block = (size_t)b * f->block_cols;
-        struct rows x = {.tail = (const char *)(job->tail + block * (uint32_t)tail)};
+        struct rows x = {.tail = tail ? (const char *)(job->tail + block * (uint32_t)tail) : NULL};
         UNROLL for (int v = 0; v < nv; v++) x.v[v] =
             (const char *)(job->x + block * f->width) + s->at[v];
         /* Pointers as they are: gcc would add up two parts of each for every nonzero. */
