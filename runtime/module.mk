@@ -40,4 +40,4 @@ $(call in_runtime,conv_run conv_tiles conv_direct conv_sparse product_tiles prod
 # References of kernels that every CPU of today has a wide variant of, and products that run beside those alone.
 $(call in_runtime,byte_rows row_f32 activate context_indices gemm_i8 integer_direct): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Calls of kernels around short loops; one short loop for each of many functions.
-$(call in_runtime,op_recurrent op_unary op_compare op_variadic op_power elementary_f32): FILE_CFLAGS := -fno-tree-vectorize
+$(call in_runtime,op_recurrent op_unary op_compare op_variadic elementary_f32): FILE_CFLAGS := -fno-tree-vectorize
