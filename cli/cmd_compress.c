@@ -535,7 +535,6 @@ const struct cli_command cmd_compress = {
     "pith compress MODEL [-d DATA] [--max-drop 0.5%] [--max-size B] [--preset NAME | -r FILE]",
     "The smallest file within the goal; stages given are done once. More: pith help "
     "compress-advanced.\n"
-    "\n"
     "  pith compress net.onnx -d pictures/ -o net.pith\n"
     "\f"
     "It is found in up to 8 tries; -n estimates in a second what they would come to. Where nothing "
