@@ -273,9 +273,12 @@ static void trial_depthwise_i8(struct trial *t)
     struct byte_depthwise *p = take(t, sizeof *p);
     p->m = size(t, 1, 9, 56);
     p->channels = size(t, 1, MAX_N, 128);
-    p->taps = size(t, 1, 26, 9);
+    p->kw = size(t, 1, 26, 3);
+    p->kh = p->kw == 3 ? 3 : 1;
+    p->taps = p->kh * p->kw;
     p->stride = 1;
-    p->x = guard_bytes((size_t)(p->m - 1 + p->taps) * p->channels);
+    p->width = p->m - 1 + p->kw;
+    p->x = guard_bytes((size_t)p->kh * p->width * p->channels);
     p->w = guard_bytes((size_t)p->channels * p->taps);
     struct requantize to = random_requantize(p->offset, p->factor, MAX_N);
     struct depthwise_i8_job job = {.x = p->x.data, .x_step = p->channels, .m = p->m};
@@ -283,8 +286,11 @@ static void trial_depthwise_i8(struct trial *t)
     float *factor = take(t, 2 * sizeof p->factor);
     uint32_t tap[32];
     job.groups = (p->taps + k.group - 1) / k.group;
-    for (uint32_t i = 0; i < job.groups * k.group; i++)
-        tap[i] = i < p->taps ? i * p->channels : 0;
+    for (uint32_t j = 0; j < job.groups * k.group; j++) {
+        const uint32_t i = depthwise_tap(k.group, p->kh, p->kw, j);
+        tap[j] = i < p->taps ? tap_at(p, i) : 0;
+    }
+    job.columns = k.group == 4 && p->kh == 3;
     struct guarded w = packed_depthwise(p, &k, job.groups, offset, factor);
     to.offset = offset, to.factor = factor;
     job.tap = tap, job.w = w.data, job.to = to;
