@@ -26,6 +26,8 @@ enum {
     RESULT_UNKNOWN = 999 /* of the driver */
 };
 
+/* cublasLtMatmulHeuristicResult_t, whose layout is part of the binary interface, too: an algorithm,
+ * which nothing here looks into, and the room that it works in. */
 struct heuristic {
     uint64_t algorithm[8];
     size_t work_bytes;
@@ -76,6 +78,8 @@ struct blas_product {
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
+/* A name that is given is the only one tried; of those known the newest comes first. Symbols stay
+ * local: a program that links another version keeps its own. */
 static void *find_library(const char *name)
 {
     static const char *const known[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
@@ -85,6 +89,8 @@ static void *find_library(const char *name)
     return found;
 }
 
+/* *missing: the name looked up last, which is the one that is not there if the result is false. C
+ * has no cast from what dlsym returns to a function, hence memcpy. */
 static bool find_calls(struct pith_blas *b, const char **missing)
 {
 #define FIND(name, parameters)                                                                     \
@@ -118,6 +124,7 @@ struct pith_blas *pith_blas_open(const char *library, char *why, size_t bytes)
         snprintf(why, bytes, "cuBLASLt cannot be opened: status %d", result);
     else
         return b;
+    /* what a failed cublasLtCreate left there is no handle to destroy */
     b->handle = NULL;
     pith_blas_close(b);
     return NULL;
@@ -136,7 +143,8 @@ void pith_blas_close(struct pith_blas *b)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* A matrix of which one step is 1: `across` its stored rows, which are then `length` long. */
+/* A matrix of which one step is 1: `across` its stored rows, which are then `length` long. cuBLAS
+ * takes nothing else: one step is 1, and the other at least a row's length. */
 static bool is_plain(uint32_t step, uint32_t other, uint32_t length)
 {
     return step == 1 && other >= length;
@@ -188,6 +196,9 @@ static int set(const struct blas_product *p, int which, const void *value, size_
     return p->blas->cublasLtMatmulDescSetAttribute(p->desc, which, value, bytes);
 }
 
+/* turn_b and turn_a are cublasOperation_t, whose 0 is as it lies and 1 transposed. Its A is our b,
+ * as y is computed transposed. The flags of an epilogue add up, and the default one alone stands
+ * for none; the attribute of the bias is its address on the device. */
 static int make_desc(struct blas_product *p, const struct gemm_args *g, int32_t turn_b,
                      int32_t turn_a)
 {
@@ -203,7 +214,8 @@ static int make_desc(struct blas_product *p, const struct gemm_args *g, int32_t 
     return result || !g->c ? result : set(p, DESC_BIAS, &g->c, sizeof g->c);
 }
 
-/* The best of the algorithms that take no more room than there is. */
+/* The best of the algorithms that take no more room than there is. It is asked for one; none found
+ * is a failure that no status tells. */
 static int choose(struct blas_product *p)
 {
     const struct pith_blas *l = p->blas;
@@ -221,6 +233,7 @@ static int choose(struct blas_product *p)
     return result ? result : n < 1 ? -1 : p->found.status;
 }
 
+/* cublasLtMatmul() wants a matrix to add even where beta is 0: y then stands for it. */
 struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gemm_args *g,
                                            void *work)
 {
@@ -256,6 +269,8 @@ void pith_blas_product_free(struct blas_product *p)
     free(p);
 }
 
+/* A status of cuBLAS is no result of the driver, and may have the number of another one: it is told
+ * as an unknown error. */
 int pith_blas_run(const struct blas_product *p, device_stream stream)
 {
     int status = p->blas->cublasLtMatmul(p->blas->handle, p->desc, &p->alpha, p->b_data, p->b,

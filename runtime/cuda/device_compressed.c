@@ -19,7 +19,8 @@
 #define GATHER 3.15          /* times as long, where lanes read anywhere */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
-/* Of `n` entries that take so many instructions and reads each, in `times` passes. */
+/* Of `n` entries that take so many instructions and reads each, in `times` passes. Bytes are
+ * counted once, as if later passes found them in a cache. */
 static double time_of(double bytes, double n, double instructions, double reads, double times)
 {
     double issue = n * instructions * INSTRUCTION_PS, read = n * reads * READ_PS;
@@ -56,6 +57,7 @@ static double relative_time(const struct gemm_args *g, const struct weight *w)
     return copies_time(g) + time_of(bytes, n, 12, GATHER + book_reads(w), g->m);
 }
 
+/* HUGE_VAL, here and below: the weight has no such form, or the form no kernel for this product. */
 static double columns_time(const struct gemm_args *g, const struct weight *w)
 {
     struct columns_layout c;
@@ -140,6 +142,7 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
     return true;
 }
 
+/* Launches do not test what the layouts say: a form without one has HUGE_VAL as its time. */
 static struct columns_args columns_of(struct lowering *l, const struct gemm_args *g,
                                       const struct weight *w, uint32_t first)
 {
@@ -221,7 +224,8 @@ static bool launch_codes(struct lowering *l, const struct gemm_args *g, const st
     return true;
 }
 
-/* a is transposed first, for a warp to read a column of it at once. */
+/* a is transposed first, for a warp to read a column of it at once. The copy lies behind what the
+ * step keeps for itself (work_kept). */
 static bool launch_many(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                         uint32_t first)
 {
@@ -265,6 +269,8 @@ static const struct {
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
+/* All but the tiles read rows of a weight [n, k] and of a, whose elements lie side by side. Rows of
+ * a are blocks along y, and launch_many counts a's elements in 32 bits. */
 static bool is_open(const struct gemm_args *g, const struct weight *w, uint32_t way)
 {
     bool rows = g->b_row == 1 && g->a_col == 1 && w->shape.dim[1] == g->k && g->m <= GRID_LIMIT &&
@@ -273,7 +279,8 @@ static bool is_open(const struct gemm_args *g, const struct weight *w, uint32_t 
 }
 
 /* The quickest by the model; where one refuses - relative index a codebook with infinities, tiles a
- * size - the next. */
+ * size - the next. One that refuses is given HUGE_VAL, so the search ends after all have been
+ * asked. */
 bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                             uint32_t first)
 {

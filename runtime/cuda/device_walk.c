@@ -44,6 +44,7 @@ static void copy_on_device(struct walk *w, device_address to, device_address fro
         note(w, w->p->cuda->cuMemcpyDtoDAsync_v2(to, from, bytes, w->p->stream), "cannot copy");
 }
 
+/* t is NULL where an optional input is left out. The copy is there only after wait(). */
 static void copy_here(struct walk *w, const struct tview *t)
 {
     if (t && in_arena(w->p->plan, t) && !w->st)
@@ -60,6 +61,7 @@ static void copy_there(struct walk *w, const struct tview *t)
              "cannot copy to the device");
 }
 
+/* A kernel that failed is mostly noticed here, some time after its launch. */
 static void wait(struct walk *w)
 {
     if (!w->st)
@@ -178,6 +180,7 @@ static void set_iteration(struct walk *w, const struct op_args *loop, int64_t it
              "cannot fill");
 }
 
+/* From the host's copy, which is right without waiting: set_iteration() writes it at once. */
 static int64_t iteration_of(const struct op_args *loop)
 {
     int64_t i;
@@ -232,7 +235,9 @@ static struct loop_end loop_end_of(const struct op_args *end)
     return (struct loop_end){n, states, states + n, states + 2 * n};
 }
 
-/* A next value that lies in the storage of some state goes through the step's scratch. */
+/* A next value that lies in the storage of some state goes through the step's scratch. All of those
+ * are copied before any state is overwritten, one behind the other, and taken from there in the
+ * same order. */
 static void move_states(struct walk *w, const struct step *s, const struct loop_end *e)
 {
     const bool *through_scratch = s->args.prep;
@@ -301,6 +306,9 @@ static uint32_t run_control(struct walk *w, uint32_t at)
         end_loop(w, &s->args);
         return at + 1;
     default:
+        /* out[0] is the condition, on the host now. Branch goes on where it holds and else jumps to
+         * BranchElse, which asks the same condition: it goes on where that does not hold, and jumps
+         * over its side where the other one has run. */
         run_on_cpu(w, s);
         if (s->args.info->op == PITH_OP_BRANCH_END || w->st)
             return at + 1;
@@ -341,7 +349,8 @@ static void count_step(struct walk *w)
 }
 
 /* With a clock each step is waited for, where there is no graph: what the device does is told by
- * events, what the CPU does by the clock. */
+ * events, what the CPU does by the clock. As each timed step is waited for, the clock is right for
+ * control steps, too. */
 struct stopwatch {
     bool runs, by_events;
     uint64_t start;
@@ -382,6 +391,8 @@ static bool is_marked(const struct pith_cuda_plan *p)
     return p->capturing && p->plan->opts.clock_ns;
 }
 
+/* Where a run ends early next_step is the step that did not end, as in run.c; steps_done counts it
+ * only if it was begun. After the last step next_step is n_steps. */
 enum pith_status pith_device_walk(struct pith_cuda_plan *p, uint64_t limit, struct pith_error *err)
 {
     struct walk w = {.p = p, .limit = limit, .err = err};

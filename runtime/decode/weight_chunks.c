@@ -42,6 +42,8 @@ static bool next_bitmap_positions(struct decoder *d, uint32_t *pos, uint32_t n)
     return n == 0 || pos[n - 1] < d->w->count;
 }
 
+/* Whether no bit is left behind the last stored element: one more would be an element without a
+ * value. */
 static bool bitmap_ends(struct decoder *d)
 {
     while (d->bitmap_word == 0)
@@ -50,7 +52,9 @@ static bool bitmap_ends(struct decoder *d)
     return false;
 }
 
-/* Whatever the support, it is tested to end where its last element is. */
+/* Whatever the support, it is tested to end where its last element is. An adaptive support cannot
+ * be decoded without what it leads to: that stays in the decoder's own buffers, so it has to be
+ * fetched before the next positions overwrite it. */
 enum pith_status pith_decoder_positions(struct decoder *d, uint32_t *pos, uint32_t n)
 {
     bool ok = true;
@@ -116,6 +120,7 @@ static bool next_huffman_indices(struct decoder *d, uint8_t *dst, uint32_t n)
     return true;
 }
 
+/* All are looked at, without a way out at the first too large: such a loop becomes vectors. */
 static uint32_t largest(const uint8_t *v, uint32_t n)
 {
     uint8_t max = 0;
@@ -160,6 +165,7 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
     d->taken += n;
     if (possible > w->n_centroids && n && largest(dst, n) >= w->n_centroids)
         return PITH_ERR_CORRUPT;
+    /* bits that no index uses have to be 0, so that a change there does not stay unseen */
     if (w->code == CODE_PLAIN && d->taken == d->n_values && n &&
         !pith_plain_padding_ok(w, d->n_values))
         return PITH_ERR_CORRUPT;
@@ -168,6 +174,7 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
+/* Past the last group pith_codebook_next() fails, so no element can lie beyond all codebooks. */
 static enum pith_status next_codebook(struct decoder *d)
 {
     enum pith_status st = pith_codebook_next(&d->codebooks, d->codebook);
@@ -192,6 +199,7 @@ static enum pith_status look_up_values(struct decoder *d, const uint32_t *pos, u
         if (!pos && d->group_end - first < n)
             end = (uint32_t)(d->group_end - first);
         if (pos && pos[n - 1] >= d->group_end)
+            /* positions ascend and the last one is in a later group, which ends the loop */
             for (end = i + 1; pos[end] < d->group_end; end++)
                 ;
         for (; i < end; i++)
@@ -214,6 +222,7 @@ enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uin
     const struct weight *w = d->w;
     if (w->grid == GRID_PLAIN && w->code == CODE_ADAPTIVE)
         return next_adaptive(d, NULL, value, n);
+    /* open_values() has seen that the stream is as long as all elements */
     if (w->grid == GRID_PLAIN) {
         pith_elements_to_f32(w->type, w->index_stream.bytes + d->taken * pith_type_bytes(w->type),
                              n, value);

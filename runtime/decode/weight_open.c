@@ -16,7 +16,8 @@ static size_t aligned(size_t n)
     return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-/* Decode table and group buffer of one coded stream; at most 16 KiB + 32 KiB. */
+/* Decode table and group buffer of one coded stream; at most 16 KiB + 32 KiB. A code of one symbol
+ * or none takes no bits, and so no table. */
 static size_t entry_bytes(const struct huff_lengths *lengths, uint64_t n)
 {
     return lengths->n_present < 2 ? 0
@@ -28,7 +29,8 @@ static size_t symbol_bytes(uint64_t n)
     return aligned(n < HUFF_GROUP_SYMBOLS ? (size_t)n : HUFF_GROUP_SYMBOLS);
 }
 
-/* At least one chunk, a multiple of 8. */
+/* At least one chunk, a multiple of 8. A small weight has buffers for hardly more than its
+ * elements. */
 static uint32_t chunk_elems(const struct weight *w)
 {
     uint64_t n = stored_values(w);
@@ -54,8 +56,9 @@ static size_t buffer_bytes(const struct weight *w)
            (w->grid == GRID_CODEBOOK ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
 }
 
-/* A table that cannot be read needs no room: opening the weight will fail on it. Counted exactly
- * as pith_decoder_open() takes: whoever changes one changes the other. */
+/* A table that cannot be read needs no room: opening the weight will fail on it. Counted exactly as
+ * pith_decoder_open() takes: whoever changes one changes the other. ALIGN more is for scratch that
+ * does not begin on a multiple of it. */
 size_t pith_weight_scratch_bytes(const struct weight *w)
 {
     size_t bytes = aligned(sizeof(struct decoder)) + ALIGN + buffer_bytes(w);
@@ -94,6 +97,7 @@ static void *take(uint8_t **mem, size_t bytes)
     return p;
 }
 
+/* In the order and of the sizes that buffer_bytes counts. */
 static void take_buffers(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -154,7 +158,8 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
     return PITH_ERR_CORRUPT;
 }
 
-/* A table of the gate's list, read now. */
+/* A table of the gate's list, read now. It has to end where the lengths end: bytes behind them
+ * would be neither read nor told. */
 static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -174,6 +179,7 @@ static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
                                  d->n_values, d->index_lengths, d->index_entries, bits);
 }
 
+/* A table of a single symbol needs no entries: the stream then says nothing. */
 static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -198,6 +204,8 @@ static enum pith_status open_contexts(struct decoder *d, uint8_t **mem)
     return pith_context_open(d->contexts, d->w, take(mem, aligned(pith_context_bytes(d->w))));
 }
 
+/* A codebook is read whatever code its indices have, so it is opened before the code is asked for.
+ * Which reader is opened here is which one pith_decoder_values() asks. */
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -224,6 +232,9 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
     return pith_plain_indices_ok(w, d->n_values) ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
+/* All of the decoder is in scratch: after a failure there is nothing to close. Zeroed, group_end is
+ * 0, so that the first value reads the first codebook. Without want_support the support's stream is
+ * not opened, and positions must not be asked for. */
 enum pith_status pith_decoder_open(const struct weight *w, void *scratch, bool want_support,
                                    struct decoder **out)
 {

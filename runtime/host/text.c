@@ -32,11 +32,13 @@ const char *pith_status_text(enum pith_status status)
     case PITH_ERR_STOPPED:
         return "stopped";
     }
+    /* a number that is none of them gets a text all the same, as callers print it untested */
     return "unknown status";
 }
 
 /* Names where ONNX has the operator; operators that stand for several of ONNX's (Unary, Variadic,
- * Reduce ...) have a name of pith's own. Numbers come from files, and may be any. */
+ * Reduce ...) have a name of pith's own. Numbers come from files, and may be any. A number without
+ * a name, be it past the end or between others, is "?". */
 const char *pith_op_text(uint32_t op)
 {
     static const char *const names[PITH_OP_END] = {
@@ -126,7 +128,8 @@ const char *pith_type_text(enum pith_type type)
     return type < sizeof names / sizeof *names && names[type] ? names[type] : "?";
 }
 
-/* vsnprintf cuts the line to the array and always ends it. */
+/* vsnprintf cuts the line to the array and always ends it. err may be NULL. The status comes back,
+ * so that a caller can set the error and return it in one line. */
 enum pith_status pith_error_set(struct pith_error *err, enum pith_status status, const char *format,
                                 ...)
 {

@@ -16,13 +16,15 @@
 
 /* ---- packed weights ------------------------------------------------------------------------- */
 
-/* floats of the packed weights of one group */
+/* floats of the packed weights of one group; false: too many to count */
 static bool panel_floats(const struct conv *v, uint32_t mr, uint64_t *floats)
 {
     uint64_t rows = ((uint64_t)v->g.o + mr - 1) / mr * mr;
     return mul_ok(rows, v->k, floats);
 }
 
+/* A weight that is no constant is packed at each run: it takes the beginning of scratch, and the
+ * chunks' panels follow (pith_conv_packed_run). */
 enum pith_status pith_conv_packed_need(const struct op_args *args, const struct op_env *env,
                                        uint64_t units, uint64_t floats, struct op_need *need)
 {
@@ -78,6 +80,8 @@ struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op
 
 /* ---- tiles ---------------------------------------------------------------------------------- */
 
+/* Tiles of nr_max pixels are taken only where they come out even, as 7 x 7 pixels do. Where tiles
+ * are fewer than chunks, each is cut into parts of whole panels of output channels. */
 static struct cut cut_of(const struct conv *v, const struct dense_kernels *d)
 {
     struct cut t;
@@ -139,11 +143,14 @@ static struct conv_tile tile_of(const struct conv_run *r, uint64_t unit)
     return t;
 }
 
+/* Where the block of K that begins at k ends. What is read in place needs no panel, and is done in
+ * one block. */
 static uint32_t block_end(const struct conv *v, uint32_t k)
 {
     return v->in_place || v->k - k < K_BLOCK ? (uint32_t)v->k : k + K_BLOCK;
 }
 
+/* Fills `panel` with the columns under tile t, rows of the block of K from k on. */
 static void tile_fill(const struct conv_run *r, const struct conv_tile *t, float *panel, uint32_t k)
 {
     const struct conv *v = r->v;
@@ -228,7 +235,8 @@ static void fill_body(void *arg, uint32_t i)
     tile_fill(r, &t, chunk_panel(r, i), r->k);
 }
 
-/* Part i % o_parts of the output channels of tile i / o_parts, block of K from r->k on. */
+/* Part i % o_parts of the output channels of tile i / o_parts, block of K from r->k on. Parts end
+ * where panels of weights do, but for the last one, which ends at o. */
 static void multiply_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
@@ -239,6 +247,9 @@ static void multiply_body(void *arg, uint32_t i)
     tile_multiply(r, &t, chunk_panel(r, tile), r->k, o0, o1 < o ? o1 : o);
 }
 
+/* Where tiles are cut by output channels, several chunks read one panel: it is filled in one
+ * parallel step and multiplied in the next. There are then fewer tiles than CONV_CHUNKS, so that
+ * scratch has a panel for each (pith_conv_packed_need). */
 static void tiles_run(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;

@@ -250,6 +250,9 @@ struct conv_band {
     uint8_t *tile;
 };
 
+/* What the kernel makes of sums from place `first` on, counted in sums: one of 64 bits is two of
+ * offset's elements. Without factors the kernel leaves the sums; where real numbers are wanted
+ * scale_sums makes them afterwards. */
 static struct requantize outputs_from(const struct conv_run *r, size_t first)
 {
     return (struct requantize){r->offset + first * integer_sum_bytes(r->c) / sizeof *r->offset,
@@ -289,7 +292,8 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
         }
 }
 
-/* m pixels of n sums in place, y_step bytes apart: (f32)sum * factor */
+/* m pixels of n sums in place, y_step bytes apart: (f32)sum * factor. A number takes the place of
+ * its sum: memcpy reads and writes it, as one memory cannot be of two types in C. */
 static void scale_sums(const float *restrict factor, uint8_t *restrict y, size_t y_step, uint32_t m,
                        uint32_t n)
 {
@@ -315,7 +319,8 @@ static void add_residual(const struct conv_run *r, uint8_t *y, size_t y_step, si
         r->k->bytes.combine(r->data->add, y, r->data->residual + at, y, n);
 }
 
-/* n pixels from pixel `at` of the band on, which b->pixel points to. */
+/* n pixels from pixel `at` of the band on, which b->pixel points to. Where y is channels-last one
+ * call writes all outputs of the part to y; else PART at a time go through the tile. */
 static void multiply(const struct conv_run *r, const struct conv_band *b, uint32_t group, size_t at,
                      uint32_t n)
 {
@@ -355,6 +360,8 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
     }
 }
 
+/* Kernels take a pointer for each pixel, so a tile goes on from the end of an output row in the
+ * next one: tiles are full whatever the width of y is, except the last of a band. */
 static void product_rows(const struct conv_run *r, const struct conv_band *b, uint32_t group)
 {
     const struct integer_conv *c = r->c;
@@ -381,6 +388,8 @@ struct band_place {
     uint32_t group, oy, channel; /* the first of its input */
 };
 
+/* Bands are counted within a group, and groups within an image. A depthwise product takes the
+ * channels of all groups at once. */
 static struct band_place place_of(const struct conv_run *r, uint64_t band)
 {
     const struct integer_layout *l = r->l;
@@ -392,6 +401,7 @@ static struct band_place place_of(const struct conv_run *r, uint64_t band)
                                l->depthwise ? 0 : group * l->cg};
 }
 
+/* All bands are filled before any unit runs: no chunk then waits for another one's band. */
 static void fill(void *arg, uint32_t band)
 {
     const struct conv_run *r = arg;
@@ -399,6 +409,7 @@ static void fill(void *arg, uint32_t band)
     fill_band(r, at.image, at.oy, at.channel, r->bands + band * r->l->band_bytes);
 }
 
+/* Parts are cut at multiples of PART, which are multiples of nr: each begins with a panel. */
 static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
 {
     const struct integer_conv *c = r->c;
@@ -427,6 +438,7 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
         product_rows(r, &b, at.group);
 }
 
+/* Memory belongs to the chunk, as its units run one after the other. */
 static void run_chunk(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
@@ -440,12 +452,14 @@ void pith_integer_conv_run(const struct integer_conv *c, const struct integer_la
 {
     struct conv_run r = {.c = c, .data = data, .k = &env->kernels->integer, .l = l};
     uint8_t *scratch = env->scratch;
+    /* the zero point moves as x does when it is copied (copy_words, copy_bytes) */
     if (c->words)
         r.zero = data->zero_x - (c->x_signed ? 0 : 32768);
     else
         r.zero = (uint8_t)(data->zero_x + (c->x_signed ? 128 : 0));
     r.packed = (const uint8_t *)data->prep + l->packed_at;
     r.offset = (void *)scratch;
+    /* half of what is in front of the segments is offsets, half factors: set_memory */
     r.factor = (void *)(scratch + l->segment_at / 2);
     r.segment = (void *)(scratch + l->segment_at);
     r.chunks = scratch + l->chunks_at;

@@ -26,6 +26,7 @@ static bool is_matrix(const struct op_args *args)
     return args->info->op == PITH_OP_MATMUL_INTEGER;
 }
 
+/* One decoded filter: what run_coded_filters keeps beside the reader. */
 static size_t filter_bytes(const struct integer_conv *c)
 {
     return (size_t)aligned_bytes((uint64_t)c->channels / c->groups * c->kh * c->kw);
@@ -62,6 +63,8 @@ bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args
     return true;
 }
 
+/* The difference of x and its zero point has 9 bits, the weight 8: their product fits an int, and
+ * only the sum may wrap around, which is why it is unsigned. */
 #define DOT(T)                                                                                     \
     static uint32_t dot_##T(const void *values, size_t x_step, const int8_t *w, size_t w_step,     \
                             uint32_t n, int32_t zero)                                              \
@@ -105,7 +108,9 @@ static struct tap_range taps_inside(uint32_t out, uint32_t kernel, uint32_t stri
     return t;
 }
 
-/* Of output pixel (oy, ox); x: of its image and group. */
+/* Of output pixel (oy, ox); x: of its image and group. The inner loop goes along the longer of a
+ * pixel's channels and a row's taps; a call for each of the others is what remains. Taps inside x
+ * are consecutive, so no element is tested. */
 static uint32_t window_sum(const struct direct_run *r, size_t x, uint32_t oy, uint32_t ox,
                            const int8_t *w)
 {
@@ -130,6 +135,7 @@ static uint32_t window_sum(const struct direct_run *r, size_t x, uint32_t oy, ui
     return sum;
 }
 
+/* By the kernel that adds rows of bytes, for a row of one: it rounds as the packed kernels do. */
 static void add_to_residual(const struct direct_run *r, size_t image, size_t pixel, uint32_t o,
                             uint8_t *y)
 {
@@ -176,12 +182,16 @@ static void run_filter(const struct direct_run *r, uint32_t o, const int8_t *w)
     }
 }
 
+/* step: elements from an output's filter to the next one's. A matrix [K, outputs] has them side by
+ * side, and w_channel then goes from row to row. */
 static void run_filters(const struct direct_run *r, const int8_t *w, size_t step)
 {
     for (uint32_t o = 0; o < r->c->outputs; o++)
         run_filter(r, o, w + o * step);
 }
 
+/* A reader goes forward only. So each filter is decoded once, and multiplied with all pixels of all
+ * images before the next one comes. */
 static void run_coded_filters(const struct direct_run *r, const struct weight *w, void *scratch)
 {
     uint32_t n = r->cg * r->taps;

@@ -16,6 +16,8 @@
 #define SPREAD 2u      /* what the fullest of 16 outputs has is about so much above the mean */
 #define MOST_SPREAD 3u /* and what is above that is left to be kept apart */
 
+/* Whether some window reaches beyond x, on any of the four sides. The padding at the end is not
+ * told, but follows from the number of outputs. */
 static bool is_padded(const struct integer_conv *c)
 {
     uint64_t bottom = (uint64_t)(c->oh - 1) * c->stride_h + (uint64_t)(c->kh - 1) * c->dil_h;
@@ -44,6 +46,7 @@ static uint64_t slots_bytes(const struct integer_layout *l, const struct integer
            aligned_bytes(c->nonzeros * sizeof(struct slots_more));
 }
 
+/* Halved weights and slots are of bytes, with one segment and one group (pith_kernel_integer.h). */
 static bool fits_packing(const struct integer_layout *l, const struct integer_conv *c,
                          const struct integer_kernels *k)
 {
@@ -56,6 +59,9 @@ static bool fits_packing(const struct integer_layout *l, const struct integer_co
                                            slots_bytes(l, c) < MOST_SLOTS;
 }
 
+/* Segments are runs of x that lie side by side under a window. In channels-last order the taps of a
+ * kernel's row do where they are not dilated and a pixel has the channels of one group alone; else
+ * each tap is a segment. */
 static bool set_product(struct integer_layout *l, const struct integer_conv *c,
                         const struct integer_kernels *k)
 {
@@ -92,6 +98,8 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c)
     bool wide = l->wide && !l->depthwise;
     uint32_t channels = l->depthwise ? c->channels : l->cg;
     bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
+    /* gemm reads whole steps: a segment that ends within one would be read beyond its end, which in
+     * x may be the end of the tensor; a band has room for that behind its last row */
     l->in_place =
         c->channels_last && as_it_is && !is_padded(c) && (l->depthwise || l->run % l->k_step == 0);
     l->width = l->in_place
@@ -108,6 +116,8 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c)
     l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * l->k_step);
 }
 
+/* Where there are fewer units than chunks, units are cut by outputs too, so that all threads have
+ * work. Parts begin at multiples of PART, and all of a unit read the same band. */
 static void set_memory(struct integer_layout *l, const struct integer_conv *c, bool parallel)
 {
     uint64_t outputs = l->depthwise ? l->rounded : (uint64_t)l->rounded * c->groups;
@@ -127,6 +137,7 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     l->packed_at =
         aligned_bytes(outputs * integer_sum_bytes(c)) + (l->packing == PACK_HALVED ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
+    /* offsets and factors; long sums have offsets of twice the size and no factors */
     l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
     l->chunks_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
     l->filled_first = l->parts > 1 && !l->in_place;
@@ -157,6 +168,8 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
     return l->gemm != NULL;
 }
 
+/* With so few pixels of an image the time is that of bringing the weights from memory, which half
+ * the bytes halve; fewer weights stay in the cache, where there is nothing to gain. */
 bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer_kernels *k)
 {
     (void)k;
@@ -164,7 +177,9 @@ bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer
     return (uint64_t)c->oh * c->ow <= FEW_PIXELS && run * (c->outputs / c->groups) >= MANY_WEIGHTS;
 }
 
-/* A group takes a permutation beside the product, and twice the bytes of plain weights. */
+/* A group takes a permutation beside the product, and twice the bytes of plain weights. They pay
+ * off where there are slots for at most three in eight columns of a window, or three in sixteen
+ * where halved weights are what they are compared with. */
 bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_kernels *k)
 {
     uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
@@ -196,6 +211,7 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
 
 /* ---- weights -------------------------------------------------------------------------------- */
 
+/* i counts elements, whichever size these have. */
 static void put_weight(const struct integer_layout *l, uint8_t *packed, uint64_t i, int32_t w)
 {
     if (l->wide)
@@ -204,7 +220,8 @@ static void put_weight(const struct integer_layout *l, uint8_t *packed, uint64_t
         packed[i] = (uint8_t)w;
 }
 
-/* sum[i], packed: of channel depthwise_place(b, i) */
+/* sum[i], packed: of channel depthwise_place(b, i). A channel in two blocks, or twice in a block,
+ * has a sum at each of its places. */
 static void pack_depthwise(const struct integer_conv *c, const struct integer_layout *l,
                            const struct integer_kernels *k, const struct integer_weights *weights,
                            uint32_t *sum, uint8_t *packed)
@@ -235,13 +252,16 @@ static uint8_t number_of(int8_t *table, uint32_t *n, int8_t w)
     return (uint8_t)i;
 }
 
-/* Weight i of a panel whose steps take `step` bytes. */
+/* Weight i of a panel whose steps take `step` bytes. Two steps that follow one another share their
+ * bytes: the even one has the low bits. The panel has to be 0 before. */
 static void put_half(uint8_t *panel, uint64_t i, uint64_t step, uint8_t number)
 {
     uint8_t *at = &panel[i / step / 2 * step + i % step];
     *at |= (uint8_t)(i / step % 2 ? number << 4 : number);
 }
 
+/* There is one group and so one table, which stands in front of the panels and is made on the way:
+ * a value gets its number when it is met first. */
 static void pack_halved(const struct integer_layout *l, const struct integer_weights *weights,
                         uint32_t *sum, uint8_t *packed)
 {
@@ -308,7 +328,8 @@ static void pack_slots(const struct integer_conv *c, const struct integer_layout
     }
 }
 
-/* first: its first output */
+/* first: its first output. Outputs behind the last of a group and elements behind the last of a
+ * segment have weights of 0, so what kernels read of x there does not count. */
 static void pack_group(const struct integer_layout *l, const struct integer_weights *weights,
                        bool is_long, uint32_t first, void *sum, uint8_t *packed)
 {

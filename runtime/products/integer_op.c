@@ -24,6 +24,8 @@ static bool is_small(const struct integer_conv *c)
            mul_ok(c->n, c->groups, &in) && in < LIMIT / 64 && pixels * c->outputs < LIMIT;
 }
 
+/* An optional input: what the node leaves out at the end is not counted in n_in, what it leaves out
+ * before is NULL. */
 static const struct tview *optional_in(const struct op_args *args, uint32_t i)
 {
     return args->n_in > i ? args->in[i] : NULL;
@@ -48,6 +50,8 @@ static bool takes(const struct op_args *args, struct integer_conv *c)
            !optional_in(args, INTEGER_ZERO_W) && is_small(c);
 }
 
+/* A convolution over one axis is one over rows of which there is a single one. `rows` is then also
+ * the number of the last axis among the attributes, which have an item for each axis. */
 bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *c)
 {
     const struct shape *x = &args->in[0]->shape, *w = &args->in[1]->shape;
@@ -80,6 +84,9 @@ bool pith_integer_conv_of_conv(const struct op_args *args, struct integer_conv *
     return takes(args, c);
 }
 
+/* All but the last axis of a are pixels of one column, K their channels: a 1x1 convolution of an
+ * image that is channels-last. The kernels take one zero point of x, so a product with one for each
+ * row is left to the operator's own loops. */
 bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv *c)
 {
     const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
@@ -130,7 +137,8 @@ static uint64_t form_of(const struct op_args *args, const struct integer_conv *c
     uint32_t packing = op->layout.packing;
     if (args->info->op != PITH_OP_CONV_INTEGER)
         return prep_form(PREP_MATMUL_INTEGER, packing << 1 | c->words);
-    /* groups < 2^25: is_small */
+    /* groups < 2^25: is_small; one group with dil_w 1 has the taps of a kernel's row joined
+     * (set_product) */
     return prep_form(PREP_CONV_INTEGER,
                      c->groups << 4 | packing << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
 }
@@ -195,6 +203,8 @@ static bool slots_supports(const struct op_args *args, const struct op_env *env)
            pith_integer_conv_need(&op->conv, env, PACK_SLOTS, &op->layout);
 }
 
+/* Weights that cannot be borrowed are decoded whole before they are packed, so preparing needs room
+ * for the plain ones and, behind them, for the decoder. */
 static void packed_workspace(const struct op_args *args, struct op_need *need)
 {
     const struct integer_op *op = args->lowered;
@@ -244,6 +254,9 @@ static const uint8_t order[] = {0, 3, 1, 2};
 
 /* ---- the operator --------------------------------------------------------------------------- */
 
+/* An operator whose weight is no constant has its loops alone: of its struct the kernel's pointer
+ * is there, and is NULL. Direct kernels have no layout. What is cut off here must not be written
+ * later: supports() of packed kernels says no before it writes the layout. */
 uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct op_env *env)
 {
     bool words = pith_type_bytes(args->in[0]->type) != 1;
@@ -263,6 +276,8 @@ static uint32_t chosen(const struct op_args *args, const struct op_env *env)
         if (args->choice ? args->choice != i + 1
                          : k->pays && !(env->kernels && k->pays(&op->conv, &env->kernels->integer)))
             continue;
+        /* supports() of packed kernels leaves its layout in op, so none may be asked behind the one
+         * that is taken */
         if (k->supports(args, env))
             return i + 1;
     }
@@ -292,6 +307,8 @@ enum pith_status pith_integer_op_need(const struct op_args *args, const struct o
         op->kernel->workspace(args, need);
         return PITH_OK;
     }
+    /* the operator's own loops read plain elements, which are decoded only where they do not lie in
+     * the image */
     need->prep_form = prep_form(PREP_ELEMENTS, 0);
     if (args->weight && !pith_weight_borrow(args->weight)) {
         need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);

@@ -10,6 +10,8 @@
 
 #define K_BLOCK 128u /* times nr: whole blocks of indices, and 24 KiB of f32 */
 #define MIN_M 2u
+/* Room for a codebook of 8-bit indices, whatever the kind: expand_fn reads as many floats as its
+ * kind can name, be there centroids or not. */
 #define CODEBOOK_FLOATS 256u
 
 struct index_strips {
@@ -20,6 +22,8 @@ struct index_strips {
     uint64_t block_floats;
 };
 
+/* The kind follows from the size of the codebook; that of 16 values has two indices a byte. A strip
+ * is rounded up to whole blocks, as expand_fn takes no others. false: sizes overflow. */
 static bool strips_of(const struct product *p, const struct dense_kernels *d,
                       const struct weight *w, struct index_strips *s)
 {
@@ -62,6 +66,7 @@ static uint64_t indices_cost(const struct product_case *c)
     return begin && expanding < begin + begin / 2 ? tiles - 1 : sums + expanding;
 }
 
+/* Each chunk has a block of f32 of its own, so without threads there is room for one alone. */
 static uint32_t chunks_of(const struct op_env *env, uint32_t strips)
 {
     uint32_t most = env->parallel_for ? PRODUCT_CHUNKS : 1;
@@ -113,6 +118,8 @@ static enum pith_status indices_pack(const struct product_case *c, void *prep)
         status = pith_weight_codebooks(c->weight, prep);
     if (status)
         return status;
+    /* Columns behind the last of b keep index 0: they are expanded like others, but job.n leaves
+     * out their sums. */
     uint8_t *strips = (uint8_t *)prep + CODEBOOK_FLOATS * sizeof(float);
     for (size_t n = 0; n < p->n; n++) {
         uint8_t *strip = strips + n / nr * s.strip_bytes;
@@ -141,6 +148,8 @@ static uint32_t panel_begin(const struct product *p, const struct dense_kernels 
     return (uint32_t)((uint64_t)p->m * i / panels);
 }
 
+/* Panels of a are packed once a run, and read by all chunks: with mr rows each in memory, even
+ * those that have fewer of a. */
 static void pack_panels(const struct product *p, const struct dense_kernels *d, const float *a,
                         float *dst)
 {
@@ -178,7 +187,8 @@ static void block_multiply(const struct indices_run *r, const float *block, uint
     }
 }
 
-/* What is expanded next comes from memory while the panels are multiplied. */
+/* What is expanded next comes from memory while the panels are multiplied. Behind the last block
+ * that is memory behind prep, which a prefetch may name: it never faults. */
 static void ask_for(const uint8_t *index, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 64)
@@ -196,6 +206,7 @@ static void indices_body(void *arg, uint32_t i)
     for (uint32_t s = (uint32_t)((uint64_t)r->s.strips * i / r->chunks); s < end; s++)
         for (uint32_t k = 0; k < k_n; k += K_BLOCK) {
             uint32_t n = k_n - k < K_BLOCK ? k_n - k : K_BLOCK;
+            /* the last rows of a strip end in a part of a block, which is expanded whole */
             size_t elements = ((size_t)n * nr + EXPAND_BLOCK - 1) / EXPAND_BLOCK * EXPAND_BLOCK;
             const uint8_t *from = index + s * r->s.strip_bytes + (size_t)k * nr / r->s.per_byte;
             ask_for(from + elements / r->s.per_byte, (size_t)K_BLOCK * nr / r->s.per_byte);

@@ -30,6 +30,7 @@ static enum pith_status rows_need(const struct product_case *c, struct op_need *
     return PITH_OK;
 }
 
+/* Without prep the rows are read in the image. */
 static enum pith_status rows_pack(const struct product_case *c, void *prep)
 {
     const struct product *p = c->p;
@@ -46,6 +47,8 @@ static enum pith_status rows_pack(const struct product_case *c, void *prep)
 
 /* ---- gemv ----------------------------------------------------------------------------------- */
 
+/* A level without tiles has no better way for many rows, so it takes any number of them. b [k, n]
+ * can be taken if it is constant, as it is then transposed when the plan is made. */
 static bool gemv_supports(const struct product_case *c)
 {
     const struct product *p = c->p;
@@ -59,6 +62,8 @@ static enum pith_status gemv_need(const struct product_case *c, struct op_need *
     return rows_need(c, need);
 }
 
+/* A chunk has some rows of b, which it reads once for each row of a: the second time they mostly
+ * come from the cache. */
 static void gemv_body(void *arg, uint32_t i)
 {
     const struct product_run *r = arg;
@@ -109,6 +114,7 @@ static enum pith_status columns_need(const struct product_case *c, struct op_nee
     return pith_weight_f32_scratch(c->weight, &need->prep_scratch_bytes);
 }
 
+/* [n, k] -> [k, n]: a single panel, as high as b has rows. */
 static enum pith_status columns_pack(const struct product_case *c, void *prep)
 {
     const float *w;
@@ -139,6 +145,8 @@ static void columns_body(void *arg, uint32_t i)
              j < (size_t)product_chunk(r, i + 1) * BLOCK; j += BLOCK) {
             const float *x = r->d->a + row * p->k, *w = r->b + j;
             float *y = r->d->y + row * p->n + j;
+            /* inlined with a constant width the sums stay in registers; with the other they need
+             * not */
             if (j + BLOCK <= p->n)
                 add_columns(x, w, p->k, p->n, BLOCK, y);
             else
@@ -159,6 +167,7 @@ const struct product_kernel pith_product_columns = {columns_supports, pith_produ
 
 /* ---- general -------------------------------------------------------------------------------- */
 
+/* Any product: it is what remains where no other kernel supports one, and costs more than all. */
 static bool general_supports(const struct product_case *c)
 {
     (void)c;
@@ -177,6 +186,7 @@ static enum pith_status general_need(const struct product_case *c, struct op_nee
     return rows_need(c, need);
 }
 
+/* A constant b always lies as rows [n, k]: borrowed, or expanded or transposed into prep. */
 static void general_body(void *arg, uint32_t chunk)
 {
     const struct product_run *r = arg;

@@ -22,6 +22,8 @@
 
 void pith_gemm_i8_vnni(const struct gemm_i8_job *job);
 
+/* What LDTILECFG reads, 64 bytes. Tiles whose rows are left 0 are not configured and must not be
+ * used. */
 struct tile_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
@@ -34,7 +36,9 @@ static inline void stores_are_done(void)
     __asm__ volatile("" : : : "memory");
 }
 
-/* `rest`: steps of k behind the last whole tile. */
+/* `rest`: steps of k behind the last whole tile. tmm6 has full height and short rows, tmm7 full
+ * rows and few of them: TDPBUSD multiplies each four bytes of a row of x with a row of weights of
+ * their own. */
 static void configure(uint32_t rest)
 {
     struct tile_config c __attribute__((aligned(64))) = {.palette = 1};
@@ -60,7 +64,9 @@ struct pixels {
 };
 
 /* One part of k: whole tiles in tmm4 and 5, the rest in 6 and 7. groups and panels are constants
- * where this is used. */
+ * where this is used. The sums of a group and panel are in tmm 2 * group + panel. b still holds the
+ * second panel's weights when the second group comes, so that is multiplied first: x is loaded once
+ * a group, weights are loaded three times and not four. */
 #define TILES_DOT(a, b)                                                                            \
     do {                                                                                           \
         _tile_loadd(a, p->x[0] + at, p->step[0]);                                                  \
@@ -80,6 +86,7 @@ struct pixels {
         }                                                                                          \
     } while (0)
 
+/* With one panel its sums are loaded twice; n leaves out the second ones. */
 static void store_sums(const struct gemm_i8_job *job, const int32_t sums[2][GROUP][LANES],
                        uint32_t pixel, uint32_t first, uint32_t panels)
 {
@@ -131,6 +138,8 @@ static inline __attribute__((always_inline)) void block_run(const struct gemm_i8
         store_sums(job, sums[g], p->first[g], first, panels);
 }
 
+/* block_run is inlined for each number of groups and panels, so that its loop over k has no
+ * branches. */
 static void panels_run(const struct gemm_i8_job *job, const struct pixels *p, uint32_t groups,
                        uint32_t first)
 {
@@ -147,7 +156,8 @@ static void panels_run(const struct gemm_i8_job *job, const struct pixels *p, ui
 
 /* ---- where pixels lie ------------------------------------------------------------------------ */
 
-/* The distance of 16 pixels of one segment; 0: they are not equally far apart. */
+/* The distance of 16 pixels of one segment; 0: they are not equally far apart. Tiles are loaded by
+ * rows that lie at a fixed distance, forwards: pixels at the end of an output row may not. */
 static size_t step_of(const struct gemm_i8_job *job, uint32_t first)
 {
     const uint8_t *const *x = job->x + first;
@@ -210,6 +220,9 @@ static void pixels_run(const struct gemm_i8_job *job, uint32_t most, size_t byte
     }
 }
 
+/* Whether pixels have to be copied is seen group by group, so a job of which 16 would not fit the
+ * stage is not begun here, even if none would have to be. Two groups are taken where the stage has
+ * room for both. */
 void pith_gemm_i8_amx(const struct gemm_i8_job *job)
 {
     const size_t bytes = (size_t)job->segments * job->steps * 4;
