@@ -70,7 +70,7 @@ deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
 check: all $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
-	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh tests/fuzz/corpus_times.sh
+	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh
 
 check-unit: $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) ## unit tests alone (under a minute)
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
