@@ -102,19 +102,10 @@ static bool is_told(const struct tuner *t, uint32_t from, uint32_t n)
     return other || t->o->common.verbose;
 }
 
-static uint32_t kernels_of_step(const struct tuner *t, uint32_t from)
-{
-    uint32_t n = 1;
-    while (from + n < t->found.n_kernels &&
-           t->found.kernel[from + n].step == t->found.kernel[from].step)
-        n++;
-    return n;
-}
-
 static bool any_told(const struct tuner *t)
 {
     for (uint32_t i = 0, n; i < t->found.n_kernels; i += n) {
-        n = kernels_of_step(t, i);
+        n = pith_tuned_of_step(&t->found, i);
         if (is_told(t, i, n))
             return true;
     }
@@ -148,7 +139,7 @@ static void print_kernels(const struct tuner *t, const struct pith_plan *plan)
     }
     for (uint32_t i = 0, n; i < t->found.n_kernels; i += n) {
         struct pith_layer l;
-        n = kernels_of_step(t, i);
+        n = pith_tuned_of_step(&t->found, i);
         if (!is_told(t, i, n))
             continue;
         pith_plan_layer(plan, t->found.kernel[i].step, &l);

@@ -57,6 +57,8 @@ struct pith_tuned {
 enum pith_status pith_tune(const struct pith_packed *packed, const struct pith_engine_opts *opts,
                            const struct pith_tune_opts *tune, struct pith_tuned *tuned,
                            struct pith_error *err);
+/* How many entries from `from` on, the first of its step, are of that step. */
+uint32_t pith_tuned_of_step(const struct pith_tuned *tuned, uint32_t from);
 void pith_tuned_free(struct pith_tuned *tuned); /* leaves it zeroed */
 
 /* The batch with the most samples a second among 1, 2, 4 ... 256 whose 90th percentile stays within

@@ -100,11 +100,10 @@ static int by_step(const void *a, const void *b)
     return (x->choice > y->choice) - (x->choice < y->choice);
 }
 
-static uint32_t kernels_of_step(const struct tuning *t, uint32_t from)
+uint32_t pith_tuned_of_step(const struct pith_tuned *tuned, uint32_t from)
 {
     uint32_t n = 0;
-    while (from + n < t->tuned.n_kernels &&
-           t->tuned.kernel[from + n].step == t->tuned.kernel[from].step)
+    while (from + n < tuned->n_kernels && tuned->kernel[from + n].step == tuned->kernel[from].step)
         n++;
     return n;
 }
@@ -116,7 +115,7 @@ static void keep_several(struct tuning *t)
     if (t->tuned.n_kernels)
         qsort(t->tuned.kernel, t->tuned.n_kernels, sizeof *t->tuned.kernel, by_step);
     for (uint32_t i = 0, n; i < t->tuned.n_kernels; i += n) {
-        n = kernels_of_step(t, i);
+        n = pith_tuned_of_step(&t->tuned, i);
         if (n < 2)
             continue;
         memmove(t->tuned.kernel + kept, t->tuned.kernel + i, n * sizeof *t->tuned.kernel);
@@ -176,7 +175,7 @@ static void set_round(struct tuning *t, uint32_t r)
 {
     memcpy(t->choices, t->planned, t->n_steps);
     for (uint32_t i = 0, n; i < t->tuned.n_kernels; i += n) {
-        n = kernels_of_step(t, i);
+        n = pith_tuned_of_step(&t->tuned, i);
         uint32_t k = i, skip = r % count_run(t, i, n);
         while (t->slow[k] || skip-- > 0)
             k++;
@@ -243,7 +242,7 @@ static void drop_slow(struct tuning *t)
     uint32_t rounds = 0;
     for (uint32_t i = 0, n; i < t->tuned.n_kernels; i += n) {
         uint64_t best = UINT64_MAX;
-        n = kernels_of_step(t, i);
+        n = pith_tuned_of_step(&t->tuned, i);
         for (uint32_t k = i; k < i + n; k++)
             best = t->tuned.kernel[k].ns < best ? t->tuned.kernel[k].ns : best;
         for (uint32_t k = i; k < i + n; k++)
@@ -294,7 +293,7 @@ static bool choose(struct tuning *t)
     bool other = false;
     memcpy(t->choices, t->planned, t->n_steps);
     for (uint32_t i = 0, n; i < t->tuned.n_kernels; i += n) {
-        n = kernels_of_step(t, i);
+        n = pith_tuned_of_step(&t->tuned, i);
         struct pith_tuned_kernel *best = &t->tuned.kernel[i];
         for (uint32_t k = 1; k < n; k++)
             if (t->tuned.kernel[i + k].ns < best->ns)

@@ -2,28 +2,8 @@
 /* spmv_csr_neon.c - the row-pointer products, sixteen nonzeros at a time, then four, the last ones
  * of a row one by one. x is collected lane by lane; up to 32 centroids are looked up in
  * registers. */
+#include "csr_rows.h"
 #include "look_up_f32.h"
-
-#define UNIT_ROWS 16u
-
-struct rows {
-    const uint32_t *ptr;
-    const uint16_t *col;
-    const uint8_t *index;
-    const float *value;
-    uint32_t begin, end;
-};
-
-static struct rows rows_of(const struct run_form *f, uint32_t unit_begin, uint32_t unit_end)
-{
-    const void *stream = form_at(f, f->index);
-    return (struct rows){form_at(f, f->ptr),
-                         form_at(f, f->col),
-                         stream,
-                         stream,
-                         unit_begin * UNIT_ROWS,
-                         unit_end < f->n_units ? unit_end * UNIT_ROWS : f->rows};
-}
 
 /* The elements of x under four neighbouring nonzeros, whose columns are one load. */
 static inline float32x4_t x_at(const float *x, const uint16_t *col)

@@ -88,19 +88,9 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
         store(&job->to, sum[r], first, job->n - first, job->y + (i + (uint32_t)r) * job->y_step);
 }
 
-/* A panel's weights are read once for as many rows of x as stay in the first-level cache. */
+#include "gemm_slots_rows.h"
+
 void pith_gemm_slots_vbmivnni(const struct gemm_i8_job *job)
 {
-    const uint32_t fit = CACHED_BYTES / (job->steps * SLOTS_STEP) / ROWS * ROWS;
-    const uint32_t block = fit > ROWS ? fit : ROWS;
-    for (uint32_t begin = 0; begin < job->m; begin += block) {
-        const uint32_t end = job->m - begin < block ? job->m : begin + block;
-        for (uint32_t p = 0; p * LANES < job->n; p++) {
-            uint32_t i = begin;
-            for (; i + ROWS <= end; i += ROWS)
-                panel_run(job, i, p, ROWS);
-            for (; i < end; i++)
-                panel_run(job, i, p, 1);
-        }
-    }
+    slots_rows(job);
 }

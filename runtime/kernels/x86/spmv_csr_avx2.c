@@ -10,29 +10,9 @@
  * Prefetch: three streams and the scattered reads of x are too much for the hardware alone (4096 x
  * 9216 at 9 %, 10 MB: 1480 us without, 1140 us with). */
 #include <immintrin.h>
-#include "pith_kernel_sparse.h"
+#include "csr_rows.h"
 
-#define UNIT_ROWS 16u
 #define PREFETCH 512u /* nonzeros ahead */
-
-struct rows {
-    const uint32_t *ptr;
-    const uint16_t *col;
-    const uint8_t *index;
-    const float *value;
-    uint32_t begin, end;
-};
-
-static struct rows rows_of(const struct run_form *f, uint32_t unit_begin, uint32_t unit_end)
-{
-    const void *stream = form_at(f, f->index);
-    return (struct rows){form_at(f, f->ptr),
-                         form_at(f, f->col),
-                         stream,
-                         stream,
-                         unit_begin * UNIT_ROWS,
-                         unit_end < f->n_units ? unit_end * UNIT_ROWS : f->rows};
-}
 
 /* A macro for the immediate; load and insert become one INSERTPS from memory. */
 #define INSERT(v, p, lane) _mm_insert_ps(v, _mm_load_ss(p), (lane) << 4)
