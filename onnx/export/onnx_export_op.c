@@ -315,6 +315,8 @@ static enum pith_status pad(struct op_export *e)
 static enum pith_status cast(struct op_export *e)
 {
     static const int32_t onnx_type[] = {0, 1, 10, 16, 11, 3, 2, 5, 4, 6, 7, 9}; /* by pith_type */
+    if (e->node->attr[ATTR_CAST_TO] == PITH_F64)
+        return unsupported(e, "a cast to double (f64), which import refuses, too");
     pith_export_int(e->x, e->to, "to", onnx_type[e->node->attr[ATTR_CAST_TO]]);
     return PITH_OK;
 }

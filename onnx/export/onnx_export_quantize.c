@@ -3,6 +3,8 @@
  * say (onnx_export_qdq.c). A ConvInteger or MatMulInteger that only a Requantize reads is written
  * together with it, as QLinearConv or QLinearMatMul with the factor as weight scale and the other
  * scales 1; what stands alone is written alone, and a constant bias as an Add behind it. */
+#include <math.h>
+
 #include "pith_error_fill.h"
 #include "onnx_export.h"
 
@@ -119,6 +121,19 @@ static enum pith_status dequantize_by_channel(struct op_export *e)
 
 /* ---- QuantizeLinear, DequantizeLinear ------------------------------------------------------- */
 
+/* Readers, this one too, refuse negative and infinite scales, and 0 where it divides: of a
+ * constant, export refuses them first. */
+static bool scales_are_read(const struct pith_value *scale, bool divisor)
+{
+    if (!scale->constant || scale->type != PITH_F32)
+        return true;
+    const float *s = scale->constant->data;
+    for (uint64_t i = 0; i < scale->constant->count; i++)
+        if (!(s[i] >= 0.0f && s[i] < INFINITY) || (divisor && s[i] == 0.0f))
+            return false;
+    return true;
+}
+
 static enum pith_status scale_op(struct op_export *e, enum pith_type type)
 {
     const int32_t *attr = e->node->attr;
@@ -128,6 +143,8 @@ static enum pith_status scale_op(struct op_export *e, enum pith_type type)
         return unsupported(e, "16-bit integers are newer");
     if (by_channel(e))
         return e->node->op == PITH_OP_QUANTIZE ? quantize_by_channel(e) : dequantize_by_channel(e);
+    if (!scales_are_read(value_in(e, 1), e->node->op == PITH_OP_QUANTIZE))
+        return unsupported(e, "a scale that is negative or not finite, or that divides by 0");
     if (value_in(e, 1)->rank)
         pith_export_int(e->x, e->to, "axis", attr[ATTR_QUANTIZE_AXIS]);
     return PITH_OK;
@@ -240,9 +257,11 @@ enum pith_status pith_export_requantize(struct op_export *e)
     if (pith_export_qdq(e, &status))
         return status;
     const struct pith_node *sum = paired_sum(x, e->node);
+    const struct pith_value *factor = value_in(e, 1);
+    if (sum && !scales_are_read(factor, false))
+        return unsupported(e, "a factor that is negative or not finite");
     if (sum)
         return qlinear(e, sum);
-    const struct pith_value *factor = value_in(e, 1);
     uint32_t rank = value_in(e, 0)->rank;
     if (factor->rank && factor->dim[0] > 1 &&
         (uint32_t)e->node->attr[ATTR_QUANTIZE_AXIS] + 1 != rank)

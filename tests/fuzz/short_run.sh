@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs each fuzz target for FUZZ_SECONDS from its committed corpus, those of files also from networks of
-# integers made now and from the node cases of ONNX where they are there; fails on the first finding.
-# Builds them first, unless FUZZ_O names their folder.
+# Runs each fuzz target from its committed corpus, those of files also from networks of integers made now
+# and from the node cases of ONNX where they are there; fails on the first finding. Builds them first,
+# unless FUZZ_O names their folder.
 #
+# FUZZ_SECONDS: how long each target runs. Without it each makes a fixed number of runs from one seed and a
+# sorted list of inputs, so that the test in `make check` does the same on a fast and on a slow machine.
 # FUZZ_SEED (1): of all targets, told with what they did. FUZZ_JOBS (the cores): targets at a time. FUZZ_ONLY: one
 # target. FUZZ_KEEP: a folder where the next run finds what this one has found; runs.txt there gets a line
 # "TARGET SEED RUNS SECONDS" for each target, TARGET.log is what it said last.
-seconds=${FUZZ_SECONDS:-3}
 seed=${FUZZ_SEED:-1}
 folder=${FUZZ_O:-$PITH_O/../fuzz}
 work=$(mktemp -d)
@@ -51,6 +52,22 @@ note_runs() {
     [ -z "$FUZZ_KEEP" ] || echo "$1 $seed $4 $7" >>"$FUZZ_KEEP/runs.txt"
 }
 
+# TARGET: how many runs take some three seconds on a slow core
+fixed_runs() {
+    case $1 in
+    fuzz_graph) echo 250 ;;
+    fuzz_huff_round_trip) echo 2500 ;;
+    fuzz_onnx) echo 8000 ;;
+    fuzz_huff_decode | fuzz_streams) echo 30000 ;;
+    *) echo 60000 ;;
+    esac
+}
+
+# FOLDERS...: their files, the smallest first, by name among equals, as libFuzzer reads a list
+sorted_inputs() {
+    find "$@" -type f -printf '%s %p\n' | sort -k1n -k2 | cut -d' ' -f2- | tr '\n' ',' | sed 's/,$//'
+}
+
 # TARGET: leaves what it found here
 run_target() {
     name=$(basename "$1")
@@ -65,9 +82,15 @@ run_target() {
         corpus="$corpus $work/$name"
         found=$FUZZ_KEEP/$name
     fi
+    if [ -n "$FUZZ_SECONDS" ]; then
+        set -- "$1" -max_total_time="$FUZZ_SECONDS" "$found" $corpus
+    else
+        sorted_inputs "$found" $corpus >"$work/$name.inputs"
+        set -- "$1" -runs="$(fixed_runs "$name")"
+        [ ! -s "$work/$name.inputs" ] || set -- "$@" -seed_inputs=@"$work/$name.inputs"
+    fi
     if (
-        "$1" -seed="$seed" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" \
-            "$found" $corpus >"$log" 2>&1
+        "$@" -seed="$seed" -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$work/" >"$log" 2>&1
         rc=$?
         times >"$log.times"
         exit $rc

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include "pith_op_semantics.h"
 #include "pith_onnx.h"
@@ -210,12 +211,52 @@ static void test_unsupported(void **state)
     free(file.data);
 }
 
+static struct pith_model *cast_and_scaled(void)
+{
+    struct proto g = {0}, cast = build_node("Cast", "c", "x -> q");
+    build_attr_int(&cast, "to", 3);
+    proto_message(&g, GRAPH_NODE, cast);
+    proto_message(&g, GRAPH_NODE, build_node("DequantizeLinear", "d", "q s -> y"));
+    build_floats(&g, "s", 0.5f, 0, 0);
+    build_input(&g, "x", 1, 3);
+    build_output(&g, "y");
+    struct proto file = build_model(g, 13);
+    struct pith_model *m = import(file.data, file.n);
+    free(file.data);
+    return m;
+}
+
+/* What import refuses, export does not write: a .pith may hold such a scale and such a cast. */
+static void test_what_import_refuses(void **state)
+{
+    (void)state;
+    static const float scales[] = {-0.5f, INFINITY};
+    struct pith_buffer out;
+    for (int i = 0; i < 4; i++) {
+        struct pith_error err = {0};
+        struct pith_model *m = cast_and_scaled();
+        if (i < 2)
+            *(float *)m->values[m->nodes[1].in[1]].constant->data = scales[i];
+        if (i == 2)
+            m->nodes[0].attr[ATTR_CAST_TO] = PITH_F64;
+        enum pith_status status = pith_model_write_onnx(m, &out, &err);
+        assert_int_equal(status, i < 3 ? PITH_ERR_UNSUPPORTED : PITH_OK);
+        if (i < 3)
+            assert_non_null(
+                strstr(err.text, i < 2 ? "node 'd' (DequantizeLinear) as ONNX opset 13: a scale"
+                                       : "node 'c' (Cast) as ONNX opset 13: a cast to double"));
+        else
+            pith_buffer_free(&out);
+        pith_model_free(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_network),     cmocka_unit_test(test_lists),
         cmocka_unit_test(test_spelled_out), cmocka_unit_test(test_nameless),
-        cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_unsupported), cmocka_unit_test(test_what_import_refuses),
     };
     return cmocka_run_group_tests_name("onnx_export", tests, NULL, NULL);
 }
