@@ -151,8 +151,6 @@ static void say_methods(const struct cli_common *c, const struct pith_stage_repo
         cli_say(c, "equalize   %u pairs of layers", r->equalized);
     if (r->smoothed)
         cli_say(c, "smooth     %u inputs of matrix products", r->smoothed);
-    if (r->absorbed)
-        cli_say(c, "absorb     %u channels' biases", r->absorbed);
     if (r->reestimated)
         cli_say(c, "reestimate means and variances of channels: outputs are better for it");
     if (r->n_blocks)

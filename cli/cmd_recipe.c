@@ -142,7 +142,7 @@ const struct cli_command cmd_recipe = {
     "    \"goal\": { \"max_drop\": \"0.5%\" },\n"
     "    \"stages\": [\n"
     "      { \"do\": \"prune\", \"sparsity\": 0.9, \"layers\": { \"conv1\": 0.6 },\n"
-    "        \"steps\": 6, \"schedule\": \"cubic\", \"train\": { \"epochs\": 1 } },\n"
+    "        \"steps\": 6, \"train\": { \"epochs\": 1 } },\n"
     "      { \"do\": \"cluster\", \"bits\": 4 },\n"
     "      { \"do\": \"train\", \"epochs\": 8, \"lr\": 0.001, \"teacher\": \"start\", "
     "\"until_drop\": \"0.3%\" },\n"

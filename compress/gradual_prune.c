@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Gradual pruning: what is left learns to do without what has just gone, before more goes.
  *
- * In step t of n the share f(t) of each amount is reached: cubic, 1 - (1 - t/n)^3, takes most at
- * first, when the network has weights to spare (Zhu & Gupta, 2017, arXiv:1710.01878); linear is
- * Han's iterated pruning (2015). f(n) = 1 exactly, so that the end is what one step would prune.
+ * In step t of n the share f(t) of each amount is reached: 1 - (1 - t/n)^3, which takes most at
+ * first, when the network has weights to spare (Zhu & Gupta, 2017, arXiv:1710.01878). f(n) = 1
+ * exactly, so that the end is what one step would prune.
  * N:M and balanced patterns fix their sparsity: there a falls from b to a. */
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ static uint32_t steps_of(const struct pith_stage *s)
 
 static double reached(const struct pith_stage *s, uint32_t step)
 {
-    double done = (double)step / steps_of(s), left = 1 - done;
-    return s->schedule == PITH_PRUNE_LINEAR ? done : 1 - left * left * left;
+    double left = 1 - (double)step / steps_of(s);
+    return 1 - left * left * left;
 }
 
 static bool counts(enum pith_pattern_kind kind)

@@ -37,7 +37,6 @@ struct pith_stage_report {
     uint32_t smoothed;  /* values of which factors moved into weights */
     bool reestimated;   /* because the samples liked it */
     uint32_t n_blocks, n_reconstructed; /* blocks of layers tried, and better together */
-    uint32_t absorbed;                  /* channels whose biases moved into the next layer's */
     uint32_t synthetic;                 /* so many pictures stood for data */
     enum pith_type floats;              /* of these; 0: none is */
     uint64_t n_narrow;                  /* numbers that stayed float, now of 2 bytes each */

@@ -3,7 +3,6 @@
  * first, on the samples given. */
 #include <stdlib.h>
 #include <string.h>
-#include "pith_absorb_bias.h"
 #include "block_reconstruct.h"
 #include "pith_equalize.h"
 #include "pith_error_fill.h"
@@ -294,29 +293,10 @@ static enum pith_status smooth(struct pith_model *m, const struct pith_stage *s,
     return st;
 }
 
-/* Folded first: what counts are a layer's numbers behind everything that is folded into it. */
-static enum pith_status absorb(struct pith_model *m, const struct pith_stage_means *means,
-                               uint32_t samples, struct pith_stage_report *r,
-                               struct pith_error *err)
-{
-    enum pith_status st = pith_model_fold_batch_norm(m, NULL, err);
-    if (!st)
-        st = pith_fold_affine(m, err);
-    if (!st)
-        st = look(m, means, samples, "absorb biases", err);
-    if (!st)
-        st = pith_absorb_biases(m, &r->absorbed, err);
-    pith_calibrate_reset(m);
-    return st;
-}
-
 /* What changes ranges, by name; NULL: nothing does. */
 static const char *rewrite_of(const struct pith_stage *s)
 {
-    return s->equalize                ? "equalize"
-           : s->smooth == PITH_ALWAYS ? "smooth"
-           : s->absorb                ? "absorb biases"
-                                      : NULL;
+    return s->equalize ? "equalize" : s->smooth == PITH_ALWAYS ? "smooth" : NULL;
 }
 
 static enum pith_status calibrate_and_quantize(struct pith_model *m, const struct pith_stage *s,
@@ -334,8 +314,6 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
         st = pith_equalize(m, &r->equalized, err);
     if (!st && smooths(m, s, means))
         st = smooth(m, s, means, samples, r, err);
-    if (!st && s->absorb)
-        st = absorb(m, means, samples, r, err);
     if (!st)
         st = calibrate(m, s, means, samples, &finer, r, err);
     return st ? st : record_and_quantize(m, s, means, samples, &finer, r, err);

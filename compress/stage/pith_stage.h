@@ -31,12 +31,6 @@ enum pith_stage_kind {
     PITH_STAGE_COMPRESS = 7 /* no stage of a recipe: the recipe, and what it has to reach */
 };
 
-/* How much of its amount a gradual prune has reached in step t of n. */
-enum pith_prune_schedule {
-    PITH_PRUNE_CUBIC = 0, /* 1 - (1 - t/n)^3: most at first (Zhu & Gupta, 2017) */
-    PITH_PRUNE_LINEAR = 1 /* t/n (Han et al., 2015) */
-};
-
 enum pith_encode_goal {
     PITH_FOR_SPEED = 0, /* of loading */
     PITH_FOR_SIZE = 1,  /* of the file; its header is compact */
@@ -140,8 +134,6 @@ struct pith_stage {
     bool blocks; /* QUANTIZE, with data: layers are trained a block together towards what the float
                     network has behind it, and a block stays so where samples held out like it. Not
                     in fixed point, nor with activations of 16 bits */
-    bool absorb; /* QUANTIZE: biases of channels that are never near 0 move to the next layer
-                    first; with data, the model is not calibrated */
     bool synthetic; /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                        where samples is 0, by means.seed */
     /* CALIBRATE: of `ranges`, samples is filled in when the stage runs. */
@@ -151,7 +143,6 @@ struct pith_stage {
     bool merge;     /* of the command alone, which puts what several models have seen together */
     bool trains;    /* PRUNE: what is left is trained, after each of the steps */
     uint32_t steps; /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: one */
-    enum pith_prune_schedule schedule;
     struct pith_goal goal;       /* COMPRESS */
     const char *recipe, *preset; /* COMPRESS: a file, a name (pith_preset.h); NULL: none */
 };

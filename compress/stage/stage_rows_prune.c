@@ -144,8 +144,6 @@ const struct pith_option_own pith_own_prune_train = {read_train, NULL, has_train
 
 static const struct pith_word scopes[] = {
     {"layer", PITH_PRUNE_LAYER}, {"global", PITH_PRUNE_GLOBAL}, {NULL, 0}};
-static const struct pith_word schedules[] = {
-    {"cubic", PITH_PRUNE_CUBIC}, {"linear", PITH_PRUNE_LINEAR}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
     PITH_OWN_ROW("sparsity", &pith_own_sparsity, "SHARE", "share of weights to remove: 0.9 or 90%",
@@ -164,8 +162,6 @@ static const struct pith_option rows[] = {
     PITH_ROW(UINT, "steps", steps, "N", "little by little, with --train after each step", .min = 1,
              .max = PITH_STAGE_STEPS, .needs = "train",
              .source = "Han et al., 2015; Zhu & Gupta, 2017"),
-    PITH_ROW(WORD, "schedule", schedule, "S", "of the steps", .normal = PITH_PRUNE_CUBIC,
-             .words = schedules, .needs = "steps", .flags = PITH_OPTION_ALWAYS),
     PITH_OWN_ROW("train", &pith_own_prune_train, NULL, "train what is left; see pith help train"),
     PITH_ROW(SEED, "seed", seed, NULL, NULL, .min = 1, .max = 9e18, .needs = "steps",
              .flags = PITH_OPTION_RECIPE),

@@ -68,7 +68,6 @@ alike() { # CODE STAGE-AS-JSON COMMAND...
     expect "$([ "$code" = 2 ] && echo 2 || echo 3)" pith "$@" # there is no such model
 }
 alike 2 '{"do":"prune","sparsity":0.5,"steps":3}' prune no.pith --sparsity .5 --steps 3
-alike 2 '{"do":"prune","sparsity":0.5,"schedule":"linear"}' prune no.pith --sparsity .5 --schedule linear
 alike 2 '{"do":"prune","sparsity":0.5,"sigma":1}' prune no.pith --sparsity .5 --sigma 1
 alike 2 '{"do":"prune","sparsity":0.5,"train":{"regrow":0.1}}' prune no.pith --sparsity .5 --train -d $train --set train.regrow=.1
 alike 0 '{"do":"prune","sparsity":0.5,"train":{}}' prune no.pith --sparsity .5 --train -d $train

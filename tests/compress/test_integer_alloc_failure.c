@@ -189,7 +189,7 @@ static enum pith_status fixed_point(struct pith_error *err)
 static enum pith_status without_data(struct pith_error *err)
 {
     struct pith_stage s = quantize_stage();
-    s.synthetic = s.equalize = s.absorb = s.all_integers = true;
+    s.synthetic = s.equalize = s.all_integers = true;
     s.smooth = PITH_ALWAYS;
     s.samples = 2;
     return run_stage(&made.pictures, &s, NULL, err);

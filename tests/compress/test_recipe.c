@@ -87,7 +87,7 @@ static void every_key_of_training_is_read(void **state)
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
         "\"seed\":9,\"feature_distillation\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
         "{\"student\":\"c\",\"weight\":2}]},"
-        "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"schedule\":\"linear\",\"seed\":3,"
+        "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"seed\":3,"
         "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}},"
         "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"keep_weights\":900,"
         "\"score\":\"gates\"},"
@@ -118,7 +118,7 @@ static void every_key_of_training_is_read(void **state)
     assert_true(s->features[0].weight == 0.5f && s->features[1].weight == 2);
     assert_string_equal(s->features[1].teacher, "c");
     assert_true(s[1].kind == PITH_STAGE_PRUNE && pith_stage_trains(&s[1]));
-    assert_true(s[1].steps == 6 && s[1].schedule == PITH_PRUNE_LINEAR && s[1].seed == 3);
+    assert_true(s[1].steps == 6 && s[1].seed == 3);
     assert_true(s[1].train.epochs == 2 && s[1].train.rate == 0.01f);
     assert_string_equal(s[1].teacher, "net.pith");
     assert_true(s[2].train.schedule == PITH_ONE_CYCLE);
@@ -215,7 +215,6 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"train\",\"layers\":{}"), PITH_ERR_ARGUMENT, "'train' has no key 'layers'"},
         {STAGE("\"do\":\"train\",\"start\":1"), PITH_ERR_ARGUMENT, "only 0 stages stand before"},
         {STAGE("\"do\":\"prune\",\"steps\":3"), PITH_ERR_ARGUMENT, "'steps' needs 'train'"},
-        {STAGE("\"do\":\"prune\",\"schedule\":\"linear\""), PITH_ERR_ARGUMENT, "needs 'steps'"},
         {STAGE("\"do\":\"prune\",\"seed\":3"), PITH_ERR_ARGUMENT, "'seed' needs 'steps'"},
         {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":{\"rate\":1}"), PITH_ERR_ARGUMENT, "'rate'"},
         {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":3"), PITH_ERR_ARGUMENT, "'train' must be"},
@@ -406,7 +405,7 @@ static void keys_of_quantize_are_read(void **state)
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"stages\":[{\"do\":\"quantize\",\"per\":\"channel\",\"to\":\"fixed:16\"},"
         "{\"do\":\"quantize\",\"weights\":5,\"to\":\"fixed:8\",\"same_bits\":true,\"smooth\":true},"
-        "{\"do\":\"quantize\",\"activations\":16,\"absorb\":true,\"floats\":\"bf16\"},"
+        "{\"do\":\"quantize\",\"activations\":16,\"equalize\":true,\"floats\":\"bf16\"},"
         "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"int16_activations\":[\"a\","
         "\"b*\"],"
         "\"reestimate\":true}]}");
@@ -418,7 +417,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_true(pith_weight_bits(&s[1].quantize) == 5 && pith_activation_bits(&s[1].quantize) == 8);
     assert_true(s[1].quantize.same_bits && !s[2].quantize.same_bits);
     assert_true(s[1].smooth == PITH_ALWAYS && s[2].smooth == PITH_AUTO);
-    assert_true(!s[1].absorb && s[2].absorb);
+    assert_true(!s[1].equalize && s[2].equalize);
     assert_true(s[2].quantize.fixed_bits == 0 && pith_weight_bits(&s[2].quantize) == 8);
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[1].floats == 0 && s[2].floats == PITH_BF16 && s[3].floats == PITH_F32);
@@ -431,7 +430,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_non_null(strstr(text, "\"to\": \"fixed:16\""));
     assert_true(back->stages[1].quantize.same_bits && !back->stages[2].quantize.same_bits);
     assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
-    assert_true(back->stages[2].absorb);
+    assert_true(back->stages[2].equalize);
     assert_string_equal(back->stages[3].int16[1], "b*");
     assert_true(back->stages[3].reestimate == PITH_ALWAYS);
     assert_true(back->stages[2].floats == PITH_BF16 && back->stages[3].floats == PITH_F32);
