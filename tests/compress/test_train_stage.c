@@ -261,12 +261,10 @@ static void steps_reach_their_share(void **state)
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.prune.sparsity = 0.75; /* 48 go: 27.75, 42, 47.25, 48 */
     gradually(&s, (const uint64_t[]){36, 22, 17, 16}, 4);
-    s.schedule = PITH_PRUNE_LINEAR; /* 12, 24, 36, 48 */
-    gradually(&s, (const uint64_t[]){52, 40, 28, 16}, 4);
     const struct pith_prune_amount half = {"fc", 0.5};
     s.prune.layers = &half;
     s.prune.n_layers = 1;
-    gradually(&s, (const uint64_t[]){48, 32}, 2);
+    gradually(&s, (const uint64_t[]){36, 32}, 2);
 }
 
 static void patterns_go_gradually_too(void **state)
@@ -275,17 +273,16 @@ static void patterns_go_gradually_too(void **state)
     struct pith_stage s;
     struct pith_error err;
     pith_stage_init(&s, PITH_STAGE_PRUNE);
-    s.schedule = PITH_PRUNE_LINEAR;
     assert_int_equal(pith_pattern_parse("1:4", &s.prune.pattern, &err), PITH_OK);
-    gradually(&s, (const uint64_t[]){48, 32, 16}, 3);             /* 3:4, 2:4, 1:4 */
-    gradually(&s, (const uint64_t[]){48, 48, 32, 32, 16, 16}, 6); /* 3 t/6 of 4 go, half up */
+    gradually(&s, (const uint64_t[]){32, 16, 16}, 3);             /* 2.1, 2.9, 3 of 4 go */
+    gradually(&s, (const uint64_t[]){48, 32, 16, 16, 16, 16}, 6); /* 1.3, 2.1, 2.6, 2.9, 3, 3 */
     assert_int_equal(pith_pattern_parse("1x4", &s.prune.pattern, &err), PITH_OK);
-    s.prune.sparsity = 0.5; /* of 16 blocks */
-    gradually(&s, (const uint64_t[]){48, 32}, 2);
+    s.prune.sparsity = 0.5; /* of 16 blocks: 7, 8 */
+    gradually(&s, (const uint64_t[]){36, 32}, 2);
     assert_int_equal(pith_pattern_parse("row", &s.prune.pattern, &err), PITH_OK);
-    gradually(&s, (const uint64_t[]){48, 32}, 2);
+    gradually(&s, (const uint64_t[]){32, 32}, 2); /* 3.5 of 8 */
     assert_int_equal(pith_pattern_parse("channel", &s.prune.pattern, &err), PITH_OK);
-    gradually(&s, (const uint64_t[]){48, 32}, 2);
+    gradually(&s, (const uint64_t[]){36, 32}, 2);
 }
 
 static void zeros_have_no_steps(void **state)
