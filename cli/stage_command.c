@@ -171,7 +171,8 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
     bool trains = pith_stage_trains(stage);
     bool made_up = stage->kind == PITH_STAGE_QUANTIZE && stage->synthetic;
     bool reads = trains || made_up || takes_data(from);
-    enum cli_exit rc = reads ? cli_threads(c, &means.threads) : EXIT_DONE;
+    bool shares = reads || stage->kind == PITH_STAGE_CLUSTER;
+    enum cli_exit rc = shares ? cli_threads(c, &means.threads) : EXIT_DONE;
     if (!rc && reads)
         rc = cli_cpu_mask(&means.cpu_mask);
     if (!rc)

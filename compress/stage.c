@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_format.h"
+#include "pith_host.h"
 #include "pith_pack.h"
 #include "quantize_stage.h"
 #include "pith_stage_options.h"
@@ -31,10 +32,12 @@ static enum pith_status run_prune(struct pith_model *m, const struct pith_stage 
 
 /* Batch normalisation is folded before, not after: folded later, it would turn a layer's codebook
  * into one per channel, which can outweigh the indices. */
-static enum pith_status run_cluster(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
-                                    struct pith_stage_report *r, struct pith_error *err)
+static enum pith_status run_cluster(struct pith_model *m, const struct pith_stage *s,
+                                    uint32_t threads, uint64_t seed, struct pith_stage_report *r,
+                                    struct pith_error *err)
 {
     struct pith_cluster_opts opts = s->cluster;
+    struct pith_opts runtime;
     double noise = 0, signal = 0;
     uint32_t n_folded;
     enum pith_status st;
@@ -43,8 +46,13 @@ static enum pith_status run_cluster(struct pith_model *m, const struct pith_stag
     if (!r->cluster)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot cluster: out of memory");
     st = pith_model_fold_batch_norm(m, &n_folded, err);
+    pith_opts_init(&runtime, sizeof runtime);
+    if (!st && threads > 1)
+        st = pith_threads_start(&runtime, threads);
+    opts.runtime = &runtime;
     if (!st)
         st = pith_cluster(m, &opts, r->cluster, &r->n_layers, err);
+    pith_threads_stop(&runtime);
     for (uint32_t i = 0; !st && i < r->n_layers; i++) {
         double n = r->cluster[i].mse * (double)r->cluster[i].n_weights;
         noise += n;
@@ -220,7 +228,7 @@ static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *
     case PITH_STAGE_PRUNE:
         return run_prune(m, s, means, seed, r, err);
     case PITH_STAGE_CLUSTER:
-        return run_cluster(m, s, seed, r, err);
+        return run_cluster(m, s, means ? means->threads : 1, seed, r, err);
     case PITH_STAGE_ENCODE:
         return run_encode(m, s, err);
     case PITH_STAGE_TRAIN:

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pith_runtime.h"
+
 enum { SORTED_BLOCK = 64 };
 
 struct sorted_values {
@@ -19,6 +21,8 @@ struct sorted_values {
     double shift;          /* a middle value, taken off before summing so that little cancels */
     double *sum, *squares; /* [capacity / SORTED_BLOCK + 1], of (v - shift) */
     float *scratch;        /* [capacity] */
+    uint64_t *digits;      /* of the pieces that are sorted side by side */
+    const struct pith_opts *runtime; /* parallel_for; NULL, as begin leaves it: one thread */
 };
 
 struct range_sums {

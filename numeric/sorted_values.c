@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* sorted_values.c - see pith_sorted_values.h. Sorting is by radix over integer keys that order like
- * the floats: four passes of 8 bits, linear for any input. */
+ * the floats: four passes of 8 bits, linear for any input. A pass counts the digits of each piece,
+ * then every piece moves its own values to places that no other one takes. */
 #include "pith_sorted_values.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pith_bytes.h"
+#include "pith_in_parallel.h"
 
 /* Of so few values the four passes over DIGITS counters take longer than their sorting. */
 enum { SMALL_SORT = 48, DIGITS = 256 };
@@ -18,7 +21,8 @@ bool pith_sorted_begin(struct sorted_values *s, uint64_t capacity)
     s->scratch = malloc((capacity + 1) * sizeof *s->scratch);
     s->sum = malloc(blocks * sizeof *s->sum);
     s->squares = malloc(blocks * sizeof *s->squares);
-    return s->v && s->scratch && s->sum && s->squares;
+    s->digits = malloc(sizeof(uint64_t[PITH_PIECES][DIGITS]));
+    return s->v && s->scratch && s->sum && s->squares && s->digits;
 }
 
 void pith_sorted_end(struct sorted_values *s)
@@ -27,6 +31,7 @@ void pith_sorted_end(struct sorted_values *s)
     free(s->scratch);
     free(s->sum);
     free(s->squares);
+    free(s->digits);
     *s = (struct sorted_values){0};
 }
 
@@ -48,15 +53,64 @@ static uint32_t sort_key(float f)
     return bits ^ (bits >> 31 ? 0xffffffffu : 0x80000000u);
 }
 
-static void radix_pass(const float *from, float *to, uint64_t n, uint32_t shift)
+struct radix_pass {
+    const float *from;
+    float *to;
+    uint64_t n, (*digits)[DIGITS]; /* of each piece: how many values have a digit, then where the
+                                      next goes */
+    uint32_t shift, n_pieces;
+};
+
+static uint64_t piece_start(const struct radix_pass *p, uint32_t piece)
 {
-    uint64_t start[DIGITS + 1] = {0};
-    for (uint64_t i = 0; i < n; i++)
-        start[(sort_key(from[i]) >> shift & 0xff) + 1]++;
+    return pith_piece_start(p->n, p->n_pieces, piece);
+}
+
+/* Two sets of counters: neighbours often have one digit, and would wait for each other's sum. */
+static void count_digits(void *arg, uint32_t piece)
+{
+    const struct radix_pass *p = arg;
+    uint64_t end = piece_start(p, piece + 1), i = piece_start(p, piece);
+    uint64_t *even = p->digits[piece], odd[DIGITS] = {0};
+    memset(even, 0, sizeof odd);
+    for (; i + 1 < end; i += 2) {
+        even[sort_key(p->from[i]) >> p->shift & 0xff]++;
+        odd[sort_key(p->from[i + 1]) >> p->shift & 0xff]++;
+    }
+    if (i < end)
+        even[sort_key(p->from[i]) >> p->shift & 0xff]++;
     for (uint32_t d = 0; d < DIGITS; d++)
-        start[d + 1] += start[d];
-    for (uint64_t i = 0; i < n; i++)
-        to[start[sort_key(from[i]) >> shift & 0xff]++] = from[i];
+        even[d] += odd[d];
+}
+
+static void move_values(void *arg, uint32_t piece)
+{
+    const struct radix_pass *p = arg;
+    uint64_t end = piece_start(p, piece + 1), *next = p->digits[piece];
+    for (uint64_t i = piece_start(p, piece); i < end; i++)
+        p->to[next[sort_key(p->from[i]) >> p->shift & 0xff]++] = p->from[i];
+}
+
+/* Stable: of one digit, values of earlier pieces come first. false: all have one digit, nothing
+ * moves. */
+static bool radix_pass(const struct sorted_values *s, const float *from, float *to, uint32_t shift)
+{
+    uint32_t n_pieces = pith_pieces_of(s->n);
+    struct radix_pass p = {from, to, s->n, (uint64_t(*)[DIGITS])s->digits, shift, n_pieces};
+    uint64_t at = 0;
+    pith_in_parallel(s->runtime, n_pieces, count_digits, &p);
+    for (uint32_t d = 0; d < DIGITS; d++) {
+        uint64_t first = at;
+        for (uint32_t k = 0; k < n_pieces; k++) {
+            uint64_t count = p.digits[k][d];
+            p.digits[k][d] = at;
+            at += count;
+        }
+        if (at - first == s->n)
+            return false;
+    }
+    pith_in_parallel(s->runtime, n_pieces, move_values, &p);
+    return true;
 }
 
 static void sort_values(struct sorted_values *s)
@@ -67,10 +121,12 @@ static void sort_values(struct sorted_values *s)
         insertion_sort(s->v, s->n);
         return;
     }
-    radix_pass(s->v, s->scratch, s->n, 0);
-    radix_pass(s->scratch, s->v, s->n, 8);
-    radix_pass(s->v, s->scratch, s->n, 16);
-    radix_pass(s->scratch, s->v, s->n, 24);
+    for (uint32_t shift = 0; shift < 32; shift += 8)
+        if (radix_pass(s, s->v, s->scratch, shift)) {
+            float *sorted = s->scratch;
+            s->scratch = s->v;
+            s->v = sorted;
+        }
 }
 
 void pith_sorted_build(struct sorted_values *s, uint64_t n)

@@ -71,6 +71,7 @@ struct pith_cluster_opts {
     /* By layer; of several that match, the last counts. */
     const struct pith_cluster_size *layers;
     uint32_t n_layers;
+    const struct pith_opts *runtime; /* parallel_for (pith_threads_start); NULL: one thread */
 };
 
 struct pith_cluster_layer {

@@ -9,6 +9,7 @@
 
 #include "codebook_build.h"
 #include "pith_error_fill.h"
+#include "pith_in_parallel.h"
 
 struct cluster_job {
     struct pith_weight_ref ref;
@@ -152,6 +153,7 @@ static enum pith_status make_codebook(struct cluster_run *run, uint32_t j)
         .half = run->opts->values == PITH_CLUSTER_F16,
         .iterations = run->opts->iterations ? run->opts->iterations : KMEANS_ITERATIONS,
         .seed = run->opts->seed + j, /* layers start differently */
+        .runtime = run->opts->runtime,
     };
     enum pith_status st = pith_codebook_make(&b, run->m, job->constant, &job->codebook);
     return st ? pith_error_no_memory(run->err) : PITH_OK;
@@ -159,21 +161,56 @@ static enum pith_status make_codebook(struct cluster_run *run, uint32_t j)
 
 /* ---- into the model -------------------------------------------------------------------------- */
 
-static void commit(struct cluster_job *job, struct pith_cluster_layer *layer)
+/* What clustering changes, of one piece of the elements. */
+struct change_sums {
+    double change, power;
+    uint64_t n;
+};
+
+struct commit {
+    struct pith_const *c;
+    const struct pith_codebook *cb;
+    uint32_t n_pieces;
+    struct change_sums of[PITH_PIECES];
+};
+
+static void commit_piece(void *arg, uint32_t piece)
+{
+    struct commit *t = arg;
+    struct pith_const *c = t->c;
+    struct change_sums sums = {0, 0, 0};
+    float *w = c->data;
+    uint64_t i = pith_piece_start(c->count, t->n_pieces, piece);
+    uint64_t end = pith_piece_start(c->count, t->n_pieces, piece + 1);
+    while (i < end) {
+        uint64_t group = i / t->cb->group_elems, last = (group + 1) * t->cb->group_elems;
+        const float *centroid = t->cb->centroid + group * t->cb->n_centroids;
+        for (; i < end && i < last; i++) {
+            if (c->mask && !c->mask[i])
+                continue;
+            double was = (double)w[i], change = was - (double)centroid[t->cb->index[i]];
+            sums.change += change * change;
+            sums.power += was * was;
+            sums.n++;
+            w[i] = centroid[t->cb->index[i]];
+        }
+    }
+    t->of[piece] = sums;
+}
+
+static void commit(const struct cluster_run *run, struct cluster_job *job,
+                   struct pith_cluster_layer *layer)
 {
     struct pith_const *c = job->constant;
     struct pith_codebook *cb = job->codebook;
-    float *w = c->data;
+    struct commit t = {.c = c, .cb = cb, .n_pieces = pith_pieces_of(c->count)};
+    pith_in_parallel(run->opts->runtime, t.n_pieces, commit_piece, &t);
     double change = 0, power = 0;
     uint64_t n = 0;
-    for (uint64_t i = 0; i < c->count; i++) {
-        if (c->mask && !c->mask[i])
-            continue;
-        float q = pith_codebook_value(cb, i);
-        change += ((double)w[i] - (double)q) * ((double)w[i] - (double)q);
-        power += (double)w[i] * (double)w[i];
-        w[i] = q;
-        n++;
+    for (uint32_t k = 0; k < t.n_pieces; k++) {
+        change += t.of[k].change;
+        power += t.of[k].power;
+        n += t.of[k].n;
     }
     c->codebook = cb;
     layer->n_weights = n;
@@ -192,7 +229,7 @@ static void commit_all(struct cluster_run *run, struct pith_cluster_layer *layer
                                            .value = job->ref.value,
                                            .snr_db = HUGE_VAL};
         if (job->codebook)
-            commit(job, &layer);
+            commit(run, job, &layer);
         if (layers)
             layers[j] = layer;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pith_half_float.h"
+#include "pith_in_parallel.h"
 
 /* Gathers a group's kept values; returns how many exact zeros an unmasked one holds. */
 static uint64_t gather(struct sorted_values *s, const float *w, const uint8_t *mask, uint64_t n)
@@ -102,6 +103,7 @@ enum pith_status pith_codebook_build(struct codebook_build *b, const float *w, c
 {
     struct sorted_values s;
     bool ok = pith_sorted_begin(&s, b->group_elems);
+    s.runtime = b->runtime;
     b->used_most = 0;
     b->used = calloc(b->n_groups, sizeof *b->used);
     b->centroid = calloc(b->n_groups, b->wanted * sizeof *b->centroid);
@@ -158,15 +160,37 @@ static uint8_t nearest(const double *mid, float x)
     return (uint8_t)at;
 }
 
+struct assignment {
+    const struct codebook_build *b;
+    const float *centroid, *w;
+    const uint8_t *mask;
+    uint8_t *index;
+    uint64_t n;
+    uint32_t n_pieces;
+};
+
+/* Pieces may begin and end inside of groups. */
+static void assign_piece(void *arg, uint32_t piece)
+{
+    const struct assignment *a = arg;
+    const struct codebook_build *b = a->b;
+    double mid[KMEANS_MAX];
+    uint64_t i = pith_piece_start(a->n, a->n_pieces, piece);
+    uint64_t end = pith_piece_start(a->n, a->n_pieces, piece + 1);
+    while (i < end) {
+        uint64_t g = i / b->group_elems, last = (g + 1) * b->group_elems;
+        find_midpoints(a->centroid + g * b->used_most, b->used[g], mid);
+        for (; i < end && i < last; i++)
+            a->index[i] = !a->mask || a->mask[i] ? nearest(mid, a->w[i]) : 0;
+    }
+}
+
 void pith_codebook_assign(const struct codebook_build *b, const float *centroid, const float *w,
                           const uint8_t *mask, uint8_t *index)
 {
-    double mid[KMEANS_MAX];
-    for (uint64_t g = 0; g < b->n_groups; g++) {
-        find_midpoints(centroid + g * b->used_most, b->used[g], mid);
-        for (uint64_t i = g * b->group_elems; i < (g + 1) * b->group_elems; i++)
-            index[i] = !mask || mask[i] ? nearest(mid, w[i]) : 0;
-    }
+    uint64_t n = b->n_groups * b->group_elems;
+    struct assignment a = {b, centroid, w, mask, index, n, pith_pieces_of(n)};
+    pith_in_parallel(b->runtime, a.n_pieces, assign_piece, &a);
 }
 
 /* ---- for a constant -------------------------------------------------------------------------- */

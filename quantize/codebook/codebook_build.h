@@ -15,6 +15,7 @@ struct codebook_build {
     bool half; /* centroids are f16 values */
     uint32_t iterations;
     uint64_t seed;
+    const struct pith_opts *runtime; /* parallel_for; NULL: one thread */
     /* results */
     uint32_t used_most; /* largest number of centroids any group uses */
     uint32_t *used;     /* [n_groups], 1..wanted; owned */

@@ -70,6 +70,40 @@ static void sums_are_those_of_the_values(void **state)
     pith_sorted_end(&s);
 }
 
+static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    *(uint32_t *)user += n;
+    while (n-- > 0)
+        body(arg, n);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* So many that they are sorted in pieces, whose order must not matter. */
+static void many_values_are_sorted_in_pieces(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(53);
+    uint32_t n = (1u << 20) + 77, n_pieces = 0;
+    struct pith_opts runtime = {.parallel_for = backwards, .parallel_user = &n_pieces};
+    struct sorted_values s;
+    float *v = malloc(n * sizeof *v);
+    assert_true(v && pith_sorted_begin(&s, n));
+    for (uint32_t i = 0; i < n; i++)
+        s.v[i] = v[i] = i % 7 ? test_gauss(&r) * (i % 3 ? 1 : 1e-6f) : 0;
+    s.runtime = &runtime;
+    pith_sorted_build(&s, n);
+    qsort(v, n, sizeof *v, by_value);
+    assert_memory_equal(s.v, v, n * sizeof *v);
+    assert_true(n_pieces > 8);
+    pith_sorted_end(&s);
+    free(v);
+}
+
 static void no_start_beats_the_optimum(void **state)
 {
     (void)state;
@@ -105,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_clusters_are_found),
         cmocka_unit_test(sums_are_those_of_the_values),
+        cmocka_unit_test(many_values_are_sorted_in_pieces),
         cmocka_unit_test(no_start_beats_the_optimum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,6 +286,36 @@ static void groups_have_their_own_codebooks(void **state)
     pith_model_free(m);
 }
 
+static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    (void)user;
+    while (n-- > 0)
+        body(arg, n);
+}
+
+/* Groups of 3,000 end inside of the pieces that threads take. */
+static void threads_change_nothing(void **state)
+{
+    (void)state;
+    enum { ROWS = 400, COLS = 3000 };
+    const struct pith_opts runtime = {.parallel_for = backwards};
+    for (int per = PITH_CLUSTER_PER_TENSOR; per <= PITH_CLUSTER_PER_CHANNEL; per++) {
+        struct pith_cluster_opts o = {.size_bytes = sizeof o, .n_centroids = 5, .per = per};
+        struct pith_model *alone = layer_of(ROWS, COLS, NULL);
+        struct pith_model *shared = layer_of(ROWS, COLS, data_of_layer(alone, 0));
+        struct pith_cluster_layer a = cluster(alone, &o);
+        o.runtime = &runtime;
+        struct pith_cluster_layer b = cluster(shared, &o);
+        assert_true(a.mse == b.mse && a.snr_db == b.snr_db && a.n_weights == ROWS * COLS);
+        assert_memory_equal(data_of_layer(alone, 0), data_of_layer(shared, 0),
+                            (size_t)ROWS * COLS * sizeof(float));
+        assert_memory_equal(weight_of_layer(alone, 0)->codebook->index,
+                            weight_of_layer(shared, 0)->codebook->index, (size_t)ROWS * COLS);
+        pith_model_free(alone);
+        pith_model_free(shared);
+    }
+}
+
 static void half_centroids_are_half_values(void **state)
 {
     (void)state;
@@ -389,6 +419,7 @@ int main(void)
                                        cmocka_unit_test(many_distinct_values),
                                        cmocka_unit_test(pruned_weights_are_left_out),
                                        cmocka_unit_test(groups_have_their_own_codebooks),
+                                       cmocka_unit_test(threads_change_nothing),
                                        cmocka_unit_test(half_centroids_are_half_values),
                                        cmocka_unit_test(half_rounding),
                                        cmocka_unit_test(options_per_layer),
