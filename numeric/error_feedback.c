@@ -6,10 +6,10 @@
  * sum in brackets is kept in `seen`, and a weight takes 2 r multiplications instead of n - j. */
 #include "pith_error_feedback.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "k_best_paths.h"
+#include "nearest_level.h"
 #include "pith_cholesky.h"
 
 /* What the errors made so far ask of the sum of weight j. */
@@ -42,10 +42,9 @@ static double one_path(const struct error_feedback *r, double scale, double enou
     if (!r->u)
         memset(r->seen, 0, r->factor->r * sizeof *r->seen);
     for (size_t j = r->n; j-- > 0 && error < enough;) {
-        double back = feedback(r, j, &u), level = 0;
-        if (!r->kept || r->kept[j])
-            level = nearbyint((r->goal[j] + back / u) / scale);
-        level = fmin(fmax(level, r->lowest), r->most);
+        double back = feedback(r, j, &u);
+        double wanted = !r->kept || r->kept[j] ? (r->goal[j] + back / u) / scale : 0;
+        double level = nearest_level(wanted, r->lowest, r->most);
         q[j] = (int16_t)level;
         r->e[j] = r->goal[j] - level * scale;
         remember(r, j);

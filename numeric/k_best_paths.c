@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "nearest_level.h"
 #include "pith_row_panel.h"
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -120,7 +121,7 @@ static void choose_next(struct path_search *x, size_t j, double u, const double 
     for (uint32_t path = 0; path < x->n_paths; path++) {
         const struct path_stand at = {path, r->goal[j], u, back[path]};
         double wanted = (at.goal + back[path] / u) / x->scale;
-        double level = fmin(fmax(free ? nearbyint(wanted) : 0, lowest), most);
+        double level = nearest_level(free ? wanted : 0, r->lowest, r->most);
         double other = wanted > level ? level + 1 : level - 1;
         choose(x, &at, level);
         if (free && other >= lowest && other <= most)
@@ -218,8 +219,8 @@ double pith_k_best_paths(const struct error_feedback *r, double scale, double en
         move_rows(r->e + last * x.k, r->n - last, x.k, x.origin);
     }
     for (size_t j = 0; j < r->n; j++) {
-        double level = nearbyint((r->goal[j] - r->e[j * x.k]) / scale);
-        q[j] = (int16_t)fmin(fmax(level, r->lowest), r->most);
+        double wanted = (r->goal[j] - r->e[j * x.k]) / scale;
+        q[j] = (int16_t)nearest_level(wanted, r->lowest, r->most);
     }
     return x.cost[0];
 }

@@ -12,13 +12,15 @@
 /* All by place. */
 struct feedback_panel {
     size_t n;
-    uint32_t rows;       /* 1..PITH_ROW_PANEL */
-    const double *u;     /* [n, n], as in struct error_feedback */
+    uint32_t rows;   /* 1..PITH_ROW_PANEL */
+    const double *u; /* [n, n], as in struct error_feedback; or NULL, and U is: */
+    const struct low_rank_factor *factor;
     const double *goal;  /* [n, PITH_ROW_PANEL] */
     const uint8_t *kept; /* [n, PITH_ROW_PANEL]; NULL: none has to stay 0 */
     int32_t lowest, most;
-    double *e;  /* [n, PITH_ROW_PANEL], any numbers in it: room */
-    int16_t *q; /* [rows, n] */
+    double *e;    /* [n, PITH_ROW_PANEL], any numbers in it: room */
+    double *seen; /* [factor->r, PITH_ROW_PANEL] room, with a factor only */
+    int16_t *q;   /* [rows, n] */
     const struct row_panel_kernels *kernels;
 };
 

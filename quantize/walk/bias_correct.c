@@ -18,18 +18,32 @@
 
 #include "layer_patches.h"
 
-/* Mean of (w - q s) x over the positions of a sample, from the sums of its patches. */
-static double mean_loss(const struct layer_patches *p, const struct integer_layer *l, uint64_t o,
-                        const int64_t *sum)
+/* So many samples go through a layer's weights together. */
+#define BESIDE 16u
+
+/* Sums of the patches of some samples. */
+struct sample_sums {
+    uint32_t n;
+    int64_t *of[BESIDE]; /* [groups * cols] of each */
+    double *beside;      /* [groups * cols, BESIDE] the same, 0 behind n */
+};
+
+/* Means of (w - q s) x over the positions of each sample: loss [BESIDE]. */
+static void mean_losses(const struct layer_patches *p, const struct integer_layer *l, uint64_t o,
+                        const struct sample_sums *sums, double *loss)
 {
-    uint64_t group = o / (l->shape.rows / l->shape.groups);
-    double lost = 0;
-    for (uint64_t k = 0; k < l->shape.cols; k++) {
-        uint64_t i = o * l->shape.cols + k;
-        double e = (double)l->w[i] * l->w_factor - (double)l->q[i] * l->scale[o];
-        lost += e * (double)sum[group * l->shape.cols + k];
+    const uint64_t cols = l->shape.cols, group = o / (l->shape.rows / l->shape.groups);
+    const float *w = l->w + o * cols;
+    const int16_t *q = l->q + o * cols;
+    const double *x = sums->beside + group * cols * BESIDE;
+    double lost[BESIDE] = {0};
+    for (uint64_t k = 0; k < cols; k++, x += BESIDE) {
+        double e = (double)w[k] * l->w_factor - (double)q[k] * l->scale[o];
+        for (uint32_t i = 0; i < BESIDE; i++)
+            lost[i] += e * x[i];
     }
-    return lost / (double)p->positions * pith_layer_input_scale(l, o);
+    for (uint32_t i = 0; i < BESIDE; i++)
+        loss[i] = lost[i] / (double)p->positions * pith_layer_input_scale(l, o);
 }
 
 /* Mean of y - q s x, y being what the float network has there. */
@@ -59,26 +73,63 @@ static void correct(struct integer_layer *l, const double *sum, const double *sq
     pith_layer_store(l);
 }
 
+static bool begin_sums(struct sample_sums *s, uint64_t size)
+{
+    *s = (struct sample_sums){0};
+    s->of[0] = malloc((size_t)size * BESIDE * sizeof *s->of[0]);
+    s->beside = malloc((size_t)size * BESIDE * sizeof *s->beside);
+    for (uint32_t i = 1; i < BESIDE && s->of[0]; i++)
+        s->of[i] = s->of[i - 1] + size;
+    return s->of[0] && s->beside;
+}
+
+static void end_sums(struct sample_sums *s)
+{
+    free(s->of[0]);
+    free(s->beside);
+}
+
+/* Of samples first to first + s->n - 1. */
+static void add_patches(const struct layer_patches *p, uint32_t first, struct sample_sums *s)
+{
+    uint64_t size = p->groups * p->cols;
+    for (uint32_t i = 0; i < s->n; i++)
+        pith_patch_sums(p, first + i, s->of[i]);
+    for (uint64_t k = 0; k < size; k++)
+        for (uint32_t i = 0; i < BESIDE; i++)
+            s->beside[k * BESIDE + i] = i < s->n ? (double)s->of[i][k] : 0;
+}
+
+static void add_losses(const struct layer_patches *p, const struct integer_layer *l, uint32_t first,
+                       const struct sample_sums *s, double *sum, double *squares)
+{
+    double lost[BESIDE];
+    for (uint64_t o = 0; o < l->shape.rows; o++) {
+        mean_losses(p, l, o, s, lost);
+        for (uint32_t i = 0; i < s->n; i++) {
+            if (l->goal_share > 0)
+                lost[i] += l->goal_share * (mean_shortfall(p, l, first + i, o, s->of[i]) - lost[i]);
+            sum[o] += lost[i];
+            squares[o] += lost[i] * lost[i];
+        }
+    }
+}
+
 enum pith_status pith_bias_correct(const struct layer_inputs *in, struct integer_layer *l)
 {
     struct layer_patches p = pith_layer_patches(in, l);
     uint64_t rows = l->shape.rows;
-    int64_t *patch = malloc((size_t)(p.groups * p.cols) * sizeof *patch);
+    struct sample_sums s;
     double *sum = calloc(rows, sizeof *sum), *squares = calloc(rows, sizeof *squares);
-    bool room = patch && sum && squares;
-    for (uint32_t n = 0; n < in->n_samples && room; n++) {
-        pith_patch_sums(&p, n, patch);
-        for (uint64_t o = 0; o < rows; o++) {
-            double lost = mean_loss(&p, l, o, patch);
-            if (l->goal_share > 0)
-                lost += l->goal_share * (mean_shortfall(&p, l, n, o, patch) - lost);
-            sum[o] += lost;
-            squares[o] += lost * lost;
-        }
+    bool room = begin_sums(&s, p.groups * p.cols) && sum && squares;
+    for (uint32_t n = 0; n < in->n_samples && room; n += BESIDE) {
+        s.n = in->n_samples - n < BESIDE ? in->n_samples - n : BESIDE;
+        add_patches(&p, n, &s);
+        add_losses(&p, l, n, &s, sum, squares);
     }
     if (room)
         correct(l, sum, squares, in->n_samples);
-    free(patch);
+    end_sums(&s);
     free(sum);
     free(squares);
     return room ? PITH_OK : PITH_ERR_MEMORY;

@@ -68,7 +68,7 @@ struct part {
     uint64_t first, last;
     double *e;     /* [n, paths], [n, beside] */
     double *goal;  /* [n] by place */
-    double *seen;  /* [patches, paths] */
+    double *seen;  /* [patches, paths], [patches, beside] */
     uint8_t *kept; /* [n] by place: 0: pruned */
     int16_t *q;    /* [beside, n] by place */
     double *goals; /* [n, beside] */
@@ -197,11 +197,13 @@ static void round_panels(const struct part *p)
     const struct rounding *r = p->r;
     struct feedback_panel panel = {.n = r->n,
                                    .u = r->u,
+                                   .factor = &r->factor,
                                    .goal = p->goals,
                                    .kept = r->l->mask ? p->all_kept : NULL,
                                    .lowest = r->l->lowest,
                                    .most = r->l->most,
                                    .e = p->e,
+                                   .seen = p->seen,
                                    .q = p->q,
                                    .kernels = &r->kernels};
     for (uint64_t row = p->first; row < p->last; row += panel.rows) {
@@ -225,9 +227,10 @@ static bool make_part(const struct rounding *r, struct part *p)
 {
     const uint32_t beside = r->beside;
     p->r = r;
-    p->e = calloc(r->n * (r->paths > beside ? r->paths : beside), sizeof *p->e);
+    const uint32_t lanes = r->paths > beside ? r->paths : beside;
+    p->e = calloc(r->n * lanes, sizeof *p->e);
     p->goal = malloc(r->n * sizeof *p->goal);
-    p->seen = malloc((r->patches.r + 1) * r->paths * sizeof *p->seen);
+    p->seen = malloc((r->patches.r + 1) * lanes * sizeof *p->seen);
     p->kept = calloc(r->n, 1);
     p->q = malloc(beside * r->n * sizeof *p->q);
     p->goals = calloc(beside * r->n, sizeof *p->goals);
@@ -306,8 +309,7 @@ static bool make_room(struct rounding *r, bool goals)
 {
     r->paths = r->l->most < INT8_MAX ? PATHS : 1;
     r->kernels = pith_row_panel_kernels();
-    r->beside =
-        !r->few && r->paths == 1 && pith_feedback_panel_pays(&r->kernels) ? PITH_ROW_PANEL : 1;
+    r->beside = r->paths == 1 && pith_feedback_panel_pays(&r->kernels) ? PITH_ROW_PANEL : 1;
     r->diagonal = malloc(r->n * sizeof *r->diagonal);
     r->damping = malloc(r->n * sizeof *r->damping);
     r->order = malloc(2 * r->n * sizeof *r->order);

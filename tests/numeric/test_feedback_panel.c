@@ -10,7 +10,7 @@
 #include "feedback_problem.h"
 #include "pith_runtime.h"
 
-enum { BESIDE = PITH_ROW_PANEL, KINDS = 3 };
+enum { BESIDE = PITH_ROW_PANEL, KINDS = 3, RANK = 5 };
 
 struct beside {
     struct problem p; /* of which the factor is everybody's */
@@ -19,6 +19,9 @@ struct beside {
     uint8_t kept[BESIDE][N], all_kept[N * BESIDE];
     int16_t q[BESIDE * N];
     struct feedback_panel panel;
+    /* where the factor is of low rank */
+    double x[N * RANK], p_of_x[N * RANK], diagonal[N], seen[RANK * BESIDE];
+    struct low_rank_factor factor;
 };
 
 /* Of some of the rows weights are 0 and stay so. */
@@ -41,6 +44,23 @@ static void make_rows(struct test_random *r, struct beside *b, bool pruned, uint
                                        .most = b->p.row.most,
                                        .e = b->e,
                                        .q = b->q};
+}
+
+/* Instead of the whole factor one of low rank. */
+static void make_low_rank(struct test_random *r, struct beside *b)
+{
+    double d[N], room[RANK * (RANK + 1)];
+    b->factor = (struct low_rank_factor){
+        .n = N, .r = RANK, .x = b->x, .p = b->p_of_x, .diagonal = b->diagonal};
+    for (int i = 0; i < N * RANK; i++)
+        b->x[i] = (double)test_gauss(r);
+    for (int i = 0; i < N; i++)
+        d[i] = .1 + .01 * i;
+    assert_true(pith_low_rank_cholesky(&b->factor, d, room));
+    b->p.row.u = NULL;
+    b->p.row.factor = b->panel.factor = &b->factor;
+    b->p.row.seen = b->panel.seen = b->seen;
+    b->panel.u = NULL;
 }
 
 static struct error_feedback alone(struct beside *b, uint32_t row)
@@ -112,9 +132,11 @@ static void rows_beside_each_other_are_those_alone(void **state)
     const size_t n = kinds(of);
     for (uint32_t rows = 1; rows <= BESIDE; rows++)
         for (size_t kind = 0; kind < n; kind++)
-            for (int pruned = 0; pruned < 2; pruned++) {
+            for (int variant = 0; variant < 4; variant++) {
                 struct beside b;
-                make_rows(&r, &b, pruned, rows);
+                make_rows(&r, &b, variant % 2, rows);
+                if (variant > 1)
+                    make_low_rank(&r, &b);
                 b.panel.kernels = of[kind];
                 compare_rounding(&b);
                 compare_scales(&b, false);
