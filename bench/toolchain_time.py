@@ -19,6 +19,7 @@ import time
 
 import numpy as np
 import onnx
+import onnx.version_converter
 from onnx import TensorProto, helper, numpy_helper
 
 MODERATE = (1024, 2048, 2048, 1536, 10)       # 9.5 M weights
@@ -73,6 +74,8 @@ def onnxruntime_dynamic(model, work):
 def nncf_static(model, samples, work):
     import nncf
     network = onnx.load(model)
+    if network.opset_import[0].version < 13:
+        network = onnx.version_converter.convert_version(network, 13)
     name = network.graph.input[0].name
     done = nncf.quantize(network, nncf.Dataset(samples, lambda x: {name: x[None]}), subset_size=len(samples))
     onnx.save(done, os.path.join(work, "nncf.onnx"))
