@@ -31,6 +31,7 @@
 #include "pith_cholesky.h"
 #include "pith_error_feedback.h"
 #include "pith_feedback_panel.h"
+#include "pith_in_parallel.h"
 #include "few_patches.h"
 #include "layer_moments.h"
 #include "adaptive_targets.h"
@@ -262,11 +263,8 @@ static enum pith_status round_rows(const struct rounding *r, uint64_t group,
         part[i].first = group * r->rows + r->rows * i / n;
         part[i].last = group * r->rows + r->rows * (i + 1) / n;
     }
-    if (room && opts && opts->parallel_for && n > 1)
-        opts->parallel_for(opts->parallel_user, n, round_part, part);
-    else
-        for (uint32_t i = 0; i < n && room; i++)
-            round_part(part, i);
+    if (room)
+        pith_in_parallel(opts, n, round_part, part);
     free_parts(part);
     return room ? PITH_OK : PITH_ERR_MEMORY;
 }
