@@ -71,7 +71,7 @@ static void measure(const struct layer *l, const char *level, uint32_t features)
     size_t taps = (size_t)l->kernel * l->kernel, terms = taps * (l->c / l->group);
     pith_kernels_fill(&kernels, features);
     struct integer_layout layout;
-    if (!pith_integer_conv_need(&c, &env, pith_integer_conv_halves(&c), &layout))
+    if (!pith_integer_conv_need(&c, &env, pith_integer_conv_halves(&c, &kernels.integer), &layout))
         exit(1);
     int8_t *w = new_bytes(l->o * terms);
     struct integer_weights weights = {w, terms, taps};
