@@ -137,7 +137,8 @@ static enum pith_status scale_op(struct op_export *e, enum pith_type type)
     if (by_channel(e))
         return e->node->op == PITH_OP_QUANTIZE ? quantize_by_channel(e) : dequantize_by_channel(e);
     if (!scales_are_read(value_in(e, 1), e->node->op == PITH_OP_QUANTIZE))
-        return pith_export_unsupported(e, "a scale that is negative or not finite, or that divides by 0");
+        return pith_export_unsupported(
+            e, "a scale that is negative or not finite, or that divides by 0");
     if (value_in(e, 1)->rank)
         pith_export_int(e->x, e->to, "axis", attr[ATTR_QUANTIZE_AXIS]);
     return PITH_OK;
@@ -259,6 +260,8 @@ enum pith_status pith_export_requantize(struct op_export *e)
     if (factor->rank && factor->dim[0] > 1 &&
         (uint32_t)e->node->attr[ATTR_QUANTIZE_AXIS] + 1 != rank)
         return pith_export_unsupported(e, "a factor along an inner axis");
+    if (rank == 0 && factor->rank)
+        return pith_export_unsupported(e, "a factor of more dims than the sum");
     static const float one = 1.0f;
     const char *real = pith_export_name(x, "real"), *product = pith_export_name(x, "product");
     Onnx__NodeProto *cast = pith_export_node(x, "Cast", "");
@@ -339,7 +342,8 @@ enum pith_status pith_export_conv_integer(struct op_export *e)
         return PITH_OK;
     }
     if (has_in(e->node, 4) && !value_in(e, 4)->constant)
-        return pith_export_unsupported(e, "a bias that is computed, without a Requantize behind it");
+        return pith_export_unsupported(e,
+                                       "a bias that is computed, without a Requantize behind it");
     if (has_in(e->node, 4))
         add_bias(e);
     return pith_export_conv(e);

@@ -4,7 +4,9 @@
  * its bounds and between them. What the operator's own shape rule takes is kept, so that every
  * network is one that the gate would let through.
  *
- *   draw_network   a model whose first node is of the operator `op`; NULL: none was found */
+ *   draw_network   a model whose first node is of the operator `op`; NULL: none was found
+ *   draw_chain     one whose nodes are of these operators, each reading what the one before gives
+ */
 #ifndef DRAWN_NETWORK_H
 #define DRAWN_NETWORK_H
 
@@ -12,7 +14,7 @@
 #include "pith_op_exec.h"
 #include "sample_models.h"
 
-enum { DRAW_ATTEMPTS = 400, DRAW_WIDE = 9, DRAW_MAX_ELEMS = 4096 };
+enum { DRAW_ATTEMPTS = 20000, DRAW_WIDE = 9, DRAW_MAX_ELEMS = 4096 };
 
 /* One node while it is looked for: views of its inputs, which value each is, and what an input that
  * is not there yet would be. */
@@ -36,8 +38,8 @@ static inline bool draw_one_of(struct sample_random *r, uint32_t n)
 
 static inline int32_t draw_float_bits(struct sample_random *r, const struct attr_field *f)
 {
-    static const float usual[] = {0,     1,     -1,    0.5f, 2,        3, -0.0f, 1e30f,
-                                  1e-7f, 1e-40f, -2.5f, 6,    INFINITY, -INFINITY};
+    static const float usual[] = {0,     1,     -1,     0.5f,  2, 3,        -0.0f,
+                                  1e30f, 1e-7f, 1e-40f, -2.5f, 6, INFINITY, -INFINITY};
     float v = usual[sample_below(r, f->max == 1 ? 14 : 12)];
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
@@ -100,9 +102,9 @@ static inline void draw_attributes(struct sample_random *r, struct drawn_node *d
         else
             draw_list(r, f, x, at);
         if (f->kind == ATTR_INT && draw_one_of(r, 2)) /* kinds: all alike */
-            *at = f->min + (int32_t)sample_below(r, (uint32_t)((int64_t)f->max - f->min < 32
-                                                                   ? f->max - f->min + 1
-                                                                   : 1));
+            *at = f->min +
+                  (int32_t)sample_below(
+                      r, (uint32_t)((int64_t)f->max - f->min < 32 ? f->max - f->min + 1 : 1));
     }
     if (d->info->n_slots > 20 || d->info->op == PITH_OP_SLICE) {
         /* Lists that belong together are of one length more often than chance has it. */
@@ -147,7 +149,8 @@ static inline struct shape draw_shape(struct sample_random *r, const struct tvie
         s.rank = 1;
         s.dim[0] = draw_dim(r, like);
     } else if (form > 5) {
-        s.rank = like && !draw_one_of(r, 4) ? like->shape.rank : sample_below(r, 6);
+        const uint32_t rank[] = {sample_below(r, 6), 2, like ? like->shape.rank : 3};
+        s.rank = rank[like && draw_one_of(r, 2) ? 2 : sample_below(r, 3)];
         for (uint32_t i = 0; i < s.rank; i++)
             s.dim[i] = draw_dim(r, like);
     }
@@ -155,25 +158,26 @@ static inline struct shape draw_shape(struct sample_random *r, const struct tvie
 }
 
 static inline void draw_input(struct sample_random *r, const struct pith_model *m,
-                              struct drawn_node *d, uint32_t i, const enum pith_type palette[2])
+                              struct drawn_node *d, uint32_t i, uint32_t after,
+                              const enum pith_type palette[3])
 {
     const struct tview *like = i ? &d->in[sample_below(r, i)] : NULL;
     d->from[i] = DRAW_NEW;
     d->constant[i] = i > 0 && !draw_one_of(r, 3);
-    if (i >= d->info->n_in_min && draw_one_of(r, 4)) {
+    if (i >= d->info->n_in_min && draw_one_of(r, 3)) {
         d->from[i] = PITH_VALUE_NONE;
         d->in[i] = i ? d->in[0] : (struct tview){0};
         return;
     }
-    if (m->n_values && draw_one_of(r, i ? 4 : 2)) {
-        const struct pith_value *v;
-        d->from[i] = draw_one_of(r, 3) ? sample_below(r, m->n_values) : m->n_values - 1;
-        v = &m->values[d->from[i]];
+    bool follows = i == 0 && after != DRAW_NEW;
+    if (follows || (m->n_values && draw_one_of(r, i ? 4 : 2))) {
+        d->from[i] = follows ? after : sample_below(r, m->n_values);
+        const struct pith_value *v = &m->values[d->from[i]];
         d->in[i] = (struct tview){.type = v->type, .shape = {.rank = v->rank}};
         memcpy(d->in[i].shape.dim, v->dim, v->rank * sizeof *v->dim);
         return;
     }
-    d->in[i] = (struct tview){.type = palette[sample_below(r, 2)], .shape = draw_shape(r, like)};
+    d->in[i] = (struct tview){.type = palette[sample_below(r, 3)], .shape = draw_shape(r, like)};
 }
 
 static inline bool draw_fits(struct drawn_node *d)
@@ -190,12 +194,8 @@ static inline bool draw_fits(struct drawn_node *d)
         d->out[i] = (struct tview){0};
         out[i] = &d->out[i];
     }
-    struct op_args args = {.info = d->info,
-                           .attr = d->attr,
-                           .n_in = d->n_in,
-                           .n_out = d->n_out,
-                           .in = in,
-                           .out = out};
+    struct op_args args = {
+        .info = d->info, .attr = d->attr, .n_in = d->n_in, .n_out = d->n_out, .in = in, .out = out};
     if (pith_op_check(d->info, d->attr, d->n_in, d->n_out) || d->info->shape(&args))
         return false;
     for (uint32_t i = 0; i < d->n_out; i++)
@@ -204,20 +204,20 @@ static inline bool draw_fits(struct drawn_node *d)
     return true;
 }
 
-static inline bool draw_attempt(struct sample_random *r, const struct pith_model *m,
+/* after: the value that is to be input 0; DRAW_NEW: any. */
+static inline bool draw_attempt(struct sample_random *r, const struct pith_model *m, uint32_t after,
                                 struct drawn_node *d)
 {
-    const enum pith_type palette[2] = {draw_one_of(r, 4) ? 1 + sample_below(r, PITH_BOOL)
-                                                         : PITH_F32,
-                                       draw_one_of(r, 2) ? 1 + sample_below(r, PITH_BOOL)
-                                                         : PITH_F32};
+    enum pith_type palette[3] = {PITH_F32, PITH_F32, PITH_F32};
+    for (uint32_t i = 1, mixed = sample_below(r, 2); i < 3 && mixed; i++)
+        palette[i] = (enum pith_type)(1 + sample_below(r, PITH_BOOL));
     uint32_t most = d->info->n_in_max == OP_ANY ? d->info->n_in_min + 3 : d->info->n_in_max;
     uint32_t out_most = d->info->n_out_max == OP_ANY ? 4 : d->info->n_out_max;
     most = most > DRAW_WIDE ? DRAW_WIDE : most;
     d->n_in = d->info->n_in_min + sample_below(r, most - d->info->n_in_min + 1);
     d->n_out = d->info->n_out_min + sample_below(r, out_most - d->info->n_out_min + 1);
     for (uint32_t i = 0; i < d->n_in; i++)
-        draw_input(r, m, d, i, palette);
+        draw_input(r, m, d, i, after, palette);
     draw_attributes(r, d);
     return draw_fits(d);
 }
@@ -249,10 +249,26 @@ static inline void draw_data(struct sample_random *r, const struct pith_value *v
     }
 }
 
+/* No name, one that export might make itself, or one of odd letters; no two alike. */
+static inline void draw_name(struct sample_random *r, struct pith_model *m, uint32_t v)
+{
+    static const char *const usual[] = {"value.1", "ints.2",   "floats.1", "zero.1",   "N",
+                                        "value.2", "scales.1", "a\nb\tc",  "\xc3\xa9", "a/b:c d",
+                                        "pith",    "x",        "sums.1",   "0",        "value"};
+    const char *name = usual[sample_below(r, 15)];
+    if (!draw_one_of(r, 3))
+        return;
+    for (uint32_t i = 0; i < v; i++)
+        if (strcmp(m->values[i].name, name) == 0)
+            return;
+    m->values[v].name = pith_model_strdup(m, name);
+}
+
 static inline uint32_t draw_value(struct sample_random *r, struct pith_model *m,
                                   const struct tview *t, bool constant)
 {
     uint32_t v = add_value(m, "", t->type, t->shape.rank, t->shape.dim);
+    draw_name(r, m, v);
     if (!constant)
         return v;
     struct pith_const *k = pith_model_alloc(m, 1, sizeof *k);
@@ -287,11 +303,12 @@ static inline void draw_commit(struct sample_random *r, struct pith_model *m,
         node->out[i] = draw_value(r, m, &d->out[i], false);
 }
 
-static inline bool draw_node(struct sample_random *r, struct pith_model *m, uint32_t op)
+static inline bool draw_node(struct sample_random *r, struct pith_model *m, uint32_t op,
+                             uint32_t after)
 {
     struct drawn_node d = {.info = pith_op_get(op)};
     for (uint32_t i = 0; i < DRAW_ATTEMPTS; i++)
-        if (draw_attempt(r, m, &d)) {
+        if (draw_attempt(r, m, after, &d)) {
             draw_commit(r, m, &d);
             return true;
         }
@@ -314,22 +331,46 @@ static inline void draw_outputs(struct sample_random *r, struct pith_model *m)
                 m->outputs[m->n_outputs++] = m->nodes[i].out[k];
 }
 
+static inline struct pith_model *draw_done(struct sample_random *r, struct pith_model *m,
+                                           bool found)
+{
+    if (!found || m->n_inputs > 8) {
+        pith_model_free(m);
+        return NULL;
+    }
+    static const char *const keys[] = {"preprocess", "labels", "task", "x", "batch"};
+    draw_outputs(r, m);
+    m->batch_open = draw_one_of(r, 4);
+    if (draw_one_of(r, 8))
+        pith_model_set_meta(m, keys[sample_below(r, 5)],
+                            draw_one_of(r, 2) ? "" : "a=b\n\xe2\x82\xac");
+    return m;
+}
+
 static inline struct pith_model *draw_network(struct sample_random *r, uint32_t op)
 {
     struct pith_model *m = sample_new();
     uint32_t more = draw_one_of(r, 2) ? 1 + sample_below(r, 2) : 0;
-    if (!draw_node(r, m, op)) {
-        pith_model_free(m);
-        return NULL;
-    }
-    while (more && m->n_inputs < 8) {
+    bool found = draw_node(r, m, op, DRAW_NEW);
+    for (uint32_t i = 0; i < more && found; i++) {
         uint32_t next_op = 1 + sample_below(r, PITH_OP_END - 1);
-        if (draw_is_drawn(next_op) && draw_node(r, m, next_op))
-            more--;
+        if (draw_is_drawn(next_op))
+            draw_node(r, m, next_op, DRAW_NEW);
     }
-    draw_outputs(r, m);
-    m->batch_open = draw_one_of(r, 4);
-    return m;
+    return draw_done(r, m, found);
+}
+
+/* Each node of `ops` (0 ends them) reads the first output of the one before. */
+static inline struct pith_model *draw_chain(struct sample_random *r, const uint32_t *ops)
+{
+    struct pith_model *m = sample_new();
+    uint32_t after = DRAW_NEW;
+    bool found = true;
+    for (; *ops && found; ops++) {
+        found = draw_node(r, m, *ops, after);
+        after = found ? m->nodes[m->n_nodes - 1].out[0] : after;
+    }
+    return draw_done(r, m, found);
 }
 
 #endif

@@ -53,15 +53,17 @@ static void tell(const struct pith_model *m, enum closure c, const struct pith_e
     }
 }
 
-static void try_network(const struct pith_model *drawn, struct tally *t)
+/* drawn: it is freed; NULL: none was found. */
+static void try_network(struct pith_model *drawn, struct tally *t)
 {
+    if (!drawn)
+        return;
     struct pith_buffer file = {0};
     struct pith_model *m = NULL;
     struct pith_error err = {0};
     t->drawn++;
-    if (pith_model_pack(drawn, NULL, &file, NULL))
-        return;
-    if (pith_unpack(file.data, file.bytes, "drawn", 0, 0, NULL, &m, NULL) == PITH_OK) {
+    enum pith_status status = pith_model_pack(drawn, NULL, &file, NULL);
+    if (!status && pith_unpack(file.data, file.bytes, "drawn", 0, 0, NULL, &m, NULL) == PITH_OK) {
         enum closure c = closure_of(m, m->n_nodes == 1, &err);
         t->let_through++;
         t->closed += c < CLOSURE_NOT_OURS || c == CLOSURE_NOT_RUN;
@@ -72,43 +74,96 @@ static void try_network(const struct pith_model *drawn, struct tally *t)
         pith_model_free(m);
     }
     pith_buffer_free(&file);
+    pith_model_free(drawn);
+}
+
+static uint32_t trials(void)
+{
+    const char *wanted = getenv("PITH_TEST_TRIALS");
+    return wanted ? (uint32_t)strtoul(wanted, NULL, 10) : USUAL_TRIALS;
+}
+
+/* what: of which networks the tally is. false: too few to say anything. */
+static bool is_enough(const struct tally *t, const char *what, uint32_t number)
+{
+    bool enough = t->let_through >= LEAST_TRIED;
+    if (!enough || getenv("PITH_TEST_TELL"))
+        print_error("%s %u: %u drawn, %u let through, %u closed, %u refused, %u broken\n", what,
+                    number, t->drawn, t->let_through, t->closed, t->refused, t->broken);
+    return enough;
+}
+
+static void add(struct tally *sum, const struct tally *t)
+{
+    sum->drawn += t->drawn;
+    sum->let_through += t->let_through;
+    sum->closed += t->closed;
+    sum->refused += t->refused;
+    sum->broken += t->broken;
+}
+
+static void is_closed(const struct tally *t, uint32_t too_few)
+{
+    print_message("%u networks, %u let through: %u closed, %u refused, %u broken\n", t->drawn,
+                  t->let_through, t->closed, t->refused, t->broken);
+    assert_int_equal(too_few, 0);
+    assert_int_equal(t->broken, 0);
 }
 
 static void every_operator(void **state)
 {
-    const char *wanted = getenv("PITH_TEST_TRIALS"), *only = getenv("PITH_TEST_OPERATOR");
-    uint32_t trials = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : USUAL_TRIALS, broken = 0;
     struct sample_random r = sample_random_of(test_seed(1));
     struct tally all = {0};
+    uint32_t too_few = 0;
     (void)state;
     for (uint32_t op = 1; op < PITH_OP_END; op++) {
         struct tally t = {0};
-        if (!draw_is_drawn(op) || (only && op != strtoul(only, NULL, 10)))
-            continue;
-        for (uint32_t i = 0; i < trials; i++) {
-            struct pith_model *m = draw_network(&r, op);
-            if (!m)
-                continue;
-            try_network(m, &t);
-            pith_model_free(m);
-        }
-        if (t.let_through < LEAST_TRIED)
-            print_error("operator %u: %u networks\n", op, t.let_through);
-        broken += t.let_through < LEAST_TRIED;
-        all.drawn += t.drawn;
-        all.let_through += t.let_through;
-        all.closed += t.closed;
-        all.refused += t.refused;
-        all.broken += t.broken;
+        for (uint32_t i = 0; i < trials() && draw_is_drawn(op); i++)
+            try_network(draw_network(&r, op), &t);
+        too_few += draw_is_drawn(op) && !is_enough(&t, "operator", op);
+        add(&all, &t);
     }
-    print_message("%u networks, %u let through: %u closed, %u refused, %u broken\n", all.drawn,
-                  all.let_through, all.closed, all.refused, all.broken);
-    assert_int_equal(broken, 0);
-    assert_int_equal(all.broken, 0);
+    is_closed(&all, too_few);
+}
+
+/* What export writes together: layers of integers, recurrent layers, attention, grids. */
+static void chains(void **state)
+{
+    static const uint32_t chain[][5] = {
+        {PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE},
+        {PITH_OP_CONV_INTEGER, PITH_OP_REQUANTIZE},
+        {PITH_OP_MATMUL_INTEGER, PITH_OP_DEQUANTIZE},
+        {PITH_OP_CONV_INTEGER, PITH_OP_DEQUANTIZE},
+        {PITH_OP_MATMUL_INTEGER, PITH_OP_ADD, PITH_OP_REQUANTIZE},
+        {PITH_OP_QUANTIZE, PITH_OP_CONV_INTEGER, PITH_OP_REQUANTIZE, PITH_OP_DEQUANTIZE},
+        {PITH_OP_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE, PITH_OP_DEQUANTIZE},
+        {PITH_OP_QUANTIZE, PITH_OP_DEQUANTIZE, PITH_OP_CONV, PITH_OP_QUANTIZE},
+        {PITH_OP_QUANTIZE, PITH_OP_TRANSPOSE, PITH_OP_MATMUL_INTEGER, PITH_OP_REQUANTIZE},
+        {PITH_OP_DYNAMIC_QUANTIZE, PITH_OP_MATMUL_INTEGER, PITH_OP_CAST, PITH_OP_MUL},
+        {PITH_OP_MATMUL, PITH_OP_RECURRENT},
+        {PITH_OP_MATMUL, PITH_OP_ADD, PITH_OP_RECURRENT},
+        {PITH_OP_TRANSPOSE, PITH_OP_RESHAPE, PITH_OP_TRANSPOSE, PITH_OP_MATMUL},
+        {PITH_OP_CONV, PITH_OP_BATCH_NORM, PITH_OP_RELU, PITH_OP_CONV},
+        {PITH_OP_MATMUL, PITH_OP_SOFTMAX, PITH_OP_MATMUL},
+    };
+    struct sample_random r = sample_random_of(test_seed(2));
+    struct tally all = {0};
+    uint32_t too_few = 0;
+    (void)state;
+    for (uint32_t c = 0; c < sizeof chain / sizeof *chain; c++) {
+        struct tally t = {0};
+        /* Some are found seldom. */
+        for (uint32_t i = 0; i < trials() || (t.let_through < LEAST_TRIED && i < 20 * trials());
+             i++)
+            try_network(draw_chain(&r, chain[c]), &t);
+        too_few += !is_enough(&t, "chain", c);
+        add(&all, &t);
+    }
+    is_closed(&all, too_few);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_operator)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_operator), cmocka_unit_test(chains)};
     return cmocka_run_group_tests_name("closure_drawn", tests, NULL, NULL);
 }

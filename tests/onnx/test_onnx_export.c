@@ -244,9 +244,9 @@ static void test_what_import_refuses(void **state)
         enum pith_status status = pith_model_write_onnx(m, &out, &err);
         assert_int_equal(status, i < 3 ? PITH_ERR_UNSUPPORTED : PITH_OK);
         if (i < 3)
-            assert_non_null(
-                strstr(err.text, i < 2 ? "node 'd' (DequantizeLinear) as ONNX opset 13: a scale"
-                                       : "cannot write value 'q' as ONNX: it is of f16, bf16 or f64"));
+            assert_non_null(strstr(
+                err.text, i < 2 ? "node 'd' (DequantizeLinear) as ONNX opset 13: a scale"
+                                : "cannot write value 'q' as ONNX: it is of f16, bf16 or f64"));
         else
             pith_buffer_free(&out);
         pith_model_free(m);
