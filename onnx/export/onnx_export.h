@@ -112,8 +112,14 @@ void pith_export_find_layers(struct onnx_export *x);
 export_fn pith_export_layer_norm, pith_export_gelu, pith_export_attention;
 /* onnx_export_tile.c */
 export_fn pith_export_tile;
+/* onnx_export_resize.c, onnx_export_gather.c */
+export_fn pith_export_resize, pith_export_gather, pith_export_scatter;
 /* onnx_export_conv.c: attributes of Conv and all with the same slots. */
 export_fn pith_export_conv;
+/* PITH_ERR_UNSUPPORTED, with a message that tells the node. */
+enum pith_status pith_export_unsupported(struct op_export *e, const char *what);
+/* The operator has several names in ONNX. */
+void pith_export_rename(struct op_export *e, const char *op_type);
 /* Of a slot: v[], how many; an attribute, where a list is not empty. */
 uint32_t pith_export_list(const struct op_export *e, uint32_t slot, int64_t v[2 * PITH_MAX_RANK]);
 void pith_export_put_list(struct op_export *e, const char *name, uint32_t slot);

@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_export_conv.c - attributes of Conv and all with the same slots, and how attributes go from
- * slots to a node. */
+/* onnx_export_conv.c - attributes of Conv and all with the same slots, how attributes go from
+ * slots to a node, and how a node is refused. */
 #include "onnx_export.h"
+#include "pith_error_fill.h"
+
+enum pith_status pith_export_unsupported(struct op_export *e, const char *what)
+{
+    return pith_error_fill(e->x->err, PITH_ERR_UNSUPPORTED,
+                           "cannot write node '%.100s' (%s) as ONNX opset 13: %s", e->node->name,
+                           e->row->op_type, what);
+}
+
+void pith_export_rename(struct op_export *e, const char *op_type)
+{
+    e->to->op_type = (char *)(uintptr_t)op_type;
+}
 
 uint32_t pith_export_list(const struct op_export *e, uint32_t slot, int64_t v[2 * PITH_MAX_RANK])
 {

@@ -8,13 +8,6 @@
 
 #include <math.h>
 
-static enum pith_status unsupported(struct op_export *e, const char *what)
-{
-    return pith_error_fill(e->x->err, PITH_ERR_UNSUPPORTED,
-                           "cannot write node '%.100s' (%s) as ONNX opset 13: %s", e->node->name,
-                           e->row->op_type, what);
-}
-
 static const struct pith_value *value_in(const struct op_export *e, uint32_t i)
 {
     return &e->x->m->values[e->node->in[i]];
@@ -112,16 +105,18 @@ static enum pith_status alpha_beta(struct op_export *e)
     return PITH_OK;
 }
 
-static void put_bound(struct op_export *e, uint32_t slot)
+/* Left out where it is `none`, which bounds nothing. */
+static void put_bound(struct op_export *e, uint32_t slot, float none)
 {
     float v = attr_f32(e->node->attr, slot);
-    pith_export_input(e->to, isinf(v) ? "" : pith_export_float_tensor(e->x, &v, 1, true));
+    bool bounds = v < none || v > none;
+    pith_export_input(e->to, bounds ? pith_export_float_tensor(e->x, &v, 1, true) : "");
 }
 
 static enum pith_status clip(struct op_export *e)
 {
-    put_bound(e, ATTR_CLIP_MIN);
-    put_bound(e, ATTR_CLIP_MAX);
+    put_bound(e, ATTR_CLIP_MIN, -INFINITY);
+    put_bound(e, ATTR_CLIP_MAX, INFINITY);
     return PITH_OK;
 }
 
@@ -156,7 +151,7 @@ static enum pith_status flat_softmax(struct op_export *e)
     struct onnx_export *x = e->x;
     const struct pith_value *v = value_out(e);
     if (!flattens(v, (uint32_t)e->node->attr[ATTR_SOFTMAX_AXIS]))
-        return unsupported(e, "flattened axes of more than 2147483647 elements");
+        return pith_export_unsupported(e, "flattened axes of more than 2147483647 elements");
     char *flat = pith_export_name(x, "flat"), *soft = pith_export_name(x, "soft");
     Onnx__NodeProto *before = pith_export_node(x, "Flatten", "");
     Onnx__NodeProto *after = pith_export_node(x, "Reshape", "");
@@ -195,7 +190,7 @@ static enum pith_status pool(struct op_export *e)
     uint32_t n = pith_export_list(e, ATTR_POOL_DILATIONS, dilations);
     for (uint32_t i = 0; i < n && average; i++)
         if (dilations[i] != 1)
-            return unsupported(e, "dilation");
+            return pith_export_unsupported(e, "dilation");
     pith_export_put_list(e, "kernel_shape", ATTR_POOL_KERNEL);
     pith_export_put_list(e, "strides", ATTR_POOL_STRIDES);
     pith_export_put_list(e, "pads", ATTR_POOL_PADS);
@@ -207,26 +202,20 @@ static enum pith_status pool(struct op_export *e)
     return PITH_OK;
 }
 
-/* The operator has several names in ONNX. */
-static void rename_node(struct op_export *e, const char *op_type)
-{
-    e->to->op_type = (char *)(uintptr_t)op_type;
-}
-
 static enum pith_status lp_pool(struct op_export *e)
 {
     pith_export_put_int(e, "p", ATTR_POOL_P);
     if (attr_count(e->node->attr, ATTR_POOL_KERNEL) == 0) {
-        rename_node(e, "GlobalLpPool");
+        pith_export_rename(e, "GlobalLpPool");
         return PITH_OK;
     }
     int64_t dilations[2 * PITH_MAX_RANK];
     uint32_t n = pith_export_list(e, ATTR_POOL_DILATIONS, dilations);
     for (uint32_t i = 0; i < n; i++)
         if (dilations[i] != 1)
-            return unsupported(e, "dilation");
+            return pith_export_unsupported(e, "dilation");
     if (e->node->attr[ATTR_POOL_CEIL])
-        return unsupported(e, "ceil_mode");
+        return pith_export_unsupported(e, "ceil_mode");
     pith_export_put_list(e, "kernel_shape", ATTR_POOL_KERNEL);
     pith_export_put_list(e, "strides", ATTR_POOL_STRIDES);
     pith_export_put_list(e, "pads", ATTR_POOL_PADS);
@@ -315,8 +304,6 @@ static enum pith_status pad(struct op_export *e)
 static enum pith_status cast(struct op_export *e)
 {
     static const int32_t onnx_type[] = {0, 1, 10, 16, 11, 3, 2, 5, 4, 6, 7, 9}; /* by pith_type */
-    if (e->node->attr[ATTR_CAST_TO] == PITH_F64)
-        return unsupported(e, "a cast to double (f64), which import refuses, too");
     pith_export_int(e->x, e->to, "to", onnx_type[e->node->attr[ATTR_CAST_TO]]);
     return PITH_OK;
 }
@@ -328,63 +315,12 @@ static enum pith_status reduce_mean(struct op_export *e)
     return PITH_OK;
 }
 
-/* Scales as they are, or output / input: nudged until floor(input * scale) is the output, for
- * readers that compute it in f32 and for those that compute it in f64 (3 * 1.6666666f is 5 or less
- * than 5). */
-static uint32_t resize_scales(const struct op_export *e, float scale[PITH_MAX_RANK])
-{
-    const struct pith_value *in = value_in(e, 0), *out = value_out(e);
-    bool given = attr_count(e->node->attr, ATTR_RESIZE_SCALES) != 0;
-    for (uint32_t i = 0; i < in->rank; i++) {
-        scale[i] = (float)out->dim[i] / (float)in->dim[i];
-        if (given)
-            scale[i] = attr_f32(e->node->attr, ATTR_RESIZE_SCALES + 1 + i);
-        for (uint32_t k = 0; k < 4 && floor((double)in->dim[i] * (double)scale[i]) < out->dim[i];
-             k++)
-            scale[i] = nextafterf(scale[i], INFINITY);
-    }
-    return in->rank;
-}
-
-static enum pith_status resize(struct op_export *e)
-{
-    static const char *const coords[] = {"half_pixel", "asymmetric", "align_corners",
-                                         "pytorch_half_pixel"};
-    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                          "ceil"};
-    static const char *const modes[] = {"nearest", "linear", "cubic"};
-    const int32_t *attr = e->node->attr;
-    if (attr[ATTR_RESIZE_COORD] > 3)
-        return unsupported(e, "half_pixel_symmetric");
-    pith_export_string(e->x, e->to, "mode", modes[attr[ATTR_RESIZE_MODE]]);
-    pith_export_string(e->x, e->to, "coordinate_transformation_mode",
-                       coords[attr[ATTR_RESIZE_COORD]]);
-    pith_export_string(e->x, e->to, "nearest_mode", nearest[attr[ATTR_RESIZE_NEAREST]]);
-    if (attr[ATTR_RESIZE_MODE] == 2) {
-        put_float(e, "cubic_coeff_a", ATTR_RESIZE_CUBIC_A);
-        pith_export_put_int(e, "exclude_outside", ATTR_RESIZE_EXCLUDE);
-    }
-    pith_export_input(e->to, ""); /* roi */
-    float scale[PITH_MAX_RANK];
-    if (e->x->m->batch_open || attr_count(attr, ATTR_RESIZE_SCALES)) {
-        uint32_t n = resize_scales(e, scale);
-        pith_export_input(e->to, pith_export_float_tensor(e->x, scale, n, false));
-        return PITH_OK;
-    }
-    int64_t sizes[PITH_MAX_RANK];
-    for (uint32_t i = 0; i < value_out(e)->rank; i++)
-        sizes[i] = value_out(e)->dim[i];
-    pith_export_input(e->to, "");
-    pith_export_input(e->to, pith_export_ints_tensor(e->x, sizes, value_out(e)->rank));
-    return PITH_OK;
-}
-
 /* The name of the kind; refused where opset 13 has none. */
 static enum pith_status kind(struct op_export *e)
 {
     const char *name = pith_onnx_kind_name(e->row->op, e->node->attr[ATTR_KIND]);
     if (!name)
-        return unsupported(e, "the operator is newer");
+        return pith_export_unsupported(e, "the operator is newer");
     e->to->op_type = pith_model_strdup(e->x->arena, name);
     e->x->failed = e->x->failed || !e->to->op_type;
     return PITH_OK;
@@ -411,26 +347,6 @@ static enum pith_status unary(struct op_export *e)
     return kind(e);
 }
 
-static enum pith_status gather(struct op_export *e)
-{
-    static const char *const names[] = {"Gather", "GatherElements", "GatherND"};
-    int32_t kind = e->node->attr[ATTR_GATHER_KIND];
-    rename_node(e, names[kind]);
-    pith_export_put_int(e, kind == 2 ? "batch_dims" : "axis", ATTR_GATHER_AXIS);
-    return PITH_OK;
-}
-
-static enum pith_status scatter(struct op_export *e)
-{
-    if (e->node->attr[ATTR_SCATTER_REDUCE])
-        return unsupported(e, "a reduction");
-    if (e->node->attr[ATTR_SCATTER_KIND])
-        rename_node(e, "ScatterND");
-    else
-        pith_export_put_int(e, "axis", ATTR_SCATTER_AXIS);
-    return PITH_OK;
-}
-
 static enum pith_status mod(struct op_export *e)
 {
     pith_export_put_int(e, "fmod", ATTR_MOD_FMOD);
@@ -444,7 +360,7 @@ static enum pith_status compare(struct op_export *e)
         return kind(e);
     bool is_bool = value_in(e, 0)->type == PITH_BOOL;
     if (!is_bool && e->node->in[0] != e->node->in[1])
-        return unsupported(e, "not equal");
+        return pith_export_unsupported(e, "not equal");
     e->to->op_type = pith_model_strdup(e->x->arena, is_bool ? "Xor" : "IsNaN");
     e->to->n_input = is_bool ? 2 : 1;
     e->x->failed = e->x->failed || !e->to->op_type;
@@ -455,7 +371,7 @@ static enum pith_status depth_space(struct op_export *e)
 {
     int32_t kind = e->node->attr[ATTR_DEPTH_SPACE_KIND];
     if (kind == 2)
-        rename_node(e, "SpaceToDepth");
+        pith_export_rename(e, "SpaceToDepth");
     else
         pith_export_string(e->x, e->to, "mode", kind ? "CRD" : "DCR");
     pith_export_put_int(e, "blocksize", ATTR_DEPTH_SPACE_BLOCK);
@@ -464,7 +380,7 @@ static enum pith_status depth_space(struct op_export *e)
 
 static enum pith_status trilu(struct op_export *e)
 {
-    return unsupported(e, "it came with opset 14");
+    return pith_export_unsupported(e, "it came with opset 14");
 }
 
 /* indices, depth, values */
@@ -520,7 +436,7 @@ static enum pith_status along_axis(struct op_export *e)
 {
     const int32_t *attr = e->node->attr;
     if (attr[ATTR_ALONG_FLAT])
-        return unsupported(e, "flattened axes");
+        return pith_export_unsupported(e, "flattened axes");
     if (attr[ATTR_KIND] != ALONG_CUM_SUM) {
         pith_export_put_int(e, "axis", ATTR_ALONG_AXIS);
         if (attr[ATTR_KIND] == ALONG_LP_NORMALIZATION)
@@ -537,7 +453,7 @@ static enum pith_status along_axis(struct op_export *e)
 static enum pith_status group_norm(struct op_export *e)
 {
     if (e->node->attr[ATTR_GROUP_NORM_GROUPS])
-        return unsupported(e, "GroupNormalization is newer");
+        return pith_export_unsupported(e, "GroupNormalization is newer");
     put_float(e, "epsilon", ATTR_GROUP_NORM_EPSILON);
     return PITH_OK;
 }
@@ -560,7 +476,7 @@ static enum pith_status non_max_suppression(struct op_export *e)
     float iou = attr_f32(e->node->attr, ATTR_NMS_IOU);
     pith_export_input(e->to, pith_export_ints_tensor(e->x, &top, 1));
     pith_export_input(e->to, pith_export_float_tensor(e->x, &iou, 1, true));
-    put_bound(e, ATTR_NMS_SCORE);
+    put_bound(e, ATTR_NMS_SCORE, -INFINITY);
     pith_export_put_int(e, "center_point_box", ATTR_NMS_CENTER);
     return PITH_OK;
 }
@@ -601,11 +517,11 @@ static const struct export_row rows[] = {
     {PITH_OP_PAD, "Pad", pad},
     {PITH_OP_CAST, "Cast", cast},
     {PITH_OP_REDUCE_MEAN, "ReduceMean", reduce_mean},
-    {PITH_OP_RESIZE, "Resize", resize},
+    {PITH_OP_RESIZE, "Resize", pith_export_resize},
     {PITH_OP_IDENTITY, "Identity", NULL},
     {PITH_OP_UNARY, "Unary", unary},
-    {PITH_OP_GATHER, "Gather", gather},
-    {PITH_OP_SCATTER, "ScatterElements", scatter},
+    {PITH_OP_GATHER, "Gather", pith_export_gather},
+    {PITH_OP_SCATTER, "ScatterElements", pith_export_scatter},
     {PITH_OP_TILE, "Tile", pith_export_tile},
     {PITH_OP_DEPTH_SPACE, "DepthToSpace", depth_space},
     {PITH_OP_TRILU, "Trilu", trilu},

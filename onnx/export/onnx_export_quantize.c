@@ -8,13 +8,6 @@
 #include "pith_error_fill.h"
 #include "onnx_export.h"
 
-static enum pith_status unsupported(struct op_export *e, const char *what)
-{
-    return pith_error_fill(e->x->err, PITH_ERR_UNSUPPORTED,
-                           "cannot write node '%.100s' (%s) as ONNX opset 13: %s", e->node->name,
-                           e->row->op_type, what);
-}
-
 static const struct pith_value *value_in(const struct op_export *e, uint32_t i)
 {
     return &e->x->m->values[e->node->in[i]];
@@ -138,13 +131,14 @@ static enum pith_status scale_op(struct op_export *e, enum pith_type type)
 {
     const int32_t *attr = e->node->attr;
     if (attr[ATTR_QUANTIZE_BLOCK])
-        return unsupported(e, "scales of blocks are newer");
+        return pith_export_unsupported(e, "scales of blocks are newer");
     if (type == PITH_I16 || type == PITH_U16)
-        return unsupported(e, "16-bit integers are newer");
+        return pith_export_unsupported(e, "16-bit integers are newer");
     if (by_channel(e))
         return e->node->op == PITH_OP_QUANTIZE ? quantize_by_channel(e) : dequantize_by_channel(e);
     if (!scales_are_read(value_in(e, 1), e->node->op == PITH_OP_QUANTIZE))
-        return unsupported(e, "a scale that is negative or not finite, or that divides by 0");
+        return pith_export_unsupported(
+            e, "a scale that is negative or not finite, or that divides by 0");
     if (value_in(e, 1)->rank)
         pith_export_int(e->x, e->to, "axis", attr[ATTR_QUANTIZE_AXIS]);
     return PITH_OK;
@@ -259,13 +253,15 @@ enum pith_status pith_export_requantize(struct op_export *e)
     const struct pith_node *sum = paired_sum(x, e->node);
     const struct pith_value *factor = value_in(e, 1);
     if (sum && !scales_are_read(factor, false))
-        return unsupported(e, "a factor that is negative or not finite");
+        return pith_export_unsupported(e, "a factor that is negative or not finite");
     if (sum)
         return qlinear(e, sum);
     uint32_t rank = value_in(e, 0)->rank;
     if (factor->rank && factor->dim[0] > 1 &&
         (uint32_t)e->node->attr[ATTR_QUANTIZE_AXIS] + 1 != rank)
-        return unsupported(e, "a factor along an inner axis");
+        return pith_export_unsupported(e, "a factor along an inner axis");
+    if (rank == 0 && factor->rank)
+        return pith_export_unsupported(e, "a factor of more dims than the sum");
     static const float one = 1.0f;
     const char *real = pith_export_name(x, "real"), *product = pith_export_name(x, "product");
     Onnx__NodeProto *cast = pith_export_node(x, "Cast", "");
@@ -294,7 +290,7 @@ static enum pith_status check_bytes(struct op_export *e)
 {
     return pith_type_bytes(value_in(e, 0)->type) == 1 && pith_type_bytes(value_in(e, 1)->type) == 1
                ? PITH_OK
-               : unsupported(e, "products of 16-bit integers");
+               : pith_export_unsupported(e, "products of 16-bit integers");
 }
 
 enum pith_status pith_export_matmul_integer(struct op_export *e)
@@ -346,7 +342,8 @@ enum pith_status pith_export_conv_integer(struct op_export *e)
         return PITH_OK;
     }
     if (has_in(e->node, 4) && !value_in(e, 4)->constant)
-        return unsupported(e, "a bias that is computed, without a Requantize behind it");
+        return pith_export_unsupported(e,
+                                       "a bias that is computed, without a Requantize behind it");
     if (has_in(e->node, 4))
         add_bias(e);
     return pith_export_conv(e);

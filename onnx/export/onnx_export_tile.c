@@ -64,10 +64,9 @@ enum pith_status pith_export_tile(struct op_export *e)
                                "cannot write node '%.100s' (Tile) as ONNX opset 13: repeats of "
                                "another number of dims",
                                e->node->name);
-    if (expands && e->to)
-        e->to->op_type = (char *)(uintptr_t) "Expand";
-    if (e->to)
-        e->to->n_input = 1; /* the reference goes into the repeats */
+    e->to->n_input = 1; /* the reference goes into the repeats */
+    if (expands)
+        pith_export_rename(e, n ? "Expand" : "Identity");
     if (n_follow)
         pith_export_input(e->to, computed_repeats(e, n, follows));
     else

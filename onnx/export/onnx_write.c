@@ -132,6 +132,22 @@ static void export_constants(struct onnx_export *x)
     }
 }
 
+/* Import makes f32 of f16 and bf16 and refuses most of f64, so a network that has such values
+ * would come back as another one. (Weights stored in 16 bits are f32.) */
+static enum pith_status check_types(const struct onnx_export *x)
+{
+    for (uint32_t i = 0; i < x->m->n_values; i++) {
+        const struct pith_value *v = &x->m->values[i];
+        bool real = v->type == PITH_F16 || v->type == PITH_BF16 || v->type == PITH_F64;
+        if (real && (!v->constant || x->uses[i]))
+            return pith_error_fill(x->err, PITH_ERR_UNSUPPORTED,
+                                   "cannot write value '%.100s' as ONNX: it is of f16, bf16 or "
+                                   "f64, which import reads as f32 or refuses",
+                                   x->names[i]);
+    }
+    return PITH_OK;
+}
+
 static enum pith_status export_graph(struct onnx_export *x)
 {
     const struct pith_model *m = x->m;
@@ -143,6 +159,9 @@ static enum pith_status export_graph(struct onnx_export *x)
     pith_onnx__graph_proto__init(&x->graph);
     x->graph.name = (char *)(uintptr_t) "pith";
     name_values(x);
+    enum pith_status status = x->failed ? PITH_OK : check_types(x);
+    if (status)
+        return status;
     pith_export_find_layers(x);
     pith_export_find_sums(x);
     count_turned_uses(x);
@@ -152,7 +171,6 @@ static enum pith_status export_graph(struct onnx_export *x)
     x->graph.initializer =
         pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_TENSORS + m->n_values + 1,
                           sizeof *x->graph.initializer);
-    enum pith_status status = PITH_OK;
     for (uint32_t i = 0; i < m->n_nodes && !status && !x->failed; i++)
         if (pith_export_is_region(m->nodes[i].op))
             status = pith_export_region(x, &m->nodes[i]);
