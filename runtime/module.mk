@@ -33,11 +33,13 @@ ONCE_runtime := graph_read validate stats_read container weight_read blob region
     op_attr op_loop op_branch op_view huff_table weight_open weight_kind context_decode window open text cpu_names \
     run_form quad_form
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
-$(call in_runtime,decimal preprocess): FILE_CFLAGS := -Os
+# Pow and Mod: their time is that of one powf or division an element. Weights read row by row: that of the decoders
+# they call.
+$(call in_runtime,decimal preprocess op_power weight_rows): FILE_CFLAGS := -Os
 # Calls of kernels: what loops over elements is in these.
-$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse product_tiles product_quads \
-    product_indices product_form): FILE_CFLAGS := -Os
+$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse conv_winograd product_rows product_tiles \
+    product_quads product_indices product_form): FILE_CFLAGS := -Os
 # References of kernels that every CPU of today has a wide variant of, and products that run beside those alone.
-$(call in_runtime,byte_rows row_f32 activate context_indices gemm_i8 integer_direct): FILE_CFLAGS := -Os -fno-tree-vectorize
+$(call in_runtime,byte_rows row_f32 activate context_indices conv_f32 gemm_i8 integer_direct): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Calls of kernels around short loops; one short loop for each of many functions.
 $(call in_runtime,op_recurrent op_unary op_compare op_variadic elementary_f32): FILE_CFLAGS := -fno-tree-vectorize

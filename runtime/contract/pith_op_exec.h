@@ -118,6 +118,7 @@ enum prep_form {
     PREP_WIDE_STRIPS = 11,  /* product_f32.c */
     PREP_INDEX_STRIPS = 12, /* product_indices.c */
     PREP_QUADS = 13,        /* quad_form.h */
+    PREP_WINOGRAD = 14,     /* conv_winograd.c; detail: groups */
     PREP_CONV_QUADS = 20    /* and on, by width; detail: taps */
 };
 

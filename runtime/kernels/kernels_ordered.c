@@ -16,6 +16,8 @@ void pith_ordered_kernels_fill(struct dense_kernels *k, uint32_t features)
     k->mr_wide = k->nr_wide = 0;
     k->conv_rows_f32 = NULL;
     k->max_pool_f32 = NULL;
+    k->winograd_in = NULL;
+    k->winograd_out = NULL;
 }
 
 const struct pith_ordered pith_ordered_sums = {pith_ordered_kernels_fill};

@@ -153,6 +153,35 @@ struct max_pool_f32_job {
     size_t planes;
 };
 
+/* A 3x3 convolution of stride 1 by Winograd's F(2x2, 3x3): an output tile of 2x2 pixels comes from
+ * the 4x4 of input under it. Both are transformed, and so are the weights, when they are packed:
+ * each of the WINOGRAD_TERMS elements of a tile is then a product of matrices of its own, 16
+ * multiplications for four pixels instead of 36.
+ *
+ * An error stays within that of sums of all 16 elements under a tile, whatever their tap: with P
+ * the sum over channels of max |x| in the tile times sum |w|, |y - y_exact| <= 36 (C + 12) 2^-24 P.
+ * A value that is not finite reaches all four pixels.
+ *
+ * winograd_in: v [WINOGRAD_TERMS][step] holds elements of input tiles (im2col_f32 of a kernel of
+ * 4x4 and stride 2 makes them); the first n of each, up to a multiple of DENSE_PANEL_ALIGN, are
+ * transformed where they lie. */
+#define WINOGRAD_TERMS 16u
+typedef void winograd_in_fn(float *v, size_t step, size_t n);
+
+/* Sums of `rows` output channels, n tiles from tile t0 on (tiles in order, `across` to a row of
+ * them), into pixels. */
+struct winograd_out_job {
+    const float *m; /* [WINOGRAD_TERMS][step / ldm][ldm], ldm: n up to a multiple of
+                       DENSE_PANEL_ALIGN at least */
+    size_t step, ldm;
+    float *y; /* [rows] output planes ldy apart */
+    size_t ldy;
+    const float *residual; /* as y */
+    uint32_t rows, t0, n, across, oh, ow;
+    struct dense_act act;
+};
+typedef void winograd_out_fn(const struct winograd_out_job *job);
+
 typedef void gemm_f32_fn(const struct gemm_f32_job *job);
 typedef void im2col_f32_fn(const struct im2col_f32_job *job);
 typedef void conv_rows_f32_fn(const struct conv_rows_f32_job *job);
@@ -180,6 +209,8 @@ struct dense_kernels {
     gemv_f32_fn *gemv_f32;
     max_pool_f32_fn *max_pool_f32; /* NULL: none at this level */
     pack_rows_f32_fn *pack_rows_f32;
+    winograd_in_fn *winograd_in; /* NULL: none, and no winograd_out either */
+    winograd_out_fn *winograd_out;
 };
 
 /* Processors with packed kernels, if only ordered ones (pith_kernel_ordered.h): elsewhere what is
@@ -213,6 +244,8 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_avx2, PITH_CPU_AVX2)                \
     KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_avx2, PITH_CPU_AVX2)                \
     KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_avx2, PITH_CPU_AVX2)                               \
+    KERNEL(winograd_in, winograd_in_fn, pith_winograd_in_avx2, PITH_CPU_AVX2)                      \
+    KERNEL(winograd_out, winograd_out_fn, pith_winograd_out_avx2, PITH_CPU_AVX2)                   \
     KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_avx2, PITH_CPU_AVX2)                   \
     KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32_avx2, PITH_CPU_AVX2)                \
     KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_avx512, PITH_CPU_AVX512)                           \
@@ -220,6 +253,8 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_avx512, PITH_CPU_AVX512)            \
     KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_avx512, PITH_CPU_AVX512)            \
     KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_avx512, PITH_CPU_AVX512)                           \
+    KERNEL(winograd_in, winograd_in_fn, pith_winograd_in_avx512, PITH_CPU_AVX512)                  \
+    KERNEL(winograd_out, winograd_out_fn, pith_winograd_out_avx512, PITH_CPU_AVX512)               \
     KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_avx512, PITH_CPU_AVX512)
 #elif defined __aarch64__
 #define DENSE_KERNELS_OWN(KERNEL)                                                                  \
@@ -228,6 +263,8 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_neon, PITH_CPU_NEON)                \
     KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_neon, PITH_CPU_NEON)                \
     KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_neon, PITH_CPU_NEON)                               \
+    KERNEL(winograd_in, winograd_in_fn, pith_winograd_in_neon, PITH_CPU_NEON)                      \
+    KERNEL(winograd_out, winograd_out_fn, pith_winograd_out_neon, PITH_CPU_NEON)                   \
     KERNEL(max_pool_f32, max_pool_f32_fn, pith_max_pool_f32_neon, PITH_CPU_NEON)                   \
     KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32_neon, PITH_CPU_NEON)
 #else

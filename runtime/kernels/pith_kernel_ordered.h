@@ -12,9 +12,9 @@
  *                    gemv_f32
  *
  * Tiles are the same for all levels, since conv_transpose adds them up as they come. There are no
- * rows (conv_rows_f32), nor vectors of maxima, whose zeros may have another sign; copies are any
- * level's. On
- * Zen 4 (AVX-512) `quantize -d` of DS-CNN takes 1.4 times as long as with the kernels that fuse. */
+ * rows (conv_rows_f32), no tiles of Winograd, nor vectors of maxima, whose zeros may have another
+ * sign; copies are any level's. On Zen 4 (AVX-512) `quantize -d` of DS-CNN takes 1.4 times as long
+ * as with the kernels that fuse. */
 #ifndef PITH_KERNEL_ORDERED_H
 #define PITH_KERNEL_ORDERED_H
 

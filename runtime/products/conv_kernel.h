@@ -48,7 +48,7 @@ struct conv {
     bool in_place; /* gemm_f32 can read x itself */
     union {
         struct product product;
-        struct cut cut;   /* tiles */
+        struct cut cut;   /* tiles, winograd */
         struct band band; /* rows */
     } way;
     struct window window;
@@ -76,7 +76,8 @@ struct conv_kernel {
     IF_DENSE_TILES(KERNEL(pith_conv_tiles))  /* im2col of a tile of pixels, then gemm_f32 */       \
     IF_DENSE_TILES(KERNEL(pith_conv_rows))   /* conv_rows_f32 on copied bands of input rows */     \
     KERNEL(pith_conv_direct)                 /* conv_f32: no packing, no memory; the reference */  \
-    IF_SPARSE_ROWS(KERNEL(pith_conv_sparse)) /* a pruned weight, nonzero by nonzero */
+    IF_SPARSE_ROWS(KERNEL(pith_conv_sparse)) /* a pruned weight, nonzero by nonzero */             \
+    IF_DENSE_TILES(KERNEL(pith_conv_winograd)) /* 3x3: 16 products for 4 pixels */
 
 #define DECLARE(name) extern const struct conv_kernel name;
 CONV_KERNELS(DECLARE)
@@ -109,6 +110,15 @@ static inline uint64_t conv_chunk(const struct conv_run *r, uint32_t i)
     return r->units * i / r->chunks;
 }
 
+/* Where part i of the output channels of a tile begins (way.cut): where a panel of weights does, or
+ * behind the last one. */
+static inline uint32_t conv_part(const struct conv_run *r, uint32_t i)
+{
+    const uint32_t o = r->v->g.o, mr = r->d->mr;
+    const uint32_t at = (o + mr - 1) / mr * i / r->v->way.cut.o_parts * mr;
+    return at < o ? at : o;
+}
+
 /* Each has scratch of its own. */
 static inline uint32_t conv_chunks_of(const struct op_env *env, uint64_t units)
 {
@@ -124,6 +134,9 @@ bool pith_conv_is_small(const struct conv *v);
 enum pith_status pith_conv_packed_need(const struct op_args *args, const struct op_env *env,
                                        uint64_t units, uint64_t floats, struct op_need *need);
 enum pith_status pith_conv_pack(const struct op_args *args, const struct op_env *env);
+/* Tiles of `pixels` columns in a group of an image, with sums over k. */
+struct cut pith_conv_cut(const struct conv *v, const struct dense_kernels *d, uint32_t pixels,
+                         size_t k);
 struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op_env *env);
 
 #endif

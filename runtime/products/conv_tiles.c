@@ -82,11 +82,12 @@ struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op
 
 /* Tiles of nr_max pixels are taken only where they come out even, as 7 x 7 pixels do. Where tiles
  * are fewer than chunks, each is cut into parts of whole panels of output channels. */
-static struct cut cut_of(const struct conv *v, const struct dense_kernels *d)
+struct cut pith_conv_cut(const struct conv *v, const struct dense_kernels *d, uint32_t pixels,
+                         size_t k)
 {
     struct cut t;
-    uint32_t pixels = (uint32_t)v->pixels, mr = d->mr;
-    t.width = pixels % d->nr_max == 0 && v->k >= EXTRA_COLUMN_MIN_K ? d->nr_max : d->nr;
+    uint32_t mr = d->mr;
+    t.width = pixels % d->nr_max == 0 && k >= EXTRA_COLUMN_MIN_K ? d->nr_max : d->nr;
     t.tiles = (pixels + t.width - 1) / t.width;
     t.ldb = (t.width + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
     t.units = (uint64_t)t.tiles * v->groups * v->n;
@@ -121,7 +122,7 @@ static enum pith_status tiles_workspace(const struct op_args *args, const struct
                                         struct op_need *need)
 {
     struct conv *v = args->lowered;
-    v->way.cut = cut_of(v, &env->kernels->dense);
+    v->way.cut = pith_conv_cut(v, &env->kernels->dense, (uint32_t)v->pixels, v->k);
     need->kernel = v->in_place ? "conv1x1-f32" : "conv-f32";
     return pith_conv_packed_need(args, env, v->way.cut.units, chunk_floats(v, &v->way.cut), need);
 }
@@ -235,16 +236,13 @@ static void fill_body(void *arg, uint32_t i)
     tile_fill(r, &t, chunk_panel(r, i), r->k);
 }
 
-/* Part i % o_parts of the output channels of tile i / o_parts, block of K from r->k on. Parts end
- * where panels of weights do, but for the last one, which ends at o. */
+/* Part i % o_parts of the output channels of tile i / o_parts, block of K from r->k on. */
 static void multiply_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
-    uint32_t parts = r->v->way.cut.o_parts, tile = i / parts, part = i % parts, o = r->v->g.o;
-    uint32_t panels = (o + r->d->mr - 1) / r->d->mr;
-    uint32_t o0 = panels * part / parts * r->d->mr, o1 = panels * (part + 1) / parts * r->d->mr;
+    uint32_t parts = r->v->way.cut.o_parts, tile = i / parts, part = i % parts;
     struct conv_tile t = tile_of(r, tile);
-    tile_multiply(r, &t, chunk_panel(r, tile), r->k, o0, o1 < o ? o1 : o);
+    tile_multiply(r, &t, chunk_panel(r, tile), r->k, conv_part(r, part), conv_part(r, part + 1));
 }
 
 /* Where tiles are cut by output channels, several chunks read one panel: it is filled in one

@@ -447,6 +447,93 @@ static void test_max(void **state)
     each_level(max_level);
 }
 
+/* Four elements to four, by the definition (winograd_f32_impl.h). */
+static void line_in(float *d, size_t step)
+{
+    const float was[4] = {d[0], d[step], d[2 * step], d[3 * step]};
+    d[0] = was[0] - was[2];
+    d[step] = was[1] + was[2];
+    d[2 * step] = was[2] - was[1];
+    d[3 * step] = was[1] - was[3];
+}
+
+/* Sums of two elements, twice: the same bits at every level. */
+static void check_winograd_in(const struct dense_kernels *d)
+{
+    const size_t n = DENSE_PANEL_ALIGN * pick(1, 9), step = n + pick(0, 20);
+    const size_t floats_there = (WINOGRAD_TERMS - 1) * step + n;
+    struct guarded v = guard_random(floats_there, 1, &seed);
+    float *want = malloc(floats_there * sizeof *want);
+    memcpy(want, v.data, floats_there * sizeof *want);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t y = 0; y < 4; y++)
+            line_in(want + i + 4 * y * step, step);
+        for (size_t x = 0; x < 4; x++)
+            line_in(want + i + x * step, 4 * step);
+    }
+    d->winograd_in(v.data, step, n);
+    assert_memory_equal(v.data, want, floats_there * sizeof *want);
+    free(want);
+    guard_free(&v);
+}
+
+/* A^T's rows */
+static const int to_pixel[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
+
+static void check_winograd_out(const struct dense_kernels *d)
+{
+    struct winograd_out_job job = {
+        .rows = pick(1, 9), .oh = pick(1, 13), .ow = pick(1, 40), .act = some_act()};
+    const uint32_t across = (job.ow + 1) / 2, tiles = across * ((job.oh + 1) / 2);
+    job.across = across;
+    job.n = pick(1, tiles < DENSE_MAX_NR ? tiles : DENSE_MAX_NR);
+    job.t0 = pick(0, tiles - job.n);
+    job.ldm = (job.n + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
+    job.step = job.ldm * (job.rows + pick(0, 2));
+    job.ldy = (size_t)job.oh * job.ow + pick(0, 3);
+    const size_t n_y = (job.rows - 1) * job.ldy + (size_t)job.oh * job.ow;
+    struct guarded m = guard_random((WINOGRAD_TERMS - 1) * job.step + job.rows * job.ldm, 1, &seed);
+    struct guarded y = guard_random(n_y, 1, &seed), res = guard_random(n_y, 1, &seed);
+    float *before = malloc(n_y * sizeof *before);
+    memcpy(before, y.data, n_y * sizeof *before);
+    job.m = m.data, job.y = y.data, job.residual = pick(0, 1) ? res.data : NULL;
+    d->winograd_out(&job);
+    for (size_t at = 0; at < n_y; at++) {
+        const size_t o = at / job.ldy, p = at % job.ldy;
+        const uint32_t oy = (uint32_t)(p / job.ow), ox = (uint32_t)(p % job.ow);
+        const uint32_t tile = oy / 2 * across + ox / 2;
+        if (p >= (size_t)job.oh * job.ow || tile < job.t0 || tile >= job.t0 + job.n) {
+            assert_true(job.y[at] == before[at]);
+            continue;
+        }
+        const double extra = job.residual ? job.residual[at] : 0;
+        struct expected e = {extra, fabs(extra), 9};
+        for (size_t t = 0; t < WINOGRAD_TERMS; t++) {
+            const int sign = to_pixel[oy % 2][t / 4] * to_pixel[ox % 2][t % 4];
+            const double v = job.m[t * job.step + o * job.ldm + tile - job.t0];
+            e.sum += sign * v;
+            e.size += fabs(sign * v);
+        }
+        expect_near(e, &job.act, job.y[at], "winograd_out");
+    }
+    free(before);
+    guard_free(&m), guard_free(&y), guard_free(&res);
+}
+
+static void winograd_level(const struct dense_kernels *d)
+{
+    for (uint32_t i = 0; d->winograd_in && i < 300; i++) {
+        check_winograd_in(d);
+        check_winograd_out(d);
+    }
+}
+
+static void test_winograd(void **state)
+{
+    (void)state;
+    each_level(winograd_level);
+}
+
 static void test_specials_pass(void **state)
 {
     (void)state;
@@ -480,10 +567,10 @@ static void test_specials_pass(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),          cmocka_unit_test(test_im2col),
-        cmocka_unit_test(test_rows),          cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_gemv),          cmocka_unit_test(test_max),
-        cmocka_unit_test(test_specials_pass),
+        cmocka_unit_test(test_gemm), cmocka_unit_test(test_im2col),
+        cmocka_unit_test(test_rows), cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_gemv), cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_max),  cmocka_unit_test(test_specials_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

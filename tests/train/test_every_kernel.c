@@ -53,6 +53,8 @@ static const struct {
     {"dense", "gemv_f32", trial_gemv_f32},
     {"dense", "max_pool_f32", trial_max_pool_f32},
     {"dense", "pack_rows_f32", trial_pack_rows_f32},
+    {"dense", "winograd_in", trial_winograd_in},
+    {"dense", "winograd_out", trial_winograd_out},
     {"ordered", "gemm_f32", trial_ordered_gemm_f32},
     {"ordered", "gemv_f32", trial_ordered_gemv_f32},
     {"ordered", "depthwise_f32", trial_ordered_depthwise_f32},

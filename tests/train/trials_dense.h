@@ -194,6 +194,66 @@ static void trial_max_pool_f32(struct trial *t)
     leaves_bytes(t, job.y, n * sizeof(float));
 }
 
+/* As the contract has it, where a table has none. */
+static inline void plain_winograd_in(float *v, size_t step, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t line = 0; line < 8; line++) {
+            float *d = v + i + (line < 4 ? 4 * line * step : (line - 4) * step);
+            const size_t by = line < 4 ? step : 4 * step;
+            const float was[4] = {d[0], d[by], d[2 * by], d[3 * by]};
+            d[0] = was[0] - was[2];
+            d[by] = was[1] + was[2];
+            d[2 * by] = was[2] - was[1];
+            d[3 * by] = was[1] - was[3];
+        }
+}
+
+static void trial_winograd_in(struct trial *t)
+{
+    const size_t n = 48 * (size_t)size(t, 1, 4, 64);
+    float *v = reals(t, WINOGRAD_TERMS * n);
+    if (dense_of(t).winograd_in)
+        CALL(t, 2 * (double)(WINOGRAD_TERMS * n), dense_of(t).winograd_in(v, n, n));
+    else
+        CALL(t, 2 * (double)(WINOGRAD_TERMS * n), plain_winograd_in(v, n, n));
+    leaves_bytes(t, v, WINOGRAD_TERMS * n * sizeof *v);
+}
+
+static inline void plain_winograd_out(const struct winograd_out_job *job)
+{
+    static const float a[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
+    for (size_t i = 0; i < (size_t)job->rows * job->oh * job->ow; i++) {
+        const size_t o = i / (job->oh * job->ow), p = i % (job->oh * job->ow);
+        const size_t oy = p / job->ow, ox = p % job->ow;
+        const float *m = job->m + o * job->ldm + oy / 2 * job->across + ox / 2;
+        float sum = 0;
+        for (size_t t = 0; t < WINOGRAD_TERMS; t++)
+            sum += a[oy % 2][t / 4] * a[ox % 2][t % 4] * m[t * job->step];
+        job->y[o * job->ldy + p] = sum > 0 ? sum : 0;
+    }
+}
+
+static void trial_winograd_out(struct trial *t)
+{
+    struct winograd_out_job job = {.rows = size(t, 1, 8, 32),
+                                   .oh = size(t, 1, 6, 12),
+                                   .ow = size(t, 1, 16, 16),
+                                   .ldm = 48,
+                                   .act = {ACT_RELU, 0, 0}};
+    job.across = (job.ow + 1) / 2;
+    job.n = job.across * ((job.oh + 1) / 2);
+    job.step = job.rows * job.ldm;
+    job.ldy = (size_t)job.oh * job.ow;
+    job.m = reals(t, WINOGRAD_TERMS * job.step);
+    job.y = take(t, job.rows * job.ldy * sizeof(float));
+    if (dense_of(t).winograd_out)
+        CALL(t, (double)(WINOGRAD_TERMS * job.rows * job.n), dense_of(t).winograd_out(&job));
+    else
+        CALL(t, (double)(WINOGRAD_TERMS * job.rows * job.n), plain_winograd_out(&job));
+    leaves_reals(t, job.y, job.rows * job.ldy, sum_bound(9));
+}
+
 static void trial_pack_rows_f32(struct trial *t)
 {
     const uint32_t rows = size(t, 1, 40, 256), k = size(t, 1, 60, 512), mr = 8;

@@ -127,6 +127,12 @@ static inline vec vec_odd(vec lo, vec hi)
     return vuzp2q_f32(lo, hi);
 }
 
+/* a0 b0 a1 b1 ... at p */
+static inline void vec_store_zipped(float *p, vec a, vec b)
+{
+    vst2q_f32(p, (float32x4x2_t){{a, b}});
+}
+
 /* a b + c, rounded once */
 static inline vec vec_fma(vec a, vec b, vec c)
 {

@@ -162,5 +162,5 @@ void ISA(pith_conv_rows_f32)(const struct conv_rows_f32_job *job)
     }
     /* Activations that are no clamp pass over what is still in cache. */
     for (uint32_t o = 0; clamp.second_pass && o < job->m; o++)
-        act_row(&job->act, job->y + o * job->ldy, (size_t)job->rows * job->ow);
+        ISA(pith_act_row_f32)(&job->act, job->y + o * job->ldy, (size_t)job->rows * job->ow);
 }

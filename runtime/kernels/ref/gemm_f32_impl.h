@@ -397,5 +397,5 @@ void ISA(pith_gemm_f32)(const struct gemm_f32_job *job)
     for (uint32_t i = 0; job->n == 1 && i < job->m; i += COLUMN_PANELS * MR)
         column_run(job, &clamp, i);
     for (uint32_t i = 0; clamp.second_pass && i < job->m; i++)
-        act_row(&job->act, job->c + i * job->ldc, job->n);
+        ISA(pith_act_row_f32)(&job->act, job->c + i * job->ldc, job->n);
 }

@@ -8,7 +8,6 @@
 #define SIMD_ACT_H
 
 #include "pith_kernel_dense.h"
-#include "pith_kernel_row.h"
 
 /* lo1, hi1 are for elements that are handled one by one. */
 struct clamp {
@@ -46,43 +45,7 @@ static inline vec clamp_apply(const struct clamp *c, vec x)
     return vec_min(c->hi, vec_max(c->lo, x));
 }
 
-/* Row kernels of the same level: the same functions as Sigmoid and kin of their own. */
-static inline row_f32_fn *row_of(enum act_kind kind)
-{
-    switch (kind) {
-    case ACT_SIGMOID:
-        return ISA(pith_sigmoid_row_f32);
-    case ACT_TANH:
-        return ISA(pith_tanh_row_f32);
-    case ACT_GELU:
-        return ISA(pith_gelu_row_f32);
-    case ACT_GELU_TANH:
-        return ISA(pith_gelu_tanh_row_f32);
-    default:
-        return NULL;
-    }
-}
-
-/* y[0 .. n) = act(y), for the activations that are no clamp HardSwish is x * clamp(x / 6 + 1/2);
- * HardSigmoid the clamp of a x + b. */
-static inline void act_row(const struct dense_act *act, float *y, size_t n)
-{
-    row_f32_fn *row = row_of(act->kind);
-    if (row) {
-        row(y, y, n);
-        return;
-    }
-    bool swish = act->kind == ACT_HARD_SWISH;
-    vec a = vec_set1(swish ? 1.0f / 6.0f : act->a), b = vec_set1(swish ? 0.5f : act->b);
-    for (size_t i = 0; i < n; i += LANES) {
-        vmask m = vmask_range(0, n - i < LANES ? (int)(n - i) : LANES);
-        vec x = vec_load_some(y + i, m);
-        vec gate = vec_min(vec_set1(1.0f), vec_max(vec_zero(), vec_add(vec_mul(a, x), b)));
-        vec v = swish ? vec_mul(x, gate) : gate;
-        if (act->kind == ACT_LEAKY)
-            v = vec_below_zero(x, vec_mul(a, x), x);
-        vec_store_some(y + i, m, v);
-    }
-}
+/* y[0 .. n) = act(y), for the activations that are no clamp: act_row_f32_impl.h. */
+void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n);
 
 #endif

@@ -104,6 +104,14 @@ static inline vec vec_odd(vec lo, vec hi)
     return vec_join_quarters(_mm256_shuffle_ps(lo, hi, _MM_SHUFFLE(3, 1, 3, 1)));
 }
 
+/* a0 b0 a1 b1 ... at p */
+static inline void vec_store_zipped(float *p, vec a, vec b)
+{
+    const vec low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
+    _mm256_storeu_ps(p, _mm256_permute2f128_ps(low, high, 0x20));
+    _mm256_storeu_ps(p + LANES, _mm256_permute2f128_ps(low, high, 0x31));
+}
+
 /* elements 1 ... of a, then the first of b */
 static inline vec vec_next(vec a, vec b)
 {

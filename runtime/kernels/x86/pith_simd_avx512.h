@@ -103,6 +103,16 @@ static inline vec vec_odd(vec lo, vec hi)
     return _mm512_permutex2var_ps(lo, idx, hi);
 }
 
+/* a0 b0 a1 b1 ... at p */
+static inline void vec_store_zipped(float *p, vec a, vec b)
+{
+    const __m512i low = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    const __m512i high =
+        _mm512_set_epi32(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8);
+    _mm512_storeu_ps(p, _mm512_permutex2var_ps(a, low, b));
+    _mm512_storeu_ps(p + LANES, _mm512_permutex2var_ps(a, high, b));
+}
+
 /* elements 1 ... of a, then the first of b */
 static inline vec vec_next(vec a, vec b)
 {

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* act_row_f32_impl.h - template of the second pass over what a kernel has stored, for activations
+ * that are no clamp. Once a level: inlined into each kernel it would be half a kilobyte there. */
+#include "pith_kernel_row.h"
+#include "simd_act.h"
+
+/* Row kernels of the same level: the same functions as Sigmoid and kin of their own. */
+static row_f32_fn *row_of(enum act_kind kind)
+{
+    switch (kind) {
+    case ACT_SIGMOID:
+        return ISA(pith_sigmoid_row_f32);
+    case ACT_TANH:
+        return ISA(pith_tanh_row_f32);
+    case ACT_GELU:
+        return ISA(pith_gelu_row_f32);
+    case ACT_GELU_TANH:
+        return ISA(pith_gelu_tanh_row_f32);
+    default:
+        return NULL;
+    }
+}
+
+/* HardSwish is x * clamp(x / 6 + 1/2); HardSigmoid the clamp of a x + b. */
+void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n)
+{
+    row_f32_fn *row = row_of(act->kind);
+    if (row) {
+        row(y, y, n);
+        return;
+    }
+    bool swish = act->kind == ACT_HARD_SWISH;
+    vec a = vec_set1(swish ? 1.0f / 6.0f : act->a), b = vec_set1(swish ? 0.5f : act->b);
+    for (size_t i = 0; i < n; i += LANES) {
+        vmask m = vmask_range(0, n - i < LANES ? (int)(n - i) : LANES);
+        vec x = vec_load_some(y + i, m);
+        vec gate = vec_min(vec_set1(1.0f), vec_max(vec_zero(), vec_add(vec_mul(a, x), b)));
+        vec v = swish ? vec_mul(x, gate) : gate;
+        if (act->kind == ACT_LEAKY)
+            v = vec_below_zero(x, vec_mul(a, x), x);
+        vec_store_some(y + i, m, v);
+    }
+}
