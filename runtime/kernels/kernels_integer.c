@@ -40,6 +40,8 @@ static void set_panels(struct integer_kernels *k, uint32_t features)
     4u /* more take dense products: 2.5 times as fast with 16 rows and 25 % on VNNI                \
         */
 
+#define AMX_ROWS 16u
+
 /* Spans where 128 columns cannot be permuted at once; few rows where dense products of bytes are
  * fast and permutations are not. */
 static void set_slots(struct integer_kernels *k, uint32_t features)
@@ -50,6 +52,7 @@ static void set_slots(struct integer_kernels *k, uint32_t features)
     k->slots_in_spans = !best && !(features & PITH_CPU_DOTPROD);
     k->slots_middle = best ? 0 : SLOTS_MIDDLE;
     k->slots_rows = !best && features & fast_dense ? FEW_ROWS : UINT32_MAX;
+    k->tile_rows = features & PITH_CPU_AMX ? AMX_ROWS : 0;
 }
 
 void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features)
