@@ -15,9 +15,16 @@
 #include "pith_pack.h"
 #include "sample_models.h"
 
-#ifdef __SANITIZE_ADDRESS__ /* what is freed stays for a while, so that its use is seen */
+/* AddressSanitizer keeps what is freed for a while, so that its use is seen; clang tells it by
+ * __has_feature. */
+#if defined(__SANITIZE_ADDRESS__)
 #define MAX_GROWTH (512u << 20)
-#else
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MAX_GROWTH (512u << 20)
+#endif
+#endif
+#ifndef MAX_GROWTH
 #define MAX_GROWTH (64u << 10)
 #endif
 

@@ -6,16 +6,22 @@
 # tests/proof/prove.sh [NAME...]
 cd "$(dirname "$0")/../.." || exit 1
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT INT TERM
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
 status=0
 folders="runtime runtime/core runtime/decode runtime/kernels"
 
-# ROOT NAME: 0 where there is no alarm
+# ROOT NAME: 0 where there is no alarm, 1 where there is one, 2 where it cannot be told
 eva() {
     flags="-I$1 -Itests/proof"
     for folder in $folders; do flags="$flags -I$1/$folder"; done
+    more=
+    case $2 in
+    gap_block) more="-eva-slevel-function fill_far_gaps:400" ;;
+    shape_count) more="-eva-slevel 500" ;;
+    esac
     frama-c -cpp-extra-args="$flags" -machdep gcc_x86_64 -eva -eva-precision 2 -eva-slevel 60 \
-        -eva-slevel-function fill_far_gaps:400 -eva-domains bitwise,equality,symbolic-locations -eva-verbose 0 \
+        -eva-domains bitwise,equality,symbolic-locations -eva-verbose 0 $more \
         "tests/proof/$2.c" >"$work/log" 2>&1 || { cat "$work/log"; return 2; }
     ! grep -q '^\[eva:alarm\]' "$work/log"
 }
@@ -46,11 +52,12 @@ prove() {
     if cmp -s "runtime/$3" "$work/runtime/$3"; then
         echo "$2: the bug of $3 cannot be planted"
         status=1
-    elif "$1" "$work" "$2"; then
-        echo "$2: the bug planted in $3 was not found"
-        status=1
     else
-        echo "$2: the bug planted in $3 was found"
+        "$1" "$work" "$2"
+        case $? in
+        1) echo "$2: the bug planted in $3 was found" ;;
+        *) echo "$2: the bug planted in $3 was not found"; status=1 ;;
+        esac
     fi
 }
 
