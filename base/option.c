@@ -219,7 +219,8 @@ static const struct unit bytes[] = {
     {"", 1},    {"B", 1},    {"K", 1e3},       {"KB", 1e3}, {"kB", 1e3}, {"KiB", 1024},
     {"M", 1e6}, {"MB", 1e6}, {"MiB", 1048576}, {"G", 1e9},  {"GB", 1e9}, {"GiB", 1073741824},
     {NULL, 0}};
-static const struct unit seconds[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {NULL, 0}};
+static const struct unit seconds[] = {{"", 1},   {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
+                                      {"m", 60}, {"h", 3600},  {NULL, 0}};
 
 /* "500K" as 500000, "1.5h" as 5400. */
 static enum pith_status read_amount(const struct pith_option *o, const char *text, double *amount,
@@ -236,7 +237,7 @@ static enum pith_status read_amount(const struct pith_option *o, const char *tex
             }
     return bad(err, text,
                o->kind == PITH_OPTION_BYTES ? "not a number of bytes such as 500K or 64KiB"
-                                            : "not a time such as 90s, 30m or 1.5h");
+                                            : "not a time such as 2ms, 90s, 30m or 1.5h");
 }
 
 static enum pith_status read_uint(const struct pith_option *o, const char *text, union value *v,

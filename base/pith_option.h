@@ -42,7 +42,7 @@ enum pith_option_kind {
     PITH_OPTION_SHARE,   /* double; as text also 90% */
     PITH_OPTION_PERCENT, /* double; always "0.5%", for 0.005; negative: not given */
     PITH_OPTION_BYTES,   /* double; as text also 500K, 2M, 64KiB */
-    PITH_OPTION_TIME,    /* double, seconds; as text also 90s, 30m, 1.5h */
+    PITH_OPTION_TIME,    /* double, seconds; as text also 2ms, 90s, 30m, 1.5h */
     PITH_OPTION_WORD,    /* an enum, by one of `words` */
     PITH_OPTION_CHOICE,  /* bool, by one of two words */
     PITH_OPTION_SWITCH,  /* the same; in recipes true (its second word) and false (its third) */

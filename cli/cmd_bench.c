@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* pith bench: time of one inference, memory, and where the time goes. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "data_options.h"
+#include "explain.h"
 #include "pith_load.h"
 #include "json_out.h"
 #include "pith_host.h"
@@ -15,7 +17,7 @@ struct bench_options {
     const char *vs;
     double seconds;
     uint64_t batch;
-    bool per_layer;
+    bool per_layer, explain;
     uint64_t max_steps;
     const char *device;
     const char *plan;
@@ -30,7 +32,9 @@ static const struct cli_option options[] = {
     {0, "batch", OPTION_UINT, offsetof(struct bench_options, batch), "N",
      "samples at once, for models with open batch", 1, 65536},
     {0, "per-layer", OPTION_FLAG, offsetof(struct bench_options, per_layer), NULL,
-     "fastest time, kernel and bytes of every layer", 0, 0},
+     "fastest time, kernel, bytes, speed of every layer, beside the CPU's", 0, 0},
+    {0, "explain", OPTION_FLAG, offsetof(struct bench_options, explain), NULL,
+     "why each step runs its kernel: times of the others here", 0, 0},
     {0, "plan", OPTION_TEXT, offsetof(struct bench_options, plan), "FILE",
      "plan MODEL as FILE says, of pith plan or tune; its batch, too", 0, 0},
     {0, "what-if", OPTION_TEXT, offsetof(struct bench_options, what_if), "density=D,...",
@@ -50,6 +54,8 @@ struct bench_side {
     struct pith_buffer plan;    /* owns: the plan file, or none */
     struct pith_engine *engine; /* owns */
     struct pith_timing timing;
+    struct cli_explained explained; /* owns; of the first side, where it was asked for */
+    struct pith_roofline roof;      /* of the CPU; zeros: not asked for */
     double copy_speed; /* bytes a second on its device; 0: on the CPU, or not asked for */
 };
 
@@ -89,7 +95,7 @@ static enum cli_exit open_side(const struct bench_options *o, struct bench_side 
     }
     if (!rc) {
         side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
-        side->opts.profile = o->per_layer || o->what_if;
+        side->opts.profile = o->per_layer || o->explain || o->what_if;
         side->opts.max_steps = o->max_steps;
         if (o->plan && side->path != o->vs && !side->wanted)
             rc = take_plan(o, side);
@@ -103,11 +109,15 @@ static enum cli_exit open_side(const struct bench_options *o, struct bench_side 
         cli_device_note(side->engine);
     if (!rc && o->per_layer && pith_engine_copy_speed(side->engine, &side->copy_speed, &err))
         rc = cli_fail(&err);
+    if (!rc && o->per_layer && !pith_engine_device(side->engine) &&
+        pith_engine_roofline(side->engine, &side->roof, &err))
+        rc = cli_fail(&err);
     return rc;
 }
 
 static void close_side(struct bench_side *side)
 {
+    cli_explain_free(&side->explained);
     pith_engine_close(side->engine);
     pith_buffer_free(&side->plan);
     pith_packed_free(&side->packed);
@@ -162,6 +172,33 @@ static void add_speed(struct cli_table *t, const struct bench_side *side, uint32
     cli_table_add(t, "%.0f%%", 100 * bytes / ns * 1e9 / side->copy_speed);
 }
 
+/* The time that the CPU would take at least, as a share of what it took: what bounds a layer is its
+ * products or its bytes. 0 for products of integers, whose bound was not measured. */
+static double share_of_roof(const struct bench_side *side, const struct pith_layer *l,
+                            uint64_t bytes, double ns)
+{
+    const struct pith_roofline *r = &side->roof;
+    const double bandwidth =
+        bytes <= PITH_ROOFLINE_CACHE_BYTES ? r->cache_bytes_per_s : r->memory_bytes_per_s;
+    if (strstr(l->kernel, "-i8") || !(r->flops_per_s > 0) || !(ns > 0) || !l->macs)
+        return 0;
+    return 1e9 / ns * fmax(2 * (double)l->macs / r->flops_per_s, (double)bytes / bandwidth);
+}
+
+static void add_roof(struct cli_table *t, const struct bench_side *side, uint32_t layer,
+                     const struct pith_layer *l)
+{
+    const double ns = (double)pith_engine_layer_ns(side->engine, layer);
+    const uint64_t bytes = pith_engine_moved_bytes(side->engine, layer);
+    const double share = share_of_roof(side, l, bytes, ns);
+    char text[32];
+    cli_table_add(t, "%s", cli_format_bytes(bytes, text));
+    cli_table_add(t, "%.1f", ns > 0 ? (double)bytes / ns : 0);
+    cli_table_add(t, "%.1f", ns > 0 ? 2 * (double)l->macs / ns : 0);
+    snprintf(text, sizeof text, "%.0f%%", 100 * share);
+    cli_table_add(t, "%s", share > 0 ? text : "");
+}
+
 static void print_layers(const struct bench_side *side)
 {
     struct pith_engine *e = side->engine;
@@ -170,7 +207,7 @@ static void print_layers(const struct bench_side *side)
     struct cli_table t;
     struct pith_layer l;
     char a[32];
-    cli_table_start(&t, device ? 8 : 6);
+    cli_table_start(&t, device ? 8 : 10);
     cli_table_left(&t, 1);
     cli_table_left(&t, 2);
     cli_table_add(&t, "layer");
@@ -182,6 +219,11 @@ static void print_layers(const struct bench_side *side)
     if (device) {
         cli_table_add(&t, "GB/s");
         cli_table_add(&t, "of copy");
+    } else {
+        cli_table_add(&t, "moved");
+        cli_table_add(&t, "GB/s");
+        cli_table_add(&t, "GFLOP/s");
+        cli_table_add(&t, "of roof");
     }
     for (uint32_t i = 0; i < pith_plan_layer_count(plan); i++) {
         pith_plan_layer(plan, i, &l);
@@ -193,10 +235,17 @@ static void print_layers(const struct bench_side *side)
         cli_table_add(&t, "%s", l.weight_bytes ? cli_format_bytes(l.weight_bytes, a) : "");
         if (device)
             add_speed(&t, side, i);
+        else
+            add_roof(&t, side, i, &l);
     }
     cli_table_print(&t, stdout);
     if (device)
         printf("a copy on the device: %.1f GB/s read and written\n", side->copy_speed / 1e9);
+    else
+        printf("roof, measured here: %.1f GFLOP/s, reads of %.1f GB/s from cache, %.1f from "
+               "memory\n",
+               side->roof.flops_per_s / 1e9, side->roof.cache_bytes_per_s / 1e9,
+               side->roof.memory_bytes_per_s / 1e9);
 }
 
 /* The same file on both sides is told apart. */
@@ -215,6 +264,8 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
         const struct pith_timing *t = &sides[i].timing;
         if (o->per_layer)
             print_layers(&sides[i]);
+        if (o->explain && i == 0)
+            cli_explain_print(&sides[i].explained, sides[i].engine);
         printf("%s%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs)  arena %s  file %s\n",
                sides[i].path, other_way(sides, i), t->ms_median, t->ms_min, t->ms_p90, t->runs,
                cli_format_bytes(need.arena_bytes, arena),
@@ -231,8 +282,9 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
            device ? device : "");
 }
 
-static void json_layers(struct pith_engine *e, bool profiled)
+static void json_layers(const struct bench_side *side)
 {
+    struct pith_engine *e = side->engine;
     const struct pith_plan *plan = pith_engine_plan(e);
     struct pith_layer l;
     cli_json_open("layers", '[');
@@ -242,12 +294,19 @@ static void json_layers(struct pith_engine *e, bool profiled)
         cli_json_bytes("name", l.name, l.name_bytes);
         cli_json_string("op", pith_op_text(l.op));
         cli_json_string("kernel", kernel_of(e, i, &l));
-        if (profiled)
+        if (side->opts.profile)
             cli_json_uint("ns", pith_engine_layer_ns(e, i));
         if (pith_engine_device(e))
             cli_json_uint("device_bytes", pith_engine_layer_bytes(e, i));
         cli_json_uint("macs", l.macs);
         cli_json_uint("weight_bytes", l.weight_bytes);
+        if (side->roof.memory_bytes_per_s > 0) {
+            const uint64_t bytes = pith_engine_moved_bytes(e, i);
+            const double ns = (double)pith_engine_layer_ns(e, i);
+            const double share = share_of_roof(side, &l, bytes, ns);
+            cli_json_uint("moved_bytes", bytes);
+            cli_json_number("of_roof", share > 0 ? share : NAN);
+        }
         cli_json_close('}');
     }
     cli_json_close(']');
@@ -265,14 +324,21 @@ static void json_side(const struct bench_side *side)
     cli_json_uint("file_bytes", pith_engine_file_bytes(side->engine));
     if (side->copy_speed > 0)
         cli_json_number("copy_bytes_per_s", side->copy_speed);
-    json_layers(side->engine, side->opts.profile);
+    if (side->roof.memory_bytes_per_s > 0) {
+        cli_json_number("roof_flops_per_s", side->roof.flops_per_s);
+        cli_json_number("roof_cache_bytes_per_s", side->roof.cache_bytes_per_s);
+        cli_json_number("roof_memory_bytes_per_s", side->roof.memory_bytes_per_s);
+    }
+    json_layers(side);
 }
 
-static void print_json(const struct bench_side *sides, uint32_t n)
+static void print_json(const struct bench_options *o, const struct bench_side *sides, uint32_t n)
 {
     char cpu[128];
     cli_json_begin();
     json_side(&sides[0]);
+    if (o->explain)
+        cli_explain_json(&sides[0].explained, sides[0].engine);
     cli_json_string("cpu", pith_cpu_names(used_features(&sides[0]), cpu, sizeof cpu));
     if (n == 2) {
         cli_json_open("vs", '{');
@@ -296,6 +362,11 @@ static enum cli_exit choose_sides(const struct bench_options *o, const char *pat
     *n = o->vs || o->what_if ? 2 : 1;
     if (o->vs && o->what_if) {
         cli_error("--vs and --what-if exclude each other");
+        return EXIT_USAGE;
+    }
+    if (o->explain && (o->plan || o->device)) {
+        cli_error("--explain tells of what is planned here, on the CPU: give no --plan and no "
+                  "--device");
         return EXIT_USAGE;
     }
     if ((vs_cpu || o->what_if) && strcmp(path, "-") == 0) {
@@ -324,10 +395,13 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc) {
         cli_progress_start(&bar, &o->common, "bench", TURNS * n);
         rc = measure(sides, n, o->seconds > 0 ? o->seconds : 2, &bar);
+        if (!rc && o->explain)
+            rc = cli_explain(&sides[0].packed, &sides[0].opts, o->seconds > 0 ? o->seconds : 2,
+                             &sides[0].explained);
         cli_progress_end(&bar);
     }
     if (!rc && o->common.json)
-        print_json(sides, n);
+        print_json(o, sides, n);
     else if (!rc)
         print_text(o, sides, n);
     close_side(&sides[0]);

@@ -385,8 +385,8 @@ static enum cli_exit refuse_search_goals(const struct compress_options *o,
 {
     const struct pith_goal *g = &recipe->goal;
     if (recipe->n_stages > 0 && !o->checkpoint && !o->resume && !(g->min_agreement > 0) &&
-        !(g->min_snr > 0) && !(g->max_size > 0) && !(g->max_ram > 0) && !(g->time > 0) &&
-        g->run == PITH_GOAL_RUN_ANY)
+        !(g->min_snr > 0) && !(g->max_size > 0) && !(g->max_ram > 0) && !(g->max_latency > 0) &&
+        !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY)
         return EXIT_DONE;
     cli_error("%s takes a search: -d DATA, and no stages, by recipe, preset or options "
               "(of them --max-drop alone decides)",

@@ -83,15 +83,25 @@ static void write_best(struct show *s, const struct pith_goal_point *p)
         s->written = true;
 }
 
+/* "  1.23 ms" where latency is limited. */
+static void latency_text(const struct pith_goal *goal, const struct pith_goal_point *p, char *text,
+                         size_t room)
+{
+    text[0] = '\0';
+    if (goal->max_latency > 0)
+        snprintf(text, room, "  %.4g ms", 1e3 * p->latency);
+}
+
 static void made(void *user, const struct pith_goal_point *p, bool best)
 {
     struct show *s = user;
-    char bytes[32], loss[256];
+    char bytes[32], loss[256], latency[32];
     cli_progress_hide(&s->bar);
     pith_goal_loss_text(s->run->goal, &p->loss, loss, sizeof loss);
-    cli_say(s->run->common, "%-14s %8.4g  %10s  %5.1fx  %s%s", p->encoder, p->quality,
+    latency_text(s->run->goal, p, latency, sizeof latency);
+    cli_say(s->run->common, "%-14s %8.4g  %10s  %5.1fx  %s%s%s", p->encoder, p->quality,
             cli_format_bytes(p->bytes, bytes), (double)s->run->before_bytes / (double)p->bytes,
-            loss, p->excess > 0 || !p->small ? "  (misses)" : "");
+            loss, latency, p->excess > 0 || !p->small ? "  (misses)" : "");
     if (best)
         write_best(s, p);
 }
@@ -156,6 +166,7 @@ static void print_json(const struct cli_goal_run *run, const struct pith_goal_re
     cli_json_bool("samples_chose", r->shared || r->gated);
     cli_json_string("encoder", p->encoder);
     cli_json_number("quality", p->quality);
+    cli_json_number("latency_ms", run->goal->max_latency > 0 ? 1e3 * p->latency : NAN);
     cli_json_uint("calls", r->found.n);
     cli_json_number("seconds", r->seconds);
     cli_json_bool("met", r->met);
@@ -167,13 +178,15 @@ static void print_json(const struct cli_goal_run *run, const struct pith_goal_re
 static void print_summary(const struct cli_goal_run *run, const struct pith_goal_result *r,
                           const char *written)
 {
-    char before[32], after[32], loss[256];
+    char before[32], after[32], loss[256], latency[32];
     const struct pith_goal_point *p = best_of(r);
     pith_goal_loss_text(run->goal, &r->loss, loss, sizeof loss);
-    cli_say(run->common, "%s  %s, was %s: %.1fx smaller  %s on %llu samples%s  %.0f s",
+    latency_text(run->goal, p, latency, sizeof latency);
+    cli_say(run->common, "%s  %s, was %s: %.1fx smaller%s  %s on %llu samples%s  %.0f s",
             written ? written : "(not written)", cli_format_bytes(p->bytes, after),
             cli_format_bytes(run->before_bytes, before),
-            (double)run->before_bytes / (double)p->bytes, loss, (unsigned long long)r->loss.samples,
+            (double)run->before_bytes / (double)p->bytes, latency, loss,
+            (unsigned long long)r->loss.samples,
             r->shared  ? ", which chose, too: there are few"
             : r->gated ? ", which turned a smaller file down"
                        : " that chose nothing",
@@ -244,6 +257,8 @@ static void list_looser(const struct pith_goal *goal, const struct pith_goal_poi
         add_limit(text, room, "--max-size %llu", (unsigned long long)p->bytes);
     if (goal->max_ram > 0 && (double)p->ram > goal->max_ram)
         add_limit(text, room, "--max-ram %llu", (unsigned long long)p->ram);
+    if (goal->max_latency > 0 && p->latency > goal->max_latency)
+        add_limit(text, room, "--max-latency %.3gms", 1e3 * p->latency * ROUNDED_UP);
 }
 
 /* Of the files that are small enough, the one that loses least; where none is, the smallest. */

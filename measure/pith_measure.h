@@ -73,6 +73,19 @@ bool pith_engine_on_cpu(const struct pith_engine *engine, uint32_t layer);
 uint64_t pith_engine_layer_bytes(const struct pith_engine *engine, uint32_t layer);
 enum pith_status pith_engine_copy_speed(struct pith_engine *engine, double *bytes_per_s,
                                         struct pith_error *err);
+
+/* What the engine's threads and instruction sets can do at most on this CPU, measured: some 100 ms
+ * and 64 MiB. flops_per_s: of f32 products, an addition and a multiplication count 2; 0: there is
+ * no vector kernel. Bytes are read: of 260 KiB a thread, and of 64 MiB. PITH_ERR_MEMORY. */
+struct pith_roofline {
+    double flops_per_s, cache_bytes_per_s, memory_bytes_per_s;
+};
+#define PITH_ROOFLINE_CACHE_BYTES (1u << 20) /* what is larger is held against memory */
+enum pith_status pith_engine_roofline(struct pith_engine *engine, struct pith_roofline *roof,
+                                      struct pith_error *err);
+/* Bytes that a layer reads and writes, each once: its weights as they are executed, inputs,
+ * residual, outputs. */
+uint64_t pith_engine_moved_bytes(const struct pith_engine *engine, uint32_t layer);
 /* Whether opts.device may be this text. */
 bool pith_engine_device_known(const char *text);
 size_t pith_engine_file_bytes(const struct pith_engine *engine); /* of the image */

@@ -101,14 +101,16 @@ static void rounded(void *watcher, uint32_t layer, uint32_t layers, double share
 
 /* ---- the search's questions ------------------------------------------------------------------ */
 
-static enum pith_status measure(void *user, const struct pith_buffer *file,
-                                struct pith_goal_loss *loss, uint64_t *ram, struct pith_error *err)
+static enum pith_status measure(void *user, struct pith_goal_point *p, struct pith_error *err)
 {
     struct job *j = user;
     begin(j, WORK_MEASURE);
-    enum pith_status st = pith_goal_judge_measure(j->judge, PITH_GOAL_CHOOSE, file, loss, err);
+    enum pith_status st =
+        pith_goal_judge_measure(j->judge, PITH_GOAL_CHOOSE, &p->file, &p->loss, err);
     if (!st && j->goal->max_ram > 0)
-        st = pith_goal_judge_ram(j->judge, file, ram, err);
+        st = pith_goal_judge_ram(j->judge, &p->file, &p->ram, err);
+    if (!st && j->goal->max_latency > 0)
+        st = pith_goal_judge_latency(j->judge, &p->file, &p->latency, err);
     return st;
 }
 
@@ -230,7 +232,8 @@ static uint32_t mark_float(uint32_t crc, double x)
 static uint32_t mark_options(const struct job *j)
 {
     const struct pith_goal *g = j->goal;
-    const double limits[] = {g->max_drop, g->min_agreement, g->min_snr, g->max_size, g->max_ram};
+    const double limits[] = {g->max_drop, g->min_agreement, g->min_snr,
+                             g->max_size, g->max_ram,       g->max_latency};
     uint32_t crc = pith_mark_number(0, j->opts->seed);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         crc = mark_float(crc, limits[i]);
@@ -346,12 +349,17 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
     struct pith_model *original = NULL; /* that is retrained, given the time */
     if (!opts->feed)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a goal needs samples to measure a loss on");
-    if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0))
+    if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0) &&
+        !(goal->max_latency > 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
     if (opts->ranks && (opts->checkpoint || goal->time > 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "a search of several processes has no checkpoint and no time: each "
                                "would decide by itself when it is over");
+    if (opts->ranks && goal->max_latency > 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "a search of several processes has no limit on latency: each would "
+                               "time by itself");
     enum pith_status st = open_checkpoint(&j, m, err);
     if (!st)
         st = open_judge(&j, m, err);

@@ -129,7 +129,7 @@ static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *er
     if (!e->sweep)
         return pith_error_no_memory(err);
     enum pith_status st = pith_sweep_encoder_prepare(e->sweep, e, err);
-    const bool cheap = pith_goal_sweep_is_cheap(e);
+    const bool cheap = pith_goal_sweep_is_cheap(e) && !(e->goal->max_latency > 0);
     add(e, (struct pith_goal_encoder){.name = "sweep",
                                       .finest = 0.01,
                                       .first = 1.2,
@@ -141,26 +141,42 @@ static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *er
     return st;
 }
 
+static void add_codebooks(struct goal_encoders *e)
+{
+    add(e, (struct pith_goal_encoder){.name = "codebooks",
+                                      .finest = 1,
+                                      .first = 8,
+                                      .coarsest = 128,
+                                      .instead = true,
+                                      .encode = encode_codebooks});
+}
+
+static void add_integers(struct goal_encoders *e)
+{
+    add(e, (struct pith_goal_encoder){.name = "integers",
+                                      .finest = 1,
+                                      .first = e->goal->run == PITH_GOAL_RUN_INT8 ? 4 : 16,
+                                      .coarsest = 64,
+                                      .instead = e->goal->run == PITH_GOAL_RUN_ANY,
+                                      .encode = encode_integers});
+}
+
+/* Where latency is limited and floats are too slow, integers are what may be faster: codebooks
+ * compute with floats, too. */
 enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err)
 {
+    const bool floats = e->goal->run != PITH_GOAL_RUN_INT8;
+    const bool integers = e->goal->run != PITH_GOAL_RUN_FLOAT, fast = e->goal->max_latency > 0;
     enum pith_status st = PITH_OK;
     e->n = 0;
-    if (e->goal->run != PITH_GOAL_RUN_INT8) {
+    if (floats)
         st = add_sweep(e, err);
-        add(e, (struct pith_goal_encoder){.name = "codebooks",
-                                          .finest = 1,
-                                          .first = 8,
-                                          .coarsest = 128,
-                                          .instead = true,
-                                          .encode = encode_codebooks});
-    }
-    if (e->goal->run != PITH_GOAL_RUN_FLOAT)
-        add(e, (struct pith_goal_encoder){.name = "integers",
-                                          .finest = 1,
-                                          .first = e->goal->run == PITH_GOAL_RUN_INT8 ? 4 : 16,
-                                          .coarsest = 64,
-                                          .instead = e->goal->run == PITH_GOAL_RUN_ANY,
-                                          .encode = encode_integers});
+    if (integers && fast)
+        add_integers(e);
+    if (floats)
+        add_codebooks(e);
+    if (integers && !fast)
+        add_integers(e);
     return st;
 }
 

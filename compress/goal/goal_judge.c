@@ -9,6 +9,7 @@
 
 #include "pith_class_output.h"
 #include "pith_error_fill.h"
+#include "pith_tune.h"
 #include "sample_split.h"
 #include "uncertain_loss.h"
 
@@ -621,4 +622,24 @@ enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *j,
         *bytes = pith_engine_need(e).bytes;
     pith_engine_close(e);
     return st;
+}
+
+#define TUNE_SECONDS 2.0 /* of measuring a file */
+
+enum pith_status pith_goal_judge_latency(const struct pith_goal_judge *j,
+                                         const struct pith_buffer *file, double *seconds,
+                                         struct pith_error *err)
+{
+    const struct pith_packed packed = {
+        .data = file->data, .bytes = file->bytes, .name = candidate_name};
+    const struct pith_tune_opts tune = {.size_bytes = sizeof tune, .seconds = TUNE_SECONDS};
+    struct pith_engine_opts opts = j->engine;
+    struct pith_tuned found;
+    opts.ordered = false; /* as for ram */
+    enum pith_status st = pith_tune(&packed, &opts, &tune, &found, err);
+    if (st)
+        return st;
+    *seconds = fmin(found.planned.ms_p90, found.tuned.ms_p90) / 1e3;
+    pith_tuned_free(&found);
+    return PITH_OK;
 }

@@ -42,13 +42,17 @@ static bool better(const struct pith_goal *goal, const struct pith_goal_point *a
         return pith_goal_fits(a);
     if ((a->excess <= 0) != (b->excess <= 0))
         return a->excess <= 0;
-    return a->excess <= 0 ? a->bytes < b->bytes : a->excess < b->excess;
+    if (a->excess > 0)
+        return a->excess < b->excess;
+    return goal->max_latency > 0 && !pith_goal_fits(a) ? a->latency < b->latency
+                                                       : a->bytes < b->bytes;
 }
 
 static bool is_small(const struct pith_goal *goal, const struct pith_goal_point *p)
 {
     return (!(goal->max_size > 0) || (double)p->bytes <= goal->max_size) &&
-           (!(goal->max_ram > 0) || (double)p->ram <= goal->max_ram);
+           (!(goal->max_ram > 0) || (double)p->ram <= goal->max_ram) &&
+           (!(goal->max_latency > 0) || p->latency <= goal->max_latency);
 }
 
 /* ---- along one encoder ----------------------------------------------------------------------- */
@@ -141,6 +145,8 @@ static double y_of(const struct pith_goal_search *s, const struct pith_goal_poin
     double over = g->max_size > 0 ? log((double)p->bytes / g->max_size) : -HUGE_VAL;
     if (g->max_ram > 0)
         over = fmax(over, log((double)p->ram / g->max_ram));
+    if (g->max_latency > 0)
+        over = fmax(over, log(p->latency / g->max_latency));
     return over * POWER;
 }
 
@@ -171,7 +177,7 @@ static enum pith_status make_point(const struct pith_goal_search *s,
     if (e->costly)
         e->costly(e->user, p->costly);
     p->bytes = p->file.bytes;
-    st = s->measure(s->user, &p->file, &p->loss, &p->ram, err);
+    st = s->measure(s->user, p, err);
     if (st) {
         pith_buffer_free(&p->file);
         return st == PITH_ERR_UNSUPPORTED || st == PITH_ERR_ARGUMENT ? PITH_ERR_CORRUPT : st;

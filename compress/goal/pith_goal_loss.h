@@ -98,6 +98,11 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *judge, enum pit
 enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *judge,
                                      const struct pith_buffer *file, uint64_t *bytes,
                                      struct pith_error *err);
+/* Seconds that 9 of 10 runs of the file take on this machine, by the faster of what pith_tune takes
+ * and what is planned, with the judge's threads: some seconds of measuring. As pith_tune. */
+enum pith_status pith_goal_judge_latency(const struct pith_goal_judge *judge,
+                                         const struct pith_buffer *file, double *seconds,
+                                         struct pith_error *err);
 
 /* By how much the loss is above the goal: the logarithm of loss / limit, of power, the largest of
  * all limits on it; at most 0 where all are kept. Each loss counts with so many standard errors

@@ -46,14 +46,15 @@ struct pith_goal_point {
     const char *encoder;
     double quality;
     uint64_t bytes, ram; /* ram: 0 where nothing limits it */
+    double latency;      /* seconds; likewise */
     struct pith_goal_loss loss;
     double excess; /* of the loss (pith_goal_excess), with one standard error */
-    bool small;    /* sizes are within their limits */
+    bool small;    /* sizes and latency are within their limits */
     struct pith_goal_cost costly[PITH_GOAL_COSTLY];
     struct pith_buffer file; /* owns */
 };
 
-/* Whether it is within every limit: of loss, and of sizes. */
+/* Whether it is within every limit: of loss, of sizes, of latency. */
 bool pith_goal_fits(const struct pith_goal_point *point);
 
 struct pith_goal_search {
@@ -61,9 +62,9 @@ struct pith_goal_search {
     const struct pith_goal *goal;
     const struct pith_goal_encoder *encoder; /* [n], tried in this order; borrowed */
     uint32_t n;
-    /* What a file loses, and the bytes of its plan. */
-    enum pith_status (*measure)(void *user, const struct pith_buffer *file,
-                                struct pith_goal_loss *loss, uint64_t *ram, struct pith_error *err);
+    /* What point->file loses and, where they are limited, the bytes of its plan and its latency:
+     * fills loss, ram, latency. */
+    enum pith_status (*measure)(void *user, struct pith_goal_point *point, struct pith_error *err);
     void *user;
     /* May be NULL. started: call number `call` of at most `calls` begins. made: with a new point;
      * best: it is better than those before. */
@@ -84,10 +85,11 @@ struct pith_goal_found {
     bool met, stopped;
 };
 
-/* Better: within the goal and smaller; else within the limits on loss and smaller; else with less
- * loss. Where nothing limits the loss: small enough and with less loss. PITH_ERR_UNSUPPORTED,
- * _ARGUMENT: no encoder took the network (the last one's reason); PITH_ERR_STOPPED: before there
- * was a point; and what the callbacks return. On failure nothing is found, but for what `made` saw.
+/* Better: within the goal and smaller; else within the limits on loss and, where latency is
+ * limited, faster, else smaller; else with less loss. Where nothing limits the loss: small enough
+ * and with less loss. PITH_ERR_UNSUPPORTED, _ARGUMENT: no encoder took the network (the last one's
+ * reason); PITH_ERR_STOPPED: before there was a point; and what the callbacks return. On failure
+ * nothing is found, but for what `made` saw.
  */
 enum pith_status pith_goal_search(const struct pith_goal_search *search,
                                   struct pith_goal_found *found, struct pith_error *err);

@@ -26,6 +26,8 @@ static const struct pith_option rows[] = {
              .max = 1e18, GOAL),
     PITH_ROW(BYTES, "max_ram", goal.max_ram, "BYTES", "that it takes to run, at most", .max = 1e18,
              GOAL, MORE),
+    PITH_ROW(TIME, "max_latency", goal.max_latency, "T",
+             "9 of 10 runs here end within T by tuned kernels: 2ms", .max = 1e6, GOAL, MORE),
     PITH_ROW(TIME, "time", goal.time, "T", "that the search may take: 90s, 30m, 1.5h", .max = 1e9,
              GOAL, MORE),
     PITH_ROW(WORD, "run", goal.run, "HOW", "layers compute with", .words = ways, GOAL, MORE),

@@ -74,6 +74,20 @@ absent small.pith
 [ "$(grep -c 'goal not met.*saved as small.best.pith' .err)" = 1 ] || complain "not told: $(cat .err)"
 grep -q 'largest layers: ' .err || complain "no layers: $(cat .err)"
 grep -q -e '--max-size [0-9]* would give' .err || complain "no looser limit: $(cat .err)"
+# Latency: a second is kept to by every file, a nanosecond by none; what was measured is told.
+expect 0 $search --max-drop 2% --max-latency 1s -q -o slow.pith --json
+python3 - <<'END' || status=1
+import json
+got = json.load(open(".out"))
+if not got["met"] or not 0 < got["latency_ms"] < 1000:
+    raise SystemExit(f"latency: {got}")
+END
+expect 1 $search --max-drop 2% --max-latency 0.001us -o fast.pith
+absent fast.pith
+[ -s fast.best.pith ] || complain "no fast.best.pith"
+grep -q -e '^integers .* ms' .err || complain "no integers were tried: $(cat .err)"
+grep -q -e '--max-latency [0-9.e-]*ms would give' .err || complain "no looser latency: $(cat .err)"
+expect 2 pith compress net.onnx --max-latency 1ms -q -o no.pith # needs data
 # One sample cannot both choose and tell.
 expect 2 $search --range 0:1 -q -o one.pith
 grep -q 'give at least 2' .err || complain "one sample: $(cat .err)"

@@ -47,15 +47,16 @@ static enum pith_status encode(void *user, double quality, struct pith_buffer *f
     return PITH_OK;
 }
 
-static enum pith_status measure(void *user, const struct pith_buffer *file,
-                                struct pith_goal_loss *loss, uint64_t *ram, struct pith_error *err)
+static enum pith_status measure(void *user, struct pith_goal_point *p, struct pith_error *err)
 {
+    struct pith_goal_loss *loss = &p->loss;
     (void)user;
     (void)err;
     *loss = (struct pith_goal_loss){.samples = 100, .classes = true, .agreement = 1};
-    memcpy(&loss->kl, file->data, sizeof loss->kl);
+    memcpy(&loss->kl, p->file.data, sizeof loss->kl);
     loss->snr_db = loss->snr_low_db = loss->numbers_db = 30 - 10 * log10(loss->kl);
-    *ram = 1000 + file->bytes;
+    p->ram = 1000 + p->file.bytes;
+    p->latency = strcmp(p->encoder, "fast") == 0 ? 1e-3 : 2e-3;
     return PITH_OK;
 }
 
@@ -263,6 +264,37 @@ static void spends_the_bytes(void **state)
     pith_goal_found_free(&found);
 }
 
+/* The first encoder's files take 2 ms, those of the one that stands in 1 ms: it is asked where the
+ * limit is between, and not where it is above. Where it is below both, the faster is kept. */
+static void takes_the_fast_one(void **state)
+{
+    (void)state;
+    struct fake f[2] = {{.scale = 0.04, .power = 2, .most = 6e5},
+                        {.scale = 0.04, .power = 2, .most = 9e5}};
+    struct pith_goal_encoder e[2] = {encoder_of(&f[0]), encoder_of(&f[1])};
+    struct pith_goal goal = goal_of(0.005);
+    e[0].most = 5;
+    e[1].name = "fast";
+    e[1].instead = true;
+    goal.max_latency = 1.5e-3;
+    struct pith_goal_found found = run(&goal, e, 2);
+    assert_true(found.met);
+    assert_string_equal(found.point[found.best].encoder, "fast");
+    pith_goal_found_free(&found);
+    goal.max_latency = 2.5e-3;
+    f[1].calls = 0;
+    found = run(&goal, e, 2);
+    assert_true(found.met);
+    assert_int_equal(f[1].calls, 0);
+    pith_goal_found_free(&found);
+    goal.max_latency = 0.5e-3;
+    found = run(&goal, e, 2);
+    assert_false(found.met);
+    assert_true(found.point[found.best].excess <= 0 && !found.point[found.best].small);
+    assert_string_equal(found.point[found.best].encoder, "fast");
+    pith_goal_found_free(&found);
+}
+
 /* Both cannot be: the smallest file within the loss is the best, and it is not within the goal. */
 static void keeps_what_misses_least(void **state)
 {
@@ -341,6 +373,7 @@ int main(void)
         cmocka_unit_test(goes_on_where_one_cannot),
         cmocka_unit_test(fails_as_the_last_does),
         cmocka_unit_test(spends_the_bytes),
+        cmocka_unit_test(takes_the_fast_one),
         cmocka_unit_test(keeps_what_misses_least),
         cmocka_unit_test(stops_with_what_there_is),
         cmocka_unit_test(goes_on_from_what_is_known),

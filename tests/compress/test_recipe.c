@@ -36,7 +36,8 @@ static void every_key_is_read(void **state)
     (void)state;
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"goal\":{\"max_drop\":\"0.5%\",\"min_agreement\":0.9,\"min_snr\":20,"
-        "\"max_size\":\"500K\",\"max_ram\":65536,\"time\":\"30m\",\"run\":\"int8\"},\"stages\":["
+        "\"max_size\":\"500K\",\"max_ram\":65536,\"max_latency\":\"2ms\",\"time\":\"30m\",\"run\":"
+        "\"int8\"},\"stages\":["
         "{\"do\":\"prune\",\"sparsity\":0.9,\"pattern\":\"2:4\",\"scope\":\"global\",\"layers\":{"
         "\"fc*\":0.95}},"
         "{\"do\":\"prune\",\"sigma\":1.5},{\"do\":\"prune\",\"zeros\":true},"
@@ -46,6 +47,7 @@ static void every_key_is_read(void **state)
         "{\"do\":\"encode\",\"coder\":\"none\",\"for\":\"size\",\"keep_history\":true}]}");
     assert_true(r->goal.max_drop == 0.005 && r->goal.min_agreement == 0.9 && r->goal.min_snr == 20);
     assert_true(r->goal.max_size == 500000 && r->goal.max_ram == 65536 && r->goal.time == 1800);
+    assert_true(r->goal.max_latency == 2e-3);
     assert_int_equal(r->goal.run, PITH_GOAL_RUN_INT8);
     assert_int_equal(r->n_stages, 6);
     const struct pith_stage *s = r->stages;
@@ -169,8 +171,8 @@ static void what_is_wrong_is_named(void **state)
         {"{\"pith\":1,\"goal\":{\"max_drop\":0.5},\"stages\":[]}", PITH_ERR_ARGUMENT, "0.5%"},
         {"{\"pith\":1,\"goal\":{\"max_drop\":\"-1%\"},\"stages\":[]}", PITH_ERR_ARGUMENT,
          "max_drop"},
-        {"{\"pith\":1,\"goal\":{\"max_latency\":\"1ms\"},\"stages\":[]}", PITH_ERR_UNSUPPORTED,
-         "max_latency"},
+        {"{\"pith\":1,\"goal\":{\"max_joules\":\"1ms\"},\"stages\":[]}", PITH_ERR_UNSUPPORTED,
+         "max_joules"},
         {"{\"pith\":1,\"goal\":{\"max_size\":\"1Q\"},\"stages\":[]}", PITH_ERR_ARGUMENT, "64KiB"},
         {"{\"pith\":1,\"goal\":{\"time\":\"soon\"},\"stages\":[]}", PITH_ERR_ARGUMENT, "30m"},
         {STAGE("\"sparsity\":0.5"), PITH_ERR_ARGUMENT, "stage 1: 'do'"},
