@@ -73,6 +73,7 @@ struct layer {
     float *cut;
     double *cut_loss, *cut_step;
     struct layer_round round;
+    struct row_coupling coupling;
 };
 
 /* ---- which layers ---------------------------------------------------------------------------- */
@@ -239,6 +240,16 @@ static void find_loss(const struct sweep *s, struct layer *l)
         double trace = trace_of(l, row);
         l->loss[row] /= (trace > 0 ? trace : 1) * (1 + l->damping) / (1 + fmin(l->damping, FINER));
     }
+}
+
+/* Not those of the last layer, of whose classes few samples have any. */
+static enum pith_status couple_rows(const struct sweep *s, struct layer *l)
+{
+    const bool can = l->blocks == 1 && l->factor.groups == 1 && l->factor.u &&
+                     !s->is_last[l->ref->node] && !(s->opts.without & PITH_SWEEP_NO_COUPLING);
+    return can ? pith_row_coupling_open(s->opts.sensitivity, l->ref->value, l->loss, &l->coupling,
+                                        s->err)
+               : PITH_OK;
 }
 
 /* Of a weight, by the counts of what is nearest. */
@@ -459,6 +470,7 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .paths = s->opts.paths ? s->opts.paths
                                              : l->states   ? TRELLIS_PATHS
                                                            : PATHS,
+                                    .coupling = l->coupling.ask ? &l->coupling : NULL,
                                     .runtime = s->opts.runtime,
                                     .ranks = s->opts.ranks};
     enum pith_status status = cut_rows(s, l);
@@ -506,6 +518,7 @@ static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref,
 static void close_layer(struct layer *l)
 {
     pith_layer_factor_end(&l->factor);
+    pith_row_coupling_close(&l->coupling);
     free(l->mean[0]);
     free(l->mean[1]);
     free(l->loss);
@@ -524,8 +537,10 @@ static enum pith_status sweep_layer(struct sweep *s, struct layer *l)
     enum pith_status status = find_factor(s, l);
     if (!status) {
         find_loss(s, l);
-        status = choose_steps(s, l);
+        status = couple_rows(s, l);
     }
+    if (!status)
+        status = choose_steps(s, l);
     if (!status)
         status = round_rows(s, l);
     /* What is large is not needed any more. */
