@@ -245,10 +245,11 @@ static void find_loss(const struct sweep *s, struct layer *l)
 /* Not those of the last layer, of whose classes few samples have any. */
 static enum pith_status couple_rows(const struct sweep *s, struct layer *l)
 {
-    const bool can = l->blocks == 1 && l->factor.groups == 1 && l->factor.u &&
-                     !s->is_last[l->ref->node] && !(s->opts.without & PITH_SWEEP_NO_COUPLING);
-    return can ? pith_row_coupling_open(s->opts.sensitivity, l->ref->value, l->loss, &l->coupling,
-                                        s->err)
+    const struct pith_sensitivity *known = s->opts.sensitivity;
+    const bool can = known && known->of[l->ref->value].rows == l->ref->rows && l->blocks == 1 &&
+                     l->factor.groups == 1 && l->factor.u && !s->is_last[l->ref->node] &&
+                     !(s->opts.without & PITH_SWEEP_NO_COUPLING);
+    return can ? pith_row_coupling_open(known, l->ref->value, l->loss, &l->coupling, s->err)
                : PITH_OK;
 }
 
