@@ -17,7 +17,9 @@
 /* Of what gradients say two rows have in common, with many samples: large errors that cancel to
  * first order do not behind the next nonlinearity (0.3 and 0.7 gain less, 0.85 loses). */
 #define SHARE 0.5
-#define SAMPLES_OF_NONE 32.0 /* that rows have nothing in common counts as so many samples */
+/* That rows have nothing in common counts as so many samples, and one for each answer. */
+#define SAMPLES_OF_NONE 32.0
+#define LEAST_SHARE 0.1 /* below, nothing is gained */
 #define LEAST_AT_ONCE 2u
 #define BLOCKS 32u /* of a layer of many rows, at most */
 
@@ -82,16 +84,20 @@ static void solve_block(const struct row_coupling *c, size_t first, size_t last,
         }
 }
 
+static double share_of(uint64_t samples, uint64_t answers)
+{
+    return SHARE * (double)samples / ((double)samples + SAMPLES_OF_NONE + (double)answers);
+}
+
 enum pith_status pith_row_coupling_open(const struct pith_sensitivity *known, uint32_t value,
-                                        double *loss, struct row_coupling *c,
+                                        uint64_t answers, double *loss, struct row_coupling *c,
                                         struct pith_error *err)
 {
     *c = (struct row_coupling){0};
-    if (!known || !known->of[value].n_draws)
+    const double share = known ? share_of(known->n_samples, answers) : 0;
+    if (share < LEAST_SHARE || !known->of[value].n_draws)
         return PITH_OK;
     const size_t n = (size_t)known->of[value].rows;
-    const double samples = (double)known->n_samples,
-                 share = SHARE * samples / (samples + SAMPLES_OF_NONE);
     double *square = malloc(n * sizeof *square);
     *c = (struct row_coupling){.rows = n,
                                .at_once = n / BLOCKS > LEAST_AT_ONCE ? n / BLOCKS : LEAST_AT_ONCE,

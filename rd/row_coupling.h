@@ -19,10 +19,12 @@ struct row_coupling {
                     a place makes up for. NULL: rows are not coupled */
 };
 
-/* Of a weight whose sensitivity has draws, else none. loss: [rows] G_rr before, what each row costs
- * behind. PITH_ERR_MEMORY, _IO. */
+/* Of a weight whose sensitivity has draws, else none. answers: how many the network gives, as many
+ * as it has classes: samples fewer than these do not know what gradients have in common, and there
+ * is no coupling then. loss: [rows] G_rr before, what each row costs behind. PITH_ERR_MEMORY, _IO.
+ */
 enum pith_status pith_row_coupling_open(const struct pith_sensitivity *known, uint32_t value,
-                                        double *loss, struct row_coupling *c,
+                                        uint64_t answers, double *loss, struct row_coupling *c,
                                         struct pith_error *err);
 void pith_row_coupling_close(struct row_coupling *c); /* accepts zeros */
 

@@ -48,6 +48,7 @@ struct sweep {
     struct body_span *body;      /* [n_nodes] the outermost one that a node is in */
     bool *done;                  /* [n_values] constants that have a grid or halves */
     bool *is_last;               /* [n_nodes] no other weight is behind it */
+    uint64_t answers;            /* rows of the last weights, the most */
     struct pith_error *err;
 };
 
@@ -92,6 +93,12 @@ static void find_bodies(struct sweep *s)
     }
 }
 
+static void note_answers(struct sweep *s, const struct pith_node *node)
+{
+    const uint64_t rows = s->was->values[pith_node_weight(s->was, node)].dim[0];
+    s->answers = rows > s->answers ? rows : s->answers;
+}
+
 /* feeds: whether some weight is behind a value. */
 static void find_last(struct sweep *s, bool *feeds)
 {
@@ -102,6 +109,8 @@ static void find_last(struct sweep *s, bool *feeds)
         for (uint32_t k = 0; k < node->n_out; k++)
             behind = behind || feeds[node->out[k]];
         s->is_last[i] = weighs && !behind;
+        if (s->is_last[i])
+            note_answers(s, node);
         for (uint32_t k = 0; k < node->n_in; k++)
             if (node->in[k] != PITH_VALUE_NONE)
                 feeds[node->in[k]] = feeds[node->in[k]] || behind || weighs;
@@ -249,7 +258,8 @@ static enum pith_status couple_rows(const struct sweep *s, struct layer *l)
     const bool can = known && known->of[l->ref->value].rows == l->ref->rows && l->blocks == 1 &&
                      l->factor.groups == 1 && l->factor.u && !s->is_last[l->ref->node] &&
                      !(s->opts.without & PITH_SWEEP_NO_COUPLING);
-    return can ? pith_row_coupling_open(known, l->ref->value, l->loss, &l->coupling, s->err)
+    return can ? pith_row_coupling_open(known, l->ref->value, s->answers, l->loss, &l->coupling,
+                                        s->err)
                : PITH_OK;
 }
 

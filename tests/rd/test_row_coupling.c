@@ -14,7 +14,8 @@
 #define ROWS 7
 #define DRAWS 400
 #define COLUMNS 24
-#define SHARE (0.5 * 200 / (200 + 32)) /* with DRAWS / 2 samples */
+#define ANSWERS 18
+#define SHARE (0.5 * 200 / (200 + 32 + ANSWERS)) /* with DRAWS / 2 samples */
 
 static struct pith_error err;
 
@@ -70,7 +71,7 @@ static void rows_in_front_make_up_for_the_rest(void **state)
     open_known(&k, 3);
     losses_of(&k, before);
     losses_of(&k, loss);
-    check(pith_row_coupling_open(&k.s, 0, loss, &c, &err));
+    check(pith_row_coupling_open(&k.s, 0, ANSWERS, loss, &c, &err));
     assert_non_null(c.ask);
     assert_int_equal(c.at_once, 2);
     assert_int_equal(coupled_from(&c, ROWS - 1), ROWS);
@@ -94,7 +95,7 @@ static void rows_in_front_make_up_for_the_rest(void **state)
     pith_kept_free(k.s.draw);
 }
 
-static void none_without_draws(void **state)
+static void none_that_samples_do_not_know(void **state)
 {
     (void)state;
     struct known k;
@@ -103,10 +104,12 @@ static void none_without_draws(void **state)
     open_known(&k, 4);
     losses_of(&k, before);
     losses_of(&k, loss);
-    k.of.n_draws = 0;
-    check(pith_row_coupling_open(&k.s, 0, loss, &c, &err));
+    check(pith_row_coupling_open(&k.s, 0, 2000, loss, &c, &err)); /* more answers than samples */
     assert_null(c.ask);
-    check(pith_row_coupling_open(NULL, 0, loss, &c, &err));
+    k.of.n_draws = 0;
+    check(pith_row_coupling_open(&k.s, 0, ANSWERS, loss, &c, &err));
+    assert_null(c.ask);
+    check(pith_row_coupling_open(NULL, 0, ANSWERS, loss, &c, &err));
     assert_null(c.ask);
     assert_memory_equal(loss, before, sizeof loss);
     pith_kept_free(k.s.draw);
@@ -158,7 +161,7 @@ static double rounded(const struct known *k, const struct layer_factor *f, const
     double loss[ROWS], step[ROWS], factor;
     losses_of(k, loss);
     if (coupled)
-        check(pith_row_coupling_open(&k->s, 0, loss, &c, &err));
+        check(pith_row_coupling_open(&k->s, 0, ANSWERS, loss, &c, &err));
     for (int r = 0; r < ROWS; r++)
         step[r] = 0.4;
     struct layer_round l = {.factor = f,
@@ -243,7 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_in_front_make_up_for_the_rest),
-        cmocka_unit_test(none_without_draws),
+        cmocka_unit_test(none_that_samples_do_not_know),
         cmocka_unit_test(rounding_costs_less),
         cmocka_unit_test(threads_change_no_bit),
     };
