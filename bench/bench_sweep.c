@@ -7,7 +7,7 @@
  *         [--steps auto|tensor|row] [--paths K] [--states 0|8|16]
  *         [--fisher N] [--squares] [--temperature T] [--state OUTPUT=INPUT]
  * [--threads N]
- *         [--without statistics,correction,refit] [--layers] [-o FILE]
+ *         [--without statistics,correction,refit,coupling] [--layers] [-o FILE]
  *
  * Ranges are those of pith eval, data is for input 0; a state is an output that comes back, samples
  * then being steps of one stream. The last lambda's file is written. */
@@ -196,7 +196,8 @@ static uint32_t without_of(const char *list)
 {
     return (strstr(list, "statistics") ? PITH_SWEEP_NO_STATISTICS : 0u) |
            (strstr(list, "correction") ? PITH_SWEEP_NO_CORRECTION : 0u) |
-           (strstr(list, "refit") ? PITH_SWEEP_NO_REFIT : 0u);
+           (strstr(list, "refit") ? PITH_SWEEP_NO_REFIT : 0u) |
+           (strstr(list, "coupling") ? PITH_SWEEP_NO_COUPLING : 0u);
 }
 
 static void read_option(struct args *a, char **argv, int *i)

@@ -36,10 +36,16 @@ struct work {
     struct layer_round *l;
     uint32_t n; /* threads */
     struct room *room;
-    bool nearest; /* nothing but the nearest integers of the goals */
+    /* Of coupled rows by place, NULL where there are none: errors, by place as well; integers;
+     * what is told of the results' errors. */
+    double *off;          /* [rows, n] */
+    int16_t *placed;      /* [rows, n] */
+    double *told;         /* [rows] */
+    uint64_t first, last; /* places of the rows that are rounded at once */
+    bool nearest;         /* nothing but the nearest integers of the goals */
     uint32_t paths;
     struct row_panel_kernels panel;
-    double *overlap, *square; /* [rows] of q and goal, of q: see refit; NULL */
+    double *overlap, *square; /* [rows] by place of q and goal, of q: see refit; NULL */
 };
 
 /* ---- a row ----------------------------------------------------------------------------------- */
@@ -106,7 +112,7 @@ static struct quantizer_trellis trellis_of(const struct layer_round *l)
 
 /* alone: as if each weight's error counted by itself, and bits cost nothing. The identity in
  * place of the factor: then no error is fed forward. */
-static void round_along_paths(const struct work *w, uint64_t row, const struct room *r)
+static double round_along_paths(const struct work *w, uint64_t row, const struct room *r)
 {
     const struct layer_round *l = w->l;
     const bool alone = w->nearest;
@@ -136,43 +142,87 @@ static void round_along_paths(const struct work *w, uint64_t row, const struct r
         set_prices(l, row, r->price);
         e.price = r->price;
     }
-    l->error[row] = pith_error_feedback(&e, l->step[row], HUGE_VAL, r->q);
-    if (e.price)
-        l->error[row] -= paid_for(l, r);
+    const double cost = pith_error_feedback(&e, l->step[row], HUGE_VAL, r->q);
+    return e.price ? cost - paid_for(l, r) : cost;
+}
+
+static uint64_t row_at(const struct layer_round *l, uint64_t place)
+{
+    return l->coupling ? l->coupling->order[place] : place;
+}
+
+/* What the errors of the rows that are rounded ask of this one. */
+static void shift_goal(const struct work *w, uint64_t place, double *goal)
+{
+    const struct row_coupling *c = w->l->coupling;
+    const size_t n = w->l->factor->n;
+    for (uint64_t i = coupled_from(c, place); i < c->rows; i++) {
+        const double by = c->ask[place * c->rows + i], *off = w->off + i * n;
+        for (size_t j = 0; j < n; j++)
+            goal[j] -= by * off[j];
+    }
 }
 
 /* w is read by place, q written by storage. */
-static void round_row(const struct work *w, uint64_t row, const struct room *r)
+static void round_row(const struct work *w, uint64_t place, const struct room *r)
 {
     struct layer_round *l = w->l;
+    const uint64_t row = row_at(l, place);
     const size_t n = l->factor->n, *order = l->factor->order + group_of(l, row) * n;
     pith_layer_row_goal(l->factor, group_of(l, row), l->w + row * n, r->goal, r->other);
+    if (w->off && !w->nearest)
+        shift_goal(w, place, r->goal);
     for (size_t j = 0; j < n; j++)
         r->kept[j] = l->w[row * n + order[j]] != 0;
+    double error = 0;
     if (w->nearest && !l->states)
         round_to_nearest(l, row, r);
     else
-        round_along_paths(w, row, r);
+        error = round_along_paths(w, row, r);
+    *(w->told ? &w->told[place] : &l->error[row]) = error;
+    int16_t *to = w->placed ? w->placed + place * n : l->q + row * n;
     for (size_t j = 0; j < n; j++)
-        l->q[row * n + order[j]] = r->q[j];
+        to[order[j]] = r->q[j];
+}
+
+/* Of the row and what it makes up for, together: its sums are those of the layer's results then.
+ */
+static void couple_row(const struct work *w, uint64_t place, const struct room *r)
+{
+    const struct layer_round *l = w->l;
+    const struct row_coupling *c = l->coupling;
+    const size_t n = l->factor->n, *order = l->factor->order;
+    for (uint64_t i = coupled_from(c, place); i < c->rows; i++) {
+        const double by = c->ask[place * c->rows + i], *off = w->off + i * n,
+                     step = l->step[c->order[i]];
+        const int16_t *q = l->q + c->order[i] * n;
+        for (size_t j = 0; j < n; j++) {
+            const double is = step * q[order[j]];
+            r->other[j] += by * is;
+            r->goal[j] += by * (is - off[j]);
+        }
+    }
 }
 
 /* |U q|^2 and U q . U g of the row's integers, times its step, and its goal. Both sides by the
  * factor, so the sums are those of results, not of weights. */
-static void compare_row(const struct work *w, uint64_t row, const struct room *r)
+static void compare_row(const struct work *w, uint64_t place, const struct room *r)
 {
     const struct layer_round *l = w->l;
+    const uint64_t row = row_at(l, place);
     const struct layer_factor *f = l->factor;
     const size_t n = f->n;
     const double *u = f->u + group_of(l, row) * n * n;
     pith_layer_row_goal(f, group_of(l, row), l->w + row * n, r->goal, r->other);
     to_places(l, group_of(l, row), l->q + row * n, l->step[row], r->other);
-    w->overlap[row] = w->square[row] = 0;
+    if (w->off)
+        couple_row(w, place, r);
+    w->overlap[place] = w->square[place] = 0;
     for (size_t j = 0; j < n; j++) {
         double q = f->u ? pith_dot(u + j * n + j, r->other + j, n - j) : r->other[j];
         double g = f->u ? pith_dot(u + j * n + j, r->goal + j, n - j) : r->goal[j];
-        w->overlap[row] += q * g;
-        w->square[row] += q * q;
+        w->overlap[place] += q * g;
+        w->square[place] += q * q;
     }
 }
 
@@ -184,7 +234,8 @@ static void do_rows(void *arg, uint32_t thread)
     const struct work *w = arg;
     const struct pith_sweep_ranks *k = w->l->ranks;
     const uint64_t count = k ? k->count : 1;
-    for (uint64_t row = thread * count + (k ? k->rank : 0); row < w->l->rows; row += w->n * count)
+    for (uint64_t row = w->first + thread * count + (k ? k->rank : 0); row < w->last;
+         row += w->n * count)
         if (w->overlap)
             compare_row(w, row, &w->room[thread]);
         else
@@ -203,14 +254,62 @@ static bool gather_rows(const struct work *w)
            rank_gather(l->ranks, l->error, rows * sizeof *l->error, sizeof *l->error);
 }
 
-static bool all_rows(struct work *w)
+static void some_rows(struct work *w, uint64_t first, uint64_t last)
 {
     const struct pith_opts *o = w->l->runtime;
+    w->first = first;
+    w->last = last;
     if (w->n > 1)
         o->parallel_for(o->parallel_user, w->n, do_rows, w);
     else
         do_rows(w, 0);
-    return gather_rows(w);
+}
+
+/* Of the places first .. last - 1, by their integers. */
+static void find_errors(const struct work *w, const struct room *r)
+{
+    const struct layer_round *l = w->l;
+    const size_t n = l->factor->n, *order = l->factor->order;
+    for (uint64_t place = w->first; place < w->last; place++) {
+        const uint64_t row = row_at(l, place);
+        const int16_t *q = l->q + row * n;
+        double *off = w->off + place * n;
+        pith_layer_row_goal(l->factor, 0, l->w + row * n, r->goal, r->other);
+        for (size_t j = 0; j < n; j++)
+            off[j] = l->step[row] * q[order[j]] - r->goal[j];
+    }
+}
+
+/* What ranks have made of the rows of a block goes to all, and from their places to the rows. */
+static bool take_block(const struct work *w)
+{
+    struct layer_round *l = w->l;
+    const size_t n = l->factor->n, bytes = n * sizeof *w->placed,
+                 count = (size_t)(w->last - w->first);
+    if (!rank_gather(l->ranks, w->placed + w->first * n, count * bytes, bytes) ||
+        !rank_gather(l->ranks, w->told + w->first, count * sizeof *w->told, sizeof *w->told))
+        return false;
+    for (uint64_t place = w->first; place < w->last; place++) {
+        memcpy(l->q + row_at(l, place) * n, w->placed + place * n, bytes);
+        l->error[row_at(l, place)] = w->told[place];
+    }
+    find_errors(w, w->room);
+    return true;
+}
+
+static bool all_rows(struct work *w)
+{
+    const struct row_coupling *c = w->l->coupling;
+    if (!c || w->overlap) {
+        some_rows(w, 0, w->l->rows);
+        return gather_rows(w);
+    }
+    bool ok = true;
+    for (uint64_t last = c->rows; last > 0 && ok; last = w->first) {
+        some_rows(w, last > c->at_once ? last - c->at_once : 0, last);
+        ok = take_block(w);
+    }
+    return ok;
 }
 
 /* What a failure leaves is freed by close_work(). */
@@ -238,6 +337,12 @@ static bool open_work(struct layer_round *l, struct work *w)
         w->n = pith_threads_count(l->runtime);
     w->room = calloc(w->n, sizeof *w->room);
     bool ok = w->room != NULL;
+    if (l->coupling) {
+        w->off = malloc((size_t)l->rows * l->factor->n * sizeof *w->off);
+        w->placed = malloc((size_t)l->rows * l->factor->n * sizeof *w->placed);
+        w->told = malloc((size_t)l->rows * sizeof *w->told);
+        ok = ok && w->off && w->placed && w->told;
+    }
     for (uint32_t i = 0; i < w->n && ok; i++)
         ok = open_room(l, &w->room[i]);
     return ok;
@@ -257,6 +362,9 @@ static void close_work(struct work *w)
         free(r->q);
     }
     free(w->room);
+    free(w->off);
+    free(w->placed);
+    free(w->told);
     free(w->overlap);
     free(w->square);
 }
@@ -324,10 +432,13 @@ enum pith_status pith_layer_refit(const struct layer_round *l, double *factor,
     bool ok = open_work(&copy, &w);
     w.overlap = calloc((size_t)l->rows, sizeof *w.overlap);
     w.square = calloc((size_t)l->rows, sizeof *w.square);
+    w.last = l->rows;
+    if (ok && w.off)
+        find_errors(&w, w.room);
     ok = ok && w.overlap && w.square && all_rows(&w);
-    for (uint64_t row = 0; row < l->rows && ok; row++) {
-        overlap += l->loss[row] * w.overlap[row];
-        square += l->loss[row] * w.square[row];
+    for (uint64_t place = 0; place < l->rows && ok; place++) {
+        overlap += l->loss[row_at(l, place)] * w.overlap[place];
+        square += l->loss[row_at(l, place)] * w.square[place];
     }
     *factor = square > 0 && overlap > 0 ? overlap / square : 1;
     close_work(&w);

@@ -13,6 +13,7 @@
 #include "layer_factor.h"
 #include "pith_sweep_ranks.h"
 #include "rate_table.h"
+#include "row_coupling.h"
 
 struct layer_round {
     const struct layer_factor *factor;
@@ -26,6 +27,8 @@ struct layer_round {
     uint32_t paths;
     uint32_t states; /* of a trellis whose levels the integers are, in the order that weights are
                         stored in, which is the factor's then; 0: none */
+    const struct row_coupling *coupling; /* of one group, loss being what it says; NULL: rows are
+                                            rounded each for itself */
     const struct pith_opts *runtime;
     const struct pith_sweep_ranks *ranks; /* that share the rows; NULL: one process */
     /* made here */

@@ -19,6 +19,7 @@ struct pith_row_sensitivity {
     uint64_t
         n_places; /* of a sample's results, where it is the weight of one layer; 0: not known */
     double place_mean; /* of all samples' places */
+    uint64_t n_draws;  /* of each sample, see draw; 0: none */
     double *row; /* [rows] mean over samples of the squared gradient of the row, in nats^2; labels
                 are drawn from what the network itself answers */
 };
@@ -30,6 +31,10 @@ struct pith_sensitivity {
     /* Of value i, f32 [n_samples, n_places]: the squared gradient of the results at each place of a
      * convolution, or row of a product, all channels together (pith_kept_values.h). NULL: none. */
     struct kept_values *place;
+    /* Of value i, f32 [n_samples, n_draws, rows]: the gradient of the rows times random signs, one
+     * for each column. The products of two rows' are on the mean those of their gradients: how far
+     * the loss minds that both are off together. NULL: none. */
+    struct kept_values *draw;
 };
 
 #ifdef __cplusplus

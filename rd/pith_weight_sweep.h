@@ -38,7 +38,8 @@ enum pith_sweep_steps {
 enum {
     PITH_SWEEP_NO_STATISTICS = 1u << 0, /* H = I: each weight goes to its nearest integer */
     PITH_SWEEP_NO_CORRECTION = 1u << 1, /* inputs as they are now make up for nothing */
-    PITH_SWEEP_NO_REFIT = 1u << 2       /* steps stay as they were chosen */
+    PITH_SWEEP_NO_REFIT = 1u << 2,      /* steps stay as they were chosen */
+    PITH_SWEEP_NO_COUPLING = 1u << 3    /* rows make up for nothing of each other */
 };
 
 /* A layer that was swept. */

@@ -6,6 +6,7 @@
  *     layer_round.h: costs against their definition, the factor of steps
  *     layer_statistics.h: sums against windows taken by hand, whatever the threads
  *     rate_table.h: bits against counts
+ *     row_coupling.h: what rows ask of each other against the minimum of their cost
  *     sample_doubt.h: variances against single samples' matrices
  *     sample_walk.h: values against a run of the whole network, in memory and in files
  *     step_choice.h: steps against the closed form
@@ -18,6 +19,7 @@
 #include "layer_round.h"
 #include "layer_statistics.h"
 #include "rate_table.h"
+#include "row_coupling.h"
 #include "sample_doubt.h"
 #include "sample_walk.h"
 #include "step_choice.h"

@@ -48,6 +48,7 @@ struct sweep {
     struct body_span *body;      /* [n_nodes] the outermost one that a node is in */
     bool *done;                  /* [n_values] constants that have a grid or halves */
     bool *is_last;               /* [n_nodes] no other weight is behind it */
+    uint64_t answers;            /* rows of the last weights, the most */
     struct pith_error *err;
 };
 
@@ -73,6 +74,7 @@ struct layer {
     float *cut;
     double *cut_loss, *cut_step;
     struct layer_round round;
+    struct row_coupling coupling;
 };
 
 /* ---- which layers ---------------------------------------------------------------------------- */
@@ -91,6 +93,12 @@ static void find_bodies(struct sweep *s)
     }
 }
 
+static void note_answers(struct sweep *s, const struct pith_node *node)
+{
+    const uint64_t rows = s->was->values[pith_node_weight(s->was, node)].dim[0];
+    s->answers = rows > s->answers ? rows : s->answers;
+}
+
 /* feeds: whether some weight is behind a value. */
 static void find_last(struct sweep *s, bool *feeds)
 {
@@ -101,6 +109,8 @@ static void find_last(struct sweep *s, bool *feeds)
         for (uint32_t k = 0; k < node->n_out; k++)
             behind = behind || feeds[node->out[k]];
         s->is_last[i] = weighs && !behind;
+        if (s->is_last[i])
+            note_answers(s, node);
         for (uint32_t k = 0; k < node->n_in; k++)
             if (node->in[k] != PITH_VALUE_NONE)
                 feeds[node->in[k]] = feeds[node->in[k]] || behind || weighs;
@@ -239,6 +249,18 @@ static void find_loss(const struct sweep *s, struct layer *l)
         double trace = trace_of(l, row);
         l->loss[row] /= (trace > 0 ? trace : 1) * (1 + l->damping) / (1 + fmin(l->damping, FINER));
     }
+}
+
+/* Not those of the last layer, of whose classes few samples have any. */
+static enum pith_status couple_rows(const struct sweep *s, struct layer *l)
+{
+    const struct pith_sensitivity *known = s->opts.sensitivity;
+    const bool can = known && known->of[l->ref->value].rows == l->ref->rows && l->blocks == 1 &&
+                     l->factor.groups == 1 && l->factor.u && !s->is_last[l->ref->node] &&
+                     !(s->opts.without & PITH_SWEEP_NO_COUPLING);
+    return can ? pith_row_coupling_open(known, l->ref->value, s->answers, l->loss, &l->coupling,
+                                        s->err)
+               : PITH_OK;
 }
 
 /* Of a weight, by the counts of what is nearest. */
@@ -459,6 +481,7 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .paths = s->opts.paths ? s->opts.paths
                                              : l->states   ? TRELLIS_PATHS
                                                            : PATHS,
+                                    .coupling = l->coupling.ask ? &l->coupling : NULL,
                                     .runtime = s->opts.runtime,
                                     .ranks = s->opts.ranks};
     enum pith_status status = cut_rows(s, l);
@@ -506,6 +529,7 @@ static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref,
 static void close_layer(struct layer *l)
 {
     pith_layer_factor_end(&l->factor);
+    pith_row_coupling_close(&l->coupling);
     free(l->mean[0]);
     free(l->mean[1]);
     free(l->loss);
@@ -524,8 +548,10 @@ static enum pith_status sweep_layer(struct sweep *s, struct layer *l)
     enum pith_status status = find_factor(s, l);
     if (!status) {
         find_loss(s, l);
-        status = choose_steps(s, l);
+        status = couple_rows(s, l);
     }
+    if (!status)
+        status = choose_steps(s, l);
     if (!status)
         status = round_rows(s, l);
     /* What is large is not needed any more. */

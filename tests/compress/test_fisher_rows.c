@@ -135,6 +135,44 @@ static void places_bound_the_bias(void **state)
     pith_data_free(data);
 }
 
+/* Squares of a row's draws are on the mean those of its gradient; all rows of a sample have the
+ * same signs, so that where gradients add up to 0, as those of probabilities do, draws do. */
+static void draws_stand_for_gradients(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(3);
+    struct pith_data *data = chain_data(4);
+    struct pith_sensitivity s;
+    check(pith_fisher_rows(m, data, NULL, &s, &err));
+    const uint32_t point = m->nodes[4].in[1], last = m->nodes[m->n_nodes - 1].in[1];
+    const uint32_t of[] = {point, last};
+    for (int i = 0; i < 2; i++) {
+        const struct pith_row_sensitivity *row = &s.of[of[i]];
+        const uint64_t rows = row->rows, draws = s.n_samples * row->n_draws;
+        float x[8];
+        double all = 0, wanted = 0;
+        assert_true(rows <= 8 && row->n_draws == 13); /* 512 of 40 samples */
+        for (uint64_t r = 0; r < rows; r++)
+            wanted += row->row[r];
+        for (uint64_t d = 0; d < draws; d++) {
+            double sum = 0, most = 0;
+            check(pith_kept_read(s.draw, of[i], d * rows * sizeof *x, x, rows * sizeof *x, &err));
+            for (uint64_t r = 0; r < rows; r++) {
+                sum += (double)x[r];
+                most = fmax(most, fabs((double)x[r]));
+                all += (double)x[r] * (double)x[r] / (double)draws;
+            }
+            assert_true(i == 0 || fabs(sum) <= 1e-4 * most + 1e-5);
+        }
+        if (!(fabs(all - wanted) < 0.4 * wanted)) /* a few samples have most of it */
+            fail_msg("%g, wanted %g", all, wanted);
+    }
+    assert_int_equal(s.of[m->nodes[0].in[1]].n_draws, 0); /* groups */
+    pith_fisher_rows_free(&s);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 static double power_of(const struct pith_model *m, struct pith_data *data)
 {
     struct pith_engine *e;
@@ -201,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_layer_is_as_probabilities_say),
         cmocka_unit_test(places_bound_the_bias),
+        cmocka_unit_test(draws_stand_for_gradients),
         cmocka_unit_test(squares_are_shares_of_the_power),
         cmocka_unit_test(stops_and_refuses),
     };

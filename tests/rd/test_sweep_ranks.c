@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include "conv_chain.h"
+#include "drawn_sensitivity.h"
 #include "pith_weight_sweep.h"
 #include "test_rd.h"
 
@@ -23,6 +24,7 @@ struct seat {
     struct pith_sweep_ranks ranks;
     struct pith_weight_sweep_opts opts;
     struct pith_model *in, *out;
+    struct pith_sensitivity known;
     uint64_t taken; /* bytes that others have found */
     enum pith_status status;
     pthread_t thread;
@@ -50,7 +52,10 @@ static void *run(void *arg)
 {
     struct seat *s = arg;
     struct pith_data *data = chain_data(8);
-    s->status = pith_weight_sweep(s->in, data, &s->opts, &s->out, NULL, NULL);
+    s->status = drawn_sensitivity(s->in, 5, &s->known, NULL);
+    s->opts.sensitivity = &s->known;
+    if (!s->status)
+        s->status = pith_weight_sweep(s->in, data, &s->opts, &s->out, NULL, NULL);
     pith_data_free(data);
     return NULL;
 }
@@ -88,6 +93,7 @@ static void free_seats(struct seat *seat, uint32_t n)
     for (uint32_t r = 0; r < n; r++) {
         pith_model_free(seat[r].in);
         pith_model_free(seat[r].out);
+        free_drawn(&seat[r].known);
     }
 }
 

@@ -7,21 +7,26 @@
 #include "pith_error_fill.h"
 #include "pith_kept_values.h"
 #include "pith_recorded_feed.h"
+#include "pith_seeded_random.h"
 #include "tape_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define DRAWS 512u       /* vectors of a layer, of all samples together */
+#define MOST_DRAWS 16u   /* of one sample */
+#define MOST_DRAWN 2048u /* rows of a layer that has any */
+#define LANES 16u
 #define PLACE_BYTES (UINT64_C(2) << 20) /* in memory, as long as the sensitivity is there */
 
 /* What one sample has found, of each rank's present one: the output's power, squared gradients of
  * rows, of places. */
 struct record {
-    size_t bytes;                         /* of one */
-    size_t *rows_at, *places_at;          /* [n_values] where a value's begin, in bytes */
-    uint8_t *all;                         /* [ranks] */
-    uint8_t *own;                         /* among them */
-    const struct pith_sweep_ranks *ranks; /* NULL: this process alone */
+    size_t bytes;                           /* of one */
+    size_t *rows_at, *places_at, *draws_at; /* [n_values] where a value's begin, in bytes */
+    uint8_t *all;                           /* [ranks] */
+    uint8_t *own;                           /* among them */
+    const struct pith_sweep_ranks *ranks;   /* NULL: this process alone */
 };
 
 struct fisher {
@@ -31,6 +36,8 @@ struct fisher {
     struct sampled_fisher drawn;
     struct pith_sensitivity *to;
     double power; /* sum of the output's squares, over samples */
+    float *sign;  /* [most columns] */
+    uint64_t sample;
     struct record record;
     struct pith_error *err;
 };
@@ -53,6 +60,43 @@ static float *places_of(const struct fisher *f, const uint8_t *record, uint32_t 
     return (float *)(uintptr_t)(record + f->record.places_at[v]);
 }
 
+static float *draws_of(const struct fisher *f, const uint8_t *record, uint32_t v)
+{
+    return (float *)(uintptr_t)(record + f->record.draws_at[v]);
+}
+
+static float signed_sum(const float *g, const float *sign, uint64_t n)
+{
+    float lane[LANES] = {0}, sum = 0;
+    uint64_t k = 0;
+    for (; k + LANES <= n; k += LANES)
+        for (uint32_t i = 0; i < LANES; i++)
+            lane[i] += sign[k + i] * g[k + i];
+    for (; k < n; k++)
+        sum += sign[k] * g[k];
+    for (uint32_t i = 0; i < LANES; i++)
+        sum += lane[i];
+    return sum;
+}
+
+/* The same signs for whoever runs the sample. */
+static void draw(struct fisher *f, const struct tape_parameter *p)
+{
+    const struct pith_row_sensitivity *of = &f->to->of[p->value];
+    const uint64_t cols = of->n_draws ? p->count / of->rows : 0;
+    float *to = draws_of(f, f->record.own, p->value);
+    for (uint64_t d = 0; d < of->n_draws; d++) {
+        uint64_t state = (f->sample * f->to->n + p->value) * MOST_DRAWS + d, bits = 0;
+        for (uint64_t k = 0; k < cols; k++, bits >>= 1) {
+            if (k % 64 == 0)
+                bits = next_random(&state);
+            f->sign[k] = bits & 1 ? 1 : -1;
+        }
+        for (uint64_t r = 0; r < of->rows; r++)
+            *to++ = signed_sum(p->grad + r * cols, f->sign, cols);
+    }
+}
+
 /* Of the parameters that are whole behind a step. */
 static void note_gradients(struct fisher *f, uint32_t step)
 {
@@ -63,6 +107,8 @@ static void note_gradients(struct fisher *f, uint32_t step)
         double *to = rows_of(f, f->record.own, all[i].value);
         for (uint64_t r = 0; r < rows && f->drawn.tape->whole_at[i] == step; r++)
             to[r] = squares(all[i].grad + r * cols, cols);
+        if (f->drawn.tape->whole_at[i] == step)
+            draw(f, &all[i]);
     }
 }
 
@@ -134,6 +180,31 @@ static enum pith_status list_places(struct fisher *f)
     return uses && f->to->place ? PITH_OK : pith_tape_no_memory(f->err);
 }
 
+/* Groups have rows of inputs of their own: errors of two never meet. */
+static bool list_draws(struct fisher *f)
+{
+    const struct tape *t = f->drawn.tape;
+    const uint64_t samples = f->to->n_samples, wanted = (DRAWS + samples - 1) / samples,
+                   each = wanted < MOST_DRAWS ? wanted : MOST_DRAWS;
+    uint64_t most = 1;
+    for (uint32_t i = 0; i < t->n_steps; i++) {
+        const uint32_t v = weight_of(t, &t->step[i]);
+        if (v >= f->to->n)
+            continue;
+        struct pith_row_sensitivity *of = &f->to->of[v];
+        const struct pith_node *node = &t->m->nodes[t->step[i].at];
+        const uint64_t count = f->m->values[v].constant->count;
+        if (of->n_places && of->rows > 1 && of->rows <= MOST_DRAWN &&
+            pith_op_groups(node->op, node->attr) == 1) {
+            of->n_draws = each;
+            most = count / of->rows > most ? count / of->rows : most;
+        }
+    }
+    f->to->draw = pith_kept_new(f->to->n, PLACE_BYTES);
+    f->sign = malloc((size_t)most * sizeof *f->sign);
+    return f->to->draw && f->sign;
+}
+
 /* ---- records --------------------------------------------------------------------------------- */
 
 static enum pith_status open_record(struct fisher *f)
@@ -143,7 +214,8 @@ static enum pith_status open_record(struct fisher *f)
     r->ranks = f->opts.ranks;
     r->rows_at = calloc(n + (size_t)1, sizeof *r->rows_at);
     r->places_at = calloc(n + (size_t)1, sizeof *r->places_at);
-    if (!r->rows_at || !r->places_at)
+    r->draws_at = calloc(n + (size_t)1, sizeof *r->draws_at);
+    if (!r->rows_at || !r->places_at || !r->draws_at)
         return pith_tape_no_memory(f->err);
     r->bytes = sizeof f->power;
     for (uint32_t v = 0; v < n; v++) {
@@ -153,6 +225,8 @@ static enum pith_status open_record(struct fisher *f)
     for (uint32_t v = 0; v < n; v++) {
         r->places_at[v] = r->bytes;
         r->bytes += (size_t)f->to->of[v].n_places * sizeof(float);
+        r->draws_at[v] = r->bytes;
+        r->bytes += (size_t)(f->to->of[v].n_draws * f->to->of[v].rows) * sizeof(float);
     }
     r->bytes = (r->bytes + sizeof(double) - 1) / sizeof(double) * sizeof(double);
     r->all = calloc(r->ranks ? r->ranks->count : 1, r->bytes);
@@ -164,6 +238,7 @@ static void close_record(struct record *r)
 {
     free(r->rows_at);
     free(r->places_at);
+    free(r->draws_at);
     free(r->all);
 }
 
@@ -184,6 +259,10 @@ static enum pith_status add_record(struct fisher *f, const uint8_t *record, uint
         if (to->n_places)
             status = pith_kept_write(f->to->place, v, f->to->n_samples * bytes, sample * bytes,
                                      place, bytes, f->err);
+        const uint64_t drawn = to->n_draws * to->rows * sizeof(float);
+        if (drawn && !status)
+            status = pith_kept_write(f->to->draw, v, f->to->n_samples * drawn, sample * drawn,
+                                     draws_of(f, record, v), drawn, f->err);
     }
     return status;
 }
@@ -212,6 +291,7 @@ static enum pith_status run_sample(struct fisher *f, uint64_t sample)
     if (status)
         return status;
     memset(f->record.own, 0, f->record.bytes);
+    f->sample = sample;
     pith_tape_forward(f->drawn.tape);
     note_power(f);
     pith_sampled_fisher_backward(&f->drawn, sample);
@@ -310,6 +390,8 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
         status = list_rows(&f);
     if (!status)
         status = list_places(&f);
+    if (!status && !list_draws(&f))
+        status = pith_tape_no_memory(err);
     if (!status)
         status = open_record(&f);
     if (!status)
@@ -319,6 +401,7 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
     pith_sampled_fisher_close(&f.drawn);
     pith_recorded_feed_close(f.feed);
     close_record(&f.record);
+    free(f.sign);
     if (status)
         pith_fisher_rows_free(s);
     return status;
@@ -330,5 +413,6 @@ void pith_fisher_rows_free(struct pith_sensitivity *s)
         free(s->of[i].row);
     free(s->of);
     pith_kept_free(s->place);
+    pith_kept_free(s->draw);
     *s = (struct pith_sensitivity){0};
 }
