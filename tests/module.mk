@@ -48,6 +48,12 @@ $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) runtim
 FAKE_BLAS := $(O)/tests/cuda/fake_blas/libcublasLt.so.13
 $(FAKE_BLAS): tests/cuda/fake_blas.c tests/cuda/fake_blas.h $(FAKE_CUDA)
 	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -lm -o $@
+
+# libcusparse.so.12 on it, which benches alone ask for.
+FAKE_SPARSE := $(O)/tests/cuda/fake_blas/libcusparse.so.12
+$(FAKE_SPARSE): tests/cuda/fake_sparse.c $(FAKE_CUDA)
+	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -o $@
 
 $(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
@@ -69,7 +75,7 @@ TEST_CFLAGS_cuda := -Itests/cuda
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
-check: all $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
+check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh
 
 check-unit: $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) ## unit tests alone (under a minute)

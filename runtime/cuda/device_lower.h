@@ -106,9 +106,9 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes);
 /* The product by cuBLASLt, if it is one for that; false: it has to be done otherwise. _any: without
- * asking pith_blas_takes, of a product that cuBLASLt has. */
+ * asking pith_blas_takes, of a product that cuBLASLt has; half: of a and b in f16. */
 bool pith_device_blas(struct lowering *l, const struct gemm_args *g);
-bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g);
+bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g, bool half);
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);
 void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes);
 
