@@ -4,10 +4,14 @@
  *
  *     bench_gpu make NET.pith...
  *     bench_gpu run SECONDS MOST NET.pith...
+ *     bench_gpu decode NET.pith       with Huffman-coded indices
  *
- * make: NAME.in, NET.pith.out: seeded inputs of NAME.pith, NAME.f16.pith and NAME.int8.pith, and what
- * the CPU makes of them. run: a line of JSON a
- * network on standard output, within SECONDS each, or less where all would take more than MOST.
+ * make: NAME.in, NET.pith.out: seeded inputs of NAME.pith, NAME.f16.pith and NAME.int8.pith, and
+ * what the CPU makes of them. run: a line of JSON a network on standard output, within SECONDS
+ * each, or less where all would take more than MOST.
+ *
+ * decode: milliseconds of making the device's plan with codes decoded there, and here, medians
+ * of 9.
  *
  * Times are medians of runs from host memory to host memory, in microseconds. */
 #include <math.h>
@@ -15,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_cuda.h"
+#include "driver.h"
 #include "pith_host.h"
 
 #define MOST_RUNS 2000u
@@ -244,6 +248,51 @@ static int run_all(double seconds, double most, int n, char **paths)
     return bad;
 }
 
+/* Makes the device's plan 9 times, and tells the median in milliseconds; < 0: it cannot be made. */
+static double plan_ms(struct pith_cuda *cuda, struct pith_plan *plan, uint32_t *decoded)
+{
+    double ms[9];
+    struct pith_error err = {0};
+    for (int i = 0; i < 9; i++) {
+        struct pith_cuda_plan *gpu;
+        uint64_t start = pith_clock_ns(NULL);
+        if (pith_cuda_plan_new(cuda, plan, &gpu, &err)) {
+            fprintf(stderr, "%s\n", err.text);
+            return -1;
+        }
+        ms[i] = (double)(pith_clock_ns(NULL) - start) / 1e6;
+        *decoded = pith_cuda_plan_facts(gpu).decoded_weights;
+        pith_cuda_plan_free(gpu);
+    }
+    qsort(ms, 9, sizeof *ms, by_value);
+    return ms[4];
+}
+
+static int decode(const char *path)
+{
+    struct pith_cuda *cuda;
+    struct pith_session *s;
+    struct pith_error err = {0};
+    uint32_t decoded = 0, none = 0;
+    if (pith_cuda_open(0, &cuda, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 2;
+    }
+    if (pith_open(path, NULL, &s, &err)) {
+        fprintf(stderr, "%s: %s\n", path, err.text);
+        pith_cuda_close(cuda);
+        return 1;
+    }
+    double there = plan_ms(cuda, pith_plan_of(s), &decoded);
+    cuda->decode_least = UINT64_MAX;
+    double here = plan_ms(cuda, pith_plan_of(s), &none);
+    printf("{\"part\":\"decode\",\"weights\":%u,\"there_ms\":%.3f,\"here_ms\":%.3f}\n", decoded,
+           there, here);
+    pith_close(s);
+    pith_cuda_close(cuda);
+    return there < 0 || here < 0 || none != 0;
+}
+
 int main(int argc, char **argv)
 {
     int bad = 0;
@@ -254,6 +303,9 @@ int main(int argc, char **argv)
     }
     if (argc > 4 && strcmp(argv[1], "run") == 0)
         return run_all(strtod(argv[2], NULL), strtod(argv[3], NULL), argc - 4, argv + 4);
-    fputs("usage: bench_gpu make NET.pith... | run SECONDS MOST NET.pith...\n", stderr);
+    if (argc == 3 && strcmp(argv[1], "decode") == 0)
+        return decode(argv[2]);
+    fputs("usage: bench_gpu decode NET.pith | make NET.pith... | run SECONDS MOST NET.pith...\n",
+          stderr);
     return 2;
 }

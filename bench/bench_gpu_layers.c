@@ -126,7 +126,7 @@ struct result {
 static uint8_t *packed_bytes(struct lowering *l, const struct operands *o, enum contender who,
                              uint64_t *bytes)
 {
-    *bytes = who == COMPRESSED  ? l->constant_bytes
+    *bytes = who == COMPRESSED                     ? l->constant_bytes
              : who == DENSE_F16 || who == BLAS_F16 ? o->m->w.count * 2
                                                    : o->m->w.count * 4;
     uint8_t *p = calloc(*bytes, 1);
@@ -285,8 +285,7 @@ static struct result run_sparse(const struct operands *o, const float *x)
 static const char *kernel_name(uint32_t kernel)
 {
 #define KERNEL_NAME(name, type) #name,
-    static const char *const of[] = {DEVICE_KERNELS(KERNEL_NAME) "cublasLtMatmul",
-                                     "cusparseSpMV"};
+    static const char *const of[] = {DEVICE_KERNELS(KERNEL_NAME) "cublasLtMatmul", "cusparseSpMV"};
     return of[kernel];
 }
 
@@ -398,11 +397,11 @@ int main(int argc, char **argv)
         const char *name;
         uint32_t rows, cols;
         double density;
-    } layers[] = {{"Alex-6", 4096, 9216, 0.09},    {"Alex-7", 4096, 4096, 0.09},
-                  {"Alex-8", 1000, 4096, 0.25},    {"VGG-6", 4096, 25088, 0.04},
-                  {"VGG-7", 4096, 4096, 0.04},     {"VGG-8", 1000, 4096, 0.23},
-                  {"NT-We", 600, 4096, 0.10},      {"NT-Wd", 8791, 600, 0.11},
-                  {"NT-LSTM", 2400, 1201, 0.10},   {"large", 16384, 16384, 0.09},
+    } layers[] = {{"Alex-6", 4096, 9216, 0.09},   {"Alex-7", 4096, 4096, 0.09},
+                  {"Alex-8", 1000, 4096, 0.25},   {"VGG-6", 4096, 25088, 0.04},
+                  {"VGG-7", 4096, 4096, 0.04},    {"VGG-8", 1000, 4096, 0.23},
+                  {"NT-We", 600, 4096, 0.10},     {"NT-Wd", 8791, 600, 0.11},
+                  {"NT-LSTM", 2400, 1201, 0.10},  {"large", 16384, 16384, 0.09},
                   {"large-4", 16384, 16384, 0.04}};
     static const double densities[] = {0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
     uint32_t missed = 0;
@@ -423,9 +422,9 @@ int main(int argc, char **argv)
         if (left_out(start, most))
             missed++;
         else
-            good = bench("layer", layers[i].name, layers[i].rows, layers[i].cols,
-                         layers[i].density) &&
-                   good;
+            good =
+                bench("layer", layers[i].name, layers[i].rows, layers[i].cols, layers[i].density) &&
+                good;
     for (size_t i = 0; i < sizeof densities / sizeof *densities; i++)
         if (left_out(start, most))
             missed++;

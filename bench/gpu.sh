@@ -56,6 +56,10 @@ pack() {
         *) add "$name" ;;
         esac
     done
+    coded="$gpu/nets/imagenet_mobilenet_v2.pith" # whose codes the device decodes; or the first network's
+    [ -f "$coded" ] || coded=$(ls "$gpu"/nets/*.pith | head -1)
+    "$pith" cluster "$coded" --bits 4 -q -f -o "$gpu/coded" && "$pith" encode "$gpu/coded" --coder huffman -q -f -o "$gpu/decode.pith" &&
+        rm "$gpu/coded" || fail "cannot code $coded"
     rm -f "$gpu/bench_gpu_pack" # it needs more than libc
     "$gpu/bench_gpu" make "$gpu"/nets/*.pith || fail "cannot run the networks here"
     kib=$(du -sk "$gpu" | cut -f1)
@@ -105,13 +109,14 @@ run() {
     { echo "{\"part\":\"machine\",\"date\":\"$(date +%F)\",\"driver\":\"$(cat /sys/module/nvidia/version 2>/dev/null)\"}"
       part layers 200 "$here/bench_gpu_layers" "${each:-1}" 160
       part networks 140 "$here/bench_gpu" run "${each:-4}" 110 "$here"/nets/*.pith
+      part decode 20 "$here/bench_gpu" decode "$here/decode.pith"
       part batch 60 "$here/bench_gpu_batch" "${each:-1}" $(batched)
       part torch 80 python3 "$here/gpu_peers.py" "${each:-2}"
       sanitize
     } >"$out/gpu.jsonl"
     rc=0
     [ ! -s "$out/failed" ] || { rc=1; echo "failed: $(tr '\n' ' ' <"$out/failed")"; }
-    { layers "$out/gpu.jsonl"; table "$out/gpu.jsonl"; batches "$out/gpu.jsonl"; sanitized "$out/gpu.jsonl"; } | head -60
+    { layers "$out/gpu.jsonl"; table "$out/gpu.jsonl"; batches "$out/gpu.jsonl"; decoded "$out/gpu.jsonl"; sanitized "$out/gpu.jsonl"; } | head -60
     return $rc
 }
 
@@ -155,6 +160,12 @@ batches() {
     echo
 }
 
+decoded() {
+    grep '"part":"decode"' "$1" | while read -r line; do
+        echo "Plan of a network with Huffman codes: $(echo "$line" | value there_ms) ms with the codes of $(echo "$line" | value weights) weights decoded on the device, $(echo "$line" | value here_ms) ms without."
+    done
+}
+
 sanitized() {
     echo "compute-sanitizer (0: clean, -1: not here):$(grep '"part":"sanitizer"' "$1" | while read -r line; do
         printf ' %s %s' "$(echo "$line" | value tool)" "$(echo "$line" | value status)"; done)"
@@ -187,7 +198,7 @@ report() {
       echo "$device, driver $(grep '"part":"machine"' "$list" | value driver), $(grep '"part":"machine"' "$list" | value date)."
       echo "Medians of runs from host memory to host memory, one sample; off: from the CPU's outputs, as a share of the largest value."
       echo; table "$list"; echo
-      echo "# Batches, beside torch"; echo; echo "From input to output on the device, medians of graph replays; bench/bench_gpu_batch.c, bench/gpu_peers.py."; batches "$list"
+      echo "# Batches, beside torch"; echo; echo "From input to output on the device, medians of graph replays; bench/bench_gpu_batch.c, bench/gpu_peers.py."; batches "$list"; decoded "$list"
       echo "# Matrices with codebooks on a GPU"; echo
       echo "Medians of graph replays: on copies of the matrix that exceed the L2 four times (cold), and on one (hot). bench/bench_gpu_layers.c."
       echo; layers "$list"; sanitized "$list"; } >"$page"

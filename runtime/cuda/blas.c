@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* blas.c - cuBLASLt by dlopen. Its matrices lie column by column: y [m, n] there is y^T [n, m], so
  * that b^T is its first operand, and a its second; a bias for each column of y is one for each row
- * there, as its epilogue has it. Products of f32 are in f32, not TF32; those of f16 are summed in f32. */
+ * there, as its epilogue has it. Products of f32 are in f32, not TF32; those of f16 are summed in
+ * f32. */
 #include "blas.h"
 #include <dlfcn.h>
 #include <stdio.h>

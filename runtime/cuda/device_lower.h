@@ -62,12 +62,20 @@ struct lowering {
     uint64_t work_kept;                  /* by the step itself: its products work behind that */
     struct blas_product **product;       /* owns, each */
     uint32_t n_products, room_products;
+    const struct step *behind; /* a Requantize of the step's sums that nobody else reads; NULL */
+    bool joined;               /* the step's kernel does it, too */
     bool no_memory;
 };
 
 /* Appends the actions of the step; false: the device has no kernel for it. */
 typedef bool lower_fn(struct lowering *l, const struct step *s);
 bool pith_device_step(struct lowering *l, const struct step *s);
+/* device_join.c: the step behind step i, where it is a Requantize that the product i may do in its
+ * own kernel; else NULL. */
+const struct step *pith_device_behind(const struct pith_plan *plan, uint32_t i);
+/* The planner may give y memory that the product still reads: blocks of the joined kernel would
+ * write there before others have read. Then it writes to the place of the sums, and y is copied. */
+bool pith_device_is_apart(const struct op_args *product, const struct tview *y);
 void pith_device_lowering_free(struct lowering *l);
 
 /* Of the step's kind: device_table.c lists them. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_blas.c - libcublasLt.so.13 on the fake driver's stream: products in double of matrices of
- * f32, or of f16 into f32, that lie column by column. What the real one would refuse, or read out of place, is refused. */
+ * f32, or of f16 into f32, that lie column by column. What the real one would refuse, or read out
+ * of place, is refused. */
 #include "fake_blas.h"
 #include <math.h>
 #include <stdbool.h>

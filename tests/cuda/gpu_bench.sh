@@ -14,6 +14,8 @@ for name in mnist_lenet5_caffe tiny_kws_dscnn; do
 done
 [ "$(grep -c '"part":"batch".*"us":' "$work/out/gpu.jsonl")" -eq 3 ] || { echo "not at three batches"; status=1; }
 grep -q '"part":"torch"' "$work/out/gpu.jsonl" && grep -q '^torch: no peer, for want of ' "$work/table" || { echo "no word of torch"; status=1; }
+grep -q '"part":"decode","weights":1,"there_ms":[0-9.]*,"here_ms":[0-9.]' "$work/out/gpu.jsonl" && grep -q '^Plan of a network with Huffman codes: ' "$work/table" ||
+    { echo "no codes decoded"; status=1; }
 # more than fits is refused
 PITH=$PITH_O/pith DATA=$PITH_DATA GPU=$work/small NETWORKS=tiny_kws_dscnn MOST_KIB=1000 sh bench/gpu.sh pack >/dev/null 2>"$work/said" && { echo "a pack of any size passes"; status=1; }
 grep -q 'KiB, more than 1000$' "$work/said" || { echo "not told how large"; cat "$work/said"; status=1; }
