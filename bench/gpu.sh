@@ -33,13 +33,22 @@ add() {
     done
 }
 
+# The benches and the cases of tests/cuda, each with a main() of another name, as one program: the kernels' code is most of it.
+build() {
+    flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -Itests/embedded/shim -Itests -Itests/cuda -Iruntime $(printf ' -I%s' runtime/*/ huffman model base)"
+    mkdir -p "$gpu/o"
+    for part in bench/bench_gpu:networks bench/bench_gpu_layers:layers bench/bench_gpu_batch:batch tests/cuda/test_device_ops:ops \
+        tests/cuda/test_device_weights:weights tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman; do
+        ${CC:-cc} $flags -Dmain=main_${part#*:} -c "${part%:*}.c" -o "$gpu/o/${part#*:}.o" || return 1
+    done
+    ${CC:-cc} $flags -s bench/gpu_cases/gpu_*.c "$gpu"/o/*.o "$built/libpith-cuda.a" "$built/libpith.a" "$built/libpith-runtime.a" \
+        -lm -lpthread -ldl -o "$gpu/bench_gpu" && rm -r "$gpu/o"
+}
+
 pack() {
     pith=${PITH:-build/release/pith} data=${DATA:-../shared/data} gpu=${GPU:-.gpu} built=$(dirname "${PITH:-build/release/pith}")
     rm -rf "$gpu" && mkdir -p "$gpu/nets" "$gpu/fake" || exit 1
-    for program in bench_gpu bench_gpu_layers bench_gpu_batch; do
-        ${CC:-cc} -std=c11 -O2 -s -D_GNU_SOURCE -Iruntime $(printf ' -I%s' runtime/*/) bench/$program.c "$built/libpith-cuda.a" \
-            "$built/libpith-runtime.a" -lm -lpthread -ldl -o "$gpu/$program" || fail "cannot build $program"
-    done
+    build || fail "cannot build the benches"
     cp "$built/tests/cuda/fake/libcuda.so.1" "$built/tests/cuda/fake_blas/libcublasLt.so.13" "$built/tests/cuda/fake_blas/libcusparse.so.12" \
         "$gpu/fake/" && cp "$built/bench/bench_gpu_pack" "$here/gpu.sh" "$here/gpu_peers.py" "$gpu/" ||
         fail "build first: make all bench-build and tests"
@@ -67,12 +76,16 @@ pack() {
     echo "$gpu: $kib KiB"
 }
 
-# The smallest network under each tool of compute-sanitizer, where it is installed.
+# The smallest network, or the cases, under each tool of compute-sanitizer, where it is installed.
 sanitize() {
     command -v compute-sanitizer >/dev/null || { echo '{"part":"sanitizer","tool":"none","status":-1}'; return; }
     smallest=$(ls -S "$here"/nets/*.pith | tail -1)
     for tool in memcheck racecheck initcheck synccheck; do
-        timeout 25 compute-sanitizer --tool $tool --error-exitcode 9 "$here/bench_gpu" run 0.01 1 "$smallest" >"$out/$tool.txt" 2>&1
+        case $tool in # shared memory and barriers are the cases' matter
+        racecheck | synccheck) set -- cases weights ;;
+        *) set -- run 0.01 1 "$smallest" ;;
+        esac
+        timeout 25 compute-sanitizer --tool $tool --error-exitcode 9 "$here/bench_gpu" "$@" >"$out/$tool.txt" 2>&1
         rc=$?
         echo "{\"part\":\"sanitizer\",\"tool\":\"$tool\",\"status\":$rc}"
         [ $rc -eq 0 ] || echo "$tool" >>"$out/failed"
@@ -107,16 +120,17 @@ run() {
         echo "no driver: on the emulator"
     fi
     { echo "{\"part\":\"machine\",\"date\":\"$(date +%F)\",\"driver\":\"$(cat /sys/module/nvidia/version 2>/dev/null)\"}"
-      part layers 200 "$here/bench_gpu_layers" "${each:-1}" 160
-      part networks 140 "$here/bench_gpu" run "${each:-4}" 110 "$here"/nets/*.pith
+      for cases in ops weights attention huffman; do part "$cases" 10 "$here/bench_gpu" cases $cases; done
+      part layers 190 "$here/bench_gpu" layers "${each:-1}" 150
+      part networks 120 "$here/bench_gpu" run "${each:-4}" 95 "$here"/nets/*.pith
       part decode 20 "$here/bench_gpu" decode "$here/decode.pith"
-      part batch 60 "$here/bench_gpu_batch" "${each:-1}" $(batched)
+      part batch 60 "$here/bench_gpu" batch "${each:-1}" $(batched)
       part torch 80 python3 "$here/gpu_peers.py" "${each:-2}"
       sanitize
     } >"$out/gpu.jsonl"
     rc=0
     [ ! -s "$out/failed" ] || { rc=1; echo "failed: $(tr '\n' ' ' <"$out/failed")"; }
-    { layers "$out/gpu.jsonl"; table "$out/gpu.jsonl"; batches "$out/gpu.jsonl"; decoded "$out/gpu.jsonl"; sanitized "$out/gpu.jsonl"; } | head -60
+    { layers "$out/gpu.jsonl"; table "$out/gpu.jsonl"; batches "$out/gpu.jsonl"; decoded "$out/gpu.jsonl"; cases "$out/gpu.jsonl"; sanitized "$out/gpu.jsonl"; } | head -60
     return $rc
 }
 
@@ -166,6 +180,12 @@ decoded() {
     done
 }
 
+cases() {
+    grep '"part":"cases"' "$1" | while read -r line; do
+        echo "Cases of tests/cuda, $(echo "$line" | value name): all pass, $(echo "$line" | value launches) launches."
+    done
+}
+
 sanitized() {
     echo "compute-sanitizer (0: clean, -1: not here):$(grep '"part":"sanitizer"' "$1" | while read -r line; do
         printf ' %s %s' "$(echo "$line" | value tool)" "$(echo "$line" | value status)"; done)"
@@ -201,7 +221,7 @@ report() {
       echo "# Batches, beside torch"; echo; echo "From input to output on the device, medians of graph replays; bench/bench_gpu_batch.c, bench/gpu_peers.py."; batches "$list"; decoded "$list"
       echo "# Matrices with codebooks on a GPU"; echo
       echo "Medians of graph replays: on copies of the matrix that exceed the L2 four times (cold), and on one (hot). bench/bench_gpu_layers.c."
-      echo; layers "$list"; sanitized "$list"; } >"$page"
+      echo; layers "$list"; cases "$list"; echo; sanitized "$list"; } >"$page"
     echo "$page: add it to bench/tables.txt"
 }
 

@@ -141,7 +141,7 @@ static enum pith_status open_device(struct pith_cuda *cuda, uint32_t device, str
 }
 
 /* By a model of an H100 (docs/cuda.md): 8,192 symbols of a sub-stream, one behind the other, take
- * some 0.3 ms there, however many sub-streams there are; the CPU some 2 ns an element. */
+ * some 0.3 ms there, however many sub-streams there are; the CPU some 3 ns an element. */
 #define DECODE_LEAST (UINT64_C(1) << 17)
 
 /* What was opened before a failure is closed by pith_cuda_close, which looks at each member: calloc
