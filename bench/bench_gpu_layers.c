@@ -1,31 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_gpu_layers.c - what a GPU makes of single matrices with codebooks: Han's nine layers, a
- * large one, and densities from 5 to 60 %, beside the same matrix dense - in f32 by cuBLASLt where
- * it is and by pith's own kernel, in f16 by pith's own - and the constants of the device that bound
- * them. Needs the runtime's archives and libc alone (bench/gpu.sh).
+ * large one, and densities from 5 to 60 %, beside the same matrix dense - in f32 and in f16, by
+ * cuBLASLt where it is and by pith's own kernels - and by cuSPARSE where that is, and the constants
+ * of the device that bound them. Needs the runtime's archives and libc alone (bench/gpu.sh).
  *
- *     bench_gpu_layers SECONDS        a line of JSON each on standard output
+ *     bench_gpu_layers SECONDS MOST      a line of JSON each on standard output; matrices that are
+ *                                        not begun within MOST seconds are left out and counted
  *
  * Times are medians of replays of a graph that holds the product many times, by events, each on a
  * copy of the matrix of its own (cold: copies make up four times an L2 of 50 MB) or on one (hot).
  * On the emulator, whose times say nothing, matrices are small. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "device_plan.h"
 #include "device_product.h"
-#include "pith_host.h"
+#include "gpu_sparse.h"
+#include "gpu_times.h"
 
 #define CENTROIDS 16u
 #define MOST_COPIES 1024u
-#define MOST_REPLAYS 1000u
 #define COLD_BYTES (UINT64_C(200) << 20)
 
-static struct pith_cuda *cuda;
-static device_stream stream;
-static double seconds_each;
-static bool is_emulator;
+static struct sparse_peer sparse; /* library NULL: cuSPARSE is not here */
 static uint64_t random_state = 1;
 
 static uint32_t next_random(uint32_t n)
@@ -34,27 +28,6 @@ static uint32_t next_random(uint32_t n)
     random_state ^= random_state << 25;
     random_state ^= random_state >> 27;
     return (uint32_t)((random_state * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % n;
-}
-
-static void need(int result, const char *what)
-{
-    if (!result)
-        return;
-    fprintf(stderr, "bench_gpu_layers: %s: result %d\n", what, result);
-    exit(1);
-}
-
-static device_address take(uint64_t bytes)
-{
-    device_address at = 0;
-    need(cuda->cuMemAlloc_v2(&at, bytes), "no memory on the device");
-    return at;
-}
-
-static void copy_there(device_address to, const void *from, uint64_t bytes)
-{
-    need(cuda->cuMemcpyHtoDAsync_v2(to, from, bytes, stream), "cannot copy");
-    need(cuda->cuStreamSynchronize(stream), "cannot copy");
 }
 
 /* ---- matrices ------------------------------------------------------------------------------- */
@@ -109,67 +82,16 @@ static void matrix_free(struct matrix *m)
     free(m->dense);
 }
 
-/* ---- times ---------------------------------------------------------------------------------- */
-
-static int act(const struct lowering *l, const struct action *a)
-{
-    void *arg = l->args + a->arg;
-    if (a->kind == ACTION_BLAS)
-        return pith_blas_run(l->product[a->arg], stream);
-    if (a->kind == ACTION_COPY)
-        return cuda->cuMemcpyDtoDAsync_v2(a->to, a->from, a->bytes, stream);
-    return cuda->cuLaunchKernel(cuda->kernel[a->kernel], a->grid[0], a->grid[1], a->grid[2],
-                                LAUNCH_THREADS, 1, 1, 0, stream, &arg, NULL);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* All actions of l as one graph; microseconds of a replay, of which the first two do not count. */
-static double median_us(const struct lowering *l, uint32_t *replays)
-{
-    static double us[MOST_REPLAYS];
-    void *graph, *run, *begin, *end;
-    uint32_t n = 0, most = is_emulator ? 1 : MOST_REPLAYS;
-    need(cuda->cuStreamBeginCapture_v2(stream, DRIVER_CAPTURE_RELAXED), "cannot capture");
-    for (uint32_t i = 0; i < l->n_actions; i++)
-        need(act(l, &l->action[i]), "cannot launch");
-    need(cuda->cuStreamEndCapture(stream, &graph), "cannot capture");
-    need(cuda->cuGraphInstantiateWithFlags(&run, graph, 0), "cannot make the graph");
-    need(cuda->cuEventCreate(&begin, 0) || cuda->cuEventCreate(&end, 0), "no events");
-    uint64_t start = pith_clock_ns(NULL);
-    for (uint32_t i = 0;
-         n < most && (n < 3 || (double)(pith_clock_ns(NULL) - start) < seconds_each * 1e9); i++) {
-        float ms = 0;
-        need(cuda->cuEventRecord(begin, stream), "no time");
-        need(cuda->cuGraphLaunch(run, stream), "cannot run");
-        need(cuda->cuEventRecord(end, stream), "no time");
-        need(cuda->cuStreamSynchronize(stream), "the device failed");
-        need(cuda->cuEventElapsedTime(&ms, begin, end), "no time");
-        if (i >= 2 || is_emulator)
-            us[n++] = 1e3 * (double)ms;
-    }
-    cuda->cuEventDestroy_v2(begin);
-    cuda->cuEventDestroy_v2(end);
-    cuda->cuGraphExecDestroy(run);
-    cuda->cuGraphDestroy(graph);
-    qsort(us, n, sizeof *us, by_value);
-    *replays = n;
-    return us[n / 2];
-}
-
 /* ---- products ------------------------------------------------------------------------------- */
 
-enum contender { COMPRESSED, DENSE_F32, DENSE_F16, BLAS_F32, N_CONTENDERS };
-static const char *const names[] = {"compressed", "dense_f32", "dense_f16", "cublaslt_f32"};
+enum contender { COMPRESSED, DENSE_F32, DENSE_F16, BLAS_F32, BLAS_F16, CUSPARSE, N_CONTENDERS };
+static const char *const names[] = {"compressed",   "dense_f32",    "dense_f16",
+                                    "cublaslt_f32", "cublaslt_f16", "cusparse_f32"};
 
 struct operands {
     const struct matrix *m;
     struct gemm_args g;
-    device_address work;
+    device_address work, half; /* half: x in f16 */
 };
 
 /* Appends the product on the matrix at l->constants. false: it cannot be had. */
@@ -187,7 +109,8 @@ static bool lower(struct lowering *l, const struct operands *o, enum contender w
         const uint32_t grid[3] = {(g.n + GEMV_ROWS - 1) / GEMV_ROWS, g.m, 1};
         pith_device_grid(l, LAUNCH_gemv_half, grid, &h, sizeof h);
     } else {
-        return pith_device_blas_any(l, &g);
+        g.a = who == BLAS_F16 ? (const void *)(uintptr_t)o->half : g.a;
+        return pith_device_blas_any(l, &g, who == BLAS_F16);
     }
     return true;
 }
@@ -203,9 +126,9 @@ struct result {
 static uint8_t *packed_bytes(struct lowering *l, const struct operands *o, enum contender who,
                              uint64_t *bytes)
 {
-    *bytes = who == COMPRESSED  ? l->constant_bytes
-             : who == DENSE_F16 ? o->m->w.count * 2
-                                : o->m->w.count * 4;
+    *bytes = who == COMPRESSED                     ? l->constant_bytes
+             : who == DENSE_F16 || who == BLAS_F16 ? o->m->w.count * 2
+                                                   : o->m->w.count * 4;
     uint8_t *p = calloc(*bytes, 1);
     for (uint32_t i = 0; p && who == COMPRESSED && i < l->n_constants; i++)
         if (pith_device_pack(&l->constant[i], p + l->constant[i].offset))
@@ -244,7 +167,13 @@ static double time_copies(struct lowering *l, const struct operands *o, enum con
         if (!lower(l, o, who))
             need(1, "cannot lower");
     }
-    return median_us(l, replays) / copies;
+    return actions_us(l, replays) / copies;
+}
+
+static uint64_t copies_of(uint64_t step)
+{
+    uint64_t copies = is_emulator ? 2 : COLD_BYTES / step + 2;
+    return copies < MOST_COPIES ? copies : MOST_COPIES;
 }
 
 static struct result run(const struct operands *o, enum contender who, const float *x)
@@ -261,9 +190,7 @@ static struct result run(const struct operands *o, enum contender who, const flo
         r.kernel = l.action[l.n_actions - 1].kernel;
     uint8_t *packed = packed_bytes(&l, o, who, &r.bytes);
     need(!packed, "cannot pack");
-    uint64_t step = (r.bytes + 255) & ~UINT64_C(255),
-             copies = is_emulator ? 2 : COLD_BYTES / step + 2;
-    copies = copies < MOST_COPIES ? copies : MOST_COPIES;
+    uint64_t step = (r.bytes + 255) & ~UINT64_C(255), copies = copies_of(step);
     device_address at = take(step * copies);
     for (uint64_t i = 0; i < copies; i++)
         copy_there(at + i * step, packed, r.bytes);
@@ -277,10 +204,88 @@ static struct result run(const struct operands *o, enum contender who, const flo
     return r;
 }
 
+/* ---- cuSPARSE -------------------------------------------------------------------------------- */
+
+static uint8_t *csr_bytes(const struct operands *o, const struct csr_layout *c)
+{
+    const struct weight *w = &o->m->w;
+    uint8_t *p = calloc(c->bytes + 1, 1);
+    need(!p, "out of memory");
+    int32_t *row_at = (int32_t *)(void *)p, *column = (int32_t *)(void *)(p + c->column), n = 0;
+    float *value = (float *)(void *)(p + c->value), book[CENTROIDS];
+    memcpy(book, o->m->book + 1, sizeof book);
+    for (uint64_t i = 0; i < w->count; i++) {
+        if (i % o->g.k == 0)
+            row_at[i / o->g.k] = n;
+        if (!(o->m->support[i / 8] >> i % 8 & 1))
+            continue;
+        column[n] = (int32_t)(i % o->g.k);
+        value[n] = book[o->m->index[n]];
+        n++;
+    }
+    row_at[o->g.n] = n;
+    return p;
+}
+
+struct sparse_copies {
+    struct sparse_product of[MOST_COPIES];
+    void *work;
+    bool hot; /* the first alone */
+};
+
+static int put_sparse(void *work, uint32_t i)
+{
+    const struct sparse_copies *c = work;
+    return sparse_run(&sparse, &c->of[c->hot ? 0 : i], c->work);
+}
+
+static struct result run_sparse(const struct operands *o, const float *x)
+{
+    static struct sparse_copies s;
+    struct csr_layout c = csr_layout(o->g.n, o->m->w.nnz);
+    struct result r = {.kernel = LAUNCH_KERNELS + 1, .bytes = c.bytes};
+    const uint32_t size[2] = {o->g.n, o->g.k};
+    uint64_t step = (c.bytes + 255) & ~UINT64_C(255), copies = copies_of(step);
+    size_t bytes = 0;
+    if (!sparse.library)
+        return r;
+    uint8_t *csr = csr_bytes(o, &c);
+    device_address at = take(step * copies), work = 0;
+    r.there = true;
+    for (uint64_t i = 0; i < copies; i++) {
+        copy_there(at + i * step, csr, c.bytes);
+        r.there = sparse_product_new(&sparse, &s.of[i], at + i * step, size, o->m->w.nnz,
+                                     (void *)(uintptr_t)o->g.a, o->g.y) &&
+                  r.there;
+    }
+    r.there = r.there && sparse_work(&sparse, &s.of[0], &bytes);
+    if (r.there) {
+        work = take(bytes + 1);
+        s.work = (void *)(uintptr_t)work;
+        s.hot = false;
+        /* once outside a graph: it may ready something */
+        need(sparse_run(&sparse, &s.of[0], s.work), "cuSPARSE");
+        need(cuda->cuStreamSynchronize(stream), "cuSPARSE");
+        r.off = difference(o, x);
+        r.cold_us = graph_us(put_sparse, &s, (uint32_t)copies, &r.replays) / (double)copies;
+        s.hot = true;
+        copies = is_emulator ? 2 : 32;
+        r.hot_us = graph_us(put_sparse, &s, (uint32_t)copies, &r.replays) / (double)copies;
+        cuda->cuMemFree_v2(work);
+    }
+    for (uint64_t i = 0; i < copies_of(step); i++)
+        sparse_product_free(&sparse, &s.of[i]);
+    cuda->cuMemFree_v2(at);
+    free(csr);
+    return r;
+}
+
+/* ---- a matrix -------------------------------------------------------------------------------- */
+
 static const char *kernel_name(uint32_t kernel)
 {
 #define KERNEL_NAME(name, type) #name,
-    static const char *const of[] = {DEVICE_KERNELS(KERNEL_NAME) "cublasLtMatmul"};
+    static const char *const of[] = {DEVICE_KERNELS(KERNEL_NAME) "cublasLtMatmul", "cusparseSpMV"};
     return of[kernel];
 }
 
@@ -294,7 +299,7 @@ static bool bench(const char *part, const char *name, uint32_t rows, uint32_t co
     for (uint32_t i = 0; i < cols; i++)
         x[i] = ((float)next_random(2001) - 1000.0f) / 1000.0f;
     device_address a = take(cols * sizeof *x), y = take(rows * sizeof *x), work = take(BLAS_WORK);
-    struct operands o = {.m = &m, .work = work};
+    struct operands o = {.m = &m, .work = work, .half = take(cols * sizeof *x)};
     o.g = (struct gemm_args){.a = (const float *)(uintptr_t)a,
                              .y = (float *)(uintptr_t)y,
                              .m = 1,
@@ -306,27 +311,28 @@ static bool bench(const char *part, const char *name, uint32_t rows, uint32_t co
                              .b_col = cols,
                              .alpha = 1.0f};
     copy_there(a, x, cols * sizeof *x);
+    need(cuda->cuMemsetD32Async(o.half, 0, cols, stream), "cannot fill");
     bool good = true;
     printf("{\"part\":\"%s\",\"name\":\"%s\",\"rows\":%u,\"cols\":%u,\"density\":%g", part, name,
            rows, cols, density);
     for (uint32_t who = 0; who < N_CONTENDERS; who++) {
-        struct result r = run(&o, (enum contender)who, x);
+        struct result r = who == CUSPARSE ? run_sparse(&o, x) : run(&o, (enum contender)who, x);
         if (!r.there)
             continue;
         printf(",\"%s\":{\"kernel\":\"%s\",\"bytes\":%llu,\"cold_us\":%.3f,\"hot_us\":%.3f,"
                "\"replays\":%u}",
                names[who], kernel_name(r.kernel), (unsigned long long)r.bytes, r.cold_us, r.hot_us,
                r.replays);
-        if (who == COMPRESSED) {
+        if (who == COMPRESSED)
             printf(",\"off\":%.3g", r.off);
-            good = r.off <= 2.0 * cols / 16777216;
-        }
+        good = good && r.off <= 2.0 * cols / 16777216;
     }
     printf("}\n");
     fflush(stdout);
     cuda->cuMemFree_v2(a);
     cuda->cuMemFree_v2(y);
     cuda->cuMemFree_v2(work);
+    cuda->cuMemFree_v2(o.half);
     matrix_free(&m);
     free(x);
     return good;
@@ -344,7 +350,7 @@ static double copy_us(uint64_t bytes)
     need(cuda->cuMemsetD32Async(from, 0, bytes / 4, stream), "cannot fill");
     for (uint32_t i = 0; i < n; i++)
         pith_device_copy(&l, (void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-    double us = median_us(&l, &replays) / n;
+    double us = actions_us(&l, &replays) / n;
     pith_device_lowering_free(&l);
     cuda->cuMemFree_v2(from);
     cuda->cuMemFree_v2(to);
@@ -361,7 +367,7 @@ static double kernel_us(void)
     need(cuda->cuMemsetD32Async(at, 0, 64, stream), "cannot fill");
     for (uint32_t i = 0; i < n; i++)
         pith_device_launch(&l, LAUNCH_map_f32, 1, &m, sizeof m);
-    double us = median_us(&l, &replays) / n;
+    double us = actions_us(&l, &replays) / n;
     pith_device_lowering_free(&l);
     cuda->cuMemFree_v2(at);
     return us;
@@ -379,42 +385,54 @@ static void constants(void)
     fflush(stdout);
 }
 
+/* 0 where there is time left; else 1, and the matrix is left out. */
+static uint32_t left_out(uint64_t start, double most)
+{
+    return (double)(pith_clock_ns(NULL) - start) > most * 1e9;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         uint32_t rows, cols;
         double density;
-    } layers[] = {{"Alex-6", 4096, 9216, 0.09},  {"Alex-7", 4096, 4096, 0.09},
-                  {"Alex-8", 1000, 4096, 0.25},  {"VGG-6", 4096, 25088, 0.04},
-                  {"VGG-7", 4096, 4096, 0.04},   {"VGG-8", 1000, 4096, 0.23},
-                  {"NT-We", 600, 4096, 0.10},    {"NT-Wd", 8791, 600, 0.11},
-                  {"NT-LSTM", 2400, 1201, 0.10}, {"large", 16384, 16384, 0.09}};
+    } layers[] = {{"Alex-6", 4096, 9216, 0.09},   {"Alex-7", 4096, 4096, 0.09},
+                  {"Alex-8", 1000, 4096, 0.25},   {"VGG-6", 4096, 25088, 0.04},
+                  {"VGG-7", 4096, 4096, 0.04},    {"VGG-8", 1000, 4096, 0.23},
+                  {"NT-We", 600, 4096, 0.10},     {"NT-Wd", 8791, 600, 0.11},
+                  {"NT-LSTM", 2400, 1201, 0.10},  {"large", 16384, 16384, 0.09},
+                  {"large-4", 16384, 16384, 0.04}};
     static const double densities[] = {0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
-    struct pith_error err = {0};
-    void *context;
+    uint32_t missed = 0;
+    uint64_t start = pith_clock_ns(NULL);
     bool good = true;
-    if (argc != 2) {
-        fputs("usage: bench_gpu_layers SECONDS\n", stderr);
+    if (argc != 3) {
+        fputs("usage: bench_gpu_layers SECONDS MOST\n", stderr);
         return 2;
     }
+    const double most = strtod(argv[2], NULL);
     seconds_each = strtod(argv[1], NULL);
-    if (pith_cuda_open(0, &cuda, &err)) {
-        fprintf(stderr, "%s\n", err.text);
+    if (!open_device("bench_gpu_layers"))
         return 2;
-    }
-    is_emulator = strncmp(pith_cuda_name(cuda), "emulator", 8) == 0;
-    pith_cuda_allow_blas(cuda, "");
-    need(cuda->cuCtxPushCurrent_v2(cuda->context), "no context");
-    need(cuda->cuStreamCreate(&stream, DRIVER_STREAM_NON_BLOCKING), "no stream");
+    if (!sparse_open(&sparse, stream))
+        printf("{\"part\":\"missing\",\"name\":\"cuSPARSE\"}\n");
     constants();
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-        good = bench("layer", layers[i].name, layers[i].rows, layers[i].cols, layers[i].density) &&
-               good;
+        if (left_out(start, most))
+            missed++;
+        else
+            good =
+                bench("layer", layers[i].name, layers[i].rows, layers[i].cols, layers[i].density) &&
+                good;
     for (size_t i = 0; i < sizeof densities / sizeof *densities; i++)
-        good = bench("density", "square", 8192, 8192, densities[i]) && good;
-    cuda->cuStreamDestroy_v2(stream);
-    cuda->cuCtxPopCurrent_v2(&context);
-    pith_cuda_close(cuda);
+        if (left_out(start, most))
+            missed++;
+        else
+            good = bench("density", "square", 16384, 16384, densities[i]) && good;
+    if (missed)
+        printf("{\"part\":\"left_out\",\"matrices\":%u}\n", missed);
+    sparse_close(&sparse);
+    close_device();
     return good ? 0 : 1;
 }

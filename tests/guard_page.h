@@ -17,6 +17,23 @@ struct guarded {
     void *data;
 };
 
+#ifdef GUARD_DEVICE /* memory of a device instead, without such pages                              \
+                       (bench/gpu_cases/gpu_cases.c) */
+void *device_guard_new(size_t bytes);
+void device_guard_free(void *p);
+
+static inline struct guarded guard_new(size_t bytes, int at_end)
+{
+    (void)at_end;
+    void *p = device_guard_new(bytes);
+    return (struct guarded){p, bytes, p};
+}
+
+static inline void guard_free(struct guarded *g)
+{
+    device_guard_free(g->map);
+}
+#else
 /* `bytes` bytes whose last is the last before an unmapped page (at_end), or whose first is the
  * first behind one. */
 static inline struct guarded guard_new(size_t bytes, int at_end)
@@ -38,6 +55,7 @@ static inline void guard_free(struct guarded *g)
 {
     munmap(g->map, g->map_bytes);
 }
+#endif
 
 /* splitmix64 */
 static inline uint64_t random_u64(uint64_t *seed)

@@ -48,28 +48,36 @@ $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) runtim
 FAKE_BLAS := $(O)/tests/cuda/fake_blas/libcublasLt.so.13
 $(FAKE_BLAS): tests/cuda/fake_blas.c tests/cuda/fake_blas.h $(FAKE_CUDA)
 	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -lm -o $@
+
+# libcusparse.so.12 on it, which benches alone ask for.
+FAKE_SPARSE := $(O)/tests/cuda/fake_blas/libcusparse.so.12
+$(FAKE_SPARSE): tests/cuda/fake_sparse.c $(FAKE_CUDA)
+	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -o $@
 
 $(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
-$(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts: $(EMU:%=$(O)/tests/cuda/%.o)
+$(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts $(O)/tests/cuda/test_device_huffman: $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_attention = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_weights = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_counts = $(TEST_LDFLAGS_device_ops)
-$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times: | $(FAKE_CUDA)
+TEST_LDFLAGS_device_huffman = $(TEST_LDFLAGS_device_ops)
+$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times $(O)/tests/cuda/test_device_decoded: | $(FAKE_CUDA)
 TEST_LDFLAGS_device_networks = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(FAKE_CUDA)))
 $(O)/tests/cuda/test_device_blas: | $(FAKE_BLAS)
 TEST_LDFLAGS_device_blas = $(TEST_LDFLAGS_device_networks):$(abspath $(dir $(FAKE_BLAS)))
 TEST_LDFLAGS_device_times = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)
+TEST_LDFLAGS_device_decoded = $(TEST_LDFLAGS_device_networks)
 TEST_CFLAGS_cuda := -Itests/cuda
 
 .PHONY: deps-test check check-unit check-asan check-ubsan check-tsan fuzz lint format mutate
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
-check: all $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
+check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh
 
 check-unit: $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) ## unit tests alone (under a minute)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* blas.c - cuBLASLt by dlopen. Its matrices lie column by column: y [m, n] there is y^T [n, m], so
  * that b^T is its first operand, and a its second; a bias for each column of y is one for each row
- * there, as its epilogue has it. Products are in f32, not TF32. */
+ * there, as its epilogue has it. Products of f32 are in f32, not TF32; those of f16 are summed in
+ * f32. */
 #include "blas.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 enum {
     COMPUTE_32F = 68,
     TYPE_F32 = 0,
+    TYPE_F16 = 2,
     DESC_TRANS_A = 3,
     DESC_TRANS_B = 4,
     DESC_EPILOGUE = 7,
@@ -164,13 +166,13 @@ bool pith_blas_takes(const struct gemm_args *g)
 }
 
 /* rows [columns] of the other are stored one behind the other; step: from one to the next. */
-static int make_layout(const struct blas_product *p, void **layout, const uint32_t size[2],
-                       uint32_t step, uint32_t batches, uint64_t batch_step)
+static int make_layout(const struct blas_product *p, void **layout, int type,
+                       const uint32_t size[2], uint32_t step, uint32_t batches, uint64_t batch_step)
 {
     const struct pith_blas *l = p->blas;
     int32_t n = (int32_t)batches;
     int64_t distance = (int64_t)batch_step;
-    int result = l->cublasLtMatrixLayoutCreate(layout, TYPE_F32, size[0], size[1], step);
+    int result = l->cublasLtMatrixLayoutCreate(layout, type, size[0], size[1], step);
     if (!result && batches > 1)
         result = l->cublasLtMatrixLayoutSetAttribute(*layout, LAYOUT_BATCHES, &n, sizeof n);
     if (!result && batches > 1)
@@ -179,16 +181,21 @@ static int make_layout(const struct blas_product *p, void **layout, const uint32
     return result;
 }
 
-static int make_layouts(struct blas_product *p, const struct gemm_args *g, bool turn_b, bool turn_a)
+static int make_layouts(struct blas_product *p, const struct gemm_args *g, int type, bool turn_b,
+                        bool turn_a)
 {
     uint32_t batches = g->batch_rank ? g->batch_dim[0] : 1;
     const uint32_t b[2] = {turn_b ? g->k : g->n, turn_b ? g->n : g->k};
     const uint32_t a[2] = {turn_a ? g->m : g->k, turn_a ? g->k : g->m};
     const uint32_t y[2] = {g->n, g->m};
-    int result = make_layout(p, &p->b, b, turn_b ? g->b_col : g->b_row, batches, g->b_batch[0]);
+    int result =
+        make_layout(p, &p->b, type, b, turn_b ? g->b_col : g->b_row, batches, g->b_batch[0]);
     if (!result)
-        result = make_layout(p, &p->a, a, turn_a ? g->a_col : g->a_row, batches, g->a_batch[0]);
-    return result ? result : make_layout(p, &p->y, y, g->n, batches, (uint64_t)g->m * g->n);
+        result =
+            make_layout(p, &p->a, type, a, turn_a ? g->a_col : g->a_row, batches, g->a_batch[0]);
+    if (!result)
+        result = make_layout(p, &p->y, TYPE_F32, y, g->n, batches, (uint64_t)g->m * g->n);
+    return result;
 }
 
 static int set(const struct blas_product *p, int which, const void *value, size_t bytes)
@@ -235,7 +242,7 @@ static int choose(struct blas_product *p)
 
 /* cublasLtMatmul() wants a matrix to add even where beta is 0: y then stands for it. */
 struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gemm_args *g,
-                                           void *work)
+                                           bool half, void *work)
 {
     struct blas_product *p = calloc(1, sizeof *p);
     if (!p)
@@ -249,7 +256,8 @@ struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gem
                                .work = work,
                                .alpha = g->alpha,
                                .beta = g->residual ? 1.0f : 0.0f};
-    if (make_layouts(p, g, turn_b, turn_a) || make_desc(p, g, turn_b, turn_a) || choose(p)) {
+    const int type = half ? TYPE_F16 : TYPE_F32;
+    if (make_layouts(p, g, type, turn_b, turn_a) || make_desc(p, g, turn_b, turn_a) || choose(p)) {
         pith_blas_product_free(p);
         return NULL;
     }

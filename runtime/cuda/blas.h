@@ -17,10 +17,11 @@ void pith_blas_close(struct pith_blas *b); /* accepts NULL */
 /* A product that cuBLASLt can be asked for: its steps, epilogue and batches are such as it has, and
  * it is large enough to be worth a call. */
 bool pith_blas_takes(const struct gemm_args *g);
-/* Readied, with all pointers of g on the device, and BLAS_WORK bytes at work. NULL: there is no
- * algorithm for it, or no memory. Owned by the caller; goes before the library. */
+/* Readied, with all pointers of g on the device, and BLAS_WORK bytes at work. half: a and b are of
+ * f16. NULL: there is no algorithm for it, or no memory. Owned by the caller; goes before the
+ * library. */
 struct blas_product *pith_blas_product_new(struct pith_blas *b, const struct gemm_args *g,
-                                           void *work);
+                                           bool half, void *work);
 void pith_blas_product_free(struct blas_product *p); /* accepts NULL */
 /* Puts it on the stream. 0, or a result of the driver. */
 int pith_blas_run(const struct blas_product *p, device_stream stream);

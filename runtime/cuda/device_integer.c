@@ -45,6 +45,38 @@ static const void *weight_or_data(struct lowering *l, const struct op_args *args
                         : pith_device_data(l, args->in[1]);
 }
 
+/* From element to element of the factors, whose number is 1 or that of the places of the axis. */
+static uint32_t factor_inner(const struct op_args *args, uint32_t n)
+{
+    const struct shape *x = &args->in[0]->shape;
+    uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
+    return shape_elems(&args->in[1]->shape) > 1 ? (uint32_t)shape_product(x, axis + 1, x->rank) : n;
+}
+
+/* The Requantize behind the step, where there is one, is done by the step's kernel. */
+static void join(struct lowering *l, const struct op_args *product, struct requantize_tail *q)
+{
+    if (!l->behind)
+        return;
+    const struct op_args *args = &l->behind->args;
+    bool apart = pith_device_is_apart(product, args->out[0]);
+    *q = (struct requantize_tail){.factor = pith_device_data(l, args->in[1]),
+                                  .zero = pith_device_data(l, args->in[2]),
+                                  .y = pith_device_data(l, apart ? args->out[0] : product->out[0]),
+                                  .is_signed = args->out[0]->type == PITH_I8,
+                                  .factors = pith_device_count(args->in[1])};
+    q->inner = factor_inner(args, pith_device_count(args->out[0]));
+    l->joined = true;
+}
+
+/* Behind the launch. */
+static void end_join(struct lowering *l, const struct requantize_tail *q)
+{
+    if (l->joined)
+        pith_device_copy(l, pith_device_data(l, l->behind->args.out[0]), q->y,
+                         pith_device_count(l->behind->args.out[0]));
+}
+
 /* The sums are exact modulo 2^32, so the order of terms is free and results have the CPU's bits. A
  * bias (at IN_BIAS) is what the planner adds, and has no kernel here. */
 bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
@@ -82,7 +114,9 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
     uint32_t grid[3];
     if (!pith_device_tiles(&f, grid))
         return false;
+    join(l, args, &g.q);
     pith_device_grid(l, LAUNCH_gemm_i8, grid, &g, sizeof g);
+    end_join(l, &g.q);
     return true;
 }
 
@@ -120,10 +154,12 @@ bool pith_device_conv_integer(struct lowering *l, const struct step *s)
                              .x_signed = args->in[0]->type == PITH_I8,
                              .w_signed = args->in[1]->type == PITH_I8};
     uint32_t grid[3];
+    join(l, args, &c.q);
     if (pith_device_conv_tiles(&f, args->in[0]->shape.dim[0], grid))
         pith_device_grid(l, LAUNCH_conv_i8, grid, &c, sizeof c);
     else
         pith_device_launch(l, LAUNCH_conv_direct_i8, c.n, &c, sizeof c);
+    end_join(l, &c.q);
     return true;
 }
 
@@ -202,8 +238,6 @@ bool pith_device_dynamic_quantize(struct lowering *l, const struct step *s)
 bool pith_device_requantize(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
-    const struct shape *x = &args->in[0]->shape;
-    uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
     struct requantize_args r = {.acc = pith_device_data(l, args->in[0]),
                                 .factor = pith_device_data(l, args->in[1]),
                                 .zero = pith_device_data(l, args->in[2]),
@@ -214,7 +248,7 @@ bool pith_device_requantize(struct lowering *l, const struct step *s)
                                 .factors = pith_device_count(args->in[1])};
     if (r.n == 0 || r.factors == 0)
         return false;
-    r.inner = r.factors > 1 ? (uint32_t)shape_product(x, axis + 1, x->rank) : r.n;
+    r.inner = factor_inner(args, r.n);
     pith_device_launch(l, LAUNCH_requantize, r.n, &r, sizeof r);
     return true;
 }

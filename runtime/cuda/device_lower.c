@@ -174,12 +174,12 @@ static struct pith_blas *blas_of(struct pith_cuda *cuda)
 
 bool pith_device_blas(struct lowering *l, const struct gemm_args *g)
 {
-    return pith_blas_takes(g) && pith_device_blas_any(l, g);
+    return pith_blas_takes(g) && pith_device_blas_any(l, g, false);
 }
 
 /* While counting, addresses are not known: a product that is refused later is done otherwise then,
  * which takes no more room. */
-bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g)
+bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g, bool half)
 {
     struct pith_blas *blas = blas_of(l->cuda);
     struct action a = {.kind = ACTION_BLAS, .arg = l->n_products};
@@ -192,7 +192,7 @@ bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g)
     }
     if (!grow(l, &l->product, l->n_products, &l->room_products, 1, sizeof *l->product))
         return false;
-    l->product[l->n_products] = pith_blas_product_new(blas, g, work);
+    l->product[l->n_products] = pith_blas_product_new(blas, g, half, work);
     if (!l->product[l->n_products]) {
         snprintf(l->cuda->blas_note, sizeof l->cuda->blas_note,
                  "cuBLASLt has nothing for a product of %u x %u x %u", g->m, g->n, g->k);

@@ -62,12 +62,20 @@ struct lowering {
     uint64_t work_kept;                  /* by the step itself: its products work behind that */
     struct blas_product **product;       /* owns, each */
     uint32_t n_products, room_products;
+    const struct step *behind; /* a Requantize of the step's sums that nobody else reads; NULL */
+    bool joined;               /* the step's kernel does it, too */
     bool no_memory;
 };
 
 /* Appends the actions of the step; false: the device has no kernel for it. */
 typedef bool lower_fn(struct lowering *l, const struct step *s);
 bool pith_device_step(struct lowering *l, const struct step *s);
+/* device_join.c: the step behind step i, where it is a Requantize that the product i may do in its
+ * own kernel; else NULL. */
+const struct step *pith_device_behind(const struct pith_plan *plan, uint32_t i);
+/* The planner may give y memory that the product still reads: blocks of the joined kernel would
+ * write there before others have read. Then it writes to the place of the sums, and y is copied. */
+bool pith_device_is_apart(const struct op_args *product, const struct tview *y);
 void pith_device_lowering_free(struct lowering *l);
 
 /* Of the step's kind: device_table.c lists them. */
@@ -106,9 +114,9 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes);
 /* The product by cuBLASLt, if it is one for that; false: it has to be done otherwise. _any: without
- * asking pith_blas_takes, of a product that cuBLASLt has. */
+ * asking pith_blas_takes, of a product that cuBLASLt has; half: of a and b in f16. */
 bool pith_device_blas(struct lowering *l, const struct gemm_args *g);
-bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g);
+bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g, bool half);
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);
 void pith_device_fill(struct lowering *l, void *to, uint32_t value, uint64_t bytes);
 

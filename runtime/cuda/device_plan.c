@@ -3,6 +3,7 @@
  * graph where nothing has to wait for the CPU. */
 #include <stdlib.h>
 #include "device_plan.h"
+#include "device_huffman.h"
 #include "pith_host.h"
 
 #define GRAPH_STEPS 65536u /* more of them, in long loops, are put on the stream one by one */
@@ -47,16 +48,25 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
     d->first = l->n_actions;
     d->on_cpu = false;
     l->step_bytes = 0;
+    if (l->joined) { /* by the step before */
+        l->joined = false;
+        d->n = 0;
+        d->bytes = 0;
+        return;
+    }
+    l->behind = pith_device_behind(p->plan, i);
     if (s->args.info->flags & OP_CONTROL) {
         pith_device_lower_control(l, s);
     } else if (!pith_device_step(l, s)) {
         d->on_cpu = true;
+        l->joined = false;
         l->n_actions = d->first;
     }
     d->n = l->n_actions - d->first;
     d->bytes = l->step_bytes;
     for (uint32_t k = 0; k < s->args.n_in; k++)
         d->bytes += arena_bytes(p, s->args.in[k]);
+    s = l->joined ? l->behind : s; /* whose outputs are written */
     for (uint32_t k = 0; k < s->args.n_out; k++)
         d->bytes += arena_bytes(p, s->args.out[k]);
 }
@@ -66,6 +76,7 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
 static enum pith_status lower_all(struct pith_cuda_plan *p, struct pith_error *err)
 {
     p->lowering.n_actions = p->lowering.n_args = 0;
+    p->lowering.joined = false;
     for (uint32_t i = 0; i < p->plan->n_steps; i++)
         lower_one(p, i);
     return p->lowering.no_memory ? no_memory(err) : PITH_OK;
@@ -116,17 +127,29 @@ static enum pith_status find_ends(struct pith_cuda_plan *p, struct pith_error *e
     return pith_driver_status(p->cuda, result, "cannot take pinned memory", err);
 }
 
+static enum pith_status cannot_unpack(struct pith_error *err, enum pith_status st)
+{
+    return pith_error_set(err, st, "cuda: cannot unpack a weight: %s", pith_status_text(st));
+}
+
 /* Waits for the copy, as `packed` is freed then: at most one constant is unpacked at a time. */
 static enum pith_status upload(struct pith_cuda_plan *p, const struct constant *c,
                                struct pith_error *err)
 {
+    int result = 0;
+    if (pith_device_decodes(p->cuda, c)) {
+        enum pith_status st =
+            pith_device_decode(p->cuda, p->stream, c, p->constants + c->offset, &result);
+        p->decoded += !st && !result;
+        return st ? cannot_unpack(err, st)
+                  : pith_driver_status(p->cuda, result, "cannot decode a weight", err);
+    }
     uint8_t *packed = aligned_alloc(64, (c->bytes + 63) & ~(uint64_t)63);
     if (!packed)
         return no_memory(err);
     enum pith_status st = pith_device_pack(c, packed);
     if (st)
-        pith_error_set(err, st, "cuda: cannot unpack a weight: %s", pith_status_text(st));
-    int result = 0;
+        cannot_unpack(err, st);
     if (!st)
         result =
             p->cuda->cuMemcpyHtoDAsync_v2(p->constants + c->offset, packed, c->bytes, p->stream);
@@ -400,6 +423,7 @@ struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
     struct pith_cuda_facts f = {.steps = p->plan->n_steps,
                                 .launches = p->graph ? p->launches : 0,
                                 .blas_products = p->lowering.n_products,
+                                .decoded_weights = p->decoded,
                                 .device_bytes = p->device_bytes};
     for (uint32_t i = 0; i < f.steps; i++)
         f.cpu_steps += p->step[i].on_cpu;

@@ -43,6 +43,7 @@ struct pith_cuda_plan {
     uint32_t launches;    /* actions of one run */
     bool capturing;
     struct device_times times; /* of a plan that has a clock */
+    uint32_t decoded;          /* weights */
     enum pith_status lost;     /* what the driver ended in */
 };
 

@@ -81,6 +81,7 @@ struct pith_cuda {
     bool blas_allowed, blas_tried;
     char blas_name[256], blas_note[128];
     struct pith_blas *blas; /* owns */
+    uint64_t decode_least;  /* weights of so many elements are decoded on the device */
 };
 
 /* PITH_OK, or what a result of the driver means to a caller, with one line: `what` failed. */

@@ -125,6 +125,19 @@ DEVICE int32_t corrected(int32_t product, int32_t sum_a, int32_t sum_b, int32_t 
     return (int32_t)(y + terms * (uint32_t)za * (uint32_t)zb);
 }
 
+/* The sum, or the integer of 8 bits that the Requantize behind the product makes of it. */
+DEVICE void put_sum(int32_t *y, const struct requantize_tail *q, uint32_t i, int32_t sum)
+{
+    if (!q->factor) {
+        y[i] = sum;
+        return;
+    }
+    const int32_t zero =
+        q->is_signed ? *(const int8_t *)q->zero : (int32_t)*(const uint8_t *)q->zero;
+    struct integer_range r = range_of(q->is_signed ? PITH_I8 : PITH_U8, zero);
+    q->y[i] = (uint8_t)quantized(&r, (float)sum * q->factor[i / q->inner % q->factors]);
+}
+
 /* Words of terms [k0, k0 + 64) of rows from row0 on; what is not there is 0 and adds nothing. */
 DEVICE void load_words(int32_t slice[WORDS][LINE], const void *x, uint32_t is_signed,
                        uint32_t row0, uint32_t rows, uint32_t row_step, uint32_t k0, uint32_t ks,
@@ -174,8 +187,8 @@ KERNEL(gemm_i8, gemm_i8_args)
                 continue;
             int32_t za = signed_zero(arg->zero_a, row * arg->zero_a_step, arg->a_signed);
             int32_t zb = signed_zero(arg->zero_b, column * arg->zero_b_step, arg->b_signed);
-            arg->y[((size_t)BLOCK_Z * arg->m + row) * arg->n + column] =
-                corrected(sum[i][j], t.sum_a[own_a], t.sum_b[own_b], za, zb, arg->k);
+            put_sum(arg->y, &arg->q, (BLOCK_Z * arg->m + row) * arg->n + column,
+                    corrected(sum[i][j], t.sum_a[own_a], t.sum_b[own_b], za, zb, arg->k));
         }
 }
 
@@ -248,8 +261,8 @@ KERNEL(conv_i8, conv_i8_args)
             int32_t zw = signed_zero(arg->zero_w, channel * arg->zero_w_step, arg->w_signed);
             int32_t y = corrected(sum[i][j], t.sum_a[own_a], t.sum_b[own_b], zw, zx, terms);
             uint32_t bias = arg->bias ? (uint32_t)arg->bias[channel] : 0;
-            arg->y[((size_t)BLOCK_Z * arg->outputs + o) * pixels + p] =
-                (int32_t)((uint32_t)y + bias);
+            put_sum(arg->y, &arg->q, (BLOCK_Z * arg->outputs + o) * pixels + p,
+                    (int32_t)((uint32_t)y + bias));
         }
 }
 
@@ -284,6 +297,6 @@ KERNEL(conv_direct_i8, conv_i8_args)
                                   (const uint8_t *)arg->w + (size_t)o * terms, zx,
                                   signed_zero(arg->zero_w, o * arg->zero_w_step, arg->w_signed),
                                   (int32_t)pixel / arg->ow, (int32_t)pixel % arg->ow);
-        arg->y[i] = (int32_t)(sum + (arg->bias ? (uint32_t)arg->bias[o] : 0));
+        put_sum(arg->y, &arg->q, i, (int32_t)(sum + (arg->bias ? (uint32_t)arg->bias[o] : 0)));
     }
 }

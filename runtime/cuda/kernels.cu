@@ -14,3 +14,4 @@
 #include "attention.cu"
 #include "half.cu"
 #include "window.cu"
+#include "huffman.cu"

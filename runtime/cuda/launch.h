@@ -52,7 +52,9 @@
     KERNEL(gemv_half, gemm_half_args)                                                              \
     KERNEL(gemm_half, gemm_half_args)                                                              \
     KERNEL(conv_half, conv_half_args)                                                              \
-    KERNEL(attention, attention_args)
+    KERNEL(attention, attention_args)                                                              \
+    KERNEL(huffman_symbols, huffman_args)                                                          \
+    KERNEL(codes_of_symbols, symbols_args)
 
 /* y[i] = act(x[i]): kinds of pith_act_kind.h, or from MAP_UNARY on of enum unary_kind. */
 #define MAP_UNARY 64u
@@ -215,6 +217,15 @@ struct cell_args {
     float alpha[3], beta[3];
 };
 
+/* Sums that become integers of 8 bits at once, as `requantize` makes them of the sums in memory:
+ * element i has factor i / inner % factors. factor NULL: sums stay as they are. */
+struct requantize_tail {
+    const float *factor;
+    const void *zero;
+    uint8_t *y;
+    uint32_t is_signed, inner, factors;
+};
+
 /* y [m, n] = sum over k of (a - zero_a) * (b - zero_b), modulo 2^32; zero points of a for each row,
  * of b for each column, or (step 0) one; NULL: 0. Grid as gemm_f32. Elements are i8, or u8 where
  * they are not signed. */
@@ -226,6 +237,7 @@ struct gemm_i8_args {
     uint32_t a_signed, b_signed, zero_a_step, zero_b_step;
     uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
     uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
+    struct requantize_tail q;
 };
 
 /* As struct conv_args, of integers; bias NULL: 0. */
@@ -236,6 +248,7 @@ struct conv_i8_args {
     uint32_t n, groups, channels, outputs;
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t x_signed, w_signed, zero_w_step;
+    struct requantize_tail q;
 };
 
 /* Types of integers: enum pith_type. Element i of row r = i / inner has scale r % dim, or with
@@ -347,6 +360,30 @@ struct attention_args {
     uint32_t q_step[3], k_step[3], v_step[3], y_step[3], mask_step[4];
     uint32_t mask_is_f32, keep;
     float scale, fill;
+};
+
+/* Indices from their Huffman codes, while a plan is made: sub-stream j is bytes begin[j] to
+ * begin[j + 1] of words; table: by the next table_bits bits the symbol and, << 8, its length. fault
+ * [subs]: whether a sub-stream is none. Grid (subs / HUFFMAN_SUBS). */
+#define HUFFMAN_BITS 12u
+#define HUFFMAN_SUBS (LAUNCH_THREADS / 32u)
+struct huffman_args {
+    const uint32_t *words, *begin;
+    const uint16_t *table;
+    uint8_t *symbol;
+    uint32_t *fault;
+    uint32_t n, subs, table_bits, centroids;
+};
+
+/* Words of codes (struct codes) from the symbols of the stored elements. support: a bit for each
+ * element, NULL: all are stored; rank: how many are before each HUFFMAN_RANKED elements. */
+#define HUFFMAN_RANKED 256u
+struct symbols_args {
+    const uint8_t *symbol;
+    const uint32_t *support, *rank;
+    uint32_t *low;
+    uint8_t *high;
+    uint32_t n, cols, row_words, bits;
 };
 
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,

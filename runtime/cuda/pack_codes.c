@@ -59,6 +59,15 @@ static enum pith_status put_books(const struct weight *w, const struct codes_lay
     return st;
 }
 
+enum pith_status pith_device_codes_books(const struct weight *w, uint8_t *to)
+{
+    struct codes_layout c;
+    if (!pith_device_codes_layout(w, &c))
+        return PITH_ERR_UNSUPPORTED;
+    memset(to, 0, c.low);
+    return put_books(w, &c, (float *)(void *)to);
+}
+
 enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to)
 {
     struct codes_layout c;
@@ -69,8 +78,8 @@ enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to)
     enum pith_status st = pith_nonzeros_new(w, &z);
     if (st)
         return st;
-    memset(to, 0, c.bytes);
-    st = put_books(w, &c, (float *)(void *)to);
+    memset(to + c.low, 0, c.bytes - c.low);
+    st = pith_device_codes_books(w, to);
     for (uint64_t i = 0; i < w->nnz && !st; i++)
         put_code(&c, to, z.pos[i] / s.cols, z.pos[i] % s.cols, z.index[i] + first_code(w));
     pith_nonzeros_free(&z);

@@ -37,5 +37,7 @@ struct codes_layout {
 };
 bool pith_device_codes_layout(const struct weight *w, struct codes_layout *c);
 enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to);
+/* Its codebooks alone: to [c->low]. */
+enum pith_status pith_device_codes_books(const struct weight *w, uint8_t *to);
 
 #endif

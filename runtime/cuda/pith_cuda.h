@@ -71,6 +71,7 @@ struct pith_cuda_facts {
     uint32_t launches;      /* of one run, copies included; 0 where steps or data decide */
     uint32_t blas_products; /* steps that cuBLASLt does */
     uint64_t device_bytes;
+    uint32_t decoded_weights; /* whose Huffman codes the device decoded */
 };
 struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *device_plan);
 /* Whether step `step` (of pith_plan_layer) runs on the CPU; 1 or 0. */

@@ -4,6 +4,7 @@
 #ifndef TEST_CUDA_H
 #define TEST_CUDA_H
 
+#include "device_huffman.h"
 #include "device_lower.h"
 #include "device_plan.h"
 #include "device_product.h"

@@ -70,10 +70,13 @@ static inline struct guarded pack_constants(const struct lowering *l)
     return g;
 }
 
-/* What the device makes of the step, in each order. false: it has no kernel for it. */
-static inline bool try_device(const char *name, const struct step *s, const double *bound)
+/* What the device makes of the step, in each order. false: it has no kernel for it. behind: a
+ * Requantize that it is to do, too, whose output is then looked at alone; or NULL. */
+static inline bool try_device_joined(const char *name, const struct step *product,
+                                     const struct step *behind, const double *bound)
 {
-    struct lowering l = {.plan = &plan};
+    const struct step *s = behind ? behind : product;
+    struct lowering l = {.plan = &plan, .behind = behind};
     struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX];
     struct tview expected[ONE_OP_MAX];
     l.work = (uintptr_t)work.data;
@@ -82,13 +85,14 @@ static inline bool try_device(const char *name, const struct step *s, const doub
         out[i] = guard_new(bytes_of(&expected[i]), 1);
         s->args.out[i]->data = out[i].data;
     }
-    bool known = pith_device_step(&l, s);
+    bool known = pith_device_step(&l, product);
     struct guarded constants = pack_constants(&l);
     if (known && l.n_constants) {
         l.n_actions = l.n_args = 0;
         l.constants = (uintptr_t)constants.data;
-        known = pith_device_step(&l, s);
+        known = pith_device_step(&l, product);
     }
+    assert_true(!known || l.joined == (behind != NULL));
     assert_false(l.no_memory);
     assert_true(l.work_bytes <= WORK_BYTES);
     for (size_t k = 0; known && k < sizeof orders / sizeof *orders; k++) {
@@ -107,6 +111,11 @@ static inline bool try_device(const char *name, const struct step *s, const doub
     guard_free(&constants);
     pith_device_lowering_free(&l);
     return known;
+}
+
+static inline bool try_device(const char *name, const struct step *s, const double *bound)
+{
+    return try_device_joined(name, s, NULL, bound);
 }
 
 /* Inputs behind which nothing may be read. */

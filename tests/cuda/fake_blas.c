@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_blas.c - libcublasLt.so.13 on the fake driver's stream: products in double of f32 matrices
- * that lie column by column. What the real one would refuse, or read out of place, is refused. */
+/* fake_blas.c - libcublasLt.so.13 on the fake driver's stream: products in double of matrices of
+ * f32, or of f16 into f32, that lie column by column. What the real one would refuse, or read out
+ * of place, is refused. */
 #include "fake_blas.h"
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +23,7 @@ struct layout {
     uint64_t rows, columns;
     int64_t step, batch_step;
     int32_t batches;
+    int type; /* 0: f32, 2: f16 */
 };
 struct desc {
     int32_t trans_a, trans_b, epilogue;
@@ -116,10 +119,10 @@ EXPORT int cublasLtMatmulDescSetAttribute(struct desc *d, int which, const void 
 EXPORT int cublasLtMatrixLayoutCreate(struct layout **l, int type, uint64_t rows, uint64_t columns,
                                       int64_t step)
 {
-    if (type != 0 || !rows || !columns || step < (int64_t)rows)
+    if ((type != 0 && type != 2) || !rows || !columns || step < (int64_t)rows)
         return INVALID;
     *l = make(sizeof **l);
-    **l = (struct layout){rows, columns, step, 0, 1};
+    **l = (struct layout){rows, columns, step, 0, 1, type};
     return 0;
 }
 
@@ -158,7 +161,8 @@ EXPORT int cublasLtMatmulPreferenceSetAttribute(struct preference *p, int which,
 struct product {
     struct desc desc;
     struct layout a, b, c, d;
-    const float *a_data, *b_data, *c_data;
+    const void *a_data, *b_data;
+    const float *c_data;
     float *d_data, alpha, beta;
     void *work;
     size_t work_bytes;
@@ -171,7 +175,8 @@ static bool fits(const struct product *p)
     uint64_t k_too = p->desc.trans_b ? p->b.columns : p->b.rows;
     uint64_t n = p->desc.trans_b ? p->b.rows : p->b.columns;
     return k == k_too && m == p->d.rows && n == p->d.columns && p->c.rows == m &&
-           p->c.columns == n && p->a.batches == p->d.batches && p->b.batches == p->d.batches;
+           p->c.columns == n && p->a.type == p->b.type && p->c.type == 0 && p->d.type == 0 &&
+           p->a.batches == p->d.batches && p->b.batches == p->d.batches;
 }
 
 EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, const struct desc *desc,
@@ -191,23 +196,29 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, const struct desc *desc,
     return 0;
 }
 
-static double element(const float *x, const struct layout *l, bool turned, uint64_t row,
-                      uint64_t column)
+static double half(uint16_t bits)
 {
-    return (double)(turned ? x[row * (uint64_t)l->step + column]
-                           : x[column * (uint64_t)l->step + row]);
+    int exponent = bits >> 10 & 31, digits = bits & 1023;
+    double size = exponent ? ldexp(1024 + digits, exponent - 25) : ldexp(digits, -24);
+    return bits >> 15 ? -size : size;
+}
+
+static double element(const void *x, const struct layout *l, bool turned, uint64_t batch,
+                      uint64_t row, uint64_t column)
+{
+    uint64_t at = batch * (uint64_t)l->batch_step +
+                  (turned ? row * (uint64_t)l->step + column : column * (uint64_t)l->step + row);
+    return l->type ? half(((const uint16_t *)x)[at]) : (double)((const float *)x)[at];
 }
 
 static void put_one(const struct product *p, uint64_t batch, uint64_t row, uint64_t column)
 {
     const uint64_t terms = p->desc.trans_a ? p->a.rows : p->a.columns;
-    const float *a = p->a_data + batch * (uint64_t)p->a.batch_step;
-    const float *b = p->b_data + batch * (uint64_t)p->b.batch_step;
     uint64_t at = batch * (uint64_t)p->d.batch_step + column * (uint64_t)p->d.step + row;
     double sum = 0;
     for (uint64_t k = 0; k < terms; k++)
-        sum += element(a, &p->a, p->desc.trans_a, row, k) *
-               element(b, &p->b, p->desc.trans_b, k, column);
+        sum += element(p->a_data, &p->a, p->desc.trans_a, batch, row, k) *
+               element(p->b_data, &p->b, p->desc.trans_b, batch, k, column);
     sum *= (double)p->alpha;
     if (p->beta > 0) /* else c is not read */
         sum += (double)p->beta * (double)p->c_data[at];
@@ -228,8 +239,8 @@ static void run(void *arg)
     counts.products++;
 }
 
-EXPORT int cublasLtMatmul(void *handle, const struct desc *desc, const float *alpha, const float *a,
-                          const struct layout *a_layout, const float *b,
+EXPORT int cublasLtMatmul(void *handle, const struct desc *desc, const float *alpha, const void *a,
+                          const struct layout *a_layout, const void *b,
                           const struct layout *b_layout, const float *beta, const float *c,
                           const struct layout *c_layout, float *d, const struct layout *d_layout,
                           const uint64_t *algorithm, void *work, size_t work_bytes, void *stream)

@@ -344,6 +344,13 @@ int cuMemAlloc_v2(address *to, size_t bytes)
     return b ? 0 : NO_MEMORY;
 }
 
+/* Of memory that host and device both reach, which all of it is here (bench/gpu_cases). */
+EXPORT int cuMemAllocManaged(address *to, size_t bytes, unsigned flags);
+int cuMemAllocManaged(address *to, size_t bytes, unsigned flags)
+{
+    return flags == 1 ? cuMemAlloc_v2(to, bytes) : INVALID;
+}
+
 int cuMemFree_v2(address at)
 {
     return give((const void *)(uintptr_t)at);

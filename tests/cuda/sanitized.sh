@@ -12,7 +12,7 @@ for part in emu emu_kernels ptx_launch ptx_read ptx_run; do
 done
 # without tensor cores, as before compute capability 8.0
 ${CC:-cc} -std=c11 $flags -DEMU_NO_MMA $includes -c tests/cuda/emu_kernels.c -o "$work/without.mma" || exit 1
-for cases in ops weights attention; do
+for cases in ops weights attention huffman; do
     ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1
     # Fibers have stacks of their own.
     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1

@@ -5,6 +5,7 @@
 #include "fake_blas.h"
 #include "fake_device.h"
 #include "guard_page.h"
+#include "pith_half_float.h"
 #include "test_cuda.h"
 
 static uint64_t seed = 11;
@@ -55,7 +56,20 @@ struct shape_case {
     uint32_t m, n, k, batches;
     bool turn_a, turn_b, bias, residual, relu;
     float alpha;
+    bool half; /* a and b are of f16 */
 };
+
+/* Rounds the floats to f16, and gives the same numbers in 2 bytes each. */
+static struct guarded halves_of(struct guarded *x, size_t n)
+{
+    struct guarded h = guard_new(2 * n, 1);
+    float *f = x->data;
+    for (size_t i = 0; i < n; i++) {
+        ((uint16_t *)h.data)[i] = half_from_f32(f[i]);
+        f[i] = half_to_f32(half_from_f32(f[i]));
+    }
+    return h;
+}
 
 static double expected(const struct shape_case *c, const struct gemm_args *g, uint32_t batch,
                        uint32_t row, uint32_t column, double *bound)
@@ -102,7 +116,12 @@ static void check_case(struct pith_cuda *cuda, struct pith_blas *blas, const str
     g.b_batch[0] = (uint32_t)b_size;
     device_stream stream;
     assert_true(pith_blas_takes(&g));
-    struct blas_product *p = pith_blas_product_new(blas, &g, work.data);
+    struct guarded a_half = halves_of(&a, c->half ? a_size * c->batches : 0);
+    struct guarded b_half = halves_of(&b, c->half ? b_size * c->batches : 0);
+    struct gemm_args there = g;
+    there.a = c->half ? a_half.data : a.data;
+    there.b = c->half ? b_half.data : b.data;
+    struct blas_product *p = pith_blas_product_new(blas, &there, c->half, work.data);
     assert_non_null(p);
     assert_int_equal(cuda->cuStreamCreate(&stream, DRIVER_STREAM_NON_BLOCKING), 0);
     assert_int_equal(pith_blas_run(p, stream), 0);
@@ -116,6 +135,8 @@ static void check_case(struct pith_cuda *cuda, struct pith_blas *blas, const str
     }
     cuda->cuStreamDestroy_v2(stream);
     pith_blas_product_free(p);
+    guard_free(&a_half);
+    guard_free(&b_half);
     guard_free(&a);
     guard_free(&b);
     guard_free(&y);
@@ -128,12 +149,14 @@ static void test_products(void **state)
 {
     (void)state;
     static const struct shape_case of[] = {
-        {64, 128, 130, 1, false, false, false, false, false, 1.0f},
-        {70, 131, 129, 1, false, true, true, false, true, 1.0f},
-        {90, 120, 100, 1, true, false, true, true, false, 0.5f},
-        {128, 70, 128, 1, true, true, false, true, true, 2.0f},
-        {40, 100, 300, 3, false, true, false, false, false, 1.0f},
-        {33, 200, 170, 2, true, false, true, true, true, 1.0f},
+        {64, 128, 130, 1, false, false, false, false, false, 1.0f, false},
+        {70, 131, 129, 1, false, true, true, false, true, 1.0f, false},
+        {90, 120, 100, 1, true, false, true, true, false, 0.5f, false},
+        {128, 70, 128, 1, true, true, false, true, true, 2.0f, false},
+        {40, 100, 300, 3, false, true, false, false, false, 1.0f, false},
+        {33, 200, 170, 2, true, false, true, true, true, 1.0f, false},
+        {70, 131, 129, 1, false, true, true, false, true, 1.0f, true},
+        {33, 200, 170, 2, true, false, true, true, true, 0.5f, true},
     };
     struct pith_cuda *cuda = open_fake();
     void *context;

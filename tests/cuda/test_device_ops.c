@@ -203,6 +203,72 @@ static void test_conv(void **state)
     }
 }
 
+/* With a Requantize behind it, as one kernel, whose sums nobody sees: they are where nothing may be
+ * written, or, where the product reads what is to be overwritten, where its bytes go first. */
+static void check_joined(struct one_op *product, uint32_t channels, uint32_t axis, bool through)
+{
+    struct guarded in[ONE_OP_MAX], behind_in[ONE_OP_MAX];
+    struct one_op t;
+    const enum pith_type type = below(2) ? PITH_U8 : PITH_I8;
+    const uint32_t factors = below(2) ? 1 : channels;
+    assert_int_equal(one_op_shape(product), PITH_OK);
+    guard_inputs(product, in);
+    one_op_run(product, false);
+    const struct tview *sums = &product->out[0];
+    one_op_open(&t, PITH_OP_REQUANTIZE, 3, 1);
+    t.kernels = &reference;
+    t.attr[ATTR_QUANTIZE_TYPE] = type;
+    t.attr[ATTR_QUANTIZE_AXIS] = (int32_t)axis;
+    one_op_in(&t, 0, PITH_I32, sums->shape.rank, sums->shape.dim, NULL);
+    t.in[0].data = malloc(bytes_of(sums));
+    memcpy(t.in[0].data, sums->data, bytes_of(sums));
+    random_input(&t, 1, PITH_F32, DIMS(factors), true);
+    for (uint32_t k = 0; k < factors; k++) /* so that some saturate */
+        ((float *)t.in[1].data)[k] *= 0.01f;
+    random_input(&t, 2, type, DIMS(1), false);
+    assert_int_equal(one_op_shape(&t), PITH_OK);
+    guard_inputs(&t, behind_in);
+    one_op_run(&t, false);
+    struct step s = {.args = product->args}, behind = {.args = t.args};
+    void *kept = product->out[0].data;
+    struct guarded sums_at = guard_new(through ? bytes_of(&t.out[0]) : 0, 1);
+    product->out[0].data = sums_at.data;
+    if (through) { /* one more input, which nothing looks into: the result itself */
+        product->in_ptr[s.args.n_in++] = &t.out[0];
+    }
+    assert_true(try_device_joined("joined", &s, &behind, NULL));
+    product->out[0].data = kept;
+    guard_free(&sums_at);
+    one_op_close(&t);
+    for (uint32_t i = 0; i < t.args.n_in; i++)
+        guard_free(&behind_in[i]);
+    one_op_close(product);
+    for (uint32_t i = 0; i < product->args.n_in; i++)
+        guard_free(&in[i]);
+}
+
+static void test_joined(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 40; round++) {
+        struct one_op t;
+        uint32_t terms;
+        if (round < 30) {
+            random_conv(&t, true, &terms);
+            check_joined(&t, t.in[1].shape.dim[0], 1, round % 3 == 0);
+            continue;
+        }
+        uint32_t m = 1 + below(70), n = 1 + below(70), k = 1 + below(150);
+        one_op_open(&t, PITH_OP_MATMUL_INTEGER, 4, 1);
+        t.kernels = &reference;
+        random_input(&t, 0, PITH_U8, DIMS(2, m, k), false);
+        random_input(&t, 1, PITH_I8, DIMS(k, n), false);
+        random_input(&t, 2, PITH_U8, DIMS(1), false);
+        random_input(&t, 3, PITH_I8, DIMS(1), false);
+        check_joined(&t, n, 2, false);
+    }
+}
+
 static void test_conv_integer(void **state)
 {
     (void)state;
@@ -316,7 +382,7 @@ int main(void)
         cmocka_unit_test(test_matmul),       cmocka_unit_test(test_conv),
         cmocka_unit_test(test_conv_integer), cmocka_unit_test(test_matmul_integer),
         cmocka_unit_test(test_quantize),     cmocka_unit_test(test_dynamic_quantize),
-        cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_gpu_batch.c - a network on a GPU at batch 1, 8 and 64, from input to output on the device,
+ * as bench/gpu_peers.py times torch. Needs the runtime's archives and libc alone (bench/gpu.sh).
+ *
+ *     bench_gpu_batch SECONDS NET.pith...        of each time; a line of JSON each
+ *
+ * Times are medians of replays of the plan's graph, by events. Inputs are zeros. */
+#include "gpu_times.h"
+
+/* With the flags that leave the fewest steps to the CPU. */
+static enum pith_status open_plan(const char *path, uint32_t batch, struct pith_session **s,
+                                  struct pith_cuda_plan **gpu, struct pith_error *err)
+{
+    struct pith_opts o;
+    pith_opts_init(&o, sizeof o);
+    o.batch = batch;
+    for (int i = 0; i < 2; i++) {
+        o.flags = i ? PITH_FLAG_NO_FUSION : 0;
+        enum pith_status st = pith_open(path, &o, s, err);
+        if (!st)
+            st = pith_cuda_plan_new(cuda, pith_plan_of(*s), gpu, err);
+        if (st || i == 1 || pith_cuda_plan_facts(*gpu).cpu_steps == 0)
+            return st;
+        pith_cuda_plan_free(*gpu);
+        pith_close(*s);
+        *gpu = NULL;
+        *s = NULL;
+    }
+    return PITH_OK;
+}
+
+static int enqueue(void *gpu)
+{
+    struct pith_error err;
+    return (int)pith_cuda_plan_enqueue(gpu, stream, &err);
+}
+
+static int bench(const char *path, uint32_t batch)
+{
+    struct pith_session *s = NULL;
+    struct pith_cuda_plan *gpu = NULL;
+    struct pith_error err = {0};
+    uint32_t replays = 0;
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    enum pith_status st = open_plan(path, batch, &s, &gpu, &err);
+    if (!st) /* inputs, and code and caches that a first run readies */
+        st = pith_cuda_plan_run(gpu, &err);
+    if (st) {
+        printf("{\"part\":\"batch\",\"name\":\"%s\",\"batch\":%u,\"error\":%d}\n", name, batch,
+               (int)st);
+        fprintf(stderr, "%s, batch %u: %s\n", name, batch, err.text);
+    } else {
+        struct pith_cuda_facts facts = pith_cuda_plan_facts(gpu);
+        double us = device_us(enqueue, gpu, &replays);
+        printf("{\"part\":\"batch\",\"name\":\"%s\",\"batch\":%u,\"us\":%.2f,\"replays\":%u,"
+               "\"launches\":%u}\n",
+               name, batch, us, replays, facts.launches);
+    }
+    fflush(stdout);
+    pith_cuda_plan_free(gpu);
+    pith_close(s);
+    return st != PITH_OK;
+}
+
+int main(int argc, char **argv)
+{
+    static const uint32_t batches[] = {1, 8, 64}, few[] = {1, 2, 3};
+    int bad = 0;
+    if (argc < 3) {
+        fputs("usage: bench_gpu_batch SECONDS NET.pith...\n", stderr);
+        return 2;
+    }
+    seconds_each = strtod(argv[1], NULL);
+    if (!open_device("bench_gpu_batch"))
+        return 2;
+    for (int i = 2; i < argc; i++)
+        for (size_t k = 0; k < sizeof batches / sizeof *batches; k++)
+            bad |= bench(argv[i], is_emulator ? few[k] : batches[k]);
+    close_device();
+    return bad;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu_cases.c - the cases of tests/cuda on a device instead of the emulator: its memory is one that
+ * the host and the device both reach at the same address (cuMemAllocManaged), and launches are the
+ * driver's. Each test program of tests/cuda is linked with its main() renamed. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "driver.h"
+#include "guard_page.h"
+#include "ptx_launch.h"
+
+int main_ops(void), main_weights(void), main_attention(void), main_huffman(void);
+int main_cases(int argc, char **argv);
+
+#define ATTACH_GLOBAL 1u /* CU_MEM_ATTACH_GLOBAL of cuda.h */
+
+static struct pith_cuda *cuda;
+static device_stream stream;
+static int (*alloc_managed)(device_address *address, size_t bytes, unsigned flags);
+static uint32_t launches;
+
+static void need(int result, const char *what)
+{
+    if (!result)
+        return;
+    fprintf(stderr, "gpu_cases: %s: result %d\n", what, result);
+    exit(1);
+}
+
+void *device_guard_new(size_t bytes)
+{
+    device_address at = 0;
+    need(alloc_managed(&at, bytes + 1, ATTACH_GLOBAL), "no memory that both reach");
+    return (void *)(uintptr_t)at;
+}
+
+void device_guard_free(void *p)
+{
+    cuda->cuMemFree_v2((uintptr_t)p);
+}
+
+/* The order of lanes is the device's own, whichever is asked for. */
+void ptx_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
+{
+    void *copy = (void *)(uintptr_t)arg;
+    (void)order;
+    need(cuda->cuLaunchKernel(cuda->kernel[kernel], grid[0], grid[1], grid[2], LAUNCH_THREADS, 1, 1,
+                              0, stream, &copy, NULL),
+         "cannot launch");
+    need(cuda->cuStreamSynchronize(stream), "the device failed");
+    launches++;
+}
+
+const char *emu_kernel_name(uint32_t kernel);
+const char *emu_kernel_name(uint32_t kernel)
+{
+#define KERNEL_NAME(name, type) #name,
+    static const char *const names[] = {DEVICE_KERNELS(KERNEL_NAME) "none"};
+    return names[kernel];
+}
+
+/* What cases print, where one fails, is not for those who read the JSON. */
+static FILE *part_stdout(void)
+{
+    FILE *json = fdopen(dup(STDOUT_FILENO), "w");
+    need(!json || dup2(STDERR_FILENO, STDOUT_FILENO) < 0, "no output");
+    return json;
+}
+
+static int run(const char *name, int (*cases)(void))
+{
+    FILE *json = part_stdout();
+    struct pith_error err = {0};
+    if (pith_cuda_open(0, &cuda, &err)) {
+        fprintf(stderr, "gpu_cases: %s\n", err.text);
+        return 2;
+    }
+    void *found = dlsym(cuda->library, "cuMemAllocManaged");
+    need(!found, "no cuMemAllocManaged");
+    memcpy(&alloc_managed, &found, sizeof found);
+    need(cuda->cuCtxPushCurrent_v2(cuda->context), "no context");
+    need(cuda->cuStreamCreate(&stream, DRIVER_STREAM_NON_BLOCKING), "no stream");
+    cases(); /* the first that fails ends the program */
+    fprintf(json, "{\"part\":\"cases\",\"name\":\"%s\",\"launches\":%u}\n", name, launches);
+    fclose(json);
+    cuda->cuStreamDestroy_v2(stream);
+    cuda->cuCtxPopCurrent_v2(&found);
+    pith_cuda_close(cuda);
+    return 0;
+}
+
+int main_cases(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } of[] = {{"ops", main_ops},
+              {"weights", main_weights},
+              {"attention", main_attention},
+              {"huffman", main_huffman}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (argc == 2 && strcmp(argv[1], of[i].name) == 0)
+            return run(of[i].name, of[i].run);
+    fputs("usage: bench_gpu cases ops|weights|attention|huffman\n", stderr);
+    return 2;
+}
