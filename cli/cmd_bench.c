@@ -136,11 +136,13 @@ static enum cli_exit measure(struct bench_side *sides, uint32_t n, double second
                 return EXIT_INTERRUPTED;
             if (pith_time(sides[i].engine, seconds / TURNS, &t, &err))
                 return cli_fail(&err);
-            if (turn == 0 || t.ms_median < sides[i].timing.ms_median) {
-                uint32_t runs = sides[i].timing.runs;
-                sides[i].timing = t;
-                sides[i].timing.runs += runs;
-            }
+            struct pith_timing *best = &sides[i].timing;
+            const uint32_t runs = best->runs + t.runs;
+            const uint64_t faults = best->page_faults + t.page_faults;
+            if (turn == 0 || t.ms_median < best->ms_median)
+                *best = t;
+            best->runs = runs;
+            best->page_faults = faults;
         }
     return EXIT_DONE;
 }
@@ -266,9 +268,10 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
             print_layers(&sides[i]);
         if (o->explain && i == 0)
             cli_explain_print(&sides[i].explained, sides[i].engine);
-        printf("%s%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs)  arena %s  file %s\n",
+        printf("%s%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs, %" PRIu64
+               " page faults)  arena %s  file %s\n",
                sides[i].path, other_way(sides, i), t->ms_median, t->ms_min, t->ms_p90, t->runs,
-               cli_format_bytes(need.arena_bytes, arena),
+               t->page_faults, cli_format_bytes(need.arena_bytes, arena),
                cli_format_bytes(pith_engine_file_bytes(sides[i].engine), file));
     }
     if (sides[n - 1].wanted)
@@ -318,6 +321,7 @@ static void json_side(const struct bench_side *side)
     cli_json_number("ms_min", side->timing.ms_min);
     cli_json_number("ms_p90", side->timing.ms_p90);
     cli_json_uint("runs", side->timing.runs);
+    cli_json_uint("page_faults", side->timing.page_faults);
     cli_json_uint("threads", side->opts.threads);
     cli_json_uint("batch", side->opts.batch);
     cli_json_uint("arena_bytes", pith_engine_need(side->engine).arena_bytes);

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "json_out.h"
+#include "pith_host.h"
 #include "pith_sweep.h"
 #include "sweep_keep.h"
 #include "table.h"
@@ -296,7 +297,7 @@ static enum cli_exit run_combinations(struct job *j)
         rc = cli_open_training(&j->o->from, j->m, &opts.train, &val);
     opts.val = val;
     opts.data = val ? val : opts.train;
-    uint64_t cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t cores = pith_processor_count();
     if (j->o->jobs > 1 && !j->o->common.threads)
         opts.engine.threads = (uint32_t)(cores > j->o->jobs ? cores / j->o->jobs : 1);
     for (uint64_t i = j->first; i < pith_sweep_count(j->sweep) && !rc; i += j->stride) {

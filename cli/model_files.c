@@ -287,14 +287,13 @@ enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_mode
 enum cli_exit cli_threads(const struct cli_common *c, uint32_t *n)
 {
     const char *text = getenv("PITH_THREADS");
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t v = c->threads;
     if (v == 0 && text && *text && (!pith_parse_uint(text, &v) || v == 0 || v > MAX_THREADS)) {
         cli_error("PITH_THREADS=%s: not a number of threads in 1..%d", text, MAX_THREADS);
         return EXIT_USAGE;
     }
     if (v == 0)
-        v = cores > 0 ? (uint64_t)cores : 1;
+        v = pith_processor_count();
     *n = (uint32_t)(v > MAX_THREADS ? MAX_THREADS : v);
     return EXIT_DONE;
 }

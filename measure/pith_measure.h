@@ -267,6 +267,7 @@ enum pith_status pith_weight_check(const struct pith_model *m, struct pith_weigh
 struct pith_timing {
     double ms_median, ms_min, ms_p90;
     uint32_t runs;
+    uint64_t page_faults; /* of the process during these runs, the warm-ups not counted */
 };
 
 /* Runs the plan on a fixed seeded input for about `seconds`, at least 5 times after 2 warm-ups. */

@@ -2,6 +2,7 @@
 /* Time of one inference: median, minimum and 90th percentile of repeated runs. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "pith_host.h"
 #include "pith_engine.h"
 #include "pith_error_fill.h"
@@ -67,20 +68,29 @@ static bool layers_ready(struct pith_engine *e)
     return e->layer_ns != NULL;
 }
 
+/* So far, of all threads. */
+static uint64_t page_faults(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)(usage.ru_minflt + usage.ru_majflt);
+}
+
 enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_timing *timing,
                            struct pith_error *err)
 {
-    uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), end = 0;
+    uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), end = 0, faults = 0;
     enum pith_status st = PITH_OK;
     uint32_t n = 0;
     if (!ns || !layers_ready(e)) {
         free(ns);
         return pith_error_no_memory(err);
     }
+    memset(ns, 1, MAX_RUNS * sizeof *ns); /* its pages are no faults of the runs */
     for (int i = 0; i < WARM_UPS && !st; i++) {
         pith_fill_normal(e->plan, 1);
         st = pith_engine_run(e, err);
     }
+    faults = page_faults();
     end = pith_clock_ns(NULL) + (uint64_t)(seconds * 1e9);
     while (!st && n < MAX_RUNS && (n < MIN_RUNS || pith_clock_ns(NULL) < end)) {
         uint64_t start;
@@ -92,6 +102,7 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
         if (e->layer_ns)
             keep_fastest(e);
     }
+    faults = page_faults() - faults;
     if (st) {
         free(ns);
         return st;
@@ -100,7 +111,8 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
     *timing = (struct pith_timing){.ms_median = (double)ns[n / 2] / 1e6,
                                    .ms_min = (double)ns[0] / 1e6,
                                    .ms_p90 = (double)ns[n * 9 / 10] / 1e6,
-                                   .runs = n};
+                                   .runs = n,
+                                   .page_faults = faults};
     free(ns);
     return PITH_OK;
 }

@@ -269,7 +269,8 @@ enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_op
                               struct cli_import_storage **storage);
 void cli_import_free(struct cli_import_storage *storage);
 
-/* -T, else PITH_THREADS, else all cores; exits with usage on what is no number of threads. */
+/* -T, else PITH_THREADS, else pith_processor_count(); exits with usage on what is no number of
+ * threads. */
 enum cli_exit cli_threads(const struct cli_common *c, uint32_t *n);
 /* PITH_CPU as a feature mask for pith_opts.cpu_mask, and for all stages of this process; exits with
  * usage on an unknown name. */

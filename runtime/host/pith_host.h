@@ -52,8 +52,11 @@ void pith_close(struct pith_session *s); /* accepts NULL */
 
 /* ---- threads ---------------------------------------------------------------------------- */
 
+/* Threads that can run at once: processors that this process may use, by its affinity and the
+ * cpu.max of its control group; at least 1. */
+uint32_t pith_processor_count(void);
 /* Starts a pool of n threads, the caller's included, and sets opts->parallel_for and
- * opts->parallel_user to it. n 0: as many as processors. A thread that cannot be created is done
+ * opts->parallel_user to it. n 0: pith_processor_count(). A thread that cannot be created is done
  * without. Plans made with these opts may run on different threads; they take turns in the pool.
  * PITH_ERR_ARGUMENT when opts->parallel_for is set already or n > 1024; PITH_ERR_MEMORY. */
 enum pith_status pith_threads_start(struct pith_opts *opts, uint32_t n);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_host.h - what tests look at inside of runtime/host/, beside its interface, and why:
  *
- *     decimal.h: every number comes back from its text */
+ *     decimal.h: every number comes back from its text
+ *     processors.h: each form of a limit on processors, which no test can set */
 #ifndef TEST_HOST_H
 #define TEST_HOST_H
 
 #include "decimal.h"
+#include "processors.h"
 
 #endif

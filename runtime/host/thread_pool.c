@@ -20,7 +20,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "pith_host.h"
 
 #define MAX_THREADS 1024u
@@ -156,12 +155,6 @@ static void pool_for(void *parallel_user, uint32_t n, void (*body)(void *arg, ui
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-static uint32_t processor_count(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > (long)MAX_THREADS ? MAX_THREADS : (uint32_t)n;
-}
-
 static bool make_locks(struct pool *p)
 {
     if (pthread_mutex_init(&p->turn, NULL))
@@ -187,7 +180,7 @@ enum pith_status pith_threads_start(struct pith_opts *opts, uint32_t n)
     if (opts->parallel_for || n > MAX_THREADS)
         return PITH_ERR_ARGUMENT;
     if (n == 0)
-        n = processor_count();
+        n = pith_processor_count();
     struct pool *p = calloc(1, sizeof *p + (size_t)(n - 1) * sizeof *p->worker);
     if (!p)
         return PITH_ERR_MEMORY;

@@ -24,6 +24,8 @@ for l in t["layers"]:
         least = max(2 * l["macs"] / t["roof_flops_per_s"], l["moved_bytes"] / bytes_per_s) * 1e9
         if l["ns"] and abs(share - least / l["ns"]) > 1e-6 * share:
             raise SystemExit(f"share: {l}")
+if t["page_faults"] != 0:
+    raise SystemExit(f"page faults of runs on one thread: {t['page_faults']}")
 if not sizes.keys() <= {l["name"] for l in t["layers"]} or t["roof_memory_bytes_per_s"] < 1e8:
     raise SystemExit(f"layers: {t}")
 END

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "pith_host.h"
+#include "test_host.h"
 
 #define MAX_PIECES 1000u
 
@@ -154,12 +155,41 @@ static void test_clock(void **state)
     assert_true(pith_clock_ns(NULL) >= a + 1000000);
 }
 
+static uint32_t quota_of(const char *text)
+{
+    char path[] = "/tmp/pith-cpu-max-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
+    close(file);
+    uint32_t n = pith_cpu_quota(path);
+    unlink(path);
+    return n;
+}
+
+static void test_quota(void **state)
+{
+    (void)state;
+    assert_int_equal(quota_of("max 100000\n"), 0);
+    assert_int_equal(quota_of("200000 100000\n"), 2);
+    assert_int_equal(quota_of("350000 100000\n"), 3);
+    assert_int_equal(quota_of("20000 100000\n"), 1); /* a fifth is one */
+    assert_int_equal(quota_of("1e30 1\n"), 0);
+    assert_int_equal(quota_of("-1 5\n"), 0);
+    assert_int_equal(quota_of(""), 0);
+    assert_int_equal(pith_cpu_quota("/nowhere/cpu.max"), 0);
+    assert_in_range(pith_processor_count(), 1, MOST_PROCESSORS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_piece_once), cmocka_unit_test(test_callers_take_turns),
-        cmocka_unit_test(test_really_parallel),  cmocka_unit_test(test_fewer_threads),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_every_piece_once),
+        cmocka_unit_test(test_callers_take_turns),
+        cmocka_unit_test(test_really_parallel),
+        cmocka_unit_test(test_fewer_threads),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
