@@ -55,7 +55,7 @@ ablation)
         echo "# $o"
         # shellcheck disable=SC2086
         cifar 0:50000:84 --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:10 --lambda 1e-6 \
-            --steps tensor $o "$@" 2>/dev/null
+            --steps tensor --without coupling $o "$@" 2>/dev/null
     done
     ;;
 parts)
@@ -65,15 +65,16 @@ parts)
         # shellcheck disable=SC2086
         cifar 0:50000:84 --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:20 --lambda "$lambdas" $o "$@" 2>/dev/null
     done <<END
-1e-7,2e-7 --without statistics,correction,refit --steps tensor
-1e-7,2e-7 --without statistics,correction,refit --steps auto
-2e-7,4e-7 --without correction,refit --steps auto --paths 1
-2e-7,4e-7 --without correction,refit --steps auto
-2e-7,4e-7 --without correction,refit --steps auto --rate .5
-2e-7,4e-7 --without correction,refit --steps auto --rate .5 --states 8
-2e-7,4e-7 --without correction --steps auto --rate .5 --states 8
-8e-7,1.1e-6 --steps auto --rate .5 --states 8
-8e-7,1.1e-6 --steps auto --rate .5 --states 8 --places .3
+1e-7,2e-7 --without statistics,correction,refit,coupling --steps tensor
+1e-7,2e-7 --without statistics,correction,refit,coupling --steps auto
+2e-7,4e-7 --without correction,refit,coupling --steps auto --paths 1
+2e-7,4e-7 --without correction,refit,coupling --steps auto
+2e-7,4e-7 --without correction,refit,coupling --steps auto --rate .5
+2e-7,4e-7 --without correction,refit,coupling --steps auto --rate .5 --states 8
+2e-7,4e-7 --without correction,coupling --steps auto --rate .5 --states 8
+8e-7,1.1e-6 --without coupling --steps auto --rate .5 --states 8
+6e-7,8e-7 --steps auto --rate .5 --states 8
+8e-7,1.1e-6 --without coupling --steps auto --rate .5 --states 8 --places .3
 END
     ;;
 few)

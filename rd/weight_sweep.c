@@ -251,11 +251,13 @@ static void find_loss(const struct sweep *s, struct layer *l)
     }
 }
 
-/* Not those of the last layer, of whose classes few samples have any. */
+/* Not those of the last layer, of whose classes few samples have any. Nor where a sample has one
+ * place, so that it tells of one gradient and one input: what is common to these is chance. */
 static enum pith_status couple_rows(const struct sweep *s, struct layer *l)
 {
     const struct pith_sensitivity *known = s->opts.sensitivity;
-    const bool can = known && known->of[l->ref->value].rows == l->ref->rows && l->blocks == 1 &&
+    const struct pith_row_sensitivity *of = known ? &known->of[l->ref->value] : NULL;
+    const bool can = of && of->rows == l->ref->rows && of->n_places > 1 && l->blocks == 1 &&
                      l->factor.groups == 1 && l->factor.u && !s->is_last[l->ref->node] &&
                      !(s->opts.without & PITH_SWEEP_NO_COUPLING);
     return can ? pith_row_coupling_open(known, l->ref->value, s->answers, l->loss, &l->coupling,

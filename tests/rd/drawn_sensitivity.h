@@ -21,6 +21,7 @@ static inline enum pith_status draw_rows(struct pith_sensitivity *s, uint32_t v,
     enum pith_status status = x ? PITH_OK : PITH_ERR_MEMORY;
     of->row = calloc(n, sizeof *of->row);
     of->n_draws = DRAWN_EACH;
+    of->n_places = 2; /* more than one; none are kept */
     for (uint64_t i = 0; i < DRAWN_SAMPLES * DRAWN_EACH && !status && of->row; i++) {
         const float common = test_gauss(r);
         for (size_t k = 0; k < n; k++) {
