@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "gap_decode.h"
+#include "test_decode.h"
 #include "pith_huff_decode.h"
 #include "pith_rans_table.h"
 

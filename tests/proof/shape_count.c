@@ -2,7 +2,7 @@
 /* All shapes of any rank and dims: elements are counted without overflow, to 2^40 at most, and
  * bytes to 2^43. */
 #include "proof.h"
-#include "tensor.c"
+#include "runtime/core/tensor.c"
 
 int main(void)
 {
