@@ -108,7 +108,7 @@ static void test_values(void **state)
         {"time", "30m", "time 1800", NULL},
         {"time", "9s", "time 9", NULL},
         {"time", "9", "time 9", NULL},
-        {"time", "K", NULL, "'K': not a time such as 90s"},
+        {"time", "K", NULL, "'K': not a time such as 2ms, 90s"},
         {"mood", "glad", "mood glad", NULL},
         {"mood", "so", NULL, "'so': give glad or sad"},
         {"text", "a=b", "text a=b", NULL},
