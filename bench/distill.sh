@@ -42,7 +42,7 @@ keyword() {
     model=$data/models/$1.onnx judged=$data/kws/kws_mfcc$2_f32.npy
     shift 2
     "$pith" import "$model" -q -f -o "$work/original.pith"
-    "$python" "$here/scale_input.py" "$model" "$work/scaled.onnx" "$@"
+    "$python" "$here/studies/scale_input.py" "$model" "$work/scaled.onnx" "$@"
     "$pith" import "$work/scaled.onnx" -q -f -o "$work/start.pith"
 }
 

@@ -12,6 +12,7 @@
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_in_parallel.h"
 #include "pith_row_panel.h"
 
 #define DAMPING 0.01     /* share of the diagonal's mean that is added, as GPTQ has it */
@@ -245,10 +246,8 @@ enum pith_status pith_layer_goals(struct layer_factor *f, const float *w, uint64
     bool room = g.goal && g.room;
     /* Panels lie one behind the other where there is one group; more have small matrices. */
     g.ranks = f->groups == 1 ? ranks : NULL;
-    if (room && g.n_threads > 1)
-        runtime->parallel_for(runtime->parallel_user, g.n_threads, find_panels, &g);
-    else if (room)
-        find_panels(&g, 0);
+    if (room)
+        pith_in_parallel(runtime, g.n_threads, find_panels, &g);
     free(g.room);
     room = room && rank_gather(g.ranks, g.goal, (size_t)rows * f->n * sizeof *g.goal,
                                PITH_ROW_PANEL * f->n * sizeof *g.goal);

@@ -18,6 +18,7 @@
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_in_parallel.h"
 #include "pith_row_panel.h"
 #include "pith_trellis.h"
 
@@ -256,13 +257,9 @@ static bool gather_rows(const struct work *w)
 
 static void some_rows(struct work *w, uint64_t first, uint64_t last)
 {
-    const struct pith_opts *o = w->l->runtime;
     w->first = first;
     w->last = last;
-    if (w->n > 1)
-        o->parallel_for(o->parallel_user, w->n, do_rows, w);
-    else
-        do_rows(w, 0);
+    pith_in_parallel(w->l->runtime, w->n, do_rows, w);
 }
 
 /* Of the places first .. last - 1, by their integers. */

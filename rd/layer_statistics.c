@@ -11,6 +11,7 @@
 #include "pith_gram.h"
 #include "pith_host.h"
 #include "pith_im2col.h"
+#include "pith_in_parallel.h"
 #include "pith_kept_values.h"
 #include "pith_op_semantics.h"
 #include "sample_doubt.h"
@@ -143,18 +144,6 @@ struct sums {
     struct sample_doubt doubt;
 };
 
-static void in_parallel(const struct sums *s, uint32_t n, void (*body)(void *arg, uint32_t i),
-                        void *arg)
-{
-    const struct pith_opts *o = s->runtime;
-    if (o && o->parallel_for && n > 1) {
-        o->parallel_for(o->parallel_user, n, body, arg);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        body(arg, i);
-}
-
 /* Where row i of the panel is: its sample, among those in memory, and its place. */
 static uint64_t place_in_panel(const struct sums *s, size_t i, uint64_t *sample)
 {
@@ -245,11 +234,11 @@ static void add_samples(struct sums *s)
         for (size_t i = 0; i < s->filled; i++)
             s->to->weight += (double)root_of(s, i) * (double)root_of(s, i);
         if (s->from.groups > 1) {
-            in_parallel(s, s->n_panels, add_groups, s);
+            pith_in_parallel(s->runtime, s->n_panels, add_groups, s);
             continue;
         }
-        in_parallel(s, (uint32_t)((s->filled + BLOCK - 1) / BLOCK), fill_block, s);
-        in_parallel(s, (uint32_t)((s->from.n + BLOCK - 1) / BLOCK), add_block, s);
+        pith_in_parallel(s->runtime, (uint32_t)((s->filled + BLOCK - 1) / BLOCK), fill_block, s);
+        pith_in_parallel(s->runtime, (uint32_t)((s->from.n + BLOCK - 1) / BLOCK), add_block, s);
         doubt_panel(s, 0, 0);
     }
 }

@@ -12,6 +12,7 @@
 
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_in_parallel.h"
 #include "pith_kept_values.h"
 #include "pith_op_semantics.h"
 #include "pith_pack.h"
@@ -298,16 +299,12 @@ static void run_sample(void *arg, uint32_t k)
 /* Samples from r->first on, one for each plan. As many samples as plans at a time. */
 static enum pith_status run_some(struct run *r, struct pith_error *err)
 {
-    const struct pith_opts *o = r->w->opts.runtime;
     const uint64_t left = r->w->n_samples - r->first;
     r->count = left < r->n ? left : r->n;
     enum pith_status status = load_inputs(r, err);
     if (status)
         return status;
-    if (r->count > 1)
-        o->parallel_for(o->parallel_user, (uint32_t)r->count, run_sample, r);
-    else
-        run_sample(r, 0);
+    pith_in_parallel(r->w->opts.runtime, (uint32_t)r->count, run_sample, r);
     for (uint64_t k = 0; k < r->count && !status; k++)
         if ((status = r->status[k]) && err)
             *err = r->err[k];

@@ -22,6 +22,11 @@ check() { # in the current folder; prints what is wrong
             [ -f "bench/${program#*/}.c" ] || echo "$name: no $program"
         done
     done
+    for file in bench/*.sh; do # what scripts call beside them
+        for called in $(grep -oE '\$(here|HERE)"?/[a-z0-9_/]+\.(py|sh)' "$file" | sed 's|^[^/]*/||'); do
+            [ -f "bench/$called" ] || echo "$file: no bench/$called"
+        done
+    done
     for file in bench/*.py bench/*.sh bench/bench_*.c; do
         base=$(basename "$file")
         stem=${base%.*}
@@ -34,9 +39,10 @@ check() { # in the current folder; prints what is wrong
 
 mkdir -p "$work/docs/results" "$work/bench" && cd "$work" || exit 1
 touch docs/results/one.md docs/results/two.md bench/one.sh bench/lonely.py
+echo '"$here/gone.py" x' >bench/one.sh
 echo 'one | docs/results/one.md | bench/one.sh; $BIN/bench_gone' >bench/tables.txt
 check >said
-for text in "two.md: no row" "lonely.py makes no table" 'no \$BIN/bench_gone'; do
+for text in "two.md: no row" "lonely.py makes no table" "one.sh: no bench/gone.py" 'no \$BIN/bench_gone'; do
     grep -q "$text" said || { echo "not told: $text"; status=1; }
 done
 cd - >/dev/null || exit 1
