@@ -180,8 +180,10 @@ static double share_of_roof(const struct bench_side *side, const struct pith_lay
                             uint64_t bytes, double ns)
 {
     const struct pith_roofline *r = &side->roof;
-    const double bandwidth =
-        bytes <= PITH_ROOFLINE_CACHE_BYTES ? r->cache_bytes_per_s : r->memory_bytes_per_s;
+    /* What came faster than memory gives came from a cache that is larger. */
+    const bool cached =
+        bytes <= PITH_ROOFLINE_CACHE_BYTES || (double)bytes * 1e9 > r->memory_bytes_per_s * ns;
+    const double bandwidth = cached ? r->cache_bytes_per_s : r->memory_bytes_per_s;
     if (strstr(l->kernel, "-i8") || !(r->flops_per_s > 0) || !(ns > 0) || !l->macs)
         return 0;
     return 1e9 / ns * fmax(2 * (double)l->macs / r->flops_per_s, (double)bytes / bandwidth);
