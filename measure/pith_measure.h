@@ -80,7 +80,8 @@ enum pith_status pith_engine_copy_speed(struct pith_engine *engine, double *byte
 struct pith_roofline {
     double flops_per_s, cache_bytes_per_s, memory_bytes_per_s;
 };
-#define PITH_ROOFLINE_CACHE_BYTES (1u << 20) /* what is larger is held against memory, unless it came faster */
+#define PITH_ROOFLINE_CACHE_BYTES                                                                  \
+    (1u << 20) /* what is larger is held against memory, unless it came faster */
 enum pith_status pith_engine_roofline(struct pith_engine *engine, struct pith_roofline *roof,
                                       struct pith_error *err);
 /* Bytes that a layer reads and writes, each once: its weights as they are executed, inputs,
