@@ -269,7 +269,7 @@ static void print_text(const struct bench_options *o, const struct bench_side *s
         if (o->per_layer)
             print_layers(&sides[i]);
         if (o->explain && i == 0)
-            cli_explain_print(&sides[i].explained, sides[i].engine);
+            cli_explain_print(&sides[i].explained, sides[i].engine, stdout);
         printf("%s%s: median %.4f ms  min %.4f  p90 %.4f  (%u runs, %" PRIu64
                " page faults)  arena %s  file %s\n",
                sides[i].path, other_way(sides, i), t->ms_median, t->ms_min, t->ms_p90, t->runs,
@@ -370,11 +370,8 @@ static enum cli_exit choose_sides(const struct bench_options *o, const char *pat
         cli_error("--vs and --what-if exclude each other");
         return EXIT_USAGE;
     }
-    if (o->explain && (o->plan || o->device)) {
-        cli_error("--explain tells of what is planned here, on the CPU: give no --plan and no "
-                  "--device");
+    if (o->explain && cli_explain_refuses(o->plan, o->device))
         return EXIT_USAGE;
-    }
     if ((vs_cpu || o->what_if) && strcmp(path, "-") == 0) {
         cli_error("the model is read twice: name a file, not -");
         return EXIT_USAGE;

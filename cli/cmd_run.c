@@ -9,6 +9,7 @@
 #include "array_files.h"
 #include "pith_load.h"
 #include "class_scores.h"
+#include "explain.h"
 #include "feed_options.h"
 #include "json_out.h"
 #include "pith_host.h"
@@ -20,7 +21,7 @@ struct run_options {
     const char *output_name;
     const char *softmax;
     uint64_t top;
-    bool profile;
+    bool profile, explain;
     const char *plan;
     uint64_t max_steps;
     const char *device;
@@ -47,6 +48,8 @@ static const struct cli_option options[] = {
      "plan as FILE says, which pith plan wrote", 0, 0},
     {0, "profile", OPTION_FLAG, offsetof(struct run_options, profile), NULL,
      "time of every layer on stderr", 0, 0},
+    {0, "explain", OPTION_FLAG, offsetof(struct run_options, explain), NULL,
+     "on stderr why each step runs its kernel, as in pith bench", 0, 0},
     CLI_MAX_STEPS_OPTION(struct run_options, max_steps),
     CLI_DEVICE_OPTION(struct run_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -492,6 +495,22 @@ static void print_profile(const struct runner *r)
     }
 }
 
+/* Behind the outputs: the kernels are timed on inputs of their own. */
+static enum cli_exit explain(const struct runner *r)
+{
+    struct cli_explained explained = {0};
+    struct pith_engine_opts o;
+    enum cli_exit rc = cli_engine_opts(&r->o->common, &o);
+    o.batch = r->batch;
+    o.max_steps = r->o->max_steps;
+    if (!rc)
+        rc = cli_explain(&r->packed, &o, EXPLAIN_SECONDS, &explained);
+    if (!rc)
+        cli_explain_print(&explained, r->engine, stderr);
+    cli_explain_free(&explained);
+    return rc;
+}
+
 static enum cli_exit execute(struct runner *r)
 {
     struct pith_error err = {0};
@@ -516,6 +535,8 @@ static enum cli_exit execute(struct runner *r)
     }
     if (r->o->profile)
         print_profile(r);
+    if (r->o->explain)
+        rc = explain(r);
     for (uint32_t i = 0; i < r->n_wanted && !rc; i++)
         rc = write_wanted(r, &r->wanted[i]);
     return rc || !r->n_wanted ? rc : write_dumps(r);
@@ -530,7 +551,7 @@ static enum cli_exit open_engine(struct runner *r)
         rc = cli_device(r->o->device, &o);
     if (rc)
         return rc;
-    o.profile = r->o->profile;
+    o.profile = r->o->profile || r->o->explain;
     o.batch = r->batch;
     o.max_steps = r->o->max_steps;
     o.user = r;
@@ -566,6 +587,8 @@ static void close_runner(struct runner *r)
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct runner r = {.o = opts, .model_path = operands[0]};
+    if (r.o->explain && cli_explain_refuses(r.o->plan, r.o->device))
+        return EXIT_USAGE;
     enum cli_exit rc = cli_load_packed(operands[0], &r.packed);
     r.m = r.packed.outline;
     if (!rc)

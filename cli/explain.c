@@ -9,6 +9,14 @@
 
 #define FASTER 0.97 /* of the chosen kernel's time: below it, timing is noise (tune.c) */
 
+bool cli_explain_refuses(const char *plan, const char *device)
+{
+    if (plan || device)
+        cli_error("--explain tells of what is planned here, on the CPU: give no --plan and no "
+                  "--device");
+    return plan || device;
+}
+
 enum cli_exit cli_explain(const struct pith_packed *packed, const struct pith_engine_opts *opts,
                           double seconds, struct cli_explained *explained)
 {
@@ -71,10 +79,14 @@ static void list_others(const struct choice *c, char *text, size_t room)
 /* Of the runs that timed the others, where there are others. */
 static uint64_t ns_of(const struct choice *c, struct pith_engine *engine, uint32_t step)
 {
-    return c->chosen ? c->chosen->ns : pith_engine_layer_ns(engine, step);
+    struct pith_layer l = {.ns = 0};
+    if (c->chosen)
+        return c->chosen->ns;
+    pith_plan_layer(pith_engine_plan(engine), step, &l);
+    return pith_engine_layer_ns(engine, step) ? pith_engine_layer_ns(engine, step) : l.ns;
 }
 
-void cli_explain_print(const struct cli_explained *explained, struct pith_engine *engine)
+void cli_explain_print(const struct cli_explained *explained, struct pith_engine *engine, FILE *to)
 {
     static const char *const heads[] = {"step", "layer", "kernel", "us", "why", "others, us"};
     const struct pith_plan *plan = pith_engine_plan(engine);
@@ -98,7 +110,7 @@ void cli_explain_print(const struct cli_explained *explained, struct pith_engine
         cli_table_add(&t, "%s", why(&c));
         cli_table_add(&t, "%s", others);
     }
-    cli_table_print(&t, stdout);
+    cli_table_print(&t, to);
 }
 
 void cli_explain_json(const struct cli_explained *explained, struct pith_engine *engine)

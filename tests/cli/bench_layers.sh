@@ -52,6 +52,12 @@ if not any(o["kernel"] == "conv-f32-direct" for s in t["explain"] for o in s["ot
 END
 "$PITH" bench conv.pith --explain --time 0.2 -T 1 >told || fail "explain: $(cat told)"
 grep -q '^step .*layer .*kernel .*us .*why .*others, us' told || fail "no heads: $(cat told)"
+python3 -c "import struct; open('x.bin', 'wb').write(bytes(4 * 784))"
+"$PITH" run conv.pith x.bin --explain -T 1 --top 1 >top 2>told || fail "run --explain: $(cat told)"
+[ "$(wc -l <top)" = 1 ] && grep -q '^step .*layer .*kernel .*us .*why .*others, us' told || fail "run: $(cat top told)"
+"$PITH" run conv.pith x.bin --explain --device cpu >told 2>err
+rc=$?
+[ $rc -eq 2 ] && grep -q -- '--explain' err || fail "run --explain on a device: exit $rc: $(cat err)"
 "$PITH" tune conv.pith --time 0.2 -T 1 -q -o conv.plan || exit 1
 "$PITH" bench conv.pith --explain --plan conv.plan --time 0.1 >told 2>err
 rc=$?
