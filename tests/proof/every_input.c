@@ -43,8 +43,8 @@ static void huffman_table(const uint8_t *bytes, size_t n)
     memset(entries, 0, sizeof *entries << t.max_len);
     pith_huff_build_table(&t, t.max_len, entries);
     for (uint32_t i = 0; i < 1u << t.max_len; i++)
-        must(HUFF_ENTRY_COUNT(entries[i]) >= 1 && HUFF_ENTRY_BITS(entries[i]) <= t.max_len &&
-                 (entries[i] & 255) < t.n_symbols,
+        must(HUFF_ENTRY_COUNT(entries[i]) >= 1 && HUFF_ENTRY_BITS(entries[i]) >= 1 &&
+                 HUFF_ENTRY_BITS(entries[i]) <= t.max_len && (entries[i] & 255) < t.n_symbols,
              "an entry is left out", bytes, n);
 }
 
