@@ -39,7 +39,11 @@ static void put_code(const struct codes_layout *c, uint8_t *to, uint32_t row, ui
     uint32_t per_word = CODES_PER_WORD(c->bits), bits = 32 / per_word;
     uint64_t at = (uint64_t)row * c->row_words + column / (32 * per_word) * 32 + column % 32;
     uint32_t slot = column / 32 % per_word, mask = c->bits == 8 ? 255 : 15;
-    ((uint32_t *)(void *)(to + c->low))[at] |= (code & mask) << slot * bits;
+    uint8_t *place = to + c->low + at * sizeof(uint32_t); /* wherever the caller has room */
+    uint32_t word;
+    memcpy(&word, place, sizeof word);
+    word |= (code & mask) << slot * bits;
+    memcpy(place, &word, sizeof word);
     if (c->bits == 5)
         to[c->high + at] |= (uint8_t)(code >> 4 << slot);
 }
