@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "driver.h"
+#include "gpu_open.h"
 #include "pith_host.h"
 
 #define MOST_RUNS 2000u
@@ -172,27 +173,6 @@ static double median_us(struct pith_plan *plan, struct pith_cuda_plan *gpu, doub
     return us[n / 2];
 }
 
-/* With the flags that leave the fewest steps to the CPU. */
-static enum pith_status open_plan(struct pith_cuda *cuda, const char *path, struct pith_session **s,
-                                  struct pith_cuda_plan **gpu, struct pith_error *err)
-{
-    struct pith_opts o;
-    pith_opts_init(&o, sizeof o);
-    for (int i = 0; i < 2; i++) {
-        o.flags = i ? PITH_FLAG_NO_FUSION : 0;
-        enum pith_status st = pith_open(path, &o, s, err);
-        if (!st)
-            st = pith_cuda_plan_new(cuda, pith_plan_of(*s), gpu, err);
-        if (st || i == 1 || pith_cuda_plan_facts(*gpu).cpu_steps == 0)
-            return st;
-        pith_cuda_plan_free(*gpu);
-        pith_close(*s);
-        *gpu = NULL;
-        *s = NULL;
-    }
-    return PITH_OK;
-}
-
 static int run_one(struct pith_cuda *cuda, const char *path, double seconds)
 {
     struct pith_session *s = NULL;
@@ -200,7 +180,7 @@ static int run_one(struct pith_cuda *cuda, const char *path, double seconds)
     struct pith_error err = {0};
     struct found f = {.off = NAN};
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    enum pith_status st = open_plan(cuda, path, &s, &gpu, &err);
+    enum pith_status st = gpu_open(cuda, path, 1, &s, &gpu, &err);
     if (!st && move(pith_plan_of(s), path, false, false, NULL))
         st = pith_cuda_plan_run(gpu, &err);
     if (st) {

@@ -5,29 +5,8 @@
  *     bench_gpu_batch SECONDS NET.pith...        of each time; a line of JSON each
  *
  * Times are medians of replays of the plan's graph, by events. Inputs are zeros. */
+#include "gpu_open.h"
 #include "gpu_times.h"
-
-/* With the flags that leave the fewest steps to the CPU. */
-static enum pith_status open_plan(const char *path, uint32_t batch, struct pith_session **s,
-                                  struct pith_cuda_plan **gpu, struct pith_error *err)
-{
-    struct pith_opts o;
-    pith_opts_init(&o, sizeof o);
-    o.batch = batch;
-    for (int i = 0; i < 2; i++) {
-        o.flags = i ? PITH_FLAG_NO_FUSION : 0;
-        enum pith_status st = pith_open(path, &o, s, err);
-        if (!st)
-            st = pith_cuda_plan_new(cuda, pith_plan_of(*s), gpu, err);
-        if (st || i == 1 || pith_cuda_plan_facts(*gpu).cpu_steps == 0)
-            return st;
-        pith_cuda_plan_free(*gpu);
-        pith_close(*s);
-        *gpu = NULL;
-        *s = NULL;
-    }
-    return PITH_OK;
-}
 
 static int enqueue(void *gpu)
 {
@@ -42,7 +21,7 @@ static int bench(const char *path, uint32_t batch)
     struct pith_error err = {0};
     uint32_t replays = 0;
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    enum pith_status st = open_plan(path, batch, &s, &gpu, &err);
+    enum pith_status st = gpu_open(cuda, path, batch, &s, &gpu, &err);
     if (!st) /* inputs, and code and caches that a first run readies */
         st = pith_cuda_plan_run(gpu, &err);
     if (st) {

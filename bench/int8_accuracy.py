@@ -138,21 +138,24 @@ class Network:
               flush=True)
 
 
-def samples_of(network, data, which):
-    """The samples as the network's input takes them: through a network that does nothing."""
-    shape = [d.dim_value or 1 for d in onnx.load(network.onnx).graph.input[0].type.tensor_type.shape.dim]
-    path = os.path.join(network.work, "nothing.onnx")
+def prepared(pith, folder, shape, preprocess, *data):
+    """Samples as an input of that shape takes them: through a network that does nothing. pith: a call of it;
+    data: its options."""
+    path = os.path.join(folder, "nothing.onnx")
     value = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, shape) for n in "xy"]
     graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "nothing",
                                    value[:1], value[1:])
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)]), path)
-    preprocess = NETWORKS[network.name][0]
     out, model = path + ".npy", path + ".pith"
-    network.pith("import", path, *(["--preprocess", preprocess] if preprocess else []), "-q", "-f", "-o",
-                 model)
-    network.pith("run", model, "-d", data_path(network.args.data, data), "--range", which, "-q", "-f",
-                 "-o", out)
+    pith("import", path, *(["--preprocess", preprocess] if preprocess else []), "-q", "-f", "-o", model)
+    pith("run", model, *data, "-q", "-f", "-o", out)
     return np.load(out).reshape(-1, *shape)
+
+
+def samples_of(network, data, which):
+    shape = [d.dim_value or 1 for d in onnx.load(network.onnx).graph.input[0].type.tensor_type.shape.dim]
+    return prepared(network.pith, network.work, shape, NETWORKS[network.name][0], "-d",
+                    data_path(network.args.data, data), "--range", which)
 
 
 def peer(network, percentile):

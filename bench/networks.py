@@ -11,6 +11,8 @@ import argparse, json, os, subprocess, sys, tempfile, time
 import numpy as np
 import onnxruntime as ort
 
+from peer_times import median_ms
+
 
 def batch_is_open(path):
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -27,14 +29,7 @@ def time_ort(path, seconds, batch):
         dims = [d if isinstance(d, int) else batch if k == 0 else 1 for k, d in enumerate(i.shape)]
         feed[i.name] = (np.zeros(dims, np.int64) if i.type == "tensor(int64)" # as pith bench
                         else rng.standard_normal(dims).astype(np.float32))
-    for _ in range(3):
-        session.run(None, feed)
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 5:
-        start = time.perf_counter()
-        session.run(None, feed)
-        times.append(time.perf_counter() - start)
-    return float(np.median(times)) * 1e3
+    return median_ms(lambda: session.run(None, feed), seconds)
 
 
 def time_pith(pith, path, seconds, cpu, batch):

@@ -18,22 +18,12 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 
+from peer_times import median_ms
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def median_ms(run, seconds):
-    for _ in range(3):
-        run()
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 5:
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times)) * 1e3
 
 
 def serve_deepsparse(path):

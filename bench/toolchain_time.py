@@ -22,6 +22,8 @@ import onnx
 import onnx.version_converter
 from onnx import TensorProto, helper, numpy_helper
 
+from int8_accuracy import prepared
+
 MODERATE = (1024, 2048, 2048, 1536, 10)       # 9.5 M weights
 LARGE = (8192, 8192, 8192, 8192, 8192, 4096, 10)  # 302 M
 SAMPLES = 64
@@ -100,17 +102,16 @@ def static_runs(pith, model, data, samples, work):
     return runs
 
 
-def pictures(pith, args, work):
-    """What --preprocess makes of the pictures, through a network that does nothing, for the peers."""
-    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 3, 224, 224]) for n in "xy"]
-    path = os.path.join(work, "nothing.onnx")
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "nothing", value[:1], value[1:])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+def pictures(args, work):
+    """Of ImageNet, and the options that give them to pith."""
     data = ["-d", os.path.join(args.data, "imagenet/imagenet_a500.tar"), "--range", "0:500:7"]
-    preprocess = ["--preprocess", "order=bgr,mean=104:117:123,crop=224"]
-    subprocess.run([args.pith, "import", path, *preprocess, "-q", "-f", "-o", path + ".pith"], check=True)
-    subprocess.run([args.pith, "run", path + ".pith", *data, "-q", "-f", "-o", path + ".npy"], check=True)
-    return np.load(path + ".npy").reshape(-1, 3, 224, 224)[:SAMPLES], data + preprocess
+    preprocess = "order=bgr,mean=104:117:123,crop=224"
+
+    def pith(*options):
+        subprocess.run([args.pith, *options], check=True)
+
+    seen = prepared(pith, work, [1, 3, 224, 224], preprocess, *data)
+    return seen[:SAMPLES, 0], data + ["--preprocess", preprocess]
 
 
 def main():
@@ -131,7 +132,7 @@ def main():
         measure("quantize, perceptron of 9.5 M", args.rounds, static_runs(pith, model, ["-d", x], samples, work))
         squeezenet = os.path.join(args.data, "models/imagenet_squeezenet_v1_1.onnx")
         if os.path.exists(squeezenet):
-            seen, data = pictures(pith, args, work)
+            seen, data = pictures(args, work)
             measure("quantize, SqueezeNet v1.1", args.rounds, static_runs(pith, squeezenet, data, seen, work))
         if args.large:
             perceptron(model, LARGE)

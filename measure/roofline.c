@@ -6,6 +6,7 @@
 #include "pith_engine.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_in_parallel.h"
 #include "pith_kernels.h"
 
 #define K 128u         /* of the product: b is 24 KiB of 48 columns */
@@ -53,15 +54,6 @@ static void read_rows(void *arg, uint32_t i)
         p->d->gemv_f32(&job);
 }
 
-static void run_one(const struct pith_engine *e, struct probe *p, void (*body)(void *, uint32_t),
-                    uint32_t threads)
-{
-    if (threads > 1)
-        e->opts.parallel_for(e->opts.parallel_user, threads, body, p);
-    else
-        body(p, 0);
-}
-
 /* Runs of body a second. */
 static double speed(const struct pith_engine *e, struct probe *p, void (*body)(void *, uint32_t),
                     uint32_t threads)
@@ -70,7 +62,7 @@ static double speed(const struct pith_engine *e, struct probe *p, void (*body)(v
     p->repeats = 1;
     for (int turn = 0; turn < TURNS;) {
         const uint64_t start = pith_clock_ns(NULL);
-        run_one(e, p, body, threads);
+        pith_in_parallel(&e->opts, threads, body, p);
         const uint64_t ns = pith_clock_ns(NULL) - start;
         if (ns < REPEATS_NS && p->repeats < 1u << 30) {
             p->repeats *= 2; /* and warms up */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "backwards.h"
 #include "pith_bytes.h"
 #include "test_calibrate.h"
 
@@ -214,14 +215,6 @@ static void infinite_numbers(void **state)
         pith_observer_clear(&o);
         pith_model_free(m);
     }
-}
-
-/* Calls come in another order than the shares lie. */
-static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
-{
-    ++*(uint32_t *)user;
-    for (uint32_t i = n; i-- > 0;)
-        body(arg, i);
 }
 
 /* Teams of one and of several, by channel and not, give the same; the large ones are shared. */

@@ -110,24 +110,25 @@ static void resize(struct proto *g, int64_t size)
     put_node(g, "Resize", "k ' ' s -> c0");
 }
 
-static void multiply(struct proto *g, int64_t size)
+/* A column and a row of that many, and what op makes of both. */
+static void crosswise(struct proto *g, int64_t size, const char *op)
 {
     const int64_t a[] = {size, 1}, b[] = {1, size};
     put_ints(g, "a", 2, a);
     put_ints(g, "b", 2, b);
     put_node(g, "ConstantOfShape", "a -> p");
     put_node(g, "ConstantOfShape", "b -> q");
-    put_node(g, "MatMul", "p q -> c0");
+    put_node(g, op, "p q -> c0");
+}
+
+static void multiply(struct proto *g, int64_t size)
+{
+    crosswise(g, size, "MatMul");
 }
 
 static void add_crosswise(struct proto *g, int64_t size)
 {
-    const int64_t a[] = {size, 1}, b[] = {1, size};
-    put_ints(g, "a", 2, a);
-    put_ints(g, "b", 2, b);
-    put_node(g, "ConstantOfShape", "a -> p");
-    put_node(g, "ConstantOfShape", "b -> q");
-    put_node(g, "Add", "p q -> c0");
+    crosswise(g, size, "Add");
 }
 
 /* A pool over a window of that size. */

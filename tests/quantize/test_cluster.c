@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "backwards.h"
 #include "gemm_model.h"
 #include "pith_half_float.h"
 #include "pith_quantize.h"
@@ -284,13 +285,6 @@ static void groups_have_their_own_codebooks(void **state)
     assert_int_equal(cluster(m, &o).n_groups, 6);
     check_codebook(m, 0, w);
     pith_model_free(m);
-}
-
-static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
-{
-    (void)user;
-    while (n-- > 0)
-        body(arg, n);
 }
 
 /* Groups of 3,000 end inside of the pieces that threads take. */

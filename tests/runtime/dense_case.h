@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 #include <cmocka.h>
+#include "backwards.h"
 #include "test_kernels.h"
 #include "guard_page.h"
 #include "pith_kernels.h"
@@ -105,18 +106,11 @@ static void case_compare(const struct dense_case *t, const float *y, const char 
     }
 }
 
-static void case_backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
-{
-    (void)user;
-    while (n-- > 0)
-        body(arg, n);
-}
-
 /* One way of running; y: guarded, of the output's size. */
 static void case_run_one(struct dense_case *t, const struct pith_kernels *kernels,
                          const struct weight *weight, bool cut, float *y)
 {
-    struct op_env env = {.kernels = kernels, .parallel_for = cut ? case_backwards : NULL};
+    struct op_env env = {.kernels = kernels, .parallel_for = cut ? backwards : NULL};
     struct op_need need;
     float *b = t->view[1].data;
     t->args.weight = weight;

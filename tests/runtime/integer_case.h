@@ -6,6 +6,7 @@
 #define INTEGER_CASE_H
 
 #include <math.h>
+#include "backwards.h"
 #include "avxvnni_twin.h"
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
@@ -194,13 +195,6 @@ static inline uint32_t requantize_node(struct layer *l, uint32_t acc)
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
-
-static inline void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
-{
-    (void)user;
-    while (n-- > 0)
-        body(arg, n);
-}
 
 static struct pith_plan *plan;
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "backwards.h"
 #include "pith_op_exec.h"
 #include "test_ops.h"
 
@@ -73,18 +74,9 @@ static inline enum pith_status one_op_shape(struct one_op *t)
     return st ? st : t->info->shape(&t->args);
 }
 
-/* Calls body on every index from last to first: an order no result may depend on. */
-static inline void one_op_backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i),
-                                    void *arg)
-{
-    (void)user;
-    while (n-- > 0)
-        body(arg, n);
-}
-
 static inline void one_op_run(struct one_op *t, bool split)
 {
-    struct op_env env = {.kernels = t->kernels, .parallel_for = split ? one_op_backwards : NULL};
+    struct op_env env = {.kernels = t->kernels, .parallel_for = split ? backwards : NULL};
     struct op_need need = {0};
     if (t->info->need)
         assert_int_equal(t->info->need(&t->args, &env, &need), PITH_OK);

@@ -230,7 +230,7 @@ static const char *check(const struct setup *s)
     struct weight_case k = case_new(&s->r, &seed);
     struct pith_kernels kernels;
     struct op_env env = {
-        .kernels = &kernels, .flags = s->flags, .parallel_for = s->split ? one_op_backwards : NULL};
+        .kernels = &kernels, .flags = s->flags, .parallel_for = s->split ? backwards : NULL};
     struct op_need need;
     struct one_op t;
     float *out[3];

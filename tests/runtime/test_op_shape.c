@@ -520,7 +520,7 @@ static void test_parallel_covers_once(void **state)
     (void)state;
     for (int split = 0; split < 2; split++) {
         uint32_t calls[5] = {0};
-        struct op_env env = {.parallel_for = split ? one_op_backwards : NULL};
+        struct op_env env = {.parallel_for = split ? backwards : NULL};
         pith_op_parallel(&env, 5, count_call, calls);
         for (int i = 0; i < 5; i++)
             assert_int_equal(calls[i], 1);

@@ -2,6 +2,7 @@
 /* Plans as a whole: on random graphs fusion, sharing and placement change nothing; sizes agree;
  * every refusal happens. */
 #define GRAPH_DOUBLE_READER
+#include "backwards.h"
 #include "graph_double.h"
 #include <math.h>
 #include <stdio.h>
@@ -556,14 +557,6 @@ static void test_observed_concat(void **state)
             assert_true(((const float *)out.data)[i] == (i < 4 ? 111.0f : 101.0f));
     }
     free(mem);
-}
-
-/* Pieces in any order give the same result. */
-static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
-{
-    *(uint32_t *)user += 1;
-    while (n-- > 0)
-        body(arg, n);
 }
 
 static void test_parallel(void **state)

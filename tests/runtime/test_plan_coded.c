@@ -2,6 +2,7 @@
 /* test_plan_coded.c - plans of coded weights: apart from the arena, in batches, decoded by all
  * threads, as byte planes. */
 #define GRAPH_DOUBLE_READER
+#include "backwards.h"
 #include "graph_double.h"
 #include "test_plan.h"
 
@@ -112,13 +113,6 @@ static void test_compressed_batch(void **state)
                                 sizeof y);
         free(mem);
     }
-}
-
-static void backwards(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
-{
-    *(uint32_t *)user += 1;
-    while (n-- > 0)
-        body(arg, n);
 }
 
 #define LAYERS 5u

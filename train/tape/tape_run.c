@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_run.c - a tape forward and backward: slice by slice, from one batch statistic to the next.
  */
+#include "pith_in_parallel.h"
 #include "ranks.h"
 #include "tape_state.h"
 #include "transpose_quads.h"
@@ -59,10 +60,7 @@ static void on_threads(struct tape *t, uint32_t first, uint32_t n,
                        void (*body)(void *arg, uint32_t i), void *arg)
 {
     struct stretch_of_slices s = {body, arg, first};
-    if (t->pool.parallel_for)
-        t->pool.parallel_for(t->pool.parallel_user, n, one_of_slices, &s);
-    for (uint32_t i = 0; i < n && !t->pool.parallel_for; i++)
-        one_of_slices(&s, i);
+    pith_in_parallel(&t->pool, n, one_of_slices, &s);
 }
 
 uint32_t pith_tape_own_slices(const struct tape *t, uint32_t *first)
