@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "op_range.h"
 
-#define TASK_WORK 16384u /* elements: several microseconds, well above the cost of a hand-over */
+#define TASK_WORK 32768u /* elements: two microseconds at least, as much as a hand-over costs */
 #define MAX_TASKS 64u
 
 struct range_job {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A pool for opts.parallel_for.
  *
- * One job at a time: body(arg, i) for i < n. All threads, the caller's too, take the next i from
- * one atomic counter until it reaches n, so a slow thread never holds up more than one piece.
- * Results do not depend on who ran what: pieces write disjoint memory (pith_op_exec.h).
+ * One job at a time: body(arg, i) for i < n. The caller takes pieces from the first on, workers
+ * from the last on, until together they have taken n, so a slow thread never holds up more than one
+ * piece, and most pieces find what the same pieces of the job before wrote in the cache of their
+ * own core. Results do not depend on who ran what: pieces write disjoint memory (pith_op_exec.h).
  *
  * A worker enters a job under the lock and counts itself as inside; the caller closes the job and
  * waits for those inside only, so a worker that wakes late delays nobody. Between jobs a worker
@@ -25,6 +26,7 @@
 #define MAX_THREADS 1024u
 #define SPIN_NS 200000u
 #define SPIN_LOOPS 64
+#define WORKERS ((uint64_t)1 << 32)
 
 struct job {
     uint32_t n;
@@ -39,21 +41,23 @@ struct pool {
     struct job job;
     bool open; /* job may be entered */
     bool stop;
-    uint32_t n_asleep;    /* workers waiting on `work` */
-    atomic_uint n_inside; /* workers inside the job; changes under the lock, watched without */
-    atomic_uint number;   /* of the job; changes under the lock, watched without */
-    atomic_uint next;     /* piece of the job */
+    uint32_t n_asleep;      /* workers waiting on `work` */
+    atomic_uint n_inside;   /* workers inside the job; changes under the lock, watched without */
+    atomic_uint number;     /* of the job; changes under the lock, watched without */
+    _Atomic uint64_t taken; /* pieces of the job: of the caller, and of workers times WORKERS */
     uint32_t n_workers;
     pthread_t worker[];
 };
 
-static void take_pieces(struct pool *p, const struct job *job)
+static void take_pieces(struct pool *p, const struct job *job, bool first)
 {
     for (;;) {
-        uint32_t i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
-        if (i >= job->n)
+        uint64_t taken =
+            atomic_fetch_add_explicit(&p->taken, first ? 1 : WORKERS, memory_order_relaxed);
+        uint64_t front = taken % WORKERS, back = taken / WORKERS;
+        if (front + back >= job->n)
             return;
-        job->body(job->arg, i);
+        job->body(job->arg, (uint32_t)(first ? front : job->n - 1 - back));
     }
 }
 
@@ -102,7 +106,7 @@ static void *work(void *arg)
             seen = job_number(p);
             atomic_fetch_add_explicit(&p->n_inside, 1, memory_order_relaxed);
             pthread_mutex_unlock(&p->lock);
-            take_pieces(p, &job);
+            take_pieces(p, &job, false);
             pthread_mutex_lock(&p->lock);
             if (atomic_fetch_sub_explicit(&p->n_inside, 1, memory_order_relaxed) == 1)
                 pthread_cond_signal(&p->done);
@@ -136,12 +140,12 @@ static void pool_for(void *parallel_user, uint32_t n, void (*body)(void *arg, ui
     pthread_mutex_lock(&p->lock);
     p->job = job;
     p->open = true;
-    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    atomic_store_explicit(&p->taken, 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&p->number, 1, memory_order_relaxed);
     if (p->n_asleep)
         pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
-    take_pieces(p, &job);
+    take_pieces(p, &job, true);
     pthread_mutex_lock(&p->lock);
     p->open = false;
     pthread_mutex_unlock(&p->lock);

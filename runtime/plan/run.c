@@ -7,6 +7,10 @@
 #include "loop.h"
 #include "plan.h"
 
+/* Below, vector kernels take less than 10 us, and handing values from core to core costs as much
+ * as a second thread saves. */
+#define SPLIT_MACS (1u << 20)
+
 /* One call for each output of a step. */
 static void observe(const struct pith_plan *plan, const struct step *s)
 {
@@ -33,10 +37,13 @@ static void copy_inputs(const struct op_args *args)
     }
 }
 
-/* Nothing to test: the gate has tested the file, planning the sizes. */
+/* Nothing to test: the gate has tested the file, planning the sizes. Scratch for many chunks is
+ * enough for one, and results are the same. */
 static void run_step(const struct pith_plan *plan, const struct step *s)
 {
     struct op_env env = plan_env(plan, s->scratch);
+    if (s->macs - 1 < SPLIT_MACS - 1 && env.kernels->dense.mr) /* 0: not counted */
+        env.parallel_for = NULL;
     if (s->copies)
         copy_inputs(&s->args);
     else

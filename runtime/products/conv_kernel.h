@@ -135,8 +135,7 @@ enum pith_status pith_conv_packed_need(const struct op_args *args, const struct 
                                        uint64_t units, uint64_t floats, struct op_need *need);
 enum pith_status pith_conv_pack(const struct op_args *args, const struct op_env *env);
 /* Tiles of `pixels` columns in a group of an image, with sums over k. */
-struct cut pith_conv_cut(const struct conv *v, const struct dense_kernels *d, uint32_t pixels,
-                         size_t k);
+struct cut pith_conv_cut(const struct conv *v, const struct op_env *env, uint32_t pixels, size_t k);
 struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op_env *env);
 
 #endif

@@ -14,6 +14,9 @@
 #define COPY_CHANNELS 8u       /* copying the columns takes as long as so many output channels */
 #define EXTRA_COLUMN_MIN_K 64u /* below, finishing the extra column costs more than it saves */
 
+/* A part that takes less has more work with a panel that another core filled than it saves. */
+#define PART_MACS (1u << 21)
+
 /* ---- packed weights ------------------------------------------------------------------------- */
 
 /* floats of the packed weights of one group; false: too many to count */
@@ -82,21 +85,28 @@ struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op
 
 /* Tiles of nr_max pixels are taken only where they come out even, as 7 x 7 pixels do. Where tiles
  * are fewer than chunks, each is cut into parts of whole panels of output channels. */
-struct cut pith_conv_cut(const struct conv *v, const struct dense_kernels *d, uint32_t pixels,
-                         size_t k)
+struct cut pith_conv_cut(const struct conv *v, const struct op_env *env, uint32_t pixels, size_t k)
 {
+    const struct dense_kernels *d = &env->kernels->dense;
     struct cut t;
     uint32_t mr = d->mr;
     t.width = pixels % d->nr_max == 0 && k >= EXTRA_COLUMN_MIN_K ? d->nr_max : d->nr;
     t.tiles = (pixels + t.width - 1) / t.width;
+    /* Two alike, 64 pixels as 32 and 32, so that two threads take as long. */
+    if (env->parallel_for && t.tiles == 2 && t.width == d->nr)
+        t.width = ((pixels + 1) / 2 + d->lanes - 1) & ~(d->lanes - 1);
     t.ldb = (t.width + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
     t.units = (uint64_t)t.tiles * v->groups * v->n;
     t.o_parts = 1;
+    t.chunks = CONV_CHUNKS;
     if (t.units < CONV_CHUNKS) {
         uint32_t panels = (v->g.o + mr - 1) / mr, parts = CONV_CHUNKS / (uint32_t)t.units;
+        uint64_t worth = (uint64_t)v->g.o * v->k * v->pixels / t.tiles / PART_MACS + 1;
+        if (!v->in_place && worth < parts)
+            parts = (uint32_t)worth;
         t.o_parts = panels < parts ? panels : parts;
+        t.chunks = (uint32_t)t.units * t.o_parts;
     }
-    t.chunks = t.units < CONV_CHUNKS ? (uint32_t)t.units * t.o_parts : CONV_CHUNKS;
     return t;
 }
 
@@ -122,7 +132,7 @@ static enum pith_status tiles_workspace(const struct op_args *args, const struct
                                         struct op_need *need)
 {
     struct conv *v = args->lowered;
-    v->way.cut = pith_conv_cut(v, &env->kernels->dense, (uint32_t)v->pixels, v->k);
+    v->way.cut = pith_conv_cut(v, env, (uint32_t)v->pixels, v->k);
     need->kernel = v->in_place ? "conv1x1-f32" : "conv-f32";
     return pith_conv_packed_need(args, env, v->way.cut.units, chunk_floats(v, &v->way.cut), need);
 }

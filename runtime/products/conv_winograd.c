@@ -31,12 +31,12 @@ static struct conv_geom tiled(const struct conv_geom *g)
     return t;
 }
 
-static struct cut cut_of(const struct conv *v, const struct dense_kernels *d)
+static struct cut cut_of(const struct conv *v, const struct op_env *env)
 {
     const struct conv_geom t = tiled(&v->g);
     const uint32_t tiles = t.oh * t.ow;
     /* The extra column pays where it is all that a second block would hold. */
-    return pith_conv_cut(v, d, tiles, tiles == d->nr_max ? v->k : 0);
+    return pith_conv_cut(v, env, tiles, tiles == env->kernels->dense.nr_max ? v->k : 0);
 }
 
 static size_t panel_floats(const struct conv *v, const struct cut *cut)
@@ -64,7 +64,7 @@ static bool winograd_supports(const struct op_args *args, const struct op_env *e
         g->stride_h != 1 || g->stride_w != 1 || g->dil_h != 1 || g->dil_w != 1 ||
         !pith_conv_is_small(v) || g->c > PANEL_FLOATS)
         return false;
-    const struct cut cut = cut_of(v, d);
+    const struct cut cut = cut_of(v, env);
     return panel_floats(v, &cut) <= PANEL_FLOATS;
 }
 
@@ -87,7 +87,7 @@ static enum pith_status winograd_workspace(const struct op_args *args, const str
     struct conv *v = args->lowered;
     const uint32_t mr = env->kernels->dense.mr;
     struct cut *cut = &v->way.cut;
-    *cut = cut_of(v, &env->kernels->dense);
+    *cut = cut_of(v, env);
     need->kernel = "conv-f32-winograd";
     const uint64_t chunks = env->parallel_for ? cut->chunks : 1;
     const uint64_t panels = by_outputs(cut, env) ? cut->units : chunks;
