@@ -206,7 +206,8 @@ static void test_later_rows(void **state)
 
 /* ---- beside the same operator with a dense weight -------------------------------------------- */
 
-/* Runs t, whose input 1 are the case's elements, on the CPU; then on the device from its weight. */
+/* Runs t, whose input 1 are the case's elements, on the CPU; then on the device from its weight.
+ * Frees its inputs, those of random_input(). */
 static void check_beside(struct one_op *t, struct weight_case *k, enum launch_kernel kernel,
                          double off)
 {
@@ -226,6 +227,8 @@ static void check_beside(struct one_op *t, struct weight_case *k, enum launch_ke
     assert_true(try_device("beside", &s, bound));
     free(bound);
     one_op_close(t);
+    for (uint32_t i = 0; i < t->args.n_in; i++)
+        free(t->in[i].data);
     case_free(k);
 }
 

@@ -14,19 +14,9 @@
 #include "pith_host.h"
 #include "pith_pack.h"
 #include "sample_models.h"
+#include "sanitized.h"
 
-/* AddressSanitizer keeps what is freed for a while, so that its use is seen; clang tells it by
- * __has_feature. */
-#if defined(__SANITIZE_ADDRESS__)
-#define MAX_GROWTH (512u << 20)
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define MAX_GROWTH (512u << 20)
-#endif
-#endif
-#ifndef MAX_GROWTH
-#define MAX_GROWTH (64u << 10)
-#endif
+#define MAX_GROWTH (TEST_KEEPS_FREED ? (size_t)512 << 20 : (size_t)64 << 10)
 
 static unsigned long wanted(const char *name, unsigned long usual)
 {

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* sanitized.h - whether a test was built with AddressSanitizer, which keeps what is freed for a
+ * while, so that its use is seen: bounds on memory are wider there. */
+#ifndef SANITIZED_H
+#define SANITIZED_H
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_KEEPS_FREED 1
+#elif defined(__has_feature) /* clang's way to tell */
+#if __has_feature(address_sanitizer)
+#define TEST_KEEPS_FREED 1
+#endif
+#endif
+#ifndef TEST_KEEPS_FREED
+#define TEST_KEEPS_FREED 0
+#endif
+
+#endif
