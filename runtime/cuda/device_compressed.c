@@ -17,6 +17,7 @@
 #define INSTRUCTION_PS 0.035 /* of a lane: 132 multiprocessors issue four warps' at 1.7 GHz */
 #define READ_PS 0.14         /* of a lane, where a warp's lie in banks of their own */
 #define GATHER 3.15          /* times as long, where lanes read anywhere */
+#define CHOSEN 2.2           /* where their order is chosen for it (pack_relative.c) */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
 /* Of `n` entries that take so many instructions and reads each, in `times` passes. Bytes are
@@ -45,16 +46,17 @@ static double book_reads(const struct weight *w)
     return w->n_centroids <= 32 ? 1 : GATHER;
 }
 
-/* A gap of 15 columns or 255 costs a filler for each so many; a row ends in fillers, half a word a
+/* A gap of as many columns as a filler reaches costs one; a row ends in fillers, half a word a
  * lane, and has two bytes a lane to say where the lane begins. */
 static double relative_time(const struct gemm_args *g, const struct weight *w)
 {
-    bool wide = w->n_centroids > 16;
+    const struct relative_layout r = pith_relative_layout(w);
+    const bool wide = r.wide;
     double rows = w->shape.dim[0];
-    double none = pow(1 - (double)w->nnz / (double)w->count, wide ? 255 : 15);
+    double none = pow(1 - (double)w->nnz / (double)w->count, r.reach);
     double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + rows * SPMV_LANES * (wide ? 1 : 2);
     double bytes = n * (wide ? 2 : 1) + rows * (SPMV_LANES * 2 + 4);
-    return copies_time(g) + time_of(bytes, n, 12, GATHER + book_reads(w), g->m);
+    return copies_time(g) + time_of(bytes, n, 12, (r.back ? CHOSEN : GATHER) + book_reads(w), g->m);
 }
 
 /* HUGE_VAL, here and below: the weight has no such form, or the form no kernel for this product. */
@@ -136,6 +138,7 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
                           .words = behind(at, r.words),
                           .centroids = w->n_centroids,
                           .wide = r.wide,
+                          .back = r.back,
                           .first = first};
     launch_rows(l, g->k <= SPMV_SHARED ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, g, g->m,
                 &s, sizeof s);

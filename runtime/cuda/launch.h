@@ -281,13 +281,19 @@ struct requantize_args {
  * of a in shared memory, so k <= SPMV_SHARED. */
 #define SPMV_SHARED 8192u
 #define SPMV_LANES 32u
+/* Columns that a step of 0 goes back in entries of 16 bits, and in those of 8 bits or there none.
+ */
+#define RELATIVE_BACK_WIDE 64u
+#define RELATIVE_BACK 3u
+
 struct spmv_args {
     struct gemm_args g;
     const float *book;      /* [centroids] */
     const uint32_t *row_at; /* [n + 1]: first word of a row */
-    const uint16_t *start;  /* [n, SPMV_LANES]: columns before a lane's first entry */
+    const uint16_t *start;  /* [n, SPMV_LANES]: column of a lane's first nonzero */
     const uint32_t *words;
     uint32_t centroids, wide; /* wide: entries of 16 bits */
+    uint32_t back;            /* not 0: steps go back */
     uint32_t first;           /* row of the weight that is row 0 of b */
 };
 

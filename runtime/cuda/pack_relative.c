@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_relative.c - relative index (Han et al., "EIE", 2016) for warps: a row's nonzeros are
- * entries of a step - columns from the one before - and an index into the codebook,
+ * entries of a step - columns from the one before, plus `back` - and an index into the codebook,
  *
  *     8 bits    step 4, index 4     up to 16 centroids
  *     16 bits   step 8, index 8     up to 256
  *
- * and a step of all ones is a filler: that many columns on, and no value. A row's entries are
- * cut into 32 pieces, one a lane, that differ by one entry at most, so that no lane waits for
- * another; the column before a piece, counted from 1, is told. A piece ends in fillers up to a
+ * and a step of all ones is a filler: that many columns on, less `back`, and no value. A row's
+ * entries are cut into 32 pieces, one a lane, that differ by one entry at most, so that no lane
+ * waits for another; the column of a piece's first nonzero is told. A piece ends in fillers up to a
  * whole word. Words of 32 bits lie lane beside lane: a warp reads 128 bytes at once.
  *
- *     | codebook | row_at [rows + 1] | start [rows, 32] | words of row 0: [n, 32], row 1 ... | */
+ *     | codebook | row_at [rows + 1] | start [rows, 32] | words of row 0: [n, 32], row 1 ... |
+ *
+ * Lanes that read x at 32 columns of no order wait for the bank most of them meet in, 3.5 of 32
+ * banks' reads. So a lane may take one of the nonzeros behind the next one first, whichever lies in
+ * the bank with the fewest reads of the other lanes, and then go back, `back` columns at most: 2.2
+ * reads with steps of 8 bits, 2.8 with those of 4. Where gaps are long, steps of 4 bits have no
+ * room for it, and fillers, which read nothing, leave 2.9. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +27,23 @@
 #define MOST_COLUMNS 65536u
 /* Above this share of nonzeros a dense f32 matrix is not much larger than what gathering saves. */
 #define DENSEST 0.4
+#define AHEAD 4u /* nonzeros of a lane of which the next one is chosen */
+#define BANKS 32u
+
+/* Columns that a step may go back. Those of 4 bits reach 15 - back columns on: where gaps are long,
+ * more fillers would cost more than the banks. */
+static uint32_t back_of(const struct weight *w)
+{
+    if (w->n_centroids > 16)
+        return RELATIVE_BACK_WIDE;
+    return w->nnz > w->count / 8 ? RELATIVE_BACK : 0;
+}
 
 struct relative_layout pith_relative_layout(const struct weight *w)
 {
-    struct relative_layout r = {.row_at = PACK_CENTROIDS * sizeof(float),
-                                .wide = w->n_centroids > 16};
+    struct relative_layout r = {
+        .row_at = PACK_CENTROIDS * sizeof(float), .wide = w->n_centroids > 16, .back = back_of(w)};
+    r.reach = (r.wide ? 255 : 15) - r.back;
     uint64_t rows = w->shape.dim[0];
     r.start = r.row_at + pith_pack_aligned((rows + 1) * sizeof(uint32_t));
     r.words = r.start + pith_pack_aligned(rows * SPMV_LANES * sizeof(uint16_t));
@@ -41,98 +59,154 @@ static bool suits(const struct weight *w)
            (double)w->nnz <= DENSEST * (double)w->count;
 }
 
-/* Entries of one row as they come: the row is walked twice, to count and to write. */
-struct row_writer {
-    uint32_t marker, step_bits, per_word; /* per_word: entries of a word */
-    uint32_t total;                       /* entries of the row; 0: counting */
-    uint32_t n, column;                   /* entries so far; columns up to the last one */
-    uint32_t lane, begin, end;            /* which has entries begin .. end */
-    uint32_t *words;
-    uint16_t *start;
+/* A row's nonzeros, and the first of each lane. */
+struct row {
+    const uint32_t *pos;
+    const uint8_t *index;
+    uint32_t base, n; /* base: the position of column 0 */
+    uint32_t first[SPMV_LANES + 1];
+    uint32_t longest; /* entries of the lane that has the most */
 };
 
-/* Counting first tells how many there are, which says where an entry goes. */
-static void put_entry(struct row_writer *r, uint32_t entry)
+/* Fillers before an entry at `column`, `reach` columns on for each. */
+static uint32_t fillers(const struct relative_layout *f, uint32_t from, uint32_t column)
 {
-    while (r->total && r->n == r->end) {
-        r->begin = r->end;
-        r->end = (uint32_t)((uint64_t)(++r->lane + 1) * r->total / SPMV_LANES);
-        r->start[r->lane] = (uint16_t)r->column;
+    return column > from ? (column - from) / f->reach : 0;
+}
+
+static uint32_t fillers_before(const struct relative_layout *f, const struct row *r, uint32_t i)
+{
+    return i > 0 ? fillers(f, r->pos[i - 1], r->pos[i]) : 0;
+}
+
+/* Pieces of as many entries, fillers counted; those at the begin of a piece are left out. */
+static void cut_row(const struct relative_layout *f, struct row *r)
+{
+    uint64_t all = 0, at = 0;
+    uint32_t lane = 0, length = 0;
+    r->longest = 0;
+    r->first[0] = 0;
+    for (uint32_t i = 0; i < r->n; i++)
+        all += 1 + fillers_before(f, r, i);
+    for (uint32_t i = 0; i < r->n; i++) {
+        uint32_t gap = fillers_before(f, r, i);
+        uint32_t own = (uint32_t)((at + gap) * SPMV_LANES / all);
+        length = own > lane ? 1 : length + gap + 1;
+        while (lane < own)
+            r->first[++lane] = i;
+        r->longest = length > r->longest ? length : r->longest;
+        at += gap + 1;
     }
-    if (r->total) {
-        uint32_t at = r->n - r->begin, bits = 32 / r->per_word, shift = at % r->per_word * bits;
-        uint32_t *word = &r->words[at / r->per_word * SPMV_LANES + r->lane];
-        *word = (*word & ~(((1u << bits) - 1) << shift)) | entry << shift;
+    while (lane < SPMV_LANES)
+        r->first[++lane] = r->n;
+}
+
+/* Nonzeros of a lane not yet written: the next ones, in their order, and those behind them. */
+struct lane {
+    uint32_t next[AHEAD + 1], n, behind, end;
+    uint32_t column; /* as a position, of the last entry */
+};
+
+static void refill(struct lane *l)
+{
+    while (l->n <= AHEAD && l->behind < l->end)
+        l->next[l->n++] = l->behind++;
+}
+
+static void begin_lanes(const struct row *r, struct lane *lane, uint16_t *start)
+{
+    for (uint32_t i = 0; i < SPMV_LANES; i++) {
+        struct lane *l = &lane[i];
+        *l = (struct lane){.behind = r->first[i], .end = r->first[i + 1]};
+        refill(l);
+        l->column = l->n ? r->pos[l->next[0]] : r->base;
+        start[i] = (uint16_t)(l->column - r->base);
     }
-    r->n++;
 }
 
-/* A filler moves on by `marker` columns, and only a step below it is coded with a value. */
-static void put_nonzero(struct row_writer *r, uint32_t column, uint32_t index)
+/* Whether number i of the next may be taken first: a step reaches it and the way back, and the
+ * lane does not get longer. */
+static bool is_open(const struct relative_layout *f, const struct row *r, const struct lane *l,
+                    uint32_t i)
 {
-    while (column + 1 - r->column >= r->marker) {
-        put_entry(r, r->marker);
-        r->column += r->marker;
+    uint32_t column = r->pos[l->next[i]], before = r->pos[l->next[i - 1]];
+    if (column - r->pos[l->next[0]] > f->back || column >= l->column + f->reach)
+        return false;
+    if (i + 1 == l->n)
+        return true;
+    uint32_t after = r->pos[l->next[i + 1]];
+    return fillers(f, before, after) <= fillers(f, before, column) + fillers(f, column, after);
+}
+
+static uint32_t choose(const struct relative_layout *f, const struct row *r, const struct lane *l,
+                       const uint8_t *reads)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < l->n && i < AHEAD; i++) {
+        uint32_t bank = r->pos[l->next[i]] - r->base, least = r->pos[l->next[best]] - r->base;
+        if (reads[bank % BANKS] < reads[least % BANKS] && is_open(f, r, l, i))
+            best = i;
     }
-    put_entry(r, (column + 1 - r->column) | index << r->step_bits);
-    r->column = column + 1;
+    return best;
 }
 
-static struct row_writer writer_of(const struct weight *w)
+/* The lane's next entry: a filler where its first nonzero is too far. */
+static uint32_t take_entry(const struct relative_layout *f, const struct row *r, struct lane *l,
+                           uint8_t *reads)
 {
-    bool wide = w->n_centroids > 16;
-    return (struct row_writer){
-        .marker = wide ? 255 : 15, .step_bits = wide ? 8 : 4, .per_word = wide ? 2 : 4};
+    const uint32_t step_bits = f->wide ? 8 : 4;
+    uint32_t marker = f->back + f->reach;
+    if (l->n == 0 || fillers(f, l->column, r->pos[l->next[0]])) {
+        l->column += f->reach;
+        return marker;
+    }
+    uint32_t i = choose(f, r, l, reads), nonzero = l->next[i], column = r->pos[nonzero];
+    uint32_t step = column + f->back - l->column;
+    memmove(&l->next[i], &l->next[i + 1], (--l->n - i) * sizeof l->next[0]);
+    refill(l);
+    l->column = column;
+    reads[(column - r->base) % BANKS]++;
+    return step | (uint32_t)r->index[nonzero] << step_bits;
 }
 
-/* Writes the row's nonzeros [first, end). */
-static void walk_row(struct row_writer *r, const struct nonzeros *z, uint64_t first, uint64_t end,
-                     uint32_t base)
+/* Lanes choose in turn, and each is the first at times. Words are 0 before. */
+static void write_row(const struct relative_layout *f, const struct row *r, uint32_t n_words,
+                      uint32_t *words, uint16_t *start)
 {
-    r->n = r->column = 0;
-    for (uint64_t i = first; i < end; i++)
-        put_nonzero(r, z->pos[i] - base, z->index[i]);
+    const uint32_t per_word = f->wide ? 2 : 4, bits = 32 / per_word;
+    struct lane lane[SPMV_LANES];
+    begin_lanes(r, lane, start);
+    for (uint32_t at = 0; at < n_words * per_word; at++) {
+        uint8_t reads[BANKS] = {0};
+        for (uint32_t i = 0; i < SPMV_LANES; i++) {
+            uint32_t own = (at + i) % SPMV_LANES;
+            words[at / per_word * SPMV_LANES + own] |= take_entry(f, r, &lane[own], reads)
+                                                       << at % per_word * bits;
+        }
+    }
 }
 
-/* Words a lane has of n entries. */
-static uint32_t words_of(const struct row_writer *r, uint32_t n)
-{
-    uint32_t all = r->per_word * SPMV_LANES;
-    return (n + all - 1) / all;
-}
-
-/* All entries of the row are fillers, until others are put over them, and begin at column 0. */
-static void begin_row(struct row_writer *r, uint32_t n_words)
-{
-    uint32_t filler = r->per_word == 4 ? 0x0f0f0f0fu : 0x00ff00ffu;
-    for (uint32_t i = 0; i < n_words * SPMV_LANES; i++)
-        r->words[i] = filler;
-    r->total = r->n;
-    r->lane = 0;
-    r->begin = 0;
-    r->end = r->total / SPMV_LANES;
-}
-
-/* Words of all rows; to NULL: counted alone. Rows are counted even where they are written: the
- * length of a row's pieces is known from its own entries alone. */
+/* Words of all rows; to NULL: counted alone. The order of a lane's entries does not change how many
+ * there are. */
 static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint8_t *to)
 {
-    struct relative_layout layout = pith_relative_layout(w);
+    struct relative_layout f = pith_relative_layout(w);
+    const uint32_t per_word = f.wide ? 2 : 4;
     uint64_t first = 0, words = 0;
-    for (uint32_t row = 0; row < w->shape.dim[0]; row++) {
-        struct row_writer r = writer_of(w);
-        uint32_t base = row * w->shape.dim[1], n_words;
-        uint64_t end = pith_nonzeros_row_end(w, z, first, row, w->shape.dim[1]);
-        walk_row(&r, z, first, end, base);
-        n_words = words_of(&r, r.n);
+    for (uint32_t i = 0; i < w->shape.dim[0]; i++) {
+        uint64_t end = pith_nonzeros_row_end(w, z, first, i, w->shape.dim[1]);
+        struct row r = {.pos = z->pos + first,
+                        .index = z->index + first,
+                        .base = i * w->shape.dim[1],
+                        .n = (uint32_t)(end - first)};
+        cut_row(&f, &r);
+        uint32_t n_words = (r.longest + per_word - 1) / per_word;
         if (to) {
-            uint32_t *row_at = (uint32_t *)(void *)(to + layout.row_at);
-            row_at[row] = (uint32_t)words;
-            row_at[row + 1] = (uint32_t)words + n_words * SPMV_LANES;
-            r.words = (uint32_t *)(void *)(to + layout.words) + words;
-            r.start = (uint16_t *)(void *)(to + layout.start) + (size_t)row * SPMV_LANES;
-            begin_row(&r, n_words);
-            walk_row(&r, z, first, end, base);
+            uint32_t *row_at = (uint32_t *)(void *)(to + f.row_at);
+            row_at[i] = (uint32_t)words;
+            row_at[i + 1] = (uint32_t)words + n_words * SPMV_LANES;
+            write_row(&f, &r, n_words, (uint32_t *)(void *)(to + f.words) + words,
+                      (uint16_t *)(void *)(to + f.start) + (size_t)i * SPMV_LANES);
         }
         words += (uint64_t)n_words * SPMV_LANES;
         first = end;

@@ -9,7 +9,8 @@
 /* Offsets in bytes: the codebook is at 0. */
 struct relative_layout {
     uint64_t row_at, start, words;
-    bool wide; /* entries of 16 bits: more than 16 centroids */
+    bool wide;            /* entries of 16 bits: more than 16 centroids */
+    uint32_t back, reach; /* columns that a step of 0 goes back, and a filler on */
 };
 
 /* Of a weight that pith_relative_bytes takes. Offsets are multiples of 256. row_at: u32 [rows + 1],

@@ -12,32 +12,43 @@ DEVICE float number_at(const float *base, uint32_t bytes)
     return *(const float *)((const char *)base + bytes);
 }
 
-/* One entry: a step of all ones is a filler, which reads no x. All but sum in bytes; column counts
- * from the place before x. */
-DEVICE float add_entry(const float *book, const float *x, uint32_t step, uint32_t marker,
-                       uint32_t index, uint32_t *column, float sum)
+/* Entries of a word, each `bits` of step and of index. A step of all ones is a filler, which reads
+ * no x. A step says `back` columns too many: the word subtracts them once, and its entries read x
+ * so much before. All but sum in bytes; bits and back are constants where this is called. */
+DEVICE float add_entries(const float *book, const float *x, uint32_t word, uint32_t bits,
+                         uint32_t back, uint32_t *column, float sum)
 {
-    *column += step;
-    const float value = step == marker ? 0.0f : number_at(x - 1, *column);
-    return fmaf(number_at(book, index), value, sum);
+    const uint64_t fields = (uint64_t)word << 2; /* times four */
+    const uint32_t marker = ((1u << bits) - 1) * 4, n = 16 / bits;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t step = (uint32_t)(fields >> 2 * bits * i) & marker;
+        const uint32_t index = (uint32_t)(fields >> (2 * i + 1) * bits) & marker;
+        *column += step;
+        const float value = step == marker ? 0.0f : number_at(x - (i + 1) * back, *column);
+        sum = fmaf(number_at(book, index), value, sum);
+    }
+    *column -= 4 * n * back;
+    return sum;
+}
+
+DEVICE float lane_entries(const struct spmv_args *arg, const float *book, const float *x,
+                          uint32_t row, uint32_t lane, uint32_t bits, uint32_t back)
+{
+    const uint32_t begin = arg->row_at[row], end = arg->row_at[row + 1];
+    uint32_t column = begin < end ? 4u * arg->start[(size_t)row * SPMV_LANES + lane] : 0;
+    float sum = 0.0f;
+    for (uint32_t at = begin + lane; at < end; at += SPMV_LANES)
+        sum = add_entries(book, x, arg->words[at], bits, back, &column, sum);
+    return sum;
 }
 
 DEVICE float lane_sum(const struct spmv_args *arg, const float *book, const float *x, uint32_t row,
                       uint32_t lane)
 {
-    const uint32_t begin = arg->row_at[row], end = arg->row_at[row + 1];
-    uint32_t column = begin < end ? 4u * arg->start[(size_t)row * SPMV_LANES + lane] : 0;
-    float sum = 0.0f;
-    for (uint32_t at = begin + lane; at < end; at += SPMV_LANES) {
-        const uint64_t word = (uint64_t)arg->words[at] << 2; /* fields times four */
-        for (uint32_t b = 0; b < 32 && !arg->wide; b += 8)
-            sum = add_entry(book, x, (uint32_t)(word >> b) & 60u, 60u,
-                            (uint32_t)(word >> (b + 4)) & 60u, &column, sum);
-        for (uint32_t b = 0; b < 32 && arg->wide; b += 16)
-            sum = add_entry(book, x, (uint32_t)(word >> b) & 1020u, 1020u,
-                            (uint32_t)(word >> (b + 8)) & 1020u, &column, sum);
-    }
-    return sum;
+    if (arg->wide)
+        return lane_entries(arg, book, x, row, lane, 8, RELATIVE_BACK_WIDE);
+    return arg->back ? lane_entries(arg, book, x, row, lane, 4, RELATIVE_BACK)
+                     : lane_entries(arg, book, x, row, lane, 4, 0);
 }
 
 DEVICE void sum_rows(const struct spmv_args *arg, const float *book, const float *x)

@@ -131,9 +131,11 @@ const struct ptx_kernel *ptx_find(const struct ptx_module *m, const char *name);
 
 /* What a launch did, added up: instructions of warps; 128-byte requests of warps to global memory
  * and 32-byte sectors that they touch; accesses of warps to shared memory and the wavefronts that
- * conflicts of banks make of them. */
+ * conflicts of banks make of them, of these once more those behind `behind` bytes. */
 struct ptx_counts {
     uint64_t instructions, requests, sectors, shared_accesses, wavefronts;
+    uint64_t behind_accesses, behind_wavefronts;
+    uint32_t behind; /* 0: of none; told by the caller */
 };
 
 /* Runs a kernel; stores are told in turn, each before it is made. What hardware leaves undefined

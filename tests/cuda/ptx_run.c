@@ -407,8 +407,12 @@ static void count_access(struct machine *m, const struct ptx_instruction *i, uin
         if (mask >> lane & 1)
             unit[n++] = value(m, &i->operand[i->op == PTX_LD ? i->n - 1 : 0], lane) / bytes;
     if (i->space == PTX_SHARED) {
+        bool behind = m->counts->behind && n > 0 && 4 * (uint32_t)unit[0] >= m->counts->behind;
+        uint32_t fronts = wavefronts(unit, n);
         m->counts->shared_accesses++;
-        m->counts->wavefronts += wavefronts(unit, n);
+        m->counts->wavefronts += fronts;
+        m->counts->behind_accesses += behind;
+        m->counts->behind_wavefronts += behind ? fronts : 0;
     } else if (i->space == PTX_GLOBAL) {
         m->counts->requests++;
         m->counts->sectors += distinct(unit, n);
