@@ -3,15 +3,16 @@
 # weight_sweep.sh - the figures of docs/results/weight-sweep.md: networks of the data folder behind
 # rd/pith_weight_sweep.h, judged on pictures that nothing was chosen by.
 #
-#     bench/weight_sweep.sh resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|few|others
+#     bench/weight_sweep.sh resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|parts-mobilenet|few|others
 #         [OPTIONS of bench_sweep]
 #
 # Calibration: every 20th training picture of CIFAR-10 (2,500; ablation: every 84th, 595), every second
 # one of the 500 of ImageNet (250). The ablation is judged by 5,000 other training pictures, the
 # networks by CIFAR-10's test pictures and by 125 of ImageNet's, which are not the 125 that options were
-# chosen by (1:500:4). parts: one part of the sweep after the
-# other, from plain rounding on; few: 32, 64 and 256 pictures, steps
-# of tensors and of rows, and plain rounding; others: networks that are no picture classifiers.
+# chosen by (1:500:4). parts, parts-mobilenet: one part of the sweep after the other, from plain rounding
+# on, of ResNet-20 and of MobileNet-v2 (63 pictures; a quarter of an hour of two cores); few: 32, 64 and
+# 256 pictures, steps of tensors and of rows, and plain rounding; others: networks that are no picture
+# classifiers.
 set -e
 bench=${BENCH:-build/release/bench/bench_sweep}
 pith=${PITH:-build/release/pith}
@@ -77,6 +78,26 @@ parts)
 8e-7,1.1e-6 --without coupling --steps auto --rate .5 --states 8 --places .3
 END
     ;;
+parts-mobilenet)
+    import imagenet_mobilenet_v2 $rgb,crop=224
+    while read -r lambdas o; do
+        echo "# $o"
+        # shellcheck disable=SC2086
+        "$bench" "$work/net.pith" --data "$data/imagenet/imagenet_a500.tar" 0:500:8 \
+            --test "$data/imagenet/imagenet_a500.tar" 3:500:4 --lambda "$lambdas" $o "$@" 2>/dev/null
+    done <<END
+2e-10,1e-9 --without statistics,correction,refit,coupling --steps tensor
+1e-9,4e-9 --without statistics,correction,refit,coupling --steps auto
+4e-9,1e-8 --without correction,refit,coupling --steps auto --paths 1
+4e-9,1e-8 --without correction,refit,coupling --steps auto
+4e-9,1e-8 --without correction,refit,coupling --steps auto --rate .5
+4e-9,1e-8 --without correction,refit,coupling --steps auto --rate .5 --states 8
+4e-9,1e-8 --without correction,coupling --steps auto --rate .5 --states 8
+4e-9,1e-8 --without coupling --steps auto --rate .5 --states 8
+4e-9,1e-8 --steps auto --rate .5 --states 8
+4e-9,1e-8 --without coupling --steps auto --rate .5 --states 8 --places .3
+END
+    ;;
 few)
     for every in 1562 781 195; do
         for o in "--steps tensor" "--steps row" "--steps tensor --without statistics"; do
@@ -102,7 +123,7 @@ others)
         --test "$data/audio/ad01_logmel640_f32.npy" 256:300 --squares --lambda 1e-8 --rate .5 "$@"
     ;;
 *)
-    echo "usage: $0 resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|few|others" >&2
+    echo "usage: $0 resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|parts-mobilenet|few|others" >&2
     exit 2
     ;;
 esac
