@@ -17,7 +17,8 @@
 #define INSTRUCTION_PS 0.035 /* of a lane: 132 multiprocessors issue four warps' at 1.7 GHz */
 #define READ_PS 0.14         /* of a lane, where a warp's lie in banks of their own */
 #define GATHER 3.15          /* times as long, where lanes read anywhere */
-#define CHOSEN 2.2           /* where their order is chosen for it (pack_relative.c) */
+#define CHOSEN 2.8           /* where their order is chosen for it (pack_relative.c) */
+#define CHOSEN_WIDE 2.15     /* the same, with steps of 8 bits */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
 /* Of `n` entries that take so many instructions and reads each, in `times` passes. Bytes are
@@ -52,11 +53,12 @@ static double relative_time(const struct gemm_args *g, const struct weight *w)
 {
     const struct relative_layout r = pith_relative_layout(w);
     const bool wide = r.wide;
+    const double gather = wide ? CHOSEN_WIDE : r.back ? CHOSEN : GATHER;
     double rows = w->shape.dim[0];
     double none = pow(1 - (double)w->nnz / (double)w->count, r.reach);
     double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + rows * SPMV_LANES * (wide ? 1 : 2);
     double bytes = n * (wide ? 2 : 1) + rows * (SPMV_LANES * 2 + 4);
-    return copies_time(g) + time_of(bytes, n, 12, (r.back ? CHOSEN : GATHER) + book_reads(w), g->m);
+    return copies_time(g) + time_of(bytes, n, 12, gather + book_reads(w), g->m);
 }
 
 /* HUGE_VAL, here and below: the weight has no such form, or the form no kernel for this product. */
