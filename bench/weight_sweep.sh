@@ -41,6 +41,15 @@ imagenet() {
         --test "$data/imagenet/imagenet_a500.tar" 3:500:4 --lambda "$lambdas" --places .3 --rate .5 "$@"
 }
 
+# Lines of lambdas and options: what part() makes of each, with the options given here.
+each_part() {
+    while read -r lambdas o; do
+        echo "# $o"
+        # shellcheck disable=SC2086
+        part --lambda "$lambdas" $o "$@" 2>/dev/null
+    done
+}
+
 net=$1
 [ $# -gt 0 ] && shift
 case $net in
@@ -61,11 +70,8 @@ ablation)
     ;;
 parts)
     # Lambdas of about equal KL: without statistics a bit must cost less.
-    while read -r lambdas o; do
-        echo "# $o"
-        # shellcheck disable=SC2086
-        cifar 0:50000:84 --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:20 --lambda "$lambdas" $o "$@" 2>/dev/null
-    done <<END
+    part() { cifar 0:50000:84 --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:20 "$@"; }
+    each_part "$@" <<END
 1e-7,2e-7 --without statistics,correction,refit,coupling --steps tensor
 1e-7,2e-7 --without statistics,correction,refit,coupling --steps auto
 2e-7,4e-7 --without correction,refit,coupling --steps auto --paths 1
@@ -80,12 +86,11 @@ END
     ;;
 parts-mobilenet)
     import imagenet_mobilenet_v2 $rgb,crop=224
-    while read -r lambdas o; do
-        echo "# $o"
-        # shellcheck disable=SC2086
+    part() {
         "$bench" "$work/net.pith" --data "$data/imagenet/imagenet_a500.tar" 0:500:8 \
-            --test "$data/imagenet/imagenet_a500.tar" 3:500:4 --lambda "$lambdas" $o "$@" 2>/dev/null
-    done <<END
+            --test "$data/imagenet/imagenet_a500.tar" 3:500:4 "$@"
+    }
+    each_part "$@" <<END
 2e-10,1e-9 --without statistics,correction,refit,coupling --steps tensor
 1e-9,4e-9 --without statistics,correction,refit,coupling --steps auto
 4e-9,1e-8 --without correction,refit,coupling --steps auto --paths 1
