@@ -148,8 +148,9 @@ static struct cost cost_of(double density, uint32_t centroids, uint32_t m,
                                .n_centroids = centroids,
                                .n_groups = 1,
                                .scale = 1.0f};
-    struct weight_case k = case_new(&want, &seed);
-    struct guarded x = guard_random((size_t)m * want.cols, 1, &seed);
+    uint64_t own = 5; /* so that a form's counts do not follow what was counted before it */
+    struct weight_case k = case_new(&want, &own);
+    struct guarded x = guard_random((size_t)m * want.cols, 1, &own);
     struct cost cost = {0};
     float *y = malloc((size_t)m * want.rows * sizeof *y);
     struct one_op t;
@@ -213,7 +214,7 @@ static void test_forms(void **state)
         {"relative, 4 bits", 0.25, 16, 1, LAUNCH_spmv_relative, 15.5, 2.0, 2.95},
         {"relative, sparser", 0.12, 16, 1, LAUNCH_spmv_relative, 16.5, 3.1, 3.3},
         {"relative, 8 bits", 0.13, 200, 1, LAUNCH_spmv_relative, 17.8, 3.0, 2.3},
-        {"columns", 0.04, 16, 1, LAUNCH_spmv_columns, 12.8, 3.2, 3.3},
+        {"columns", 0.04, 16, 1, LAUNCH_spmv_columns, 12.4, 3.2, 3.3},
         {"columns, many", 0.1, 16, 32, LAUNCH_spmm_columns, 19.5, 0, 0},
         {"bitmap", 0.6, 200, 1, LAUNCH_spmv_bitmap, 20.1, 2.2, 1.01},
     };
