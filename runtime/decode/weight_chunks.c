@@ -155,9 +155,9 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
             return PITH_ERR_CORRUPT;
         possible = d->index_lengths ? d->index_lengths->n_symbols : 0;
     } else if (uses_rans(w)) {
-        if (n && pith_rans_next(&d->rans->stream, dst, n))
+        if (n && pith_rans_next(d->rans, dst, n))
             return PITH_ERR_CORRUPT;
-        possible = n ? d->rans->table.n_symbols : 0;
+        possible = n ? d->rans_table->n_symbols : 0;
     } else {
         unpack_indices(&w->index_stream, d->taken, w->index_bits, dst, n);
         possible = 1u << w->index_bits;

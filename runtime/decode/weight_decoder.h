@@ -42,7 +42,8 @@ struct decoder {
     struct huff_stream indices;
     const uint8_t *block; /* decoded indices not yet delivered */
     uint32_t block_left;
-    struct rans_coded *rans;
+    const struct rans_table *rans_table;
+    struct rans_stream *rans; /* by pointer: a piece goes on with a copy of its own */
     struct context_stream *contexts;
     /* codebooks */
     struct codebook_reader codebooks;

@@ -2,6 +2,7 @@
 /* weight_f32.c - see weight_f32.h. */
 #include "weight_f32.h"
 #include "pith_bytes.h"
+#include "weight_cut.h"
 
 const float *pith_weight_f32_borrow(const struct weight *w)
 {
@@ -24,7 +25,8 @@ enum pith_status pith_weight_f32_scratch(const struct weight *w, uint64_t *bytes
 }
 
 /* Called by prepare() of operators that pack f32. */
-enum pith_status pith_weight_f32(const struct weight *w, void *scratch, const float **values)
+enum pith_status pith_weight_f32(const struct op_env *env, const struct weight *w,
+                                 const float **values)
 {
     const float *borrowed = pith_weight_f32_borrow(w);
     if (borrowed) {
@@ -32,8 +34,9 @@ enum pith_status pith_weight_f32(const struct weight *w, void *scratch, const fl
         return PITH_OK;
     }
     size_t value_bytes = ((size_t)w->count * sizeof(float) + 63) & ~(size_t)63;
-    float *dst = scratch;
-    enum pith_status status = pith_weight_expand_f32(w, dst, (uint8_t *)scratch + value_bytes);
+    float *dst = env->scratch;
+    enum pith_status status =
+        pith_weight_cut_f32(env, w, dst, (uint8_t *)env->scratch + value_bytes);
     if (status == PITH_OK)
         *values = dst;
     return status;

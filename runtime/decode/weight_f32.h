@@ -3,6 +3,7 @@
 #ifndef WEIGHT_F32_H
 #define WEIGHT_F32_H
 
+#include "pith_op_exec.h"
 #include "pith_weight.h"
 
 /* The elements inside the image when they are dense, plain, little-endian f32 on an aligned
@@ -13,8 +14,9 @@ const float *pith_weight_f32_borrow(const struct weight *w);
  * PITH_ERR_LIMIT: more than can be addressed. */
 enum pith_status pith_weight_f32_scratch(const struct weight *w, uint64_t *bytes);
 
-/* *values: the elements, borrowed from the image or expanded at the start of scratch (64-byte
- * aligned). PITH_ERR_CORRUPT as pith_weight_expand_f32. */
-enum pith_status pith_weight_f32(const struct weight *w, void *scratch, const float **values);
+/* *values: the elements, borrowed from the image or expanded at the start of env->scratch, by its
+ * threads where w is large. PITH_ERR_CORRUPT as pith_weight_expand_f32. */
+enum pith_status pith_weight_f32(const struct op_env *env, const struct weight *w,
+                                 const float **values);
 
 #endif

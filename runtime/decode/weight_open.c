@@ -183,7 +183,9 @@ static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
 static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
-    struct rans_coded *c = d->rans = take(mem, aligned(sizeof *d->rans));
+    struct rans_coded *c = take(mem, aligned(sizeof *c));
+    d->rans_table = &c->table;
+    d->rans = &c->stream;
     if (pith_rans_read_table(w->index_table.bytes, w->index_table.n_bytes, &c->table))
         return PITH_ERR_CORRUPT;
     if (!c->table.single)

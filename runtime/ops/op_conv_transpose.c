@@ -20,6 +20,7 @@
 #include "pith_kernels.h"
 #include "op_list.h"
 #include "shape_rule.h"
+#include "weight_cut.h"
 #include "weight_f32.h"
 
 /* As of op_conv.c: bounds that keep every product of the shape rule within 63 bits. */
@@ -216,10 +217,10 @@ static enum pith_status prepare_conv_transpose(const struct op_args *args, const
     if (!args->weight)
         return PITH_OK;
     if (j.dense->mr == 0)
-        return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch)
+        return args->prep ? pith_weight_cut_f32(env, args->weight, args->prep, env->scratch)
                           : PITH_OK;
     const float *w;
-    enum pith_status st = pith_weight_f32(args->weight, env->scratch, &w);
+    enum pith_status st = pith_weight_f32(env, args->weight, &w);
     if (st)
         return st;
     size_t floats = padded_rows(&j) * j.c;

@@ -9,6 +9,7 @@
  * stood before, so that weights of all layers lie the same way. */
 #include "op_list.h"
 #include "product_f32.h"
+#include "weight_cut.h"
 #include "weight_f32.h"
 
 static const struct attr_field fields[] = {
@@ -192,7 +193,7 @@ static enum pith_status matmul_prepare(const struct op_args *args, const struct 
     const struct lowered_matmul *l = args->lowered;
     if (!batched_weight(args))
         return pith_product_prepare(&l->product, args->weight, args->prep, env);
-    return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch) : PITH_OK;
+    return args->prep ? pith_weight_cut_f32(env, args->weight, args->prep, env->scratch) : PITH_OK;
 }
 
 /* product_data's addresses are of the first batch. */

@@ -3,8 +3,9 @@
  * operators pack their weights. The arena, where nothing lives yet, is the scratch, unless the
  * caller has other memory for it.
  *
- * With opts.parallel_for, weights that need decoding are decoded at the same time, each by one
- * thread, in as many slots of scratch as there are:
+ * With opts.parallel_for, a weight that is more than its share of a thread, and can be cut
+ * (weight_cut.h), is decoded by all threads; the others at the same time, each by one, in as many
+ * slots of scratch as there are:
  *
  *     | slot 0 | slot 1 | ... | the slot of each job |
  *
@@ -15,7 +16,9 @@
  * Decoding is what opening a model costs, hence the threads; packing is memory-bound. Which job
  * runs in which slot depends on nothing that a run may change, so the same file fails with the
  * same status whatever the threads do. */
+#include "build_choice.h"
 #include "plan.h"
+#include "weight_cut.h"
 #include "weight_rows.h"
 
 /* More threads than this wait for the largest weight. */
@@ -55,8 +58,8 @@ static enum pith_status expand_constant(const struct fill *f, uint32_t c, const 
     if (!is_stored(f, c))
         return PITH_OK;
     if (t->type == PITH_F32)
-        return pith_weight_expand_f32(w, t->data, env->scratch);
-    return pith_weight_expand_plain(w, t->data, env->scratch);
+        return pith_weight_cut_f32(env, w, t->data, env->scratch);
+    return pith_weight_cut_plain(env, w, t->data, env->scratch);
 }
 
 static const struct weight *constant_weight(const struct fill *f, uint32_t c)
@@ -119,21 +122,37 @@ static uint32_t least_loaded(const uint64_t *load, uint32_t n)
     return best;
 }
 
+static uint64_t cost_of_all(const struct fill *f)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < f->n_jobs; i++)
+        sum += cost_of(f->weight(f, i)); /* < 2^50 each */
+    return sum;
+}
+
+/* What a slot may be given: threads would wait for a weight that is a fourth of all or more, so it
+ * is not, if it can be cut. No plan knows how many threads there are. */
+static uint64_t cost_in_slot(const struct weight *w, uint64_t all)
+{
+    uint64_t cost = cost_of(w);
+    return PITH_BUILD_RANS && cost && cost >= all / 4 && pith_weight_is_cut(w) ? 0 : cost;
+}
+
 /* Deals the jobs out, from the class of the largest on. Returns how many there are. Longest
  * processing time first (Graham 1969): the load of the fullest slot is at most 4/3 of the best. */
 static uint32_t deal(const struct fill *f)
 {
-    uint64_t load[MAX_SLOTS] = {0}, classes = 0;
+    uint64_t load[MAX_SLOTS] = {0}, classes = 0, all = cost_of_all(f);
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->n_jobs; i++) {
-        uint64_t cost = cost_of(f->weight(f, i));
+        uint64_t cost = cost_in_slot(f->weight(f, i), all);
         f->slot[i] = NO_SLOT;
         classes |= cost ? UINT64_C(1) << class_of(cost) : 0;
     }
     /* A pass for each class that occurs, instead of a sort: no memory. */
     for (uint32_t k = 64; k-- > 0;)
         for (uint32_t i = 0; classes >> k & 1 && i < f->n_jobs; i++) {
-            uint64_t cost = cost_of(f->weight(f, i));
+            uint64_t cost = cost_in_slot(f->weight(f, i), all);
             if (cost == 0 || class_of(cost) != k)
                 continue;
             f->slot[i] = (uint8_t)least_loaded(load, f->n_slots);
@@ -202,9 +221,10 @@ static enum pith_status run_phase(struct fill *f)
     place_slots(f);
     if (f->n_slots)
         st = run_slots(f);
-    /* What is not decoded, or everything without slots. */
+    /* What is not decoded or is cut, or everything without slots. The table lies behind two slots
+     * at least, so a job's scratch does not reach it. */
     for (uint32_t i = 0; i < f->n_jobs && !st; i++)
-        if (f->n_slots == 0 || cost_of(f->weight(f, i)) == 0)
+        if (f->n_slots == 0 || f->slot[i] == NO_SLOT)
             st = f->run(f, i, &env);
     return st;
 }

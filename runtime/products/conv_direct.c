@@ -3,6 +3,7 @@
 #include "conv_coded.h"
 #include "conv_kernel.h"
 #include "conv_window.h"
+#include "weight_cut.h"
 #include "weight_f32.h"
 #include "weight_rows.h"
 
@@ -22,7 +23,7 @@ static enum pith_status plain_need(const struct op_args *args, struct op_need *n
 /* Without prep there is nothing to make. */
 static enum pith_status plain_pack(const struct op_args *args, const struct op_env *env)
 {
-    return args->prep ? pith_weight_expand_f32(args->weight, args->prep, env->scratch) : PITH_OK;
+    return args->prep ? pith_weight_cut_f32(env, args->weight, args->prep, env->scratch) : PITH_OK;
 }
 
 /* Output planes of all images. */

@@ -60,7 +60,7 @@ static void pack_weights(const struct conv *v, const float *w, uint32_t mr, floa
 enum pith_status pith_conv_pack(const struct op_args *args, const struct op_env *env)
 {
     const float *w;
-    enum pith_status status = pith_weight_f32(args->weight, env->scratch, &w);
+    enum pith_status status = pith_weight_f32(env, args->weight, &w);
     if (status == PITH_OK)
         pack_weights(args->lowered, w, env->kernels->dense.mr, args->prep);
     return status;

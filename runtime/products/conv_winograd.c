@@ -126,7 +126,7 @@ static enum pith_status winograd_pack(const struct op_args *args, const struct o
     const struct conv *v = args->lowered;
     const size_t c = v->g.c, mr = env->kernels->dense.mr, panel = WINOGRAD_TERMS * c * mr;
     const float *w;
-    enum pith_status status = pith_weight_f32(args->weight, env->scratch, &w);
+    enum pith_status status = pith_weight_f32(env, args->weight, &w);
     if (status)
         return status;
     float *to = args->prep;

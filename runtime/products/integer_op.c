@@ -6,6 +6,7 @@
 #include "integer_direct.h"
 #include "integer_element.h"
 #include "pith_kernels.h"
+#include "weight_cut.h"
 #include "weight_rows.h"
 
 #define LIMIT (UINT64_C(1) << 31)
@@ -225,7 +226,7 @@ static enum pith_status packed_pack(const struct op_args *args, const struct op_
     uint8_t *plain = env->scratch;
     enum pith_status st = PITH_OK;
     if (!borrowed)
-        st = pith_weight_expand_plain(args->weight, plain, plain + plain_bytes(args->weight));
+        st = pith_weight_cut_plain(env, args->weight, plain, plain + plain_bytes(args->weight));
     weights.w = borrowed ? borrowed : plain;
     if (!st)
         pith_integer_conv_pack(&op->conv, &op->layout, env, &weights, args->prep);
@@ -331,7 +332,7 @@ enum pith_status pith_integer_op_prepare(const struct op_args *args, const struc
     if (op->kernel)
         return op->kernel->pack ? op->kernel->pack(args, env, strides) : PITH_OK;
     return args->weight && args->prep
-               ? pith_weight_expand_plain(args->weight, args->prep, env->scratch)
+               ? pith_weight_cut_plain(env, args->weight, args->prep, env->scratch)
                : PITH_OK;
 }
 

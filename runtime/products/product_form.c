@@ -46,8 +46,7 @@ static enum pith_status form_workspace(const struct product_case *c, struct op_n
 
 static enum pith_status form_pack(const struct product_case *c, void *prep)
 {
-    return pith_run_form_build(c->weight, c->p->n, c->p->k, &c->env->kernels->sparse, prep,
-                               c->env->scratch);
+    return pith_run_form_build(c->env, c->weight, c->p->n, c->p->k, prep);
 }
 
 static void form_body(void *arg, uint32_t i)

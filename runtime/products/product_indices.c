@@ -102,6 +102,27 @@ static void put_index(const struct index_strips *s, uint8_t *strip, size_t eleme
     block[expand_byte(s->kind, at)] |= (uint8_t)(index << shift);
 }
 
+struct strip_pack {
+    const struct product *p;
+    const struct index_strips *s;
+    const uint8_t *index; /* [n, k] */
+    uint8_t *strips;
+    uint32_t nr;
+};
+
+/* Columns behind the last of b keep index 0: they are expanded like others, but job.n leaves out
+ * their sums. */
+static void pack_strip(void *arg, uint32_t i)
+{
+    const struct strip_pack *t = arg;
+    uint8_t *strip = t->strips + i * t->s->strip_bytes;
+    uint32_t begin = i * t->nr, left = t->p->n - begin, columns = left < t->nr ? left : t->nr;
+    const uint8_t *index = t->index + (size_t)begin * t->p->k;
+    for (uint32_t n = 0; n < columns; n++)
+        for (size_t k = 0; k < t->p->k; k++)
+            put_index(t->s, strip, k * t->nr + n, *index++);
+}
+
 static enum pith_status indices_pack(const struct product_case *c, void *prep)
 {
     const struct product *p = c->p;
@@ -111,21 +132,14 @@ static enum pith_status indices_pack(const struct product_case *c, void *prep)
     uint64_t decoder;
     align_ok(pith_weight_scratch_bytes(c->weight), 64, &decoder);
     uint8_t *index = (uint8_t *)c->env->scratch + decoder;
-    enum pith_status status =
-        pith_weight_expand_parts(c->weight, NULL, index, NULL, c->env->scratch);
+    enum pith_status status = pith_weight_cut_indices(c->env, c->weight, index, c->env->scratch);
     memset(prep, 0, (size_t)(CODEBOOK_FLOATS * sizeof(float) + s.strips * s.strip_bytes));
     if (status == PITH_OK)
         status = pith_weight_codebooks(c->weight, prep);
     if (status)
         return status;
-    /* Columns behind the last of b keep index 0: they are expanded like others, but job.n leaves
-     * out their sums. */
-    uint8_t *strips = (uint8_t *)prep + CODEBOOK_FLOATS * sizeof(float);
-    for (size_t n = 0; n < p->n; n++) {
-        uint8_t *strip = strips + n / nr * s.strip_bytes;
-        for (size_t k = 0; k < p->k; k++)
-            put_index(&s, strip, k * nr + n % nr, *index++);
-    }
+    struct strip_pack pack = {p, &s, index, (uint8_t *)prep + CODEBOOK_FLOATS * sizeof(float), nr};
+    pith_op_parallel(c->env, s.strips, pack_strip, &pack);
     return PITH_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "pith_kernels.h"
 #include "product.h"
+#include "weight_cut.h"
 #include "weight_f32.h"
 
 /* A product that a kernel is asked about. */

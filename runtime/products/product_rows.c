@@ -37,9 +37,9 @@ static enum pith_status rows_pack(const struct product_case *c, void *prep)
     if (!prep)
         return PITH_OK;
     if (p->trans_b)
-        return pith_weight_expand_f32(c->weight, prep, c->env->scratch);
+        return pith_weight_cut_f32(c->env, c->weight, prep, c->env->scratch);
     const float *w;
-    enum pith_status status = pith_weight_f32(c->weight, c->env->scratch, &w);
+    enum pith_status status = pith_weight_f32(c->env, c->weight, &w);
     if (status == PITH_OK) /* [k, n] -> [n, k]: one panel as high as the matrix, seen from b */
         pith_pack_rows_f32(w, p->n, 1, p->k, p->n, p->k, prep, 0);
     return status;
@@ -118,7 +118,7 @@ static enum pith_status columns_need(const struct product_case *c, struct op_nee
 static enum pith_status columns_pack(const struct product_case *c, void *prep)
 {
     const float *w;
-    enum pith_status status = pith_weight_f32(c->weight, c->env->scratch, &w);
+    enum pith_status status = pith_weight_f32(c->env, c->weight, &w);
     if (status == PITH_OK)
         pith_pack_rows_f32(w, c->p->k, 1, c->p->n, c->p->k, c->p->n, prep, 0);
     return status;

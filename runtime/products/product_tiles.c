@@ -66,21 +66,49 @@ static enum pith_status tiles_need(const struct product_case *c, struct op_need 
     return PITH_OK;
 }
 
+static uint32_t n_strips(const struct product *p, const struct dense_kernels *d)
+{
+    return (p->n + strip_width(p, d) - 1) / strip_width(p, d); /* n < 2^31 */
+}
+
+/* Strips [begin, end) of b, to their place in dst: strips lie one behind the other, so some of them
+ * are packed as a smaller matrix. */
 static void pack_strips(const struct product *p, const struct dense_kernels *d, const float *b,
-                        float *dst)
+                        float *dst, uint32_t begin, uint32_t end)
 {
     const uint32_t nr = strip_width(p, d);
     size_t ld = p->trans_b ? p->k : 1, step = p->trans_b ? 1 : p->n;
-    d->pack_rows_f32(b, ld, step, p->n, p->k, nr, dst, (size_t)p->k * nr);
+    begin *= nr;
+    end = end * nr < p->n ? end * nr : p->n;
+    d->pack_rows_f32(b + begin * ld, ld, step, end - begin, p->k, nr, dst + (size_t)begin * p->k,
+                     (size_t)p->k * nr);
+}
+
+struct strip_pack {
+    const struct product_case *c;
+    const float *b;
+    float *dst;
+    uint32_t strips, pieces;
+};
+
+static void pack_piece(void *arg, uint32_t i)
+{
+    const struct strip_pack *t = arg;
+    pack_strips(t->c->p, &t->c->env->kernels->dense, t->b, t->dst,
+                (uint32_t)((uint64_t)t->strips * i / t->pieces),
+                (uint32_t)((uint64_t)t->strips * (i + 1) / t->pieces));
 }
 
 static enum pith_status tiles_pack(const struct product_case *c, void *prep)
 {
-    const float *w;
-    enum pith_status status = pith_weight_f32(c->weight, c->env->scratch, &w);
-    if (status == PITH_OK)
-        pack_strips(c->p, &c->env->kernels->dense, w, prep);
-    return status;
+    struct strip_pack t = {.c = c, .dst = prep};
+    enum pith_status status = pith_weight_f32(c->env, c->weight, &t.b);
+    if (status)
+        return status;
+    t.strips = n_strips(c->p, &c->env->kernels->dense);
+    t.pieces = t.strips < PRODUCT_CHUNKS ? t.strips : PRODUCT_CHUNKS;
+    pith_op_parallel(c->env, t.pieces, pack_piece, &t);
+    return PITH_OK;
 }
 
 /* Rows of a are split evenly among as few panels as hold them, since a panel with few rows of mr
@@ -179,7 +207,7 @@ static void tiles_run(const struct product *p, const struct product_data *data,
     } else if (!p->constant) {
         size_t a_floats = ((size_t)p->m + d->mr - 1) / d->mr * d->mr * p->k;
         float *strips = a_panels + ((a_floats + 15) & ~(size_t)15);
-        pack_strips(p, d, data->b, strips);
+        pack_strips(p, d, data->b, strips, 0, n_strips(p, d));
         r.b = strips;
     }
     product_chunks(&r, env, (p->n + strip_width(p, d) - 1) / strip_width(p, d), strips_body);

@@ -179,13 +179,12 @@ enum pith_status pith_recurrent_product_prepare(const struct recurrent_product *
 {
     const float *rows;
     if (p->split_form)
-        return pith_run_form_build(d->weight, p->rows, p->hidden, &env->kernels->sparse, d->prep,
-                                   env->scratch);
+        return pith_run_form_build(env, d->weight, p->rows, p->hidden, d->prep);
     if (p->rows_bytes)
-        return pith_weight_expand_f32(d->weight, d->prep, env->scratch);
+        return pith_weight_cut_f32(env, d->weight, d->prep, env->scratch);
     if (!p->split)
         return pith_product_prepare(&p->part[0].product, d->weight, part_prep(p, 0, d->prep), env);
-    enum pith_status status = pith_weight_f32(d->weight, env->scratch, &rows);
+    enum pith_status status = pith_weight_f32(env, d->weight, &rows);
     return status ? status : prepare_parts(p, rows, d->prep, env);
 }
 

@@ -9,7 +9,9 @@
  * window form has not, but it is the fastest, so it is tried first and taken when it fits into the
  * promise; what does not fit is a pattern that leaves most of its slots empty. */
 #include "run_form.h"
+#include "pith_kernels.h"
 #include "run_form_window.h"
+#include "weight_cut.h"
 
 #define UNIT_ROWS_CSR 16u
 #define UNIT_ROWS_DENSE 4u
@@ -356,33 +358,74 @@ static void put_index8(uint8_t *row, uint32_t c, uint32_t index)
     row[c / 64 * 64 + c % 16 / 4 * 16 + c % 64 / 16 * 4 + c % 4] = (uint8_t)index;
 }
 
-static enum pith_status build_dense(struct run_form *f, const struct weight *w, struct parts *p)
+/* Whole blocks of the commonest kind, whose bytes are then written once each. */
+static uint32_t put_blocks4(uint8_t *row, const uint8_t *index, uint32_t cols)
 {
-    enum pith_status st = pith_weight_expand_parts(w, NULL, p->index, NULL, p->decoder);
-    if (st)
-        return st;
-    void (*put)(uint8_t *, uint32_t, uint32_t) = f->kind == FORM_DENSE4   ? put_index4
-                                                 : f->kind == FORM_DENSE5 ? put_index5
-                                                                          : put_index8;
-    const uint8_t *index = p->index;
-    for (uint32_t r = 0; r < f->rows; r++) {
-        uint8_t *row = array_of(f, f->index + (uint64_t)r * f->row_bytes);
-        for (uint32_t c = 0; c < f->cols; c++)
-            put(row, c, *index++);
-    }
-    return PITH_OK;
+    uint32_t blocks = cols / 128;
+    for (uint32_t b = 0; b < blocks; b++, row += 64, index += 128)
+        for (uint32_t i = 0; i < 64; i++) {
+            const uint8_t *two = index + i % 4 * 32 + i / 4;
+            row[i] = (uint8_t)(two[0] | two[16] << 4);
+        }
+    return blocks * 128;
 }
 
-enum pith_status pith_run_form_build(const struct weight *w, uint32_t rows, uint32_t cols,
-                                     const struct sparse_kernels *k, void *form, void *scratch)
+/* The kind is asked for once a row, so that each loop has its own code. */
+static void put_row(enum run_form_kind kind, uint8_t *row, const uint8_t *index, uint32_t cols)
 {
+    if (kind == FORM_DENSE4)
+        for (uint32_t c = put_blocks4(row, index, cols); c < cols; c++)
+            put_index4(row, c, index[c]);
+    else if (kind == FORM_DENSE5)
+        for (uint32_t c = 0; c < cols; c++)
+            put_index5(row, c, index[c]);
+    else
+        for (uint32_t c = 0; c < cols; c++)
+            put_index8(row, c, index[c]);
+}
+
+#define PIECE_ELEMENTS (1u << 16)
+#define MAX_PIECES 16u
+
+struct dense_rows {
+    struct run_form *f;
+    const uint8_t *index;
+    uint32_t pieces;
+};
+
+static void put_piece(void *arg, uint32_t i)
+{
+    const struct dense_rows *d = arg;
+    struct run_form *f = d->f;
+    uint32_t end = (uint32_t)((uint64_t)f->rows * (i + 1) / d->pieces);
+    for (uint32_t r = (uint32_t)((uint64_t)f->rows * i / d->pieces); r < end; r++)
+        put_row((enum run_form_kind)f->kind, array_of(f, f->index + (uint64_t)r * f->row_bytes),
+                d->index + (size_t)r * f->cols, f->cols);
+}
+
+/* Rows lie apart in the form, so that threads can fill them. */
+static enum pith_status build_dense(const struct op_env *env, struct run_form *f,
+                                    const struct weight *w, struct parts *p)
+{
+    enum pith_status st = pith_weight_cut_indices(env, w, p->index, p->decoder);
+    uint64_t pieces = w->count / PIECE_ELEMENTS + 1;
+    struct dense_rows d = {f, p->index, pieces < MAX_PIECES ? (uint32_t)pieces : MAX_PIECES};
+    if (!st)
+        pith_op_parallel(env, d.pieces, put_piece, &d);
+    return st;
+}
+
+enum pith_status pith_run_form_build(const struct op_env *env, const struct weight *w,
+                                     uint32_t rows, uint32_t cols, void *form)
+{
+    const struct sparse_kernels *k = &env->kernels->sparse;
     struct choice c;
     struct parts p;
     struct run_form *f = form;
     enum pith_status st = choose(w, rows, cols, k, &c);
     if (st)
         return st;
-    if (!lay_out(w, rows, cols, &c, f) || !place_parts(w, rows, cols, &c, scratch, &p))
+    if (!lay_out(w, rows, cols, &c, f) || !place_parts(w, rows, cols, &c, env->scratch, &p))
         return PITH_ERR_UNSUPPORTED;
     /* gaps between arrays, unused centroids and the last blocks of dense rows: same weight, same
      * bytes */
@@ -390,7 +433,7 @@ enum pith_status pith_run_form_build(const struct weight *w, uint32_t rows, uint
     st = put_codebooks(f, w, &c, p.codebook);
     if (st)
         return st;
-    return c.row_bytes ? build_dense(f, w, &p) : build_sparse(f, w, &c, &p);
+    return c.row_bytes ? build_dense(env, f, w, &p) : build_sparse(f, w, &c, &p);
 }
 
 uint32_t pith_run_form_units(const void *form)

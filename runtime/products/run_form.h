@@ -3,7 +3,7 @@
  *
  *     struct run_form_need need;
  *     if (pith_run_form_need(w, O, C, &kernels->sparse, &need) == PITH_OK) {
- *         pith_run_form_build(w, O, C, &kernels->sparse, form, scratch);   // once
+ *         pith_run_form_build(env, w, O, C, form);   // once
  *         pith_run_form_matvec(&kernels->sparse, form, x, y, 0, pith_run_form_units(form));
  *     } else
  *         ... expand w and multiply densely
@@ -13,6 +13,7 @@
 #define RUN_FORM_H
 
 #include "pith_kernel_sparse.h"
+#include "pith_op_exec.h"
 #include "pith_weight.h"
 
 struct run_form_need {
@@ -41,10 +42,10 @@ uint64_t pith_run_form_cost(const struct weight *w, uint32_t rows, uint32_t cols
 uint64_t pith_gemv_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m);
 uint64_t pith_tiles_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m);
 
-/* form, scratch: as pith_run_form_need told, for the same w and k. PITH_ERR_CORRUPT when a coded
- * stream of w breaks its rules; the form is then unusable. */
-enum pith_status pith_run_form_build(const struct weight *w, uint32_t rows, uint32_t cols,
-                                     const struct sparse_kernels *k, void *form, void *scratch);
+/* form, env->scratch: as pith_run_form_need told, for the same w and env->kernels->sparse.
+ * PITH_ERR_CORRUPT when a coded stream of w breaks its rules; the form is then unusable. */
+enum pith_status pith_run_form_build(const struct op_env *env, const struct weight *w,
+                                     uint32_t rows, uint32_t cols, void *form);
 
 /* Units of work of a built form, to be split among threads. */
 uint32_t pith_run_form_units(const void *form);

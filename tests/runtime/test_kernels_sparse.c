@@ -49,13 +49,14 @@ static struct sparse_kernels forcing(enum run_form_kind kind)
 
 static void build(struct sparse_product *p, enum run_form_kind kind)
 {
-    struct sparse_kernels table = forcing(kind);
+    struct pith_kernels kernels = {.sparse = forcing(kind)};
     struct run_form_need need;
-    assert_int_equal(pith_run_form_need(&p->k.w, p->k.rows, p->k.cols, &table, &need), PITH_OK);
+    assert_int_equal(pith_run_form_need(&p->k.w, p->k.rows, p->k.cols, &kernels.sparse, &need),
+                     PITH_OK);
     void *form = aligned_alloc(64, need.bytes);
     void *scratch = aligned_alloc(64, need.scratch_bytes);
-    assert_int_equal(pith_run_form_build(&p->k.w, p->k.rows, p->k.cols, &table, form, scratch),
-                     PITH_OK);
+    struct op_env env = {.kernels = &kernels, .scratch = scratch};
+    assert_int_equal(pith_run_form_build(&env, &p->k.w, p->k.rows, p->k.cols, form), PITH_OK);
     p->kind = ((struct run_form *)form)->kind;
     p->form = guard_new(pith_run_form_bytes(form), 1);
     memcpy(p->form.data, form, pith_run_form_bytes(form));

@@ -204,6 +204,63 @@ static void test_decoded_at_once(void **state)
     }
 }
 
+#define BIG (WIDE * 2048u)
+
+/* Behind the five, one that is most of all elements: 4-bit indices of one codebook. */
+static void big_layer(uint8_t bitmap[WIDE * WIDE / 8], uint8_t index[BIG / 2], uint8_t codebook[65])
+{
+    coded_graph(bitmap, 1);
+    struct weight coded = gd.weight[0], *big;
+    gd_clear();
+    uint32_t x = gd_input(2, 1, WIDE), w[3];
+    for (uint32_t i = 0; i < 2; i++) {
+        w[i] = gd_weight(half, 2, WIDE, WIDE);
+        gd.weight[i] = coded;
+    }
+    w[2] = gd_weight(half, 2, BIG / WIDE, WIDE);
+    big = &gd.weight[2];
+    for (uint32_t i = 0; i < BIG / 2; i++)
+        index[i] = (uint8_t)(i * 37 + i / 512);
+    for (uint32_t i = 0; i < 16; i++)
+        store_le32(codebook + 1 + 4 * i, f32_bits((float)i - 7));
+    big->grid = GRID_CODEBOOK;
+    big->n_centroids = 16;
+    big->index_bits = 4;
+    big->n_groups = 1;
+    big->group_elems = BIG;
+    big->codebook = (struct stream){codebook, 65};
+    big->index_stream = (struct stream){index, BIG / 2};
+    for (uint32_t i = 0; i < 3; i++)
+        x = gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, x, w[i]);
+    gd_output(x);
+}
+
+/* All threads decode the large one in pieces and fill its run form, and decode the small ones one
+ * each: three calls, of which the last two are there without slots, too. */
+static void test_cut_and_dealt(void **state)
+{
+    (void)state;
+    static uint8_t bitmap[WIDE * WIDE / 8], index[BIG / 2], codebook[65];
+    struct pith_opts opts;
+    struct pith_need need;
+    struct pith_plan *plan;
+    float y[WIDE];
+    big_layer(bitmap, index, codebook);
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    opts.flags = PITH_FLAG_DECODE_ONCE;
+    void *mem = gd_plan(&opts, &plan, &need);
+    run_point(plan, y);
+    free(mem);
+    uint64_t each = need.init_bytes;
+    decode_in(each, y, 2, PITH_OK);
+    decode_in(3 * each, y, 3, PITH_OK);
+    gd.weight[2].n_centroids = 15; /* some index names none */
+    gd.weight[2].codebook.n_bytes -= 4;
+    decode_in(each, y, 1, PITH_ERR_CORRUPT);
+    decode_in(3 * each, y, 2, PITH_ERR_CORRUPT);
+}
+
 /* Weights as byte planes answer as plain ones do, without vectors and threads too. */
 static void test_byte_planes(void **state)
 {
@@ -238,9 +295,8 @@ static void test_byte_planes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_init_apart),
-        cmocka_unit_test(test_compressed_batch),
-        cmocka_unit_test(test_decoded_at_once),
+        cmocka_unit_test(test_init_apart),      cmocka_unit_test(test_compressed_batch),
+        cmocka_unit_test(test_decoded_at_once), cmocka_unit_test(test_cut_and_dealt),
         cmocka_unit_test(test_byte_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,14 +109,15 @@ struct built {
 static enum pith_status build(const struct weight_case *k, uint32_t level, int fill,
                               struct built *b)
 {
-    struct sparse_kernels table;
-    pith_sparse_kernels_fill(&table, level);
-    assert_int_equal(pith_run_form_need(&k->w, k->rows, k->cols, &table, &b->need), PITH_OK);
+    struct pith_kernels kernels = {0};
+    pith_sparse_kernels_fill(&kernels.sparse, level);
+    assert_int_equal(pith_run_form_need(&k->w, k->rows, k->cols, &kernels.sparse, &b->need),
+                     PITH_OK);
     struct guarded scratch = guard_new((b->need.scratch_bytes + 63) & ~(uint64_t)63, 1);
+    struct op_env env = {.kernels = &kernels, .scratch = scratch.data};
     b->form = aligned_alloc(64, b->need.bytes);
     memset(b->form, fill, b->need.bytes);
-    enum pith_status st =
-        pith_run_form_build(&k->w, k->rows, k->cols, &table, b->form, scratch.data);
+    enum pith_status st = pith_run_form_build(&env, &k->w, k->rows, k->cols, b->form);
     guard_free(&scratch);
     return st;
 }

@@ -363,7 +363,8 @@ static inline struct sparse_kernels sparse_forcing(enum run_form_kind kind)
 static inline void trial_form(struct trial *t, enum run_form_kind kind, uint32_t centroids,
                               bool dense)
 {
-    struct sparse_kernels table = sparse_forcing(kind), k;
+    struct pith_kernels table = {.sparse = sparse_forcing(kind)};
+    struct sparse_kernels k;
     struct weight_want want = {.rows = size(t, 1, 40, 300),
                                .cols = size(t, 64, 400, 1024),
                                .density = 0.1,
@@ -373,11 +374,10 @@ static inline void trial_form(struct trial *t, enum run_form_kind kind, uint32_t
                                .scale = 1};
     struct weight_case c = case_new(&want, &seed);
     struct run_form_need need;
-    assert_int_equal(pith_run_form_need(&c.w, c.rows, c.cols, &table, &need), PITH_OK);
+    assert_int_equal(pith_run_form_need(&c.w, c.rows, c.cols, &table.sparse, &need), PITH_OK);
     struct run_form *form = take(t, need.bytes);
-    assert_int_equal(
-        pith_run_form_build(&c.w, c.rows, c.cols, &table, form, take(t, need.scratch_bytes)),
-        PITH_OK);
+    struct op_env env = {.kernels = &table, .scratch = take(t, need.scratch_bytes)};
+    assert_int_equal(pith_run_form_build(&env, &c.w, c.rows, c.cols, form), PITH_OK);
     assert_true(t->timed ? form->kind == (uint32_t)kind : true);
     float *x = reals(t, c.cols), *y = take(t, c.rows * sizeof *y);
     pith_sparse_kernels_fill(&k, t->features);
@@ -388,13 +388,12 @@ static inline void trial_form(struct trial *t, enum run_form_kind kind, uint32_t
 
 static inline struct run_form *window_of(struct trial *t, const struct weight_case *c)
 {
-    struct sparse_kernels table = sparse_forcing(FORM_WINDOW);
+    struct pith_kernels table = {.sparse = sparse_forcing(FORM_WINDOW)};
     struct run_form_need need;
-    assert_int_equal(pith_run_form_need(&c->w, c->rows, c->cols, &table, &need), PITH_OK);
+    assert_int_equal(pith_run_form_need(&c->w, c->rows, c->cols, &table.sparse, &need), PITH_OK);
     struct run_form *form = take(t, need.bytes);
-    assert_int_equal(
-        pith_run_form_build(&c->w, c->rows, c->cols, &table, form, take(t, need.scratch_bytes)),
-        PITH_OK);
+    struct op_env env = {.kernels = &table, .scratch = take(t, need.scratch_bytes)};
+    assert_int_equal(pith_run_form_build(&env, &c->w, c->rows, c->cols, form), PITH_OK);
     return form;
 }
 
