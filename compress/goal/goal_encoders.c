@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* goal_encoders.c - the joint sweep, codebooks, and integers that compute. */
+/* goal_encoders.c - the joint sweep, codebooks, integers that compute, and floats. */
 #include "goal_encoders.h"
 
 #include <math.h>
@@ -9,6 +9,7 @@
 #include "choose_coder.h"
 #include "pith_compress.h"
 #include "pith_error_fill.h"
+#include "pith_store_floats.h"
 #include "sweep_encoder.h"
 
 #define SWEEPS 5u /* files that the sweep may make, where each costs minutes */
@@ -110,6 +111,44 @@ static enum pith_status encode_integers(void *user, double quality, struct pith_
     return st;
 }
 
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+/* Every number as f16. */
+static enum pith_status encode_halves(void *user, double quality, struct pith_buffer *file,
+                                      struct pith_error *err)
+{
+    const struct goal_encoders *e = user;
+    struct pith_model *copy = NULL;
+    enum pith_status st = pith_model_copy(e->m, &copy, err);
+    (void)quality;
+    if (!st)
+        st = pith_store_floats(copy, PITH_F16, NULL, err);
+    if (!st)
+        st = pith_goal_pack(copy, e, file, err);
+    pith_model_free(copy);
+    return st;
+}
+
+/* Every number as it is. */
+static enum pith_status encode_exact(void *user, double quality, struct pith_buffer *file,
+                                     struct pith_error *err)
+{
+    const struct goal_encoders *e = user;
+    const struct pith_stage_means means = {.size_bytes = sizeof means, .threads = e->opts->threads};
+    struct pith_stage s;
+    struct pith_model *copy = NULL;
+    enum pith_status st = pith_model_copy(e->m, &copy, err);
+    (void)quality;
+    pith_stage_init(&s, PITH_STAGE_ENCODE);
+    s.encode.lossless = true;
+    if (!st)
+        st = pith_stage_run_with(copy, &s, &means, NULL, err);
+    if (!st)
+        st = pith_goal_pack(copy, e, file, err);
+    pith_model_free(copy);
+    return st;
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static void add(struct goal_encoders *e, struct pith_goal_encoder encoder)
@@ -161,6 +200,27 @@ static void add_integers(struct goal_encoders *e)
                                       .encode = encode_integers});
 }
 
+/* What no coarser file keeps: outputs whose order hangs on nearly equal scores (TopK), say. */
+static void add_floats(struct goal_encoders *e)
+{
+    struct pith_goal_encoder one = {
+        .finest = 1, .first = 1, .coarsest = 1, .most = 1, .instead = true, .last_resort = true};
+    one.name = "f16";
+    one.encode = encode_halves;
+    add(e, one);
+    one.name = "exact";
+    one.encode = encode_exact;
+    add(e, one);
+}
+
+/* Where sizes are limited, too, a file of floats would not fit, and what comes near to both limits
+ * says more. */
+static bool may_end_in_floats(const struct pith_goal *g)
+{
+    return g->run != PITH_GOAL_RUN_INT8 && pith_goal_limits_loss(g) && !(g->max_size > 0) &&
+           !(g->max_ram > 0) && !(g->max_latency > 0);
+}
+
 /* Where latency is limited and floats are too slow, integers are what may be faster: codebooks
  * compute with floats, too. */
 enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err)
@@ -177,6 +237,8 @@ enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_er
         add_codebooks(e);
     if (integers && !fast)
         add_integers(e);
+    if (may_end_in_floats(e->goal))
+        add_floats(e);
     return st;
 }
 

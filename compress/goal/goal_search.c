@@ -230,12 +230,13 @@ static enum pith_status search_along(const struct pith_goal_search *s,
                      .good_y = -HUGE_VAL,
                      .narrow = e->cheap ? CHEAP_NARROW : NARROW};
     double x = sign * log(e->like_best && f->n > 0 ? f->point[f->best].quality : e->first);
-    uint32_t before = f->n, most = e->most ? before + e->most : PITH_GOAL_CALLS;
-    most = most < PITH_GOAL_CALLS ? most : PITH_GOAL_CALLS;
+    const uint32_t bound = e->last_resort ? PITH_GOAL_POINTS : PITH_GOAL_CALLS;
+    uint32_t most = e->most ? f->n + e->most : bound;
+    most = most < bound ? most : bound;
     while (f->n < most && !stopped(s, f) && !is_done(&l)) {
         struct pith_goal_point p;
         if (s->started)
-            s->started(s->watcher, e, f->n + 1, PITH_GOAL_CALLS);
+            s->started(s->watcher, e, f->n + 1, bound);
         enum pith_status st = make_point(s, e, exp(sign * x), &p, err);
         if (st)
             return st;
@@ -253,8 +254,10 @@ enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_
 {
     struct pith_goal_found f = {.n = 0};
     enum pith_status st = PITH_OK;
-    for (uint32_t i = 0; i < s->n && f.n < PITH_GOAL_CALLS && !stopped(s, &f); i++) {
+    for (uint32_t i = 0; i < s->n && !stopped(s, &f); i++) {
         if (s->encoder[i].instead && f.n > 0 && pith_goal_fits(&f.point[f.best]))
+            continue;
+        if (f.n >= PITH_GOAL_CALLS && !s->encoder[i].last_resort)
             continue;
         st = search_along(s, &s->encoder[i], &f, err);
         if (st == PITH_ERR_STOPPED)

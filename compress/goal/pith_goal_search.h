@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define PITH_GOAL_CALLS 8u   /* of encoders, in a search */
+#define PITH_GOAL_CALLS 8u   /* of encoders, in a search; those of a last resort come on top */
 #define PITH_GOAL_POINTS 24u /* that a search can keep */
 #define PITH_GOAL_COSTLY 3u  /* layers that a file is told to lose most in */
 
@@ -31,6 +31,7 @@ struct pith_goal_encoder {
     uint32_t most;                  /* calls of this one; 0: what is left */
     bool cheap;                     /* calls take no time to speak of: nearer to the limit */
     bool instead;                   /* only where nothing before it is within the goal */
+    bool last_resort;               /* its calls, `most` of them, do not count as others do */
     bool like_best; /* its quality means what it did before: it begins with the best one's */
     /* *file: the caller's. PITH_ERR_UNSUPPORTED or _ARGUMENT: this network, or its data, are not
      * for this encoder, and the search goes on with the next; err tells why. */

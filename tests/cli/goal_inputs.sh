@@ -109,7 +109,8 @@ if os.path.exists("all.pith") != (wanted == 0) or os.path.exists("all.best.pith"
 if wanted == 0:
     if "--max-size" in limits and got["bytes"] > float(limits["--max-size"]):
         wrong.append("size")
-    if "--min-snr" in limits and got["snr_db"] < float(limits["--min-snr"]) - 1: # of other samples
+    snr = float("inf") if got["snr_db"] is None else got["snr_db"]
+    if "--min-snr" in limits and snr < float(limits["--min-snr"]) - 1: # of other samples
         wrong.append("snr")
     if "--min-agreement" in limits and got["agreement"] < float(limits["--min-agreement"]) - 0.1:
         wrong.append("agreement")
@@ -128,7 +129,12 @@ met 0 --max-drop 5% --run int8
 met 1 --min-snr 60 --max-size 400
 grep -q 'goal not met: the best is .* saved as all.best.pith' .err || complain "no line: $(cat .err)"
 met 1 --max-drop 2% --max-ram 300
-met 1 --min-agreement 1 --min-snr 150
+# Where no limit is on sizes, there is always a file.
+met 0 --min-snr 62 # what 8 bits do not keep, 16 do
+grep -q '"encoder":"f16"' all.json || complain "no f16: $(cat all.json)"
+met 0 --min-agreement 1 --min-snr 150 # nor 16
+grep -q '"encoder":"exact"' all.json || complain "not exact: $(cat all.json)"
+met 1 --min-agreement 1 --min-snr 150 --run int8
 expect 1 $search --max-drop 0% --max-size 300 -f -o all.pith
 grep -q 'most is lost in: \(hidden\|classes\) [0-9]*%' .err || complain "no layers: $(cat .err)"
 grep -q -e '--max-size [0-9]* would give' .err || complain "no larger file: $(cat .err)"

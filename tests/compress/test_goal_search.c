@@ -226,6 +226,39 @@ static void goes_on_where_one_cannot(void **state)
     pith_goal_found_free(&found);
 }
 
+/* Where nothing that is coarse keeps the goal, the last resort is asked, though all calls are
+ * spent; else it is not. */
+static void ends_with_the_last_resort(void **state)
+{
+    (void)state;
+    struct fake coarse = {.scale = 1, .power = 0.01, .most = 1e4};
+    struct fake exact = {.scale = 0.01, .power = 2, .most = 1e6};
+    struct pith_goal_encoder e[4] = {encoder_of(&coarse), encoder_of(&coarse), encoder_of(&coarse),
+                                     encoder_of(&exact)};
+    const struct pith_goal goal = goal_of(0.005);
+    const struct pith_goal_search s = {
+        .size_bytes = sizeof s, .goal = &goal, .encoder = e, .n = 4, .measure = measure};
+    struct pith_goal_found found = {.n = 0};
+    e[3].finest = e[3].first = e[3].coarsest = 1;
+    e[3].most = 1;
+    e[3].instead = true;
+    for (int resort = 0; resort <= 1; resort++) {
+        e[3].last_resort = resort;
+        coarse.calls = exact.calls = 0;
+        assert_int_equal(pith_goal_search(&s, &found, NULL), PITH_OK);
+        assert_int_equal(coarse.calls, PITH_GOAL_CALLS);
+        assert_int_equal(exact.calls, resort);
+        assert_int_equal(found.met, resort);
+        pith_goal_found_free(&found);
+    }
+    coarse.scale = 0.001;
+    exact.calls = 0;
+    assert_int_equal(pith_goal_search(&s, &found, NULL), PITH_OK);
+    assert_true(found.met);
+    assert_int_equal(exact.calls, 0);
+    pith_goal_found_free(&found);
+}
+
 static void fails_as_the_last_does(void **state)
 {
     (void)state;
@@ -371,6 +404,7 @@ int main(void)
         cmocka_unit_test(finds_the_limit),
         cmocka_unit_test(takes_the_smaller_of_two),
         cmocka_unit_test(goes_on_where_one_cannot),
+        cmocka_unit_test(ends_with_the_last_resort),
         cmocka_unit_test(fails_as_the_last_does),
         cmocka_unit_test(spends_the_bytes),
         cmocka_unit_test(takes_the_fast_one),
