@@ -37,8 +37,8 @@ add() {
 build() {
     flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -Itests/embedded/shim -Itests -Itests/cuda -Iruntime $(printf ' -I%s' runtime/*/ huffman model base)"
     mkdir -p "$gpu/o"
-    for part in bench/bench_gpu:networks bench/bench_gpu_layers:layers bench/bench_gpu_batch:batch tests/cuda/test_device_ops:ops \
-        tests/cuda/test_device_weights:weights tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman; do
+    for part in bench/bench_gpu:networks bench/bench_gpu_layers:layers bench/bench_gpu_batch:batch bench/bench_gpu_products:products tests/cuda/test_device_ops:ops \
+        tests/cuda/test_device_weights:weights tests/cuda/test_device_half:half tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman; do
         ${CC:-cc} $flags -Dmain=main_${part#*:} -c "${part%:*}.c" -o "$gpu/o/${part#*:}.o" || return 1
     done
     ${CC:-cc} $flags -s bench/gpu_cases/gpu_*.c "$gpu"/o/*.o "$built/libpith-cuda.a" "$built/libpith.a" "$built/libpith-runtime.a" \
@@ -120,8 +120,9 @@ run() {
         echo "no driver: on the emulator"
     fi
     { echo "{\"part\":\"machine\",\"date\":\"$(date +%F)\",\"driver\":\"$(cat /sys/module/nvidia/version 2>/dev/null)\"}"
-      for cases in ops weights attention huffman; do part "$cases" 10 "$here/bench_gpu" cases $cases; done
-      part layers 190 "$here/bench_gpu" layers "${each:-1}" 150
+      for cases in ops weights half attention huffman; do part "$cases" 10 "$here/bench_gpu" cases $cases; done
+      part products 20 "$here/bench_gpu" products "${each:-0.5}"
+      part layers 180 "$here/bench_gpu" layers "${each:-1}" 140
       part networks 120 "$here/bench_gpu" run "${each:-4}" 95 "$here"/nets/*.pith
       part decode 20 "$here/bench_gpu" decode "$here/decode.pith"
       part batch 60 "$here/bench_gpu" batch "${each:-1}" $(batched)
@@ -130,7 +131,7 @@ run() {
     } >"$out/gpu.jsonl"
     rc=0
     [ ! -s "$out/failed" ] || { rc=1; echo "failed: $(tr '\n' ' ' <"$out/failed")"; }
-    { layers "$out/gpu.jsonl"; table "$out/gpu.jsonl"; batches "$out/gpu.jsonl"; decoded "$out/gpu.jsonl"; cases "$out/gpu.jsonl"; sanitized "$out/gpu.jsonl"; } | head -60
+    { layers "$out/gpu.jsonl"; products "$out/gpu.jsonl"; table "$out/gpu.jsonl"; batches "$out/gpu.jsonl"; decoded "$out/gpu.jsonl"; cases "$out/gpu.jsonl"; sanitized "$out/gpu.jsonl"; } | head -60
     return $rc
 }
 
@@ -157,6 +158,19 @@ layers() {
         echo " $(echo "$line" | value off) |"
     done
     echo
+}
+
+# Products of dense matrices by tensor cores and their peers.
+products() {
+    grep -q '"part":"product"' "$1" || return
+    echo "| product m n k | mma f16 | tiles f32 | cuBLASLt f32 | cuBLASLt f16 | off |"
+    echo "| --- | --- | --- | --- | --- | --- |"
+    grep '"part":"product"' "$1" | while read -r line; do
+        printf '|'
+        for key in m n k; do printf ' %s' "$(echo "$line" | value $key)"; done
+        for key in mma_us tiles_f32_us cublaslt_f32_us cublaslt_f16_us off; do printf ' | %s' "$(echo "$line" | value $key)"; done
+        echo ' |'
+    done
 }
 
 # Networks at several batches, pith's and torch's, from input to output on the device.
@@ -221,7 +235,7 @@ report() {
       echo "# Batches, beside torch"; echo; echo "From input to output on the device, medians of graph replays; bench/bench_gpu_batch.c, bench/gpu_peers.py."; batches "$list"; decoded "$list"
       echo "# Matrices with codebooks on a GPU"; echo
       echo "Medians of graph replays: on copies of the matrix that exceed the L2 four times (cold), and on one (hot). bench/bench_gpu_layers.c."
-      echo; layers "$list"; cases "$list"; echo; sanitized "$list"; } >"$page"
+      echo; layers "$list"; echo "# Products by tensor cores"; echo; echo "Microseconds, medians of graph replays; bench/bench_gpu_products.c."; echo; products "$list"; echo; cases "$list"; echo; sanitized "$list"; } >"$page"
     echo "$page: add it to bench/tables.txt"
 }
 

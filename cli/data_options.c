@@ -46,7 +46,7 @@ enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts)
     if (!text || !*text)
         return EXIT_DONE;
     if (!pith_engine_device_known(text)) {
-        cli_error("%s%s: not a device (cpu, cuda:0, cuda:1 ..., auto)",
+        cli_error("%s%s: not a device (cpu, cuda:0, cuda:1 ..., auto; cuda:0,f16)",
                   option ? "--device " : "PITH_DEVICE=", text);
         return EXIT_USAGE;
     }

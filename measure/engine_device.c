@@ -7,24 +7,34 @@
 #include "pith_error_fill.h"
 #include "pith_host.h"
 
-static bool number_of(const char *text, uint32_t *n)
-{
-    char *end;
-    unsigned long v = strtoul(text, &end, 10);
-    *n = (uint32_t)v;
-    return *text >= '0' && *text <= '9' && *end == 0 && v < 1024;
-}
+/* A device as it is asked for: auto and cuda:N, each alone or with ",f16" behind it. */
+struct wish {
+    bool is_auto;
+    uint32_t number;
+    enum pith_cuda_precision precision;
+};
 
-/* cuda:N */
-static bool is_cuda(const char *text, uint32_t *n)
+static bool read_wish(const char *text, struct wish *w)
 {
-    return strncmp(text, "cuda:", 5) == 0 && number_of(text + 5, n);
+    char *end = NULL;
+    unsigned long v = 0;
+    *w = (struct wish){.is_auto = strncmp(text, "auto", 4) == 0};
+    if (w->is_auto)
+        text += 4;
+    else if (strncmp(text, "cuda:", 5) == 0 && text[5] >= '0' && text[5] <= '9') {
+        v = strtoul(text + 5, &end, 10);
+        text = end;
+    } else
+        return false;
+    w->number = (uint32_t)v;
+    w->precision = *text ? PITH_CUDA_F16 : PITH_CUDA_F32;
+    return v < 1024 && (*text == 0 || strcmp(text, ",f16") == 0);
 }
 
 bool pith_engine_device_known(const char *text)
 {
-    uint32_t n;
-    return strcmp(text, "cpu") == 0 || strcmp(text, "auto") == 0 || is_cuda(text, &n);
+    struct wish w;
+    return strcmp(text, "cpu") == 0 || read_wish(text, &w);
 }
 
 void pith_engine_close_device(struct pith_engine *e)
@@ -91,25 +101,26 @@ static enum pith_status keep_faster(struct pith_engine *e)
 enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pith_engine_opts *opts,
                                          struct pith_error *err)
 {
-    uint32_t number = 0;
-    bool is_auto = strcmp(opts->device, "auto") == 0;
-    if (!is_auto && !is_cuda(opts->device, &number))
+    struct wish w;
+    if (!read_wish(opts->device, &w))
         return PITH_OK;
-    e->device_or_fail = opts->device_or_fail && !is_auto;
-    enum pith_status st = pith_cuda_open(number, &e->cuda, &e->note);
-    if (st == PITH_ERR_UNSUPPORTED && is_auto) {
+    e->device_or_fail = opts->device_or_fail && !w.is_auto;
+    enum pith_status st = pith_cuda_open(w.number, &e->cuda, &e->note);
+    if (st == PITH_ERR_UNSUPPORTED && w.is_auto) {
         e->note.text[0] = 0; /* there is nothing to choose from */
         return PITH_OK;
     }
     if (!st && opts->blas)
         pith_cuda_allow_blas(e->cuda, opts->blas);
-    if (!st)
+    if (!st) {
+        pith_cuda_set_precision(e->cuda, w.precision);
         st = put_plan(e, !opts->plan_file);
+    }
     if (st && !e->plan)
         return pith_error_fill(err, st, "%s", e->note.text);
     if (st)
         return give_up(e, err);
-    return is_auto ? keep_faster(e) : PITH_OK;
+    return w.is_auto ? keep_faster(e) : PITH_OK;
 }
 
 enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err)

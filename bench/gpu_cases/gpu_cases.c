@@ -10,7 +10,7 @@
 #include "guard_page.h"
 #include "ptx_launch.h"
 
-int main_ops(void), main_weights(void), main_attention(void), main_huffman(void);
+int main_ops(void), main_weights(void), main_half(void), main_attention(void), main_huffman(void);
 int main_cases(int argc, char **argv);
 
 #define ATTACH_GLOBAL 1u /* CU_MEM_ATTACH_GLOBAL of cuda.h */
@@ -97,11 +97,12 @@ int main_cases(int argc, char **argv)
         int (*run)(void);
     } of[] = {{"ops", main_ops},
               {"weights", main_weights},
+              {"half", main_half},
               {"attention", main_attention},
               {"huffman", main_huffman}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (argc == 2 && strcmp(argv[1], of[i].name) == 0)
             return run(of[i].name, of[i].run);
-    fputs("usage: bench_gpu cases ops|weights|attention|huffman\n", stderr);
+    fputs("usage: bench_gpu cases ops|weights|half|attention|huffman\n", stderr);
     return 2;
 }

@@ -4,7 +4,8 @@
 #include <string.h>
 
 int main_layers(int argc, char **argv), main_batch(int argc, char **argv),
-    main_networks(int argc, char **argv), main_cases(int argc, char **argv);
+    main_networks(int argc, char **argv), main_products(int argc, char **argv),
+    main_cases(int argc, char **argv);
 
 int main(int argc, char **argv)
 {
@@ -13,6 +14,8 @@ int main(int argc, char **argv)
         return main_layers(argc - 1, argv + 1);
     if (strcmp(what, "batch") == 0)
         return main_batch(argc - 1, argv + 1);
+    if (strcmp(what, "products") == 0)
+        return main_products(argc - 1, argv + 1);
     if (strcmp(what, "cases") == 0)
         return main_cases(argc - 1, argv + 1);
     return main_networks(argc, argv);

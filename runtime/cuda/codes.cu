@@ -45,7 +45,7 @@ KERNEL(gemm_codes, gemm_codes_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_tile(g, 0, row0, column0, sum);
+    put_tile(g, 0, row0, column0, sum, false);
 }
 
 KERNEL(conv_codes, conv_codes_args)
@@ -63,7 +63,7 @@ KERNEL(conv_codes, conv_codes_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_conv_tile(c, o0, p0, sum);
+    put_conv_tile(c, 1, o0, p0, sum, false);
 }
 
 /* The code in a slot of a word, times four, as an offset into the codebook. */

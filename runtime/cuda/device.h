@@ -21,6 +21,7 @@
 
 #ifdef __CUDACC__
 #define inline __host__ __device__ __inline__
+#include "half_bits.h"
 #define DEVICE static __device__ __forceinline__
 #define SHARED __shared__
 #define KERNEL(name, type)                                                                         \
@@ -46,6 +47,9 @@
 #define highest_bit(v) (31u - (uint32_t)__clz((int)(v))) /* of what is not 0 */
 #define dot_i8(a, b, c) __dp4a(a, b, c)
 #define sqrt_device_f32(x) __fsqrt_rn(x)
+#define ALIGNED(bytes) __align__(bytes)
+#define UNROLLED _Pragma("unroll") /* what is in registers stays there */
+#define NOT_UNROLLED _Pragma("unroll 1")
 #define HAS_MMA (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
 #if HAS_MMA
 /* A warp's sum[16, 8] += a[16, 32] b[32, 8] of signed bytes, each a lane's words of it as mma.sync
@@ -57,10 +61,86 @@ DEVICE void mma_i8(int32_t sum[4], const int32_t a[4], const int32_t b[2])
                  : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+
+/* The same of a[16, 16] b[16, 8], two f16 a word, and of bf16. */
+DEVICE void mma_f16(float sum[4], const uint32_t a[4], const uint32_t b[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+DEVICE void mma_bf16(float sum[4], const uint32_t a[4], const uint32_t b[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* Rounded to the nearest, two a word. */
+DEVICE uint32_t pair_f16(float low, float high)
+{
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+DEVICE uint32_t pair_bf16(float low, float high)
+{
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+#else /* 7.5: eight terms at a time, and no bf16 */
+DEVICE void mma_f16(float sum[4], const uint32_t a[4], const uint32_t b[2])
+{
+    for (uint32_t k = 0; k < 2; k++)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+                     "{%4, %5}, {%6}, {%0, %1, %2, %3};"
+                     : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                     : "r"(a[2 * k]), "r"(a[2 * k + 1]), "r"(b[k]));
+}
+
+DEVICE uint32_t pair_f16(float low, float high)
+{
+    uint16_t l, h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(l) : "f"(low));
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(high));
+    return l | (uint32_t)h << 16;
+}
+
+DEVICE uint32_t pair_bf16(float low, float high)
+{
+    return bf16_of_f32(low) | bf16_of_f32(high) << 16;
+}
 #endif
 #else
 #include "emu.h"
 #endif
+
+/* What mma has of a block's 64 x 64 outputs: eight warps have 16 rows and 32 columns each, which
+ * are four products of 8 columns. A lane has, of product i, columns 2 t and 2 t + 1 of two rows. */
+DEVICE uint32_t mma_warp_row(void)
+{
+    return THREAD / 32u % 4u * 16u + THREAD % 32u / 4u;
+}
+
+DEVICE uint32_t mma_warp_column(void)
+{
+    return THREAD / 128u * 32u;
+}
+
+DEVICE uint32_t mma_row(uint32_t j)
+{
+    return mma_warp_row() + j / 2u * 8u;
+}
+
+DEVICE uint32_t mma_column(uint32_t i, uint32_t j)
+{
+    return mma_warp_column() + 8u * i + THREAD % 4u * 2u + j % 2u;
+}
 
 #define FOR_EACH(i, n)                                                                             \
     for (uint32_t i = BLOCK_X * LAUNCH_THREADS + THREAD; i < (n); i += BLOCKS_X * LAUNCH_THREADS)

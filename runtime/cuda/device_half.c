@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* device_half.c - products with weights that are stored as f16 or bf16 and stay so on the device.
- */
+/* device_half.c - products with weights of 16-bit floats on the device: stored so, with activations
+ * as they are; or any weight and activations rounded to them, for tensor cores. */
 #include "device_product.h"
-
-#define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
+#include "pack_forms.h"
 
 /* Of dense support: their elements are expanded to 16 bits each. */
 static bool is_half(const struct weight *w)
@@ -36,5 +35,69 @@ bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, const 
     struct conv_half_args h = {
         .c = *c, .w = pith_device_weight(l, w, FORM_ELEMENTS), .is_bf16 = w->type == PITH_BF16};
     pith_device_grid(l, LAUNCH_conv_half, grid, &h, sizeof h);
+    return true;
+}
+
+/* ---- tensor cores -----------------------------------------------------------------------------
+ */
+
+static const uint16_t *packed(struct lowering *l, const struct weight *w, bool turned,
+                              const struct half_layout *h)
+{
+    return (const void *)pith_device_form(l, w, turned ? FORM_HALF_TURNED : FORM_HALF, h->bytes);
+}
+
+/* Few rows: their sums are read from memory at the speed that it has, and need no rounding of a. */
+static void launch_few(struct lowering *l, const struct gemm_args *g, const uint16_t *w,
+                       const struct half_layout *h)
+{
+    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
+    struct gemm_half_args few = {.g = *g, .w = w, .is_bf16 = h->is_bf16};
+    few.g.b_row = 1;
+    few.g.b_col = h->row;
+    pith_device_grid(l, LAUNCH_gemv_half, grid, &few, sizeof few);
+}
+
+bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct weight *w)
+{
+    const bool turned = g->b_row != 1 || (w && w->shape.rank == 2 && w->shape.dim[1] != g->k);
+    const bool few = g->m <= FEW_ROWS && g->a_col == 1;
+    struct half_layout h;
+    uint32_t grid[3];
+    if (!l->half || !w || g->batch_rank != 0 || w->shape.rank != 2 || !pith_device_tiles(g, grid) ||
+        !pith_device_half_layout(w, turned, &h) || h.rows != g->n || h.channels != g->k)
+        return false;
+    const uint16_t *at = packed(l, w, turned, &h);
+    if (few) {
+        launch_few(l, g, at, &h);
+        return true;
+    }
+    struct gemm_mma_args m = {.g = *g,
+                              .w = at,
+                              .row = h.row,
+                              .is_bf16 = h.is_bf16,
+                              .whole =
+                                  g->a_col == 1 && g->a_row % 4 == 0 && (uintptr_t)g->a % 16 == 0};
+    pith_device_grid(l, LAUNCH_gemm_mma, grid, &m, sizeof m);
+    return true;
+}
+
+/* Pixels of all images lie one behind the other along x. */
+bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_t images,
+                          const struct weight *w)
+{
+    struct half_layout h;
+    if (!l->half || !w || !pith_device_half_layout(w, false, &h) || h.channels != c->channels)
+        return false;
+    const uint32_t pixels = (uint32_t)(c->oh * c->ow) * images;
+    const uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
+                              (c->outputs + GEMM_TILE - 1) / GEMM_TILE, c->groups};
+    struct conv_mma_args m = {.c = *c,
+                              .w = packed(l, w, false, &h),
+                              .row = h.row,
+                              .is_bf16 = h.is_bf16,
+                              .channel_step = h.channel_step,
+                              .images = images};
+    pith_device_grid(l, LAUNCH_conv_mma, grid, &m, sizeof m);
     return true;
 }

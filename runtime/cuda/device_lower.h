@@ -36,7 +36,9 @@ enum weight_form {
     FORM_RELATIVE, /* of pack_relative.h, and from here on of pack_forms.h */
     FORM_COLUMNS,
     FORM_BITMAP,
-    FORM_CODES
+    FORM_CODES,
+    FORM_HALF,
+    FORM_HALF_TURNED /* of a matrix [k, n] */
 };
 
 /* A piece of the constants: host memory, or a weight in a form. */
@@ -50,6 +52,7 @@ struct constant {
 struct lowering {
     struct pith_plan *plan;
     struct pith_cuda *cuda;                /* NULL: cuBLASLt is not asked */
+    bool half;                             /* factors of products may be rounded to 16 bits */
     device_address arena, work, constants; /* 0 while counting */
     struct action *action;                 /* owns */
     uint32_t n_actions, room_actions;

@@ -30,17 +30,21 @@ DEVICE float square_root(float x)
     return choose(x < 0.0f, f32_from_bits(0x7fc00000u), sqrt_device_f32(x));
 }
 
-#define MAPS(MAP)                                                                                  \
+#define SHORT_ACTS(MAP)                                                                            \
     MAP(ACT_NONE, x)                                                                               \
     MAP(ACT_RELU, x < 0.0f ? 0.0f : x)                                                             \
     MAP(ACT_CLIP, clip_f32(a, b, x))                                                               \
     MAP(ACT_LEAKY, x < 0.0f ? a * x : x)                                                           \
+    MAP(ACT_HARD_SIGMOID, hard_sigmoid_f32(a, b, x))                                               \
+    MAP(ACT_HARD_SWISH, x *hard_sigmoid_f32(1.0f / 6.0f, 0.5f, x))
+
+#define LONG_ACTS(MAP)                                                                             \
     MAP(ACT_SIGMOID, sigmoid_f32(x))                                                               \
     MAP(ACT_TANH, tanh_f32(x))                                                                     \
-    MAP(ACT_HARD_SIGMOID, hard_sigmoid_f32(a, b, x))                                               \
-    MAP(ACT_HARD_SWISH, x *hard_sigmoid_f32(1.0f / 6.0f, 0.5f, x))                                 \
     MAP(ACT_GELU, gelu_f32(x))                                                                     \
-    MAP(ACT_GELU_TANH, gelu_tanh_f32(x))                                                           \
+    MAP(ACT_GELU_TANH, gelu_tanh_f32(x))
+
+#define UNARIES(MAP)                                                                               \
     MAP(U_SQRT, square_root(x))                                                                    \
     MAP(U_EXP, exp_f32(x))                                                                         \
     MAP(U_LOG, log_f32(x))                                                                         \
@@ -61,12 +65,48 @@ DEVICE float square_root(float x)
     case kind:                                                                                     \
         return value;
 
+/* An activation or an operator; what is none of its table is x. */
 DEVICE float mapped(uint32_t kind, float a, float b, float x)
 {
     switch (kind) {
-        MAPS(MAP_CASE)
+        SHORT_ACTS(MAP_CASE)
+        LONG_ACTS(MAP_CASE)
+        UNARIES(MAP_CASE)
     default:
         return x;
+    }
+}
+
+DEVICE float activated(uint32_t kind, float a, float b, float x)
+{
+    switch (kind) {
+        SHORT_ACTS(MAP_CASE)
+        LONG_ACTS(MAP_CASE)
+    default:
+        return x;
+    }
+}
+
+/* A kernel whose threads have many outputs in registers has this for each of them, and what is long
+ * once, behind: from memory, where the thread left them (is_long). */
+DEVICE float activated_short(uint32_t kind, float a, float b, float x)
+{
+    switch (kind) {
+        SHORT_ACTS(MAP_CASE)
+    default:
+        return x;
+    }
+}
+
+#define LONG_CASE(kind, value) case kind:
+
+DEVICE bool is_long(uint32_t kind)
+{
+    switch (kind) {
+        LONG_ACTS(LONG_CASE)
+        return true;
+    default:
+        return false;
     }
 }
 

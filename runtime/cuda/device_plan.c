@@ -236,11 +236,12 @@ static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
 static enum pith_status make(struct pith_cuda *cuda, struct pith_plan *plan,
                              struct pith_cuda_plan *p, struct pith_error *err)
 {
-    *p = (struct pith_cuda_plan){.cuda = cuda,
-                                 .plan = plan,
-                                 .lowering = {.plan = plan, .cuda = cuda},
-                                 .n_inputs = plan->graph.n_inputs,
-                                 .n_outputs = plan->graph.n_outputs};
+    *p = (struct pith_cuda_plan){
+        .cuda = cuda,
+        .plan = plan,
+        .lowering = {.plan = plan, .cuda = cuda, .half = cuda->precision == PITH_CUDA_F16},
+        .n_inputs = plan->graph.n_inputs,
+        .n_outputs = plan->graph.n_outputs};
     cuda->plans++;
     p->step = calloc(plan->n_steps + 1u, sizeof *p->step);
     p->end = calloc(p->n_inputs + p->n_outputs + 1u, sizeof *p->end);

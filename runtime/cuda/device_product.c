@@ -3,7 +3,6 @@
  * (device_compressed.c), and those of f16 or bf16 (device_half.c); others are dense f32. */
 #include "device_product.h"
 
-#define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
 #define FEW_OUTPUTS 16u
 
 /* What CUDA takes along y and z; along x it is 2^31 - 1. */
@@ -67,7 +66,9 @@ static struct gemm_args operands(struct lowering *l, const struct op_args *args)
 static bool launch_product(struct lowering *l, struct gemm_args *g, const struct op_args *args)
 {
     uint32_t grid[3];
-    if (pith_device_compressed(l, g, args->weight, 0) || pith_device_half(l, g, args->weight, 0))
+    if ((g->m > FEW_ROWS && pith_device_mma(l, g, args->weight)) ||
+        pith_device_compressed(l, g, args->weight, 0) || pith_device_mma(l, g, args->weight) ||
+        pith_device_half(l, g, args->weight, 0))
         return true;
     g->b = pith_device_weight_or_data(l, args, 1);
     bool fits = pith_device_tiles(g, grid);
@@ -218,7 +219,8 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
     if (args->fuse.residual)
         c.residual = pith_device_data(l, args->fuse.residual);
     bool tiles = pith_device_conv_tiles(&c, args->in[0]->shape.dim[0], grid);
-    if (tiles && (pith_device_conv_compressed(l, &c, grid, args->weight) ||
+    if (tiles && (pith_device_conv_mma(l, &c, args->in[0]->shape.dim[0], args->weight) ||
+                  pith_device_conv_compressed(l, &c, grid, args->weight) ||
                   pith_device_conv_half(l, &c, grid, args->weight)))
         return true;
     c.w = pith_device_weight_or_data(l, args, 1);

@@ -5,6 +5,8 @@
 
 #include "device_lower.h"
 
+#define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
+
 /* Launches the product by the kernel that suits its shape. m, n, k, steps and pointers of g are
  * set. pith_device_tiles says whether the device can do it; where it cannot, nothing is launched
  * for more than a few rows. */
@@ -33,6 +35,11 @@ bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struc
                       uint32_t first);
 bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, const uint32_t grid[3],
                            const struct weight *w);
+/* By tensor cores where the lowering allows it, and few rows of a by warps, of any weight [n, k],
+ * or (b_row not 1) [k, n]. false: not allowed, or no weight for that. */
+bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct weight *w);
+bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_t images,
+                          const struct weight *w);
 /* Input i, or, where it is the weight of the step, its floats. */
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i);
 

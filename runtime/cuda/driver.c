@@ -178,6 +178,11 @@ void pith_cuda_close(struct pith_cuda *cuda)
     free(cuda);
 }
 
+void pith_cuda_set_precision(struct pith_cuda *cuda, enum pith_cuda_precision precision)
+{
+    cuda->precision = precision;
+}
+
 void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library)
 {
     cuda->blas_allowed = strlen(library) < sizeof cuda->blas_name;

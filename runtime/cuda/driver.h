@@ -76,6 +76,7 @@ struct pith_cuda {
     void *kernel[LAUNCH_KERNELS];
     char name[64];
     uint32_t plans; /* that are open */
+    enum pith_cuda_precision precision;
     /* cuBLASLt: whether it may be used, by which name, and, once it was looked for, itself or why
      * it is not. */
     bool blas_allowed, blas_tried;

@@ -40,7 +40,7 @@ KERNEL(gemm_half, gemm_half_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_tile(g, 0, row0, column0, sum);
+    put_tile(g, 0, row0, column0, sum, false);
 }
 
 /* Words of two terms, where rows of the weight begin at words; else single ones. */
@@ -89,5 +89,5 @@ KERNEL(conv_half, conv_half_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_conv_tile(c, o0, p0, sum);
+    put_conv_tile(c, 1, o0, p0, sum, false);
 }

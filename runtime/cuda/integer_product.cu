@@ -19,38 +19,26 @@ struct tile_i8 {
 };
 
 #if HAS_MMA
-/* Warps have 16 rows and 32 columns, four times 8; a lane has two columns of a row, and of the row 8
- * below. */
-DEVICE uint32_t warp_row(void)
-{
-    return THREAD / 32u % 4u * 16u + THREAD % 32u / 4u;
-}
-
-DEVICE uint32_t warp_column(void)
-{
-    return THREAD / 128u * 32u;
-}
-
 DEVICE uint32_t own_row(uint32_t i, uint32_t j)
 {
     (void)i;
-    return warp_row() + j / 2u * 8u;
+    return mma_row(j);
 }
 
 DEVICE uint32_t own_column(uint32_t i, uint32_t j)
 {
-    return warp_column() + 8u * i + THREAD % 4u * 2u + j % 2u;
+    return mma_column(i, j);
 }
 
 /* 32 terms at a time: words t and t + 4 of eight. */
 DEVICE void add_words(const struct tile_i8 *t, int32_t sum[EACH][EACH])
 {
-    const uint32_t row = warp_row(), line = THREAD % 32u / 4u, word = THREAD % 4u;
+    const uint32_t row = mma_warp_row(), line = THREAD % 32u / 4u, word = THREAD % 4u;
     for (uint32_t k = word; k < WORDS; k += 8) {
         const int32_t a[4] = {t->a[k][row], t->a[k][row + 8], t->a[k + 4][row],
                               t->a[k + 4][row + 8]};
         for (uint32_t i = 0; i < EACH; i++) {
-            const uint32_t column = warp_column() + 8u * i + line;
+            const uint32_t column = mma_warp_column() + 8u * i + line;
             const int32_t b[2] = {t->b[k][column], t->b[k + 4][column]};
             mma_i8(sum[i], a, b);
         }

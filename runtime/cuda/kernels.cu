@@ -13,5 +13,6 @@
 #include "codes.cu"
 #include "attention.cu"
 #include "half.cu"
+#include "half_product.cu"
 #include "window.cu"
 #include "huffman.cu"

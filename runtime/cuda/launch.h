@@ -52,6 +52,8 @@
     KERNEL(gemv_half, gemm_half_args)                                                              \
     KERNEL(gemm_half, gemm_half_args)                                                              \
     KERNEL(conv_half, conv_half_args)                                                              \
+    KERNEL(gemm_mma, gemm_mma_args)                                                                \
+    KERNEL(conv_mma, conv_mma_args)                                                                \
     KERNEL(attention, attention_args)                                                              \
     KERNEL(huffman_symbols, huffman_args)                                                          \
     KERNEL(codes_of_symbols, symbols_args)
@@ -352,6 +354,21 @@ struct conv_half_args {
     struct conv_args c;
     const uint16_t *w;
     uint32_t is_bf16;
+};
+
+/* As gemm_f32 and conv_f32 by tensor cores, w as pack_half.c has it: rows of `row` elements, of
+ * which MMA_SLICE is a divisor. whole: rows of a are contiguous and begin at 16 bytes. conv_mma:
+ * taps have channel_step elements each; grid (images * pixels / 64, outputs / 64, groups). */
+#define MMA_SLICE 32u
+struct gemm_mma_args {
+    struct gemm_args g;
+    const uint16_t *w;
+    uint32_t row, is_bf16, whole;
+};
+struct conv_mma_args {
+    struct conv_args c;
+    const uint16_t *w;
+    uint32_t row, is_bf16, channel_step, images;
 };
 
 /* y = softmax(scale q k^T, masked) v: q [m, d], k [n, d], v [n, e], y [m, e] for each batch and

@@ -7,7 +7,7 @@ CUDA_TARGETS ?= 80 86 89 90 100 120
 CUDA_PTX := 75 80
 # The oldest version of PTX that has all instructions used, so that drivers from R450 on compile it.
 CUDA_PTX_VERSION := 7.0
-CUDA_KERNELS := $(wildcard runtime/cuda/*.cu runtime/cuda/*.cuh) runtime/cuda/device.h runtime/cuda/launch.h runtime/core/pith_f32_bits.h \
+CUDA_KERNELS := $(wildcard runtime/cuda/*.cu runtime/cuda/*.cuh) runtime/cuda/device.h runtime/cuda/half_bits.h runtime/cuda/launch.h runtime/core/pith_f32_bits.h \
     $(wildcard runtime/kernels/ref/*_f32.h) runtime/kernels/ref/integer_range.h runtime/kernels/pith_act_kind.h
 # The CPU's scalar functions are compiled for the device, too, and have to give the same bits.
 CUDA_FLAGS := -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true -std=c++17 -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_forms.h - matrices with codebooks as kernels read them, besides relative index
- * (pack_relative.h). All take what pith_pack_shape does; their sizes follow from the counts of a
- * weight, so that only packing decodes it. Offsets are in bytes, multiples of 256; codebooks are at
- * 0. */
+ * (pack_relative.h), and any weight of floats as tensor cores do. Those with codebooks take what
+ * pith_pack_shape does; sizes follow from the counts of a weight, so that only packing decodes it.
+ * Offsets are in bytes, multiples of 256; codebooks are at 0. */
 #ifndef PACK_FORMS_H
 #define PACK_FORMS_H
 
@@ -39,5 +39,18 @@ bool pith_device_codes_layout(const struct weight *w, struct codes_layout *c);
 enum pith_status pith_device_codes_pack(const struct weight *w, uint8_t *to);
 /* Its codebooks alone: to [c->low]. */
 enum pith_status pith_device_codes_books(const struct weight *w, uint8_t *to);
+
+/* pack_half.c: [rows, row] of f16, or bf16 where the weight is stored so: a row has for each tap
+ * channel_step elements, of which `channels` are the weight's, and zeros behind. turned: of a
+ * matrix [channels, rows]. */
+struct half_layout {
+    uint32_t rows, row, taps, channels, channel_step;
+    bool is_bf16;
+    uint64_t bytes;
+};
+/* false: no weight of floats with two axes or more (turned: two), or too large. */
+bool pith_device_half_layout(const struct weight *w, bool turned, struct half_layout *h);
+/* PITH_ERR_MEMORY, _CORRUPT, _UNSUPPORTED where there is no layout. */
+enum pith_status pith_device_half_pack(const struct weight *w, bool turned, uint8_t *to);
 
 #endif

@@ -17,7 +17,8 @@
  * is taken by pith_cuda_plan_new.
  *
  * Results: integers, moved elements, element-wise functions, maxima and reductions have the CPU's
- * bits; sums of products of floats are within 2 K 2^-24 of the sum of |w x|.
+ * bits; sums of products of floats are within 2 K 2^-24 of the sum of |w x|, unless
+ * pith_cuda_set_precision allows less.
  *
  * A step without a kernel for the device runs on the CPU between two copies. A plan of integers
  * should be made with PITH_FLAG_NO_FUSION: steps that pith_plan_init joins for the CPU have no
@@ -52,6 +53,23 @@ const char *pith_cuda_name(const struct pith_cuda *cuda);
  * ("": nothing went wrong, or nothing was asked of it yet). */
 void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library);
 const char *pith_cuda_blas_note(const struct pith_cuda *cuda);
+
+/* What products of floats multiply, in plans that are made from now on.
+ *
+ * PITH_CUDA_F32 (the default): weights and activations as they are, whatever the file stores.
+ * PITH_CUDA_F16: tensor cores multiply 16-bit floats, and sums are f32. Weights are bf16 where the
+ * file stores them so, and else f16; activations are rounded to the same as a product reads them,
+ * and stay f32 between layers. This is for Gemm, Conv and MatMul by a weight; depthwise
+ * convolutions, recurrent layers, attention, and products of few rows by weights with codebooks are
+ * as before. With K terms, off is at most
+ *
+ *     (2 K 2^-24 + 2^-11) sum |w x| + 2^-25 sum |w|     weights stored as f16
+ *     (2 K 2^-24 + 2^-10) sum |w x| + 2^-25 sum (|w| + |x| + 2^-25)     of f32, or with codebooks
+ *     (2 K 2^-24 + 2^-8) sum |w x|                      stored as bf16
+ *
+ * In f16 what is 65520 or more becomes infinite. */
+enum pith_cuda_precision { PITH_CUDA_F32 = 0, PITH_CUDA_F16 = 1 };
+void pith_cuda_set_precision(struct pith_cuda *cuda, enum pith_cuda_precision precision);
 
 /* Readies the plan for the device: its arena twice over, its weights as kernels read them, and the
  * run as one graph where no step needs the CPU. Borrows plan and cuda until it is freed.

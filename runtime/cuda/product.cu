@@ -39,16 +39,39 @@ DEVICE void batch_offsets(const struct gemm_args *arg, uint32_t item, uint32_t *
     }
 }
 
-DEVICE void put_product(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column,
-                        float sum)
+DEVICE float *product_at(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column)
 {
-    size_t at = ((size_t)item * arg->m + row) * arg->n + column;
+    return arg->y + ((size_t)item * arg->m + row) * arg->n + column;
+}
+
+/* Of the sum, before the activation. */
+DEVICE float product_value(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column,
+                           float sum)
+{
     float y = arg->alpha * sum;
     if (arg->c)
         y += arg->beta * arg->c[(size_t)row * arg->c_row + (size_t)column * arg->c_col];
     if (arg->residual)
-        y += arg->residual[at];
-    arg->y[at] = mapped(arg->act, arg->act_a, arg->act_b, y);
+        y += arg->residual[((size_t)item * arg->m + row) * arg->n + column];
+    return y;
+}
+
+DEVICE void put_product(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column,
+                        float sum)
+{
+    *product_at(arg, item, row, column) =
+        activated(arg->act, arg->act_a, arg->act_b, product_value(arg, item, row, column, sum));
+}
+
+/* Which of a tile's outputs is the thread's sum [i][j]: as add_slice has them, or mma. */
+DEVICE uint32_t tile_row(bool by_mma, uint32_t i, uint32_t j)
+{
+    return by_mma ? mma_row(j) : THREAD / SLICE + SLICE * i;
+}
+
+DEVICE uint32_t tile_column(bool by_mma, uint32_t i, uint32_t j)
+{
+    return by_mma ? mma_column(i, j) : THREAD % SLICE + SLICE * j;
 }
 
 /* Element (row, k) of the slice that begins at k0; a thread loads 4, neighbours along the axis
@@ -65,15 +88,28 @@ DEVICE void load_slice(float slice[SLICE][TILE + 1], const float *x, uint32_t ro
 }
 
 DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, uint32_t column0,
-                     float sum[EACH][EACH])
+                     float sum[EACH][EACH], bool by_mma)
 {
-    for (uint32_t i = 0; i < EACH; i++)
+    UNROLLED
+    for (uint32_t i = 0; i < EACH; i++) {
+        UNROLLED
         for (uint32_t j = 0; j < EACH; j++) {
-            uint32_t row = row0 + THREAD / SLICE + SLICE * i;
-            uint32_t column = column0 + THREAD % SLICE + SLICE * j;
+            uint32_t row = row0 + tile_row(by_mma, i, j);
+            uint32_t column = column0 + tile_column(by_mma, i, j);
             if (row < arg->m && column < arg->n)
-                put_product(arg, item, row, column, sum[i][j]);
+                *product_at(arg, item, row, column) =
+                    activated_short(arg->act, arg->act_a, arg->act_b,
+                                    product_value(arg, item, row, column, sum[i][j]));
         }
+    }
+    NOT_UNROLLED
+    for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
+        uint32_t row = row0 + tile_row(by_mma, e / EACH, e % EACH);
+        uint32_t column = column0 + tile_column(by_mma, e / EACH, e % EACH);
+        float *y = product_at(arg, item, row, column);
+        if (row < arg->m && column < arg->n)
+            *y = activated(arg->act, arg->act_a, arg->act_b, *y);
+    }
 }
 
 KERNEL(gemm_f32, gemm_args)
@@ -90,7 +126,7 @@ KERNEL(gemm_f32, gemm_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_tile(arg, BLOCK_Z, row0, column0, sum);
+    put_tile(arg, BLOCK_Z, row0, column0, sum, false);
 }
 
 /* A warp an output: for few rows of a. */
@@ -111,16 +147,22 @@ KERNEL(gemv_f32, gemm_args)
         put_product(arg, BLOCK_Z, BLOCK_Y, column, sum);
 }
 
-DEVICE void put_conv(const struct conv_args *arg, uint32_t plane, uint32_t pixel, float sum)
+/* Output `pixel` of a plane of y, whose channel has a bias. */
+DEVICE float *pixel_at(const struct conv_args *arg, uint32_t plane, uint32_t pixel)
 {
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), all = arg->groups * arg->outputs;
-    size_t at = (size_t)plane * pixels + pixel;
+    return arg->y + (size_t)plane * (uint32_t)(arg->oh * arg->ow) + pixel;
+}
+
+/* Of the sum, before the activation. */
+DEVICE float pixel_value(const struct conv_args *arg, uint32_t plane, uint32_t pixel, float sum)
+{
+    const size_t at = (size_t)plane * (uint32_t)(arg->oh * arg->ow) + pixel;
     float y = sum;
     if (arg->bias)
-        y += arg->bias[plane % all];
+        y += arg->bias[plane % (arg->groups * arg->outputs)];
     if (arg->residual)
         y += arg->residual[at];
-    arg->y[at] = mapped(arg->act, arg->act_a, arg->act_b, y);
+    return y;
 }
 
 /* x under tap (kh, kw) of output pixel (oh, ow); 0 outside. plane: of x. */
@@ -149,16 +191,47 @@ DEVICE void load_windows(float slice[SLICE][TILE + 1], const struct conv_args *a
     }
 }
 
-DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t o0, uint32_t p0,
-                          float sum[EACH][EACH])
+/* Output o of the block's group, and pixel p of `images` images, the first of which is the block's
+ * (by_mma: all of them, and BLOCK_Z is the group). */
+struct conv_place {
+    bool there;
+    uint32_t plane, pixel;
+};
+
+DEVICE struct conv_place place_of(const struct conv_args *arg, uint32_t images, uint32_t o,
+                                  uint32_t p, bool by_mma)
 {
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow);
-    for (uint32_t i = 0; i < EACH; i++)
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = by_mma ? p / pixels : 0;
+    struct conv_place at = {o < arg->outputs && (by_mma ? image < images : p < pixels),
+                            (image * arg->groups + BLOCK_Z) * arg->outputs + o,
+                            by_mma ? p % pixels : p};
+    return at;
+}
+
+DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t o0, uint32_t p0,
+                          float sum[EACH][EACH], bool by_mma)
+{
+    UNROLLED
+    for (uint32_t i = 0; i < EACH; i++) {
+        UNROLLED
         for (uint32_t j = 0; j < EACH; j++) {
-            uint32_t o = o0 + THREAD / SLICE + SLICE * i, p = p0 + THREAD % SLICE + SLICE * j;
-            if (o < arg->outputs && p < pixels)
-                put_conv(arg, BLOCK_Z * arg->outputs + o, p, sum[i][j]);
+            const struct conv_place at = place_of(arg, images, o0 + tile_row(by_mma, i, j),
+                                                  p0 + tile_column(by_mma, i, j), by_mma);
+            if (at.there)
+                *pixel_at(arg, at.plane, at.pixel) =
+                    activated_short(arg->act, arg->act_a, arg->act_b,
+                                    pixel_value(arg, at.plane, at.pixel, sum[i][j]));
         }
+    }
+    NOT_UNROLLED
+    for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
+        const uint32_t o = o0 + tile_row(by_mma, e / EACH, e % EACH);
+        const struct conv_place at =
+            place_of(arg, images, o, p0 + tile_column(by_mma, e / EACH, e % EACH), by_mma);
+        float *y = pixel_at(arg, at.plane, at.pixel);
+        if (at.there)
+            *y = activated(arg->act, arg->act_a, arg->act_b, *y);
+    }
 }
 
 KERNEL(conv_f32, conv_args)
@@ -176,7 +249,7 @@ KERNEL(conv_f32, conv_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_conv_tile(arg, o0, p0, sum);
+    put_conv_tile(arg, 1, o0, p0, sum, false);
 }
 
 /* Few terms an output: depthwise, and narrow groups. */
@@ -197,6 +270,7 @@ KERNEL(conv_direct_f32, conv_args)
             for (int32_t kh = 0; kh < arg->kh; kh++)
                 for (int32_t kw = 0; kw < arg->kw; kw++)
                     sum = fmaf(*w++, under_tap(arg, x, oh, ow, kh, kw), sum);
-        put_conv(arg, i / pixels, pixel, sum);
+        *pixel_at(arg, i / pixels, pixel) = activated(
+            arg->act, arg->act_a, arg->act_b, pixel_value(arg, i / pixels, pixel, sum));
     }
 }

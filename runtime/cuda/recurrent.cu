@@ -6,7 +6,7 @@
 enum { G_SIGMOID, G_TANH, G_RELU, G_AFFINE, G_LEAKY, G_THRESHOLDED, G_SCALED_TANH, G_HARD_SIGMOID };
 enum { G_SOFTSIGN = 9 };
 
-DEVICE float activated(const struct cell_args *arg, uint32_t which, float x)
+DEVICE float cell_activated(const struct cell_args *arg, uint32_t which, float x)
 {
     const float a = arg->alpha[which], b = arg->beta[which];
     switch (arg->act[which]) {
@@ -39,7 +39,7 @@ DEVICE float gated(const struct cell_args *arg, uint32_t which, float x)
         x = choose(x < -arg->clip, -arg->clip, x);
         x = choose(x > arg->clip, arg->clip, x);
     }
-    return activated(arg, which, x);
+    return cell_activated(arg, which, x);
 }
 
 /* x, u: at this place of gate 0; n: from gate to gate. */
@@ -59,7 +59,7 @@ DEVICE float lstm(const struct cell_args *arg, const float *x, const float *u, u
     *c = forget * *c + in * cell;
     if (p)
         out += p[n + j] * *c;
-    return gated(arg, 0, out) * activated(arg, 2, *c);
+    return gated(arg, 0, out) * cell_activated(arg, 2, *c);
 }
 
 DEVICE float gru_mixed(float z, float fresh, float h)

@@ -56,7 +56,7 @@ def notices(cc, build, command, obj, kernels, rest, work):
     """Whether the program, linked with the changed object, fails. kernels: it is that of the kernels."""
     program, *arguments = command.split()
     parts = [os.path.join(build, 'tests/cuda', program + '.o'), obj]
-    if program in ('test_device_ops', 'test_device_weights', 'test_device_attention', 'test_device_huffman'):
+    if program in ('test_device_ops', 'test_device_weights', 'test_device_half', 'test_device_attention', 'test_device_huffman'):
         own = ('emu', 'ptx_launch', 'ptx_read', 'ptx_run') + (() if kernels else ('emu_kernels',))
         parts += [os.path.join(build, 'tests/cuda', o + '.o') for o in own]
     else:
@@ -86,12 +86,13 @@ def main():
                 continue
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(text)
-            if file.endswith('.cu'):
+            kernels = file.endswith(('.cu', '.cuh')) or file == 'device.h'
+            if kernels:
                 compile_kernels(cc, folder, obj, [] if new is not None else ['-mfma', '-O3', old])
             else:
                 compile_host(cc, folder, file, obj, build)
             planted += 1
-            if not notices(cc, build, program, obj, file.endswith('.cu'), rest, work):
+            if not notices(cc, build, program, obj, kernels, rest, work):
                 print(f'NOT NOTICED: {file}: {old} => {new}')
                 missed += 1
     print(f'{planted} defects planted, {missed} not noticed')

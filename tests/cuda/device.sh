@@ -32,6 +32,17 @@ cut -f1 "$work/cpu" >"$work/classes"
 cut -f1 "$work/out" | cmp -s - "$work/classes" || fail "other classes"
 with 0 on env PITH_DEVICE=cuda:0 "$PITH" run "$net" "$work/x.raw"; silent
 with 0 on env PITH_DEVICE=auto "$PITH" run "$net" "$work/x.raw"; silent
+# 16-bit factors where they are allowed, and there alone: other bits, the same classes
+for asked in cuda:0,f16 auto,f16; do
+    with 0 on "$PITH" run "$net" "$work/x.raw" --device $asked; silent
+    cut -f1 "$work/out" | cmp -s - "$work/classes" || fail "other classes in f16"
+done
+with 0 on "$PITH" run "$net" "$work/x.raw" -f -o "$work/f32.npy" --device cuda:0
+with 0 on env PITH_DEVICE=cuda:0,f16 "$PITH" run "$net" "$work/x.raw" -f -o "$work/f16.npy"; silent
+cmp -s "$work/f32.npy" "$work/f16.npy" && fail "f16 changes nothing"
+for rubbish in cuda:0,f8 cuda:0,f16x cuda:,f16 cuda:0f16 cpu,f16 auto, cuda:99999; do
+    with 2 "$PITH" run "$net" "$work/x.raw" --device $rubbish; told 'not a device'
+done
 with 0 on "$PITH" bench "$net" --time 0.01 --device cuda:0 --per-layer; silent
 grep -q 'device emulator 0' "$work/out" && grep -q ' device ' "$work/out" || fail "bench does not tell the device"
 grep -q 'a copy on the device: ' "$work/out" || fail "bench does not tell how fast the device copies"

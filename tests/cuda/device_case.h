@@ -15,6 +15,7 @@ static const uint32_t orders[] = {0, 1, 2, 77};
 #define WORK_BYTES (1u << 20)
 
 /* Memory of the host serves as the device's: addresses are the same. */
+static bool half_products; /* by tensor cores, with factors of 16 bits */
 static struct pith_plan plan = {.arena = NULL, .arena_bytes = UINT64_MAX};
 
 static inline void run_actions(const struct lowering *l, uint32_t order)
@@ -76,7 +77,7 @@ static inline bool try_device_joined(const char *name, const struct step *produc
                                      const struct step *behind, const double *bound)
 {
     const struct step *s = behind ? behind : product;
-    struct lowering l = {.plan = &plan, .behind = behind};
+    struct lowering l = {.plan = &plan, .behind = behind, .half = half_products};
     struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX];
     struct tview expected[ONE_OP_MAX];
     l.work = (uintptr_t)work.data;

@@ -7,6 +7,7 @@
  * shuffle that some lane has left or meets elsewhere, a shuffle across the end of a warp, lanes
  * that wait for ever. */
 #include <stdbool.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static uint32_t turn[LAUNCH_THREADS], next_turn;
 static struct fiber home, *running, *free_fibers;
 static void (*body)(const void *arg);
 static const void *body_arg;
-static uint32_t body_kernel;
+static uint32_t body_kernel, body_order;
 
 #define DECLARE(name, type) void emu_kernel_##name(const void *arg);
 DEVICE_KERNELS(DECLARE)
@@ -210,11 +211,14 @@ uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes, int down)
 
 /* What lanes show of a product. */
 static struct {
-    int32_t *sum;
-    const int32_t *a, *b;
+    void *sum;
+    const void *a, *b;
+    bool is_bf16;
 } shown[LAUNCH_THREADS];
 
-static void multiply(uint32_t first)
+typedef void multiply_fn(uint32_t first);
+
+static void multiply_i8(uint32_t first)
 {
     int8_t a[16][32], b[8][32];
     for (uint32_t i = 0; i < WARP; i++) {
@@ -231,21 +235,84 @@ static void multiply(uint32_t first)
             int32_t sum = 0;
             for (uint32_t term = 0; term < 32; term++)
                 sum += row[term] * column[term];
-            shown[first + i].sum[k] = (int32_t)((uint32_t)shown[first + i].sum[k] + (uint32_t)sum);
+            int32_t *to = (int32_t *)shown[first + i].sum + k;
+            *to = (int32_t)((uint32_t)*to + (uint32_t)sum);
+        }
+}
+
+static float half_as_f32(uint16_t bits, bool is_bf16)
+{
+    if (is_bf16)
+        return f32_from_bits((uint32_t)bits << 16);
+    uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                                : ldexpf((float)(exponent ? fraction | 1024 : fraction),
+                                         (int)(exponent ? exponent : 1) - 25);
+    return bits >> 15 ? -size : size;
+}
+
+/* Towards zero. */
+static float cut_off(double v)
+{
+    float f = (float)v;
+    return fabs((double)f) > fabs(v) && isfinite(f) ? nextafterf(f, 0.0f) : f;
+}
+
+static float half_sum(float sum, const float *row, const float *column)
+{
+    for (uint32_t k = 0; k < 16; k++)
+        sum = body_order == 0 ? fmaf(row[k], column[k], sum)
+                              : cut_off((double)row[15 - k] * (double)column[15 - k] + (double)sum);
+    return sum;
+}
+
+static void multiply_half(uint32_t first)
+{
+    float a[16][16], b[8][16];
+    for (uint32_t i = 0; i < WARP; i++) {
+        uint16_t of_a[8], of_b[4];
+        memcpy(of_a, shown[first + i].a, sizeof of_a);
+        memcpy(of_b, shown[first + i].b, sizeof of_b);
+        const bool is_bf16 = shown[first + i].is_bf16;
+        for (uint32_t k = 0; k < 8; k++)
+            a[i / 4 + k / 2 % 2 * 8][i % 4 * 2 + k % 2 + k / 4 * 8] = half_as_f32(of_a[k], is_bf16);
+        for (uint32_t k = 0; k < 4; k++)
+            b[i / 4][i % 4 * 2 + k % 2 + k / 2 * 8] = half_as_f32(of_b[k], is_bf16);
+        lane[first + i].state = READY;
+    }
+    for (uint32_t i = 0; i < WARP; i++)
+        for (uint32_t k = 0; k < 4; k++) {
+            float *to = (float *)shown[first + i].sum + k;
+            *to = half_sum(*to, a[i / 4 + k / 2 * 8], b[i % 4 * 2 + k % 2]);
         }
 }
 
 /* The last lane multiplies for all. */
+static void meet(int line, uint32_t thread, multiply_fn *multiply)
+{
+    if (is_last(line, thread))
+        multiply(thread / WARP * WARP);
+    else
+        wait_here(&lane[thread], IN_SHUFFLE);
+}
+
 void emu_mma_i8(int line, int32_t sum[4], const int32_t a[4], const int32_t b[2])
 {
     const uint32_t thread = emu_now.thread;
     shown[thread].sum = sum;
     shown[thread].a = a;
     shown[thread].b = b;
-    if (is_last(line, thread))
-        multiply(thread / WARP * WARP);
-    else
-        wait_here(&lane[thread], IN_SHUFFLE);
+    meet(line, thread, multiply_i8);
+}
+
+void emu_mma_half(int line, float sum[4], const uint32_t a[4], const uint32_t b[2], bool is_bf16)
+{
+    const uint32_t thread = emu_now.thread;
+    shown[thread].sum = sum;
+    shown[thread].a = a;
+    shown[thread].b = b;
+    shown[thread].is_bf16 = is_bf16;
+    meet(line, thread, multiply_half);
 }
 
 static void open_barrier(uint32_t exited)
@@ -323,6 +390,7 @@ void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
     body = kernels[kernel].run;
     body_arg = arg;
     body_kernel = kernel;
+    body_order = order;
     emu_now.blocks_x = grid[0];
     for (uint32_t i = 0; i < n; i++) {
         uint32_t block = order == 1 ? n - 1 - i : i;

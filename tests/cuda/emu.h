@@ -4,8 +4,10 @@
 #ifndef EMU_H
 #define EMU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include "half_bits.h"
 
 struct emu_place {
     uint32_t thread, x, y, z, blocks_x;
@@ -55,10 +57,32 @@ static inline int32_t emu_dot_i8(int32_t a, int32_t b, int32_t c)
  * the sum. */
 void emu_mma_i8(int line, int32_t sum[4], const int32_t a[4], const int32_t b[2]);
 
+/* The same of a[16, 16] b[16, 8] of f16, or bf16, two a word. Products are exact. Terms are added
+ * in turn and rounded to the nearest, as ptx_run.c does; in another order of lanes backwards and
+ * cut off, as hardware may: nothing may depend on either. */
+void emu_mma_half(int line, float sum[4], const uint32_t a[4], const uint32_t b[2], bool is_bf16);
+
+static inline uint32_t emu_pair_f16(float low, float high)
+{
+    return f16_of_f32(low) | f16_of_f32(high) << 16;
+}
+
+static inline uint32_t emu_pair_bf16(float low, float high)
+{
+    return bf16_of_f32(low) | bf16_of_f32(high) << 16;
+}
+
 #ifndef EMU_NO_MMA /* as before compute capability 8.0 */
 #define HAS_MMA 1
 #endif
 #define mma_i8(sum, a, b) emu_mma_i8(__LINE__, sum, a, b)
+#define mma_f16(sum, a, b) emu_mma_half(__LINE__, sum, a, b, false)
+#define mma_bf16(sum, a, b) emu_mma_half(__LINE__, sum, a, b, true)
+#define pair_f16 emu_pair_f16
+#define pair_bf16 emu_pair_bf16
+#define UNROLLED
+#define NOT_UNROLLED
+#define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define barrier() emu_barrier(__LINE__)
 #define shuffle_xor_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes, 0)
 #define shuffle_down_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes, 1)

@@ -12,14 +12,18 @@ for name in mnist_lenet5_caffe tiny_kws_dscnn; do
     [ -s "$work/gpu/nets/$name.f16.pith" ] || { echo "no f16 of $name"; status=1; }
     grep "\"name\":\"$name.int8.pith\"" "$work/out/gpu.jsonl" | grep -q '"off":0,' || { echo "integers of $name are off"; status=1; }
 done
-[ "$(grep -c '"part":"batch".*"us":' "$work/out/gpu.jsonl")" -eq 3 ] || { echo "not at three batches"; status=1; }
+[ "$(grep -c '"part":"batch".*"us":' "$work/out/gpu.jsonl")" -eq 6 ] && [ "$(grep -c 'f16\.pith+mma".*"us":' "$work/out/gpu.jsonl")" -eq 3 ] ||
+    { echo "not at three batches, as it is and by tensor cores"; status=1; }
 grep -q '"part":"torch"' "$work/out/gpu.jsonl" && grep -q '^torch: no peer, for want of ' "$work/table" || { echo "no word of torch"; status=1; }
 grep -q '"part":"decode","weights":1,"there_ms":[0-9.]*,"here_ms":[0-9.]' "$work/out/gpu.jsonl" && grep -q '^Plan of a network with Huffman codes: ' "$work/table" ||
     { echo "no codes decoded"; status=1; }
 # the cases of the kernels: all pass, and a device that fails is told
-[ "$(grep -c '"part":"cases".*"launches":[1-9]' "$work/out/gpu.jsonl")" -eq 4 ] && grep -q '^Cases of tests/cuda, ops: all pass, [1-9][0-9]* launches' "$work/table" ||
+[ "$(grep -c '"part":"cases".*"launches":[1-9]' "$work/out/gpu.jsonl")" -eq 5 ] && grep -q '^Cases of tests/cuda, ops: all pass, [1-9][0-9]* launches' "$work/table" ||
     { echo "cases do not pass"; grep cases "$work/out/gpu.jsonl"; status=1; }
 LD_LIBRARY_PATH=$work/gpu/fake FAKE_CUDA=0,0,9 "$work/gpu/bench_gpu" cases ops >/dev/null 2>"$work/said" && { echo "cases pass on a device that fails"; status=1; }
+# products by tensor cores, beside both peers
+[ "$(grep -cE '"part":"product".*"mma_us":.*"tiles_f32_us":.*"cublaslt_f32_us":.*"cublaslt_f16_us":.*"off":' "$work/out/gpu.jsonl")" -eq 4 ] &&
+    grep -qE '^\| 10 128 128 \|( [0-9.e+-]+ \|){5}$' "$work/table" || { echo "not all products"; grep product "$work/out/gpu.jsonl"; cat "$work/table"; status=1; }
 # more than fits is refused
 PITH=$PITH_O/pith DATA=$PITH_DATA GPU=$work/small NETWORKS=tiny_kws_dscnn MOST_KIB=1000 sh bench/gpu.sh pack >/dev/null 2>"$work/said" && { echo "a pack of any size passes"; status=1; }
 grep -q 'KiB, more than 1000$' "$work/said" || { echo "not told how large"; cat "$work/said"; status=1; }

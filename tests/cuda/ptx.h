@@ -26,7 +26,11 @@ enum ptx_type {
     PTX_S64,
     PTX_F32,
     PTX_F64,
-    PTX_PRED
+    PTX_PRED,
+    PTX_F16,
+    PTX_BF16,
+    PTX_F16X2, /* two in a word */
+    PTX_BF16X2
 };
 
 /* One for each instruction and what changes its meaning but its type. */
@@ -103,13 +107,14 @@ struct ptx_operand {
 
 struct ptx_instruction {
     enum ptx_op op;
-    enum ptx_type type, from; /* from: of cvt */
+    enum ptx_type type, from; /* from: of cvt, and of the factors of mma */
     enum ptx_comparison comparison;
     enum ptx_space space;
     bool unless;                    /* runs where the guard is false */
-    uint32_t guard, target, vector; /* guard: a register, or PTX_NONE */
+    uint32_t guard, target, vector; /* guard: a register, or PTX_NONE; vector: also of mov */
     uint32_t n;                     /* operands */
     struct ptx_operand operand[14]; /* ld and st: the parts of a vector, then the address */
+    uint32_t terms;                 /* of mma */
     uint32_t line;                  /* of the text */
 };
 

@@ -14,7 +14,7 @@ run() {
 }
 for text in "$PITH_O"/../cuda/compute_*.ptx; do
     export PTX="$text"
-    for cases in ops weights attention huffman; do
+    for cases in ops weights half attention huffman; do
         run "$PITH_O/tests/cuda/test_device_$cases"
         run env PTX_ALONE=1 "$PITH_O/tests/cuda/test_device_$cases"
     done
@@ -31,5 +31,7 @@ done
 grep -q 'mma\.sync' "$PITH_O/../cuda/compute_80.ptx" || { echo "no mma for 8.0"; status=1; }
 sed '/mma\.sync/d' "$PITH_O/../cuda/compute_80.ptx" >"$work/other.ptx"
 PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_ops" >"$work/said" 2>&1 && { echo "products without mma pass"; status=1; }
-grep -q 'mma\.sync' "$PITH_O/../cuda/compute_75.ptx" && { echo "mma before 8.0"; status=1; }
+PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_half" >"$work/said" 2>&1 && { echo "products of f16 without mma pass"; status=1; }
+grep 'mma\.sync' "$PITH_O/../cuda/compute_75.ptx" | grep -qv 'm16n8k8\.row\.col\.f32\.f16' && { echo "mma of 8.0 before it"; status=1; }
+grep -q 'mma\.sync' "$PITH_O/../cuda/compute_75.ptx" || { echo "no mma of f16 for 7.5"; status=1; }
 exit $status

@@ -147,8 +147,9 @@ static struct ptx_operand read_operand(struct reader *r, char *text)
 #define OP_TEXT(name, text) text,
 static const char *const op_text[] = {PTX_OPS(OP_TEXT)};
 static const char *const comparison_text[] = {PTX_COMPARISONS(OP_TEXT)};
-static const char *const type_text[] = {"u8",  "s8",  "u16", "s16", "u32", "s32",
-                                        "u64", "s64", "f32", "f64", "pred"};
+static const char *const type_text[] = {"u8",   "s8",  "u16",  "s16",   "u32",
+                                        "s32",  "u64", "s64",  "f32",   "f64",
+                                        "pred", "f16", "bf16", "f16x2", "bf16x2"};
 
 static uint32_t index_of(const char *const *in, uint32_t n, const char *text)
 {
@@ -160,7 +161,7 @@ static uint32_t index_of(const char *const *in, uint32_t n, const char *text)
 
 static uint32_t type_of(const char *text)
 {
-    if (text[0] == 'b') { /* bits are read as a number without sign */
+    if (text[0] == 'b' && text[1] != 'f') { /* bits are read as a number without sign */
         char as_number[8];
         snprintf(as_number, sizeof as_number, "u%s", text + 1);
         return index_of(type_text, sizeof type_text / sizeof *type_text, as_number);
@@ -168,10 +169,28 @@ static uint32_t type_of(const char *text)
     return index_of(type_text, sizeof type_text / sizeof *type_text, text);
 }
 
-/* The one shape and types of mma that are known. */
-static bool is_mma(const char *text)
+/* The shapes and types of mma that are known. */
+static bool read_mma(struct ptx_instruction *i, const char *text)
 {
-    return strcmp(text, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32") == 0;
+    static const struct {
+        const char *shape;
+        uint32_t terms;
+        enum ptx_type type, from;
+    } known[] = {{"m16n8k32.row.col.s32.s8.s8.s32", 32, PTX_S32, PTX_S8},
+                 {"m16n8k16.row.col.f32.f16.f16.f32", 16, PTX_F32, PTX_F16},
+                 {"m16n8k16.row.col.f32.bf16.bf16.f32", 16, PTX_F32, PTX_BF16},
+                 {"m16n8k8.row.col.f32.f16.f16.f32", 8, PTX_F32, PTX_F16}};
+    static const char begin[] = "mma.sync.aligned.";
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (strncmp(text, begin, sizeof begin - 1) == 0 &&
+            strcmp(text + sizeof begin - 1, known[k].shape) == 0) {
+            i->op = PTX_MMA;
+            i->terms = known[k].terms;
+            i->type = known[k].type;
+            i->from = known[k].from;
+            return true;
+        }
+    return false;
 }
 
 /* What stands between an instruction's name and its types; false: it is not known. */
@@ -212,11 +231,8 @@ static void read_name(struct reader *r, struct ptx_instruction *i, char *text)
     char whole[64], *rest = NULL;
     snprintf(whole, sizeof whole, "%s", text);
     i->vector = 1;
-    if (is_mma(text)) {
-        i->op = PTX_MMA;
-        i->type = i->from = PTX_S32;
+    if (read_mma(i, text))
         return;
-    }
     uint32_t types[2], n = 0, op = index_of(op_text, PTX_N_OPS, strtok_r(text, ".", &rest));
     bool known = op != PTX_NONE;
     known = known && op != PTX_MMA;
@@ -271,6 +287,11 @@ static void add_instruction(struct reader *r, char *text)
     if (*operands)
         *operands++ = 0;
     read_name(r, &i, text);
+    if (i.op == PTX_MOV && strchr(operands, '{')) { /* halves into a word; not a word into halves */
+        i.vector = 2;
+        if (operands[strspn(operands, " \t")] == '{' || i.type != PTX_U32)
+            refuse(r, "unknown form of mov");
+    }
     read_operands(r, &i, operands);
     k->code[k->n++] = i;
 }

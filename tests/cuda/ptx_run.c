@@ -43,7 +43,7 @@ static _Noreturn void refuse(const struct machine *m, const struct ptx_instructi
 
 /* ---- numbers in registers -------------------------------------------------------------------- */
 
-static const uint8_t type_bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8};
+static const uint8_t type_bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 2, 2, 4, 4};
 
 static double f64_of(uint64_t bits)
 {
@@ -287,8 +287,47 @@ static uint64_t integer_of(double v, enum ptx_type to)
                     : (uint64_t)v;
 }
 
+/* A 16-bit float of an f32, the nearest, ties to even: the exponent of the result is found first,
+ * and the number counted in steps of its last bit. */
+static uint64_t half_of(float f, bool is_bf16)
+{
+    const int digits = is_bf16 ? 8 : 11, least = is_bf16 ? -126 : -14;
+    const uint64_t sign = signbit(f) ? 0x8000 : 0, infinite = is_bf16 ? 0x7f80 : 0x7c00;
+    int e;
+    if (isnan(f))
+        return 0x7fff;
+    if (isinf(f) || f == 0.0f)
+        return sign | (f == 0.0f ? 0 : infinite);
+    frexp((double)f, &e);
+    e = e - 1 < least ? least : e - 1;
+    const uint64_t steps = (uint64_t)nearbyint(ldexp(fabs((double)f), digits - 1 - e));
+    const uint64_t bits = steps + ((uint64_t)(e - least) << (digits - 1)); /* one bit is implied */
+    return sign | (bits < infinite ? bits : infinite);
+}
+
+static float of_half(uint64_t bits, bool is_bf16)
+{
+    const uint32_t fraction_bits = is_bf16 ? 7 : 10, most = is_bf16 ? 255 : 31;
+    const uint64_t exponent = bits >> fraction_bits & most;
+    const uint64_t fraction = bits & ((1u << fraction_bits) - 1);
+    const int least = is_bf16 ? -126 : -14;
+    double v = exponent ? (double)(fraction | 1u << fraction_bits) : (double)fraction;
+    if (exponent == most)
+        v = fraction ? (double)NAN : (double)INFINITY;
+    else
+        v = ldexp(v, least - (int)fraction_bits + (exponent ? (int)exponent - 1 : 0));
+    return (float)(bits >> 15 & 1 ? -v : v);
+}
+
+static bool is_pair(enum ptx_type t)
+{
+    return t == PTX_F16X2 || t == PTX_BF16X2;
+}
+
 static uint64_t convert(const struct ptx_instruction *i, uint64_t v)
 {
+    if (i->type == PTX_F16 || i->type == PTX_BF16 || is_pair(i->type))
+        return half_of(f32_from_bits((uint32_t)v), i->type == PTX_BF16 || i->type == PTX_BF16X2);
     bool to_float = i->type == PTX_F32 || i->type == PTX_F64;
     if (i->from == PTX_F32 || i->from == PTX_F64) {
         double d = i->from == PTX_F32 ? (double)f32_from_bits((uint32_t)v) : f64_of(v);
@@ -347,11 +386,15 @@ static void compute(struct machine *m, const struct ptx_instruction *i, uint32_t
     uint64_t a = typed(m, i, 1, lane), b = typed(m, i, 2, lane), c = typed(m, i, 3, lane), v;
     switch (i->op) {
     case PTX_MOV:
+        v = i->vector == 2 ? (a & 0xffff) | (b & 0xffff) << 16 : a;
+        break;
     case PTX_CVTA:
         v = a;
         break;
     case PTX_CVT:
         v = convert(i, value(m, &i->operand[1], lane));
+        if (is_pair(i->type)) /* the first operand goes to the upper half */
+            v = v << 16 | convert(i, value(m, &i->operand[2], lane));
         break;
     case PTX_SELP:
         v = value(m, &i->operand[3], lane) ? a : b;
@@ -471,27 +514,44 @@ static void shuffle(struct machine *m, const struct ptx_instruction *i)
     }
 }
 
-/* sum[16, 8] = a[16, 32] b[32, 8] + c: lane 4 g + t has words t and t + 4 of rows g and g + 8 of a
- * and of column g of b, and columns 2 t and 2 t + 1 of those rows of the sum. Operands: the four of
- * the sum, four of a, two of b, four of c. */
+/* sum + the products of what two words hold; of floats one after the other, each exact, their sum
+ * rounded (hardware tells no order). */
+static uint64_t add_word(const struct ptx_instruction *i, uint64_t a, uint64_t b, uint64_t sum)
+{
+    if (i->from == PTX_S8)
+        return dot_bytes(a, b, sum);
+    const bool is_bf16 = i->from == PTX_BF16;
+    float v = f32_from_bits((uint32_t)sum);
+    v = fmaf(of_half(a & 0xffff, is_bf16), of_half(b & 0xffff, is_bf16), v);
+    v = fmaf(of_half(a >> 16 & 0xffff, is_bf16), of_half(b >> 16 & 0xffff, is_bf16), v);
+    return f32_bits(v);
+}
+
+/* sum[16, 8] = a[16, K] b[K, 8] + c, in words of K / 8 or (eight terms) two: lane 4 g + t has words
+ * t and t + 4 of rows g and g + 8 of a and of column g of b, and columns 2 t and 2 t + 1 of those
+ * rows of the sum. Operands: the four of the sum, of a two for each four words, of b one, four of
+ * c. */
 static void multiply(struct machine *m, const struct ptx_instruction *i)
 {
-    uint64_t a[PTX_LANES][4], b[PTX_LANES][2];
+    const uint32_t words = i->from == PTX_S8 ? i->terms / 4 : i->terms / 2;
+    uint64_t a[PTX_LANES][4], b[PTX_LANES][2], sums[PTX_LANES][4];
     for (uint32_t lane = 0; lane < PTX_LANES; lane++) {
-        for (uint32_t k = 0; k < 4; k++)
+        for (uint32_t k = 0; k < words / 2; k++)
             a[lane][k] = value(m, &i->operand[4 + k], lane);
-        for (uint32_t k = 0; k < 2; k++)
-            b[lane][k] = value(m, &i->operand[8 + k], lane);
+        for (uint32_t k = 0; k < words / 4; k++)
+            b[lane][k] = value(m, &i->operand[4 + words / 2 + k], lane);
+        for (uint32_t k = 0; k < 4; k++)
+            sums[lane][k] = value(m, &i->operand[4 + words / 2 + words / 4 + k], lane);
     }
     for (uint32_t lane = 0; lane < PTX_LANES; lane++)
         for (uint32_t k = 0; k < 4; k++) {
-            uint64_t sum = value(m, &i->operand[10 + k], lane);
-            for (uint32_t term = 0; term < 8; term++) {
-                const uint32_t row = lane / 4 * 4 + term % 4;
-                const uint32_t column = (lane % 4 * 2 + k % 2) * 4 + term % 4;
-                sum = dot_bytes(a[row][k / 2 + term / 4 * 2], b[column][term / 4], sum);
+            uint64_t sum = sums[lane][k];
+            for (uint32_t word = 0; word < words; word++) {
+                const uint32_t row = lane / 4 * 4 + word % 4;
+                const uint32_t column = (lane % 4 * 2 + k % 2) * 4 + word % 4;
+                sum = add_word(i, a[row][k / 2 + word / 4 * 2], b[column][word / 4], sum);
             }
-            put(m, &i->operand[k], lane, narrow(PTX_S32, sum));
+            put(m, &i->operand[k], lane, narrow(i->type, sum));
         }
 }
 

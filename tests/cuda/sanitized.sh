@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: test_device_ops, _weights and _attention with their
+# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: test_device_ops, _weights, _half, _attention and _huffman with their
 # emulator compiled so.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -12,11 +12,13 @@ for part in emu emu_kernels ptx_launch ptx_read ptx_run; do
 done
 # without tensor cores, as before compute capability 8.0
 ${CC:-cc} -std=c11 $flags -DEMU_NO_MMA $includes -c tests/cuda/emu_kernels.c -o "$work/without.mma" || exit 1
-for cases in ops weights attention huffman; do
+for cases in ops weights half attention huffman; do
     ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1
     # Fibers have stacks of their own.
     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1
 done
 mv "$work/without.mma" "$work/emu_kernels.o"
-${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_ops.o" $libs -o "$work/cases" || exit 1
-ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1
+for cases in ops half; do
+    ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1
+    ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1
+done

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Weights with codebooks as the device has them: each form by the kernels that read it, against
  * sums in double of the matrix as it was made; and which form a weight gets. */
-#include "runtime/weight_case.h"
-#include "device_case.h"
-#include "emu_launch.h"
-#include "pith_element_f32.h"
+#include "weight_product_case.h"
 
 static uint64_t seed = 3;
 static struct pith_kernels reference;
@@ -24,23 +21,6 @@ static void expected_rows(const struct weight_case *k, const float *x, uint32_t 
         y[i] = (float)sum;
         bound[i] = 2.0 * k->cols * size / 16777216 + 1e-30;
     }
-}
-
-/* The kernel that the step is launched with; of several the one that comes last. */
-static void check_kernel(const struct step *s, enum launch_kernel kernel)
-{
-    struct lowering l = {.plan = &plan};
-    uint32_t found = LAUNCH_KERNELS;
-    assert_true(pith_device_step(&l, s));
-    for (uint32_t i = 0; i < l.n_actions; i++)
-        if (l.action[i].kind == ACTION_LAUNCH && l.action[i].kernel != LAUNCH_recurrent_cell)
-            found = l.action[i].kernel;
-    pith_device_lowering_free(&l);
-    const struct shape *w = &s->args.weight->shape;
-    if (found != kernel)
-        fail_msg("%u x %u, %u nonzeros, %u centroids: %s instead of %s", w->dim[0], w->dim[1],
-                 (uint32_t)s->args.weight->nnz, s->args.weight->n_centroids, emu_kernel_name(found),
-                 emu_kernel_name(kernel));
 }
 
 struct product_case {
@@ -206,42 +186,6 @@ static void test_later_rows(void **state)
 
 /* ---- beside the same operator with a dense weight -------------------------------------------- */
 
-/* Runs t, whose input 1 are the case's elements, on the CPU; then on the device from its weight.
- * Frees its inputs, those of random_input(). */
-static void check_beside(struct one_op *t, struct weight_case *k, enum launch_kernel kernel,
-                         double off)
-{
-    float *dense = malloc(k->w.count * sizeof *dense);
-    for (uint64_t i = 0; i < k->w.count; i++)
-        dense[i] = (float)k->dense[i];
-    t->in[1].data = dense;
-    assert_int_equal(one_op_shape(t), PITH_OK);
-    one_op_run(t, false);
-    size_t n = shape_elems(&t->out[0].shape);
-    double *bound = malloc(n * sizeof *bound);
-    for (size_t i = 0; i < n; i++)
-        bound[i] = off;
-    t->args.weight = &k->w;
-    struct step s = {.args = t->args};
-    check_kernel(&s, kernel);
-    assert_true(try_device("beside", &s, bound));
-    free(bound);
-    one_op_close(t);
-    for (uint32_t i = 0; i < t->args.n_in; i++)
-        free(t->in[i].data);
-    case_free(k);
-}
-
-static void random_input(struct one_op *t, uint32_t i, uint32_t rank, const uint32_t *dims)
-{
-    one_op_in(t, i, PITH_F32, rank, dims, NULL);
-    size_t n = shape_elems(&t->in[i].shape);
-    float *data = malloc(n * sizeof *data);
-    for (size_t k = 0; k < n; k++)
-        data[k] = random_f32(&seed);
-    t->in[i].data = data;
-}
-
 static void test_conv(void **state)
 {
     (void)state;
@@ -260,9 +204,9 @@ static void test_conv(void **state)
         t.attr[ATTR_CONV_GROUP] = (int32_t)groups;
         one_op_list(&t, ATTR_CONV_STRIDES, 2, (int32_t[]){1, 2});
         one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
-        random_input(&t, 0, DIMS(2, channels * groups, 7, 19));
+        random_floats(&t, &seed, 0, DIMS(2, channels * groups, 7, 19));
         one_op_in(&t, 1, PITH_F32, DIMS(want.rows, channels, 3, 3), NULL);
-        random_input(&t, 2, DIMS(want.rows));
+        random_floats(&t, &seed, 2, DIMS(want.rows));
         k.w.shape = t.in[1].shape;
         check_beside(&t, &k, of[i].kernel, 2.0 * want.cols * want.cols / 16777216);
     }
@@ -281,75 +225,9 @@ static void test_terms_first(void **state)
         struct one_op t;
         one_op_open(&t, PITH_OP_MATMUL, 2, 1);
         t.kernels = &reference;
-        random_input(&t, 0, DIMS(of[i].m, want.rows));
+        random_floats(&t, &seed, 0, DIMS(of[i].m, want.rows));
         one_op_in(&t, 1, PITH_F32, DIMS(want.rows, want.cols), NULL);
         check_beside(&t, &k, of[i].kernel, 2.0 * want.rows * want.rows / 16777216);
-    }
-}
-
-/* ---- weights of f16 and bf16 ----------------------------------------------------------------- */
-
-/* A dense weight of `type` with the numbers of dense[]: subnormal ones, too, and with one column
- * all there are, infinite ones and NaN among them. */
-static struct weight_case half_case(uint32_t rows, uint32_t cols, enum pith_type type)
-{
-    struct weight_want want = {.rows = rows, .cols = cols, .dense = true, .scale = 1.0f};
-    struct weight_case k = case_new(&want, &seed);
-    k.w.type = type;
-    for (uint64_t i = 0; i < k.w.count; i++) {
-        uint32_t bits = (uint32_t)(random_u64(&seed) >> 40) & 0xffffu;
-        float value;
-        if (cols > 1 && type == PITH_F16)
-            bits &= i % 7 ? 0xbfffu : 0x83ffu; /* below 2; subnormal */
-        else if (cols > 1)
-            bits = f32_bits((float)k.dense[i]) >> 16;
-        store_le16(k.stream + 2 * i, (uint16_t)bits);
-        pith_elements_to_f32(type, k.stream + 2 * i, 1, &value);
-        k.dense[i] = (double)value;
-    }
-    k.w.index_stream.n_bytes = 2 * k.w.count;
-    return k;
-}
-
-static void test_half_products(void **state)
-{
-    (void)state;
-    static const struct {
-        uint32_t m, n, k;
-        bool terms_first;
-        enum launch_kernel kernel;
-    } of[] = {{1, 37, 300, false, LAUNCH_gemv_half}, {3, 19, 301, false, LAUNCH_gemv_half},
-              {2, 9, 2, false, LAUNCH_gemv_half},    {1, 999, 1, false, LAUNCH_gemv_half},
-              {70, 90, 75, false, LAUNCH_gemm_half}, {5, 67, 33, true, LAUNCH_gemm_half}};
-    for (size_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
-        size_t c = i / 2;
-        uint32_t rows = of[c].terms_first ? of[c].k : of[c].n;
-        uint32_t cols = of[c].terms_first ? of[c].n : of[c].k;
-        struct weight_case k = half_case(rows, cols, i % 2 ? PITH_F16 : PITH_BF16);
-        struct one_op t;
-        one_op_open(&t, PITH_OP_MATMUL, 2, 1);
-        t.kernels = &reference;
-        t.attr[ATTR_MATMUL_TRANS_B] = !of[c].terms_first;
-        random_input(&t, 0, DIMS(of[c].m, of[c].k));
-        one_op_in(&t, 1, PITH_F32, DIMS(rows, cols), NULL);
-        check_beside(&t, &k, of[c].kernel, cols > 1 ? 8.0 * of[c].k * of[c].k / 16777216 : 0);
-    }
-}
-
-static void test_half_conv(void **state)
-{
-    (void)state;
-    for (uint32_t groups = 1; groups <= 2; groups++) {
-        struct weight_case k = half_case(40 * groups, 45, groups == 1 ? PITH_F16 : PITH_BF16);
-        struct one_op t;
-        one_op_open(&t, PITH_OP_CONV, 2, 1);
-        t.kernels = &reference;
-        t.attr[ATTR_CONV_GROUP] = (int32_t)groups;
-        one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
-        random_input(&t, 0, DIMS(2, 5 * groups, 9, 15));
-        one_op_in(&t, 1, PITH_F32, DIMS(40 * groups, 5, 3, 3), NULL);
-        k.w.shape = t.in[1].shape;
-        check_beside(&t, &k, LAUNCH_conv_half, 8.0 * 45 * 45 / 16777216);
     }
 }
 
@@ -370,7 +248,7 @@ static void test_recurrent(void **state)
         one_op_open(&t, PITH_OP_RECURRENT, 2, 1);
         t.kernels = &reference;
         t.attr[ATTR_RECURRENT_KIND] = 1;
-        random_input(&t, 0, DIMS(2, of[i].m, want.rows));
+        random_floats(&t, &seed, 0, DIMS(2, of[i].m, want.rows));
         one_op_in(&t, 1, PITH_F32, DIMS(want.rows, want.cols), NULL);
         check_beside(&t, &k, of[i].kernel, 1e-4);
     }
@@ -380,10 +258,9 @@ int main(void)
 {
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),         cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_later_rows),    cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_terms_first),   cmocka_unit_test(test_recurrent),
-        cmocka_unit_test(test_half_products), cmocka_unit_test(test_half_conv),
+        cmocka_unit_test(test_forms),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_later_rows),  cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_terms_first), cmocka_unit_test(test_recurrent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
