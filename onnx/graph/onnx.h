@@ -401,6 +401,9 @@ static inline const struct shape *pith_onnx_other_shape(const struct onnx_value 
 /* onnx_moving_slice.c: a Slice of fixed length from a place computed at run time becomes a Gather;
  * *done false: it is none. */
 enum pith_status pith_onnx_moving_slice(struct onnx_lower *l, bool *done);
+/* onnx_scatter_slice.c: a ScatterND that replaces a slice of one axis becomes Slices and a Concat;
+ * *done false: it is none. */
+enum pith_status pith_onnx_scatter_slice(struct onnx_lower *l, bool *done);
 /* onnx_dead.c: leaves in im->nodes what an output needs; states and results of loops and branches
  * that nobody needs go too. */
 enum pith_status pith_onnx_drop_dead(struct onnx_import *im);

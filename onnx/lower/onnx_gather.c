@@ -91,8 +91,12 @@ enum pith_status pith_lower_scatter_elements(struct onnx_lower *l)
 
 enum pith_status pith_lower_scatter_nd(struct onnx_lower *l)
 {
+    bool sliced;
     l->attr[ATTR_SCATTER_KIND] = 1;
-    return reduction(l);
+    enum pith_status status = reduction(l);
+    if (!status && l->attr[ATTR_SCATTER_REDUCE] == 0)
+        status = pith_onnx_scatter_slice(l, &sliced);
+    return status;
 }
 
 /* Repeats, or nothing to do. */

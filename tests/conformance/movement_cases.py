@@ -32,6 +32,15 @@ def picking(c, v):
           {"x": [2, 6], "u": [2, 3]}, constants={"i": np.array([[0, 5, 2], [-1, 1, 0]])})
     c.add("ScatterND", v, [node("ScatterND", ["x", "i", "u"], ["y"])],
           {"x": [5, 3], "u": [2, 3]}, constants={"i": np.array([[4], [1]])})
+    for rows, columns in ((slice(None), slice(0, None, 2)), (slice(None), slice(1, 3)),
+                          (slice(5, 25), slice(None)), (slice(None), slice(None)),
+                          (slice(None, None, 10), slice(None)), (slice(3, 33), slice(1, 4)),
+                          (slice(None, None, -1), slice(0, 3))):
+        x = np.arange(40 * 4).reshape(1, 40, 4)
+        at = np.stack(np.unravel_index(x[:, rows, columns], x.shape), -1)
+        c.add(f"ScatterND of a slice {rows} {columns}", v,
+              [node("ScatterND", ["x", "i", "u"], ["z"]), node("Relu", ["z"], ["y"])],
+              {"x": list(x.shape), "u": list(at.shape[:-1])}, constants={"i": at})
     if v >= 18:
         for reduction in ("add", "mul", "min", "max"):
             c.add(f"ScatterElements reduction {reduction}", v,

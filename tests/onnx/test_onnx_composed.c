@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "pith_op_semantics.h"
 #include "pith_onnx.h"
 #include "pith_onnx_read.h"
@@ -355,6 +356,58 @@ static void test_input_without_elements(void **state)
            "--input-shape x:3x1");
 }
 
+/* Relu(ScatterND(x, i, u)), x [1, rows, 4]: columns first, first + step, ... of each row are
+ * replaced. wrong: one place names another column. */
+static struct pith_model *replaced_columns(int rows, int first, int step, int count, bool wrong,
+                                           int batch)
+{
+    const int64_t dims[4] = {1, rows, count, 3};
+    int64_t *place = calloc((size_t)(rows * count), 3 * sizeof *place);
+    struct proto g = {0};
+    assert_non_null(place);
+    for (int i = 0; i < rows * count; i++) {
+        place[3 * i + 1] = i / count - (i % 2 ? rows : 0); /* from the end on, too */
+        place[3 * i + 2] = first + i % count * step;
+    }
+    if (wrong)
+        place[3 * (rows * count - 1) + 2] = first;
+    proto_message(&g, GRAPH_NODE, build_node("ScatterND", "", "x i u -> z"));
+    proto_message(&g, GRAPH_NODE, build_node("Relu", "", "z -> y"));
+    proto_message(
+        &g, GRAPH_INITIALIZER,
+        build_tensor("i", BUILD_INT64, dims, 4, place, (size_t)(rows * count) * 3 * sizeof *place));
+    free(place);
+    build_input(&g, "x", 3, batch, rows, 4);
+    build_input(&g, "u", 3, batch, rows, count);
+    build_output(&g, "y");
+    return import(build_model(g, 13), NULL);
+}
+
+/* A list of places that is a slice is not kept (numbers: tests/conformance/movement_cases.py). */
+static void test_slice_as_places(void **state)
+{
+    (void)state;
+    struct pith_model *m = replaced_columns(40, 0, 2, 2, false, 1);
+    nodes_are(m, 6, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_CONCAT,
+              PITH_OP_RELU);
+    pith_model_free(m);
+    m = replaced_columns(40, 1, 1, 2, false, 1);
+    nodes_are(m, 4, PITH_OP_SLICE, PITH_OP_SLICE, PITH_OP_CONCAT, PITH_OP_RELU);
+    pith_model_free(m);
+    m = replaced_columns(40, 0, 1, 4, false, 1);
+    nodes_are(m, 1, PITH_OP_RELU); /* of u */
+    pith_model_free(m);
+    m = replaced_columns(40, 0, 2, 2, true, 1);
+    nodes_are(m, 2, PITH_OP_SCATTER, PITH_OP_RELU);
+    pith_model_free(m);
+    m = replaced_columns(8, 0, 2, 2, false, 1); /* too few to gain anything */
+    nodes_are(m, 2, PITH_OP_SCATTER, PITH_OP_RELU);
+    pith_model_free(m);
+    m = replaced_columns(40, 0, 2, 2, false, -1); /* the first sample's alone */
+    nodes_are(m, 2, PITH_OP_SCATTER, PITH_OP_RELU);
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_early_slope),
         cmocka_unit_test(test_frozen_lengths),
         cmocka_unit_test(test_input_without_elements),
+        cmocka_unit_test(test_slice_as_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
