@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "pith_number_text.h"
 
+#include <string.h>
+
 /* Digits are gathered as one whole number and scaled once by a power of ten, so that up to 15
  * digits give the nearest double: 0.3 is the 0.3 of every other program. */
 bool pith_take_decimal(const char **text, double *value)
@@ -60,4 +62,39 @@ bool pith_parse_uint(const char *text, uint64_t *value)
     }
     *value = v;
     return true;
+}
+
+struct unit {
+    const char *suffix;
+    double factor;
+};
+
+/* units: the last one has no factor. */
+static bool parse_amount(const char *text, const struct unit *units, double *amount)
+{
+    double number;
+    if (!pith_take_decimal(&text, &number))
+        return false;
+    for (; units->factor > 0; units++)
+        if (strcmp(text, units->suffix) == 0) {
+            *amount = number * units->factor;
+            return true;
+        }
+    return false;
+}
+
+bool pith_parse_bytes(const char *text, double *bytes)
+{
+    static const struct unit units[] = {
+        {"", 1},    {"B", 1},    {"K", 1e3},       {"KB", 1e3}, {"kB", 1e3}, {"KiB", 1024},
+        {"M", 1e6}, {"MB", 1e6}, {"MiB", 1048576}, {"G", 1e9},  {"GB", 1e9}, {"GiB", 1073741824},
+        {NULL, 0}};
+    return parse_amount(text, units, bytes);
+}
+
+bool pith_parse_seconds(const char *text, double *seconds)
+{
+    static const struct unit units[] = {{"", 1},   {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
+                                        {"m", 60}, {"h", 3600},  {NULL, 0}};
+    return parse_amount(text, units, seconds);
 }

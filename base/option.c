@@ -210,34 +210,16 @@ static enum pith_status read_share(const struct pith_option *o, const char *text
     return good ? PITH_OK : out_of_range(o, text, err);
 }
 
-struct unit {
-    const char *suffix;
-    double factor;
-};
-
-static const struct unit bytes[] = {
-    {"", 1},    {"B", 1},    {"K", 1e3},       {"KB", 1e3}, {"kB", 1e3}, {"KiB", 1024},
-    {"M", 1e6}, {"MB", 1e6}, {"MiB", 1048576}, {"G", 1e9},  {"GB", 1e9}, {"GiB", 1073741824},
-    {NULL, 0}};
-static const struct unit seconds[] = {{"", 1},   {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
-                                      {"m", 60}, {"h", 3600},  {NULL, 0}};
-
 /* "500K" as 500000, "1.5h" as 5400. */
 static enum pith_status read_amount(const struct pith_option *o, const char *text, double *amount,
                                     struct pith_error *err)
 {
-    const struct unit *u = o->kind == PITH_OPTION_BYTES ? bytes : seconds;
-    const char *rest = text;
-    double number;
-    if (pith_take_decimal(&rest, &number))
-        for (; u->suffix; u++)
-            if (strcmp(rest, u->suffix) == 0) {
-                *amount = number * u->factor;
-                return in_range(o, *amount) ? PITH_OK : out_of_range(o, text, err);
-            }
+    const bool bytes = o->kind == PITH_OPTION_BYTES;
+    if (bytes ? pith_parse_bytes(text, amount) : pith_parse_seconds(text, amount))
+        return in_range(o, *amount) ? PITH_OK : out_of_range(o, text, err);
     return bad(err, text,
-               o->kind == PITH_OPTION_BYTES ? "not a number of bytes such as 500K or 64KiB"
-                                            : "not a time such as 2ms, 90s, 30m or 1.5h");
+               bytes ? "not a number of bytes such as 500K or 64KiB"
+                     : "not a time such as 2ms, 90s, 30m or 1.5h");
 }
 
 static enum pith_status read_uint(const struct pith_option *o, const char *text, union value *v,

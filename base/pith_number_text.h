@@ -16,6 +16,10 @@ bool pith_take_decimal(const char **text, double *value);
 /* The whole text must be one; else false, and *value is untouched. */
 bool pith_parse_number(const char *text, double *value);
 bool pith_parse_uint(const char *text, uint64_t *value);
+/* "500", "64KiB", "1.5M" (K: 1,000, KiB: 1,024, also with a B behind it) in bytes; "2ms", "90s",
+ * "30m", "1.5h" and a bare number in seconds. */
+bool pith_parse_bytes(const char *text, double *bytes);
+bool pith_parse_seconds(const char *text, double *seconds);
 
 #ifdef __cplusplus
 }

@@ -27,8 +27,8 @@ struct bench_options {
 static const struct cli_option options[] = {
     {0, "vs", OPTION_TEXT, offsetof(struct bench_options, vs), "MODEL",
      "time this one too, print the ratio; cpu: the first on the CPU", 0, 0},
-    {0, "time", OPTION_NUMBER, offsetof(struct bench_options, seconds), "S",
-     "seconds a model (default 2)", 0.01, 600},
+    {0, "time", OPTION_TIME, offsetof(struct bench_options, seconds), "T",
+     "a model: 500ms, 10s (default 2s)", 0.01, 600},
     {0, "batch", OPTION_UINT, offsetof(struct bench_options, batch), "N",
      "samples at once, for models with open batch", 1, 65536},
     {0, "per-layer", OPTION_FLAG, offsetof(struct bench_options, per_layer), NULL,

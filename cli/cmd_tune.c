@@ -18,8 +18,8 @@ struct tune_options {
 };
 
 static const struct cli_option options[] = {
-    {0, "time", OPTION_NUMBER, offsetof(struct tune_options, seconds), "S",
-     "seconds of measuring, about (default 10)", 0.1, 3600},
+    {0, "time", OPTION_TIME, offsetof(struct tune_options, seconds), "T",
+     "of measuring, about: 30s, 2m (default 10s)", 0.1, 3600},
     {0, "batch", OPTION_TEXT, offsetof(struct tune_options, batch), "N|auto",
      "samples at once, for models with open batch; auto: most a second", 0, 0},
     {0, "max-latency", OPTION_TEXT, offsetof(struct tune_options, latency), "T",
@@ -43,21 +43,15 @@ struct tuner {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+/* With its unit, us, ms or s: a bare number may be meant as ms, or as seconds. */
 static bool parse_ms(const char *text, double *ms)
 {
-    static const struct {
-        const char *suffix;
-        double ms;
-    } units[] = {{"us", 1e-3}, {"ms", 1}, {"s", 1e3}};
-    double v;
-    if (!pith_take_decimal(&text, &v) || v <= 0)
+    double seconds;
+    const size_t n = strlen(text);
+    if (n == 0 || text[n - 1] != 's' || !pith_parse_seconds(text, &seconds) || seconds <= 0)
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(text, units[i].suffix) == 0) {
-            *ms = v * units[i].ms;
-            return true;
-        }
-    return false;
+    *ms = 1e3 * seconds;
+    return true;
 }
 
 static bool wants_auto(const struct tuner *t)
@@ -265,7 +259,7 @@ const struct cli_command cmd_tune = {
     "tune",
     "run",
     "the fastest kernels here, timed, as a plan file",
-    "pith tune MODEL [-o net.plan] [--batch N|auto] [--max-latency T] [--time S]",
+    "pith tune MODEL [-o net.plan] [--batch N|auto] [--max-latency T] [--time T]",
     "Times every kernel that a step could run with on a fixed seeded input, takes the fastest, "
     "and\n"
     "times the whole model by these and by those that were planned, in turn; where that is not\n"

@@ -56,6 +56,7 @@ enum option_kind {
     OPTION_LIST,     /* struct cli_list, one entry per occurrence */
     OPTION_UINT,     /* uint64_t in [min, max] */
     OPTION_NUMBER,   /* double in [min, max] */
+    OPTION_TIME,     /* double, seconds in [min, max]: 2ms, 90s, 30m, or a bare number */
     OPTION_FRACTION, /* double: 0.9 or 90% */
     OPTION_PERCENT,  /* double, as a fraction: 0.5% (a bare number is refused); -1: not given */
     OPTION_BYTES,    /* uint64_t: 8M, 64KiB, 500K */
@@ -84,7 +85,7 @@ struct cli_option {
     size_t offset;   /* in the command's option struct */
     const char *arg; /* name of the argument in help; NULL for flags */
     const char *help;
-    double min, max; /* OPTION_UINT, OPTION_NUMBER, OPTION_FRACTION; max 0: no limit */
+    double min, max; /* OPTION_UINT, OPTION_NUMBER, OPTION_TIME, OPTION_FRACTION; max 0: no limit */
 };
 
 struct cli_command {

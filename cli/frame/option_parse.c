@@ -127,6 +127,17 @@ static enum cli_exit store_number(const struct cli_option *o, const char *text, 
     return EXIT_DONE;
 }
 
+static enum cli_exit store_time(const struct cli_option *o, const char *text, double *seconds)
+{
+    double v;
+    if (!pith_parse_seconds(text, &v))
+        return bad_value(o, text, "not a time such as 2ms, 90s, 30m or 1.5h");
+    if (check_range(o, text, v))
+        return EXIT_USAGE;
+    *seconds = v;
+    return EXIT_DONE;
+}
+
 static enum cli_exit store_bytes(const struct cli_option *o, const char *text, uint64_t *bytes)
 {
     return cli_parse_bytes(text, bytes) ? EXIT_DONE
@@ -163,6 +174,8 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
     case OPTION_NUMBER:
     case OPTION_FLOAT:
         return store_number(o, text, at);
+    case OPTION_TIME:
+        return store_time(o, text, at);
     case OPTION_HEADING:
     case OPTION_ADVANCED:
     case OPTION_ROWS:

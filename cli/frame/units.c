@@ -7,21 +7,11 @@
 
 bool cli_parse_bytes(const char *text, uint64_t *value)
 {
-    static const struct {
-        const char *suffix;
-        double factor;
-    } units[] = {{"", 1},          {"B", 1},      {"K", 1e3},  {"KB", 1e3},
-                 {"kB", 1e3},      {"KiB", 1024}, {"M", 1e6},  {"MB", 1e6},
-                 {"MiB", 1048576}, {"G", 1e9},    {"GB", 1e9}, {"GiB", 1073741824}};
-    double v;
-    if (!pith_take_decimal(&text, &v))
+    double bytes;
+    if (!pith_parse_bytes(text, &bytes) || !(bytes < 1e18))
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(text, units[i].suffix) == 0 && v * units[i].factor < 1e18) {
-            *value = (uint64_t)(v * units[i].factor);
-            return true;
-        }
-    return false;
+    *value = (uint64_t)bytes;
+    return true;
 }
 
 const char *cli_format_bytes(uint64_t bytes, char buffer[32])

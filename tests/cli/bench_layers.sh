@@ -7,7 +7,9 @@ trap 'rm -rf "$work"' EXIT INT TERM
 cd "$work" || exit 1
 fail() { echo "$*"; exit 1; }
 "$PITH" init lenet300 -q -o a.pith && "$PITH" init lenet5 -q -o conv.pith || exit 1
-"$PITH" bench a.pith --per-layer --time 0.1 -T 1 --json >told || fail "bench: $(cat told)"
+"$PITH" bench a.pith --per-layer --time 100ms -T 1 --json >told || fail "bench: $(cat told)"
+"$PITH" bench a.pith --time 2x 2>refused && fail "a time of 2x was taken"
+grep -q "time '2x': not a time such as" refused || fail "not told: $(cat refused)"
 python3 - told <<'END' || exit 1
 import json, sys
 t = json.load(open(sys.argv[1]))
