@@ -29,8 +29,8 @@ in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
 # are, too: filling them waits for the decoder. Everything else,
 # operators and decoders too, is built for speed.
 ONCE_runtime := graph_read validate stats_read container weight_read blob region \
-    plan_init plan_steps plan_fill plan_describe alias fuse fuse_chain place step_inputs layout integer_layout integer_spans integer_op run opts cpu costs kernels kernels_dense kernels_decode kernels_integer kernels_ordered kernels_row kernels_sparse \
-    op_attr op_loop op_branch op_view huff_table weight_open weight_kind weight_cut context_decode window open text cpu_names \
+    plan_init plan_weights plan_steps plan_fill plan_describe alias fuse fuse_chain place step_inputs layout integer_layout integer_spans integer_op run opts cpu costs kernels kernels_dense kernels_decode kernels_integer kernels_ordered kernels_row kernels_sparse \
+    op_attr op_loop op_branch op_view codebook_decode huff_table weight_open weight_kind weight_cut context_decode window open text cpu_names \
     run_form quad_form
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Pow and Mod: their time is that of one powf or division an element. Weights read row by row: that of the decoders

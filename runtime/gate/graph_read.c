@@ -408,10 +408,10 @@ struct bump {
     uint64_t used;
 };
 
-/* Every array at a cache line of its own, whatever type it has. */
+/* Aligned to 8, which is enough for every array here. */
 static void *take(struct bump *b, uint64_t n, size_t each)
 {
-    uint64_t at = (b->used + 63) & ~UINT64_C(63);
+    uint64_t at = (b->used + 7) & ~UINT64_C(7);
     b->used = at + n * each; /* counts are bounded by MAX_*: far below 2^64 */
     return b->mem ? b->mem + at : NULL;
 }
@@ -430,23 +430,25 @@ struct graph_memory {
 };
 
 /* weight_names and output_names are arrays beside what they name, because compact files have
- * none and pass NULL texts. */
+ * none and pass NULL texts. What the graph keeps stands first, weights last of it (kept_bytes);
+ * behind it is what only reading uses. */
 static void lay_out(const struct graph_parse *c, struct bump *b, struct graph_memory *m)
 {
     const struct graph *g = &c->g;
     m->g.inputs = take(b, g->n_inputs, sizeof *m->g.inputs);
-    m->g.weights = take(b, g->n_weights, sizeof *m->g.weights);
     m->g.nodes = take(b, g->n_nodes, sizeof *m->g.nodes);
     m->g.weight_names = take(b, g->n_weights, sizeof *m->g.weight_names);
     m->g.outputs = take(b, g->n_outputs, sizeof *m->g.outputs);
     m->g.output_names = take(b, g->n_outputs, sizeof *m->g.output_names);
-    m->table = take(b, c->n_tables, sizeof *m->table);
     m->slots = take(b, c->n_slots, sizeof *m->slots);
     m->refs = take(b, c->n_refs, sizeof *m->refs);
+    m->values = take(b, g->n_values, sizeof *m->values);
+    m->g.weights = take(b, g->n_weights, sizeof *m->g.weights);
+    m->g.kept_bytes = b->used - g->n_weights * sizeof *m->g.weights;
+    m->table = take(b, c->n_tables, sizeof *m->table);
     m->order = take(b, g->n_values, sizeof *m->order);
     m->names.value = take(b, g->n_values, sizeof *m->names.value);
     m->names.node = take(b, g->n_nodes, sizeof *m->names.node);
-    m->values = take(b, g->n_values, sizeof *m->values);
     m->in = take(b, c->max_in, sizeof *m->in);
     m->out = take(b, c->max_out, sizeof *m->out);
 }

@@ -50,18 +50,18 @@ uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset)
 }
 
 /* Attaches root `child` to `parent`: one tree from now on. The root's lifetime and output flag
- * cover all members; a child keeps its own, which nobody reads any more. */
+ * cover all members. */
 static void attach(struct value_plan *vp, uint32_t child, uint32_t parent, uint64_t offset)
 {
     uint64_t unused;
     uint32_t root = pith_plan_root(vp, parent, &unused);
-    vp[child].parent = parent;
-    vp[child].offset = offset;
     vp[root].is_output |= vp[child].is_output;
     if (vp[child].first < vp[root].first)
         vp[root].first = vp[child].first;
     if (vp[child].last > vp[root].last)
         vp[root].last = vp[child].last;
+    vp[child].parent = parent;
+    vp[child].offset = offset; /* where its lifetime was */
 }
 
 /* The number of elements before `axis` is 1: pieces along it are contiguous. Then what is before
@@ -279,10 +279,11 @@ static void set_lifetimes(const struct graph *g, const struct node_plan *node,
                           struct value_plan *vp)
 {
     uint64_t unused;
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        vp[v].first = UINT32_MAX;
-        vp[v].last = 0;
-    }
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (vp[v].parent == v) {
+            vp[v].first = UINT32_MAX;
+            vp[v].last = 0;
+        }
     /* Inputs are written before the first step; outputs are read behind the last one. */
     for (uint32_t i = 0; i < g->n_inputs; i++)
         touch_root(&vp[i], 0);
@@ -354,6 +355,8 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
 void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
                      struct value_plan *vp, bool share, bool in_place)
 {
+    for (uint32_t v = 0; v < g->n_values; v++)
+        vp[v].pixel_step = 0;
     for (uint32_t n = 0; in_place && n < g->n_nodes; n++) {
         bool whole = node[n].action == NODE_RUN && node[n].chain == CHAIN_WHOLE;
         if (whole && g->nodes[n].info->op == PITH_OP_CONCAT)

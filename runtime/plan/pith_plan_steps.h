@@ -33,7 +33,10 @@ struct extra_view {
 struct pith_plan {
     struct pith_opts opts;
     struct pith_kernels kernels;
-    struct graph graph;
+    struct graph graph;     /* without weights */
+    struct weight *weight;  /* [n_kept] those that are decoded or prepared; all others are read */
+    uint32_t *weight_value; /* in the image. The value that each is */
+    uint32_t n_kept;
     struct tview *value; /* [graph.n_values] */
     struct step *step;   /* [n_steps] */
     struct extra_view *extra;

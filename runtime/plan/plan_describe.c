@@ -102,9 +102,8 @@ enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struc
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* The value that a view is; PLAN_NONE: a view made for one step (struct extra_view). By address:
- * operands are pointers into the array of values, or views of their own. */
-static uint32_t value_of(const struct pith_plan *plan, const struct tview *t)
+/* By address: operands are pointers into the array of values, or views of their own. */
+uint32_t pith_plan_value_of(const struct pith_plan *plan, const struct tview *t)
 {
     uintptr_t at = (uintptr_t)t, first = (uintptr_t)plan->value;
     uintptr_t bytes = (uintptr_t)plan->graph.n_values * sizeof *plan->value;
@@ -159,7 +158,7 @@ static void find_place(const struct pith_plan *plan, const void *p, struct pith_
 static void describe_view(const struct pith_plan *plan, const struct tview *t,
                           struct pith_operand *o)
 {
-    struct graph_name name = name_of(plan, value_of(plan, t));
+    struct graph_name name = name_of(plan, pith_plan_value_of(plan, t));
     pith_describe_tensor(t, &name, &o->tensor);
     find_place(plan, t->data, o);
 }

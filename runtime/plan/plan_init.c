@@ -28,6 +28,7 @@ void *pith_block_low(struct block *b, uint64_t count, size_t each)
         return NULL;
     void *p = b->mem + b->low;
     b->low += bytes;
+    block_moved(b);
     return memset(p, 0, (size_t)bytes);
 }
 
@@ -38,6 +39,7 @@ void *pith_block_high(struct block *b, uint64_t count, size_t each)
     if (!take(b, count, each, &bytes))
         return NULL;
     b->high -= bytes;
+    block_moved(b);
     return memset(b->mem + b->high, 0, (size_t)bytes);
 }
 
@@ -62,15 +64,15 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
     b->block.low = at + graph_bytes;
     if (!align_ok(b->block.low, 8, &b->block.low) || b->block.low > b->block.high)
         return PITH_ERR_SPACE;
+    block_moved(&b->block);
+    b->graph_at = at;
     b->plan = plan;
     plan->opts = *opts;
+    plan->image = blob;
+    plan->image_bytes = bytes;
     /* pith_graph_need has tested the checksum. */
-    st = pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
-                         b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
-    /* Kernels that read coded weights at each run choose by these bits. */
-    for (uint32_t i = 0; !st && i < plan->graph.n_weights; i++)
-        plan->graph.weights[i].cpu = opts->cpu_mask;
-    return st;
+    return pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
+                           b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
 }
 
 /* Kinds of values, of which later passes take away those that vanish. */
@@ -130,27 +132,57 @@ static enum pith_status describe_values(struct builder *b)
     return PITH_OK;
 }
 
+/* Storage that some step touches. */
+static bool has_item(const struct builder *b, uint32_t v)
+{
+    const struct value_plan *p = &b->vp[v];
+    return p->parent == v && p->kind != VALUE_CONST && p->first <= p->last;
+}
+
 /* An item for every root that some step touches. An item is a piece of the arena; scratch of
  * steps was added before. */
 static void add_value_items(struct builder *b)
 {
     for (uint32_t v = 0; v < b->plan->graph.n_values; v++) {
-        const struct value_plan *p = &b->vp[v];
-        b->item_of[v] = PLAN_NONE;
-        if (p->parent != v || p->kind == VALUE_CONST || p->first > p->last)
+        struct value_plan *p = &b->vp[v];
+        p->item = PLAN_NONE;
+        if (!has_item(b, v))
             continue;
-        uint32_t flags =
-            (p->kind == VALUE_INPUT ? PLACE_INPUT : 0u) | (p->is_output ? PLACE_OUTPUT : 0u);
-        b->item_of[v] = b->n_items;
+        uint32_t flags = (p->kind == VALUE_INPUT ? PLACE_INPUT : 0u) |
+                         (p->is_output ? PLACE_OUTPUT : 0u) | (p->late ? PLACE_LATE : 0u);
+        p->item = b->n_items;
         b->item[b->n_items++] = (struct place_item){
             .bytes = p->bytes, .first = p->first, .last = p->last, .flags = flags};
+    }
+}
+
+/* Scratch lives while its step runs: an interval of one. */
+static void add_scratch_items(struct builder *b)
+{
+    for (uint32_t i = 0; i < b->plan->n_steps; i++) {
+        const struct step *s = &b->plan->step[i];
+        uint32_t time = node_time((uint32_t)(s->node - b->plan->graph.nodes));
+        if (s->scratch_bytes == 0)
+            continue;
+        b->step_need[i].scratch_item = b->n_items;
+        b->item[b->n_items++] =
+            (struct place_item){.bytes = s->scratch_bytes, .first = time, .last = time};
     }
 }
 
 /* After this b->item[].offset is final. */
 static enum pith_status place_values(struct builder *b)
 {
+    uint64_t n = 0;
+    for (uint32_t v = 0; v < b->plan->graph.n_values; v++)
+        n += has_item(b, v);
+    for (uint32_t i = 0; i < b->plan->n_steps; i++)
+        n += b->plan->step[i].scratch_bytes != 0;
+    b->item = pith_block_high(&b->block, n, sizeof *b->item);
+    if (!b->item)
+        return PITH_ERR_SPACE;
     add_value_items(b);
+    add_scratch_items(b);
     uint32_t *order = pith_block_high(&b->block, b->n_items, sizeof *order);
     uint32_t *placed = pith_block_high(&b->block, b->n_items, sizeof *placed);
     if (!order || !placed)
@@ -177,6 +209,8 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
                               const struct pith_opts *opts)
 {
     enum pith_status st = read_graph(b, blob, bytes, opts);
+    if (!st)
+        st = pith_build_weights(b);
     if (st)
         return st;
     const struct graph *g = &b->plan->graph;
@@ -186,11 +220,9 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     if (opts->costs)
         b->plan->kernels.sparse.costs = *opts->costs;
     order_sums(b->plan);
-    b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
     b->vp = pith_block_high(&b->block, g->n_values, sizeof *b->vp);
-    b->const_at = pith_block_high(&b->block, g->n_weights, sizeof *b->const_at);
-    b->prep_of = pith_block_high(&b->block, g->n_weights, sizeof *b->prep_of);
-    if (!b->node || !b->vp || !b->const_at || !b->prep_of)
+    b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
+    if (!b->node || !b->vp)
         return PITH_ERR_SPACE;
     st = describe_values(b);
     if (st)
@@ -215,7 +247,7 @@ struct layout {
  * arena, or memory apart. */
 static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, struct layout *l)
 {
-    uint64_t planning = b->block.low + (block_bytes - b->block.high);
+    uint64_t planning = block_bytes - b->block.gap;
     bool apart = b->plan->opts.flags & PITH_FLAG_INIT_APART;
     uint64_t behind = apart || b->fill_bytes < b->arena_bytes ? b->arena_bytes : b->fill_bytes;
     if (!align_ok(b->block.low, PLAN_ALIGN, &l->weights_at) ||
@@ -231,7 +263,8 @@ static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, s
  * caller, bytes need not be. */
 static struct block block_of(void *mem, size_t bytes)
 {
-    return (struct block){mem, 0, bytes & ~(uint64_t)(PLAN_ALIGN - 1)};
+    uint64_t lines = bytes & ~(uint64_t)(PLAN_ALIGN - 1);
+    return (struct block){mem, 0, lines, lines};
 }
 
 /* Planning takes at most this many bytes for each byte of the parsed graph. That holds a struct
@@ -241,7 +274,7 @@ static struct block block_of(void *mem, size_t bytes)
  * it does not fit. */
 #define WORK_PER_GRAPH_BYTE 22u
 #define WORK_PER_VALUE                                                                             \
-    (sizeof(struct value_plan) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + sizeof(void *))
+    (sizeof(struct value_plan) + sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(void *))
 #define WORK_PER_NODE                                                                              \
     (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +              \
      sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) +                 \
@@ -249,7 +282,7 @@ static struct block block_of(void *mem, size_t bytes)
      OP_LOWERED_MAX)
 /* A value and its grid, or a state of a loop. */
 #define WORK_PER_INPUT (sizeof(void *) + sizeof(struct grid_operand) + sizeof(bool))
-#define WORK_PER_WEIGHT (sizeof(uint64_t) + sizeof(uint32_t))
+#define WORK_PER_WEIGHT (sizeof(uint64_t) + 3 * sizeof(uint32_t))
 _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
 _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");
 _Static_assert(WORK_PER_WEIGHT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct weight), "weights");
@@ -308,15 +341,15 @@ static void *address_of(struct builder *b, uint32_t v, uint8_t *weights, uint8_t
     uint64_t offset;
     uint32_t root = pith_plan_root(b->vp, v, &offset);
     if (b->vp[root].kind != VALUE_CONST)
-        return b->item_of[root] == PLAN_NONE ? NULL
-                                             : arena + b->item[b->item_of[root]].offset + offset;
+        return b->vp[root].item == PLAN_NONE ? NULL
+                                             : arena + b->item[b->vp[root].item].offset + offset;
     uint32_t c = root - b->plan->graph.n_inputs;
     if (b->const_at[c] == NOT_STORED)
         return NULL;
     /* C has no way to say that a struct's pointer is only read by its reader; the cast takes
      * const away from what no step writes. */
-    if (b->const_at[c] == BORROWED) /* only read: no step writes to a constant */
-        return (uint8_t *)(uintptr_t)b->plan->graph.weights[c].index_stream.bytes + offset;
+    if (b->const_at[c] >= IN_IMAGE)
+        return (uint8_t *)(uintptr_t)b->plan->image + (b->const_at[c] - IN_IMAGE) + offset;
     return weights + b->const_at[c] + offset;
 }
 
@@ -333,7 +366,7 @@ static void set_addresses(struct builder *b, uint8_t *weights, uint8_t *arena)
         const struct step_need *sn = &b->step_need[i];
         if (sn->prep_bytes)
             plan->step[i].args.prep = weights + sn->prep_at;
-        if (sn->scratch_item != PLAN_NONE)
+        if (plan->step[i].scratch_bytes)
             plan->step[i].scratch = arena + b->item[sn->scratch_item].offset;
     }
 }
@@ -367,8 +400,6 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
     b.plan->arena_bytes = b.arena_bytes;
     b.plan->weights = weights;
     b.plan->weights_bytes = b.weights_bytes;
-    b.plan->image = blob;
-    b.plan->image_bytes = bytes;
     struct fill_memory fill = {arena, mem_bytes - l.arena_at, b.fill_bytes};
     if (apart)
         fill = (struct fill_memory){opts.init_memory, opts.init_memory_bytes, b.fill_bytes};
