@@ -25,7 +25,7 @@ void cli_hint_preprocess(const struct pith_data *data, const char *preprocess);
 #define CLI_DEVICE_OPTION(type, member)                                                            \
     {                                                                                              \
         0, "device", OPTION_TEXT, offsetof(type, member), "NAME",                                  \
-            "where it runs: cpu, cuda:N[,f16], or auto, the faster (PITH_DEVICE)", 0, 0             \
+            "where it runs: cpu, cuda:N[,f16], or auto, the faster (PITH_DEVICE)", 0, 0            \
     }
 
 /* --device, else PITH_DEVICE: a device that cannot be had is a failure with the former, with the

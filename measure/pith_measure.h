@@ -44,8 +44,9 @@ struct pith_engine_opts {
     size_t plan_file_bytes;
     const char *plan_name; /* of the file, for messages; NULL: it has none */
     /* Where it runs: "cpu", "cuda:N" or "auto", which runs the model on both and keeps the faster;
-     * with ",f16" behind, products there may be of 16-bit floats (PITH_CUDA_F16). NULL: "cpu". Where that device cannot be had, or is lost, the CPU takes over, and
-     * pith_engine_note says why; with device_or_fail it is PITH_ERR_UNSUPPORTED. */
+     * with ",f16" behind, products there may be of 16-bit floats (PITH_CUDA_F16). NULL: "cpu".
+     * Where that device cannot be had, or is lost, the CPU takes over, and pith_engine_note says
+     * why; with device_or_fail it is PITH_ERR_UNSUPPORTED. */
     const char *device;
     bool device_or_fail;
     const char *blas; /* as pith_cuda_allow_blas; NULL: not allowed */
