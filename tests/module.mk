@@ -13,7 +13,7 @@ TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
 TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_quantize_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_integer_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
-TEST_LDFLAGS_threads = $(call wrap,pthread_create)
+TEST_LDFLAGS_threads = $(call wrap,pthread_create pthread_join)
 
 # AVX-VNNI's kernels in the encoding of AVX-512, for machines that have the same instructions in that
 # one alone (tests/runtime/avxvnni_twin.h).
