@@ -2,7 +2,7 @@
 /* pith_format.h - the numbers of docs/format.md, and how the pieces of the reader fit together.
  *
  *     bytes --container.c--> struct image: where each chunk lies, checksums tested
- *           --graph_read.c-> struct graph: numbers of the graph chunk, tensors' streams cut out
+ *           --graph_read.c-> struct graph: what graph_parse.c, weight_*.c read, streams cut out
  *           --validate.c---> accepted: shapes inferred, names unique, text well-formed
  *
  * Writers include this file too; there is no second copy of any constant. */
