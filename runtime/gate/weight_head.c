@@ -361,17 +361,31 @@ static enum pith_status parse_real_head(struct graph_parse *p, uint8_t head, str
     return parse_common(p, head, w);
 }
 
-/* A prefix that is not the last one leaves a head that is none. A trellis is a way to read
- * indices of an adaptive codebook, so the prefix changes nothing else. */
+static bool is_trellis_prefix(uint8_t head)
+{
+    return head == HEAD_TRELLIS_8 || head == HEAD_TRELLIS_16;
+}
+
+/* A prefix that is not the last one leaves a head that is none. Both a trellis and the second model
+ * are ways to read indices of an adaptive codebook, so prefixes change nothing else. Two of them
+ * tell the second model: the same ones with a trellis, that of 8 before that of 16 without. */
 static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, struct weight *w)
 {
-    if (!PITH_BUILD_TRELLIS)
-        return pith_parse_unsupported(p);
-    enum pith_status st = parse_real_head(p, rd_u8(&p->r), w);
-    if (!st && (w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK))
-        return pith_parse_corrupt(p);
+    uint8_t head = rd_u8(&p->r);
     w->trellis = prefix == HEAD_TRELLIS_8 ? 8 : 16;
-    return st;
+    if (!p->r.bad && is_trellis_prefix(head)) {
+        w->second = true;
+        if (head != prefix)
+            w->trellis = 0;
+        if (!PITH_BUILD_SECOND || prefix > head)
+            return pith_parse_unsupported(p);
+        head = rd_u8(&p->r);
+    }
+    if (!PITH_BUILD_TRELLIS && w->trellis)
+        return pith_parse_unsupported(p);
+    enum pith_status st = parse_real_head(p, head, w);
+    bool fits = w->code == CODE_ADAPTIVE && w->grid == GRID_CODEBOOK && !(w->second && w->settled);
+    return st || fits ? st : pith_parse_corrupt(p);
 }
 
 /* There is no alignment to be told of in a compact file, and 64 bytes have the one that all have.
@@ -397,7 +411,7 @@ enum pith_status pith_parse_head(struct graph_parse *p, struct weight *w)
             return st;
         head = rd_u8(&p->r);
     }
-    if (head == HEAD_TRELLIS_8 || head == HEAD_TRELLIS_16)
+    if (is_trellis_prefix(head))
         return parse_trellis(p, head, w);
     if (head == HEAD_ALIGN)
         return parse_align(p, w);
