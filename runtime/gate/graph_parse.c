@@ -209,12 +209,11 @@ static enum pith_status parse_ref(struct graph_parse *p, uint32_t base, uint32_t
 {
     uint64_t ref = rd_varint(&p->r, (uint64_t)base + 1);
     *told = ref;
+    *value = PITH_NO_VALUE;
     if (p->r.bad)
         return pith_parse_corrupt(p);
-    if (ref == 0) {
-        *value = PITH_NO_VALUE;
+    if (ref == 0)
         return PITH_OK;
-    }
     if (ref == 1) {
         if (p->n_introduced == p->g.n_weights)
             /* No constant is left to introduce. */
