@@ -37,10 +37,10 @@ $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 # they call.
 $(call in_runtime,decimal preprocess op_power weight_rows): FILE_CFLAGS := -Os
 # Calls of kernels: what loops over elements is in these.
-$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse conv_winograd product_rows product_tiles \
+$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse conv_winograd product_tiles \
     product_quads product_indices product_form op_attention): FILE_CFLAGS := -Os
-# What ArgMax and Resize take is little beside the layers before them.
-$(call in_runtime,op_arg op_resize): FILE_CFLAGS := -Os
+# What these take is little beside the layers before them.
+$(call in_runtime,op_arg op_resize op_along_axis op_scatter op_top_k op_matmul_integer): FILE_CFLAGS := -Os
 # References of kernels that every CPU of today has a wide variant of, and products that run beside those alone.
 $(call in_runtime,byte_rows row_f32 activate context_indices conv_f32 gemm_i8 integer_direct): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Calls of kernels around short loops; one short loop for each of many functions.
