@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* test_half.h - how f32 become f16 and bf16, for the emulator of tests/cuda. */
+#ifndef TEST_HALF_H
+#define TEST_HALF_H
+
+#include "half_bits.h"
+
+#endif
