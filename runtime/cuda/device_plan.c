@@ -261,6 +261,9 @@ enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *pl
     if (plan->opts.observe)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                               "cuda: a plan whose values are observed runs on the CPU");
+    if (plan->n_segments)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: a plan that runs groups of samples runs on the CPU");
     struct pith_cuda_plan *p = calloc(1, sizeof *p);
     enum pith_status st = p ? make(cuda, plan, p, err) : no_memory(err);
     if (st)

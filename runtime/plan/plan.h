@@ -4,6 +4,7 @@
  * Planning turns nodes into steps:
  *
  *     graph --fuse.c, fuse_chain.c--> chains of nodes run as one --layout.c--> channels-last values
+ *           --segment.c--> steps that run a group of samples at a time
  *           --alias.c--> values that share storage --plan_init.c--> steps, lifetimes
  *           --place.c--> offsets --plan_fill.c--> weights in run form
  *
@@ -49,10 +50,11 @@ enum node_chain {
 };
 
 struct node_plan {
-    uint8_t action;      /* enum node_action */
-    uint8_t chain;       /* enum node_chain */
-    uint8_t act;         /* enum act_kind: y = act(op + bias + residual) */
+    uint8_t action : 2;  /* enum node_action */
+    uint8_t chain : 2;   /* enum node_chain */
+    uint8_t act : 4;     /* enum act_kind: y = act(op + bias + residual) */
     bool as_gemm;        /* a MatMul that took a bias runs as the Gemm it now is */
+    uint16_t segment;    /* number of its segment, from 1 on; 0: none (segment.c) */
     uint32_t quantize;   /* of CHAIN_REAL: the QuantizeLinear; else PLAN_NONE */
     float a, b;          /* of act */
     uint32_t bias;       /* constant, or PLAN_NONE */
@@ -90,14 +92,16 @@ struct value_plan {
                                 by side */
     };
     uint8_t kind;
-    bool is_output;     /* roots: some value in this storage is a graph output */
-    bool channels_last; /* layout.c */
-    bool late;          /* written when the step has read all that dies there (PLACE_LATE) */
+    bool is_output : 1;     /* roots: some value in this storage is a graph output */
+    bool channels_last : 1; /* layout.c */
+    bool late : 1;          /* written when the step has read all that dies there (PLACE_LATE) */
+    uint16_t segment;       /* only steps of this segment touch it, a group at a time; 0: whole */
 };
 
 /* Time: 0 the inputs are written, node n runs at n + 1, n_nodes + 1 the outputs are read. A body
  * takes the time it would take once: what must last from one iteration to the next (states, what
- * the body reads from outside of it, what it collects) lives from Loop to LoopEnd at least. */
+ * the body reads from outside of it, what it collects) lives from Loop to LoopEnd at least. A
+ * segment likewise: what it touches of a whole batch lives from its first node to its last. */
 static inline uint32_t node_time(uint32_t node)
 {
     return node + 1;
@@ -143,12 +147,17 @@ const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul);
 
 /* Storage of value v: its root, and its byte offset there. */
 uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset);
+/* Bytes of input v in the output `out` of a concat: where that is there for one group of samples,
+ * of a group. */
+uint64_t pith_plan_piece_bytes(const struct tview *value, const struct value_plan *vp, uint32_t v,
+                               uint32_t out);
 /* Decides which values share storage, and drops the nodes that then have nothing to do. in_place:
  * an elementwise operator and its input, and a Concat and what it alone reads; share: views and
  * pieces of others, too, whose producers vanish or move (so in_place as well). Neither: each has
- * its own. Sets lifetimes of all roots. */
-void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
-                     struct value_plan *vp, bool share, bool in_place);
+ * its own. Sets lifetimes of all roots. segment: those that nodes name. */
+void pith_plan_alias(const struct graph *g, const struct tview *value,
+                     const struct segment *segment, struct node_plan *node, struct value_plan *vp,
+                     bool share, bool in_place);
 
 /* Offsets for n items such that those alive at the same time do not overlap. order, placed: room
  * for n numbers each. false: the sum of sizes overflows. */

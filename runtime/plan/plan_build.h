@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plan_build.h - the state of planning, shared by plan_init.c (memory, order of the phases),
- * plan_weights.c (what is kept of constants), plan_steps.c (nodes to steps) and nothing else. */
+ * plan_weights.c (what is kept of constants), segment.c (groups of samples), plan_steps.c (nodes
+ * to steps), lanes.c (their operands in segments) and nothing else. */
 #ifndef PLAN_BUILD_H
 #define PLAN_BUILD_H
 
@@ -44,7 +45,8 @@ struct builder {
     uint64_t *const_at;          /* [n_weights] place in the weights region, or the above */
     uint32_t *kept_as;           /* [n_weights] its number in plan->weight; PLAN_NONE: not kept */
     uint32_t *prep_of;           /* [n_kept] the last step that prepared it, plus 1; 0: none */
-    struct place_item *item;     /* [n_items]: roots in order of numbers, then scratch */
+    struct place_item *item;     /* [n_items]: of each segment, then of the whole batch: roots
+                                    in order of numbers, scratch; then the segments' blocks */
     uint32_t n_items;
     uint64_t weights_bytes, arena_bytes;
     uint64_t scratch_bytes; /* the largest of one step */
@@ -67,5 +69,20 @@ enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t 
 /* Steps from nodes, with all pointers but those to data; asks operators for their needs.
  * PITH_ERR_SPACE, or what an operator returns. */
 enum pith_status pith_build_steps(struct builder *b);
+
+#define SEGMENT_GROUPS 8u /* so many sizes of groups are tried */
+
+/* Sets plan.segment, and of nodes and values to which they belong; values of one segment become as
+ * large as a group. After fusion and layout. PITH_ERR_SPACE. */
+enum pith_status pith_plan_segments(struct builder *b);
+
+/* lanes.c: views of what steps in segments read and write. Room for all; those of step s, of which
+ * all pointers but data are set (in, out: its operands); copies for further lanes, when all steps
+ * are whole; addresses, when `data` of values is set. PITH_ERR_SPACE. */
+enum pith_status pith_lanes_reserve(struct builder *b);
+void pith_lanes_split(struct builder *b, struct step *s, const struct tview **in,
+                      struct tview **out);
+enum pith_status pith_lanes_copy(struct builder *b);
+void pith_lanes_place(struct builder *b);
 
 #endif

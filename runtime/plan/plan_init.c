@@ -132,37 +132,38 @@ static enum pith_status describe_values(struct builder *b)
     return PITH_OK;
 }
 
-/* Storage that some step touches. */
-static bool has_item(const struct builder *b, uint32_t v)
+/* Storage that some step touches; of one segment, or (0) of the whole batch. */
+static bool has_item(const struct builder *b, uint32_t v, uint32_t segment)
 {
     const struct value_plan *p = &b->vp[v];
-    return p->parent == v && p->kind != VALUE_CONST && p->first <= p->last;
+    return p->segment == segment && p->parent == v && p->kind != VALUE_CONST && p->first <= p->last;
 }
 
-/* An item for every root that some step touches. An item is a piece of the arena; scratch of
- * steps was added before. */
-static void add_value_items(struct builder *b)
+/* An item for every root that some step touches. An item is a piece of the arena. */
+static void add_value_items(struct builder *b, uint32_t segment)
 {
     for (uint32_t v = 0; v < b->plan->graph.n_values; v++) {
         struct value_plan *p = &b->vp[v];
-        p->item = PLAN_NONE;
-        if (!has_item(b, v))
+        if (p->segment != segment)
+            continue;
+        bool has = has_item(b, v, segment);
+        p->item = has ? b->n_items : PLAN_NONE;
+        if (!has)
             continue;
         uint32_t flags = (p->kind == VALUE_INPUT ? PLACE_INPUT : 0u) |
                          (p->is_output ? PLACE_OUTPUT : 0u) | (p->late ? PLACE_LATE : 0u);
-        p->item = b->n_items;
         b->item[b->n_items++] = (struct place_item){
             .bytes = p->bytes, .first = p->first, .last = p->last, .flags = flags};
     }
 }
 
 /* Scratch lives while its step runs: an interval of one. */
-static void add_scratch_items(struct builder *b)
+static void add_scratch_items(struct builder *b, uint32_t segment)
 {
     for (uint32_t i = 0; i < b->plan->n_steps; i++) {
         const struct step *s = &b->plan->step[i];
         uint32_t time = node_time((uint32_t)(s->node - b->plan->graph.nodes));
-        if (s->scratch_bytes == 0)
+        if (s->scratch_bytes == 0 || s->segment != segment)
             continue;
         b->step_need[i].scratch_item = b->n_items;
         b->item[b->n_items++] =
@@ -170,26 +171,59 @@ static void add_scratch_items(struct builder *b)
     }
 }
 
-/* After this b->item[].offset is final. */
-static enum pith_status place_values(struct builder *b)
+/* Places the items of one segment, or (0) all others and the segments' blocks, each of which is
+ * there for its lanes from its first node to its last. */
+static bool place_items(struct builder *b, uint32_t segment, uint32_t *order, uint32_t *placed,
+                        uint64_t *bytes)
 {
-    uint64_t n = 0;
+    uint32_t first = b->n_items;
+    add_value_items(b, segment);
+    add_scratch_items(b, segment);
+    for (uint32_t i = 0; PLAN_SEGMENTS && segment == 0 && i < b->plan->n_segments; i++) {
+        const struct segment *s = &b->plan->segment[i];
+        struct place_item block = {.first = node_time(s->first_node),
+                                   .last = node_time(s->last_node)};
+        if (!mul_ok(s->lane_bytes, s->lanes, &block.bytes))
+            return false;
+        b->item[b->n_items++] = block;
+    }
+    return pith_place(b->item + first, b->n_items - first, order, placed, bytes);
+}
+
+static uint64_t count_items(const struct builder *b)
+{
+    uint64_t n = b->plan->n_segments;
     for (uint32_t v = 0; v < b->plan->graph.n_values; v++)
-        n += has_item(b, v);
+        n += has_item(b, v, b->vp[v].segment);
     for (uint32_t i = 0; i < b->plan->n_steps; i++)
         n += b->plan->step[i].scratch_bytes != 0;
-    b->item = pith_block_high(&b->block, n, sizeof *b->item);
-    if (!b->item)
+    return n;
+}
+
+/* After this b->item[].offset is final: items of segments stand first, then what holds them. */
+static enum pith_status place_values(struct builder *b)
+{
+    struct pith_plan *plan = b->plan;
+    const uint32_t n = PLAN_SEGMENTS ? plan->n_segments : 0;
+    uint64_t n_items = count_items(b);
+    b->item = pith_block_high(&b->block, n_items, sizeof *b->item);
+    uint32_t *order = pith_block_high(&b->block, n_items, sizeof *order);
+    uint32_t *placed = pith_block_high(&b->block, n_items, sizeof *placed);
+    uint32_t *end = pith_block_high(&b->block, n, sizeof *end);
+    if (!b->item || !order || !placed || !end)
         return PITH_ERR_SPACE;
-    add_value_items(b);
-    add_scratch_items(b);
-    uint32_t *order = pith_block_high(&b->block, b->n_items, sizeof *order);
-    uint32_t *placed = pith_block_high(&b->block, b->n_items, sizeof *placed);
-    if (!order || !placed)
-        return PITH_ERR_SPACE;
-    if (!pith_place(b->item, b->n_items, order, placed, &b->arena_bytes) ||
+    for (uint32_t i = 0; i < n; i++) {
+        if (!place_items(b, i + 1, order, placed, &plan->segment[i].lane_bytes))
+            return PITH_ERR_LIMIT;
+        end[i] = b->n_items;
+    }
+    if (!place_items(b, 0, order, placed, &b->arena_bytes) ||
         !align_ok(b->fill_bytes, PLAN_ALIGN, &b->fill_bytes))
         return PITH_ERR_LIMIT;
+    const struct place_item *block = b->item + b->n_items - n;
+    for (uint32_t i = 0, at = 0; i < n; i++)
+        for (; at < end[i]; at++)
+            b->item[at].offset += block[i].offset;
     return PITH_OK;
 }
 
@@ -230,8 +264,12 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     if (share) {
         pith_plan_fuse(g, b->plan->value, b->node, b->vp);
         pith_plan_layout(g, b->plan->value, b->node, b->vp);
+        if (PLAN_SEGMENTS && opts->batch > 1 && !(opts->flags & PITH_FLAG_WHOLE_BATCH))
+            st = pith_plan_segments(b);
+        if (st)
+            return st;
     }
-    pith_plan_alias(g, b->plan->value, b->node, b->vp, share, in_place);
+    pith_plan_alias(g, b->plan->value, b->plan->segment, b->node, b->vp, share, in_place);
     st = pith_build_steps(b);
     return st ? st : place_values(b);
 }
@@ -287,6 +325,14 @@ _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview
 _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");
 _Static_assert(WORK_PER_WEIGHT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct weight), "weights");
 _Static_assert(WORK_PER_INPUT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "inputs");
+/* As much again for each lane of a batch: views of operands, and what segments are found with. */
+#define LANE_PER_NODE                                                                              \
+    (sizeof(struct op_args) + 2 * sizeof(void *) + 2 * sizeof(struct lane_view) +                  \
+     sizeof(struct segment) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + SEGMENT_GROUPS +  \
+     sizeof(struct lane_operation))
+#define LANE_PER_OPERAND (sizeof(void *) + sizeof(struct lane_view))
+_Static_assert(LANE_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "lanes");
+_Static_assert(LANE_PER_OPERAND <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "operands");
 
 /* Without reading the graph's nodes: who plans on a microcontroller wants one number to reserve. */
 enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *given,
@@ -299,7 +345,10 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
         st = pith_graph_need(blob, bytes, opts.flags, &graph_bytes, NULL);
     if (st)
         return st;
-    if (!mul_ok(graph_bytes, WORK_PER_GRAPH_BYTE, &all) ||
+    uint32_t times = opts.batch == 1 || !PLAN_SEGMENTS ? 1
+                     : opts.threads > 1                ? opts.threads + 1
+                                                       : 2;
+    if (!mul_ok(graph_bytes, WORK_PER_GRAPH_BYTE * times, &all) ||
         !add_ok(all, sizeof(struct pith_plan) + (size_t)4 * PLAN_ALIGN, &all) ||
         !align_ok(all, PLAN_ALIGN, &all) || all > SIZE_MAX || graph_bytes > opts.max_bytes)
         return PITH_ERR_LIMIT;
@@ -369,6 +418,8 @@ static void set_addresses(struct builder *b, uint8_t *weights, uint8_t *arena)
         if (plan->step[i].scratch_bytes)
             plan->step[i].scratch = arena + b->item[sn->scratch_item].offset;
     }
+    if (PLAN_SEGMENTS)
+        pith_lanes_place(b);
 }
 
 /* The status of plan_fill() is that of the weights' decoders; until then no weight has been

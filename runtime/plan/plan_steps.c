@@ -134,7 +134,7 @@ static bool needs_step(struct builder *b, uint32_t n)
     for (uint32_t i = 0; i < node->n_in; i++) {
         if (!in_place(b, node->in[i], node->first_out, at))
             return true;
-        at += b->vp[node->in[i]].bytes;
+        at += pith_plan_piece_bytes(b->plan->value, b->vp, node->in[i], node->first_out);
     }
     return false;
 }
@@ -298,6 +298,8 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     s->args.fuse.b = np->b;
     if (np->residual != PLAN_NONE)
         s->args.fuse.residual = &plan->value[np->residual];
+    if (PLAN_SEGMENTS && np->segment)
+        pith_lanes_split(b, s, in, out);
     return node->info->op == PITH_OP_LOOP_END ? mark_moving_states(b, s) : PITH_OK;
 }
 
@@ -460,7 +462,10 @@ static void write_late(struct builder *b, const struct step *s)
 static enum pith_status ask_need(struct builder *b, uint32_t i)
 {
     struct step *s = &b->plan->step[i];
+    const struct segment *segment = plan_segment(b->plan, s);
     struct op_env env = plan_env(b->plan, NULL);
+    if (segment && segment->lanes > 1)
+        env.parallel_for = NULL; /* a lane is one thread's */
     struct op_need need = {.kernel = s->copies ? "copy" : "ref"};
     enum pith_status st = PITH_OK;
     if (!s->copies)
@@ -471,6 +476,8 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
     s->reads_rows = need.reads_rows;
     s->choice = need.choice;
     s->macs = macs_of_run(&b->plan->graph, s->node, need.macs);
+    if (segment)
+        s->macs = s->macs > MAX_MACS / segment->n_groups ? MAX_MACS : s->macs * segment->n_groups;
     if (s->node->info->op == PITH_OP_LOOP_END)
         need.scratch_bytes = moving_bytes(s);
     count_weight_bytes(b, s, need.prep_bytes);
@@ -512,6 +519,7 @@ enum pith_status pith_build_steps(struct builder *b)
     plan->extra = pith_block_low(&b->block, n_extra, sizeof *plan->extra);
     if (!plan->step || !plan->extra)
         return PITH_ERR_SPACE;
+    st = PLAN_SEGMENTS ? pith_lanes_reserve(b) : PITH_OK;
     for (uint32_t n = 0; n < g->n_nodes && !st; n++)
         if (needs_step(b, n))
             st = add_step(b, n);
@@ -521,5 +529,5 @@ enum pith_status pith_build_steps(struct builder *b)
         st = ask_need(b, i);
     if (!st)
         set_jumps(plan);
-    return st;
+    return st || !PLAN_SEGMENTS ? st : pith_lanes_copy(b);
 }
