@@ -271,7 +271,9 @@ static struct run_form *build(const struct weight *w, const struct problem *p,
     if (pith_run_form_need(w, p->rows, p->cols, k, &need))
         return NULL;
     void *form = new_array(need.bytes, 1), *scratch = new_array(need.scratch_bytes, 1);
-    if (pith_run_form_build(w, p->rows, p->cols, k, form, scratch)) {
+    const struct pith_kernels kernels = {.sparse = *k};
+    const struct op_env env = {.kernels = &kernels, .scratch = scratch};
+    if (pith_run_form_build(&env, w, p->rows, p->cols, form)) {
         fprintf(stderr, "bench_fc: cannot build\n");
         exit(1);
     }
