@@ -4,7 +4,6 @@
 #include "integer.cu"
 #include "integer_product.cu"
 #include "move.cu"
-#include "logic.cu"
 #include "product.cu"
 #include "recurrent.cu"
 #include "reduce.cu"

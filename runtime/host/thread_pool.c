@@ -197,7 +197,6 @@ enum pith_status pith_threads_start(struct pith_opts *opts, uint32_t n)
             p->n_workers++;
     opts->parallel_for = pool_for;
     opts->parallel_user = p;
-    opts->threads = p->n_workers + 1;
     return PITH_OK;
 }
 
@@ -220,7 +219,6 @@ void pith_threads_stop(struct pith_opts *opts)
     free(p);
     opts->parallel_for = NULL;
     opts->parallel_user = NULL;
-    opts->threads = 0;
 }
 
 uint32_t pith_threads_count(const struct pith_opts *opts)
