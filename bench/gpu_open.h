@@ -15,7 +15,7 @@ static inline enum pith_status gpu_open(struct pith_cuda *cuda, const char *path
     pith_opts_init(&o, sizeof o);
     o.batch = batch;
     for (int i = 0; i < 2; i++) {
-        o.flags = i ? PITH_FLAG_NO_FUSION : 0;
+        o.flags = PITH_FLAG_WHOLE_BATCH | (i ? PITH_FLAG_NO_FUSION : 0);
         enum pith_status st = pith_open(path, &o, s, err);
         if (!st)
             st = pith_cuda_plan_new(cuda, pith_plan_of(*s), gpu, err);

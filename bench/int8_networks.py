@@ -8,26 +8,21 @@ usage: int8_networks.py PITH MODEL.onnx... [--peer openvino] [--seconds 3] [--ro
                         [--keep FOLDER] [--ours FILE.pith]
 --ours: for the only model, pith runs this file (what pith quantize makes of it, say) in the place of onnxruntime's.
 --peer openvino: the file that onnxruntime quantized, run by OpenVINO (pip install openvino); with --cpu
-avx2 it is told ONEDNN_MAX_CPU_ISA=AVX2. Models that end in .qdq.onnx are taken as they are. Prints a line a model: shortest ms of both, their
+avx2 it is told ONEDNN_MAX_CPU_ISA=AVX2. Models that end in .qdq.onnx are taken as they are. Prints a line a model: ms of both (the best round's median), their
 ratio, and the largest difference of outputs in steps. Needs onnx and onnxruntime (make deps-test)."""
-import argparse, json, os, subprocess, sys, tempfile, time
+import argparse, json, os, subprocess, sys, tempfile
 import numpy as np
 import onnx
-import onnxruntime as ort
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-
-def input_of(model):
-    constants = {i.name for i in model.graph.initializer}
-    x = [i for i in model.graph.input if i.name not in constants][0]
-    return x.name, [d.dim_value or 1 for d in x.type.tensor_type.shape.dim]
+from peer_times import OnnxRuntime, OpenVino, inputs_of
 
 
 class Noise(CalibrationDataReader):
-    def __init__(self, name, dims):
-        rng = np.random.default_rng(0)
-        self.left = [{name: rng.standard_normal(dims).astype(np.float32)} for _ in range(4)]
+    def __init__(self, path):
+        rng, inputs = np.random.default_rng(0), inputs_of(path)
+        self.left = [{name: rng.standard_normal(x.shape).astype(x.dtype) for name, x in inputs.items()} for _ in range(4)]
 
     def get_next(self):
         return self.left.pop() if self.left else None
@@ -41,63 +36,20 @@ def quantize(path, folder):
     out = os.path.join(folder, os.path.basename(path).replace(".onnx", ".qdq.onnx"))
     onnx.save(model, raised)
     quant_pre_process(raised, ready, skip_symbolic_shape=True)
-    quantize_static(ready, out, Noise(*input_of(onnx.load(ready))), quant_format=QuantFormat.QDQ,
+    quantize_static(ready, out, Noise(ready), quant_format=QuantFormat.QDQ,
                     per_channel=True, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
     return out
-
-
-class Peer:
-    def shortest(self, seconds):
-        times, end = [], time.perf_counter() + seconds
-        while time.perf_counter() < end or len(times) < 5:
-            start = time.perf_counter()
-            self.run()
-            times.append(time.perf_counter() - start)
-        return min(times) * 1e3
-
-
-class OnnxRuntime(Peer):
-    name = f"onnxruntime {ort.__version__}"
-
-    def __init__(self, path):
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self.session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        name, dims = input_of(onnx.load(path))
-        self.x = np.random.default_rng(1).standard_normal(dims).astype(np.float32)
-        self.feed = {name: self.x}
-
-    def run(self):
-        return self.session.run(None, self.feed)[0]
-
-
-class OpenVino(Peer):
-    def __init__(self, path):
-        import openvino as ov  # reads ONEDNN_MAX_CPU_ISA, which main has set by now
-
-        self.name = f"openvino {ov.__version__.split('-')[0]}"
-        name, dims = input_of(onnx.load(path))
-        self.x = np.random.default_rng(1).standard_normal(dims).astype(np.float32)
-        core = ov.Core()
-        model = core.read_model(path)
-        model.reshape({name: dims})
-        options = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY",
-                   "INFERENCE_PRECISION_HINT": "f32"}
-        self.request = core.compile_model(model, "CPU", options).create_infer_request()
-
-    def run(self):
-        return self.request.infer([self.x], share_inputs=True, share_outputs=True)[0]
 
 
 def time_pith(pith, path, seconds, env):
     out = subprocess.run([pith, "bench", path, "--json", "-T", "1", "--time", str(seconds)],
                          capture_output=True, text=True, check=True, env=env)
-    return json.loads(out.stdout)["ms_min"]
+    return json.loads(out.stdout)["ms_median"]
 
 
 def difference(pith, path, peer, folder, env):
     x, y = os.path.join(folder, "x.npy"), os.path.join(folder, "y.npy")
-    np.save(x, peer.x)
+    np.save(x, next(iter(peer.feed.values())))
     subprocess.run([pith, "run", path, x, "-q", "-f", "-o", y], check=True, env=env,
                    stdout=subprocess.DEVNULL)
     theirs, ours = peer.run().ravel(), np.load(y).ravel()
@@ -127,7 +79,7 @@ def main():
             peer = OpenVino(path) if a.peer == "openvino" else OnnxRuntime(path)
             ours, theirs = [], []
             for _ in range(a.rounds):
-                theirs.append(peer.shortest(a.seconds / a.rounds))
+                theirs.append(peer.ms(a.seconds / a.rounds))
                 ours.append(time_pith(a.pith, a.ours or path, a.seconds / a.rounds, env))
             steps = f"  steps off {difference(a.pith, path, peer, work, env):.2f}" if not a.ours else ""
             print(f"{os.path.basename(path):40s} pith {min(ours):7.3f} ms  {peer.name} "

@@ -1,90 +1,206 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Float networks against onnxruntime: one thread, in turn on the same machine. With --threads pith alone.
+"""Networks beside onnxruntime, OpenVINO and MNN (those that are installed): one thread, in turn on the same
+machine. With --threads pith alone.
 
-usage: networks.py PITH MODEL.onnx... [--encoder] [--batch 1] [--seconds 3] [--rounds 5] [--cpu avx2] [--threads 1,2]
---threads A,B: a line a model with pith's median ms on A threads and on B, and A's by B's.
+usage: networks.py PITH (MODEL.onnx | NAME)... [--form float] [--batch 1] [--seconds 3] [--rounds 5] [--cpu avx2]
+                   [--threads 1,2] [--keep FOLDER]
+NAME: a network with drawn weights (bench/drawn_networks.py), or encoder, tests/conformance/encoder_model.py's.
+--form float: the same file in each.
+--form int8: the file that onnxruntime quantizes (QDQ, bench/int8_networks.py), run by the peers and by pith, and what
+  pith quantize makes (own); two rows a model. Among the peers is onnxruntime with its dynamic quantization.
+--form small: the fastest of what pith makes of it (INT8, codebooks of 4 and 8 bits, with all weights or a tenth) beside the
+  fastest of float and INT8 peers.
 --batch N: samples at once, for networks whose first dimension is open; others are told and left out.
---encoder times the transformer encoder of tests/conformance/encoder_model.py, too.
-Prints a line a model: median ms of both (of the best round each) and their ratio. Needs onnxruntime
-(make deps-test puts it into build/venv)."""
-import argparse, json, os, subprocess, sys, tempfile, time
+--threads A,B: pith's ms on A threads and on B, and A's by B's.
+--cpu avx2: pith alone is told so. --keep: files that were made are kept there and found again.
+Prints a line of JSON a row: name, form, ms, peer (the fastest), peer_ms, ratio (peer_ms / ms: above 1 pith is
+faster), peers: each one's ms. Times are the best round's median."""
+import argparse, json, os, shutil, subprocess, sys, tempfile
 import numpy as np
-import onnxruntime as ort
 
-from peer_times import median_ms
+import drawn_networks
+import int8_networks
+from peer_times import Mnn, OnnxRuntime, OpenVino, inputs_of
+
+
+class Pith:
+    def __init__(self, args, path, name="pith", threads=1):
+        self.name = name
+        self.command = [args.pith, "bench", path, "--json", "-T", str(threads), "--batch", str(args.batch), "--time"]
+        self.env = dict(os.environ, **({"PITH_CPU": args.cpu} if args.cpu else {}))
+
+    def ms(self, seconds):
+        out = subprocess.run(self.command + [str(seconds)], capture_output=True, text=True, check=True, env=self.env)
+        return json.loads(out.stdout)["ms_median"]
 
 
 def batch_is_open(path):
-    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return all(i.shape and not isinstance(i.shape[0], int) for i in session.get_inputs())
-
-
-def time_ort(path, seconds, batch):
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    rng = np.random.default_rng(0)
-    feed = {}
-    for i in session.get_inputs():
-        dims = [d if isinstance(d, int) else batch if k == 0 else 1 for k, d in enumerate(i.shape)]
-        feed[i.name] = (np.zeros(dims, np.int64) if i.type == "tensor(int64)" # as pith bench
-                        else rng.standard_normal(dims).astype(np.float32))
-    return median_ms(lambda: session.run(None, feed), seconds)
-
-
-def time_pith(pith, path, seconds, cpu, batch, threads=1):
-    env = dict(os.environ, **({"PITH_CPU": cpu} if cpu else {}))
-    out = subprocess.run([pith, "bench", path, "--json", "-T", str(threads), "--time", str(seconds),
-                          "--batch", str(batch)],
-                         capture_output=True, text=True, check=True, env=env)
-    return json.loads(out.stdout)["ms_median"]
-
-
-def compare_threads(a, model):
-    best = [min(t) for t in zip(*([time_pith(a.pith, model, a.seconds / a.rounds, a.cpu, a.batch, n)
-                                   for n in a.threads] for _ in range(a.rounds)))]
-    times = "  ".join(f"-T {n} {ms:8.3f} ms" for n, ms in zip(a.threads, best))
-    print(f"{os.path.basename(model):36s} {times}  ratio {best[0] / best[-1]:5.2f}", flush=True)
-
-
-def compare_ort(a, model):
-    ours, theirs = [], []
-    for _ in range(a.rounds):
-        theirs.append(time_ort(model, a.seconds / a.rounds, a.batch))
-        ours.append(time_pith(a.pith, model, a.seconds / a.rounds, a.cpu, a.batch))
-    print(f"{os.path.basename(model):36s} pith {min(ours):8.3f} ms  onnxruntime {ort.__version__} "
-          f"{min(theirs):8.3f} ms  ratio {min(ours) / min(theirs):5.2f}", flush=True)
-
-
-def write_encoder(folder):
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/conformance"))
-    import encoder_model
     import onnx
-    path = os.path.join(folder, "transformer_encoder.onnx")
-    onnx.save(encoder_model.encoder(), path)
-    return path
+    inputs = onnx.load(path, load_external_data=False).graph.input
+    return all(i.type.tensor_type.shape.dim and not i.type.tensor_type.shape.dim[0].dim_value for i in inputs)
+
+
+def working(candidates, batch):
+    """Of pairs (class, path, suffix) those that are installed and run the file; who does not is told."""
+    found = []
+    for make, path, suffix in candidates:
+        try:
+            peer = make(path, batch)
+            peer.run()
+        except ImportError:
+            continue
+        except Exception as e: # each has errors of its own
+            print(f"{make.__name__} does not run {os.path.basename(path)}: {str(e)[:100]!r}", file=sys.stderr)
+            continue
+        peer.name += suffix
+        found.append(peer)
+    return found
+
+
+def float_peers(path):
+    return [(OnnxRuntime, path, ""), (OpenVino, path, ""), (Mnn, path, "")]
+
+
+def made(args, path, suffix, *commands):
+    """What pith makes of a network, one command after the other."""
+    out = os.path.join(args.keep, os.path.basename(path).replace(".onnx", suffix))
+    if not os.path.exists(out):
+        for k, command in enumerate(commands):
+            part = f"{out}.{k}.pith"
+            subprocess.run([args.pith, command[0], path, *command[1:], "-q", "-f", "-o", part], check=True)
+            path = part
+        os.rename(path, out)
+    return out
+
+
+def own_int8(args, path, *before):
+    """Seeded noise to calibrate on, weights to the nearest: speed alone is looked at."""
+    feed, data = inputs_of(path), []
+    for k, (name, x) in enumerate(feed.items()):
+        file = os.path.join(args.keep, f"{os.path.basename(path)}.{k}.npy")
+        dims = x.shape[1:] if x.shape[0] == 1 else x.shape
+        np.save(file, np.random.default_rng(0).standard_normal([4, *dims]).astype(np.float32))
+        data += ["-d", f"{name}={file}" if len(feed) > 1 else file]
+    return made(args, path, ".pruned-int8.pith" if before else ".int8.pith", *before,
+                ("quantize", *data, "--all-integers", "--rounding", "nearest"))
+
+
+def dynamic_int8(args, path):
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    out = os.path.join(args.keep, os.path.basename(path).replace(".onnx", ".dynamic.onnx"))
+    if not os.path.exists(out):
+        quantize_dynamic(path, out, weight_type=QuantType.QInt8, per_channel=True)
+    return out
+
+
+def int8_peers(args, path, qdq):
+    candidates = [(OnnxRuntime, qdq, " QDQ"), (OpenVino, qdq, " QDQ")]
+    try:
+        candidates.append((OnnxRuntime, dynamic_int8(args, path), " dynamic"))
+    except Exception as e: # of networks with operators that it does not know
+        print(f"no dynamic quantization of {os.path.basename(path)}: {str(e)[:100]!r}", file=sys.stderr)
+    return candidates
+
+
+def qdq_file(args, path):
+    out = os.path.join(args.keep, os.path.basename(path).replace(".onnx", ".qdq.onnx"))
+    return out if os.path.exists(out) else int8_networks.quantize(path, args.keep)
+
+
+def compressed(args, path):
+    """What a user would run: integers, codebooks, both with a tenth of the weights."""
+    prune = ("prune", "--sparsity", "90%")
+    ours = {"pith int8": lambda: own_int8(args, path), "pith int8 10 %": lambda: own_int8(args, path, prune),
+            "pith 4 bits": lambda: made(args, path, ".b4.pith", ("cluster", "--bits", "4")),
+            "pith 8 bits": lambda: made(args, path, ".b8.pith", ("cluster", "--bits", "8")),
+            "pith 4 bits 10 %": lambda: made(args, path, ".pruned-b4.pith", prune, ("cluster", "--bits", "4"))}
+    found = []
+    for name, make in ours.items():
+        try:
+            found.append(Pith(args, make(), name))
+        except subprocess.CalledProcessError:
+            print(f"{name}: not made of {os.path.basename(path)}", file=sys.stderr)
+    return found
+
+
+def contenders(args, path):
+    """Groups of ours, each a row, and the peers of them all."""
+    if args.form == "float":
+        return {"float": [Pith(args, path)]}, working(float_peers(path), args.batch)
+    qdq = qdq_file(args, path)
+    if args.form == "int8":
+        ours = {"own": [Pith(args, own_int8(args, path))], "qdq": [Pith(args, qdq)]}
+        return ours, working(int8_peers(args, path, qdq), args.batch)
+    return {"small": compressed(args, path)}, working(float_peers(path) + int8_peers(args, path, qdq), args.batch)
+
+
+def in_turn(runners, args):
+    rounds = [[r.ms(args.seconds / args.rounds) for r in runners] for _ in range(args.rounds)]
+    return {r.name: round(min(t), 4) for r, t in zip(runners, zip(*rounds))}
+
+
+def compare(args, path, name):
+    ours, peers = contenders(args, path)
+    for form, runners in ours.items():
+        for r in runners:
+            r.name = r.name if len(runners) > 1 else f"pith {form}"
+    times = in_turn([*sum(ours.values(), []), *peers], args)
+    theirs = {p.name: times[p.name] for p in peers}
+    fastest = min(theirs, key=theirs.get, default=None)
+    for form, runners in ours.items():
+        best = min(runners, key=lambda r: times[r.name])
+        row = {"name": name, "form": form if len(runners) == 1 else best.name[5:], "batch": args.batch,
+               "ms": times[best.name]}
+        if fastest:
+            row |= {"peer": fastest, "peer_ms": theirs[fastest], "ratio": round(theirs[fastest] / row["ms"], 2),
+                    "peers": theirs}
+        if len(runners) > 1:
+            row["ours"] = {r.name: times[r.name] for r in runners}
+        print(json.dumps(row), flush=True)
+
+
+def compare_threads(args, path, name):
+    runners = [Pith(args, path, f"{n} threads", n) for n in args.threads]
+    times = in_turn(runners, args)
+    first, last = (times[f"{n} threads"] for n in (args.threads[0], args.threads[-1]))
+    print(json.dumps({"name": name, "batch": args.batch, "ms": times, "ratio": round(first / last, 2)}), flush=True)
+
+
+def file_of(name, folder):
+    """Copied, for peers write beside it."""
+    if name == "encoder":
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/conformance"))
+        import encoder_model
+        import onnx
+        path = os.path.join(folder, "encoder.onnx")
+        onnx.save(encoder_model.encoder(), path)
+        return path
+    return drawn_networks.write(name, folder) if name in drawn_networks.NAMES else shutil.copy(name, folder)
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("pith")
-    p.add_argument("models", nargs="*")
-    p.add_argument("--encoder", action="store_true")
+    p.add_argument("models", nargs="+")
+    p.add_argument("--form", choices=["float", "int8", "small"], default="float")
     p.add_argument("--seconds", type=float, default=3)
     p.add_argument("--batch", type=int, default=1)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--cpu", default="")
     p.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")])
-    a = p.parse_args()
-    if not a.threads:
+    p.add_argument("--keep", default="")
+    args = p.parse_args()
+    if not args.threads:
         os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
     with tempfile.TemporaryDirectory() as work:
-        for model in a.models + ([write_encoder(work)] if a.encoder else []):
-            if a.batch > 1 and not batch_is_open(model):
-                print(f"{os.path.basename(model):36s} batch is fixed", flush=True)
+        args.keep = args.keep or work
+        for model in args.models:
+            path, name = file_of(model, args.keep), os.path.basename(model).replace(".onnx", "")
+            if args.batch > 1 and not batch_is_open(path):
+                print(f"{name}: batch is fixed", file=sys.stderr)
                 continue
-            (compare_threads if a.threads else compare_ort)(a, model)
+            (compare_threads if args.threads else compare)(args, path, name)
 
 
 if __name__ == "__main__":

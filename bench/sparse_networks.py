@@ -21,7 +21,7 @@ import tempfile
 
 import numpy as np
 
-from peer_times import median_ms
+from peer_times import OnnxRuntime, OpenVino, inputs_of, median_ms
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -56,16 +56,6 @@ class DeepSparse:
         return float(self.line())
 
 
-class Int8Peer:
-    def __init__(self, path, openvino):
-        import int8_networks
-        self.peer = int8_networks.OpenVino(path) if openvino else int8_networks.OnnxRuntime(path)
-        self.name = self.peer.name + " int8"
-
-    def ms(self, seconds):
-        return median_ms(self.peer.run, seconds)
-
-
 def pruned(path, density, folder):
     import onnx
     from onnx import numpy_helper
@@ -95,10 +85,8 @@ class Pith:
         subprocess.run([self.args.pith, command, *rest, "-q", "-f"], check=True)
 
     def quantize(self, path):
-        import int8_networks
-        import onnx
         x = os.path.join(self.folder, "x.npy")
-        _, dims = int8_networks.input_of(onnx.load(path))
+        dims = next(iter(inputs_of(path).values())).shape
         np.save(x, np.random.default_rng(0).standard_normal([4, *dims[1:]]).astype(np.float32))
         floats, self.file = self.file, os.path.join(self.folder, "int8.pith")
         self.call("quantize", floats, "-d", x, "--all-integers", "-o", self.file)
@@ -113,8 +101,7 @@ def peers_of(args, dense, sparse, folder):
     if args.int8:
         import int8_networks
         quantized = int8_networks.quantize(dense, folder)
-        kinds = [False] + ([True] if importlib.util.find_spec("openvino") else [])
-        return [Int8Peer(quantized, openvino) for openvino in kinds]
+        return [OnnxRuntime(quantized)] + ([OpenVino(quantized)] if importlib.util.find_spec("openvino") else [])
     return [DeepSparse(args.deepsparse, sparse)] if args.deepsparse else []
 
 

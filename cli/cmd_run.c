@@ -74,6 +74,7 @@ struct runner {
     struct pith_buffer plan_file;
     struct pith_plan *plan;
     uint32_t batch;
+    uint32_t rows;          /* of what is shown, one for each sample of a batch; else 1 */
     bool stacked;           /* data was given: outputs get an axis for the samples */
     const char *picture;    /* borrows: the file that was fed; NULL: none */
     enum cli_scores scores; /* what `shown` holds */
@@ -191,8 +192,6 @@ static enum cli_exit open_inputs(struct runner *r, char **operands, uint32_t n)
     bool pictures = r->picture || (r->stacked && pith_data_pictures(r->feed.leading));
     if (!rc)
         rc = cli_score_kind(r->m, r->shown, r->o->softmax, pictures, &r->scores);
-    if (r->batch > 1) /* several rows of scores, not one */
-        r->scores = CLI_SCORES_VALUES;
     return rc;
 }
 
@@ -328,11 +327,22 @@ static void print_class(const struct runner *r, const struct cli_score_reader *s
     cli_json_close('}');
 }
 
+/* Samples of a data set, or rows of a batch. */
+static bool shows_many(const struct runner *r)
+{
+    return r->stacked || r->rows > 1;
+}
+
+static const char *sample_file(const struct runner *r, uint64_t sample)
+{
+    return r->stacked ? pith_data_sample_file(r->feed.leading, sample) : NULL;
+}
+
 /* The name of the picture, else the number of the sample. What would break the line or reach for
  * the terminal is a question mark. */
 static void print_sample(const struct runner *r, uint64_t sample)
 {
-    const char *name = pith_data_sample_file(r->feed.leading, sample);
+    const char *name = sample_file(r, sample);
     if (!name)
         printf("%" PRIu64, sample);
     for (const char *p = name; name && *p; p++)
@@ -342,7 +352,7 @@ static void print_sample(const struct runner *r, uint64_t sample)
 
 static void json_sample(const struct runner *r, uint64_t sample)
 {
-    const char *name = pith_data_sample_file(r->feed.leading, sample);
+    const char *name = sample_file(r, sample);
     cli_json_open(NULL, '{');
     cli_json_uint("sample", sample);
     if (name)
@@ -352,39 +362,51 @@ static void json_sample(const struct runner *r, uint64_t sample)
 /* The largest values of one sample; of many each line begins with which one it is. */
 static void print_top(const struct runner *r, const struct pith_tensor *t, uint64_t sample)
 {
-    uint64_t top = r->o->top ? r->o->top : r->stacked ? 1 : 5;
+    uint64_t top = r->o->top ? r->o->top : shows_many(r) ? 1 : 5;
     bool json = r->o->common.json != NULL;
     struct cli_score_reader s;
     cli_read_scores(&s, r->scores, t);
-    if (json && r->stacked)
+    if (json && shows_many(r))
         json_sample(r, sample);
     if (json)
         cli_json_open("top", '[');
     for (uint64_t k = 0, best = s.n; k < top && (best = cli_next_score(&s, best)) != s.n; k++) {
-        if (r->stacked && !json)
+        if (shows_many(r) && !json)
             print_sample(r, sample);
         print_class(r, &s, best);
     }
     if (json)
         cli_json_close(']');
-    if (json && r->stacked)
+    if (json && shows_many(r))
         cli_json_close('}');
 }
 
-static void print_result(const struct runner *r, uint64_t sample)
+/* Of a batch, a row a sample; an output that has no such rows is shown as values. */
+static void cut_rows(struct runner *r, const struct pith_tensor *t)
+{
+    bool cut = !r->stacked && r->batch > 1 && t->rank > 1 && t->dim[0] == r->batch;
+    r->rows = cut ? r->batch : 1;
+    if (r->batch > 1 && !cut)
+        r->scores = CLI_SCORES_VALUES;
+}
+
+static void print_result(struct runner *r, uint64_t sample)
 {
     struct pith_tensor t;
     pith_plan_output(r->plan, r->shown, &t);
     t.data = pith_plan_output_data(r->plan, r->shown);
+    cut_rows(r, &t);
     if (r->o->common.json && sample == 0) {
         cli_json_begin();
         if (!r->stacked && r->picture)
             cli_json_string("file", r->picture);
         cli_json_bytes("output", t.name, t.name_bytes);
-        if (r->stacked)
+        if (shows_many(r))
             cli_json_open("samples", '[');
     }
-    print_top(r, &t, sample);
+    t.bytes /= r->rows;
+    for (uint32_t i = 0; i < r->rows; i++, t.data = (const uint8_t *)t.data + t.bytes)
+        print_top(r, &t, sample + i);
 }
 
 static enum cli_exit write_dump(const struct runner *r, uint32_t i)
@@ -529,7 +551,7 @@ static enum cli_exit execute(struct runner *r)
         return cli_fail(&err);
     cli_device_note(r->engine);
     if (r->n_wanted == 0 && r->o->common.json) {
-        if (r->stacked)
+        if (shows_many(r))
             cli_json_close(']');
         cli_json_end();
     }

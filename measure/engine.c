@@ -3,6 +3,7 @@
  * clock. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include "pith_host.h"
 #include "pith_load.h"
 #include "pith_pack.h"
@@ -23,6 +24,8 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
     e->opts.cpu_mask = o->cpu_mask;
     e->opts.batch = o->batch;
     e->opts.flags |= o->flags;
+    if (o->device && strcmp(o->device, "cpu") != 0)
+        e->opts.flags |= PITH_FLAG_WHOLE_BATCH; /* devices know no segments */
     if (o->ordered)
         e->opts.ordered = &pith_ordered_sums;
     e->opts.observe = o->observe;

@@ -98,8 +98,18 @@ static enum pith_status keep_faster(struct pith_engine *e)
     return PITH_OK;
 }
 
-enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pith_engine_opts *opts,
-                                         struct pith_error *err)
+/* It runs on the CPU after all, where a group of samples at a time is better. */
+static enum pith_status plan_for_cpu(struct pith_engine *e, const struct pith_engine_opts *opts,
+                                     struct pith_error *err)
+{
+    if (e->opts.batch < 2 || opts->flags & PITH_FLAG_WHOLE_BATCH)
+        return PITH_OK;
+    e->opts.flags &= ~(uint32_t)PITH_FLAG_WHOLE_BATCH;
+    return pith_engine_replan(e, err);
+}
+
+static enum pith_status open_device(struct pith_engine *e, const struct pith_engine_opts *opts,
+                                    struct pith_error *err)
 {
     struct wish w;
     if (!read_wish(opts->device, &w))
@@ -121,6 +131,13 @@ enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pit
     if (st)
         return give_up(e, err);
     return w.is_auto ? keep_faster(e) : PITH_OK;
+}
+
+enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pith_engine_opts *opts,
+                                         struct pith_error *err)
+{
+    enum pith_status st = open_device(e, opts, err);
+    return st || e->device ? st : plan_for_cpu(e, opts, err);
 }
 
 enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err)

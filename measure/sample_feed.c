@@ -80,11 +80,12 @@ static enum pith_status check_sources(struct feeder *f, bool random, struct pith
         if (n > 1)
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "input %s is given more than once",
                                    name_of(&t, name));
+        name_of(&t, name);
         if (n == 0 && !random)
             return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "input %s of the model's %u is not given: feed it by name, or "
-                                   "freeze it at import with --set-input",
-                                   name_of(&t, name), f->n_inputs);
+                                   "input %s of the model's %u is not given: feed each by name "
+                                   "(%.*s=FILE), or freeze it at import with --set-input",
+                                   name, f->n_inputs, (int)strlen(name) - 2, name + 1);
     }
     return PITH_OK;
 }

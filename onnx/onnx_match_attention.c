@@ -4,6 +4,7 @@
  *     q [B,H,M,D] (scaled) --MatMul-- (scaled) (+ mask | Where mask) -- Softmax --MatMul-- y
  *     k [B,H,N,D] (scaled) - Transpose -'                        v [B,H,N,E] -'
  *
+ * with bytes between the steps where a file is quantized (onnx_patterns.c), and
  * where q, k, v are often transposed [B,T,H,D], and y is transposed back: then the operator reads
  * and writes them as they are. */
 #include "pith_broadcast.h"
@@ -15,16 +16,24 @@ static const struct shape *shape_of(const struct matcher *m, uint32_t value)
     return &m->im->values[value].shape;
 }
 
-/* value = *from, transposed so that its axis i is from's axis perm[i] */
-static bool is_transposed(const struct matcher *m, uint32_t value, const int32_t perm[4],
-                          uint32_t *from)
+/* Its axis i is axis perm[i] of what it reads. */
+static bool has_perm(const struct onnx_node *node, const int32_t perm[4])
 {
-    const struct onnx_node *node = pith_match_maker(m, value, PITH_OP_TRANSPOSE);
     if (!node || attr_count(node->attr, ATTR_PERM) != 4)
         return false;
     for (uint32_t i = 0; i < 4; i++)
         if (node->attr[ATTR_PERM + 1 + i] != perm[i])
             return false;
+    return true;
+}
+
+/* value = *from, transposed by perm */
+static bool is_transposed(const struct matcher *m, uint32_t value, const int32_t perm[4],
+                          uint32_t *from)
+{
+    const struct onnx_node *node = pith_match_maker(m, value, PITH_OP_TRANSPOSE);
+    if (!has_perm(node, perm))
+        return false;
     *from = node->in[0];
     return true;
 }
@@ -50,7 +59,8 @@ static uint32_t unscaled(struct matcher *m, uint32_t value, float *scale)
 }
 
 struct found {
-    uint32_t in[4]; /* q, k, v, mask */
+    uint32_t in[4];     /* q, k, v, mask */
+    uint32_t turned[3]; /* of q, k, v: the node that transposes its bytes, or ONNX_VALUE_NONE */
     uint32_t n_in;
     float scale, fill;
     bool keep;
@@ -63,11 +73,43 @@ static bool is_product(const struct matcher *m, uint32_t value, const struct onn
     return *node && !(*node)->attr[ATTR_MATMUL_TRANS_B] && shape_of(m, value)->rank == 4;
 }
 
+/* Operand i is `value`, transposed by perm: as floats, or as bytes that this operator alone reads
+ * and that are dequantized then. */
+static bool take_transposed(const struct matcher *m, struct found *f, uint32_t i, uint32_t value,
+                            const int32_t perm[4])
+{
+    if (is_transposed(m, value, perm, &f->in[i]))
+        return true;
+    const struct onnx_node *real = pith_match_maker(m, value, PITH_OP_DEQUANTIZE);
+    const uint32_t n = real ? m->made_by[real->in[0]] : ONNX_VALUE_NONE;
+    if (n == ONNX_VALUE_NONE || m->im->nodes[n].info->op != PITH_OP_TRANSPOSE ||
+        !has_perm(&m->im->nodes[n], perm) || m->n_uses[value] != 1 || m->n_uses[real->in[0]] != 1 ||
+        shape_elems(shape_of(m, real->in[1])) != 1)
+        return false;
+    f->in[i] = value;
+    f->turned[i] = n;
+    return true;
+}
+
+/* The bytes are dequantized where they were transposed. */
+static void unturn(struct matcher *m, struct found *f, uint32_t i)
+{
+    struct onnx_node *turn = &m->im->nodes[f->turned[i]];
+    const struct onnx_node *real = pith_match_maker(m, f->in[i], PITH_OP_DEQUANTIZE);
+    struct onnx_value *y = &m->im->values[turn->out[0]];
+    const uint32_t in[3] = {turn->in[0], real->in[1],
+                            real->n_in > 2 ? real->in[2] : ONNX_VALUE_NONE};
+    y->shape = *shape_of(m, in[0]);
+    y->type = PITH_F32;
+    if (pith_match_replace(m, f->turned[i], PITH_OP_DEQUANTIZE, in, real->n_in))
+        f->in[i] = turn->out[0];
+}
+
 /* Axes 1 and 2 swapped: the operator does that itself. */
 static void take_layout(const struct matcher *m, struct found *f, uint32_t i)
 {
     static const int32_t swap[4] = {0, 2, 1, 3};
-    if (is_transposed(m, f->in[i], swap, &f->in[i]))
+    if (take_transposed(m, f, i, f->in[i], swap))
         f->layout |= 1 << i;
 }
 
@@ -76,7 +118,7 @@ static bool take_keys(struct matcher *m, struct found *f, uint32_t value)
 {
     static const int32_t last_two[4] = {0, 1, 3, 2}, all_three[4] = {0, 2, 3, 1};
     value = unscaled(m, value, &f->scale);
-    if (is_transposed(m, value, all_three, &f->in[1])) {
+    if (take_transposed(m, f, 1, value, all_three)) {
         f->layout |= 2;
         return true;
     }
@@ -131,8 +173,9 @@ static bool is_valid(const struct matcher *m, const struct found *f, const int32
     struct tview view[5] = {0}, *outs[1] = {&view[4]};
     const struct tview *in[4];
     for (uint32_t i = 0; i < f->n_in; i++) {
+        const bool turned = i < 3 && f->turned[i] != ONNX_VALUE_NONE;
         view[i].type = m->im->values[f->in[i]].type;
-        view[i].shape = *shape_of(m, f->in[i]);
+        view[i].shape = *shape_of(m, turned ? m->im->nodes[f->turned[i]].in[0] : f->in[i]);
         in[i] = &view[i];
     }
     struct op_args args = {
@@ -143,7 +186,10 @@ static bool is_valid(const struct matcher *m, const struct found *f, const int32
 void pith_match_attention(struct matcher *m, uint32_t n)
 {
     const struct onnx_node *node = &m->im->nodes[n], *product;
-    struct found f = {.n_in = 3, .scale = 1.0f, .fill = 0.0f};
+    struct found f = {.turned = {ONNX_VALUE_NONE, ONNX_VALUE_NONE, ONNX_VALUE_NONE},
+                      .n_in = 3,
+                      .scale = 1.0f,
+                      .fill = 0.0f};
     if (!is_product(m, node->out[0], &product))
         return;
     const struct onnx_node *softmax = pith_match_maker(m, product->in[0], PITH_OP_SOFTMAX);
@@ -158,6 +204,9 @@ void pith_match_attention(struct matcher *m, uint32_t n)
     if (!(f.scale < 3e38f && f.scale > -3e38f) || f.fill != f.fill ||
         !is_valid(m, &f, attr, node->out[0]))
         return;
+    for (uint32_t i = 0; i < 3; i++)
+        if (f.turned[i] != ONNX_VALUE_NONE)
+            unturn(m, &f, i);
     int32_t *to = pith_match_replace(m, n, PITH_OP_ATTENTION, f.in, f.n_in);
     if (to)
         memcpy(to, attr, sizeof attr);
@@ -168,7 +217,7 @@ void pith_match_attention_layout(struct matcher *m, uint32_t n)
 {
     static const int32_t swap[4] = {0, 2, 1, 3};
     uint32_t value;
-    if (!is_transposed(m, m->im->nodes[n].out[0], swap, &value) || m->n_uses[value] != 1)
+    if (!is_transposed(m, m->im->nodes[n].out[0], swap, &value) || !pith_match_alone(m, value))
         return;
     const struct onnx_node *attention = pith_match_maker(m, value, PITH_OP_ATTENTION);
     if (!attention || attention->attr[ATTR_ATTENTION_LAYOUT] & 8)

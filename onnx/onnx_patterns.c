@@ -7,6 +7,10 @@
  *     Attention            onnx_match_attention.c
  *     Expand               before an operator that repeats axes of 1 itself: left out
  *
+ * Pieces are found behind QuantizeLinear and DequantizeLinear, too, which quantizing exporters
+ * write around each: what is rounded between the pieces is rounded no more, what goes in and comes
+ * out is.
+ *
  * The last node of a pattern is replaced and keeps its name and output; the pieces before it vanish
  * with what nothing reads (onnx_emit.c). Values are the same functions of the same inputs; what
  * differs is the order of roundings (docs/arithmetic.md). Constants of a formula are recognised
@@ -16,12 +20,37 @@
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-const struct onnx_node *pith_match_maker(const struct matcher *m, uint32_t value, enum pith_op op)
+static const struct onnx_node *maker(const struct matcher *m, uint32_t value, enum pith_op op)
 {
     uint32_t n = value == ONNX_VALUE_NONE ? ONNX_VALUE_NONE : m->made_by[value];
-    if (n == ONNX_VALUE_NONE || m->im->nodes[n].info->op != op)
-        return NULL;
-    return &m->im->nodes[n];
+    return n == ONNX_VALUE_NONE || m->im->nodes[n].info->op != op ? NULL : &m->im->nodes[n];
+}
+
+/* What was quantized to bytes and dequantized into this value, else the value itself. */
+static uint32_t unrounded(const struct matcher *m, uint32_t value)
+{
+    const struct onnx_node *real = maker(m, value, PITH_OP_DEQUANTIZE);
+    const struct onnx_node *bytes = real ? maker(m, real->in[0], PITH_OP_QUANTIZE) : NULL;
+    return bytes && pith_type_bytes(m->im->values[real->in[0]].type) == 1 ? bytes->in[0] : value;
+}
+
+const struct onnx_node *pith_match_maker(const struct matcher *m, uint32_t value, enum pith_op op)
+{
+    return maker(m, unrounded(m, value), op);
+}
+
+bool pith_match_alone(const struct matcher *m, uint32_t value)
+{
+    if (m->n_uses[value] != 1 || unrounded(m, value) == value)
+        return m->n_uses[value] == 1;
+    return m->n_uses[maker(m, value, PITH_OP_DEQUANTIZE)->in[0]] == 1 &&
+           m->n_uses[unrounded(m, value)] == 1;
+}
+
+/* The same value, rounded or not. */
+static bool is_same(const struct matcher *m, uint32_t a, uint32_t b)
+{
+    return unrounded(m, a) == unrounded(m, b);
 }
 
 static const struct onnx_node *unary_maker(const struct matcher *m, uint32_t value, int32_t kind)
@@ -35,16 +64,45 @@ static const struct shape *shape_of(const struct matcher *m, uint32_t value)
     return &m->im->values[value].shape;
 }
 
+/* A loaded constant of one element. */
+static bool is_constant(struct matcher *m, uint32_t value)
+{
+    const struct onnx_value *v = &m->im->values[value];
+    if (!v->constant || v->empty || shape_elems(&v->shape) != 1)
+        return false;
+    if (!v->data && !m->status)
+        m->status = pith_onnx_load(m->im, value);
+    return !m->status;
+}
+
+/* As DequantizeLinear: of a byte, with a zero point of its type or none. */
+static bool dequantized_scalar(struct matcher *m, const struct onnx_node *real, float *x)
+{
+    const struct onnx_value *v = m->im->values;
+    const uint32_t zero = real->n_in > 2 ? real->in[2] : ONNX_VALUE_NONE;
+    const enum pith_type type = v[real->in[0]].type;
+    if ((type != PITH_U8 && type != PITH_I8) || v[real->in[1]].type != PITH_F32 ||
+        !is_constant(m, real->in[0]) || !is_constant(m, real->in[1]) ||
+        (zero != ONNX_VALUE_NONE && !is_constant(m, zero)))
+        return false;
+    int32_t q[2] = {0, 0};
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t at = i ? zero : real->in[0];
+        if (at != ONNX_VALUE_NONE)
+            q[i] = type == PITH_U8 ? *(const uint8_t *)v[at].data : *(const int8_t *)v[at].data;
+    }
+    *x = (float)(q[0] - q[1]) * *(const float *)v[real->in[1]].data;
+    return true;
+}
+
 bool pith_match_scalar(struct matcher *m, uint32_t value, float *x)
 {
     if (value == ONNX_VALUE_NONE)
         return false;
-    const struct onnx_value *v = &m->im->values[value];
-    if (!v->constant || v->empty || v->type != PITH_F32 || shape_elems(&v->shape) != 1)
-        return false;
-    if (!v->data && !m->status)
-        m->status = pith_onnx_load(m->im, value);
-    if (m->status)
+    const struct onnx_node *real = maker(m, value, PITH_OP_DEQUANTIZE);
+    if (real)
+        return dequantized_scalar(m, real, x);
+    if (m->im->values[value].type != PITH_F32 || !is_constant(m, value))
         return false;
     *x = *(const float *)m->im->values[value].data;
     return true;
@@ -125,7 +183,7 @@ static bool is_row_mean(const struct matcher *m, uint32_t value, uint32_t *x, ui
 static bool is_centred(const struct matcher *m, uint32_t value, uint32_t *x, uint32_t *axis)
 {
     const struct onnx_node *sub = pith_match_maker(m, value, PITH_OP_SUB);
-    return sub && is_row_mean(m, sub->in[1], x, axis) && *x == sub->in[0];
+    return sub && is_row_mean(m, sub->in[1], x, axis) && is_same(m, *x, sub->in[0]);
 }
 
 /* value = d^2 */
@@ -137,7 +195,7 @@ static bool is_square(struct matcher *m, uint32_t value, uint32_t *d)
         return true;
     }
     node = pith_match_maker(m, value, PITH_OP_MUL);
-    if (!node || node->in[0] != node->in[1])
+    if (!node || !is_same(m, node->in[0], node->in[1]))
         return false;
     *d = node->in[0];
     return true;
@@ -159,7 +217,7 @@ static bool is_deviation(struct matcher *m, uint32_t value, uint32_t x, uint32_t
     }
     return *epsilon >= 0.0f && *epsilon <= 1.0f &&
            is_row_mean(m, variance, &square, &square_axis) && square_axis == axis &&
-           is_square(m, square, &d) && is_centred(m, d, &of, &of_axis) && of == x &&
+           is_square(m, square, &d) && is_centred(m, d, &of, &of_axis) && is_same(m, of, x) &&
            of_axis == axis;
 }
 
@@ -217,7 +275,7 @@ static void match_norm_bias(struct matcher *m, uint32_t n)
     const struct onnx_node *add = &m->im->nodes[n];
     for (uint32_t i = 0; i < 2; i++) {
         const struct onnx_node *norm = pith_match_maker(m, add->in[i], PITH_OP_LAYER_NORM);
-        if (!norm || norm->n_in != 2 || m->n_uses[add->in[i]] != 1)
+        if (!norm || norm->n_in != 2 || !pith_match_alone(m, add->in[i]))
             continue;
         const uint32_t axis = (uint32_t)norm->attr[ATTR_LAYER_NORM_AXIS];
         const uint32_t in[3] = {norm->in[0], norm->in[1], add->in[1 - i]};
@@ -243,7 +301,7 @@ static bool is_cube(struct matcher *m, uint32_t value, uint32_t x)
     if (!beside_scalar(m, pith_match_maker(m, value, PITH_OP_MUL), 0.044715f, &cube))
         return false;
     const struct onnx_node *power = pith_match_maker(m, cube, PITH_OP_POWER);
-    return power && power->in[0] == x && is_scalar(m, power->in[1], 3.0f);
+    return power && is_same(m, power->in[0], x) && is_scalar(m, power->in[1], 3.0f);
 }
 
 /* value = 1 + erf(x / sqrt 2), or 1 + tanh(...); *kind tells which */
@@ -255,15 +313,15 @@ static bool is_gate(struct matcher *m, uint32_t value, uint32_t x, int32_t *kind
     const struct onnx_node *erf = unary_maker(m, f, UNARY_ERF);
     *kind = UNARY_GELU;
     if (erf)
-        return is_scaled(m, erf->in[0], SQRT_HALF, SQRT_2, &arg) && arg == x;
+        return is_scaled(m, erf->in[0], SQRT_HALF, SQRT_2, &arg) && is_same(m, arg, x);
     const struct onnx_node *tanh = pith_match_maker(m, f, PITH_OP_TANH), *add;
     if (!tanh ||
         !beside_scalar(m, pith_match_maker(m, tanh->in[0], PITH_OP_MUL), SQRT_2_BY_PI, &arg))
         return false;
     add = pith_match_maker(m, arg, PITH_OP_ADD);
     *kind = UNARY_GELU_TANH;
-    return add && ((add->in[0] == x && is_cube(m, add->in[1], x)) ||
-                   (add->in[1] == x && is_cube(m, add->in[0], x)));
+    return add && ((is_same(m, add->in[0], x) && is_cube(m, add->in[1], x)) ||
+                   (is_same(m, add->in[1], x) && is_cube(m, add->in[0], x)));
 }
 
 /* Three factors: x, 1/2 and the gate, in any order. */

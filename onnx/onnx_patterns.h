@@ -12,11 +12,15 @@ struct matcher {
     enum pith_status status; /* a constant could not be loaded, or memory is out */
 };
 
-/* The node that makes a value, when it is an `op`; else NULL. */
+/* The node that makes a value, or what was quantized and dequantized into it, when it is an `op`;
+ * else NULL. */
 const struct onnx_node *pith_match_maker(const struct matcher *m, uint32_t value, enum pith_op op);
 
-/* A constant f32 of one element: its value. */
+/* A constant f32 of one element, or a byte that is dequantized: its value. */
 bool pith_match_scalar(struct matcher *m, uint32_t value, float *x);
+
+/* The value has one reader, and so has what was quantized and dequantized into it. */
+bool pith_match_alone(const struct matcher *m, uint32_t value);
 
 /* Node n becomes another operator with the inputs given; returns its attributes, defaults yet.
  * NULL: m->status tells why. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_adaptive.c - one constant as an adaptive stream, with the source among the tensors before it
  * that makes it shortest (docs/format-streams.md, section 8), its description included. Integers
- * that are levels of a trellis are seen to be such: nothing else fits for long. */
+ * that are levels of a trellis are seen to be such: nothing else fits for long. Behind all that the
+ * second model (section 12) is tried once. */
 #include <stdlib.h>
 #include "pith_adaptive_decode.h"
 #include "pith_adaptive_encode.h"
@@ -12,6 +13,11 @@
 
 #define SETTLED_HEAD 5u /* bytes by which the long head is longer, about */
 #define TRELLIS_HEAD 1u
+#define SECOND_HEAD 2u
+/* The second model is for tensors that are no small program's, as it takes 55 KB to decode, and for
+ * those where it saves more than a 256th: it is three times as slow. */
+#define SECOND_ELEMENTS 2048u
+#define SECOND_SAVES 256u
 #define SOURCES_TRIED 3u /* a weight and its bias lie between a unit's row and its column */
 
 struct choice {
@@ -69,6 +75,14 @@ static bool use_source(struct weight *w, const struct pack_const *c, uint32_t ba
     w->source_rows = rows;
     w->source_stream = source->index_stream;
     return true;
+}
+
+/* What the head has more by these choices. */
+static size_t head_more(const struct weight *w)
+{
+    return (w->settled ? SETTLED_HEAD : 0) + (w->second    ? SECOND_HEAD
+                                              : w->trellis ? TRELLIS_HEAD
+                                                           : 0);
 }
 
 static enum pith_status write_stream(struct pack_const *c, const struct choice *best)
@@ -146,6 +160,22 @@ static enum pith_status try_trellis(const struct pack_const *c, struct choice *b
     return PITH_OK;
 }
 
+/* The same by the second model, without the long head of settled counters. */
+static enum pith_status try_second(const struct pack_const *c, struct choice *best)
+{
+    struct choice one = *best;
+    if (one.stream == SIZE_MAX || one.w.grid != GRID_CODEBOOK || one.w.count < SECOND_ELEMENTS)
+        return PITH_OK;
+    one.w.second = true;
+    one.w.settled = false;
+    struct adaptive_input in = input_of(c, &one.w);
+    enum pith_status st = pith_adaptive_encode(&in, NULL, 0, &one.stream);
+    one.all = best->all - head_more(&best->w) - best->stream + one.stream + head_more(&one.w);
+    if (!st && one.all + best->stream / SECOND_SAVES < best->all)
+        *best = one;
+    return st;
+}
+
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
                                     struct pith_error *err)
 {
@@ -157,10 +187,10 @@ enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t 
         best.w.support = SUPPORT_ADAPTIVE;
     if (!pith_adaptive_allows(&best.w))
         return PITH_OK;
-    if (choose_source(c, at, &best) || try_settled(c, at, &best) || try_trellis(c, &best))
+    if (choose_source(c, at, &best) || try_settled(c, at, &best) || try_trellis(c, &best) ||
+        try_second(c, &best))
         return pith_error_no_memory(err);
-    uint64_t bytes =
-        best.stream + (best.w.settled ? SETTLED_HEAD : 0) + (best.w.trellis ? TRELLIS_HEAD : 0);
+    uint64_t bytes = best.stream + head_more(&best.w);
     if (best.stream == SIZE_MAX || bytes >= other_bytes)
         return PITH_OK;
     return write_stream(c, &best) ? pith_error_no_memory(err) : PITH_OK;

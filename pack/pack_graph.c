@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_graph.c - writes the graph, tables and data chunks of a parsed graph: the mirror image of
- * runtime/gate/graph_read.c and weight_read.c, in the same order (docs/format.md, sections 4 to 6).
- */
+ * runtime/gate/graph_parse.c, weight_head.c and weight_read.c, in the same order (docs/format.md,
+ * sections 4 to 6). */
 #include "pack.h"
 
 struct graph_pack {
@@ -124,6 +124,14 @@ static bool long_head(const struct weight *w)
     return w->code == CODE_PLANES || w->code == CODE_RANS || w->code == CODE_CONTEXT;
 }
 
+static void write_model_prefix(struct byte_out *o, const struct weight *w)
+{
+    if (w->trellis || w->second)
+        pith_out_u8(o, w->trellis == 16 ? HEAD_TRELLIS_16 : HEAD_TRELLIS_8);
+    if (w->second)
+        pith_out_u8(o, w->trellis == 8 ? HEAD_TRELLIS_8 : HEAD_TRELLIS_16);
+}
+
 static void write_head(struct graph_pack *p, const struct weight *w)
 {
     bool coded = w->grid == GRID_CODEBOOK;
@@ -134,8 +142,7 @@ static void write_head(struct graph_pack *p, const struct weight *w)
         pith_out_u8(p->out, HEAD_TYPE);
         pith_out_u8(p->out, w->type);
     }
-    if (w->trellis)
-        pith_out_u8(p->out, w->trellis == 8 ? HEAD_TRELLIS_8 : HEAD_TRELLIS_16);
+    write_model_prefix(p->out, w);
     if (w->own_align && !p->compact)
         pith_out_u8(p->out, HEAD_ALIGN);
     if (kind != SHORT_KINDS) {

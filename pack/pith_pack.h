@@ -70,6 +70,7 @@ struct pith_tensor_bytes {
                               be found to hold f16 or bf16 numbers when it is read */
     enum pith_code code;
     uint8_t trellis; /* states; 0: none */
+    bool second;     /* adaptive, by the second model */
 };
 
 struct pith_byte_account {

@@ -146,6 +146,10 @@ struct pith_layer {
     uint32_t output;        /* in observe: which of its outputs is told */
     const char *activation; /* that the step ends in, fused: "relu", "clip"; NULL: none */
     uint32_t choice; /* the kernel's number in its operator's list (opts.choices); 0: has none */
+    /* Steps of one segment (from 1 on; 0: of none) run together for `group` samples, then for the
+     * next: on `lanes` threads at once, each in memory of its own. Their operands are told as one
+     * group's, the first. */
+    uint32_t segment, group, lanes;
 };
 
 /* What one step reads or writes, and where it lies. */
@@ -190,6 +194,8 @@ enum {
                                         it is PITH_ERR_ARGUMENT */
     PITH_FLAG_TRY_CHOICES = 1u << 6, /* where an operator refuses its choice (opts.choices), the
                                         cheapest kernel is taken: a tuner asks so which there are */
+    PITH_FLAG_WHOLE_BATCH = 1u << 7, /* every step runs over the whole batch: for executors that
+                                        know no segments (struct pith_layer), and to compare */
     PITH_OPEN_READ = 1u << 16        /* of pith_open alone: a copy of the file, however large */
 };
 
@@ -239,6 +245,10 @@ struct pith_opts {
      * On other processors it changes nothing. NULL: the fastest kernels. A pointer, not a flag, so
      * that programs that never name it are linked without its kernels. */
     const struct pith_ordered *ordered;
+    /* How many threads parallel_for has, 0: unknown. So many groups of samples run at once, each in
+     * memory of its own (struct pith_layer), where the batch has as many; it decides nothing else.
+     * pith_threads_start sets it. At most 64 count. */
+    uint32_t threads;
 };
 
 /* Fills *opts with defaults. size_bytes: sizeof(struct pith_opts) as the caller compiled it. */

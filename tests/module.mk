@@ -13,7 +13,7 @@ TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
 TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_quantize_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_integer_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
-TEST_LDFLAGS_threads = $(call wrap,pthread_create)
+TEST_LDFLAGS_threads = $(call wrap,pthread_create pthread_join)
 
 # AVX-VNNI's kernels in the encoding of AVX-512, for machines that have the same instructions in that
 # one alone (tests/runtime/avxvnni_twin.h).
@@ -84,8 +84,9 @@ check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(
 check-unit: $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) ## unit tests alone (under a minute)
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
 
+# Without that option its leak checker may crash where a library was loaded: tests/asan_tracer.sh.
 check-asan: ## unit and command tests under AddressSanitizer
-	@$(MAKE) --no-print-directory VARIANT=asan check-sanitized
+	@ASAN_OPTIONS="intercept_tls_get_addr=0$${ASAN_OPTIONS:+:$$ASAN_OPTIONS}" $(MAKE) --no-print-directory VARIANT=asan check-sanitized
 check-ubsan: ## unit and command tests under UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory VARIANT=ubsan check-sanitized
 check-tsan: ## tests that use threads under ThreadSanitizer

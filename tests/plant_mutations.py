@@ -142,34 +142,29 @@ class Study:
         self.lock = threading.Lock()
 
     def make(self, *args):
+        """Without kernels for GPUs, which no test here runs: they take longer than all the rest."""
         return ["make", "-C", self.tree, "--no-print-directory", "CC=" + " ".join(self.cc),
-                "BUILD=build", "VARIANT=" + VARIANT, "CFLAGS=" + CFLAGS, *args]
+                "BUILD=build", "VARIANT=" + VARIANT, "CFLAGS=" + CFLAGS, "NVCC=", *args]
 
     def expand(self, mutations):
-        """{pattern: test programs}, without those that replace functions of the C library."""
-        self.link_with = {}  # {program: what else it is linked with}
-        self.replaced = set()  # functions of ours that some program replaces
-        wrapped = self.wrapped()
+        """{pattern: test programs}."""
+        self.read_replaced()
         tests = {}
         for pattern in {t for m in mutations for t in m.tests}:
             files = sorted(glob.glob(os.path.join(self.tree, "tests", pattern + ".c")))
             names = [os.path.relpath(f, os.path.join(self.tree, "tests"))[:-2] for f in files]
-            tests[pattern] = [n for n in names if os.path.basename(n) not in wrapped]
-            if pattern.endswith("/*"):
-                tests[pattern] = [n for n in tests[pattern] if "/test_" in n]
+            tests[pattern] = [n for n in names if not pattern.endswith("/*") or "/test_" in n]
+            if not tests[pattern]:
+                sys.exit("no program for '%s': its changes would all survive" % pattern)
         return tests
 
-    def wrapped(self):
+    def read_replaced(self):
+        """What test programs are linked with besides, and the functions that they replace so."""
         with open(os.path.join(self.tree, "tests/module.mk"), encoding="utf-8") as f:
-            flags = dict(re.findall(r"(?m)^TEST_LDFLAGS_(\w+) = (.*)$", f.read()))
-        for name in list(flags):
-            told = self.told("TEST_LDFLAGS_" + name)
-            functions = {w.split("=")[1] for w in told if w.startswith("-Wl,--wrap=")}
-            if all(f.startswith("pith_") for f in functions):
-                self.link_with["test_" + name] = told
-                self.replaced |= functions
-                del flags[name]
-        return {"test_" + n for n in flags}
+            names = re.findall(r"(?m)^TEST_LDFLAGS_(\w+) = ", f.read())
+        self.link_with = {"test_" + n: self.told("TEST_LDFLAGS_" + n) for n in names}
+        self.replaced = {w.split("=")[1] for told in self.link_with.values() for w in told
+                         if w.startswith("-Wl,--wrap=")}
 
     def told(self, variable):
         """The words of a variable of the Makefile."""
@@ -206,8 +201,8 @@ class Study:
                 self.seconds[name] = took
 
     def make_replaceable(self):
-        """What the linker's --wrap replaces in a program, is replaced in the shared object by a jump to
-        the function itself, which the program's own replacement overrides."""
+        """What the linker's --wrap replaces in a program, of ours or of the C library, is replaced in the
+        shared object by a jump to the function itself, which the program's own replacement overrides."""
         path = os.path.join(self.rooms[0], "replaced.s")
         jump = {"x86_64": "jmp", "aarch64": "b"}[os.uname().machine]
         with open(path, "w", encoding="utf-8") as f:

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TABLE_COLUMNS 10
+#define TABLE_COLUMNS 11
 
 struct cli_table {
     uint32_t n_columns, n_cells, room;

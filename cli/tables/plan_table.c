@@ -84,7 +84,9 @@ static void fill_row(const struct pith_plan *plan, uint32_t step, struct row *r)
     }
 }
 
-static void add_row(struct cli_table *t, const struct pith_plan *plan, const struct pith_layer *l)
+/* segments: some steps run a group of samples at a time, and a column says which. */
+static void add_row(struct cli_table *t, const struct pith_plan *plan, const struct pith_layer *l,
+                    bool segments)
 {
     struct row r;
     char text[32];
@@ -100,22 +102,37 @@ static void add_row(struct cli_table *t, const struct pith_plan *plan, const str
     cli_table_add(t, "%s", l->weight_bytes ? pith_count_text(l->weight_bytes, text) : "");
     cli_table_add(t, "%s", r.scratch_bytes ? pith_count_text(r.scratch_bytes, text) : "");
     cli_table_add(t, "%s", l->macs ? pith_count_text(l->macs, text) : "");
+    if (!segments)
+        return;
+    snprintf(text, sizeof text, "%" PRIu32 ": %" PRIu32, l->segment, l->group);
+    cli_table_add(t, "%s", l->segment ? text : "");
+}
+
+static bool has_segments(const struct pith_plan *plan)
+{
+    struct pith_layer l;
+    for (uint32_t i = 0; !pith_plan_layer(plan, i, &l); i++)
+        if (l.segment)
+            return true;
+    return false;
 }
 
 static void print_table(const struct pith_plan *plan, FILE *out)
 {
-    static const char *const heads[] = {"step",     "layer",     "operation", "kernel",  "output",
-                                        "reads at", "writes at", "weights",   "scratch", "MACs"};
-    enum { N = sizeof heads / sizeof *heads };
+    static const char *const heads[] = {"step",    "layer",    "operation", "kernel",
+                                        "output",  "reads at", "writes at", "weights",
+                                        "scratch", "MACs",     "samples"};
+    const bool segments = has_segments(plan);
+    const uint32_t n = sizeof heads / sizeof *heads - !segments;
     struct cli_table t;
     struct pith_layer l;
-    cli_table_start(&t, N);
+    cli_table_start(&t, n);
     for (uint32_t i = 1; i < 7; i++)
         cli_table_left(&t, i);
-    for (uint32_t i = 0; i < N; i++)
+    for (uint32_t i = 0; i < n; i++)
         cli_table_add(&t, "%s", heads[i]);
     for (uint32_t i = 0; !pith_plan_layer(plan, i, &l); i++)
-        add_row(&t, plan, &l);
+        add_row(&t, plan, &l, segments);
     cli_table_print(&t, out);
 }
 
@@ -147,6 +164,9 @@ static void json_step(const struct pith_plan *plan, const struct pith_layer *l)
     cli_json_string("activation", l->activation ? l->activation : "");
     cli_json_uint("macs", l->macs);
     cli_json_uint("weight_bytes", l->weight_bytes);
+    cli_json_uint("segment", l->segment);
+    cli_json_uint("samples", l->group);
+    cli_json_uint("lanes", l->lanes);
     cli_json_open("operands", '[');
     for (uint32_t i = 0; !pith_plan_operand(plan, l->step, i, &o); i++)
         json_operand(&o);

@@ -136,6 +136,7 @@ struct op_need {
     uint64_t macs;               /* multiply-accumulates of one run */
     uint8_t choice;              /* the kernel's number in a list; 0: there is none */
     bool reads_rows;             /* run() reads the weight by weight_rows.h: it is tested once */
+    bool writes_last;            /* run() writes out[0] when it has read in[0] for the last time */
 };
 
 /* Bytes of args->lowered, for who calls need(). */

@@ -8,8 +8,9 @@
  *     -DPITH_BUILD_RANS=0             no decoder of rANS-coded indices
  *     -DPITH_BUILD_CONTEXT=0          no decoder of context-coded indices
  *     -DPITH_BUILD_TRELLIS=0          no trellis in the decoder of adaptive streams
+ *     -DPITH_BUILD_SECOND=0           no second model in it
  *
- * `pith info NET.pith --build` prints the last five for a network. Nothing refers then to what was
+ * `pith info NET.pith --build` prints the last six for a network. Nothing refers then to what was
  * left out, so that the linker does not take it from an archive (or drops it by --gc-sections). A
  * network with another operator or code is refused as PITH_ERR_UNSUPPORTED. */
 #ifndef BUILD_CHOICE_H
@@ -26,6 +27,9 @@
 #endif
 #ifndef PITH_BUILD_TRELLIS
 #define PITH_BUILD_TRELLIS 1
+#endif
+#ifndef PITH_BUILD_SECOND
+#define PITH_BUILD_SECOND 1
 #endif
 #ifndef PITH_BUILD_OPS_LOW
 #define PITH_BUILD_OPS_LOW 0xffffffffffffffffull

@@ -73,7 +73,7 @@ static bool zip_type_of(enum pith_type type, uint32_t *zip)
 
 /* Axes are merged by pith_broadcast_plan, so that most operands have one or two; an operand that is
  * repeated along an axis has step 0 there. Steps fit 32 bits, as the elements of y do. */
-static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
+static struct zip_args zip_of(struct lowering *l, const struct step *s, uint32_t op)
 {
     const struct tview *a = s->args.in[0], *b = s->args.in[1], *y = s->args.out[0];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
@@ -83,14 +83,33 @@ static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
                          .n = pith_device_count(y),
                          .op = op,
                          .rank = bc.rank};
-    if (a->type != b->type || z.n == 0 || !zip_type_of(a->type, &z.type))
-        return false;
     for (uint32_t i = 0; i < bc.rank; i++) {
         z.dim[i] = (uint32_t)bc.dim[i];
         z.a_step[i] = (uint32_t)bc.step[0][i];
         z.b_step[i] = (uint32_t)bc.step[1][i];
     }
+    return z;
+}
+
+static bool launch_zip(struct lowering *l, const struct step *s, enum zip_op op)
+{
+    struct zip_args z = zip_of(l, s, op);
+    if (s->args.in[0]->type != s->args.in[1]->type || z.n == 0 ||
+        !zip_type_of(s->args.in[0]->type, &z.type))
+        return false;
     pith_device_launch(l, LAUNCH_zip, z.n, &z, sizeof z);
+    return true;
+}
+
+/* The kernel numbers comparisons as the format does; the shape rule has checked which are of
+ * bools. */
+bool pith_device_compare(struct lowering *l, const struct step *s)
+{
+    struct compare_args c = {.z = zip_of(l, s, (uint32_t)s->args.attr[ATTR_KIND]),
+                             .type = s->args.in[0]->type};
+    if (c.z.n == 0)
+        return false;
+    pith_device_launch(l, LAUNCH_compare, c.z.n, &c, sizeof c);
     return true;
 }
 
@@ -106,6 +125,9 @@ bool pith_device_zip(struct lowering *l, const struct step *s)
         return launch_zip(l, s, ZIP_MUL);
     case PITH_OP_DIV:
         return launch_zip(l, s, ZIP_DIV);
+    case PITH_OP_MOD: /* of floats it is a long division */
+        return s->args.in[0]->type != PITH_F32 &&
+               launch_zip(l, s, s->args.attr[ATTR_MOD_FMOD] ? ZIP_MOD : ZIP_MOD_FLOOR);
     default:
         return launch_zip(l, s, ZIP_PRELU);
     }
@@ -124,6 +146,78 @@ bool pith_device_power(struct lowering *l, const struct step *s)
         return false;
     float exponent = *(const float *)b->data;
     return (exponent == 2.0f || exponent == 3.0f) && launch_zip(l, s, ZIP_POWER);
+}
+
+/* Elements of operand s for one step of axis i of y, aligned to the right; 0 where it is
+ * repeated. */
+static uint32_t step_of(const struct shape *s, uint32_t rank, uint32_t i)
+{
+    uint32_t missing = rank - s->rank;
+    return i < missing || s->dim[i - missing] == 1
+               ? 0
+               : (uint32_t)shape_product(s, i - missing + 1, s->rank);
+}
+
+bool pith_device_where(struct lowering *l, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    const struct shape *y = &args->out[0]->shape;
+    struct where_args w = {.condition = pith_device_data(l, args->in[0]),
+                           .a = pith_device_data(l, args->in[1]),
+                           .b = pith_device_data(l, args->in[2]),
+                           .y = pith_device_data(l, args->out[0]),
+                           .n = pith_device_count(args->out[0]),
+                           .bytes = pith_type_bytes(args->out[0]->type),
+                           .rank = y->rank};
+    for (uint32_t i = 0; i < y->rank; i++) {
+        w.dim[i] = y->dim[i];
+        for (uint32_t k = 0; k < 3; k++)
+            w.step[k][i] = step_of(&args->in[k]->shape, y->rank, i);
+    }
+    pith_device_launch(l, LAUNCH_where, w.n, &w, sizeof w);
+    return w.n > 0;
+}
+
+static bool is_castable(enum pith_type type)
+{
+    uint32_t zip;
+    return type == PITH_BOOL || zip_type_of(type, &zip);
+}
+
+/* f16, bf16 and f64 are converted on the CPU. */
+bool pith_device_cast(struct lowering *l, const struct step *s)
+{
+    const struct tview *x = s->args.in[0], *y = s->args.out[0];
+    struct cast_args c = {.x = pith_device_data(l, x),
+                          .y = pith_device_data(l, y),
+                          .n = pith_device_count(y),
+                          .from = x->type,
+                          .to = y->type};
+    if (x->type == y->type)
+        return pith_device_view(l, s);
+    if (c.n == 0 || !is_castable(x->type) || !is_castable(y->type))
+        return false;
+    pith_device_launch(l, LAUNCH_cast, c.n, &c, sizeof c);
+    return true;
+}
+
+/* A thread searches one row or column. */
+bool pith_device_arg(struct lowering *l, const struct step *s)
+{
+    const struct shape *x = &s->args.in[0]->shape;
+    uint32_t axis = (uint32_t)s->args.attr[ATTR_ARG_AXIS];
+    struct arg_args a = {.x = pith_device_data(l, s->args.in[0]),
+                         .y = pith_device_data(l, s->args.out[0]),
+                         .n = pith_device_count(s->args.out[0]),
+                         .type = s->args.in[0]->type,
+                         .count = x->dim[axis],
+                         .inner = (uint32_t)shape_product(x, axis + 1, x->rank),
+                         .is_min = s->args.attr[ATTR_KIND] == ARG_MIN,
+                         .last = s->args.attr[ATTR_ARG_LAST] != 0};
+    if (pith_device_count(s->args.in[0]) == 0)
+        return false;
+    pith_device_launch(l, LAUNCH_arg_extreme, a.n, &a, sizeof a);
+    return true;
 }
 
 /* Channels are axis 1; `inner` counts the elements of one channel of one image. */

@@ -53,28 +53,53 @@ static uint32_t factor_inner(const struct op_args *args, uint32_t n)
     return shape_elems(&args->in[1]->shape) > 1 ? (uint32_t)shape_product(x, axis + 1, x->rank) : n;
 }
 
-/* The Requantize behind the step, where there is one, is done by the step's kernel. */
+static struct residual_tail residual_of(struct lowering *l, const struct device_join *j)
+{
+    const struct op_args *own = &j->own->args, *other = &j->other->args, *y = &j->quantize->args;
+    struct residual_tail t = {.x = pith_device_data(l, other->in[0]),
+                              .zero = optional(l, other, 2),
+                              .own_zero = optional(l, own, 2),
+                              .y_zero = optional(l, y, 2),
+                              .scale = pith_device_data(l, other->in[1]),
+                              .own_scale = pith_device_data(l, own->in[1]),
+                              .y_scale = pith_device_data(l, y->in[1]),
+                              .x_signed = other->in[0]->type == PITH_I8,
+                              .y_signed = y->out[0]->type == PITH_I8};
+    if (j->act) {
+        struct epilogue_act act = pith_activation_of(j->act->args.info, j->act->args.attr);
+        t.act = act.kind;
+        t.act_a = act.a;
+        t.act_b = act.b;
+    }
+    return t;
+}
+
+/* The steps behind the product, where there are some, are done by its kernel. */
 static void join(struct lowering *l, const struct op_args *product, struct requantize_tail *q)
 {
-    if (!l->behind)
+    const struct device_join *j = &l->behind;
+    if (!j->n)
         return;
-    const struct op_args *args = &l->behind->args;
-    bool apart = pith_device_is_apart(product, args->out[0]);
+    const struct op_args *args = &j->requantize->args;
+    const struct tview *y = j->last->args.out[0];
+    bool apart = pith_device_is_apart(product, j);
     *q = (struct requantize_tail){.factor = pith_device_data(l, args->in[1]),
                                   .zero = pith_device_data(l, args->in[2]),
-                                  .y = pith_device_data(l, apart ? args->out[0] : product->out[0]),
+                                  .y = pith_device_data(l, apart ? y : product->out[0]),
                                   .is_signed = args->out[0]->type == PITH_I8,
                                   .factors = pith_device_count(args->in[1])};
     q->inner = factor_inner(args, pith_device_count(args->out[0]));
-    l->joined = true;
+    if (j->own)
+        q->residual = residual_of(l, j);
+    l->joined = j->n;
 }
 
 /* Behind the launch. */
 static void end_join(struct lowering *l, const struct requantize_tail *q)
 {
     if (l->joined)
-        pith_device_copy(l, pith_device_data(l, l->behind->args.out[0]), q->y,
-                         pith_device_count(l->behind->args.out[0]));
+        pith_device_copy(l, pith_device_data(l, l->behind.last->args.out[0]), q->y,
+                         pith_device_count(l->behind.last->args.out[0]));
 }
 
 /* The sums are exact modulo 2^32, so the order of terms is free and results have the CPU's bits. A

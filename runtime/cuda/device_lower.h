@@ -49,6 +49,15 @@ struct constant {
     uint64_t offset, bytes;
 };
 
+/* Steps behind a product of integers, each of which alone reads what the one before wrote, and that
+ * the product's kernel does, too: a Requantize to bytes; or that and the addition of other bytes -
+ * two DequantizeLinear, Add, an activation (act NULL: none) and QuantizeLinear. */
+struct device_join {
+    const struct step *requantize, *own, *other, *act, *quantize; /* own NULL: Requantize alone */
+    const struct step *last;
+    uint32_t n; /* steps; 0: there are none */
+};
+
 struct lowering {
     struct pith_plan *plan;
     struct pith_cuda *cuda;                /* NULL: cuBLASLt is not asked */
@@ -65,20 +74,20 @@ struct lowering {
     uint64_t work_kept;                  /* by the step itself: its products work behind that */
     struct blas_product **product;       /* owns, each */
     uint32_t n_products, room_products;
-    const struct step *behind; /* a Requantize of the step's sums that nobody else reads; NULL */
-    bool joined;               /* the step's kernel does it, too */
+    struct device_join behind; /* what the step's kernel could do, too */
+    uint32_t joined;           /* steps that it does */
     bool no_memory;
 };
 
 /* Appends the actions of the step; false: the device has no kernel for it. */
 typedef bool lower_fn(struct lowering *l, const struct step *s);
 bool pith_device_step(struct lowering *l, const struct step *s);
-/* device_join.c: the step behind step i, where it is a Requantize that the product i may do in its
- * own kernel; else NULL. */
-const struct step *pith_device_behind(const struct pith_plan *plan, uint32_t i);
-/* The planner may give y memory that the product still reads: blocks of the joined kernel would
- * write there before others have read. Then it writes to the place of the sums, and y is copied. */
-bool pith_device_is_apart(const struct op_args *product, const struct tview *y);
+/* device_join.c: the steps behind step i. */
+struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i);
+/* The planner may give what is written last memory that the product still reads: blocks of the
+ * joined kernel would write there before others have read. Then it writes to the place of the sums,
+ * and that is copied. */
+bool pith_device_is_apart(const struct op_args *product, const struct device_join *j);
 void pith_device_lowering_free(struct lowering *l);
 
 /* Of the step's kind: device_table.c lists them. */
@@ -89,7 +98,8 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
     pith_device_group_norm, pith_device_pool, pith_device_gemm, pith_device_matmul,
     pith_device_conv, pith_device_recurrent, pith_device_matmul_integer, pith_device_conv_integer,
     pith_device_quantize, pith_device_dequantize, pith_device_dynamic_quantize,
-    pith_device_requantize, pith_device_attention;
+    pith_device_requantize, pith_device_attention, pith_device_compare, pith_device_where,
+    pith_device_cast, pith_device_arg, pith_device_tile;
 
 /* ---- what they are put together from (device_lower.c)
  * ---------------------------------------------- */

@@ -64,6 +64,35 @@ bool pith_device_slice(struct lowering *l, const struct step *s)
     return launch_copy(l, &c);
 }
 
+/* An axis that is repeated is two of the box: its repetitions, which read the same again, and its
+ * own. false: that makes more axes than the kernel has. */
+bool pith_device_tile(struct lowering *l, const struct step *s)
+{
+    const struct shape *x = &s->args.in[0]->shape, *y = &s->args.out[0]->shape;
+    struct copy_args c = {.x = pith_device_data(l, s->args.in[0]),
+                          .y = pith_device_data(l, s->args.out[0]),
+                          .bytes = pith_type_bytes(s->args.in[0]->type)};
+    for (uint32_t i = 0; i < y->rank; i++) {
+        uint32_t own = i + x->rank < y->rank ? 1 : x->dim[i + x->rank - y->rank];
+        uint32_t times = y->dim[i] / own;
+        int64_t x_step =
+            (int64_t)(own > 1 ? shape_product(x, i + x->rank - y->rank + 1, x->rank) : 0);
+        int64_t y_step = (int64_t)shape_product(y, i + 1, y->rank);
+        if (c.rank + (times > 1) + (own > 1) > LAUNCH_MAX_AXES)
+            return false;
+        if (times > 1) {
+            c.dim[c.rank] = times;
+            c.y_step[c.rank++] = y_step * own;
+        }
+        if (own > 1) {
+            c.dim[c.rank] = own;
+            c.x_step[c.rank] = x_step;
+            c.y_step[c.rank++] = y_step;
+        }
+    }
+    return launch_copy(l, &c);
+}
+
 /* Axis i of y is axis perm[i] of x, all axes reversed where there is no perm, as ONNX has it.
  * Writes are in order, reads go in steps: y is dense. */
 bool pith_device_transpose(struct lowering *l, const struct step *s)

@@ -49,7 +49,7 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
     d->on_cpu = false;
     l->step_bytes = 0;
     if (l->joined) { /* by the step before */
-        l->joined = false;
+        l->joined--;
         d->n = 0;
         d->bytes = 0;
         return;
@@ -59,14 +59,14 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
         pith_device_lower_control(l, s);
     } else if (!pith_device_step(l, s)) {
         d->on_cpu = true;
-        l->joined = false;
+        l->joined = 0;
         l->n_actions = d->first;
     }
     d->n = l->n_actions - d->first;
     d->bytes = l->step_bytes;
     for (uint32_t k = 0; k < s->args.n_in; k++)
         d->bytes += arena_bytes(p, s->args.in[k]);
-    s = l->joined ? l->behind : s; /* whose outputs are written */
+    s = l->joined ? l->behind.last : s; /* whose outputs are written */
     for (uint32_t k = 0; k < s->args.n_out; k++)
         d->bytes += arena_bytes(p, s->args.out[k]);
 }
@@ -76,7 +76,7 @@ static void lower_one(struct pith_cuda_plan *p, uint32_t i)
 static enum pith_status lower_all(struct pith_cuda_plan *p, struct pith_error *err)
 {
     p->lowering.n_actions = p->lowering.n_args = 0;
-    p->lowering.joined = false;
+    p->lowering.joined = 0;
     for (uint32_t i = 0; i < p->plan->n_steps; i++)
         lower_one(p, i);
     return p->lowering.no_memory ? no_memory(err) : PITH_OK;
@@ -261,6 +261,9 @@ enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *pl
     if (plan->opts.observe)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                               "cuda: a plan whose values are observed runs on the CPU");
+    if (plan->n_segments)
+        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
+                              "cuda: a plan that runs groups of samples runs on the CPU");
     struct pith_cuda_plan *p = calloc(1, sizeof *p);
     enum pith_status st = p ? make(cuda, plan, p, err) : no_memory(err);
     if (st)

@@ -33,6 +33,7 @@ DEVICE float zipped_f32(uint32_t op, float a, float b)
 /* In 64 bits, of which the type's are kept: they wrap as the type's own arithmetic does. */
 DEVICE int64_t zipped_i64(uint32_t op, int64_t a, int64_t b)
 {
+    int64_t rest;
     switch (op) {
     case ZIP_ADD:
         return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -44,8 +45,11 @@ DEVICE int64_t zipped_i64(uint32_t op, int64_t a, int64_t b)
         return a < b ? a : b;
     case ZIP_MAX:
         return a > b ? a : b;
-    default:
+    case ZIP_DIV:
         return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    default: /* ZIP_MOD, of the dividend's sign; ZIP_MOD_FLOOR, of the divisor's */
+        rest = b == 0 || b == -1 ? 0 : a % b;
+        return op == ZIP_MOD_FLOOR && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
     }
 }
 

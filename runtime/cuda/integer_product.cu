@@ -5,7 +5,8 @@
  * same bits. Unsigned elements go 128 down, and their zero points with them:
  *
  *     sum (a - za)(b - zb) = sum a b - zb sum a - za sum b + K za zb      modulo 2^32 */
-#include "device.h"
+#include "device_map.cuh"
+#include "integer_range.h"
 
 #define TILE GEMM_TILE
 #define WORDS 16u /* of four terms: of a slice */
@@ -113,17 +114,36 @@ DEVICE int32_t corrected(int32_t product, int32_t sum_a, int32_t sum_b, int32_t 
     return (int32_t)(y + terms * (uint32_t)za * (uint32_t)zb);
 }
 
-/* The sum, or the integer of 8 bits that the Requantize behind the product makes of it. */
+/* NULL: 0. */
+DEVICE int32_t byte_of(const void *p, uint32_t i, uint32_t is_signed)
+{
+    if (!p)
+        return 0;
+    return is_signed ? ((const int8_t *)p)[i] : (int32_t)((const uint8_t *)p)[i];
+}
+
+DEVICE uint8_t with_residual(const struct residual_tail *t, uint32_t i, int32_t own,
+                             uint32_t own_signed)
+{
+    const float a = (float)(own - byte_of(t->own_zero, 0, own_signed)) * *t->own_scale;
+    const float b =
+        (float)(byte_of(t->x, i, t->x_signed) - byte_of(t->zero, 0, t->x_signed)) * *t->scale;
+    struct integer_range r =
+        range_of(t->y_signed ? PITH_I8 : PITH_U8, byte_of(t->y_zero, 0, t->y_signed));
+    return (uint8_t)quantized(&r, activated_short(t->act, t->act_a, t->act_b, a + b) / *t->y_scale);
+}
+
+/* The sum, or the integer of 8 bits that the steps behind the product make of it. */
 DEVICE void put_sum(int32_t *y, const struct requantize_tail *q, uint32_t i, int32_t sum)
 {
     if (!q->factor) {
         y[i] = sum;
         return;
     }
-    const int32_t zero =
-        q->is_signed ? *(const int8_t *)q->zero : (int32_t)*(const uint8_t *)q->zero;
-    struct integer_range r = range_of(q->is_signed ? PITH_I8 : PITH_U8, zero);
-    q->y[i] = (uint8_t)quantized(&r, (float)sum * q->factor[i / q->inner % q->factors]);
+    struct integer_range r =
+        range_of(q->is_signed ? PITH_I8 : PITH_U8, byte_of(q->zero, 0, q->is_signed));
+    const int32_t own = quantized(&r, (float)sum * q->factor[i / q->inner % q->factors]);
+    q->y[i] = q->residual.x ? with_residual(&q->residual, i, own, q->is_signed) : (uint8_t)own;
 }
 
 /* Words of terms [k0, k0 + 64) of rows from row0 on; what is not there is 0 and adds nothing. */
@@ -167,7 +187,9 @@ KERNEL(gemm_i8, gemm_i8_args)
         barrier();
     }
     put_line(&t, line);
-    for (uint32_t i = 0; i < EACH; i++)
+    UNROLLED
+    for (uint32_t i = 0; i < EACH; i++) {
+        UNROLLED
         for (uint32_t j = 0; j < EACH; j++) {
             const uint32_t own_a = own_row(i, j), own_b = own_column(i, j);
             const uint32_t row = row0 + own_a, column = column0 + own_b;
@@ -178,6 +200,7 @@ KERNEL(gemm_i8, gemm_i8_args)
             put_sum(arg->y, &arg->q, (BLOCK_Z * arg->m + row) * arg->n + column,
                     corrected(sum[i][j], t.sum_a[own_a], t.sum_b[own_b], za, zb, arg->k));
         }
+    }
 }
 
 /* Where x lies under tap (kh, kw) of output pixel (oh, ow); below 0: outside. */
@@ -239,7 +262,9 @@ KERNEL(conv_i8, conv_i8_args)
         barrier();
     }
     put_line(&t, line);
-    for (uint32_t i = 0; i < EACH; i++)
+    UNROLLED
+    for (uint32_t i = 0; i < EACH; i++) {
+        UNROLLED
         for (uint32_t j = 0; j < EACH; j++) {
             const uint32_t own_a = own_row(i, j), own_b = own_column(i, j);
             const uint32_t o = o0 + own_a, p = p0 + own_b;
@@ -252,6 +277,7 @@ KERNEL(conv_i8, conv_i8_args)
             put_sum(arg->y, &arg->q, (BLOCK_Z * arg->outputs + o) * pixels + p,
                     (int32_t)((uint32_t)y + bias));
         }
+    }
 }
 
 DEVICE uint32_t direct_sum(const struct conv_i8_args *arg, const uint8_t *x, const uint8_t *w,

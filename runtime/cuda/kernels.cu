@@ -4,6 +4,7 @@
 #include "integer.cu"
 #include "integer_product.cu"
 #include "move.cu"
+#include "logic.cu"
 #include "product.cu"
 #include "recurrent.cu"
 #include "reduce.cu"

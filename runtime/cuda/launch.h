@@ -17,6 +17,10 @@
 #define DEVICE_KERNELS(KERNEL)                                                                     \
     KERNEL(map_f32, map_args)                                                                      \
     KERNEL(zip, zip_args)                                                                          \
+    KERNEL(compare, compare_args)                                                                  \
+    KERNEL(where, where_args)                                                                      \
+    KERNEL(cast, cast_args)                                                                        \
+    KERNEL(arg_extreme, arg_args)                                                                  \
     KERNEL(batch_norm_f32, batch_norm_args)                                                        \
     KERNEL(strided_copy, copy_args)                                                                \
     KERNEL(pad, pad_args)                                                                          \
@@ -68,7 +72,18 @@ struct map_args {
 };
 
 /* y = f(a, b), broadcast: y is dense, a and b have a step for each of its axes. */
-enum zip_op { ZIP_ADD, ZIP_SUB, ZIP_MUL, ZIP_DIV, ZIP_PRELU, ZIP_MIN, ZIP_MAX, ZIP_POWER };
+enum zip_op {
+    ZIP_ADD,
+    ZIP_SUB,
+    ZIP_MUL,
+    ZIP_DIV,
+    ZIP_PRELU,
+    ZIP_MIN,
+    ZIP_MAX,
+    ZIP_POWER,
+    ZIP_MOD,
+    ZIP_MOD_FLOOR
+};
 enum zip_type { ZIP_F32, ZIP_I8, ZIP_U8, ZIP_I16, ZIP_U16, ZIP_I32, ZIP_I64 };
 struct zip_args {
     const void *a, *b;
@@ -77,6 +92,48 @@ struct zip_args {
     uint32_t dim[LAUNCH_MAX_AXES], a_step[LAUNCH_MAX_AXES], b_step[LAUNCH_MAX_AXES];
     uint32_t act; /* of ZIP_F32: enum act_kind, with la and lb its parameters */
     float act_a, act_b;
+};
+
+/* y = a compared with b, bytes 0 and 1: z without a type of its own and without activation; z.op:
+ * enum compared, type: enum pith_type, of a and b. */
+enum compared {
+    COMPARED_EQUAL,
+    COMPARED_NOT_EQUAL,
+    COMPARED_LESS,
+    COMPARED_LESS_EQUAL,
+    COMPARED_GREATER,
+    COMPARED_GREATER_EQUAL,
+    COMPARED_AND, /* from here on of bools */
+    COMPARED_OR,
+    COMPARED_XOR
+};
+struct compare_args {
+    struct zip_args z;
+    uint32_t type;
+};
+
+/* y = condition ? a : b, elements of `bytes`; steps of condition, a and b for each axis of y. */
+struct where_args {
+    const uint8_t *condition;
+    const void *a, *b;
+    void *y;
+    uint32_t n, bytes, rank;
+    uint32_t dim[LAUNCH_MAX_AXES], step[3][LAUNCH_MAX_AXES];
+};
+
+/* Types: enum pith_type, f32, integers and bool. */
+struct cast_args {
+    const void *x;
+    void *y;
+    uint32_t n, from, to;
+};
+
+/* x [n / inner, count, inner] -> y [n / inner, inner]: the place of the largest, the first of
+ * equals or the last. */
+struct arg_args {
+    const void *x;
+    int64_t *y;
+    uint32_t n, type, count, inner, is_min, last;
 };
 
 struct batch_norm_args {
@@ -219,9 +276,20 @@ struct cell_args {
     float alpha[3], beta[3];
 };
 
+/* An integer of 8 bits and another, x[i], as floats, added, and the sum's activation as an integer
+ * of 8 bits again: `dequantize` twice, `zip`, `map_f32` and `quantize` of the values in memory.
+ * Zero points may be NULL, for 0; act is a short one (device_map.cuh). x NULL: nothing is added. */
+struct residual_tail {
+    const void *x, *zero, *own_zero, *y_zero;
+    const float *scale, *own_scale, *y_scale;
+    uint32_t x_signed, y_signed, act;
+    float act_a, act_b;
+};
+
 /* Sums that become integers of 8 bits at once, as `requantize` makes them of the sums in memory:
  * element i has factor i / inner % factors. factor NULL: sums stay as they are. */
 struct requantize_tail {
+    struct residual_tail residual;
     const float *factor;
     const void *zero;
     uint8_t *y;

@@ -104,7 +104,8 @@ enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, 
 {
     memset(a, 0, sizeof *a);
     if (!pith_adaptive_allows(w) ||
-        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)))
+        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)) ||
+        (w->second && w->grid != GRID_CODEBOOK))
         return PITH_ERR_CORRUPT;
     a->w = w;
     adaptive_place(a, mem);

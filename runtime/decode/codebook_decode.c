@@ -9,6 +9,7 @@
  * Differences of sorted numbers are small and near each other, so Rice codes (Golomb 1966, Rice
  * 1979) with one parameter for the list are close to their entropy. */
 #include "pith_codebook_decode.h"
+#include "weight_kind.h"
 
 /* Infinity and NaN are no centroids: products with them would not be defined. */
 #define MAX_FINITE 0x7f7fffffu
@@ -19,6 +20,29 @@
 #define UNIFORM 31u /* in the place of zero_bits */
 #define NEAR 24u    /* in the place of step_bits, which are added */
 #define CHAINED 15u /* in the place of offset_bits */
+
+/* Where centroids are written: one of the two is set. */
+struct centroids {
+    float *f32;
+    int8_t *i8;
+};
+
+/* Centroid i. false: none that the target holds. */
+static bool put(const struct centroids *to, uint32_t i, float v)
+{
+    if (to->f32) {
+        to->f32[i] = v;
+        return true;
+    }
+    bool whole = pith_centroid_is_i8(v);
+    to->i8[i] = whole ? (int8_t)v : 0;
+    return whole;
+}
+
+static bool is_plus_zero(const struct centroids *to, uint32_t i)
+{
+    return to->f32 ? f32_bits(to->f32[i]) == 0 : to->i8[i] == 0;
+}
 
 /* Each form's header; what is not possible (a step of too many bits) is refused here, for
  * everything below shifts by these numbers. */
@@ -65,7 +89,7 @@ static uint32_t ordered(uint32_t bits)
 }
 
 /* Not coded: ascending, finite, any bits else. */
-static bool read_raw(struct codebook_reader *r, float *dst)
+static bool read_raw(struct codebook_reader *r, const struct centroids *to)
 {
     uint32_t last = 0;
     for (uint32_t i = 0; i < r->n_centroids; i++) {
@@ -73,7 +97,8 @@ static bool read_raw(struct codebook_reader *r, float *dst)
         if ((bits & ~SIGN) > MAX_FINITE || ordered(bits) < last)
             return false;
         last = ordered(bits);
-        dst[i] = f32_from_bits(bits);
+        if (!put(to, i, f32_from_bits(bits)))
+            return false;
     }
     return !r->bits.bad;
 }
@@ -92,10 +117,10 @@ static uint32_t read_step(struct codebook_reader *r, uint32_t magnitude_bits)
     return v > MAX_FINITE ? SIGN : (uint32_t)v;       /* too large either way */
 }
 
-/* n magnitudes ascending to dst[0], dst[stride] ...; sign is added to each. v never exceeds
+/* n magnitudes ascending to centroids `at`, at + stride ...; sign is added to each. v never exceeds
  * `largest`, tested as step <= largest - v, which cannot wrap. */
-static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign, float *dst,
-                      int32_t stride)
+static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign,
+                      const struct centroids *to, uint32_t at, uint32_t stride)
 {
     uint32_t magnitude_bits = 31 - r->zero_bits;
     uint32_t largest = MAX_FINITE >> r->zero_bits, v = 0;
@@ -104,42 +129,46 @@ static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign, floa
         if (step > largest - v)
             return false;
         v += step;
-        *dst = f32_from_bits(sign | v << r->zero_bits);
-        dst += stride;
+        if (!put(to, at, f32_from_bits(sign | v << r->zero_bits)))
+            return false;
+        at += stride; /* modulo 2^32 */
     }
     return !r->bits.bad;
 }
 
-/* Multiples of a step, both ways from zero. One rounding each, so the same everywhere. Products,
- * not sums of steps: errors would add up. */
+/* Multiples of a finite step, both ways from zero. One rounding each, so the same everywhere.
+ * Products, not sums of steps: errors would add up. */
 static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, uint32_t k,
-                            float *dst)
+                            const struct centroids *to)
 {
+    uint32_t n_positive = k - n_negative - n_zero;
+    bool ok = true;
     for (uint32_t i = 0; i < n_negative; i++)
-        dst[n_negative - 1 - i] = -step * (float)(i + 1);
-    for (uint32_t i = n_negative + n_zero; i < k; i++)
-        dst[i] = step * (float)(i - n_negative - n_zero + 1);
+        ok &= put(to, n_negative - 1 - i, -step * (float)(i + 1));
+    for (uint32_t i = 0; i < n_positive; i++)
+        ok &= put(to, n_negative + n_zero + i, step * (float)(i + 1));
     /* The outermost are the largest. */
-    return (f32_bits(dst[0]) & ~SIGN) <= MAX_FINITE && (f32_bits(dst[k - 1]) & ~SIGN) <= MAX_FINITE;
+    return ok && f32_bits(step * (float)n_negative) <= MAX_FINITE &&
+           f32_bits(step * (float)n_positive) <= MAX_FINITE;
 }
 
 /* Of bits of a step: an exponent of 1..254. Subnormal steps are left out, so that the product is
  * exact enough to be the same under flushed denormals. */
-static bool write_symmetric(uint32_t step, uint32_t k, float *dst)
+static bool write_symmetric(uint32_t step, uint32_t k, const struct centroids *to)
 {
     if (k % 2)
-        dst[k / 2] = 0.0f;
+        put(to, k / 2, 0.0f);
     return step >> 23 != 0 && step >> 23 < 255 &&
-           write_multiples(f32_from_bits(step), k / 2, k % 2, k, dst);
+           write_multiples(f32_from_bits(step), k / 2, k % 2, k, to);
 }
 
 /* The first exponent stands in the first byte, with the bit that says "not coded". */
-static bool read_symmetric(struct codebook_reader *r, float *dst)
+static bool read_symmetric(struct codebook_reader *r, const struct centroids *to)
 {
     uint32_t exponent = r->exponent ? r->exponent : br_bits(&r->bits, 7);
     uint32_t step = exponent << 23 | br_bits(&r->bits, 8) << 15;
     r->exponent = 0;
-    return write_symmetric(step, r->n_centroids, dst);
+    return write_symmetric(step, r->n_centroids, to);
 }
 
 /* Of the step behind this one: 0, -1, 1, -2 ... as so many ones. Neighbouring groups have like
@@ -156,7 +185,7 @@ static uint32_t next_difference(struct codebook_reader *r)
 }
 
 /* Offsets to one base, or each to the one before. */
-static bool read_near(struct codebook_reader *r, float *dst)
+static bool read_near(struct codebook_reader *r, const struct centroids *to)
 {
     uint32_t step = r->base; /* < 2^16 */
     if (r->offset_bits == CHAINED)
@@ -164,11 +193,11 @@ static bool read_near(struct codebook_reader *r, float *dst)
     else
         step += br_bits(&r->bits, r->offset_bits);
     return step >> (8 + r->step_bits) == 0 &&
-           write_symmetric(step << (23 - r->step_bits), r->n_centroids, dst);
+           write_symmetric(step << (23 - r->step_bits), r->n_centroids, to);
 }
 
 /* The counts below, at and above zero are what separates the two lists. */
-static bool read_coded(struct codebook_reader *r, float *dst)
+static bool read_coded(struct codebook_reader *r, const struct centroids *to)
 {
     uint32_t step = 0;
     if (r->uniform) {
@@ -183,34 +212,44 @@ static bool read_coded(struct codebook_reader *r, float *dst)
         return false;
     uint32_t n_zero = n_negative < k ? br_bits(&r->bits, 1) : 0;
     if (n_zero)
-        dst[n_negative] = 0.0f;
+        put(to, n_negative, 0.0f);
     if (r->uniform)
-        return write_multiples(f32_from_bits(step), n_negative, n_zero, k, dst);
-    if (n_negative && !read_list(r, n_negative, SIGN, dst + n_negative - 1, -1))
+        return write_multiples(f32_from_bits(step), n_negative, n_zero, k, to);
+    if (n_negative && !read_list(r, n_negative, SIGN, to, n_negative - 1, UINT32_MAX))
         return false;
     uint32_t positive = n_negative + n_zero;
     if (positive == k)
         return true;
     /* +0 has one form: the first of them is the flag */
-    return read_list(r, k - positive, 0, dst + positive, 1) &&
-           (n_zero || f32_bits(dst[positive]) != 0);
+    return read_list(r, k - positive, 0, to, positive, 1) &&
+           (n_zero || !is_plus_zero(to, positive));
 }
 
 /* What remains of the last byte must be zero; `open_end` is for codebooks with other bytes
  * behind. */
-enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
+static enum pith_status next_group(struct codebook_reader *r, const struct centroids *to)
 {
     if (r->groups_left == 0 ||
-        !(r->near        ? read_near(r, dst)
-          : r->symmetric ? read_symmetric(r, dst)
-          : r->coded     ? read_coded(r, dst)
-                         : read_raw(r, dst)) ||
+        !(r->near        ? read_near(r, to)
+          : r->symmetric ? read_symmetric(r, to)
+          : r->coded     ? read_coded(r, to)
+                         : read_raw(r, to)) ||
         r->bits.bad)
         return PITH_ERR_CORRUPT;
     r->groups_left--;
     if (r->groups_left == 0 && !r->open_end && !br_at_end(&r->bits))
         return PITH_ERR_CORRUPT;
     return PITH_OK;
+}
+
+enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst)
+{
+    return next_group(r, &(struct centroids){.f32 = dst});
+}
+
+enum pith_status pith_codebook_next_i8(struct codebook_reader *r, int8_t *dst)
+{
+    return next_group(r, &(struct centroids){.i8 = dst});
 }
 
 /* By decoding all of it: lengths are not written, because they would cost more than they save. */

@@ -16,8 +16,15 @@
  * quantizers, and a state that says which one comes next. */
 /* ---- trellis --------------------------------------------------------------------------------- */
 
+/* Runs once a tensor: small code rather than fast. */
+#define ONCE __attribute__((cold))
+
 #ifndef PITH_BUILD_TRELLIS /* build_choice.h of the runtime */
 #define PITH_BUILD_TRELLIS 1
+#endif
+
+#ifndef PITH_BUILD_SECOND
+#define PITH_BUILD_SECOND 1
 #endif
 
 static inline bool has_trellis(const struct adaptive *a)
@@ -50,127 +57,7 @@ static inline uint32_t rank_of(const struct adaptive *a, uint32_t level)
     return has_trellis(a) ? 2 * level + 1 - quantizer(a) : level;
 }
 
-/* ---- probabilities --------------------------------------------------------------------------- */
-
-/* 65536 / (1 + exp(-x / 256)) at x = 128 * (i - 16) Linear between 33 points is within the noise
- * of what is learned. */
-static const uint16_t squash_at[33] = {
-    22,    36,    60,    98,    162,   267,   439,   720,   1179,  1921,  3108,
-    4971,  7812,  11955, 17625, 24743, 32768, 40793, 47911, 53581, 57724, 60565,
-    62428, 63615, 64357, 64816, 65097, 65269, 65374, 65438, 65476, 65500, 65514};
-
-/* Logarithm of odds, 8 fraction bits, to a probability in 1/65536. */
-static inline uint32_t squash(int32_t x)
-{
-    x = x > 2047 ? 2047 : x < -2047 ? -2047 : x;
-    uint32_t u = (uint32_t)(x + 2048), i = u >> 7, f = u & 127;
-    return (squash_at[i] * (128 - f) + squash_at[i + 1] * f) >> 7;
-}
-
-#define RATE_START 45u /* of a new counter: it moves by 32 / this to what it sees first */
-
-/* stretch is squash's inverse by table; rate[n] is 1 / (n + 1.4) in 1/2^19. */
-static void build_tables(struct adaptive *a)
-{
-    uint32_t next = 0;
-    for (int32_t x = -2047; x <= 2047; x++)
-        for (uint32_t p = squash(x) >> 4; next <= p; next++)
-            a->stretch[next] = (int16_t)x;
-    for (; next < 4096; next++)
-        a->stretch[next] = 2047;
-    for (uint32_t n = 0; n < 256; n++)
-        a->rate[n] = (uint16_t)(524288 / (32 * n + RATE_START));
-}
-
-/* p: in 1/2^20 At least 1000 / 2^20, so that no counter says never. */
-static inline uint32_t counter_of(uint32_t p, uint32_t seen)
-{
-    return (p < 1000 ? 1000 : p) << 12 | seen;
-}
-
-static inline int32_t stretch_of(const struct adaptive *a, uint32_t counter)
-{
-    return a->stretch[counter >> 20];
-}
-
-#define LIMIT 210u /* the count stops there: from then on a counter forgets */
-#define COUNTER_BITS 22u
-
-/* What becomes of a counter. Quotients are rounded toward zero, so it moves as far up on a 1 as
- * it would move down from the other end on a 0: by unsigned numbers alone, without a branch.
- * Fixed point: 22 bits of probability are enough for rates of 1/211. */
-static inline uint32_t learned(const struct adaptive *a, uint32_t counter, uint32_t bit)
-{
-    uint32_t seen = counter & COUNTER_SEEN, p = counter >> 10, down = bit - 1; /* 0 or all ones */
-    uint32_t way = (p ^ ~down) & ((1u << COUNTER_BITS) - 1);
-    uint32_t step = (way >> 5) * a->rate[seen] >> 9;
-    return (p + ((step ^ down) - down)) << 10 | (seen + (seen < LIMIT));
-}
-
-/* What a counter says counts less while it has seen little. What to count it for, in 64ths, by
- * the number of looks. */
-#define YOUNG 8u
-static const uint8_t young[YOUNG] = {80, 40, 45, 48, 55, 54, 54, 58}; /* 1/64 */
-#define MIX_RATE 512
-
-/* So a decision costs 11.4 bits at most, and 0.0005 at least. */
-static inline uint32_t bound(uint32_t p)
-{
-    return p < 24 ? 24 : p > 65536 - 24 ? 65536 - 24 : p;
-}
-
-/* One counter alone. Where mixing gains nothing: signs of life, exponents. */
-static inline uint32_t code_single(struct adaptive *a, uint32_t *counter, uint32_t bit)
-{
-    bit = code_bit(a, bound(*counter >> 16), bit);
-    *counter = learned(a, *counter, bit);
-    return bit;
-}
-
-#ifdef __OPTIMIZE_SIZE__
-#define UNROLLED
-#else
-#define UNROLLED _Pragma("GCC unroll 8")
-#endif
-
-/* What a decision taught. Written out for each bit, so that a processor which foresees the bit
- * goes on before it is decoded. Online gradient descent of coding cost (Mahoney 2005, PAQ8):
- * weight += rate * error * input. */
-static inline void learn_mixed(const struct adaptive *a, int32_t *weight, const int32_t *input,
-                               uint32_t *const *counter, uint32_t n, uint32_t p, uint32_t bit)
-{
-    int32_t error = ((int32_t)(bit << 16) - (int32_t)p) * MIX_RATE >> 10;
-    UNROLLED
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t w = weight[i] + ((input[i] * error + 0x2000) >> 14);
-        weight[i] = w > MIX_LIMIT ? MIX_LIMIT : w < -MIX_LIMIT ? -MIX_LIMIT : w;
-        *counter[i] = learned(a, *counter[i], bit);
-    }
-}
-
-/* counter[n] and a constant, mixed by the weights of a set. The set of weights says what kind of
- * decision it is; each has learned how far its counters can be trusted. */
-static inline uint32_t code_mixed(struct adaptive *a, enum adaptive_set set,
-                                  uint32_t *const *counter, uint32_t n, uint32_t bit)
-{
-    int32_t *weight = a->weight[quantizer(a)][set], input[ADAPTIVE_INPUTS] = {0};
-    int64_t sum = 0;
-    UNROLLED
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t seen = *counter[i] & COUNTER_SEEN;
-        input[i] = stretch_of(a, *counter[i]);
-        if (seen < YOUNG)
-            input[i] = input[i] * young[seen] / 64;
-        sum += (int64_t)weight[i] * input[i];
-    }
-    uint32_t p = bound(squash((int32_t)(sum >> 16)));
-    bit = code_bit(a, p, bit);
-    if (bit)
-        learn_mixed(a, weight, input, counter, n, p, 1);
-    else
-        learn_mixed(a, weight, input, counter, n, p, 0);
-    return bit;
-}
+#include "pith_adaptive_mix.h"
 
 /* ---- what surrounds an element --------------------------------------------------------------- */
 
@@ -218,6 +105,22 @@ static inline uint32_t rank_class(uint32_t last)
     return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
 }
 
+/* All counters of an array alike. */
+static void fill(uint32_t *counter, size_t bytes, uint32_t value)
+{
+    for (size_t i = 0; i < bytes / sizeof *counter; i++)
+        counter[i] = value;
+}
+
+#define FILL(array, value) fill((uint32_t *)(array), sizeof(array), value)
+#define START(sixty_fourths, seen) ((uint32_t)(sixty_fourths) << 26 | (seen))
+
+/* Of nodes of ranks: small ranks are common where there are few, more so than far ones behind
+ * them. */
+static const uint32_t first_rank[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
+
+#include "pith_adaptive_second.h"
+
 /* ---- one element ----------------------------------------------------------------------------- */
 
 /* What the numbers that are left alone say: so many are still to come in so many places. Of
@@ -230,9 +133,13 @@ static inline uint32_t expected(const struct adaptive *a)
     return counter_of((uint32_t)(q > 1046000 ? 1046000 : q), 30);
 }
 
+/* What is asked for at several places is there once: written out each time it would be some 9 KB
+ * more. */
+#define NOT_INLINE __attribute__((noinline))
+
 /* Eight opinions: column, row, neighbours, both densities, place in the kernel, the kernel's
  * elements so far, trellis state or what is left, ranks beside. */
-static inline uint32_t code_stored(struct adaptive *a, const struct around *s, uint32_t bit)
+static NOT_INLINE uint32_t code_stored(struct adaptive *a, const struct around *s, uint32_t bit)
 {
     struct adaptive_column *c = &a->column[a->col];
     uint32_t next = a->col + 1 < a->cols ? a->column[a->col + 1].last : 0;
@@ -254,11 +161,14 @@ static inline uint32_t code_stored(struct adaptive *a, const struct around *s, u
         &a->near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
                        rank_class(s->line) << 2 | rank_class(s->channel)],
     };
-    return code_mixed(a, SET_SUPPORT, counter, 8, bit);
+    return is_second(a) ? second_stored(a, counter, bit)
+                        : code_mixed(a, SET_SUPPORT, counter, 8, bit);
 }
 
 /* Signs are nearly even; maps and places of one sign exist in first layers. */
-static inline uint32_t code_sign(struct adaptive *a, const struct around *s, uint32_t bit)
+/* rank: known before the sign in the second model alone. */
+static NOT_INLINE uint32_t code_sign(struct adaptive *a, const struct around *s, uint32_t rank,
+                                     uint32_t bit)
 {
     uint32_t *const counter[] = {
         &a->column[a->col].sign,
@@ -267,13 +177,14 @@ static inline uint32_t code_sign(struct adaptive *a, const struct around *s, uin
         &a->column[a->col - a->col % a->place].map_sign,
         &a->sign_place[a->col % a->place % 64],
     };
-    return code_mixed(a, SET_SIGN, counter, 4, bit);
+    return is_second(a) ? second_sign(a, counter, rank, bit)
+                        : code_mixed(a, SET_SIGN, counter, 4, bit);
 }
 
 /* Ranks by nodes of a tree; below node 16 contexts are mixed, above there is too little to learn
  * from. */
-static inline uint32_t code_rank_bit(struct adaptive *a, const struct around *s, uint32_t sign,
-                                     uint32_t node, uint32_t bit)
+static NOT_INLINE uint32_t code_rank_bit(struct adaptive *a, const struct around *s, uint32_t sign,
+                                         uint32_t node, uint32_t bit)
 {
     uint32_t *all = &a->rank_all[has_trellis(a) ? quantizer(a) : sign][node];
     if (node > 15)
@@ -286,7 +197,8 @@ static inline uint32_t code_rank_bit(struct adaptive *a, const struct around *s,
         &a->rank_beside[node][rank_class(s->left) * 4 + rank_class(s->above)],
         &a->rank_level[node][level(a, a->column[a->col].stored) * 8 + level(a, a->row_stored)],
     };
-    return code_mixed(a, node > 1 ? SET_RANK_MORE : SET_RANK, counter, 5, bit);
+    return is_second(a) ? second_rank_bit(a, counter, node, bit)
+                        : code_mixed(a, node > 1 ? SET_RANK_MORE : SET_RANK, counter, 5, bit);
 }
 
 /* rank < n. Few: one decision "is it larger?" after another; many: a binary number. The order of
@@ -306,6 +218,72 @@ static uint32_t code_rank(struct adaptive *a, const struct around *s, uint32_t s
     return node - (1u << (32 - (uint32_t)__builtin_clz(n - 1)));
 }
 
+#define FAR_COUNTERS                                                                               \
+    64u             /* of rank_all[0], how many bits a far rank has; from twice that on its first */
+#define FAR_BITS 7u /* of 242 ranks */
+
+/* Of the second model. Ranks that nodes do not reach are numbers in an Exp-Golomb code. false: none
+ * of n. */
+static inline bool code_any_rank(struct adaptive *a, const struct around *s, uint32_t n,
+                                 uint32_t *rank)
+{
+    uint32_t r = 0, bits = 0, want = *rank;
+    while (r < SECOND_NODES && r + 1 < n && code_rank_bit(a, s, 0, r, want > r))
+        r++;
+    if (r == SECOND_NODES && r + 1 < n) {
+        uint32_t v = want - SECOND_NODES + 1, far = 1;
+        uint32_t most = want < SECOND_NODES ? 0 : 31u - (uint32_t)__builtin_clz(v);
+        while (code_single(a, &a->rank_all[0][FAR_COUNTERS + bits], most > bits))
+            if (++bits > FAR_BITS)
+                return false;
+        for (uint32_t i = bits; i-- > 0;)
+            far = far * 2 +
+                  (i + 1 == bits
+                       ? code_single(a, &a->rank_all[0][2 * FAR_COUNTERS + bits], v >> i & 1)
+                       : code_bit(a, 32768, v >> i & 1));
+        r = SECOND_NODES - 1 + far;
+    }
+    *rank = r;
+    return r < n;
+}
+
+static inline uint32_t code_side(struct adaptive *a, const struct around *s, uint32_t rank,
+                                 uint32_t sign)
+{
+    if (a->n_negative == 0 || a->n_positive == 0)
+        return a->n_negative != 0;
+    return code_sign(a, s, rank, sign);
+}
+
+/* Sign and level of a value that is not zero: the sign first, in the second model behind the level.
+ * false: there is no such centroid. */
+static inline bool code_level(struct adaptive *a, const struct around *s, uint32_t *sign,
+                              uint32_t *level)
+{
+    uint32_t most = a->n_negative > a->n_positive ? a->n_negative : a->n_positive;
+    if (is_second(a)) {
+        if (most == 0 || !code_any_rank(a, s, n_levels(a, most), level))
+            return false;
+        *sign = code_side(a, s, *level, *sign);
+        return true;
+    }
+    *sign = code_side(a, s, 0, *sign);
+    uint32_t n = *sign ? a->n_negative : a->n_positive;
+    if (n > 0)
+        *level = code_rank(a, s, *sign, n_levels(a, n), *level);
+    return n > 0;
+}
+
+/* Of weights that are not selective; in the second model with all contexts. */
+static inline bool code_zero(struct adaptive *a, const struct around *s, bool is_zero)
+{
+    if (!is_second(a) || a->selects)
+        return code_single(a, &a->zero[(s->left != 0) + 2 * (s->above != 0)], is_zero);
+    is_zero = !code_stored(a, s, !is_zero);
+    a->run = a->run << 1 | !is_zero;
+    return is_zero;
+}
+
 /* The index of a centroid, or the bits of an f32. *e: what is coded. Averages of rank move a
  * quarter (column) or an eighth (row) toward what was seen. */
 static inline bool code_index(struct adaptive *a, const struct around *s,
@@ -313,21 +291,16 @@ static inline bool code_index(struct adaptive *a, const struct around *s,
 {
     uint32_t index = e->index, zero = a->n_negative, sign = index < zero, rank, n;
     if (a->has_zero && (!a->selects || a->w->support != SUPPORT_DENSE)) {
-        if (code_single(a, &a->zero[(s->left != 0) + 2 * (s->above != 0)], index == zero)) {
+        if (code_zero(a, s, index == zero)) {
             *last = 0;
             e->index = (uint8_t)zero;
             return true;
         }
     }
-    if (a->n_negative == 0 || a->n_positive == 0)
-        sign = a->n_negative != 0;
-    else
-        sign = code_sign(a, s, sign);
-    n = sign ? a->n_negative : a->n_positive;
-    if (n == 0)
+    uint32_t k = level_of(a, sign ? zero - 1 - index : index - zero - a->has_zero);
+    if (!code_level(a, s, &sign, &k))
         return false;
-    rank = sign ? zero - 1 - index : index - zero - a->has_zero;
-    uint32_t k = code_rank(a, s, sign, n_levels(a, n), level_of(a, rank));
+    n = sign ? a->n_negative : a->n_positive;
     rank = rank_of(a, k);
     /* A rank that the other quantizer has, behind the last centroid. */
     if (rank >= n)
@@ -335,6 +308,10 @@ static inline bool code_index(struct adaptive *a, const struct around *s,
     a->odd = ~k & 1;
     e->index = (uint8_t)(sign ? zero - 1 - rank : zero + a->has_zero + rank);
     *last = (k < RANK_CLASSES ? k + 1 : RANK_CLASSES + 1) * 2 + sign;
+    if (is_second(a)) {
+        int32_t size = has_trellis(a) ? (int32_t)rank + 1 : 2 * (int32_t)rank + 2;
+        a->size = sign ? -size : size;
+    }
     struct adaptive_column *c = &a->column[a->col];
     uint32_t far = k < 255 ? k : 255;
     a->row_rank = (a->row_rank * 7 + far * 16) / 8;
@@ -356,7 +333,7 @@ static uint32_t code_raw(struct adaptive *a, uint32_t v, uint32_t n_bits)
 static inline void code_float(struct adaptive *a, const struct around *s,
                               struct adaptive_element *e, uint32_t *last)
 {
-    uint32_t sign = code_sign(a, s, e->bits >> 31), node = 1;
+    uint32_t sign = code_sign(a, s, 0, e->bits >> 31), node = 1;
     for (uint32_t i = 31; i > 23; i--)
         node = node * 2 + code_single(a, &a->exponent[node], e->bits >> (i - 1) & 1);
     uint32_t mantissa = code_raw(a, (e->bits & 0x7fffff) >> a->zero_bits, 23 - a->zero_bits);
@@ -412,6 +389,8 @@ static void next_row(struct adaptive *a)
     a->row_any = false;
     a->run = 0;
     a->state = 0;
+    if (is_second(a))
+        second_row(a);
 }
 
 /* The trellis moves on with each element, coded or not. */
@@ -462,6 +441,8 @@ static inline void make_zero(const struct adaptive *a, struct adaptive_element *
 static inline bool code_open(struct adaptive *a, struct adaptive_element *e, uint32_t *last)
 {
     struct around s = look_around(a);
+    if (is_second(a))
+        expect_size(a);
     bool sparse = a->w->support != SUPPORT_DENSE;
     if (a->selects && !code_selected(a, &s, sparse ? e->stored : is_not_zero(a, e))) {
         make_zero(a, e);
@@ -487,6 +468,10 @@ static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
         make_zero(a, e);
     }
     a->column[a->col].last = (uint8_t)last;
+    if (is_second(a)) {
+        second_saw(a, a->size);
+        a->size = 0;
+    }
     step(a);
     return true;
 }
@@ -504,7 +489,7 @@ static uint32_t square_root(uint64_t n)
 
 /* Where the dimensions do not tell a kernel: columns fed by one unit, or a square picture.
  * place: elements that one input map has in a row; place_row: of a line of them. */
-static void find_places(struct adaptive *a, uint64_t source_rows)
+static ONCE void find_places(struct adaptive *a, uint64_t source_rows)
 {
     const struct shape *s = &a->w->shape;
     uint64_t place = 1, line = 1;
@@ -523,16 +508,6 @@ static void find_places(struct adaptive *a, uint64_t source_rows)
     a->place = place < UINT32_MAX ? (uint32_t)place : UINT32_MAX;
     a->place_row = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
 }
-
-/* All counters of an array alike. */
-static void fill(uint32_t *counter, size_t bytes, uint32_t value)
-{
-    for (size_t i = 0; i < bytes / sizeof *counter; i++)
-        counter[i] = value;
-}
-
-#define FILL(array, value) fill((uint32_t *)(array), sizeof(array), value)
-#define START(sixty_fourths, seen) ((uint32_t)(sixty_fourths) << 26 | (seen))
 
 static const int32_t first_weight[ADAPTIVE_SETS][ADAPTIVE_INPUTS] = {
     [SET_SUPPORT] = {27, 27, 33, 61, 35, 18, 13, 30},
@@ -554,7 +529,7 @@ static const uint32_t first_other_flag[3] = {START(49, 0), START(1, 0), START(32
 
 /* Before the first flag. Also before the flags of another weight, which are read with counters
  * of their own. */
-static void start_flags(struct adaptive *a)
+static ONCE void start_flags(struct adaptive *a)
 {
     build_tables(a);
     memcpy(a->row_flag, first_row_flag, sizeof a->row_flag);
@@ -615,16 +590,15 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
 
 #define SETTLED 40u /* looks that a counter of a settled tensor begins with */
 
-/* Small ranks are common where there are few, more so than far ones behind them. Settled tensors
- * (docs/format-streams.md) have equal numbers of ranks: counters start even, and slow. */
-static void start_ranks(struct adaptive *a)
+/* Settled tensors (docs/format-streams.md) have equal numbers of ranks: counters start even, and
+ * slow. */
+static ONCE void start_ranks(struct adaptive *a)
 {
-    static const uint32_t first[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
-    bool few =
-        n_levels(a, a->n_negative) <= ADAPTIVE_FEW && n_levels(a, a->n_positive) <= ADAPTIVE_FEW;
+    bool few = is_second(a) || (n_levels(a, a->n_negative) <= ADAPTIVE_FEW &&
+                                n_levels(a, a->n_positive) <= ADAPTIVE_FEW);
     FILL(a->rank_all, a->w->settled ? COUNTER_HALF | SETTLED : COUNTER_HALF);
     for (uint32_t node = 0; node < 16; node++) {
-        uint32_t v = few ? first[node < 3 ? node : 3] : COUNTER_HALF;
+        uint32_t v = few ? first_rank[node < 3 ? node : 3] : COUNTER_HALF;
         a->rank_all[0][node] = a->rank_all[1][node] = v;
         FILL(a->rank_row[node], v);
         FILL(a->rank_column[node], v);
@@ -635,7 +609,7 @@ static void start_ranks(struct adaptive *a)
 
 /* Behind the flags: what the elements start with. fresh: what density says of any element,
  * before its contexts know better. */
-static void start_elements(struct adaptive *a)
+static ONCE void start_elements(struct adaptive *a)
 {
     uint64_t live_rows = 0, live_cols = 0;
     for (uint64_t i = 0; a->selects && i < a->rows; i++)
@@ -670,27 +644,41 @@ static void start_elements(struct adaptive *a)
     FILL(a->zero, COUNTER_HALF);
     FILL(a->exponent, COUNTER_HALF);
     start_ranks(a);
+    if (is_second(a))
+        start_second(a);
     next_row(a);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* What lies behind a->..., in this order: columns, rows, rows of the source. Sizes are bounded
- * by ADAPTIVE_MAX. */
+/* What lies behind a->..., in this order: what the second model has of its own, columns, rows, rows
+ * of the source. Sizes are bounded by ADAPTIVE_MAX. */
+static inline size_t second_memory(const struct weight *w)
+{
+    uint64_t cols = w->count / adaptive_rows(w);
+    return PITH_BUILD_SECOND && w->second ? (size_t)(sizeof(struct adaptive_second) +
+                                                     cols * sizeof(struct adaptive_second_column))
+                                          : 0;
+}
+
 static inline size_t adaptive_memory(const struct weight *w)
 {
     uint64_t rows = adaptive_rows(w);
-    return (size_t)(w->count / rows * sizeof(struct adaptive_column) + rows + w->source_rows);
+    return second_memory(w) +
+           (size_t)(w->count / rows * sizeof(struct adaptive_column) + rows + w->source_rows);
 }
 
 static void adaptive_place(struct adaptive *a, void *mem)
 {
+    memset(mem, 0, adaptive_memory(a->w));
     a->rows = adaptive_rows(a->w);
     a->cols = a->w->count / a->rows;
-    a->column = mem;
+    a->second = mem;
+    if (is_second(a))
+        a->second->column = (struct adaptive_second_column *)(a->second + 1);
+    a->column = (struct adaptive_column *)(void *)((uint8_t *)mem + second_memory(a->w));
     a->row_live = (uint8_t *)(a->column + a->cols);
     a->source_live = a->row_live + a->rows;
-    memset(mem, 0, adaptive_memory(a->w));
 }
 
 /* A single codebook with a zero makes a dense tensor selective, too. */

@@ -39,6 +39,35 @@ struct adaptive_column {
     uint8_t live; /* bit 0: live; bit 1: an element was stored */
 };
 
+/* The second model (pith_adaptive_second.h). */
+#define SECOND_INPUTS 13u
+#define SECOND_NODES 14u   /* ranks told by contexts */
+#define SECOND_CHOICES 32u /* sets of weights */
+enum second_set { SECOND_STORED, SECOND_SIGN, SECOND_RANK, SECOND_RANK_MORE, SECOND_SETS };
+
+struct adaptive_second_column {
+    uint32_t mean;  /* of sizes, 8 fraction bits */
+    int16_t last;   /* size and sign of the element in the row before, or, behind, of this row */
+    uint16_t above; /* size of the one in the row before that */
+    uint8_t seen;
+};
+
+struct adaptive_second {
+    uint32_t mean, seen, row, row_seen; /* of the tensor, of the row */
+    uint32_t before[3];                 /* sizes of the row's last elements */
+    int32_t agreement, balance; /* of the row's signs: with the row above; among each other */
+    /* what size is expected of the element: of row and column together, of each, of those around */
+    uint32_t expected, of_row, of_column, near;
+    /* counters: of stored by the quantizer, then of each node of a rank */
+    uint32_t by_expected[2 + SECOND_NODES][64], by_both[2 + SECOND_NODES][16][16],
+        by_near[2 + SECOND_NODES][64];
+    uint32_t sign_pair[4][9][9], sign_sum[4][11][64], sign_above[7][11], sign_balance[11];
+    uint32_t refined[SECOND_SETS][33];
+    int32_t weight[2][SECOND_SETS][SECOND_INPUTS];
+    int32_t chosen[2][SECOND_CHOICES][SECOND_SETS][SECOND_INPUTS];
+    struct adaptive_second_column *column; /* [cols] */
+};
+
 struct adaptive {
     /* coder */
     uint32_t low, high, code;
@@ -70,6 +99,7 @@ struct adaptive {
     uint32_t row_rank;
     uint32_t state; /* of the trellis; 0 without one */
     bool odd;       /* the element's level */
+    int32_t size;   /* with its sign, in the second model */
 
     /* what was learned */
     uint32_t fresh; /* counter of an element about which nothing is known */
@@ -88,6 +118,7 @@ struct adaptive {
     uint16_t rate[256];
     int16_t stretch[4096];
     float codebook[256];
+    struct adaptive_second *second; /* NULL: the first model */
     struct adaptive_column *column; /* [cols] */
     uint8_t *row_live;              /* [rows] */
     uint8_t *source_live;           /* [rows of the tensor that w refers to] */

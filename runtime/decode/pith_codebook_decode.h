@@ -29,6 +29,8 @@ enum pith_status pith_codebook_open(struct codebook_reader *r, const uint8_t *by
 /* The next group: dst[n_centroids], finite, ascending. With the last group the end of the bytes is
  * checked. PITH_ERR_CORRUPT, also when no group is left. */
 enum pith_status pith_codebook_next(struct codebook_reader *r, float *dst);
+/* As whole numbers; PITH_ERR_CORRUPT also where one is none that i8 holds. */
+enum pith_status pith_codebook_next_i8(struct codebook_reader *r, int8_t *dst);
 
 /* Where all codebooks end that stand at the beginning of bytes. PITH_ERR_CORRUPT. */
 enum pith_status pith_codebook_length(const uint8_t *bytes, size_t n_bytes, uint64_t n_groups,

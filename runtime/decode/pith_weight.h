@@ -76,7 +76,8 @@ struct weight {
                              begin as ones that have seen much */
     uint8_t trellis;      /* adaptive, with codebooks: states of pith_trellis.h, whose levels are
                              coded; 0: indices are */
-    bool own_align;       /* few plain elements, aligned for their type alone (HEAD_ALIGN) */
+    bool second;    /* adaptive, with codebooks: by the second model (pith_adaptive_second.h) */
+    bool own_align; /* few plain elements, aligned for their type alone (HEAD_ALIGN) */
 };
 
 /* The elements where they lie in the image, when they are stored there as they are computed with -

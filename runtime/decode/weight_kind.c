@@ -2,7 +2,6 @@
 /* weight_kind.c - see weight_kind.h. */
 #include "weight_kind.h"
 #include "pith_bytes.h"
-#include "pith_f32_bits.h"
 
 bool pith_plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
 {
@@ -28,7 +27,6 @@ bool pith_centroids_ok(const struct weight *w, const float *v)
 {
     bool ok = true;
     for (uint32_t i = 0; w->type == PITH_I8 && i < w->n_centroids && ok; i++)
-        ok = v[i] >= -128.0f && v[i] <= 127.0f &&
-             f32_bits((float)(int32_t)v[i]) == f32_bits(v[i]); /* -0 is none */
+        ok = pith_centroid_is_i8(v[i]);
     return ok;
 }

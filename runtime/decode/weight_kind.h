@@ -6,6 +6,7 @@
 #define WEIGHT_KIND_H
 
 #include "build_choice.h" /* the files that ask it include it: link_budget.sh */
+#include "pith_f32_bits.h"
 #include "pith_weight.h"
 
 static inline uint64_t stored_values(const struct weight *w)
@@ -55,7 +56,13 @@ bool pith_plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits);
 bool pith_plain_indices_ok(const struct weight *w, uint64_t n);
 /* Bits behind the last of n plain indices are 0; asks for pith_plain_size_ok. */
 bool pith_plain_padding_ok(const struct weight *w, uint64_t n);
-/* i8 weights have codebooks of whole numbers that i8 holds. */
+/* A whole number that i8 holds; -0 is none. */
+static inline bool pith_centroid_is_i8(float v)
+{
+    return v >= -128.0f && v <= 127.0f && f32_bits((float)(int32_t)v) == f32_bits(v);
+}
+
+/* i8 weights have codebooks of such. */
 bool pith_centroids_ok(const struct weight *w, const float *v);
 
 #endif

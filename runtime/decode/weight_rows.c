@@ -55,7 +55,8 @@ struct weight_rows {
     uint8_t index;
     uint64_t group_end;
     struct codebook_reader codebooks;
-    float *codebook; /* [n_centroids]; these seven where w has a use for one */
+    float *codebook;     /* [n_centroids]; these eight where w has a use for one */
+    int8_t *codebook_i8; /* the same of a weight of that type, a quarter as large */
     struct gap_pull *gaps;
     struct huff_pull *indices;
     struct adaptive *adaptive;
@@ -100,12 +101,17 @@ static size_t index_bytes(const struct weight *w)
     return huff_pull_bytes(&lengths);
 }
 
+static size_t codebook_bytes(const struct weight *w)
+{
+    return aligned(w->n_centroids * (w->type == PITH_I8 ? sizeof(int8_t) : sizeof(float)));
+}
+
 /* Exactly what opening takes. */
 size_t pith_weight_rows_bytes(const struct weight *w)
 {
     size_t bytes = aligned(sizeof(struct weight_rows)) + gap_bytes(w) + index_bytes(w);
     if (w->grid == GRID_CODEBOOK)
-        bytes += aligned(w->n_centroids * sizeof(float));
+        bytes += codebook_bytes(w);
     if (w->code == CODE_ADAPTIVE)
         bytes += aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
     if (w->code == CODE_PLANES)
@@ -193,7 +199,9 @@ static bool open_codebook(struct weight_rows *r, uint8_t **mem)
     const struct weight *w = r->w;
     if (!codebook_size_ok(w))
         return false;
-    r->codebook = take(mem, w->n_centroids * sizeof *r->codebook);
+    void *codebook = take(mem, codebook_bytes(w));
+    r->codebook = w->type == PITH_I8 ? NULL : codebook;
+    r->codebook_i8 = w->type == PITH_I8 ? codebook : NULL;
     return !pith_codebook_open(&r->codebooks, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
                                w->n_centroids);
 }
@@ -361,11 +369,11 @@ static bool next_index(struct weight_rows *r)
     return r->index < r->w->n_centroids;
 }
 
-/* Whole numbers for i8, as value_i8 converts them. */
 static bool next_codebook(struct weight_rows *r)
 {
     r->group_end += r->w->group_elems;
-    return !pith_codebook_next(&r->codebooks, r->codebook) && pith_centroids_ok(r->w, r->codebook);
+    return r->codebook_i8 ? !pith_codebook_next_i8(&r->codebooks, r->codebook_i8)
+                          : !pith_codebook_next(&r->codebooks, r->codebook);
 }
 
 /* The next element's number; dense supports count. */
@@ -453,6 +461,8 @@ static inline float value_f32(const struct weight_rows *r)
     float v;
     if (r->codebook)
         return r->codebook[r->index];
+    if (r->codebook_i8)
+        return r->codebook_i8[r->index];
     if (r->adaptive || r->planes)
         return r->value.f32;
     size_t each = pith_type_bytes(r->w->type);
@@ -460,11 +470,10 @@ static inline float value_f32(const struct weight_rows *r)
     return v;
 }
 
-/* Exact for a codebook: next_codebook has tested its values. */
 static inline int8_t value_i8(const struct weight_rows *r)
 {
-    if (r->codebook)
-        return (int8_t)r->codebook[r->index];
+    if (r->codebook_i8)
+        return r->codebook_i8[r->index];
     return (int8_t)r->w->index_stream.bytes[r->taken - 1];
 }
 

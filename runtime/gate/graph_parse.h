@@ -22,7 +22,7 @@ struct graph_parse {
     bool batch_open;
     struct graph g;
 
-    /* tensors (weight_read.c) */
+    /* tensors (weight_head.c, weight_read.c) */
     struct reader tables;
     /* In the order of tensors, without offsets: each stream begins where the one before ends. */
     uint64_t data_at;         /* in the data chunk */
@@ -50,6 +50,12 @@ struct graph_parse {
 enum pith_status pith_parse_corrupt(struct graph_parse *p);
 /* PITH_ERR_UNSUPPORTED there: a value that this version leaves free. */
 enum pith_status pith_parse_unsupported(struct graph_parse *p);
+
+/* The whole chunk, in the pass that p->fill says (graph_parse.c). */
+enum pith_status pith_parse_graph(struct graph_parse *p);
+
+/* A tensor's description up to its streams; w: zeroed (weight_head.c). */
+enum pith_status pith_parse_head(struct graph_parse *p, struct weight *w);
 
 /* One tensor, its streams cut out of the data chunk. */
 enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w);

@@ -2,7 +2,7 @@
 /* pith_format.h - the numbers of docs/format.md, and how the pieces of the reader fit together.
  *
  *     bytes --container.c--> struct image: where each chunk lies, checksums tested
- *           --graph_read.c-> struct graph: numbers of the graph chunk, tensors' streams cut out
+ *           --graph_read.c-> struct graph: what graph_parse.c, weight_*.c read, streams cut out
  *           --validate.c---> accepted: shapes inferred, names unique, text well-formed
  *
  * Writers include this file too; there is no second copy of any constant. */
@@ -96,7 +96,8 @@ enum chunk_kind {
 #define HEAD_LONG 0x7cu /* shape code, support, grid and code follow; a byte each */
 #define HEAD_LONG_BYTES 4u
 /* Prefix: the real head follows, of an adaptive tensor with codebooks, whose levels of a trellis
- * are coded: of 8 states, of 16. */
+ * are coded: of 8 states, of 16. Twice: by the second model; the first before the second: by that
+ * model, without a trellis. */
 #define HEAD_TRELLIS_8 0x7du
 #define HEAD_TRELLIS_16 0x7eu
 /* Prefix: the common head of a dense plain tensor follows, whose elements, of less than FULL_ALIGN

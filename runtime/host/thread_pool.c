@@ -197,6 +197,7 @@ enum pith_status pith_threads_start(struct pith_opts *opts, uint32_t n)
             p->n_workers++;
     opts->parallel_for = pool_for;
     opts->parallel_user = p;
+    opts->threads = p->n_workers + 1;
     return PITH_OK;
 }
 
@@ -219,6 +220,7 @@ void pith_threads_stop(struct pith_opts *opts)
     free(p);
     opts->parallel_for = NULL;
     opts->parallel_user = NULL;
+    opts->threads = 0;
 }
 
 uint32_t pith_threads_count(const struct pith_opts *opts)

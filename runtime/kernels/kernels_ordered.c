@@ -18,6 +18,8 @@ void pith_ordered_kernels_fill(struct dense_kernels *k, uint32_t features)
     k->max_pool_f32 = NULL;
     k->winograd_in = NULL;
     k->winograd_out = NULL;
+    k->winograd4_in = NULL;
+    k->winograd4_out = NULL;
 }
 
 const struct pith_ordered pith_ordered_sums = {pith_ordered_kernels_fill};

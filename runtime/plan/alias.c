@@ -50,18 +50,25 @@ uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset)
 }
 
 /* Attaches root `child` to `parent`: one tree from now on. The root's lifetime and output flag
- * cover all members; a child keeps its own, which nobody reads any more. */
+ * cover all members. */
 static void attach(struct value_plan *vp, uint32_t child, uint32_t parent, uint64_t offset)
 {
     uint64_t unused;
     uint32_t root = pith_plan_root(vp, parent, &unused);
-    vp[child].parent = parent;
-    vp[child].offset = offset;
     vp[root].is_output |= vp[child].is_output;
     if (vp[child].first < vp[root].first)
         vp[root].first = vp[child].first;
     if (vp[child].last > vp[root].last)
         vp[root].last = vp[child].last;
+    vp[child].parent = parent;
+    vp[child].offset = offset; /* where its lifetime was */
+}
+
+/* Both are there for one group of samples of one segment, or both for the whole batch: then an
+ * offset in one storage is right for every group. */
+static bool lie_alike(const struct value_plan *vp, uint32_t a, uint32_t b)
+{
+    return !PLAN_SEGMENTS || vp[a].segment == vp[b].segment;
 }
 
 /* The number of elements before `axis` is 1: pieces along it are contiguous. Then what is before
@@ -77,7 +84,8 @@ static void alias_view(const struct graph_node *node, struct node_plan *np, stru
     uint64_t offset;
     uint32_t in = node->in[0], out = node->first_out;
     uint32_t root = pith_plan_root(vp, in, &offset);
-    if (vp[in].bytes != vp[out].bytes || (vp[out].is_output && vp[root].kind != VALUE_TEMP))
+    if (vp[in].bytes != vp[out].bytes || !lie_alike(vp, in, out) ||
+        (vp[out].is_output && vp[root].kind != VALUE_TEMP))
         return;
     attach(vp, out, in, 0);
     np->action = NODE_GONE;
@@ -95,7 +103,8 @@ static void alias_split(const struct graph_node *node, const struct tview *value
         return;
     for (uint32_t i = 0; i < node->n_out; i++) {
         const struct value_plan *out = &vp[node->first_out + i];
-        if (out->is_output && vp[root].kind != VALUE_TEMP)
+        if ((out->is_output && vp[root].kind != VALUE_TEMP) ||
+            !lie_alike(vp, in, node->first_out + i))
             return;
         at += out->bytes;
     }
@@ -138,7 +147,7 @@ static void alias_slice(const struct graph_node *node, const struct tview *value
     uint64_t elems, unused;
     uint32_t in = node->in[0], out = node->first_out;
     uint32_t root = pith_plan_root(vp, in, &unused);
-    if ((vp[out].is_output && vp[root].kind != VALUE_TEMP) ||
+    if ((vp[out].is_output && vp[root].kind != VALUE_TEMP) || !lie_alike(vp, in, out) ||
         !slice_start(node->attr, &value[in].shape, &value[out].shape, &elems))
         return;
     attach(vp, out, in, elems * pith_type_bytes(value[in].type));
@@ -157,6 +166,14 @@ static bool can_move(const struct graph *g, uint32_t region, struct value_plan *
            g->nodes[pith_graph_producer(g, r)].region == region;
 }
 
+uint64_t pith_plan_piece_bytes(const struct tview *value, const struct value_plan *vp, uint32_t v,
+                               uint32_t out)
+{
+    if (lie_alike(vp, v, out)) /* axis 0 may be the concat's then */
+        return vp[v].bytes;
+    return vp[v].bytes / value[v].shape.dim[0] * value[out].shape.dim[0];
+}
+
 /* An input that stands twice in the list moves once: after that it fills only part of the
  * output's storage, and can_move() says no. */
 static void alias_concat(const struct graph *g, const struct graph_node *node,
@@ -172,11 +189,12 @@ static void alias_concat(const struct graph *g, const struct graph_node *node,
     uint64_t at = 0, unused;
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t v = node->in[i];
-        if ((share || vp[v].n_uses == 1) && can_move(g, node->region, vp, v)) {
+        if ((share || vp[v].n_uses == 1) && lie_alike(vp, v, out) &&
+            can_move(g, node->region, vp, v)) {
             attach(vp, pith_plan_root(vp, v, &unused), out, at);
             np->action = NODE_PLACED;
         }
-        at += vp[v].bytes;
+        at += pith_plan_piece_bytes(value, vp, v, out);
     }
 }
 
@@ -202,8 +220,8 @@ static void alias_pixels(const struct graph *g, const struct graph_node *concat,
     uint64_t at = 0;
     for (uint32_t i = 0; i < concat->n_in; i++) {
         uint32_t v = concat->in[i];
-        if (vp[v].kind == VALUE_TEMP && is_written_by_pixel(g, node, vp, v) &&
-            can_move(g, concat->region, vp, v)) {
+        if (vp[v].kind == VALUE_TEMP && lie_alike(vp, v, out) &&
+            is_written_by_pixel(g, node, vp, v) && can_move(g, concat->region, vp, v)) {
             attach(vp, v, out, at);
             vp[v].pixel_step = value[out].shape.dim[1];
         }
@@ -243,16 +261,30 @@ static bool is_inside(const struct graph *g, uint32_t node, uint32_t loop)
     return node != PITH_NO_NODE && node >= loop && node < g->nodes[loop].partner;
 }
 
+struct lives {
+    const struct graph *g;
+    const struct node_plan *node;
+    const struct segment *segment;
+    struct value_plan *vp;
+};
+
 /* Node n reads or writes v. What is older than a loop around n is there for the next iteration
  * too: until the end of the outermost such loop. What the body itself makes anew each time is
  * dead at its end. */
-static void touch(const struct graph *g, struct value_plan *vp, uint32_t v, uint32_t n)
+static void touch(const struct lives *w, uint32_t v, uint32_t n)
 {
+    const struct graph *g = w->g;
+    struct value_plan *vp = w->vp;
     uint64_t unused;
     if (v == PITH_NO_VALUE)
         return;
     uint32_t r = pith_plan_root(vp, v, &unused);
     touch_root(&vp[r], node_time(n));
+    if (PLAN_SEGMENTS && w->node[n].segment && !vp[r].segment) { /* every group does */
+        const struct segment *s = &w->segment[w->node[n].segment - 1];
+        touch_root(&vp[r], node_time(s->first_node));
+        touch_root(&vp[r], node_time(s->last_node));
+    }
     if (g->nodes[n].region == PITH_NO_NODE)
         return;
     uint32_t producer = pith_graph_producer(g, r);
@@ -263,26 +295,29 @@ static void touch(const struct graph *g, struct value_plan *vp, uint32_t v, uint
 
 /* The count and what a loop gives are there until its end; what it collects, from its beginning.
  * LoopEnd copies into its outputs during all iterations. */
-static void touch_loop(const struct graph *g, struct value_plan *vp, uint32_t n)
+static void touch_loop(const struct lives *w, uint32_t n)
 {
-    const struct graph_node *loop = &g->nodes[n], *end = &g->nodes[loop->partner];
+    const struct graph_node *loop = &w->g->nodes[n], *end = &w->g->nodes[loop->partner];
     if (loop->attr[ATTR_LOOP_HAS_COUNT])
-        touch(g, vp, loop->in[0], loop->partner);
+        touch(w, loop->in[0], loop->partner);
     for (uint32_t i = 0; i < loop->n_out; i++)
-        touch(g, vp, loop->first_out + i, loop->partner);
+        touch(w, loop->first_out + i, loop->partner);
     for (uint32_t i = loop->n_out - 1; i < end->n_out; i++)
-        touch(g, vp, end->first_out + i, n);
+        touch(w, end->first_out + i, n);
 }
 
 /* Values that no step touches keep first > last and get no place. */
-static void set_lifetimes(const struct graph *g, const struct node_plan *node,
-                          struct value_plan *vp)
+static void set_lifetimes(const struct lives *w)
 {
+    const struct graph *g = w->g;
+    const struct node_plan *node = w->node;
+    struct value_plan *vp = w->vp;
     uint64_t unused;
-    for (uint32_t v = 0; v < g->n_values; v++) {
-        vp[v].first = UINT32_MAX;
-        vp[v].last = 0;
-    }
+    for (uint32_t v = 0; v < g->n_values; v++)
+        if (vp[v].parent == v) {
+            vp[v].first = UINT32_MAX;
+            vp[v].last = 0;
+        }
     /* Inputs are written before the first step; outputs are read behind the last one. */
     for (uint32_t i = 0; i < g->n_inputs; i++)
         touch_root(&vp[i], 0);
@@ -290,13 +325,13 @@ static void set_lifetimes(const struct graph *g, const struct node_plan *node,
         if (node[n].action == NODE_GONE)
             continue;
         for (uint32_t i = 0; i < pith_step_inputs(g, node, n); i++)
-            touch(g, vp, pith_step_input(g, node, n, i), n);
-        touch(g, vp, node[n].residual, n); /* PLAN_NONE is PITH_NO_VALUE */
-        touch(g, vp, node[n].out, n);
+            touch(w, pith_step_input(g, node, n, i), n);
+        touch(w, node[n].residual, n); /* PLAN_NONE is PITH_NO_VALUE */
+        touch(w, node[n].out, n);
         for (uint32_t i = 1; i < g->nodes[n].n_out; i++)
-            touch(g, vp, g->nodes[n].first_out + i, n);
+            touch(w, g->nodes[n].first_out + i, n);
         if (g->nodes[n].info->op == PITH_OP_LOOP)
-            touch_loop(g, vp, n);
+            touch_loop(w, n);
     }
     for (uint32_t i = 0; i < g->n_outputs; i++)
         touch_root(&vp[pith_plan_root(vp, g->outputs[i], &unused)], g->n_nodes + 1);
@@ -332,7 +367,8 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
     const struct graph_node *node = &g->nodes[n];
     uint32_t in = node->in[0], out = node->first_out, time = node_time(n);
     uint64_t in_at, out_at;
-    if (value[in].type != value[out].type || !pith_shape_equal(&value[in].shape, &value[out].shape))
+    if (value[in].type != value[out].type || !lie_alike(vp, in, out) ||
+        !pith_shape_equal(&value[in].shape, &value[out].shape))
         return;
     uint32_t in_root = pith_plan_root(vp, in, &in_at);
     uint32_t out_root = pith_plan_root(vp, out, &out_at);
@@ -351,9 +387,12 @@ static void alias_in_place(const struct graph *g, uint32_t n, const struct tview
 }
 
 /* Two passes over the nodes, with lifetimes between: see the head of this file. */
-void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
-                     struct value_plan *vp, bool share, bool in_place)
+void pith_plan_alias(const struct graph *g, const struct tview *value,
+                     const struct segment *segment, struct node_plan *node, struct value_plan *vp,
+                     bool share, bool in_place)
 {
+    for (uint32_t v = 0; v < g->n_values; v++)
+        vp[v].pixel_step = 0;
     for (uint32_t n = 0; in_place && n < g->n_nodes; n++) {
         bool whole = node[n].action == NODE_RUN && node[n].chain == CHAIN_WHOLE;
         if (whole && g->nodes[n].info->op == PITH_OP_CONCAT)
@@ -373,7 +412,7 @@ void pith_plan_alias(const struct graph *g, const struct tview *value, struct no
         else if (g->nodes[n].info->op == PITH_OP_BRANCH_END)
             alias_branch_end(g, &g->nodes[n], vp);
     }
-    set_lifetimes(g, node, vp);
+    set_lifetimes(&(struct lives){g, node, segment, vp});
     for (uint32_t n = 0; in_place && n < g->n_nodes; n++)
         if (node[n].action == NODE_RUN && node[n].chain == CHAIN_NONE &&
             (g->nodes[n].info->flags & OP_INPLACE))

@@ -10,10 +10,12 @@
  * exhaust a machine. */
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 #define DEFAULT_MAX_STEPS (UINT64_C(1) << 32) /* minutes, should each step take no time */
+#define MAX_LANES 64u
 /* Bits that are not known are refused, for they would change what is computed. */
 #define KNOWN_FLAGS                                                                                \
     (PITH_FLAG_NO_CHECKSUM | PITH_FLAG_NO_FUSION | PITH_FLAG_DENSE_ONLY | PITH_FLAG_INIT_APART |   \
-     PITH_FLAG_DECODE_ONCE | PITH_FLAG_OUTLINE | PITH_FLAG_TRY_CHOICES | PITH_OPEN_READ)
+     PITH_FLAG_DECODE_ONCE | PITH_FLAG_OUTLINE | PITH_FLAG_TRY_CHOICES | PITH_FLAG_WHOLE_BATCH |   \
+     PITH_OPEN_READ)
 #define MAX_BATCH 0x7fffffffu
 
 /* By memset, so that fields added later are zero, too. */
@@ -50,6 +52,8 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
     opts->size_bytes = sizeof *opts;
     if (opts->batch == 0)
         opts->batch = 1;
+    if (opts->threads > MAX_LANES)
+        opts->threads = MAX_LANES;
     if (opts->max_bytes == 0)
         opts->max_bytes = DEFAULT_MAX_BYTES;
     if (opts->max_steps == 0)

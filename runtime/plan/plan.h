@@ -4,6 +4,7 @@
  * Planning turns nodes into steps:
  *
  *     graph --fuse.c, fuse_chain.c--> chains of nodes run as one --layout.c--> channels-last values
+ *           --segment.c--> steps that run a group of samples at a time
  *           --alias.c--> values that share storage --plan_init.c--> steps, lifetimes
  *           --place.c--> offsets --plan_fill.c--> weights in run form
  *
@@ -12,8 +13,9 @@
  *     | struct pith_plan | graph | steps, views | weights in run form | arena ........ |
  *     |<------------- tables, from below ------>|          planning tables, from above |
  *
- * The planning tables are dead before the first weight is written, so they cost nothing where the
- * weights and the arena are larger than they are. */
+ * Of the graph's constants only those that are decoded or prepared stay (plan_weights.c); what
+ * reading it used is given back. The planning tables are dead before the first weight is written,
+ * so they cost nothing where the weights and the arena are larger than they are. */
 #ifndef PLAN_H
 #define PLAN_H
 
@@ -28,6 +30,9 @@ void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
                          struct pith_layer *layer);
 void pith_describe_tensor(const struct tview *t, const struct graph_name *name,
                           struct pith_tensor *out);
+
+/* The value that a view is; PLAN_NONE: a view made for one step (struct extra_view). */
+uint32_t pith_plan_value_of(const struct pith_plan *plan, const struct tview *t);
 
 /* How a node is executed. */
 enum node_action {
@@ -45,13 +50,14 @@ enum node_chain {
 };
 
 struct node_plan {
-    enum node_action action;
-    enum node_chain chain;
-    uint32_t quantize; /* of CHAIN_REAL: the QuantizeLinear; else PLAN_NONE */
-    enum act_kind act; /* y = act(op + bias + residual) */
-    float a, b;
-    uint32_t bias;       /* constant, or PLAN_NONE */
+    uint8_t action : 2;  /* enum node_action */
+    uint8_t chain : 2;   /* enum node_chain */
+    uint8_t act : 4;     /* enum act_kind: y = act(op + bias + residual) */
     bool as_gemm;        /* a MatMul that took a bias runs as the Gemm it now is */
+    uint16_t segment;    /* number of its segment, from 1 on; 0: none (segment.c) */
+    uint32_t quantize;   /* of CHAIN_REAL: the QuantizeLinear; else PLAN_NONE */
+    float a, b;          /* of act */
+    uint32_t bias;       /* constant, or PLAN_NONE */
     uint32_t residual;   /* value, or PLAN_NONE */
     uint32_t requantize; /* the Requantize or Dequantize of an integer product, or PLAN_NONE */
     uint32_t add;        /* of an integer product: the chain's Add that took its values */
@@ -68,21 +74,34 @@ enum value_kind {
 
 /* Where a value lies: at `offset` in the storage of `parent`; parent == itself: it has its own. */
 struct value_plan {
-    uint64_t offset;
+    union {
+        uint64_t offset; /* unless it has storage of its own */
+        struct {
+            uint32_t first, last; /* else: the storage's lifetime, times as below */
+        };
+    };
     uint64_t bytes;
     uint32_t parent;
-    uint32_t n_uses;      /* reading edges, graph outputs included */
-    uint32_t consumer;    /* last reading node; PLAN_NONE: a graph output */
-    uint32_t first, last; /* lifetime of the storage (roots): times as below */
+    union {
+        uint32_t n_uses; /* until values are placed: reading edges, graph outputs included */
+        uint32_t item;   /* then: its number in builder.item; PLAN_NONE: it has no storage */
+    };
+    union {
+        uint32_t consumer;   /* while nodes are fused: last reading node; PLAN_NONE: an output */
+        uint32_t pixel_step; /* then: its pixels lie in those of a value of more channels; 0: side
+                                by side */
+    };
     uint8_t kind;
-    bool is_output;      /* roots: some value in this storage is a graph output */
-    bool channels_last;  /* layout.c */
-    uint32_t pixel_step; /* its pixels lie in those of a value of more channels; 0: side by side */
+    bool is_output : 1;     /* roots: some value in this storage is a graph output */
+    bool channels_last : 1; /* layout.c */
+    bool late : 1;          /* written when the step has read all that dies there (PLACE_LATE) */
+    uint16_t segment;       /* only steps of this segment touch it, a group at a time; 0: whole */
 };
 
 /* Time: 0 the inputs are written, node n runs at n + 1, n_nodes + 1 the outputs are read. A body
  * takes the time it would take once: what must last from one iteration to the next (states, what
- * the body reads from outside of it, what it collects) lives from Loop to LoopEnd at least. */
+ * the body reads from outside of it, what it collects) lives from Loop to LoopEnd at least. A
+ * segment likewise: what it touches of a whole batch lives from its first node to its last. */
 static inline uint32_t node_time(uint32_t node)
 {
     return node + 1;
@@ -90,8 +109,9 @@ static inline uint32_t node_time(uint32_t node)
 
 /* Piece of the arena. */
 enum {
-    PLACE_INPUT = 1u, /* written before a run ... */
-    PLACE_OUTPUT = 2u /* ... while outputs of the last one are still read: these never share */
+    PLACE_INPUT = 1u,  /* written before a run ... */
+    PLACE_OUTPUT = 2u, /* ... while outputs of the last one are still read: these never share */
+    PLACE_LATE = 4u    /* written when older pieces that live until `first` are no longer read */
 };
 struct place_item {
     uint64_t bytes;
@@ -127,12 +147,17 @@ const int32_t *pith_plan_gemm_attr(const struct graph_node *matmul);
 
 /* Storage of value v: its root, and its byte offset there. */
 uint32_t pith_plan_root(struct value_plan *vp, uint32_t v, uint64_t *offset);
+/* Bytes of input v in the output `out` of a concat: where that is there for one group of samples,
+ * of a group. */
+uint64_t pith_plan_piece_bytes(const struct tview *value, const struct value_plan *vp, uint32_t v,
+                               uint32_t out);
 /* Decides which values share storage, and drops the nodes that then have nothing to do. in_place:
  * an elementwise operator and its input, and a Concat and what it alone reads; share: views and
  * pieces of others, too, whose producers vanish or move (so in_place as well). Neither: each has
- * its own. Sets lifetimes of all roots. */
-void pith_plan_alias(const struct graph *g, const struct tview *value, struct node_plan *node,
-                     struct value_plan *vp, bool share, bool in_place);
+ * its own. Sets lifetimes of all roots. segment: those that nodes name. */
+void pith_plan_alias(const struct graph *g, const struct tview *value,
+                     const struct segment *segment, struct node_plan *node, struct value_plan *vp,
+                     bool share, bool in_place);
 
 /* Offsets for n items such that those alive at the same time do not overlap. order, placed: room
  * for n numbers each. false: the sum of sizes overflows. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plan_build.h - the state of planning, shared by plan_init.c (memory, order of the phases),
- * plan_steps.c (nodes to steps) and nothing else. */
+ * plan_weights.c (what is kept of constants), segment.c (groups of samples), plan_steps.c (nodes
+ * to steps), lanes.c (their operands in segments) and nothing else. */
 #ifndef PLAN_BUILD_H
 #define PLAN_BUILD_H
 
@@ -10,7 +11,14 @@
 struct block {
     uint8_t *mem;
     uint64_t low, high; /* bytes taken from below; first byte taken from above */
+    uint64_t gap;       /* the fewest bytes that were ever between them */
 };
+
+/* low or high has moved. */
+static inline void block_moved(struct block *b)
+{
+    b->gap = b->high - b->low < b->gap ? b->high - b->low : b->gap;
+}
 
 /* Zeroed room for count entries, aligned to 8; NULL when the block is full. */
 void *pith_block_low(struct block *b, uint64_t count, size_t each);
@@ -21,27 +29,39 @@ struct step_need {
     uint64_t prep_bytes, prep_at; /* in the weights region */
     uint64_t prep_form;
     uint32_t prep_before;  /* the step before that prepared the same weight, plus 1; 0: none */
-    uint32_t scratch_item; /* PLAN_NONE: no scratch */
+    uint32_t scratch_item; /* where step.scratch_bytes is not 0 */
 };
 
-#define NOT_STORED UINT64_MAX      /* nothing reads the elements */
-#define BORROWED (UINT64_MAX - 1u) /* read where they lie in the image */
+#define NOT_STORED UINT64_MAX        /* nothing reads the elements */
+#define IN_IMAGE (UINT64_C(1) << 63) /* added to the place in the image where they are read */
 
 struct builder {
     struct block block;
     struct pith_plan *plan;
-    struct node_plan *node;      /* [n_nodes] */
+    uint64_t graph_at;           /* in the block */
     struct value_plan *vp;       /* [n_values] */
+    struct node_plan *node;      /* [n_nodes]; its memory is given back once there are steps */
     struct step_need *step_need; /* [n_steps] */
     uint64_t *const_at;          /* [n_weights] place in the weights region, or the above */
-    uint32_t *prep_of;           /* [n_weights] the last step that prepared it, plus 1; 0: none */
-    struct place_item *item;     /* [n_items]: roots in order of numbers, then scratch */
-    uint32_t *item_of;           /* [n_values] the item of a root */
+    uint32_t *kept_as;           /* [n_weights] its number in plan->weight; PLAN_NONE: not kept */
+    uint32_t *prep_of;           /* [n_kept] the last step that prepared it, plus 1; 0: none */
+    struct place_item *item;     /* [n_items]: of each segment, then of the whole batch: roots
+                                    in order of numbers, scratch; then the segments' blocks */
     uint32_t n_items;
     uint64_t weights_bytes, arena_bytes;
     uint64_t scratch_bytes; /* the largest of one step */
     uint64_t fill_bytes;    /* scratch of pith_plan_fill */
 };
+
+/* After the graph was read: keeps the weights that are decoded or prepared, and gives the memory of
+ * the others back. kept_as, const_at and prep_of are then set. PITH_ERR_SPACE. */
+enum pith_status pith_build_weights(struct builder *b);
+
+/* The kept weight that constant c is, or NULL. */
+static inline struct weight *kept_weight(const struct builder *b, uint32_t c)
+{
+    return b->kept_as[c] == PLAN_NONE ? NULL : &b->plan->weight[b->kept_as[c]];
+}
 
 /* Reserves a place in the weights region. PITH_ERR_LIMIT. */
 enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at);
@@ -49,5 +69,20 @@ enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t 
 /* Steps from nodes, with all pointers but those to data; asks operators for their needs.
  * PITH_ERR_SPACE, or what an operator returns. */
 enum pith_status pith_build_steps(struct builder *b);
+
+#define SEGMENT_GROUPS 8u /* so many sizes of groups are tried */
+
+/* Sets plan.segment, and of nodes and values to which they belong; values of one segment become as
+ * large as a group. After fusion and layout. PITH_ERR_SPACE. */
+enum pith_status pith_plan_segments(struct builder *b);
+
+/* lanes.c: views of what steps in segments read and write. Room for all; those of step s, of which
+ * all pointers but data are set (in, out: its operands); copies for further lanes, when all steps
+ * are whole; addresses, when `data` of values is set. PITH_ERR_SPACE. */
+enum pith_status pith_lanes_reserve(struct builder *b);
+void pith_lanes_split(struct builder *b, struct step *s, const struct tview **in,
+                      struct tview **out);
+enum pith_status pith_lanes_copy(struct builder *b);
+void pith_lanes_place(struct builder *b);
 
 #endif

@@ -19,6 +19,7 @@ static const char *activation_of(const struct step *s)
 void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
                          struct pith_layer *layer)
 {
+    const struct segment *segment = plan_segment(plan, s);
     *layer = (struct pith_layer){
         .name = s->node->name.bytes ? s->node->name.text : "",
         .name_bytes = s->node->name.bytes,
@@ -31,6 +32,9 @@ void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
         .step = (uint32_t)(s - plan->step),
         .activation = activation_of(s),
         .choice = s->choice,
+        .segment = s->segment,
+        .group = segment ? segment->group : 0,
+        .lanes = segment ? segment->lanes : 0,
     };
 }
 
@@ -102,10 +106,12 @@ enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struc
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* The value that a view is; PLAN_NONE: a view made for one step (struct extra_view). By address:
- * operands are pointers into the array of values, or views of their own. */
-static uint32_t value_of(const struct pith_plan *plan, const struct tview *t)
+/* By address: operands are pointers into the array of values, or views of their own. */
+uint32_t pith_plan_value_of(const struct pith_plan *plan, const struct tview *t)
 {
+    uint32_t i;
+    if (plan_lane_view(plan, t, &i))
+        return plan->view[i].value;
     uintptr_t at = (uintptr_t)t, first = (uintptr_t)plan->value;
     uintptr_t bytes = (uintptr_t)plan->graph.n_values * sizeof *plan->value;
     return at >= first && at - first < bytes ? (uint32_t)((at - first) / sizeof *plan->value)
@@ -159,9 +165,9 @@ static void find_place(const struct pith_plan *plan, const void *p, struct pith_
 static void describe_view(const struct pith_plan *plan, const struct tview *t,
                           struct pith_operand *o)
 {
-    struct graph_name name = name_of(plan, value_of(plan, t));
+    struct graph_name name = name_of(plan, pith_plan_value_of(plan, t));
     pith_describe_tensor(t, &name, &o->tensor);
-    find_place(plan, t->data, o);
+    find_place(plan, plan_data_of(plan, t), o);
 }
 
 /* Memory without a shape: what a kernel made of a weight, and scratch. It has an address and a

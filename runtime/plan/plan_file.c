@@ -3,13 +3,15 @@
  * were chosen, and what was placed where. Numbers are little-endian.
  *
  *     0   "PITHPLAN"        40  CRC32C of the model
- *     8   format, 2         44  steps, n
+ *     8   format, 3         44  steps, n
  *     12  version of pith   48  arena bytes (64 bits)
  *     16  features          56  weight bytes (64 bits)
  *     20  flags             64  choices [n], up to a multiple of 8
  *     24  batch             ..  records [n] of RECORD bytes
  *     28  1: threads        ..  CRC32C of all before
  *     32  model bytes (64 bits)
+ *
+ * Threads: 0 without parallel_for, else opts.threads, but 1 where that is 0.
  *
  * Whoever opens one takes nothing from it but the choices, each of which its operator may
  * refuse; all else is made anew and must come out as the file says.
@@ -20,14 +22,14 @@
 #include "pith_crc32c.h"
 #include "plan.h"
 
-#define FORMAT 2u
+#define FORMAT 3u
 #define HEAD 64u
-#define RECORD 32u
+#define RECORD 40u
 #define MAX_STEPS (1u << 24)
 /* Of the options, what says nothing of the plan. */
 #define OWN_FLAGS                                                                                  \
     ((uint32_t)(PITH_FLAG_NO_CHECKSUM | PITH_FLAG_INIT_APART | PITH_FLAG_OUTLINE |                 \
-                PITH_FLAG_TRY_CHOICES | PITH_OPEN_READ))
+                PITH_FLAG_TRY_CHOICES | PITH_FLAG_WHOLE_BATCH | PITH_OPEN_READ))
 
 static const char magic[8] = {'P', 'I', 'T', 'H', 'P', 'L', 'A', 'N'};
 
@@ -64,18 +66,27 @@ static uint32_t name_hash(const char *name)
     return hash;
 }
 
-/* Operator, kernel, packed bytes, scratch, output: what a change of planning would move. */
+/* Operator, kernel, packed bytes, scratch, output, samples at a time: what a change of planning
+ * would move. */
 static void put_record(const struct pith_plan *plan, const struct step *s, uint8_t *to)
 {
     store_le32(to, (uint32_t)s->node->info->op);
     store_le32(to + 4, name_hash(s->kernel));
     store_le64(to + 8, s->packed_bytes);
     store_le64(to + 16, place_of(plan, s->scratch));
-    store_le64(to + 24, s->args.n_out ? place_of(plan, s->args.out[0]->data) : 0);
+    store_le64(to + 24, s->args.n_out ? place_of(plan, plan_data_of(plan, s->args.out[0])) : 0);
+    store_le32(to + 32, s->segment);
+    const struct segment *segment = plan_segment(plan, s);
+    store_le32(to + 36, segment ? segment->group : 0);
 }
 
-/* Features and options are those that decide a plan. The number of threads does not, but whether
- * there are any does: chunks are cut for them. */
+static uint32_t threads_of(const struct pith_opts *o)
+{
+    return !o->parallel_for ? 0 : o->threads > 1 ? o->threads : 1;
+}
+
+/* Features and options are those that decide a plan. Whether there are threads does: chunks are cut
+ * for them; how many decides memory for groups of samples alone, and comes from the file. */
 static void put_head(const struct pith_plan *plan, uint8_t *to)
 {
     const struct pith_opts *o = &plan->opts;
@@ -85,7 +96,7 @@ static void put_head(const struct pith_plan *plan, uint8_t *to)
     store_le32(to + 16, o->cpu_mask);
     store_le32(to + 20, o->flags & ~OWN_FLAGS);
     store_le32(to + 24, o->batch);
-    store_le32(to + 28, o->parallel_for != NULL);
+    store_le32(to + 28, threads_of(o));
     store_le64(to + 32, plan->image_bytes);
     store_le32(to + 40, pith_crc32c(0, plan->image, (size_t)plan->image_bytes));
     store_le32(to + 44, plan->n_steps);
@@ -140,7 +151,9 @@ enum pith_status pith_plan_file_options(const void *plan_file, size_t bytes, uin
     if (!file || !is_sound(file, bytes))
         return PITH_ERR_CORRUPT;
     *batch = load_le32(file + 24);
-    *threads = load_le32(file + 28) + 1;
+    *threads = load_le32(file + 28);
+    if (*threads < 2)
+        ++*threads;
     return PITH_OK;
 }
 
@@ -164,11 +177,12 @@ enum pith_status pith_plan_file_open(const void *plan_file, size_t bytes, const 
         load_le32(file + 40) != pith_crc32c(0, blob, blob_bytes))
         return refuse(PITH_ERR_ARGUMENT, "it is the plan of another model", why);
     if (load_le32(file + 20) != (own.flags & ~OWN_FLAGS) || load_le32(file + 24) != own.batch ||
-        load_le32(file + 28) != (own.parallel_for != NULL))
+        (load_le32(file + 28) != 0) != (own.parallel_for != NULL))
         return refuse(PITH_ERR_ARGUMENT, "it was made with other options (threads, batch)", why);
     /* Pointed to, not copied: the file outlives the plan's making. */
     opts->choices = file + HEAD;
     opts->n_choices = load_le32(file + 44);
+    opts->threads = load_le32(file + 28);
     return PITH_OK;
 }
 

@@ -44,27 +44,27 @@ struct fill {
 
 /* Constants whose elements lie in plan memory are the ones to expand; borrowed ones lie in the
  * image. Where a value's data point is what planning decided; nothing else has to be remembered. */
-static bool is_stored(const struct fill *f, uint32_t c)
+static bool is_stored(const struct fill *f, uint32_t i)
 {
-    const uint8_t *data = f->plan->value[f->plan->graph.n_inputs + c].data;
+    const uint8_t *data = f->plan->value[f->plan->weight_value[i]].data;
     return data && data >= f->weights && data < f->weights_end;
 }
 
 /* f32 and the grids that decode to it; integers as they are. */
-static enum pith_status expand_constant(const struct fill *f, uint32_t c, const struct op_env *env)
+static enum pith_status expand_constant(const struct fill *f, uint32_t i, const struct op_env *env)
 {
-    const struct weight *w = &f->plan->graph.weights[c];
-    const struct tview *t = &f->plan->value[f->plan->graph.n_inputs + c];
-    if (!is_stored(f, c))
+    const struct weight *w = &f->plan->weight[i];
+    const struct tview *t = &f->plan->value[f->plan->weight_value[i]];
+    if (!is_stored(f, i))
         return PITH_OK;
     if (t->type == PITH_F32)
         return pith_weight_cut_f32(env, w, t->data, env->scratch);
     return pith_weight_cut_plain(env, w, t->data, env->scratch);
 }
 
-static const struct weight *constant_weight(const struct fill *f, uint32_t c)
+static const struct weight *constant_weight(const struct fill *f, uint32_t i)
 {
-    return is_stored(f, c) ? &f->plan->graph.weights[c] : NULL;
+    return is_stored(f, i) ? &f->plan->weight[i] : NULL;
 }
 
 /* Steps with coded weights that are read at each run are tested once here, so that run() need
@@ -95,14 +95,15 @@ static const struct weight *step_weight(const struct fill *f, uint32_t i)
 /* ---- slots ---------------------------------------------------------------------------------- */
 
 /* About what decoding takes, in quarter nanoseconds; 0: nothing is decoded. An adaptive code
- * takes fifty times as long as most others. Measured on Zen 4: 96 ns an element adaptive, 15
- * context-coded, the others by their stored elements. Only ratios matter. */
+ * takes fifty times as long as most others. Measured on Zen 4: 96 ns an element adaptive, two
+ * thirds more by the second model, 15 context-coded, the others by their stored elements. Only
+ * ratios matter. */
 static uint64_t cost_of(const struct weight *w)
 {
     bool plain = w && w->code == CODE_PLAIN && w->grid == GRID_PLAIN && w->support == SUPPORT_DENSE;
     if (!w || plain)
         return 0;
-    return w->code == CODE_ADAPTIVE  ? w->count * 1000 /* counts < 2^40 */
+    return w->code == CODE_ADAPTIVE  ? w->count * (w->second ? 1650 : 1000) /* counts < 2^40 */
            : w->code == CODE_CONTEXT ? w->count * 60
                                      : w->count + w->nnz * 16;
 }
@@ -235,7 +236,7 @@ enum pith_status pith_plan_fill(struct pith_plan *plan, const uint8_t *weights,
 {
     struct fill f = {
         .plan = plan, .weights = weights, .weights_end = weights_end, .memory = memory};
-    f.n_jobs = plan->graph.n_weights;
+    f.n_jobs = plan->n_kept;
     f.run = expand_constant;
     f.weight = constant_weight;
     enum pith_status st = run_phase(&f);

@@ -12,35 +12,6 @@
 #include "pith_kernel_ordered.h"
 #include "plan_build.h"
 
-/* ---- memory --------------------------------------------------------------------------------- */
-
-/* 8 is the alignment of every struct here; arenas and graphs ask for a line themselves. */
-static bool take(const struct block *b, uint64_t count, size_t each, uint64_t *bytes)
-{
-    return mul_ok(count, each, bytes) && align_ok(*bytes, 8, bytes) && *bytes <= b->high - b->low;
-}
-
-/* Tables that live as long as the plan. */
-void *pith_block_low(struct block *b, uint64_t count, size_t each)
-{
-    uint64_t bytes;
-    if (!take(b, count, each, &bytes))
-        return NULL;
-    void *p = b->mem + b->low;
-    b->low += bytes;
-    return memset(p, 0, (size_t)bytes);
-}
-
-/* Tables of planning, which the weights will be written over. */
-void *pith_block_high(struct block *b, uint64_t count, size_t each)
-{
-    uint64_t bytes;
-    if (!take(b, count, each, &bytes))
-        return NULL;
-    b->high -= bytes;
-    return memset(b->mem + b->high, 0, (size_t)bytes);
-}
-
 /* ---- phases --------------------------------------------------------------------------------- */
 
 /* The graph's memory is reserved between two that are aligned differently. */
@@ -62,15 +33,15 @@ static enum pith_status read_graph(struct builder *b, const void *blob, size_t b
     b->block.low = at + graph_bytes;
     if (!align_ok(b->block.low, 8, &b->block.low) || b->block.low > b->block.high)
         return PITH_ERR_SPACE;
+    block_moved(&b->block);
+    b->graph_at = at;
     b->plan = plan;
     plan->opts = *opts;
+    plan->image = blob;
+    plan->image_bytes = bytes;
     /* pith_graph_need has tested the checksum. */
-    st = pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
-                         b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
-    /* Kernels that read coded weights at each run choose by these bits. */
-    for (uint32_t i = 0; !st && i < plan->graph.n_weights; i++)
-        plan->graph.weights[i].cpu = opts->cpu_mask;
-    return st;
+    return pith_graph_read(blob, bytes, opts->flags | PITH_FLAG_NO_CHECKSUM, opts->batch,
+                           b->block.mem + at, graph_bytes, &plan->graph, &plan->value, NULL);
 }
 
 /* Kinds of values, of which later passes take away those that vanish. */
@@ -130,34 +101,98 @@ static enum pith_status describe_values(struct builder *b)
     return PITH_OK;
 }
 
-/* An item for every root that some step touches. An item is a piece of the arena; scratch of
- * steps was added before. */
-static void add_value_items(struct builder *b)
+/* Storage that some step touches; of one segment, or (0) of the whole batch. */
+static bool has_item(const struct builder *b, uint32_t v, uint32_t segment)
+{
+    const struct value_plan *p = &b->vp[v];
+    return p->segment == segment && p->parent == v && p->kind != VALUE_CONST && p->first <= p->last;
+}
+
+/* An item for every root that some step touches. An item is a piece of the arena. */
+static void add_value_items(struct builder *b, uint32_t segment)
 {
     for (uint32_t v = 0; v < b->plan->graph.n_values; v++) {
-        const struct value_plan *p = &b->vp[v];
-        b->item_of[v] = PLAN_NONE;
-        if (p->parent != v || p->kind == VALUE_CONST || p->first > p->last)
+        struct value_plan *p = &b->vp[v];
+        if (p->segment != segment)
             continue;
-        uint32_t flags =
-            (p->kind == VALUE_INPUT ? PLACE_INPUT : 0u) | (p->is_output ? PLACE_OUTPUT : 0u);
-        b->item_of[v] = b->n_items;
+        bool has = has_item(b, v, segment);
+        p->item = has ? b->n_items : PLAN_NONE;
+        if (!has)
+            continue;
+        uint32_t flags = (p->kind == VALUE_INPUT ? PLACE_INPUT : 0u) |
+                         (p->is_output ? PLACE_OUTPUT : 0u) | (p->late ? PLACE_LATE : 0u);
         b->item[b->n_items++] = (struct place_item){
             .bytes = p->bytes, .first = p->first, .last = p->last, .flags = flags};
     }
 }
 
-/* After this b->item[].offset is final. */
+/* Scratch lives while its step runs: an interval of one. */
+static void add_scratch_items(struct builder *b, uint32_t segment)
+{
+    for (uint32_t i = 0; i < b->plan->n_steps; i++) {
+        const struct step *s = &b->plan->step[i];
+        uint32_t time = node_time((uint32_t)(s->node - b->plan->graph.nodes));
+        if (s->scratch_bytes == 0 || s->segment != segment)
+            continue;
+        b->step_need[i].scratch_item = b->n_items;
+        b->item[b->n_items++] =
+            (struct place_item){.bytes = s->scratch_bytes, .first = time, .last = time};
+    }
+}
+
+/* Places the items of one segment, or (0) all others and the segments' blocks, each of which is
+ * there for its lanes from its first node to its last. */
+static bool place_items(struct builder *b, uint32_t segment, uint32_t *order, uint32_t *placed,
+                        uint64_t *bytes)
+{
+    uint32_t first = b->n_items;
+    add_value_items(b, segment);
+    add_scratch_items(b, segment);
+    for (uint32_t i = 0; PLAN_SEGMENTS && segment == 0 && i < b->plan->n_segments; i++) {
+        const struct segment *s = &b->plan->segment[i];
+        struct place_item block = {.first = node_time(s->first_node),
+                                   .last = node_time(s->last_node)};
+        if (!mul_ok(s->lane_bytes, s->lanes, &block.bytes))
+            return false;
+        b->item[b->n_items++] = block;
+    }
+    return pith_place(b->item + first, b->n_items - first, order, placed, bytes);
+}
+
+static uint64_t count_items(const struct builder *b)
+{
+    uint64_t n = b->plan->n_segments;
+    for (uint32_t v = 0; v < b->plan->graph.n_values; v++)
+        n += has_item(b, v, b->vp[v].segment);
+    for (uint32_t i = 0; i < b->plan->n_steps; i++)
+        n += b->plan->step[i].scratch_bytes != 0;
+    return n;
+}
+
+/* After this b->item[].offset is final: items of segments stand first, then what holds them. */
 static enum pith_status place_values(struct builder *b)
 {
-    add_value_items(b);
-    uint32_t *order = pith_block_high(&b->block, b->n_items, sizeof *order);
-    uint32_t *placed = pith_block_high(&b->block, b->n_items, sizeof *placed);
-    if (!order || !placed)
+    struct pith_plan *plan = b->plan;
+    const uint32_t n = PLAN_SEGMENTS ? plan->n_segments : 0;
+    uint64_t n_items = count_items(b);
+    b->item = pith_block_high(&b->block, n_items, sizeof *b->item);
+    uint32_t *order = pith_block_high(&b->block, n_items, sizeof *order);
+    uint32_t *placed = pith_block_high(&b->block, n_items, sizeof *placed);
+    uint32_t *end = pith_block_high(&b->block, n, sizeof *end);
+    if (!b->item || !order || !placed || !end)
         return PITH_ERR_SPACE;
-    if (!pith_place(b->item, b->n_items, order, placed, &b->arena_bytes) ||
+    for (uint32_t i = 0; i < n; i++) {
+        if (!place_items(b, i + 1, order, placed, &plan->segment[i].lane_bytes))
+            return PITH_ERR_LIMIT;
+        end[i] = b->n_items;
+    }
+    if (!place_items(b, 0, order, placed, &b->arena_bytes) ||
         !align_ok(b->fill_bytes, PLAN_ALIGN, &b->fill_bytes))
         return PITH_ERR_LIMIT;
+    const struct place_item *block = b->item + b->n_items - n;
+    for (uint32_t i = 0, at = 0; i < n; i++)
+        for (; at < end[i]; at++)
+            b->item[at].offset += block[i].offset;
     return PITH_OK;
 }
 
@@ -177,6 +212,8 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
                               const struct pith_opts *opts)
 {
     enum pith_status st = read_graph(b, blob, bytes, opts);
+    if (!st)
+        st = pith_build_weights(b);
     if (st)
         return st;
     const struct graph *g = &b->plan->graph;
@@ -186,11 +223,9 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     if (opts->costs)
         b->plan->kernels.sparse.costs = *opts->costs;
     order_sums(b->plan);
-    b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
     b->vp = pith_block_high(&b->block, g->n_values, sizeof *b->vp);
-    b->const_at = pith_block_high(&b->block, g->n_weights, sizeof *b->const_at);
-    b->prep_of = pith_block_high(&b->block, g->n_weights, sizeof *b->prep_of);
-    if (!b->node || !b->vp || !b->const_at || !b->prep_of)
+    b->node = pith_block_high(&b->block, g->n_nodes, sizeof *b->node);
+    if (!b->node || !b->vp)
         return PITH_ERR_SPACE;
     st = describe_values(b);
     if (st)
@@ -198,8 +233,12 @@ static enum pith_status build(struct builder *b, const void *blob, size_t bytes,
     if (share) {
         pith_plan_fuse(g, b->plan->value, b->node, b->vp);
         pith_plan_layout(g, b->plan->value, b->node, b->vp);
+        if (PLAN_SEGMENTS && opts->batch > 1 && !(opts->flags & PITH_FLAG_WHOLE_BATCH))
+            st = pith_plan_segments(b);
+        if (st)
+            return st;
     }
-    pith_plan_alias(g, b->plan->value, b->node, b->vp, share, in_place);
+    pith_plan_alias(g, b->plan->value, b->plan->segment, b->node, b->vp, share, in_place);
     st = pith_build_steps(b);
     return st ? st : place_values(b);
 }
@@ -215,7 +254,7 @@ struct layout {
  * arena, or memory apart. */
 static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, struct layout *l)
 {
-    uint64_t planning = b->block.low + (block_bytes - b->block.high);
+    uint64_t planning = block_bytes - b->block.gap;
     bool apart = b->plan->opts.flags & PITH_FLAG_INIT_APART;
     uint64_t behind = apart || b->fill_bytes < b->arena_bytes ? b->arena_bytes : b->fill_bytes;
     if (!align_ok(b->block.low, PLAN_ALIGN, &l->weights_at) ||
@@ -231,7 +270,8 @@ static enum pith_status lay_out(const struct builder *b, uint64_t block_bytes, s
  * caller, bytes need not be. */
 static struct block block_of(void *mem, size_t bytes)
 {
-    return (struct block){mem, 0, bytes & ~(uint64_t)(PLAN_ALIGN - 1)};
+    uint64_t lines = bytes & ~(uint64_t)(PLAN_ALIGN - 1);
+    return (struct block){mem, 0, lines, lines};
 }
 
 /* Planning takes at most this many bytes for each byte of the parsed graph. That holds a struct
@@ -241,7 +281,7 @@ static struct block block_of(void *mem, size_t bytes)
  * it does not fit. */
 #define WORK_PER_GRAPH_BYTE 22u
 #define WORK_PER_VALUE                                                                             \
-    (sizeof(struct value_plan) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + sizeof(void *))
+    (sizeof(struct value_plan) + sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(void *))
 #define WORK_PER_NODE                                                                              \
     (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +              \
      sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) +                 \
@@ -249,11 +289,19 @@ static struct block block_of(void *mem, size_t bytes)
      OP_LOWERED_MAX)
 /* A value and its grid, or a state of a loop. */
 #define WORK_PER_INPUT (sizeof(void *) + sizeof(struct grid_operand) + sizeof(bool))
-#define WORK_PER_WEIGHT (sizeof(uint64_t) + sizeof(uint32_t))
+#define WORK_PER_WEIGHT (sizeof(uint64_t) + 3 * sizeof(uint32_t))
 _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
 _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");
 _Static_assert(WORK_PER_WEIGHT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct weight), "weights");
 _Static_assert(WORK_PER_INPUT <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "inputs");
+/* As much again for each lane of a batch: views of operands, and what segments are found with. */
+#define LANE_PER_NODE                                                                              \
+    (sizeof(struct op_args) + 2 * sizeof(void *) + 2 * sizeof(struct lane_view) +                  \
+     sizeof(struct segment) + sizeof(struct place_item) + 3 * sizeof(uint32_t) + SEGMENT_GROUPS +  \
+     sizeof(struct lane_operation))
+#define LANE_PER_OPERAND (sizeof(void *) + sizeof(struct lane_view))
+_Static_assert(LANE_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "lanes");
+_Static_assert(LANE_PER_OPERAND <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t), "operands");
 
 /* Without reading the graph's nodes: who plans on a microcontroller wants one number to reserve. */
 enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *given,
@@ -266,7 +314,10 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
         st = pith_graph_need(blob, bytes, opts.flags, &graph_bytes, NULL);
     if (st)
         return st;
-    if (!mul_ok(graph_bytes, WORK_PER_GRAPH_BYTE, &all) ||
+    uint32_t times = opts.batch == 1 || !PLAN_SEGMENTS ? 1
+                     : opts.threads > 1                ? opts.threads + 1
+                                                       : 2;
+    if (!mul_ok(graph_bytes, WORK_PER_GRAPH_BYTE * times, &all) ||
         !add_ok(all, sizeof(struct pith_plan) + (size_t)4 * PLAN_ALIGN, &all) ||
         !align_ok(all, PLAN_ALIGN, &all) || all > SIZE_MAX || graph_bytes > opts.max_bytes)
         return PITH_ERR_LIMIT;
@@ -308,15 +359,15 @@ static void *address_of(struct builder *b, uint32_t v, uint8_t *weights, uint8_t
     uint64_t offset;
     uint32_t root = pith_plan_root(b->vp, v, &offset);
     if (b->vp[root].kind != VALUE_CONST)
-        return b->item_of[root] == PLAN_NONE ? NULL
-                                             : arena + b->item[b->item_of[root]].offset + offset;
+        return b->vp[root].item == PLAN_NONE ? NULL
+                                             : arena + b->item[b->vp[root].item].offset + offset;
     uint32_t c = root - b->plan->graph.n_inputs;
     if (b->const_at[c] == NOT_STORED)
         return NULL;
     /* C has no way to say that a struct's pointer is only read by its reader; the cast takes
      * const away from what no step writes. */
-    if (b->const_at[c] == BORROWED) /* only read: no step writes to a constant */
-        return (uint8_t *)(uintptr_t)b->plan->graph.weights[c].index_stream.bytes + offset;
+    if (b->const_at[c] >= IN_IMAGE)
+        return (uint8_t *)(uintptr_t)b->plan->image + (b->const_at[c] - IN_IMAGE) + offset;
     return weights + b->const_at[c] + offset;
 }
 
@@ -333,9 +384,11 @@ static void set_addresses(struct builder *b, uint8_t *weights, uint8_t *arena)
         const struct step_need *sn = &b->step_need[i];
         if (sn->prep_bytes)
             plan->step[i].args.prep = weights + sn->prep_at;
-        if (sn->scratch_item != PLAN_NONE)
+        if (plan->step[i].scratch_bytes)
             plan->step[i].scratch = arena + b->item[sn->scratch_item].offset;
     }
+    if (PLAN_SEGMENTS)
+        pith_lanes_place(b);
 }
 
 /* The status of plan_fill() is that of the weights' decoders; until then no weight has been
@@ -367,8 +420,6 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
     b.plan->arena_bytes = b.arena_bytes;
     b.plan->weights = weights;
     b.plan->weights_bytes = b.weights_bytes;
-    b.plan->image = blob;
-    b.plan->image_bytes = bytes;
     struct fill_memory fill = {arena, mem_bytes - l.arena_at, b.fill_bytes};
     if (apart)
         fill = (struct fill_memory){opts.init_memory, opts.init_memory_bytes, b.fill_bytes};

@@ -22,9 +22,9 @@ static bool is_table(const struct builder *b, const struct graph_node *node)
         !pith_plan_is_constant(g, node->in[0]))
         return false;
     struct op_env env = plan_env(b->plan, NULL);
-    const struct weight *w = &g->weights[node->in[0] - g->n_inputs];
+    const struct weight *w = kept_weight(b, node->in[0] - g->n_inputs);
     enum pith_type type = b->plan->value[node->in[0]].type;
-    return (type == PITH_F32 || type == PITH_I8) && w->count <= UINT32_MAX &&
+    return (type == PITH_F32 || type == PITH_I8) && w && w->count <= UINT32_MAX &&
            pith_weight_rows_wanted(&env, w);
 }
 
@@ -67,12 +67,13 @@ static enum pith_status store_constant(struct builder *b, uint32_t v)
     if (b->vp[v].kind != VALUE_CONST)
         return PITH_OK;
     uint32_t c = v - b->plan->graph.n_inputs;
-    const struct weight *w = &b->plan->graph.weights[c];
     if (b->const_at[c] != NOT_STORED)
         return PITH_OK;
     /* Plain elements of the right type and alignment need no copy. */
-    if (pith_weight_borrow(w)) {
-        b->const_at[c] = BORROWED;
+    const struct weight *w = kept_weight(b, c);
+    const uint8_t *lies = pith_weight_borrow(w);
+    if (lies) {
+        b->const_at[c] = IN_IMAGE + (uint64_t)(lies - b->plan->image);
         return PITH_OK;
     }
     raise(&b->fill_bytes, pith_weight_scratch_bytes(w));
@@ -95,8 +96,6 @@ static enum pith_status store_constants(struct builder *b)
 {
     const struct graph *g = &b->plan->graph;
     enum pith_status st = PITH_OK;
-    for (uint32_t c = 0; c < g->n_weights; c++)
-        b->const_at[c] = NOT_STORED;
     for (uint32_t n = 0; n < g->n_nodes && !st; n++)
         if (b->node[n].action != NODE_GONE)
             st = store_node_constants(b, n);
@@ -105,9 +104,12 @@ static enum pith_status store_constants(struct builder *b)
     return st;
 }
 
-/* What `info` tells of a layer's size in the file. */
-static uint64_t file_bytes(const struct weight *w)
+/* What `info` tells of a layer's size in the file. One that is not kept lies there as it is. */
+static uint64_t file_bytes(const struct builder *b, uint32_t v)
 {
+    const struct weight *w = kept_weight(b, v - b->plan->graph.n_inputs);
+    if (!w)
+        return b->vp[v].bytes;
     return (uint64_t)w->support_stream.n_bytes + w->index_stream.n_bytes + w->codebook.n_bytes;
 }
 
@@ -132,7 +134,7 @@ static bool needs_step(struct builder *b, uint32_t n)
     for (uint32_t i = 0; i < node->n_in; i++) {
         if (!in_place(b, node->in[i], node->first_out, at))
             return true;
-        at += b->vp[node->in[i]].bytes;
+        at += pith_plan_piece_bytes(b->plan->value, b->vp, node->in[i], node->first_out);
     }
     return false;
 }
@@ -181,7 +183,7 @@ static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, 
         in[i] = v == PITH_NO_VALUE ? NULL : &plan->value[v];
         if (!is_weight_input(b, node, i))
             continue;
-        s->args.weight = &plan->graph.weights[v - plan->graph.n_inputs];
+        s->args.weight = kept_weight(b, v - plan->graph.n_inputs);
         if (is_seen_apart(b, node, i))
             in[i] = add_extra(plan, v, &plan->value[v].shape, PLAN_NONE);
     }
@@ -296,6 +298,8 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
     s->args.fuse.b = np->b;
     if (np->residual != PLAN_NONE)
         s->args.fuse.residual = &plan->value[np->residual];
+    if (PLAN_SEGMENTS && np->segment)
+        pith_lanes_split(b, s, in, out);
     return node->info->op == PITH_OP_LOOP_END ? mark_moving_states(b, s) : PITH_OK;
 }
 
@@ -328,8 +332,7 @@ static void count_weight_bytes(const struct builder *b, struct step *s, uint64_t
     for (uint32_t i = 0; i < node->n_in; i++) {
         if (node->in[i] == PITH_NO_VALUE || !pith_plan_is_constant(&plan->graph, node->in[i]))
             continue;
-        const struct weight *w = &plan->graph.weights[node->in[i] - plan->graph.n_inputs];
-        s->file_bytes += file_bytes(w);
+        s->file_bytes += file_bytes(b, node->in[i]);
         s->weight_bytes +=
             s->args.weight && i == 1 && prep_bytes ? prep_bytes : b->vp[node->in[i]].bytes;
     }
@@ -375,7 +378,7 @@ static uint64_t macs_of_run(const struct graph *g, const struct graph_node *node
 static uint32_t find_prepared(const struct builder *b, uint32_t i, uint64_t form)
 {
     const struct weight *w = b->plan->step[i].args.weight;
-    uint32_t at = form && w ? b->prep_of[w - b->plan->graph.weights] : 0;
+    uint32_t at = form && w ? b->prep_of[w - b->plan->weight] : 0;
     for (uint32_t n = 0; at != 0 && n < MAX_FORMS; n++) {
         const struct step_need *sn = &b->step_need[at - 1];
         if (sn->prep_form == form && sn->prep_bytes == b->step_need[i].prep_bytes)
@@ -398,7 +401,7 @@ static enum pith_status place_prep(struct builder *b, uint32_t i, uint64_t form)
         return PITH_OK;
     }
     if (w) {
-        uint32_t *last = &b->prep_of[w - b->plan->graph.weights];
+        uint32_t *last = &b->prep_of[w - b->plan->weight];
         sn->prep_form = form;
         sn->prep_before = *last;
         *last = i + 1;
@@ -431,11 +434,38 @@ static enum pith_status lower(struct builder *b, struct step *s, const struct op
     return s->args.info->need(&s->args, env, need);
 }
 
+/* Constants, and what is left out. Views of their own are of constants (struct extra_view). */
+static bool is_constant_view(const struct builder *b, const struct tview *t)
+{
+    uint64_t unused;
+    uint32_t v = t ? pith_plan_value_of(b->plan, t) : PLAN_NONE;
+    return v == PLAN_NONE || b->vp[pith_plan_root(b->vp, v, &unused)].kind == VALUE_CONST;
+}
+
+/* Output 0 may lie over input 0 where that dies: all else that the step reads is constant. */
+static void write_late(struct builder *b, const struct step *s)
+{
+    const struct op_args *args = &s->args;
+    uint32_t out = pith_plan_value_of(b->plan, args->out[0]);
+    struct value_plan *p = &b->vp[out];
+    bool alone = !args->fuse.residual && !b->plan->opts.observe;
+    for (uint32_t i = 1; i < args->n_in; i++)
+        alone &= is_constant_view(b, args->in[i]);
+    for (uint32_t i = 0; i < args->n_grids; i++)
+        alone &=
+            is_constant_view(b, args->grid[i].scale) && is_constant_view(b, args->grid[i].zero);
+    p->late = alone && p->kind == VALUE_TEMP && p->parent == out &&
+              p->first == node_time((uint32_t)(s->node - b->plan->graph.nodes));
+}
+
 /* need() is asked once, when all pointers but data are set; what it answers is kept in the step. */
 static enum pith_status ask_need(struct builder *b, uint32_t i)
 {
     struct step *s = &b->plan->step[i];
+    const struct segment *segment = plan_segment(b->plan, s);
     struct op_env env = plan_env(b->plan, NULL);
+    if (segment && segment->lanes > 1)
+        env.parallel_for = NULL; /* a lane is one thread's */
     struct op_need need = {.kernel = s->copies ? "copy" : "ref"};
     enum pith_status st = PITH_OK;
     if (!s->copies)
@@ -446,26 +476,32 @@ static enum pith_status ask_need(struct builder *b, uint32_t i)
     s->reads_rows = need.reads_rows;
     s->choice = need.choice;
     s->macs = macs_of_run(&b->plan->graph, s->node, need.macs);
+    if (segment)
+        s->macs = s->macs > MAX_MACS / segment->n_groups ? MAX_MACS : s->macs * segment->n_groups;
     if (s->node->info->op == PITH_OP_LOOP_END)
         need.scratch_bytes = moving_bytes(s);
     count_weight_bytes(b, s, need.prep_bytes);
     struct step_need *sn = &b->step_need[i];
     sn->prep_bytes = s->packed_bytes = need.prep_bytes;
     s->scratch_bytes = need.scratch_bytes;
-    sn->scratch_item = PLAN_NONE;
     raise(&b->fill_bytes, need.prep_scratch_bytes);
     raise(&b->scratch_bytes, need.scratch_bytes);
-    if (need.scratch_bytes) {
-        /* Scratch lives while its step runs: an interval of one. */
-        uint32_t time = node_time((uint32_t)(s->node - b->plan->graph.nodes));
-        sn->scratch_item = b->n_items;
-        b->item[b->n_items++] =
-            (struct place_item){.bytes = need.scratch_bytes, .first = time, .last = time};
-    }
+    if (need.writes_last)
+        write_late(b, s);
     return need.prep_bytes ? place_prep(b, i, need.prep_form) : PITH_OK;
 }
 
-/* Tables from below outlive planning, step_need and items from above do not. */
+/* Where the table of nodes was, which steps have now told all of: it is the last that was taken
+ * from above. */
+static enum pith_status take_step_need(struct builder *b)
+{
+    b->block.high = (uint64_t)((uint8_t *)b->vp - b->block.mem);
+    b->node = NULL;
+    b->step_need = pith_block_high(&b->block, b->plan->n_steps, sizeof *b->step_need);
+    return b->step_need ? PITH_OK : PITH_ERR_SPACE;
+}
+
+/* Tables from below outlive planning, step_need and what comes behind it from above do not. */
 enum pith_status pith_build_steps(struct builder *b)
 {
     struct pith_plan *plan = b->plan;
@@ -481,18 +517,17 @@ enum pith_status pith_build_steps(struct builder *b)
         }
     plan->step = pith_block_low(&b->block, n_steps, sizeof *plan->step);
     plan->extra = pith_block_low(&b->block, n_extra, sizeof *plan->extra);
-    b->step_need = pith_block_high(&b->block, n_steps, sizeof *b->step_need);
-    uint64_t n_items = (uint64_t)n_steps + g->n_values - g->n_weights; /* no constants */
-    b->item = pith_block_high(&b->block, n_items, sizeof *b->item);
-    b->item_of = pith_block_high(&b->block, g->n_values, sizeof *b->item_of);
-    if (!plan->step || !plan->extra || !b->step_need || !b->item || !b->item_of)
+    if (!plan->step || !plan->extra)
         return PITH_ERR_SPACE;
+    st = PLAN_SEGMENTS ? pith_lanes_reserve(b) : PITH_OK;
     for (uint32_t n = 0; n < g->n_nodes && !st; n++)
         if (needs_step(b, n))
             st = add_step(b, n);
+    if (!st)
+        st = take_step_need(b);
     for (uint32_t i = 0; i < plan->n_steps && !st; i++)
         st = ask_need(b, i);
     if (!st)
         set_jumps(plan);
-    return st;
+    return st || !PLAN_SEGMENTS ? st : pith_lanes_copy(b);
 }

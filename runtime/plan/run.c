@@ -5,7 +5,7 @@
  * The executor knows four operators by name, those that jump. Time is read only when a clock was
  * given, and it is charged to steps without what observers take. */
 #include "loop.h"
-#include "plan.h"
+#include "run_segment.h"
 
 /* Below, vector kernels take less than 10 us, and handing values from core to core costs as much
  * as a second thread saves. */
@@ -39,15 +39,21 @@ static void copy_inputs(const struct op_args *args)
 
 /* Nothing to test: the gate has tested the file, planning the sizes. Scratch for many chunks is
  * enough for one, and results are the same. */
+void pith_run_operation(const struct step *s, const struct op_args *args, uint64_t macs,
+                        struct op_env *env)
+{
+    if (macs - 1 < SPLIT_MACS - 1 && env->kernels->dense.mr) /* 0: not counted */
+        env->parallel_for = NULL;
+    if (s->copies)
+        copy_inputs(args);
+    else
+        args->info->run(args, env);
+}
+
 static void run_step(const struct pith_plan *plan, const struct step *s)
 {
     struct op_env env = plan_env(plan, s->scratch);
-    if (s->macs - 1 < SPLIT_MACS - 1 && env.kernels->dense.mr) /* 0: not counted */
-        env.parallel_for = NULL;
-    if (s->copies)
-        copy_inputs(&s->args);
-    else
-        s->args.info->run(&s->args, &env);
+    pith_run_operation(s, &s->args, s->macs, &env);
 }
 
 /* Runs the control step `at`; returns the step to go on with. *seen: the step whose outputs are
@@ -85,7 +91,7 @@ static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const str
 
 /* One more step? max_steps bounds what no file can bound by its size: loops. stop() is asked
  * between steps, so a command can be ended within one step's time. */
-static enum pith_status count_step(struct pith_plan *plan)
+enum pith_status pith_count_step(struct pith_plan *plan)
 {
     const struct pith_opts *o = &plan->opts;
     if (plan->steps_done == o->max_steps)
@@ -96,42 +102,55 @@ static enum pith_status count_step(struct pith_plan *plan)
     return PITH_OK;
 }
 
+static uint64_t now(const struct pith_plan *plan)
+{
+    return plan->opts.clock_ns ? plan->opts.clock_ns(plan->opts.user) : 0;
+}
+
+/* Runs the step that is plan->next_step, and sets that to the one to go on with. *start: when it
+ * began, then when the next one does. */
+static enum pith_status run_next(struct pith_plan *plan, uint64_t *start)
+{
+    uint32_t i = plan->next_step;
+    struct step *s = &plan->step[i];
+    const struct step *seen = s;
+    enum pith_status st = pith_count_step(plan);
+    if (st)
+        return st;
+    if (s->args.info->flags & OP_CONTROL) {
+        plan->next_step = run_control(plan, i, &seen);
+    } else {
+        run_step(plan, s);
+        plan->next_step = i + 1;
+    }
+    uint64_t end = now(plan);
+    s->ns += end - *start;
+    *start = end;
+    if (plan->opts.observe) {
+        observe(plan, seen);
+        *start = now(plan);
+    }
+    return PITH_OK;
+}
+
 /* Times of the last run stay until the next, hence they are cleared here. */
 static enum pith_status run_from(struct pith_plan *plan, uint32_t first)
 {
-    uint64_t (*clock_ns)(void *user) = plan->opts.clock_ns;
+    enum pith_status st = PITH_OK;
     if (plan->opts.flags & PITH_FLAG_OUTLINE)
         return PITH_ERR_ARGUMENT;
-    uint64_t start = clock_ns ? clock_ns(plan->opts.user) : 0;
+    uint64_t start = now(plan);
     for (uint32_t i = 0; i < plan->n_steps; i++)
         plan->step[i].ns = 0;
     plan->steps_done = 0;
-    plan->next_step = plan->n_steps;
-    for (uint32_t i = first; i < plan->n_steps;) {
-        struct step *s = &plan->step[i];
-        const struct step *seen = s;
-        enum pith_status st = count_step(plan);
-        if (st) {
-            plan->next_step = i;
-            return st;
-        }
-        if (s->args.info->flags & OP_CONTROL) {
-            i = run_control(plan, i, &seen);
+    for (plan->next_step = first; plan->next_step < plan->n_steps && !st;)
+        if (plan_segment(plan, &plan->step[plan->next_step])) {
+            st = pith_run_segment(plan);
+            start = now(plan);
         } else {
-            run_step(plan, s);
-            i++;
+            st = run_next(plan, &start);
         }
-        if (clock_ns) {
-            uint64_t end = clock_ns(plan->opts.user);
-            s->ns += end - start;
-            start = end;
-        }
-        if (plan->opts.observe) {
-            observe(plan, seen);
-            start = clock_ns ? clock_ns(plan->opts.user) : 0;
-        }
-    }
-    return PITH_OK;
+    return st;
 }
 
 enum pith_status pith_plan_run(struct pith_plan *plan)

@@ -77,7 +77,8 @@ struct conv_kernel {
     IF_DENSE_TILES(KERNEL(pith_conv_rows))   /* conv_rows_f32 on copied bands of input rows */     \
     KERNEL(pith_conv_direct)                 /* conv_f32: no packing, no memory; the reference */  \
     IF_SPARSE_ROWS(KERNEL(pith_conv_sparse)) /* a pruned weight, nonzero by nonzero */             \
-    IF_DENSE_TILES(KERNEL(pith_conv_winograd)) /* 3x3: 16 products for 4 pixels */
+    IF_DENSE_TILES(KERNEL(pith_conv_winograd))  /* 3x3: 16 products for 4 pixels */                \
+    IF_DENSE_TILES(KERNEL(pith_conv_winograd4)) /* 36 for 16 */
 
 #define DECLARE(name) extern const struct conv_kernel name;
 CONV_KERNELS(DECLARE)

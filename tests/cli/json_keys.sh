@@ -60,7 +60,7 @@ if list(first) != ["name", "reason"]:
     print("first has", list(first))
     failed = True
 check("pith info small.pith --plan --json", ["steps"],
-      lists={"steps": ["layer", "op", "kernel", "activation", "macs", "weight_bytes", "operands"]})
+      lists={"steps": ["layer", "op", "kernel", "activation", "macs", "weight_bytes", "segment", "samples", "lanes", "operands"]})
 bench = ["ms_median", "ms_min", "ms_p90", "threads", "batch", "arena_bytes"]
 check("pith bench small.pith --time 0.05 --json", bench, lists={"layers": ["name", "op", "kernel"]})
 check("pith bench small.pith --vs digits.onnx --time 0.05 --json", bench + ["vs", "ratio"])

@@ -194,6 +194,7 @@ def main():
     write("scores.npy", npy("<f4", (2, 1, 1, 2), struct.pack("<4f", 0.5, 1, 0, 1)))
     write("x.npy", npy("<f4", (3, 2), struct.pack("<6f", 1, -10, 2, -20, 3, 300)))
     write("pairs.npy", npy("<f8", (2, 4), struct.pack("<8d", 1, 2, 3, 4, 5, 6, 7, 8)))
+    write("three.npy", npy("<f4", (3, 1, 28, 28), struct.pack("<2352f", *[(i * i // 784) % 5 for i in range(2352)])))
     write("first.npy", npy("<f2", (1, 2), struct.pack("<2e", 100, 0.5)))
     rows = [((7 * i) % 17 - 8) / 8 for i in range(24)]  # for good.onnx, four that are fine, then what is odd
     odd_rows = {"rows": rows, "rows_nan": rows[:15] + [float("nan")] + rows[16:],

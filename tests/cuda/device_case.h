@@ -71,13 +71,15 @@ static inline struct guarded pack_constants(const struct lowering *l)
     return g;
 }
 
-/* What the device makes of the step, in each order. false: it has no kernel for it. behind: a
- * Requantize that it is to do, too, whose output is then looked at alone; or NULL. */
+/* What the device makes of the step, in each order. false: it has no kernel for it. behind: steps
+ * that it is to do, too, whose last output is then looked at alone; or NULL. */
 static inline bool try_device_joined(const char *name, const struct step *product,
-                                     const struct step *behind, const double *bound)
+                                     const struct device_join *behind, const double *bound)
 {
-    const struct step *s = behind ? behind : product;
-    struct lowering l = {.plan = &plan, .behind = behind, .half = half_products};
+    const struct step *s = behind ? behind->last : product;
+    struct lowering l = {.plan = &plan, .half = half_products};
+    if (behind)
+        l.behind = *behind;
     struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX];
     struct tview expected[ONE_OP_MAX];
     l.work = (uintptr_t)work.data;
@@ -93,7 +95,7 @@ static inline bool try_device_joined(const char *name, const struct step *produc
         l.constants = (uintptr_t)constants.data;
         known = pith_device_step(&l, product);
     }
-    assert_true(!known || l.joined == (behind != NULL));
+    assert_true(!known || l.joined == (behind ? behind->n : 0));
     assert_false(l.no_memory);
     assert_true(l.work_bytes <= WORK_BYTES);
     for (size_t k = 0; known && k < sizeof orders / sizeof *orders; k++) {

@@ -8,7 +8,8 @@ static const enum pith_op whole[] = {
     PITH_OP_RELU,       PITH_OP_LEAKY_RELU,   PITH_OP_CLIP,       PITH_OP_SIGMOID, PITH_OP_TANH,
     PITH_OP_PAD,        PITH_OP_SLICE,        PITH_OP_TRANSPOSE,  PITH_OP_CONCAT,  PITH_OP_SPLIT,
     PITH_OP_SQUEEZE,    PITH_OP_UNSQUEEZE,    PITH_OP_RESHAPE,    PITH_OP_FLATTEN, PITH_OP_IDENTITY,
-    PITH_OP_BATCH_NORM, PITH_OP_HARD_SIGMOID, PITH_OP_HARD_SWISH,
+    PITH_OP_BATCH_NORM, PITH_OP_HARD_SIGMOID, PITH_OP_HARD_SWISH, PITH_OP_COMPARE, PITH_OP_WHERE,
+    PITH_OP_ARG,        PITH_OP_TILE,
 };
 
 static bool is_whole(enum pith_op op)
@@ -43,7 +44,7 @@ static void test_all_cases(void **state)
     uint32_t known = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         known += run_case(&cases[i]);
-    assert_true(known > 120);
+    assert_true(known > 400);
 }
 
 /* ---- products, of random shapes -------------------------------------------------------------- */
@@ -203,15 +204,95 @@ static void test_conv(void **state)
     }
 }
 
-/* With a Requantize behind it, as one kernel, whose sums nobody sees: they are where nothing may be
- * written, or, where the product reads what is to be overwritten, where its bytes go first. */
-static void check_joined(struct one_op *product, uint32_t channels, uint32_t axis, bool through)
+/* An operator that reads what `from` has written. */
+static void open_behind(struct one_op *t, enum pith_op op, uint32_t n_in, const struct tview *from)
 {
+    one_op_open(t, op, n_in, 1);
+    t->kernels = &reference;
+    one_op_in(t, 0, from->type, from->shape.rank, from->shape.dim, NULL);
+    t->in[0].data = malloc(bytes_of(from));
+    memcpy(t->in[0].data, from->data, bytes_of(from));
+}
+
+static void close_with_inputs(struct one_op *t)
+{
+    one_op_close(t);
+    for (uint32_t i = 0; i < t->args.n_in; i++)
+        free(t->in[i].data);
+}
+
+/* A scale and zero point of its own. */
+static void run_scaled(struct one_op *t, enum pith_type type, float largest)
+{
+    t->attr[ATTR_QUANTIZE_TYPE] = (int32_t)type;
+    random_input(t, 1, PITH_F32, DIMS(1), true);
+    *(float *)t->in[1].data = largest * (*(float *)t->in[1].data + 0.1f);
+    random_input(t, 2, type, DIMS(1), false);
+    assert_int_equal(one_op_shape(t), PITH_OK);
+    one_op_run(t, false);
+}
+
+/* Behind the Requantize: its bytes and others as floats, their sum, and bytes of that. */
+struct residual {
+    struct one_op own, other, add, act, quantize;
+    struct step own_step, other_step, act_step, quantize_step;
+};
+
+static void residual_open(struct residual *r, const struct tview *v, uint32_t round)
+{
+    static const enum pith_op acts[] = {PITH_OP_RELU, PITH_OP_LEAKY_RELU};
+    const enum pith_type type = round % 3 ? PITH_I8 : PITH_U8;
+    open_behind(&r->own, PITH_OP_DEQUANTIZE, 3, v);
+    run_scaled(&r->own, v->type, 0.02f);
+    struct tview x = *v;
+    x.type = type;
+    open_behind(&r->other, PITH_OP_DEQUANTIZE, round % 4 ? 3 : 2, &x);
+    for (size_t i = 0; i < bytes_of(&x); i++)
+        ((uint8_t *)r->other.in[0].data)[i] = (uint8_t)random_u64(&seed);
+    run_scaled(&r->other, type, 0.03f);
+    open_behind(&r->add, PITH_OP_ADD, 2, &r->own.out[0]);
+    r->add.in[1] = r->other.out[0];
+    r->add.in[1].data = malloc(bytes_of(&r->other.out[0]));
+    memcpy(r->add.in[1].data, r->other.out[0].data, bytes_of(&r->other.out[0]));
+    assert_int_equal(one_op_shape(&r->add), PITH_OK);
+    one_op_run(&r->add, false);
+    open_behind(&r->act, acts[round % 2], 1, &r->add.out[0]);
+    assert_int_equal(one_op_shape(&r->act), PITH_OK);
+    one_op_run(&r->act, false);
+    const bool has_act = round % 5 != 0;
+    open_behind(&r->quantize, PITH_OP_QUANTIZE, 3, has_act ? &r->act.out[0] : &r->add.out[0]);
+    run_scaled(&r->quantize, round % 2 ? PITH_U8 : PITH_I8, 0.05f);
+    r->own_step.args = r->own.args;
+    r->other_step.args = r->other.args;
+    r->act_step.args = r->act.args;
+    r->quantize_step.args = r->quantize.args;
+}
+
+static void residual_close(struct residual *r)
+{
+    struct one_op *const of[] = {&r->own, &r->other, &r->add, &r->act, &r->quantize};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        if (of[i] == &r->other && of[i]->args.n_in == 2)
+            free(of[i]->in[2].data);
+        close_with_inputs(of[i]);
+    }
+}
+
+/* With a Requantize behind it, and for some a residual, as one kernel, whose sums nobody sees: they
+ * are where nothing may be written, or, where the product reads what is to be overwritten, where
+ * its bytes go first. */
+static void check_joined(struct one_op *product, uint32_t channels, uint32_t axis, uint32_t round)
+{
+    static uint32_t rounds;
+    const bool through = round % 3 == 0;
+    struct residual r;
     struct guarded in[ONE_OP_MAX], behind_in[ONE_OP_MAX];
     struct one_op t;
     const enum pith_type type = below(2) ? PITH_U8 : PITH_I8;
     const uint32_t factors = below(2) ? 1 : channels;
     assert_int_equal(one_op_shape(product), PITH_OK);
+    for (uint32_t k = 0; product->args.n_in > 4 && k < channels; k++) /* a bias of their size */
+        ((int32_t *)product->in[4].data)[k] /= 65536;
     guard_inputs(product, in);
     one_op_run(product, false);
     const struct tview *sums = &product->out[0];
@@ -224,21 +305,33 @@ static void check_joined(struct one_op *product, uint32_t channels, uint32_t axi
     memcpy(t.in[0].data, sums->data, bytes_of(sums));
     random_input(&t, 1, PITH_F32, DIMS(factors), true);
     for (uint32_t k = 0; k < factors; k++) /* so that some saturate */
-        ((float *)t.in[1].data)[k] *= 0.01f;
+        ((float *)t.in[1].data)[k] *= 0.004f;
     random_input(&t, 2, type, DIMS(1), false);
     assert_int_equal(one_op_shape(&t), PITH_OK);
     guard_inputs(&t, behind_in);
     one_op_run(&t, false);
-    struct step s = {.args = product->args}, behind = {.args = t.args};
+    struct step s = {.args = product->args}, requantize = {.args = t.args};
+    struct device_join behind = {.requantize = &requantize, .last = &requantize, .n = 1};
+    const bool adds = rounds++ % 2;
+    if (adds) {
+        residual_open(&r, &t.out[0], round);
+        behind.own = &r.own_step;
+        behind.other = &r.other_step;
+        behind.act = round % 5 ? &r.act_step : NULL;
+        behind.last = behind.quantize = &r.quantize_step;
+        behind.n = 6;
+    }
     void *kept = product->out[0].data;
     struct guarded sums_at = guard_new(through ? bytes_of(&t.out[0]) : 0, 1);
     product->out[0].data = sums_at.data;
     if (through) { /* one more input, which nothing looks into: the result itself */
-        product->in_ptr[s.args.n_in++] = &t.out[0];
+        product->in_ptr[s.args.n_in++] = behind.last->args.out[0];
     }
     assert_true(try_device_joined("joined", &s, &behind, NULL));
     product->out[0].data = kept;
     guard_free(&sums_at);
+    if (adds)
+        residual_close(&r);
     one_op_close(&t);
     for (uint32_t i = 0; i < t.args.n_in; i++)
         guard_free(&behind_in[i]);
@@ -255,7 +348,7 @@ static void test_joined(void **state)
         uint32_t terms;
         if (round < 30) {
             random_conv(&t, true, &terms);
-            check_joined(&t, t.in[1].shape.dim[0], 1, round % 3 == 0);
+            check_joined(&t, t.in[1].shape.dim[0], 1, (uint32_t)round);
             continue;
         }
         uint32_t m = 1 + below(70), n = 1 + below(70), k = 1 + below(150);
@@ -265,7 +358,7 @@ static void test_joined(void **state)
         random_input(&t, 1, PITH_I8, DIMS(k, n), false);
         random_input(&t, 2, PITH_U8, DIMS(1), false);
         random_input(&t, 3, PITH_I8, DIMS(1), false);
-        check_joined(&t, n, 2, false);
+        check_joined(&t, n, 2, 3 * (uint32_t)round + 1);
     }
 }
 
@@ -374,6 +467,56 @@ static void test_recurrent(void **state)
     }
 }
 
+/* What no type can hold, and what one alone does; and all types into all. */
+static void test_cast(void **state)
+{
+    (void)state;
+    static const enum pith_type types[] = {PITH_F32, PITH_I8,  PITH_U8,  PITH_I16,
+                                           PITH_U16, PITH_I32, PITH_I64, PITH_BOOL};
+    static const float hard[] = {NAN,      INFINITY, -INFINITY, 3e9f,      -3e9f, 0x1p63f,
+                                 -0x1p63f, 0x1p62f,  -1e18f,    300.7f,    -0.5f, -0.0f,
+                                 65536.f,  1e-40f,   -129.99f,  16777217.f};
+    for (uint32_t round = 0; round < 64; round++) {
+        const enum pith_type from = types[round % 8];
+        struct one_op t;
+        one_op_open(&t, PITH_OP_CAST, 1, 1);
+        t.attr[ATTR_CAST_TO] = (int32_t)types[round / 8];
+        random_input(&t, 0, PITH_I32, DIMS(2, 8), false);
+        free(t.in[0].data);
+        t.in[0].type = from;
+        t.in[0].data = malloc(16 * 8);
+        for (uint32_t i = 0; i < 16; i++) {
+            const uint64_t bits = random_u64(&seed);
+            memcpy((uint8_t *)t.in[0].data + i * pith_type_bytes(from), &bits,
+                   pith_type_bytes(from));
+        }
+        if (from == PITH_F32)
+            memcpy(t.in[0].data, hard, sizeof hard);
+        check_product(&t, "cast", 0);
+    }
+}
+
+/* Few values, so that the largest is there several times. */
+static void test_arg(void **state)
+{
+    (void)state;
+    for (uint32_t round = 0; round < 16; round++) {
+        struct one_op t;
+        one_op_open(&t, PITH_OP_ARG, 1, 1);
+        t.attr[ATTR_KIND] = round % 2 ? ARG_MIN : ARG_MAX;
+        t.attr[ATTR_ARG_AXIS] = (int32_t)(round / 2 % 2);
+        t.attr[ATTR_ARG_LAST] = (int32_t)(round / 4 % 2);
+        random_input(&t, 0, round < 8 ? PITH_F32 : PITH_I32, DIMS(7, 19), false);
+        for (uint32_t i = 0; i < 7 * 19; i++) {
+            if (round < 8)
+                ((float *)t.in[0].data)[i] = i % 23 == 9 ? NAN : (float)below(3);
+            else
+                ((int32_t *)t.in[0].data)[i] = (int32_t)below(3) - 1;
+        }
+        check_product(&t, "arg", 0);
+    }
+}
+
 int main(void)
 {
     pith_kernels_fill(&reference, 0);
@@ -383,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_conv_integer), cmocka_unit_test(test_matmul_integer),
         cmocka_unit_test(test_quantize),     cmocka_unit_test(test_dynamic_quantize),
         cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_cast),         cmocka_unit_test(test_arg),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread pool: every piece once, callers take turns, idle threads wake up, threads that cannot
- * be had are done without. */
+ * be had are done without, all are joined. What never ends ends at SECONDS. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +17,11 @@
 #include "test_host.h"
 
 #define MAX_PIECES 1000u
+#define SECONDS 60u
 
-/* The linker sends pthread_create here (TEST_LDFLAGS_threads). */
+/* The linker sends pthread_create and pthread_join here (TEST_LDFLAGS_threads). */
 static uint32_t creations, refused_creations; /* refused: a bit for each */
+static uint32_t n_joined;
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
                           void *arg);
@@ -30,6 +34,16 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     if (refused_creations >> creations++ % 32 & 1)
         return EAGAIN;
     return __real_pthread_create(thread, attr, start, arg);
+}
+
+int __real_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result);
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+    int rc = __real_pthread_join(thread, result);
+    n_joined += rc == 0;
+    return rc;
 }
 
 static void count(void *arg, uint32_t i)
@@ -69,6 +83,36 @@ static void test_every_piece_once(void **state)
     }
 }
 
+/* Pieces of a worker alone: the caller's waits for all others. */
+struct held {
+    pthread_t caller;
+    atomic_uint done, hits[7];
+};
+
+static void hold_caller(void *arg, uint32_t i)
+{
+    struct held *h = arg;
+    atomic_fetch_add(&h->hits[i], 1);
+    bool caller = pthread_equal(pthread_self(), h->caller);
+    for (int k = 0; caller && k < 5000 && atomic_load(&h->done) < 5; k++)
+        usleep(1000);
+    atomic_fetch_add(&h->done, 1);
+}
+
+static void test_worker_takes_the_rest(void **state)
+{
+    (void)state;
+    struct pith_opts opts;
+    struct held h = {.caller = pthread_self()};
+    pith_opts_init(&opts, sizeof opts);
+    assert_int_equal(pith_threads_start(&opts, 2), PITH_OK);
+    opts.parallel_for(opts.parallel_user, 6, hold_caller, &h);
+    pith_threads_stop(&opts);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(atomic_load(&h.hits[i]), 1);
+    assert_int_equal(atomic_load(&h.hits[6]), 0);
+}
+
 static void *hammer(void *arg)
 {
     for (int i = 0; i < 300; i++)
@@ -90,28 +134,131 @@ static void test_callers_take_turns(void **state)
     pith_threads_stop(&opts);
 }
 
+/* Two callers: the pieces of one wait for the call of the other, and then still take a while. */
+struct turns {
+    struct pith_opts opts;
+    atomic_bool called, mixed;
+    atomic_uint done; /* pieces of the first */
+};
+
+static void first_turn(void *arg, uint32_t i)
+{
+    (void)i;
+    struct turns *t = arg;
+    for (int k = 0; k < 5000 && !atomic_load(&t->called); k++)
+        usleep(1000);
+    usleep(50000);
+    atomic_fetch_add(&t->done, 1);
+}
+
+static void second_turn(void *arg, uint32_t i)
+{
+    (void)i;
+    struct turns *t = arg;
+    if (atomic_load(&t->done) < 2)
+        atomic_store(&t->mixed, true);
+}
+
+static void *second_caller(void *arg)
+{
+    struct turns *t = arg;
+    usleep(20000); /* the first has called */
+    atomic_store(&t->called, true);
+    t->opts.parallel_for(t->opts.parallel_user, 2, second_turn, t);
+    return NULL;
+}
+
+static void test_one_job_at_a_time(void **state)
+{
+    (void)state;
+    struct turns t = {.called = false};
+    pthread_t thread;
+    pith_opts_init(&t.opts, sizeof t.opts);
+    assert_int_equal(pith_threads_start(&t.opts, 2), PITH_OK);
+    assert_int_equal(pthread_create(&thread, NULL, second_caller, &t), 0);
+    t.opts.parallel_for(t.opts.parallel_user, 2, first_turn, &t);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    pith_threads_stop(&t.opts);
+    assert_false(atomic_load(&t.mixed));
+}
+
 /* Two pieces that wait for each other end only if two threads run them. */
 static void meet(void *arg, uint32_t i)
 {
     (void)i;
     atomic_uint *arrived = arg;
     atomic_fetch_add(arrived, 1);
-    for (int k = 0; k < 5000 && atomic_load(arrived) < 2; k++)
-        usleep(1000);
+    uint64_t start = pith_clock_ns(NULL);
+    while (atomic_load(arrived) < 2 && pith_clock_ns(NULL) - start < 5000000000u)
+        sched_yield();
 }
 
+static void meets(const struct pith_opts *opts)
+{
+    atomic_uint arrived;
+    atomic_init(&arrived, 0);
+    uint64_t start = pith_clock_ns(NULL);
+    opts->parallel_for(opts->parallel_user, 2, meet, &arrived);
+    assert_true(pith_clock_ns(NULL) - start < 4000000000u);
+}
+
+/* New threads, those that watch for the next job, and those that sleep. */
 static void test_really_parallel(void **state)
 {
     (void)state;
     struct pith_opts opts;
-    atomic_uint arrived;
-    atomic_init(&arrived, 0);
     pith_opts_init(&opts, sizeof opts);
     assert_int_equal(pith_threads_start(&opts, 2), PITH_OK);
-    uint64_t start = pith_clock_ns(NULL);
-    opts.parallel_for(opts.parallel_user, 2, meet, &arrived);
-    assert_true(pith_clock_ns(NULL) - start < 4000000000u);
+    for (int i = 0; i < 100; i++) {
+        meets(&opts);
+        for (uint64_t now = pith_clock_ns(NULL); pith_clock_ns(NULL) - now < 50000;)
+            ;
+    }
+    for (int i = 0; i < 3; i++) {
+        usleep(20000);
+        meets(&opts);
+    }
+    usleep(20000); /* the threads sleep: they end, too */
     pith_threads_stop(&opts);
+}
+
+/* What a worker's piece says of itself, and when it is through: long after the caller's. */
+struct slow_piece {
+    pthread_t caller;
+    atomic_bool begun, done;
+    sigset_t blocked;
+};
+
+static void slow_worker(void *arg, uint32_t i)
+{
+    (void)i;
+    struct slow_piece *s = arg;
+    if (pthread_equal(pthread_self(), s->caller)) {
+        for (int k = 0; k < 5000 && !atomic_load(&s->begun); k++)
+            usleep(1000);
+        return;
+    }
+    pthread_sigmask(SIG_BLOCK, NULL, &s->blocked);
+    atomic_store(&s->begun, true);
+    usleep(20000);
+    atomic_store(&s->done, true);
+}
+
+static void test_caller_waits(void **state)
+{
+    (void)state;
+    struct pith_opts opts;
+    struct slow_piece s = {.caller = pthread_self()};
+    pith_opts_init(&opts, sizeof opts);
+    assert_int_equal(pith_threads_start(&opts, 2), PITH_OK);
+    opts.parallel_for(opts.parallel_user, 2, slow_worker, &s);
+    assert_true(atomic_load(&s.done));
+    pith_threads_stop(&opts);
+    /* signals are for others, but for those of an instruction of its own */
+    assert_int_equal(sigismember(&s.blocked, SIGTERM), 1);
+    assert_int_equal(sigismember(&s.blocked, SIGINT), 1);
+    assert_int_equal(sigismember(&s.blocked, SIGSEGV), 0);
+    assert_int_equal(sigismember(&s.blocked, SIGFPE), 0);
 }
 
 static void test_fewer_threads(void **state)
@@ -122,7 +269,7 @@ static void test_fewer_threads(void **state)
     for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
         struct pith_opts opts;
         pith_opts_init(&opts, sizeof opts);
-        creations = 0;
+        creations = n_joined = 0;
         refused_creations = masks[i];
         assert_int_equal(pith_threads_start(&opts, 5), PITH_OK);
         refused_creations = 0;
@@ -131,7 +278,16 @@ static void test_fewer_threads(void **state)
         for (uint32_t n = 0; n < 20; n++)
             all_once(&opts, n);
         pith_threads_stop(&opts);
+        assert_int_equal(n_joined, left[i] - 1);
     }
+}
+
+static void one_after_the_other(void *user, uint32_t n, void (*body)(void *arg, uint32_t i),
+                                void *arg)
+{
+    (void)user;
+    for (uint32_t i = 0; i < n; i++)
+        body(arg, i);
 }
 
 static void test_refusals(void **state)
@@ -142,9 +298,12 @@ static void test_refusals(void **state)
     pith_threads_stop(&opts); /* nothing to stop */
     assert_int_equal(pith_threads_start(&opts, 1025), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_threads_start(&opts, 0), PITH_OK);
-    assert_true(pith_threads_count(&opts) >= 1);
+    assert_int_equal(pith_threads_count(&opts), pith_processor_count());
     assert_int_equal(pith_threads_start(&opts, 2), PITH_ERR_ARGUMENT);
     pith_threads_stop(&opts);
+    opts.parallel_for = one_after_the_other; /* not a pool's: left as it is */
+    pith_threads_stop(&opts);
+    assert_ptr_equal(opts.parallel_for, one_after_the_other);
 }
 
 static void test_clock(void **state)
@@ -185,11 +344,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quota),
         cmocka_unit_test(test_every_piece_once),
+        cmocka_unit_test(test_worker_takes_the_rest),
         cmocka_unit_test(test_callers_take_turns),
+        cmocka_unit_test(test_one_job_at_a_time),
         cmocka_unit_test(test_really_parallel),
+        cmocka_unit_test(test_caller_waits),
         cmocka_unit_test(test_fewer_threads),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_clock),
     };
+    alarm(SECONDS);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

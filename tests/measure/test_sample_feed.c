@@ -209,8 +209,8 @@ static void what_does_not_fit_is_named(void **state)
     struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in};
     struct pith_error err = {0};
     expect_refusal(e, &feed,
-                   "input 's' of the model's 2 is not given: feed it by name, or freeze it at "
-                   "import with --set-input");
+                   "input 's' of the model's 2 is not given: feed each by name (s=FILE), or freeze "
+                   "it at import with --set-input");
     assert_int_equal(pith_feed_check(e, &feed, &err), PITH_OK); /* what is given fits */
     in[1].data = three;
     expect_refusal(e, &feed, "the data for input 's' has 3 samples, that of another input 2");

@@ -69,7 +69,7 @@ static inline void proto_message(struct proto *p, uint32_t field, struct proto i
 
 /* ---- ONNX ------------------------------------------------------------------------------- */
 
-enum { BUILD_FLOAT = 1, BUILD_INT64 = 7 };
+enum { BUILD_FLOAT = 1, BUILD_UINT8 = 2, BUILD_INT64 = 7 };
 
 /* A tensor of raw data. */
 static inline struct proto build_tensor(const char *name, int type, const int64_t *dims,

@@ -8,7 +8,7 @@
 #include "pith_onnx_read.h"
 #include "proto_builder.h"
 
-enum { BUILD_UINT8 = 2, BUILD_INT8 = 3, BUILD_INT32 = 6 };
+enum { BUILD_INT8 = 3, BUILD_INT32 = 6 };
 
 static inline void raw(struct proto *g, const char *name, int type, size_t rank,
                        const int64_t *dims, const void *data)

@@ -40,6 +40,30 @@ static void add_nodes(struct proto *g, const char *text)
     }
 }
 
+/* The same nodes as a quantizing exporter writes them: behind each, bytes. Its consumers read
+ * those. */
+static void quantized(const char *text, char *to, size_t room)
+{
+    size_t n = 0;
+    *to = 0;
+    while (*text) {
+        char op[32], in[64], out[16];
+        int used = 0;
+        assert_int_equal(sscanf(text, " %31s %63[^;>-] -> %15[^;]%n", op, in, out, &used), 3);
+        text += used;
+        text += *text == ';';
+        const bool last = *text == 0;
+        n +=
+            (size_t)snprintf(to + n, room - n, last ? "%s %s -> %s" : "%s %s -> %sR;", op, in, out);
+        if (!last)
+            n += (size_t)snprintf(
+                to + n, room - n,
+                "QuantizeLinear %sR grid zero -> %sQ; DequantizeLinear %sQ grid zero -> %s;", out,
+                out, out, out);
+        assert_true(n < room);
+    }
+}
+
 static void scalar(struct proto *g, const char *name, float value)
 {
     proto_message(g, GRAPH_INITIALIZER, build_tensor(name, BUILD_FLOAT, NULL, 0, &value, 4));
@@ -66,6 +90,10 @@ static struct pith_model *import_nodes(const char *text)
     add_nodes(&g, text);
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
         scalar(&g, scalars[i].name, scalars[i].value);
+    const uint8_t zero = 128, byte = 178; /* (178 - 128) * 0.01 */
+    scalar(&g, "grid", 0.01f);
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("zero", BUILD_UINT8, NULL, 0, &zero, 1));
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("half8", BUILD_UINT8, NULL, 0, &byte, 1));
     build_floats(&g, "scale", 1, 1, 1, 4);
     build_floats(&g, "bias", 2, 1, 1, 4);
     build_floats(&g, "column", 2, 1, 2, 3, 1);
@@ -178,6 +206,48 @@ static void test_attention(void **state)
             PITH_OP_MATMUL, 8, NULL, 0);
 }
 
+/* Bytes between the pieces: the operator reads and writes what it did, but nothing is rounded in
+ * it. */
+static void becomes_quantized(const char *text, enum pith_op op, uint32_t n_nodes,
+                              const int32_t *attr, uint32_t n_attr)
+{
+    char with_bytes[2048];
+    quantized(text, with_bytes, sizeof with_bytes);
+    becomes(with_bytes, op, n_nodes, attr, n_attr);
+}
+
+static void test_quantized(void **state)
+{
+    const int32_t norm[2] = {2, 0x3727c5ac}, erf = UNARY_GELU;
+    const int32_t attention[4] = {(int32_t)0x3f000000, 0, 0, 7};
+    (void)state;
+    becomes_quantized(CENTRED "Pow d two -> s;" DEVIATION
+                              "Div d root -> u; Mul u scale -> w; Add w bias -> y",
+                      PITH_OP_LAYER_NORM, 1, norm, 2);
+    becomes_quantized("Div x root2 -> a; Erf a -> b; Add b one -> c; Mul x c -> d; Mul d half -> y",
+                      PITH_OP_UNARY, 1, &erf, 1);
+    becomes("DequantizeLinear half8 grid zero -> h; Div x root2 -> a; Erf a -> b; Add b one -> c; "
+            "Mul x c -> d;"
+            "Mul d h -> y",
+            PITH_OP_UNARY, 1, &erf, 1);
+    /* another factor; rounded to something else than bytes of one grid is no matter, read twice is
+     */
+    becomes("DequantizeLinear zero grid half8 -> h; Div x root2 -> a; Erf a -> b; Add b one -> c; "
+            "Mul x c -> d;"
+            "Mul d h -> y",
+            PITH_OP_MUL, 5, NULL, 0);
+    becomes_quantized(SPLIT "Div a two -> e; MatMul e b -> f; Softmax f -> g; MatMul g c -> y",
+                      PITH_OP_ATTENTION, 1, attention, 4);
+    /* operands that are bytes before they are transposed: each is dequantized there */
+    becomes("QuantizeLinear q grid zero -> q8; QuantizeLinear k grid zero -> k8; QuantizeLinear v "
+            "grid zero -> v8;"
+            "Transpose0213 q8 -> a8; Transpose0231 k8 -> b8; Transpose0213 v8 -> c8;"
+            "DequantizeLinear a8 grid zero -> a; DequantizeLinear b8 grid zero -> b;"
+            "DequantizeLinear c8 grid zero -> c;"
+            "Div a two -> e; MatMul e b -> f; Softmax f -> g; MatMul g c -> y",
+            PITH_OP_ATTENTION, 7, attention, 4);
+}
+
 static void test_expand(void **state)
 {
     (void)state;
@@ -191,9 +261,8 @@ static void test_expand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer_norm),
-        cmocka_unit_test(test_gelu),
-        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_gelu),
+        cmocka_unit_test(test_attention),  cmocka_unit_test(test_quantized),
         cmocka_unit_test(test_expand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

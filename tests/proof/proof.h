@@ -5,9 +5,12 @@
 #define PROOF_H
 
 #include "__fc_builtin.h"
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#undef ARG_MAX /* of a system's arguments: a name of ours */
 
 static bool proof_mul(uint64_t a, uint64_t b, uint64_t *out)
 {

@@ -2,7 +2,7 @@
 /* All byte strings of 0 to 12 bytes, read as a varint, a signed one, four bytes and any number of
  * bytes: the reader stays inside of the string and gives nothing above its bound. */
 #include "proof.h"
-#include "pith_bytes.h"
+#include "runtime/core/bytes.c"
 
 static uint8_t bytes[12];
 

@@ -194,6 +194,7 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
     memcpy(mem, gd.value, gd.g.n_values * sizeof(struct tview));
     *value_shapes = mem;
     *g = *gd_graph();
+    g->kept_bytes = gd.g.n_values * sizeof(struct tview);
     return PITH_OK;
 }
 

@@ -704,6 +704,19 @@ static void long_heads(void **state)
          "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, GOOD},
         {"levels of levels", GRAPH("\x01\x02\x03\x01\x7e\x7d\x80\x02\x03\x01\x82\x02\x03\x01"),
          NONE, "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, NEWER_AT(6)},
+        {"second model, 8 states",
+         GRAPH("\x01\x02\x03\x01\x7d\x7d\x80\x02\x03\x01\x82\x02\x03\x01"), NONE,
+         "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, GOOD},
+        {"second model, 16 states",
+         GRAPH("\x01\x02\x03\x01\x7e\x7e\x80\x02\x03\x01\x82\x02\x03\x01"), NONE,
+         "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, GOOD},
+        {"second model without a trellis",
+         GRAPH("\x01\x02\x03\x01\x7d\x7e\x80\x02\x03\x01\x82\x02\x03\x01"), NONE,
+         "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, GOOD},
+        {"three prefixes", GRAPH("\x01\x02\x03\x01\x7d\x7d\x7d\x80\x02\x03\x01\x82\x02\x03\x01"),
+         NONE, "\0\0\0\x80\xbf\0\0\x80\x3fs", 10, NEWER_AT(7)},
+        {"second model of plain elements", GRAPH("\x00\x01\x03\x01\x7d\x7e\x01\x03\x04"), NONE,
+         ZEROS_12, 12, BAD},
     };
     (void)state;
     check_cases(cases, sizeof cases / sizeof *cases);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include "pith_codebook_decode.h"
 #include "test_decode.h"
 #include "guard_page.h"
@@ -129,6 +130,51 @@ static void codebook_example(void **state)
     assert_int_equal(pith_codebook_next(&r, dst), PITH_OK);
     assert_memory_equal(dst, expected, sizeof dst);
     assert_int_equal(pith_codebook_next(&r, dst), PITH_ERR_CORRUPT);
+}
+
+/* As whole numbers, where i8 holds all of them - raw, lists, multiples of a step, symmetric -;
+ * refused where the floats are no such numbers. */
+static void codebooks_of_i8(void **state)
+{
+    uint64_t seed = SEED;
+    uint32_t accepted = 0, refused = 0;
+    (void)state;
+    for (uint32_t round = 0; round < 40000; round++) {
+        uint8_t bytes[24];
+        uint32_t n = 1 + (uint32_t)(random_u64(&seed) % 4), head = round % 5;
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = head == 4 ? 0 : (uint8_t)random_u64(&seed);
+        uint32_t exponent = 126 + round / 5 % 8;
+        if (head == 1) /* symmetric, a step of 0.5 or 1 */
+            bytes[0] = (uint8_t)((126 + round / 5 % 2) << 1), bytes[1] = 0;
+        if (head == 2) { /* multiples of 0.5 .. 64 */
+            bytes[0] = 0x3f;
+            bytes[1] = (uint8_t)(exponent << 3);
+            bytes[2] = (uint8_t)(exponent >> 5 | (bytes[2] & 0xf8u));
+        }
+        if (head == 4) { /* raw, one of the numbers -130 .. 129 */
+            float v = (float)((int)(random_u64(&seed) % 260) - 130);
+            uint64_t bits = (uint64_t)f32_bits(v) << 8;
+            n = 1;
+            memcpy(bytes, &bits, sizeof bits);
+        }
+        struct codebook_reader r, r8;
+        float dst[4];
+        int8_t dst8[4];
+        if (pith_codebook_open(&r, bytes, sizeof bytes, 2, n))
+            continue;
+        r8 = r;
+        bool ok = pith_codebook_next(&r, dst) == PITH_OK;
+        for (uint32_t i = 0; i < n && ok; i++)
+            ok = dst[i] >= -128.0f && dst[i] <= 127.0f && dst[i] == rintf(dst[i]) &&
+                 (dst[i] != 0.0f || !signbit(dst[i]));
+        assert_int_equal(pith_codebook_next_i8(&r8, dst8), ok ? PITH_OK : PITH_ERR_CORRUPT);
+        for (uint32_t i = 0; i < n && ok; i++)
+            assert_int_equal(dst8[i], (int)dst[i]);
+        accepted += ok;
+        refused += !ok;
+    }
+    assert_true(accepted > 100 && refused > 100);
 }
 
 static void check_group(const float *c, uint32_t n)
@@ -428,13 +474,21 @@ static void no_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stream_example),     cmocka_unit_test(support_example),
-        cmocka_unit_test(support_limits),     cmocka_unit_test(codebook_example),
-        cmocka_unit_test(random_codebooks),   cmocka_unit_test(random_streams),
-        cmocka_unit_test(directories),        cmocka_unit_test(no_bits),
-        cmocka_unit_test(support_table_end),  cmocka_unit_test(uneven_directories),
-        cmocka_unit_test(widest_directories), cmocka_unit_test(raw_books),
-        cmocka_unit_test(heads_of_books),     cmocka_unit_test(uniform_books),
+        cmocka_unit_test(stream_example),
+        cmocka_unit_test(support_example),
+        cmocka_unit_test(support_limits),
+        cmocka_unit_test(codebook_example),
+        cmocka_unit_test(codebooks_of_i8),
+        cmocka_unit_test(random_codebooks),
+        cmocka_unit_test(random_streams),
+        cmocka_unit_test(directories),
+        cmocka_unit_test(no_bits),
+        cmocka_unit_test(support_table_end),
+        cmocka_unit_test(uneven_directories),
+        cmocka_unit_test(widest_directories),
+        cmocka_unit_test(raw_books),
+        cmocka_unit_test(heads_of_books),
+        cmocka_unit_test(uniform_books),
         cmocka_unit_test(near_books),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

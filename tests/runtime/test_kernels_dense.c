@@ -477,54 +477,133 @@ static void check_winograd_in(const struct dense_kernels *d)
     guard_free(&v);
 }
 
-/* A^T's rows */
-static const int to_pixel[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
+/* B^T of F(4x4, 3x3) on the points 0, +-5/8, +-3/2 and infinity */
+#define SP (0.625 * 0.625)
+#define SQ (1.5 * 1.5)
+static const double to_six[6][6] = {
+    {SP * SQ, 0, -SP - SQ, 0, 1, 0},    {0, -0.625 * SQ, -SQ, 0.625, 1, 0},
+    {0, 0.625 * SQ, -SQ, -0.625, 1, 0}, {0, -1.5 * SP, -SP, 1.5, 1, 0},
+    {0, 1.5 * SP, -SP, -1.5, 1, 0},     {0, SP *SQ, 0, -SP - SQ, 0, 1}};
 
-static void check_winograd_out(const struct dense_kernels *d)
+/* Element e of the input under a tile, 0 in the padding. */
+static double under_tile(const struct winograd4_in_job *job, uint32_t c, uint32_t tile, uint32_t e)
+{
+    const int64_t y = 4 * (int64_t)(tile / job->across) + e / 6 - job->pad_top;
+    const int64_t x = 4 * (int64_t)(tile % job->across) + e % 6 - job->pad_left;
+    if (y < 0 || x < 0 || y >= job->h || x >= job->w)
+        return 0;
+    return job->x[((size_t)c * job->h + (size_t)y) * job->w + (size_t)x];
+}
+
+static void check_tile(const struct winograd4_in_job *job, uint32_t c, uint32_t j)
+{
+    for (uint32_t t = 0; t < WINOGRAD4_TERMS; t++) {
+        double want = 0, size = 0;
+        for (uint32_t e = 0; e < WINOGRAD4_TERMS; e++) {
+            const double v =
+                to_six[t / 6][e / 6] * to_six[t % 6][e % 6] * under_tile(job, c, job->t0 + j, e);
+            want += v, size += fabs(v);
+        }
+        const double got = job->v[t * job->step + c * job->ldv + j];
+        assert_true(fabs(got - want) <= 5 * ldexp(size, -24));
+    }
+}
+
+/* What lies behind the last row of tiles is not touched. */
+static void check_winograd4_in(const struct dense_kernels *d)
+{
+    struct winograd4_in_job job = {.channels = pick(1, 5),
+                                   .h = pick(1, 30),
+                                   .w = pick(1, 90),
+                                   .pad_top = pick(0, 2),
+                                   .pad_left = pick(0, 2)};
+    job.across = (job.w + 2 * job.pad_left + 1) / 4 + 1;
+    const uint32_t tiles = job.across * ((job.h + 2 * job.pad_top + 1) / 4 + 1);
+    job.n = pick(1, tiles < DENSE_MAX_NR ? tiles : DENSE_MAX_NR);
+    job.t0 = pick(0, tiles - job.n);
+    job.ldv = (job.n + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
+    job.step = job.ldv * job.channels + pick(0, 20);
+    struct guarded x = guard_random((size_t)job.channels * job.h * job.w, 1, &seed);
+    const size_t panel = (WINOGRAD4_TERMS - 1) * job.step + job.channels * job.ldv;
+    struct guarded v = guard_random(panel, 1, &seed);
+    job.x = x.data, job.v = v.data;
+    d->winograd4_in(&job);
+    for (uint32_t c = 0; c < job.channels; c++)
+        for (uint32_t j = 0; j < job.n; j++)
+            check_tile(&job, c, j);
+    guard_free(&x), guard_free(&v);
+}
+
+/* A^T's rows */
+static const double to_pixel[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
+static const double to_pixel4[4][6] = {{1, 1, 1, 1, 1, 0},
+                                       {0, 0.625, -0.625, 1.5, -1.5, 0},
+                                       {0, SP, SP, SQ, SQ, 0},
+                                       {0, SP * 0.625, SP * -0.625, SQ * 1.5, SQ * -1.5, 1}};
+
+static double weight_of(uint32_t out, size_t t, uint32_t oy, uint32_t ox)
+{
+    return out == 2 ? to_pixel[oy % 2][t / 4] * to_pixel[ox % 2][t % 4]
+                    : to_pixel4[oy % 4][t / 6] * to_pixel4[ox % 4][t % 6];
+}
+
+static struct winograd_out_job out_job(uint32_t out)
 {
     struct winograd_out_job job = {
         .rows = pick(1, 9), .oh = pick(1, 13), .ow = pick(1, 40), .act = some_act()};
-    const uint32_t across = (job.ow + 1) / 2, tiles = across * ((job.oh + 1) / 2);
-    job.across = across;
+    job.across = (job.ow + out - 1) / out;
+    const uint32_t tiles = job.across * ((job.oh + out - 1) / out);
     job.n = pick(1, tiles < DENSE_MAX_NR ? tiles : DENSE_MAX_NR);
     job.t0 = pick(0, tiles - job.n);
     job.ldm = (job.n + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
     job.step = job.ldm * (job.rows + pick(0, 2));
     job.ldy = (size_t)job.oh * job.ow + pick(0, 3);
+    return job;
+}
+
+/* Tiles of out x out pixels. */
+static void check_winograd_out(winograd_out_fn *kernel, uint32_t out)
+{
+    struct winograd_out_job job = out_job(out);
+    const size_t terms = (out + 2) * (out + 2);
     const size_t n_y = (job.rows - 1) * job.ldy + (size_t)job.oh * job.ow;
-    struct guarded m = guard_random((WINOGRAD_TERMS - 1) * job.step + job.rows * job.ldm, 1, &seed);
+    struct guarded m = guard_random((terms - 1) * job.step + job.rows * job.ldm, 1, &seed);
     struct guarded y = guard_random(n_y, 1, &seed), res = guard_random(n_y, 1, &seed);
+    struct guarded bias = guard_random(job.rows, 1, &seed);
     float *before = malloc(n_y * sizeof *before);
     memcpy(before, y.data, n_y * sizeof *before);
     job.m = m.data, job.y = y.data, job.residual = pick(0, 1) ? res.data : NULL;
-    d->winograd_out(&job);
+    job.bias = pick(0, 1) ? bias.data : NULL;
+    kernel(&job);
     for (size_t at = 0; at < n_y; at++) {
         const size_t o = at / job.ldy, p = at % job.ldy;
         const uint32_t oy = (uint32_t)(p / job.ow), ox = (uint32_t)(p % job.ow);
-        const uint32_t tile = oy / 2 * across + ox / 2;
+        const uint32_t tile = oy / out * job.across + ox / out;
         if (p >= (size_t)job.oh * job.ow || tile < job.t0 || tile >= job.t0 + job.n) {
             assert_true(job.y[at] == before[at]);
             continue;
         }
-        const double extra = job.residual ? job.residual[at] : 0;
-        struct expected e = {extra, fabs(extra), 9};
-        for (size_t t = 0; t < WINOGRAD_TERMS; t++) {
-            const int sign = to_pixel[oy % 2][t / 4] * to_pixel[ox % 2][t % 4];
-            const double v = job.m[t * job.step + o * job.ldm + tile - job.t0];
-            e.sum += sign * v;
-            e.size += fabs(sign * v);
+        const double extra = job.residual ? job.residual[at] : 0, add = job.bias ? job.bias[o] : 0;
+        struct expected e = {extra + add, fabs(extra) + fabs(add), 9};
+        for (size_t t = 0; t < terms; t++) {
+            const double v =
+                weight_of(out, t, oy, ox) * job.m[t * job.step + o * job.ldm + tile - job.t0];
+            e.sum += v;
+            e.size += fabs(v);
         }
         expect_near(e, &job.act, job.y[at], "winograd_out");
     }
     free(before);
-    guard_free(&m), guard_free(&y), guard_free(&res);
+    guard_free(&m), guard_free(&y), guard_free(&res), guard_free(&bias);
 }
 
 static void winograd_level(const struct dense_kernels *d)
 {
     for (uint32_t i = 0; d->winograd_in && i < 300; i++) {
         check_winograd_in(d);
-        check_winograd_out(d);
+        check_winograd_out(d->winograd_out, 2);
+        check_winograd4_in(d);
+        check_winograd_out(d->winograd4_out, 4);
     }
 }
 

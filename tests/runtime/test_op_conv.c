@@ -171,8 +171,11 @@ static void test_network_shapes(void **state)
         {1, 30, 7, 1, 3, {5, 6, 9}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
         {2, 12, 9, 1, 3, {3, 5, 7}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}},
         {3, 4, 11, 1, 3, {2, 5, 3}, {2, 5, 3}, {1, 1, 1}, {1, 1, 1}, {0}},
-        /* Winograd: odd planes, several blocks and images, 49 tiles, outputs that are no
-         * multiple of a panel or of a pass, padding of no and of two pixels */
+        /* Winograd: odd planes, several blocks and images, 49 and 48 tiles, outputs that are no
+         * multiple of a panel or of a pass, padding of no and of two pixels; of small planes */
+        {1, 40, 30, 1, 2, {26, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        {2, 64, 33, 1, 2, {8, 8}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        {1, 20, 33, 1, 2, {24, 30}, {3, 3}, {1, 1}, {1, 1}, {0, 2, 2, 0}},
         {2, 24, 41, 1, 2, {27, 19}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
         {1, 64, 70, 1, 2, {13, 13}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
         {1, 32, 24, 1, 2, {16, 18}, {3, 3}, {1, 1}, {1, 1}, {0, 0, 0, 0}},

@@ -115,6 +115,41 @@ static void test_input_and_output(void **state)
     assert_int_equal(arena, 64);
 }
 
+/* A piece that is written late may lie over one that dies at its first time, not over what is there
+ * at that time alone, nor over what lives on; one that is not written late, over neither. */
+static void test_late(void **state)
+{
+    (void)state;
+    struct place_item item[] = {{.bytes = 640, .first = 1, .last = 3},
+                                {.bytes = 320, .first = 3, .last = 4, .flags = PLACE_LATE},
+                                {.bytes = 128, .first = 3, .last = 3},
+                                {.bytes = 64, .first = 1, .last = 4}};
+    uint32_t order[4], placed[4];
+    uint64_t arena;
+    for (int late = 1; late >= 0; late--) {
+        item[1].flags = late ? PLACE_LATE : 0;
+        assert_true(pith_place(item, 4, order, placed, &arena));
+        assert_int_equal(arena, late ? 640 + 128 + 64 : 640 + 320 + 128 + 64);
+        assert_int_equal(apart(&item[1], &item[0]), !late);
+        assert_true(apart(&item[1], &item[2]) && apart(&item[1], &item[3]));
+    }
+}
+
+/* In order of sizes the arena would be 10,880 bytes, of lives 13,440: only by breadth do those two
+ * that live at time 5 lie side by side and the others beside them. */
+static void test_breadth(void **state)
+{
+    (void)state;
+    struct place_item item[] = {{.bytes = 6400, .first = 5, .last = 8},
+                                {.bytes = 3840, .first = 0, .last = 2},
+                                {.bytes = 3840, .first = 2, .last = 3},
+                                {.bytes = 3200, .first = 3, .last = 5},
+                                {.bytes = 1920, .first = 3, .last = 3}};
+    uint64_t arena;
+    check(item, 5, &arena);
+    assert_int_equal(arena, lower_bound(item, 5, 9));
+}
+
 /* Of equal pieces the first gets the lowest place. */
 static void test_ties(void **state)
 {
@@ -186,7 +221,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_overlap),       cmocka_unit_test(test_chain),
         cmocka_unit_test(test_input_and_output), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_overflow),         cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_overflow),         cmocka_unit_test(test_late),
+        cmocka_unit_test(test_breadth),          cmocka_unit_test(test_ties),
         cmocka_unit_test(test_first_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,9 @@ for word in gaps patterns "dense grid plain code planes" "grid codebooks code ra
     "dense grid codebook code context" "dense grid codebooks code context" "sparse grid codebook code context" \
     "sparse grid codebooks code context" \
     "dense grid codebook code adaptive trellis" "sparse grid codebook code adaptive trellis" \
-    "codebooks code adaptive trellis"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
+    "codebooks code adaptive trellis" "dense grid codebook code adaptive second" "sparse grid codebook code adaptive second" \
+    "dense grid codebook code adaptive second trellis" "sparse grid codebook code adaptive second trellis" \
+    "dense grid codebooks code adaptive second" "dense grid codebooks code adaptive second trellis"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
 
 # takes PROGRAM FILE: 0 taken, 1 refused; anything else ends the test
 takes() {
@@ -93,7 +95,7 @@ takes() {
 }
 seed=1
 while [ $seed -le 200 ]; do
-    for f in small.pith steps.pith trellis.pith planes.pith rans_compact.pith contexts_compact.pith wiring.pith bodies.pith integers.pith; do
+    for f in small.pith steps.pith trellis.pith second.pith planes.pith rans_compact.pith contexts_compact.pith wiring.pith bodies.pith integers.pith; do
         "$work/flip_bits" $f $seed damaged || exit 1
         takes "$spec" damaged && complain "$f, flip_bits seed $seed: taken by spec_decode"
         takes "$work/dump_model" damaged && complain "$f, flip_bits seed $seed: taken by the library"

@@ -21,6 +21,7 @@ enum { RARE = 10007 }; /* a seed that also means: one element of so many is kept
 enum {
     STEPS = 20000
 }; /* seeds from here to + 9 mean, too: codebooks are k times a step of so many bits */
+enum { ALIKE = 40000 };  /* the same, and with + 0 none, most signs being those before */
 enum { LEVELS = 30000 }; /* seeds from here + 8, + 16: levels of a trellis of so many states */
 
 static const char *folder;
@@ -200,13 +201,14 @@ static void make_mask(struct pith_const *c, const struct recipe *r)
     }
 }
 
-/* Instead of the codebooks: grids whose indices are levels of a trellis, row by row; what a mask
- * leaves out is a level, 0. */
-static void make_levels(struct pith_const *c, uint32_t states, uint64_t rows)
+/* Instead of the codebooks: grids whose indices are levels of a trellis (states 0: any), row by
+ * row; what a mask leaves out is a level, 0. A sign is another one than that before every `turn`th
+ * time. */
+static void make_levels(struct pith_const *c, uint32_t states, uint64_t rows, uint32_t turn)
 {
     struct pith_codebook *b = c->codebook;
     const int32_t most = (int32_t)b->n_centroids / 2;
-    uint32_t state = 0;
+    uint32_t state = 0, negative = 0;
     for (uint64_t i = 0; i < b->n_groups * b->n_centroids; i++) {
         b->centroid[i] =
             (float)((int32_t)(i % b->n_centroids) - most) * (0.25f + (float)(i / b->n_centroids));
@@ -215,11 +217,13 @@ static void make_levels(struct pith_const *c, uint32_t states, uint64_t rows)
         state = i % (c->count / rows) == 0 ? 0 : state;
         uint32_t k = c->mask && !c->mask[i] ? 0 : random_below((uint32_t)(most + 1) / 2);
         int32_t q = k == 0 ? 0 : (int32_t)(2 * k - state % 2);
-        b->index[i] = (uint8_t)(most + (random_below(2) == 0 ? q : -q));
+        q = k != 0 && states == 0 ? (int32_t)(2 * k - random_below(2)) : q;
+        negative ^= random_below(turn) == 0;
+        b->index[i] = (uint8_t)(most + (negative ? -q : q));
         ((float *)c->data)[i] =
             c->mask && !c->mask[i] ? 0
                                    : b->centroid[i / b->group_elems * b->n_centroids + b->index[i]];
-        state = state / 2 ^ (state % 2 * (states == 8 ? 5 : 9)) ^ (k % 2 * 2);
+        state = states == 0 ? 0 : state / 2 ^ (state % 2 * (states == 8 ? 5 : 9)) ^ (k % 2 * 2);
     }
 }
 
@@ -243,7 +247,10 @@ static uint32_t make_tensor(const char *name, const struct recipe *r)
         make_mask(c, r);
     }
     if (r->seed == LEVELS + 8 || r->seed == LEVELS + 16) {
-        make_levels(c, (uint32_t)(r->seed - LEVELS), r->dim[0]);
+        make_levels(c, (uint32_t)(r->seed - LEVELS), r->dim[0], 2);
+    }
+    if (r->seed >= ALIKE && r->seed <= ALIKE + 16) {
+        make_levels(c, (uint32_t)(r->seed - ALIKE), r->dim[0], 8);
     }
     c->code = r->code;
     model->values[v].constant = c;
@@ -413,6 +420,23 @@ static void levels(void)
                                {2, {17, 33}, 100, 255, 0, code, 0, 0, LEVELS + 16}};
     add_tensors(0, r, 5, 12);
     finish("trellis", &compact);
+}
+
+/* The second model: of filters and matrices, dense, sparse, with a grid for each row, few and many
+ * centroids, with both trellises and with none. */
+static void second(void)
+{
+    const enum pith_code code = PITH_CODE_ADAPTIVE;
+    const struct recipe r[] = {{4, {20, 16, 3, 3}, 100, 15, 0, code, 0, 0, ALIKE + 8},
+                               {2, {60, 40}, 100, 31, 0, code, 0, 0, ALIKE + 16},
+                               {4, {60, 30, 3, 3}, 97, 9, 0, code, 0, 0, ALIKE + 8},
+                               {2, {40, 60}, 100, 9, 60, code, 0, 0, ALIKE + 16},
+                               {4, {30, 12, 3, 3}, 100, 15, 0, code, 0, 0, ALIKE},
+                               {4, {30, 12, 3, 3}, 100, 11, 108, code, 0, 0, ALIKE},
+                               {4, {40, 3, 5, 5}, 85, 7, 0, code, 0, 0, ALIKE},
+                               {1, {3000}, 100, 13, 0, code, 0, 0, ALIKE}};
+    add_tensors(0, r, 8, 13);
+    finish("second", &compact);
 }
 
 static void far_tables(void)
@@ -695,6 +719,7 @@ int main(int argc, char **argv)
     shared_tables();
     steps_of_rows();
     levels();
+    second();
     planes();
     rans();
     contexts();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_adaptive.h - section 8 of docs/format-streams.md for spec_decode.c, letter by letter: names
- * as there, arrays as there, nothing for speed. Included once, behind the tensors. */
+/* spec_adaptive.h - sections 8 and 12 of docs/format-streams.md for spec_decode.c, letter by
+ * letter: names as there, arrays as there, nothing for speed. Included once, behind the tensors. */
 
 struct counter {
     int64_t P, n;
@@ -23,12 +23,20 @@ struct model {
     struct counter K[2][256], U[16][8], V[16][8], W[16][16], X[16][64];
     struct counter r;
     int64_t B, run;
+    /* section 12 */
+    bool second;
+    int64_t size, mean, mean_n, row_mean, row_n, L[3], agree, balance, expected, at_row, at_column,
+        near;
+    struct counter act[16][64], both[16][16][16], around[16][64];
+    struct counter pair[4][9][9], sum[4][11][64], above[7][11], even[11];
+    int64_t refine[4][33], all[2][4][13], one[2][32][4][13];
 };
 
 struct column {
     struct counter C, D, map;
     int64_t A;
     uint32_t last;
+    int64_t mean, n, S, P; /* section 12 */
 };
 
 static const struct counter new_counter = {1 << 21, 0};
@@ -294,7 +302,7 @@ static void first_weights(struct model *m)
 /* What one element sees. */
 struct view {
     struct column *column; /* [cols] */
-    uint64_t c, cols, place;
+    uint64_t c, cols, place, line_of_kernel;
     uint32_t left, line, above, channel;
 };
 
@@ -318,6 +326,172 @@ static uint32_t height(uint32_t last)
     return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
 }
 
+/* ---- section 12 ------------------------------------------------------------------------------ */
+
+static const int64_t first_second[4][13] = {{27, 27, 33, 61, 35, 18, 13, 30, 15, 15, 15},
+                                            {-54, 155, 50, 33, 25, 25, 25, 25},
+                                            {85, -1, -15, 76, 79, 15, 15, 15},
+                                            {113, 64, 62, 34, -4, 15, 15, 15}};
+
+static void start_second(struct model *m, struct view *v, struct counter stored)
+{
+    static const int64_t first[4] = {47, 17, 23, 32};
+    m->mean = 512;
+    m->mean_n = 0;
+    for (uint64_t i = 0; i < v->cols; i++) {
+        v->column[i].mean = 512;
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        struct counter c = i < 2 ? stored : start_at(first[i - 2 < 3 ? i - 2 : 3], 1);
+        renew(m->act[i], 64, c);
+        renew(m->both[i][0], 256, c);
+        renew(m->around[i], 64, c);
+    }
+    RENEW(m->pair);
+    RENEW(m->sum);
+    RENEW(m->above);
+    RENEW(m->even);
+    for (uint32_t set = 0; set < 4; set++) {
+        for (uint32_t i = 0; i < 26; i++) {
+            m->all[i / 13][set][i % 13] = 256 * first_second[set][i % 13];
+        }
+        for (uint32_t i = 0; i < 32 * 26; i++) {
+            m->one[i / 416][i / 13 % 32][set][i % 13] = 256 * first_second[set][i % 13];
+        }
+        for (int64_t i = 0; i < 33; i++) {
+            m->refine[set][i] = squash(128 * (i - 16)) * 1024;
+        }
+    }
+}
+
+static int64_t octaves(int64_t x)
+{
+    int64_t e = 0;
+    while (x >> (e + 1) > 0) {
+        e++;
+    }
+    return x == 0 ? 0 : 8 * e + (x * 8 >> e) % 8;
+}
+
+static int64_t absolute(int64_t v)
+{
+    return v < 0 ? -v : v;
+}
+
+static int64_t sign_of(int64_t v)
+{
+    return v < 0 ? -1 : v > 0 ? 1 : 0;
+}
+
+/* S of column c - k, if `there` and that is one. */
+static int64_t S_back(const struct view *v, bool there, uint64_t k)
+{
+    return there && k <= v->c ? v->column[v->c - k].S : 0;
+}
+
+static void expect_size(struct model *m, const struct view *v, uint64_t line)
+{
+    const struct column *col = &v->column[v->c];
+    int64_t of_row = octaves(m->row_mean) - octaves(m->mean),
+            of_col = octaves(col->mean) - octaves(m->mean);
+    int64_t next = v->c + 1 < v->cols ? col[1].S : 0;
+    int64_t l = 4 * m->L[0] + 2 * m->L[1] + m->L[2] + 3 * absolute(col->S) + col->P +
+                absolute(next) + 2 * absolute(S_back(v, v->place > 1, v->place)) +
+                2 * absolute(S_back(v, line > 1, line));
+    m->expected = between((of_row + of_col) / 2 + 24, 0, 63);
+    m->at_row = between(of_row / 4 + 8, 0, 15);
+    m->at_column = between(of_col / 4 + 8, 0, 15);
+    m->near = between((octaves(16 * l + 8) - octaves(m->mean) - 24) / 2 + 20, 0, 63);
+}
+
+static void saw_size(struct model *m, struct column *col, int64_t s)
+{
+    int64_t v = 256 * absolute(s) + 64;
+    col->mean += (v - col->mean) / (3 + between(col->n, 0, 40));
+    m->row_mean += (v - m->row_mean) / (4 + between(m->row_n, 0, 40));
+    m->mean += (v - m->mean) / (2 + between(m->mean_n, 0, 1000));
+    col->n++;
+    m->row_n++;
+    m->mean_n++;
+    m->agree += 256 * sign_of(col->S) * sign_of(s) - m->agree / 16;
+    m->balance += 64 * sign_of(s) - m->balance / 16;
+    col->P = absolute(col->S);
+    col->S = s;
+    m->L[2] = m->L[1];
+    m->L[1] = m->L[0];
+    m->L[0] = absolute(s);
+}
+
+/* k counters and the constant. */
+static uint32_t second_mixed(struct model *m, uint32_t set, uint32_t choice, struct counter **c,
+                             uint32_t k)
+{
+    static const int64_t Y[8] = {80, 40, 45, 48, 55, 54, 54, 58};
+    int64_t *w[2] = {m->all[m->quantizer][set], m->one[m->quantizer][choice][set]};
+    int64_t t[13], x[2], *T = m->refine[set];
+    for (uint32_t j = 0; j < k; j++) {
+        t[j] = stretch(c[j]->P >> 10);
+        t[j] = c[j]->n < 8 ? t[j] * Y[c[j]->n] / 64 : t[j];
+    }
+    t[k] = 256;
+    for (uint32_t i = 0; i < 2; i++) {
+        x[i] = 0;
+        for (uint32_t j = 0; j <= k; j++) {
+            x[i] += w[i][j] * t[j];
+        }
+        x[i] = between(x[i] >> 16, -2047, 2047);
+    }
+    int64_t y = (x[0] + x[1]) >> 1, u = y + 2048, i = u >> 7, f = u & 127;
+    int64_t told = (T[i] * (128 - f) + T[i + 1] * f) >> 17;
+    uint32_t b = decide(m, between((between(squash(y), 24, 65512) + told) / 2, 24, 65512));
+    int64_t *near = f >= 64 ? &T[i + 1] : &T[i];
+    *near = b == 1 ? *near + (((1 << 26) - *near) >> 6) : *near - (*near >> 6);
+    for (uint32_t n = 0; n < 2; n++) {
+        int64_t e = ((int64_t)b * 65536 - between(squash(x[n]), 24, 65512)) * 512 >> 10;
+        for (uint32_t j = 0; j <= k; j++) {
+            w[n][j] = between(w[n][j] + ((t[j] * e + 8192) >> 14), -(1 << 20), 1 << 20);
+        }
+    }
+    for (uint32_t j = 0; j < k; j++) {
+        learn_bit(c[j], b);
+    }
+    return b;
+}
+
+static uint32_t mixed_by_size(struct model *m, uint32_t set, uint32_t kind, struct counter **c,
+                              uint32_t k)
+{
+    c[k] = &m->act[kind][m->expected];
+    c[k + 1] = &m->both[kind][m->at_row][m->at_column];
+    c[k + 2] = &m->around[kind][m->near];
+    return second_mixed(m, set, (uint32_t)m->expected / 2, c, k + 3);
+}
+
+static uint32_t class_of(int64_t v, int64_t most)
+{
+    int64_t a = absolute(v), k = a < 2 ? a : a < 4 ? 2 : a < 7 ? 3 : a < 12 ? 4 : 5;
+    return (uint32_t)(most + sign_of(v) * between(k, 0, most));
+}
+
+static uint32_t second_sign(struct model *m, const struct view *v, struct counter **c,
+                            uint64_t line, uint32_t rank)
+{
+    uint64_t pos = v->c % v->place;
+    uint32_t r = rank < 3 ? rank : 3;
+    bool kernel = v->place > 1 && v->place < v->cols && line > 1;
+    bool in = kernel && pos % line > 0, below = kernel && pos >= line;
+    int64_t l = S_back(v, in, 1), u = S_back(v, below, line);
+    int64_t all = 2 * l + 2 * u + S_back(v, in && below, line + 1) +
+                  S_back(v, below && pos % line + 1 < line, line - 1);
+    c[4] = &m->pair[r][class_of(l, 4)][class_of(u, 4)];
+    c[5] = &m->sum[r][class_of(all, 5)][pos < 63 ? pos : 63];
+    c[6] = &m->above[class_of(v->column[v->c].S, 3)][class_of(m->agree / 256, 5)];
+    c[7] = &m->even[class_of(m->balance / 64, 5)];
+    return second_mixed(m, 1, r, c, 8);
+}
+
+/* ---- section 8 ------------------------------------------------------------------------------- */
+
 /* rest: what the numbers left alone say. */
 static uint32_t read_stored(struct model *m, const struct view *v, struct counter rest, bool sparse)
 {
@@ -327,7 +501,7 @@ static uint32_t read_stored(struct model *m, const struct view *v, struct counte
     for (uint64_t i = 0; i < seen; i++) {
         ones += (uint64_t)(m->run >> i & 1);
     }
-    struct counter *c[8] = {
+    struct counter *c[13] = {
         &col->C,
         &m->r,
         &m->beside[m->quantizer][is(v->left) + 2 * is(v->line) + 4 * is(v->above) +
@@ -339,7 +513,8 @@ static uint32_t read_stored(struct model *m, const struct view *v, struct counte
         &m->ranks[64 * height(v->left) + 16 * height(v->above) + 4 * height(v->line) +
                   height(v->channel)],
     };
-    return mixed(m, m->w[m->quantizer][0], c, 8);
+    return m->second ? mixed_by_size(m, 0, m->quantizer, c, 8)
+                     : mixed(m, m->w[m->quantizer][0], c, 8);
 }
 
 static uint32_t sign_kind(uint32_t last)
@@ -347,14 +522,16 @@ static uint32_t sign_kind(uint32_t last)
     return last == 0 ? 0 : 1 + last % 2;
 }
 
-static uint32_t read_sign(struct model *m, const struct view *v)
+/* rank: in section 12 alone. */
+static uint32_t read_sign(struct model *m, const struct view *v, uint32_t rank)
 {
-    struct counter *c[4] = {&v->column[v->c].D,
-                            &m->signs[sign_kind(v->left) + 3 * sign_kind(v->line) +
-                                      9 * sign_kind(v->above) + 27 * sign_kind(v->channel)],
-                            &v->column[v->c - v->c % v->place].map,
-                            &m->sign_places[v->c % v->place % 64]};
-    return mixed(m, m->w[m->quantizer][1], c, 4);
+    struct counter *c[13] = {&v->column[v->c].D,
+                             &m->signs[sign_kind(v->left) + 3 * sign_kind(v->line) +
+                                       9 * sign_kind(v->above) + 27 * sign_kind(v->channel)],
+                             &v->column[v->c - v->c % v->place].map,
+                             &m->sign_places[v->c % v->place % 64]};
+    return m->second ? second_sign(m, v, c, v->line_of_kernel, rank)
+                     : mixed(m, m->w[m->quantizer][1], c, 4);
 }
 
 static uint32_t read_rank_bit(struct model *m, const struct view *v, uint32_t sign, uint32_t node)
@@ -363,11 +540,12 @@ static uint32_t read_rank_bit(struct model *m, const struct view *v, uint32_t si
     if (node >= 16) {
         return single(m, K);
     }
-    struct counter *c[5] = {K, &m->U[node][between(m->B >> 3, 0, 7)],
-                            &m->V[node][between(v->column[v->c].A >> 3, 0, 7)],
-                            &m->W[node][4 * height(v->left) + height(v->above)],
-                            &m->X[node][8 * level(v->column[v->c].C) + level(m->r)]};
-    return mixed(m, m->w[m->quantizer][node < 2 ? 2 : 3], c, 5);
+    struct counter *c[13] = {K, &m->U[node][between(m->B >> 3, 0, 7)],
+                             &m->V[node][between(v->column[v->c].A >> 3, 0, 7)],
+                             &m->W[node][4 * height(v->left) + height(v->above)],
+                             &m->X[node][8 * level(v->column[v->c].C) + level(m->r)]};
+    return m->second ? mixed_by_size(m, node < 2 ? 2 : 3, 2 + node, c, 5)
+                     : mixed(m, m->w[m->quantizer][node < 2 ? 2 : 3], c, 5);
 }
 
 static uint32_t read_rank(struct model *m, const struct view *v, uint32_t sign, uint32_t n)
@@ -389,9 +567,41 @@ static uint32_t read_rank(struct model *m, const struct view *v, uint32_t sign, 
     return node - (1u << bits);
 }
 
+static uint32_t read_second_rank(struct model *m, const struct view *v, uint32_t n)
+{
+    uint32_t k = 0, e = 0, x = 1;
+    while (k < 14 && k + 1 < n && read_rank_bit(m, v, 0, k) == 1) {
+        k++;
+    }
+    if (k < 14 || k + 1 == n) {
+        return k;
+    }
+    while (single(m, &m->K[0][64 + e]) == 1) {
+        e++;
+        must(e <= 7, m->bytes.at, "a far rank has 7 bits at most");
+    }
+    for (uint32_t i = 0; i < e; i++) {
+        x = 2 * x + (i == 0 ? single(m, &m->K[0][128 + e]) : decide(m, 32768));
+    }
+    must(13 + x < n, m->bytes.at, "a rank is below the number of centroids");
+    return 13 + x;
+}
+
+/* What the numbers left alone say of a weight that is not selective: nothing. */
+static uint32_t read_zero(struct model *m, const struct view *v)
+{
+    if (!m->second) {
+        return single(m, &m->Z[is(v->left) + 2 * is(v->above)]);
+    }
+    struct counter rest = new_counter;
+    uint32_t b = read_stored(m, v, rest, false);
+    m->run = (m->run << 1 | b) & 0xFF;
+    return 1 - b;
+}
+
 /* The index of a centroid of the group; *last as it will stand in the column. */
 static uint32_t read_index(struct model *m, const struct view *v, const uint32_t *centroid,
-                           uint32_t n_centroids, bool ask_zero, uint32_t *last)
+                           uint32_t n_centroids, bool ask_zero, bool selective, uint32_t *last)
 {
     uint32_t N = 0;
     while (N < n_centroids && centroid[N] >> 31 == 1) {
@@ -399,18 +609,29 @@ static uint32_t read_index(struct model *m, const struct view *v, const uint32_t
     }
     uint32_t zero = N < n_centroids && centroid[N] == 0 ? 1 : 0, M = n_centroids - N - zero;
     *last = 0;
-    if (zero == 1 && ask_zero && single(m, &m->Z[is(v->left) + 2 * is(v->above)]) == 1) {
+    if (zero == 1 && ask_zero &&
+        (selective ? single(m, &m->Z[is(v->left) + 2 * is(v->above)]) : read_zero(m, v)) == 1) {
         return N;
     }
-    uint32_t sign = N == 0 ? 0 : M == 0 ? 1 : read_sign(m, v);
+    uint32_t most = N > M ? N : M, coded = 0;
+    must(most > 0, m->bytes.at, "a value that is not zero has a centroid");
+    if (m->second) {
+        coded = read_second_rank(m, v, m->states > 0 ? (most + 1) / 2 : most);
+    }
+    uint32_t sign = N == 0 ? 0 : M == 0 ? 1 : read_sign(m, v, coded);
     must((sign == 1 ? N : M) > 0, m->bytes.at, "a value that is not zero has a centroid");
-    uint32_t n = sign == 1 ? N : M, coded = read_rank(m, v, sign, m->states > 0 ? (n + 1) / 2 : n);
+    uint32_t n = sign == 1 ? N : M;
+    if (!m->second) {
+        coded = read_rank(m, v, sign, m->states > 0 ? (n + 1) / 2 : n);
+    }
     uint32_t rank = coded, far = coded < 255 ? coded : 255;
     if (m->states > 0) {
         m->k = coded + 1;
         rank = 2 * m->k - m->quantizer - 1;
-        must(rank < n, m->bytes.at, "a level is one of the centroids");
     }
+    must(rank < n, m->bytes.at, "a level is one of the centroids");
+    m->size = m->states > 0 ? rank + 1 : 2 * rank + 2;
+    m->size = sign == 1 ? -m->size : m->size;
     *last = 2 * (coded + 1 < 7 ? coded + 1 : 7) + sign;
     m->B = (7 * m->B + 16 * far) / 8;
     v->column[v->c].A = (3 * v->column[v->c].A + 16 * far) / 4;
@@ -419,7 +640,7 @@ static uint32_t read_index(struct model *m, const struct view *v, const uint32_t
 
 static uint32_t read_float(struct model *m, const struct view *v, uint32_t z, uint32_t *last)
 {
-    uint32_t sign = read_sign(m, v), node = 1, mantissa = 0;
+    uint32_t sign = read_sign(m, v, 0), node = 1, mantissa = 0;
     for (int i = 0; i < 8; i++) {
         node = 2 * node + single(m, &m->E[node]);
     }
@@ -520,7 +741,12 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
         stored.n = 1;
     }
     start_counters(m, &v, stored);
-    start_ranks(m, sides_are_small(t, centroid), t->settled);
+    m->second = t->second;
+    v.line_of_kernel = line;
+    start_ranks(m, t->second || sides_are_small(t, centroid), t->settled);
+    if (t->second) {
+        start_second(m, &v, stored);
+    }
     bool row_any = false;
     m->states = t->trellis;
     for (uint64_t i = 0; i < t->count; i++) {
@@ -533,13 +759,19 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
             m->B = m->run = 0;
             m->state = 0;
             row_any = false;
+            m->row_mean = m->mean;
+            m->row_n = m->agree = m->balance = m->L[0] = m->L[1] = m->L[2] = 0;
         }
+        m->size = 0;
         m->quantizer = m->state % 2;
         m->k = 0;
         v.left = last_back(&v, 1);
         v.line = last_back(&v, line);
         v.above = v.column[v.c].last;
         v.channel = last_back(&v, v.place);
+        if (t->second) {
+            expect_size(m, &v, line);
+        }
         if (selective) {
             if (row_flag[r] == 0 || col_flag[v.c] == 0 || (sparse && left_n == 0)) {
                 chosen = false;
@@ -565,12 +797,13 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
                 bits[i] = read_float(m, &v, (uint32_t)z, &last);
             } else {
                 const uint32_t *group = centroid + i / (t->count / t->n_groups) * t->n_centroids;
-                bits[i] =
-                    group[read_index(m, &v, group, t->n_centroids, !selective || sparse, &last)];
+                bits[i] = group[read_index(m, &v, group, t->n_centroids, !selective || sparse,
+                                           selective, &last)];
             }
         }
         mask[i] = !sparse || chosen ? 1 : 0;
         v.column[v.c].last = last;
+        saw_size(m, &v.column[v.c], m->size);
         if (m->states > 0) {
             m->state = m->state / 2 ^ (m->quantizer == 1 ? (m->states == 8 ? 5 : 9) : 0) ^
                        (m->k % 2 == 1 ? 2 : 0);

@@ -501,7 +501,7 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
-    bool adaptive, planes, rans, settled, context, own_align;
+    bool adaptive, planes, rans, settled, context, own_align, second;
     uint32_t trellis; /* states; 0: none */
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
@@ -936,7 +936,14 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
         t->type = read_type(s);
     }
     if (left(s) > 0 && (file[s->at] == 0x7D || file[s->at] == 0x7E)) {
-        t->trellis = u8(s) == 0x7D ? 8 : 16;
+        uint32_t first = u8(s);
+        t->trellis = first == 0x7D ? 8 : 16;
+        if (left(s) > 0 && (file[s->at] == 0x7D || file[s->at] == 0x7E)) {
+            uint32_t second = u8(s);
+            unsupported_unless(first <= second, s->at - 1, "the prefix 0x7E before 0x7D");
+            t->second = true;
+            t->trellis = first == second ? t->trellis : 0;
+        }
     } else if (left(s) > 0 && file[s->at] == 0x7F) {
         must(!compact, s->at, "no alignment in a compact file");
         s->at++;
@@ -944,8 +951,9 @@ static void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n
     }
     uint64_t at = s->at;
     read_head(s, t, i, n, data, last_centroids);
-    must(t->trellis == 0 || (t->adaptive && t->grid != 0), at,
+    must((t->trellis == 0 && !t->second) || (t->adaptive && t->grid != 0), at,
          "levels of a trellis are those of an adaptive tensor with a codebook");
+    must(!t->second || !t->settled, at, "no settled tensor has the second model");
     must(!t->own_align ||
              (t->support == 0 && t->grid == 0 && !t->adaptive && !t->planes && plain_bytes(t) < 64),
          at, "an alignment of its own have few plain elements alone");
@@ -1325,6 +1333,7 @@ static void print_tensor(uint64_t number, const struct tensor *t)
            : t->grid < 3 ? "codebook"
                          : "codebooks",
            t->adaptive          ? (t->settled   ? "adaptive settled"
+                                   : t->second  ? t->trellis ? "adaptive second trellis" : "adaptive second"
                                    : t->trellis ? "adaptive trellis"
                                                 : "adaptive")
            : t->planes          ? "planes"

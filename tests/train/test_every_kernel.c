@@ -55,6 +55,8 @@ static const struct {
     {"dense", "pack_rows_f32", trial_pack_rows_f32},
     {"dense", "winograd_in", trial_winograd_in},
     {"dense", "winograd_out", trial_winograd_out},
+    {"dense", "winograd4_in", trial_winograd4_in},
+    {"dense", "winograd4_out", trial_winograd4_out},
     {"ordered", "gemm_f32", trial_ordered_gemm_f32},
     {"ordered", "gemv_f32", trial_ordered_gemv_f32},
     {"ordered", "depthwise_f32", trial_ordered_depthwise_f32},

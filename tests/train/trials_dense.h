@@ -254,6 +254,101 @@ static void trial_winograd_out(struct trial *t)
     leaves_reals(t, job.y, job.rows * job.ldy, sum_bound(9));
 }
 
+/* Tiles of the contract's F(4x4, 3x3), one by one: line() takes six elements `by` apart. */
+static inline void plain_winograd4_line(float *d, size_t by)
+{
+    const float p = 0.625f, q = 1.5f, pp = p * p, qq = q * q;
+    const float was[6] = {d[0], d[by], d[2 * by], d[3 * by], d[4 * by], d[5 * by]};
+    d[0] = pp * qq * was[0] - (pp + qq) * was[2] + was[4];
+    d[5 * by] = pp * qq * was[1] - (pp + qq) * was[3] + was[5];
+    for (size_t k = 0; k < 2; k++) {
+        const float at = k ? q : p, other = k ? pp : qq;
+        const float even = was[4] - other * was[2], odd = at * (was[3] - other * was[1]);
+        d[(2 * k + 1) * by] = even + odd;
+        d[(2 * k + 2) * by] = even - odd;
+    }
+}
+
+static inline void plain_winograd4_in(const struct winograd4_in_job *job)
+{
+    for (size_t i = 0; i < (size_t)job->channels * job->n; i++) {
+        const size_t c = i / job->n, tile = i % job->n;
+        float d[WINOGRAD4_TERMS];
+        for (size_t e = 0; e < WINOGRAD4_TERMS; e++) {
+            const size_t y = tile / job->across * 4 + e / 6 - 1,
+                         x = tile % job->across * 4 + e % 6 - 1;
+            d[e] = y < job->h && x < job->w ? job->x[(c * job->h + y) * job->w + x] : 0;
+        }
+        for (size_t line = 0; line < 12; line++)
+            plain_winograd4_line(d + (line < 6 ? 6 * line : line - 6), line < 6 ? 1 : 6);
+        for (size_t e = 0; e < WINOGRAD4_TERMS; e++)
+            job->v[e * job->step + c * job->ldv + tile] = d[e];
+    }
+}
+
+static void trial_winograd4_in(struct trial *t)
+{
+    struct winograd4_in_job job = {.channels = size(t, 1, 8, 32),
+                                   .h = size(t, 1, 12, 14),
+                                   .w = size(t, 1, 16, 56),
+                                   .pad_top = 1,
+                                   .pad_left = 1,
+                                   .ldv = 64};
+    job.across = (job.w + 3) / 4;
+    job.n = job.across * ((job.h + 3) / 4);
+    job.step = job.channels * job.ldv;
+    job.x = reals(t, (size_t)job.channels * job.h * job.w);
+    job.v = take(t, WINOGRAD4_TERMS * job.step * sizeof(float));
+    memset(job.v, 0, WINOGRAD4_TERMS * job.step * sizeof(float));
+    if (dense_of(t).winograd4_in)
+        CALL(t, (double)(WINOGRAD4_TERMS * job.channels * job.n), dense_of(t).winograd4_in(&job));
+    else
+        CALL(t, (double)(WINOGRAD4_TERMS * job.channels * job.n), plain_winograd4_in(&job));
+    for (size_t i = 0; i < (size_t)WINOGRAD4_TERMS * job.channels;
+         i++) /* behind the tiles: anything */
+        memset(job.v + i * job.ldv + job.n, 0, (job.ldv - job.n) * sizeof(float));
+    leaves_reals(t, job.v, WINOGRAD4_TERMS * job.step, sum_bound(9));
+}
+
+static inline void plain_winograd4_out(const struct winograd_out_job *job)
+{
+    const float p = 0.625f, q = 1.5f;
+    const float a[4][6] = {{1, 1, 1, 1, 1, 0},
+                           {0, p, -p, q, -q, 0},
+                           {0, p * p, p * p, q * q, q * q, 0},
+                           {0, p * p * p, -p * p * p, q * q * q, -q * q * q, 1}};
+    for (size_t i = 0; i < (size_t)job->rows * job->oh * job->ow; i++) {
+        const size_t o = i / (job->oh * job->ow), at = i % (job->oh * job->ow);
+        const size_t oy = at / job->ow, ox = at % job->ow;
+        const float *m = job->m + o * job->ldm + oy / 4 * job->across + ox / 4;
+        float sum = job->bias[o];
+        for (size_t t = 0; t < WINOGRAD4_TERMS; t++)
+            sum += a[oy % 4][t / 6] * a[ox % 4][t % 6] * m[t * job->step];
+        job->y[o * job->ldy + at] = sum > 0 ? sum : 0;
+    }
+}
+
+static void trial_winograd4_out(struct trial *t)
+{
+    struct winograd_out_job job = {.rows = size(t, 1, 8, 16),
+                                   .oh = size(t, 1, 12, 14),
+                                   .ow = size(t, 1, 16, 56),
+                                   .ldm = 64,
+                                   .act = {ACT_RELU, 0, 0}};
+    job.across = (job.ow + 3) / 4;
+    job.n = job.across * ((job.oh + 3) / 4);
+    job.step = job.rows * job.ldm;
+    job.ldy = (size_t)job.oh * job.ow;
+    job.m = reals(t, WINOGRAD4_TERMS * job.step);
+    job.bias = reals(t, job.rows);
+    job.y = take(t, job.rows * job.ldy * sizeof(float));
+    if (dense_of(t).winograd4_out)
+        CALL(t, (double)(WINOGRAD4_TERMS * job.rows * job.n), dense_of(t).winograd4_out(&job));
+    else
+        CALL(t, (double)(WINOGRAD4_TERMS * job.rows * job.n), plain_winograd4_out(&job));
+    leaves_reals(t, job.y, job.rows * job.ldy, sum_bound(100));
+}
+
 static void trial_pack_rows_f32(struct trial *t)
 {
     const uint32_t rows = size(t, 1, 40, 256), k = size(t, 1, 60, 512), mr = 8;

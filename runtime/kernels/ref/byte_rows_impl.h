@@ -154,12 +154,15 @@ static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, u
 static void mean_row(const struct mean_bytes *m, uint8_t *y)
 {
     float sum[SUM_LANES] = {0}, v[LANES];
-    for (size_t p = 0; p < m->pixels; p += LANES) {
-        size_t n = m->pixels - p < LANES ? m->pixels - p : LANES;
-        ROW(pith_dequantize_bytes)(&m->from, m->x + p, v, n);
-        for (size_t i = 0; i < n; i++)
-            sum[i % SUM_LANES] += v[i];
+    size_t p = 0;
+    for (; p + LANES <= m->pixels; p += LANES) {
+        to_real(&m->from, m->x + p, v);
+        for (uint32_t i = 0; i < SUM_LANES; i++)
+            sum[i] = sum[i] + v[i] + v[SUM_LANES + i];
     }
+    ROW(pith_dequantize_bytes)(&m->from, m->x + p, v, m->pixels - p);
+    for (size_t i = 0; p < m->pixels; i++, p++)
+        sum[i % SUM_LANES] += v[i];
     for (uint32_t half = SUM_LANES / 2; half > 0; half /= 2)
         for (uint32_t k = 0; k < half; k++)
             sum[k] += sum[k + half];
