@@ -57,6 +57,7 @@ bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args
     if (pith_weight_borrow(args->weight))
         return true;
     need->reads_rows = true;
+    need->writes_last = is_matrix(args) && !sums_in_y(c);
     need->prep_scratch_bytes = pith_weight_rows_bytes(args->weight);
     need->scratch_bytes =
         need->prep_scratch_bytes + (is_matrix(args) ? sums_bytes(c) : filter_bytes(c));

@@ -140,7 +140,8 @@ static void check_choice(uint8_t choice, const char *name)
     opts.choices = &choice;
     opts.n_choices = 1;
     if (!name) {
-        assert_int_equal(pith_plan_need("", 0, &opts, work, sizeof work, &need), PITH_ERR_CORRUPT);
+        assert_int_equal(pith_plan_need(gd_image(), 0, &opts, work, sizeof work, &need),
+                         PITH_ERR_CORRUPT);
         return;
     }
     uint8_t *want = NULL;

@@ -305,24 +305,25 @@ static void test_sizes(void **state)
     assert_non_null(mem);
     for (size_t n = 0; n < c.need.bytes; n += 8) {
         memset(mem, 0xa5, (size_t)c.need.bytes + 64);
-        assert_int_equal(pith_plan_init(mem, n, "", 0, &opts, &plan), PITH_ERR_SPACE);
+        assert_int_equal(pith_plan_init(mem, n, gd_image(), 0, &opts, &plan), PITH_ERR_SPACE);
         for (size_t k = n; k < n + 64; k++)
             assert_int_equal(mem[k], 0xa5);
     }
     assert_null(plan);
     struct pith_need need = {.bytes = 7};
-    assert_int_equal(pith_plan_need("", 0, &opts, mem, 64, &need), PITH_ERR_SPACE);
+    assert_int_equal(pith_plan_need(gd_image(), 0, &opts, mem, 64, &need), PITH_ERR_SPACE);
     assert_int_equal(need.bytes, 7);
-    assert_int_equal(pith_plan_need("", 0, &opts, mem + 8, 4096, &need), PITH_ERR_ARGUMENT);
-    assert_int_equal(pith_plan_init(mem + 8, 4096, "", 0, &opts, &plan), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_plan_need(gd_image(), 0, &opts, mem + 8, 4096, &need), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_plan_init(mem + 8, 4096, gd_image(), 0, &opts, &plan), PITH_ERR_ARGUMENT);
     /* What the graph alone is too large for is a limit, however small the block. */
     opts.max_bytes = 1;
-    assert_int_equal(pith_plan_need("", 0, &opts, mem, 64, &need), PITH_ERR_LIMIT);
+    assert_int_equal(pith_plan_need(gd_image(), 0, &opts, mem, 64, &need), PITH_ERR_LIMIT);
     opts.max_bytes = c.need.bytes - 1;
-    assert_int_equal(pith_plan_init(mem, (size_t)c.need.bytes, "", 0, &opts, &plan),
+    assert_int_equal(pith_plan_init(mem, (size_t)c.need.bytes, gd_image(), 0, &opts, &plan),
                      PITH_ERR_LIMIT);
     opts.max_bytes = c.need.bytes;
-    assert_int_equal(pith_plan_init(mem, (size_t)c.need.bytes, "", 0, &opts, &plan), PITH_OK);
+    assert_int_equal(pith_plan_init(mem, (size_t)c.need.bytes, gd_image(), 0, &opts, &plan),
+                     PITH_OK);
     free(mem);
     free(c.mem);
 }
@@ -387,11 +388,11 @@ static void test_macs_are_bounded(void **state)
     pith_opts_init(&opts, sizeof opts);
     void *work = aligned_alloc(64, 1 << 20);
     assert_non_null(work);
-    assert_int_equal(pith_plan_need("", 0, &opts, work, 1 << 20, &need), PITH_OK);
+    assert_int_equal(pith_plan_need(gd_image(), 0, &opts, work, 1 << 20, &need), PITH_OK);
     free(work);
     void *mem = aligned_alloc(need.align, (size_t)need.bytes);
     assert_non_null(mem);
-    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, "", 0, &opts, &plan), PITH_OK);
+    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, gd_image(), 0, &opts, &plan), PITH_OK);
     assert_int_equal(pith_plan_layer(plan, 0, &layer), PITH_OK);
     assert_true(layer.macs == UINT64_C(1) << 47);
     free(mem);

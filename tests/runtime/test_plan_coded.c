@@ -76,10 +76,11 @@ static void test_init_apart(void **state)
     run_point(plan, same);
     assert_memory_equal(same, y, sizeof y);
     opts.init_memory_bytes--;
-    assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, "", 0, &opts, &plan), PITH_ERR_SPACE);
+    assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, gd_image(), 0, &opts, &plan),
+                     PITH_ERR_SPACE);
     opts.init_memory_bytes++;
     opts.init_memory = NULL;
-    assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, "", 0, &opts, &plan),
+    assert_int_equal(pith_plan_init(mem, (size_t)apart.bytes, gd_image(), 0, &opts, &plan),
                      PITH_ERR_ARGUMENT);
     free(mem);
 }
@@ -154,14 +155,14 @@ static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
     opts.parallel_for = backwards;
     opts.parallel_user = &asked;
     uint64_t work_bytes;
-    assert_int_equal(pith_plan_work_bytes("", 0, &opts, &work_bytes), PITH_OK);
+    assert_int_equal(pith_plan_work_bytes(gd_image(), 0, &opts, &work_bytes), PITH_OK);
     uint8_t *mem = aligned_alloc(64, (size_t)work_bytes);
     assert_non_null(mem);
-    assert_int_equal(pith_plan_need("", 0, &opts, mem, (size_t)work_bytes, &need), PITH_OK);
+    assert_int_equal(pith_plan_need(gd_image(), 0, &opts, mem, (size_t)work_bytes, &need), PITH_OK);
     free(mem);
     mem = aligned_alloc(64, (size_t)need.bytes);
     assert_non_null(mem);
-    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, "", 0, &opts, &plan), status);
+    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, gd_image(), 0, &opts, &plan), status);
     assert_int_equal(asked, calls);
     for (uint32_t i = 0; i < 64; i++)
         assert_int_equal(init[bytes + i], 0xa5);

@@ -82,11 +82,11 @@ static enum pith_status plan_by(const uint8_t *file, size_t bytes, uint32_t mask
     enum pith_status st = open_with(file, bytes, &o);
     make_graph();
     if (!st)
-        st = pith_plan_need("", 0, &o, work, sizeof work, &need);
+        st = pith_plan_need(gd_image(), 0, &o, work, sizeof work, &need);
     if (st)
         return st;
     void *mem = aligned_alloc(64, (size_t)need.bytes);
-    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, "", 0, &o, &plan), PITH_OK);
+    assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, gd_image(), 0, &o, &plan), PITH_OK);
     memset(pith_plan_input_data(plan, 0), 0, C * SIDE * SIDE * sizeof(float));
     assert_int_equal(pith_plan_run(plan), PITH_OK);
     st = pith_plan_file_check(file, bytes, plan);

@@ -190,7 +190,8 @@ static void run_into(struct result *r, const struct pith_opts *opts, uint32_t ba
     free(gd_plan(opts, &plan, &need));
     struct guarded mem = guard_new((size_t)need.bytes, 1);
     memset(mem.data, 0xa5, (size_t)need.bytes);
-    assert_int_equal(pith_plan_init(mem.data, (size_t)need.bytes, "", 0, opts, &plan), PITH_OK);
+    assert_int_equal(pith_plan_init(mem.data, (size_t)need.bytes, gd_image(), 0, opts, &plan),
+                     PITH_OK);
     size_t n = (size_t)batch * CHANNELS * SIDE * SIDE;
     for (int twice = 0; twice < 2; twice++) {
         float *x = pith_plan_input_data(plan, 0);
