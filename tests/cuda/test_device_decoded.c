@@ -198,8 +198,8 @@ int main(void)
     };
     struct pith_packed packed = {0};
     if (!load_network("mnist_lenet5_caffe", &packed)) {
-        printf("1..0 # SKIP no models\n");
-        return 0;
+        printf("no models\n");
+        return 77;
     }
     pith_packed_free(&packed);
     return cmocka_run_group_tests(tests, load, unload);
