@@ -4,6 +4,7 @@
  *     LayerNormalization   d = x - mean(x);  d / sqrt(mean(d^2) + epsilon) * scale + bias
  *     Gelu                 x * (1 + erf(x / sqrt 2)) * 0.5, factors in any order
  *     its tanh form        x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) * 0.5
+ *     Mish                 x * tanh(softplus(x))
  *     Attention            onnx_match_attention.c
  *     Expand               before an operator that repeats axes of 1 itself: left out
  *
@@ -363,6 +364,25 @@ static bool match_gelu(struct matcher *m, uint32_t n)
     return false;
 }
 
+/* ---- Mish -------------------------------------------------------------------------------- */
+
+static bool match_mish(struct matcher *m, uint32_t n)
+{
+    const struct onnx_node *mul = &m->im->nodes[n];
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t x = mul->in[1 - i];
+        const struct onnx_node *tanh = pith_match_maker(m, mul->in[i], PITH_OP_TANH);
+        const struct onnx_node *soft = tanh ? unary_maker(m, tanh->in[0], UNARY_SOFTPLUS) : NULL;
+        if (!soft || !is_same(m, soft->in[0], x))
+            continue;
+        int32_t *attr = pith_match_replace(m, n, PITH_OP_UNARY, &x, 1);
+        if (attr)
+            attr[ATTR_KIND] = UNARY_MISH;
+        return true;
+    }
+    return false;
+}
+
 /* ---- Expand ------------------------------------------------------------------------------ */
 
 /* The input of a Tile that repeats axes of 1 alone. */
@@ -409,7 +429,7 @@ static void match_node(struct matcher *m, uint32_t n)
 {
     switch (m->im->nodes[n].info->op) {
     case PITH_OP_MUL:
-        if (match_gelu(m, n))
+        if (match_gelu(m, n) || match_mish(m, n))
             return;
         match_norm(m, n);
         break;

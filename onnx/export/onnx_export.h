@@ -11,7 +11,8 @@
 
 enum {
     EXPORT_OPSET = 13,
-    EXPORT_IR = 7,           /* the IR version that came with opset 13 */
+    EXPORT_OPSET_TRILU = 14, /* which says the same of all else that is written here */
+    EXPORT_IR = 7,           /* the IR version that came with both */
     EXPORT_MAX_NODES = 14,   /* ONNX nodes one node becomes, at most */
     EXPORT_MAX_TENSORS = 14, /* initializers it adds, at most */
     EXPORT_MAX_ATTRS = 8
@@ -31,6 +32,7 @@ struct onnx_export {
     uint32_t *producer;             /* node of each value, or UINT32_MAX */
     bool *in_layer;                 /* nodes written as part of a layer behind them */
     float *scale;                   /* of values that are integers (onnx_export_qdq.c) */
+    uint32_t opset;                 /* that the operators written so far need */
     uint32_t n_made;                /* names made so far */
     uint32_t widest;                /* names a node has room for, on either side */
     struct export_regions *regions; /* loops and branches being written; NULL: none so far */
@@ -109,7 +111,7 @@ bool pith_export_qdq(struct op_export *e, enum pith_status *status);
 export_fn pith_export_recurrent;
 void pith_export_find_layers(struct onnx_export *x);
 /* onnx_export_pieces.c */
-export_fn pith_export_layer_norm, pith_export_gelu, pith_export_attention;
+export_fn pith_export_layer_norm, pith_export_gelu, pith_export_mish, pith_export_attention;
 /* onnx_export_tile.c */
 export_fn pith_export_tile;
 /* onnx_export_resize.c, onnx_export_gather.c */

@@ -332,6 +332,8 @@ static enum pith_status unary(struct op_export *e)
     case UNARY_GELU:
     case UNARY_GELU_TANH:
         return pith_export_gelu(e);
+    case UNARY_MISH:
+        return pith_export_mish(e);
     case UNARY_SELU:
         put_float(e, "gamma", ATTR_UNARY_GAMMA);
         put_float(e, "alpha", ATTR_UNARY_ALPHA);
@@ -380,7 +382,12 @@ static enum pith_status depth_space(struct op_export *e)
 
 static enum pith_status trilu(struct op_export *e)
 {
-    return pith_export_unsupported(e, "it came with opset 14");
+    const int64_t k = e->node->attr[ATTR_TRILU_K];
+    pith_export_int(e->x, e->to, "upper", e->node->attr[ATTR_TRILU_UPPER] != 0);
+    if (k != 0)
+        pith_export_input(e->to, pith_export_ints_tensor(e->x, &k, 1));
+    e->x->opset = EXPORT_OPSET_TRILU;
+    return PITH_OK;
 }
 
 /* indices, depth, values */

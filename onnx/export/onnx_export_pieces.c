@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_export_pieces.c - LayerNormalization, Gelu and Attention, newer than opset 13, in the pieces
- * that exporters of that time write; import puts them together again (onnx_patterns.c). */
+/* onnx_export_pieces.c - LayerNormalization, Gelu, Mish and Attention, newer than opset 13, in the
+ * pieces that exporters of that time write; import puts them together again (onnx_patterns.c). */
 #include "pith_error_fill.h"
 #include "onnx_export.h"
 
@@ -96,6 +96,15 @@ enum pith_status pith_export_gelu(struct op_export *e)
         f = piece(e, "Erf", piece(e, "Div", x, number(e, 1.41421356f), NULL), NULL, NULL);
     const char *gate = piece(e, "Add", f, number(e, 1.0f), NULL);
     piece(e, "Mul", piece(e, "Mul", x, gate, NULL), number(e, 0.5f), out);
+    return PITH_OK;
+}
+
+enum pith_status pith_export_mish(struct op_export *e)
+{
+    const char *x = input(e, 0), *out = e->x->names[e->node->out[0]];
+    e->to->n_input = e->to->n_output = 0;
+    const char *soft = piece(e, "Softplus", x, NULL, NULL);
+    piece(e, "Mul", x, piece(e, "Tanh", soft, NULL, NULL), out);
     return PITH_OK;
 }
 

@@ -206,7 +206,7 @@ static enum pith_status pack(struct onnx_export *x, struct pith_buffer *file)
     pith_onnx__operator_set_id_proto__init(&opset);
     opset.domain = (char *)(uintptr_t) "";
     opset.has_version = 1;
-    opset.version = EXPORT_OPSET;
+    opset.version = x->opset;
     model.has_ir_version = 1;
     model.ir_version = EXPORT_IR;
     model.producer_name = (char *)(uintptr_t) "pith";
@@ -231,7 +231,7 @@ static enum pith_status pack(struct onnx_export *x, struct pith_buffer *file)
 enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_buffer *file,
                                        struct pith_error *err)
 {
-    struct onnx_export x = {.m = m, .err = err};
+    struct onnx_export x = {.m = m, .err = err, .opset = EXPORT_OPSET};
     if (pith_model_new(NULL, &x.arena))
         return pith_error_no_memory(err);
     enum pith_status status = export_graph(&x);

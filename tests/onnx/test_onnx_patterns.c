@@ -174,6 +174,17 @@ static void test_gelu(void **state)
         PITH_OP_MUL, 6, NULL, 0);
 }
 
+static void test_mish(void **state)
+{
+    const int32_t mish = UNARY_MISH;
+    (void)state;
+    becomes("Softplus x -> a; Tanh a -> b; Mul x b -> y", PITH_OP_UNARY, 1, &mish, 1);
+    becomes("Softplus x -> a; Tanh a -> b; Mul b x -> y", PITH_OP_UNARY, 1, &mish, 1);
+    becomes("Relu x -> r; Softplus x -> a; Tanh a -> b; Mul r b -> y", PITH_OP_MUL, 4, NULL, 0);
+    becomes("Softsign x -> a; Tanh a -> b; Mul x b -> y", PITH_OP_MUL, 3, NULL, 0);
+    becomes("Softplus x -> a; Erf a -> b; Mul x b -> y", PITH_OP_MUL, 3, NULL, 0);
+}
+
 #define SPLIT "Transpose0213 q -> a; Transpose0231 k -> b; Transpose0213 v -> c;"
 
 static void test_attention(void **state)
@@ -262,8 +273,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_gelu),
-        cmocka_unit_test(test_attention),  cmocka_unit_test(test_quantized),
-        cmocka_unit_test(test_expand),
+        cmocka_unit_test(test_mish),       cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_quantized),  cmocka_unit_test(test_expand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
