@@ -105,9 +105,29 @@ static const char *named(const struct pith_model *m, const char *text, uint32_t 
     return text;
 }
 
+/* NAME=FILE of which NAME is no input; a file of that whole name would be taken. */
+static bool names_no_input(const struct pith_model *m, const char *text)
+{
+    const char *eq = strchr(text, '=');
+    struct stat file;
+    if (!eq || stat(text, &file) == 0)
+        return false;
+    const char *first = m->n_inputs ? m->values[m->inputs[0]].name : "";
+    if (first[0])
+        cli_error("%s: no input of the model is named '%.*s' (input 0 is '%.100s'; see pith info)",
+                  text, (int)(eq - text), text, first);
+    else
+        cli_error("%s: the model keeps no names of inputs: give 0=FILE for its first one, or files "
+                  "in their order",
+                  text);
+    return true;
+}
+
 static enum cli_exit next_input(const struct pith_model *m, struct cli_feed *f, const char *text,
                                 uint32_t *input)
 {
+    if (names_no_input(m, text))
+        return EXIT_USAGE;
     for (*input = 0; *input < m->n_inputs; ++*input)
         if (!f->taken[*input])
             return take(f, *input, text);
