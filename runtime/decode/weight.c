@@ -77,6 +77,15 @@ static void scatter(uint8_t *dst, const uint32_t *pos, const uint8_t *src, uint3
         memcpy(dst + pos[i] * each, src + i * each, each);
 }
 
+/* pos: NULL: side by side, in a loop of its own, which has vectors. */
+static void put_integers(int8_t *dst, const uint32_t *pos, const float *value, uint32_t n)
+{
+    for (uint32_t i = 0; pos && i < n; i++)
+        dst[pos[i]] = (int8_t)value[i];
+    for (uint32_t i = 0; !pos && i < n; i++)
+        dst[i] = (int8_t)value[i];
+}
+
 /* The integers of codebooks. */
 static enum pith_status expand_integers(const struct weight *w, int8_t *dst, void *scratch)
 {
@@ -96,8 +105,7 @@ static enum pith_status expand_integers(const struct weight *w, int8_t *dst, voi
             st = pith_decoder_values(d, sparse ? d->pos : NULL, at, d->index, d->value, n);
         if (st)
             return st;
-        for (uint32_t i = 0; i < n; i++)
-            dst[sparse ? d->pos[i] : at + i] = (int8_t)d->value[i];
+        put_integers(dst + (sparse ? 0 : at), sparse ? d->pos : NULL, d->value, n);
         at += n;
     } while (at < d->n_values);
     return pith_decoder_finish(d);

@@ -5,15 +5,15 @@
  *
  * With opts.parallel_for, a weight that is more than its share of a thread, and can be cut
  * (weight_cut.h), is decoded by all threads; the others at the same time, each by one, in as many
- * slots of scratch as there are:
+ * slots of scratch as there are; so are bytes that are not coded, which are only packed:
  *
  *     | slot 0 | slot 1 | ... | the slot of each job |
  *
  * The largest are dealt out first, each to the slot that has least to do: the work of a slot
- * depends on nothing but the file and the memory. What is not coded comes after, on the calling
- * thread, and cuts its own work into pieces where it does.
+ * depends on nothing but the file and the memory. Floats that are not coded come after, on the
+ * calling thread, and cut their own work into pieces where they do.
  *
- * Decoding is what opening a model costs, hence the threads; packing is memory-bound. Which job
+ * Decoding is what opening a model costs, and packing where it is bytes. Which job
  * runs in which slot depends on nothing that a run may change, so the same file fails with the
  * same status whatever the threads do. */
 #include "build_choice.h"
@@ -101,8 +101,10 @@ static const struct weight *step_weight(const struct fill *f, uint32_t i)
 static uint64_t cost_of(const struct weight *w)
 {
     bool plain = w && w->code == CODE_PLAIN && w->grid == GRID_PLAIN && w->support == SUPPORT_DENSE;
-    if (!w || plain)
+    if (!w || (plain && w->type != PITH_I8))
         return 0;
+    if (plain)
+        return w->count * 4;
     return w->code == CODE_ADAPTIVE  ? w->count * (w->second ? 1650 : 1000) /* counts < 2^40 */
            : w->code == CODE_CONTEXT ? w->count * 60
                                      : w->count + w->nnz * 16;
@@ -202,11 +204,11 @@ static enum pith_status run_slots(struct fill *f)
  * the slots, a byte a job. */
 static void place_slots(struct fill *f)
 {
-    uint64_t bytes = f->memory->bytes, slots;
+    uint64_t bytes = f->memory->bytes, each = f->memory->job_bytes;
     f->n_slots = 0;
-    if (!f->plan->opts.parallel_for || f->memory->job_bytes == 0 || bytes < f->n_jobs)
+    if (!f->plan->opts.parallel_for || bytes < f->n_jobs)
         return;
-    slots = (bytes - f->n_jobs) / f->memory->job_bytes;
+    uint64_t slots = each ? (bytes - f->n_jobs) / each : MAX_SLOTS;
     f->n_slots = slots > MAX_SLOTS ? MAX_SLOTS : (uint32_t)slots;
     f->slot = (uint8_t *)f->memory->at + f->n_slots * f->memory->job_bytes;
     /* A single job gains nothing from a slot, and cuts itself into pieces on the caller's

@@ -15,6 +15,9 @@ static inline int32_t integer_weight_at(const struct integer_layout *l,
     return is_long ? ((const int16_t *)weights->w)[at] : ((const int8_t *)weights->w)[at];
 }
 
+/* Groups of slots of a window of c that find room; run: elements of a segment. */
+uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run);
+
 /* Slots in spans (pith_kernel_integer.h), at most groups * l->steps groups a panel. sum: of the
  * weights of each output. */
 void pith_pack_spans(const struct integer_layout *l, const struct integer_weights *weights,

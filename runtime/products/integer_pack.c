@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_pack.c - the weights of an integer convolution, packed for the kernels. Opening a network
+ * of integers is mostly this. */
+#include "integer_pack.h"
+#include "integer_element.h"
+
+/* i counts elements, whichever size these have. */
+static void put_weight(const struct integer_layout *l, uint8_t *packed, uint64_t i, int32_t w)
+{
+    if (l->wide)
+        ((int16_t *)(void *)packed)[i] = (int16_t)w;
+    else
+        packed[i] = (uint8_t)w;
+}
+
+/* sum[i], packed: of channel depthwise_place(b, i). A channel in two blocks, or twice in a block,
+ * has a sum at each of its places. */
+static void pack_depthwise(const struct integer_conv *c, const struct integer_layout *l,
+                           const struct integer_kernels *k, const struct integer_weights *weights,
+                           uint32_t *sum, uint8_t *packed)
+{
+    uint64_t at = 0;
+    uint32_t taps = c->kh * c->kw;
+    for (uint32_t b = 0; b < l->rounded / k->block; b++)
+        for (uint32_t t = 0; t < l->segments; t += k->group)
+            for (uint32_t i = 0; i < k->block; i++)
+                for (uint32_t j = t; j < t + k->group; j++, at++) {
+                    uint32_t o = depthwise_place(k->block, c->channels, b, i);
+                    const int8_t *all = weights->w;
+                    const uint32_t tap = depthwise_tap(k->group, c->kh, c->kw, j);
+                    int32_t w = tap < taps ? all[o * weights->output + tap] : 0;
+                    put_weight(l, packed, at, w);
+                    sum[b * k->block + i] += (uint32_t)w;
+                }
+}
+
+/* The number of w in the table, which begins with 0; n: those that are there. */
+static uint8_t number_of(int8_t *table, uint32_t *n, int8_t w)
+{
+    uint32_t i = 0;
+    while (i < *n && table[i] != w)
+        i++;
+    if (i == *n)
+        table[(*n)++] = w; /* 15 others at most: few_weights */
+    return (uint8_t)i;
+}
+
+/* Weight i of a panel whose steps take `step` bytes. Two steps that follow one another share their
+ * bytes: the even one has the low bits. The panel has to be 0 before. */
+static void put_half(uint8_t *panel, uint64_t i, uint64_t step, uint8_t number)
+{
+    uint8_t *at = &panel[i / step / 2 * step + i % step];
+    *at |= (uint8_t)(i / step % 2 ? number << 4 : number);
+}
+
+/* There is one group and so one table, which stands in front of the panels and is made on the way:
+ * a value gets its number when it is met first. */
+static void pack_halved(const struct integer_layout *l, const struct integer_weights *weights,
+                        uint32_t *sum, uint8_t *packed)
+{
+    int8_t *table = (int8_t *)packed - TABLE;
+    uint32_t known = 1;
+    memset(table, 0, TABLE + l->group_bytes);
+    for (uint32_t o = 0; o < l->og; o++)
+        for (uint32_t e = 0; e < l->run; e++) {
+            int32_t w = integer_weight_at(l, weights, false, o, 0, e);
+            uint64_t step = (uint64_t)(e / l->k_step) * l->nr + o % l->nr;
+            uint64_t i = step * l->k_step + e % l->k_step;
+            put_half(packed + o / l->nr * l->panel_bytes, i, (uint64_t)l->nr * l->k_step,
+                     number_of(table, &known, (int8_t)w));
+            sum[o] += (uint32_t)w;
+        }
+}
+
+/* Slots of one window of the outputs from o on, to at: groups. What finds no room there goes in
+ * front of *more, which moves down. */
+static uint32_t pack_window(const struct integer_layout *l, const struct integer_weights *weights,
+                            uint32_t groups, uint32_t o, uint32_t first, uint8_t *at,
+                            struct slots_more **more, uint32_t *sum)
+{
+    uint32_t filled[SLOTS_NR] = {0}, most = 0;
+    for (uint32_t e = first; e < l->run && e < first + SLOTS_STEP; e++)
+        for (uint32_t j = 0; j < SLOTS_NR && o + j < l->og; j++) {
+            int32_t w = integer_weight_at(l, weights, false, o + j, 0, e);
+            sum[o + j] += (uint32_t)w;
+            if (w == 0)
+                continue;
+            if (filled[j] == 4 * groups) {
+                *--*more = (struct slots_more){(uint16_t)e, (uint8_t)j, (int8_t)w};
+                continue;
+            }
+            uint8_t *slot = at + filled[j] / 4 * SLOTS_BYTES + 4 * j + filled[j] % 4;
+            slot[0] = (uint8_t)(e - first);
+            slot[64] = (uint8_t)w;
+            filled[j]++;
+            most = filled[j] > most ? filled[j] : most;
+        }
+    return (most + 3) / 4;
+}
+
+/* Panels from the front, what is kept apart from the end. */
+static void pack_slots(const struct integer_conv *c, const struct integer_layout *l,
+                       const struct integer_weights *weights, uint32_t *sum, uint8_t *packed)
+{
+    struct slots_panel *panel = (void *)packed;
+    const uint32_t groups = pith_integer_most_groups(c, l->run);
+    struct slots_more *more = (void *)(packed + l->group_bytes);
+    uint8_t *at = packed + aligned_bytes(l->rounded / SLOTS_NR * sizeof *panel);
+    memset(packed, 0, l->group_bytes);
+    for (uint32_t o = 0; o < l->rounded; o += SLOTS_NR, panel++) {
+        const struct slots_more *end = more;
+        uint8_t *count = at;
+        panel->count = (uint32_t)(at - (uint8_t *)panel);
+        at += aligned_bytes(l->steps);
+        for (uint32_t s = 0; s < l->steps; s++) {
+            count[s] = (uint8_t)pack_window(l, weights, groups, o, s * SLOTS_STEP, at, &more, sum);
+            at += count[s] * SLOTS_BYTES;
+        }
+        panel->more = (uint32_t)((uint8_t *)more - (uint8_t *)panel);
+        panel->n_more = (uint32_t)(end - more);
+    }
+}
+
+/* The same of bytes in steps of four that no tap divides: a word at a time. */
+static uint64_t pack_words(const struct integer_layout *l, const struct integer_weights *weights,
+                           size_t from, uint8_t *to)
+{
+    const size_t channel = weights->channel;
+    uint32_t sum = 0; /* modulo 2^32, as the sums of bytes are kept */
+    for (uint32_t tap = 0; tap < l->run / l->cg; tap++) {
+        const int8_t *w = (const int8_t *)weights->w + from + tap;
+        for (uint32_t c = 0; c < l->cg; c += 4, w += 4 * channel, to += 4 * (size_t)l->nr) {
+            const int8_t four[4] = {w[0], w[channel], w[2 * channel], w[3 * channel]};
+            sum += (uint32_t)(four[0] + four[1] + four[2] + four[3]);
+            memcpy(to, four, sizeof four);
+        }
+    }
+    return sum;
+}
+
+/* The weights of a segment of one output, from weights->w[from] on, to places from `to` on; returns
+ * their sum. Channels of a tap follow one another in a run. */
+static uint64_t pack_row(const struct integer_layout *l, const struct integer_weights *weights,
+                         bool is_long, size_t from, uint8_t *packed, uint64_t to)
+{
+    const uint64_t next = (uint64_t)(l->nr - 1) * l->k_step; /* past the other outputs */
+    uint64_t sum = 0;
+    uint32_t j = 0;
+    for (uint32_t tap = 0; tap < l->run / l->cg; tap++) {
+        size_t at = from + tap;
+        for (uint32_t c = 0; c < l->cg; c++, at += weights->channel, to++) {
+            int32_t w =
+                is_long ? ((const int16_t *)weights->w)[at] : ((const int8_t *)weights->w)[at];
+            put_weight(l, packed, to, w);
+            sum += (uint64_t)w;
+            if (++j == l->k_step) {
+                j = 0;
+                to += next;
+            }
+        }
+    }
+    return sum;
+}
+
+/* first: its first output. Outputs behind the last of a group and elements behind the last of a
+ * segment have weights of 0, so what kernels read of x there does not count. */
+static void pack_group(const struct integer_layout *l, const struct integer_weights *weights,
+                       bool is_long, uint32_t first, void *sum, uint8_t *packed)
+{
+    const uint64_t segment = (uint64_t)l->steps * l->k_step * l->nr;
+    const bool in_words = !l->wide && l->k_step == 4 && l->cg % 4 == 0;
+    memset(packed, 0, l->group_bytes);
+    for (uint32_t o = 0; o < l->og; o++)
+        for (uint32_t s = 0; s < l->segments; s++) {
+            uint64_t to =
+                ((uint64_t)(o / l->nr) * l->segments + s) * segment + o % l->nr * l->k_step;
+            size_t from = ((size_t)first + o) * weights->output + (size_t)s * (l->run / l->cg);
+            uint64_t w = in_words ? pack_words(l, weights, from, packed + to)
+                                  : pack_row(l, weights, is_long, from, packed, to);
+            if (is_long)
+                ((uint64_t *)sum)[o] += w;
+            else
+                ((uint32_t *)sum)[o] += (uint32_t)w;
+        }
+}
+
+void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,
+                            const struct op_env *env, const struct integer_weights *weights,
+                            void *prep)
+{
+    uint8_t *sum = prep;
+    uint8_t *packed = (uint8_t *)prep + l->packed_at;
+    memset(sum, 0, l->packed_at);
+    if (l->depthwise) {
+        pack_depthwise(c, l, &env->kernels->integer, weights, prep, packed);
+        return;
+    }
+    if (l->packing == PACK_HALVED) {
+        pack_halved(l, weights, prep, packed);
+        return;
+    }
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
+        if (l->in_spans)
+            pith_pack_spans(l, weights, pith_integer_most_groups(c, l->run), prep, packed);
+        else
+            pack_slots(c, l, weights, prep, packed);
+        return;
+    }
+    for (uint32_t g = 0; g < c->groups; g++)
+        pack_group(l, weights, c->long_sums, g * l->og,
+                   sum + (size_t)g * l->rounded * integer_sum_bytes(c),
+                   packed + g * l->group_bytes);
+}
