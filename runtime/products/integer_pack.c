@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_pack.c - the weights of an integer convolution, packed for the kernels. Opening a network
- * of integers is mostly this. */
+ * of integers is mostly this.
+ *
+ * In front lie the sums of each output's weights, which take the zero point of x out of a product
+ * when the plan runs; behind them the panels of nr outputs each, one group after the other:
+ *
+ *     panel          outputs p .. p + nr - 1
+ *       segment      a run of x under the window: a tap, or a row of taps (integer_layout.c)
+ *         step       k_step elements of the run of the first output, then of the second ...
+ *
+ * so that a kernel reads a panel from its first byte to its last. What stands for no weight is 0.
+ * Depthwise weights, halved ones and slots have layouts of their own (pith_kernel_integer.h). */
 #include "integer_pack.h"
 #include "integer_element.h"
 
