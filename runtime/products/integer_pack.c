@@ -131,21 +131,21 @@ static void pack_slots(const struct integer_conv *c, const struct integer_layout
     }
 }
 
-/* The same of bytes in steps of four that no tap divides: a word at a time. */
-static uint64_t pack_words(const struct integer_layout *l, const struct integer_weights *weights,
-                           size_t from, uint8_t *to)
+/* A panel of n outputs of bytes, in steps of four channels that no tap divides: a word at a time,
+ * in the order in which they lie there. w: the first output's weights. */
+static inline void pack_words(const struct integer_layout *l, const struct integer_weights *weights,
+                              const int8_t *w, uint32_t n, uint32_t *sum, uint8_t *to)
 {
-    const size_t channel = weights->channel;
-    uint32_t sum = 0; /* modulo 2^32, as the sums of bytes are kept */
-    for (uint32_t tap = 0; tap < l->run / l->cg; tap++) {
-        const int8_t *w = (const int8_t *)weights->w + from + tap;
-        for (uint32_t c = 0; c < l->cg; c += 4, w += 4 * channel, to += 4 * (size_t)l->nr) {
-            const int8_t four[4] = {w[0], w[channel], w[2 * channel], w[3 * channel]};
-            sum += (uint32_t)(four[0] + four[1] + four[2] + four[3]);
-            memcpy(to, four, sizeof four);
-        }
-    }
-    return sum;
+    const size_t channel = weights->channel, taps = (size_t)l->segments * (l->run / l->cg);
+    for (size_t tap = 0; tap < taps; tap++)
+        for (uint32_t c = 0; c < l->cg; c += 4, to += 4 * (size_t)l->nr)
+            for (uint32_t o = 0; o < n; o++) {
+                const int8_t *from = w + tap + c * channel + o * weights->output;
+                const int8_t four[4] = {from[0], from[channel], from[2 * channel],
+                                        from[3 * channel]};
+                sum[o] += (uint32_t)(four[0] + four[1] + four[2] + four[3]);
+                memcpy(to + (size_t)4 * o, four, sizeof four);
+            }
 }
 
 /* The weights of a segment of one output, from weights->w[from] on, to places from `to` on; returns
@@ -172,21 +172,35 @@ static uint64_t pack_row(const struct integer_layout *l, const struct integer_we
     return sum;
 }
 
+static bool packs_words(const struct integer_layout *l)
+{
+    return !l->wide && l->k_step == 4 && l->cg % 4 == 0;
+}
+
 /* first: its first output. Outputs behind the last of a group and elements behind the last of a
  * segment have weights of 0, so what kernels read of x there does not count. */
 static void pack_group(const struct integer_layout *l, const struct integer_weights *weights,
                        bool is_long, uint32_t first, void *sum, uint8_t *packed)
 {
     const uint64_t segment = (uint64_t)l->steps * l->k_step * l->nr;
-    const bool in_words = !l->wide && l->k_step == 4 && l->cg % 4 == 0;
     memset(packed, 0, l->group_bytes);
-    for (uint32_t o = 0; o < l->og; o++)
+    /* a matrix whose outputs lie side by side is read along its rows, all others output by output
+     */
+    const uint32_t n = weights->output == 1 ? l->nr : 1;
+    for (uint32_t o = 0; o < l->og && packs_words(l); o += n) {
+        const int8_t *w = (const int8_t *)weights->w + (first + o) * weights->output;
+        uint8_t *to = packed + o / l->nr * l->panel_bytes + o % l->nr * (size_t)4;
+        if (n == 1)
+            pack_words(l, weights, w, 1, (uint32_t *)sum + o, to);
+        else
+            pack_words(l, weights, w, least(l->og - o, n), (uint32_t *)sum + o, to);
+    }
+    for (uint32_t o = 0; o < l->og && !packs_words(l); o++)
         for (uint32_t s = 0; s < l->segments; s++) {
             uint64_t to =
                 ((uint64_t)(o / l->nr) * l->segments + s) * segment + o % l->nr * l->k_step;
             size_t from = ((size_t)first + o) * weights->output + (size_t)s * (l->run / l->cg);
-            uint64_t w = in_words ? pack_words(l, weights, from, packed + to)
-                                  : pack_row(l, weights, is_long, from, packed, to);
+            uint64_t w = pack_row(l, weights, is_long, from, packed, to);
             if (is_long)
                 ((uint64_t *)sum)[o] += w;
             else

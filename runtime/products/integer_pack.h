@@ -5,13 +5,14 @@
 
 #include "integer_conv.h"
 
-/* Weight e of segment s of output o. */
+/* Weight e of segment s of output o. Of a matrix, which has one tap, without dividing. */
 static inline int32_t integer_weight_at(const struct integer_layout *l,
                                         const struct integer_weights *weights, bool is_long,
                                         size_t o, uint32_t s, uint32_t e)
 {
-    size_t at = o * weights->output + e % l->cg * weights->channel + e / l->cg +
-                (size_t)s * (l->run / l->cg);
+    const uint32_t tap = e < l->cg ? 0 : e / l->cg, channel = e - tap * l->cg;
+    size_t at =
+        o * weights->output + channel * weights->channel + tap + (size_t)s * (l->run / l->cg);
     return is_long ? ((const int16_t *)weights->w)[at] : ((const int8_t *)weights->w)[at];
 }
 
