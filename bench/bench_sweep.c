@@ -6,10 +6,11 @@
  * [--places SHARE]
  *         [--steps auto|tensor|row] [--paths K] [--states 0|8|16]
  *         [--fisher N] [--squares] [--temperature T] [--state OUTPUT=INPUT]
- * [--threads N]
+ * [--threads N] [--mirror]
  *         [--without statistics,correction,refit,coupling] [--layers] [-o FILE]
  *
- * Ranges are those of pith eval, data is for input 0; a state is an output that comes back, samples
+ * Ranges are those of pith eval, data is for input 0; --mirror: pictures calibrate by their mirror
+ * images, too; a state is an output that comes back, samples
  * then being steps of one stream. The last lambda's file is written. */
 #define _GNU_SOURCE
 #include <math.h>
@@ -32,7 +33,7 @@ struct args {
     uint64_t fisher;
     double temperature;
     bool squares;
-    bool has_state;
+    bool has_state, mirror;
     struct pith_state state;
     uint32_t threads;
 };
@@ -107,6 +108,8 @@ struct fed {
 static void open_feed(const struct pith_model *m, const struct args *a, int which, struct fed *f)
 {
     f->data = open_data(m, a, which);
+    if (a->mirror && which == 0)
+        pith_data_mirror(f->data);
     f->input[0].data = f->data;
     f->feed = (struct pith_feed){.size_bytes = sizeof f->feed,
                                  .n_inputs = m->n_inputs < 2 ? m->n_inputs : 2,
@@ -235,6 +238,8 @@ static void read_option(struct args *a, char **argv, int *i)
                                                : PITH_SWEEP_STEPS_AUTO;
     } else if (!strcmp(name, "--squares"))
         a->squares = true;
+    else if (!strcmp(name, "--mirror"))
+        a->mirror = true;
     else if (!strcmp(name, "--state")) {
         const char *at = NEXT;
         a->has_state = true;

@@ -13,6 +13,7 @@
 #include "pith_preprocess.h"
 
 #define DATA_DEFAULT_BYTES (4ull << 30)
+#define COLOURS 3u /* channels of a photograph */
 
 struct pith_data {
     struct data_source source;
@@ -21,6 +22,7 @@ struct pith_data {
     uint64_t n_chosen;
     uint32_t *picked; /* of the range, those that are seen now; NULL: all */
     uint64_t n_picked;
+    bool mirrored; /* each of these is followed by its mirror image */
     uint32_t rank; /* of one sample as the model takes it */
     uint32_t dim[PITH_MAX_RANK];
     uint64_t elems; /* of one sample, all its steps */
@@ -510,7 +512,8 @@ void pith_data_free(struct pith_data *data)
 
 uint64_t pith_data_count(const struct pith_data *data)
 {
-    return data->picked ? data->n_picked : data->n_chosen;
+    const uint64_t n = data->picked ? data->n_picked : data->n_chosen;
+    return data->mirrored ? 2 * n : n;
 }
 
 enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers, uint64_t n,
@@ -530,7 +533,16 @@ enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers,
     free(data->picked);
     data->picked = picked;
     data->n_picked = n;
+    data->mirrored = false;
     return PITH_OK;
+}
+
+bool pith_data_mirror(struct pith_data *data)
+{
+    const uint32_t *dim = data->dim;
+    data->mirrored = pith_data_pictures(data) && data->rank == 4 &&
+                     dim[data->pre.nhwc ? 3 : 1] == COLOURS && !data->source.targets;
+    return data->mirrored;
 }
 
 uint64_t pith_data_elems(const struct pith_data *data)
@@ -575,6 +587,7 @@ const char *pith_data_class_name(const struct pith_data *data, uint32_t label)
 
 static uint64_t stored_number(const struct pith_data *d, uint64_t i)
 {
+    i /= d->mirrored ? 2 : 1;
     if (d->picked)
         i = d->picked[i];
     return d->chosen ? d->chosen[i] : i;
@@ -611,8 +624,22 @@ static void scale_numbers(const struct pith_data *d, float *x)
     }
 }
 
-static enum pith_status read_picture(struct pith_data *d, uint64_t n, const char *name, float *x,
-                                     struct pith_error *err)
+/* Left for right. */
+static void mirror(const struct pith_image *image)
+{
+    const size_t c = image->channels, w = image->width;
+    for (size_t at = 0; at < image->height * w; at += w)
+        for (size_t i = 0; i < w / 2; i++)
+            for (size_t k = 0; k < c; k++) {
+                uint8_t *a = image->pixels + (at + i) * c + k,
+                        *b = image->pixels + (at + w - 1 - i) * c + k, t = *a;
+                *a = *b;
+                *b = t;
+            }
+}
+
+static enum pith_status read_picture(struct pith_data *d, uint64_t n, bool mirrored,
+                                     const char *name, float *x, struct pith_error *err)
 {
     struct data_source *s = &d->source;
     struct pith_image image = {0};
@@ -626,6 +653,8 @@ static enum pith_status read_picture(struct pith_data *d, uint64_t n, const char
                              pith_shape_text(d->dim, d->rank, wanted),
                              remedy_for_pictures(d, remedy));
     }
+    if (st == PITH_OK && mirrored)
+        mirror(&image);
     if (st == PITH_OK)
         st = pith_preprocess_apply(&d->pre, image.pixels, image.height, image.width, image.channels,
                                    x);
@@ -643,7 +672,7 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
     uint64_t n = stored_number(data, i);
     enum pith_status st;
     if (s->pictures) {
-        st = read_picture(data, n, picture_name(s, n), x, err);
+        st = read_picture(data, n, data->mirrored && i % 2, picture_name(s, n), x, err);
     } else {
         st = s->numbers(s, n, x, err);
         if (st == PITH_OK)

@@ -93,6 +93,11 @@ uint64_t pith_data_count(const struct pith_data *data); /* samples in the range,
  * sample; PITH_ERR_MEMORY; nothing changes on failure. */
 enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers, uint64_t n,
                                 struct pith_error *err);
+/* From now on to the next pith_data_pick each sample is followed by its mirror image, left for
+ * right, of the same label: there are twice as many. So is every other sample that a network for
+ * photographs may see. False: nothing changes, for samples are no pictures of three channels, or
+ * have targets. */
+bool pith_data_mirror(struct pith_data *data);
 uint64_t pith_data_elems(const struct pith_data *data); /* values of one sample, all its steps */
 uint64_t pith_data_steps(const struct pith_data *data); /* of one sample; 1 but with opts.steps */
 /* Shape of one sample, batch axis 1 first; returns the rank. */

@@ -25,6 +25,9 @@
  * column behind it, with all its paths. */
 #define ROWS_PER_COLUMN 512.0
 #define PATH_COST 16.0
+/* Pictures, up to which each calibrates by its mirror image, too: one more that nobody had to
+ * collect. (ResNet-20: 257 and their mirror images have 4.3 % fewer bytes, 516 pictures 5.3 %.) */
+#define MIRRORED 512u
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
@@ -64,6 +67,24 @@ static double cost_of(const struct pith_model *m, const struct pith_weight_ref *
                  places = (double)pith_value_elems(&m->values[node->out[0]]) / rows;
     double inputs = fmin(ROWS_PER_COLUMN * n, 2 * samples * places);
     return 2 * samples * places * rows * n + (inputs + PATH_COST * rows) * n * n;
+}
+
+/* The samples that calibrate are those of the feed from now on. */
+static enum pith_status pick(const struct goal_encoders *e, struct pith_error *err)
+{
+    struct pith_data *data = pith_goal_only_data(e);
+    enum pith_status status = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
+    if (!status && data && pith_data_count(data) <= MIRRORED)
+        pith_data_mirror(data);
+    return status;
+}
+
+/* As many as calibrate. */
+static double samples_of(const struct goal_encoders *e)
+{
+    const struct pith_data *data = pith_goal_only_data(e);
+    return (double)(data ? pith_data_count(data)
+                         : pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE));
 }
 
 static bool find_costs(struct sweep_encoder *s, const struct pith_model *m, double samples)
@@ -133,9 +154,9 @@ enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struc
                                             struct pith_error *err)
 {
     s->allowed = allowed_of(e);
-    if (!find_costs(s, e->m, (double)pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE)))
-        return pith_error_no_memory(err);
-    enum pith_status status = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
+    enum pith_status status = pick(e, err);
+    if (!status && !find_costs(s, e->m, samples_of(e)))
+        status = pith_error_no_memory(err);
     return status ? status : find_sensitivity(s, e, err);
 }
 
@@ -205,7 +226,7 @@ enum pith_status pith_sweep_encode(struct sweep_encoder *s, const struct goal_en
                                    double quality, struct pith_model **out, struct pith_error *err)
 {
     struct pith_opts runtime;
-    enum pith_status status = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
+    enum pith_status status = pick(e, err);
     if (status)
         return status;
     pith_opts_init(&runtime, sizeof runtime);

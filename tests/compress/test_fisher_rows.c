@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Sensitivities of the last layer, over many draws, against what probabilities say they are; of all
- * layers, the same however often they are asked for. */
+ * layers, the same bits however often they are asked for, on every instruction set. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
+#include "pith_cpu_allowed.h"
 #include "pith_fisher_rows.h"
 #include "pith_host.h"
 #include "pith_kept_values.h"
@@ -173,6 +174,42 @@ static void draws_stand_for_gradients(void **state)
     pith_data_free(data);
 }
 
+static void expect_kept(struct kept_values *a, struct kept_values *b, uint32_t v, uint64_t count)
+{
+    float x[2][8];
+    for (uint64_t at = 0; at < count; at += 8) {
+        const size_t bytes = (size_t)(count - at < 8 ? count - at : 8) * sizeof **x;
+        check(pith_kept_read(a, v, at * sizeof **x, x[0], bytes, &err));
+        check(pith_kept_read(b, v, at * sizeof **x, x[1], bytes, &err));
+        assert_memory_equal(x[0], x[1], bytes);
+    }
+}
+
+static void the_same_bits_on_every_instruction_set(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(3);
+    struct pith_data *data = chain_data(4);
+    static const uint32_t masks[] = {PITH_CPU_REF, PITH_CPU_AVX2, 0};
+    struct pith_sensitivity first, s;
+    for (int i = 0; i < 3; i++) {
+        pith_cpu_allow(masks[i]);
+        check(pith_fisher_rows(m, data, NULL, i ? &s : &first, &err));
+        for (uint32_t v = 0; v < first.n && i; v++) {
+            const struct pith_row_sensitivity *was = &first.of[v], *is = &s.of[v];
+            assert_memory_equal(is->row, was->row, was->rows * sizeof *was->row);
+            assert_memory_equal(&is->place_mean, &was->place_mean, sizeof was->place_mean);
+            expect_kept(first.place, s.place, v, was->n_places * SAMPLES);
+            expect_kept(first.draw, s.draw, v, was->n_draws * was->rows * SAMPLES);
+        }
+        if (i)
+            pith_fisher_rows_free(&s);
+    }
+    pith_fisher_rows_free(&first);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 static double power_of(const struct pith_model *m, struct pith_data *data)
 {
     struct pith_engine *e;
@@ -240,6 +277,7 @@ int main(void)
         cmocka_unit_test(the_last_layer_is_as_probabilities_say),
         cmocka_unit_test(places_bound_the_bias),
         cmocka_unit_test(draws_stand_for_gradients),
+        cmocka_unit_test(the_same_bits_on_every_instruction_set),
         cmocka_unit_test(squares_are_shares_of_the_power),
         cmocka_unit_test(stops_and_refuses),
     };

@@ -236,6 +236,64 @@ static void cifar_records(void **state)
     free(b);
 }
 
+/* Colours and places all apart, so that nothing but left and right may change. */
+static void expect_mirrored(const char *preprocess)
+{
+    struct pith_data_opts o = opts_for(at("mirror.bin"));
+    const bool last = strstr(preprocess, "nhwc") != NULL;
+    float was[3 * 5 * 5], now[3 * 5 * 5];
+    int64_t label;
+    o.preprocess = preprocess;
+    struct pith_data *d = open_ok(&o);
+    assert_true(pith_data_mirror(d));
+    assert_int_equal(pith_data_count(d), 4);
+    for (uint64_t i = 0; i < 4; i += 2) {
+        assert_int_equal(pith_data_read(d, i, was, NULL, NULL), PITH_OK);
+        assert_int_equal(pith_data_read(d, i + 1, now, &label, NULL), PITH_OK);
+        assert_int_equal(label, i ? 7 : 4);
+        assert_int_equal(pith_data_label(d, i + 1), label);
+        for (int k = 0; k < 75; k++) {
+            const int z = last ? k / 3 % 5 : k % 5, step = last ? 3 : 1;
+            assert_true(was[k] == now[k + (4 - 2 * z) * step]);
+        }
+        assert_true(memcmp(was, now, sizeof was) != 0);
+    }
+    assert_int_equal(pith_data_read(d, 4, was, NULL, NULL), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_data_pick(d, (const uint32_t[]){1}, 1, NULL), PITH_OK);
+    assert_int_equal(pith_data_count(d), 1); /* without, until it is asked for again */
+    assert_true(pith_data_mirror(d));
+    assert_int_equal(pith_data_count(d), 2);
+    assert_int_equal(pith_data_read(d, 1, was, &label, NULL), PITH_OK);
+    assert_memory_equal(was, now, sizeof was);
+    assert_int_equal(label, 7);
+    pith_data_free(d);
+}
+
+static void mirror_images(void **state)
+{
+    (void)state;
+    uint8_t *b = calloc(2, 3073);
+    for (int i = 0; i < 2 * 3073; i++)
+        b[i] = (uint8_t)(i * 37 + i / 256);
+    b[0] = 4;
+    b[3073] = 7;
+    put("mirror.bin", b, 2 * 3073);
+    free(b);
+    expect_mirrored("crop=5");
+    expect_mirrored("crop=5,layout=nhwc");
+    put_png("grey-mirror.png", 4, 4, false, 9);
+    put("m-images-idx3", images, sizeof images);
+    const char *others[] = {at("grey-mirror.png"), at("m-images-idx3")};
+    for (int i = 0; i < 2; i++) {
+        struct pith_data_opts o = opts_for(others[i]);
+        struct pith_data *d = open_ok(&o);
+        const uint64_t count = pith_data_count(d);
+        assert_false(pith_data_mirror(d)); /* they have no three channels */
+        assert_int_equal(pith_data_count(d), count);
+        pith_data_free(d);
+    }
+}
+
 static void headerless_records(void **state)
 {
     (void)state;
@@ -633,6 +691,7 @@ int main(void)
                                        cmocka_unit_test(ranges),
                                        cmocka_unit_test(picked_samples),
                                        cmocka_unit_test(cifar_records),
+                                       cmocka_unit_test(mirror_images),
                                        cmocka_unit_test(headerless_records),
                                        cmocka_unit_test(arrays_and_label_files),
                                        cmocka_unit_test(numbers_in_memory),

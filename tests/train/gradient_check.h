@@ -11,6 +11,9 @@
  * Numbers of a value are a shuffled grid over its range (no two are equal, so that maxima are
  * clear), moved away from `kinks`.
  *
+ * Each is tried by a library's primitives and by ordered ones, whose bits are those of the
+ * reference on every instruction set.
+ *
  * The loss is a random linear form of all outputs, added up in double; each element of each
  * parameter (at most PROBES, evenly chosen) is moved by +-STEP. A difference may be off by the f32
  * roundings of the outputs, some 1e-7 * sqrt(outputs) / STEP, and by STEP^2 times a third
@@ -22,6 +25,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "sample_models.h"
+#include "pith_cpu_allowed.h"
 #include "pith_train.h"
 #include "test_train_tape.h"
 
@@ -39,7 +43,7 @@ struct op_case {
     uint32_t only_row_major;
 };
 
-enum check_mode { MODE_CHANNELS_LAST = 1, MODE_ALSO_OUTPUT = 2, MODES = 4 };
+enum check_mode { MODE_CHANNELS_LAST = 1, MODE_ALSO_OUTPUT = 2, MODE_ORDERED = 4, MODES = 8 };
 
 struct check {
     const struct op_case *c;
@@ -266,23 +270,58 @@ static inline void forward_and_backward(struct check *k)
     }
 }
 
-/* *loss: of the first mode; the layout must not change it. */
-static inline void check_case_mode(const struct op_case *c, unsigned mode, double *loss)
+/* A tape behind its first backward. */
+static inline struct check open_case(const struct op_case *c, unsigned mode)
 {
     struct check k = {.c = c, .mode = mode, .random = sample_random_of(17)};
     struct pith_error err = {0};
-    const struct tape_opts opts = {.batch = PITH_TRAIN_SLICES, .threads = 1, .training = true};
+    const struct tape_opts opts = {.batch = PITH_TRAIN_SLICES,
+                                   .threads = 1,
+                                   .training = true,
+                                   .ordered = (mode & MODE_ORDERED) != 0};
     build_case(&k);
     if (pith_tape_new(k.m, &opts, &k.t, &err))
         fail_msg("%s: %s", c->name, err.text);
     fill_inputs(&k);
     forward_and_backward(&k);
+    return k;
+}
+
+/* *loss: of the first mode; neither layout nor the order of sums may change it. */
+static inline void check_case_mode(const struct op_case *c, unsigned mode, double *loss)
+{
+    struct check k = open_case(c, mode);
     double is = loss_of(k.t, k.m->n_outputs);
     if (mode == 0)
         *loss = is;
-    if (mode == MODE_CHANNELS_LAST && !(fabs(is - *loss) <= 1e-5 * (1 + fabs(*loss))))
-        fail_msg("%s: channels last gives %g, row-major %g", c->name, is, *loss);
+    if (!(mode & MODE_ALSO_OUTPUT) && !(fabs(is - *loss) <= 1e-5 * (1 + fabs(*loss))))
+        fail_msg("%s: mode %u gives %g, the first %g", c->name, mode, is, *loss);
     compare_gradients(k.t, k.m->n_outputs, c->name, mode, c->bound > 0 ? (double)c->bound : 4e-3);
+    pith_tape_free(k.t);
+    pith_model_free(k.m);
+}
+
+/* Of what ordered tapes compute, on every instruction set of this CPU the bits of the reference. */
+static inline void check_case_bits(const struct op_case *c, unsigned mode)
+{
+    pith_cpu_allow(PITH_CPU_REF);
+    struct check k = open_case(c, mode);
+    for (uint32_t mask = PITH_CPU_AVX2; mask; mask = mask == PITH_CPU_AVX2 ? ~PITH_CPU_REF : 0) {
+        uint32_t n;
+        pith_cpu_allow(mask);
+        struct check other = open_case(c, mode);
+        const struct tape_parameter *is = pith_tape_parameters(other.t, &n),
+                                    *was = pith_tape_parameters(k.t, &n);
+        for (uint32_t i = 0; i < n; i++)
+            if (memcmp(is[i].grad, was[i].grad, was[i].count * sizeof(float)) != 0)
+                fail_msg("%s, mode %u, CPU %#x: bits of parameter %u", c->name, mode, mask, i);
+        if (memcmp(&(double){loss_of(k.t, k.m->n_outputs)},
+                   &(double){loss_of(other.t, k.m->n_outputs)}, sizeof(double)) != 0)
+            fail_msg("%s, mode %u, CPU %#x: bits of the loss", c->name, mode, mask);
+        pith_tape_free(other.t);
+        pith_model_free(other.m);
+    }
+    pith_cpu_allow(0);
     pith_tape_free(k.t);
     pith_model_free(k.m);
 }
@@ -293,6 +332,8 @@ static inline void check_cases(const struct op_case *c, size_t n)
         double loss = 0;
         for (unsigned mode = 0; mode < MODES; mode++)
             check_case_mode(&c[i], mode, &loss);
+        check_case_bits(&c[i], MODE_ORDERED);
+        check_case_bits(&c[i], MODE_ORDERED | MODE_CHANNELS_LAST);
     }
 }
 

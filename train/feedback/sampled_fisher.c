@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampled_fisher.h"
 
+#include "pith_kernel_row.h"
 #include "pith_seeded_random.h"
 #include "scores.h"
-
-#include <math.h>
 
 /* One draw of the classes p, whose place its gradient takes: (p - drawn) / t. */
 static void draw_class(uint32_t classes, float t, uint64_t *random, float *p)
@@ -27,10 +26,11 @@ static void soften(uint32_t classes, const float *logits, float t, float *p)
     double sum = 0;
     for (uint32_t i = 1; i < classes; i++)
         most = logits[i] > most ? logits[i] : most;
-    for (uint32_t i = 0; i < classes; i++) {
-        p[i] = expf((logits[i] - most) / t);
+    for (uint32_t i = 0; i < classes; i++)
+        p[i] = (logits[i] - most) / t;
+    pith_exp_row_f32(p, 0, p, classes); /* the same bits everywhere, as expf has not */
+    for (uint32_t i = 0; i < classes; i++)
         sum += (double)p[i];
-    }
     for (uint32_t i = 0; i < classes; i++)
         p[i] = (float)((double)p[i] / sum);
 }
@@ -98,7 +98,8 @@ enum pith_status pith_sampled_fisher_open_lean(const struct pith_model *m,
                                                void (*after)(void *user, uint32_t step), void *user,
                                                struct sampled_fisher *d, struct pith_error *err)
 {
-    struct tape_opts t = {.batch = 1, .slices = 1, .borrows = true, .after = after, .user = user};
+    struct tape_opts t = {
+        .batch = 1, .slices = 1, .ordered = true, .borrows = true, .after = after, .user = user};
     *d = (struct sampled_fisher){.opts = opts, .per_slice = 1};
     return open_tape(m, &t, d, err);
 }

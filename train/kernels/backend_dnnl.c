@@ -7,94 +7,47 @@
  * setting back. */
 #include "dnnl_desc.h"
 #include "dnnl_load.h"
-#include "primitive.h"
+#include "prim_backend.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_DIMS = DNNL_MAX_NDIMS }; /* the length of the library's lists */
 
-struct prim {
+struct library {
+    struct prim head;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    double seconds;
     bool no_memory; /* a buffer for it could not be had; all else that fails is not supported */
 };
 
 /* ---- one call -------------------------------------------------------------------------------- */
 
-struct call {
-    struct prim *p;
-    int omp_threads;
-    struct timespec start;
-};
-
-static struct call enter(struct prim *p)
+/* OpenMP works alone; the setting as it was. */
+static int enter(void)
 {
-    struct call c = {.p = p, .omp_threads = pith_dnnl.max_threads()};
+    const int threads = pith_dnnl.max_threads();
     pith_dnnl.set_threads(1);
-    clock_gettime(CLOCK_MONOTONIC, &c.start);
-    return c;
+    return threads;
 }
 
-static void leave(const struct call *c)
+static void leave(int threads)
 {
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    c->p->seconds +=
-        (double)(end.tv_sec - c->start.tv_sec) + 1e-9 * (double)(end.tv_nsec - c->start.tv_nsec);
-    pith_dnnl.set_threads(c->omp_threads);
+    pith_dnnl.set_threads(threads);
 }
 
-enum pith_status pith_prim_new(struct prim **p)
+static struct library *library_of(struct prim *p)
 {
-    if (!pith_dnnl_load())
-        return PITH_ERR_UNSUPPORTED;
-    struct prim *made = calloc(1, sizeof *made);
-    if (!made)
-        return PITH_ERR_MEMORY;
-    if (pith_dnnl.engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
-        pith_dnnl.stream_create(&made->stream, made->engine, dnnl_stream_default_flags) !=
-            dnnl_success) {
-        pith_prim_free(made);
-        return PITH_ERR_UNSUPPORTED;
-    }
-    *p = made;
-    return PITH_OK;
+    return (struct library *)(void *)p;
 }
 
-void pith_prim_free(struct prim *p)
+static void gemm(struct prim *prim, const struct prim_product *g)
 {
-    if (!p)
-        return;
-    if (p->stream)
-        pith_dnnl.stream_destroy(p->stream);
-    if (p->engine)
-        pith_dnnl.engine_destroy(p->engine);
-    free(p);
-}
-
-double pith_prim_seconds(struct prim *p)
-{
-    double s = p->seconds;
-    p->seconds = 0;
-    return s;
-}
-
-void pith_prim_count(struct prim *p, double seconds)
-{
-    p->seconds += seconds;
-}
-
-void pith_prim_gemm(struct prim *p, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
-                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, bool add,
-                    float *c, int64_t ldc)
-{
-    struct call call = enter(p);
-    pith_dnnl.sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb,
-                    add ? 1.0f : 0.0f, c, ldc);
-    leave(&call);
+    (void)prim;
+    const int threads = enter();
+    pith_dnnl.sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, g->alpha,
+                    g->a, g->lda, g->b, g->ldb, g->add ? 1.0f : 0.0f, g->c, g->ldc);
+    leave(threads);
 }
 
 /* ---- memories -------------------------------------------------------------------------------- */
@@ -140,7 +93,8 @@ struct operation {
 };
 
 /* form: what oneDNN takes for a tensor's descriptor (pith_dnnl_tensor), as below. */
-static bool add_memory(struct prim *p, struct operation *o, int arg, const void *form, void *data)
+static bool add_memory(struct library *p, struct operation *o, int arg, const void *form,
+                       void *data)
 {
     o->arg[o->n_args].arg = arg;
     if (pith_dnnl.memory_create(&o->arg[o->n_args].memory, form, p->engine, data) != dnnl_success)
@@ -149,7 +103,7 @@ static bool add_memory(struct prim *p, struct operation *o, int arg, const void 
     return true;
 }
 
-static bool add_tensor(struct prim *p, struct operation *o, int arg, const struct dnnl_tensor *t)
+static bool add_tensor(struct library *p, struct operation *o, int arg, const struct dnnl_tensor *t)
 {
     return add_memory(p, o, arg, pith_dnnl_tensor(t), NULL);
 }
@@ -159,7 +113,7 @@ static void set_data(struct operation *o, int i, const void *data)
     pith_dnnl.memory_set_data_handle(o->arg[i].memory, (void *)(uintptr_t)data);
 }
 
-static void execute(struct prim *p, const struct operation *o)
+static void execute(struct library *p, const struct operation *o)
 {
     pith_dnnl.primitive_execute(o->primitive, p->stream, o->n_args, o->arg);
     pith_dnnl.stream_wait(p->stream);
@@ -180,7 +134,7 @@ static const void *wanted(const_dnnl_primitive_desc_t desc, dnnl_query_t what)
     return pith_dnnl.primitive_desc_query_md(desc, what, 0);
 }
 
-static void *line_alloc(struct prim *p, size_t bytes)
+static void *line_alloc(struct library *p, size_t bytes)
 {
     void *lines = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
     p->no_memory |= !lines;
@@ -193,7 +147,7 @@ static bool make_primitive(struct operation *o, const_dnnl_primitive_desc_t desc
 }
 
 /* Behind the tensors: set_data counts these. */
-static bool add_scratch(struct prim *p, struct operation *o, const_dnnl_primitive_desc_t desc)
+static bool add_scratch(struct library *p, struct operation *o, const_dnnl_primitive_desc_t desc)
 {
     const void *form = wanted(desc, dnnl_query_scratchpad_md);
     size_t bytes = form ? pith_dnnl.memory_desc_get_size(form) : 0;
@@ -204,7 +158,7 @@ static bool add_scratch(struct prim *p, struct operation *o, const_dnnl_primitiv
 }
 
 /* Copies between two forms of one tensor. */
-static bool make_reorder(struct prim *p, struct operation *o, const void *from, const void *to,
+static bool make_reorder(struct library *p, struct operation *o, const void *from, const void *to,
                          void *from_data, void *to_data)
 {
     dnnl_primitive_desc_t desc;
@@ -232,8 +186,9 @@ static struct dnnl_window window_of(const struct prim_conv_shape *s)
 
 /* ---- convolution ----------------------------------------------------------------------------- */
 
-struct prim_conv {
-    struct prim *p;
+struct conv {
+    struct prim_conv head;
+    struct library *p;
     /* Weights as each direction wants them; data and weight gradients only where asked for. */
     float *w_forward, *w_data, *w_grad;
     float *bias; /* zeros, where the caller has none; his gradient of it goes there too */
@@ -275,8 +230,8 @@ static bool describe(const struct prim_conv_shape *s, struct conv_descs *d)
 }
 
 /* Weights in the form of `wanted`: its buffer and the reorder between it and the model's. */
-static bool own_form(struct prim_conv *conv, const struct conv_descs *d, const void *form,
-                     bool back, float **buffer, struct operation *reorder)
+static bool own_form(struct conv *conv, const struct conv_descs *d, const void *form, bool back,
+                     float **buffer, struct operation *reorder)
 {
     *buffer = line_alloc(conv->p, pith_dnnl.memory_desc_get_size(form));
     if (!*buffer)
@@ -286,7 +241,7 @@ static bool own_form(struct prim_conv *conv, const struct conv_descs *d, const v
                 : make_reorder(conv->p, reorder, models, form, NULL, *buffer);
 }
 
-static bool make_forward(struct prim_conv *conv, const struct conv_descs *d,
+static bool make_forward(struct conv *conv, const struct conv_descs *d,
                          dnnl_primitive_desc_t *forward)
 {
     if (!pith_dnnl_conv_forward(forward, conv->p->engine, &d->x, &d->w_any, &d->bias, &d->y,
@@ -302,7 +257,7 @@ static bool make_forward(struct prim_conv *conv, const struct conv_descs *d,
            add_scratch(conv->p, &conv->forward, *forward);
 }
 
-static bool make_data(struct prim_conv *conv, const struct conv_descs *d,
+static bool make_data(struct conv *conv, const struct conv_descs *d,
                       const_dnnl_primitive_desc_t forward)
 {
     dnnl_primitive_desc_t desc;
@@ -319,7 +274,7 @@ static bool make_data(struct prim_conv *conv, const struct conv_descs *d,
     return ok;
 }
 
-static bool make_weights(struct prim_conv *conv, const struct conv_descs *d,
+static bool make_weights(struct conv *conv, const struct conv_descs *d,
                          const_dnnl_primitive_desc_t forward)
 {
     dnnl_primitive_desc_t desc;
@@ -338,37 +293,14 @@ static bool make_weights(struct prim_conv *conv, const struct conv_descs *d,
     return ok;
 }
 
-enum pith_status pith_prim_conv_new(struct prim *p, const struct prim_conv_shape *s, bool need_dx,
-                                    struct prim_conv **conv)
+static struct conv *conv_of(struct prim_conv *head)
 {
-    struct prim_conv *made = calloc(1, sizeof *made);
-    struct conv_descs d = {0};
-    dnnl_primitive_desc_t forward = NULL;
-    if (!made)
-        return PITH_ERR_MEMORY;
-    made->p = p;
-    made->o = s->o;
-    made->bias = calloc((size_t)s->o, sizeof *made->bias);
-    struct call call = enter(p);
-    bool ok = made->bias && describe(s, &d) && make_forward(made, &d, &forward) &&
-              make_weights(made, &d, forward) && (!need_dx || make_data(made, &d, forward));
-    leave(&call);
-    clear_descs(&d);
-    if (forward)
-        pith_dnnl.primitive_desc_destroy(forward);
-    if (!ok) {
-        bool no_memory = !made->bias || p->no_memory;
-        pith_prim_conv_free(made);
-        return no_memory ? PITH_ERR_MEMORY : PITH_ERR_UNSUPPORTED;
-    }
-    *conv = made;
-    return PITH_OK;
+    return (struct conv *)(void *)head;
 }
 
-void pith_prim_conv_free(struct prim_conv *conv)
+static void conv_free(struct prim_conv *head)
 {
-    if (!conv)
-        return;
+    struct conv *conv = conv_of(head);
     struct operation *all[] = {&conv->forward,    &conv->data,    &conv->weights,
                                &conv->to_forward, &conv->to_data, &conv->from_grad};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -380,10 +312,39 @@ void pith_prim_conv_free(struct prim_conv *conv)
     free(conv);
 }
 
-void pith_prim_conv_forward(struct prim_conv *conv, const float *x, const float *w,
-                            const float *bias, float *y)
+static enum pith_status conv_new(struct prim *prim, const struct prim_conv_shape *s, bool need_dx,
+                                 struct prim_conv **conv)
 {
-    struct call call = enter(conv->p);
+    struct library *p = library_of(prim);
+    struct conv *made = calloc(1, sizeof *made);
+    struct conv_descs d = {0};
+    dnnl_primitive_desc_t forward = NULL;
+    if (!made)
+        return PITH_ERR_MEMORY;
+    made->p = p;
+    made->o = s->o;
+    made->bias = calloc((size_t)s->o, sizeof *made->bias);
+    const int threads = enter();
+    bool ok = made->bias && describe(s, &d) && make_forward(made, &d, &forward) &&
+              make_weights(made, &d, forward) && (!need_dx || make_data(made, &d, forward));
+    leave(threads);
+    clear_descs(&d);
+    if (forward)
+        pith_dnnl.primitive_desc_destroy(forward);
+    if (!ok) {
+        bool no_memory = !made->bias || p->no_memory;
+        conv_free(&made->head);
+        return no_memory ? PITH_ERR_MEMORY : PITH_ERR_UNSUPPORTED;
+    }
+    *conv = &made->head;
+    return PITH_OK;
+}
+
+static void conv_forward(struct prim_conv *head, const float *x, const float *w, const float *bias,
+                         float *y)
+{
+    struct conv *conv = conv_of(head);
+    const int threads = enter();
     if (!bias)
         memset(conv->bias, 0, (size_t)conv->o * sizeof *bias);
     set_data(&conv->to_forward, 0, w);
@@ -392,13 +353,14 @@ void pith_prim_conv_forward(struct prim_conv *conv, const float *x, const float 
     set_data(&conv->forward, 1, y);
     set_data(&conv->forward, 2, bias ? bias : conv->bias);
     execute(conv->p, &conv->forward);
-    leave(&call);
+    leave(threads);
 }
 
-void pith_prim_conv_backward(struct prim_conv *conv, const float *x, const float *w,
-                             const float *dy, float *dx, float *dw, float *db)
+static void conv_backward(struct prim_conv *head, const float *x, const float *w, const float *dy,
+                          float *dx, float *dw, float *db)
 {
-    struct call call = enter(conv->p);
+    struct conv *conv = conv_of(head);
+    const int threads = enter();
     if (dx) {
         set_data(&conv->to_data, 0, w);
         execute(conv->p, &conv->to_data);
@@ -416,18 +378,19 @@ void pith_prim_conv_backward(struct prim_conv *conv, const float *x, const float
         set_data(&conv->from_grad, 1, dw);
         execute(conv->p, &conv->from_grad);
     }
-    leave(&call);
+    leave(threads);
 }
 
 /* ---- pooling --------------------------------------------------------------------------------- */
 
-struct prim_pool {
-    struct prim *p;
+struct pool {
+    struct prim_pool head;
+    struct library *p;
     struct operation forward, backward;
     void *workspace; /* max: where each value came from */
 };
 
-static bool make_pool_passes(struct prim_pool *pool, const struct dnnl_tensor *x,
+static bool make_pool_passes(struct pool *pool, const struct dnnl_tensor *x,
                              const struct dnnl_tensor *y, dnnl_primitive_desc_t forward,
                              dnnl_primitive_desc_t backward)
 {
@@ -449,7 +412,7 @@ static bool make_pool_passes(struct prim_pool *pool, const struct dnnl_tensor *x
            add_scratch(pool->p, &pool->backward, backward);
 }
 
-static bool make_pool(struct prim_pool *pool, const struct prim_conv_shape *s, dnnl_alg_kind_t kind,
+static bool make_pool(struct pool *pool, const struct prim_conv_shape *s, dnnl_alg_kind_t kind,
                       dnnl_primitive_desc_t *forward, dnnl_primitive_desc_t *backward)
 {
     struct dnnl_tensor x = {0}, y = {0};
@@ -465,57 +428,107 @@ static bool make_pool(struct prim_pool *pool, const struct prim_conv_shape *s, d
     return ok;
 }
 
-enum pith_status pith_prim_pool_new(struct prim *p, const struct prim_conv_shape *s,
-                                    enum prim_pool_kind kind, struct prim_pool **pool)
+static struct pool *pool_of(struct prim_pool *head)
 {
-    static const dnnl_alg_kind_t kinds[] = {[PRIM_POOL_MAX] = dnnl_pooling_max,
-                                            [PRIM_POOL_AVERAGE] = dnnl_pooling_avg_exclude_padding,
-                                            [PRIM_POOL_AVERAGE_WITH_PADS] =
-                                                dnnl_pooling_avg_include_padding};
-    struct prim_pool *made = calloc(1, sizeof *made);
-    dnnl_primitive_desc_t forward = NULL, backward = NULL;
-    if (!made)
-        return PITH_ERR_MEMORY;
-    made->p = p;
-    struct call call = enter(p);
-    bool ok = make_pool(made, s, kinds[kind], &forward, &backward);
-    leave(&call);
-    if (forward)
-        pith_dnnl.primitive_desc_destroy(forward);
-    if (backward)
-        pith_dnnl.primitive_desc_destroy(backward);
-    if (!ok) {
-        pith_prim_pool_free(made);
-        return p->no_memory ? PITH_ERR_MEMORY : PITH_ERR_UNSUPPORTED;
-    }
-    *pool = made;
-    return PITH_OK;
+    return (struct pool *)(void *)head;
 }
 
-void pith_prim_pool_free(struct prim_pool *pool)
+static void pool_free(struct prim_pool *head)
 {
-    if (!pool)
-        return;
+    struct pool *pool = pool_of(head);
     clear(&pool->forward);
     clear(&pool->backward);
     free(pool->workspace);
     free(pool);
 }
 
-void pith_prim_pool_forward(struct prim_pool *pool, const float *x, float *y)
+static enum pith_status pool_new(struct prim *prim, const struct prim_conv_shape *s,
+                                 enum prim_pool_kind kind, struct prim_pool **pool)
 {
-    struct call call = enter(pool->p);
+    static const dnnl_alg_kind_t kinds[] = {[PRIM_POOL_MAX] = dnnl_pooling_max,
+                                            [PRIM_POOL_AVERAGE] = dnnl_pooling_avg_exclude_padding,
+                                            [PRIM_POOL_AVERAGE_WITH_PADS] =
+                                                dnnl_pooling_avg_include_padding};
+    struct library *p = library_of(prim);
+    struct pool *made = calloc(1, sizeof *made);
+    dnnl_primitive_desc_t forward = NULL, backward = NULL;
+    if (!made)
+        return PITH_ERR_MEMORY;
+    made->p = p;
+    const int threads = enter();
+    bool ok = make_pool(made, s, kinds[kind], &forward, &backward);
+    leave(threads);
+    if (forward)
+        pith_dnnl.primitive_desc_destroy(forward);
+    if (backward)
+        pith_dnnl.primitive_desc_destroy(backward);
+    if (!ok) {
+        pool_free(&made->head);
+        return p->no_memory ? PITH_ERR_MEMORY : PITH_ERR_UNSUPPORTED;
+    }
+    *pool = &made->head;
+    return PITH_OK;
+}
+
+static void pool_forward(struct prim_pool *head, const float *x, float *y)
+{
+    struct pool *pool = pool_of(head);
+    const int threads = enter();
     set_data(&pool->forward, 0, x);
     set_data(&pool->forward, 1, y);
     execute(pool->p, &pool->forward);
-    leave(&call);
+    leave(threads);
 }
 
-void pith_prim_pool_backward(struct prim_pool *pool, const float *dy, float *dx)
+static void pool_backward(struct prim_pool *head, const float *dy, float *dx)
 {
-    struct call call = enter(pool->p);
+    struct pool *pool = pool_of(head);
+    const int threads = enter();
     set_data(&pool->backward, 0, dy);
     set_data(&pool->backward, 1, dx);
     execute(pool->p, &pool->backward);
-    leave(&call);
+    leave(threads);
+}
+
+/* ---- the backend ----------------------------------------------------------------------------- */
+
+static void library_free(struct prim *head)
+{
+    struct library *p = library_of(head);
+    if (p->stream)
+        pith_dnnl.stream_destroy(p->stream);
+    if (p->engine)
+        pith_dnnl.engine_destroy(p->engine);
+    free(p);
+}
+
+static const struct prim_backend backend = {
+    .free = library_free,
+    .gemm = gemm,
+    .conv_new = conv_new,
+    .conv_free = conv_free,
+    .conv_forward = conv_forward,
+    .conv_backward = conv_backward,
+    .pool_new = pool_new,
+    .pool_free = pool_free,
+    .pool_forward = pool_forward,
+    .pool_backward = pool_backward,
+};
+
+enum pith_status pith_prim_new(struct prim **p)
+{
+    if (!pith_dnnl_load())
+        return PITH_ERR_UNSUPPORTED;
+    struct library *made = calloc(1, sizeof *made);
+    if (!made)
+        return PITH_ERR_MEMORY;
+    made->head.backend = &backend;
+    if (pith_dnnl.engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
+        pith_dnnl.stream_create(&made->stream, made->engine, dnnl_stream_default_flags) !=
+            dnnl_success) {
+        library_free(&made->head);
+        return PITH_ERR_UNSUPPORTED;
+    }
+    *p = &made->head;
+    return PITH_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* primitive.h - the numerical work that a library does best: the one interface to it. A backend
- * (backend_dnnl.c; a GPU's later) implements these and nothing else calls the library.
+/* primitive.h - the numerical work that a library does best: the one interface to it. Backends
+ * (prim_backend.h) implement these and nothing else calls a library: oneDNN (backend_dnnl.c), fast;
+ * one of our own (backend_ordered.c), whose sums have the same bits on every CPU.
  *
  * A struct prim serves one slice of the batch: calls on one must not overlap. Calls run on the
  * calling thread alone and give the same bits on every thread. */
@@ -12,8 +13,14 @@
 #include "pith_runtime.h"
 
 struct prim;
-/* PITH_ERR_MEMORY, _UNSUPPORTED (no such library on this machine). */
+/* oneDNN's. PITH_ERR_MEMORY, _UNSUPPORTED (no such library on this machine). */
 enum pith_status pith_prim_new(struct prim **p);
+/* Each result is one chain of roundings, the same for all features (PITH_CPU_ bits that the process
+ * may use): products and convolutions are those of pith_kernel_ordered.h, of 0, or what c or the
+ * bias has, + a[k] b[k], k ascending; a convolution's k are taps, each with its channels, its
+ * gradients' channels or pixels. PITH_ERR_MEMORY. */
+enum pith_status pith_prim_new_ordered(uint32_t features, struct prim **p);
+bool pith_prim_is_ordered(const struct prim *p);
 void pith_prim_free(struct prim *p); /* accepts NULL; after everything made with it */
 /* Seconds spent in here since the last call of this function. */
 double pith_prim_seconds(struct prim *p);

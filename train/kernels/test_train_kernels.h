@@ -4,7 +4,7 @@
  *
  *     narrow_conv.h: every instruction set against sums in double
  *     panel_product.h: every instruction set against sums in double
- *     primitive.h: what kernels are handed and count their time in
+ *     primitive.h: what kernels are handed and count their time in; the ordered backend
  *     train_kernels.h: every entry of the list
  *     sparse_conv.h: every instruction set against sums in double
  *     winograd.h: every instruction set against sums in double */

@@ -40,6 +40,8 @@ static enum pith_status choose(const struct grad_node *n, const struct prim_conv
                                struct conv *conv)
 {
     bool need_dx = n->in[X]->grad != NULL;
+    if (pith_prim_is_ordered(n->prim))
+        return pith_prim_conv_new(n->prim, s, need_dx, &conv->primitive);
     if ((n->fixed & 1u << W) && pith_winograd_suits(s)) {
         if (n->slice == 0)
             return pith_winograd_new(s, need_dx, NULL, &conv->winograd);
@@ -75,7 +77,8 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
         return PITH_ERR_MEMORY;
     n->state = conv;
     enum pith_status status = choose(n, &s, conv);
-    if (!status && n->slice == 0 && n->weights && pith_sparse_conv_suits(&s))
+    if (!status && n->slice == 0 && n->weights && !pith_prim_is_ordered(n->prim) &&
+        pith_sparse_conv_suits(&s))
         status = pith_sparse_conv_new(&s, n->in[X]->grad != NULL, share_of(conv, &s), NULL,
                                       &conv->sparse);
     if (status)

@@ -45,7 +45,8 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
     *g = gemm_of(n);
     n->state = g;
     *scratch_bytes = 0;
-    if (g->ta || !(n->fixed & 2u) || g->m > MOST_ROWS || g->n > MOST_WEIGHTS / g->k)
+    if (pith_prim_is_ordered(n->prim) || g->ta || !(n->fixed & 2u) || g->m > MOST_ROWS ||
+        g->n > MOST_WEIGHTS / g->k)
         return PITH_OK;
     g->kernels = pith_train_kernels().panel;
     return PITH_OK;

@@ -67,6 +67,8 @@ struct tape_opts {
     uint32_t slices;   /* that the batch is cut into: 1, 2, 4 or 8; 0: PITH_TRAIN_SLICES, as ranks
                           need them */
     bool forward_only; /* no gradients; runs in stretches, with memory for one (tape_stretch.h) */
+    bool ordered; /* all sums have one written order, so the same bits on every CPU: slower, and no
+                     library (pith_prim_new_ordered) */
     bool borrows; /* parameters are not copied from the model, and nobody changes them meanwhile */
     /* Called when backward is through a step, whose results' gradients are there until it returns;
      * those of a parameter that is whole then (tape_state.h: whole_at), too. Afterwards they are

@@ -2,6 +2,7 @@
 /* tape_build.c - building a tape: what moves, shapes at the slice's batch, memory. */
 #include "check_batch.h"
 #include "pith_cpu_allowed.h"
+#include "pith_kernel_ordered.h"
 #include "ranks.h"
 #include "tape_state.h"
 #include "train_kernels.h"
@@ -190,7 +191,9 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
         !t->primary || !t->tensor || !t->prim)
         return pith_tape_no_memory(err);
     for (uint32_t s = 0; s < t->n_slices; s++) {
-        enum pith_status status = pith_prim_new(&t->prim[s]);
+        enum pith_status status = t->opts.ordered
+                                      ? pith_prim_new_ordered(pith_cpu_allowed(), &t->prim[s])
+                                      : pith_prim_new(&t->prim[s]);
         if (status == PITH_ERR_MEMORY)
             return pith_tape_no_memory(err);
         if (status)
@@ -206,6 +209,10 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
     }
     pith_kernels_fill(&t->kernels, pith_cpu_allowed());
     t->rows = pith_train_kernels().rows;
+    if (t->opts.ordered) {
+        pith_ordered_kernels_fill(&t->kernels.dense, pith_cpu_allowed());
+        t->rows = &pith_channel_rows_base;
+    }
     pith_opts_init(&t->pool, sizeof t->pool);
     enum pith_status status = pith_threads_start(&t->pool, t->opts.threads);
     return status ? pith_error_set(err, status, "cannot start threads") : PITH_OK;
