@@ -57,6 +57,7 @@ static const struct onnx_row rows[] = {
     {"GlobalMaxPool", PITH_OP_GLOBAL_MAX_POOL, pith_lower_plain},
     {"Greater", PITH_OP_COMPARE, pith_lower_kind},
     {"GreaterOrEqual", PITH_OP_COMPARE, pith_lower_kind},
+    {"GridSample", PITH_OP_GRID_SAMPLE, pith_lower_grid_sample},
     {"GroupNormalization", PITH_OP_GROUP_NORM, pith_lower_group_norm},
     {"HardSigmoid", PITH_OP_HARD_SIGMOID, pith_lower_alpha},
     {"HardSwish", PITH_OP_HARD_SWISH, pith_lower_plain},

@@ -40,7 +40,7 @@ $(call in_runtime,decimal preprocess op_power weight_rows): FILE_CFLAGS := -Os
 $(call in_runtime,conv_run conv_tiles conv_direct conv_sparse conv_winograd product_tiles \
     product_quads product_indices product_form op_attention broadcast): FILE_CFLAGS := -Os
 # What these take is little beside the layers before them.
-$(call in_runtime,op_arg op_resize op_along_axis op_scatter op_top_k op_matmul_integer): FILE_CFLAGS := -Os
+$(call in_runtime,op_arg op_resize op_grid_sample op_along_axis op_scatter op_top_k op_matmul_integer): FILE_CFLAGS := -Os
 # References of kernels that every CPU of today has a wide variant of, and products that run beside those alone.
 $(call in_runtime,byte_rows row_f32 activate context_indices conv_f32 gemm_i8 integer_direct op_conv_integer): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Calls of kernels around short loops; one short loop for each of many functions.

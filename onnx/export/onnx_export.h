@@ -11,8 +11,10 @@
 
 enum {
     EXPORT_OPSET = 13,
-    EXPORT_OPSET_TRILU = 14, /* which says the same of all else that is written here */
-    EXPORT_IR = 7,           /* the IR version that came with both */
+    /* Newer ones, which say the same of all else that is written here. */
+    EXPORT_OPSET_TRILU = 14,
+    EXPORT_OPSET_16 = 16,    /* GridSample, sums and products of scattered elements */
+    EXPORT_IR = 7,           /* the IR version that came with opsets 12 to 14; 8 with 15 and 16 */
     EXPORT_MAX_NODES = 14,   /* ONNX nodes one node becomes, at most */
     EXPORT_MAX_TENSORS = 14, /* initializers it adds, at most */
     EXPORT_MAX_ATTRS = 8
@@ -115,11 +117,13 @@ export_fn pith_export_layer_norm, pith_export_gelu, pith_export_mish, pith_expor
 /* onnx_export_tile.c */
 export_fn pith_export_tile;
 /* onnx_export_resize.c, onnx_export_gather.c */
-export_fn pith_export_resize, pith_export_gather, pith_export_scatter;
+export_fn pith_export_resize, pith_export_grid_sample, pith_export_gather, pith_export_scatter;
 /* onnx_export_conv.c: attributes of Conv and all with the same slots. */
 export_fn pith_export_conv;
 /* PITH_ERR_UNSUPPORTED, with a message that tells the node. */
 enum pith_status pith_export_unsupported(struct op_export *e, const char *what);
+/* The file becomes one of that opset, if it is none of a later one. */
+void pith_export_opset(struct op_export *e, uint32_t opset);
 /* The operator has several names in ONNX. */
 void pith_export_rename(struct op_export *e, const char *op_type);
 /* Of a slot: v[], how many; an attribute, where a list is not empty. */

@@ -11,6 +11,12 @@ enum pith_status pith_export_unsupported(struct op_export *e, const char *what)
                            e->row->op_type, what);
 }
 
+void pith_export_opset(struct op_export *e, uint32_t opset)
+{
+    if (e->x->opset < opset)
+        e->x->opset = opset;
+}
+
 void pith_export_rename(struct op_export *e, const char *op_type)
 {
     e->to->op_type = (char *)(uintptr_t)op_type;

@@ -31,8 +31,14 @@ enum pith_status pith_export_gather(struct op_export *e)
 
 enum pith_status pith_export_scatter(struct op_export *e)
 {
-    if (e->node->attr[ATTR_SCATTER_REDUCE])
-        return pith_export_unsupported(e, "a reduction");
+    static const char *const reductions[] = {"none", "add", "mul"};
+    int32_t reduce = e->node->attr[ATTR_SCATTER_REDUCE];
+    if (reduce > 2)
+        return pith_export_unsupported(e, "the smaller and the larger came with opset 18");
+    if (reduce) {
+        pith_export_string(e->x, e->to, "reduction", reductions[reduce]);
+        pith_export_opset(e, EXPORT_OPSET_16);
+    }
     if (e->node->attr[ATTR_SCATTER_KIND]) {
         pith_export_rename(e, "ScatterND");
         return PITH_OK;

@@ -386,7 +386,7 @@ static enum pith_status trilu(struct op_export *e)
     pith_export_int(e->x, e->to, "upper", e->node->attr[ATTR_TRILU_UPPER] != 0);
     if (k != 0)
         pith_export_input(e->to, pith_export_ints_tensor(e->x, &k, 1));
-    e->x->opset = EXPORT_OPSET_TRILU;
+    pith_export_opset(e, EXPORT_OPSET_TRILU);
     return PITH_OK;
 }
 
@@ -525,6 +525,7 @@ static const struct export_row rows[] = {
     {PITH_OP_CAST, "Cast", cast},
     {PITH_OP_REDUCE_MEAN, "ReduceMean", reduce_mean},
     {PITH_OP_RESIZE, "Resize", pith_export_resize},
+    {PITH_OP_GRID_SAMPLE, "GridSample", pith_export_grid_sample},
     {PITH_OP_IDENTITY, "Identity", NULL},
     {PITH_OP_UNARY, "Unary", unary},
     {PITH_OP_GATHER, "Gather", pith_export_gather},

@@ -208,7 +208,7 @@ static enum pith_status pack(struct onnx_export *x, struct pith_buffer *file)
     opset.has_version = 1;
     opset.version = x->opset;
     model.has_ir_version = 1;
-    model.ir_version = EXPORT_IR;
+    model.ir_version = x->opset > EXPORT_OPSET_TRILU ? EXPORT_IR + 1 : EXPORT_IR;
     model.producer_name = (char *)(uintptr_t) "pith";
     model.n_opset_import = 1;
     model.opset_import = opsets;

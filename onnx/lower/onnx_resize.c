@@ -299,3 +299,20 @@ enum pith_status pith_lower_resize(struct onnx_lower *l)
     l->n_in = 1;
     return status ? status : set_target(l, &x, &t);
 }
+
+/* Opset 20 has other words for the same modes, and volumes. */
+enum pith_status pith_lower_grid_sample(struct onnx_lower *l)
+{
+    static const char *const modes[] = {"linear", "nearest", "cubic", "bilinear", "bicubic", NULL};
+    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
+    static const int32_t mode_of[] = {0, 1, 2, 0, 2};
+    uint32_t mode, padding;
+    enum pith_status status = pith_onnx_get_choice(l, "mode", modes, 0, &mode);
+    if (!status)
+        status = pith_onnx_get_choice(l, "padding_mode", paddings, 0, &padding);
+    if (status)
+        return status;
+    l->attr[ATTR_GRID_SAMPLE_MODE] = mode_of[mode];
+    l->attr[ATTR_GRID_SAMPLE_PADDING] = (int32_t)padding;
+    return pith_onnx_take_int(l, "align_corners", ATTR_GRID_SAMPLE_ALIGN);
+}

@@ -94,6 +94,7 @@ enum pith_op {
     PITH_OP_NON_MAX_SUPPRESSION = 69,
     PITH_OP_LP_POOL = 70,
     PITH_OP_ATTENTION = 71,
+    PITH_OP_GRID_SAMPLE = 72,
     PITH_OP_END /* one past the last */
 };
 
@@ -376,6 +377,11 @@ enum {
     ATTR_ATTENTION_FILL = 1,   /* default -inf */
     ATTR_ATTENTION_KEEP = 2,   /* 0, 1: where a bool mask is false, scores become FILL; default 0 */
     ATTR_ATTENTION_LAYOUT = 3, /* bits 1, 2, 4, 8: axes 1 and 2 of q, k, v, y are swapped; def. 0 */
+    /* GRID_SAMPLE in: x [N,C,D1..Dd], grid [N,O1..Od,d] f32 of places (the last axis first, -1 to 1
+     * from end to end), d 1 to 3; out: [N,C,O1..Od]. */
+    ATTR_GRID_SAMPLE_MODE = 0,    /* 0 linear, 1 nearest (ties to even), 2 cubic (d <= 2); def. 0 */
+    ATTR_GRID_SAMPLE_PADDING = 1, /* beyond x: 0 zeros, 1 its border, 2 its reflection; default 0 */
+    ATTR_GRID_SAMPLE_ALIGN = 2,   /* 0, 1: -1 and 1 are the centres of the corners; default 0 */
 };
 
 static inline float attr_f32(const int32_t *attr, uint32_t slot)

@@ -113,6 +113,7 @@ const char *pith_op_text(uint32_t op)
         [PITH_OP_BRANCH_ELSE] = "BranchElse",
         [PITH_OP_BRANCH_END] = "BranchEnd",
         [PITH_OP_ATTENTION] = "Attention",
+        [PITH_OP_GRID_SAMPLE] = "GridSample",
     };
     return op < PITH_OP_END && names[op] ? names[op] : "?";
 }

@@ -52,7 +52,7 @@ extern const struct op_info pith_op_loop, pith_op_loop_end, pith_op_branch, pith
     pith_op_branch_end;
 /* op_normalize.c */
 extern const struct op_info pith_op_group_norm, pith_op_layer_norm, pith_op_mean_variance;
-/* op_attention.c */
-extern const struct op_info pith_op_attention;
+/* op_attention.c, op_grid_sample.c */
+extern const struct op_info pith_op_attention, pith_op_grid_sample;
 
 #endif

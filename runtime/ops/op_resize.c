@@ -12,6 +12,7 @@
  * ONNX Resize-19 and Upsample-9 (asymmetric), antialias excepted. The work is separable, but
  * outputs are formed as products of weights over corners and not axis after axis: pictures have
  * two sampled axes, four corners, and an intermediate image would cost its memory. */
+#include "cubic_weights.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -29,7 +30,6 @@ struct resize_tap {
 };
 
 /* Four, since the cubic kernel reaches two pixels to each side. */
-#define CUBIC_TAPS 4u
 
 struct cubic_tap {
     uint32_t at[CUBIC_TAPS];
@@ -153,18 +153,6 @@ static struct resize_tap make_tap(const struct axis_rule *r, uint32_t o)
     low = low < r->in ? low : r->in - 1; /* in beyond 2^24 rounds up as a float */
     uint32_t high = low + 1 < r->in ? low + 1 : low;
     return (struct resize_tap){low, high, v - (float)low};
-}
-
-/* Weights of the neighbours floor(v) - 1 .. floor(v) + 2, part = v - floor(v). Keys' piecewise
- * cubic with parameter a, written by Horner; a = -0.75 is ONNX's default, -0.5 the one of the
- * paper. */
-static void cubic_weights(float a, float part, float w[CUBIC_TAPS])
-{
-    float s = part, t = 1.0f - part;
-    w[0] = ((a * (s + 1.0f) - 5.0f * a) * (s + 1.0f) + 8.0f * a) * (s + 1.0f) - 4.0f * a;
-    w[1] = ((a + 2.0f) * s - (a + 3.0f)) * s * s + 1.0f;
-    w[2] = ((a + 2.0f) * t - (a + 3.0f)) * t * t + 1.0f;
-    w[3] = ((a * (t + 1.0f) - 5.0f * a) * (t + 1.0f) + 8.0f * a) * (t + 1.0f) - 4.0f * a;
 }
 
 /* Out of range indices are cut to the edge, which repeats it. */

@@ -87,6 +87,7 @@ static const struct op_info *const table[PITH_OP_END] = {
     ROW(PITH_OP_BRANCH_ELSE, pith_op_branch_else),
     ROW(PITH_OP_BRANCH_END, pith_op_branch_end),
     ROW(PITH_OP_ATTENTION, pith_op_attention),
+    ROW(PITH_OP_GRID_SAMPLE, pith_op_grid_sample),
 };
 
 /* The number may come from a file: it is compared before it indexes. */

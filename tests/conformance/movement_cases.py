@@ -82,9 +82,15 @@ def selecting(c, v):
         c.add("OneHot", v, [node("Cast", ["x"], ["i"], to=TensorProto.INT64),
                             node("OneHot", ["i", "d", "v"], ["y"], axis=1)], {"x": ["N", 5]},
               constants={"d": ints(4), "v": np.array([0.5, 2], np.float32)})
+    if v >= 16:
+        for padding in ("zeros", "border", "reflection"):
+            mode = "linear" if v >= 20 else "bilinear"
+            c.add(f"GridSample {padding}", v,
+                  [node("GridSample", ["x", "g"], ["y"], mode=mode, padding_mode=padding)],
+                  {"x": ["N", 3, 5, 4], "g": ["N", 2, 6, 2]})
     if v >= 14:
-        c.add("Trilu newer", v, [node("Trilu", ["x"], ["y"], upper=0)], {"x": ["N", 4, 5]})
-        c.add("Trilu newer k", v, [node("Trilu", ["x", "k"], ["y"])], {"x": ["N", 4, 5]},
+        c.add("Trilu", v, [node("Trilu", ["x"], ["y"], upper=0)], {"x": ["N", 4, 5]})
+        c.add("Trilu k", v, [node("Trilu", ["x", "k"], ["y"])], {"x": ["N", 4, 5]},
               constants={"k": np.array(-1)})
 
 

@@ -40,7 +40,7 @@ Abs Add And ArgMax ArgMin AveragePool BatchNormalization Cast Ceil Celu Clip Con
 ConstantOfShape Conv ConvInteger ConvTranspose Cos CumSum DepthToSpace DequantizeLinear Div Dropout
 DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather
 GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual
-GroupNormalization HardSigmoid HardSwish Hardmax Identity If InstanceNormalization IsNaN LRN LSTM
+GridSample GroupNormalization HardSigmoid HardSwish Hardmax Identity If InstanceNormalization IsNaN LRN LSTM
 LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax Loop LpNormalization LpPool MatMul
 MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mul Neg NonMaxSuppression Not
 OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RNN Range Reciprocal ReduceL1

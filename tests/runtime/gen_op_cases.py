@@ -549,10 +549,23 @@ def resizes():
          [np.array([1, 1, 2, 2], np.float32)], opset=9)
 
 
+def grid_samples():
+    pictures = ([2, 2, 3, 4], [2, 3, 2, 2]), ([1, 3, 1, 5], [1, 4, 3, 2])
+    for p, padding in enumerate(("zeros", "border", "reflection")):
+        for align in (0, 1):
+            for m, mode in enumerate(("linear", "nearest", "cubic")):
+                volume = [([1, 2, 2, 3, 2], [1, 2, 2, 2, 3])] if m < 2 else []
+                for x, grid in [*pictures, *volume]:
+                    case("GridSample", "GRID_SAMPLE", [x, grid],
+                         [("GRID_SAMPLE_MODE", m), ("GRID_SAMPLE_PADDING", p),
+                          ("GRID_SAMPLE_ALIGN", align)],
+                         {"mode": mode, "padding_mode": padding, "align_corners": align}, opset=20)
+
+
 for family in (binary, activations, pools, normalisations, movement, pads, casts, reductions,
                resizes, unaries, two_operands, variadic,
                reduce_kinds, along_axes,
-               own_statistics, lp_pools):
+               own_statistics, lp_pools, grid_samples):
     family()
 emit()
 print(f"{len(cases)} cases", file=sys.stderr)

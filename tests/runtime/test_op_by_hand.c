@@ -118,6 +118,31 @@ static void test_lp_pool(void **state)
     one_op_expect(&t, DIMS(1, 2, 1), limits);
 }
 
+/* Places that are none, or too far for an integer: beyond x, whatever stands there. */
+static void test_grid_sample_far(void **state)
+{
+    (void)state;
+    const float x[3] = {1, 2, 4}, grid[5] = {NAN, INFINITY, -INFINITY, 3e38f, 0};
+    const float zeros[5] = {0, 0, 0, 0, 2}, border[5] = {1, 4, 1, 4, 2};
+    for (int32_t mode = 0; mode < 2; mode++)
+        for (int32_t padding = 0; padding < 3; padding++) {
+            struct one_op t;
+            one_op_open(&t, PITH_OP_GRID_SAMPLE, 2, 1);
+            one_op_in(&t, 0, PITH_F32, DIMS(1, 1, 3), x);
+            one_op_in(&t, 1, PITH_F32, DIMS(1, 5, 1), grid);
+            t.attr[ATTR_GRID_SAMPLE_MODE] = mode;
+            t.attr[ATTR_GRID_SAMPLE_PADDING] = padding;
+            assert_int_equal(one_op_shape(&t), PITH_OK);
+            one_op_run(&t, false);
+            const float *y = t.out[0].data;
+            for (uint32_t i = 0; i < 5 && padding == 2; i++)
+                assert_true(y[i] >= 1 && y[i] <= 4);
+            if (padding < 2)
+                assert_memory_equal(y, padding ? border : zeros, sizeof zeros);
+            one_op_close(&t);
+        }
+}
+
 static void test_pool_nan(void **state)
 {
     (void)state;
@@ -348,22 +373,15 @@ static void test_mod_of_floats(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integer_division),
-                                       cmocka_unit_test(test_integers_wrap),
-                                       cmocka_unit_test(test_activation_edges),
-                                       cmocka_unit_test(test_softmax_range),
-                                       cmocka_unit_test(test_pool_without_input),
-                                       cmocka_unit_test(test_pool_nan),
-                                       cmocka_unit_test(test_lp_pool),
-                                       cmocka_unit_test(test_batch_norm),
-                                       cmocka_unit_test(test_lrn_even_size),
-                                       cmocka_unit_test(test_split_many),
-                                       cmocka_unit_test(test_pad_mirrors_uncropped),
-                                       cmocka_unit_test(test_cast_to_integer),
-                                       cmocka_unit_test(test_cast_to_small_floats),
-                                       cmocka_unit_test(test_cast_rounds_once),
-                                       cmocka_unit_test(test_views_alias),
-                                       cmocka_unit_test(test_power_of_integers),
-                                       cmocka_unit_test(test_mod_of_floats)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_integer_division),   cmocka_unit_test(test_integers_wrap),
+        cmocka_unit_test(test_activation_edges),   cmocka_unit_test(test_softmax_range),
+        cmocka_unit_test(test_pool_without_input), cmocka_unit_test(test_grid_sample_far),
+        cmocka_unit_test(test_pool_nan),           cmocka_unit_test(test_lp_pool),
+        cmocka_unit_test(test_batch_norm),         cmocka_unit_test(test_lrn_even_size),
+        cmocka_unit_test(test_split_many),         cmocka_unit_test(test_pad_mirrors_uncropped),
+        cmocka_unit_test(test_cast_to_integer),    cmocka_unit_test(test_cast_to_small_floats),
+        cmocka_unit_test(test_cast_rounds_once),   cmocka_unit_test(test_views_alias),
+        cmocka_unit_test(test_power_of_integers),  cmocka_unit_test(test_mod_of_floats)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1491,6 +1491,7 @@ static const struct op ops[] = {
       I("ceil", 0, 0, 1), I("p", 2, 1, MAX_DIM)}},
     {"Attention", 3, 4, 4, 1, 1,
      {F("scale", 1), F_INF("fill", -INF), I("keep", 0, 0, 1), I("layout", 0, 0, 15)}},
+    {"GridSample", 2, 2, 2, 1, 1, {I("mode", 0, 0, 2), I("padding", 0, 0, 2), I("align", 0, 0, 1)}},
 };
 /* clang-format on */
 enum { N_OPS = sizeof ops / sizeof ops[0] };

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* op_grid_sample.c - GridSample: each pixel of the output is read from x where a grid says, as in
+ * spatial transformers (Jaderberg et al., 2015) and along optical flow.
+ *
+ * ONNX GridSample-16 and -20. The grid has a place for each pixel, -1 to 1 from one end of an axis
+ * of x to its other, the last axis first. Such a place is one, two or four taps along each axis,
+ * and together so many products of weights, at offsets that are the same in every channel: they
+ * are found once a pixel. Beyond its ends x is 0 (those taps are left out), its border repeats, or
+ * it is reflected there. NaN is taken for a place before the beginning. */
+#include "cubic_weights.h"
+#include "op_list.h"
+#include "op_range.h"
+#include "rounding_f32.h"
+#include "shape_rule.h"
+
+/* Numbers of the format. */
+enum { LINEAR, NEAREST, CUBIC };
+enum { ZEROS, BORDER, REFLECTION };
+
+#define MAX_AXES 3u
+#define MAX_TAPS 16u /* two axes of four, three of two */
+#define OUTSIDE UINT32_MAX
+#define CUBIC_A (-0.75f)
+
+/* x [N,C,D1..Dd], grid [N,O1..Od,d]: y [N,C,O1..Od]. */
+static enum pith_status shape_grid_sample(const struct op_args *args)
+{
+    enum pith_status st = pith_in_f32(args, 2);
+    if (st)
+        return st;
+    const struct shape *x = &args->in[0]->shape, *grid = &args->in[1]->shape;
+    uint32_t rank = x->rank;
+    if (rank < 3 || grid->rank != rank || grid->dim[0] != x->dim[0] ||
+        grid->dim[rank - 1] != rank - 2)
+        return PITH_ERR_CORRUPT;
+    if (rank - 2 > (args->attr[ATTR_GRID_SAMPLE_MODE] == CUBIC ? 2u : MAX_AXES))
+        return PITH_ERR_UNSUPPORTED;
+    struct shape y = *x;
+    for (uint32_t i = 2; i < rank; i++) {
+        if (x->dim[i] == 0)
+            return PITH_ERR_CORRUPT;
+        y.dim[i] = grid->dim[i - 1];
+    }
+    return pith_out_set(args->out[0], PITH_F32, &y);
+}
+
+/* A place in the grid is `axes` floats. Sample i / pixels has the places of its pixels one behind
+ * the other; a map is all elements of a channel. */
+struct grid_job {
+    const float *x, *grid;
+    float *y;
+    uint32_t axes, channels, dim[MAX_AXES];
+    size_t map, pixels; /* elements of a map of x and of y */
+    int32_t mode, padding;
+    bool align;
+};
+
+/* Along one axis: places in x, OUTSIDE of it, and their weights. */
+struct axis_taps {
+    uint32_t n, at[CUBIC_TAPS];
+    float w[CUBIC_TAPS];
+};
+
+/* A triangle wave, which is v from low to high. */
+static float reflected(float v, float low, float high)
+{
+    float span = high - low, away = magnitude_of(v - low);
+    if (v >= low && v <= high)
+        return v;
+    if (!(span > 0.0f))
+        return low;
+    away -= 2.0f * span * floor_f32(away / (2.0f * span));
+    return low + (away > span ? 2.0f * span - away : away);
+}
+
+/* Where v is in an axis of n, -0.5 to n - 0.5 or, aligned, 0 to n - 1; beyond it as padded. Within
+ * a few elements of x, so that it fits any integer. A cubic's border begins at its taps, not at the
+ * place between them, as onnxruntime and PyTorch have it. */
+static float place_of(const struct grid_job *j, float v, uint32_t n, float low, float high)
+{
+    const float size = (float)n;
+    v = j->align ? (v + 1.0f) / 2.0f * (size - 1.0f) : ((v + 1.0f) * size - 1.0f) / 2.0f;
+    v = j->mode == NEAREST ? round_f32(v) : v;
+    if (j->padding == REFLECTION)
+        v = reflected(v, low, high);
+    else if (j->padding == BORDER && j->mode != CUBIC)
+        v = v > 0.0f ? v < size - 1.0f ? v : size - 1.0f : 0.0f;
+    v = v > -4.0f ? v : -4.0f; /* NaN too */
+    return v < size + 4.0f ? v : size + 4.0f;
+}
+
+/* The element that stands at i of an axis of n. */
+static uint32_t padded(const struct grid_job *j, int64_t i, uint32_t n, float low, float high)
+{
+    if (i < 0 || i >= n) {
+        if (j->padding == ZEROS)
+            return OUTSIDE;
+        if (j->padding == REFLECTION)
+            i = (int64_t)reflected((float)i, low, high);
+        i = i < 0 ? 0 : i >= n ? (int64_t)n - 1 : i;
+    }
+    return (uint32_t)i;
+}
+
+/* The taps of a place along an axis: the nearest element (ties to even), the two beside it, or
+ * those two and their neighbours. */
+static void find_taps(const struct grid_job *j, float v, uint32_t n, struct axis_taps *t)
+{
+    const float low = j->align ? 0.0f : -0.5f, high = (float)n - 1.0f - low;
+    const float place = place_of(j, v, n, low, high), whole = floor_f32(place);
+    const float part = place - whole;
+    int64_t first = (int64_t)whole;
+    t->n = j->mode == NEAREST ? 1 : j->mode == LINEAR ? 2 : CUBIC_TAPS;
+    if (j->mode == CUBIC) {
+        first--;
+        cubic_weights(CUBIC_A, part, t->w);
+    } else {
+        t->w[0] = j->mode == NEAREST ? 1.0f : 1.0f - part;
+        t->w[1] = part;
+    }
+    for (uint32_t i = 0; i < t->n; i++)
+        t->at[i] = padded(j, first + i, n, low, high);
+}
+
+/* Products of weights and offsets in a map; returns how many lie in x. place: of the last axis
+ * first. Axis after axis:
+ *
+ *     at' = at * dim + tap        w' = w * weight of the tap
+ *
+ * for each of the offsets so far and each tap of the axis, so that a tap outside takes all that
+ * would stand on it along. */
+static uint32_t join_taps(const struct grid_job *j, const float *place, size_t *at, float *w)
+{
+    uint32_t n = 1;
+    at[0] = 0;
+    w[0] = 1.0f;
+    for (uint32_t a = 0; a < j->axes; a++) {
+        struct axis_taps t;
+        size_t next_at[MAX_TAPS];
+        float next_w[MAX_TAPS];
+        uint32_t next = 0;
+        find_taps(j, place[j->axes - 1 - a], j->dim[a], &t);
+        for (uint32_t i = 0; i < n * t.n; i++) {
+            if (t.at[i % t.n] == OUTSIDE)
+                continue;
+            next_at[next] = at[i / t.n] * j->dim[a] + t.at[i % t.n];
+            next_w[next++] = w[i / t.n] * t.w[i % t.n];
+        }
+        n = next;
+        memcpy(at, next_at, n * sizeof *at);
+        memcpy(w, next_w, n * sizeof *w);
+    }
+    return n;
+}
+
+/* Pixels [begin, end) of all samples. */
+static void sample_range(void *arg, size_t begin, size_t end)
+{
+    const struct grid_job *j = arg;
+    for (size_t i = begin; i < end; i++) {
+        size_t at[MAX_TAPS], sample = i / j->pixels, pixel = i % j->pixels;
+        float w[MAX_TAPS];
+        uint32_t n = join_taps(j, j->grid + i * j->axes, at, w);
+        const float *x = j->x + sample * j->channels * j->map;
+        float *y = j->y + sample * j->channels * j->pixels + pixel;
+        for (uint32_t c = 0; c < j->channels; c++, x += j->map, y += j->pixels) {
+            float sum = 0.0f;
+            for (uint32_t k = 0; k < n; k++)
+                sum += w[k] * x[at[k]];
+            *y = sum;
+        }
+    }
+}
+
+static void run_grid_sample(const struct op_args *args, const struct op_env *env)
+{
+    const struct shape *x = &args->in[0]->shape, *y = &args->out[0]->shape;
+    struct grid_job j = {.x = args->in[0]->data,
+                         .grid = args->in[1]->data,
+                         .y = args->out[0]->data,
+                         .axes = x->rank - 2,
+                         .channels = x->dim[1],
+                         .map = shape_product(x, 2, x->rank),
+                         .pixels = shape_product(y, 2, y->rank),
+                         .mode = args->attr[ATTR_GRID_SAMPLE_MODE],
+                         .padding = args->attr[ATTR_GRID_SAMPLE_PADDING],
+                         .align = args->attr[ATTR_GRID_SAMPLE_ALIGN] != 0};
+    for (uint32_t a = 0; a < j.axes; a++)
+        j.dim[a] = x->dim[2 + a];
+    pith_op_range(env, x->dim[0] * j.pixels, (size_t)j.channels * 4 + 32, sample_range, &j);
+}
+
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_GRID_SAMPLE_MODE, LINEAR, LINEAR, CUBIC},
+    {ATTR_INT, ATTR_GRID_SAMPLE_PADDING, ZEROS, ZEROS, REFLECTION},
+    {ATTR_INT, ATTR_GRID_SAMPLE_ALIGN, 0, 0, 1},
+};
+
+const struct op_info pith_op_grid_sample = {
+    .op = PITH_OP_GRID_SAMPLE,
+    .n_in_min = 2,
+    .n_in_max = 2,
+    .n_out_min = 1,
+    .n_out_max = 1,
+    .n_fields = 3,
+    .n_slots = 3,
+    .fields = fields,
+    .shape = shape_grid_sample,
+    .run = run_grid_sample,
+};
