@@ -9,7 +9,8 @@
  * would tie together though they only began alike. The same tensor of the file is one all the same.
  *
  * Then matrices that are there both ways round. A product can read [O, C] and [C, O], a Gather or
- * anything else cannot; so products turn to what the others read. */
+ * anything else cannot; so products turn to what the others read. Integers are [C, O] where nobody
+ * reads them as [O, C], too. */
 #include "onnx.h"
 
 #include <stdlib.h>
@@ -278,6 +279,54 @@ static void turn_products(const struct sharer *s)
     }
 }
 
+static bool is_integer_product(const struct onnx_node *node)
+{
+    return node->info->op == PITH_OP_MATMUL_INTEGER;
+}
+
+/* The elements of `value`, a matrix of bytes or shorts, the other way round. */
+static enum pith_status swap_axes(struct onnx_import *im, uint32_t value)
+{
+    enum pith_status status = pith_onnx_load(im, value);
+    if (status)
+        return status;
+    struct onnx_value *v = &im->values[value];
+    size_t rows = v->shape.dim[0], cols = v->shape.dim[1], each = pith_type_bytes(v->type);
+    uint8_t *to = pith_onnx_alloc(&im->budget, (uint64_t)rows * cols, each);
+    if (!to)
+        return pith_onnx_no_memory(im);
+    for (size_t i = 0; i < rows * cols; i++)
+        memcpy(to + (i % cols * rows + i / cols) * each, (const uint8_t *)v->data + i * each, each);
+    pith_onnx_free(&im->budget, v->data);
+    v->data = to;
+    v->tensor = NULL;
+    v->shape.dim[0] = (uint32_t)cols;
+    v->shape.dim[1] = (uint32_t)rows;
+    return PITH_OK;
+}
+
+/* What products of integers alone read, and all of them transposed, is stored as they read it. */
+static enum pith_status turn_integers(struct sharer *s)
+{
+    struct onnx_import *im = s->im;
+    enum pith_status status = PITH_OK;
+    for (uint32_t i = 0; i < im->n_nodes && !status; i++) {
+        const struct onnx_node *node = &im->nodes[i];
+        uint32_t v = is_integer_product(node) && *trans_b(node) ? node->in[1] : ONNX_VALUE_NONE;
+        if (v == ONNX_VALUE_NONE || !im->values[v].constant || im->values[v].varies ||
+            im->values[v].output || !s->turned_reads[v] || !only_turned(s, v))
+            continue;
+        status = swap_axes(im, v);
+        s->turned_reads[v] = 0; /* the nodes follow */
+        s->turned_to[v] = ONNX_VALUE_NONE;
+    }
+    for (uint32_t i = 0; i < im->n_nodes; i++)
+        if (is_integer_product(&im->nodes[i]) &&
+            s->turned_to[im->nodes[i].in[1]] == ONNX_VALUE_NONE)
+            *trans_b(&im->nodes[i]) = 0;
+    return status;
+}
+
 enum pith_status pith_onnx_share_constants(struct onnx_import *im)
 {
     struct onnx_budget *b = &im->budget;
@@ -302,6 +351,7 @@ enum pith_status pith_onnx_share_constants(struct onnx_import *im)
         count_reads(&s);
         choose_sides(&s);
         turn_products(&s);
+        status = turn_integers(&s);
     }
     pith_onnx_free(b, s.list);
     pith_onnx_free(b, s.same);

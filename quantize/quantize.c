@@ -184,7 +184,7 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     enum pith_status st = PITH_OK;
     if (!has_goals(i->opts))
         rounded.goal = NULL;
-    if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l))
+    if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) && !l->both_ways)
         st = pith_gptq_round(&rounded, i->opts->runtime, l);
     if (l->apart) /* has the float network's bias */
         return st ? pith_error_no_memory(err) : PITH_OK;
@@ -278,6 +278,8 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
         pith_share_widths(plan);
     if (!st)
         st = pith_set_scales_apart(plan, err);
+    if (!st)
+        st = pith_share_both_ways(plan, err);
     return st ? st : check_plan(plan, err);
 }
 

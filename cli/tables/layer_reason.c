@@ -70,6 +70,12 @@ static double weight_snr(const float *a, const float *b, uint64_t n)
     return dd > 0 ? 10 * log10(aa / dd) : INFINITY;
 }
 
+/* Are a weight's rows axis 0? */
+static bool rows_first(const struct pith_model *m, const struct pith_weight_ref *w)
+{
+    return pith_op_rows_first(w->op, m->nodes[w->node].attr);
+}
+
 /* Integers b, row by row with the scale that fits a best; transposed: [cols, rows]. */
 static double integer_weight_snr(const float *a, const int8_t *b, uint64_t rows, uint64_t cols,
                                  bool transposed)
@@ -120,7 +126,7 @@ static enum cli_exit compare_weights(const struct pith_model *a, const struct pi
     w->b = vb->constant;
     w->integers = vb->type == PITH_I8;
     w->snr_db = w->integers ? integer_weight_snr(w->a->data, w->b->data, wa.rows, wa.cols,
-                                                 wb.op == PITH_OP_MATMUL_INTEGER)
+                                                 rows_first(a, &wa) != rows_first(b, &wb))
                             : weight_snr(w->a->data, w->b->data, w->a->count);
     return EXIT_DONE;
 }

@@ -130,6 +130,10 @@ void pith_export_rename(struct op_export *e, const char *op_type);
 uint32_t pith_export_list(const struct op_export *e, uint32_t slot, int64_t v[2 * PITH_MAX_RANK]);
 void pith_export_put_list(struct op_export *e, const char *name, uint32_t slot);
 void pith_export_put_int(struct op_export *e, const char *name, uint32_t slot);
+/* Input i, a matrix, through a Transpose node in front of e->to, the last node so far. */
+void pith_export_swap_input(struct op_export *e, uint32_t i);
+/* A Transpose node of a matrix; returns the name of what it gives. */
+const char *pith_export_swapped(struct onnx_export *x, const char *name);
 
 /* onnx_export_op.c: one node of the model as one or more of ONNX. PITH_ERR_UNSUPPORTED when
  * opset 13 cannot say it. */

@@ -60,21 +60,26 @@ static const char *transposed(struct op_export *e)
                               v->constant->count * sizeof *t);
 }
 
-/* Input 1 through a Transpose node in front: swapped in the list, as it must come first. */
-static const char *through_transpose(struct op_export *e)
+const char *pith_export_swapped(struct onnx_export *x, const char *name)
 {
     static const int64_t swap[] = {1, 0};
-    struct onnx_export *x = e->x;
     Onnx__NodeProto *t = pith_export_node(x, "Transpose", "");
-    const char *name = pith_export_name(x, "transposed");
-    pith_export_input(t, x->names[e->node->in[1]]);
-    pith_export_output(t, name);
+    const char *to = pith_export_name(x, "transposed");
+    pith_export_input(t, name);
+    pith_export_output(t, to);
     pith_export_ints(x, t, "perm", swap, 2);
-    if (!t)
-        return NULL; /* x->failed says so */
+    return to;
+}
+
+void pith_export_swap_input(struct op_export *e, uint32_t i)
+{
+    struct onnx_export *x = e->x;
+    const char *name = x->failed ? NULL : pith_export_swapped(x, e->to->input[i]);
+    if (x->failed)
+        return;
+    x->graph.node[x->graph.n_node - 2] = x->graph.node[x->graph.n_node - 1];
     x->graph.node[x->graph.n_node - 1] = e->to;
-    x->graph.node[x->graph.n_node - 2] = t;
-    return name;
+    e->to->input[i] = (char *)(uintptr_t)name;
 }
 
 /* A constant that somebody reads as it lies stays the one that there is. */
@@ -86,9 +91,11 @@ static enum pith_status matmul(struct op_export *e)
     const struct pith_value *v = value_in(e, 1);
     bool turns = v->constant && v->type == PITH_F32 && v->rank == 2 &&
                  e->x->turned_uses[value] == e->x->uses[value];
-    const char *name = turns ? transposed(e) : through_transpose(e);
+    const char *name = turns ? transposed(e) : NULL;
     if (name)
         e->to->input[1] = (char *)(uintptr_t)name;
+    else if (!turns)
+        pith_export_swap_input(e, 1);
     return PITH_OK;
 }
 

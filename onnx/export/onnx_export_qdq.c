@@ -2,7 +2,8 @@
 /* onnx_export_qdq.c - layers of integers in the QDQ format, the way back of onnx_qdq.c:
  *
  *     ConvInteger -> Requantize              DQ(x), DQ(w), DQ(bias) -> Conv -> Q
- *     MatMulInteger [-> Add] -> Requantize   the same with Gemm, or MatMul [-> Add]
+ *     MatMulInteger [-> Add] -> Requantize   the same with Gemm, or MatMul [-> Add]; with trans_b
+ *                                            Gemm, or MatMul with DQ(Transpose(w))
  *     either -> DequantizeLinear             the same without Q
  *
  * A Requantize has one factor, x_scale * w_scale / y_scale. Which scale x and y have is found
@@ -107,6 +108,7 @@ struct qdq_layer {
     const struct pith_value *w, *bias;       /* bias: NULL, there is none */
     float x, y;                              /* scales; y is 1 where no Q follows */
     uint32_t bias_number, outputs, axis;     /* axis: of the outputs among the sums */
+    bool turned;                             /* w is [outputs, K] of a product */
 };
 
 static bool is_output(const struct pith_model *m, uint32_t value)
@@ -164,7 +166,8 @@ static bool operands_fit(const struct onnx_export *x, struct qdq_layer *l)
     for (uint64_t i = 0; zero_w && i < (zero_w->constant ? zero_w->constant->count : 1); i++)
         if (!zero_w->constant || ((const int8_t *)zero_w->constant->data)[i])
             return false;
-    l->outputs = l->w->dim[conv ? 0 : 1];
+    l->turned = !conv && l->sum->attr[ATTR_MATMUL_TRANS_B];
+    l->outputs = l->w->dim[conv || l->turned ? 0 : 1];
     l->axis = conv ? 1 : x->m->values[l->sum->out[0]].rank - 1;
     return !l->bias || lies_along_last(l->bias, l->outputs);
 }
@@ -306,17 +309,27 @@ static const char *bias_name(struct onnx_export *x, const struct qdq_layer *l)
                               l->bias->constant->count * sizeof(int32_t));
 }
 
+/* The weight as floats; one that is turned is turned back for a MatMul. */
+static const char *real_weight(struct onnx_export *x, const struct qdq_layer *l, bool gemm)
+{
+    bool swaps = l->turned && !gemm;
+    bool by_rows = l->sum->op == PITH_OP_CONV_INTEGER || (l->turned && gemm);
+    const char *q = x->names[l->sum->in[1]];
+    return dequantized(x, swaps ? pith_export_swapped(x, q) : q, weight_scales(x, l, 1.0f), NULL,
+                       by_rows ? 0 : 1);
+}
+
 static enum pith_status write_product(struct onnx_export *x, const struct qdq_layer *l,
                                       const char *name, const char *out)
 {
     bool conv = l->sum->op == PITH_OP_CONV_INTEGER;
     bool apart = l->bias && !conv && x->m->values[l->sum->out[0]].rank != 2;
-    const char *op_type = conv ? "Conv" : l->bias && !apart ? "Gemm" : "MatMul", *bias = NULL;
+    bool gemm = !conv && (l->bias || l->turned) && x->m->values[l->sum->out[0]].rank == 2;
+    const char *op_type = conv ? "Conv" : gemm ? "Gemm" : "MatMul", *bias = NULL;
     const char *zero = zero_tensor(x, value_in(x, l->sum, 0)->type, value_in(x, l->sum, 2));
     const char *real = dequantized(x, x->names[l->sum->in[0]],
                                    pith_export_float_tensor(x, &l->x, 1, true), zero, 1);
-    const char *w =
-        dequantized(x, x->names[l->sum->in[1]], weight_scales(x, l, 1.0f), NULL, conv ? 0 : 1);
+    const char *w = real_weight(x, l, gemm);
     if (l->bias)
         bias = dequantized(x, bias_name(x, l), weight_scales(x, l, l->x), NULL, 0);
     Onnx__NodeProto *to = pith_export_node(x, op_type, name);
@@ -327,6 +340,8 @@ static enum pith_status write_product(struct onnx_export *x, const struct qdq_la
     pith_export_input(to, w);
     pith_export_input(to, apart ? NULL : bias);
     pith_export_output(to, product);
+    if (gemm && l->turned)
+        pith_export_int(x, to, "transB", 1);
     if (apart) {
         Onnx__NodeProto *add = pith_export_node(x, "Add", "");
         pith_export_input(add, product);

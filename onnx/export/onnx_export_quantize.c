@@ -235,6 +235,8 @@ static enum pith_status qlinear(struct op_export *e, const struct pith_node *sum
     put_zero(e, sum, 3, 1);
     pith_export_input(e->to, unit);
     pith_export_input(e->to, x->names[e->node->in[2]]);
+    if (!conv && sum->attr[ATTR_MATMUL_TRANS_B])
+        pith_export_swap_input(e, 3);
     if (!conv)
         return PITH_OK;
     if (has_in(sum, 4))
@@ -300,6 +302,8 @@ enum pith_status pith_export_matmul_integer(struct op_export *e)
         return status;
     if (is_paired_sum(e->x, e->node))
         e->x->graph.n_node--;
+    else if (e->node->attr[ATTR_MATMUL_TRANS_B])
+        pith_export_swap_input(e, 1);
     return PITH_OK;
 }
 

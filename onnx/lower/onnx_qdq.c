@@ -379,6 +379,30 @@ static bool scales_fit(struct onnx_steps *s, const struct layer *y)
     return true;
 }
 
+/* Is matrix a [rows, cols] what matrix b is transposed? */
+static bool are_transposes(const int8_t *a, const int8_t *b, size_t rows, size_t cols)
+{
+    for (size_t i = 0; i < rows * cols; i++)
+        if (a[i] != b[i % cols * rows + i / cols])
+            return false;
+    return true;
+}
+
+/* The constant matrix that a Transpose makes value q, a matrix, of; else ONNX_VALUE_NONE. */
+static uint32_t transpose_of(struct onnx_steps *s, uint32_t q)
+{
+    uint32_t op;
+    size_t n = 0, n_from = 0;
+    const struct onnx_flat *f = maker(s->l, q, &op);
+    uint32_t from = f && op == PITH_OP_TRANSPOSE ? input_of(s->l, f, 0) : ONNX_VALUE_NONE;
+    const int8_t *b = elements(s, from, PITH_I8, &n_from), *a = b ? elements(s, q, PITH_I8, &n) : b;
+    const struct shape *shape = &s->l->im->values[q].shape;
+    bool is_one = a && n == n_from && are_transposes(a, b, shape->dim[0], shape->dim[1]) &&
+                  s->l->im->values[from].shape.rank == 2 &&
+                  s->l->im->values[from].shape.dim[1] == shape->dim[0];
+    return is_one ? from : ONNX_VALUE_NONE;
+}
+
 /* The layer's sums; ONNX_VALUE_NONE: it is none. */
 static uint32_t sums(struct onnx_steps *s, struct layer *y)
 {
@@ -405,10 +429,11 @@ static uint32_t sums(struct onnx_steps *s, struct layer *y)
         uint32_t in[5] = {y->x.q, y->w.q, zero, ONNX_VALUE_NONE, bias};
         return lower_again(s, y->node, PITH_OP_CONV_INTEGER, false, in, 5);
     }
-    static const int32_t swap[2] = {1, 0};
-    uint32_t w = by_row ? pith_step_transpose(s, y->w.q, 2, swap) : y->w.q;
-    const uint32_t in[3] = {y->x.q, w, zero};
-    uint32_t acc = pith_step(s, PITH_OP_MATMUL_INTEGER, 3, in, 0, NULL);
+    /* as it lies in the file: onnx_share.c turns what nobody reads so */
+    uint32_t of = gemm || y->halved ? ONNX_VALUE_NONE : transpose_of(s, y->w.q);
+    const struct step_attr turned = {ATTR_MATMUL_TRANS_B, by_row || of != ONNX_VALUE_NONE};
+    const uint32_t in[3] = {y->x.q, of != ONNX_VALUE_NONE ? of : y->w.q, zero};
+    uint32_t acc = pith_step(s, PITH_OP_MATMUL_INTEGER, 3, in, 1, &turned);
     return bias == ONNX_VALUE_NONE ? acc : pith_step_two(s, PITH_OP_ADD, acc, bias);
 }
 

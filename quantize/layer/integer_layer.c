@@ -395,6 +395,12 @@ static bool make_room(struct pith_model *m, const struct integer_layer *first,
 
 static void find_weights(const struct integer_plan *p, struct integer_layer *l)
 {
+    if (l->both_ways) {
+        for (uint64_t o = 0; o < l->shape.rows; o++)
+            l->scale[o] = p->node[l->node].one_scale;
+        pith_layer_round_nearest(l, 0, l->shape.rows);
+        return;
+    }
     set_scales(l, !l->may_scale);
     if (p->opts->as_trained)
         take_steps(l, p->m->values[p->m->nodes[l->node].in[1]].constant);
@@ -408,6 +414,8 @@ static void join(struct integer_layer *first, struct integer_layer *l)
     l->next = first->next;
     first->next = l;
     first->widest_x = l->most_x > first->widest_x ? l->most_x : first->widest_x;
+    if (l->both_ways) /* neither bias nor factor is in the sums, and these are held whatever q is */
+        return;
     for (uint64_t o = 0; o < l->shape.rows; o++) {
         double least = least_of_one(l, o);
         if (least <= l->scale[o])
@@ -419,10 +427,11 @@ static void join(struct integer_layer *first, struct integer_layer *l)
 }
 
 enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t node, uint32_t out,
-                                         struct integer_layer *first, struct integer_layer *l,
+                                         struct integer_layer *first,
+                                         struct integer_layer *turned_of, struct integer_layer *l,
                                          struct pith_error *err)
 {
-    *l = (struct integer_layer){.node = node};
+    *l = (struct integer_layer){.node = node, .turned_of = turned_of};
     read_float_layer(p, l);
     if (pith_weight_factor(p, node).scales_weights)
         l->w = scaled_weights(p, l);
@@ -433,6 +442,7 @@ enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t 
         p->node[p->node[node].weight_of].wide || pith_weight_bits(p->opts) > 8 || !fits_32_bits(l);
     l->widest_x = l->most_x;
     l->apart = p->node[node].apart;
+    l->both_ways = p->node[p->node[node].weight_of].one_scale > 0;
     if (!make_room(p->m, first, l))
         return pith_error_no_memory(err);
     enum pith_status st = check_numbers(p, l, err);

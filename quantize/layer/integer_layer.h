@@ -31,6 +31,10 @@ struct integer_layer {
     struct integer_layer *first; /* of these layers; NULL: it is the first, or alone */
     struct integer_layer *next;  /* another of these layers; NULL: no more of them */
     int32_t widest_x;            /* of the first: the largest most_x of all of them */
+    /* Layers that read a weight as it is, and others that read it transposed: the network holds the
+     * integers of the former, of one scale, which never change (shared_weight.h). */
+    bool both_ways;
+    struct integer_layer *turned_of; /* of the first of the latter: the first of the former */
     bool rescaled;   /* of the first: rows of q changed behind the backs of those made before */
     uint32_t weight; /* value of the network of integers that has `stored` */
     /* 32 bits hold all sums, whatever x is: |bias_q| <= 2^30 and sum |q| * most_x <= 2^30 in every
@@ -55,10 +59,12 @@ struct integer_layer {
 /* Everything from the float layer: scales (the largest of each row, or of all, becomes `most`),
  * weights to the nearest integer, bias and factors. first: NULL, or a layer whose q, stored and
  * scale this one has as well: scales of rows then become as wide as both need, and the layers made
- * before are right again after pith_layer_store_all. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a
+ * before are right again after pith_layer_store_all. turned_of: NULL, or the layer made of what the
+ * plan says that this one's weight is turned of. PITH_ERR_MEMORY; PITH_ERR_UNSUPPORTED: a
  * weight or bias is NaN or infinite, or beyond what f32 scales can express. */
 enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t node, uint32_t out,
-                                         struct integer_layer *first, struct integer_layer *l,
+                                         struct integer_layer *first,
+                                         struct integer_layer *turned_of, struct integer_layer *l,
                                          struct pith_error *err);
 
 /* Might 32 bits not hold the layer's sums, or are its weights of more than 8 bits? */
@@ -70,6 +76,12 @@ struct layer_factor {
     bool scales_weights; /* the input's scales by channel are in the weights */
 };
 struct layer_factor pith_weight_factor(const struct integer_plan *p, uint32_t node);
+
+/* Does the network hold its integers as [rows, cols]? Only another layer's that are turned. */
+static inline bool pith_layer_is_turned(const struct integer_layer *l)
+{
+    return (l->first ? l->first : l)->turned_of != NULL;
+}
 
 /* Is its weight also another layer's? */
 static inline bool pith_layer_is_shared(const struct integer_layer *l)

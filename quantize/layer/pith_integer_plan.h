@@ -27,6 +27,11 @@ struct node_plan {
     bool wide;  /* LAYER that is a weight_of: one of those that read its weights needs sums of 64
                    bits */
     bool apart; /* LAYER: scales and bias behind the sums, as floats (shared_weight.h) */
+    /* LAYER that is a weight_of: the one whose integers are its own the other way round, and comes
+     * before it; or NODE_NONE */
+    uint32_t turned_of;
+    double one_scale; /* LAYER that is a weight_of: of all its integers, which are read both ways
+                         round; 0: each row has its own */
 };
 
 struct value_plan {

@@ -175,10 +175,18 @@ static uint32_t new_whole(struct writer *w, uint32_t v)
     return to;
 }
 
+/* Of the node that makes integers of v, or floats of these. Behind a layer that is apart it has
+ * none: v has it, and where many layers read one weight names are much of what each has. */
+static const char *name_of_conversion(const struct writer *w, uint32_t v)
+{
+    uint32_t i = w->p->value[v].producer;
+    return i != NODE_NONE && w->p->node[i].apart ? "" : w->p->m->values[v].name;
+}
+
 static void write_quantize(struct writer *w, uint32_t v, uint32_t real, uint32_t to)
 {
     const struct grid_values *g = grid_values(w, v);
-    struct pith_node *node = add_node(w, w->p->m->values[v].name, PITH_OP_QUANTIZE, 3,
+    struct pith_node *node = add_node(w, name_of_conversion(w, v), PITH_OP_QUANTIZE, 3,
                                       (uint32_t[]){real, g->scale, g->zero}, 1, &to);
     if (!node)
         return;
@@ -190,7 +198,7 @@ static void write_quantize(struct writer *w, uint32_t v, uint32_t real, uint32_t
 static void dequantize(struct writer *w, uint32_t v, uint32_t to)
 {
     const struct grid_values *g = grid_values(w, v);
-    struct pith_node *node = add_node(w, w->p->m->values[v].name, PITH_OP_DEQUANTIZE, 3,
+    struct pith_node *node = add_node(w, name_of_conversion(w, v), PITH_OP_DEQUANTIZE, 3,
                                       (uint32_t[]){w->whole[v], g->scale, g->zero}, 1, &to);
     if (node)
         node->attr[ATTR_QUANTIZE_AXIS] = 1;
@@ -298,6 +306,12 @@ static uint32_t add_weight(struct writer *w, const struct integer_layer *l, uint
     return q;
 }
 
+static void take_name(struct writer *w, uint32_t to, uint32_t from)
+{
+    w->to->values[to].name = w->to->values[from].name;
+    w->to->values[from].name = "";
+}
+
 /* The integers take over the name; where several layers have integers of their own, the first's do.
  */
 static void write_weight(struct writer *w, struct integer_layer *l)
@@ -305,14 +319,22 @@ static void write_weight(struct writer *w, struct integer_layer *l)
     const struct pith_node *node = &w->p->m->nodes[l->node];
     const struct pith_value *weight = &w->p->m->values[node->in[1]];
     uint32_t by_column[2] = {(uint32_t)l->shape.cols, (uint32_t)l->shape.rows};
-    if (l->first) {
-        l->weight = l->first->weight;
+    const struct integer_layer *other = l->first ? l->first : l->turned_of;
+    if (other) {
+        l->weight = other->weight;
+        if (w->to->values[l->weight].name[0] == '\0')
+            take_name(w, l->weight, node->in[1]);
         return;
     }
     bool conv = node->op == PITH_OP_CONV;
     l->weight = conv ? add_weight(w, l, weight->rank, weight->dim) : add_weight(w, l, 2, by_column);
-    w->to->values[l->weight].name = w->to->values[node->in[1]].name;
-    w->to->values[node->in[1]].name = "";
+    take_name(w, l->weight, node->in[1]);
+}
+
+/* A weight's products after its first need no name where the node that ends the layer has it. */
+static const char *name_of_product(const struct integer_layer *l, const char *name)
+{
+    return l->apart && (l->first || l->turned_of) ? "" : name;
 }
 
 static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32_t x_zero)
@@ -326,8 +348,11 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
     uint32_t acc = add_value(w, "", sums, y->rank, y->dim);
     w->net->product[w->net->n_layers - 1] = w->to->n_nodes;
     if (!conv) {
-        add_node(w, node->name, PITH_OP_MATMUL_INTEGER, 3,
-                 (uint32_t[]){w->whole[node->in[0]], q, x_zero}, 1, &acc);
+        struct pith_node *product =
+            add_node(w, name_of_product(l, node->name), PITH_OP_MATMUL_INTEGER, 3,
+                     (uint32_t[]){w->whole[node->in[0]], q, x_zero}, 1, &acc);
+        if (product)
+            product->attr[ATTR_MATMUL_TRANS_B] = pith_layer_is_turned(l);
         if (l->apart)
             return acc;
         bool corrected = pith_quantize_has_data(w->p->opts) && !w->p->opts->keep_biases;
@@ -335,7 +360,7 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
     }
     uint32_t bias = l->apart ? PITH_VALUE_NONE : add_constant(w, sums, 1, &n, l->bias_q);
     struct pith_node *product =
-        add_node(w, node->name, PITH_OP_CONV_INTEGER, l->apart ? 3 : 5,
+        add_node(w, name_of_product(l, node->name), PITH_OP_CONV_INTEGER, l->apart ? 3 : 5,
                  (uint32_t[]){w->whole[node->in[0]], q, x_zero, PITH_VALUE_NONE, bias}, 1, &acc);
     if (product)
         memcpy(product->attr, node->attr,
@@ -343,13 +368,16 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
     return acc;
 }
 
-/* The weight's scales, of all that are apart. */
+/* The weight's scales, or its one scale, of all that are apart. */
 static uint32_t real_scale(struct writer *w, struct integer_layer *l)
 {
     uint32_t n = (uint32_t)l->shape.rows;
-    if (!l->first)
-        l->real_scale_value = add_constant(w, PITH_F32, 1, &n, l->real_scale);
-    return l->first ? l->first->real_scale_value : l->real_scale_value;
+    const struct integer_layer *other = l->first ? l->first : l->turned_of;
+    if (other)
+        l->real_scale_value = other->real_scale_value;
+    else
+        l->real_scale_value = add_constant(w, PITH_F32, !l->both_ways, &n, l->real_scale);
+    return l->real_scale_value;
 }
 
 static uint32_t by_two(struct writer *w, uint32_t op, const char *name, uint32_t x, uint32_t by)
@@ -385,7 +413,7 @@ static void scale_apart(struct writer *w, struct integer_layer *l, uint32_t acc,
     struct pith_node *node =
         add_node(w, "", PITH_OP_DEQUANTIZE, 2, (uint32_t[]){acc, real_scale(w, l)}, 1, &real);
     if (node)
-        node->attr[ATTR_QUANTIZE_AXIS] = conv ? 1 : (int32_t)sums.rank - 1;
+        node->attr[ATTR_QUANTIZE_AXIS] = conv || l->both_ways ? 1 : (int32_t)sums.rank - 1;
     uint32_t bias = pith_node_bias(layer);
     real = by_two(w, PITH_OP_MUL, bias == PITH_VALUE_NONE ? layer->name : "", real,
                   grid_values(w, layer->in[0])->scale);
@@ -430,8 +458,10 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
     uint32_t act = w->p->node[i].swallowed;
     uint32_t out = act == NODE_NONE ? node->out[0] : w->p->m->nodes[act].out[0];
     struct integer_layer *l = &w->net->layers[w->net->n_layers++];
+    uint32_t other = w->p->node[i].turned_of;
     enum pith_status st =
-        pith_integer_layer_make(w->p, i, out, w->made[w->p->node[i].weight_of], l, w->err);
+        pith_integer_layer_make(w->p, i, out, w->made[w->p->node[i].weight_of],
+                                other == NODE_NONE ? NULL : w->made[other], l, w->err);
     if (st)
         return st;
     w->made[i] = l;

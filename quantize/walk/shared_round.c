@@ -30,7 +30,7 @@ struct shared_sums {
 
 static bool is_rounded(const struct integer_layer *l)
 {
-    return pith_layer_is_shared(l) && pith_gptq_applies(l);
+    return pith_layer_is_shared(l) && !l->both_ways && pith_gptq_applies(l);
 }
 
 /* ---- what is seen ---------------------------------------------------------------------------- */

@@ -356,9 +356,10 @@ enum {
     /* DYNAMIC_QUANTIZE in: x f32; out: y u8, scale f32 [], zero point u8 [].
      * REQUANTIZE in: accumulator i32 [N,C,...], factor f32 [] or [dim of AXIS], zero point []:
      * saturate(round to even(accumulator * factor) + zero point) in TYPE.
-     * MATMUL_INTEGER in: a i8/u8, b i8/u8, zero point of a ([] or [M]), of b ([] or [N]) (both
-     * optional); out: i32. CONV_INTEGER in: x i8/u8, w i8/u8, zero point of x [], of w ([] or [O])
-     * (both optional), bias i32 [O] (optional); out: i32; attributes as CONV. */
+     * MATMUL_INTEGER in: a i8/u8, b i8/u8 (with ATTR_MATMUL_TRANS_B [N, K]), zero point of a ([] or
+     * [M]), of b ([] or [N]) (both optional); out: i32. CONV_INTEGER in: x i8/u8, w i8/u8, zero
+     * point of x [], of w ([] or [O]) (both optional), bias i32 [O] (optional); out: i32;
+     * attributes as CONV. */
     /* NON_MAX_SUPPRESSION in: boxes [B,N,4] f32, scores [B,C,N] f32; out: i64 [n,3] of (batch,
      * class, box): n is known when it has run, at most TOP * B * C. Its output is an output of the
      * graph. */

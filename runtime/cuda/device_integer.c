@@ -108,6 +108,7 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
     const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
+    const bool turned = args->attr[ATTR_MATMUL_TRANS_B] != 0;
     if (!takes_bytes(args) || args->n_in > IN_BIAS)
         return false;
     struct gemm_i8_args g = {.a = pith_device_data(l, args->in[0]),
@@ -122,7 +123,7 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
     /* Batches and sizes are those of a product of floats; zero points of rows repeat with them. */
     struct gemm_args f = {.m = a->rank > 1 ? a->dim[a->rank - 2] : 1,
                           .k = a->dim[a->rank - 1],
-                          .n = b->rank > 1 ? b->dim[b->rank - 1] : 1};
+                          .n = b->rank > 1 ? b->dim[turned ? 0 : b->rank - 1] : 1};
     bool one_row_grid = g.zero_a_step == 0;
     pith_device_batches(&f, a, b, one_row_grid);
     g.m = f.m;
@@ -130,8 +131,8 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
     g.k = f.k;
     g.a_row = f.k;
     g.a_col = 1;
-    g.b_row = f.n;
-    g.b_col = 1;
+    g.b_row = turned ? 1 : f.n;
+    g.b_col = turned ? f.k : 1;
     g.batch_rank = f.batch_rank;
     memcpy(g.batch_dim, f.batch_dim, sizeof g.batch_dim);
     memcpy(g.a_batch, f.a_batch, sizeof g.a_batch);

@@ -2,7 +2,7 @@
 /* op_matmul_integer.c - products of matrices of integers of 8 or 16 bits, summed in 32 bits (modulo
  * 2^32, which holds K <= 33,000 of 8 bits exactly; with b of 16 bits in 64, modulo 2^64):
  *
- *     y[m, n] = sum over k of (a[m, k] - za[m]) * (b[k, n] - zb[n])
+ *     y[m, n] = sum over k of (a[m, k] - za[m]) * (b[k, n] - zb[n])     (trans_b: b[n, k])
  *             = sum over k of (a[m, k] - za[m]) * b[k, n]
  *               - zb[n] * sum over k of (a[m, k] - za[m])
  *
@@ -19,8 +19,19 @@
 #include "op_range.h"
 #include "shape_rule.h"
 
+static const struct attr_field fields[] = {
+    {ATTR_INT, ATTR_MATMUL_TRANS_B, 0, 0, 1},
+};
+
+/* A weight that others read as [K, N]: the loops below go over it in other steps, kernels pack it
+ * as well as any, and without kernels it is read like a convolution's. */
+static uint32_t is_turned(const struct op_args *args)
+{
+    return (uint32_t)args->attr[ATTR_MATMUL_TRANS_B]; /* 0 or 1 */
+}
+
 /* Batch dims, and the sizes of numpy's matrix product. Leading axes broadcast; a vector is a row
- * or a column, as in op_matmul.c. */
+ * or a column, as in op_matmul.c. With trans_b b is a matrix [N, K]. */
 struct product_shape {
     struct shape batch_a, batch_b, batch;
     uint32_t m, n, k;
@@ -36,15 +47,20 @@ static struct shape leading(const struct shape *s)
 
 static enum pith_status product_shape_of(const struct op_args *args, struct product_shape *p)
 {
-    const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
-    if (a->rank == 0 || b->rank == 0)
+    const struct shape *a = &args->in[0]->shape;
+    struct shape b = args->in[1]->shape;
+    if (is_turned(args)) {
+        b.dim[0] = b.dim[1];
+        b.dim[1] = args->in[1]->shape.dim[0];
+    }
+    if (a->rank == 0 || b.rank == 0 || (is_turned(args) && b.rank != 2))
         return PITH_ERR_CORRUPT;
     p->batch_a = leading(a);
-    p->batch_b = leading(b);
+    p->batch_b = leading(&b);
     p->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
-    p->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
+    p->n = b.rank > 1 ? b.dim[b.rank - 1] : 1;
     p->k = a->dim[a->rank - 1];
-    if (p->k != b->dim[b->rank > 1 ? b->rank - 2 : 0])
+    if (p->k != b.dim[b.rank > 1 ? b.rank - 2 : 0])
         return PITH_ERR_CORRUPT;
     return pith_broadcast_shape(&p->batch_a, &p->batch_b, &p->batch);
 }
@@ -89,6 +105,7 @@ struct product_job {
     const uint8_t *a, *b;
     const void *zero_a, *zero_b; /* NULL: 0 */
     size_t step_a, step_b;       /* of the zero points: 0 or 1 */
+    size_t step_k;               /* elements of b from one k to the next */
     uint8_t *y;
 };
 
@@ -114,7 +131,7 @@ static void product_range(void *arg, size_t begin, size_t end)
     const struct product_job *j = arg;
     const struct product_shape *p = &j->p;
     struct broadcast bc = pith_broadcast_plan(&p->batch_a, &p->batch_b);
-    size_t n = p->n, row_b = n * pith_type_bytes(j->row.type), row_y = n * (j->row.wide ? 8 : 4);
+    size_t element = pith_type_bytes(j->row.type), row_y = p->n * (size_t)(j->row.wide ? 8 : 4);
     for (size_t item = begin; item < end; item++) {
         /* The batch's places in a and b; bc merges axes, so the last one is stepped here. */
         size_t m = item % p->m, batch = item / p->m, row = bc.dim[bc.rank - 1], at[2];
@@ -122,12 +139,12 @@ static void product_range(void *arg, size_t begin, size_t end)
             at[i] =
                 pith_broadcast_offset(&bc, i, batch / row) + batch % row * bc.step[i][bc.rank - 1];
         const uint8_t *a = j->a + (at[0] * p->m + m) * p->k * pith_type_bytes(j->type_a);
-        const uint8_t *b = j->b + at[1] * p->k * row_b;
+        const uint8_t *b = j->b + at[1] * p->k * p->n * element;
         int32_t zero = j->zero_a ? integer_at(j->type_a, j->zero_a, m * j->step_a) : 0;
         uint8_t *y = j->y + item * row_y;
         uint64_t sum = 0;
         memset(y, 0, row_y);
-        for (size_t k = 0; k < p->k; k++, b += row_b) {
+        for (size_t k = 0; k < p->k; k++, b += j->step_k * element) {
             int32_t scale = integer_at(j->type_a, a, k) - zero;
             /* Signed to 64 bits first: a difference of bytes may be negative. */
             sum += (uint64_t)(int64_t)scale;
@@ -149,11 +166,13 @@ static void run_matmul_integer(const struct op_args *args, const struct op_env *
     const struct tview *za = optional_in(args, 2), *zb = optional_in(args, 3);
     struct product_job job = {
         .type_a = args->in[0]->type,
-        .row = {.type = args->in[1]->type, .wide = args->out[0]->type == PITH_I64, .stride = 1},
+        .row = {.type = args->in[1]->type, .wide = args->out[0]->type == PITH_I64},
         .a = args->in[0]->data,
         .b = pith_integer_op_weights(args),
         .y = args->out[0]->data};
     product_shape_of(args, &job.p); /* cannot fail: the shape rule passed */
+    job.row.stride = is_turned(args) ? job.p.k : 1;
+    job.step_k = is_turned(args) ? 1 : job.p.n;
     if (za) {
         job.zero_a = za->data;
         job.step_a = shape_elems(&za->shape) > 1;
@@ -183,6 +202,8 @@ static enum pith_status prepare_matmul_integer(const struct op_args *args, const
     const struct shape *b = &args->in[1]->shape;
     /* Where a weight's next output and next input channel lie, for who packs it. */
     struct integer_weights strides = {.output = 1, .channel = b->dim[b->rank - 1]};
+    if (is_turned(args))
+        strides = (struct integer_weights){.output = strides.channel, .channel = 1};
     return pith_integer_op_prepare(args, env, &strides);
 }
 
@@ -192,12 +213,15 @@ const struct op_info pith_op_matmul_integer = {
     .n_in_max = 4,
     .n_out_min = 1,
     .n_out_max = 1,
+    .n_fields = sizeof fields / sizeof *fields,
+    .n_slots = 1,
     .flags = OP_WEIGHT,
+    .fields = fields,
     .traits = {.flags = TRAIT_INTEGERS,
                .weight_input = 1,
                .bias_input = 0,
                .row_axis = OP_LAST_AXIS,
-               .trans_slot = OP_NO_SLOT,
+               .trans_slot = ATTR_MATMUL_TRANS_B,
                .group_slot = OP_NO_SLOT,
                .integer_op = 0,
                .parameters = 0},

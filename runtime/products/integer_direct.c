@@ -4,6 +4,7 @@
  *     weights in the image    output after output: a sum for each pixel of the taps inside x
  *     coded [outputs, K]      the same, one filter decoded at a time
  *     coded [K, outputs]      row after row of K, added to sums of all outputs
+ * A product with trans_b has its weights as a convolution has them.
  *
  * Padding has the value of the zero point and so adds nothing. Sums are modulo 2^32: their order
  * does not show. */
@@ -23,7 +24,7 @@ struct direct_run {
 
 static bool is_matrix(const struct op_args *args)
 {
-    return args->info->op == PITH_OP_MATMUL_INTEGER;
+    return args->info->op == PITH_OP_MATMUL_INTEGER && !args->attr[ATTR_MATMUL_TRANS_B];
 }
 
 /* One decoded filter: what run_coded_filters keeps beside the reader. */
@@ -56,11 +57,11 @@ bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args
 {
     if (pith_weight_borrow(args->weight))
         return true;
+    const bool matrix = is_matrix(args);
     need->reads_rows = true;
-    need->writes_last = is_matrix(args) && !sums_in_y(c);
+    need->writes_last = matrix && !sums_in_y(c);
     need->prep_scratch_bytes = pith_weight_rows_bytes(args->weight);
-    need->scratch_bytes =
-        need->prep_scratch_bytes + (is_matrix(args) ? sums_bytes(c) : filter_bytes(c));
+    need->scratch_bytes = need->prep_scratch_bytes + (matrix ? sums_bytes(c) : filter_bytes(c));
     return true;
 }
 
@@ -224,6 +225,7 @@ void pith_integer_direct_run(const struct integer_conv *c, const struct op_args 
                              const struct op_env *env, const struct integer_conv_data *data)
 {
     const int8_t *w = pith_weight_borrow(args->weight);
+    const bool matrix = is_matrix(args);
     size_t plane = (size_t)c->h * c->w;
     struct direct_run r = {.c = c,
                            .data = data,
@@ -235,10 +237,10 @@ void pith_integer_direct_run(const struct integer_conv *c, const struct op_args 
                            .x_pixel = c->channels_last ? c->channels : 1,
                            .x_channel = c->channels_last ? 1 : plane,
                            .x_image = plane * c->channels};
-    r.w_channel = is_matrix(args) ? c->outputs : r.taps;
+    r.w_channel = matrix ? c->outputs : r.taps;
     if (w)
-        run_filters(&r, w, is_matrix(args) ? 1 : r.cg * r.taps);
-    else if (is_matrix(args))
+        run_filters(&r, w, matrix ? 1 : r.cg * r.taps);
+    else if (matrix)
         run_coded_matrix(&r, args->weight, env->scratch);
     else
         run_coded_filters(&r, args->weight, env->scratch);

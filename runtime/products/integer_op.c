@@ -92,6 +92,8 @@ bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv
 {
     const struct shape *a = &args->in[0]->shape, *b = &args->in[1]->shape;
     const struct tview *zero = optional_in(args, INTEGER_ZERO_X);
+    /* the axis of b that is K; the other one has the outputs */
+    const uint32_t turned = (uint32_t)args->attr[ATTR_MATMUL_TRANS_B];
     if (a->rank == 0 || b->rank != 2 || (zero && shape_elems(&zero->shape) != 1))
         return false;
     size_t rows = shape_product(a, 0, a->rank - 1);
@@ -99,10 +101,10 @@ bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv
         return false;
     *c = (struct integer_conv){.n = 1,
                                .groups = 1,
-                               .channels = b->dim[0],
+                               .channels = b->dim[turned],
                                .h = (uint32_t)rows,
                                .w = 1,
-                               .outputs = b->dim[1],
+                               .outputs = b->dim[1 - turned],
                                .oh = (uint32_t)rows,
                                .ow = 1,
                                .kh = 1,
@@ -112,7 +114,7 @@ bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv
                                .dil_h = 1,
                                .dil_w = 1,
                                .channels_last = true,
-                               .y_step = b->dim[1]};
+                               .y_step = b->dim[1 - turned]};
     return takes(args, c);
 }
 
@@ -136,12 +138,12 @@ static uint64_t form_of(const struct op_args *args, const struct integer_conv *c
 {
     const struct integer_op *op = args->lowered;
     uint32_t packing = op->layout.packing;
-    if (args->info->op != PITH_OP_CONV_INTEGER)
-        return prep_form(PREP_MATMUL_INTEGER, packing << 1 | c->words);
+    const bool conv = args->info->op == PITH_OP_CONV_INTEGER;
     /* groups < 2^25: is_small; one group with dil_w 1 has the taps of a kernel's row joined
      * (set_product) */
-    return prep_form(PREP_CONV_INTEGER,
-                     c->groups << 4 | packing << 2 | (c->dil_w == 1 ? 2u : 0u) | c->words);
+    const uint32_t way = conv ? c->dil_w == 1 : (uint32_t)args->attr[ATTR_MATMUL_TRANS_B];
+    return prep_form(conv ? PREP_CONV_INTEGER : PREP_MATMUL_INTEGER,
+                     c->groups << 4 | packing << 2 | way << 1 | c->words);
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */

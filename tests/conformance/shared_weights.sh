@@ -14,8 +14,10 @@ for name in $("$python" "$here/shared_weights.py" make "$dir"); do
     "$PITH" compress -q "$at.onnx" --bits 8 -o "$at.c.pith"
     "$PITH" prune -q "$at.pith" --sparsity 50% | "$PITH" cluster -q - --bits 4 | "$PITH" encode -q - -o "$at.p.pith"
     "$PITH" quantize -q "$at.onnx" -d "$at.s.npy" -o "$at.q.pith"
+    "$PITH" encode -q "$at.q.pith" -o "$at.h.pith"
     "$PITH" encode -q "$at.q.pith" --for size -o "$at.e.pith"
     "$PITH" decode -q "$at.q.pith" --to onnx -o "$at.q.onnx"
+    "$PITH" import -q "$at.q.onnx" -o "$at.b.pith"
     "$PITH" decode -q "$at.pith" --to onnx -o "$at.d.onnx"
     "$PITH" run "$at.pith" "x=$at.x.npy" -o "$at.y.npy"
 done

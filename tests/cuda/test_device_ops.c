@@ -383,7 +383,9 @@ static void test_matmul_integer(void **state)
         one_op_open(&t, PITH_OP_MATMUL_INTEGER, 4, 1);
         t.kernels = &reference;
         random_input(&t, 0, a, DIMS(2, m, k), false);
-        random_input(&t, 1, b, DIMS(k, n), false);
+        t.attr[ATTR_MATMUL_TRANS_B] = round % 4 == 3;
+        const uint32_t dims[3] = {n, k, n};
+        random_input(&t, 1, b, 2, round % 4 == 3 ? dims : dims + 1, false);
         random_input(&t, 2, a, DIMS(below(2) ? 1 : m), false);
         random_input(&t, 3, b, DIMS(below(2) ? 1 : n), false);
         check_product(&t, "product of integers", 0);

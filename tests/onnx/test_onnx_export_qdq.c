@@ -49,32 +49,29 @@ static void same_constants(const struct pith_model *a, const struct pith_model *
     }
 }
 
-static float left = 0.7f; /* the scale that leave_grid leaves */
-
-/* The graph g, imported, holds `integers`, is written with operator `written` and none of integers,
- * and imports again as what it was. The model, after what `change` does to it. */
-static void expect(struct proto g, uint32_t integers, const char *written,
-                   void (*change)(struct pith_model *m))
+static struct pith_model *model_of(struct proto g)
 {
     build_output(&g, "y");
     struct proto proto = build_model(g, 13);
-    struct pith_model *m = import(proto.data, proto.n), *back;
+    struct pith_model *m = import(proto.data, proto.n);
+    free(proto.data);
+    return m;
+}
+
+/* m is written with operator or attribute `written` and no operators of integers, and imports again
+ * as what it was. scale: NULL, or one that the file has to hold. */
+static struct pith_model *written_and_read(const struct pith_model *m, const char *written,
+                                           const float *scale)
+{
     struct pith_buffer file;
     struct pith_error err = {0};
-    bool found = false;
-    free(proto.data);
-    if (change)
-        change(m);
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        found |= m->nodes[i].op == integers;
-    assert_true(found);
     if (pith_model_write_onnx(m, &file, &err))
         fail_msg("%s", err.text);
     assert_true(holds(&file, written));
     assert_false(holds(&file, "QLinear"));
     assert_false(holds(&file, "Integer"));
-    assert_true(change == NULL || holds_bytes(&file, &left, sizeof left));
-    back = import(file.data, file.bytes);
+    assert_true(scale == NULL || holds_bytes(&file, scale, sizeof *scale));
+    struct pith_model *back = import(file.data, file.bytes);
     assert_int_equal(m->n_nodes, back->n_nodes);
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         assert_int_equal(m->nodes[i].op, back->nodes[i].op);
@@ -83,7 +80,23 @@ static void expect(struct proto g, uint32_t integers, const char *written,
         same_constants(m, back, i);
     }
     pith_buffer_free(&file);
-    pith_model_free(back);
+    return back;
+}
+
+static float left = 0.7f; /* the scale that leave_grid leaves */
+
+/* The graph g, imported, holds `integers`; the model after what `change` does to it is written. */
+static void expect(struct proto g, uint32_t integers, const char *written,
+                   void (*change)(struct pith_model *m))
+{
+    struct pith_model *m = model_of(g);
+    bool found = false;
+    if (change)
+        change(m);
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        found |= m->nodes[i].op == integers;
+    assert_true(found);
+    pith_model_free(written_and_read(m, written, change ? &left : NULL));
     pith_model_free(m);
 }
 
@@ -152,6 +165,54 @@ static void test_matmul(void **state)
             add(&g, "Add", "bd m -> c");
         build_result(&g);
         expect(g, PITH_OP_MATMUL_INTEGER, "MatMul", NULL);
+    }
+}
+
+/* Matrix w as it lies and transposed, by one scale: Gemm reads both ways, a MatMul through a
+ * Transpose. w is one constant of the model, and again when the file is imported. */
+static void build_both_ways(struct proto *g, bool deep)
+{
+    build_input(g, "x", 2 + deep, 1, deep ? 3 : 2, 2);
+    build_operands(g, 2, 1);
+    add(g, "DequantizeLinear", "w sx -> one");
+    add(g, deep ? "MatMul" : "Gemm", "xd one -> c");
+    add(g, "QuantizeLinear", "c sy zx -> q");
+    add(g, "DequantizeLinear", "q sy zx -> qd");
+    if (deep) {
+        add(g, "Transpose", "w -> t");
+        add(g, "DequantizeLinear", "t sx -> other");
+        add(g, "MatMul", "qd other -> y");
+    } else {
+        add_with(g, "Gemm", "qd one -> y", "transB", 1);
+    }
+}
+
+static void is_one_constant(const struct pith_model *m)
+{
+    uint32_t w = PITH_VALUE_NONE, ways = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        if (node->op != PITH_OP_MATMUL_INTEGER)
+            continue;
+        assert_true(w == PITH_VALUE_NONE || w == node->in[1]);
+        w = node->in[1];
+        ways |= 1u << node->attr[ATTR_MATMUL_TRANS_B];
+    }
+    assert_int_equal(ways, 3);
+}
+
+static void test_both_ways(void **state)
+{
+    (void)state;
+    for (int deep = 0; deep < 2; deep++) {
+        struct proto g = {0};
+        build_both_ways(&g, deep);
+        struct pith_model *m = model_of(g), *back;
+        is_one_constant(m);
+        back = written_and_read(m, deep ? "Transpose" : "transB", NULL);
+        is_one_constant(back);
+        pith_model_free(back);
+        pith_model_free(m);
     }
 }
 
@@ -249,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_convolution),    cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_matmul),         cmocka_unit_test(test_without_grid_of_the_output),
         cmocka_unit_test(test_between_layers), cmocka_unit_test(test_scales_of_channels),
+        cmocka_unit_test(test_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

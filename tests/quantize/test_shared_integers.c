@@ -15,6 +15,8 @@ struct wanted {
     uint32_t op, readers;
     bool copied;      /* each has an equal weight of its own */
     bool pruned;      /* every third weight */
+    bool both_ways;   /* every second Gemm reads it transposed */
+    float largest;    /* 0, or what one weight is */
     float last_alpha; /* Gemm; of the last reader */
 };
 
@@ -38,6 +40,8 @@ static uint32_t weight_of(struct pith_model *m, const struct wanted *w)
         if (c->mask)
             c->mask[i] = !gone;
     }
+    if (w->largest != 0)
+        x[WIDTH + 1] = w->largest;
     return v;
 }
 
@@ -63,7 +67,10 @@ static struct pith_model *network(const struct wanted *w)
             node->attr[ATTR_CONV_PADS] = 4;
             for (int k = 1; k <= 4; k++)
                 node->attr[ATTR_CONV_PADS + k] = 1;
-        } else if (i + 1 == w->readers && w->last_alpha != 0) {
+        } else {
+            node->attr[ATTR_GEMM_TRANS_B] = !(w->both_ways && i % 2 == 0);
+        }
+        if (i + 1 == w->readers && w->last_alpha != 0) {
             memcpy(&node->attr[ATTR_GEMM_ALPHA], &w->last_alpha, sizeof w->last_alpha);
         }
         x = node->out[0];
@@ -140,7 +147,8 @@ static void is_stored_once(struct wanted w, struct pith_quantize_opts o, bool da
     struct result single = quantize(&one, o, data), shared = quantize(&w, o, data);
     w.copied = true;
     struct result copied = quantize(&w, o, data);
-    assert_int_equal(copied.weights, w.readers * single.weights);
+    /* two copies that are read either way are one weight, too */
+    assert_int_equal(copied.weights, w.readers / (w.both_ways ? 2 : 1) * single.weights);
     assert_int_equal(shared.weights, single.weights);
     size_t most = single.bytes + single.bytes / 100 + (w.readers - 1) * of_one_reader(&w);
     if (shared.bytes > most)
@@ -198,6 +206,38 @@ static void another_alpha_is_another_weight(void **state)
     assert_true(r.db > 22);
 }
 
+/* Rows of one way are columns of the other: one scale suits both. */
+static void both_ways_share(void **state)
+{
+    (void)state;
+    struct wanted gemm = {.op = PITH_OP_GEMM, .readers = READERS, .both_ways = true};
+    is_stored_once(gemm, (struct pith_quantize_opts){0}, true);
+    is_stored_once(gemm, (struct pith_quantize_opts){0}, false);
+    is_stored_once(gemm, (struct pith_quantize_opts){.reestimate = true}, true);
+    gemm.readers = 2;
+    gemm.pruned = true;
+    is_stored_once(gemm, (struct pith_quantize_opts){0}, true);
+}
+
+/* Each way keeps its integers where one scale is too coarse, or sums are no floats. */
+static void ways_that_do_not_share(void **state)
+{
+    (void)state;
+    struct wanted gemm = {.op = PITH_OP_GEMM, .readers = 4, .both_ways = true, .largest = 2};
+    const struct pith_quantize_opts apart[] = {
+        {.weight_bits = 4}, {.fixed_bits = 8}, {.activation_bits = 16, .weight_bits = 16}};
+    struct result r = quantize(&gemm, (struct pith_quantize_opts){0}, true);
+    assert_int_equal(r.weights, 2 * WIDTH * WIDTH);
+    assert_true(r.db > 22);
+    gemm.largest = 0;
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(quantize(&gemm, apart[i], false).weights, 2 * WIDTH * WIDTH);
+    gemm.readers = 2;
+    gemm.last_alpha = 0.5f;
+    assert_int_equal(quantize(&gemm, (struct pith_quantize_opts){0}, true).weights,
+                     2 * WIDTH * WIDTH);
+}
+
 /* Counted for each of the five, there would be 5,120 bits to give away, one for each weight and
  * more. */
 static void bits_are_given_once(void **state)
@@ -228,6 +268,8 @@ int main(void)
                                        cmocka_unit_test(what_is_pruned_stays_so),
                                        cmocka_unit_test(wide_sums_share),
                                        cmocka_unit_test(another_alpha_is_another_weight),
+                                       cmocka_unit_test(both_ways_share),
+                                       cmocka_unit_test(ways_that_do_not_share),
                                        cmocka_unit_test(bits_are_given_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,6 +189,23 @@ static inline uint32_t conv_node(struct layer *l, uint32_t x)
                    l->bias);
 }
 
+static inline void set_trans_b(int32_t *attr, void *arg)
+{
+    attr[ATTR_MATMUL_TRANS_B] = *(const int32_t *)arg;
+}
+
+/* The product of x and l->w, [K, N] or, turned, [N, K]. */
+static inline uint32_t product_node(struct layer *l, uint32_t x, bool turned)
+{
+    int32_t trans_b = turned;
+    return gd_node(PITH_OP_MATMUL_INTEGER, set_trans_b, &trans_b, 1, 3, x, l->w, l->zero_x);
+}
+
+static inline struct shape product_weight(uint32_t k, uint32_t n, bool turned)
+{
+    return (struct shape){2, {turned ? n : k, turned ? k : n}};
+}
+
 static inline uint32_t requantize_node(struct layer *l, uint32_t acc)
 {
     return gd_node(PITH_OP_REQUANTIZE, set_type, l->told, 1, 3, acc, l->factor, l->zero_y);

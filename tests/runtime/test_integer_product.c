@@ -50,9 +50,9 @@ static void test_products(void **state)
             x.dim[d] = 0;
         enum pith_type type = byte_type();
         uint32_t v = new_graph(&x, type);
-        struct layer l = {.c.w = {2, {k, n}}};
+        struct layer l = {.c.w = product_weight(k, n, i % 3 == 0)};
         layer_constants(&l, type, n, (int32_t)x.rank - 1);
-        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
+        uint32_t acc = product_node(&l, v, i % 3 == 0);
         uint32_t kind = pick(0, 4);
         gd_output(kind == 0 ? acc : kind == 1 ? real_node(&l, acc) : requantize_node(&l, acc));
         check_levels("product", 1);
@@ -83,7 +83,8 @@ static void test_words(void **state)
         if (product)
             x = (struct shape){2, {pick(1, 40), pick(1, 90)}};
         uint32_t v = new_graph(&x, type), n = pick(1, 70);
-        struct layer l = {.c = {.w = {2, {x.dim[1], n}}}};
+        const bool turned = pick(0, 1);
+        struct layer l = {.c = {.w = product_weight(x.dim[1], n, turned)}};
         if (!product) {
             l.c = conv_over(&x);
             n = l.c.w.dim[0];
@@ -97,8 +98,7 @@ static void test_words(void **state)
                 bias[k] = (int64_t)random_u64(&seed) >> pick(0, 63);
             l.bias = gd_weight_of(PITH_I64, bias, &(struct shape){1, {n}});
         }
-        uint32_t acc = product ? gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x)
-                               : conv_node(&l, v);
+        uint32_t acc = product ? product_node(&l, v, turned) : conv_node(&l, v);
         bool values = pick(0, 1);
         gd_output(values ? requantize_node(&l, acc) : acc);
         check_levels("words", 1 + values);
@@ -174,10 +174,10 @@ static void test_products_of_few_weights(void **state)
         struct shape x = {2, {rows, k}};
         enum pith_type type = byte_type();
         uint32_t v = new_graph(&x, type);
-        struct layer l = {.c.w = {2, {k, n}}};
+        struct layer l = {.c.w = product_weight(k, n, i % 5 == 0)};
         layer_constants(&l, type, n, 1);
         l.w = few_weights(l.c.w);
-        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
+        uint32_t acc = product_node(&l, v, i % 5 == 0);
         gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
         check_levels("few weights", 1);
         bool halved = rows < 3 && k * n >= 65536 && (pith_cpu_features() & PITH_CPU_VNNI);
@@ -230,10 +230,11 @@ static void test_pruned_products(void **state)
         struct shape x = {2, {rows, k}};
         enum pith_type type = byte_type();
         uint32_t v = new_graph(&x, type);
-        struct layer l = {.c.w = {2, {k, n}}};
+        const bool turned = i % 5 == 0;
+        struct layer l = {.c.w = product_weight(k, n, turned)};
         layer_constants(&l, type, n, 1);
-        l.w = pruned_weights(l.c.w, pick(1, 15), 1);
-        uint32_t acc = gd_node(PITH_OP_MATMUL_INTEGER, NULL, NULL, 1, 3, v, l.w, l.zero_x);
+        l.w = pruned_weights(l.c.w, pick(1, 15), !turned);
+        uint32_t acc = product_node(&l, v, turned);
         gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
         check_levels("pruned product", 1);
         const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;

@@ -305,13 +305,14 @@ static void expect_sums(struct one_op *t, const int64_t *y, size_t n, enum pith_
         expect_bytes(t, narrow, n * sizeof *narrow);
 }
 
-/* a [2, M, K], b [K, N] or [2, K, N]. */
+/* a [2, M, K], b [K, N], [2, K, N] or, with trans_b, [N, K]. */
 static void test_matmul_integer(void **state)
 {
     (void)state;
     for (int round = 0; round < 400; round++) {
         uint32_t m = 1 + below(4), n = 1 + below(5), k = 1 + below(40), batch = 1 + below(2);
         bool rows = below(2), cols = below(2), zeros = below(4) > 0;
+        bool turned = batch == 1 && below(2);
         enum pith_type ta = random_type(), tb = random_type();
         uint16_t a[2 * 4 * 40], b[2 * 40 * 5], za[4], zb[5];
         int64_t y[2 * 4 * 5];
@@ -322,7 +323,8 @@ static void test_matmul_integer(void **state)
             y[i] = 0;
             for (size_t l = 0; l < k; l++) {
                 int64_t va = number_at(a, (which * m + row) * k + l, ta);
-                int64_t vb = number_at(b, (batch > 1 ? which * k * n : 0) + l * n + col, tb);
+                size_t at = turned ? col * k + l : l * n + col;
+                int64_t vb = number_at(b, (batch > 1 ? which * k * n : 0) + at, tb);
                 va -= zeros ? number_at(za, rows ? row : 0, ta) : 0;
                 vb -= zeros ? number_at(zb, cols ? col : 0, tb) : 0;
                 y[i] += va * vb;
@@ -331,7 +333,8 @@ static void test_matmul_integer(void **state)
         struct one_op t;
         one_op_open(&t, PITH_OP_MATMUL_INTEGER, zeros ? 4 : 2, 1);
         one_op_in(&t, 0, ta, DIMS(2, m, k), a);
-        const uint32_t dims_b[3] = {2, k, n};
+        t.attr[ATTR_MATMUL_TRANS_B] = turned;
+        const uint32_t dims_b[3] = {2, turned ? n : k, turned ? k : n};
         one_op_in(&t, 1, tb, batch > 1 ? 3 : 2, batch > 1 ? dims_b : dims_b + 1, b);
         one_op_in(&t, 2, ta, rows, &m, za);
         one_op_in(&t, 3, tb, cols, &n, zb);

@@ -76,7 +76,7 @@ static const struct weight_row weights[] = {
     {PITH_OP_CONV_TRANSPOSE, true, 1, 2, false, false, true, 0},
     {PITH_OP_RECURRENT, true, 1, 2, true, true, false, 0},
     {PITH_OP_CONV_INTEGER, false, 1, 4, true, true, true, 0},
-    {PITH_OP_MATMUL_INTEGER, false, 1, 0, false, false, false, 0},
+    {PITH_OP_MATMUL_INTEGER, false, 1, 0, false, true, false, 0},
 };
 
 enum { N_WEIGHTS = sizeof weights / sizeof *weights };
@@ -115,8 +115,9 @@ static void weights_are_told(void **state)
         assert_int_equal(t.bias_input, w ? w->bias : 0);
         assert_int_equal(t.integer_op, w ? w->integer_op : 0);
         assert_int_equal(pith_op_has_weight(op), w && w->floats);
-        assert_int_equal(pith_op_trans_slot(op) == OP_NO_SLOT,
-                         op != PITH_OP_GEMM && op != PITH_OP_MATMUL);
+        assert_int_equal(pith_op_trans_slot(op) != OP_NO_SLOT, op == PITH_OP_GEMM ||
+                                                                   op == PITH_OP_MATMUL ||
+                                                                   op == PITH_OP_MATMUL_INTEGER);
         if (w)
             hold_attributes(w, pith_op_get(op));
     }

@@ -1480,7 +1480,7 @@ static const struct op ops[] = {
     {"DequantizeLinear", 2, 3, 3, 1, 1, {I("axis", 1, 0, 7), I("block", 0, 0, MAX_DIM)}},
     {"DynamicQuantizeLinear", 1, 1, 1, 3, 3, NONE},
     {"Requantize", 3, 3, 3, 1, 1, {I("axis", 1, 0, 7), I_NEEDED("type", 1, 11)}},
-    {"MatMulInteger", 2, 4, 4, 1, 1, NONE},
+    {"MatMulInteger", 2, 4, 4, 1, 1, {I("trans_b", 0, 0, 1)}},
     {"ConvInteger", 2, 5, 5, 1, 1,
      {I("group", 1, 1, MAX_DIM), L("strides", 1, 65535), L("dilations", 1, 65535),
       L("pads", 0, 1 << 24)}},
