@@ -156,6 +156,8 @@ struct origin {
     const char *path;
     const char *const *files; /* NULL: path */
     size_t n_files;
+    const char *const *arrays; /* of a .npz, the wanted one first; NULL: it tells by itself */
+    uint32_t n_arrays;
 };
 
 static enum cli_exit open_data(const struct cli_feed_options *in, const struct pith_model *m,
@@ -166,6 +168,8 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
                                .path = from->path,
                                .files = from->files,
                                .n_files = from->n_files,
+                               .arrays = from->arrays,
+                               .n_arrays = from->n_arrays,
                                .labels = f->leading || from->files ? NULL : in->labels,
                                .range = in->range,
                                .preprocess = in->preprocess,
@@ -252,7 +256,8 @@ static enum cli_exit open_many(const struct cli_feed_options *in, const struct p
                 f->operand_opened[i] = true;
             }
         f->taken[input] = true;
-        rc = open_data(in, m, input, &(struct origin){name, path, n}, f);
+        rc =
+            open_data(in, m, input, &(struct origin){.path = name, .files = path, .n_files = n}, f);
     }
     free(path);
     return rc;
@@ -267,8 +272,101 @@ static enum cli_exit open_folders(const struct cli_feed_options *in, const struc
         if (f->operand_opened[i] || !is_folder(*path))
             continue;
         f->operand_opened[i] = true;
-        rc = open_data(in, m, f->operand_input[i], &(struct origin){*path, path, 1}, f);
+        rc = open_data(in, m, f->operand_input[i],
+                       &(struct origin){.path = *path, .files = path, .n_files = 1}, f);
     }
+    return rc;
+}
+
+/* ---- arrays of one file for several inputs ----------------------------------------------------
+ */
+
+#define BY_ARRAYS (NO_INPUT - 1) /* an item of -d whose arrays have inputs' names */
+#define NAMES_BYTES 200
+
+/* Names of inputs without a source: names [n_inputs], and their numbers. */
+static uint32_t free_inputs(const struct pith_model *m, const struct cli_feed *f,
+                            const char **names, uint32_t *number)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        if (!f->taken[i] && m->values[m->inputs[i]].name[0]) {
+            names[n] = m->values[m->inputs[i]].name;
+            number[n++] = i;
+        }
+    return n;
+}
+
+/* Item i of -d, without a name: inputs that have their names among its arrays get them. */
+static enum cli_exit match_arrays(const struct pith_model *m, const char *path, uint32_t item,
+                                  uint32_t *input, struct cli_feed *f)
+{
+    const char **names = malloc((m->n_inputs + 1u) * sizeof *names);
+    uint32_t *number = malloc((m->n_inputs + 1u) * sizeof *number), n;
+    bool *has = malloc(m->n_inputs + 1u);
+    char list[NAMES_BYTES];
+    enum cli_exit rc = names && number && has ? EXIT_DONE : cli_no_memory();
+    n = rc ? 0 : free_inputs(m, f, names, number);
+    if (n > 1 && pith_data_find_arrays(path, names, n, has, list, sizeof list)) {
+        *input = BY_ARRAYS;
+        for (uint32_t k = 0; k < n; k++)
+            if (has[k]) {
+                f->taken[number[k]] = true;
+                f->from_array[number[k]] = item + 1;
+            }
+    }
+    free(names);
+    free(number);
+    free(has);
+    return rc;
+}
+
+static enum cli_exit match_all_arrays(const struct cli_feed_options *in, const struct pith_model *m,
+                                      uint32_t *input, const char *const *path, struct cli_feed *f)
+{
+    enum cli_exit rc = EXIT_DONE;
+    for (uint32_t i = 0; i < in->data.n && !rc; i++)
+        if (input[i] == NO_INPUT)
+            rc = match_arrays(m, path[i], i, &input[i], f);
+    return rc;
+}
+
+/* An input that nothing feeds while others have arrays of their names: a name is wrong. */
+static enum cli_exit arrays_suffice(const struct pith_model *m, const char *path,
+                                    const struct cli_feed *f)
+{
+    char list[NAMES_BYTES];
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        if (f->taken[i])
+            continue;
+        pith_data_find_arrays(path, NULL, 0, NULL, list, sizeof list);
+        cli_error("%s: no array for input '%s' (its arrays: %s); give it by -d %s=DATA, or name "
+                  "the array so",
+                  path, m->values[m->inputs[i]].name, list, m->values[m->inputs[i]].name);
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}
+
+/* All inputs of item i. */
+static enum cli_exit open_arrays(const struct cli_feed_options *in, const struct pith_model *m,
+                                 uint32_t item, const char *path, struct cli_feed *f)
+{
+    const char **names = malloc((m->n_inputs + 1u) * sizeof *names);
+    enum cli_exit rc = names ? arrays_suffice(m, path, f) : cli_no_memory();
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_inputs && !rc; i++)
+        if (f->from_array[i] == item + 1)
+            names[n++] = m->values[m->inputs[i]].name;
+    for (uint32_t i = 0, k = 0; i < m->n_inputs && !rc; i++) {
+        if (f->from_array[i] != item + 1)
+            continue;
+        const char *first = names[0];
+        names[0] = names[k];
+        names[k++] = first;
+        rc = open_data(in, m, i, &(struct origin){.path = path, .arrays = names, .n_arrays = n}, f);
+    }
+    free(names);
     return rc;
 }
 
@@ -283,6 +381,8 @@ static enum cli_exit open_all(const struct cli_feed_options *in, const struct pi
     for (int pass = 0; pass < 2 && !rc; pass++) {
         rc = assign(m, f, (const char *const *)operands, n_operands, f->operand_input,
                     f->operand_path, pass == 0);
+        if (!rc && pass == 1)
+            rc = match_all_arrays(in, m, input, path, f);
         if (!rc)
             rc = assign(m, f, in->data.item, in->data.n, input, path, pass == 0);
         for (uint32_t i = 0; i < in->data.n && pass == 0 && !rc; i++)
@@ -293,7 +393,9 @@ static enum cli_exit open_all(const struct cli_feed_options *in, const struct pi
     if (!rc)
         rc = open_folders(in, m, f);
     for (uint32_t i = 0; i < in->data.n && !rc; i++)
-        rc = open_data(in, m, input[i], &(struct origin){.path = path[i]}, f);
+        rc = input[i] == BY_ARRAYS
+                 ? open_arrays(in, m, i, path[i], f)
+                 : open_data(in, m, input[i], &(struct origin){.path = path[i]}, f);
     return rc;
 }
 
@@ -304,11 +406,12 @@ enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith
     f->input = calloc(m->n_inputs + 1u, sizeof *f->input);
     f->constant = calloc(m->n_inputs + 1u, sizeof *f->constant);
     f->taken = calloc(m->n_inputs + 1u, sizeof *f->taken);
+    f->from_array = calloc(m->n_inputs + 1u, sizeof *f->from_array);
     f->operand_input = calloc(n_operands + 1u, sizeof *f->operand_input);
     f->operand_path = calloc(n_operands + 1u, sizeof *f->operand_path);
     f->operand_opened = calloc(n_operands + 1u, sizeof *f->operand_opened);
-    if (!f->input || !f->constant || !f->taken || !f->operand_input || !f->operand_path ||
-        !f->operand_opened)
+    if (!f->input || !f->constant || !f->taken || !f->from_array || !f->operand_input ||
+        !f->operand_path || !f->operand_opened)
         return cli_no_memory();
     f->feed.n_inputs = m->n_inputs;
     f->feed.input = f->input;
@@ -327,6 +430,7 @@ void cli_close_feed(struct cli_feed *f)
     free(f->input);
     free(f->constant);
     free(f->taken);
+    free(f->from_array);
     free(f->operand_input);
     free(f->operand_path);
     free(f->operand_opened);

@@ -32,8 +32,8 @@ struct cli_feed_options {
     }
 /* For --help of commands that take both. */
 #define CLI_STATE_TEXT                                                                             \
-    "Several inputs are given by name, -d NAME=DATA each, with equally many samples. With "        \
-    "--state\n"                                                                                    \
+    "Several inputs are given by name, -d NAME=DATA each, with equally many samples, or by one\n"  \
+    ".npz whose arrays have their names. With --state\n"                                           \
     "the model is called step by step: the samples are the steps of one stream, and output OUT "   \
     "of a\n"                                                                                       \
     "call is input IN of the next. Where a sample is several inputs long it is a sequence of its " \
@@ -51,6 +51,7 @@ struct cli_feed {
     struct pith_feed_input *input; /* owns, and the data sets in it: [n_inputs] */
     void **constant;               /* owns, each: [n_inputs] */
     bool *taken;                   /* owns: [n_inputs] have a source */
+    uint32_t *from_array; /* owns: [n_inputs] which -d, from 1 on, has an array of its name */
     struct pith_state state[CLI_LIST_MAX];
     void *first[CLI_LIST_MAX]; /* owns: of the states */
     uint32_t n_operands;
@@ -68,9 +69,10 @@ bool cli_find_output(const struct pith_model *m, const char *name, size_t bytes,
 bool cli_is_picture(const void *head, size_t n);
 
 /* Opens all data sets and first states. An item without a name is for the next input that has
- * nothing yet, operands first. operands (may be NULL): "[NAME=]FILE", only assigned to inputs here,
- * but for folders, which are data, and for several without a name where one input is left and the
- * first is a picture or a folder: these are one data set for that input. Inputs may stay without a
+ * nothing yet, operands first; where two or more have nothing, a .npz of -d is for those whose
+ * names its arrays have. operands (may be NULL): "[NAME=]FILE", only assigned to inputs here, but
+ * for folders, which are data, and for several without a name where one input is left and the first
+ * is a picture or a folder: these are one data set for that input. Inputs may stay without a
  * source. Close in any case. */
 enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
                             char **operands, uint32_t n_operands, struct cli_feed *feed);

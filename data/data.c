@@ -12,7 +12,6 @@
 #include "npy_header.h"
 #include "pith_preprocess.h"
 
-#define DATA_DEFAULT_BYTES (4ull << 30)
 #define COLOURS 3u /* channels of a photograph */
 
 struct pith_data {
@@ -451,6 +450,9 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
         return pith_error_no_memory(err);
     d->source.file.fd = -1;
     d->source.max_bytes = opts->max_bytes ? opts->max_bytes : DATA_DEFAULT_BYTES;
+    d->source.input_name = opts->input_name;
+    d->source.arrays = opts->arrays;
+    d->source.n_arrays = opts->arrays ? opts->n_arrays : 0;
     enum pith_status st = open_data(d, opts, err);
     if (st == PITH_OK)
         *data = d;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* data_npz.c - .npz: which of its arrays are the samples and which their labels.
  *
- * Names tell: those that people give to labels, then any name with a word of those in it
+ * Who opens it may name the arrays that are samples, of this data set and of others. Else names
+ * tell: those that people give to labels, then any name with a word of those in it
  * (test_labels, ground_truth). Of two arrays without such a name the second may be labels by what
  * it holds: one integer for each sample. */
+#define _POSIX_C_SOURCE 200809L
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "data_source.h"
 #include "npy_header.h"
@@ -63,24 +67,44 @@ static bool has_word(const struct zip_member *m, const char *const *list, size_t
     return false;
 }
 
-/* class_names is a list of texts, not of labels. */
-static bool is_labels(const struct zip_member *m)
+static bool is_named(const struct data_source *s, const struct zip_member *m)
 {
-    return has_word(m, label_words, sizeof label_words / sizeof label_words[0]) &&
+    for (uint32_t i = 0; i < s->n_arrays; i++)
+        if (is_member(m, s->arrays[i]))
+            return true;
+    return s->input_name && is_member(m, s->input_name);
+}
+
+/* class_names is a list of texts, not of labels. */
+static bool is_labels(const struct data_source *s, const struct zip_member *m)
+{
+    return !is_named(s, m) &&
+           has_word(m, label_words, sizeof label_words / sizeof label_words[0]) &&
            !has_word(m, name_words, sizeof name_words / sizeof name_words[0]);
 }
 
-/* `x`, else the first array that is not labels. */
-static const struct zip_member *find_samples(const struct zip_member *m, size_t n)
+static const struct zip_member *with_name(const struct zip_member *m, size_t n, const char *stem)
 {
-    const struct zip_member *first = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (is_member(&m[i], "x"))
+    for (size_t i = 0; i < n && stem; i++)
+        if (is_member(&m[i], stem))
             return &m[i];
-        if (!first && !is_labels(&m[i]))
-            first = &m[i];
-    }
-    return first;
+    return NULL;
+}
+
+/* The array that was asked for. Else that of the input's name, or `x`, or the first array that is
+ * not labels. */
+static const struct zip_member *find_samples(const struct data_source *s,
+                                             const struct zip_member *m, size_t n)
+{
+    if (s->n_arrays)
+        return with_name(m, n, s->arrays[0]);
+    const struct zip_member *named = with_name(m, n, s->input_name);
+    if (!named)
+        named = with_name(m, n, "x");
+    for (size_t i = 0; i < n && !named; i++)
+        if (!is_labels(s, &m[i]))
+            named = &m[i];
+    return named;
 }
 
 /* x_test and y_test: a file may hold several pairs. */
@@ -92,21 +116,21 @@ static bool is_pair(const struct zip_member *x, const struct zip_member *y)
 }
 
 /* samples: NULL where only labels are looked for. */
-static const struct zip_member *find_labels(const struct zip_member *m, size_t n,
-                                            const struct zip_member *samples)
+static const struct zip_member *find_labels(const struct data_source *s, const struct zip_member *m,
+                                            size_t n, const struct zip_member *samples)
 {
     for (size_t i = 0; i < n && samples; i++) {
-        if (is_labels(&m[i]) && is_pair(samples, &m[i]))
+        if (is_labels(s, &m[i]) && is_pair(samples, &m[i]))
             return &m[i];
     }
     for (size_t k = 0; k < N_LABEL_NAMES; k++) {
         for (size_t i = 0; i < n; i++) {
-            if (is_member(&m[i], label_names[k]))
+            if (is_member(&m[i], label_names[k]) && !is_named(s, &m[i]))
                 return &m[i];
         }
     }
     for (size_t i = 0; i < n; i++) {
-        if (&m[i] != samples && is_labels(&m[i]))
+        if (&m[i] != samples && is_labels(s, &m[i]))
             return &m[i];
     }
     return NULL;
@@ -133,8 +157,10 @@ static enum pith_status take_other(struct data_source *s, const struct pith_buff
 static enum pith_status open_members(struct data_source *s, const struct zip_member *m, size_t n,
                                      struct pith_error *err)
 {
-    const struct zip_member *x = find_samples(m, n), *y = find_labels(m, n, x);
+    const struct zip_member *x = find_samples(s, m, n), *y = find_labels(s, m, n, x);
     const struct zip_member *other = !y && n == 2 ? x == m ? m + 1 : m : NULL;
+    if (other && is_named(s, other))
+        other = NULL;
     if (!x)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of samples inside",
                                s->file.name);
@@ -195,7 +221,8 @@ enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, si
     enum pith_status st = list_members(bytes, n, name, &members, &n_members, err);
     if (st != PITH_OK)
         return st;
-    const struct zip_member *y = n_members == 1 ? members : find_labels(members, n_members, NULL);
+    const struct zip_member *y =
+        n_members == 1 ? members : find_labels(s, members, n_members, NULL);
     st = y ? pith_zip_extract(y, s->max_bytes, name, &labels, err)
            : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of labels inside", name);
     if (st == PITH_OK && !pith_is_npy(labels.data, labels.bytes))
@@ -205,4 +232,44 @@ enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, si
     free(labels.data);
     free(members);
     return st;
+}
+
+static void write_names(const struct zip_member *m, size_t n, char *list, size_t list_bytes)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n && at < list_bytes; i++)
+        at += (size_t)snprintf(list + at, list_bytes - at, "%s%.*s", i ? ", " : "",
+                               (int)stem_bytes(&m[i]), m[i].name);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* The list of members stands at the end of the file, so all of it is read. */
+uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint32_t n, bool *has,
+                               char *list, size_t list_bytes)
+{
+    struct file_source f = {.fd = -1};
+    struct zip_member *members = NULL;
+    uint8_t head[4];
+    size_t n_members = 0;
+    uint32_t found = 0;
+    list[0] = '\0';
+    if (is_file(path) && !pith_source_open(path, DATA_DEFAULT_BYTES, &f, NULL) &&
+        !pith_source_at(&f, 0, head, sizeof head, NULL) && pith_is_zip(head, sizeof head) &&
+        !pith_source_load(&f, DATA_DEFAULT_BYTES, NULL) &&
+        !list_members(f.mem, (size_t)f.bytes, f.name, &members, &n_members, NULL))
+        write_names(members, n_members, list, list_bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        has[i] = false;
+        for (size_t k = 0; k < n_members && members; k++)
+            has[i] |= is_member(&members[k], names[i]);
+        found += has[i];
+    }
+    free(members);
+    pith_source_close(&f);
+    return found;
 }

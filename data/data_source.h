@@ -15,6 +15,7 @@
 #include "pith_count_text.h"
 #include "pith_data.h"
 
+#define DATA_DEFAULT_BYTES (UINT64_C(4) << 30) /* that a data set may hold */
 enum { DATA_MAX_SAMPLES = 1 << 28, DATA_MAX_SAMPLE_ELEMS = 1 << 28 };
 
 /* ---- bytes (file_source.c, gzip_read.c) ------------------------------------------------------ */
@@ -121,6 +122,10 @@ struct data_source {
     uint8_t *packed; /* the picture being decoded */
     size_t packed_room;
     uint64_t max_bytes;
+    /* borrowed while it is opened: pith_data_opts */
+    const char *input_name;
+    const char *const *arrays;
+    uint32_t n_arrays;
 };
 
 /* Each fills *s (zeroed, s->file opened and, but for pictures, loaded) or fails; the caller closes

@@ -15,10 +15,11 @@
  *     IDX                 unsigned byte, byte, short, int, float, double; big-endian
  *     CIFAR-10 binary     records of 1 + 3072 bytes; name ends in .bin or .bin.gz
  *     .npy                f2 f4 f8, i1..i8, u1..u8, bool, either byte order, C order, up to 8 axes
- *     .npz                the array `x`, else the first that is not labels; the labels of x_test
- * are y_test, else the first found of y, label(s), target(s), class(es), y_train, y_test, y_val,
- * each with a small or a capital first letter, else of names with such a word in them (test_labels,
- * ground_truth), else, of two arrays, the other one if it holds one integer for each sample
+ *     .npz                the array that `arrays` names, or else the one called as input_name, or
+ * `x`, or the first that is not labels; the labels of x_test are y_test, else the first found of y,
+ * label(s), target(s), class(es), y_train, y_test, y_val, each with a small or a capital first
+ * letter, else of names with such a word in them (test_labels, ground_truth), else, of two arrays,
+ * the other one if it holds one integer for each sample
  *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
  *     wav:FRAME:HOP:FILE  frames of FRAME values of a WAV (PCM, 16 bits, mono), value / 32768.
  * Frame i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP samples before
@@ -73,7 +74,16 @@ struct pith_data_opts {
                                  folder in front); without labels. path is then only what messages
                                  call it. NULL: path is opened */
     size_t n_files;
+    const char *const *arrays; /* .npz: arrays[0] are the samples; the others belong to other data
+                                  sets and are no labels. NULL: as above */
+    uint32_t n_arrays;
 };
+
+/* Whether the file at path is a .npz with arrays of these names: has[i] of names[i]; returns how
+ * many. list: the names of its arrays, in their order and with commas, cut off at list_bytes; ""
+ * where it is no .npz, or cannot be read, which opening it tells. */
+uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint32_t n, bool *has,
+                               char *list, size_t list_bytes);
 
 /* Opens and checks: sizes, shape, labels, range. Pictures are decoded when read. All text is
  * copied. PITH_ERR_ARGUMENT, _IO, _CORRUPT, _UNSUPPORTED, _LIMIT, _MEMORY. */
