@@ -487,26 +487,30 @@ static uint32_t square_root(uint64_t n)
     return r;
 }
 
-/* Where the dimensions do not tell a kernel: columns fed by one unit, or a square picture.
- * place: elements that one input map has in a row; place_row: of a line of them. */
-static ONCE void find_places(struct adaptive *a, uint64_t source_rows)
+/* place: elements that one input map has in a row; line: of a line of them. */
+struct places {
+    uint64_t place, line;
+};
+
+/* Where the dimensions do not tell a kernel: columns fed by one unit, or a square picture. */
+static ONCE NOT_INLINE struct places places_of(const struct weight *w)
 {
-    const struct shape *s = &a->w->shape;
-    uint64_t place = 1, line = 1;
+    const struct shape *s = &w->shape;
+    const uint64_t cols = w->count / adaptive_rows(w), source_rows = w->source_rows;
+    struct places p = {1, 1};
     if (s->rank > 2) {
         for (uint32_t i = 2; i < s->rank; i++)
-            place *= s->dim[i];
-        line = s->dim[s->rank - 1];
+            p.place *= s->dim[i];
+        p.line = s->dim[s->rank - 1];
     } else if (s->rank == 2) {
-        place = source_rows ? a->cols / source_rows : a->cols;
-        line = square_root(place);
-        if (line * line != place)
-            line = source_rows ? place : 1;
-        if (!source_rows && line == 1)
-            place = 1;
+        p.place = source_rows ? cols / source_rows : cols;
+        p.line = square_root(p.place);
+        if (p.line * p.line != p.place)
+            p.line = source_rows ? p.place : 1;
+        if (!source_rows && p.line == 1)
+            p.place = 1;
     }
-    a->place = place < UINT32_MAX ? (uint32_t)place : UINT32_MAX;
-    a->place_row = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
+    return p;
 }
 
 static const int32_t first_weight[ADAPTIVE_SETS][ADAPTIVE_INPUTS] = {
@@ -653,12 +657,14 @@ static ONCE void start_elements(struct adaptive *a)
 
 /* What lies behind a->..., in this order: what the second model has of its own, columns, rows, rows
  * of the source. Sizes are bounded by ADAPTIVE_MAX. */
-static inline size_t second_memory(const struct weight *w)
+static ONCE size_t second_memory(const struct weight *w)
 {
-    uint64_t cols = w->count / adaptive_rows(w);
-    return PITH_BUILD_SECOND && w->second ? (size_t)(sizeof(struct adaptive_second) +
-                                                     cols * sizeof(struct adaptive_second_column))
-                                          : 0;
+    if (!PITH_BUILD_SECOND || !w->second)
+        return 0;
+    const struct second_sizes n = second_sizes(w, places_of(w).place);
+    const uint64_t cols = w->count / adaptive_rows(w);
+    return (size_t)(sizeof(struct adaptive_second) + second_table_bytes(&n) +
+                    cols * sizeof(struct adaptive_second_column));
 }
 
 static inline size_t adaptive_memory(const struct weight *w)
@@ -673,9 +679,12 @@ static void adaptive_place(struct adaptive *a, void *mem)
     memset(mem, 0, adaptive_memory(a->w));
     a->rows = adaptive_rows(a->w);
     a->cols = a->w->count / a->rows;
+    const struct places p = places_of(a->w);
+    a->place = p.place < UINT32_MAX ? (uint32_t)p.place : UINT32_MAX;
+    a->place_row = p.line < UINT32_MAX ? (uint32_t)p.line : UINT32_MAX;
     a->second = mem;
     if (is_second(a))
-        a->second->column = (struct adaptive_second_column *)(a->second + 1);
+        place_second(a->second, second_sizes(a->w, a->place));
     a->column = (struct adaptive_column *)(void *)((uint8_t *)mem + second_memory(a->w));
     a->row_live = (uint8_t *)(a->column + a->cols);
     a->source_live = a->row_live + a->rows;
@@ -705,7 +714,6 @@ static enum pith_status adaptive_begin(struct adaptive *a)
 static void code_flags(struct adaptive *a)
 {
     start_flags(a);
-    find_places(a, a->w->source_rows);
     if (a->selects) {
         if (a->rows > 1)
             code_row_flags(a, a->row_live, a->rows);

@@ -43,13 +43,20 @@ struct adaptive_column {
 #define SECOND_INPUTS 13u
 #define SECOND_NODES 14u   /* ranks told by contexts */
 #define SECOND_CHOICES 32u /* sets of weights */
-enum second_set { SECOND_STORED, SECOND_SIGN, SECOND_RANK, SECOND_RANK_MORE, SECOND_SETS };
+#define SECOND_RANKS 4u    /* of signs */
+#define SECOND_WEIGHTS (3 * SECOND_CHOICES + SECOND_RANKS)
+enum second_set { SECOND_STORED, SECOND_RANK, SECOND_RANK_MORE, SECOND_SIGN, SECOND_SETS };
 
 struct adaptive_second_column {
-    uint32_t mean;  /* of sizes, 8 fraction bits */
+    uint32_t mean : 24; /* of sizes, 8 fraction bits: at most 256 * 512 + 64 */
+    uint32_t seen : 8;
     int16_t last;   /* size and sign of the element in the row before, or, behind, of this row */
     uint16_t above; /* size of the one in the row before that */
-    uint8_t seen;
+};
+
+/* How much of the model a tensor can reach. */
+struct second_sizes {
+    uint32_t places, quantizers;
 };
 
 struct adaptive_second {
@@ -58,14 +65,17 @@ struct adaptive_second {
     int32_t agreement, balance; /* of the row's signs: with the row above; among each other */
     /* what size is expected of the element: of row and column together, of each, of those around */
     uint32_t expected, of_row, of_column, near;
+    uint32_t sign_pair[4][9][9], sign_above[7][11], sign_balance[11];
+    uint32_t refined[SECOND_SETS][33];
+    int32_t weight[2][SECOND_SETS][SECOND_INPUTS];
     /* counters: of stored by the quantizer, then of each node of a rank */
     uint32_t by_expected[2 + SECOND_NODES][64], by_both[2 + SECOND_NODES][16][16],
         by_near[2 + SECOND_NODES][64];
-    uint32_t sign_pair[4][9][9], sign_sum[4][11][64], sign_above[7][11], sign_balance[11];
-    uint32_t refined[SECOND_SETS][33];
-    int32_t weight[2][SECOND_SETS][SECOND_INPUTS];
-    int32_t chosen[2][SECOND_CHOICES][SECOND_SETS][SECOND_INPUTS];
-    struct adaptive_second_column *column; /* [cols] */
+    /* as much as the tensor reaches, behind the struct */
+    uint32_t *sign_sum;                               /* [4, 11, places] */
+    int32_t (*chosen)[SECOND_WEIGHTS][SECOND_INPUTS]; /* [quantizers] */
+    struct adaptive_second_column *column;            /* [cols] */
+    struct second_sizes sizes;
 };
 
 struct adaptive {

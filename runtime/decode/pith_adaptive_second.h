@@ -95,10 +95,12 @@ static void second_saw(struct adaptive *a, int32_t v)
     struct adaptive_second *s = a->second;
     struct adaptive_second_column *c = &s->column[a->col];
     int32_t size = v < 0 ? -v : v, x = SIZE_ONE * size + SIZE_NONE;
-    follow(&c->mean, x, 3 + smaller(c->seen, COLUMN_SEEN));
+    uint32_t column = c->mean;
+    follow(&column, x, 3 + smaller(c->seen, COLUMN_SEEN));
+    c->mean = column & 0xffffff;
     follow(&s->row, x, 4 + smaller(s->row_seen, ROW_SEEN));
     follow(&s->mean, x, 2 + smaller(s->seen, TENSOR_SEEN));
-    c->seen = (uint8_t)smaller(c->seen + 1u, COLUMN_SEEN);
+    c->seen = smaller(c->seen + 1u, COLUMN_SEEN) & 255;
     s->row_seen = smaller(s->row_seen + 1, ROW_SEEN);
     s->seen = smaller(s->seen + 1, TENSOR_SEEN);
     s->agreement += 256 * sign_of(c->last) * sign_of(v) - s->agreement / 16;
@@ -181,7 +183,8 @@ static uint32_t code_opinions(struct adaptive *a, enum second_set set, uint32_t 
                               const struct opinions *o, uint32_t bit)
 {
     struct adaptive_second *s = a->second;
-    int32_t *all = s->weight[quantizer(a)][set], *one = s->chosen[quantizer(a)][chosen][set];
+    int32_t *all = s->weight[quantizer(a)][set],
+            *one = s->chosen[quantizer(a)][set * SECOND_CHOICES + chosen];
     int32_t input[SECOND_INPUTS];
     uint32_t n = o->n + 1;
     second_inputs(a, o, input);
@@ -251,7 +254,8 @@ static uint32_t second_sign(struct adaptive *a, uint32_t *const first[4], uint32
     struct opinions o = {.n = 4};
     memcpy(o.counter, first, 4 * sizeof *first);
     add_opinion(&o, &s->sign_pair[r][step_of(left, 4)][step_of(up, 4)]);
-    add_opinion(&o, &s->sign_sum[r][step_of(both, 5)][at < 63 ? at : 63]);
+    add_opinion(&o,
+                &s->sign_sum[(r * 11 + step_of(both, 5)) * s->sizes.places + (at < 63 ? at : 63)]);
     add_opinion(&o,
                 &s->sign_above[step_of(s->column[a->col].last, 3)][step_of(s->agreement / 256, 5)]);
     add_opinion(&o, &s->sign_balance[step_of(s->balance / 64, 5)]);
@@ -259,6 +263,27 @@ static uint32_t second_sign(struct adaptive *a, uint32_t *const first[4], uint32
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
+
+/* place: of an element in its kernel, as of places_of; only a trellis has a second quantizer. */
+static ONCE struct second_sizes second_sizes(const struct weight *w, uint64_t place)
+{
+    return (struct second_sizes){.places = place < 64 ? (uint32_t)place : 64,
+                                 .quantizers = PITH_BUILD_TRELLIS && w->trellis ? 2 : 1};
+}
+
+static ONCE size_t second_table_bytes(const struct second_sizes *n)
+{
+    const struct adaptive_second *s = NULL;
+    return 4 * 11 * n->places * sizeof *s->sign_sum + n->quantizers * sizeof *s->chosen;
+}
+
+static ONCE void place_second(struct adaptive_second *s, struct second_sizes n)
+{
+    s->sizes = n;
+    s->sign_sum = (void *)(s + 1);
+    s->chosen = (void *)(s->sign_sum + 4 * 11 * n.places);
+    s->column = (void *)(s->chosen + n.quantizers);
+}
 
 static const int32_t second_first_weight[SECOND_SETS][SECOND_INPUTS] = {
     [SECOND_STORED] = {27, 27, 33, 61, 35, 18, 13, 30, 15, 15, 15},
@@ -269,13 +294,13 @@ static const int32_t second_first_weight[SECOND_SETS][SECOND_INPUTS] = {
 
 static ONCE void second_weights(struct adaptive_second *s)
 {
-    for (uint32_t z = 0; z < 2; z++)
+    for (uint32_t z = 0; z < s->sizes.quantizers; z++)
         for (uint32_t k = 0; k < SECOND_SETS; k++)
             for (uint32_t i = 0; i < SECOND_INPUTS; i++) {
                 int32_t w = second_first_weight[k][i] * 256;
                 s->weight[z][k][i] = w;
-                for (uint32_t c = 0; c < SECOND_CHOICES; c++)
-                    s->chosen[z][c][k][i] = w;
+                for (uint32_t c = 0; c < (k == SECOND_SIGN ? SECOND_RANKS : SECOND_CHOICES); c++)
+                    s->chosen[z][k * SECOND_CHOICES + c][i] = w;
             }
     for (uint32_t k = 0; k < SECOND_SETS; k++)
         for (int32_t i = 0; i < 33; i++)
@@ -288,7 +313,7 @@ static ONCE void start_second(struct adaptive *a)
     s->mean = 2 * SIZE_ONE;
     s->seen = 0;
     for (uint64_t i = 0; i < a->cols; i++)
-        s->column[i].mean = s->mean;
+        s->column[i].mean = s->mean & 0xffffff;
     for (uint32_t kind = 0; kind < 2 + SECOND_NODES; kind++) {
         uint32_t v = kind < 2 ? a->fresh : first_rank[kind - 2 < 3 ? kind - 2 : 3];
         fill(s->by_expected[kind], sizeof s->by_expected[kind], v);
@@ -296,7 +321,7 @@ static ONCE void start_second(struct adaptive *a)
         fill(s->by_near[kind], sizeof s->by_near[kind], v);
     }
     fill(s->sign_pair[0][0], sizeof s->sign_pair, COUNTER_HALF);
-    fill(s->sign_sum[0][0], sizeof s->sign_sum, COUNTER_HALF);
+    fill(s->sign_sum, 4 * 11 * s->sizes.places * sizeof *s->sign_sum, COUNTER_HALF);
     fill(s->sign_above[0], sizeof s->sign_above, COUNTER_HALF);
     fill(s->sign_balance, sizeof s->sign_balance, COUNTER_HALF);
     second_weights(s);
