@@ -86,6 +86,15 @@ install_node_cases() {
     rm -rf "$wheel"
 }
 
+# What tests of the kernels' machine code read it with; of use only beside nvcc, which may lack it.
+install_disassembler() {
+    nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null) || return 0
+    ! command -v nvdisasm >/dev/null && [ ! -e "$(dirname "$nvcc")/nvdisasm" ] || return 0
+    ! ls "$folder"/venv/lib/python3*/site-packages/nvidia/*/bin/nvdisasm >/dev/null 2>&1 || return 0
+    echo "deps: installing nvdisasm into $folder/venv"
+    "$folder/venv/bin/pip" install -q nvidia-cuda-nvdisasm==13.2.51 || echo "deps: no nvdisasm from PyPI; its test is left out" >&2
+}
+
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     echo "deps: not a Debian system, so nothing is installed. The counterparts of these are needed:"
     echo $packages $where_known
@@ -100,3 +109,4 @@ fi
 mkdir -p "$folder"
 install_onnxruntime
 install_node_cases
+install_disassembler

@@ -5,7 +5,10 @@
  *
  * Shared memory is NaN before each block. Refused, with the kernel and its line: a barrier or
  * shuffle that some lane has left or meets elsewhere, a shuffle across the end of a warp, lanes
- * that wait for ever. */
+ * that wait for ever.
+ *
+ * EMU_LAUNCHED=FILE in the environment: which kernels ran, and in which orders, is added to FILE.
+ */
 #include <stdbool.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +23,7 @@
 
 #define WARP 32u
 #define STACK_BYTES 65536u
+#define ORDERS_NOTED 8
 
 enum state { NOT_STARTED, READY, IN_SHUFFLE, IN_BARRIER, EXITED };
 
@@ -384,6 +388,22 @@ static void run_block(void)
     }
 }
 
+/* The first time that a kernel runs in an order: a line of both. */
+static void note_launch(uint32_t kernel, uint32_t order)
+{
+    static uint32_t seen[LAUNCH_KERNELS][ORDERS_NOTED], n_seen[LAUNCH_KERNELS];
+    const char *path = getenv("EMU_LAUNCHED");
+    for (uint32_t i = 0; i < n_seen[kernel]; i++)
+        if (seen[kernel][i] == order)
+            return;
+    if (!path || n_seen[kernel] == ORDERS_NOTED)
+        return;
+    seen[kernel][n_seen[kernel]++] = order;
+    FILE *f = fopen(path, "a");
+    if (!f || fprintf(f, "%s %u\n", kernels[kernel].name, order) < 0 || fclose(f) != 0)
+        abort();
+}
+
 void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
 {
     uint32_t n = grid[0] * grid[1] * grid[2], seed = order;
@@ -391,6 +411,7 @@ void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
     body_arg = arg;
     body_kernel = kernel;
     body_order = order;
+    note_launch(kernel, order);
     emu_now.blocks_x = grid[0];
     for (uint32_t i = 0; i < n; i++) {
         uint32_t block = order == 1 ? n - 1 - i : i;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: test_device_ops, _weights, _half, _attention and _huffman with their
-# emulator compiled so.
+# emulator compiled so; each kernel there is (limits.txt) runs in at least four orders of lanes and blocks.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 libs=$("$MAKE" -s --eval 'print-libs: ; @echo -Wl,--start-group $(foreach m,$(call seen_by_tests,cuda),$(O)/lib/$(m).a) -Wl,--end-group -lcmocka $(sort $(foreach m,$(call seen_by_tests,cuda),$(LIBS_$(m)))) -lm -lpthread' print-libs) || exit 1
@@ -12,11 +12,15 @@ for part in emu emu_kernels ptx_launch ptx_read ptx_run; do
 done
 # without tensor cores, as before compute capability 8.0
 ${CC:-cc} -std=c11 $flags -DEMU_NO_MMA $includes -c tests/cuda/emu_kernels.c -o "$work/without.mma" || exit 1
+export EMU_LAUNCHED="$work/launched"
 for cases in ops weights half attention huffman; do
     ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1
     # Fibers have stacks of their own.
     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1
 done
+missing=$(awk 'FILENAME == ARGV[1] {orders[$1] += !(($1, $2) in ran); ran[$1, $2] = 1; next}
+    !/^#/ && orders[$2] < 4 && !told[$2]++ {print $2 ": " orders[$2] + 0 " orders"}' "$EMU_LAUNCHED" tests/cuda/limits.txt)
+[ -z "$missing" ] || { echo "$missing"; exit 1; }
 mv "$work/without.mma" "$work/emu_kernels.o"
 for cases in ops half; do
     ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1

@@ -414,6 +414,65 @@ static void test_quantize(void **state)
     }
 }
 
+/* Integers of all types, with a zero point and without, by one scale, one a channel, one a block.
+ */
+static void test_dequantize(void **state)
+{
+    (void)state;
+    static const enum pith_type types[] = {PITH_I8,  PITH_U8,  PITH_I16,
+                                           PITH_U16, PITH_I32, PITH_I64};
+    static const uint32_t scales[3][3] = {{1}, {5}, {3, 5, 6}};
+    for (uint32_t round = 0; round < 36; round++) {
+        struct one_op t;
+        const uint32_t form = round / 12, n = 3 * 5 * 41;
+        const enum pith_type type = types[round % 6];
+        one_op_open(&t, PITH_OP_DEQUANTIZE, round % 12 < 6 ? 3 : 2, 1);
+        t.kernels = &reference;
+        random_input(&t, 0, PITH_I32, DIMS(2, n), false); /* bytes enough for any type */
+        t.in[0].type = type;
+        t.in[0].shape = (struct shape){.rank = 3, .dim = {3, 5, 41}};
+        t.attr[ATTR_QUANTIZE_AXIS] = form == 2 ? 2 : 1;
+        t.attr[ATTR_QUANTIZE_BLOCK] = form == 2 ? 8 : 0;
+        const uint32_t rank = form == 2 ? 3 : 1;
+        random_input(&t, 1, PITH_F32, rank, scales[form], true);
+        if (round % 12 < 6) {
+            random_input(&t, 2, PITH_I32, rank, scales[form], false);
+            t.in[2].data = realloc(t.in[2].data, 90 * sizeof(int64_t));
+            for (uint32_t i = 0; i < 90; i++)
+                ((int64_t *)t.in[2].data)[i] = (int64_t)random_u64(&seed);
+            t.in[2].type = type;
+        }
+        check_product(&t, "dequantize", 0);
+    }
+}
+
+/* Along each axis, elements of all sizes, indices of both, some behind either end. */
+static void test_gather(void **state)
+{
+    (void)state;
+    static const enum pith_type types[] = {PITH_F32, PITH_U8, PITH_I16, PITH_I64};
+    for (uint32_t round = 0; round < 24; round++) {
+        struct one_op t;
+        const bool wide = round % 2;
+        one_op_open(&t, PITH_OP_GATHER, 2, 1);
+        t.attr[ATTR_GATHER_AXIS] = (int32_t)(round / 2 % 3);
+        random_input(&t, 0, PITH_I32, DIMS(2, 7 * 11 * 13), false);
+        t.in[0].type = types[round / 6];
+        t.in[0].shape = (struct shape){.rank = 3, .dim = {7, 11, 13}};
+        random_input(&t, 1, PITH_I32, DIMS(2, 9), false);
+        for (uint32_t i = 0; i < 9; i++) {
+            const int32_t at = (int32_t)below(35) - 17;
+            if (wide)
+                ((int64_t *)t.in[1].data)[i] = at;
+            else
+                ((int32_t *)t.in[1].data)[i] = at;
+        }
+        t.in[1].type = wide ? PITH_I64 : PITH_I32;
+        t.in[1].shape = (struct shape){.rank = 2, .dim = {3, 3}};
+        check_product(&t, "gather", 0);
+    }
+}
+
 static void test_dynamic_quantize(void **state)
 {
     (void)state;
@@ -529,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_quantize),     cmocka_unit_test(test_dynamic_quantize),
         cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_joined),
         cmocka_unit_test(test_cast),         cmocka_unit_test(test_arg),
+        cmocka_unit_test(test_dequantize),   cmocka_unit_test(test_gather),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

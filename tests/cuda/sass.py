@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Instructions that inner loops of the sparse products take an entry, counted in the machine code.
+
+    sass.py NVDISASM LIST CUBIN...    against LIST; names what grew by more than 5 %, or is over 12 in spmv_relative
+    sass.py NVDISASM - CUBIN...       writes the list
+
+A loop is what a branch backwards goes around. Each entry is one FFMA and reads two numbers, one of the codebook and one of x, so a
+loop with as many reads that has no other loop inside is one over entries; the compiler makes several of a source's one (unrolled,
+and for what is left), and the dearest counts.
+"""
+import os
+import re
+import subprocess
+import sys
+
+MOST_RELATIVE = 12.0
+
+
+def functions(text):
+    """{kernel: [label or instruction, ...]}; labels end with a colon."""
+    found, lines = {}, None
+    for line in text.splitlines():
+        if re.match(r'//-----|\t\.section', line):
+            lines = None
+        head = re.match(r'\.text\.(\w+):', line)
+        if head:
+            lines = found[head[1]] = []
+        elif lines is not None:
+            told = re.match(r'(\.L_\w+:)|\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;', line)
+            if told:
+                lines.append(told[1] or told[2])
+    return found
+
+
+def innermost_loops(lines):
+    instructions, at, spans = [], {}, []
+    for text in lines:
+        if text.endswith(':'):
+            at[text[:-1]] = len(instructions)
+            continue
+        instructions.append(text)
+        to = re.search(r'\bBRA\b.*`\((\.L_\w+)\)', text)
+        if to and to[1] in at:
+            spans.append((at[to[1]], len(instructions)))
+    for begin, end in spans:
+        if not any((b, e) != (begin, end) and b >= begin and e <= end for b, e in spans):
+            yield instructions[begin:end]
+
+
+def count(loop, name):
+    return sum(bool(re.match(r'(@\S+ )?%s\b' % name, i)) for i in loop)
+
+
+def an_entry(lines):
+    """Of the dearest loop over entries; None: there is none."""
+    worst = None
+    for loop in innermost_loops(lines):
+        entries = count(loop, 'FFMA') + 2 * count(loop, 'FFMA2')
+        if entries and count(loop, 'LDS') + count(loop, 'LDG') >= 2 * entries:
+            worst = max(worst or 0, len(loop) / entries)
+    return worst
+
+
+def measured(disassembler, cubin):
+    """{(target, kernel): instructions an entry}"""
+    target = os.path.basename(cubin).split('.')[0]
+    text = subprocess.run([disassembler, '-c', '-ndf', cubin], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True).stdout
+    counts = {(target, k): an_entry(lines) for k, lines in functions(text).items() if k.startswith('spmv_')}
+    if (target, 'spmv_relative') not in counts or None in counts.values():
+        sys.exit(f'{cubin}: no loop over entries in some of {sorted(counts)}')
+    return counts
+
+
+def read(path):
+    with open(path, encoding='utf-8') as f:
+        rows = [line.split() for line in f if not line.startswith('#')]
+    return {(target, kernel): float(n) for target, kernel, n in rows}
+
+
+def main():
+    disassembler, path, cubins = sys.argv[1], sys.argv[2], sys.argv[3:]
+    counts = {}
+    for cubin in cubins:
+        counts.update(measured(disassembler, cubin))
+    if path == '-':
+        print('# target kernel instructions-an-entry of its inner loop (tests/cuda/sass.sh)')
+        for (target, kernel), n in sorted(counts.items()):
+            print(target, kernel, f'{n:.2f}')
+        return 0
+    listed, bad = read(path), False
+    for (target, kernel), n in sorted(counts.items()):
+        limit = listed.get((target, kernel))
+        if limit is None or n > limit * 1.05:
+            print(f'{target} {kernel}: {n:.2f} instructions an entry, {limit} were listed')
+            bad = True
+        if kernel == 'spmv_relative' and n > MOST_RELATIVE:
+            print(f'{target} {kernel}: {n:.2f} instructions an entry, more than {MOST_RELATIVE:g}')
+            bad = True
+    return 1 if bad else 0
+
+
+sys.exit(main())
