@@ -136,8 +136,8 @@ static bool read_list(struct codebook_reader *r, uint32_t n, uint32_t sign,
     return !r->bits.bad;
 }
 
-/* Multiples of a finite step, both ways from zero. One rounding each, so the same everywhere.
- * Products, not sums of steps: errors would add up. */
+/* Multiples of a step, both ways from zero. One rounding each, so the same everywhere. Products,
+ * not sums of steps: errors would add up. Steps that are not finite have none that is. */
 static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, uint32_t k,
                             const struct centroids *to)
 {
@@ -152,14 +152,13 @@ static bool write_multiples(float step, uint32_t n_negative, uint32_t n_zero, ui
            f32_bits(step * (float)n_positive) <= MAX_FINITE;
 }
 
-/* Of bits of a step: an exponent of 1..254. Subnormal steps are left out, so that the product is
+/* Of bits of a step: an exponent from 1. Subnormal steps are left out, so that the product is
  * exact enough to be the same under flushed denormals. */
 static bool write_symmetric(uint32_t step, uint32_t k, const struct centroids *to)
 {
     if (k % 2)
         put(to, k / 2, 0.0f);
-    return step >> 23 != 0 && step >> 23 < 255 &&
-           write_multiples(f32_from_bits(step), k / 2, k % 2, k, to);
+    return step >> 23 != 0 && write_multiples(f32_from_bits(step), k / 2, k % 2, k, to);
 }
 
 /* The first exponent stands in the first byte, with the bit that says "not coded". */
@@ -202,7 +201,7 @@ static bool read_coded(struct codebook_reader *r, const struct centroids *to)
     uint32_t step = 0;
     if (r->uniform) {
         step = br_bits(&r->bits, 8);
-        if (step == 0 || step == 255)
+        if (step == 0)
             return false;
         step = step << 23 | br_bits(&r->bits, r->step_bits) << (23 - r->step_bits);
     }
