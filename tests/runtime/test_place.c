@@ -135,6 +135,24 @@ static void test_late(void **state)
     }
 }
 
+/* Alone with a larger one at its first time: over what dies there, not over what only lives then,
+ * as a step's scratch does, nor over what lives on. */
+static void test_late_beside_one(void **state)
+{
+    (void)state;
+    const struct place_item other[] = {{.bytes = 640, .first = 2, .last = 3},
+                                       {.bytes = 640, .first = 3, .last = 3},
+                                       {.bytes = 640, .first = 2, .last = 4}};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct place_item item[] = {other[i],
+                                    {.bytes = 320, .first = 3, .last = 5, .flags = PLACE_LATE}};
+        uint32_t order[2], placed[2];
+        uint64_t arena;
+        assert_true(pith_place(item, 2, order, placed, &arena));
+        assert_int_equal(arena, i == 0 ? 640 : 960);
+    }
+}
+
 /* In order of sizes the arena would be 10,880 bytes, of lives 13,440: only by breadth do those two
  * that live at time 5 lie side by side and the others beside them. */
 static void test_breadth(void **state)
@@ -219,10 +237,15 @@ static void test_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_overlap),       cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_input_and_output), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_overflow),         cmocka_unit_test(test_late),
-        cmocka_unit_test(test_breadth),          cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_no_overlap),
+        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_input_and_output),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_late_beside_one),
+        cmocka_unit_test(test_breadth),
+        cmocka_unit_test(test_ties),
         cmocka_unit_test(test_first_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,12 @@ static void set_pads(int32_t *attr, void *arg)
         attr[ATTR_CONV_PADS + i] = 1;
 }
 
+static void set_round(int32_t *attr, void *arg)
+{
+    (void)arg;
+    attr[ATTR_KIND] = UNARY_ROUND;
+}
+
 static void set_pool(int32_t *attr, void *arg)
 {
     (void)arg;
@@ -129,11 +135,12 @@ static uint32_t apart(uint32_t a, uint32_t b)
 {
     int32_t flat[] = {2, 0, -1}, square[] = {4, 0, CHANNELS, SIDE, SIDE};
     uint32_t t;
-    switch (below(10)) {
+    switch (below(11)) {
     case 0:
         return clipped(gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, a, given.one));
-    case 1:
-        return clipped(gd_node(PITH_OP_CONV, set_pads, NULL, 1, 2, a, given.three));
+    case 1: /* Winograd's sums are integers but for rounding */
+        t = gd_node(PITH_OP_CONV, set_pads, NULL, 1, 2, a, given.three);
+        return clipped(gd_node(PITH_OP_UNARY, set_round, NULL, 1, 1, t));
     case 2:
         return gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, a);
     case 3:
@@ -150,6 +157,9 @@ static uint32_t apart(uint32_t a, uint32_t b)
         return gd_node(PITH_OP_TRANSPOSE, set_turned, NULL, 1, 1, a);
     case 8:
         return gd_node(PITH_OP_MAX_POOL, set_pool, NULL, 1, 1, a);
+    case 9: /* the sum is fused into the product */
+        t = gd_node(PITH_OP_CONV, NULL, NULL, 1, 2, a, given.one);
+        return clipped(gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, t, b));
     default:
         return cut(joined(a, gd_node(PITH_OP_MUL, NULL, NULL, 1, 2, b, given.plane), 1), 1, 3,
                    3 + (int32_t)CHANNELS, 1);
