@@ -8,9 +8,10 @@
 static void set_tile(struct dense_kernels *k, uint32_t features)
 {
     if (features & PITH_CPU_AVX512)
-        k->mr = 8, k->nr = 48, k->nr_max = 49, k->lanes = 16;
+        k->mr = 8, k->nr = 48, k->nr_max = 49, k->lanes = 16, k->strided = true;
     else if (features & PITH_CPU_AVX2)
-        k->mr = 4, k->nr = 24, k->nr_max = 24, k->mr_wide = 6, k->nr_wide = 16, k->lanes = 8;
+        k->mr = 4, k->nr = 24, k->nr_max = 24, k->mr_wide = 6, k->nr_wide = 16, k->lanes = 8,
+        k->strided = true;
     else if (features & PITH_CPU_NEON)
         k->mr = 8, k->nr = k->nr_max = 12, k->lanes = 4;
 }

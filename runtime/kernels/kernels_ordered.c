@@ -14,6 +14,7 @@ void pith_ordered_kernels_fill(struct dense_kernels *k, uint32_t features)
     ORDERED_KERNELS(KERNEL_TAKE)
     k->mr = ORDERED_MR, k->nr = k->nr_max = ORDERED_NR, k->lanes = 1;
     k->mr_wide = k->nr_wide = 0;
+    k->strided = false;
     k->conv_rows_f32 = NULL;
     k->max_pool_f32 = NULL;
     k->winograd_in = NULL;

@@ -44,6 +44,10 @@ struct dense_act {
 struct gemm_f32_job {
     const float *a; /* packed panels [ceil(m/mr)][a_step / mr][mr], from the first k of this job */
     size_t a_step;  /* floats from one panel to the next, >= k * mr */
+    /* Where the table says strided, for n <= nr and not wide, a need not be packed: element k of
+       row r of a panel at r * a_row + k * a_col, and nothing past row m is read. a_row 0: packed,
+       which is 1 and mr. */
+    size_t a_row, a_col;
     const float *b; /* [k, n], row stride ldb */
     size_t ldb;
     const float *next; /* [k, n], row stride ldb, of what a later job reads as b, to be brought into
@@ -219,6 +223,7 @@ struct dense_kernels {
     uint32_t mr_wide, nr_wide; /* the tile of wide jobs: up to two rows more than mr, which so read
                                   b once, and fewer columns; 0: there are none */
     uint32_t lanes;            /* pixels of one row that conv_rows_f32 takes at once */
+    bool strided;              /* gemm_f32 takes an a that is not packed */
     gemm_f32_fn *gemm_f32;     /* NULL where mr is 0, as conv_rows_f32 */
     im2col_f32_fn *im2col_f32;
     conv_rows_f32_fn *conv_rows_f32;

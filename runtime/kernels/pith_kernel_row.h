@@ -11,9 +11,11 @@
 #ifndef PITH_KERNEL_ROW_H
 #define PITH_KERNEL_ROW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pith_act_kind.h"
 #include "pith_kernel_list.h"
 
 /* One row of a normalisation: y = (x - mean) * (factor * scale) + bias, factor = 1 / sqrt(variance
@@ -37,7 +39,7 @@ typedef void where_row_b32_fn(const uint8_t *c, const uint32_t *a, size_t a_step
                               size_t b_step, uint32_t *y, size_t n);
 
 struct row_kernels {
-    row_f32_fn *relu, *tanh, *sigmoid, *erf, *gelu, *gelu_tanh;
+    row_f32_fn *relu, *tanh, *sigmoid, *swish, *erf, *gelu, *gelu_tanh;
     clip_row_f32_fn *clip;
     exp_row_f32_fn *exp;
     row_f32_fn *softmax; /* n > 0 */
@@ -45,6 +47,12 @@ struct row_kernels {
     softmax_columns_f32_fn *softmax_columns;
     where_row_b32_fn *where;
 };
+
+/* y = act(y) of `rows` rows of n floats, ld apart, as the row kernel of that activation; false:
+ * there is none. For epilogues of the same level, whose rows are short. */
+typedef bool activate_rows_f32_fn(enum act_kind kind, float *y, size_t ld, size_t rows, size_t n);
+activate_rows_f32_fn pith_activate_rows_f32, pith_activate_rows_f32_avx2,
+    pith_activate_rows_f32_avx512, pith_activate_rows_f32_neon;
 
 /* features: as pith_kernels_fill. */
 void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
@@ -55,6 +63,7 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
     KERNEL(relu, row_f32_fn, pith_relu_row_f32##suffix, needs)                                     \
     KERNEL(tanh, row_f32_fn, pith_tanh_row_f32##suffix, needs)                                     \
     KERNEL(sigmoid, row_f32_fn, pith_sigmoid_row_f32##suffix, needs)                               \
+    KERNEL(swish, row_f32_fn, pith_swish_row_f32##suffix, needs)                                   \
     KERNEL(erf, row_f32_fn, pith_erf_row_f32##suffix, needs)                                       \
     KERNEL(gelu, row_f32_fn, pith_gelu_row_f32##suffix, needs)                                     \
     KERNEL(gelu_tanh, row_f32_fn, pith_gelu_tanh_row_f32##suffix, needs)                           \

@@ -4,12 +4,13 @@
  *
  * For one head, TILE = nr columns of scores at a time, transposed, as gemm_f32 likes it:
  *
- *     s [N, TILE] = k [N, D] * q^T [D, TILE]     k packed once a head, q^T once a tile
+ *     s [N, TILE] = k [N, D] * q^T [D, TILE]     q^T packed once a tile
  *     s = exp(s - max of its column)             columns are rows of the softmax; sum kept apart
- *     y^T [E, TILE] = v^T [E, N] * s             v^T packed once a head; s needs no packing
+ *     y^T [E, TILE] = v^T [E, N] * s             s needs no packing
  *     y [TILE, E] = (y^T / sum)^T
  *
- * Without packed kernels (nr == 0) plain loops compute the same, one row of scores at a time.
+ * k and v^T are read where they lie, or packed once a head for kernels that want it. Without packed
+ * kernels (nr == 0) plain loops compute the same, one row of scores at a time.
  *
  * Against the two products and the softmax as steps of their own, [B, H, M, N] scores are
  * neither written nor read back: scratch is one tile a thread. Unlike FlashAttention (Dao et al.
@@ -171,8 +172,9 @@ static bool parts_of(const struct attention *a, const struct dense_kernels *dens
         *p = (struct parts){.s = a->n};
         return true;
     }
-    return rounded_product(a->n, dense->mr, a->d, &p->k) &&
-           rounded_product(a->e, dense->mr, a->n, &p->v) &&
+    const uint32_t panels = dense->strided ? 0 : 1;
+    return rounded_product(panels * a->n, dense->mr, a->d, &p->k) &&
+           rounded_product(panels * a->e, dense->mr, a->n, &p->v) &&
            rounded_product(1, dense->nr, a->d, &p->q) &&
            rounded_product(1, dense->nr, a->n, &p->s) &&
            rounded_product(1, dense->nr, a->e, &p->y) &&
@@ -291,6 +293,17 @@ static struct tile_memory memory_of(const struct parts *p, float *at)
     return t;
 }
 
+/* A vector wherever it lies: this file is built for size, without loops made vectors. */
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* Columns of x [rows, nr] times factors of their own; nr is a multiple of 4. */
+static void scale_columns(float *x, size_t rows, uint32_t nr, const float *factor)
+{
+    for (; rows > 0; rows--, x += nr)
+        for (uint32_t j = 0; j < nr; j += 4)
+            *(four *)(void *)(x + j) *= *(const four *)(const void *)(factor + j);
+}
+
 /* Queries m .. m + width - 1, width <= nr. The product is formed transposed, scores of one query
  * in a column, because gemm_f32's b is then q^T, which is packed once, and its result is the b
  * of the second product without another copy. */
@@ -301,10 +314,15 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
     const uint32_t nr = dense->nr;
     dense->pack_rows_f32(h->q + m * a->q.row, a->q.row, 1, width, a->d, nr, t->q, 0);
     /* q is scaled, not the scores: D elements a query instead of N. */
-    for (size_t i = 0; i < (size_t)a->d * nr && a->scale != 1.0f; i++)
-        t->q[i] *= a->scale;
-    struct gemm_f32_job job = {.a = t->k,
-                               .a_step = (size_t)a->d * dense->mr,
+    float factor[DENSE_MAX_NR];
+    for (uint32_t j = 0; j < nr; j++)
+        factor[j] = a->scale;
+    scale_columns(t->q, a->d, nr, factor);
+    const bool strided = dense->strided;
+    struct gemm_f32_job job = {.a = strided ? h->k : t->k,
+                               .a_step = (strided ? a->k.row : a->d) * dense->mr,
+                               .a_row = strided ? a->k.row : 0,
+                               .a_col = 1,
                                .b = t->q,
                                .ldb = nr,
                                .c = t->s,
@@ -316,10 +334,11 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
     dense->gemm_f32(&job);
     for (size_t n = 0; n < a->n && h->mask; n++)
         mask_scores(a, h, n, m, t->s + n * nr, width);
-    float inverse[DENSE_MAX_NR];
-    pith_row_kernels(a->env->kernels)->softmax_columns(t->s, nr, a->n, width, inverse);
-    job = (struct gemm_f32_job){.a = t->v,
-                                .a_step = (size_t)a->n * dense->mr,
+    pith_row_kernels(a->env->kernels)->softmax_columns(t->s, nr, a->n, width, factor);
+    job = (struct gemm_f32_job){.a = strided ? h->v : t->v,
+                                .a_step = (strided ? 1 : (size_t)a->n) * dense->mr,
+                                .a_row = strided,
+                                .a_col = a->v.row,
                                 .b = t->s,
                                 .ldb = nr,
                                 .c = t->y,
@@ -331,9 +350,7 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
     dense->gemm_f32(&job);
     /* Dividing after the product with v takes E divisions a query instead of N, and the sum over
      * keys stays a plain product. */
-    for (size_t e = 0; e < a->e; e++)
-        for (uint32_t j = 0; j < width; j++)
-            t->y[e * nr + j] *= inverse[j];
+    scale_columns(t->y, a->e, nr, factor);
     dense->pack_rows_f32(t->y, nr, 1, a->e, width, a->e, t->turned, 0);
     for (uint32_t j = 0; j < width; j++)
         /* y^T is turned in scratch first: writing it column by column would touch each line of y
@@ -341,14 +358,17 @@ static void tile_of_head(const struct attention *a, const struct head *h, size_t
         memcpy(h->y + (m + j) * a->y.row, t->turned + (size_t)j * a->e, a->e * sizeof(float));
 }
 
-/* k and v are packed once a head and read M / nr times. */
+/* k and v are read M / nr times. */
 static void head_tiles(const struct attention *a, const struct head *h, const struct parts *p,
                        float *scratch)
 {
     const struct dense_kernels *dense = dense_of(a->env);
     const struct tile_memory t = memory_of(p, scratch);
-    dense->pack_rows_f32(h->k, a->k.row, 1, a->n, a->d, dense->mr, t.k, (size_t)a->d * dense->mr);
-    dense->pack_rows_f32(h->v, 1, a->v.row, a->e, a->n, dense->mr, t.v, (size_t)a->n * dense->mr);
+    if (!dense->strided) {
+        const size_t mr = dense->mr;
+        dense->pack_rows_f32(h->k, a->k.row, 1, a->n, a->d, dense->mr, t.k, a->d * mr);
+        dense->pack_rows_f32(h->v, 1, a->v.row, a->e, a->n, dense->mr, t.v, a->n * mr);
+    }
     for (size_t m = 0; m < a->m; m += dense->nr)
         tile_of_head(a, h, m, a->m - m < dense->nr ? (uint32_t)(a->m - m) : dense->nr, &t);
 }

@@ -54,7 +54,7 @@ struct product_run {
     const struct product_data *d;
     const struct pith_kernels *kernels;
     const float *b;        /* rows [n, k], columns or strips */
-    const float *a_panels; /* tiles */
+    const float *a_panels; /* tiles, where a is packed */
     size_t ldb, strip_step;
     uint32_t units, chunks; /* chunk i does units [i * units / chunks, (i + 1) * units / chunks) */
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* product_tiles.c - products on gemm_f32. y is cut into strips of nr columns, for a few rows of a
- * of nr_wide. b's strip k x nr is packed (constant b: once, when the plan is built), a is
- * packed into panels of mr rows for each run, and gemm_f32 multiplies all panels with one strip,
- * K_BLOCK of k at a time so that the strip's block stays in cache.
+ * of nr_wide. b's strip k x nr is packed (constant b: once, when the plan is built), and gemm_f32
+ * multiplies panels of mr rows of a with one strip, K_BLOCK of k at a time so that the strip's
+ * block stays in cache. Panels are read where a lies; packed, at each run, for kernels that want
+ * it.
  *
  *     constant b:  prep = strips [ceil(n/nr)][k][nr]
- *     scratch          = panels of a [ceil(m/mr)][k][mr], then strips of b unless they lie ready */
+ *     scratch          = panels of a [ceil(m/mr)][k][mr], then strips of b, unless they lie ready
+ */
 #include "product_kernel.h"
 #include "run_form.h"
 
@@ -40,6 +42,12 @@ static uint32_t strip_width(const struct product *p, const struct dense_kernels 
     return is_wide(p, d) ? d->nr_wide : d->nr;
 }
 
+/* Whether gemm_f32 can read a as it lies. */
+static bool panels_lie_ready(const struct product *p, const struct dense_kernels *d)
+{
+    return d->strided && !is_wide(p, d);
+}
+
 static bool tiles_supports(const struct product_case *c)
 {
     return product_is_plain(c->p) && c->env->kernels->dense.nr != 0;
@@ -50,7 +58,7 @@ static enum pith_status tiles_need(const struct product_case *c, struct op_need 
     const struct product *p = c->p;
     const struct dense_kernels *d = &c->env->kernels->dense;
     uint64_t a_floats, b_floats;
-    if (!panel_floats(p->m, p->k, d->mr, &a_floats) ||
+    if (!panel_floats(panels_lie_ready(p, d) ? 0 : p->m, p->k, d->mr, &a_floats) ||
         !panel_floats(p->n, p->k, strip_width(p, d), &b_floats))
         return PITH_ERR_LIMIT;
     uint64_t a_bytes = (a_floats * sizeof(float) + 63) & ~(uint64_t)63;
@@ -154,11 +162,15 @@ static void strip_run(const struct product_run *r, size_t strip)
     const struct dense_kernels *d = &r->kernels->dense;
     const uint32_t width = strip_width(p, d);
     const bool wide = is_wide(p, d);
+    const bool ready = panels_lie_ready(p, d);
+    const size_t a_row = p->trans_a ? 1 : p->k, a_col = p->trans_a ? p->m : 1;
     size_t j = strip * width, panel = (size_t)p->k * d->mr;
     for (uint32_t k = 0; k < p->k; k += K_BLOCK) {
         uint32_t k_n = p->k - k < K_BLOCK ? p->k - k : K_BLOCK;
-        struct gemm_f32_job job = {.a = r->a_panels + (size_t)k * d->mr,
-                                   .a_step = (size_t)p->k * d->mr,
+        const float *packed = ready ? NULL : r->a_panels + (size_t)k * d->mr;
+        struct gemm_f32_job job = {.a_step = panel,
+                                   .a_row = ready ? a_row : 0,
+                                   .a_col = a_col,
                                    .b = r->b + strip * r->strip_step + k * r->ldb,
                                    .ldb = r->ldb,
                                    .next = next_block(r, strip, k + k_n),
@@ -170,7 +182,8 @@ static void strip_run(const struct product_run *r, size_t strip)
                                    .resume = k > 0,
                                    .finish = k + k_n == p->k,
                                    .act = data->act};
-        for (uint32_t i = 0, row = 0; row < p->m; i++, row += job.m, job.a += panel) {
+        for (uint32_t i = 0, row = 0; row < p->m; i++, row += job.m) {
+            job.a = ready ? data->a + row * a_row + k * a_col : packed + i * panel;
             bool last_two = wide && p->m - row <= d->mr_wide;
             job.m = last_two ? p->m - row : panel_begin(p, d, i + 1) - row;
             job.c = data->y + (size_t)row * p->n + j;
@@ -198,14 +211,17 @@ static void tiles_run(const struct product *p, const struct product_data *data,
                             .ldb = strip_width(p, d),
                             .strip_step = (size_t)p->k * strip_width(p, d)};
     float *a_panels = env->scratch;
-    pack_panels(p, d, data->a, a_panels);
-    r.a_panels = a_panels;
+    size_t a_floats = 0;
+    if (!panels_lie_ready(p, d)) {
+        a_floats = (size_t)panels_of(p, d) * d->mr * p->k;
+        pack_panels(p, d, data->a, a_panels);
+        r.a_panels = a_panels;
+    }
     if (strips_lie_ready(p)) {
         r.b = data->b;
         r.ldb = p->n;
         r.strip_step = d->nr;
     } else if (!p->constant) {
-        size_t a_floats = ((size_t)p->m + d->mr - 1) / d->mr * d->mr * p->k;
         float *strips = a_panels + ((a_floats + 15) & ~(size_t)15);
         pack_strips(p, d, data->b, strips, 0, n_strips(p, d));
         r.b = strips;

@@ -69,22 +69,35 @@ static void call_gemm(const struct dense_kernels *k, const struct gemm_f32_job *
         pith_gemm_f32(job, mr);
 }
 
-/* One product, m x n x k, done in `parts` pieces of k. wide: a wide job. */
-static void check_gemm_of(const struct dense_kernels *d, uint32_t m, uint32_t n, uint32_t k,
-                          uint32_t parts, bool wide)
+/* How a lies: in panels, row by row, or turned. */
+enum form { PACKED, WIDE, ROWS, COLUMNS };
+
+/* Floats from one row of a to the next (part 0), or from one k to the next (1), as wide as need be
+ * or some more. Panels follow one another. */
+static void lay(struct gemm_f32_job *job, enum form form, uint32_t mr, uint32_t m, uint32_t k)
 {
+    if (form == ROWS)
+        job->a_row = k + pick(0, 3), job->a_col = 1;
+    else
+        job->a_row = 1, job->a_col = m + pick(0, 3);
+    job->a_step = mr * job->a_row;
+}
+
+/* One product, m x n x k, done in `parts` pieces of k. WIDE: a wide job. */
+static void check_gemm_of(const struct dense_kernels *d, uint32_t m, uint32_t n, uint32_t k,
+                          uint32_t parts, enum form form)
+{
+    const bool wide = form == WIDE, lies = form == ROWS || form == COLUMNS;
     uint32_t mr = d->mr ? d->mr : 5, panels = (m + mr - 1) / mr;
     const uint32_t width = wide ? d->nr_wide : n;
     size_t ldb = width + pick(0, 3), ldc = n + pick(0, 3);
     struct guarded w = guard_random((size_t)m * k, 1, &seed);
-    struct guarded a = guard_new((size_t)panels * mr * k * sizeof(float), 1);
     struct guarded b = guard_random((k - 1) * ldb + width, 1, &seed);
     struct guarded c = guard_random((m - 1) * ldc + n, 1, &seed);
     struct guarded res = guard_random((m - 1) * ldc + n, 1, &seed);
     struct guarded row = guard_random(m, 1, &seed), col = guard_random(n, 1, &seed);
     uint32_t with = pick(0, 7);
-    struct gemm_f32_job job = {.a = a.data,
-                               .a_step = (size_t)mr * k,
+    struct gemm_f32_job job = {.a_step = (size_t)mr * k,
                                .b = b.data,
                                .ldb = ldb,
                                .c = c.data,
@@ -97,12 +110,21 @@ static void check_gemm_of(const struct dense_kernels *d, uint32_t m, uint32_t n,
                                .bias_col = with & 2 ? col.data : NULL,
                                .residual = with & 4 ? res.data : NULL,
                                .act = some_act()};
+    if (lies)
+        lay(&job, form, mr, m, k);
+    size_t a_row = lies ? job.a_row : 1, a_col = lies ? job.a_col : mr;
+    struct guarded a = guard_new(lies ? ((m - 1) * a_row + (k - 1) * a_col + 1) * sizeof(float)
+                                      : (size_t)panels * mr * k * sizeof(float),
+                                 1);
     float *gap = malloc(((m - 1) * ldc + n) * sizeof *gap);
     memcpy(gap, c.data, ((m - 1) * ldc + n) * sizeof *gap);
-    pith_pack_rows_f32(w.data, k, 1, m, k, mr, a.data, job.a_step);
+    if (!lies)
+        pith_pack_rows_f32(w.data, k, 1, m, k, mr, a.data, job.a_step);
+    for (size_t i = 0; i < (size_t)m * k && lies; i++)
+        floats(&a)[i / k * a_row + i % k * a_col] = floats(&w)[i];
     for (uint32_t part = 0; part < parts; part++) {
         uint32_t k0 = k * part / parts, k1 = k * (part + 1) / parts;
-        job.a = floats(&a) + (size_t)k0 * mr;
+        job.a = floats(&a) + k0 * a_col;
         job.b = floats(&b) + k0 * ldb;
         job.k = k1 - k0;
         job.resume = part > 0;
@@ -135,7 +157,9 @@ static void check_gemm_of(const struct dense_kernels *d, uint32_t m, uint32_t n,
 static void check_gemm(const struct dense_kernels *d, uint32_t m, uint32_t n, uint32_t k,
                        uint32_t parts)
 {
-    check_gemm_of(d, m, n, k, parts, false);
+    check_gemm_of(d, m, n, k, parts, PACKED);
+    if (d->strided || !d->gemm_f32)
+        check_gemm_of(d, m, d->nr && n > d->nr ? d->nr : n, k, parts, ROWS + pick(0, 1));
 }
 
 static void each_level(void (*check)(const struct dense_kernels *d))
@@ -160,7 +184,7 @@ static void gemm_level(const struct dense_kernels *d)
         check_gemm(d, pick(1, 40), pick(1, nr), pick(3, 300), pick(1, 3));
     for (uint32_t n = 1; n <= d->nr_wide; n++)
         for (uint32_t m = d->mr; m <= d->mr_wide; m++)
-            check_gemm_of(d, m, n, pick(1, 40), 1, true);
+            check_gemm_of(d, m, n, pick(1, 40), 1, WIDE);
 }
 
 static void test_gemm(void **state)

@@ -202,15 +202,17 @@ static inline rvec rvec_fma(rvec a, rvec b, rvec c)
 /* One k of a panel of weights: a multiply-add takes one lane of a register as its factor, so eight
  * weights are two loads. */
 typedef rvec vweights;
+#define WEIGHTS_STRIDED 0
 
 static inline vweights vweights_at(const float *a)
 {
     return rvec_load(a);
 }
 
-static inline vec vweights_set1(vweights w, int i)
+/* at: in bytes */
+static inline vec vweights_set1(vweights w, size_t at)
 {
-    return vdupq_n_f32(w.val[i / 4][i % 4]);
+    return vdupq_n_f32(w.val[at / 16][at / 4 % 4]);
 }
 
 #endif

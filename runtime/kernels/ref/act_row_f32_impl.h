@@ -4,31 +4,9 @@
 #include "pith_kernel_row.h"
 #include "simd_act.h"
 
-/* Row kernels of the same level: the same functions as Sigmoid and kin of their own. */
-static row_f32_fn *row_of(enum act_kind kind)
-{
-    switch (kind) {
-    case ACT_SIGMOID:
-        return ISA(pith_sigmoid_row_f32);
-    case ACT_TANH:
-        return ISA(pith_tanh_row_f32);
-    case ACT_GELU:
-        return ISA(pith_gelu_row_f32);
-    case ACT_GELU_TANH:
-        return ISA(pith_gelu_tanh_row_f32);
-    default:
-        return NULL;
-    }
-}
-
 /* HardSwish is x * clamp(x / 6 + 1/2); HardSigmoid the clamp of a x + b. */
-void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n)
+static void gate_row(const struct dense_act *act, float *y, size_t n)
 {
-    row_f32_fn *row = row_of(act->kind);
-    if (row) {
-        row(y, y, n);
-        return;
-    }
     bool swish = act->kind == ACT_HARD_SWISH;
     vec a = vec_set1(swish ? 1.0f / 6.0f : act->a), b = vec_set1(swish ? 0.5f : act->b);
     for (size_t i = 0; i < n; i += LANES) {
@@ -40,4 +18,13 @@ void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n)
             v = vec_below_zero(x, vec_mul(a, x), x);
         vec_store_some(y + i, m, v);
     }
+}
+
+/* Others are row kernels of the same level: the same functions as Sigmoid and kin of their own. */
+void ISA(pith_act_rows_f32)(const struct dense_act *act, float *y, size_t ld, size_t rows, size_t n)
+{
+    if (ISA(pith_activate_rows_f32)(act->kind, y, ld, rows, n))
+        return;
+    for (; rows > 0; rows--, y += ld)
+        gate_row(act, y, n);
 }

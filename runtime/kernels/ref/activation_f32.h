@@ -32,14 +32,15 @@ static inline float tanh_f32(float x)
     p = p * z + 1.33314422036e-1f;
     p = p * z - 3.33332819422e-1f;
     float near_zero = p * z * x + x;
-    float t = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
+    float t = choose(a > 20.0f, 20.0f, a); /* from 10 on the result is 1 */
+    t = 1.0f - 2.0f / (exp_near_f32(2.0f * t) + 1.0f);
     return choose(a < 0.625f, near_zero, f32_from_bits(f32_bits(t) ^ sign));
 }
 
 /* exp(-|x|) never overflows, and keeps the tiny results of large negative x. */
 static inline float sigmoid_f32(float x)
 {
-    float e = exp_f32(f32_from_bits(f32_bits(x) | 0x80000000u));
+    float e = exp_falling_f32(f32_from_bits(f32_bits(x) | 0x80000000u));
     return choose(x < 0.0f, e, 1.0f) / (1.0f + e);
 }
 
@@ -55,14 +56,14 @@ static inline float erf_f32(float x)
     p = p * z - 3.761262584e-01f;
     float near_zero = (p * z + 1.283791670e-01f) * x + x;
     float t = choose(a > 4.0f, 4.0f, a); /* erf(4) rounds to 1 */
-    float q = -1.876056448e-04f;
-    q = q * t + 2.960122208e-03f;
-    q = q * t - 2.188967337e-02f;
-    q = q * t + 1.032182653e-01f;
-    q = q * t + 6.380121468e-01f;
-    q = q * t + 1.127171691e+00f;
-    q = q * t + 3.205644171e-04f;
-    float far = with_sign_of(1.0f - exp_f32(-q), x);
+    float q = 1.876056448e-04f;          /* -q: from 0 down to -16 */
+    q = q * t - 2.960122208e-03f;
+    q = q * t + 2.188967337e-02f;
+    q = q * t - 1.032182653e-01f;
+    q = q * t - 6.380121468e-01f;
+    q = q * t - 1.127171691e+00f;
+    q = q * t - 3.205644171e-04f;
+    float far = with_sign_of(1.0f - exp_near_f32(q), x);
     return choose(a < 1.0f, near_zero, far);
 }
 
@@ -78,7 +79,7 @@ static inline float gelu_tanh_f32(float x)
 {
     float b = choose(x < -20.0f, -20.0f, choose(x > 20.0f, 20.0f, x));
     float u = 1.59576912f * (b + 0.044715f * (b * b * b));
-    float e = exp_f32(-magnitude_of(u));
+    float e = exp_falling_f32(-magnitude_of(u));
     float gate = choose(u < 0.0f, e, 1.0f) / (1.0f + e);
     return choose(x < -20.0f, b, x) * gate;
 }

@@ -94,7 +94,7 @@ tile_run(const struct conv_rows_f32_job *job, const struct tile *t, const struct
             const vweights all = vweights_at(a);
 #pragma GCC unroll 16
             for (int i = 0; i < mr; i++) {
-                vec w = vweights_set1(all, i);
+                vec w = vweights_set1(all, (size_t)i * sizeof(float));
 #pragma GCC unroll 4
                 for (int j = 0; j < nv; j++)
                     acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
@@ -162,5 +162,5 @@ void ISA(pith_conv_rows_f32)(const struct conv_rows_f32_job *job)
     }
     /* Activations that are no clamp pass over what is still in cache. */
     for (uint32_t o = 0; clamp.second_pass && o < job->m; o++)
-        ISA(pith_act_row_f32)(&job->act, job->y + o * job->ldy, (size_t)job->rows * job->ow);
+        ISA(pith_act_rows_f32)(&job->act, job->y + o * job->ldy, 0, 1, (size_t)job->rows * job->ow);
 }

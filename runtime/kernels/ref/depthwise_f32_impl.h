@@ -217,5 +217,5 @@ void ISA(pith_depthwise_f32)(const struct depthwise_f32_job *job)
         for (size_t ox = 0; ox < g->ow; ox += (size_t)COLUMNS * LANES)
             columns_run(job, &clamp, ox);
     if (clamp.second_pass)
-        ISA(pith_act_row_f32)(&job->act, job->y, (size_t)g->oh * g->ow * job->planes);
+        ISA(pith_act_rows_f32)(&job->act, job->y, 0, 1, (size_t)g->oh * g->ow * job->planes);
 }

@@ -8,10 +8,11 @@
  * pith_kernel_dense.h allows. */
 static float element(const struct gemm_f32_job *job, uint32_t mr, size_t i, size_t j)
 {
-    const float *a = job->a + i / mr * job->a_step + i % mr;
+    const size_t row = job->a_row ? job->a_row : 1, col = job->a_row ? job->a_col : mr;
+    const float *a = job->a + i / mr * job->a_step + i % mr * row;
     float sum = job->resume ? job->c[i * job->ldc + j] : 0.0f;
     for (size_t k = 0; k < job->k; k++)
-        sum += a[k * mr] * job->b[k * job->ldb + j];
+        sum += a[k * col] * job->b[k * job->ldb + j];
     if (!job->finish)
         return sum;
     if (job->bias_row)

@@ -30,18 +30,30 @@ struct tile {
     float *c;
     const float *from, *bias_col, *bias_row;
     uint32_t rows;
+    size_t row,
+        col; /* from one row of a to the next, in bytes; from one k to the next, in floats */
 };
+
+#if WEIGHTS_STRIDED
+#define A_COL(tile) (tile)->col
+#define A_ROW(i) at[i]
+#else
+#define A_COL(tile) MR
+#define A_ROW(i) i * sizeof(float)
+#endif
 
 /* resume: c holds the sum of an earlier block of k, so it is where the chain goes on. */
 static inline struct tile tile_of(const struct gemm_f32_job *job, uint32_t i)
 {
     const float *from = job->resume ? job->c : job->residual;
-    return (struct tile){.a = job->a + i / MR * job->a_step,
+    return (struct tile){.a = job->a + i / MR * job->a_step + i % MR * job->a_row,
                          .c = job->c + i * job->ldc,
                          .from = from ? from + i * job->ldc : NULL,
                          .bias_col = job->resume ? NULL : job->bias_col,
                          .bias_row = job->finish && job->bias_row ? job->bias_row + i : NULL,
-                         .rows = job->m - i < MR ? job->m - i : MR};
+                         .rows = job->m - i < MR ? job->m - i : MR,
+                         .row = (job->a_row ? job->a_row : 1) * sizeof(float),
+                         .col = job->a_row ? job->a_col : MR};
 }
 
 /* What element (i, j) of the tile starts from. residual + bias, in this order; the vectors below
@@ -154,13 +166,22 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
     const float *a = t->a, *b = job->b;
     const float *next = job->next ? job->next : b;
     const size_t next_step = job->next ? job->ldb : 0;
-    for (uint32_t k = job->k; k > 0; k--, a += MR, b += job->ldb, next += next_step) {
+#if WEIGHTS_STRIDED
+    size_t s1 = t->row, s3 = 3 * s1, s5 = 5 * s1, s7 = 7 * s1;
+#endif
+    for (uint32_t k = job->k; k > 0; k--, a += A_COL(t), b += job->ldb, next += next_step) {
         vec bv[NV];
+#if WEIGHTS_STRIDED
+        /* Rows in terms that an address has: 1, 2 or 4 times a register. Out of the compiler's
+         * sight, or it keeps a pointer a row, which are too many. */
+        __asm__("" : "+r"(s1), "+r"(s3), "+r"(s5), "+r"(s7));
+        const size_t at[] = {0, s1, 2 * s1, s3, 4 * s1, s5, 2 * s3, s7};
+#endif
 #pragma GCC unroll 4
         /* The next job's rows of b, into the second cache: they are touched once, and the
          * processor does not see them coming. */
-        for (int at = 0; at < NV * LANES; at += FLOATS_OF_LINE)
-            __builtin_prefetch(next + at, 0, 2);
+        for (int line = 0; line < NV * LANES; line += FLOATS_OF_LINE)
+            __builtin_prefetch(next + line, 0, 2);
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) {
             bv[j] = load_edge(b + j * LANES, last, j < nv - 1 || edge != EDGE_MASKED);
@@ -171,7 +192,7 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         const vweights all = vweights_at(a);
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
-            vec w = vweights_set1(all, i);
+            vec w = vweights_set1(all, A_ROW(i));
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++)
                 acc[i][j] = vec_fma(w, bv[j], acc[i][j]);
@@ -186,15 +207,20 @@ tile_run(const struct gemm_f32_job *job, const struct tile *t, const struct clam
         finish_few(job, t, clamp, last, few);
         return;
     }
+    /* Copies: c might be what a pointer points to, for all that the compiler knows. */
+    const struct clamp between = *clamp;
+    const float *bias_row = t->bias_row;
+    const size_t ldc = job->ldc;
+    float *c = t->c;
+    const int n_rows = (int)t->rows;
 #pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-        if (i >= (int)t->rows)
+    for (int i = 0; i < rows; i++, c += ldc) {
+        if (i >= n_rows)
             break;
-        vec bias = t->bias_row ? vec_set1(t->bias_row[i]) : vec_zero();
-        float *c = t->c + (size_t)i * job->ldc;
+        vec bias = bias_row ? vec_set1(bias_row[i]) : vec_zero();
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) {
-            vec v = clamp_apply(clamp, vec_add(acc[i][j], bias));
+            vec v = clamp_apply(&between, vec_add(acc[i][j], bias));
             if (j < nv - 1 || edge != EDGE_MASKED)
                 vec_store(c + j * LANES, v);
             else
@@ -363,8 +389,13 @@ static void tiles_run(const struct gemm_f32_job *job, const struct clamp *clamp)
 {
     const uint32_t nv = job->n / LANES + (job->n % LANES != 0);
     const vmask last = vmask_range(0, nv > NV ? LANES : (int)(job->n - (nv - 1) * LANES));
-    for (uint32_t i = 0; i < job->m; i += MR) {
+    for (uint32_t i = 0, rows; i < job->m; i += rows) {
         struct tile t = tile_of(job, i);
+        /* Instances of fewer vectors have MR rows, which only packed panels always have: rows of a
+         * last one that is not are taken one by one, each as if it were all of them. */
+        if (nv < NV && t.rows < MR && job->a_row)
+            t.rows = 1, t.row = 0;
+        rows = t.rows;
         if (EXTRA_COLUMN && nv > NV)
             tile_run(job, &t, clamp, last, NV, EDGE_EXTRA, MR);
         else if (!EXTRA_COLUMN && job->n == NV * LANES && t.rows < MR)
@@ -387,15 +418,16 @@ void ISA(pith_gemm_f32)(const struct gemm_f32_job *job)
 {
     const struct dense_act none = {ACT_NONE, 0, 0};
     const struct clamp clamp = clamp_of(job->finish ? &job->act : &none);
+    const bool single = job->n == 1 && job->a_row == 0; /* of packed panels */
 #if MR_WIDE
     if (job->wide)
         wide_run(job, &clamp);
     else
 #endif
-        if (job->n > 1)
+        if (!single)
         tiles_run(job, &clamp);
-    for (uint32_t i = 0; job->n == 1 && i < job->m; i += COLUMN_PANELS * MR)
+    for (uint32_t i = 0; single && i < job->m; i += COLUMN_PANELS * MR)
         column_run(job, &clamp, i);
-    for (uint32_t i = 0; clamp.second_pass && i < job->m; i++)
-        ISA(pith_act_row_f32)(&job->act, job->c + i * job->ldc, job->n);
+    if (clamp.second_pass)
+        ISA(pith_act_rows_f32)(&job->act, job->c, job->ldc, job->m, job->n);
 }

@@ -74,7 +74,7 @@ void ISA(pith_gemv_f32)(const struct gemv_f32_job *job)
     for (r = 0; job->residual && r < job->rows; r++)
         job->y[r] += job->residual[r];
     if (clamp_of(&job->act).second_pass)
-        ISA(pith_act_row_f32)(&job->act, job->y, job->rows);
+        ISA(pith_act_rows_f32)(&job->act, job->y, 0, 1, job->rows);
     else
         pith_activate_row(job->act.kind, job->act.a, job->act.b, job->y, job->y, job->rows);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* row_f32_impl.h - template of the row kernels (pith_kernel_row.h). Parameter: ROW(name), the name
- * with the level's suffix.
+ * with the level's suffix; OWN_EXP_LANES: it has an exp_lanes of its own.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may
@@ -14,28 +14,51 @@
  * same bits. */
 #define LANES 16u
 
-/* y = f(x, p), element by element */
-typedef void blocks_fn(const float *x, float p, float *y, size_t blocks);
+/* y = f(x, p), element by element, of `rows` rows of so many blocks, ld floats apart in x and y. */
+typedef void blocks_fn(const float *x, float p, float *y, size_t blocks, size_t rows, size_t ld);
 
 /* Inlined for each function it would cost 5 KB and gain nothing. */
 static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, float p, float *y,
-                                                size_t n)
+                                                size_t n, size_t rows, size_t ld)
 {
     size_t blocks = n / LANES, rest = n % LANES;
-    float last[LANES] = {0};
-    f(x, p, y, blocks);
-    if (rest == 0)
-        return;
-    memcpy(last, x + blocks * LANES, rest * sizeof *last);
-    f(last, p, last, 1);
-    memcpy(y + blocks * LANES, last, rest * sizeof *last);
+    f(x, p, y, blocks, rows, ld);
+    x += blocks * LANES;
+    y += blocks * LANES;
+    for (; rest > 0 && rows > 0; rows--, x += ld, y += ld) {
+        float last[LANES] = {0};
+        memcpy(last, x, rest * sizeof *last);
+        f(last, p, last, 1, 1, 0);
+        memcpy(y, last, rest * sizeof *last);
+    }
 }
 
-/* The local array lets x and y be one row. */
-#define BLOCKS(name, value)                                                                        \
-    static void name##_blocks(const float *x, float p, float *y, size_t blocks)                    \
+/* Rows outside, so that constants are loaded once for all of them. The local array v lets x and y
+ * be one row. */
+#define EACH_BLOCK                                                                                 \
+    for (; rows > 0; rows--, x += ld, y += ld)                                                     \
+        for (size_t at = 0; at < blocks * LANES; at += LANES)
+
+#define ACT_BLOCKS(name)                                                                           \
+    static void name##_blocks(const float *x, float p, float *y, size_t blocks, size_t rows,       \
+                              size_t ld)                                                           \
     {                                                                                              \
         (void)p;                                                                                   \
+        EACH_BLOCK                                                                                 \
+        {                                                                                          \
+            float v[LANES];                                                                        \
+            for (size_t i = 0; i < LANES; i++)                                                     \
+                v[i] = name##_f32(x[at + i]);                                                      \
+            memcpy(y + at, v, sizeof v);                                                           \
+        }                                                                                          \
+    }
+
+/* Of one row: what no epilogue asks for. */
+#define BLOCKS(name, value)                                                                        \
+    static void name##_blocks(const float *x, float p, float *y, size_t blocks, size_t rows,       \
+                              size_t ld)                                                           \
+    {                                                                                              \
+        (void)p, (void)rows, (void)ld;                                                             \
         for (; blocks > 0; blocks--, x += LANES, y += LANES) {                                     \
             float v[LANES];                                                                        \
             for (size_t i = 0; i < LANES; i++)                                                     \
@@ -45,25 +68,95 @@ static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, fl
     }
 
 #define ROW_OF(name)                                                                               \
-    BLOCKS(name, name##_f32(x[i]))                                                                 \
     void ROW(pith_##name##_row_f32)(const float *x, float *y, size_t n)                            \
     {                                                                                              \
-        in_blocks(name##_blocks, x, 0.0f, y, n);                                                   \
+        in_blocks(name##_blocks, x, 0.0f, y, n, 1, 0);                                             \
     }
 
-ROW_OF(tanh)
+#ifndef OWN_EXP_LANES
+/* exp of LANES values, none above 89. */
+static inline void exp_lanes(float v[LANES])
+{
+    for (size_t i = 0; i < LANES; i++)
+        v[i] = exp_falling_f32(v[i]);
+}
+#endif
+
+static void exp_blocks(const float *x, float p, float *y, size_t blocks, size_t rows, size_t ld)
+{
+    (void)rows, (void)ld;
+    for (; blocks > 0; blocks--, x += LANES, y += LANES) {
+        float v[LANES];
+        for (size_t i = 0; i < LANES; i++)
+            v[i] = exp_bounded_f32(x[i] - p);
+        exp_lanes(v);
+        memcpy(y, v, sizeof v);
+    }
+}
+
+/* sigmoid_f32; times x with p != 0. */
+static void sigmoid_blocks(const float *x, float p, float *y, size_t blocks, size_t rows, size_t ld)
+{
+    EACH_BLOCK
+    {
+        float v[LANES];
+        for (size_t i = 0; i < LANES; i++)
+            v[i] = with_sign_of(x[at + i], -1.0f);
+        exp_lanes(v);
+        for (size_t i = 0; i < LANES; i++)
+            v[i] = choose(x[at + i] < 0.0f, v[i], 1.0f) / (1.0f + v[i]) *
+                   choose(p != 0.0f, x[at + i], 1.0f);
+        memcpy(y + at, v, sizeof v);
+    }
+}
+
+ACT_BLOCKS(tanh)
+ACT_BLOCKS(gelu)
+ACT_BLOCKS(gelu_tanh)
+BLOCKS(erf, erf_f32(x[i]))
+BLOCKS(at_least, x[i] < p ? p : x[i])
+BLOCKS(at_most, x[i] > p ? p : x[i])
+BLOCKS(over, x[i] / p)
+
 ROW_OF(sigmoid)
+ROW_OF(tanh)
 ROW_OF(erf)
 ROW_OF(gelu)
 ROW_OF(gelu_tanh)
-BLOCKS(at_least, x[i] < p ? p : x[i])
-BLOCKS(at_most, x[i] > p ? p : x[i])
-BLOCKS(exp, exp_f32(x[i] - p))
-BLOCKS(over, x[i] / p)
+
+void ROW(pith_swish_row_f32)(const float *x, float *y, size_t n)
+{
+    in_blocks(sigmoid_blocks, x, 1.0f, y, n, 1, 0);
+}
+
+static blocks_fn *blocks_of(enum act_kind kind)
+{
+    switch (kind) {
+    case ACT_SIGMOID:
+    case ACT_SWISH:
+        return sigmoid_blocks;
+    case ACT_TANH:
+        return tanh_blocks;
+    case ACT_GELU:
+        return gelu_blocks;
+    case ACT_GELU_TANH:
+        return gelu_tanh_blocks;
+    default:
+        return NULL;
+    }
+}
+
+bool ROW(pith_activate_rows_f32)(enum act_kind kind, float *y, size_t ld, size_t rows, size_t n)
+{
+    blocks_fn *f = blocks_of(kind);
+    if (f)
+        in_blocks(f, y, kind == ACT_SWISH, y, n, rows, ld);
+    return f;
+}
 
 void ROW(pith_relu_row_f32)(const float *x, float *y, size_t n)
 {
-    in_blocks(at_least_blocks, x, 0.0f, y, n);
+    in_blocks(at_least_blocks, x, 0.0f, y, n, 1, 0);
 }
 
 /* A piece is bounded from below, then, in the first-level cache, from above. */
@@ -72,14 +165,14 @@ void ROW(pith_clip_row_f32)(const float *x, float low, float high, float *y, siz
     const size_t piece = 1024;
     for (size_t k; n > 0; n -= k, x += k, y += k) {
         k = n < piece ? n : piece;
-        in_blocks(at_least_blocks, x, low, y, k);
-        in_blocks(at_most_blocks, y, high, y, k);
+        in_blocks(at_least_blocks, x, low, y, k, 1, 0);
+        in_blocks(at_most_blocks, y, high, y, k, 1, 0);
     }
 }
 
 void ROW(pith_exp_row_f32)(const float *x, float minus, float *y, size_t n)
 {
-    in_blocks(exp_blocks, x, minus, y, n);
+    in_blocks(exp_blocks, x, minus, y, n, 1, 0);
 }
 
 /* ---- folds ------------------------------------------------------------------------------- */
@@ -114,27 +207,28 @@ static float max_of(const float *x, size_t n)
     return max;
 }
 
+/* Lanes past the last add 0, which changes no sum that began with 0. */
 static float sum_of(const float *x, size_t n)
 {
-    float lane[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
+    float lane[LANES] = {0}, last[LANES] = {0};
+    for (; n >= LANES; n -= LANES, x += LANES)
         for (size_t k = 0; k < LANES; k++)
-            lane[k] += x[i + k];
-    for (size_t k = 0; i + k < n; k++)
-        lane[k] += x[i + k];
+            lane[k] += x[k];
+    memcpy(last, x, n * sizeof *last);
+    for (size_t k = 0; k < LANES; k++)
+        lane[k] += last[k];
     return fold_sum(lane);
 }
 
 static float sum_of_squares(const float *x, float minus, size_t n)
 {
-    float lane[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
+    float lane[LANES] = {0}, last[LANES] = {0};
+    for (; n >= LANES; n -= LANES, x += LANES)
         for (size_t k = 0; k < LANES; k++)
-            lane[k] += (x[i + k] - minus) * (x[i + k] - minus);
-    for (size_t k = 0; i + k < n; k++)
-        lane[k] += (x[i + k] - minus) * (x[i + k] - minus);
+            lane[k] += (x[k] - minus) * (x[k] - minus);
+    memcpy(last, x, n * sizeof *last);
+    for (uint32_t k = 0; k < LANES; k++)
+        lane[k] += choose(k < n, (last[k] - minus) * (last[k] - minus), 0.0f);
     return fold_sum(lane);
 }
 
@@ -142,66 +236,70 @@ static float sum_of_squares(const float *x, float minus, size_t n)
 
 void ROW(pith_softmax_row_f32)(const float *x, float *y, size_t n)
 {
-    in_blocks(exp_blocks, x, max_of(x, n), y, n);
-    in_blocks(over_blocks, y, sum_of(y, n), y, n);
+    in_blocks(exp_blocks, x, max_of(x, n), y, n, 1, 0);
+    in_blocks(over_blocks, y, sum_of(y, n), y, n, 1, 0);
 }
 
-/* `columns` <= LANES of them; elements past them are computed with too where that many lie in the
- * row, and not written. */
-static void columns_of(float *x, size_t ld, size_t n, size_t columns, float *inverse)
+#ifdef __OPTIMIZE_SIZE__
+#define INSTANCES __attribute__((noinline))
+#else
+#define INSTANCES inline __attribute__((always_inline))
+#endif
+
+/* LANES columns, of which `columns` are there. */
+static INSTANCES void lanes_of(float *x, size_t ld, size_t n, size_t columns, float *inverse)
 {
-    float max[LANES] = {0}, sum[LANES] = {0};
-    memcpy(max, x, columns * sizeof *max);
-    for (size_t r = 1; r < n; r++)
-        for (size_t c = 0; c < columns; c++)
-            max[c] = larger(x[r * ld + c], max[c]);
-    for (size_t r = 0; r < n; r++) {
-        float v[LANES] = {0};
-        memcpy(v, x + r * ld, columns * sizeof *v);
-        for (size_t c = 0; c < LANES; c++) {
-            v[c] = exp_f32(v[c] - max[c]);
-            sum[c] += v[c];
-        }
-        memcpy(x + r * ld, v, columns * sizeof *v);
+    const size_t bytes = columns * sizeof *x;
+    float max[LANES] = {0}, sum[LANES] = {0}, v[LANES] = {0};
+    memcpy(max, x, bytes);
+    for (size_t r = 1; r < n; r++) {
+        memcpy(v, x + r * ld, bytes);
+        for (size_t c = 0; c < LANES; c++)
+            max[c] = larger(v[c], max[c]);
     }
-    for (size_t c = 0; c < columns; c++)
-        inverse[c] = 1.0f / sum[c];
-}
-
-/* The same of LANES columns, with loops of known length. */
-static void lanes_of(float *x, size_t ld, size_t n, float *inverse)
-{
-    float max[LANES], sum[LANES] = {0};
-    memcpy(max, x, sizeof max);
-    for (size_t r = 1; r < n; r++)
-        for (size_t c = 0; c < LANES; c++)
-            max[c] = larger(x[r * ld + c], max[c]);
     for (size_t r = 0; r < n; r++) {
-        float v[LANES];
+        memcpy(v, x + r * ld, bytes);
         for (size_t c = 0; c < LANES; c++)
-            v[c] = exp_f32(x[r * ld + c] - max[c]);
+            v[c] -= max[c];
+        exp_lanes(v);
         for (size_t c = 0; c < LANES; c++)
             sum[c] += v[c];
-        memcpy(x + r * ld, v, sizeof v);
+        memcpy(x + r * ld, v, bytes);
     }
     for (size_t c = 0; c < LANES; c++)
-        inverse[c] = 1.0f / sum[c];
+        max[c] = 1.0f / sum[c];
+    memcpy(inverse, max, bytes);
 }
 
+/* An instance for whole ones, whose copies are of known length. */
 void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, float *inverse)
 {
     size_t c = 0;
     for (; c + LANES <= width; c += LANES)
-        lanes_of(x + c, ld, n, inverse + c);
+        lanes_of(x + c, ld, n, LANES, inverse + c);
     if (c < width)
-        columns_of(x + c, ld, n, width - c, inverse + c);
+        lanes_of(x + c, ld, n, width - c, inverse + c);
 }
 
 #define PIECE 256u /* of long sums, as in sum_f32.c */
 
-void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
+static __attribute__((noinline)) void norm_blocks(const struct norm_row *row, float mean,
+                                                  float factor, size_t blocks)
 {
     const float *x = row->x, *scale = row->scale, *bias = row->bias;
+    float *y = row->y, v[LANES];
+    for (size_t i = 0; i < blocks * LANES; i += LANES) {
+        for (size_t k = 0; k < LANES; k++)
+            v[k] = (x[i + k] - mean) * (factor * scale[i + k]);
+        for (size_t k = 0; bias && k < LANES; k++)
+            v[k] += bias[i + k];
+        memcpy(y + i, v, sizeof v);
+    }
+}
+
+void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
+{
+    const float *x = row->x;
     double sum = 0, square = 0;
     for (size_t at = 0; at < n; at += PIECE)
         sum += (double)sum_of(x + at, n - at < PIECE ? n - at : PIECE);
@@ -209,17 +307,16 @@ void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
     for (size_t at = 0; at < n; at += PIECE)
         square += (double)sum_of_squares(x + at, mean, n - at < PIECE ? n - at : PIECE);
     const float factor = 1.0f / pith_sqrt_f32((float)(square / (double)n) + row->epsilon);
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        float v[LANES];
-        for (size_t k = 0; k < LANES; k++)
-            v[k] = (x[i + k] - mean) * (factor * scale[i + k]);
-        for (size_t k = 0; bias && k < LANES; k++)
-            v[k] += bias[i + k];
-        memcpy(row->y + i, v, sizeof v);
-    }
-    for (; i < n; i++)
-        row->y[i] = (x[i] - mean) * (factor * scale[i]) + (bias ? bias[i] : 0.0f);
+    const size_t blocks = n / LANES, done = blocks * LANES, rest = (n - done) * sizeof *x;
+    float last[3][LANES] = {{0}};
+    const struct norm_row end = {last[0], last[0], last[1], row->bias ? last[2] : NULL, 0.0f};
+    norm_blocks(row, mean, factor, blocks);
+    memcpy(last[0], x + done, rest);
+    memcpy(last[1], row->scale + done, rest);
+    if (row->bias)
+        memcpy(last[2], row->bias + done, rest);
+    norm_blocks(&end, mean, factor, 1);
+    memcpy(row->y + done, last[0], rest);
 }
 
 /* A step of 0 reads the same 16 elements again. */

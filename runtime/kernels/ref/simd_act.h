@@ -45,7 +45,9 @@ static inline vec clamp_apply(const struct clamp *c, vec x)
     return vec_min(c->hi, vec_max(c->lo, x));
 }
 
-/* y[0 .. n) = act(y), for the activations that are no clamp: act_row_f32_impl.h. */
-void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n);
+/* y = act(y) of `rows` rows of n floats, ld apart, for the activations that are no clamp:
+ * act_row_f32_impl.h. */
+void ISA(pith_act_rows_f32)(const struct dense_act *act, float *y, size_t ld, size_t rows,
+                            size_t n);
 
 #endif

@@ -249,6 +249,6 @@ void ISA(pith_spmm_quads)(const struct quads_job *job)
         }
         size_t row = (size_t)(u - job->unit_begin) * QUAD_UNIT_ROWS;
         for (uint32_t r = 0; clamp.second_pass && r < quad_unit_rows(job->form, u); r++)
-            ISA(pith_act_row_f32)(&job->act, job->y + (row + r) * job->ldy, job->n);
+            ISA(pith_act_rows_f32)(&job->act, job->y + (row + r) * job->ldy, 0, 1, job->n);
     }
 }

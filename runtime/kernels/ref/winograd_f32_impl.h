@@ -39,7 +39,7 @@ static void row_finish(const struct winograd_out_job *job, const struct clamp *c
         vec_store_some(job->y + at + i, lanes, clamp_apply(clamp, v));
     }
     if (clamp->second_pass)
-        ISA(pith_act_row_f32)(&job->act, job->y + at, n);
+        ISA(pith_act_rows_f32)(&job->act, job->y + at, 0, 1, n);
 }
 
 /* Tiles of one row of them are neighbours in `out` output rows; the last row and column of an image

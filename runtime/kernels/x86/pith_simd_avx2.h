@@ -7,6 +7,7 @@
 #define PITH_SIMD_AVX2_H
 
 #include <immintrin.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define LANES 8
@@ -45,15 +46,17 @@ static inline vec vec_set1(float f)
 
 /* One k of a panel of weights: each is broadcast from memory, which costs no more than a load. */
 typedef const float *vweights;
+#define WEIGHTS_STRIDED 1 /* and so they may lie anywhere */
 
 static inline vweights vweights_at(const float *a)
 {
     return a;
 }
 
-static inline vec vweights_set1(vweights w, int i)
+/* at: in bytes */
+static inline vec vweights_set1(vweights w, size_t at)
 {
-    return vec_set1(w[i]);
+    return vec_set1(*(const float *)(const void *)((const char *)w + at));
 }
 
 static inline vec vec_load(const float *p)
