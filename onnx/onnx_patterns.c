@@ -162,6 +162,13 @@ int32_t *pith_match_replace(struct matcher *m, uint32_t n, enum pith_op op, cons
     return attr;
 }
 
+static void become_unary(struct matcher *m, uint32_t n, uint32_t x, int32_t kind)
+{
+    int32_t *attr = pith_match_replace(m, n, PITH_OP_UNARY, &x, 1);
+    if (attr)
+        attr[ATTR_KIND] = kind;
+}
+
 /* ---- LayerNormalization ------------------------------------------------------------------ */
 
 /* value is the mean of x over its last axes, kept as 1, from *axis on. */
@@ -356,9 +363,7 @@ static bool match_gelu(struct matcher *m, uint32_t n)
         if (!is_gelu(m, factor, &x, &kind) ||
             !pith_shape_equal(shape_of(m, x), shape_of(m, mul->out[0])))
             continue;
-        int32_t *attr = pith_match_replace(m, n, PITH_OP_UNARY, &x, 1);
-        if (attr)
-            attr[ATTR_KIND] = kind;
+        become_unary(m, n, x, kind);
         return true;
     }
     return false;
@@ -375,9 +380,7 @@ static bool match_mish(struct matcher *m, uint32_t n)
         const struct onnx_node *soft = tanh ? unary_maker(m, tanh->in[0], UNARY_SOFTPLUS) : NULL;
         if (!soft || !is_same(m, soft->in[0], x))
             continue;
-        int32_t *attr = pith_match_replace(m, n, PITH_OP_UNARY, &x, 1);
-        if (attr)
-            attr[ATTR_KIND] = UNARY_MISH;
+        become_unary(m, n, x, UNARY_MISH);
         return true;
     }
     return false;
