@@ -73,7 +73,7 @@ static void pack_halved(const struct integer_layout *l, const struct integer_wei
     memset(table, 0, TABLE + l->group_bytes);
     for (uint32_t o = 0; o < l->og; o++)
         for (uint32_t e = 0; e < l->run; e++) {
-            int32_t w = integer_weight_at(l, weights, false, o, 0, e);
+            int32_t w = integer_weight_at(l, weights, o, e);
             uint64_t step = (uint64_t)(e / l->k_step) * l->nr + o % l->nr;
             uint64_t i = step * l->k_step + e % l->k_step;
             put_half(packed + o / l->nr * l->panel_bytes, i, (uint64_t)l->nr * l->k_step,
@@ -91,7 +91,7 @@ static uint32_t pack_window(const struct integer_layout *l, const struct integer
     uint32_t filled[SLOTS_NR] = {0}, most = 0;
     for (uint32_t e = first; e < l->run && e < first + SLOTS_STEP; e++)
         for (uint32_t j = 0; j < SLOTS_NR && o + j < l->og; j++) {
-            int32_t w = integer_weight_at(l, weights, false, o + j, 0, e);
+            int32_t w = integer_weight_at(l, weights, o + j, e);
             sum[o + j] += (uint32_t)w;
             if (w == 0)
                 continue;

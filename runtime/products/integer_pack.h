@@ -5,15 +5,13 @@
 
 #include "integer_conv.h"
 
-/* Weight e of segment s of output o. Of a matrix, which has one tap, without dividing. */
+/* Weight e of output o, of bytes with one segment. Of a matrix, which has one tap, without
+ * dividing. */
 static inline int32_t integer_weight_at(const struct integer_layout *l,
-                                        const struct integer_weights *weights, bool is_long,
-                                        size_t o, uint32_t s, uint32_t e)
+                                        const struct integer_weights *weights, size_t o, uint32_t e)
 {
     const uint32_t tap = e < l->cg ? 0 : e / l->cg, channel = e - tap * l->cg;
-    size_t at =
-        o * weights->output + channel * weights->channel + tap + (size_t)s * (l->run / l->cg);
-    return is_long ? ((const int16_t *)weights->w)[at] : ((const int8_t *)weights->w)[at];
+    return ((const int8_t *)weights->w)[o * weights->output + channel * weights->channel + tap];
 }
 
 /* Groups of slots of a window of c that find room; run: elements of a segment. */

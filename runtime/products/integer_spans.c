@@ -22,7 +22,7 @@ struct walk {
 
 static int32_t weight_of(const struct walk *k, uint32_t j, uint32_t e)
 {
-    return integer_weight_at(k->l, k->weights, false, (size_t)k->o + j, 0, e);
+    return integer_weight_at(k->l, k->weights, (size_t)k->o + j, e);
 }
 
 /* -128 stands in no slot. */
