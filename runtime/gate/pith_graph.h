@@ -7,6 +7,7 @@
 #ifndef PITH_GRAPH_H
 #define PITH_GRAPH_H
 
+#include "pith_op_exec.h"
 #include "pith_op_semantics.h"
 #include "pith_weight.h"
 
@@ -36,6 +37,18 @@ struct graph_node {
     uint32_t region;    /* the Loop, Branch or BranchElse it is behind, PITH_NO_NODE: in no body */
     uint32_t partner;   /* Loop <-> LoopEnd, Branch -> BranchElse -> BranchEnd; else PITH_NO_NODE */
 };
+
+/* What its operator is asked with: in[n_in], NULL where one is left out, and out[n_out]. */
+static inline struct op_args node_args(const struct graph_node *node, const struct tview **in,
+                                       struct tview **out)
+{
+    return (struct op_args){.info = node->info,
+                            .attr = node->attr,
+                            .n_in = node->n_in,
+                            .n_out = node->n_out,
+                            .in = in,
+                            .out = out};
+}
 
 struct graph {
     uint32_t n_inputs, n_weights, n_nodes, n_outputs, n_values;

@@ -267,12 +267,7 @@ enum pith_status pith_validate_node(const struct graph_node *node, struct tview 
         out[i] = &values[node->first_out + i];
         memset(out[i], 0, sizeof *out[i]);
     }
-    struct op_args args = {.info = node->info,
-                           .attr = node->attr,
-                           .n_in = node->n_in,
-                           .n_out = node->n_out,
-                           .in = in,
-                           .out = out};
+    struct op_args args = node_args(node, in, out);
     enum pith_status st = node->info->shape(&args);
     for (uint32_t i = 0; i < node->n_out && !st; i++) {
         uint64_t bytes;

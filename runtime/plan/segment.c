@@ -127,12 +127,7 @@ static bool shapes_fit(const struct choice *c, uint32_t n)
     }
     for (uint32_t i = 0; i < node->n_out; i++)
         out[i] = &view[node->n_in + i];
-    struct op_args args = {.info = node->info,
-                           .attr = node->attr,
-                           .n_in = node->n_in,
-                           .n_out = node->n_out,
-                           .in = in,
-                           .out = out};
+    struct op_args args = node_args(node, in, out);
     if (node->info->shape(&args))
         return false;
     for (uint32_t i = 0; i < node->n_out; i++) {

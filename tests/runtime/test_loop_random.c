@@ -275,12 +275,7 @@ static void run_node(const struct graph_node *node)
         in[i] = &gd.value[node->in[i]];
     for (uint32_t i = 0; i < node->n_out; i++)
         out[i] = &gd.value[node->first_out + i];
-    struct op_args args = {.info = node->info,
-                           .attr = node->attr,
-                           .n_in = node->n_in,
-                           .n_out = node->n_out,
-                           .in = in,
-                           .out = out};
+    struct op_args args = node_args(node, in, out);
     uint64_t lowered[(OP_LOWERED_MAX + 7) / 8] = {0};
     args.lowered = lowered;
     pith_kernels_fill(&kernels, PITH_CPU_REF);
