@@ -250,6 +250,7 @@ static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const 
     pith_opts_init(&opts, sizeof opts);
     opts.cpu_mask = mask;
     opts.flags = flags;
+    opts.batch = gd.value[0].shape.rank ? gd.value[0].shape.dim[0] : 1;
     opts.parallel_for = cut ? backwards : NULL;
     void *mem = gd_plan(&opts, &plan, &need);
     assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);

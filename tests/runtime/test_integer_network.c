@@ -529,15 +529,20 @@ static void test_moves_of_pixels(void **state)
     }
 }
 
-/* A layer of 1x1 over x to 8 channels, u8 to u8. */
-static void plain_layer(struct layer *l, const struct shape *x)
+/* A layer of 1x1 over x, u8 to u8. */
+static void conv_of_pixels(struct layer *l, const struct shape *x, uint32_t outputs)
 {
-    *l = (struct layer){.c = {.x = *x, .w = {4, {8, x->dim[1], 1, 1}}, .group = 1}};
+    *l = (struct layer){.c = {.x = *x, .w = {4, {outputs, x->dim[1], 1, 1}}, .group = 1}};
     for (uint32_t k = 0; k < 2; k++)
         l->c.list[0][k] = l->c.list[1][k] = 1;
-    layer_constants(l, PITH_U8, 8, 1);
+    layer_constants(l, PITH_U8, outputs, 1);
     l->told[0] = PITH_U8;
     l->zero_y = bytes_weight(PITH_U8, (struct shape){0});
+}
+
+static void plain_layer(struct layer *l, const struct shape *x)
+{
+    conv_of_pixels(l, x, 8);
 }
 
 static uint32_t layer_of(struct layer *l, uint32_t x)
@@ -566,6 +571,40 @@ static void test_concat_of_rows(void **state)
     joined = gd_node(PITH_OP_QUANTIZE, set_type, told, 1, 3, joined, v.scale, v.zero);
     gd_output(layer_of(&l[2], joined));
     check_levels("concat of rows", 4);
+    release_case();
+}
+
+/* Convolutions that run sample by sample, for what they read is large, write their channels into
+ * the pixels of a concat that runs over the whole batch. */
+static void test_concat_of_samples_pixels(void **state)
+{
+    (void)state;
+    enum { BATCH = 4, SIDE = 128, STEP = 8 };
+    struct shape x = {4, {BATCH, 16, SIDE, SIDE}},
+                 small = {4, {BATCH, 12, SIDE / STEP, SIDE / STEP}};
+    const uint32_t outputs[4] = {16, 5, 7, 8};
+    struct pith_opts opts;
+    struct pith_need need;
+    struct layer l[4];
+    uint32_t v = new_graph(&x, PITH_U8), y[2];
+    for (uint32_t i = 0; i < 4; i++) {
+        conv_of_pixels(&l[i], i == 3 ? &small : &x, outputs[i]);
+        l[i].c.list[0][0] = l[i].c.list[0][1] = i == 1 || i == 2 ? STEP : 1;
+    }
+    v = layer_of(&l[0], v);
+    for (uint32_t i = 0; i < 2; i++)
+        y[i] = layer_of(&l[1 + i], v);
+    uint32_t joined = gd_node(PITH_OP_CONCAT, NULL, NULL, 1, 2, y[0], y[1]);
+    gd_output(layer_of(&l[3], joined));
+    pith_opts_init(&opts, sizeof opts);
+    opts.batch = BATCH;
+    void *mem = gd_plan(&opts, &plan, &need);
+    assert_int_equal(plan->n_segments, 1);
+    assert_int_equal(plan->segment[0].n_groups, BATCH);
+    assert_int_equal(plan->segment[0].end, 3);
+    assert_ptr_equal(plan->value[y[1]].data, plan->value[joined].data + outputs[1]);
+    free(mem);
+    check_levels("concat of samples' pixels", 5);
     release_case();
 }
 
@@ -613,6 +652,7 @@ int main(void)
         cmocka_unit_test(test_residuals_of_products),
         cmocka_unit_test(test_moves_of_pixels),
         cmocka_unit_test(test_concat_of_rows),
+        cmocka_unit_test(test_concat_of_samples_pixels),
         cmocka_unit_test(test_residual_read_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,6 +262,17 @@ static void test_cut_and_dealt(void **state)
     decode_in(3 * each, y, 2, PITH_ERR_CORRUPT);
 }
 
+/* f[n] as byte planes, each of them plain: 4 (n + 1) bytes. */
+static void to_planes(uint8_t *planes, const float *f, uint32_t n)
+{
+    for (uint32_t i = 0; i < 4 * n; i++) {
+        if (i % n == 0)
+            planes[i + i / n] = 0;
+        planes[i + i / n + 1] =
+            (uint8_t)((f32_bits(f[i % n]) << 1 | f32_bits(f[i % n]) >> 31) >> i / n * 8);
+    }
+}
+
 /* Weights as byte planes answer as plain ones do, without vectors and threads too. */
 static void test_byte_planes(void **state)
 {
@@ -273,10 +284,8 @@ static void test_byte_planes(void **state)
     float y[2][WIDE / 2];
     pith_opts_init(&opts, sizeof opts);
     opts.cpu_mask = PITH_CPU_REF;
-    coded_graph(bitmap, 1);               /* fills half and point */
-    for (uint32_t i = 0; i < 4u * n; i++) /* each of the four planes is plain */
-        planes[i + i / n + 1] =
-            (uint8_t)((f32_bits(half[i % n]) << 1 | f32_bits(half[i % n]) >> 31) >> i / n * 8);
+    coded_graph(bitmap, 1); /* fills half and point */
+    to_planes(planes, half, n);
     for (uint32_t coded = 0; coded < 2; coded++) {
         gd_clear();
         uint32_t x = gd_input(2, 1, WIDE), w = gd_weight(half, 2, WIDE / 2, WIDE);
@@ -293,12 +302,43 @@ static void test_byte_planes(void **state)
     assert_memory_equal(y[1], y[0], sizeof y[0]);
 }
 
+/* Coded constants that no operator reads as its weight: what is added to a product by its step, and
+ * an output of the graph. */
+static void test_coded_data(void **state)
+{
+    (void)state;
+    enum { ROWS = 2, COLUMNS = WIDE / 2, n = ROWS * COLUMNS };
+    static uint8_t bitmap[WIDE * WIDE / 8], planes[4 * (n + 1)];
+    struct pith_opts opts;
+    struct case_plan c;
+    pith_opts_init(&opts, sizeof opts);
+    coded_graph(bitmap, 1); /* fills half and point */
+    to_planes(planes, half, n);
+    gd_clear();
+    uint32_t x = gd_input(2, ROWS, WIDE), w = gd_weight(half + n, 2, COLUMNS, WIDE), data[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        data[i] = gd_weight(half, 2, ROWS, COLUMNS);
+        gd.weight[1 + i].code = CODE_PLANES;
+        gd.weight[1 + i].index_stream = (struct stream){planes, sizeof planes};
+    }
+    uint32_t product = gd_node(PITH_OP_GEMM, NULL, NULL, 1, 2, x, w);
+    gd_output(gd_node(PITH_OP_ADD, NULL, NULL, 1, 2, product, data[0]));
+    gd_output(data[1]);
+    c.mem = gd_plan(&opts, &c.plan, &c.need);
+    assert_int_equal(pith_plan_layer_count(c.plan), 1);
+    memset(pith_plan_input_data(c.plan, 0), 0, ROWS * sizeof point);
+    assert_int_equal(pith_plan_run(c.plan), PITH_OK);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_memory_equal(pith_plan_output_data(c.plan, i), half, n * sizeof *half);
+    free(c.mem);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_init_apart),      cmocka_unit_test(test_compressed_batch),
         cmocka_unit_test(test_decoded_at_once), cmocka_unit_test(test_cut_and_dealt),
-        cmocka_unit_test(test_byte_planes),
+        cmocka_unit_test(test_byte_planes),     cmocka_unit_test(test_coded_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

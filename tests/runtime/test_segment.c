@@ -372,6 +372,36 @@ static void test_stops(void **state)
     }
 }
 
+/* Steps that take long: lanes meet behind each of their groups, where a run may be stopped. No step
+ * counts again. */
+static void test_stops_between_rounds(void **state)
+{
+    (void)state;
+    struct pith_plan *plan;
+    struct pith_need need;
+    uint64_t steps;
+    uint32_t layer, left = 4;
+    draw_chain(32);
+    struct pith_opts opts = opts_of(32, 0, 2);
+    opts.max_steps = 3;
+    void *mem = gd_plan(&opts, &plan, &need);
+    assert_int_equal(plan->lanes, 2);
+    assert_int_equal(plan->segment[0].n_groups, 4);
+    for (uint32_t i = 0; i < 3; i++)
+        plan->step[i].macs = UINT64_C(1) << 40;
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    pith_plan_progress(plan, &steps, &layer);
+    assert_int_equal(steps, 3);
+    assert_int_equal(layer, 3);
+    plan->opts.stop = stop_after;
+    plan->opts.stop_user = &left; /* asked for three steps, then for those of the next round */
+    assert_int_equal(pith_plan_run(plan), PITH_ERR_STOPPED);
+    pith_plan_progress(plan, &steps, &layer);
+    assert_int_equal(steps, 3);
+    assert_int_equal(layer, 0);
+    free(mem);
+}
+
 static uint64_t tick(void *user)
 {
     return ++*(uint64_t *)user;
@@ -442,8 +472,8 @@ int main(void)
         signs[i] = i % 3 == 1 ? -1.0f : 1.0f;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_drawn_graphs), cmocka_unit_test(test_memory_of_a_group),
-        cmocka_unit_test(test_stops),        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_plan_file),
+        cmocka_unit_test(test_stops),        cmocka_unit_test(test_stops_between_rounds),
+        cmocka_unit_test(test_times),        cmocka_unit_test(test_plan_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
