@@ -16,7 +16,7 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 AR ?= ar
-CFLAGS ?= -O2 -g
+CFLAGS ?= -O2
 LDFLAGS ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -92,10 +92,10 @@ LDFLAGS_release := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 # No name of the folder that it was built in.
 FROM_ANYWHERE := $(if $(call known,-ffile-prefix-map=a=b),-ffile-prefix-map="$(CURDIR)"=.)
 FLAGS_coverage := --coverage -O0
-FLAGS_asan := -fsanitize=address -fno-omit-frame-pointer
-FLAGS_ubsan := -fsanitize=undefined -fno-sanitize-recover=all
-FLAGS_tsan := -fsanitize=thread
-FLAGS_debug := -O0
+FLAGS_asan := -g -fsanitize=address -fno-omit-frame-pointer
+FLAGS_ubsan := -g -fsanitize=undefined -fno-sanitize-recover=all
+FLAGS_tsan := -g -fsanitize=thread
+FLAGS_debug := -g -O0
 ALL_CFLAGS = $(STD) $(WARN) $(CFLAGS) $(FROM_ANYWHERE) $(FLAGS_$(VARIANT)) $(WERROR)
 ALL_LDFLAGS = $(LDFLAGS) $(FLAGS_$(VARIANT)) $(LDFLAGS_$(VARIANT))
 

@@ -17,8 +17,8 @@ ROOMS_host := runtime/host
 USES_runtime/host := runtime
 LIBS_host := -lpthread
 # Plans on NVIDIA GPUs (cuda/module.mk).
-ROOMS_cuda := runtime/cuda
-USES_runtime/cuda := runtime host
+ROOMS_cuda := runtime/cuda runtime/cuda/kernels
+USES_runtime/cuda := runtime/cuda/kernels runtime host
 LIBS_cuda := -ldl -lm
 # gcc's -O2 alone leaves loops of unknown length scalar; operators are written as such loops.
 CFLAGS_runtime := -ftree-vectorize

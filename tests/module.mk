@@ -41,7 +41,7 @@ EMU := emu emu_kernels ptx_launch ptx_read ptx_run
 FAKE_CUDA_SRC := tests/cuda/fake_cuda.c $(EMU:%=tests/cuda/%.c)
 $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) runtime/cuda/driver.h runtime/cuda/pith_cuda.h $(O)/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wl,-soname,$(@F) $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests/cuda -Iruntime/cuda -Iruntime \
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wl,-soname,$(@F) $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests/cuda -Iruntime/cuda -Iruntime/cuda/kernels -Iruntime \
 	    -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref $(FAKE_CUDA_SRC) -o $@
 
 # libcublasLt.so.13 on it, apart, as most tests do without.
@@ -56,7 +56,7 @@ $(FAKE_SPARSE): tests/cuda/fake_sparse.c $(FAKE_CUDA)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -o $@
 
-$(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
+$(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime/cuda/kernels -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
 $(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts $(O)/tests/cuda/test_device_half $(O)/tests/cuda/test_device_huffman: $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)

@@ -7,10 +7,10 @@ CUDA_TARGETS ?= 80 86 89 90 100 120
 CUDA_PTX := 75 80
 # The oldest version of PTX that has all instructions used, so that drivers from R450 on compile it.
 CUDA_PTX_VERSION := 7.0
-CUDA_KERNELS := $(wildcard runtime/cuda/*.cu runtime/cuda/*.cuh) runtime/cuda/device.h runtime/cuda/half_bits.h runtime/cuda/launch.h runtime/core/pith_f32_bits.h \
-    $(wildcard runtime/kernels/ref/*_f32.h) runtime/kernels/ref/integer_range.h runtime/kernels/pith_act_kind.h
+CUDA_KERNELS := $(wildcard runtime/cuda/kernels/*) runtime/core/pith_f32_bits.h \
+    $(wildcard runtime/kernels/ref/*_f32.h) runtime/kernels/ref/pith_integer_range.h runtime/kernels/pith_act_kind.h
 # The CPU's scalar functions are compiled for the device, too, and have to give the same bits.
-CUDA_FLAGS := -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true -std=c++17 -Iruntime/cuda -Iruntime -Iruntime/core -Iruntime/kernels \
+CUDA_FLAGS := -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true -std=c++17 -Iruntime/cuda/kernels -Iruntime -Iruntime/core -Iruntime/kernels \
     -Iruntime/kernels/ref
 # Kernels do not depend on the variant.
 CUDA_O := $(BUILD)/cuda
@@ -18,10 +18,10 @@ CUDA_FATBIN := $(if $(NVCC),$(CUDA_O)/kernels.fatbin)
 
 $(CUDA_O)/sm_%.cubin: $(CUDA_KERNELS) $(CUDA_O)/flags
 	$(call tell,compiling kernels for NVIDIA GPUs)
-	$(Q)$(NVCC) $(CUDA_FLAGS) -Xptxas -v -cubin -arch=sm_$* runtime/cuda/kernels.cu -o $@ 2>$(@:.cubin=.resources) || \
+	$(Q)$(NVCC) $(CUDA_FLAGS) -Xptxas -v -cubin -arch=sm_$* runtime/cuda/kernels/kernels.cu -o $@ 2>$(@:.cubin=.resources) || \
 	    { cat $(@:.cubin=.resources) >&2; exit 1; }
 $(CUDA_O)/compute_%.ptx: $(CUDA_KERNELS) $(CUDA_O)/flags
-	$(Q)$(NVCC) $(CUDA_FLAGS) -ptx -arch=compute_$* runtime/cuda/kernels.cu -o $@.new
+	$(Q)$(NVCC) $(CUDA_FLAGS) -ptx -arch=compute_$* runtime/cuda/kernels/kernels.cu -o $@.new
 	$(Q)sed 's/^\.version .*/.version $(CUDA_PTX_VERSION)/' $@.new >$@ && rm $@.new
 $(CUDA_O)/kernels.fatbin: $(CUDA_TARGETS:%=$(CUDA_O)/sm_%.cubin) $(CUDA_PTX:%=$(CUDA_O)/compute_%.ptx)
 	$(Q)$(dir $(NVCC))fatbinary --create=$@ -64 --compress-all --compress-mode=size \

@@ -10,7 +10,7 @@
 #include "cubic_weights.h"
 #include "op_list.h"
 #include "op_range.h"
-#include "rounding_f32.h"
+#include "pith_rounding_f32.h"
 #include "shape_rule.h"
 
 /* Numbers of the format. */

@@ -23,7 +23,7 @@
  *
  * Within a step rows of the batch are independent and threads share them; the product h R^T is
  * shared by outputs. Both keep every sum whole, so no result depends on threads. */
-#include "exp_log_f32.h"
+#include "pith_exp_log_f32.h"
 #include "elementary_f32.h"
 #include "pith_kernels.h"
 #include "op_list.h"

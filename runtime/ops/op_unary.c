@@ -6,7 +6,7 @@
  * One operator in the format for all functions of one input, since they differ in a row function
  * alone. None calls libm: results are the same bits on every machine (docs/arithmetic.md), and
  * microcontrollers link no libm. */
-#include "rounding_f32.h"
+#include "pith_rounding_f32.h"
 #include "elementary_f32.h"
 #include "pith_kernels.h"
 #include "math_f32.h"

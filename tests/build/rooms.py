@@ -8,7 +8,7 @@ A file is stem.c and stem.h. It needs another file where it includes its header,
 leaves a symbol undefined that the other's object defines. Headers named pith_*.h are interfaces: they
 stand apart from their folder, below it, and may include nothing but interfaces. Told, with status 1:
 
-- a room of more than MAX_FILES .c and .h files
+- a room of more than MAX_FILES sources (.c, .h, and .cu and .cuh of devices)
 - an interface that includes a header which is none
 - a file that includes a header of another module that is no interface
 - a test that includes a header of a room that is neither an interface nor named test_*.h: such a
@@ -27,7 +27,7 @@ LARGER = {}
 
 
 def sources(rooms):
-    return sorted(os.path.join(r, f) for r in rooms for f in os.listdir(r) if f.endswith(('.c', '.h')))
+    return sorted(os.path.join(r, f) for r in rooms for f in os.listdir(r) if f.endswith(('.c', '.h', '.cu', '.cuh')))
 
 
 def is_interface(path):

@@ -41,13 +41,18 @@ def plant(text, old, new):
     return text[:at.start()] + new + text[at.end():]
 
 
+def both(folder):
+    """Flags that find the headers of a copy of runtime/cuda and of its kernels."""
+    return ['-I' + folder, '-I' + os.path.join(folder, 'kernels')]
+
+
 def compile_kernels(cc, folder, out, flags):
-    subprocess.run([*cc, '-std=c11', '-O1', '-ffp-contract=off', *flags, '-w', '-D_GNU_SOURCE', '-I' + folder, *EMU_INCLUDES,
+    subprocess.run([*cc, '-std=c11', '-O1', '-ffp-contract=off', *flags, '-w', '-D_GNU_SOURCE', *both(folder), *EMU_INCLUDES,
                     '-c', 'tests/cuda/emu_kernels.c', '-o', out], check=True)
 
 
 def compile_host(cc, folder, file, out, build):
-    includes = ['-I' + folder] + ['-I' + os.path.join(build, 'include', m) for m in ('runtime', 'host')]
+    includes = both(folder) + ['-I' + os.path.join(build, 'include', m) for m in ('runtime', 'host')]
     subprocess.run([*cc, '-std=c11', '-O1', '-w', '-D_GNU_SOURCE', *includes, '-c', os.path.join(folder, file), '-o', out],
                    check=True)
 
@@ -86,7 +91,7 @@ def main():
                 continue
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(text)
-            kernels = file.endswith(('.cu', '.cuh')) or file == 'device.h'
+            kernels = file.startswith('kernels/')
             if kernels:
                 compile_kernels(cc, folder, obj, [] if new is not None else ['-mfma', '-O3', old])
             else:

@@ -4,7 +4,7 @@
 #ifndef INTEGER_ELEMENT_H
 #define INTEGER_ELEMENT_H
 
-#include "integer_range.h"
+#include "pith_integer_range.h"
 #include "pith_integer_at.h"
 #include "pith_kernel_integer.h"
 

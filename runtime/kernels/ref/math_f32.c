@@ -11,7 +11,7 @@
  *
  * Integer and float views of one number are exchanged by bits; all arithmetic on the integer side
  * is unsigned, so that NaN takes the same path as numbers and nothing is undefined. */
-#include "activation_f32.h"
+#include "pith_activation_f32.h"
 #include "math_f32.h"
 
 float pith_exp_f32(float x)

@@ -5,7 +5,7 @@
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may
  * be the same. What is left of a row is copied out and back and runs as one block more. */
-#include "activation_f32.h"
+#include "pith_activation_f32.h"
 #include "pith_kernel_row.h"
 #include "math_f32.h"
 #include "sum_f32.h"

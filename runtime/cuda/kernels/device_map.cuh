@@ -5,7 +5,7 @@
 #define DEVICE_MAP_H
 
 #include "device.h"
-#include "rounding_f32.h"
+#include "pith_rounding_f32.h"
 #include "pith_act_kind.h"
 
 /* Kinds of enum unary_kind, numbered apart: that enum's header is not for devices. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* exp_log_f32.h - exp and log of math_f32.c as inline code without jumps, so that loops over what
- * is built from them become vector code. */
+/* pith_exp_log_f32.h - exp and log of math_f32.c as inline code without jumps, so that loops over
+ * what is built from them become vector code. */
 #ifndef EXP_LOG_F32_H
 #define EXP_LOG_F32_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* activation_f32.h - tanh, sigmoid, erf and gelu of math_f32.h and elementary_f32.h as inline code
- * without jumps, so that loops over them become vector code.
+/* pith_activation_f32.h - tanh, sigmoid, erf and gelu of math_f32.h and elementary_f32.h as inline
+ * code without jumps, so that loops over them become vector code.
  *
  * tanh: the polynomial of Cephes below 0.625, from exp above. erf: an odd polynomial below 1,
  * 1 - exp(-q(|x|)) above; both fitted to least largest error (0.02 ulp before rounding). */
 #ifndef ACTIVATION_F32_H
 #define ACTIVATION_F32_H
 
-#include "exp_log_f32.h"
+#include "pith_exp_log_f32.h"
 
 /* By bits: no jump, and -0 becomes 0. */
 static inline float magnitude_of(float x)

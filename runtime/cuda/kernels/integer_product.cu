@@ -6,7 +6,7 @@
  *
  *     sum (a - za)(b - zb) = sum a b - zb sum a - za sum b + K za zb      modulo 2^32 */
 #include "device_map.cuh"
-#include "integer_range.h"
+#include "pith_integer_range.h"
 
 #define TILE GEMM_TILE
 #define WORDS 16u /* of four terms: of a slice */

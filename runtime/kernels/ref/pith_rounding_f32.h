@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* rounding_f32.h - round, floor, ceil and sign as inline code without jumps. */
+/* pith_rounding_f32.h - round, floor, ceil and sign as inline code without jumps. */
 #ifndef ROUNDING_F32_H
 #define ROUNDING_F32_H
 
-#include "activation_f32.h"
+#include "pith_activation_f32.h"
 
 /* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. */
 static inline float round_f32(float x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_range.h - how a real number becomes an integer of few bits, and how that is stored. C and
- * C++, for the CPU and for a device. */
+/* pith_integer_range.h - how a real number becomes an integer of few bits, and how that is stored.
+ * C and C++, for the CPU and for a device. */
 #ifndef INTEGER_RANGE_H
 #define INTEGER_RANGE_H
 
