@@ -3,6 +3,7 @@
  * mapped read-only, so that processes that open the same model share its pages; small ones, and
  * what cannot be mapped (pipes), are read whole. */
 #define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* madvise */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -167,12 +168,39 @@ static uint64_t decode_bytes(const struct pith_opts *opts, const struct pith_nee
     return bytes <= room ? 0 : bytes / need->align * need->align;
 }
 
+/* Gives the whole pages in [begin, end) back to the system: zeros, or the file's bytes, come where
+ * they are touched again. Where that cannot be done they stay. */
+static void give_back(uintptr_t begin, uintptr_t end)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    begin = (begin + page - 1) / page * page;
+    end = end / page * page;
+    if (begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+/* A finished plan keeps its weights and its arena. What decoding took beyond the arena is not
+ * touched again, and of a mapped image that was mostly decoded little is read. */
+static void release_init(const struct pith_session *s, const struct pith_opts *opts)
+{
+    const struct pith_need *n = &s->need;
+    bool inside = !(opts->flags & PITH_FLAG_INIT_APART);
+    uintptr_t end = (uintptr_t)s->memory + n->bytes, image = (uintptr_t)s->image;
+    if (inside && n->init_bytes > n->arena_bytes)
+        give_back(end - (n->init_bytes - n->arena_bytes), end);
+    if (s->kind == IMAGE_MAPPED && n->weights_bytes >= s->bytes / 2)
+        give_back(image, image + s->bytes);
+}
+
 static enum pith_status init_plan(struct pith_session *s, const struct pith_opts *opts)
 {
     s->memory = aligned_alloc((size_t)s->need.align, (size_t)s->need.bytes);
-    return s->memory ? pith_plan_init(s->memory, (size_t)s->need.bytes, s->image, s->bytes, opts,
-                                      &s->plan)
-                     : PITH_ERR_MEMORY;
+    enum pith_status st = s->memory ? pith_plan_init(s->memory, (size_t)s->need.bytes, s->image,
+                                                     s->bytes, opts, &s->plan)
+                                    : PITH_ERR_MEMORY;
+    if (!st)
+        release_init(s, opts);
+    return st;
 }
 
 /* Two sizes: with working memory apart the plan itself may be smaller. */
