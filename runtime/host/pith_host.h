@@ -36,8 +36,9 @@ struct pith_session;
  * may be replaced (by rename, as pith writes) or unlinked, but whoever writes into it or cuts it
  * off under the session changes its weights or ends the process with SIGBUS. What decoding alone
  * took goes back to the system, and so do pages of a mapped file whose weights are kept in another
- * form: resident are the plan's weights and arena. opts and err may be NULL; *s and everything else is untouched on failure. PITH_ERR_IO, _MEMORY, or what
- * pith_plan_size and pith_plan_init return. err->text begins with the path. */
+ * form: resident are the plan's weights and arena. opts and err may be NULL; *s and everything else
+ * is untouched on failure. PITH_ERR_IO, _MEMORY, or what pith_plan_size and pith_plan_init return.
+ * err->text begins with the path. */
 enum pith_status pith_open(const char *path, const struct pith_opts *opts, struct pith_session **s,
                            struct pith_error *err);
 /* The same for an image in memory. Borrows it until pith_close. */
