@@ -74,7 +74,7 @@ TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_decoded = $(TEST_LDFLAGS_device_networks)
 TEST_CFLAGS_cuda := -Itests/cuda
 
-.PHONY: deps-test check check-unit check-asan check-ubsan check-tsan fuzz lint format mutate
+.PHONY: deps-test check check-unit check-asan check-ubsan check-tsan check-helgrind fuzz lint format mutate
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
@@ -89,14 +89,18 @@ check-asan: ## unit and command tests under AddressSanitizer
 	@ASAN_OPTIONS="intercept_tls_get_addr=0$${ASAN_OPTIONS:+:$$ASAN_OPTIONS}" $(MAKE) --no-print-directory VARIANT=asan check-sanitized
 check-ubsan: ## unit and command tests under UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory VARIANT=ubsan check-sanitized
-check-tsan: ## tests that use threads under ThreadSanitizer
+check-tsan: ## tests and commands that use threads under ThreadSanitizer
 	@$(MAKE) --no-print-directory VARIANT=tsan check-threads
 
 .PHONY: check-sanitized check-threads
 check-sanitized: $(O)/pith $(FAKE_CUDA) $(TEST_BIN) $(O)/samples/make_digits
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(wildcard tests/cli/*.sh)
-check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN))
-	@$(TEST_ENV) tests/run_tests.sh $^
+# Those outside of host and measure that make threads. Training is left out: nothing sees into OpenMP.
+THREAD_TESTS := $(O)/tests/runtime/test_segment $(O)/tests/quantize/test_quantize_methods $(O)/tests/rd/test_row_coupling $(O)/tests/rd/test_sweep_ranks
+check-threads: $(filter $(O)/tests/host/% $(O)/tests/measure/%,$(TEST_BIN)) $(THREAD_TESTS) | $(O)/pith $(O)/samples/make_digits
+	@$(TEST_ENV) tests/run_tests.sh $^ tests/host/thread_commands.sh
+check-helgrind: $(O)/tests/host/test_threads $(THREAD_TESTS) | $(O)/pith $(O)/libpith-runtime.a $(O)/samples/make_digits ## the same under valgrind's helgrind (some minutes)
+	@$(TEST_ENV) sh tests/host/helgrind.sh $^
 
 .PHONY: proof
 proof: ## memory safety of gate and decoders by Frama-C and by trying all short strings, each with a planted twin (minutes)

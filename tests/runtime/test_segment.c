@@ -14,7 +14,7 @@
 #define CHANNELS 8u
 #define SIDE 24u
 #define NODES 14u
-#define ROUNDS 150u
+#define ROUNDS 150u /* or what PITH_TEST_TRIALS says */
 #define MAX_BATCH 8u
 
 static float ones_and_zeros[CHANNELS * 2 * CHANNELS * 9], signs[MAX_BATCH];
@@ -261,8 +261,10 @@ static void test_drawn_graphs(void **state)
     (void)state;
     static struct result want, got;
     static const uint32_t batches[] = {2, 3, 4, 6, 8};
+    const char *wanted = getenv("PITH_TEST_TRIALS");
+    uint32_t rounds = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : ROUNDS;
     uint32_t with_segments = 0, with_lanes = 0;
-    for (uint32_t round = 0; round < ROUNDS; round++) {
+    for (uint32_t round = 0; round < rounds; round++) {
         uint32_t batch = batches[below(5)];
         draw_graph(batch);
         struct pith_opts opts = opts_of(batch, PITH_FLAG_NO_FUSION, 0);
@@ -282,7 +284,7 @@ static void test_drawn_graphs(void **state)
             with_lanes += got.lanes > 1;
         }
     }
-    assert_true(with_segments > ROUNDS && with_lanes > ROUNDS);
+    assert_true(with_segments > rounds && with_lanes > rounds);
 }
 
 /* ---- one chain of three convolutions --------------------------------------------------------- */
