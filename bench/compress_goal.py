@@ -5,6 +5,9 @@ lost on samples that it has never seen, minutes. One line of JSON for each netwo
 
     bench/compress_goal.py PITH DATA_FOLDER [-o results.jsonl] [--samples N] [NETWORK...]
     bench/compress_goal.py --table results.jsonl
+    bench/compress_goal.py PITH DATA_FOLDER --estimates results.jsonl
+
+The last: what -n estimates, with the samples that compress sees, beside the bytes of the results.
 
 DATA_FOLDER holds models/, imagenet/, cifar10/, mnist/, kws/, audio/. Samples that compress sees and
 those that judge are apart; the judged ones are read once, when the file is done. The limit: KL of 0.02
@@ -122,6 +125,24 @@ def measure(pith, folder, name, drop, samples):
         shutil.rmtree(work)
 
 
+def estimates(pith, folder, path):
+    """Estimated bytes over those of the last result, and seconds of processor time."""
+    found = {r["network"]: r["bytes"] for r in map(json.loads, open(path)) if "bytes" in r}
+    off = []
+    for name, size in found.items():
+        with tempfile.TemporaryDirectory() as work:
+            _, preprocess, seen, _ = NETWORKS[name]
+            original = os.path.join(work, "original.pith")
+            subprocess.run([pith, "import", os.path.join(folder, "models", name + ".onnx"), "-q", "-o", original] +
+                           (["--preprocess", preprocess] if preprocess else []), check=True)
+            _, said, spent = run_timed([pith, "compress", original, "-d", data_of(name, folder, work), "--range", seen,
+                                        "--max-drop", "0.5%", "-n", "-q", "--json"] + STATES.get(name, []))
+        by = json.loads(said)["bytes"] / size
+        off.append(max(by, 1 / by))
+        print(f"{name:28} {by * size:9.0f} of {size:9}: {by:5.2f} in {spent['cpu_seconds']:.2f} s", flush=True)
+    print(f"{sum(o <= 1.5 for o in off)} of {len(off)} within 1.5 times")
+
+
 def table(path, drop=0.005):
     rows = [json.loads(line) for line in open(path)]
     last = {r["network"]: r for r in rows}
@@ -145,6 +166,8 @@ def main(args):
     if args[0] == "--table":
         return table(args[1])
     pith, folder, rest = args[0], args[1], args[2:]
+    if rest[:1] == ["--estimates"]:
+        return estimates(pith, folder, rest[1])
     out = None
     if rest[:1] == ["-o"]:
         out, rest = rest[1], rest[2:]

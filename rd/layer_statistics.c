@@ -344,11 +344,11 @@ static uint64_t samples_at_once(const struct source *s, uint64_t samples)
 }
 
 /* At least LEAST_ROWS rows, so that small layers see enough. */
-static void choose_rows(struct sums *s, uint64_t per_column)
+static void choose_rows(struct sums *s)
 {
     struct layer_statistics *to = s->to;
-    uint64_t wanted = per_column * s->from.n;
-    wanted = wanted > LEAST_ROWS ? wanted : LEAST_ROWS;
+    uint64_t wanted = s->opts->per_column * s->from.n;
+    wanted = wanted > LEAST_ROWS || s->opts->few_rows ? wanted : LEAST_ROWS;
     uint64_t each = (wanted + to->samples - 1) / to->samples;
     s->from.taken = each < s->from.places ? each : s->from.places;
     to->n = s->from.n;
@@ -410,7 +410,7 @@ enum pith_status pith_layer_statistics(const struct layer_reader *now,
                      .n_panels = 1};
     *to = (struct layer_statistics){.samples = opts->samples};
     bool room = open_source(now, &s.from);
-    choose_rows(&s, opts->per_column);
+    choose_rows(&s);
     enum pith_status status =
         room && open_sums(&s) && open_roots(&s) ? PITH_OK : pith_error_no_memory(err);
     const uint64_t each = s.count;

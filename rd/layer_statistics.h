@@ -38,6 +38,7 @@ struct statistics_opts {
     uint64_t samples;
     uint64_t per_column; /* as many rows are taken for each column, evenly from all samples, or all
                             that there are */
+    bool few_rows;       /* no more than that even where columns are few */
     /* A row counts as much as the loss minds its place: this share of it, the mean of all rows
      * being
      * 1. NULL, or a layer whose places are not known: all rows count the same. */

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 
 #include "pith_error_fill.h"
+#include "pith_host.h"
 #include "pith_op_semantics.h"
 #include "pith_pack.h"
+#include "pith_rounding_noise.h"
 
-#define MACS 2e9 /* of a pass over the samples */
+#define MACS 1.5e9       /* of a pass over the samples */
+#define MACS_ONCE 0.75e9 /* of the pass that tells what error feedback leaves */
 #define MOST_SAMPLES 16.0
 #define LEAST_SAMPLES 2.0
 #define RUNS 6     /* of rounded networks */
@@ -23,10 +26,11 @@
 #define VECTOR_BYTES 1.0 /* of each number that is no weight */
 #define HEAD_BYTES 300.0
 #define LAYER_BYTES 12.0
-/* A search's file, beside what rounding takes; and by what share two in three networks are off. */
-#define GAIN 0.565
+/* A search's file, beside what rounding with error feedback would take; and by what share two in
+ * three networks are off. */
+#define GAIN 0.6
 /* Where errors come back as inputs, error feedback makes up for less of them. */
-#define RECURRENT_GAIN 0.85
+#define RECURRENT_GAIN 0.95
 #define OFF 1.5
 
 struct estimate {
@@ -35,7 +39,8 @@ struct estimate {
     struct pith_goal_judge *judge;
     struct pith_weight_ref *refs; /* owns: [n] */
     uint32_t n;
-    double gain;
+    double *share;     /* owns: [n] of rounding's error that error feedback leaves */
+    double gain, macs; /* of a sample */
     struct pith_error *err;
 };
 
@@ -58,18 +63,24 @@ static double bits_of(const uint32_t *count, uint64_t n)
     return bits;
 }
 
-/* Rounds the constant, whatever grid it was on; bits of its integers by their counts. */
-static double round_layer(struct pith_const *c, double step, uint32_t count[2 * LEVELS + 1])
+static double integer_of(float w, double step)
+{
+    return fmax(-LEVELS, fmin(LEVELS, nearbyint((double)w / step)));
+}
+
+/* Rounds the constant, whatever grid it was on; bits of its integers, by their counts, on the wider
+ * steps by which error feedback, which leaves a share of the error, loses as much. */
+static double round_layer(struct pith_const *c, double step, double share,
+                          uint32_t count[2 * LEVELS + 1])
 {
     float *w = c->data;
     *c = (struct pith_const){.count = c->count, .data = c->data};
-    const double size = step * deviation_of(w, c->count);
+    const double size = step * deviation_of(w, c->count), wide = size / sqrt(share);
     for (uint32_t k = 0; k <= 2 * LEVELS; k++)
         count[k] = 0;
     for (uint64_t i = 0; i < c->count && size > 0; i++) {
-        double q = fmax(-LEVELS, fmin(LEVELS, nearbyint((double)w[i] / size)));
-        count[(int)q + LEVELS]++;
-        w[i] = (float)(q * size);
+        count[(int)integer_of(w[i], wide) + LEVELS]++;
+        w[i] = (float)(integer_of(w[i], size) * size);
     }
     return size > 0 ? bits_of(count, c->count) : 0;
 }
@@ -96,7 +107,7 @@ static enum pith_status round_all(const struct estimate *e, double step, double 
     enum pith_status st = count ? pith_model_copy(e->m, &copy, e->err) : PITH_ERR_MEMORY;
     double bits = 0;
     for (uint32_t i = 0; i < e->n && !st; i++)
-        bits += round_layer(copy->values[e->refs[i].value].constant, step, count);
+        bits += round_layer(copy->values[e->refs[i].value].constant, step, e->share[i], count);
     if (!st)
         st = pith_model_pack(copy, NULL, file, e->err);
     pith_model_free(copy);
@@ -187,18 +198,44 @@ static double gain_of(const struct pith_model *m)
     return GAIN;
 }
 
+/* A pass over which takes so many multiplications. */
+static uint64_t samples_for(const struct estimate *e, double macs)
+{
+    return (uint64_t)fmin(MOST_SAMPLES, fmax(LEAST_SAMPLES, macs / e->macs));
+}
+
 static enum pith_status open_judge(struct estimate *e, const struct pith_goal_compress_opts *o)
 {
-    const double samples =
-        floor(fmin(MOST_SAMPLES, fmax(LEAST_SAMPLES, MACS / fmax(macs_of(e->m, e->err), 1))));
+    e->macs = fmax(macs_of(e->m, e->err), 1);
     struct pith_goal_judge_opts judge = {.size_bytes = sizeof judge,
                                          .seed = o->seed,
-                                         .most_choosing = (uint64_t)samples,
+                                         .most_choosing = samples_for(e, MACS),
                                          .warn = o->warn,
                                          .user = o->user};
     judge.engine = (struct pith_engine_opts){
         .size_bytes = sizeof judge.engine, .threads = o->threads, .cpu_mask = o->cpu_mask};
     return pith_goal_judge_new(e->m, o->feed, &judge, &e->judge, e->err);
+}
+
+/* Of a few of the samples that calibrate, as all of them would tell it. */
+static enum pith_status find_shares(const struct estimate *e,
+                                    const struct pith_goal_compress_opts *o)
+{
+    struct pith_opts runtime;
+    const struct rounding_noise_opts noise = {
+        .feed = o->feed,
+        .samples = samples_for(e, MACS_ONCE),
+        .all_samples = pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE),
+        .runtime = &runtime};
+    pith_opts_init(&runtime, sizeof runtime);
+    runtime.cpu_mask = o->cpu_mask;
+    enum pith_status st = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, e->err);
+    if (!st && o->threads > 1 && pith_threads_start(&runtime, o->threads))
+        st = pith_error_no_memory(e->err);
+    if (!st)
+        st = pith_rounding_noise(e->m, &noise, e->share, e->err);
+    pith_threads_stop(&runtime);
+    return st;
 }
 
 enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pith_goal *goal,
@@ -212,10 +249,16 @@ enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pit
     if (!limits)
         asked.max_drop = PITH_GOAL_DEFAULT_DROP;
     e.refs = malloc((m->n_nodes + (size_t)1) * sizeof *e.refs);
-    if (!e.refs)
-        return pith_error_no_memory(err);
-    e.n = pith_model_weights(m, e.refs);
-    enum pith_status st = open_judge(&e, opts);
+    e.share = malloc((m->n_nodes + (size_t)1) * sizeof *e.share);
+    enum pith_status st = PITH_OK;
+    if (!e.refs || !e.share)
+        st = pith_error_no_memory(err);
+    else
+        e.n = pith_model_weights(m, e.refs);
+    if (!st)
+        st = open_judge(&e, opts);
+    if (!st)
+        st = find_shares(&e, opts);
     if (!st)
         st = find_step(&e, &made);
     if (!st) {
@@ -227,5 +270,6 @@ enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pit
     }
     pith_goal_judge_free(e.judge);
     free(e.refs);
+    free(e.share);
     return st;
 }

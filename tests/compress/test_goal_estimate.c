@@ -33,12 +33,16 @@ static struct pith_model *wide_net(void)
     return m;
 }
 
-static struct pith_data *samples(void)
+/* alike: share of a number that is common to all columns. */
+static struct pith_data *samples(float alike)
 {
     struct sample_random r = sample_random_of(4);
     float *x = malloc(sizeof *x * ROWS * WIDTH);
-    for (uint32_t i = 0; i < ROWS * WIDTH; i++)
-        x[i] = sample_gauss(&r);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        const float common = sample_gauss(&r);
+        for (uint32_t k = 0; k < WIDTH; k++)
+            x[i * WIDTH + k] = alike * common + (1 - alike) * sample_gauss(&r);
+    }
     struct pith_data *data = rows_of(x, ROWS, WIDTH, NULL);
     free(x);
     return data;
@@ -52,14 +56,19 @@ struct fixture {
     struct pith_goal_compress_opts opts;
 };
 
-static void open_fixture(struct fixture *f)
+static void open_fixture_of(struct fixture *f, float alike)
 {
     f->m = wide_net();
-    f->data = samples();
+    f->data = samples(alike);
     f->input = (struct pith_feed_input){.data = f->data};
     f->feed = (struct pith_feed){.size_bytes = sizeof f->feed, .n_inputs = 1, .input = &f->input};
     f->opts = (struct pith_goal_compress_opts){
         .size_bytes = sizeof f->opts, .feed = &f->feed, .seed = 1, .threads = 1};
+}
+
+static void open_fixture(struct fixture *f)
+{
+    open_fixture_of(f, 0);
 }
 
 static void close_fixture(struct fixture *f)
@@ -96,6 +105,23 @@ static void is_near_to_the_search(void **state)
     assert_true(bytes > e.low_bytes && bytes < 1.5 * e.high_bytes);
     pith_goal_result_free(&r);
     close_fixture(&f);
+}
+
+/* Error feedback leaves little where inputs say the same: so little is left to estimate. */
+static void inputs_that_are_alike_take_less(void **state)
+{
+    (void)state;
+    double bytes[2];
+    for (int i = 0; i < 2; i++) {
+        struct fixture f;
+        struct pith_goal goal;
+        open_fixture_of(&f, i == 0 ? 0 : 0.8f);
+        pith_goal_init(&goal);
+        goal.min_snr = 25;
+        bytes[i] = estimated(&f, &goal).bytes;
+        close_fixture(&f);
+    }
+    assert_true(bytes[1] < 0.9 * bytes[0]);
 }
 
 static void tighter_goals_take_more(void **state)
@@ -136,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_near_to_the_search),
+        cmocka_unit_test(inputs_that_are_alike_take_less),
         cmocka_unit_test(tighter_goals_take_more),
         cmocka_unit_test(cannot_be),
     };
