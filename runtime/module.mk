@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The root: includes nothing outside itself. host/ adds what needs an operating system, cuda/ what a GPU does.
-ROOMS_runtime := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/kernels/arm runtime/kernels/ref runtime/kernels/x86 runtime/ops runtime/plan runtime/products
+ROOMS_runtime := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/kernels/arm runtime/kernels/ref runtime/kernels/x86 runtime/kernels/x86/integer runtime/ops runtime/plan runtime/products
 USES_runtime := 
 USES_runtime/contract := runtime runtime/core runtime/kernels
 USES_runtime/core := runtime
@@ -10,6 +10,7 @@ USES_runtime/kernels := runtime runtime/core runtime/kernels/ref
 USES_runtime/kernels/arm := runtime runtime/core runtime/kernels runtime/kernels/ref
 USES_runtime/kernels/ref := runtime runtime/contract runtime/core runtime/kernels
 USES_runtime/kernels/x86 := runtime runtime/core runtime/kernels runtime/kernels/ref
+USES_runtime/kernels/x86/integer := runtime runtime/core runtime/kernels runtime/kernels/ref
 USES_runtime/ops := runtime runtime/contract runtime/core runtime/decode runtime/kernels runtime/kernels/ref runtime/products
 USES_runtime/plan := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/ops runtime/products
 USES_runtime/products := runtime runtime/contract runtime/core runtime/decode runtime/kernels runtime/kernels/ref
@@ -37,7 +38,7 @@ $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 # they call.
 $(call in_runtime,decimal preprocess op_power weight_rows): FILE_CFLAGS := -Os
 # Calls of kernels: what loops over elements is in these.
-$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse conv_winograd product_tiles \
+$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse conv_winograd integer_winograd product_tiles \
     product_quads product_indices product_form integer_chain op_attention broadcast): FILE_CFLAGS := -Os
 # What these take is little beside the layers before them.
 $(call in_runtime,op_arg op_resize op_grid_sample op_along_axis op_scatter op_top_k op_one_hot op_lp_pool op_lrn op_non_max_suppression \

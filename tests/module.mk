@@ -18,8 +18,8 @@ TEST_LDFLAGS_threads = $(call wrap,pthread_create pthread_join)
 # AVX-VNNI's kernels in the encoding of AVX-512, for machines that have the same instructions in that
 # one alone (tests/runtime/avxvnni_twin.h).
 ifeq ($(ARCH),x86_64)
-TWINS := $(O)/tests/runtime/twin_gemm_i8_avxvnni.o $(O)/tests/runtime/twin_depthwise_i8_avxvnni.o
-$(O)/tests/runtime/twin_%.o: runtime/kernels/x86/%.c $(O)/flags
+TWINS := $(O)/tests/runtime/twin_of_gemm_i8_avxvnni.o $(O)/tests/runtime/twin_of_depthwise_i8_avxvnni.o
+$(O)/tests/runtime/twin_of_%.o: runtime/kernels/x86/integer/%.c $(O)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ROOMS_runtime:%=-I%) $(CFLAGS_runtime) $(ISA_avx2) -mavx512f -mavx512vl -mavx512vnni -Dpith_gemm_i8_avxvnni=pith_gemm_i8_twin -Dpith_depthwise_i8_avxvnni=pith_depthwise_i8_twin -MMD -MP -c $< -o $@
 $(foreach t,kernels_integer integer_network integer_product,$(O)/tests/runtime/test_$(t)): $(TWINS)

@@ -6,7 +6,7 @@
 /* What kernels of a level take: the last whose features are there. */
 struct panels {
     uint32_t features;
-    uint8_t nr, k_step, block, group, middle;
+    uint8_t nr, k_step, block, group, middle, words_nr;
     bool wide;
 };
 
@@ -15,7 +15,7 @@ static const struct panels levels[] = {
 #ifdef __x86_64__
     {PITH_CPU_AVX2, .nr = 8, .k_step = 2, .block = 32, .group = 2, .wide = true},
     {PITH_CPU_AVXVNNI, .nr = 8, .k_step = 4, .block = 32, .group = 4},
-    {PITH_CPU_VNNI, .nr = 16, .k_step = 4, .block = 32, .group = 4},
+    {PITH_CPU_VNNI, .nr = 16, .k_step = 4, .block = 32, .group = 4, .words_nr = 16},
 #elif defined __aarch64__
     {PITH_CPU_NEON, .nr = 8, .k_step = 1, .block = 8, .group = 1, .wide = true},
     {PITH_CPU_DOTPROD, .nr = 8, .k_step = 4, .block = 16, .group = 4, .middle = 128},
@@ -33,6 +33,7 @@ static void set_panels(struct integer_kernels *k, uint32_t features)
                                   .block = p->block,
                                   .group = p->group,
                                   .middle = p->middle,
+                                  .words_nr = p->words_nr ? p->words_nr : WORDS_NR,
                                   .wide = p->wide};
 }
 

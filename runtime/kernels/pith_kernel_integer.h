@@ -41,8 +41,18 @@
  * these begin. No weight in a slot is -128. Machines that multiply i8 by i8 alone take
  * (x - SLOTS_MIDDLE) * w, as above.
  *
- * Products of 16 bits take x and w as i16, in panels of WORDS_NR outputs and steps of WORDS_STEP
- * neighbours, and leave the sums; those of 64 bits with offsets of 64.
+ * Products of 16 bits take x and w as i16, in panels of words_nr outputs (WORDS_NR where sums have
+ * 64 bits) and steps of WORDS_STEP neighbours, and leave the sums; those of 64 bits with offsets of
+ * 64.
+ *
+ * Winograd's F(4x4, 3x3), of 3x3 convolutions that move by one pixel: 36 products make 16 pixels,
+ * where 144 would. With d the 6x6 pixels under a tile, g a filter,
+ *
+ *     y = A^T (G g G^T * B^T d B) A / WINOGRAD_I8_SCALE      (* element by element)
+ *
+ * in integers: G's fractions are taken out of it, and what that makes y too large by divides every
+ * sum. d is i8, so B^T d B is at most 12,800 in size, and G g G^T 18,432: both fit i16. Sums are
+ * modulo 2^32 of 576 y: times the inverse of 9 they are 64 y, exactly, where |y| < 2^25.
  *
  * Depthwise products take `block` channels of all taps at a time; the last block ends at the last
  * channel, so it may overlap the one before. Weights, offsets and factors of a block are ordered as
@@ -88,6 +98,17 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #else
 #define SLOTS_BUILT 0
 #endif
+/* x86 alone has kernels of Winograd's. */
+#ifdef __x86_64__
+#define WINOGRAD_I8_BUILT 1
+#else
+#define WINOGRAD_I8_BUILT 0
+#endif
+#define WINOGRAD_I8_TERMS 36u
+#define WINOGRAD_I8_ALIGN 32u           /* channels, and outputs, of an element are so many times */
+#define WINOGRAD_I8_INVERSE 0x38e38e39u /* of 9, modulo 2^32 */
+#define WINOGRAD_I8_SHIFT 6
+#define WINOGRAD_I8_SCALE 576u
 #define SLOTS_NR 16u
 #define SLOTS_STEP 128u
 #define SLOTS_BYTES 128u /* of a group */
@@ -162,6 +183,27 @@ struct gemm_i8_job {
     uint32_t m, n; /* > 0 */
 };
 
+/* One tile: B^T d B. Pixel (i, j), channel c of d: the i8 of x[i * row + j * pixel + c] ^ flip. */
+struct winograd_i8_in {
+    const uint8_t *x;
+    size_t row, pixel; /* bytes */
+    uint32_t channels;
+    uint8_t flip;
+    int16_t *v;  /* [36], `step` apart: channels, rounded up to WINOGRAD_I8_ALIGN */
+    size_t step; /* elements */
+};
+
+/* One tile: its sums become values of `rows` by `columns` pixels. */
+struct winograd_i8_out {
+    const int32_t *m; /* [36], `step` apart: outputs, readable up to WINOGRAD_I8_ALIGN */
+    size_t step;
+    struct requantize to; /* with factors; arrays are readable as m */
+    uint8_t *y;           /* output o of pixel (i, j): y[i * y_row + j * y_pixel + o] */
+    size_t y_row, y_pixel;
+    uint32_t rows, columns; /* 1 to 4 */
+    uint32_t outputs;
+};
+
 /* Pixel i, tap t, channel c: x[i * x_step + tap[t] + c]. */
 struct depthwise_i8_job {
     const uint8_t *x;
@@ -229,6 +271,8 @@ struct byte_rows {
 
 typedef void gemm_i8_fn(const struct gemm_i8_job *job);
 typedef void depthwise_i8_fn(const struct depthwise_i8_job *job);
+typedef void winograd_i8_in_fn(const struct winograd_i8_in *job);
+typedef void winograd_i8_out_fn(const struct winograd_i8_out *job);
 
 struct integer_kernels {
     uint32_t nr, k_step, block, group;
@@ -242,7 +286,10 @@ struct integer_kernels {
     uint32_t slots_rows;  /* of x, up to which it may be faster than gemm_i8 */
     uint32_t tile_rows;   /* of x that gemm_i8 takes in the time of one, several times as fast; 0 */
     depthwise_i8_fn *depthwise_i8;
-    gemm_i8_fn *gemm_i16[2]; /* sums of 32, of 64 bits; NULL: none */
+    uint32_t words_nr;              /* of gemm_i16[0] */
+    gemm_i8_fn *gemm_i16[2];        /* sums of 32, of 64 bits; NULL: none */
+    winograd_i8_in_fn *winograd_in; /* these two with gemm_i16[0]; NULL: none */
+    winograd_i8_out_fn *winograd_out;
     struct byte_rows bytes;
 };
 
@@ -294,6 +341,10 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(bytes.mean, mean_bytes_fn, pith_mean_bytes##suffix, needs)                              \
     KERNEL(bytes.look_up, look_up_bytes_fn, pith_look_up_bytes##suffix, needs)
 
+#define WINOGRAD_I8_LEVEL(KERNEL, suffix, needs)                                                   \
+    KERNEL(winograd_in, winograd_i8_in_fn, pith_winograd_i8_in##suffix, needs)                     \
+    KERNEL(winograd_out, winograd_i8_out_fn, pith_winograd_i8_out##suffix, needs)
+
 #define INTEGER_KERNELS_ANY(KERNEL)                                                                \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8, 0)                                                   \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8, 0)                                    \
@@ -306,10 +357,13 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i8_avx2, PITH_CPU_AVX2)                              \
     KERNEL(gemm_i16[1], gemm_i8_fn, pith_gemm_i16_avx2, PITH_CPU_AVX2)                             \
     KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_avx2, PITH_CPU_AVX2)                            \
+    WINOGRAD_I8_LEVEL(KERNEL, _avx2, PITH_CPU_AVX2)                                                \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_avxvnni, PITH_CPU_AVXVNNI)                            \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)             \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                  \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_amx, PITH_CPU_AMX)                                    \
+    KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i16_vnni, PITH_CPU_VNNI)                             \
+    WINOGRAD_I8_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                            \
     KERNEL(gemm_i4, gemm_i8_fn, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                  \
     KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_vbmivnni, PITH_CPU_VBMI | PITH_CPU_VNNI)        \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_vnni, PITH_CPU_VNNI)                   \

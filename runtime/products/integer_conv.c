@@ -46,18 +46,17 @@ static void set_long(const struct conv_run *r, uint32_t g)
         offset[i] = (bias && i < l->og ? bias[(size_t)g * l->og + i] : 0) - zero * sum[i];
 }
 
-/* Those of a group that is no depthwise one, whose outputs stand in order: loops that compilers
- * make vectors of, as a matrix with one vector and many outputs takes little longer than these. */
-static void set_group(const struct conv_run *r, uint32_t g)
+/* Loops that compilers make vectors of, as a matrix with one vector and many outputs takes little
+ * longer than these. */
+void pith_integer_conv_offsets(const struct integer_layout *l, const struct integer_conv_data *d,
+                               int32_t zero_x, uint32_t g, int32_t *offsets, float *factors)
 {
-    const struct integer_layout *l = r->l;
-    const struct integer_conv_data *d = r->data;
-    const uint32_t n = l->og, zero = (uint32_t)(r->zero - l->middle);
+    const uint32_t n = l->og, zero = (uint32_t)(zero_x - l->middle);
     const size_t at = (size_t)g * l->rounded, first = (size_t)g * n;
     const uint32_t *restrict sum = (const uint32_t *)d->prep + at;
     const uint32_t *restrict bias = d->bias ? (const uint32_t *)d->bias + first : NULL;
-    uint32_t *restrict offset = (uint32_t *)r->offset + at;
-    float *restrict factor = r->factor + at;
+    uint32_t *restrict offset = (uint32_t *)offsets + at;
+    float *restrict factor = factors + at;
     const float none = 0.0f, *from = d->factor ? d->factor + first * d->factor_step : &none;
     const size_t step = d->factor ? d->factor_step : 0;
     for (uint32_t i = 0; i < l->rounded; i++) /* sums behind the last output are 0 */
@@ -80,7 +79,10 @@ static void set_outputs(const struct conv_run *r)
     for (uint32_t i = 0; i < l->rounded && l->depthwise; i++)
         set_output(r, i, depthwise_place(block, r->c->channels, i / block, i % block));
     for (uint32_t g = 0; g < r->c->groups && !l->depthwise; g++)
-        (r->c->long_sums ? set_long : set_group)(r, g);
+        if (r->c->long_sums)
+            set_long(r, g);
+        else
+            pith_integer_conv_offsets(l, r->data, r->zero, g, r->offset, r->factor);
 }
 
 /* Where the segments of a window begin, or its taps: behind the last one any. Depthwise kernels

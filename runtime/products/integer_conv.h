@@ -75,6 +75,12 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
 void pith_integer_conv_run(const struct integer_conv *c, const struct integer_layout *l,
                            const struct op_env *env, const struct integer_conv_data *data);
 
+/* Of the outputs of group g of no depthwise product: bias, less the zero point of x as kernels see
+ * it (0 to 255) times the sums of weights, which stand in front of data->prep; factors, 0 behind
+ * the last. Both [groups * rounded], i32 sums. */
+void pith_integer_conv_offsets(const struct integer_layout *l, const struct integer_conv_data *data,
+                               int32_t zero_x, uint32_t g, int32_t *offset, float *factor);
+
 /* The same for an operator: lowered, needs, prepare and run of args. of: one of the above. need:
  * its kernel is args->choice, or where that is 0 the first that supports it and pays off;
  * need->kernel stays as it was, and run is false, when it does not run on the kernels.

@@ -154,7 +154,7 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
 static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
                         const struct integer_kernels *k)
 {
-    l->nr = c->words ? WORDS_NR : k->nr;
+    l->nr = !c->words ? k->nr : c->long_sums ? WORDS_NR : k->words_nr;
     l->k_step = c->words ? WORDS_STEP : k->k_step;
     l->middle = c->words ? 0 : k->middle;
     l->wide = c->words || k->wide;

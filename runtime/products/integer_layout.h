@@ -18,8 +18,9 @@
 #define PART 64u  /* outputs; a multiple of every nr */
 #define TABLE 64u /* bytes of the table of weights' values */
 
-/* How weights are packed: each in a byte (or two), two a byte, or nonzeros in slots. */
-enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS };
+/* How weights are packed: each in a byte (or two), two a byte, nonzeros in slots, or nine as 36
+ * numbers of 16 bits. */
+enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS, PACK_WINOGRAD };
 
 /* What follows from the geometry and the level. */
 struct integer_layout {

@@ -5,6 +5,7 @@
 #include "integer_conv.h"
 #include "integer_direct.h"
 #include "integer_element.h"
+#include "integer_winograd.h"
 #include "pith_kernels.h"
 #include "weight_cut.h"
 #include "weight_rows.h"
@@ -206,6 +207,14 @@ static bool slots_supports(const struct op_args *args, const struct op_env *env)
            pith_integer_conv_need(&op->conv, env, PACK_SLOTS, &op->layout);
 }
 
+/* 3x3 in 36 products of 16 bits for 16 pixels. */
+static bool winograd_supports(const struct op_args *args, const struct op_env *env)
+{
+    struct integer_op *op = args->lowered;
+    return WINOGRAD_I8_BUILT && !direct_supports(args, env) &&
+           pith_integer_winograd_need(&op->conv, env, &op->layout);
+}
+
 /* Weights that cannot be borrowed are decoded whole before they are packed, so preparing needs room
  * for the plain ones and, behind them, for the decoder. */
 static void packed_workspace(const struct op_args *args, struct op_need *need)
@@ -230,7 +239,9 @@ static enum pith_status packed_pack(const struct op_args *args, const struct op_
     if (!borrowed)
         st = pith_weight_cut_plain(env, args->weight, plain, plain + plain_bytes(args->weight));
     weights.w = borrowed ? borrowed : plain;
-    if (!st)
+    if (!st && WINOGRAD_I8_BUILT && op->layout.packing == PACK_WINOGRAD)
+        pith_integer_winograd_pack(&op->layout, &weights, args->prep);
+    else if (!st)
         pith_integer_conv_pack(&op->conv, &op->layout, env, &weights, args->prep);
     return st;
 }
@@ -242,6 +253,14 @@ static void packed_run(const struct op_args *args, const struct op_env *env,
     pith_integer_conv_run(&op->conv, &op->layout, env, data);
 }
 
+static void winograd_run(const struct op_args *args, const struct op_env *env,
+                         const struct integer_conv_data *data)
+{
+    const struct integer_op *op = args->lowered;
+    if (WINOGRAD_I8_BUILT)
+        pith_integer_winograd_run(&op->conv, &op->layout, env, data);
+}
+
 /* The list: a choice is a number in it, from 1 on. New ones stand at the end, as plan files keep
  * numbers; what pays off most is asked first. */
 static const struct integer_kernel kernels[] = {
@@ -249,11 +268,13 @@ static const struct integer_kernel kernels[] = {
     {halved_supports, pith_integer_conv_halves, packed_workspace, packed_pack, packed_run},
     {packed_supports, NULL, packed_workspace, packed_pack, packed_run},
     {slots_supports, pith_integer_conv_slots, packed_workspace, packed_pack, packed_run},
+    {winograd_supports, pith_integer_winograd_pays, packed_workspace, packed_pack, winograd_run},
 };
-static const uint8_t order[] = {0, 3, 1, 2};
+static const uint8_t order[] = {0, 3, 1, 4, 2};
 #define N_KERNELS (sizeof kernels / sizeof *kernels)
 #define HALVED 2u
 #define SLOTS 4u
+#define WINOGRAD 5u
 
 /* ---- the operator --------------------------------------------------------------------------- */
 
@@ -291,6 +312,8 @@ static const char *kernel_name(const struct integer_conv *c, uint32_t choice)
 {
     if (c->groups > 1 && c->channels == c->groups)
         return "depthwise-i8";
+    if (choice == WINOGRAD)
+        return "winograd-i8";
     return choice == HALVED ? "gemm-i4" : choice == SLOTS ? "spmm-i8" : "gemm-i8";
 }
 

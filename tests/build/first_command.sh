@@ -69,7 +69,7 @@ unsaid 'clang|qemu|aarch64|openmpi|cmocka|python|libonnx'
 sed -n '/apt-get.* install /q; p' "$work/log" >"$work/out"
 unsaid 'cc .*-c '
 grep 'cc .*\.c ' "$work/log" >"$work/out"
-said "-c runtime/kernels/x86/gemm_i8_vnni.c"
+said "-c runtime/kernels/x86/integer/gemm_i8_vnni.c"
 
 # ---- what is generated comes before what includes it
 "$make" -n -j1 BUILD="$work/new" all >"$work/order" 2>&1

@@ -240,6 +240,10 @@ static inline uint32_t mask_of(uint32_t level)
 }
 #endif
 
+/* Kernels of the steps, by their numbers, where the level has those of x86; 0: any. */
+static uint8_t forced[8];
+static uint32_t n_forced;
+
 /* The outputs' bytes, one behind the other, on the input given; *steps: of the plan. */
 static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const uint8_t *input,
                                  size_t *bytes, uint32_t *steps)
@@ -252,6 +256,10 @@ static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const 
     opts.flags = flags;
     opts.batch = gd.value[0].shape.rank ? gd.value[0].shape.dim[0] : 1;
     opts.parallel_for = cut ? backwards : NULL;
+    if (!flags && (mask & PITH_CPU_AVX2)) {
+        opts.choices = forced;
+        opts.n_choices = n_forced;
+    }
     void *mem = gd_plan(&opts, &plan, &need);
     assert_int_equal(pith_plan_input(plan, 0, &t), PITH_OK);
     memcpy(pith_plan_input_data(plan, 0), input, t.bytes);

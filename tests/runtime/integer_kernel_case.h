@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include "guard_page.h"
+#include "test_kernels.h"
 #include "pith_kernels.h"
 
 #define MAX_M 70u /* more than two groups of tiles */
@@ -117,6 +118,58 @@ static inline struct requantize product_to(const struct byte_product *p,
                       (uint32_t)middle_offset(k, (const int8_t *)p->w.data + o * terms, terms));
     result.offset = offset;
     return result;
+}
+
+/* ---- Winograd's F(4x4, 3x3) ------------------------------------------------------------------ */
+
+/* by * d * by^T, from [side, side] to [rows, rows], modulo 2^32. */
+static inline void plain_both_ways(const int32_t *by, uint32_t rows, uint32_t side,
+                                   const uint32_t *d, uint32_t *to)
+{
+    for (uint32_t i = 0; i < rows * rows; i++) {
+        to[i] = 0;
+        for (uint32_t t = 0; t < side * side; t++)
+            to[i] +=
+                (uint32_t)(by[i / rows * side + t / side] * by[i % rows * side + t % side]) * d[t];
+    }
+}
+
+static inline void plain_winograd_i8_in(const struct winograd_i8_in *job)
+{
+    static const int32_t by[36] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
+                                   0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
+    for (uint32_t c = 0; c < job->channels; c++) {
+        uint32_t d[36], v[36];
+        for (uint32_t t = 0; t < 36; t++)
+            d[t] =
+                (uint32_t)(int8_t)(job->x[t / 6 * job->row + t % 6 * job->pixel + c] ^ job->flip);
+        plain_both_ways(by, 6, 6, d, v);
+        for (uint32_t t = 0; t < 36; t++)
+            job->v[t * job->step + c] = (int16_t)v[t];
+    }
+}
+
+/* A sum that is 64 times y modulo 2^32, as its inverse of 9 makes it; then the value. */
+static inline void plain_winograd_i8_out(const struct winograd_i8_out *job)
+{
+    static const int32_t by[24] = {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0,
+                                   0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 4};
+    const struct requantize *to = &job->to;
+    const struct integer_range range =
+        integer_range_of(to->is_signed ? PITH_I8 : PITH_U8, to->zero_point);
+    for (uint32_t o = 0; o < job->outputs; o++) {
+        uint32_t m[36], y[16];
+        for (uint32_t t = 0; t < 36; t++)
+            m[t] = (uint32_t)job->m[t * job->step + o];
+        plain_both_ways(by, 4, 6, m, y);
+        for (uint32_t i = 0; i < 4 * job->rows; i++) {
+            const int32_t whole = (int32_t)(y[i] * WINOGRAD_I8_INVERSE) >> WINOGRAD_I8_SHIFT;
+            const int32_t sum = (int32_t)((uint32_t)whole + (uint32_t)to->offset[o]);
+            if (i % 4 < job->columns)
+                job->y[i / 4 * job->y_row + i % 4 * job->y_pixel + o] =
+                    (uint8_t)quantized(&range, (float)sum * to->factor[o]);
+        }
+    }
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */

@@ -2,6 +2,8 @@
 /* Networks of integers as plans run them, fused and channels-last (integer_case.h). */
 #include "integer_case.h"
 
+#define WINOGRAD_CHOICE 5 /* in the list of integer_op.c */
+
 /* ---- networks -------------------------------------------------------------------------------- */
 
 enum kind {
@@ -642,6 +644,94 @@ static void test_residual_read_late(void **state)
     release_case();
 }
 
+/* A layer over x of `outputs` outputs, k by k. */
+static void square_layer(struct layer *l, enum pith_type type, const struct shape *x,
+                         uint32_t outputs, uint32_t k, const uint32_t pad[4])
+{
+    *l = (struct layer){.c = {.x = *x, .group = 1, .w = {4, {outputs, x->dim[1], k, k}}}};
+    for (uint32_t i = 0; i < 4; i++) {
+        l->c.list[0][i] = l->c.list[1][i] = 1;
+        l->c.list[2][i] = k == 1 ? 0 : pad[i];
+    }
+    layer_constants(l, type, outputs, 1);
+}
+
+/* Between layers of one tap, whose values lie channels-last, a layer of 3x3 by Winograd's way; in
+ * every second case a residual is added to it. Values of one channel or pixel have no such order.
+ */
+static void test_winograd(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 150; i++) {
+        const bool adds = i % 2;
+        struct shape x = {4, {pick(1, 2), pick(1, 8), pick(2, 21), pick(2, 21)}};
+        const uint32_t channels = pick(2, 75), outputs = adds ? channels : pick(2, 150);
+        uint32_t pad[4];
+        for (uint32_t k = 0; k < 4; k++)
+            pad[k] = adds || x.dim[2 + k % 2] < 5 ? 1 : pick(0, 3);
+        uint32_t v = new_graph(&x, PITH_U8);
+        struct layer l[3];
+        square_layer(&l[0], PITH_U8, &x, channels, 1, pad);
+        x.dim[1] = channels;
+        square_layer(&l[1], (enum pith_type)l[0].told[0], &x, outputs, 3, pad);
+        x.dim[1] = outputs;
+        for (uint32_t k = 0; k < 2; k++)
+            x.dim[2 + k] += pad[k] + pad[2 + k] - 2;
+        struct bytes_value sum = {
+            .kind = ADD, .type = (enum pith_type)l[1].told[0], .from = {0, 1}};
+        square_layer(&l[2], sum.type, &x, pick(1, 20), 1, pad);
+        sum.zero = bytes_weight(sum.type, (struct shape){0});
+        sum.scale = scale_weight();
+        sum.relu = pick(0, 1);
+        for (uint32_t k = 0; k < 2; k++)
+            net[k] = (struct bytes_value){.scale = scale_weight(), .zero = l[k].zero_y};
+        for (uint32_t k = 0; k < 2; k++)
+            v = net[k].value = requantize_node(&l[k], conv_node(&l[k], v));
+        if (adds)
+            make_value(&sum);
+        gd_output(requantize_node(&l[2], conv_node(&l[2], adds ? sum.value : v)));
+        forced[1] = WINOGRAD_CHOICE;
+        n_forced = 3;
+        check_levels("Winograd", 3);
+        n_forced = 0;
+        release_case();
+    }
+}
+
+/* The largest sums that there are: of 227 channels, every pixel and weight -128. */
+static void test_winograd_of_many_channels(void **state)
+{
+    (void)state;
+    static const uint32_t pad[4] = {0, 0, 0, 0};
+    struct shape x = {4, {1, 1, 6, 6}};
+    uint32_t v = new_graph(&x, PITH_U8);
+    struct layer l[3];
+    for (uint32_t k = 0; k < 3; k++) {
+        square_layer(&l[k], PITH_U8, &x, k == 0 ? 227 : 3, k == 1 ? 3 : 1, pad);
+        const size_t n = shape_elems(&l[k].c.w);
+        float *factor = own(malloc(sizeof *factor));
+        uint8_t *zero = own(malloc(1)), *zero_x = own(calloc(1, 1));
+        *factor = k == 0 ? 0.0f : 0x1p-18f;
+        *zero = k == 0 ? 0x80 : 0;
+        l[k].told[0] = PITH_I8;
+        l[k].factor = gd_weight_of(PITH_F32, factor, &(struct shape){0});
+        l[k].zero_y = gd_weight_of(PITH_I8, zero, &(struct shape){0});
+        l[k].zero_x = gd_weight_of(k ? PITH_I8 : PITH_U8, zero_x, &(struct shape){0});
+        l[k].w = gd_weight_of(PITH_I8, memset(own(malloc(n)), k == 2 ? 1 : 0x80, n), &l[k].c.w);
+        l[k].bias = PITH_NO_VALUE;
+        x.dim[1] = k == 0 ? 227 : 3;
+        x.dim[2] = x.dim[3] = k == 0 ? 6 : 4;
+    }
+    for (uint32_t k = 0; k < 2; k++)
+        v = requantize_node(&l[k], conv_node(&l[k], v));
+    gd_output(requantize_node(&l[2], conv_node(&l[2], v)));
+    forced[1] = WINOGRAD_CHOICE;
+    n_forced = 3;
+    check_levels("Winograd of many channels", 3);
+    n_forced = 0;
+    release_case();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -650,6 +740,8 @@ int main(void)
         cmocka_unit_test(test_concat_of_pixels),
         cmocka_unit_test(test_residuals),
         cmocka_unit_test(test_residuals_of_products),
+        cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_winograd_of_many_channels),
         cmocka_unit_test(test_moves_of_pixels),
         cmocka_unit_test(test_concat_of_rows),
         cmocka_unit_test(test_concat_of_samples_pixels),

@@ -270,8 +270,9 @@ static void test_gemm(void **state)
 /* Products of 16 bits: x and w as they are, sums of 32 bits of w of 8, else of 64. */
 static void check_words(const struct byte_product *p, const struct integer_kernels *k, bool is_long)
 {
-    struct integer_kernels words = {.nr = WORDS_NR, .k_step = WORDS_STEP, .wide = true};
-    uint32_t steps = (p->run + 1) / 2, n = p->n, rounded = (n + 7) / 8 * 8, segment[8];
+    const uint32_t nr = is_long ? WORDS_NR : k->words_nr;
+    struct integer_kernels words = {.nr = nr, .k_step = WORDS_STEP, .wide = true};
+    uint32_t steps = (p->run + 1) / 2, n = p->n, rounded = (n + nr - 1) / nr * nr, segment[8];
     size_t panel_bytes, each = is_long ? 8 : 4, terms = (size_t)p->segments * p->run;
     size_t padded = (size_t)steps * 2;
     struct guarded x = widened(p, &words, steps), w = packed(p, &words, steps, &panel_bytes);
@@ -281,7 +282,7 @@ static void check_words(const struct byte_product *p, const struct integer_kerne
     const uint8_t *pixel[MAX_M];
     for (size_t i = 0; i < p->m * p->segments * padded; i++)
         xs[i] = (int16_t)(extreme ? INT16_MIN : (int64_t)random_u64(&seed));
-    for (size_t i = 0; is_long && i < panel_bytes / 2 * (rounded / 8); i++)
+    for (size_t i = 0; is_long && i < panel_bytes / 2 * (rounded / nr); i++)
         ws[i] = (int16_t)(ws[i] == 0 || !extreme ? ws[i] * 251 : INT16_MIN); /* behind K: 0 */
     for (size_t i = 0; i < rounded * each; i++)
         ((uint8_t *)offset.data)[i] = (uint8_t)random_u64(&seed);
@@ -304,11 +305,11 @@ static void check_words(const struct byte_product *p, const struct integer_kerne
     for (uint32_t i = 0; i < p->m; i++)
         for (uint32_t o = 0; o < n; o++) {
             uint64_t sum = 0, bias = 0;
-            const int16_t *panel = ws + o / 8 * panel_bytes / 2;
+            const int16_t *panel = ws + o / nr * panel_bytes / 2;
             memcpy(&bias, (uint8_t *)offset.data + o * each, each);
             for (size_t e = 0; e < p->segments * padded; e++)
                 sum += (uint64_t)((int64_t)xs[i * p->segments * padded + e] *
-                                  panel[(e / 2 * 8 + o % 8) * 2 + e % 2]);
+                                  panel[(e / 2 * nr + o % nr) * 2 + e % 2]);
             sum += bias;
             if (memcmp(&sum, (uint8_t *)y.data + (i * n + o) * each, each) != 0)
                 fail_msg("gemm_i16, long %d: m %u n %u, %zu terms: pixel %u, output %u", is_long,
@@ -327,7 +328,7 @@ static void test_gemm_of_words(void **state)
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
         p.m = pick(1, MAX_M);
-        p.n = pick(1, 40);
+        p.n = pick(1, pick(0, 1) ? 40 : MAX_N);
         p.segments = pick(1, 4);
         p.run = pick(1, 40);
         p.x = guard_bytes((size_t)p.m * p.segments * p.run);
@@ -338,6 +339,89 @@ static void test_gemm_of_words(void **state)
         guard_free(&p.x);
         guard_free(&p.w);
     }
+}
+
+/* ---- Winograd's F(4x4, 3x3) ------------------------------------------------------------------ */
+
+static size_t aligned_up(size_t n)
+{
+    return (n + WINOGRAD_I8_ALIGN - 1) / WINOGRAD_I8_ALIGN * WINOGRAD_I8_ALIGN;
+}
+
+/* Behind the channels: anything. */
+static void run_winograd_in(const struct integer_kernels *k, uint32_t channels)
+{
+    const size_t pixel = channels + pick(0, 3), row = 6 * pixel + pick(0, 40);
+    const size_t step = aligned_up(channels), n = WINOGRAD_I8_TERMS * step;
+    struct guarded x = guard_bytes(5 * row + 5 * pixel + channels);
+    struct guarded v = guard_new(n * sizeof(int16_t), 2);
+    int16_t *want = calloc(n, sizeof *want);
+    struct winograd_i8_in job = {.x = x.data,
+                                 .row = row,
+                                 .pixel = pixel,
+                                 .channels = channels,
+                                 .flip = pick(0, 1) ? 0x80 : 0,
+                                 .v = v.data,
+                                 .step = step};
+    k->winograd_in(&job);
+    job.v = want;
+    plain_winograd_i8_in(&job);
+    for (uint32_t t = 0; t < WINOGRAD_I8_TERMS; t++)
+        if (memcmp((int16_t *)v.data + t * step, want + t * step, channels * sizeof *want) != 0)
+            fail_msg("winograd_in, %u channels: element %u", channels, t);
+    free(want);
+    guard_free(&x);
+    guard_free(&v);
+}
+
+/* y lies at the edge of a page; bytes between its pixels stay as they are. */
+static void run_winograd_out(const struct integer_kernels *k, uint32_t outputs)
+{
+    const size_t step = aligned_up(outputs), pixel = outputs + pick(0, 3), row = 4 * pixel + 5;
+    const uint32_t rows = pick(1, 4), columns = pick(0, 2) ? 4 : pick(1, 4);
+    const size_t n = (rows - 1) * row + (columns - 1) * pixel + outputs;
+    struct guarded m = guard_new(WINOGRAD_I8_TERMS * step * sizeof(int32_t), 4);
+    struct guarded y = guard_new(n, 1), offset = guard_new(step * sizeof(int32_t), 4);
+    struct guarded factor = guard_new(step * sizeof(float), 4);
+    uint8_t *want = malloc(n);
+    for (size_t i = 0; i < WINOGRAD_I8_TERMS * step; i++)
+        ((int32_t *)m.data)[i] = (int32_t)random_u64(&seed) >> pick(0, 31);
+    struct requantize to = random_requantize(offset.data, factor.data, (uint32_t)step);
+    to.factor = factor.data;
+    memset(want, 0xa5, n);
+    memset(y.data, 0xa5, n);
+    struct winograd_i8_out job = {.m = m.data,
+                                  .step = step,
+                                  .to = to,
+                                  .y = y.data,
+                                  .y_row = row,
+                                  .y_pixel = pixel,
+                                  .rows = rows,
+                                  .columns = columns,
+                                  .outputs = outputs};
+    k->winograd_out(&job);
+    job.y = want;
+    plain_winograd_i8_out(&job);
+    for (size_t i = 0; i < n; i++)
+        if (want[i] != ((uint8_t *)y.data)[i])
+            fail_msg("winograd_out, %u outputs, %u by %u: byte %zu", outputs, rows, columns, i);
+    free(want);
+    guard_free(&m);
+    guard_free(&y);
+    guard_free(&offset);
+    guard_free(&factor);
+}
+
+static void test_winograd(void **state)
+{
+    (void)state;
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES; i++)
+        for (uint32_t level = 0; next_level(&level, &k);)
+            if (k.winograd_in) {
+                run_winograd_in(&k, pick(1, 80));
+                run_winograd_out(&k, pick(1, 80));
+            }
 }
 
 /* ---- depthwise ------------------------------------------------------------------------------- */
@@ -511,7 +595,7 @@ int main(void)
         cmocka_unit_test(test_gemm),          cmocka_unit_test(test_gemm_of_few_weights),
         cmocka_unit_test(test_gemm_of_slots), cmocka_unit_test(test_gemm_of_words),
         cmocka_unit_test(test_depthwise),     cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_rule_of_rows),
+        cmocka_unit_test(test_rule_of_rows),  cmocka_unit_test(test_winograd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

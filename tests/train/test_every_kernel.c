@@ -89,6 +89,8 @@ static const struct {
     {"integer", "depthwise_i8", trial_depthwise_i8},
     {"integer", "gemm_i16[0]", trial_gemm_i16_short},
     {"integer", "gemm_i16[1]", trial_gemm_i16_long},
+    {"integer", "winograd_in", trial_winograd_i8_in},
+    {"integer", "winograd_out", trial_winograd_i8_out},
     {"integer", "bytes.combine", trial_combine},
     {"integer", "bytes.quantize", trial_quantize},
     {"integer", "bytes.dequantize", trial_dequantize},

@@ -239,8 +239,10 @@ static void trial_gemm_slots(struct trial *t)
 
 static inline void trial_gemm_i16(struct trial *t, int is_long)
 {
-    const struct integer_kernels words = {.nr = WORDS_NR, .k_step = WORDS_STEP, .wide = true};
-    gemm_i8_fn *f = integer_of(t).gemm_i16[is_long];
+    const struct integer_kernels k = integer_of(t);
+    const struct integer_kernels words = {
+        .nr = is_long ? WORDS_NR : k.words_nr, .k_step = WORDS_STEP, .wide = true};
+    gemm_i8_fn *f = k.gemm_i16[is_long];
     struct byte_product *p = product_of(t, pick(1, 3));
     const size_t n = (size_t)p->m * p->n;
     int64_t *sums = take(t, n * sizeof *sums);
@@ -265,6 +267,42 @@ static void trial_gemm_i16_short(struct trial *t)
 static void trial_gemm_i16_long(struct trial *t)
 {
     trial_gemm_i16(t, 1);
+}
+
+static void trial_winograd_i8_in(struct trial *t)
+{
+    struct winograd_i8_in job = {.channels = size(t, 1, 70, 64), .flip = 0x80};
+    job.pixel = job.channels, job.row = 56 * job.pixel;
+    job.step = (job.channels + WINOGRAD_I8_ALIGN - 1) / WINOGRAD_I8_ALIGN * WINOGRAD_I8_ALIGN;
+    job.x = some_bytes(t, 6 * job.row);
+    job.v = take(t, WINOGRAD_I8_TERMS * job.step * sizeof *job.v);
+    const double work = (double)WINOGRAD_I8_TERMS * job.channels;
+    if (integer_of(t).winograd_in)
+        CALL(t, work, integer_of(t).winograd_in(&job));
+    else
+        CALL(t, work, plain_winograd_i8_in(&job));
+    for (size_t i = 0; i < WINOGRAD_I8_TERMS; i++) /* behind the channels: anything */
+        memset(job.v + i * job.step + job.channels, 0, (job.step - job.channels) * sizeof *job.v);
+    leaves_bytes(t, job.v, WINOGRAD_I8_TERMS * job.step * sizeof *job.v);
+}
+
+static void trial_winograd_i8_out(struct trial *t)
+{
+    struct winograd_i8_out job = {
+        .outputs = size(t, 1, 70, 64), .rows = size(t, 1, 4, 4), .columns = size(t, 1, 4, 4)};
+    job.step = (job.outputs + WINOGRAD_I8_ALIGN - 1) / WINOGRAD_I8_ALIGN * WINOGRAD_I8_ALIGN;
+    job.y_pixel = job.outputs, job.y_row = 56 * job.y_pixel;
+    job.m = (const void *)some_bytes(t, WINOGRAD_I8_TERMS * job.step * sizeof *job.m);
+    float *factor = take(t, job.step * sizeof *factor);
+    job.to = random_requantize(take(t, job.step * sizeof(int32_t)), factor, (uint32_t)job.step);
+    job.to.factor = factor;
+    job.y = take(t, 4 * job.y_row);
+    const double work = (double)WINOGRAD_I8_TERMS * job.outputs;
+    if (integer_of(t).winograd_out)
+        CALL(t, work, integer_of(t).winograd_out(&job));
+    else
+        CALL(t, work, plain_winograd_i8_out(&job));
+    leaves_bytes(t, job.y, 4 * job.y_row);
 }
 
 static void trial_depthwise_i8(struct trial *t)

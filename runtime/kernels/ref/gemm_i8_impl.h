@@ -4,12 +4,21 @@
  * pixel.
  *
  * Parameters: ISA(name); ivec, LANES (= nr), VECS, ROWS, VALUES_INLINE; ivec_load, ivec_repeat (4
- * bytes), ivec_dot (adds a step's products), store_values (n values of the sums in vectors).
+ * bytes), ivec_dot (adds a step's products), store_values (n values of the sums in vectors). With
+ * SUMS_ALONE, whose products are short, there are no values, and whole tiles of sums are stored
+ * without a detour.
  *
  * Pixels that are left over: one or two run alone, more as a whole tile that ends at the last
  * pixel, which writes again what the tile before it wrote. */
 #include <string.h>
 #include "pith_kernel_integer.h"
+
+#ifndef SUMS_ALONE
+#define SUMS_ALONE 0
+#define INLINE_VECS VALUES_INLINE
+#else
+#define INLINE_VECS 1u
+#endif
 
 /* Rows of `vecs` vectors of sums, VECS apart. Whole tiles of VALUES_INLINE vectors at least store
  * their values without that detour: more code, for 1 % (many products a sum) to 14 % (few) less
@@ -20,7 +29,7 @@ static __attribute__((noinline)) void store_rows(const struct gemm_i8_job *job, 
 {
     uint32_t left = job->n - first, n = left < vecs * LANES ? left : vecs * LANES;
     for (; rows > 0; rows--, y += job->y_step, sum += VECS) {
-        if (job->to.factor)
+        if (!SUMS_ALONE && job->to.factor)
             store_values(y + first, sum, vecs, n, &job->to, first);
         else
             memcpy(y + first * sizeof(int32_t), sum, n * sizeof(int32_t));
@@ -58,7 +67,9 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         }
     }
     uint8_t *y = job->y + i * job->y_step;
-    if (vecs < VALUES_INLINE || rows < ROWS || job->n - first < vecs * LANES || !job->to.factor) {
+    const bool sums = SUMS_ALONE || !job->to.factor;
+    if (vecs < INLINE_VECS || rows < ROWS || job->n - first < vecs * LANES ||
+        sums != (bool)SUMS_ALONE) {
         ivec sum[ROWS][VECS];
 #pragma GCC unroll 8
         for (uint32_t r = 0; r < rows; r++)
@@ -69,8 +80,16 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         return;
     }
 #pragma GCC unroll 8
-    for (uint32_t r = 0; r < rows; r++)
+    for (uint32_t r = 0; r < rows; r++) {
+#if SUMS_ALONE
+#pragma GCC unroll 4
+        for (uint32_t v = 0; v < vecs; v++)
+            memcpy(y + r * job->y_step + (first + v * LANES) * sizeof(int32_t), &acc[r][v],
+                   sizeof acc[r][v]);
+#else
         store_values(y + r * job->y_step + first, acc[r], vecs, vecs * LANES, &job->to, first);
+#endif
+    }
 }
 
 /* A tile that overlaps the one before costs less than instances for each remainder. */
@@ -93,10 +112,10 @@ void ISA(pith_gemm_i8)(const struct gemm_i8_job *job)
     uint32_t first = 0;
     for (; first + (VECS - 1) * LANES < job->n; first += VECS * LANES)
         columns(job, first, VECS);
-#if VECS > 2
+#if VECS > 2 && !SUMS_ALONE
     for (; first + LANES < job->n; first += 2 * LANES)
         columns(job, first, 2);
 #endif
-    if (first < job->n)
+    for (; first < job->n; first += LANES)
         columns(job, first, 1);
 }

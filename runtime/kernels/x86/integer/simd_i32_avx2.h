@@ -11,10 +11,15 @@
 /* Sums times their factors, rounded to even. What is too large is cut before it is converted, which
  * gives INT_MIN for what is too small and for NaN; from there on packing saturates: to 16 bits, the
  * zero point added, then to 8. */
+static inline __m256i i32_scaled_by(__m256i acc, __m256 factor)
+{
+    __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), factor);
+    return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(65536.0f), scaled));
+}
+
 static inline __m256i i32_scaled(__m256i acc, const float *factor)
 {
-    __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(acc), _mm256_loadu_ps(factor));
-    return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_set1_ps(65536.0f), scaled));
+    return i32_scaled_by(acc, _mm256_loadu_ps(factor));
 }
 
 /* acc + four products of u8 and i8, where there is vpdpbusd: in its VEX encoding on CPUs without
