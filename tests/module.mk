@@ -158,7 +158,7 @@ sanitized-run:
 	@$(TEST_ENV) tests/run_tests.sh $(SANITIZED_TESTS)
 
 # Of the gate and the decoders: how much the unit tests of those that use them run. Counts of an earlier run go first.
-COVERAGE_TESTS := $(SANITIZED_TESTS) $(patsubst %,$(O)/tests/%,$(addprefix huffman/test_,weight weight_rows codebook_encode support_ends table_share) pack/test_damage pack/test_pack \
+COVERAGE_TESTS := $(SANITIZED_TESTS) $(patsubst %,$(O)/tests/%,$(addprefix huffman/test_,weight weight_rows cut_weight codebook_encode support_ends table_share) pack/test_damage pack/test_pack \
     $(addprefix runtime/test_,plan_coded op_compressed shared_weight))
 .PHONY: coverage coverage-counts
 coverage: ## lines and branches of gate and decoders that tests run (95 % of branches at least)
