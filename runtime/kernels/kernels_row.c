@@ -29,6 +29,8 @@ void pith_activate_by(const struct row_kernels *row, enum act_kind act, float a,
         row->clip(x, a, b, y, n);
     else if (act == ACT_SIGMOID)
         row->sigmoid(x, y, n);
+    else if (act == ACT_SWISH)
+        row->swish(x, y, n);
     else if (act == ACT_TANH)
         row->tanh(x, y, n);
     else

@@ -14,7 +14,8 @@ enum act_kind {
     ACT_HARD_SIGMOID = 6, /* a: alpha, b: beta */
     ACT_HARD_SWISH = 7,
     ACT_GELU = 8,
-    ACT_GELU_TANH = 9
+    ACT_GELU_TANH = 9,
+    ACT_SWISH = 10 /* x * sigmoid(x) */
 };
 
 #endif

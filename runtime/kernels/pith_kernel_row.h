@@ -37,7 +37,7 @@ typedef void where_row_b32_fn(const uint8_t *c, const uint32_t *a, size_t a_step
                               size_t b_step, uint32_t *y, size_t n);
 
 struct row_kernels {
-    row_f32_fn *relu, *tanh, *sigmoid, *erf, *gelu, *gelu_tanh;
+    row_f32_fn *relu, *tanh, *sigmoid, *swish, *erf, *gelu, *gelu_tanh;
     clip_row_f32_fn *clip;
     exp_row_f32_fn *exp;
     row_f32_fn *softmax; /* n > 0 */
@@ -55,6 +55,7 @@ void pith_row_kernels_fill(struct row_kernels *k, uint32_t features);
     KERNEL(relu, row_f32_fn, pith_relu_row_f32##suffix, needs)                                     \
     KERNEL(tanh, row_f32_fn, pith_tanh_row_f32##suffix, needs)                                     \
     KERNEL(sigmoid, row_f32_fn, pith_sigmoid_row_f32##suffix, needs)                               \
+    KERNEL(swish, row_f32_fn, pith_swish_row_f32##suffix, needs)                                   \
     KERNEL(erf, row_f32_fn, pith_erf_row_f32##suffix, needs)                                       \
     KERNEL(gelu, row_f32_fn, pith_gelu_row_f32##suffix, needs)                                     \
     KERNEL(gelu_tanh, row_f32_fn, pith_gelu_tanh_row_f32##suffix, needs)                           \

@@ -16,8 +16,10 @@
  * more. Values are the same bits either way: a step computes act(sum + bias + residual) in the
  * order in which the nodes would have (docs/arithmetic.md), but for packed products, which begin
  * with the bias. */
+#include "build_choice.h"
 #include "integer_conv.h"
 #include "plan.h"
+#include "region.h"
 
 #define F32_ONE 0x3f800000
 
@@ -113,6 +115,30 @@ static bool fuse_activation(const struct graph_node *node, struct node_plan *np)
     return true;
 }
 
+/* Value v of node n's chain goes to a Sigmoid and to a Mul by what that gives, and nowhere else:
+ * their product is one activation. */
+static bool fuse_swish(const struct graph *g, uint32_t n, struct node_plan *plans,
+                       struct value_plan *vp)
+{
+    const uint32_t v = plans[n].out, mul = vp[v].consumer;
+    if (!BUILT_OP(PITH_OP_SIGMOID) || !BUILT_OP(PITH_OP_MUL) || vp[v].n_uses != 2 ||
+        mul == PLAN_NONE || g->nodes[mul].info->op != PITH_OP_MUL)
+        return false;
+    const struct graph_node *product = &g->nodes[mul];
+    const uint32_t gate = product->in[product->in[0] == v];
+    if (gate < g->n_inputs + g->n_weights || vp[gate].n_uses != 1)
+        return false;
+    const uint32_t by = pith_graph_producer(g, gate);
+    if (g->nodes[by].info->op != PITH_OP_SIGMOID || g->nodes[by].in[0] != v ||
+        g->nodes[by].region != g->nodes[n].region || product->region != g->nodes[n].region)
+        return false;
+    plans[by].action = plans[mul].action = NODE_GONE;
+    vp[v].kind = vp[gate].kind = VALUE_GONE;
+    plans[n].act = ACT_SWISH;
+    plans[n].out = product->first_out;
+    return true;
+}
+
 /* Grows the chain of node n as far as it goes. An activation ends the chain: what comes behind
  * it is no part of y = act(...). */
 static void fuse_chain(const struct graph *g, const struct tview *value, uint32_t n,
@@ -122,6 +148,8 @@ static void fuse_chain(const struct graph *g, const struct tview *value, uint32_
     while (np->act == ACT_NONE) {
         uint32_t v = np->out;
         uint32_t next = vp[v].consumer;
+        if (value[v].type == PITH_F32 && fuse_swish(g, n, plans, vp))
+            return;
         if (vp[v].n_uses != 1 || next == PLAN_NONE || value[v].type != PITH_F32)
             return;
         const struct graph_node *node = &g->nodes[next];

@@ -9,9 +9,9 @@
 /* Words of activations, in the order of enum act_kind. */
 static const char *activation_of(const struct step *s)
 {
-    static const char *const names[] = {NULL,      "relu",     "clip",         "leaky-relu",
-                                        "sigmoid", "tanh",     "hard-sigmoid", "hard-swish",
-                                        "gelu",    "gelu-tanh"};
+    static const char *const names[] = {NULL,      "relu",      "clip",         "leaky-relu",
+                                        "sigmoid", "tanh",      "hard-sigmoid", "hard-swish",
+                                        "gelu",    "gelu-tanh", "swish"};
     return names[s->args.fuse.act];
 }
 

@@ -197,7 +197,7 @@ static void test_conv(void **state)
         struct one_op t;
         uint32_t terms;
         random_conv(&t, false, &terms);
-        t.args.fuse.act = round % 2 ? ACT_CLIP : ACT_NONE;
+        t.args.fuse.act = round % 4 == 3 ? ACT_SWISH : round % 2 ? ACT_CLIP : ACT_NONE;
         t.args.fuse.a = -0.5f;
         t.args.fuse.b = 2.0f;
         check_product(&t, "conv", terms);

@@ -77,13 +77,14 @@ static void case_expect(struct dense_case *t, uint32_t terms)
 {
     static const struct epilogue fuses[] = {
         {ACT_NONE, 0, 0, NULL}, {ACT_RELU, 0, 0, NULL},     {ACT_CLIP, -0.5f, 1.5f, NULL},
-        {ACT_TANH, 0, 0, NULL}, {ACT_LEAKY, 0.1f, 0, NULL}, {ACT_HARD_SWISH, 0, 0, NULL}};
+        {ACT_TANH, 0, 0, NULL}, {ACT_LEAKY, 0.1f, 0, NULL}, {ACT_HARD_SWISH, 0, 0, NULL},
+        {ACT_SWISH, 0, 0, NULL}};
     size_t n = shape_elems(&t->view[4].shape);
     t->sum = calloc(n, sizeof *t->sum);
     t->size = calloc(n, sizeof *t->size);
     assert_true(t->sum && t->size);
     t->terms = terms + 2;
-    t->args.fuse = fuses[pick(0, 5)];
+    t->args.fuse = fuses[pick(0, 6)];
     if (pick(0, 2) == 0) {
         case_view(&t->view[3], t->view[4].shape.rank, t->view[4].shape.dim);
         t->args.fuse.residual = &t->view[3];

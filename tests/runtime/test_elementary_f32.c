@@ -49,6 +49,11 @@ static double mish(double x)
     return x * tanh(softplus(x));
 }
 
+static double swish(double x)
+{
+    return x / (1 + exp(-x));
+}
+
 static double gelu(double x)
 {
     return x < -100 ? 0 : x / 2 * erfc(-x / sqrt(2));
@@ -81,6 +86,7 @@ static const struct function {
     {"erf", pith_erf_row_f32, erf, 2.5, 0, -4.5f, 4.5f},
     {"softplus", pith_softplus_row_f32, softplus, 3, 0, -105, 20},
     {"mish", pith_mish_row_f32, mish, 5, 0, -87, 20},
+    {"swish", pith_swish_row_f32, swish, 4, 0, -87, 87},
     {"gelu", pith_gelu_row_f32, gelu, 0, 0x1p-23, -7, 7},
     {"gelu tanh", pith_gelu_tanh_row_f32, gelu_tanh, 0, 0x1p-22, -12, 12},
     {"elu", elu_row, elu, 3, 0, -20, 1},
@@ -98,7 +104,7 @@ static double error_of(const struct function *f, float x, float got)
     double off = fabs((double)got - exact);
     if (f->absolute > 0)
         return off / (f->absolute * fmax(fabs((double)x), 1));
-    if (f->row == pith_mish_row_f32 && off <= 0x1p-140)
+    if ((f->row == pith_mish_row_f32 || f->row == pith_swish_row_f32) && off <= 0x1p-140)
         return 0; /* exp(x) is denormal there, the result is not */
     int e;
     frexp(exact, &e);

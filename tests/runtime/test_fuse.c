@@ -133,6 +133,77 @@ static void test_matmul_bias(void **state)
     assert_int_equal(layer.macs, 3 * 8 * 6);
 }
 
+static uint32_t mul(uint32_t a, uint32_t b)
+{
+    return gd_node(PITH_OP_MUL, NULL, NULL, 1, 2, a, b);
+}
+
+static uint32_t sigmoid(uint32_t x)
+{
+    return gd_node(PITH_OP_SIGMOID, NULL, NULL, 1, 1, x);
+}
+
+/* Values of either sign, for 4 planes of 5 x 5 and a convolution of 1 x 1. */
+static void run_planes(float y[100])
+{
+    float *x = pith_plan_input_data(plan, 0);
+    for (int i = 0; i < 100; i++)
+        x[i] = (float)(i - 50) / 4.0f;
+    assert_int_equal(pith_plan_run(plan), PITH_OK);
+    memcpy(y, pith_plan_output_data(plan, 0), 100 * sizeof *y);
+}
+
+/* x * sigmoid(x), the factors in either order, is one activation of the same bits. */
+static void test_swish(void **state)
+{
+    static float matrix[16];
+    float fused[100], apart[100];
+    for (int i = 0; i < 16; i++)
+        matrix[i] = (float)(i % 7 - 3) / 4.0f;
+    for (int turned = 0; turned < 2; turned++) {
+        gd_clear();
+        uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(matrix, 4, 4, 4, 1, 1);
+        uint32_t c = add(conv(x, w), x), gate = sigmoid(c);
+        gd_output(turned ? mul(gate, c) : mul(c, gate));
+        assert_int_equal(steps(state, PITH_FLAG_NO_FUSION), 4);
+        run_planes(apart);
+        assert_int_equal(steps(state, 0), 1);
+        assert_int_equal(plan->step[0].args.fuse.act, ACT_SWISH);
+        run_planes(fused);
+        assert_memory_equal(fused, apart, sizeof fused);
+    }
+}
+
+/* A gate of something else, and values that others read, too. */
+static void test_not_swish(void **state)
+{
+    gd_clear();
+    uint32_t x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    uint32_t c = conv(x, w);
+    gd_output(mul(c, sigmoid(x)));
+    assert_int_equal(steps(state, 0), 3);
+    gd_clear();
+    x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    c = conv(x, w);
+    gd_output(mul(c, gd_node(PITH_OP_TANH, NULL, NULL, 1, 1, c)));
+    gd_output(mul(conv(x, w), x));
+    assert_int_equal(steps(state, 0), 5);
+    gd_clear();
+    x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+    c = conv(x, w);
+    gd_output(mul(c, c));
+    assert_int_equal(steps(state, 0), 2);
+    for (int read = 0; read < 2; read++) { /* the sum, the gate */
+        gd_clear();
+        x = gd_input(4, 1, 4, 5, 5), w = gd_weight(ones, 4, 4, 4, 1, 1);
+        c = conv(x, w);
+        uint32_t gate = sigmoid(c);
+        gd_output(mul(c, gate));
+        gd_output(read ? gate : c);
+        assert_int_equal(steps(state, 0), 3);
+    }
+}
+
 static void set_gelu(int32_t *attr, void *arg)
 {
     (void)arg;
@@ -466,6 +537,8 @@ int main(void)
         cmocka_unit_test_teardown(test_other_readers, release),
         cmocka_unit_test_teardown(test_two_branches, release),
         cmocka_unit_test_teardown(test_not_residual, release),
+        cmocka_unit_test_teardown(test_swish, release),
+        cmocka_unit_test_teardown(test_not_swish, release),
         cmocka_unit_test_teardown(test_matmul_bias, release),
         cmocka_unit_test_teardown(test_matmul_bias_of_batches, release),
         cmocka_unit_test_teardown(test_concat, release),

@@ -47,7 +47,9 @@ static struct dense_act some_act(void)
                                             {ACT_SIGMOID, 0, 0},
                                             {ACT_TANH, 0, 0},
                                             {ACT_HARD_SIGMOID, 0.2f, 0.5f},
-                                            {ACT_HARD_SWISH, 0, 0}};
+                                            {ACT_HARD_SWISH, 0, 0},
+                                            {ACT_GELU, 0, 0},
+                                            {ACT_SWISH, 0, 0}};
     return acts[random_u64(&seed) % (sizeof acts / sizeof *acts)];
 }
 

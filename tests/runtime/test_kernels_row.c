@@ -57,19 +57,19 @@ static void minus_exp(const struct row_kernels *k, const float *x, float *y, siz
 /* Kernel number i of x; false: there is none. */
 static bool call(const struct row_kernels *k, int i, const float *x, float *y, size_t n)
 {
-    row_f32_fn *const rows[] = {k->tanh,      k->sigmoid, k->erf, k->gelu,
-                                k->gelu_tanh, k->softmax, k->relu};
-    if (i < 7)
+    row_f32_fn *const rows[] = {k->tanh,      k->sigmoid, k->erf,  k->gelu,
+                                k->gelu_tanh, k->softmax, k->relu, k->swish};
+    if (i < 8)
         rows[i](x, y, n);
-    else if (i == 7)
+    else if (i == 8)
         minus_exp(k, x, y, n);
-    return i < 8;
+    return i < 9;
 }
 
 static void test_rows(void **state)
 {
-    static const char *const names[] = {"tanh",      "sigmoid", "erf",  "gelu",
-                                        "gelu tanh", "softmax", "relu", "exp"};
+    static const char *const names[] = {"tanh",    "sigmoid", "erf",   "gelu", "gelu tanh",
+                                        "softmax", "relu",    "swish", "exp"};
     struct pith_kernels ref, k;
     uint64_t seed = 1;
     (void)state;

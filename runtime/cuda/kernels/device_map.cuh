@@ -42,7 +42,8 @@ DEVICE float square_root(float x)
     MAP(ACT_SIGMOID, sigmoid_f32(x))                                                               \
     MAP(ACT_TANH, tanh_f32(x))                                                                     \
     MAP(ACT_GELU, gelu_f32(x))                                                                     \
-    MAP(ACT_GELU_TANH, gelu_tanh_f32(x))
+    MAP(ACT_GELU_TANH, gelu_tanh_f32(x))                                                           \
+    MAP(ACT_SWISH, x *sigmoid_f32(x))
 
 #define UNARIES(MAP)                                                                               \
     MAP(U_SQRT, square_root(x))                                                                    \

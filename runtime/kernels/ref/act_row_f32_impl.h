@@ -10,6 +10,8 @@ static row_f32_fn *row_of(enum act_kind kind)
     switch (kind) {
     case ACT_SIGMOID:
         return ISA(pith_sigmoid_row_f32);
+    case ACT_SWISH:
+        return ISA(pith_swish_row_f32);
     case ACT_TANH:
         return ISA(pith_tanh_row_f32);
     case ACT_GELU:

@@ -73,6 +73,9 @@ void pith_activate_row(enum act_kind act, float a, float b, const float *x, floa
     case ACT_HARD_SWISH:
         EACH(hard_swish(x[i]));
         break;
+    case ACT_SWISH:
+        pith_swish_row_f32(x, y, n);
+        break;
     case ACT_GELU:
         pith_gelu_row_f32(x, y, n);
         break;

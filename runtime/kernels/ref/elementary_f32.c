@@ -214,8 +214,7 @@ void pith_mish_row_f32(const float *x, float *y, size_t n)
 static inline float exp_minus_1(float x)
 {
     x = choose(x < -17.0f, -17.0f, x); /* exp(-17) < 2^-24: the result is -1 */
-    uint32_t k;
-    float p = exp_parts(x, &k), scale = power_of_two(k);
+    float shifted, p = exp_parts(x, &shifted), scale = power_of_two(unshifted(shifted));
     return p * scale + (scale - 1.0f);
 }
 

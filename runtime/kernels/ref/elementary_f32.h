@@ -22,6 +22,8 @@ void pith_erf_row_f32(const float *x, float *y, size_t n);  /* <= 2.5 ulp */
 void pith_softplus_row_f32(const float *x, float *y, size_t n);
 /* x tanh(softplus(x)), <= 5 ulp or 2^-140 */
 void pith_mish_row_f32(const float *x, float *y, size_t n);
+/* x sigmoid(x), <= 4 ulp or 2^-140 */
+void pith_swish_row_f32(const float *x, float *y, size_t n);
 /* x / 2 (1 + erf(x / sqrt 2)), within 2^-22 max(|x|, 1) / 2: where x is negative, the sum cancels
  */
 void pith_gelu_row_f32(const float *x, float *y, size_t n);

@@ -20,19 +20,23 @@ static inline float power_of_two(uint32_t n)
 }
 
 /* which ? a : b by masks: compilers turn the ternary into jumps, and then a loop over it does not
- * become vector code. */
+ * become vector code. In a build for size jumps are welcome. */
 static inline float choose(bool which, float a, float b)
 {
+#ifdef __OPTIMIZE_SIZE__
+    return which ? a : b;
+#else
     uint32_t mask = 0u - (uint32_t)which;
     return f32_from_bits((f32_bits(a) & mask) | (f32_bits(b) & ~mask));
+#endif
 }
 
-/* exp(x) = 2^n (1 + p): p, and n as *k (modulo 2^32). |x| small enough that n fits. r is exact
+/* exp(x) = 2^n (1 + p): p, and *shifted = n + ROUND_F32. |x| small enough that n fits. r is exact
  * to its last bits because n * LN2_HI is; the polynomial is Cephes'. */
-static inline float exp_parts(float x, uint32_t *k)
+static inline float exp_parts(float x, float *shifted)
 {
-    float shifted = x * 1.44269504f + ROUND_F32;
-    float n = shifted - ROUND_F32;
+    *shifted = x * 1.44269504f + ROUND_F32;
+    float n = *shifted - ROUND_F32;
     float r = x - n * LN2_HI;
     r = r - n * LN2_LO;
     float p = 1.9875691500e-4f;
@@ -41,21 +45,45 @@ static inline float exp_parts(float x, uint32_t *k)
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    *k = f32_bits(shifted) - f32_bits(ROUND_F32);
     return p * (r * r) + r;
+}
+
+/* The whole number that was shifted, modulo 2^32. */
+static inline uint32_t unshifted(float shifted)
+{
+    return f32_bits(shifted) - f32_bits(ROUND_F32);
+}
+
+/* Of x <= 89, or NaN. */
+static inline float exp_falling_f32(float x)
+{
+    float shifted, p = exp_parts(choose(x < -105.0f, -105.0f, x), &shifted) + 1.0f;
+    /* -151 <= n <= 128, so both halves are exponents of normal floats. Two factors, because 2^n
+     * of a denormal result is none that one factor could be. */
+    uint32_t k = unshifted(shifted), half = ((k + 512u) >> 1) - 256u;
+    return p * power_of_two(half) * power_of_two(k - half);
+}
+
+/* Beyond these the result is infinity or 0 anyway; within, n fits the two scalings. */
+static inline float exp_bounded_f32(float x)
+{
+    return choose(x > 89.0f, 89.0f, x);
 }
 
 static inline float exp_f32(float x)
 {
-    uint32_t k;
-    /* Beyond these the result is inf or 0 anyway; within, n fits the two scalings. */
-    x = choose(x > 89.0f, 89.0f, x);
-    x = choose(x < -105.0f, -105.0f, x);
-    float p = exp_parts(x, &k) + 1.0f;
-    /* -151 <= n <= 128, so both halves are exponents of normal floats. Two factors, because 2^n
-     * of a denormal result is none that one factor could be. */
-    uint32_t half = ((k + 512u) >> 1) - 256u;
-    return p * power_of_two(half) * power_of_two(k - half);
+    return exp_falling_f32(exp_bounded_f32(x));
+}
+
+/* The same of x in [-87, 88], or NaN, where n fits one factor. */
+static inline float exp_near_f32(float x)
+{
+#ifdef __OPTIMIZE_SIZE__
+    return exp_f32(x);
+#else
+    float shifted, p = exp_parts(x, &shifted) + 1.0f;
+    return p * power_of_two(unshifted(shifted));
+#endif
 }
 
 /* Denormals are scaled up by 2^23 first; what is not positive and finite is put right at the end.

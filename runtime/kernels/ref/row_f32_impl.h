@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* row_f32_impl.h - template of the row kernels (pith_kernel_row.h). Parameter: ROW(name), the name
- * with the level's suffix.
+ * with the level's suffix; OWN_GROUPS: exp_lanes, sigmoid_blocks and gelu_blocks are there.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may
@@ -45,12 +45,38 @@ static __attribute__((noinline)) void in_blocks(blocks_fn *f, const float *x, fl
     }
 
 #define ROW_OF(name)                                                                               \
-    BLOCKS(name, name##_f32(x[i]))                                                                 \
     void ROW(pith_##name##_row_f32)(const float *x, float *y, size_t n)                            \
     {                                                                                              \
         in_blocks(name##_blocks, x, 0.0f, y, n);                                                   \
     }
 
+#ifndef OWN_GROUPS
+/* exp of LANES values, none above 89. */
+static inline void exp_lanes(float v[LANES])
+{
+    for (size_t i = 0; i < LANES; i++)
+        v[i] = exp_falling_f32(v[i]);
+}
+
+/* times x where p is not 0 */
+BLOCKS(sigmoid, sigmoid_f32(x[i]) * choose(p != 0.0f, x[i], 1.0f))
+BLOCKS(gelu, gelu_f32(x[i]))
+#endif
+
+static void exp_blocks(const float *x, float p, float *y, size_t blocks)
+{
+    for (; blocks > 0; blocks--, x += LANES, y += LANES) {
+        float v[LANES];
+        for (size_t i = 0; i < LANES; i++)
+            v[i] = exp_bounded_f32(x[i] - p);
+        exp_lanes(v);
+        memcpy(y, v, sizeof v);
+    }
+}
+
+BLOCKS(tanh, tanh_f32(x[i]))
+BLOCKS(erf, erf_f32(x[i]))
+BLOCKS(gelu_tanh, gelu_tanh_f32(x[i]))
 ROW_OF(tanh)
 ROW_OF(sigmoid)
 ROW_OF(erf)
@@ -58,8 +84,12 @@ ROW_OF(gelu)
 ROW_OF(gelu_tanh)
 BLOCKS(at_least, x[i] < p ? p : x[i])
 BLOCKS(at_most, x[i] > p ? p : x[i])
-BLOCKS(exp, exp_f32(x[i] - p))
 BLOCKS(over, x[i] / p)
+
+void ROW(pith_swish_row_f32)(const float *x, float *y, size_t n)
+{
+    in_blocks(sigmoid_blocks, x, 1.0f, y, n);
+}
 
 void ROW(pith_relu_row_f32)(const float *x, float *y, size_t n)
 {
@@ -146,55 +176,45 @@ void ROW(pith_softmax_row_f32)(const float *x, float *y, size_t n)
     in_blocks(over_blocks, y, sum_of(y, n), y, n);
 }
 
-/* `columns` <= LANES of them; elements past them are computed with too where that many lie in the
- * row, and not written. */
-static void columns_of(float *x, size_t ld, size_t n, size_t columns, float *inverse)
-{
-    float max[LANES] = {0}, sum[LANES] = {0};
-    memcpy(max, x, columns * sizeof *max);
-    for (size_t r = 1; r < n; r++)
-        for (size_t c = 0; c < columns; c++)
-            max[c] = larger(x[r * ld + c], max[c]);
-    for (size_t r = 0; r < n; r++) {
-        float v[LANES] = {0};
-        memcpy(v, x + r * ld, columns * sizeof *v);
-        for (size_t c = 0; c < LANES; c++) {
-            v[c] = exp_f32(v[c] - max[c]);
-            sum[c] += v[c];
-        }
-        memcpy(x + r * ld, v, columns * sizeof *v);
-    }
-    for (size_t c = 0; c < columns; c++)
-        inverse[c] = 1.0f / sum[c];
-}
+#ifdef __OPTIMIZE_SIZE__
+#define INSTANCES __attribute__((noinline))
+#else
+#define INSTANCES inline __attribute__((always_inline))
+#endif
 
-/* The same of LANES columns, with loops of known length. */
-static void lanes_of(float *x, size_t ld, size_t n, float *inverse)
+/* LANES columns, of which `columns` are there. */
+static INSTANCES void lanes_of(float *x, size_t ld, size_t n, size_t columns, float *inverse)
 {
-    float max[LANES], sum[LANES] = {0};
-    memcpy(max, x, sizeof max);
-    for (size_t r = 1; r < n; r++)
+    const size_t bytes = columns * sizeof *x;
+    float max[LANES] = {0}, sum[LANES] = {0}, v[LANES] = {0};
+    memcpy(max, x, bytes);
+    for (size_t r = 1; r < n; r++) {
+        memcpy(v, x + r * ld, bytes);
         for (size_t c = 0; c < LANES; c++)
-            max[c] = larger(x[r * ld + c], max[c]);
+            max[c] = larger(v[c], max[c]);
+    }
     for (size_t r = 0; r < n; r++) {
-        float v[LANES];
+        memcpy(v, x + r * ld, bytes);
         for (size_t c = 0; c < LANES; c++)
-            v[c] = exp_f32(x[r * ld + c] - max[c]);
+            v[c] -= max[c];
+        exp_lanes(v);
         for (size_t c = 0; c < LANES; c++)
             sum[c] += v[c];
-        memcpy(x + r * ld, v, sizeof v);
+        memcpy(x + r * ld, v, bytes);
     }
     for (size_t c = 0; c < LANES; c++)
-        inverse[c] = 1.0f / sum[c];
+        max[c] = 1.0f / sum[c];
+    memcpy(inverse, max, bytes);
 }
 
+/* An instance for whole ones, whose copies are of known length. */
 void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, float *inverse)
 {
     size_t c = 0;
     for (; c + LANES <= width; c += LANES)
-        lanes_of(x + c, ld, n, inverse + c);
+        lanes_of(x + c, ld, n, LANES, inverse + c);
     if (c < width)
-        columns_of(x + c, ld, n, width - c, inverse + c);
+        lanes_of(x + c, ld, n, width - c, inverse + c);
 }
 
 #define PIECE 256u /* of long sums, as in sum_f32.c */
