@@ -367,10 +367,22 @@ static void depthwise_level(const struct dense_kernels *d)
         check_depthwise(d, some_geom(1, 1), i);
     /* as large as the input, in whole and broken vectors, rows of one pixel and of one vector and
      * a half of them */
-    for (uint32_t i = 0; i < 400; i++) {
-        uint32_t w = 1 + i % 50, h = pick(1, i % 8 ? 12 : 130);
-        struct conv_geom g = {.c = 1, .h = h, .w = w, .o = 1, .oh = h, .ow = w, .kh = 3, .kw = 3};
-        g.stride_h = g.stride_w = g.dil_h = g.dil_w = g.pad_top = g.pad_left = 1;
+    for (uint32_t i = 0; i < 600; i++) {
+        uint32_t w = 1 + i % 50, h = pick(1, i % 8 ? 12 : 130), taps = i / 50 % 2 ? 5 : 3;
+        struct conv_geom g = {.c = 1, .h = h, .w = w, .o = 1, .oh = h, .ow = w};
+        g.kh = g.kw = taps;
+        g.stride_h = g.stride_w = g.dil_h = g.dil_w = 1;
+        g.pad_top = g.pad_left = taps / 2;
+        check_depthwise(d, g, i);
+    }
+    /* 5 x 5 and stride 2, images smaller than the kernel too */
+    for (uint32_t i = 0; i < 300; i++) {
+        uint32_t w = 1 + i % 70, h = pick(1, 20), pad = pick(2, 4);
+        struct conv_geom g = {.c = 1, .h = h, .w = w, .o = 1, .kh = 5, .kw = 5};
+        g.stride_h = g.stride_w = 2;
+        g.dil_h = g.dil_w = 1;
+        g.pad_top = pick(0, pad), g.pad_left = pick(0, pad);
+        g.oh = (h + 2 * pad - 3) / 2, g.ow = (w + 2 * pad - 3) / 2;
         check_depthwise(d, g, i);
     }
 }
