@@ -43,3 +43,37 @@ void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n)
         vec_store_some(y + i, m, v);
     }
 }
+
+static void copy_row(float *to, const float *from, size_t n)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        vmask m = vmask_range(0, n - i < LANES ? (int)(n - i) : LANES);
+        if (n - i >= LANES) /* masked stores of AVX2 are slow */
+            vec_store(to + i, vec_load(from + i));
+        else
+            vec_store_some(to + i, m, vec_load_some(from + i, m));
+    }
+}
+
+#define TOGETHER 1024u /* floats */
+#define BLOCK 16u      /* of row kernels: what is left of a row takes as long as one */
+
+/* Rows that are no whole blocks are put side by side, so that one block is broken and not each
+ * row's last. */
+void ISA(pith_act_rows_f32)(const struct dense_act *act, float *y, size_t ld, size_t rows, size_t n)
+{
+    float beside[TOGETHER];
+    row_f32_fn *row = n % BLOCK == 0 || n > TOGETHER ? NULL : row_of(act->kind);
+    size_t k = row ? TOGETHER / n : 1;
+    for (; rows > 0; rows -= k, y += k * ld) {
+        k = k < rows ? k : rows;
+        for (size_t r = 0; row && r < k; r++)
+            copy_row(beside + r * n, y + r * ld, n);
+        if (row)
+            row(beside, beside, k * n);
+        else
+            ISA(pith_act_row_f32)(act, y, n);
+        for (size_t r = 0; row && r < k; r++)
+            copy_row(y + r * ld, beside + r * n, n);
+    }
+}

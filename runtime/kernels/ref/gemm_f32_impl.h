@@ -428,6 +428,6 @@ void ISA(pith_gemm_f32)(const struct gemm_f32_job *job)
         tiles_run(job, &clamp);
     for (uint32_t i = 0; single && i < job->m; i += COLUMN_PANELS * MR)
         column_run(job, &clamp, i);
-    for (uint32_t i = 0; clamp.second_pass && i < job->m; i++)
-        ISA(pith_act_row_f32)(&job->act, job->c + i * job->ldc, job->n);
+    if (clamp.second_pass)
+        ISA(pith_act_rows_f32)(&job->act, job->c, job->ldc, job->m, job->n);
 }

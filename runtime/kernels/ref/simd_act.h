@@ -47,5 +47,8 @@ static inline vec clamp_apply(const struct clamp *c, vec x)
 
 /* y[0 .. n) = act(y), for the activations that are no clamp: act_row_f32_impl.h. */
 void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n);
+/* The same of `rows` rows, ld floats apart. */
+void ISA(pith_act_rows_f32)(const struct dense_act *act, float *y, size_t ld, size_t rows,
+                            size_t n);
 
 #endif
