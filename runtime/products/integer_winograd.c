@@ -26,7 +26,7 @@
 #define OUT_COST 1060u
 #define TENTHS 11u
 #define WORD_COST 2u
-#define PERCENT 108u
+#define PERCENT 120u
 
 /* The last tile of a row or column may have pixels outside of y: they are made, and not stored. */
 static uint32_t tiles_across(uint32_t pixels)
@@ -34,6 +34,7 @@ static uint32_t tiles_across(uint32_t pixels)
     return (pixels + OUT - 1) / OUT;
 }
 
+/* Of an image. */
 static uint64_t tiles_of(const struct integer_conv *c)
 {
     return (uint64_t)tiles_across(c->oh) * tiles_across(c->ow);
@@ -73,6 +74,7 @@ static void set_blocks(struct integer_layout *l, uint64_t tiles)
     l->tile_bytes = aligned_bytes(l->rows * m_tile(l) * sizeof(int32_t));
 }
 
+/* Where each tile's elements begin, for all 36 products. */
 static uint64_t pointer_bytes(const struct integer_layout *l)
 {
     return aligned_bytes(l->rows * sizeof(uint8_t *));
@@ -84,6 +86,8 @@ static uint64_t pixel_bytes(const struct integer_layout *l)
     return aligned_bytes((uint64_t)SIDE * SIDE * l->cg);
 }
 
+/* Sizes fit 64 bits by far: is_small() of integer_op.c bounds pixels times outputs, and channels
+ * are few. */
 bool pith_integer_winograd_need(const struct integer_conv *c, const struct op_env *env,
                                 struct integer_layout *l)
 {
@@ -125,8 +129,8 @@ bool pith_integer_winograd_pays(const struct integer_conv *c, const struct integ
     const uint64_t channels = c->channels, outputs = c->outputs, products = channels * outputs;
     if (!WINOGRAD_I8_BUILT || k->tile_rows || c->nonzeros || c->groups != 1)
         return false;
-    const uint64_t tile =
-        TERMS * products * (k->wide ? 1 : WORD_COST) + IN_COST * channels + OUT_COST * outputs;
+    const uint64_t product = TENTHS * (k->wide ? 1 : WORD_COST);
+    const uint64_t tile = TERMS * products * product / 10 + IN_COST * channels + OUT_COST * outputs;
     return tiles_of(c) * tile / 100 * PERCENT < (uint64_t)c->oh * c->ow * 9 * products;
 }
 
@@ -153,7 +157,9 @@ static __attribute__((noinline)) void line(const int16_t *restrict g, size_t fro
     }
 }
 
-/* Channels [e, e + 2) of the n outputs from o on: their filters, 0 where there are none. */
+/* Channels [e, e + 2) of the n outputs from o on: their filters, 0 where there are none. Weights
+ * are added up here, while they are at hand: the zero point of x times their sum leaves the product
+ * (pith_integer_conv_offsets). */
 static void read_filters(const struct integer_layout *l, const struct integer_weights *weights,
                          uint32_t o, uint32_t e, uint32_t *sum, int16_t *g)
 {
@@ -197,6 +203,7 @@ void pith_integer_winograd_pack(const struct integer_layout *l,
 /* ---- run --------------------------------------------------------------------------------------
  */
 
+/* What is the same for all chunks. */
 struct winograd_run {
     const struct integer_conv *c;
     const struct integer_layout *l;
@@ -272,7 +279,8 @@ static void add_residual(const struct winograd_run *r, const struct winograd_i8_
         }
 }
 
-/* Sums of the outputs from o on become values. */
+/* Sums of the outputs from o on become values. Tiles at the right and lower edge store the pixels
+ * that y has; those outside were made of the zero point and mean nothing. */
 static void finish(const struct winograd_run *r, const struct block *b, uint32_t o, uint32_t n)
 {
     const struct integer_conv *c = r->c;
@@ -319,6 +327,8 @@ static void multiply(const struct winograd_run *r, const struct block *b, uint32
     }
 }
 
+/* Unit u: part u % parts of block u / parts, which are counted through all images. The last block
+ * of an image has what is left of its tiles. */
 static struct block block_of(const struct winograd_run *r, uint32_t chunk, uint64_t unit)
 {
     const struct integer_layout *l = r->l;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_i16_vnni.c - see gemm_i8_impl.h: pairs of products of i16 are added to 32 bits, modulo 2^32,
- * at once. */
+ * at once. Networks of 16 bits run on it, and Winograd's products of bytes (integer_winograd.c),
+ * which are short: with 64 channels a tile of sums is complete after 32 steps, so these are stored
+ * from the registers they are in. Panels that are left over go one by one. */
 #include "gemm_i8_zmm.h"
 
 #define ISA(name) pith_gemm_i16_vnni
