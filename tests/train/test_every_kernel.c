@@ -74,6 +74,7 @@ static const struct {
     {"row", "relu", trial_relu},
     {"row", "tanh", trial_tanh},
     {"row", "sigmoid", trial_sigmoid},
+    {"row", "swish", trial_swish},
     {"row", "erf", trial_erf},
     {"row", "gelu", trial_gelu},
     {"row", "gelu_tanh", trial_gelu_tanh},
