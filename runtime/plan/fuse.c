@@ -116,7 +116,8 @@ static bool fuse_activation(const struct graph_node *node, struct node_plan *np)
 }
 
 /* Value v of node n's chain goes to a Sigmoid and to a Mul by what that gives, and nowhere else:
- * their product is one activation. */
+ * their product is one activation. The step then gives what the Mul gave, and neither v nor the
+ * gate comes into being. */
 static bool fuse_swish(const struct graph *g, uint32_t n, struct node_plan *plans,
                        struct value_plan *vp)
 {

@@ -44,6 +44,7 @@ void ISA(pith_act_row_f32)(const struct dense_act *act, float *y, size_t n)
     }
 }
 
+/* to and from may lie anywhere, but not over each other. */
 static void copy_row(float *to, const float *from, size_t n)
 {
     for (size_t i = 0; i < n; i += LANES) {

@@ -187,6 +187,8 @@ row5_load(const struct plane *p, const struct column *col, uint32_t iy)
     return r;
 }
 
+/* sum + w . r In the order of taps. Weights are broadcast from memory: 25 of them fill all the
+ * registers that there are. */
 static inline __attribute__((always_inline)) vec row5_dot(const float *w, const struct row5 *r,
                                                           vec sum)
 {
@@ -197,7 +199,8 @@ static inline __attribute__((always_inline)) vec row5_dot(const float *w, const 
 }
 
 /* Stride 2. Two input rows a step: the first is row 0 of output t, row 2 of the one before and the
- * last of the one before that; the second is row 1 and row 3. */
+ * last of the one before that; the second is row 1 and row 3. Outputs -1 and -2 and those past the
+ * last take sums, too, and are not stored; rows outside of the image are skipped. */
 static inline __attribute__((always_inline)) void
 column5_run(const struct plane *p, const struct column *col, const struct clamp *clamp)
 {

@@ -32,8 +32,8 @@ static inline float tanh_f32(float x)
     p = p * z + 1.33314422036e-1f;
     p = p * z - 3.33332819422e-1f;
     float near_zero = p * z * x + x;
-    float t = choose(a > 20.0f, 20.0f, a); /* from 10 on the result is 1 */
-    t = 1.0f - 2.0f / (exp_near_f32(2.0f * t) + 1.0f);
+    /* From a = 10 on the result is 1, whatever exp gives. */
+    float t = 1.0f - 2.0f / (exp_near_f32(bounded_near_f32(2.0f * a, 40.0f)) + 1.0f);
     return choose(a < 0.625f, near_zero, f32_from_bits(f32_bits(t) ^ sign));
 }
 

@@ -57,6 +57,9 @@ static inline uint32_t unshifted(float shifted)
 /* Of x <= 89, or NaN. */
 static inline float exp_falling_f32(float x)
 {
+#ifdef __OPTIMIZE_SIZE__ /* here and not at each caller */
+    x = choose(x > 89.0f, 89.0f, x);
+#endif
     float shifted, p = exp_parts(choose(x < -105.0f, -105.0f, x), &shifted) + 1.0f;
     /* -151 <= n <= 128, so both halves are exponents of normal floats. Two factors, because 2^n
      * of a denormal result is none that one factor could be. */
@@ -67,7 +70,11 @@ static inline float exp_falling_f32(float x)
 /* Beyond these the result is infinity or 0 anyway; within, n fits the two scalings. */
 static inline float exp_bounded_f32(float x)
 {
+#ifdef __OPTIMIZE_SIZE__
+    return x; /* exp_falling_f32 bounds it */
+#else
     return choose(x > 89.0f, 89.0f, x);
+#endif
 }
 
 static inline float exp_f32(float x)
@@ -83,6 +90,18 @@ static inline float exp_near_f32(float x)
 #else
     float shifted, p = exp_parts(x, &shifted) + 1.0f;
     return p * power_of_two(unshifted(shifted));
+#endif
+}
+
+/* An argument of exp_near_f32, bounded from above where more of it changes no result. In a build
+ * for size exp bounds it itself. */
+static inline float bounded_near_f32(float x, float most)
+{
+#ifdef __OPTIMIZE_SIZE__
+    (void)most;
+    return x;
+#else
+    return choose(x > most, most, x);
 #endif
 }
 

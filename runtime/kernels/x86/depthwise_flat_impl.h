@@ -86,6 +86,8 @@ static inline __attribute__((always_inline)) vec shifted(vec a, vec b, vec c, co
     }
 }
 
+/* The residual, the clamp and a store of the lanes that are in the plane, as finish() of columns
+ * does. */
 static inline void flat_store(const struct flat *f, const struct clamp *clamp, vmask out, size_t at,
                               vec sum)
 {

@@ -49,6 +49,8 @@ static inline __attribute__((always_inline)) void exp_group(__m512 *v, const siz
     EACH_VECTOR v[i] = _mm512_scalef_ps(p[i], k[i]);
 }
 
+/* Of a softmax's columns, which come row by row: one vector of sixteen columns, none above 89, as
+ * the largest of each has been taken from it. */
 static inline void exp_lanes(float v[LANES])
 {
     __m512 e = _mm512_loadu_ps(v);
@@ -56,6 +58,9 @@ static inline void exp_lanes(float v[LANES])
     _mm512_storeu_ps(v, e);
 }
 
+/* y = sigmoid(x) of n vectors; x sigmoid(x) where p is not 0. exp(-|x|) never overflows: below 0 it
+ * is the numerator, above 0 that is 1, and a NaN compares as above and stays one. The product with
+ * x is masked and not multiplied by 1, so that both functions are this one. */
 static inline __attribute__((always_inline)) void sigmoid_group(const float *x, float p, float *y,
                                                                 const size_t n)
 {
@@ -72,6 +77,8 @@ static inline __attribute__((always_inline)) void sigmoid_group(const float *x, 
     EACH_VECTOR _mm512_storeu_ps(y + LANES * i, e[i]);
 }
 
+/* y = gelu(x) of n vectors; p is not used. The polynomial and its end are those of gelu_f32, which
+ * says where they come from. */
 static inline __attribute__((always_inline)) void gelu_group(const float *x, float p, float *y,
                                                              const size_t n)
 {
@@ -98,6 +105,7 @@ static inline __attribute__((always_inline)) void gelu_group(const float *x, flo
     EACH_VECTOR _mm512_storeu_ps(y + LANES * i, v[i]);
 }
 
+/* A blocks_fn (row_f32_impl.h): groups as long as there are whole ones, then vector by vector. */
 #define IN_GROUPS(name)                                                                            \
     static void name##_blocks(const float *x, float p, float *y, size_t blocks)                    \
     {                                                                                              \
