@@ -35,7 +35,7 @@ add() {
 
 # The benches and the cases of tests/cuda, each with a main() of another name, as one program: the kernels' code is most of it.
 build() {
-    flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -Itests/embedded/shim -Itests -Itests/cuda -Iruntime $(printf ' -I%s' runtime/*/ huffman model base)"
+    flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -Itests/embedded/shim -Itests -Itests/cuda -Iruntime $(printf ' -I%s' runtime/*/ runtime/cuda/kernels/ huffman model base)"
     mkdir -p "$gpu/o"
     for part in bench/bench_gpu:networks bench/bench_gpu_layers:layers bench/bench_gpu_batch:batch bench/bench_gpu_products:products tests/cuda/test_device_ops:ops \
         tests/cuda/test_device_weights:weights tests/cuda/test_device_half:half tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman; do
