@@ -315,7 +315,7 @@ static void test_coded_data(void **state)
     coded_graph(bitmap, 1); /* fills half and point */
     to_planes(planes, half, n);
     gd_clear();
-    uint32_t x = gd_input(2, ROWS, WIDE), w = gd_weight(half + n, 2, COLUMNS, WIDE), data[2];
+    uint32_t x = gd_input(2, ROWS, WIDE), w = gd_weight(half, 2, COLUMNS, WIDE), data[2];
     for (uint32_t i = 0; i < 2; i++) {
         data[i] = gd_weight(half, 2, ROWS, COLUMNS);
         gd.weight[1 + i].code = CODE_PLANES;
