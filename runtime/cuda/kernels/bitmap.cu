@@ -47,21 +47,14 @@ DEVICE void bitmap_rows(const struct bitmap_args *arg, const float *book, const 
         const uint32_t w_row = row + arg->first;
         const size_t at = near ? 0 : (size_t)(w_row / arg->book_rows) * arg->centroids;
         float sum = bitmap_sum(arg, book + at, x, w_row, lane);
-        for (uint32_t half = BITMAP_LANES / 2; half > 0; half /= 2)
-            sum += shuffle_xor_f32(sum, half);
-        if (lane == 0)
-            put_product(&arg->g, 0, BLOCK_Y, row, sum);
+        put_row(&arg->g, row, lane, sum);
     }
 }
 
 KERNEL(spmv_bitmap, bitmap_args)
 {
     SHARED float book[256 + SPMV_SHARED]; /* and x */
-    const float *a = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
-    for (uint32_t i = THREAD; i < arg->g.k; i += LAUNCH_THREADS)
-        book[256 + i] = a[i];
-    for (uint32_t i = THREAD; i < arg->centroids; i += LAUNCH_THREADS)
-        book[i] = arg->book[i];
+    load_near(book, &arg->g, arg->book, arg->centroids);
     barrier();
     bitmap_rows(arg, book, book + 256, true);
 }

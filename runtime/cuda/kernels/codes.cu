@@ -126,8 +126,7 @@ KERNEL(gemv_codes, gemm_codes_args)
             ? codes_sum_of(arg, book, x, row)
             : codes_sum_of(arg, arg->w.book + ((size_t)(row / arg->w.book_rows) << arg->w.bits), x,
                            row);
-    for (uint32_t half = 16; half > 0; half /= 2)
-        sum += shuffle_xor_f32(sum, half);
+    sum = warp_sum(sum);
     if (there && lane == 0)
         put_product(&arg->g, 0, BLOCK_Y, column, sum);
 }

@@ -67,8 +67,7 @@ KERNEL(gemv_half, gemm_half_args)
     const bool there = column < arg->g.n;
     const float *a = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
     float sum = half_sum(arg, a, arg->w + (size_t)(there ? column : 0) * arg->g.b_col);
-    for (uint32_t half = 16; half > 0; half /= 2)
-        sum += shuffle_xor_f32(sum, half);
+    sum = warp_sum(sum);
     if (there && lane == 0)
         put_product(&arg->g, 0, BLOCK_Y, column, sum);
 }

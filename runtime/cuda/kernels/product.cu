@@ -63,6 +63,33 @@ DEVICE void put_product(const struct gemm_args *arg, uint32_t item, uint32_t row
         activated(arg->act, arg->act_a, arg->act_b, product_value(arg, item, row, column, sum));
 }
 
+/* Of what the lanes of a warp hold. */
+DEVICE float warp_sum(float sum)
+{
+    for (uint32_t half = 16; half > 0; half /= 2)
+        sum += shuffle_xor_f32(sum, half);
+    return sum;
+}
+
+/* A row of a sparse product, of whose sum each lane of a warp holds a part. */
+DEVICE void put_row(const struct gemm_args *arg, uint32_t row, uint32_t lane, float sum)
+{
+    sum = warp_sum(sum);
+    if (lane == 0)
+        put_product(arg, 0, BLOCK_Y, row, sum);
+}
+
+/* [0, 256) of `near`: the codebook, behind it the row of a: both shared by the block. */
+DEVICE void load_near(float *near, const struct gemm_args *arg, const float *book,
+                      uint32_t centroids)
+{
+    const float *a = arg->a + (size_t)BLOCK_Y * arg->a_row;
+    for (uint32_t i = THREAD; i < arg->k; i += LAUNCH_THREADS)
+        near[256 + i] = a[i];
+    for (uint32_t i = THREAD; i < centroids; i += LAUNCH_THREADS)
+        near[i] = book[i];
+}
+
 /* Which of a tile's outputs is the thread's sum [i][j]: as add_slice has them, or mma. */
 DEVICE uint32_t tile_row(bool by_mma, uint32_t i, uint32_t j)
 {
@@ -141,8 +168,7 @@ KERNEL(gemv_f32, gemm_args)
     float sum = 0.0f;
     for (uint32_t k = lane; k < arg->k; k += 32u)
         sum = fmaf(a[(size_t)k * arg->a_col], b[k], sum);
-    for (uint32_t half = 16; half > 0; half /= 2)
-        sum += shuffle_xor_f32(sum, half);
+    sum = warp_sum(sum);
     if (there && lane == 0)
         put_product(arg, BLOCK_Z, BLOCK_Y, column, sum);
 }

@@ -65,21 +65,14 @@ DEVICE void sum_rows(const struct spmv_args *arg, const float *book, const float
     for (uint32_t row = BLOCK_X * GEMV_ROWS + THREAD / SPMV_LANES; row < arg->g.n;
          row += BLOCKS_X * GEMV_ROWS) {
         float sum = lane_sum(arg, book, x, row + arg->first, lane);
-        for (uint32_t half = SPMV_LANES / 2; half > 0; half /= 2)
-            sum += shuffle_xor_f32(sum, half);
-        if (lane == 0)
-            put_product(&arg->g, 0, BLOCK_Y, row, sum);
+        put_row(&arg->g, row, lane, sum);
     }
 }
 
 KERNEL(spmv_relative, spmv_args)
 {
     SHARED float book[256 + SPMV_SHARED]; /* and x */
-    const float *a = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
-    for (uint32_t i = THREAD; i < arg->g.k; i += LAUNCH_THREADS)
-        book[256 + i] = a[i];
-    for (uint32_t i = THREAD; i < arg->centroids; i += LAUNCH_THREADS)
-        book[i] = arg->book[i];
+    load_near(book, &arg->g, arg->book, arg->centroids);
     barrier();
     sum_rows(arg, book, book + 256);
 }
