@@ -5,10 +5,11 @@ centroids, side by side with what others run: MKL (sparse and dense f32), oneDNN
 INT8 with activations quantized on the fly, and 4-bit blocks of 32). Matrices are drawn: speed alone is
 looked at. Contenders take turns in two processes, the shortest of three runs a turn; medians count.
 
-usage: eie_layers.py BENCH_EIE [--threads N] [--batch B] [--f32] [--int8] [--balanced] [--turns 7] [--only NAME]...
---f32: peers with 32-bit activations alone. --int8: pith's layer has INT8 weights and activations (pith prune,
-pith quantize); its layer of 32-bit activations is shown among the others. --balanced: so, pruned by
---pattern balanced. Prints a line of JSON a row: the fastest peer, and all of them."""
+usage: eie_layers.py BENCH_EIE [--threads N] [--batch B] [--f32] [--int8] [--balanced] [--weights 4] [--turns 7]
+                     [--only NAME]...
+--f32: peers with 32-bit activations alone. --int8: pith's layer has INT8 activations and weights of --weights
+bits (pith prune, pith quantize); its layer of 32-bit activations is shown among the others. --balanced: so,
+pruned by --pattern balanced. Prints a line of JSON a row: the fastest peer, and all of them."""
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 import numpy as np
 
@@ -85,7 +86,7 @@ def pith_file(rows, cols, percent, a, folder):
         sparsity = ["--sparsity", f"{100 - kept / 1.28:.6f}%", "--pattern", f"balanced:{kept}/128"]
     subprocess.run([pith, "prune", path("net.onnx"), *sparsity, "-q", "-o", path("pruned.pith")], check=True)
     subprocess.run([pith, "quantize", path("pruned.pith"), "-d", path("x.npy"), "--rounding", "nearest",
-                    "--all-integers", "-q", "-o", path("int8.pith")], check=True)
+                    "--weights", str(a.weights), "--all-integers", "-q", "-o", path("int8.pith")], check=True)
     os.remove(path("net.onnx"))
     return path("int8.pith")
 
@@ -141,6 +142,7 @@ def main():
     p.add_argument("--f32", action="store_true")
     p.add_argument("--int8", action="store_true")
     p.add_argument("--balanced", action="store_true")
+    p.add_argument("--weights", type=int, default=4)
     p.add_argument("--turns", type=int, default=7)
     p.add_argument("--only", action="append")
     a = p.parse_args()

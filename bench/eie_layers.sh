@@ -3,7 +3,7 @@
 # eie_layers.sh - compressed fully connected layers beside their peers: a line of JSON a row.
 #
 #     make deps-test bench-build && build/venv/bin/pip install mkl
-#     bench/eie_layers.sh [--threads N] [--batch B] [--f32] [--int8] [--balanced] [--turns N] \
+#     bench/eie_layers.sh [--threads N] [--batch B] [--f32] [--int8] [--balanced] [--weights B] [--turns N] \
 #         [--only NAME]...
 #     PITH_CPU=avx2 bench/eie_layers.sh
 #

@@ -30,7 +30,7 @@ in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
 # are, too: filling them waits for the decoder. Everything else,
 # operators and decoders too, is built for speed.
 ONCE_runtime := bytes graph_parse graph_read validate stats_read container weight_head weight_read blob region \
-    plan_init plan_block plan_weights plan_steps segment run_segment lanes plan_fill plan_file plan_describe alias fuse fuse_chain place step_inputs layout integer_layout integer_spans integer_op run opts cpu costs kernels kernels_dense kernels_decode kernels_integer kernels_ordered kernels_row kernels_sparse \
+    plan_init plan_block plan_weights plan_steps segment run_segment lanes plan_fill plan_file plan_describe alias fuse fuse_chain place step_inputs layout integer_layout integer_slots integer_op run opts cpu costs kernels kernels_dense kernels_decode kernels_integer kernels_ordered kernels_row kernels_sparse \
     op_attr op_loop op_branch op_view codebook_decode huff_table weight_open weight_kind weight_cut context_decode window open text cpu_names \
     run_form run_form_window quad_form rans_table reduced_axes
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize

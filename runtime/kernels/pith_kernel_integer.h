@@ -29,17 +29,19 @@
  * bits of a byte are a weight of an even step, high bits that at the same place of the step behind
  * it (of value 0 behind the last one). There is one segment then.
  *
- * A sparse matrix is packed in slots: windows of SLOTS_STEP columns and panels of SLOTS_NR outputs
- * (struct slots_panel), for each window as many groups of four nonzeros an output as its fullest
- * output has there; nonzeros that few outputs have more than the others are kept apart. A matrix
- * with at most k nonzeros in every 128 columns of a row (prune's balanced:k/128) has k slots
- * rounded up to four, and next to none of them is empty. There is one segment of `steps` windows
- * then.
+ * A sparse matrix is packed in slots: panels of SLOTS_NR outputs (struct slots_panel), whose groups
+ * have up to four nonzeros of each output from SLOTS_STEP neighbouring columns. The outputs of a
+ * panel advance over the columns side by side: a group begins at the lane of SLOTS_LANE columns
+ * where the output that is last has its next nonzero. What finds no room is kept apart. With 9 %
+ * nonzeros that are strewn evenly 84 % of the slots are full, with 4 % 69 %; with at most k in
+ * every 128 columns of a row (prune's balanced:k/128), k a multiple of four, all of them. Weights
+ * of at most 16 values may be halved, as above, by neighbouring slots. There is one segment of
+ * `steps` times SLOTS_STEP columns then, and no group reaches beyond it.
  *
- * Machines whose permutations stay within 16 bytes take slots in spans instead: a group has up to
- * four nonzeros of each output from 1 to SPANS_LANES neighbouring lanes of 16 columns, wherever
- * these begin. No weight in a slot is -128. Machines that multiply i8 by i8 alone take
- * (x - SLOTS_MIDDLE) * w, as above.
+ * Machines whose permutations stay within 16 bytes take slots in spans instead: the columns of a
+ * group are from 1 to SLOTS_LANES neighbouring lanes, and cost as much as there are lanes. No
+ * weight in a slot is -128, and none is halved. Machines that multiply i8 by i8 alone take (x -
+ * SLOTS_MIDDLE) * w, as above.
  *
  * Products of 16 bits take x and w as i16, in panels of words_nr outputs (WORDS_NR where sums have
  * 64 bits) and steps of WORDS_STEP neighbours, and leave the sums; those of 64 bits with offsets of
@@ -110,8 +112,12 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #define WINOGRAD_I8_SHIFT 6
 #define WINOGRAD_I8_SCALE 576u
 #define SLOTS_NR 16u
-#define SLOTS_STEP 128u
-#define SLOTS_BYTES 128u /* of a group */
+#define SLOTS_LANE 16u
+#define SLOTS_LANES 8u
+#define SLOTS_STEP 128u        /* columns: SLOTS_LANES lanes */
+#define SLOTS_BYTES 128u       /* of a group */
+#define SLOTS_HALVED_BYTES 96u /* of one with halved weights */
+#define SLOTS_MOST_STEP 255u   /* lanes from one group to the next */
 #define SLOTS_MIDDLE 128u
 
 /* A nonzero kept apart. */
@@ -121,21 +127,21 @@ struct slots_more {
     int8_t weight;
 };
 
-/* Panels stand one behind the other; what they name lies so many bytes from their own first byte,
- * 64-byte aligned: numbers of groups, u8[steps], and from the next multiple of 64 on the groups,
- * window after window, each the columns in the window u8[SLOTS_NR][4], then their weights
- * i8[SLOTS_NR][4] (an empty slot: column 0, weight 0). */
+/* Panels stand one behind the other; what they name lies so many bytes from their own first byte.
+ * At `at`, 64-byte aligned (32 if halved), stand the groups, each the columns u8[SLOTS_NR][4],
+ * counted from the group's first one, then the weights i8[SLOTS_NR][4], or if halved the numbers of
+ * theirs, a byte for two slots, the even one in the low bits (an empty slot: column 0, weight 0).
+ * The highest bits of the first eight bytes of columns are no columns, but the number of lanes by
+ * which the group begins behind the one before, the first one behind column 0. */
 struct slots_panel {
-    uint32_t count, more, n_more, unused;
+    uint32_t at, groups, more, n_more;
 };
 
-/* Slots in spans: at `count` stand struct spans, with the first lane of each group, and from the
- * next multiple of 64 on the groups, in which columns count from the group's first lane. Groups of
- * few lanes stand first. */
-#define SPANS_LANES 8u
-#define SPANS_LANE 16u
+/* Slots in spans: at `at` stand struct spans, with the first lane of each group, and from the next
+ * multiple of 64 on the groups, whose highest bits of columns are 0. Groups of few lanes stand
+ * first. */
 struct spans {
-    uint16_t groups[SPANS_LANES]; /* of 1, 2 ... lanes */
+    uint16_t groups[SLOTS_LANES]; /* of 1, 2 ... lanes */
     uint16_t lane[];
 };
 
@@ -144,19 +150,22 @@ static inline const struct slots_panel *slots_panel(const uint8_t *w, uint32_t p
     return (const struct slots_panel *)(const void *)w + panel;
 }
 
-static inline const uint8_t *slots_count(const struct slots_panel *p)
+static inline const uint8_t *slots_of(const struct slots_panel *p)
 {
-    return (const uint8_t *)p + p->count;
+    return (const uint8_t *)p + p->at;
 }
 
-static inline const uint8_t *slots_of(const struct slots_panel *p, uint32_t steps)
+/* The columns by which the group at `group` begins behind the one before. The product brings the
+ * highest bit of byte i to bit 56 + i. */
+static inline uint32_t slots_advance(const uint8_t *group)
 {
-    return slots_count(p) + (steps + 63) / 64 * 64;
+    const uint64_t bits = load_le64(group) >> 7 & UINT64_C(0x0101010101010101);
+    return (uint32_t)(bits * UINT64_C(0x0102040810204080) >> 56) * SLOTS_LANE;
 }
 
 static inline const struct spans *slots_spans(const struct slots_panel *p)
 {
-    return (const struct spans *)(const void *)slots_count(p);
+    return (const struct spans *)(const void *)slots_of(p);
 }
 
 /* Bytes of struct spans with so many groups. */
@@ -176,7 +185,8 @@ struct gemm_i8_job {
     uint32_t segments, steps;
     const uint8_t *w;    /* packed panels */
     size_t panel_bytes;  /* from one to the next */
-    const int8_t *table; /* [16], of gemm_i4 */
+    const int8_t *table; /* [16], of gemm_i4; of halved slots, where the first is 0 */
+    bool halved;         /* of gemm_slots */
     struct requantize to;
     uint8_t *y;
     size_t y_step; /* bytes from y[i] to y[i + 1] */
@@ -281,10 +291,10 @@ struct integer_kernels {
     gemm_i8_fn *gemm_i8;
     gemm_i8_fn *gemm_i4;    /* of few pixels; NULL: there is none */
     gemm_i8_fn *gemm_slots; /* NULL: none */
-    bool slots_in_spans;
-    uint8_t slots_middle; /* 0 or SLOTS_MIDDLE */
-    uint32_t slots_rows;  /* of x, up to which it may be faster than gemm_i8 */
-    uint32_t tile_rows;   /* of x that gemm_i8 takes in the time of one, several times as fast; 0 */
+    bool slots_in_spans;    /* else they may be halved */
+    uint8_t slots_middle;   /* 0 or SLOTS_MIDDLE */
+    uint32_t slots_rows;    /* of x, up to which it may be faster than gemm_i8 */
+    uint32_t tile_rows; /* of x that gemm_i8 takes in the time of one, several times as fast; 0 */
     depthwise_i8_fn *depthwise_i8;
     uint32_t words_nr;              /* of gemm_i16[0] */
     gemm_i8_fn *gemm_i16[2];        /* sums of 32, of 64 bits; NULL: none */

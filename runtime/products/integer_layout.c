@@ -14,6 +14,10 @@
 #define MOST_SLOTS (UINT64_C(1) << 32)
 #define SPREAD 2u      /* what the fullest of 16 outputs has is about so much above the mean */
 #define MOST_SPREAD 3u /* and what is above that is left to be kept apart */
+#define LEFT_EMPTY 3u  /* slots of an output in 128 columns, where nonzeros are strewn evenly */
+/* Weights are halved where slots of bytes take more than 1.25 MB, as much as second-level caches
+ * have: what comes from there takes as long, and is one instruction in the place of three. */
+#define MANY_NONZEROS 655360u
 
 /* Whether some window reaches beyond x, on any of the four sides. The padding at the end is not
  * told, but follows from the number of outputs. */
@@ -24,15 +28,22 @@ static bool is_padded(const struct integer_conv *c)
     return c->pad_top || c->pad_left || bottom >= c->h || right >= c->w;
 }
 
+/* The mean number of nonzeros of an output in a window. */
+static uint64_t mean_nonzeros(const struct integer_conv *c, uint32_t run)
+{
+    const uint64_t count = (uint64_t)run * c->outputs;
+    return (c->nonzeros * least(run, SLOTS_STEP) + count - 1) / count;
+}
+
 /* Slots of an output in a window, if nonzeros are strewn evenly: their mean and `spread` standard
  * deviations more (of numbers of nonzeros, whose variance is about the mean), in groups of four. */
 static uint32_t groups_of(const struct integer_conv *c, uint32_t run, uint32_t spread)
 {
-    uint64_t window = least(run, SLOTS_STEP), count = (uint64_t)run * c->outputs, root = 0;
-    uint64_t mean = (c->nonzeros * window + count - 1) / count;
+    const uint64_t mean = mean_nonzeros(c, run);
+    uint64_t root = 0;
     while (root * root < mean)
         root++;
-    return least((mean + spread * root + 3) / 4, (window + 3) / 4);
+    return least((mean + spread * root + 3) / 4, (least(run, SLOTS_STEP) + 3) / 4);
 }
 
 uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run)
@@ -44,8 +55,8 @@ uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run)
 static uint64_t slots_bytes(const struct integer_layout *l, const struct integer_conv *c)
 {
     uint64_t panels = l->rounded / SLOTS_NR, groups = pith_integer_most_groups(c, l->run);
-    uint64_t head = l->in_spans ? spans_bytes(l->steps * groups) : aligned_bytes(l->steps);
-    uint64_t panel = head + l->steps * groups * SLOTS_BYTES;
+    uint64_t head = l->in_spans ? spans_bytes(l->steps * groups) : 0;
+    uint64_t panel = head + l->steps * groups * l->slot_bytes;
     return aligned_bytes(panels * sizeof(struct slots_panel)) + panels * panel +
            aligned_bytes(c->nonzeros * sizeof(struct slots_more));
 }
@@ -138,8 +149,8 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     l->tile_bytes = c->y_step ? 0
                               : TILE * (l->depthwise ? aligned_bytes(c->channels)
                                                      : PART * integer_sum_bytes(c));
-    l->packed_at =
-        aligned_bytes(outputs * integer_sum_bytes(c)) + (l->packing == PACK_HALVED ? TABLE : 0);
+    const bool has_table = l->packing == PACK_HALVED || l->slots_halved;
+    l->packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (has_table ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
     /* offsets and factors; long sums have offsets of twice the size and no factors */
     l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
@@ -148,6 +159,17 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     l->chunk_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes;
     l->bands_at = l->chunks_at + l->chunks * l->chunk_bytes;
     l->scratch_bytes = l->bands_at + (l->filled_first ? held : l->chunks) * l->band_bytes;
+}
+
+static bool halves_slots(const struct integer_conv *c, const struct integer_kernels *k)
+{
+    return c->few_weights && !k->slots_in_spans && c->nonzeros >= MANY_NONZEROS;
+}
+
+/* Of a group. */
+static uint32_t slot_bytes(const struct integer_conv *c, const struct integer_kernels *k)
+{
+    return halves_slots(c, k) ? SLOTS_HALVED_BYTES : SLOTS_BYTES;
 }
 
 /* The panels that c runs on; false: there are no kernels for it. */
@@ -165,6 +187,8 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
         l->nr = SLOTS_NR;
         l->k_step = SLOTS_STEP;
         l->in_spans = k->slots_in_spans;
+        l->slots_halved = halves_slots(c, k);
+        l->slot_bytes = slot_bytes(c, k);
         l->middle = k->slots_middle;
         l->wide = false;
         l->gemm = k->gemm_slots;
@@ -190,21 +214,30 @@ static bool beats_tiles(uint64_t rows, uint32_t slots, uint32_t window, uint64_t
     return tile == 0 || rows * slots * TILE_SPEED < (rows + tile - 1) / tile * tile * window;
 }
 
-/* A group takes a permutation beside the product, and twice the bytes of plain weights. They pay
- * off where there are slots for at most three in eight columns of a window, or three in sixteen
- * where halved weights are what they are compared with. */
+/* Slots that an output takes of a window, if nonzeros are strewn evenly. */
+static uint32_t slots_taken(const struct integer_conv *c, const struct integer_kernels *k,
+                            uint32_t run)
+{
+    return k->slots_in_spans ? groups_of(c, run, SPREAD) * 4
+                             : (uint32_t)mean_nonzeros(c, run) + LEFT_EMPTY;
+}
+
+/* A group takes a permutation beside the product: slots pay off where their bytes are three
+ * quarters of those of plain weights, and seven eighths of those of halved ones, which only wait
+ * for memory.
+ */
 bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_kernels *k)
 {
     uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
-    uint32_t window = least(run, SLOTS_STEP), halved = 1;
-    if (c->few_weights && pith_integer_conv_halves(c, k))
-        halved = 2;
+    uint64_t window = least(run, SLOTS_STEP), dense = window * 64 * 6;
     if (!SLOTS_BUILT || !c->nonzeros || run < FEWEST_COLUMNS || run > MOST_COLUMNS)
         return false;
-    uint32_t slots = groups_of(c, (uint32_t)run, SPREAD) * 4;
-    uint64_t rows = (uint64_t)c->n * c->oh * c->ow;
-    return rows <= k->slots_rows && slots * 8 * halved <= 3 * window &&
-           beats_tiles(rows, slots, window, k->tile_rows);
+    if (c->few_weights && k->gemm_i4 && pith_integer_conv_halves(c, k))
+        dense = window * 32 * 7;
+    const uint32_t slots = slots_taken(c, k, (uint32_t)run);
+    const uint64_t rows = (uint64_t)c->n * c->oh * c->ow;
+    return rows <= k->slots_rows && (uint64_t)slots * slot_bytes(c, k) * 8 <= dense &&
+           beats_tiles(rows, slots, (uint32_t)window, k->tile_rows);
 }
 
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,

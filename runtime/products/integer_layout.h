@@ -26,12 +26,12 @@ enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS, PACK_WINOGRAD };
 struct integer_layout {
     bool depthwise, in_place;
     enum integer_packing packing;
-    bool in_spans; /* PACK_SLOTS */
+    bool in_spans, slots_halved; /* these two and slot_bytes, of a group: PACK_SLOTS */
     bool filled_first;
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */
     uint32_t rows, bands, parts, chunks;
-    uint32_t nr, k_step; /* of the panels */
+    uint32_t nr, k_step, slot_bytes; /* of the panels */
     uint8_t middle;      /* that the kernels take off x */
     bool wide;
     void (*gemm)(const struct gemm_i8_job *job); /* of bytes, halved or words */

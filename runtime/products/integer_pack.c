@@ -44,17 +44,6 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
                 }
 }
 
-/* The number of w in the table, which begins with 0; n: those that are there. */
-static uint8_t number_of(int8_t *table, uint32_t *n, int8_t w)
-{
-    uint32_t i = 0;
-    while (i < *n && table[i] != w)
-        i++;
-    if (i == *n)
-        table[(*n)++] = w; /* 15 others at most: few_weights */
-    return (uint8_t)i;
-}
-
 /* Weight i of a panel whose steps take `step` bytes. Two steps that follow one another share their
  * bytes: the even one has the low bits. The panel has to be 0 before. */
 static void put_half(uint8_t *panel, uint64_t i, uint64_t step, uint8_t number)
@@ -77,58 +66,9 @@ static void pack_halved(const struct integer_layout *l, const struct integer_wei
             uint64_t step = (uint64_t)(e / l->k_step) * l->nr + o % l->nr;
             uint64_t i = step * l->k_step + e % l->k_step;
             put_half(packed + o / l->nr * l->panel_bytes, i, (uint64_t)l->nr * l->k_step,
-                     number_of(table, &known, (int8_t)w));
+                     integer_weight_number(table, &known, (int8_t)w));
             sum[o] += (uint32_t)w;
         }
-}
-
-/* Slots of one window of the outputs from o on, to at: groups. What finds no room there goes in
- * front of *more, which moves down. */
-static uint32_t pack_window(const struct integer_layout *l, const struct integer_weights *weights,
-                            uint32_t groups, uint32_t o, uint32_t first, uint8_t *at,
-                            struct slots_more **more, uint32_t *sum)
-{
-    uint32_t filled[SLOTS_NR] = {0}, most = 0;
-    for (uint32_t e = first; e < l->run && e < first + SLOTS_STEP; e++)
-        for (uint32_t j = 0; j < SLOTS_NR && o + j < l->og; j++) {
-            int32_t w = integer_weight_at(l, weights, o + j, e);
-            sum[o + j] += (uint32_t)w;
-            if (w == 0)
-                continue;
-            if (filled[j] == 4 * groups) {
-                *--*more = (struct slots_more){(uint16_t)e, (uint8_t)j, (int8_t)w};
-                continue;
-            }
-            uint8_t *slot = at + filled[j] / 4 * SLOTS_BYTES + 4 * j + filled[j] % 4;
-            slot[0] = (uint8_t)(e - first);
-            slot[64] = (uint8_t)w;
-            filled[j]++;
-            most = filled[j] > most ? filled[j] : most;
-        }
-    return (most + 3) / 4;
-}
-
-/* Panels from the front, what is kept apart from the end. */
-static void pack_slots(const struct integer_conv *c, const struct integer_layout *l,
-                       const struct integer_weights *weights, uint32_t *sum, uint8_t *packed)
-{
-    struct slots_panel *panel = (void *)packed;
-    const uint32_t groups = pith_integer_most_groups(c, l->run);
-    struct slots_more *more = (void *)(packed + l->group_bytes);
-    uint8_t *at = packed + aligned_bytes(l->rounded / SLOTS_NR * sizeof *panel);
-    memset(packed, 0, l->group_bytes);
-    for (uint32_t o = 0; o < l->rounded; o += SLOTS_NR, panel++) {
-        const struct slots_more *end = more;
-        uint8_t *count = at;
-        panel->count = (uint32_t)(at - (uint8_t *)panel);
-        at += aligned_bytes(l->steps);
-        for (uint32_t s = 0; s < l->steps; s++) {
-            count[s] = (uint8_t)pack_window(l, weights, groups, o, s * SLOTS_STEP, at, &more, sum);
-            at += count[s] * SLOTS_BYTES;
-        }
-        panel->more = (uint32_t)((uint8_t *)more - (uint8_t *)panel);
-        panel->n_more = (uint32_t)(end - more);
-    }
 }
 
 /* A panel of n outputs of bytes, in steps of four channels that no tap divides: a word at a time,
@@ -224,10 +164,11 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
         return;
     }
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
+        const uint32_t most = l->steps * pith_integer_most_groups(c, l->run);
         if (l->in_spans)
-            pith_pack_spans(l, weights, pith_integer_most_groups(c, l->run), prep, packed);
+            pith_pack_spans(l, weights, most, prep, packed);
         else
-            pack_slots(c, l, weights, prep, packed);
+            pith_pack_slots(l, weights, most, prep, packed);
         return;
     }
     for (uint32_t g = 0; g < c->groups; g++)

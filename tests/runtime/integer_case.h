@@ -285,6 +285,8 @@ static inline void check_levels(const char *what, uint32_t expected_steps)
                                       PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
                                       AVXVNNI_TWIN,
                                       PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
+                                      PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI |
+                                          PITH_CPU_VBMI,
                                       PITH_CPU_NEON,
                                       PITH_CPU_NEON | PITH_CPU_DOTPROD};
     size_t bytes, n;

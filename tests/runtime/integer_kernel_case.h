@@ -182,8 +182,8 @@ static inline void prune_product(struct byte_product *p, uint32_t percent)
             ((int8_t *)p->w.data)[i] = 0;
 }
 
-/* Weights of outputs from o on in a window, at most 4 * groups of each in slots; the others go to
- * more, whose new end is returned. */
+/* Weights of outputs from o on in a window, at most 4 * groups of each in slots of SLOTS_BYTES a
+ * group; the others go to more, whose new end is returned. */
 static inline struct slots_more *put_window(const struct byte_product *p, uint32_t o, uint32_t s,
                                             uint32_t groups, uint8_t *at, struct slots_more *more)
 {
@@ -201,55 +201,121 @@ static inline struct slots_more *put_window(const struct byte_product *p, uint32
     return more;
 }
 
-/* The panels of p, every window with as many groups; the last byte is the last of what is kept
- * apart, or of the slots. */
-static inline struct guarded in_slots(const struct byte_product *p, uint32_t steps, uint32_t groups)
+/* The lanes of a group of put_window's that has slots: the first, and how many; 0 and 1: none. */
+static inline uint32_t lanes_of(const uint8_t *group, uint32_t *n)
+{
+    uint32_t first = SLOTS_STEP, last = 0;
+    for (uint32_t i = 0; i < 64; i++)
+        if (group[64 + i]) {
+            first = group[i] < first ? group[i] : first;
+            last = group[i] > last ? group[i] : last;
+        }
+    first = first == SLOTS_STEP ? 0 : first / SLOTS_LANE;
+    *n = last / SLOTS_LANE - first + 1;
+    return first;
+}
+
+/* Panels of as many groups each as put_window makes, turned by `put` into `each` bytes of a panel;
+ * the last byte is the last of what is kept apart, or of the groups. */
+typedef void put_panel_fn(const uint8_t *group, uint32_t steps, uint32_t groups,
+                          const int8_t *table, uint8_t *at);
+
+static inline struct guarded in_panels(const struct byte_product *p, uint32_t steps,
+                                       uint32_t groups, size_t each, const int8_t *table,
+                                       put_panel_fn *put)
 {
     const uint32_t panels = (p->n + SLOTS_NR - 1) / SLOTS_NR;
     const size_t head = (panels * sizeof(struct slots_panel) + 63) / 64 * 64;
-    const size_t counts = (steps + 63) / 64 * 64, each = counts + steps * groups * SLOTS_BYTES;
     const size_t apart = ((size_t)p->n * p->run * sizeof(struct slots_more) + 63) / 64 * 64;
+    struct guarded windows = guard_new((size_t)steps * groups * SLOTS_BYTES, 1);
     struct guarded g = guard_new(head + panels * each + apart, 1);
     struct slots_panel *panel = g.data;
-    struct slots_more *more = (void *)((uint8_t *)g.data + head + panels * each);
-    for (uint32_t i = 0; i < panels; i++, panel++) {
-        struct slots_more *first = more;
-        uint8_t *at = (uint8_t *)g.data + head + i * each;
-        panel->count = (uint32_t)(at - (uint8_t *)panel);
+    uint8_t *at = (uint8_t *)g.data + head;
+    struct slots_more *more = (void *)(at + panels * each);
+    for (uint32_t i = 0; i < panels; i++, panel++, at += each) {
+        const struct slots_more *first = more;
+        memset(windows.data, 0, (size_t)steps * groups * SLOTS_BYTES);
+        panel->at = (uint32_t)(at - (uint8_t *)panel);
+        panel->groups = steps * groups;
         panel->more = (uint32_t)((uint8_t *)more - (uint8_t *)panel);
-        memset(at, (int)groups, steps);
         for (uint32_t s = 0; s < steps; s++)
             more = put_window(p, i * SLOTS_NR, s, groups,
-                              at + counts + (size_t)s * groups * SLOTS_BYTES, more);
+                              (uint8_t *)windows.data + (size_t)s * groups * SLOTS_BYTES, more);
         panel->n_more = (uint32_t)(more - first);
+        put(windows.data, steps, groups, table, at);
     }
+    guard_free(&windows);
     return g;
 }
 
-/* Where the groups of a panel that stand window by window go when they stand in spans: each begins
- * at the lane of its first slot that is not empty, or of any slot before. */
-static inline void put_spans(const uint8_t *group, uint32_t steps, uint32_t groups,
-                             struct spans *spans)
+/* 64 weights, or the numbers of theirs, two a byte. */
+static inline void put_slot_weights(const uint8_t *w, const int8_t *table, uint8_t *at)
 {
+    if (!table) {
+        memcpy(at, w, 64);
+        return;
+    }
+    memset(at, 0, 32);
+    for (uint32_t i = 0; i < 64; i++) {
+        uint32_t number = 0;
+        while (table[number] != (int8_t)w[i])
+            number++;
+        at[i / 2] |= (uint8_t)(number << i % 2 * 4);
+    }
+}
+
+/* Groups one behind the other. Each begins at any lane from which it reaches its slots and does not
+ * reach beyond x, not before the one in front. */
+static inline void put_slots(const uint8_t *group, uint32_t steps, uint32_t groups,
+                             const int8_t *table, uint8_t *at)
+{
+    uint32_t lane = 0;
+    for (uint32_t g = 0; g < steps * groups; g++, group += SLOTS_BYTES) {
+        const uint32_t window = g / groups * SLOTS_LANES;
+        uint32_t lanes, first = window + lanes_of(group, &lanes);
+        uint32_t least = first + lanes > SLOTS_LANES ? first + lanes - SLOTS_LANES : 0;
+        least = least > lane ? least : lane;
+        uint32_t most = first < (steps - 1) * SLOTS_LANES ? first : (steps - 1) * SLOTS_LANES;
+        const uint32_t to = most > least ? pick(least, most) : least;
+        for (uint32_t i = 0; i < 64; i++) {
+            const uint32_t e = window * SLOTS_LANE + group[i] - to * SLOTS_LANE;
+            at[i] = group[64 + i] ? (uint8_t)e : 0;
+            if (i < 8 && (to - lane) >> i & 1)
+                at[i] |= 0x80;
+        }
+        put_slot_weights(group + 64, table, at + 64);
+        at += table ? SLOTS_HALVED_BYTES : SLOTS_BYTES;
+        lane = to;
+    }
+}
+
+/* table: [16] with all weights of p, 0 first; then they are halved. NULL: they are not. */
+static inline struct guarded in_slots(const struct byte_product *p, uint32_t steps, uint32_t groups,
+                                      const int8_t *table)
+{
+    const size_t each = (size_t)steps * groups * (table ? SLOTS_HALVED_BYTES : SLOTS_BYTES);
+    return in_panels(p, steps, groups, each, table, put_slots);
+}
+
+/* Each begins at the lane of its first slot. */
+static inline void put_spans(const uint8_t *group, uint32_t steps, uint32_t groups,
+                             const int8_t *table, uint8_t *to)
+{
+    (void)table;
+    struct spans *spans = (void *)to;
     const uint32_t all = steps * groups;
-    uint8_t *at = (uint8_t *)spans + spans_bytes(all);
+    uint8_t *at = to + spans_bytes(all);
     uint32_t done = 0;
-    for (uint32_t n = 1; n <= SPANS_LANES; n++) {
+    for (uint32_t n = 1; n <= SLOTS_LANES; n++) {
         for (uint32_t g = 0; g < all; g++) {
             const uint8_t *slot = group + (size_t)g * SLOTS_BYTES;
-            uint32_t first = SLOTS_STEP, last = 0;
-            for (uint32_t i = 0; i < 64; i++)
-                if (slot[64 + i]) {
-                    first = slot[i] < first ? slot[i] : first;
-                    last = slot[i] > last ? slot[i] : last;
-                }
-            first = first == SLOTS_STEP ? 0 : first / SPANS_LANE;
-            if (last / SPANS_LANE - first + 1 != n)
+            uint32_t lanes, first = lanes_of(slot, &lanes);
+            if (lanes != n)
                 continue;
-            spans->lane[done] = (uint16_t)(g / groups * SPANS_LANES + first);
+            spans->lane[done] = (uint16_t)(g / groups * SLOTS_LANES + first);
             for (uint32_t i = 0; i < 64; i++) {
                 at[done * SLOTS_BYTES + i] =
-                    slot[64 + i] ? (uint8_t)(slot[i] - first * SPANS_LANE) : 0;
+                    slot[64 + i] ? (uint8_t)(slot[i] - first * SLOTS_LANE) : 0;
                 at[done * SLOTS_BYTES + 64 + i] = slot[64 + i];
             }
             spans->groups[n - 1]++, done++;
@@ -257,29 +323,10 @@ static inline void put_spans(const uint8_t *group, uint32_t steps, uint32_t grou
     }
 }
 
-/* The panels of p in spans, of the same groups. */
 static inline struct guarded in_spans(const struct byte_product *p, uint32_t steps, uint32_t groups)
 {
-    struct guarded plain = in_slots(p, steps, groups);
-    const uint32_t panels = (p->n + SLOTS_NR - 1) / SLOTS_NR;
-    const size_t head = (panels * sizeof(struct slots_panel) + 63) / 64 * 64;
-    const size_t each = spans_bytes(steps * groups) + steps * groups * SLOTS_BYTES;
-    const size_t apart = ((size_t)p->n * p->run * sizeof(struct slots_more) + 63) / 64 * 64;
-    struct guarded g = guard_new(head + panels * each + apart, 1);
-    struct slots_panel *panel = g.data;
-    uint8_t *at = (uint8_t *)g.data + head;
-    struct slots_more *more = (void *)(at + panels * each);
-    for (uint32_t i = 0; i < panels; i++, panel++, at += each) {
-        const struct slots_panel *from = slots_panel(plain.data, i);
-        panel->count = (uint32_t)(at - (uint8_t *)panel);
-        panel->more = (uint32_t)((uint8_t *)more - (uint8_t *)panel);
-        panel->n_more = from->n_more;
-        memcpy(more, slots_more(from), from->n_more * sizeof *more);
-        more += from->n_more;
-        put_spans(slots_of(from, steps), steps, groups, (void *)at);
-    }
-    guard_free(&plain);
-    return g;
+    const size_t each = spans_bytes((size_t)steps * groups) + (size_t)steps * groups * SLOTS_BYTES;
+    return in_panels(p, steps, groups, each, NULL, put_spans);
 }
 
 /* ---- depthwise ------------------------------------------------------------------------------- */

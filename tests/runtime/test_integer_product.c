@@ -106,14 +106,11 @@ static void test_words(void **state)
     }
 }
 
-/* Weights as a file holds those of few bits: numbers of the centroids -7 .. 7. */
-static uint32_t few_weights(struct shape s)
+/* n numbers of the centroids -7 .. 7, as a file holds weights of few bits. */
+static void use_few_values(struct weight *w, size_t n)
 {
     static const uint8_t minus_7_to_7[] = {0xfe, 0x00};
-    size_t n = shape_elems(&s);
     uint8_t *index = own(malloc(n / 2 + 1));
-    uint32_t v = gd_weight_of(PITH_I8, index, &s);
-    struct weight *w = &gd.weight[gd.g.n_weights - 1];
     for (size_t i = 0; i < n; i++) {
         uint32_t q = pick(0, 14);
         index[i / 2] = (uint8_t)(i % 2 ? index[i / 2] | q << 4 : q);
@@ -122,7 +119,13 @@ static uint32_t few_weights(struct shape s)
     w->n_centroids = 15;
     w->index_bits = 4;
     w->codebook = (struct stream){minus_7_to_7, sizeof minus_7_to_7};
-    w->index_stream.n_bytes = (n + 1) / 2;
+    w->index_stream = (struct stream){index, (n + 1) / 2};
+}
+
+static uint32_t few_weights(struct shape s)
+{
+    uint32_t v = gd_weight_of(PITH_I8, NULL, &s);
+    use_few_values(&gd.weight[gd.g.n_weights - 1], shape_elems(&s));
     return v;
 }
 
@@ -198,15 +201,23 @@ static void test_products_of_few_weights(void **state)
     }
 }
 
-/* Pruned weights as a file holds them: `kept` of 100 evenly, or all of them among few outputs. */
-static uint32_t pruned_weights(struct shape s, uint32_t kept, uint32_t output_axis)
+/* Which of an output's weights stay. */
+enum kept_where { EVENLY, PILED, FAR_APART };
+
+/* Pruned weights as a file holds them: `kept` of 100 evenly, or all of them among few outputs, or
+ * evenly in the first and the last 50 columns of a matrix. */
+static uint32_t pruned_weights(struct shape s, enum kept_where where, uint32_t kept,
+                               uint32_t output_axis)
 {
     size_t n = shape_elems(&s), stored = 0, per_output = output_axis ? 1 : n / s.dim[0];
-    const bool piled = pick(0, 3) == 0;
     uint8_t *value = own(some_bytes(n, PITH_I8)), *bitmap = own(calloc(n / 8 + 1, 1));
     for (size_t i = 0; i < n; i++) {
-        uint32_t output = (uint32_t)(i / per_output % s.dim[output_axis]);
-        if (piled ? output * 100 >= kept * s.dim[output_axis] : pick(0, 99) >= kept)
+        const size_t run = n / s.dim[output_axis];
+        const uint32_t output = (uint32_t)(i / per_output % s.dim[output_axis]);
+        const size_t column = output_axis ? i / s.dim[1] : i % run;
+        if (where == PILED ? output * 100 >= kept * s.dim[output_axis] : pick(0, 99) >= kept)
+            continue;
+        if (where == FAR_APART && column >= 50 && column + 50 < run)
             continue;
         bitmap[i / 8] |= (uint8_t)(1u << i % 8);
         stored++;
@@ -233,13 +244,40 @@ static void test_pruned_products(void **state)
         const bool turned = i % 5 == 0;
         struct layer l = {.c.w = product_weight(k, n, turned)};
         layer_constants(&l, type, n, 1);
-        l.w = pruned_weights(l.c.w, pick(1, 15), !turned);
+        l.w = pruned_weights(l.c.w, pick(0, 3) ? EVENLY : PILED, pick(1, 15), !turned);
         uint32_t acc = product_node(&l, v, turned);
         gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
         check_levels("pruned product", 1);
         const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
         check_choice(3, "gemm-i8");
         check_choice(4, slots && some ? "spmm-i8" : NULL);
+        release_case();
+    }
+}
+
+/* So many nonzeros of few values are halved; and groups may lie further apart than one step goes,
+ * which needs more of them than are promised room where there are few. */
+static void test_slots_of_large_products(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        const bool is_far = i % 2;
+        uint32_t k = is_far ? pick(9000, 14000) : 2500, n = is_far ? pick(1, 40) : 1400;
+        struct shape x = {2, {pick(1, 5), k}};
+        enum pith_type type = byte_type();
+        uint32_t v = new_graph(&x, type);
+        struct layer l = {.c.w = product_weight(k, n, i < 2)};
+        layer_constants(&l, type, n, 1);
+        l.w = pruned_weights(l.c.w,
+                             is_far ? FAR_APART
+                             : i    ? EVENLY
+                                    : PILED,
+                             is_far ? 60 : 20, i >= 2);
+        struct weight *w = &gd.weight[gd.g.n_weights - 1];
+        if (!is_far)
+            use_few_values(w, w->nnz);
+        gd_output(requantize_node(&l, product_node(&l, v, i < 2)));
+        check_levels("large pruned product", 1);
         release_case();
     }
 }
@@ -258,7 +296,7 @@ static void test_pruned_convolutions(void **state)
             for (uint32_t d = 2; d < x.rank; d++)
                 l.c.w.dim[d] = 1;
         layer_constants(&l, type, l.c.w.dim[0], 1);
-        l.w = pruned_weights(l.c.w, pick(1, 20), 0);
+        l.w = pruned_weights(l.c.w, pick(0, 3) ? EVENLY : PILED, pick(1, 20), 0);
         gd_output(requantize_node(&l, conv_node(&l, v)));
         check_levels("pruned convolution", 1);
         release_case();
@@ -297,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_products_of_few_weights),
         cmocka_unit_test(test_pruned_products),
+        cmocka_unit_test(test_slots_of_large_products),
         cmocka_unit_test(test_pruned_convolutions),
         cmocka_unit_test(test_what_is_not_packed),
     };

@@ -187,15 +187,16 @@ static void test_gemm_of_few_weights(void **state)
     }
 }
 
+/* table: of halved weights, or NULL. */
 static void run_slots(const struct byte_product *p, const struct requantize *to,
-                      const struct integer_kernels *k)
+                      const struct integer_kernels *k, const int8_t *table)
 {
     const struct integer_kernels as_it_is = {.k_step = SLOTS_STEP};
     uint32_t steps = (p->run + SLOTS_STEP - 1) / SLOTS_STEP, segment = 0;
     size_t each = to->factor ? 1 : 4, y_step = p->n * each;
     struct guarded x = widened(p, &as_it_is, steps), y = guard_new(p->m * y_step, 1);
     struct guarded w =
-        k->slots_in_spans ? in_spans(p, steps, pick(0, 6)) : in_slots(p, steps, pick(0, 6));
+        k->slots_in_spans ? in_spans(p, steps, pick(0, 6)) : in_slots(p, steps, pick(0, 6), table);
     const struct integer_kernels offsets = {.middle = k->slots_middle};
     int32_t offset[sizeof p->offset / sizeof *p->offset];
     const uint8_t *pixel[MAX_M];
@@ -206,6 +207,8 @@ static void run_slots(const struct byte_product *p, const struct requantize *to,
                               .segments = 1,
                               .steps = steps,
                               .w = w.data,
+                              .table = table,
+                              .halved = table != NULL,
                               .panel_bytes = sizeof(struct slots_panel),
                               .to = product_to(p, to, &offsets, offset),
                               .y = y.data,
@@ -217,6 +220,16 @@ static void run_slots(const struct byte_product *p, const struct requantize *to,
     guard_free(&x);
     guard_free(&w);
     guard_free(&y);
+}
+
+/* Every weight of p that is not 0 becomes one of 15, which are table[1] and so on. */
+static void few_values(const struct byte_product *p, int8_t table[16])
+{
+    for (uint32_t t = 1; t < 16; t++)
+        table[t] = (int8_t)(pick(0, 1) ? pick(1, 127) : -pick(1, 128));
+    for (size_t i = 0; i < (size_t)p->n * p->run; i++)
+        if (((int8_t *)p->w.data)[i])
+            ((int8_t *)p->w.data)[i] = table[pick(1, 15)];
 }
 
 /* Slots that hold all, and ones that leave some to be kept apart. */
@@ -236,7 +249,12 @@ static void test_gemm_of_slots(void **state)
         struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
         for (uint32_t level = 0; next_level(&level, &k);)
             if (k.gemm_slots)
-                run_slots(&p, &to, &k);
+                run_slots(&p, &to, &k, NULL);
+        int8_t table[16] = {0};
+        few_values(&p, table);
+        for (uint32_t level = 0; next_level(&level, &k);)
+            if (k.gemm_slots && !k.slots_in_spans)
+                run_slots(&p, &to, &k, table);
         guard_free(&p.x);
         guard_free(&p.w);
     }

@@ -220,7 +220,8 @@ static void trial_gemm_slots(struct trial *t)
     int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
     if (k.gemm_slots) {
         struct gemm_i8_job job = job_of(t, p, &as_it_is, 4);
-        struct guarded w = k.slots_in_spans ? in_spans(p, job.steps, 4) : in_slots(p, job.steps, 4);
+        struct guarded w =
+            k.slots_in_spans ? in_spans(p, job.steps, 4) : in_slots(p, job.steps, 4, NULL);
         job.w = w.data, job.y = (uint8_t *)y;
         int32_t *offset = take(t, (MAX_N + 64) * sizeof(int32_t));
         for (uint32_t o = 0; o < p->n; o++)

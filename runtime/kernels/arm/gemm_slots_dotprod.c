@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_slots_dotprod.c - a sparse matrix of i8 times rows of u8 (struct slots_panel): 128 values of
- * a row of x stay in eight registers, and two look-ups put four of them beside the weights of each
- * output: TBL in the first four, TBX in the others, where TBL found nothing. SDOT takes i8 alone,
- * so x enters as x - SLOTS_MIDDLE. */
+ * a row of x stay in eight registers while groups do not advance, and two look-ups put four of them
+ * beside the weights of each output: TBL in the first four, TBX in the others, where TBL found
+ * nothing. SDOT takes i8 alone, so x enters as x - SLOTS_MIDDLE. */
 #include "simd_i32_neon.h"
 
 #define LANES SLOTS_NR
@@ -54,26 +54,47 @@ static void store(const struct requantize *to, const int32x4_t sum[4], uint32_t 
         store_some(y + first + 8, values_of(load_sums(sums + 8), to, first + 8), n - 8);
 }
 
+/* The weights of four outputs; quarter: of the group whose columns stand at `at`. */
+static inline int8x16_t weights_of(const uint8_t *at, int quarter, bool halved, int8x16_t table)
+{
+    if (!halved)
+        return vld1q_s8((const int8_t *)at + 64 + 16 * quarter);
+    const uint8x8_t two = vld1_u8(at + 64 + 8 * quarter);
+    const uint8x8x2_t number = vzip_u8(vand_u8(two, vdup_n_u8(15)), vshr_n_u8(two, 4));
+    return vqtbl1q_s8(table, vcombine_u8(number.val[0], number.val[1]));
+}
+
+static inline void add_group(const uint8_t *at, const struct window *v, bool halved,
+                             int8x16_t table, int32x4_t sum[4])
+{
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; q++) {
+        const uint8x16_t place = vandq_u8(vld1q_u8(at + 16 * q), vdupq_n_u8(SLOTS_STEP - 1));
+        const int8x16_t low = vqtbl4q_s8(v->low, place);
+        const int8x16_t all = vqtbx4q_s8(low, v->high, vsubq_u8(place, vdupq_n_u8(64)));
+        sum[q] = vdotq_s32(sum[q], all, weights_of(at, q, halved, table));
+    }
+}
+
 /* One row of x: its window alone takes eight registers, so rows share no loads but those that the
  * cache makes cheap. */
-static void panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel)
+static inline __attribute__((always_inline)) void
+add_groups(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const bool halved)
 {
     const struct slots_panel *p = slots_panel(job->w, panel);
-    const uint8_t *count = slots_count(p), *at = slots_of(p, job->steps);
-    const uint8_t *x = job->x[i] + job->segment[0];
+    const uint8_t *at = slots_of(p), *x = job->x[i] + job->segment[0];
+    const int8x16_t table = halved ? vld1q_s8(job->table) : vdupq_n_s8(0);
     const uint32_t first = panel * LANES;
     int32x4_t sum[4];
     begin_sums(job, p, x, first, sum);
-    for (uint32_t s = 0; s < job->steps; s++, x += SLOTS_STEP) {
-        const struct window v = window_at(x);
-        for (uint32_t n = count[s]; n > 0; n--, at += SLOTS_BYTES)
-#pragma GCC unroll 4
-            for (int q = 0; q < 4; q++) {
-                const uint8x16_t place = vld1q_u8(at + 16 * q);
-                const int8x16_t low = vqtbl4q_s8(v.low, place);
-                const int8x16_t all = vqtbx4q_s8(low, v.high, vsubq_u8(place, vdupq_n_u8(64)));
-                sum[q] = vdotq_s32(sum[q], all, vld1q_s8((const int8_t *)at + 64 + 16 * q));
-            }
+    struct window v = window_at(x);
+    for (uint32_t n = p->groups; n > 0; n--) {
+        const uint32_t columns = slots_advance(at);
+        x += columns;
+        if (columns)
+            v = window_at(x);
+        add_group(at, &v, halved, table, sum);
+        at += halved ? SLOTS_HALVED_BYTES : SLOTS_BYTES;
     }
     store(&job->to, sum, first, job->n - first, job->y + i * job->y_step);
 }
@@ -83,5 +104,8 @@ void pith_gemm_slots_dotprod(const struct gemm_i8_job *job)
 {
     for (uint32_t p = 0; p * LANES < job->n; p++)
         for (uint32_t i = 0; i < job->m; i++)
-            panel_run(job, i, p);
+            if (job->halved)
+                add_groups(job, i, p, true);
+            else
+                add_groups(job, i, p, false);
 }

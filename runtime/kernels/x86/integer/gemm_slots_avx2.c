@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) void add_group(const uint8_t *at,
                                                             uint32_t lanes, __m256i sum[ROWS][2],
                                                             const int rows)
 {
-    const __m256i sixteen = _mm256_set1_epi8(SPANS_LANE);
+    const __m256i sixteen = _mm256_set1_epi8(SLOTS_LANE);
     __m256i t[2] = {_mm256_load_si256((const void *)at),
                     _mm256_load_si256((const void *)(at + 32))};
     __m256i before[ROWS], v[ROWS][2];
@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) void add_group(const uint8_t *at,
         v[r][1] = _mm256_shuffle_epi8(d, t[1]);
     }
     for (uint32_t l = 1; l < lanes; l++) {
-        begin += SPANS_LANE;
+        begin += SLOTS_LANE;
         t[0] = _mm256_sub_epi8(t[0], sixteen);
         t[1] = _mm256_sub_epi8(t[1], sixteen);
 #pragma GCC unroll 2
@@ -110,7 +110,7 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
     const uint8_t *x[ROWS];
     __m256i sum[ROWS][2];
     uint32_t all = 0;
-    for (uint32_t n = 0; n < SPANS_LANES; n++)
+    for (uint32_t n = 0; n < SLOTS_LANES; n++)
         all += spans->groups[n];
     const uint8_t *at = (const uint8_t *)spans + spans_bytes(all);
 #pragma GCC unroll 2
@@ -118,9 +118,9 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
         x[r] = job->x[i + (uint32_t)r] + job->segment[0];
         begin_sums(job, p, x[r], panel * SLOTS_NR, sum[r]);
     }
-    for (uint32_t n = 0; n < SPANS_LANES; n++)
+    for (uint32_t n = 0; n < SLOTS_LANES; n++)
         for (uint32_t left = spans->groups[n]; left > 0; left--, at += SLOTS_BYTES)
-            add_group(at, x, (size_t)*lane++ * SPANS_LANE, n + 1, sum, rows);
+            add_group(at, x, (size_t)*lane++ * SLOTS_LANE, n + 1, sum, rows);
     const uint32_t first = panel * SLOTS_NR;
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_slots_vbmivnni.c - a sparse matrix of i8 times rows of u8 (struct slots_panel): 128 values
- * of a row of x stay in two registers, and a permutation puts four of them beside the weights of
- * each of 16 outputs. No gather: on some processors one takes as long as twenty permutations. */
+ * of a row of x are two registers, of which a permutation puts four beside the weights of each of
+ * 16 outputs; it does not look at the highest bits of columns. No gather: on some processors one
+ * takes as long as twenty permutations. */
 #include <immintrin.h>
 #include <stdint.h>
 #include "pith_kernel_integer.h"
@@ -44,39 +45,76 @@ static void store(const struct requantize *to, __m512i sum, uint32_t first, uint
         _mm_xor_si128(_mm256_castsi256_si128(bytes), _mm_set1_epi8((char)sign_flip(to))));
 }
 
+/* 64 weights from the 32 bytes of their numbers: each eight bytes get the four that hold theirs,
+ * and every byte of them the four bits of its own in front. What stands behind these does not
+ * count, as the table is there four times. */
+static inline __m512i halved_weights(const uint8_t *at, __m512i table)
+{
+    const __m512i bits = _mm512_set1_epi64(0x1c1814100c080400);
+    const __m512i four = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)at));
+    return _mm512_permutexvar_epi8(_mm512_multishift_epi64_epi8(bits, four), table);
+}
+
+/* The part of some rows of x that a group reaches. */
+struct reach {
+    const uint8_t *x[ROWS];
+    __m512i low[ROWS], high[ROWS];
+};
+
+static inline __attribute__((always_inline)) void load_reach(struct reach *v, const int rows)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+        v->low[r] = _mm512_loadu_si512(v->x[r]);
+        v->high[r] = _mm512_loadu_si512(v->x[r] + 64);
+    }
+}
+
+/* Where several rows share a group, what it reaches stays in registers while groups do not advance,
+ * as those of a window of balanced weights. */
+static inline __attribute__((always_inline)) void advance(struct reach *v, const uint8_t *group,
+                                                          const int rows)
+{
+    const uint32_t columns = slots_advance(group);
+    if (rows > 1 && columns == 0)
+        return;
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+        v->x[r] += columns;
+    load_reach(v, rows);
+}
+
 /* Sums of one row are two chains, since each addition waits for the one before. */
-static inline __attribute__((always_inline)) void
-panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int rows)
+static inline __attribute__((always_inline)) void add_groups(const struct gemm_i8_job *job,
+                                                             uint32_t i, uint32_t panel,
+                                                             const int rows, const bool halved)
 {
     const struct slots_panel *p = slots_panel(job->w, panel);
-    const uint8_t *count = slots_count(p), *at = slots_of(p, job->steps);
-    const uint8_t *x[ROWS];
+    const uint8_t *at = slots_of(p);
+    const __m512i table = halved ? _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)job->table))
+                                 : _mm512_setzero_si512();
+    struct reach v;
     __m512i sum[ROWS], other = _mm512_setzero_si512();
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
-        x[r] = job->x[i + (uint32_t)r] + job->segment[0];
-        sum[r] = begin_sum(job, p, x[r], panel * LANES);
+        v.x[r] = job->x[i + (uint32_t)r] + job->segment[0];
+        sum[r] = begin_sum(job, p, v.x[r], panel * LANES);
     }
-    for (uint32_t s = 0; s < job->steps; s++) {
-        __m512i low[ROWS], high[ROWS];
+    load_reach(&v, rows);
+    for (uint32_t n = p->groups; n > 0; n--) {
+        const __m512i place = _mm512_loadu_si512(at);
+        const __m512i w = halved ? halved_weights(at + 64, table) : _mm512_loadu_si512(at + 64);
+        advance(&v, at, rows);
+        at += halved ? SLOTS_HALVED_BYTES : SLOTS_BYTES;
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) {
-            low[r] = _mm512_loadu_si512(x[r]);
-            high[r] = _mm512_loadu_si512(x[r] + 64);
-            x[r] += SLOTS_STEP;
-        }
-        for (uint32_t n = count[s]; n > 0; n--, at += SLOTS_BYTES) {
-            const __m512i place = _mm512_load_si512(at), w = _mm512_load_si512(at + 64);
-#pragma GCC unroll 4
-            for (int r = 0; r < rows; r++) {
-                __m512i v = _mm512_permutex2var_epi8(low[r], place, high[r]);
-                if (rows > 1) {
-                    sum[r] = _mm512_dpbusd_epi32(sum[r], v, w);
-                } else {
-                    __m512i next = _mm512_dpbusd_epi32(other, v, w);
-                    other = sum[0];
-                    sum[0] = next;
-                }
+            const __m512i x = _mm512_permutex2var_epi8(v.low[r], place, v.high[r]);
+            if (rows > 1) {
+                sum[r] = _mm512_dpbusd_epi32(sum[r], x, w);
+            } else {
+                const __m512i next = _mm512_dpbusd_epi32(other, x, w);
+                other = sum[0];
+                sum[0] = next;
             }
         }
     }
@@ -86,6 +124,15 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
         store(&job->to, sum[r], first, job->n - first, job->y + (i + (uint32_t)r) * job->y_step);
+}
+
+static inline __attribute__((always_inline)) void
+panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int rows)
+{
+    if (job->halved)
+        add_groups(job, i, panel, rows, true);
+    else
+        add_groups(job, i, panel, rows, false);
 }
 
 #include "gemm_slots_rows.h"
