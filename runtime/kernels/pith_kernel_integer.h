@@ -155,11 +155,14 @@ static inline const uint8_t *slots_of(const struct slots_panel *p)
     return (const uint8_t *)p + p->at;
 }
 
-/* The columns by which the group at `group` begins behind the one before. The product brings the
- * highest bit of byte i to bit 56 + i. */
+/* The bits that the number of lanes is made of, in the first eight bytes of a group. */
+#define SLOTS_ADVANCE UINT64_C(0x8080808080808080)
+
+/* The columns by which the group at `group` begins behind the one before. The product brings bit 0
+ * of byte i to bit 56 + i. */
 static inline uint32_t slots_advance(const uint8_t *group)
 {
-    const uint64_t bits = load_le64(group) >> 7 & UINT64_C(0x0101010101010101);
+    const uint64_t bits = (load_le64(group) & SLOTS_ADVANCE) >> 7;
     return (uint32_t)(bits * UINT64_C(0x0102040810204080) >> 56) * SLOTS_LANE;
 }
 

@@ -340,7 +340,7 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
                                        o / r->l->nr * l->panel_bytes,
                                   .panel_bytes = l->panel_bytes,
                                   .table = (const int8_t *)r->packed - TABLE,
-                                  .halved = l->slots_halved,
+                                  .halved = SLOTS_BUILT && l->slots_halved,
                                   .to = outputs_from(r, (size_t)group * l->rounded + o),
                                   .y = b->tile,
                                   .y_step = c->y_step ? c->y_step * element : PART * element,

@@ -149,7 +149,7 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     l->tile_bytes = c->y_step ? 0
                               : TILE * (l->depthwise ? aligned_bytes(c->channels)
                                                      : PART * integer_sum_bytes(c));
-    const bool has_table = l->packing == PACK_HALVED || l->slots_halved;
+    const bool has_table = l->packing == PACK_HALVED || (SLOTS_BUILT && l->slots_halved);
     l->packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (has_table ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
     /* offsets and factors; long sums have offsets of twice the size and no factors */

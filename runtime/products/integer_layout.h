@@ -32,7 +32,7 @@ struct integer_layout {
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */
     uint32_t rows, bands, parts, chunks;
     uint32_t nr, k_step, slot_bytes; /* of the panels */
-    uint8_t middle;      /* that the kernels take off x */
+    uint8_t middle;                  /* that the kernels take off x */
     bool wide;
     void (*gemm)(const struct gemm_i8_job *job); /* of bytes, halved or words */
     uint64_t width, in_rows, pixel, row;         /* of what kernels read; the latter two in bytes */

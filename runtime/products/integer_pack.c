@@ -44,6 +44,17 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
                 }
 }
 
+/* The number of w in the table, which begins with 0; n: those that are there. */
+static uint8_t number_of(int8_t *table, uint32_t *n, int8_t w)
+{
+    uint32_t i = 0;
+    while (i < *n && table[i] != w)
+        i++;
+    if (i == *n)
+        table[(*n)++] = w; /* 15 others at most: few_weights */
+    return (uint8_t)i;
+}
+
 /* Weight i of a panel whose steps take `step` bytes. Two steps that follow one another share their
  * bytes: the even one has the low bits. The panel has to be 0 before. */
 static void put_half(uint8_t *panel, uint64_t i, uint64_t step, uint8_t number)
@@ -66,7 +77,7 @@ static void pack_halved(const struct integer_layout *l, const struct integer_wei
             uint64_t step = (uint64_t)(e / l->k_step) * l->nr + o % l->nr;
             uint64_t i = step * l->k_step + e % l->k_step;
             put_half(packed + o / l->nr * l->panel_bytes, i, (uint64_t)l->nr * l->k_step,
-                     integer_weight_number(table, &known, (int8_t)w));
+                     number_of(table, &known, (int8_t)w));
             sum[o] += (uint32_t)w;
         }
 }
@@ -164,11 +175,8 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
         return;
     }
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
-        const uint32_t most = l->steps * pith_integer_most_groups(c, l->run);
-        if (l->in_spans)
-            pith_pack_spans(l, weights, most, prep, packed);
-        else
-            pith_pack_slots(l, weights, most, prep, packed);
+        pith_pack_slots(l, weights, (uint64_t)c->n * c->oh * c->ow,
+                        l->steps * pith_integer_most_groups(c, l->run), prep, packed);
         return;
     }
     for (uint32_t g = 0; g < c->groups; g++)

@@ -17,22 +17,10 @@ static inline int32_t integer_weight_at(const struct integer_layout *l,
 /* Groups of slots of a window of c that find room; run: elements of a segment. */
 uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run);
 
-/* The number of w in the table, which begins with 0; n: those that are there. */
-static inline uint8_t integer_weight_number(int8_t *table, uint32_t *n, int8_t w)
-{
-    uint32_t i = 0;
-    while (i < *n && table[i] != w)
-        i++;
-    if (i == *n)
-        table[(*n)++] = w; /* 15 others at most: few_weights */
-    return (uint8_t)i;
-}
-
-/* Slots, and slots in spans (pith_kernel_integer.h), at most `most` groups a panel. sum: of the
- * weights of each output. The table of halved weights stands in front of packed. */
+/* Slots (pith_kernel_integer.h), for so many rows of x, or slots in spans, at most `most` groups a
+ * panel. sum: of the weights of each output. The table of halved weights stands in front of packed.
+ */
 void pith_pack_slots(const struct integer_layout *l, const struct integer_weights *weights,
-                     uint32_t most, uint32_t *sum, uint8_t *packed);
-void pith_pack_spans(const struct integer_layout *l, const struct integer_weights *weights,
-                     uint32_t most, uint32_t *sum, uint8_t *packed);
+                     uint64_t rows, uint32_t most, uint32_t *sum, uint8_t *packed);
 
 #endif

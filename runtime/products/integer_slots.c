@@ -16,8 +16,11 @@
 /* Of a group of a span, in instructions: those of a lane, and those besides. */
 #define LANE_COST 7u
 #define GROUP_COST 24u
-/* Windows are taken up to so many sixteenths of the groups that begin at any lane. */
+/* Windows are taken up to so many sixteenths of the groups that begin at any lane; with several
+ * rows of x loading anew what a group reaches takes as long as half of a group besides. */
 #define WINDOW_GROUPS 17u
+#define WINDOW_GROUPS_OF_ROWS 22u
+#define SEVERAL_ROWS 4u
 
 /* Where a group may begin, and how far it reaches, in lanes. */
 struct slot_rule {
@@ -31,51 +34,130 @@ struct slot_sink {
     uint32_t *sum;           /* of outputs from the panel's first on */
 };
 
-/* The next nonzero of each output, run: none. */
+/* Which of the weights of a panel's outputs are nonzeros that no group has yet, BLOCK columns at a
+ * time: all of a column are looked at together, for in memory they may lie side by side. The blocks
+ * looked at reach from the output that is last to as far as a group does. */
+#define BLOCK 64u
+#define AHEAD                                                                                      \
+    48u /* columns that are fetched before they are looked at: each has a cache line of its own */
+#define BLOCKS 4u /* a group that begins in the first one ends in the third */
 struct walk {
     const struct integer_layout *l;
     const struct integer_weights *weights;
     struct slot_rule rule;
     struct slot_sink *sink;
-    uint32_t o, outputs;
-    uint32_t next[SLOTS_NR];
-    int8_t weight[SLOTS_NR];
+    uint32_t o, outputs, first, looked_at; /* columns; the first one that is left is not before */
+    uint64_t left[BLOCKS][SLOTS_NR];
 };
 
-static void keep_apart(struct walk *k, uint32_t j, uint32_t e, int8_t w)
+static int32_t weight_of(const struct walk *k, uint32_t j, uint32_t e)
+{
+    return integer_weight_at(k->l, k->weights, (size_t)k->o + j, e);
+}
+
+static uint64_t *left_of(struct walk *k, uint32_t e)
+{
+    return k->left[e / BLOCK % BLOCKS];
+}
+
+/* The bits of n columns of a block for output j: a matrix's rows, whose columns lie side by side.
+ */
+static uint64_t bits_of_row(const int8_t *w, uint32_t n)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < n; i++)
+        bits |= (uint64_t)(w[i] != 0) << i;
+    return bits;
+}
+
+/* The bit of a column for all outputs. */
+static void set_column(const int8_t *w, size_t output, uint32_t outputs, uint64_t bit,
+                       uint64_t left[SLOTS_NR])
+{
+    for (uint32_t j = 0; j < outputs; j++)
+        left[j] |= w[j * output] ? bit : 0;
+}
+
+static void look_at_block(struct walk *k)
+{
+    const struct integer_weights *weights = k->weights;
+    const uint32_t begin = k->looked_at, n = least(k->l->run - begin, BLOCK), cg = k->l->cg;
+    const int8_t *w = (const int8_t *)weights->w + k->o * weights->output;
+    uint64_t *left = left_of(k, begin);
+    memset(left, 0, SLOTS_NR * sizeof *left);
+    k->looked_at += n;
+    if (weights->channel == 1 && k->l->run == cg) {
+        for (uint32_t j = 0; j < k->outputs; j++)
+            left[j] = bits_of_row(w + j * weights->output + begin, n);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t tap = (begin + i) / cg, channel = (begin + i) % cg;
+        if (channel + AHEAD < cg)
+            __builtin_prefetch(w + (channel + AHEAD) * weights->channel + tap);
+        set_column(w + channel * weights->channel + tap, weights->output, k->outputs,
+                   UINT64_C(1) << i, left);
+    }
+}
+
+static void keep_apart(struct walk *k, uint32_t j, uint32_t e, int32_t w)
 {
     if (k->sink)
-        *--k->sink->more = (struct slots_more){(uint16_t)e, (uint8_t)j, w};
+        *--k->sink->more = (struct slots_more){(uint16_t)e, (uint8_t)j, (int8_t)w};
 }
 
-/* next[j]: the first nonzero that a slot takes, from column `from` on. Each nonzero is met once. */
-static void advance(struct walk *k, uint32_t j, uint32_t from)
+static uint32_t lowest_bit(uint64_t bits)
 {
-    const uint32_t run = k->l->run;
-    int32_t w = 0;
-    for (; from < run; from++) {
-        w = integer_weight_at(k->l, k->weights, (size_t)k->o + j, from);
-        if (w == 0)
-            continue;
-        if (k->sink)
-            k->sink->sum[j] += (uint32_t)w;
-        if (w != INT8_MIN || !k->rule.is_signed_least_apart)
-            break;
-        keep_apart(k, j, from, (int8_t)w);
-    }
-    k->next[j] = from;
-    k->weight[j] = (int8_t)w;
+#ifdef __GNUC__
+    return (uint32_t)__builtin_ctzll(bits);
+#else
+    uint32_t i = 0;
+    while (!(bits >> i & 1))
+        i++;
+    return i;
+#endif
 }
 
-/* All cursors at their first nonzero; outputs behind the last have none. */
+/* The weight at the lowest bit of a block's word, which it loses, and its column; 0: it stands in
+ * no slot. Each nonzero is met here once. */
+static int32_t take_weight(struct walk *k, uint32_t j, uint32_t block, uint64_t *left, uint32_t *e)
+{
+    *e = block + lowest_bit(*left);
+    const int32_t w = weight_of(k, j, *e);
+    *left &= *left - 1;
+    if (k->sink)
+        k->sink->sum[j] += (uint32_t)w;
+    if (w != INT8_MIN || !k->rule.is_signed_least_apart)
+        return w;
+    keep_apart(k, j, *e, w);
+    return 0;
+}
+
 static struct walk walk_of(const struct integer_layout *l, const struct integer_weights *weights,
                            const struct slot_rule *rule, uint32_t o, struct slot_sink *sink)
 {
-    struct walk k = {.l = l, .weights = weights, .rule = *rule, .sink = sink, .o = o};
-    k.outputs = least(l->og - o, SLOTS_NR);
-    for (uint32_t j = 0; j < k.outputs; j++)
-        advance(&k, j, 0);
-    return k;
+    return (struct walk){.l = l,
+                         .weights = weights,
+                         .rule = *rule,
+                         .sink = sink,
+                         .o = o,
+                         .outputs = least(l->og - o, SLOTS_NR)};
+}
+
+/* The column of the first nonzero that is left, with the blocks behind it looked at as far as a
+ * group reaches; run: there is none. */
+static uint32_t first_left(struct walk *k)
+{
+    for (uint32_t e = k->first / BLOCK * BLOCK; e < k->l->run; e += BLOCK) {
+        uint64_t any = 0;
+        while (k->looked_at < k->l->run && k->looked_at < e + (BLOCKS - 1) * BLOCK)
+            look_at_block(k);
+        for (uint32_t j = 0; j < k->outputs; j++)
+            any |= left_of(k, e)[j];
+        if (any)
+            return k->first = e + lowest_bit(any);
+    }
+    return k->first = k->l->run;
 }
 
 /* A group as it was taken: its first lane, how many it has, its columns from there, its weights. */
@@ -85,64 +167,97 @@ struct group {
     int8_t weight[SLOTS_NR * 4];
 };
 
-/* The next group; false: all is taken. */
+/* Up to four of output j, from the group's first column to before `end`; the last column. */
+static uint32_t take_slots(struct walk *k, uint32_t j, uint32_t first, uint32_t end,
+                           struct group *g)
+{
+    uint32_t i = 4 * j, last = first;
+    for (uint32_t block = k->first / BLOCK * BLOCK; block < end && i < 4 * j + 4; block += BLOCK) {
+        const uint32_t columns = end - block;
+        uint64_t *left = &left_of(k, block)[j];
+        const uint64_t reached = columns < BLOCK ? (UINT64_C(1) << columns) - 1 : UINT64_MAX;
+        while (i < 4 * j + 4 && *left & reached) {
+            uint32_t e;
+            const int32_t w = take_weight(k, j, block, left, &e);
+            if (w == 0)
+                continue;
+            g->column[i] = (uint8_t)(e - first);
+            g->weight[i++] = (int8_t)w;
+            last = e;
+        }
+    }
+    return last;
+}
+
+/* The next group, which may have no slot where all it met was kept apart; false: all is taken. */
 static bool take_group(struct walk *k, struct group *g)
 {
-    uint32_t first = k->l->run, last = 0;
-    for (uint32_t j = 0; j < k->outputs; j++)
-        first = k->next[j] < first ? k->next[j] : first;
-    if (first == k->l->run)
+    const uint32_t leftmost = first_left(k);
+    if (leftmost == k->l->run)
         return false;
     memset(g, 0, sizeof *g);
-    g->lane = least(first / SLOTS_LANE / k->rule.every * k->rule.every, k->rule.last);
-    first = g->lane * SLOTS_LANE;
-    for (uint32_t j = 0; j < k->outputs; j++)
-        for (uint32_t i = 4 * j; i < 4 * j + 4 && k->next[j] < k->l->run; i++) {
-            const uint32_t e = k->next[j] - first;
-            if (e >= k->rule.reach * SLOTS_LANE)
-                break;
-            g->column[i] = (uint8_t)e;
-            g->weight[i] = k->weight[j];
-            last = e > last ? e : last;
-            advance(k, j, k->next[j] + 1);
-        }
-    g->lanes = last / SLOTS_LANE + 1;
+    g->lane = least(leftmost / SLOTS_LANE / k->rule.every * k->rule.every, k->rule.last);
+    const uint32_t first = g->lane * SLOTS_LANE;
+    const uint32_t end = least(first + k->rule.reach * SLOTS_LANE, k->l->run);
+    uint32_t last = first;
+    for (uint32_t j = 0; j < k->outputs; j++) {
+        const uint32_t e = take_slots(k, j, first, end, g);
+        last = e > last ? e : last;
+    }
+    g->lanes = (last - first) / SLOTS_LANE + 1;
     return true;
 }
 
 /* What no group took is kept apart. */
 static void leave_rest(struct walk *k)
 {
-    for (uint32_t j = 0; j < k->outputs; j++)
-        while (k->next[j] < k->l->run) {
-            keep_apart(k, j, k->next[j], k->weight[j]);
-            advance(k, j, k->next[j] + 1);
+    while (first_left(k) < k->l->run) {
+        const uint32_t block = k->first / BLOCK * BLOCK;
+        for (uint32_t j = 0; j < k->outputs; j++) {
+            uint64_t *left = &left_of(k, block)[j];
+            while (*left) {
+                uint32_t e;
+                const int32_t w = take_weight(k, j, block, left, &e);
+                if (w)
+                    keep_apart(k, j, e, w);
+            }
         }
+    }
+}
+
+/* Groups of the panel from output o on, up to `most`, by their lanes; how many, and what they cost
+ * in spans. */
+struct group_count {
+    uint32_t groups[SLOTS_LANES], all;
+    uint64_t cost;
+};
+
+static struct group_count count_groups(const struct integer_layout *l,
+                                       const struct integer_weights *weights, uint32_t o,
+                                       const struct slot_rule *rule, uint32_t most)
+{
+    struct walk k = walk_of(l, weights, rule, o, NULL);
+    struct group_count count = {.all = 0};
+    struct group g;
+    for (; count.all < most && take_group(&k, &g); count.all++) {
+        count.groups[g.lanes - 1]++;
+        count.cost += GROUP_COST + g.lanes * LANE_COST;
+    }
+    return count;
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
-static uint32_t groups_of_first(const struct integer_layout *l,
-                                const struct integer_weights *weights, const struct slot_rule *rule)
-{
-    struct walk k = walk_of(l, weights, rule, 0, NULL);
-    struct group g;
-    uint32_t n = 0;
-    while (take_group(&k, &g))
-        n++;
-    return n;
-}
-
 static struct slot_rule slots_rule(const struct integer_layout *l,
-                                   const struct integer_weights *weights)
+                                   const struct integer_weights *weights, uint64_t rows)
 {
+    const uint64_t most = rows < SEVERAL_ROWS ? WINDOW_GROUPS : WINDOW_GROUPS_OF_ROWS;
     const uint32_t last = (l->steps - 1) * SLOTS_LANES;
     const struct slot_rule anywhere = {SLOTS_LANES, 1, last, false};
     const struct slot_rule windows = {SLOTS_LANES, SLOTS_LANES, last, false};
-    const uint64_t least_groups = groups_of_first(l, weights, &anywhere);
-    const bool in_windows =
-        groups_of_first(l, weights, &windows) * UINT64_C(16) <= least_groups * WINDOW_GROUPS;
-    return in_windows ? windows : anywhere;
+    const uint64_t fewest = count_groups(l, weights, 0, &anywhere, UINT32_MAX).all;
+    const uint64_t of_windows = count_groups(l, weights, 0, &windows, UINT32_MAX).all;
+    return of_windows * 16 <= fewest * most ? windows : anywhere;
 }
 
 /* A group that there is no room for. */
@@ -153,9 +268,26 @@ static void leave_group(struct walk *k, const struct group *g)
             keep_apart(k, i / 4, g->lane * SLOTS_LANE + g->column[i], g->weight[i]);
 }
 
+/* The table of halved weights, and the number of each that is there; 0: it is not, or it is 0. */
+struct halved_table {
+    int8_t *value;
+    uint32_t known;
+    uint8_t number[256];
+};
+
+static uint8_t number_of(struct halved_table *t, int8_t w)
+{
+    uint8_t *number = &t->number[(uint8_t)w];
+    if (*number == 0 && w != 0) {
+        *number = (uint8_t)t->known;
+        t->value[t->known++] = w; /* 15 at most: few_weights */
+    }
+    return *number;
+}
+
 /* A group that begins `step` lanes behind the one before, to `at`. */
 static void put_group(const struct integer_layout *l, const struct group *g, uint32_t step,
-                      int8_t *table, uint32_t *known, uint8_t *at)
+                      struct halved_table *table, uint8_t *at)
 {
     memcpy(at, g->column, sizeof g->column);
     for (uint32_t i = 0; i < 8; i++)
@@ -166,58 +298,37 @@ static void put_group(const struct integer_layout *l, const struct group *g, uin
         return;
     }
     for (uint32_t i = 0; i < sizeof g->weight; i += 2)
-        at[i / 2] = (uint8_t)(integer_weight_number(table, known, g->weight[i]) |
-                              integer_weight_number(table, known, g->weight[i + 1]) << 4);
+        at[i / 2] =
+            (uint8_t)(number_of(table, g->weight[i]) | number_of(table, g->weight[i + 1]) << 4);
 }
 
-/* The walk's groups, up to `most`, to `at`; how many. Where the next one begins too far away, empty
- * ones stand between. */
-static uint32_t put_groups(struct walk *k, uint32_t most, int8_t *table, uint32_t *known,
-                           uint8_t *at)
+/* Puts the walk's groups, up to `most`, to `at`; returns where they end. */
+typedef uint8_t *put_fn(struct walk *k, uint32_t most, struct slots_panel *panel,
+                        struct halved_table *table, uint8_t *at);
+
+/* Where the next group begins too far away, empty ones stand between. */
+static uint8_t *put_groups(struct walk *k, uint32_t most, struct slots_panel *panel,
+                           struct halved_table *table, uint8_t *at)
 {
     const struct group empty = {.lane = 0};
     struct group g;
     uint32_t n = 0, lane = 0;
     while (n < most && take_group(k, &g)) {
         for (; g.lane - lane > SLOTS_MOST_STEP && n < most; n++, at += k->l->slot_bytes) {
-            put_group(k->l, &empty, SLOTS_MOST_STEP, table, known, at);
+            put_group(k->l, &empty, SLOTS_MOST_STEP, table, at);
             lane += SLOTS_MOST_STEP;
         }
         if (n == most) {
             leave_group(k, &g);
             break;
         }
-        put_group(k->l, &g, g.lane - lane, table, known, at);
+        put_group(k->l, &g, g.lane - lane, table, at);
         at += k->l->slot_bytes;
         lane = g.lane;
         n++;
     }
-    leave_rest(k);
-    return n;
-}
-
-/* Panels from the front, what is kept apart from the end. */
-void pith_pack_slots(const struct integer_layout *l, const struct integer_weights *weights,
-                     uint32_t most, uint32_t *sum, uint8_t *packed)
-{
-    struct slots_panel *panel = (void *)packed;
-    struct slot_sink sink = {.more = (void *)(packed + l->group_bytes)};
-    uint8_t *at = packed + (l->rounded / SLOTS_NR * sizeof *panel + 63) / 64 * 64;
-    const struct slot_rule rule = slots_rule(l, weights);
-    int8_t *table = (int8_t *)packed - TABLE;
-    uint32_t known = 1;
-    if (l->slots_halved)
-        memset(table, 0, TABLE);
-    for (uint32_t o = 0; o < l->rounded; o += SLOTS_NR, panel++) {
-        const struct slots_more *end = sink.more;
-        sink.sum = sum + o;
-        struct walk k = walk_of(l, weights, &rule, o, &sink);
-        panel->at = (uint32_t)(at - (uint8_t *)panel);
-        panel->groups = put_groups(&k, most, table, &known, at);
-        at += (size_t)panel->groups * l->slot_bytes;
-        panel->more = (uint32_t)((uint8_t *)sink.more - (uint8_t *)panel);
-        panel->n_more = (uint32_t)(end - sink.more);
-    }
+    panel->groups = n;
+    return at;
 }
 
 /* ---- spans ---------------------------------------------------------------------------------- */
@@ -227,75 +338,66 @@ static struct slot_rule spans_rule(uint32_t reach)
     return (struct slot_rule){reach, 1, UINT32_MAX, true};
 }
 
-/* Groups by their lanes, up to `most`, of the panel from output o on; what they cost. */
-static uint64_t count_groups(const struct integer_layout *l, const struct integer_weights *weights,
-                             uint32_t o, const struct slot_rule *rule, uint32_t most,
-                             uint32_t groups[SLOTS_LANES])
-{
-    struct walk k = walk_of(l, weights, rule, o, NULL);
-    struct group g;
-    uint64_t cost = 0;
-    memset(groups, 0, SLOTS_LANES * sizeof *groups);
-    for (; most > 0 && take_group(&k, &g); most--) {
-        groups[g.lanes - 1]++;
-        cost += GROUP_COST + g.lanes * LANE_COST;
-    }
-    return cost;
-}
-
 /* Of equal costs the longest reach, which makes the fewest groups: they take memory. */
 static struct slot_rule best_reach(const struct integer_layout *l,
                                    const struct integer_weights *weights)
 {
-    uint32_t groups[SLOTS_LANES];
     struct slot_rule best = spans_rule(SLOTS_LANES);
     uint64_t least_cost = UINT64_MAX;
     for (uint32_t reach = LEAST_REACH; reach <= SLOTS_LANES; reach++) {
         const struct slot_rule rule = spans_rule(reach);
-        uint64_t cost = count_groups(l, weights, 0, &rule, UINT32_MAX, groups);
+        const uint64_t cost = count_groups(l, weights, 0, &rule, UINT32_MAX).cost;
         if (cost <= least_cost)
             least_cost = cost, best = rule;
     }
     return best;
 }
 
-/* The walk's groups; their place is told by how many have fewer lanes. Where they end. */
-static uint8_t *place_groups(struct walk *k, const uint32_t groups[SLOTS_LANES],
-                             struct spans *spans)
+/* A group's place is told by how many have fewer lanes. */
+static uint8_t *put_spans(struct walk *k, uint32_t most, struct slots_panel *panel,
+                          struct halved_table *table, uint8_t *at)
 {
-    uint32_t place[SLOTS_LANES], all = 0;
-    for (uint32_t n = 0; n < SLOTS_LANES; n++) {
-        spans->groups[n] = (uint16_t)groups[n]; /* 512 steps of 32 groups at most */
-        place[n] = all;
-        all += groups[n];
+    struct spans *spans = (void *)at;
+    const struct group_count n = count_groups(k->l, k->weights, k->o, &k->rule, most);
+    uint32_t place[SLOTS_LANES] = {0};
+    (void)panel, (void)table;
+    for (uint32_t i = 0; i < SLOTS_LANES; i++) {
+        spans->groups[i] = (uint16_t)n.groups[i]; /* 512 steps of 32 groups at most */
+        if (i + 1 < SLOTS_LANES)
+            place[i + 1] = place[i] + n.groups[i];
     }
-    uint8_t *at = (uint8_t *)spans + spans_bytes(all);
+    at += spans_bytes(n.all);
     struct group g;
-    for (uint32_t i = 0; i < all && take_group(k, &g); i++) { /* as they were counted */
+    for (uint32_t i = 0; i < n.all && take_group(k, &g); i++) { /* as they were counted */
         const uint32_t to = place[g.lanes - 1]++;
         spans->lane[to] = (uint16_t)g.lane;
         memcpy(at + (size_t)to * SLOTS_BYTES, g.column, sizeof g.column);
         memcpy(at + (size_t)to * SLOTS_BYTES + sizeof g.column, g.weight, sizeof g.weight);
     }
-    return at + (size_t)all * SLOTS_BYTES;
+    return at + (size_t)n.all * SLOTS_BYTES;
 }
 
-/* Panels from the front, what is kept apart from the end. */
-void pith_pack_spans(const struct integer_layout *l, const struct integer_weights *weights,
-                     uint32_t most, uint32_t *sum, uint8_t *packed)
+/* ---- panels --------------------------------------------------------------------------------- */
+
+/* From the front, what is kept apart from the end. */
+void pith_pack_slots(const struct integer_layout *l, const struct integer_weights *weights,
+                     uint64_t rows, uint32_t most, uint32_t *sum, uint8_t *packed)
 {
+    const bool in_spans = l->in_spans;
+    const struct slot_rule rule = in_spans ? best_reach(l, weights) : slots_rule(l, weights, rows);
+    put_fn *const put = in_spans ? put_spans : put_groups;
+    struct halved_table table = {.value = (int8_t *)packed - TABLE, .known = 1};
     struct slots_panel *panel = (void *)packed;
     struct slot_sink sink = {.more = (void *)(packed + l->group_bytes)};
     uint8_t *at = packed + (l->rounded / SLOTS_NR * sizeof *panel + 63) / 64 * 64;
-    const struct slot_rule rule = best_reach(l, weights);
+    if (l->slots_halved)
+        memset(table.value, 0, TABLE);
     for (uint32_t o = 0; o < l->rounded; o += SLOTS_NR, panel++) {
         const struct slots_more *end = sink.more;
-        uint32_t counted[SLOTS_LANES];
-        count_groups(l, weights, o, &rule, most, counted);
         sink.sum = sum + o;
         struct walk k = walk_of(l, weights, &rule, o, &sink);
         panel->at = (uint32_t)(at - (uint8_t *)panel);
-        at = place_groups(&k, counted, (void *)at);
+        at = put(&k, most, panel, &table, at);
         leave_rest(&k);
         panel->more = (uint32_t)((uint8_t *)sink.more - (uint8_t *)panel);
         panel->n_more = (uint32_t)(end - sink.more);

@@ -75,7 +75,7 @@ static inline __attribute__((always_inline)) void load_reach(struct reach *v, co
 static inline __attribute__((always_inline)) void advance(struct reach *v, const uint8_t *group,
                                                           const int rows)
 {
-    const uint32_t columns = slots_advance(group);
+    const uint64_t columns = _pext_u64(load_le64(group), SLOTS_ADVANCE) * SLOTS_LANE;
     if (rows > 1 && columns == 0)
         return;
 #pragma GCC unroll 4
