@@ -97,8 +97,8 @@ static uint32_t product_of(const struct graph *g, const struct node_plan *plans,
 /* Chain n adds what a product writes, and nobody else reads, to bytes that are there before it.
  * Then the product's step adds, on the tile that it has in registers: one pass over the sum
  * less. */
-static bool give_to_product(const struct graph *g, struct node_plan *plans, struct value_plan *vp,
-                            uint32_t n, uint32_t in)
+static bool give_to_product(const struct graph *g, const struct tview *value,
+                            struct node_plan *plans, struct value_plan *vp, uint32_t n, uint32_t in)
 {
     const struct graph_node *node = &g->nodes[n];
     uint32_t real = node->in[in], v = g->nodes[maker(g, real)].in[0];
@@ -106,6 +106,7 @@ static bool give_to_product(const struct graph *g, struct node_plan *plans, stru
     uint32_t other = g->nodes[maker(g, node->in[1 - in])].in[0];
     /* The other operand's bytes must be older than the product; depthwise kernels do not add. */
     if (p == PITH_NO_NODE || vp[real].kind != VALUE_GONE || other >= g->nodes[p].first_out ||
+        !pith_shape_equal(&value[v].shape, &value[other].shape) ||
         g->nodes[p].region != node->region ||
         (g->nodes[p].info->op == PITH_OP_CONV_INTEGER && g->nodes[p].attr[ATTR_CONV_GROUP] > 1))
         return false;
@@ -165,6 +166,6 @@ void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, str
     /* Afterwards, when it is known which chains there are. */
     for (uint32_t n = 0; n < g->n_nodes; n++)
         if (node[n].chain == CHAIN_REAL && g->nodes[n].info->op == PITH_OP_ADD &&
-            !give_to_product(g, node, vp, n, 0))
-            give_to_product(g, node, vp, n, 1);
+            !give_to_product(g, value, node, vp, n, 0))
+            give_to_product(g, value, node, vp, n, 1);
 }

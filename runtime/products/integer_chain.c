@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_chain.c - see integer_chain.h. What each operator becomes:
  *
- *     Add, Mul, a Relu    the same roundings, in registers (byte_rows.combine)
+ *     Add, Mul, a Relu    the same roundings, in registers (byte_rows.combine); of one side there
+ *                         may be one number a channel
  *     one input, element  a table of the 256 values, made by the operator itself
  *     Concat              copies, through a table where scales differ
  *     MaxPool             the largest byte, then a table: scaling keeps the order or turns it
@@ -23,6 +24,7 @@
 
 #define PIECE 4096u
 #define MAX_TAPS 256u
+#define TILE 2048u
 #define MOVE_SLOTS 40u /* attributes of Slice, of Pad and of Resize */
 #define NOT_IN_PARTS UINT32_MAX
 #define PART_FLOATS 8192u /* of input and output, at least, where there are so many */
@@ -126,6 +128,13 @@ bool pith_integer_chain_is_row_major(const struct op_info *inner, const int32_t 
     return parted_axes(inner, attr, x, y) != NOT_IN_PARTS;
 }
 
+/* One number for each channel of y: [N, C, 1, ...]. */
+static bool is_per_channel(const struct shape *x, const struct shape *y)
+{
+    return y->rank > 2 && x->rank == y->rank && x->dim[0] == y->dim[0] && x->dim[1] == y->dim[1] &&
+           shape_product(x, 2, x->rank) == 1;
+}
+
 /* Reads shapes and attributes alone, no layout. */
 bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
                               const struct shape *x, const struct shape *y)
@@ -133,7 +142,7 @@ bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
     switch (inner->op) {
     case PITH_OP_ADD:
     case PITH_OP_MUL:
-        return pith_shape_equal(x, y);
+        return pith_shape_equal(x, y) || is_per_channel(x, y);
     case PITH_OP_CONCAT:
     case PITH_OP_GLOBAL_AVERAGE_POOL:
     case PITH_OP_SLICE:
@@ -353,8 +362,10 @@ struct chain_job {
     const struct chain_table *table; /* one for each input; NULL: none */
     size_t n;                        /* elements */
     size_t outer, inner;             /* Concat: chunks, elements under one place of the axis */
-    struct byte_grid from, to;       /* of the mean */
-    uint32_t c, h, w, oh, ow;        /* pools */
+    const uint8_t *many, *few;       /* elements, and numbers of channels */
+    size_t width, pixels, piece; /* elements of a pixel side by side; pixels; those of an item */
+    struct byte_grid from, to;   /* of the mean */
+    uint32_t c, h, w, oh, ow;    /* pools */
     int32_t kernel[2], stride[2], pad[2];
 };
 
@@ -379,6 +390,47 @@ static void element_range(void *arg, size_t begin, size_t end)
         look_up(j, j->table, x + at, y + at, n);
     else
         j->rows->combine(&j->combine, x + at, (const uint8_t *)args->in[1]->data + at, y + at, n);
+}
+
+/* Items are pieces of the pixels of an image (channels-last) or of a plane. The numbers of a
+ * pixel's channels stand in `tile` as often as they fit, so that a row has many elements. */
+static void spread_range(void *arg, size_t begin, size_t end)
+{
+    const struct chain_job *j = arg;
+    const size_t width = j->width, pieces = (j->pixels + j->piece - 1) / j->piece;
+    const size_t copies = width < TILE ? TILE / width : 1;
+    uint8_t tile[TILE];
+    for (size_t item = begin; item < end; item++) {
+        const uint8_t *few = j->few + item / pieces * width;
+        const size_t first = item % pieces * j->piece;
+        const size_t pixels = j->pixels - first < j->piece ? j->pixels - first : j->piece;
+        const size_t at = (item / pieces * j->pixels + first) * width;
+        for (size_t i = 0; i < copies && copies > 1; i++)
+            memcpy(tile + i * width, few, width);
+        for (size_t i = 0; i < pixels; i += copies) {
+            size_t n = (pixels - i < copies ? pixels - i : copies) * width;
+            j->rows->combine(&j->combine, j->many + at + i * width, copies > 1 ? tile : few,
+                             (uint8_t *)j->args->out[0]->data + at + i * width, n);
+        }
+    }
+}
+
+/* Sums and products do not ask which side is which. */
+static void run_spread(struct chain_job *j, const struct op_env *env)
+{
+    const struct op_args *args = j->args;
+    const struct shape *y = &args->out[0]->shape;
+    const uint32_t many = shape_elems(&args->in[0]->shape) == j->n ? 0 : 1;
+    const size_t planes = (size_t)y->dim[0] * y->dim[1];
+    j->combine.a = grid_in(args, many);
+    j->combine.b = grid_in(args, 1 - many);
+    j->many = args->in[many]->data;
+    j->few = args->in[1 - many]->data;
+    j->width = args->x_last ? y->dim[1] : 1;
+    j->pixels = j->n / planes;
+    j->piece = PIECE / j->width + 1;
+    const size_t pieces = (j->pixels + j->piece - 1) / j->piece;
+    pith_op_range(env, planes / j->width * pieces, j->piece * j->width, spread_range, j);
 }
 
 /* Items are chunks of the output. */
@@ -587,6 +639,10 @@ static void run_chain(const struct op_args *args, const struct op_env *env)
         job.combine =
             (struct combine_bytes){grid_in(args, 0), grid_in(args, 1), grid_out(args),
                                    args->inner->op == PITH_OP_MUL, args->fuse.act == ACT_RELU};
+        if (!pith_shape_equal(&args->in[0]->shape, &args->in[1]->shape)) {
+            run_spread(&job, env);
+            return;
+        }
         break;
     default:
         break;

@@ -172,6 +172,13 @@ static void set_move(int32_t *attr, void *arg)
         attr[ATTR_SLICE_AXES + 1 + i] = (int32_t)i;
 }
 
+/* One number a channel of x. */
+static bool is_per_channel(const struct shape *b, const struct shape *x)
+{
+    return b->dim[0] == x->dim[0] && b->dim[1] == x->dim[1] && b->rank == x->rank &&
+           shape_product(b, 2, b->rank) == 1;
+}
+
 /* Chooses what value n_net is; false: its sources do not fit. */
 static bool plan_value(struct bytes_value *v)
 {
@@ -185,7 +192,7 @@ static bool plan_value(struct bytes_value *v)
     v->type = byte_type();
     bool two = v->kind == ADD || v->kind == MUL;
     v->relu = two && pick(0, 1);
-    if (two && !pith_shape_equal(&x->s, &b->s))
+    if (two && !pith_shape_equal(&x->s, &b->s) && !is_per_channel(&b->s, &x->s))
         v->from[1] = v->from[0];
     if (v->kind == CONCAT || v->kind == CONCAT_WHOLE) {
         struct shape s = b->s;
@@ -732,9 +739,41 @@ static void test_winograd_of_many_channels(void **state)
     release_case();
 }
 
+/* Squeeze and excite: a layer's values times a number of each of their channels, between layers of
+ * pixels or of an order that the caller sees. The Add is no residual of the layer. */
+static void test_numbers_of_channels(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 150; i++) {
+        struct shape x = {4, {pick(1, 2), pick(1, 9), pick(1, 21), pick(2, 21)}};
+        uint32_t outputs = pick(0, 9) ? pick(1, 70) : 2100, v = new_graph(&x, PITH_U8);
+        struct layer l[2];
+        conv_of_pixels(&l[0], &x, outputs);
+        x.dim[1] = outputs;
+        conv_of_pixels(&l[1], &x, 3);
+        net[0] = (struct bytes_value){.s = x, .type = PITH_U8, .zero = l[0].zero_y};
+        net[1] = (struct bytes_value){.s = x, .kind = MEAN, .type = byte_type()};
+        net[2] = (struct bytes_value){.s = x, .kind = pick(0, 1) ? ADD : MUL, .type = PITH_U8};
+        net[2].from[pick(0, 1)] = 1;
+        net[2].relu = pick(0, 1);
+        for (uint32_t k = 0; k < 3; k++) {
+            net[k].scale = scale_weight();
+            net[k].zero = k ? bytes_weight(net[k].type, (struct shape){0}) : net[k].zero;
+        }
+        net[0].value = layer_of(&l[0], v);
+        make_value(&net[1]);
+        make_value(&net[2]);
+        const bool more = pick(0, 2);
+        gd_output(more ? layer_of(&l[1], net[2].value) : net[2].value);
+        check_levels("numbers of channels", 3 + more);
+        release_case();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers_of_channels),
         cmocka_unit_test(test_networks),
         cmocka_unit_test(test_odd_scales),
         cmocka_unit_test(test_concat_of_pixels),
