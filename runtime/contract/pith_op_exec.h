@@ -89,8 +89,10 @@ struct op_args {
      * pixel to the next, 0: row-major. */
     bool x_last;
     uint32_t y_step;
-    uint8_t choice; /* the kernel that is wanted: its number in a list, 0: the cheapest */
-    const struct op_info *inner; /* of a chain on bytes (integer_chain.h): the float operator */
+    uint8_t choice;  /* the kernel that is wanted: its number in a list, 0: the cheapest */
+    uint8_t n_table; /* entries of `table` */
+    const struct op_info *inner;  /* of a chain on bytes (integer_chain.h): the float operator */
+    const struct table_op *table; /* of a table of bytes (byte_table.h): its operators */
 };
 
 struct op_env {

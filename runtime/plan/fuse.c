@@ -277,5 +277,7 @@ void pith_plan_fuse(const struct graph *g, const struct tview *value, struct nod
         if (node[n].action == NODE_RUN && is_integer_product(&g->nodes[n]))
             fuse_integer(g, value, n, node, vp);
     }
+    if (BUILT_TABLES)
+        pith_plan_fuse_tables(g, value, node, vp);
     pith_plan_fuse_chains(g, value, node, vp);
 }

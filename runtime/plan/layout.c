@@ -60,11 +60,16 @@ static bool follows(const struct graph *g, const struct tview *value, const stru
     return np[n].chain != CHAIN_NONE || is_move(g, value, n);
 }
 
-/* The values whose order node n follows: its bytes, then its output. i is n_in for the output,
- * which so comes last. */
+/* Tensors that node n reads; what else a table has is numbers. */
+static uint32_t n_read(const struct graph *g, const struct node_plan *np, uint32_t n)
+{
+    return is_byte_table(&np[n]) ? 1 : g->nodes[n].n_in;
+}
+
+/* The values whose order node n follows: its bytes, then its output, which so comes last. */
 static uint32_t followed(const struct graph *g, const struct node_plan *np, uint32_t n, uint32_t i)
 {
-    if (i == g->nodes[n].n_in)
+    if (i == n_read(g, np, n))
         return np[n].out;
     return np[n].chain == CHAIN_NONE ? g->nodes[n].in[i] : pith_step_input(g, np, n, i);
 }
@@ -105,11 +110,11 @@ static bool settle(const struct graph *g, const struct tview *value, const struc
             changed |= clear(vp, pith_step_input(g, np, n, i));
         return settle_residual(g, value, np, vp, n) || changed;
     }
-    for (uint32_t i = 0; i <= g->nodes[n].n_in; i++) {
+    for (uint32_t i = 0; i <= n_read(g, np, n); i++) {
         uint32_t v = followed(g, np, n, i);
         any |= !vp[v].channels_last && !pith_layout_is_one(&value[v].shape);
     }
-    for (uint32_t i = 0; any && i <= g->nodes[n].n_in; i++)
+    for (uint32_t i = 0; any && i <= n_read(g, np, n); i++)
         changed |= clear(vp, followed(g, np, n, i));
     return changed;
 }

@@ -19,6 +19,7 @@
 #ifndef PLAN_H
 #define PLAN_H
 
+#include "build_choice.h"
 #include "pith_container.h"
 #include "pith_plan_steps.h"
 
@@ -44,24 +45,31 @@ enum node_action {
 /* Steps on bytes (integer_chain.h). */
 enum node_chain {
     CHAIN_NONE = 0,
-    CHAIN_REAL = 1,  /* between DequantizeLinear and QuantizeLinear */
-    CHAIN_WHOLE = 2, /* an operator on bytes, run so because it is channels-last */
-    CHAIN_FLOATS = 3 /* as CHAIN_REAL, of row-major values */
+    CHAIN_REAL = 1,   /* between DequantizeLinear and QuantizeLinear */
+    CHAIN_WHOLE = 2,  /* an operator on bytes, run so because it is channels-last */
+    CHAIN_FLOATS = 3, /* as CHAIN_REAL, of row-major values */
+    CHAIN_TABLE = 4   /* all operators between bytes and bytes (byte_table.h) */
 };
 
 struct node_plan {
-    uint8_t action : 2;  /* enum node_action */
-    uint8_t chain : 2;   /* enum node_chain */
-    uint8_t act : 4;     /* enum act_kind: y = act(op + bias + residual) */
-    bool as_gemm;        /* a MatMul that took a bias runs as the Gemm it now is */
-    uint16_t segment;    /* number of its segment, from 1 on; 0: none (segment.c) */
-    uint32_t quantize;   /* of CHAIN_REAL: the QuantizeLinear; else PLAN_NONE */
+    uint8_t action : 2; /* enum node_action */
+    uint8_t chain : 3;  /* enum node_chain */
+    bool as_gemm : 1;   /* a MatMul that took a bias runs as the Gemm it now is */
+    uint8_t act;        /* enum act_kind: y = act(op + bias + residual) */
+    uint16_t segment;   /* number of its segment, from 1 on; 0: none (segment.c) */
+    union {
+        uint32_t quantize; /* of CHAIN_REAL: the QuantizeLinear; else PLAN_NONE */
+        uint32_t source;   /* of CHAIN_TABLE: the bytes that it reads */
+    };
     float a, b;          /* of act */
     uint32_t bias;       /* constant, or PLAN_NONE */
     uint32_t residual;   /* value, or PLAN_NONE */
     uint32_t requantize; /* the Requantize or Dequantize of an integer product, or PLAN_NONE */
-    uint32_t add;        /* of an integer product: the chain's Add that took its values */
-    uint32_t out;        /* the value that output 0 is written to */
+    union {
+        uint32_t add;    /* of an integer product: the chain's Add that took its values */
+        uint32_t before; /* of nodes in a table: the one before; PLAN_NONE: none */
+    };
+    uint32_t out; /* the value that output 0 is written to */
 };
 
 enum value_kind {
@@ -127,6 +135,34 @@ void pith_plan_fuse(const struct graph *g, const struct tview *value, struct nod
 
 void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, struct node_plan *node,
                            struct value_plan *vp);
+
+/* Builds have tables whose operators make some: beside Add, Relu and Clip, which networks of
+ * integers have for biases and ranges. */
+#define TABLE_OPS                                                                                  \
+    (1ull << PITH_OP_SUB | 1ull << PITH_OP_MUL | 1ull << PITH_OP_DIV |                             \
+     1ull << PITH_OP_LEAKY_RELU | 1ull << PITH_OP_PRELU | 1ull << PITH_OP_SIGMOID |                \
+     1ull << PITH_OP_TANH | 1ull << PITH_OP_HARD_SIGMOID | 1ull << PITH_OP_HARD_SWISH |            \
+     1ull << PITH_OP_UNARY | 1ull << PITH_OP_POWER | 1ull << PITH_OP_VARIADIC)
+#define BUILT_TABLES                                                                               \
+    (BUILT_OP(PITH_OP_QUANTIZE) && BUILT_OP(PITH_OP_DEQUANTIZE) && (PITH_BUILD_OPS_LOW & TABLE_OPS))
+
+static inline bool is_byte_table(const struct node_plan *np)
+{
+    return BUILT_TABLES && np->chain == CHAIN_TABLE;
+}
+
+/* fuse_table.c: sets CHAIN_TABLE, before other chains are found. */
+void pith_plan_fuse_tables(const struct graph *g, const struct tview *value,
+                           struct node_plan *plans, struct value_plan *vp);
+/* Of node n, which is CHAIN_TABLE: how many values its step reads, and value i; its operators, in
+ * the order of byte_table.h (op NULL: how many). */
+uint32_t pith_table_inputs(const struct graph *g, const struct node_plan *plans, uint32_t n);
+uint32_t pith_table_input(const struct graph *g, const struct node_plan *plans, uint32_t n,
+                          uint32_t i);
+struct table_op;
+uint32_t pith_table_ops(const struct graph *g, const struct node_plan *plans, uint32_t n,
+                        struct table_op *op);
+
 /* Sets value_plan.channels_last, after fusion. */
 void pith_plan_layout(const struct graph *g, const struct tview *value, struct node_plan *node,
                       struct value_plan *vp);

@@ -8,6 +8,7 @@
  * they lie, aliasing which share storage, steps what else is needed, and only then can anything
  * be placed. Costs that the caller measured (opts.costs) replace those of the machine's class
  * before anything is chosen. */
+#include "byte_table.h"
 #include "integer_conv.h"
 #include "pith_kernel_ordered.h"
 #include "plan_build.h"
@@ -286,9 +287,10 @@ static struct block block_of(void *mem, size_t bytes)
     (sizeof(struct node_plan) + sizeof(struct step) + 2 * sizeof(struct extra_view) +              \
      sizeof(struct step_need) + sizeof(struct place_item) + 2 * sizeof(uint32_t) +                 \
      (INTEGER_BIAS + 2) * sizeof(void *) + PRODUCT_ADD_GRIDS * sizeof(struct grid_operand) +       \
-     OP_LOWERED_MAX)
-/* A value and its grid, or a state of a loop. */
-#define WORK_PER_INPUT (sizeof(void *) + sizeof(struct grid_operand) + sizeof(bool))
+     sizeof(struct table_op) + OP_LOWERED_MAX)
+/* A value and its grid, or a state of a loop; in a table a DequantizeLinear and its constants. */
+#define WORK_PER_INPUT                                                                             \
+    (3 * sizeof(void *) + sizeof(struct grid_operand) + sizeof(struct table_op) + sizeof(bool))
 #define WORK_PER_WEIGHT (sizeof(uint64_t) + 3 * sizeof(uint32_t))
 _Static_assert(WORK_PER_VALUE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct tview), "values");
 _Static_assert(WORK_PER_NODE <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(struct graph_node), "nodes");

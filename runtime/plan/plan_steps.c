@@ -9,6 +9,7 @@
  * A step is struct op_args with every pointer set: run() computes nothing that could have been
  * computed here. Two counts come before the arrays (needs_step, count_extras) because memory is
  * taken once. */
+#include "byte_table.h"
 #include "integer_chain.h"
 #include "plan_build.h"
 #include "weight_rows.h"
@@ -224,8 +225,9 @@ static void set_layout(const struct builder *b, uint32_t n, struct step *s)
     struct op_args *args = &s->args;
     bool y_last = is_channels_last(b, y);
     if (b->node[n].chain != CHAIN_NONE) {
-        args->info = &pith_integer_chain;
-        args->inner = s->node->info;
+        bool table = is_byte_table(&b->node[n]);
+        args->info = table ? &pith_byte_table : &pith_integer_chain;
+        args->inner = table ? NULL : s->node->info;
         args->x_last = y_last;
         for (uint32_t i = 0; i < args->n_in; i++)
             args->x_last |= is_channels_last(b, pith_step_input(&plan->graph, b->node, n, i));
@@ -256,6 +258,21 @@ static enum pith_status mark_moving_states(struct builder *b, struct step *s)
         through_scratch[i] = b->vp[root].kind == VALUE_STATE && root != state[i];
     }
     s->args.prep = through_scratch;
+    return PITH_OK;
+}
+
+/* The operators of a table. PITH_ERR_SPACE. */
+static enum pith_status wire_table(struct builder *b, uint32_t n, struct step *s)
+{
+    const struct graph *g = &b->plan->graph;
+    if (!is_byte_table(&b->node[n]))
+        return PITH_OK;
+    s->args.n_table = (uint8_t)pith_table_ops(g, b->node, n, NULL);
+    struct table_op *op = pith_block_low(&b->block, s->args.n_table, sizeof *op);
+    s->args.table = op;
+    if (!op)
+        return PITH_ERR_SPACE;
+    pith_table_ops(g, b->node, n, op);
     return PITH_OK;
 }
 
@@ -300,7 +317,7 @@ static enum pith_status add_step(struct builder *b, uint32_t n)
         s->args.fuse.residual = &plan->value[np->residual];
     if (PLAN_SEGMENTS && np->segment)
         pith_lanes_split(b, s, in, out);
-    return node->info->op == PITH_OP_LOOP_END ? mark_moving_states(b, s) : PITH_OK;
+    return node->info->op == PITH_OP_LOOP_END ? mark_moving_states(b, s) : wire_table(b, n, s);
 }
 
 /* Partners as steps. They were matched when the graph was read: the stack holds what is open.

@@ -19,6 +19,8 @@ static bool is_matmul_integer(const struct graph_node *node)
 uint32_t pith_step_own_inputs(const struct graph *g, const struct node_plan *node, uint32_t n)
 {
     const struct node_plan *np = &node[n];
+    if (is_byte_table(np))
+        return pith_table_inputs(g, node, n);
     if (np->bias == PLAN_NONE)
         return g->nodes[n].n_in;
     return is_matmul_integer(&g->nodes[n]) ? INTEGER_BIAS + 1 : 3;
@@ -28,6 +30,8 @@ uint32_t pith_step_own_inputs(const struct graph *g, const struct node_plan *nod
 uint32_t pith_step_grids(const struct graph *g, const struct node_plan *node, uint32_t n)
 {
     const struct node_plan *np = &node[n];
+    if (is_byte_table(np))
+        return 0;
     if (np->chain != CHAIN_NONE)
         return g->nodes[n].n_in + 1;
     if (np->requantize == PLAN_NONE)
@@ -89,6 +93,8 @@ uint32_t pith_step_input(const struct graph *g, const struct node_plan *node, ui
                          uint32_t i)
 {
     const struct node_plan *np = &node[n];
+    if (is_byte_table(np))
+        return pith_table_input(g, node, n, i);
     uint32_t own = pith_step_own_inputs(g, node, n);
     if (i >= own)
         return grid_input(g, node, n, (i - own) / 2, (i - own) % 2);
