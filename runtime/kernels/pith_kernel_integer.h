@@ -272,6 +272,9 @@ typedef void largest_bytes_fn(const uint8_t *const *x, size_t taps, uint8_t flip
                               size_t n);
 typedef void mean_bytes_fn(const struct mean_bytes *m, uint8_t *y, size_t n);
 typedef void look_up_bytes_fn(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
+/* Where n sums, i32, stand in y, real numbers do afterwards: (f32)sum * factor. y is aligned to
+ * nothing, as its bytes are those of a tensor of either type. */
+typedef void real_sums_fn(const float *factor, uint8_t *y, size_t n);
 
 struct byte_rows {
     combine_bytes_fn *combine;
@@ -280,6 +283,7 @@ struct byte_rows {
     largest_bytes_fn *largest;
     mean_bytes_fn *mean;
     look_up_bytes_fn *look_up;
+    real_sums_fn *real_sums;
 };
 
 typedef void gemm_i8_fn(const struct gemm_i8_job *job);
@@ -352,7 +356,8 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(bytes.dequantize, dequantize_bytes_fn, pith_dequantize_bytes##suffix, needs)            \
     KERNEL(bytes.largest, largest_bytes_fn, pith_largest_bytes##suffix, needs)                     \
     KERNEL(bytes.mean, mean_bytes_fn, pith_mean_bytes##suffix, needs)                              \
-    KERNEL(bytes.look_up, look_up_bytes_fn, pith_look_up_bytes##suffix, needs)
+    KERNEL(bytes.look_up, look_up_bytes_fn, pith_look_up_bytes##suffix, needs)                     \
+    KERNEL(bytes.real_sums, real_sums_fn, pith_real_sums##suffix, needs)
 
 #define WINOGRAD_I8_LEVEL(KERNEL, suffix, needs)                                                   \
     KERNEL(winograd_in, winograd_i8_in_fn, pith_winograd_i8_in##suffix, needs)                     \

@@ -254,7 +254,7 @@ struct conv_band {
 
 /* What the kernel makes of sums from place `first` on, counted in sums: one of 64 bits is two of
  * offset's elements. Without factors the kernel leaves the sums; where real numbers are wanted
- * scale_sums makes them afterwards. */
+ * bytes.real_sums makes them afterwards. */
 static struct requantize outputs_from(const struct conv_run *r, size_t first)
 {
     return (struct requantize){r->offset + first * integer_sum_bytes(r->c) / sizeof *r->offset,
@@ -292,21 +292,6 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
             if (!c->y_step)
                 write_planes(r, b->image, 0, c->channels, at, n, b->tile, step);
         }
-}
-
-/* m pixels of n sums in place, y_step bytes apart: (f32)sum * factor. A number takes the place of
- * its sum: memcpy reads and writes it, as one memory cannot be of two types in C. */
-static void scale_sums(const float *restrict factor, uint8_t *restrict y, size_t y_step, uint32_t m,
-                       uint32_t n)
-{
-    for (uint32_t i = 0; i < m; i++, y += y_step) {
-        for (uint32_t o = 0; o < n; o++) {
-            int32_t sum;
-            memcpy(&sum, y + o * sizeof sum, sizeof sum);
-            float real = (float)sum * factor[o];
-            memcpy(y + o * sizeof real, &real, sizeof real);
-        }
-    }
 }
 
 /* Rows of n values just written, with those of the residual, which begin at its element `at`. */
@@ -351,7 +336,9 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
             job.y = r->data->y + ((b->image * pixels + first) * c->y_step + channel) * element;
         l->gemm(&job);
         if (c->to_real)
-            scale_sums(r->factor + (size_t)group * l->rounded + o, job.y, job.y_step, n, outputs);
+            for (uint32_t i = 0; i < n; i++)
+                r->k->bytes.real_sums(r->factor + (size_t)group * l->rounded + o,
+                                      job.y + i * job.y_step, outputs);
         if (!c->y_step)
             write_planes(r, b->image, channel, outputs, first, n, b->tile, job.y_step);
         size_t plane = (b->image * c->outputs + channel) * pixels + first;

@@ -543,6 +543,7 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
     struct combine_bytes c = {a, b, random_grid(), pick(0, 1), pick(0, 1)};
     struct guarded x = guard_bytes(n), z = guard_bytes(n), many = guard_bytes((size_t)taps * n);
     struct guarded real = guard_random(n, 1, &seed), table = guard_bytes(256);
+    struct guarded sum = guard_bytes(n * sizeof(int32_t));
     const uint8_t *tap[9];
     for (uint32_t t = 0; t < taps; t++)
         tap[t] = (const uint8_t *)many.data + (size_t)t * n;
@@ -556,6 +557,9 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
          k->largest(tap, taps, flip, y.data, n));
     SAME("look_up", n, r->look_up(table.data, x.data, expected.data, n),
          k->look_up(table.data, x.data, y.data, n));
+    SAME("real_sums", n * sizeof(float), memcpy(expected.data, sum.data, n * sizeof(float));
+         r->real_sums(real.data, expected.data, n), memcpy(y.data, sum.data, n * sizeof(float));
+         k->real_sums(real.data, y.data, n));
     SAME("mean of pixels", n, r->mean(&over, expected.data, n), k->mean(&over, y.data, n));
     SAME("mean of a row", 1, r->mean(&along, expected.data, 1), k->mean(&along, y.data, 1));
     if (a.scale == a.scale && fabsf(a.scale) < INFINITY) /* bits of a NaN are nobody's */
@@ -566,6 +570,7 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
     guard_free(&many);
     guard_free(&real);
     guard_free(&table);
+    guard_free(&sum);
 }
 
 static void test_rows(void **state)

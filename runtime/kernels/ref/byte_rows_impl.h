@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_rows_impl.h - template of the rows of bytes of pith_kernel_integer.h, which every level
  * compiles for vectors of its own. Parameters: ROW(name), the name with the level's suffix;
- * OWN_COMBINE where the level has written `combine_bytes` itself.
+ * OWN_ROWS where the level has written combine, quantize and mean_block itself.
  *
  * Rows go in blocks of LANES elements through local arrays: loops of known length over those become
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
@@ -21,6 +21,7 @@ static __attribute__((noinline)) void to_real(const struct byte_grid *g, const u
         v[i] = (float)((int32_t)(x[i] ^ g->flip) - g->zero) * g->scale;
 }
 
+#ifndef OWN_ROWS
 /* as `quantized` of integer_element.h Adding 1.5 * 2^23 rounds to even under the default mode,
  * and after the clamp nothing is out of range. */
 static __attribute__((noinline)) void to_bytes(const struct byte_grid *g, const float v[LANES],
@@ -38,7 +39,6 @@ static __attribute__((noinline)) void to_bytes(const struct byte_grid *g, const 
         y[i] = (uint8_t)q[i] ^ g->flip;
 }
 
-#ifndef OWN_COMBINE
 /* The f32 operations of Dequantize, Add or Mul, Relu, Quantize, in their order and with their
  * roundings. */
 static void combine_block(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
@@ -72,8 +72,6 @@ void ROW(pith_combine_bytes)(const struct combine_bytes *c, const uint8_t *a, co
     memcpy(y, last[2], n);
 }
 
-#endif
-
 void ROW(pith_quantize_bytes)(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
 {
     for (; n >= LANES; n -= LANES, x += LANES, y += LANES)
@@ -84,6 +82,8 @@ void ROW(pith_quantize_bytes)(const struct byte_grid *g, const float *x, uint8_t
     to_bytes(g, last, bytes);
     memcpy(y, bytes, n);
 }
+
+#endif
 
 void ROW(pith_dequantize_bytes)(const struct byte_grid *g, const uint8_t *x, float *y, size_t n)
 {
@@ -128,6 +128,7 @@ void ROW(pith_largest_bytes)(const uint8_t *const *x, size_t taps, uint8_t flip,
  * function's bits. */
 #define SUM_LANES 16u /* of sum_f32.h */
 
+#ifndef OWN_ROWS
 static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, uint8_t *y)
 {
     float sum[SUM_LANES][LANES] = {{0}}, v[LANES];
@@ -148,6 +149,7 @@ static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, u
     to_bytes(&m->to, v, some);
     memcpy(y, some, n);
 }
+#endif
 
 /* One channel whose pixels are neighbours. Then lanes are pixels and not channels, and the order
  * is again that of sum_f32.h. */
@@ -185,4 +187,27 @@ void ROW(pith_look_up_bytes)(const uint8_t table[256], const uint8_t *x, uint8_t
 {
     for (size_t i = 0; i < n; i++)
         y[i] = table[x[i]];
+}
+
+/* A sum is read and a real number written as bytes, for one memory is of one type in C. */
+static void sums_block(const float *factor, uint8_t *y)
+{
+    int32_t sum[LANES];
+    float real[LANES];
+    memcpy(sum, y, sizeof sum);
+    for (uint32_t i = 0; i < LANES; i++)
+        real[i] = (float)sum[i] * factor[i];
+    memcpy(y, real, sizeof real);
+}
+
+void ROW(pith_real_sums)(const float *factor, uint8_t *y, size_t n)
+{
+    for (; n >= LANES; n -= LANES, factor += LANES, y += sizeof(float) * LANES)
+        sums_block(factor, y);
+    float last[LANES] = {0};
+    uint8_t sums[LANES * sizeof(float)] = {0};
+    memcpy(last, factor, n * sizeof *last);
+    memcpy(sums, y, n * sizeof *last);
+    sums_block(last, sums);
+    memcpy(y, sums, n * sizeof *last);
 }

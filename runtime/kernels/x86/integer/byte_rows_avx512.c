@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* byte_rows_avx512.c - see byte_rows_impl.h; the sums and products of two rows stay in registers.
- */
+/* byte_rows_avx512.c - see byte_rows_impl.h; sums and products of two rows, and the sums of means,
+ * stay in registers. */
 #include <immintrin.h>
 #include <math.h>
 #include "pith_kernel_integer.h"
@@ -83,7 +83,54 @@ void pith_combine_bytes_avx512(const struct combine_bytes *c, const uint8_t *a, 
     }
 }
 
-/* Everything but combine is the template's, which compilers vectorize well. */
-#define OWN_COMBINE
+void pith_quantize_bytes_avx512(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
+{
+    const struct to_bytes to = to_bytes_of(g);
+    for (size_t at = 0; at < n; at += 16) {
+        __mmask16 some = (__mmask16)(n - at < 16 ? (1u << (n - at)) - 1 : 0xffffu);
+        _mm_mask_storeu_epi8(y + at, some, bytes(&to, _mm512_maskz_loadu_ps(some, x + at)));
+    }
+}
+
+/* The sixteen sums of sum_f32.h of sixteen channels, in registers. */
+static inline __m512 sums_of_pixels(const struct mean_bytes *m, const uint8_t *x, __mmask16 some)
+{
+    const struct lanes from = lanes_of(&m->from);
+    __m512 sum[16];
+    for (uint32_t k = 0; k < 16; k++)
+        sum[k] = _mm512_setzero_ps();
+    size_t p = 0;
+    for (; p + 16 <= m->pixels; p += 16)
+#pragma GCC unroll 16
+        for (uint32_t k = 0; k < 16; k++, x += m->step)
+            sum[k] = _mm512_add_ps(sum[k], reals(&from, _mm_maskz_loadu_epi8(some, x)));
+#pragma GCC unroll 16
+    for (uint32_t k = 0; k < 16; k++)
+        if (p + k < m->pixels) {
+            sum[k] = _mm512_add_ps(sum[k], reals(&from, _mm_maskz_loadu_epi8(some, x)));
+            x += m->step;
+        }
+#pragma GCC unroll 4
+    for (uint32_t half = 8; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (uint32_t k = 0; k < half; k++)
+            sum[k] = _mm512_add_ps(sum[k], sum[k + half]);
+    return sum[0];
+}
+
+/* Up to 32 channels, as the template's. */
+static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, uint8_t *y)
+{
+    const struct to_bytes to = to_bytes_of(&m->to);
+    const __m512 pixels = _mm512_set1_ps((float)m->pixels);
+    for (size_t at = 0; at < n; at += 16) {
+        __mmask16 some = (__mmask16)(n - at < 16 ? (1u << (n - at)) - 1 : 0xffffu);
+        __m512 v = _mm512_div_ps(sums_of_pixels(m, x + at, some), pixels);
+        _mm_mask_storeu_epi8(y + at, some, bytes(&to, v));
+    }
+}
+
+/* The rest is the template's, which compilers vectorize well. */
+#define OWN_ROWS
 #define ROW(name) name##_avx512
 #include "byte_rows_impl.h"
