@@ -308,7 +308,8 @@ static void read_float_layer(const struct integer_plan *p, struct integer_layer 
     l->mask = p->m->values[node->in[1]].constant->mask;
     l->w_factor = pith_weight_factor(p, l->node).weight;
     l->bias_factor = gemm ? (double)attr_f32(node->attr, ATTR_GEMM_BETA) : 1;
-    uint32_t bias = pith_node_bias(node);
+    uint32_t bias = pith_layer_bias_value(p, l->node);
+    l->end = pith_layer_end(p, l->node);
     if (bias != PITH_VALUE_NONE) {
         l->bias = p->m->values[bias].constant->data;
         l->n_bias = p->m->values[bias].constant->count;

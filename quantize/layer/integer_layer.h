@@ -13,6 +13,7 @@
 
 struct integer_layer {
     uint32_t node; /* of the float network */
+    uint32_t end;  /* the node that gives its sums with the bias: itself or an Add */
     struct layer_shape shape;
     const float *w;            /* [rows, cols] */
     const uint8_t *mask;       /* [rows, cols] 0: pruned, so q is 0; NULL: nothing is */

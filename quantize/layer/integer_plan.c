@@ -179,7 +179,7 @@ static void choose_roles(struct integer_plan *p, bool *used)
     for (uint32_t i = 0; i < p->m->n_nodes; i++) {
         const struct pith_node *node = &p->m->nodes[i];
         struct node_plan *n = &p->node[i];
-        n->swallowed = NODE_NONE;
+        n->swallowed = n->add = NODE_NONE;
         depth += pith_opens_body(node->op);
         depth -= pith_closes_body(node->op);
         if (pith_has_weight(p->m, node)) {
@@ -283,6 +283,64 @@ static void mark_to_layers(struct integer_plan *p)
         for (uint32_t k = 0; k < node->n_in && to && p->node[i].role == ROLE_CARRIED; k++)
             if (computed(p, node->in[k]))
                 p->value[node->in[k]].to_layer = true;
+    }
+}
+
+/* ---- biases behind layers -------------------------------------------------------------------- */
+
+uint32_t pith_layer_end(const struct integer_plan *p, uint32_t layer)
+{
+    return p->node[layer].add == NODE_NONE ? layer : p->node[layer].add;
+}
+
+/* The operand of an Add that is a constant; PITH_VALUE_NONE: neither is. */
+static uint32_t constant_added(const struct pith_model *m, const struct pith_node *add)
+{
+    for (uint32_t k = 0; k < 2; k++) {
+        const struct pith_value *v = &m->values[add->in[k]];
+        if (v->constant && v->type == PITH_F32)
+            return add->in[k];
+    }
+    return PITH_VALUE_NONE;
+}
+
+uint32_t pith_layer_bias_value(const struct integer_plan *p, uint32_t layer)
+{
+    const uint32_t add = p->node[layer].add;
+    return add == NODE_NONE ? pith_node_bias(&p->m->nodes[layer])
+                            : constant_added(p->m, &p->m->nodes[add]);
+}
+
+/* One number, or one for each of `rows` places of the last axis, for a result of so many axes. */
+static bool is_bias(const struct pith_value *v, uint64_t rows, uint32_t rank)
+{
+    return v->rank <= rank &&
+           (v->constant->count == 1 || (v->constant->count == rows && v->dim[v->rank - 1] == rows));
+}
+
+/* A MatMul of more axes than two has no bias of its own, as a Gemm has (fold_affine.c): what is
+ * added to its sums, and to those alone, joins them as integers. A weight that others read has
+ * none, whose biases may be floats; and what was trained has its own places of rounding. */
+static void swallow_biases(struct integer_plan *p)
+{
+    const struct pith_model *m = p->m;
+    for (uint32_t i = 0; i < m->n_nodes && !p->opts->as_trained && !p->opts->blocks; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        if (p->node[i].role != ROLE_LAYER || node->op != PITH_OP_MATMUL ||
+            p->value[node->in[1]].n_uses != 1 || p->value[node->out[0]].n_uses != 1)
+            continue;
+        const uint32_t v = node->out[0], n = p->value[v].reader;
+        const struct pith_node *add = n == NODE_NONE ? NULL : &m->nodes[n];
+        if (!add || add->op != PITH_OP_ADD || p->node[n].role != ROLE_CARRIED)
+            continue;
+        const uint32_t bias = constant_added(m, add);
+        if (bias == PITH_VALUE_NONE ||
+            !is_bias(&m->values[bias], pith_layer_shape(m, node).rows, m->values[v].rank))
+            continue;
+        p->node[i].add = n;
+        p->node[n].role = ROLE_SWALLOWED;
+        p->value[v].from_layer = p->value[v].to_layer = false; /* it is never there */
+        p->value[add->out[0]].producer = i;
     }
 }
 
@@ -419,7 +477,7 @@ static void swallow(struct integer_plan *p)
     for (uint32_t i = 0; i < p->m->n_nodes; i++) {
         if (p->node[i].role != ROLE_LAYER)
             continue;
-        uint32_t v = p->m->nodes[i].out[0], act = only_activation(p, v);
+        uint32_t v = p->m->nodes[pith_layer_end(p, i)].out[0], act = only_activation(p, v);
         if (act == NODE_NONE || p->value[v].whole || !pith_op_is(p->m->nodes[act].op, TRAIT_CLAMPS))
             continue;
         uint32_t out = p->m->nodes[act].out[0];
@@ -459,6 +517,7 @@ enum pith_status pith_integer_plan(struct integer_plan *p, struct pith_error *er
         return st;
     mark_from_layers(p);
     mark_to_layers(p);
+    swallow_biases(p);
     choose_values(p);
     st = share_grids(p);
     if (!st)

@@ -12,7 +12,7 @@
 enum node_role {
     ROLE_FLOAT = 0, /* computes with floats, whatever surrounds it */
     ROLE_LAYER,     /* becomes ConvInteger or MatMulInteger */
-    ROLE_SWALLOWED, /* an activation that the layer's saturation does */
+    ROLE_SWALLOWED, /* a layer does it: an activation its saturation, an Add of a bias its sums */
     ROLE_CARRIED    /* between integers: moves them, or is computed in float in between */
 };
 
@@ -20,6 +20,7 @@ struct node_plan {
     enum node_role role;
     const char *why;      /* has weights and stays float: the reason */
     uint32_t swallowed;   /* LAYER: the activation it takes in, or NODE_NONE */
+    uint32_t add;         /* LAYER: the Add whose constant is its bias, or NODE_NONE */
     uint32_t weight_bits; /* LAYER (layer_bits.h) */
     uint32_t weight_of;   /* LAYER: the first with the same integers for weights (shared_weight.h):
                              itself, if alone */
@@ -85,6 +86,11 @@ bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g)
  * [n_keep] where those that match are marked. */
 bool pith_is_kept(const struct pith_model *m, const struct pith_quantize_opts *opts,
                   const struct pith_node *node, bool *used);
+
+/* Of a layer: the node that gives its sums with the bias, itself or an Add behind it; and the
+ * constant that is the bias, or PITH_VALUE_NONE. */
+uint32_t pith_layer_end(const struct integer_plan *p, uint32_t layer);
+uint32_t pith_layer_bias_value(const struct integer_plan *p, uint32_t layer);
 
 /* Does the node have a constant weight (pith_model_weights)? */
 bool pith_has_weight(const struct pith_model *m, const struct pith_node *node);

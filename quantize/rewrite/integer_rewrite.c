@@ -456,7 +456,7 @@ static enum pith_status write_layer(struct writer *w, uint32_t i)
 {
     const struct pith_node *node = &w->p->m->nodes[i];
     uint32_t act = w->p->node[i].swallowed;
-    uint32_t out = act == NODE_NONE ? node->out[0] : w->p->m->nodes[act].out[0];
+    uint32_t out = w->p->m->nodes[act == NODE_NONE ? pith_layer_end(w->p, i) : act].out[0];
     struct integer_layer *l = &w->net->layers[w->net->n_layers++];
     uint32_t other = w->p->node[i].turned_of;
     enum pith_status st =

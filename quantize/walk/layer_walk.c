@@ -45,7 +45,7 @@ static enum pith_status improve(struct walk_state *s, uint32_t layer, const uint
                               .data = data,
                               .in_loop = in_loop};
     if (s->original && !in_loop)
-        st = find_goal(s->original, s->walk->net->layers[layer].node, &in);
+        st = find_goal(s->original, s->walk->net->layers[layer].end, &in);
     return n && !st ? s->walk->improve(s->walk->user, &in, s->err) : st;
 }
 
@@ -220,14 +220,16 @@ static enum pith_status start(struct walk_state *s)
     return st ? st : check_numbers(s);
 }
 
-/* Outputs of layers stay at least until they were goals. */
+/* Outputs of layers stay at least until they were goals, which the network may be ahead of: an Add
+ * that has the bias of one may stand behind other layers. */
 static enum pith_status start_original(struct walk_state *s)
 {
     enum pith_status st = start(s);
-    for (uint32_t i = 0; i < s->walk->net->n_layers && !st; i++) {
-        uint32_t node = s->walk->net->layers[i].node;
-        struct kept_value *y = &s->kept[s->m->nodes[node].out[0]];
-        y->last = y->last > node ? y->last : node + 1;
+    for (uint32_t i = 0, reached = 0; i < s->walk->net->n_layers && !st; i++) {
+        const uint32_t end = s->walk->net->layers[i].end;
+        struct kept_value *y = &s->kept[s->m->nodes[end].out[0]];
+        reached = end + 1 > reached ? end + 1 : reached;
+        y->last = y->last > reached ? y->last : reached;
     }
     for (uint32_t i = 0; i < s->m->n_inputs && !st; i++)
         pith_cut_value(s, s->m->inputs[i]);

@@ -290,6 +290,68 @@ static void scales_of_channels_are_not_mixed_up(void **state)
     }
 }
 
+static const char *text(char out[40], const char *name, const char *what)
+{
+    snprintf(out, 40, "%s.%s", name, what);
+    return out;
+}
+
+/* x [.., from] times w [to, from]. */
+static uint32_t product(struct built *b, const char *name, uint32_t x, uint32_t w)
+{
+    char out[40];
+    struct pith_node *node = add_node(b->m, PITH_OP_MATMUL, name, text(out, name, "product"), 2,
+                                      (const uint32_t[]){x, w});
+    node->attr[ATTR_MATMUL_TRANS_B] = 1;
+    return node->out[0];
+}
+
+/* Either operand of the Add is the bias; it has one axis or three. */
+static uint32_t plus_bias(struct built *b, const char *name, uint32_t x, uint32_t n, bool axes)
+{
+    const uint32_t dim[3] = {1, 1, n};
+    char bias[40], out[40];
+    const uint32_t c =
+        add_constant(b->m, &b->r, text(bias, name, "bias"), axes ? 3 : 1, axes ? dim : dim + 2);
+    const uint32_t in[2] = {axes ? c : x, axes ? x : c};
+    return add_node(b->m, PITH_OP_ADD, bias, text(out, name, "sum"), 2, in)->out[0];
+}
+
+/* What is added behind a MatMul of three axes is its bias, which joins the sums, so that a function
+ * behind it is one of bytes; unless the sums, or the weight, have another reader. */
+static void biases_behind_products_join_their_sums(void **state)
+{
+    (void)state;
+    enum { ROWS = 4, IN = 12, MIDDLE = 10, OUT = 8 };
+    for (int other = 0; other < 3; other++) {
+        struct built b = begin(21, 3, (const uint32_t[]){1, ROWS, IN});
+        float x[ROWS * IN];
+        const uint32_t w = add_constant(b.m, &b.r, "w", 2, (const uint32_t[]){MIDDLE, IN});
+        const uint32_t v = add_constant(b.m, &b.r, "v", 2, (const uint32_t[]){OUT, MIDDLE});
+        uint32_t a = product(&b, "a", b.at, w);
+        b.at = plus_bias(&b, "a", a, MIDDLE, other == 0);
+        op(&b, PITH_OP_UNARY, "gelu")->attr[ATTR_KIND] = UNARY_GELU;
+        b.at = plus_bias(&b, "b", product(&b, "b", b.at, v), OUT, false);
+        if (other == 2)
+            a = product(&b, "again", b.m->inputs[0], w);
+        end(&b);
+        if (other)
+            b.m->outputs[b.m->n_outputs++] = a;
+        fill(&b.r, x, sizeof x / sizeof *x);
+        double snr = quantized_snr(&b, x, sizeof x / sizeof *x, &defaults, NULL);
+        uint32_t floats = 0, integers = 0;
+        for (uint32_t i = 0; i < b.m->n_nodes; i++) {
+            const struct pith_node *node = &b.m->nodes[i];
+            floats += node->op == PITH_OP_ADD && b.m->values[node->out[0]].type == PITH_F32;
+            integers += node->op == PITH_OP_ADD && b.m->values[node->out[0]].type == PITH_I32;
+        }
+        assert_true(snr > 30);
+        assert_int_equal(floats, other != 0);
+        assert_int_equal(integers, 1 + (other == 0));
+        pith_model_free(b.m);
+    }
+}
+
 static void kept_layers_stay_float(void **state)
 {
     (void)state;
@@ -455,6 +517,7 @@ int main(void)
         cmocka_unit_test(operators_behind_a_layer_are_folded),
         cmocka_unit_test(depthwise_inputs_have_a_scale_a_channel),
         cmocka_unit_test(scales_of_channels_are_not_mixed_up),
+        cmocka_unit_test(biases_behind_products_join_their_sums),
         cmocka_unit_test(kept_layers_stay_float),
         cmocka_unit_test(lists_weights_of_integers_once),
         cmocka_unit_test(fewer_bits_are_coarser),

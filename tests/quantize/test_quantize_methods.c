@@ -130,6 +130,67 @@ static void each_method_helps(void **state)
     free_images(i);
 }
 
+/* Two products of the input, whose biases are added in the other order, and their sum. */
+static struct pith_model *products(uint64_t seed)
+{
+    static const char *const name[2] = {"a", "b"}, *const bias[2] = {"a.bias", "b.bias"};
+    static const char *const sums[2] = {"a.out", "b.out"}, *const both[2] = {"a.sum", "b.sum"};
+    struct sample_random r = sample_random_of(seed);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    const uint32_t x = add_value(m, "x", PITH_F32, 3, (const uint32_t[]){1, CHANNELS * SIDE, SIDE});
+    uint32_t w[2], c[2], y[2];
+    m->inputs[m->n_inputs++] = x;
+    for (uint32_t i = 0; i < 2; i++) {
+        w[i] = add_constant(m, &r, name[i], 2, (const uint32_t[]){CLASSES, SIDE});
+        c[i] = add_constant(m, &r, bias[i], 1, (const uint32_t[]){CLASSES});
+        for (uint32_t k = 0; k < CLASSES; k++)
+            ((float *)m->values[c[i]].constant->data)[k] *= 10;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        struct pith_node *node =
+            add_node(m, PITH_OP_MATMUL, name[i], sums[i], 2, (const uint32_t[]){x, w[i]});
+        node->attr[ATTR_MATMUL_TRANS_B] = 1;
+        y[i] = node->out[0];
+    }
+    for (uint32_t i = 2; i-- > 0;)
+        y[i] =
+            add_node(m, PITH_OP_ADD, bias[i], both[i], 2, (const uint32_t[]){y[i], c[i]})->out[0];
+    m->outputs[m->n_outputs++] = add_node(m, PITH_OP_ADD, "y", "y", 2, y)->out[0];
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+/* Goals of adaptive rounding are sums with the bias, wherever that is added. */
+static void goals_are_behind_the_bias(void **state)
+{
+    (void)state;
+    struct images *images = images_of(5);
+    struct pith_data *data =
+        data_of(images->x[0], N_SAMPLES, 3, (const uint32_t[]){1, CHANNELS * SIDE, SIDE});
+    static float before[PIXELS / SIDE * CLASSES], after[PIXELS / SIDE * CLASSES];
+    double snr[2];
+    for (uint32_t adaptive = 0; adaptive < 2; adaptive++) {
+        struct pith_model *m = products(9);
+        struct pith_error err = {0};
+        struct pith_quantize_opts o = {.size_bytes = sizeof o, .weight_bits = 4, .data = data};
+        o.rounding = adaptive ? PITH_ROUND_ADAPTIVE : PITH_ROUND_NEAREST;
+        for (uint32_t n = 0; n < N_SAMPLES; n++)
+            run_network(m, m, images->x[n], PIXELS, NULL);
+        run_network(m, NULL, images->x[N_SAMPLES], PIXELS, before);
+        if (pith_quantize(m, &o, NULL, NULL, &err))
+            fail_msg("%s", err.text);
+        run_network(m, NULL, images->x[N_SAMPLES], PIXELS, after);
+        snr[adaptive] = snr_db(before, after, sizeof before / sizeof *before);
+        pith_model_free(m);
+    }
+    if (snr[1] < snr[0] + 1)
+        fail_msg("nearest %.1f, adaptive %.1f dB", snr[0], snr[1]);
+    pith_data_free(data);
+    free_images(images);
+}
+
 /* x = (a, b, b): what one 0.4 loses the other makes up for. */
 static void feedback_makes_up_for_what_was_lost(void **state)
 {
@@ -337,6 +398,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_method_helps),
+        cmocka_unit_test(goals_are_behind_the_bias),
         cmocka_unit_test(feedback_makes_up_for_what_was_lost),
         cmocka_unit_test(what_is_cut_is_no_goal),
         cmocka_unit_test(pruned_weights_stay_zero),
