@@ -265,6 +265,9 @@ struct mean_bytes {
 /* Rows of n bytes; y may be an input. */
 typedef void combine_bytes_fn(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
                               uint8_t *y, size_t n);
+/* The same with real numbers b; what c says of its bytes is not read. */
+typedef void combine_reals_fn(const struct combine_bytes *c, const uint8_t *a, const float *b,
+                              uint8_t *y, size_t n);
 typedef void quantize_bytes_fn(const struct byte_grid *g, const float *x, uint8_t *y, size_t n);
 typedef void dequantize_bytes_fn(const struct byte_grid *g, const uint8_t *x, float *y, size_t n);
 /* the largest of taps rows (> 0) */
@@ -278,6 +281,7 @@ typedef void real_sums_fn(const float *factor, uint8_t *y, size_t n);
 
 struct byte_rows {
     combine_bytes_fn *combine;
+    combine_reals_fn *combine_reals;
     quantize_bytes_fn *quantize;
     dequantize_bytes_fn *dequantize;
     largest_bytes_fn *largest;
@@ -352,6 +356,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
 /* The list: pith_kernel_list.h. What panels a level takes stands in kernels_integer.c. */
 #define BYTE_LEVEL(KERNEL, suffix, needs)                                                          \
     KERNEL(bytes.combine, combine_bytes_fn, pith_combine_bytes##suffix, needs)                     \
+    KERNEL(bytes.combine_reals, combine_reals_fn, pith_combine_reals##suffix, needs)               \
     KERNEL(bytes.quantize, quantize_bytes_fn, pith_quantize_bytes##suffix, needs)                  \
     KERNEL(bytes.dequantize, dequantize_bytes_fn, pith_dequantize_bytes##suffix, needs)            \
     KERNEL(bytes.largest, largest_bytes_fn, pith_largest_bytes##suffix, needs)                     \

@@ -44,8 +44,22 @@ static bool is_dequantized(const struct graph *g, const struct tview *value, uin
     return node->region == region && has_one_grid(g, value, node, node->in[0]);
 }
 
-/* Node n, whose value alone node q quantizes. Every input must be bytes with a grid, and the
- * operator one that integer_chain.c has. */
+/* Input i of an Add or Mul: floats, one for each place of the result's last axis, as exporters
+ * write a bias behind a matrix product. */
+static bool is_row(const struct graph *g, const struct tview *value, const struct graph_node *node,
+                   uint32_t i)
+{
+    const struct shape *y = &value[node->first_out].shape;
+    const struct tview *row = &value[node->in[i]];
+    return (node->info->op == PITH_OP_ADD || node->info->op == PITH_OP_MUL) &&
+           pith_plan_is_constant(g, node->in[i]) && row->type == PITH_F32 && row->shape.rank > 0 &&
+           y->rank >= row->shape.rank && shape_elems(&row->shape) == y->dim[y->rank - 1] &&
+           row->shape.dim[row->shape.rank - 1] == y->dim[y->rank - 1] &&
+           pith_shape_equal(&value[node->in[1 - i]].shape, y);
+}
+
+/* Node n, whose value alone node q quantizes. Every input must be bytes with a grid, or such a row,
+ * and the operator one that integer_chain.c has. */
 static bool is_chain(const struct graph *g, const struct tview *value,
                      const struct node_plan *plans, uint32_t n, uint32_t q)
 {
@@ -56,8 +70,9 @@ static bool is_chain(const struct graph *g, const struct tview *value,
         node->region != g->nodes[q].region || (node->info->flags & OP_FUSES) || node->n_in == 0)
         return false;
     for (uint32_t i = 0; i < node->n_in; i++)
-        if (!is_dequantized(g, value, node->in[i], node->region) ||
-            !pith_integer_chain_knows(node->info, node->attr, &value[node->in[i]].shape, y))
+        if (!is_row(g, value, node, i) &&
+            (!is_dequantized(g, value, node->in[i], node->region) ||
+             !pith_integer_chain_knows(node->info, node->attr, &value[node->in[i]].shape, y)))
             return false;
     return true;
 }
@@ -133,6 +148,10 @@ static void take_chain(const struct graph *g, const struct tview *value, struct 
     vp[node->first_out].kind = VALUE_GONE;
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t real = node->in[i];
+        if (pith_plan_is_constant(g, real)) {
+            plans[n].chain = CHAIN_FLOATS;
+            continue;
+        }
         if (--vp[real].n_uses == 0) {
             plans[maker(g, real)].action = NODE_GONE;
             vp[real].kind = VALUE_GONE;

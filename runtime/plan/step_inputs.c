@@ -51,13 +51,14 @@ static uint32_t own_input(const struct graph_node *node, uint32_t i)
 }
 
 /* The DequantizeLinear behind a chain's input: its bytes (0), their scale (1), zero point (2).
- * CHAIN_WHOLE has no DequantizeLinear: its inputs are bytes already. */
+ * CHAIN_WHOLE has no DequantizeLinear: its inputs are bytes already. Nor has a row of floats. */
 static uint32_t chain_input(const struct graph *g, const struct node_plan *np, uint32_t n,
                             uint32_t in, uint32_t place)
 {
-    if (np->chain == CHAIN_WHOLE)
-        return place == 0 ? g->nodes[n].in[in] : PITH_NO_VALUE;
-    return own_input(&g->nodes[pith_graph_producer(g, g->nodes[n].in[in])], place);
+    const uint32_t v = g->nodes[n].in[in];
+    if (np->chain == CHAIN_WHOLE || pith_plan_is_constant(g, v))
+        return place == 0 ? v : PITH_NO_VALUE;
+    return own_input(&g->nodes[pith_graph_producer(g, v)], place);
 }
 
 /* The node whose inputs 1 and 2 are grid `grid` of an integer product. `first`: which operand of

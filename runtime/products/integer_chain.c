@@ -2,7 +2,7 @@
 /* integer_chain.c - see integer_chain.h. What each operator becomes:
  *
  *     Add, Mul, a Relu    the same roundings, in registers (byte_rows.combine); of one side there
- *                         may be one number a channel
+ *                         may be one number a channel, or floats, one a place of the last axis
  *     one input, element  a table of the 256 values, made by the operator itself
  *     Concat              copies, through a table where scales differ
  *     MaxPool             the largest byte, then a table: scaling keeps the order or turns it
@@ -24,7 +24,7 @@
 
 #define PIECE 4096u
 #define MAX_TAPS 256u
-#define TILE 2048u
+#define TILE 1024u
 #define MOVE_SLOTS 40u /* attributes of Slice, of Pad and of Resize */
 #define NOT_IN_PARTS UINT32_MAX
 #define PART_FLOATS 8192u /* of input and output, at least, where there are so many */
@@ -362,10 +362,10 @@ struct chain_job {
     const struct chain_table *table; /* one for each input; NULL: none */
     size_t n;                        /* elements */
     size_t outer, inner;             /* Concat: chunks, elements under one place of the axis */
-    const uint8_t *many, *few;       /* elements, and numbers of channels */
-    size_t width, pixels, piece; /* elements of a pixel side by side; pixels; those of an item */
-    struct byte_grid from, to;   /* of the mean */
-    uint32_t c, h, w, oh, ow;    /* pools */
+    uint32_t many;                   /* of two inputs: the one of all elements */
+    size_t width, pixels, piece;     /* elements of a row of the other; rows for each; of an item */
+    struct byte_grid from, to;       /* of the mean */
+    uint32_t c, h, w, oh, ow;        /* pools */
     int32_t kernel[2], stride[2], pad[2];
 };
 
@@ -392,25 +392,48 @@ static void element_range(void *arg, size_t begin, size_t end)
         j->rows->combine(&j->combine, x + at, (const uint8_t *)args->in[1]->data + at, y + at, n);
 }
 
-/* Items are pieces of the pixels of an image (channels-last) or of a plane. The numbers of a
- * pixel's channels stand in `tile` as often as they fit, so that a row has many elements. */
+/* Of an Add or Mul: one side has a number for many elements of the other. */
+static bool has_other_shape(const struct op_args *args)
+{
+    return args->in[0]->type == PITH_F32 || args->in[1]->type == PITH_F32 ||
+           !pith_shape_equal(&args->in[0]->shape, &args->in[1]->shape);
+}
+
+/* Columns [from, from + n) of a row of `few`, as real numbers. */
+static void real_columns(const struct chain_job *j, size_t row, size_t from, size_t n, float *real)
+{
+    const struct tview *few = j->args->in[1 - j->many];
+    const size_t at = row * j->width + from;
+    if (few->type == PITH_F32)
+        memcpy(real, (const float *)few->data + at, n * sizeof *real);
+    else
+        j->rows->dequantize(&j->combine.b, (const uint8_t *)few->data + at, real, n);
+}
+
+/* Items are pieces of the rows of `many` that have one row of `few`: pixels of an image or a plane.
+ * Short rows stand in the tile as often as they fit, so that a call has many elements; of long ones
+ * a part of the columns is there at a time. */
 static void spread_range(void *arg, size_t begin, size_t end)
 {
     const struct chain_job *j = arg;
     const size_t width = j->width, pieces = (j->pixels + j->piece - 1) / j->piece;
     const size_t copies = width < TILE ? TILE / width : 1;
-    uint8_t tile[TILE];
+    float tile[TILE];
     for (size_t item = begin; item < end; item++) {
-        const uint8_t *few = j->few + item / pieces * width;
-        const size_t first = item % pieces * j->piece;
+        const size_t row = item / pieces, first = item % pieces * j->piece;
         const size_t pixels = j->pixels - first < j->piece ? j->pixels - first : j->piece;
-        const size_t at = (item / pieces * j->pixels + first) * width;
-        for (size_t i = 0; i < copies && copies > 1; i++)
-            memcpy(tile + i * width, few, width);
-        for (size_t i = 0; i < pixels; i += copies) {
-            size_t n = (pixels - i < copies ? pixels - i : copies) * width;
-            j->rows->combine(&j->combine, j->many + at + i * width, copies > 1 ? tile : few,
-                             (uint8_t *)j->args->out[0]->data + at + i * width, n);
+        const size_t at = (row * j->pixels + first) * width;
+        const uint8_t *x = (const uint8_t *)j->args->in[j->many]->data + at;
+        uint8_t *y = (uint8_t *)j->args->out[0]->data + at;
+        for (size_t from = 0, n; from < width; from += n) {
+            n = width - from < TILE ? width - from : TILE;
+            real_columns(j, row, from, n, tile);
+            for (size_t i = 1; i < copies; i++)
+                memcpy(tile + i * width, tile, width * sizeof *tile);
+            for (size_t i = 0; i < pixels; i += copies)
+                j->rows->combine_reals(&j->combine, x + i * width + from, tile,
+                                       y + i * width + from,
+                                       pixels - i < copies ? (pixels - i) * n : copies * n);
         }
     }
 }
@@ -420,17 +443,17 @@ static void run_spread(struct chain_job *j, const struct op_env *env)
 {
     const struct op_args *args = j->args;
     const struct shape *y = &args->out[0]->shape;
-    const uint32_t many = shape_elems(&args->in[0]->shape) == j->n ? 0 : 1;
-    const size_t planes = (size_t)y->dim[0] * y->dim[1];
-    j->combine.a = grid_in(args, many);
-    j->combine.b = grid_in(args, 1 - many);
-    j->many = args->in[many]->data;
-    j->few = args->in[1 - many]->data;
-    j->width = args->x_last ? y->dim[1] : 1;
-    j->pixels = j->n / planes;
+    j->many = shape_elems(&args->in[0]->shape) == j->n && args->in[0]->type != PITH_F32 ? 0 : 1;
+    const struct tview *few = args->in[1 - j->many];
+    const bool is_row = few->type == PITH_F32; /* for all there is, along the last axis */
+    size_t rows = is_row ? 1 : (size_t)y->dim[0] * (args->x_last ? 1 : y->dim[1]);
+    j->combine.a = grid_in(args, j->many);
+    j->combine.b = is_row ? j->combine.a : grid_in(args, 1 - j->many);
+    j->width = shape_elems(&few->shape) / rows;
+    j->pixels = j->n / rows / j->width;
     j->piece = PIECE / j->width + 1;
     const size_t pieces = (j->pixels + j->piece - 1) / j->piece;
-    pith_op_range(env, planes / j->width * pieces, j->piece * j->width, spread_range, j);
+    pith_op_range(env, rows * pieces, j->piece * j->width, spread_range, j);
 }
 
 /* Items are chunks of the output. */
@@ -636,13 +659,15 @@ static void run_chain(const struct op_args *args, const struct op_env *env)
         return;
     case PITH_OP_ADD:
     case PITH_OP_MUL:
-        job.combine =
-            (struct combine_bytes){grid_in(args, 0), grid_in(args, 1), grid_out(args),
-                                   args->inner->op == PITH_OP_MUL, args->fuse.act == ACT_RELU};
-        if (!pith_shape_equal(&args->in[0]->shape, &args->in[1]->shape)) {
+        job.combine = (struct combine_bytes){.y = grid_out(args),
+                                             .multiply = args->inner->op == PITH_OP_MUL,
+                                             .relu = args->fuse.act == ACT_RELU};
+        if (has_other_shape(args)) {
             run_spread(&job, env);
             return;
         }
+        job.combine.a = grid_in(args, 0);
+        job.combine.b = grid_in(args, 1);
         break;
     default:
         break;

@@ -770,6 +770,46 @@ static void test_numbers_of_channels(void **state)
     }
 }
 
+/* A number for each place of the last axis, as a bias behind a product of matrices has it, between
+ * layers of pixels, which have to do without channels-last values there. */
+static void test_numbers_of_columns(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 150; i++) {
+        struct shape x = {4, {pick(1, 2), pick(1, 9), pick(1, 9), pick(2, 60)}};
+        struct bytes_value sum = {.type = PITH_U8};
+        struct layer l[2];
+        if (pick(0, 9) == 0)
+            x.dim[3] = pick(1000, 2200);
+        const uint32_t v = new_graph(&x, PITH_U8), columns = x.dim[3];
+        struct shape row = {pick(0, 1) ? 1 : 3, {columns}};
+        if (row.rank == 3)
+            row = (struct shape){3, {1, 1, columns}};
+        plain_layer(&l[0], &x);
+        x.dim[1] = 8;
+        conv_of_pixels(&l[1], &x, 3);
+        float *p = own(malloc(columns * sizeof *p));
+        for (uint32_t k = 0; k < columns; k++)
+            p[k] = ((float)pick(0, 200) - 100.0f) * 0.05f;
+        const uint32_t added = gd_weight_of(PITH_F32, p, &row);
+        net[0] = (struct bytes_value){.scale = scale_weight(), .zero = l[0].zero_y};
+        sum.scale = scale_weight();
+        sum.zero = bytes_weight(sum.type, (struct shape){0});
+        net[0].value = layer_of(&l[0], v);
+        const bool first = pick(0, 1), more = pick(0, 1);
+        const uint32_t real = real_of(&net[0]);
+        uint32_t y = gd_node(pick(0, 1) ? PITH_OP_ADD : PITH_OP_MUL, NULL, NULL, 1, 2,
+                             first ? added : real, first ? real : added);
+        if (pick(0, 1))
+            y = gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, y);
+        int32_t told[2] = {(int32_t)sum.type, 1};
+        y = gd_node(PITH_OP_QUANTIZE, set_type, told, 1, 3, y, sum.scale, sum.zero);
+        gd_output(more ? layer_of(&l[1], y) : y);
+        check_levels("numbers of columns", 2 + more);
+        release_case();
+    }
+}
+
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 #define TABLE_NODES 16u /* of a table at most (fuse_table.c), beside its end */
@@ -897,6 +937,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_of_channels),
+        cmocka_unit_test(test_numbers_of_columns),
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_swish_of_bytes),
         cmocka_unit_test(test_networks),

@@ -551,6 +551,8 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
     struct mean_bytes over = {many.data, taps, n, a, b}, along = {x.data, n, 1, a, b};
     SAME("combine", n, r->combine(&c, x.data, z.data, expected.data, n),
          k->combine(&c, x.data, z.data, y.data, n));
+    SAME("combine_reals", n, r->combine_reals(&c, x.data, real.data, expected.data, n),
+         k->combine_reals(&c, x.data, real.data, y.data, n));
     SAME("quantize", n, r->quantize(&a, real.data, expected.data, n),
          k->quantize(&a, real.data, y.data, n));
     SAME("largest", n, r->largest(tap, taps, flip, expected.data, n),

@@ -93,6 +93,7 @@ static const struct {
     {"integer", "winograd_in", trial_winograd_i8_in},
     {"integer", "winograd_out", trial_winograd_i8_out},
     {"integer", "bytes.combine", trial_combine},
+    {"integer", "bytes.combine_reals", trial_combine_reals},
     {"integer", "bytes.quantize", trial_quantize},
     {"integer", "bytes.dequantize", trial_dequantize},
     {"integer", "bytes.largest", trial_largest},

@@ -359,6 +359,16 @@ static void trial_combine(struct trial *t)
     leaves_bytes(t, y, n);
 }
 
+static void trial_combine_reals(struct trial *t)
+{
+    uint32_t n = size(t, 1, 150, NETWORK_ROW);
+    struct combine_bytes c = {grid_drawn(), grid_drawn(), grid_drawn(), pick(0, 1), pick(0, 1)};
+    uint8_t *a = some_bytes(t, n), *y = take(t, n);
+    float *b = reals(t, n);
+    CALL(t, n, integer_of(t).bytes.combine_reals(&c, a, b, y, n));
+    leaves_bytes(t, y, n);
+}
+
 static void trial_quantize(struct trial *t)
 {
     uint32_t n = size(t, 1, 150, NETWORK_ROW);

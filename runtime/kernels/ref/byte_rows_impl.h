@@ -41,12 +41,11 @@ static __attribute__((noinline)) void to_bytes(const struct byte_grid *g, const 
 
 /* The f32 operations of Dequantize, Add or Mul, Relu, Quantize, in their order and with their
  * roundings. */
-static void combine_block(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
+static void combine_block(const struct combine_bytes *c, const uint8_t *a, const float w[LANES],
                           uint8_t *y)
 {
-    float v[LANES], w[LANES];
+    float v[LANES];
     to_real(&c->a, a, v);
-    to_real(&c->b, b, w);
     if (c->multiply)
         for (uint32_t i = 0; i < LANES; i++)
             v[i] *= w[i];
@@ -59,17 +58,38 @@ static void combine_block(const struct combine_bytes *c, const uint8_t *a, const
     to_bytes(&c->y, v, y);
 }
 
+/* The last block is a block like others, of copies: what is behind a row is not touched. */
+static void combine_last(const struct combine_bytes *c, const uint8_t *a, const float w[LANES],
+                         uint8_t *y, size_t n)
+{
+    uint8_t last[2][LANES] = {{0}};
+    memcpy(last[0], a, n);
+    combine_block(c, last[0], w, last[1]);
+    memcpy(y, last[1], n);
+}
+
 void ROW(pith_combine_bytes)(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
+                             uint8_t *y, size_t n)
+{
+    float w[LANES];
+    for (; n >= LANES; n -= LANES, a += LANES, b += LANES, y += LANES) {
+        to_real(&c->b, b, w);
+        combine_block(c, a, w, y);
+    }
+    uint8_t last[LANES] = {0};
+    memcpy(last, b, n);
+    to_real(&c->b, last, w);
+    combine_last(c, a, w, y, n);
+}
+
+void ROW(pith_combine_reals)(const struct combine_bytes *c, const uint8_t *a, const float *b,
                              uint8_t *y, size_t n)
 {
     for (; n >= LANES; n -= LANES, a += LANES, b += LANES, y += LANES)
         combine_block(c, a, b, y);
-    /* The last block is a block like others, of copies: what is behind the row is not touched. */
-    uint8_t last[3][LANES] = {{0}};
-    memcpy(last[0], a, n);
-    memcpy(last[1], b, n);
-    combine_block(c, last[0], last[1], last[2]);
-    memcpy(y, last[2], n);
+    float last[LANES] = {0};
+    memcpy(last, b, n * sizeof *b);
+    combine_last(c, a, last, y, n);
 }
 
 void ROW(pith_quantize_bytes)(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)

@@ -5,90 +5,157 @@
 #include <math.h>
 #include "pith_kernel_integer.h"
 
-/* A grid in registers: rows may be anywhere, so what is read from the job would be read again
- * behind each store. */
+#define BLOCK 64u /* elements: a register of bytes, four of numbers */
+
+/* A grid, spread over registers. */
 struct lanes {
     __m512 scale;
-    __m512i zero;
-    __m128i flip;
+    __m512i zero;   /* of the bytes as they are, i8 or u8 */
+    bool is_signed; /* i8 */
 };
 
 static inline struct lanes lanes_of(const struct byte_grid *g)
 {
-    return (struct lanes){_mm512_set1_ps(g->scale), _mm512_set1_epi32(g->zero),
-                          _mm_set1_epi8((char)g->flip)};
+    const int32_t zero = g->zero - (g->flip ? 128 : 0);
+    return (struct lanes){_mm512_set1_ps(g->scale), _mm512_set1_epi32(zero), g->flip != 0};
 }
 
-/* as to_real of the template: flip turns the sign bit of i8, so that both types are unsigned
- * bytes from there on; zero moves by 128 with it. */
+/* as to_real of the template */
 static inline __m512 reals(const struct lanes *g, __m128i x)
 {
-    __m512i q = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm_xor_si128(x, g->flip)), g->zero);
-    return _mm512_mul_ps(_mm512_cvtepi32_ps(q), g->scale);
+    __m512i q = g->is_signed ? _mm512_cvtepi8_epi32(x) : _mm512_cvtepu8_epi32(x);
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(q, g->zero)), g->scale);
 }
 
 /* The grid of y. Dividing by the scale takes as long as all else together, so numbers are
- * multiplied by its reciprocal, and where one then lies so near the middle between two integers
- * that this could matter, all are divided: of numbers up to 512 the two differ by less than 2^-13,
- * and larger ones are cut either way. */
+ * multiplied by its reciprocal, and where one of a block then lies so near the middle between two
+ * integers that this could matter, all are divided: of numbers up to 512 the two differ by less
+ * than 2^-13, and larger ones are cut either way. */
 struct to_bytes {
-    struct lanes grid;
-    __m512 inverse, low, high;
+    __m512 scale, inverse, low, high;
+    __m512i zero, flip;
     bool inverts; /* neither scale nor reciprocal is 0, infinite or subnormal */
 };
 
 static inline struct to_bytes to_bytes_of(const struct byte_grid *g)
 {
-    const float inverse = 1.0f / g->scale;
-    return (struct to_bytes){lanes_of(g), _mm512_set1_ps(inverse), _mm512_set1_ps((float)-g->zero),
-                             _mm512_set1_ps((float)(255 - g->zero)),
-                             g->scale > 0x1p-100f && g->scale < 0x1p100f};
+    return (struct to_bytes){.scale = _mm512_set1_ps(g->scale),
+                             .inverse = _mm512_set1_ps(1.0f / g->scale),
+                             .low = _mm512_set1_ps((float)-g->zero),
+                             .high = _mm512_set1_ps((float)(255 - g->zero)),
+                             .zero = _mm512_set1_epi16((int16_t)g->zero),
+                             .flip = _mm512_set1_epi8((char)g->flip),
+                             .inverts = g->scale > 0x1p-100f && g->scale < 0x1p100f};
 }
 
-static inline __m512 divided(const struct to_bytes *t, __m512 v)
+/* Of the two operands of max and min, NaN gives the second. The bounds are cut before the
+ * conversion, where they are small numbers and exact; a NaN fails both comparisons and ends at the
+ * low one, as docs/arithmetic.md says. */
+static inline __m512 cut(const struct to_bytes *t, __m512 w)
+{
+    return _mm512_min_ps(_mm512_max_ps(w, t->low), t->high);
+}
+
+/* What packing leaves: 4 numbers of each of 4 registers in a lane. */
+static inline __m512i packed(const struct to_bytes *t, const __m512i q[4])
+{
+    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    __m512i low = _mm512_add_epi16(_mm512_packs_epi32(q[0], q[1]), t->zero);
+    __m512i up = _mm512_add_epi16(_mm512_packs_epi32(q[2], q[3]), t->zero);
+    return _mm512_xor_si512(_mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, up)), t->flip);
+}
+
+/* as to_bytes of the template */
+static inline __m512i bytes(const struct to_bytes *t, const __m512 v[4])
 {
     const __m512 near = _mm512_set1_ps(0.5f - 0x1p-13f);
-    __m512 w = _mm512_mul_ps(v, t->inverse);
-    __m512 off = _mm512_sub_ps(w, _mm512_roundscale_ps(w, 0));
-    if (t->inverts && !_mm512_cmp_ps_mask(_mm512_abs_ps(off), near, _CMP_GT_OQ))
-        return w;
-    return _mm512_div_ps(v, t->grid.scale);
+    __m512 off = _mm512_setzero_ps();
+    __m512i q[4];
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < 4; k++) {
+        __m512 w = cut(t, _mm512_mul_ps(v[k], t->inverse));
+        q[k] = _mm512_cvtps_epi32(w);
+        w = _mm512_sub_ps(w, _mm512_cvtepi32_ps(q[k]));
+        off = _mm512_range_ps(off, w, 0x0b); /* the larger of both without their signs */
+    }
+    if (!t->inverts || _mm512_cmp_ps_mask(off, near, _CMP_GT_OQ))
+#pragma GCC unroll 4
+        for (uint32_t k = 0; k < 4; k++)
+            q[k] = _mm512_cvtps_epi32(cut(t, _mm512_div_ps(v[k], t->scale)));
+    return packed(t, q);
 }
 
-/* as to_bytes; of the two operands of max and min, NaN gives the second. The bounds are cut
- * before the conversion, where they are small numbers and exact; a NaN fails both comparisons
- * and ends at the low one, as docs/arithmetic.md says. */
-static inline __m128i bytes(const struct to_bytes *t, __m512 v)
+/* Two rows, of which the second are bytes (b) or real numbers (r). */
+struct joining {
+    struct lanes a, b;
+    struct to_bytes to;
+    bool multiply, relu;
+};
+
+static __attribute__((noinline)) void join_block(const struct joining *j, const uint8_t *a,
+                                                 const uint8_t *b, const float *r, uint8_t *y)
 {
-    __m512 w = _mm512_min_ps(_mm512_max_ps(divided(t, v), t->low), t->high);
-    __m512i q = _mm512_add_epi32(_mm512_cvtps_epi32(w), t->grid.zero);
-    return _mm_xor_si128(_mm512_cvtepi32_epi8(q), t->grid.flip);
+    __m512 v[4];
+#pragma GCC unroll 4
+    for (uint32_t k = 0; k < 4; k++) {
+        __m512 w = b ? reals(&j->b, _mm_loadu_si128((const void *)(b + 16 * k)))
+                     : _mm512_loadu_ps(r + 16 * k);
+        v[k] = reals(&j->a, _mm_loadu_si128((const void *)(a + 16 * k)));
+        v[k] = j->multiply ? _mm512_mul_ps(v[k], w) : _mm512_add_ps(v[k], w);
+        if (j->relu) /* 0 first keeps a NaN */
+            v[k] = _mm512_max_ps(_mm512_setzero_ps(), v[k]);
+    }
+    _mm512_storeu_si512(y, bytes(&j->to, v));
 }
 
-/* The tail is a mask: bytes behind the row are neither read nor written. max with 0 first keeps
- * a NaN. */
+/* The last block is one of copies: bytes behind the row are neither read nor written. */
+static void join_rows(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
+                      const float *r, uint8_t *y, size_t n)
+{
+    const struct joining j = {lanes_of(&c->a), lanes_of(&c->b), to_bytes_of(&c->y), c->multiply,
+                              c->relu};
+    for (; n >= BLOCK; n -= BLOCK, a += BLOCK, y += BLOCK) {
+        join_block(&j, a, b, r, y);
+        b = b ? b + BLOCK : NULL;
+        r = r ? r + BLOCK : NULL;
+    }
+    if (n == 0)
+        return;
+    const __mmask64 some = (UINT64_C(1) << n) - 1;
+    uint8_t last[2][BLOCK];
+    float real[BLOCK];
+    _mm512_storeu_si512(last[0], _mm512_maskz_loadu_epi8(some, a));
+    if (b)
+        _mm512_storeu_si512(last[1], _mm512_maskz_loadu_epi8(some, b));
+    for (uint32_t k = 0; k < 4 && r; k++)
+        _mm512_storeu_ps(real + 16 * k,
+                         _mm512_maskz_loadu_ps((__mmask16)(some >> 16 * k), r + 16 * k));
+    join_block(&j, last[0], b ? last[1] : NULL, real, last[0]);
+    _mm512_mask_storeu_epi8(y, some, _mm512_loadu_si512(last[0]));
+}
+
 void pith_combine_bytes_avx512(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
                                uint8_t *y, size_t n)
 {
-    const struct lanes grid_a = lanes_of(&c->a), grid_b = lanes_of(&c->b);
-    const struct to_bytes to = to_bytes_of(&c->y);
-    const bool multiply = c->multiply;
-    const __m512 least = _mm512_set1_ps(c->relu ? 0.0f : -INFINITY);
-    for (size_t at = 0; at < n; at += 16) {
-        __mmask16 some = (__mmask16)(n - at < 16 ? (1u << (n - at)) - 1 : 0xffffu);
-        __m512 v = reals(&grid_a, _mm_maskz_loadu_epi8(some, a + at));
-        __m512 w = reals(&grid_b, _mm_maskz_loadu_epi8(some, b + at));
-        v = multiply ? _mm512_mul_ps(v, w) : _mm512_add_ps(v, w);
-        _mm_mask_storeu_epi8(y + at, some, bytes(&to, _mm512_max_ps(least, v)));
-    }
+    join_rows(c, a, b, NULL, y, n);
+}
+
+void pith_combine_reals_avx512(const struct combine_bytes *c, const uint8_t *a, const float *b,
+                               uint8_t *y, size_t n)
+{
+    join_rows(c, a, NULL, b, y, n);
 }
 
 void pith_quantize_bytes_avx512(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
 {
     const struct to_bytes to = to_bytes_of(g);
-    for (size_t at = 0; at < n; at += 16) {
-        __mmask16 some = (__mmask16)(n - at < 16 ? (1u << (n - at)) - 1 : 0xffffu);
-        _mm_mask_storeu_epi8(y + at, some, bytes(&to, _mm512_maskz_loadu_ps(some, x + at)));
+    for (size_t at = 0; at < n; at += BLOCK) {
+        const __mmask64 some = n - at < BLOCK ? (UINT64_C(1) << (n - at)) - 1 : UINT64_MAX;
+        __m512 v[4];
+#pragma GCC unroll 4
+        for (uint32_t k = 0; k < 4; k++)
+            v[k] = _mm512_maskz_loadu_ps((__mmask16)(some >> 16 * k), x + at + 16 * k);
+        _mm512_mask_storeu_epi8(y + at, some, bytes(&to, v));
     }
 }
 
@@ -118,16 +185,18 @@ static inline __m512 sums_of_pixels(const struct mean_bytes *m, const uint8_t *x
     return sum[0];
 }
 
-/* Up to 32 channels, as the template's. */
+/* Up to 32 channels, as the template's, which end in one block. */
 static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, uint8_t *y)
 {
     const struct to_bytes to = to_bytes_of(&m->to);
     const __m512 pixels = _mm512_set1_ps((float)m->pixels);
+    __m512 v[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(),
+                   _mm512_setzero_ps()};
     for (size_t at = 0; at < n; at += 16) {
         __mmask16 some = (__mmask16)(n - at < 16 ? (1u << (n - at)) - 1 : 0xffffu);
-        __m512 v = _mm512_div_ps(sums_of_pixels(m, x + at, some), pixels);
-        _mm_mask_storeu_epi8(y + at, some, bytes(&to, v));
+        v[at / 16] = _mm512_div_ps(sums_of_pixels(m, x + at, some), pixels);
     }
+    _mm512_mask_storeu_epi8(y, (UINT64_C(1) << n) - 1, bytes(&to, v));
 }
 
 /* The rest is the template's, which compilers vectorize well. */
