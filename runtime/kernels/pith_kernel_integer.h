@@ -29,6 +29,13 @@
  * bits of a byte are a weight of an even step, high bits that at the same place of the step behind
  * it (of value 0 behind the last one). There is one segment then.
  *
+ * gemm_grid is for machines that take rows of x which lie equally far apart. Pixels then lie on a
+ * grid, `row` of them in each `pitch` places, and x has one pointer:
+ *
+ *     pixel i: x[0] + (i / row * pitch + i % row) * x_step
+ *
+ * Places between the first pixel and the last that are none are readable as pixels are.
+ *
  * A sparse matrix is packed in slots: panels of SLOTS_NR outputs (struct slots_panel), whose groups
  * have up to four nonzeros of each output from SLOTS_STEP neighbouring columns. The outputs of a
  * panel advance over the columns side by side: a group begins at the lane of SLOTS_LANE columns
@@ -194,6 +201,9 @@ struct gemm_i8_job {
     uint8_t *y;
     size_t y_step; /* bytes from y[i] to y[i + 1] */
     uint32_t m, n; /* > 0 */
+    /* of gemm_grid; row <= pitch */
+    size_t x_step;
+    uint32_t row, pitch;
 };
 
 /* One tile: B^T d B. Pixel (i, j), channel c of d: the i8 of x[i * row + j * pixel + c] ^ flip. */
@@ -300,12 +310,13 @@ struct integer_kernels {
     uint8_t middle;
     bool wide; /* weights of both, and x of gemm_i8; depthwise_i8 reads u8 */
     gemm_i8_fn *gemm_i8;
+    gemm_i8_fn *gemm_grid;  /* of gemm_i8's panels; NULL: there is none */
     gemm_i8_fn *gemm_i4;    /* of few pixels; NULL: there is none */
     gemm_i8_fn *gemm_slots; /* NULL: none */
     bool slots_in_spans;    /* else they may be halved */
     uint8_t slots_middle;   /* 0 or SLOTS_MIDDLE */
     uint32_t slots_rows;    /* of x, up to which it may be faster than gemm_i8 */
-    uint32_t tile_rows; /* of x that gemm_i8 takes in the time of one, several times as fast; 0 */
+    uint32_t tile_rows; /* of x that gemm_grid takes in the time of one, several times as fast; 0 */
     depthwise_i8_fn *depthwise_i8;
     uint32_t words_nr;              /* of gemm_i16[0] */
     gemm_i8_fn *gemm_i16[2];        /* sums of 32, of 64 bits; NULL: none */
@@ -384,7 +395,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_avxvnni, PITH_CPU_AVXVNNI)                            \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)             \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                  \
-    KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_amx, PITH_CPU_AMX)                                    \
+    KERNEL(gemm_grid, gemm_i8_fn, pith_gemm_grid_amx, PITH_CPU_AMX)                                \
     KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i16_vnni, PITH_CPU_VNNI)                             \
     WINOGRAD_I8_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                            \
     KERNEL(gemm_i4, gemm_i8_fn, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                  \

@@ -6,6 +6,8 @@
 #define CHUNKS 16u
 #define BAND_PIXELS 192u    /* of output, at least: few input rows are then copied twice */
 #define BAND_BYTES 65536u   /* of a copy, where one row is less */
+#define GRID_PIXELS 512u    /* the same of a grid */
+#define FOLDED_PIXELS 4096u /* and of one whose places are folded */
 #define FEW_MACS 262144u    /* less is not worth waking a thread */
 #define FEW_PIXELS 2u       /* of a product that waits for weights to come from memory */
 #define MANY_WEIGHTS 65536u /* fewer stay in the cache */
@@ -74,6 +76,57 @@ static bool fits_packing(const struct integer_layout *l, const struct integer_co
                                            slots_bytes(l, c) < MOST_SLOTS;
 }
 
+/* Tiles multiply so many bytes of k at once; fewer in all stay with other kernels, and of a window
+ * that is folded there are not many. */
+#define TILE_BYTES 64u
+#define LEAST_BYTES 32u
+#define MOST_FOLDED 256u
+
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Tiles that a window takes whose places have `rows` rows and all columns of a step. */
+static uint64_t tiles_of_folded(const struct integer_conv *c, uint64_t rows)
+{
+    const uint64_t run = ceil_div(c->kw, c->stride_w) * c->stride_w * rows * c->channels;
+    return ceil_div(c->kh, rows) * ceil_div(run, TILE_BYTES);
+}
+
+/* Whether pixels are places of a grid, as gemm_grid reads them. Where windows move by more than a
+ * pixel, those that a tap sees do not lie side by side, so the band is kept in planes, one for each
+ * remainder of rows and columns. A tap of few channels fills a part of a tile: then places are
+ * folded, which have all columns of a step, and its rows or, where it is of one row, the window's.
+ */
+static void set_grid(struct integer_layout *l, const struct integer_conv *c,
+                     const struct integer_kernels *k)
+{
+    const uint64_t window = (uint64_t)c->kh * c->kw * l->cg;
+    const uint32_t rows = c->stride_h > 1 ? c->stride_h : c->kh;
+    l->down = l->across = l->step_h = l->step_w = 1;
+    l->grid = k->gemm_grid && l->packing == PACK_PLAIN && !l->depthwise && !c->words &&
+              window >= LEAST_BYTES && (uint64_t)c->oh * c->ow >= k->tile_rows;
+    if (!l->grid)
+        return;
+    l->gemm = k->gemm_grid;
+    l->step_h = c->stride_h;
+    l->step_w = c->stride_w;
+    l->down = least(c->stride_h, (uint64_t)(c->kh - 1) * c->dil_h + 1);
+    l->across = least(c->stride_w, (uint64_t)(c->kw - 1) * c->dil_w + 1);
+    if (c->groups > 1 || c->dil_h > 1 || c->dil_w > 1 || window > MOST_FOLDED ||
+        rows * c->stride_w * l->cg > MOST_FOLDED)
+        return;
+    const uint64_t plain = c->kh * c->kw * ceil_div(l->cg, TILE_BYTES);
+    const uint64_t columns = tiles_of_folded(c, 1), both = tiles_of_folded(c, rows);
+    l->rows_folded = both * 2 <= columns || (c->stride_h > 1 && both < columns);
+    l->folded = l->rows_folded || (c->stride_w > 1 && columns < plain);
+    if (l->folded)
+        l->across = c->stride_w;
+    if (l->rows_folded)
+        l->down = rows;
+}
+
 /* Segments are runs of x that lie side by side under a window. In channels-last order the taps of a
  * kernel's row do where they are not dilated and a pixel has the channels of one group alone; else
  * each tap is a segment. */
@@ -89,9 +142,14 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
         l->group_bytes = blocks * l->panel_bytes;
         return l->packing == PACK_PLAIN;
     }
-    bool joined = c->dil_w == 1 && c->groups == 1;
+    bool joined = c->dil_w == 1 && c->groups == 1 && (!l->grid || l->step_w == 1);
     l->segments = (uint32_t)(joined ? c->kh : taps);
     l->run = joined ? c->kw * l->cg : l->cg;
+    if (l->folded) {
+        const uint32_t rows = l->rows_folded ? l->down : 1;
+        l->segments = (uint32_t)ceil_div(c->kh, rows);
+        l->run = (uint32_t)ceil_div(c->kw, l->across) * rows * l->across * l->cg;
+    }
     l->steps = (l->run + l->k_step - 1) / l->k_step;
     l->rounded = (l->og + l->nr - 1) / l->nr * l->nr;
     l->panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
@@ -107,6 +165,26 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
     return true;
 }
 
+/* Of a grid that does not lie in x: its places, and where their elements are. In a folded place
+ * neighbours of a row of x lie side by side, so that they are copied at once. */
+static void set_places(struct integer_layout *l, const struct integer_conv *c)
+{
+    const uint32_t down = l->rows_folded ? l->down : 1, across = l->folded ? l->across : 1;
+    const uint64_t rows = (l->folded ? FOLDED_PIXELS : GRID_PIXELS) / c->ow + 1;
+    l->width = c->ow + (uint64_t)(c->kw - 1) * c->dil_w / c->stride_w;
+    l->pixel = (uint64_t)l->cg * down * across;
+    l->row = l->width * l->pixel;
+    l->rows = least(rows * l->row > BAND_BYTES ? BAND_BYTES / l->row + 1 : rows, c->oh);
+    l->in_rows = l->rows + (l->rows_folded ? l->segments - 1
+                                           : (uint64_t)(c->kh - 1) * c->dil_h / c->stride_h);
+    const uint64_t plane = l->in_rows * l->row;
+    l->channel_bytes = l->folded && !c->channels_last ? across : 1;
+    l->across_bytes = !l->folded ? plane : c->channels_last ? l->cg : 1;
+    l->down_bytes = l->rows_folded ? (uint64_t)across * l->cg : plane * (l->across / across);
+    const uint64_t planes = (uint64_t)(l->down / down) * (l->across / across);
+    l->band_bytes = aligned_bytes(planes * plane + l->k_step);
+}
+
 /* Bands, and what the kernels read of x. */
 static void set_bands(struct integer_layout *l, const struct integer_conv *c)
 {
@@ -115,20 +193,24 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c)
     bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
     /* gemm reads whole steps: a segment that ends within one would be read beyond its end, which in
      * x may be the end of the tensor; a band has room for that behind its last row */
-    l->in_place =
-        c->channels_last && as_it_is && !is_padded(c) && (l->depthwise || l->run % l->k_step == 0);
+    l->in_place = c->channels_last && as_it_is && !is_padded(c) &&
+                  (l->depthwise || l->run % l->k_step == 0) &&
+                  !(l->folded || (l->grid && l->step_h * l->step_w > 1));
     l->width = l->in_place
                    ? c->w
                    : (uint64_t)(c->ow - 1) * c->stride_w + (uint64_t)(c->kw - 1) * c->dil_w + 1;
     l->pixel = (uint64_t)(l->in_place ? c->channels : channels) * (wide ? 2 : 1);
     l->row = l->width * l->pixel;
-    uint64_t rows = BAND_PIXELS / c->ow + 1, reach = (uint64_t)(c->kh - 1) * c->dil_h + 1;
+    uint64_t rows = (l->grid ? GRID_PIXELS : BAND_PIXELS) / c->ow + 1;
+    uint64_t reach = (uint64_t)(c->kh - 1) * c->dil_h + 1;
     if (!l->in_place && rows * c->stride_h * l->row > BAND_BYTES)
         rows = BAND_BYTES / (c->stride_h * l->row) + 1;
     l->rows = least(rows, c->oh);
-    l->bands = (c->oh + l->rows - 1) / l->rows;
     l->in_rows = (uint64_t)(l->rows - 1) * c->stride_h + reach;
     l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * l->k_step);
+    if (l->grid && !l->in_place)
+        set_places(l, c);
+    l->bands = (c->oh + l->rows - 1) / l->rows;
 }
 
 /* Where there are fewer units than chunks, units are cut by outputs too, so that all threads have
@@ -251,6 +333,7 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
     l->depthwise = c->groups > 1 && l->cg == 1 && l->og == 1;
     if (!set_kernels(l, c, k) || (l->depthwise && !c->to_values))
         return false;
+    set_grid(l, c, k);
     if (!set_product(l, c, k))
         return false;
     set_bands(l, c);

@@ -140,11 +140,16 @@ static uint64_t form_of(const struct op_args *args, const struct integer_conv *c
     const struct integer_op *op = args->lowered;
     uint32_t packing = op->layout.packing;
     const bool conv = args->info->op == PITH_OP_CONV_INTEGER;
-    /* groups < 2^25: is_small; one group with dil_w 1 has the taps of a kernel's row joined
-     * (set_product) */
-    const uint32_t way = conv ? c->dil_w == 1 : (uint32_t)args->attr[ATTR_MATMUL_TRANS_B];
+    /* taps of a kernel's row may be joined to a run (set_product) */
+    const uint32_t way =
+        conv ? op->layout.run > op->layout.cg : (uint32_t)args->attr[ATTR_MATMUL_TRANS_B];
+    uint32_t group =
+        c->groups << 4; /* < 2^29: is_small; folded places have one and small strides */
+    if (op->layout.folded)
+        group = 1u << 30 | c->channels_last << 29 | op->layout.rows_folded << 28 |
+                op->layout.down << 16 | op->layout.across << 4;
     return prep_form(conv ? PREP_CONV_INTEGER : PREP_MATMUL_INTEGER,
-                     c->groups << 4 | packing << 2 | way << 1 | c->words);
+                     group | packing << 2 | way << 1 | c->words);
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */

@@ -159,6 +159,29 @@ static void pack_group(const struct integer_layout *l, const struct integer_weig
         }
 }
 
+/* Of folded places; what of them is outside of the window has weights of 0. */
+static void pack_folded(const struct integer_conv *c, const struct integer_layout *l,
+                        const struct integer_weights *weights, uint32_t *sum, uint8_t *packed)
+{
+    const uint64_t step = (uint64_t)l->k_step * l->nr;
+    const uint32_t rows = l->rows_folded ? l->down : 1;
+    memset(packed, 0, l->group_bytes);
+    for (uint32_t o = 0; o < l->og; o++)
+        for (uint32_t i = 0; i < c->kh * c->kw * l->cg; i++) {
+            const uint32_t tap = i / l->cg, channel = i % l->cg, y = tap / c->kw, x = tap % c->kw;
+            const uint32_t segment = y / rows;
+            const uint64_t e = x / l->across * l->pixel + y % rows * l->down_bytes +
+                               x % l->across * l->across_bytes + channel * l->channel_bytes;
+            const int32_t w =
+                ((const int8_t *)
+                     weights->w)[o * weights->output + channel * weights->channel + tap];
+            packed[o / l->nr * l->panel_bytes +
+                   ((uint64_t)segment * l->steps + e / l->k_step) * step + o % l->nr * l->k_step +
+                   e % l->k_step] = (uint8_t)w;
+            sum[o] += (uint32_t)w;
+        }
+}
+
 void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,
                             const struct op_env *env, const struct integer_weights *weights,
                             void *prep)
@@ -177,6 +200,10 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
         pith_pack_slots(l, weights, (uint64_t)c->n * c->oh * c->ow,
                         l->steps * pith_integer_most_groups(c, l->run), prep, packed);
+        return;
+    }
+    if (l->folded) {
+        pack_folded(c, l, weights, prep, packed);
         return;
     }
     for (uint32_t g = 0; g < c->groups; g++)

@@ -116,6 +116,51 @@ static void run_product(const struct byte_product *p, const struct requantize *t
     guard_free(&y);
 }
 
+/* x of p lies on a grid, whose places have bytes in common. */
+static void run_grid(struct byte_product *p, const struct requantize *to,
+                     const struct integer_kernels *k)
+{
+    const uint32_t row = pick(1, p->m), pitch = row + pick(0, 1) * pick(0, 20);
+    const uint32_t steps = (p->run + k->k_step - 1) / k->k_step, last = p->m - 1;
+    const size_t x_step = pick(1, 90), each = to->factor ? 1 : 4,
+                 y_step = (p->n + pick(0, 3)) * each;
+    uint32_t segment[8], farthest = 0;
+    size_t panel_bytes;
+    for (uint32_t s = 0; s < p->segments; s++) {
+        segment[s] = pick(0, 300);
+        farthest = segment[s] > farthest ? segment[s] : farthest;
+    }
+    struct guarded grid = guard_bytes((last / row * pitch + last % row) * x_step + farthest +
+                                      (size_t)steps * k->k_step);
+    struct guarded w = packed(p, k, steps, &panel_bytes);
+    struct guarded y = guard_new(last * y_step + p->n * each, 1);
+    for (uint32_t i = 0; i < p->m; i++)
+        for (uint32_t s = 0; s < p->segments; s++)
+            memcpy((uint8_t *)p->x.data + ((size_t)i * p->segments + s) * p->run,
+                   (uint8_t *)grid.data + (i / row * pitch + i % row) * x_step + segment[s],
+                   p->run);
+    const uint8_t *first = grid.data;
+    struct gemm_i8_job job = {.x = &first,
+                              .segment = segment,
+                              .segments = p->segments,
+                              .steps = steps,
+                              .w = w.data,
+                              .panel_bytes = panel_bytes,
+                              .to = *to,
+                              .y = y.data,
+                              .y_step = y_step,
+                              .m = p->m,
+                              .n = p->n,
+                              .x_step = x_step,
+                              .row = row,
+                              .pitch = pitch};
+    k->gemm_grid(&job);
+    check_product(p, to, k, y.data, y_step, false);
+    guard_free(&grid);
+    guard_free(&w);
+    guard_free(&y);
+}
+
 /* p->w: weights of a table, a number of it for each in `number`. */
 static void run_halved(const struct byte_product *p, const struct requantize *to,
                        const struct integer_kernels *k, const uint8_t *number, int8_t table[16])
@@ -270,7 +315,7 @@ static void test_gemm(void **state)
         p.n = pick(1, MAX_N);
         p.segments = pick(1, 4);
         p.run = pick(0, 3) ? pick(1, 20) : pick(1, 130);
-        if (i % 60 == 0) { /* around what tiles copy of a pixel */
+        if (i % 60 == 0) { /* long ones */
             p.n = pick(1, 40);
             p.segments = 4;
             p.run = pick(500, 1200);
@@ -280,6 +325,29 @@ static void test_gemm(void **state)
         struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
         for (uint32_t level = 0; next_level(&level, &k);)
             run_product(&p, &to, &k);
+        guard_free(&p.x);
+        guard_free(&p.w);
+    }
+}
+
+static void test_gemm_of_grids(void **state)
+{
+    (void)state;
+    static struct byte_product p;
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES; i++) {
+        p.m = pick(1, MAX_M);
+        p.n = pick(1, MAX_N);
+        p.segments = pick(1, 4);
+        p.run = pick(0, 2) ? pick(1, 140) : 64 * pick(1, 4);
+        if (i % 60 == 0) /* weights that are fetched ahead */
+            p.run = pick(500, 1200);
+        p.x = guard_new((size_t)p.m * p.segments * p.run, 1);
+        p.w = guard_bytes((size_t)p.n * p.segments * p.run);
+        struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
+        for (uint32_t level = 0; next_level(&level, &k);)
+            if (k.gemm_grid)
+                run_grid(&p, &to, &k);
         guard_free(&p.x);
         guard_free(&p.w);
     }
@@ -575,6 +643,35 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
     guard_free(&sum);
 }
 
+/* Every pair of bytes, of scales whose quotients lie in the middle between integers now and then,
+ * or all of them, and of ones that are close to the largest. */
+static void test_sums_of_rows(void **state)
+{
+    (void)state;
+    enum { PAIRS = 65536 };
+    static uint8_t a[PAIRS], b[PAIRS], expected[PAIRS], y[PAIRS];
+    struct integer_kernels k, reference;
+    pith_integer_kernels_fill(&reference, 0);
+    for (uint32_t i = 0; i < PAIRS; i++) {
+        a[i] = (uint8_t)i;
+        b[i] = (uint8_t)(i >> 8);
+    }
+    for (uint32_t i = 0; i < 32; i++) {
+        struct byte_grid grid[3];
+        for (uint32_t g = 0; g < 3; g++) {
+            const float part = 1.0f / (float)(1u << pick(0, 3));
+            grid[g] = random_grid();
+            grid[g].scale = pick(0, 1) ? part : (float)pick(1, 500) * 1e-2f * part;
+        }
+        const struct combine_bytes c = {grid[0], grid[1], grid[2], false, pick(0, 1)};
+        reference.bytes.combine(&c, a, b, expected, PAIRS);
+        for (uint32_t level = 0; next_level(&level, &k);) {
+            k.bytes.combine(&c, a, b, y, PAIRS);
+            assert_memory_equal(expected, y, PAIRS);
+        }
+    }
+}
+
 static void test_rows(void **state)
 {
     (void)state;
@@ -617,10 +714,16 @@ static void test_rule_of_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),          cmocka_unit_test(test_gemm_of_few_weights),
-        cmocka_unit_test(test_gemm_of_slots), cmocka_unit_test(test_gemm_of_words),
-        cmocka_unit_test(test_depthwise),     cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_rule_of_rows),  cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_gemm_of_grids),
+        cmocka_unit_test(test_gemm_of_few_weights),
+        cmocka_unit_test(test_gemm_of_slots),
+        cmocka_unit_test(test_gemm_of_words),
+        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_sums_of_rows),
+        cmocka_unit_test(test_rule_of_rows),
+        cmocka_unit_test(test_winograd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,7 @@ static const struct {
     {"row", "softmax_columns", trial_softmax_columns},
     {"row", "where", trial_where},
     {"integer", "gemm_i8", trial_gemm_i8},
+    {"integer", "gemm_grid", trial_gemm_grid},
     {"integer", "gemm_i4", trial_gemm_i4},
     {"integer", "gemm_slots", trial_gemm_slots},
     {"integer", "depthwise_i8", trial_depthwise_i8},

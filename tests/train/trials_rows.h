@@ -158,6 +158,22 @@ static void trial_gemm_i8(struct trial *t)
     product_close(p);
 }
 
+/* Pixels one behind the other, in rows of `row` and as many places more as there are. */
+static void trial_gemm_grid(struct trial *t)
+{
+    struct integer_kernels k = integer_of(t);
+    struct byte_product *p = product_of(t, pick(1, 3));
+    int32_t *offset = take(t, sizeof p->offset);
+    struct requantize to = random_requantize(p->offset, p->factor, MAX_N + 64);
+    struct gemm_i8_job job = job_of(t, p, &k, to.factor ? 1 : 4);
+    job.to = product_to(p, &to, &k, offset);
+    job.x_step = (size_t)p->segments * job.steps * k.k_step;
+    job.row = job.pitch = p->m;
+    CALL(t, product_work(p), k.gemm_grid ? k.gemm_grid(&job) : k.gemm_i8(&job));
+    leaves_bytes(t, job.y, p->m * job.y_step);
+    product_close(p);
+}
+
 /* Numbers of a table of 16, in half the bytes, as pith_kernel_integer.h lays them out. */
 static inline void pack_halves(const struct byte_product *p, const struct integer_kernels *k,
                                uint8_t *w, size_t panel_bytes, uint32_t zero)
