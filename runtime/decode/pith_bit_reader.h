@@ -50,21 +50,25 @@ static inline uint32_t br_bits(struct bit_reader *r, uint32_t n)
     uint32_t low = n > 16 ? 16 : n, v, high;
     v = br_peek(r) & ((1u << low) - 1);
     br_skip(r, low);
+    if (n == low)
+        return r->bad ? 0 : v;
     n -= low;
     high = br_peek(r) & ((1u << n) - 1);
     br_skip(r, n);
     return r->bad ? 0 : v | high << low;
 }
 
-/* One-bits before the next zero-bit; more than max is bad. */
+/* One-bits before the next zero-bit; more than max is bad. A look counts up to 16 of them. */
 static inline uint32_t br_unary(struct bit_reader *r, uint32_t max)
 {
-    uint32_t q = 0;
-    while (br_bits(r, 1) != 0)
-        if (++q > max) {
+    uint32_t q = 0, ones;
+    do {
+        ones = (uint32_t)__builtin_ctz(~br_peek(r) | 1u << 16);
+        br_skip(r, ones < 16 ? ones + 1 : 16);
+        q += ones;
+        if (q > max)
             r->bad = true;
-            return 0;
-        }
+    } while (ones == 16 && !r->bad);
     return r->bad ? 0 : q;
 }
 
