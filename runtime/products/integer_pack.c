@@ -84,8 +84,8 @@ static void pack_halved(const struct integer_layout *l, const struct integer_wei
 
 /* A panel of n outputs of bytes, in steps of four channels that no tap divides: a word at a time,
  * in the order in which they lie there. w: the first output's weights. */
-static inline void pack_words(const struct integer_layout *l, const struct integer_weights *weights,
-                              const int8_t *w, uint32_t n, uint32_t *sum, uint8_t *to)
+static void pack_words(const struct integer_layout *l, const struct integer_weights *weights,
+                       const int8_t *w, uint32_t n, uint32_t *sum, uint8_t *to)
 {
     const size_t channel = weights->channel, taps = (size_t)l->segments * (l->run / l->cg);
     for (size_t tap = 0; tap < taps; tap++)
@@ -97,6 +97,47 @@ static inline void pack_words(const struct integer_layout *l, const struct integ
                 sum[o] += (uint32_t)(four[0] + four[1] + four[2] + four[3]);
                 memcpy(to + (size_t)4 * o, four, sizeof four);
             }
+}
+
+#ifdef __OPTIMIZE_SIZE__
+#define OUTPUTS_APART 0
+#else
+#define OUTPUTS_APART 1
+#endif
+
+/* The same of one output whose weights lie side by side, channel by channel. */
+static void pack_output(const struct integer_layout *l, const int8_t *w, size_t taps, uint8_t *to)
+{
+    const size_t next = 4 * (size_t)l->nr, b = taps, c = 2 * taps, d = 3 * taps;
+    const uint8_t *end = (const uint8_t *)w + taps * l->cg, *from = (const uint8_t *)w;
+    for (; taps == 1 && from < end; from += 4, to += next)
+        memcpy(to, from, 4);
+    for (size_t tap = 0; taps > 1 && tap < taps; tap++)
+        for (from = (const uint8_t *)w + tap; from < end; from += 4 * taps, to += next)
+            store_le32(to, (uint32_t)from[0] | (uint32_t)from[b] << 8 | (uint32_t)from[c] << 16 |
+                               (uint32_t)from[d] << 24);
+}
+
+#define LOW_BYTES UINT64_C(0x00ff00ff00ff00ff)
+#define SUM_RUN 32u /* words of eight whose sums 16 bits hold: 32 * 8 * 255 */
+
+/* Sums of bytes as they are with their sign bit turned, which is 128 more each; eight a step. */
+static uint32_t sum_of(const int8_t *w, size_t n)
+{
+    uint32_t sum = 0;
+    int32_t rest = 0;
+    size_t i = 0;
+    while (i + 8 <= n) {
+        uint64_t pairs = 0;
+        for (uint32_t k = 0; k < SUM_RUN && i + 8 <= n; k++, i += 8) {
+            uint64_t x = load_le64((const uint8_t *)w + i) ^ UINT64_C(0x8080808080808080);
+            pairs += (x & LOW_BYTES) + (x >> 8 & LOW_BYTES);
+        }
+        sum += (uint32_t)(pairs * UINT64_C(0x0001000100010001) >> 48);
+    }
+    for (size_t k = i; k < n; k++)
+        rest += w[k];
+    return sum - (uint32_t)(128 * i) + (uint32_t)rest;
 }
 
 /* The weights of a segment of one output, from weights->w[from] on, to places from `to` on; returns
@@ -134,19 +175,25 @@ static void pack_group(const struct integer_layout *l, const struct integer_weig
                        bool is_long, uint32_t first, void *sum, uint8_t *packed)
 {
     const uint64_t segment = (uint64_t)l->steps * l->k_step * l->nr;
-    memset(packed, 0, l->group_bytes);
+    const bool words = packs_words(l);
+    /* words leave nothing out but in the last panel */
+    const uint64_t zeros = !words ? l->group_bytes : l->og % l->nr ? l->panel_bytes : 0;
+    memset(packed + l->group_bytes - zeros, 0, zeros);
     /* a matrix whose outputs lie side by side is read along its rows, all others output by output
      */
     const uint32_t n = weights->output == 1 ? l->nr : 1;
-    for (uint32_t o = 0; o < l->og && packs_words(l); o += n) {
+    const size_t taps = (size_t)l->segments * (l->run / l->cg);
+    for (uint32_t o = 0; o < l->og && words; o += n) {
         const int8_t *w = (const int8_t *)weights->w + (first + o) * weights->output;
         uint8_t *to = packed + o / l->nr * l->panel_bytes + o % l->nr * (size_t)4;
-        if (n == 1)
-            pack_words(l, weights, w, 1, (uint32_t *)sum + o, to);
-        else
+        if (OUTPUTS_APART && n == 1 && weights->channel == taps) {
+            ((uint32_t *)sum)[o] += sum_of(w, taps * l->cg);
+            pack_output(l, w, taps, to);
+        } else {
             pack_words(l, weights, w, least(l->og - o, n), (uint32_t *)sum + o, to);
+        }
     }
-    for (uint32_t o = 0; o < l->og && !packs_words(l); o++)
+    for (uint32_t o = 0; o < l->og && !words; o++)
         for (uint32_t s = 0; s < l->segments; s++) {
             uint64_t to =
                 ((uint64_t)(o / l->nr) * l->segments + s) * segment + o % l->nr * l->k_step;
