@@ -219,27 +219,32 @@ enum pith_status pith_huff_stream_open(struct huff_stream *s, const uint8_t *byt
     return PITH_OK;
 }
 
-/* Cuts the next sub-streams out of s; symbols of lane i go behind those of lane i - 1. Symbols
- * of all sub-streams lie behind one another in dst. */
-static void cut_group(struct huff_stream *s, uint8_t *dst, struct huff_group *g, struct lane *lanes)
+void pith_huff_stream_cut(struct huff_stream *s, struct huff_group *g)
 {
     uint64_t left = s->n_subs - s->next;
     g->n_subs = left < HUFF_LANES ? (uint32_t)left : HUFF_LANES;
     g->n_symbols = 0;
     for (uint32_t i = 0; i < g->n_subs; i++) {
         uint64_t j = s->next++;
-        uint32_t count =
-            (uint32_t)(huff_sub_begin(s->n, s->n_subs, j + 1) - huff_sub_begin(s->n, s->n_subs, j));
         size_t size = s->n_bytes;
+        g->counts[i] =
+            (uint32_t)(huff_sub_begin(s->n, s->n_subs, j + 1) - huff_sub_begin(s->n, s->n_subs, j));
         if (j + 1 < s->n_subs)
             size = (size_t)s->base + br_bits(&s->sizes, s->width);
-        g->counts[i] = count;
         g->rest[i] = bit_reader_of(s->bytes, size);
-        lanes[i] = (struct lane){s->bytes, s->bytes + size, dst + g->n_symbols,
-                                 dst + g->n_symbols + count, 0};
         s->bytes += size;
         s->n_bytes -= size;
-        g->n_symbols += count;
+        g->n_symbols += g->counts[i];
+    }
+}
+
+/* Symbols of lane i go behind those of lane i - 1. */
+static void lanes_of(const struct huff_group *g, uint8_t *dst, struct lane *lanes)
+{
+    for (uint32_t i = 0; i < g->n_subs; i++) {
+        const uint8_t *in = g->rest[i].bytes;
+        lanes[i] = (struct lane){in, in + g->rest[i].end / 8, dst, dst + g->counts[i], 0};
+        dst += g->counts[i];
     }
 }
 
@@ -247,7 +252,8 @@ enum pith_status pith_huff_stream_group(struct huff_stream *s, uint8_t *dst,
                                         struct huff_group *group)
 {
     struct lane lanes[HUFF_LANES];
-    cut_group(s, dst, group, lanes);
+    pith_huff_stream_cut(s, group);
+    lanes_of(group, dst, lanes);
     /* One symbol alone has a code of no bits. */
     if (s->n_subs && s->lengths->n_present == 1) {
         memset(dst, s->lengths->n_symbols - 1, group->n_symbols);

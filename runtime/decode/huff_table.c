@@ -133,28 +133,56 @@ uint32_t pith_huff_table_bits(const struct huff_lengths *lengths, uint64_t n)
     return bits;
 }
 
-/* Streams are read LSB first, codes are numbered MSB first. */
+/* Streams are read LSB first, codes are numbered MSB first. n: 1..12 of the 16 bits that are turned
+ * by halves. */
 static uint32_t reverse_bits(uint32_t v, uint32_t n)
 {
-    uint32_t r = 0;
-    for (uint32_t i = 0; i < n; i++)
-        r |= (v >> i & 1) << (n - 1 - i);
-    return r;
+    v = (v & 0x5555) << 1 | (v >> 1 & 0x5555);
+    v = (v & 0x3333) << 2 | (v >> 2 & 0x3333);
+    v = (v & 0x0f0f) << 4 | (v >> 4 & 0x0f0f);
+    return ((v & 0xff) << 8 | v >> 8) >> (16 - n);
 }
 
-/* One symbol an entry: the codes in canonical order, each repeated for all bits that may follow. */
+/* next[l]: the first code of l bits in canonical order; each is followed by the one before plus 1.
+ */
+static void first_codes(const struct huff_lengths *lengths, uint32_t next[HUFF_MAX_LEN + 1])
+{
+    uint32_t n[HUFF_MAX_LEN + 1] = {0}, code = 0;
+    for (uint32_t s = 0; s < lengths->n_symbols; s++)
+        n[lengths->len[s]]++;
+    n[0] = 0;
+    for (uint32_t l = 1; l <= HUFF_MAX_LEN; l++)
+        next[l] = code = (code + n[l - 1]) << 1;
+}
+
+/* One symbol an entry: its code repeated for all bits that may follow. */
 static void fill_single(const struct huff_lengths *lengths, uint32_t bits, uint32_t *entries)
 {
-    uint32_t code = 0;
-    for (uint32_t l = 1; l <= lengths->max_len; l++, code <<= 1)
-        for (uint32_t s = 0; s < lengths->n_symbols; s++) {
-            if (lengths->len[s] != l)
-                continue;
-            uint32_t entry = s | l << 24 | 1u << 30;
-            for (uint32_t i = reverse_bits(code, l); i < 1u << bits; i += 1u << l)
-                entries[i] = entry;
-            code++;
-        }
+    uint32_t next[HUFF_MAX_LEN + 1];
+    first_codes(lengths, next);
+    for (uint32_t s = 0; s < lengths->n_symbols; s++) {
+        uint32_t l = lengths->len[s];
+        if (l == 0)
+            continue;
+        uint32_t entry = s | l << 24 | 1u << 30;
+        for (uint32_t i = reverse_bits(next[l]++, l); i < 1u << bits; i += 1u << l)
+            entries[i] = entry;
+    }
+}
+
+void pith_huff_build_bytes(const struct huff_lengths *lengths, const uint8_t *byte,
+                           uint16_t *entries)
+{
+    uint32_t next[HUFF_MAX_LEN + 1];
+    first_codes(lengths, next);
+    for (uint32_t s = 0; s < lengths->n_symbols; s++) {
+        uint32_t l = lengths->len[s];
+        if (l == 0)
+            continue;
+        uint16_t entry = (uint16_t)(byte[s] << 8 | l);
+        for (uint32_t i = reverse_bits(next[l]++, l); i < 1u << lengths->max_len; i += 1u << l)
+            entries[i] = entry;
+    }
 }
 
 /* Appends to entry i the symbols that fit behind its first. Going down from the top, the entries

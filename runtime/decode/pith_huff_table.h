@@ -41,4 +41,9 @@ uint32_t pith_huff_table_bits(const struct huff_lengths *lengths, uint64_t n);
  * n_present >= 2. */
 void pith_huff_build_table(const struct huff_lengths *lengths, uint32_t bits, uint32_t *entries);
 
+/* The decode table of pith_huff_stream_bytes: entries [2^max_len], indexed by the next max_len bits
+ * of the stream, each byte[symbol] << 8 | bits of its code. n_present >= 2. */
+void pith_huff_build_bytes(const struct huff_lengths *lengths, const uint8_t *byte,
+                           uint16_t *entries);
+
 #endif

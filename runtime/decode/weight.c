@@ -86,6 +86,22 @@ static void put_integers(int8_t *dst, const uint32_t *pos, const float *value, u
         dst[i] = (int8_t)value[i];
 }
 
+#ifdef __OPTIMIZE_SIZE__
+#define TABLES_TELL 0
+#else
+#define TABLES_TELL 1
+#endif
+
+/* One codebook of integers, which the code's table tells. */
+static enum pith_status expand_mapped(struct decoder *d, int8_t *dst)
+{
+    uint8_t byte[256];
+    enum pith_status st = pith_decoder_codebook(d);
+    for (uint32_t i = 0; i < d->w->n_centroids && !st; i++)
+        byte[i] = (uint8_t)(int8_t)d->codebook[i];
+    return st ? st : pith_decoder_bytes(d, byte, (uint8_t *)dst);
+}
+
 /* The integers of codebooks. */
 static enum pith_status expand_integers(const struct weight *w, int8_t *dst, void *scratch)
 {
@@ -95,6 +111,8 @@ static enum pith_status expand_integers(const struct weight *w, int8_t *dst, voi
     uint64_t at = 0;
     if (st)
         return st;
+    if (TABLES_TELL && pith_decoder_maps(d))
+        return expand_mapped(d, dst);
     if (sparse)
         memset(dst, 0, (size_t)w->count);
     do {

@@ -101,9 +101,17 @@ static void unpack_indices(const struct stream *s, uint64_t first, uint32_t bits
     }
 }
 
+void pith_decoder_build_table(struct decoder *d)
+{
+    if (d->index_lengths->n_present > 1)
+        pith_huff_build_table(d->index_lengths, d->indices.table_bits, d->index_entries);
+}
+
 /* A group of the stream is decoded into scratch, and chunks are cut from it. */
 static bool next_huffman_indices(struct decoder *d, uint8_t *dst, uint32_t n)
 {
+    if (n && d->indices.next == 0)
+        pith_decoder_build_table(d);
     while (n) {
         if (d->block_left == 0) {
             if (pith_huff_stream_symbols(&d->indices, d->index_symbols, &d->block_left))
@@ -175,7 +183,7 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* Past the last group pith_codebook_next() fails, so no element can lie beyond all codebooks. */
-static enum pith_status next_codebook(struct decoder *d)
+enum pith_status pith_decoder_codebook(struct decoder *d)
 {
     enum pith_status st = pith_codebook_next(&d->codebooks, d->codebook);
     d->group_end += d->w->group_elems;
@@ -191,7 +199,7 @@ static enum pith_status look_up_values(struct decoder *d, const uint32_t *pos, u
 {
     for (uint32_t i = 0; i < n;) {
         while ((pos ? pos[i] : first + i) >= d->group_end) {
-            enum pith_status st = next_codebook(d);
+            enum pith_status st = pith_decoder_codebook(d);
             if (st)
                 return st;
         }
@@ -212,7 +220,7 @@ enum pith_status pith_decoder_finish(struct decoder *d)
 {
     enum pith_status st = PITH_OK;
     while (d->w->grid == GRID_CODEBOOK && st == PITH_OK && d->codebooks.groups_left)
-        st = next_codebook(d);
+        st = pith_decoder_codebook(d);
     return st;
 }
 

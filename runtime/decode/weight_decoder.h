@@ -42,7 +42,8 @@ struct decoder {
     struct huff_stream indices;
     const uint8_t *block; /* decoded indices not yet delivered */
     uint32_t block_left;
-    const struct rans_table *rans_table;
+    struct rans_table *rans_table;
+    uint32_t *rans_entries;
     struct rans_stream *rans; /* by pointer: a piece goes on with a copy of its own */
     struct context_stream *contexts;
     /* codebooks */
@@ -69,6 +70,14 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
  * index: room for n. */
 enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uint64_t first,
                                      uint8_t *index, float *value, uint32_t n);
+/* The first call, once: the look-up table of Huffman-coded indices. */
+void pith_decoder_build_table(struct decoder *d);
+/* The next group's centroids, in d->codebook. */
+enum pith_status pith_decoder_codebook(struct decoder *d);
+/* May pith_decoder_bytes be asked? */
+bool pith_decoder_maps(const struct decoder *d);
+/* Of a decoder at its beginning: all elements, dst[count], each byte[index] of byte[256]. */
+enum pith_status pith_decoder_bytes(struct decoder *d, const uint8_t *byte, uint8_t *dst);
 /* Groups without a stored element are checked all the same, so that a change in an unused codebook
  * does not stay unseen. */
 enum pith_status pith_decoder_finish(struct decoder *d);

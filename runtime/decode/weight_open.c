@@ -173,8 +173,6 @@ static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
     uint32_t bits = pith_huff_table_bits(d->index_lengths, d->n_values);
     d->index_entries = take(mem, entry_bytes(d->index_lengths, d->n_values));
     d->index_symbols = take(mem, symbol_bytes(d->n_values));
-    if (d->index_lengths->n_present > 1)
-        pith_huff_build_table(d->index_lengths, bits, d->index_entries);
     return pith_huff_stream_open(&d->indices, w->index_stream.bytes, w->index_stream.n_bytes,
                                  d->n_values, d->index_lengths, d->index_entries, bits);
 }
@@ -185,6 +183,7 @@ static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
     const struct weight *w = d->w;
     struct rans_coded *c = take(mem, aligned(sizeof *c));
     d->rans_table = &c->table;
+    d->rans_entries = c->entries;
     d->rans = &c->stream;
     if (pith_rans_read_table(w->index_table.bytes, w->index_table.n_bytes, &c->table))
         return PITH_ERR_CORRUPT;

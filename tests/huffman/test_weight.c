@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "pith_bytes.h"
 #include "coded_weight.h"
+#include "pith_rans_table.h"
 
 #define SEED 20240611u
 
@@ -288,6 +289,92 @@ static void integers_in_codebooks(void **state)
     }
 }
 
+/* Centroids of which `step` each are alike. */
+static void set_integers(struct weight *w, uint8_t *codebook, size_t cap, int step, float *q)
+{
+    for (uint32_t i = 0; i < w->n_centroids; i++)
+        q[i] = (float)((int)i / step - 100);
+    assert_int_equal(
+        pith_codebook_encode(q, 1, w->n_centroids, codebook, cap, &w->codebook.n_bytes), PITH_OK);
+    w->codebook.bytes = codebook;
+    w->type = PITH_I8;
+}
+
+/* A stream that ends too early; an index that names no centroid. */
+static void check_refused(struct weight_case *c, int8_t *dst, void *scratch, int step)
+{
+    uint8_t codebook[2048], largest = 0;
+    struct weight *w = &c->w;
+    float q[256];
+    if (w->index_stream.n_bytes) {
+        w->index_stream.n_bytes--;
+        assert_int_equal(pith_weight_expand_plain(w, dst, scratch), PITH_ERR_CORRUPT);
+        w->index_stream.n_bytes++;
+    }
+    for (uint64_t i = 0; i < w->count; i++)
+        largest = c->index[i] > largest ? c->index[i] : largest;
+    w->n_centroids = largest;
+    if (largest == 0)
+        return;
+    set_integers(w, codebook, sizeof codebook, step, q);
+    assert_int_equal(pith_weight_expand_plain(w, dst, scratch), PITH_ERR_CORRUPT);
+}
+
+/* Tells whether rare symbols are escaped. */
+static bool check_whole(enum weight_code code, uint32_t count, uint32_t n_centroids, int step,
+                        uint64_t *seed)
+{
+    struct case_spec s = {.count = count,
+                          .support = SUPPORT_DENSE,
+                          .code = code,
+                          .n_centroids = n_centroids,
+                          .n_groups = 1};
+    struct weight_case c = case_new(&s, seed);
+    struct guarded stream = guard_stream(&c.w.index_stream.bytes, c.w.index_stream.n_bytes);
+    struct guarded out = guard_new(count, 1);
+    uint8_t codebook[2048];
+    float q[256];
+    int8_t *dst = out.data, *expected = malloc(count);
+    struct rans_table table;
+    bool escapes = code == CODE_RANS &&
+                   !pith_rans_read_table(c.w.index_table.bytes, c.w.index_table.n_bytes, &table) &&
+                   table.escapes;
+    set_integers(&c.w, codebook, sizeof codebook, step, q);
+    struct guarded scratch = guard_new(pith_weight_scratch_bytes(&c.w), 1);
+    for (uint32_t i = 0; i < count; i++)
+        expected[i] = (int8_t)q[c.index[i]];
+    for (int plain = 0; plain < 2; plain++) {
+        assert_int_equal(pith_weight_expand_plain(&c.w, dst, scratch.data), PITH_OK);
+        assert_memory_equal(dst, expected, count);
+        c.w.cpu = 0; /* and by the reference's rows */
+    }
+    check_refused(&c, dst, scratch.data, step);
+    free(expected);
+    guard_free(&scratch);
+    guard_free(&stream);
+    guard_free(&out);
+    case_free(&c);
+    return escapes;
+}
+
+/* One codebook of integers for a dense weight: long codes and short ones, sizes around those of
+ * sub-streams, one symbol, escapes whose bytes are those of other symbols or are not. */
+static void integers_whole(void **state)
+{
+    static const uint32_t sizes[] = {1, 7, 4095, 4096, 32768, 40000, 70001, 150000};
+    static const uint32_t centroids[] = {1, 2, 16, 100, 220};
+    uint64_t seed = SEED;
+    uint32_t escaped = 0;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint32_t k = 0; k < sizeof centroids / sizeof *centroids; k++)
+            for (int step = 1; step <= 2; step++) {
+                check_whole(CODE_HUFFMAN, sizes[i], centroids[k], step, &seed);
+                escaped += check_whole(CODE_RANS, sizes[i], centroids[k], step, &seed);
+            }
+    assert_true(escaped > 3);
+}
+
 /* Nothing for what is not coded, little for little tensors; the rest is told by pith_weight.h. */
 static void scratch_follows_size(void **state)
 {
@@ -326,6 +413,7 @@ int main(void)
         cmocka_unit_test(integers_in_codebooks), cmocka_unit_test(all_codebook_forms),
         cmocka_unit_test(all_plain_types),       cmocka_unit_test(refusals),
         cmocka_unit_test(plain_refusals),        cmocka_unit_test(scratch_follows_size),
+        cmocka_unit_test(integers_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
