@@ -6,73 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <pthread.h>
-#include <stdio.h>
 #include "test_train_state.h"
 #include "train/small_network.h"
+#include "train/thread_ranks.h"
 #include "test_train_feed.h"
-
-enum { MOST = 8 };
-
-/* ---- an exchange between threads ------------------------------------------------------------- */
-
-struct meeting {
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    uint32_t count;
-    struct letter {
-        const void *data;
-        size_t bytes;
-    } letter[MOST][MOST]; /* [from][to]; data NULL: none */
-    pthread_barrier_t all;
-    float *memory; /* that all see */
-};
-
-struct seat {
-    struct meeting *m;
-    struct pith_ranks ranks;
-};
-
-/* The receiver copies and takes the letter away, for which the sender waits. */
-static void exchange(void *user, uint32_t peer, const void *send, void *receive, size_t bytes)
-{
-    const struct seat *s = user;
-    uint32_t rank = s->ranks.rank;
-    pthread_mutex_lock(&s->m->lock);
-    s->m->letter[rank][peer] = (struct letter){send, bytes};
-    pthread_cond_broadcast(&s->m->moved);
-    struct letter *in = &s->m->letter[peer][rank];
-    while (!in->data)
-        pthread_cond_wait(&s->m->moved, &s->m->lock);
-    if (in->bytes != bytes) {
-        fprintf(stderr, "rank %u sends %zu bytes, rank %u %zu\n", rank, bytes, peer, in->bytes);
-        abort();
-    }
-    memcpy(receive, in->data, bytes);
-    in->data = NULL;
-    pthread_cond_broadcast(&s->m->moved);
-    while (s->m->letter[rank][peer].data)
-        pthread_cond_wait(&s->m->moved, &s->m->lock);
-    pthread_mutex_unlock(&s->m->lock);
-}
-
-static void meet(void *user)
-{
-    const struct seat *s = user;
-    pthread_barrier_wait(&s->m->all);
-}
-
-static bool share(void *user, size_t bytes, void **all)
-{
-    const struct seat *s = user;
-    struct meeting *m = s->m;
-    if (s->ranks.rank == 0)
-        m->memory = calloc(m->count, bytes);
-    meet(user);
-    for (uint32_t r = 0; r < m->count && m->memory; r++)
-        all[r] = (char *)m->memory + r * bytes;
-    return m->memory != NULL;
-}
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
@@ -143,12 +80,7 @@ static void set_alpha(struct pith_model *m, float alpha)
 /* In main's thread: cmocka's assertions are not for others. */
 static void open_job(struct job *j, const struct way *w, struct meeting *m, uint32_t rank)
 {
-    j->seat =
-        (struct seat){m, {.rank = rank, .count = m->count, .exchange = exchange, .user = &j->seat}};
-    if (w->shares) {
-        j->seat.ranks.share = share;
-        j->seat.ranks.meet = meet;
-    }
+    take_seat(&j->seat, m, rank, w->shares);
     j->o = small_options();
     j->o.rate = w->rate;
     j->o.epochs = 3;
@@ -202,16 +134,12 @@ static void close_jobs(struct job *j, uint32_t n)
         pith_data_free(j[i].val);
         pith_buffer_free(&j[i].model);
     }
-    free(j[0].seat.m->memory);
-    j[0].seat.m->memory = NULL;
+    close_meeting(j[0].seat.m);
 }
 
 static void open_jobs(struct job *j, const struct way *w, struct meeting *m, uint32_t n)
 {
-    *m = (struct meeting){.count = n};
-    pthread_mutex_init(&m->lock, NULL);
-    pthread_cond_init(&m->moved, NULL);
-    pthread_barrier_init(&m->all, NULL, n);
+    open_meeting(m, n);
     memset(j, 0, n * sizeof *j);
     for (uint32_t i = 0; i < n; i++)
         open_job(&j[i], w, m, i);

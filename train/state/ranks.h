@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks.h - what the processes of one run do together (struct pith_ranks, pith_train.h). NULL, or
- * one process: nothing. All call the same functions in the same order.
+/* ranks.h - what the processes of one run do together (struct pith_ranks, pith_train.h), beside
+ * what they tell each other (pith_ranks_agree.h). NULL, or one process: nothing. All call the same
+ * functions in the same order.
  *
  * A sum over ranks is taken along a tree: of neighbours, then of pairs, then of pairs of pairs. As
  * each rank has neighbouring slices and adds them along the same tree, the sum over all slices is
@@ -10,7 +11,7 @@
 #define RANKS_H
 
 #include "channel_rows.h"
-#include "pith_train.h"
+#include "pith_ranks_agree.h"
 
 /* The slices of this rank: first .. first + n - 1. */
 uint32_t pith_ranks_slices(const struct pith_ranks *k, uint32_t *first);
@@ -38,10 +39,5 @@ void pith_ranks_add_window(const struct pith_ranks *k, const struct channel_rows
 void pith_ranks_join_floats(const struct pith_ranks *k, float *v, size_t n);
 uint32_t pith_ranks_least(const struct pith_ranks *k, uint32_t v);
 bool pith_ranks_any(const struct pith_ranks *k, bool v);
-/* The status of the first rank that has one, its message with it. */
-enum pith_status pith_ranks_agree(const struct pith_ranks *k, enum pith_status status,
-                                  struct pith_error *err);
-/* What rank `from` has, to all. */
-void pith_ranks_share(const struct pith_ranks *k, uint32_t from, void *data, size_t bytes);
 
 #endif
