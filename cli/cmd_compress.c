@@ -400,13 +400,16 @@ static bool for_speed(const struct compress_options *o, const struct pith_recipe
     return o->asked.n > 0 && recipe->stages[recipe->n_stages - 1].encode.goal == PITH_FOR_SPEED;
 }
 
-/* A new search throws an old one's checkpoint away: not by mistake. */
+/* A new search throws an old one's checkpoint away: not by mistake. Of several processes rank 0 has
+ * it, and may have begun to write. */
 static enum cli_exit check_checkpoint(const struct compress_options *o)
 {
     if (o->resume && !o->checkpoint) {
         cli_error("--resume needs --checkpoint FILE");
         return EXIT_USAGE;
     }
+    if (o->ranks && o->ranks->rank > 0)
+        return EXIT_DONE;
     if (!o->checkpoint || o->resume || o->common.force || access(o->checkpoint, F_OK) != 0)
         return o->checkpoint ? cli_check_writable(o->checkpoint) : EXIT_DONE;
     cli_error("%s exists: go on with --resume, or start anew with -f", o->checkpoint);

@@ -14,6 +14,7 @@ TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_quantize_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_integer_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_threads = $(call wrap,pthread_create pthread_join)
+TEST_LDFLAGS_goal_ranks = $(call wrap,pith_clock_ns)
 
 # AVX-VNNI's kernels in the encoding of AVX-512, for machines that have the same instructions in that
 # one alone (tests/runtime/avxvnni_twin.h).

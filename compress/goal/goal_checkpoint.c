@@ -10,6 +10,7 @@
 #include "pith_container.h"
 #include "pith_error_fill.h"
 #include "pith_file_write.h"
+#include "pith_ranks_agree.h"
 
 enum { VERSION = 1, NAME_BYTES = 16, CRC_BYTES = 4 };
 enum { VERSION_AT = 8, PITH_AT = 12, NETWORK_AT = 16, DATA_AT = 20, OPTIONS_AT = 24 };
@@ -26,6 +27,7 @@ struct record {
 
 struct goal_checkpoint {
     const char *path;
+    const struct pith_ranks *ranks;
     struct goal_mark mark;
     double seconds;
     struct record record[PITH_GOAL_POINTS];
@@ -102,38 +104,72 @@ static enum pith_status check_head(const struct goal_checkpoint *c, const struct
                : PITH_OK;
 }
 
+static bool is_first(const struct pith_ranks *ranks)
+{
+    return !ranks || ranks->rank == 0;
+}
+
+/* What rank 0 finds, in all. file->data NULL: there is none. */
+static enum pith_status load_file(const struct goal_checkpoint *c, struct pith_buffer *file,
+                                  struct pith_error *err)
+{
+    enum pith_status status = PITH_OK;
+    if (is_first(c->ranks) && (access(c->path, F_OK) == 0 || errno != ENOENT))
+        status = pith_file_load(c->path, UINT64_MAX, file, err);
+    uint64_t bytes = file->bytes;
+    pith_ranks_share(c->ranks, 0, &bytes, sizeof bytes);
+    if (!is_first(c->ranks) && bytes > 0) {
+        file->data = malloc((size_t)bytes);
+        file->bytes = (size_t)bytes;
+        status = file->data ? PITH_OK : pith_error_no_memory(err);
+    }
+    status = pith_ranks_agree(c->ranks, status, err);
+    if (!status)
+        pith_ranks_share(c->ranks, 0, file->data, (size_t)bytes);
+    return status;
+}
+
+static enum pith_status read_records(struct goal_checkpoint *c, const struct pith_buffer *file,
+                                     struct pith_error *err)
+{
+    enum pith_status status = check_head(c, file, err);
+    if (status)
+        return status;
+    struct source r = {file->data + HEAD_BYTES, file->data + file->bytes - CRC_BYTES};
+    const uint32_t n = load_le32(file->data + N_AT);
+    memcpy(&c->seconds, file->data + SECONDS_AT, sizeof c->seconds);
+    while (c->n < n && !status)
+        status = read_record(&r, &c->record[c->n++]);
+    if (status == PITH_ERR_MEMORY)
+        return pith_error_no_memory(err);
+    return status ? pith_error_fill(err, status, "%s: damaged", c->path) : PITH_OK;
+}
+
 static enum pith_status read_file(struct goal_checkpoint *c, struct pith_error *err)
 {
     struct pith_buffer file = {NULL, 0};
-    enum pith_status status = pith_file_load(c->path, UINT64_MAX, &file, err);
-    if (!status)
-        status = check_head(c, &file, err);
-    if (!status) {
-        struct source r = {file.data + HEAD_BYTES, file.data + file.bytes - CRC_BYTES};
-        const uint32_t n = load_le32(file.data + N_AT);
-        memcpy(&c->seconds, file.data + SECONDS_AT, sizeof c->seconds);
-        while (c->n < n && !status)
-            status = read_record(&r, &c->record[c->n++]);
-        if (status == PITH_ERR_MEMORY)
-            pith_error_no_memory(err);
-        else if (status)
-            pith_error_fill(err, status, "%s: damaged", c->path);
-    }
+    enum pith_status status = load_file(c, &file, err);
+    if (!status && file.data)
+        status = pith_ranks_agree(c->ranks, read_records(c, &file, err), err);
     pith_buffer_free(&file);
     return status;
 }
 
 enum pith_status pith_goal_checkpoint_open(const char *path, const struct goal_mark *mark,
-                                           bool resume, struct goal_checkpoint **c,
-                                           struct pith_error *err)
+                                           bool resume, const struct pith_ranks *ranks,
+                                           struct goal_checkpoint **c, struct pith_error *err)
 {
     struct goal_checkpoint *made = calloc(1, sizeof *made);
-    if (!made)
-        return pith_error_no_memory(err);
+    enum pith_status status =
+        pith_ranks_agree(ranks, made ? PITH_OK : pith_error_no_memory(err), err);
+    if (status) {
+        free(made);
+        return status;
+    }
     made->path = path;
     made->mark = *mark;
-    enum pith_status status = PITH_OK;
-    if (resume && (access(path, F_OK) == 0 || errno != ENOENT))
+    made->ranks = ranks;
+    if (resume)
         status = read_file(made, err);
     if (status)
         pith_goal_checkpoint_free(made);
@@ -259,5 +295,5 @@ enum pith_status pith_goal_checkpoint_add(struct goal_checkpoint *c,
             *state = (struct pith_buffer){NULL, 0};
         }
     }
-    return write_file(c, err);
+    return pith_ranks_agree(c->ranks, is_first(c->ranks) ? write_file(c, err) : PITH_OK, err);
 }

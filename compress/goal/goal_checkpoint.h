@@ -6,11 +6,15 @@
  * "PITHGOAL", then u32: version of this file, version of pith, checksums of the network, the data
  * and the options, bytes of a point; f64 seconds; u32 points; for each its encoder's name [16], the
  * point as it lies in memory, u64 bytes and bytes of its file, and of what a next network is made
- * from; CRC32C of all that. */
+ * from; CRC32C of all that.
+ *
+ * Of several processes rank 0 reads and writes it; all have what is in it, and what one cannot do
+ * is told in all (pith_train.h, struct pith_ranks). It says nothing of their number. */
 #ifndef GOAL_CHECKPOINT_H
 #define GOAL_CHECKPOINT_H
 
 #include "pith_goal_search.h"
+#include "pith_train.h"
 
 struct goal_checkpoint;
 
@@ -19,12 +23,12 @@ struct goal_mark {
     uint32_t network, data, options;
 };
 
-/* resume: with what the file has, if there is one; else it begins anew. path is borrowed until
- * free. PITH_ERR_ARGUMENT: it is of another search; PITH_ERR_VERSION: of another version;
- * PITH_ERR_CORRUPT, _IO, _MEMORY. */
+/* resume: with what the file has, if there is one; else it begins anew. path and ranks (NULL: this
+ * process alone) are borrowed until free. PITH_ERR_ARGUMENT: it is of another search;
+ * PITH_ERR_VERSION: of another version; PITH_ERR_CORRUPT, _IO, _MEMORY. */
 enum pith_status pith_goal_checkpoint_open(const char *path, const struct goal_mark *mark,
-                                           bool resume, struct goal_checkpoint **c,
-                                           struct pith_error *err);
+                                           bool resume, const struct pith_ranks *ranks,
+                                           struct goal_checkpoint **c, struct pith_error *err);
 void pith_goal_checkpoint_free(struct goal_checkpoint *c); /* accepts NULL */
 /* What searches before this process took, seconds. */
 double pith_goal_checkpoint_seconds(const struct goal_checkpoint *c);

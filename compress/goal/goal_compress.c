@@ -9,6 +9,7 @@
 #include "goal_retrain.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
+#include "pith_ranks_agree.h"
 #include "pith_subject_mark.h"
 #include "work_left.h"
 
@@ -36,6 +37,7 @@ struct job {
     struct pith_error *err;
     uint64_t begun_ns;
     double before; /* seconds, in processes before this one */
+    bool ended;    /* this process ends, whatever the others do */
     struct work_left work;
     struct pith_goal_progress progress;
 };
@@ -45,12 +47,37 @@ static double seconds_of(const struct job *j)
     return j->before + 1e-9 * (double)(pith_clock_ns(NULL) - j->begun_ns);
 }
 
+/* Stopped, or unable to go on: nobody else is asked. */
+static bool must_end(struct job *j)
+{
+    j->ended = j->ended || j->status || (j->opts->stop && j->opts->stop(j->opts->user));
+    return j->ended;
+}
+
+static bool is_time_over(const struct job *j)
+{
+    return j->goal->time > 0 && seconds_of(j) > j->goal->time;
+}
+
+/* By the clock of rank 0, in all: each by its own would go on where others have ended. A rank that
+ * must end has none to wait for it any more. */
 static bool is_over(void *user)
 {
-    const struct job *j = user;
-    if (j->status || (j->opts->stop && j->opts->stop(j->opts->user)))
+    struct job *j = user;
+    if (must_end(j))
         return true;
-    return j->goal->time > 0 && seconds_of(j) > j->goal->time;
+    bool over = is_time_over(j);
+    if (j->goal->time > 0)
+        pith_ranks_share(j->opts->ranks, 0, &over, sizeof over);
+    return over;
+}
+
+/* Of training, whose ranks agree by themselves, after each step. */
+static bool ends_training(void *user)
+{
+    struct job *j = user;
+    const struct pith_ranks *ranks = j->opts->ranks;
+    return must_end(j) || ((!ranks || ranks->rank == 0) && is_time_over(j));
 }
 
 /* Of the runtime, which asks between layers. */
@@ -101,6 +128,16 @@ static void rounded(void *watcher, uint32_t layer, uint32_t layers, double share
 
 /* ---- the search's questions ------------------------------------------------------------------ */
 
+/* On the machine and the threads of rank 0. */
+static enum pith_status measure_ram(struct job *j, struct pith_goal_point *p,
+                                    struct pith_error *err)
+{
+    enum pith_status st = pith_goal_judge_ram(j->judge, &p->file, &p->ram, err);
+    if (!st)
+        pith_ranks_share(j->opts->ranks, 0, &p->ram, sizeof p->ram);
+    return st;
+}
+
 static enum pith_status measure(void *user, struct pith_goal_point *p, struct pith_error *err)
 {
     struct job *j = user;
@@ -108,7 +145,7 @@ static enum pith_status measure(void *user, struct pith_goal_point *p, struct pi
     enum pith_status st =
         pith_goal_judge_measure(j->judge, PITH_GOAL_CHOOSE, &p->file, &p->loss, err);
     if (!st && j->goal->max_ram > 0)
-        st = pith_goal_judge_ram(j->judge, &p->file, &p->ram, err);
+        st = measure_ram(j, p, err);
     if (!st && j->goal->max_latency > 0)
         st = pith_goal_judge_latency(j->judge, &p->file, &p->latency, err);
     return st;
@@ -257,8 +294,8 @@ static enum pith_status open_checkpoint(struct job *j, const struct pith_model *
         mark.data = pith_mark_number(mark.data, crc);
     }
     if (!st)
-        st = pith_goal_checkpoint_open(j->opts->checkpoint, &mark, j->opts->resume, &j->checkpoint,
-                                       err);
+        st = pith_goal_checkpoint_open(j->opts->checkpoint, &mark, j->opts->resume, j->opts->ranks,
+                                       &j->checkpoint, err);
     if (!st)
         j->before = pith_goal_checkpoint_seconds(j->checkpoint);
     return st;
@@ -295,7 +332,8 @@ static enum pith_status retrain(struct job *j, const struct pith_model *original
                                       .checkpoint = j->checkpoint,
                                       .state = &j->state,
                                       .seconds_left = seconds_left,
-                                      .stop = is_over,
+                                      .is_over = is_over,
+                                      .ends_training = ends_training,
                                       .user = j};
     return original && j->goal->run != PITH_GOAL_RUN_INT8 ? pith_goal_retrain(&r, f, err) : PITH_OK;
 }
@@ -342,7 +380,6 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
                     .err = err,
                     .begun_ns = pith_clock_ns(NULL),
                     .work = {.guess = {1, PREPARE_GUESS, ENCODE_GUESS, 0.5, 0.5},
-
                              .wanted = {1, 1, FILES_GUESS, FILES_GUESS, 1},
                              .at = WORK_PARTS}};
     struct pith_goal_result r = {.met = false};
@@ -352,10 +389,6 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
     if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0) &&
         !(goal->max_latency > 0))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
-    if (opts->ranks && (opts->checkpoint || goal->time > 0))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a search of several processes has no checkpoint and no time: each "
-                               "would decide by itself when it is over");
     if (opts->ranks && goal->max_latency > 0)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "a search of several processes has no limit on latency: each would "

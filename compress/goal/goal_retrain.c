@@ -11,6 +11,7 @@
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_preset.h"
+#include "pith_ranks_agree.h"
 
 #define NETWORKS 6u      /* at most */
 #define STEP_DOWN 0.5    /* bytes of the next network, while they keep the goal */
@@ -82,10 +83,10 @@ static void tell_epoch(void *user, const struct pith_train_progress *p)
         e->rounded(e->watcher, p->epoch, l->epochs, (double)p->epoch / (double)l->epochs);
 }
 
-static bool is_over(void *user)
+static bool ends_training(void *user)
 {
     const struct ladder *l = user;
-    return l->r->stop(l->r->user);
+    return l->r->ends_training(l->r->user);
 }
 
 static struct pith_train_opts opts_of(struct ladder *l, uint32_t epochs)
@@ -104,7 +105,8 @@ static struct pith_train_opts opts_of(struct ladder *l, uint32_t epochs)
     else if (pith_goal_judge_metric(e->judge) == PITH_METRIC_PSNR)
         o.loss = PITH_SQUARED_ERROR, o.teacher = NULL;
     o.progress = tell_epoch;
-    o.stop = is_over;
+    o.stop = ends_training;
+    o.ranks = e->opts->ranks;
     o.user = l;
     return o;
 }
@@ -181,12 +183,15 @@ static double next_bytes(const struct ladder *l)
     return l->bad / l->good < NARROW ? sqrt(l->good * l->bad) : 0;
 }
 
-/* Of the time left, the part of this network and as many more as may follow; 0: not enough. */
+/* Of the time left, the part of this network and as many more as may follow; 0: not enough. By the
+ * clock of rank 0. */
 static uint32_t epochs_for(const struct ladder *l, uint32_t networks)
 {
     double all = l->r->seconds_left(l->r->user) / fmax(l->epoch_seconds, 1e-6);
     double n = fmin(l->most_epochs, fmax(LEAST_EPOCHS, floor(all / (double)networks)));
-    return n <= all ? (uint32_t)n : 0;
+    uint32_t epochs = n <= all ? (uint32_t)n : 0;
+    pith_ranks_share(l->r->encoders->opts->ranks, 0, &epochs, sizeof epochs);
+    return epochs;
 }
 
 static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struct pith_error *err)
@@ -198,7 +203,7 @@ static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struc
                                         .encode = encode_retrained,
                                         .user = l};
     enum pith_status st = PITH_OK;
-    for (uint32_t i = 0; i < NETWORKS && !st && !is_over(l); i++) {
+    for (uint32_t i = 0; i < NETWORKS && !st && !l->r->is_over(l->r->user); i++) {
         double bytes = next_bytes(l);
         l->epochs = epochs_for(l, NETWORKS - i);
         if (!(bytes > 0) || l->epochs == 0 || f->n == PITH_GOAL_POINTS)

@@ -2,7 +2,8 @@
 /* goal_retrain.h - with time left: prune, retrain, again. Each network begins as the last one that
  * kept the goal, with weights for about half of its bytes, until one misses it; then between the
  * two. The teacher is the original; labels count as well where there are any. What the preset
- * `small` says of training holds (pith_preset.h), but for how long and for how many weights. */
+ * `small` says of training holds (pith_preset.h), but for how long and for how many weights.
+ * Several processes train each network together (pith_train.h). */
 #ifndef GOAL_RETRAIN_H
 #define GOAL_RETRAIN_H
 
@@ -15,8 +16,9 @@ struct goal_retraining {
     const struct pith_goal_search *search; /* what a file is measured by, and who is told */
     struct goal_checkpoint *checkpoint;    /* borrowed; NULL: none is kept */
     struct pith_buffer *state; /* becomes the network of the file made last, as the next begins */
-    double (*seconds_left)(void *user);
-    bool (*stop)(void *user); /* true: no time, or interrupted */
+    double (*seconds_left)(void *user); /* of several processes rank 0's counts */
+    bool (*is_over)(void *user);        /* no time, or interrupted: in all processes alike */
+    bool (*ends_training)(void *user);  /* likewise, as this one sees it; ends all of a training */
     void *user;
 };
 

@@ -46,8 +46,9 @@ struct pith_goal_compress_opts {
     void *user;
     /* Processes that search together, each with the same network, goal, data and options (but for
      * threads): they share the work inside of each file, and all end with the bytes of one alone.
-     * Borrowed (pith_train.h); NULL: this process alone. Without a checkpoint and a time, and stop
-     * ends one process, not the others. */
+     * Borrowed (pith_train.h); NULL: this process alone. Rank 0 has the checkpoint, and its clock
+     * and its plan say what time and memory are left. Without a limit on latency. stop, and what
+     * one alone cannot do, end that process: the caller ends the others, which wait for it. */
     const struct pith_ranks *ranks;
 };
 
@@ -62,9 +63,9 @@ struct pith_goal_result {
 
 /* m is changed in nothing but normalizations that fold. Where the goal is missed, met is false and
  * the best is what misses least. Stopped: with what there is, as found.stopped says.
- * PITH_ERR_ARGUMENT: a goal that limits nothing; ranks with a checkpoint or a time; too few
- * samples; a checkpoint of another search (PITH_ERR_VERSION, _CORRUPT: that cannot be read; _IO:
- * that cannot be written); and what pith_goal_judge_new and pith_goal_search return. */
+ * PITH_ERR_ARGUMENT: a goal that limits nothing; ranks with a limit on latency; too few samples; a
+ * checkpoint of another search (PITH_ERR_VERSION, _CORRUPT: that cannot be read; _IO: that cannot
+ * be written); and what pith_goal_judge_new and pith_goal_search return. */
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_result *result, struct pith_error *err);
