@@ -95,3 +95,9 @@ void pith_pattern_print(const struct pith_pattern *pattern, char *out, size_t ou
         break;
     }
 }
+
+uint64_t pith_pattern_kept(const struct pith_pattern *pattern, uint64_t n)
+{
+    uint64_t k = (2 * n * pattern->a + pattern->b) / (2 * (uint64_t)pattern->b);
+    return k > 0 ? k : 1;
+}

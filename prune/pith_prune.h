@@ -52,6 +52,9 @@ enum pith_status pith_pattern_parse(const char *text, struct pith_pattern *patte
                                     struct pith_error *err);
 /* The text that parses to the same pattern. out: at least 40 bytes, always terminated. */
 void pith_pattern_print(const struct pith_pattern *pattern, char *out, size_t out_bytes);
+/* Of N:M and balanced patterns: how many of a window's n columns stay, 1..n. Windows begin at
+ * column 0 of a row; the last may have fewer than b columns. */
+uint64_t pith_pattern_kept(const struct pith_pattern *pattern, uint64_t n);
 
 enum pith_prune_by {
     PITH_PRUNE_BY_SPARSITY = 0, /* share of units to remove, 0..1 (exclusive) */
@@ -89,6 +92,12 @@ enum pith_prune_left {
     PITH_PRUNE_LEFT_DEPTHWISE = 1,
     PITH_PRUNE_LEFT_PATTERN = 2 /* the pattern does not divide its rows or columns */
 };
+
+/* Whether a weight is left alone by an amount that all get in this pattern, and why. err: of one
+ * that the pattern does not divide, what does not; may be NULL. */
+enum pith_prune_left pith_prune_leaves(const struct pith_model *m,
+                                       const struct pith_weight_ref *ref,
+                                       const struct pith_pattern *pattern, struct pith_error *err);
 
 struct pith_prune_layer {
     const char *layer, *tensor; /* borrowed from the model */

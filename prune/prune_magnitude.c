@@ -135,6 +135,17 @@ static bool is_depthwise(const struct pith_model *m, const struct pith_weight_re
     return pith_node_is_depthwise(m, &m->nodes[ref->node]);
 }
 
+enum pith_prune_left pith_prune_leaves(const struct pith_model *m,
+                                       const struct pith_weight_ref *ref,
+                                       const struct pith_pattern *pattern, struct pith_error *err)
+{
+    struct unit_grid grid;
+    if (is_depthwise(m, ref))
+        return PITH_PRUNE_LEFT_DEPTHWISE;
+    return pith_unit_grid(m, ref, pattern, &grid, err) ? PITH_PRUNE_LEFT_PATTERN
+                                                       : PITH_PRUNE_TAKEN;
+}
+
 /* What all layers get, but depthwise ones only what is lossless. */
 static void apply_common_amount(struct prune_run *run, struct prune_job *job)
 {
@@ -256,12 +267,6 @@ static uint64_t kept_units(uint64_t n, double sparsity)
     return gone >= n ? 1 : n - gone;
 }
 
-static uint64_t kept_in_window(const struct pith_pattern *p, uint64_t n)
-{
-    uint64_t k = (2 * n * p->a + p->b) / (2 * (uint64_t)p->b);
-    return k > 0 ? k : 1;
-}
-
 static void select_in_windows(struct prune_run *run, const struct prune_job *job)
 {
     const struct pith_pattern *p = &run->opts->pattern;
@@ -269,7 +274,7 @@ static void select_in_windows(struct prune_run *run, const struct prune_job *job
         for (uint64_t c = 0; c < job->grid.cols; c += p->b) {
             uint64_t at = row * job->grid.cols + c;
             uint64_t n = job->grid.cols - c < p->b ? job->grid.cols - c : p->b;
-            pith_largest(run->keys + at, n, kept_in_window(p, n), run->keep + at);
+            pith_largest(run->keys + at, n, pith_pattern_kept(p, n), run->keep + at);
         }
     }
 }
