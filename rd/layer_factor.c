@@ -56,6 +56,37 @@ static void order_as_stored(size_t n, size_t *order)
         order[k] = n - 1 - k;
 }
 
+/* Those of a window, which are few, by rising diagonal; equal ones as they are. */
+static void insert_by_diagonal(const double *diagonal, size_t width, size_t first, size_t *order)
+{
+    for (size_t k = 0; k < width; k++) {
+        size_t to = k;
+        for (; to > 0 && diagonal[k] < diagonal[order[to - 1] - first]; to--)
+            order[to] = order[to - 1];
+        order[to] = first + k;
+    }
+}
+
+/* order: [2 n], of which the second half is room, as is sum [n]. */
+static void order_by_windows(const double *diagonal, size_t n, size_t window, size_t *order,
+                             double *sum)
+{
+    const size_t windows = (n + window - 1) / window;
+    for (size_t i = 0; i < windows; i++)
+        sum[i] = 0;
+    for (size_t k = 0; k < n; k++)
+        sum[k / window] += diagonal[k];
+    pith_order_by_diagonal(sum, windows, order);
+    for (size_t i = 0; i < windows; i++)
+        order[2 * n - windows + i] = order[i];
+    for (size_t i = 0, at = 0; i < windows; i++) {
+        const size_t first = order[2 * n - windows + i] * window,
+                     width = n - first < window ? n - first : window;
+        insert_by_diagonal(diagonal + first, width, first, order + at);
+        at += width;
+    }
+}
+
 /* h, symmetric, with its rows and columns in an order; diagonal: [n] that of h. In place: what is
  * put below the diagonal is read above it. */
 static void reorder(double *h, size_t n, const size_t *order, const double *diagonal)
@@ -73,18 +104,20 @@ static void reorder(double *h, size_t n, const size_t *order, const double *diag
     }
 }
 
-/* By place. room: [n] */
-static void order_group(struct layer_factor *f, uint32_t g, bool as_stored, double *room)
+/* By place. room: [2, n] */
+static void order_group(struct layer_factor *f, uint32_t g, size_t window, double *room)
 {
     const size_t n = f->n;
     size_t *order = f->order + g * n;
     double *h = f->u + g * n * n;
     for (size_t k = 0; k < n; k++)
         room[k] = h[k * n + k];
-    if (as_stored)
+    if (window == 0)
         order_as_stored(n, order);
-    else
+    else if (window == 1)
         pith_order_by_diagonal(room, n, order);
+    else
+        order_by_windows(room, n, window, order, room + n);
     reorder(h, n, order, room);
     for (size_t k = 0; k < n; k++)
         f->diagonal[g * n + k] = h[k * n + k];
@@ -155,7 +188,7 @@ static void make_data_free(struct layer_factor *f, bool as_stored)
 
 /* PITH_ERR_ARGUMENT of factoring means that there is no factor: data-free then, not a failure. */
 enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
-                                   bool as_stored, struct layer_factor *f, struct pith_error *err)
+                                   size_t window, struct layer_factor *f, struct pith_error *err)
 {
     *f = (struct layer_factor){.n = s->n, .groups = s->groups};
     f->order = malloc((s->groups + (size_t)1) * s->n * sizeof *f->order); /* and room behind */
@@ -163,7 +196,7 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
     f->noise = calloc(s->groups, sizeof *f->noise);
     f->diagonal = calloc(s->groups * s->n, sizeof *f->diagonal);
     f->ridge = calloc(s->groups, sizeof *f->ridge);
-    double *room = malloc(s->n * sizeof *room);
+    double *room = malloc(2 * s->n * sizeof *room);
     if (!f->order || !f->trace || !f->noise || !f->diagonal || !f->ridge || !room) {
         free(room);
         return pith_error_no_memory(err);
@@ -176,10 +209,10 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
     f->crossed = s->crossed;
     s->h = s->crossed = NULL;
     for (uint32_t g = 0; g < f->groups && f->u; g++)
-        order_group(f, g, as_stored, room);
+        order_group(f, g, window, room);
     free(room);
     if (!pith_layer_factor_again(f, damping))
-        make_data_free(f, as_stored);
+        make_data_free(f, window == 0);
     return PITH_OK;
 }
 

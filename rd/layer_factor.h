@@ -25,9 +25,11 @@ struct layer_factor {
 
 /* Takes the statistics' matrices; their means stay. centre: share of what the means make of
  * H and of the crossed products that is taken off, because a bias makes up for it. damping: of the
- * mean of H's diagonal. as_stored: the first weight of a row is rounded first. PITH_ERR_MEMORY. */
+ * mean of H's diagonal. window: so many neighbours stay together, ordered by the sums of their
+ * diagonals, and each by its own inside; 1: each for itself; 0: as stored, the first weight of a
+ * row being rounded first. PITH_ERR_MEMORY. */
 enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
-                                   bool as_stored, struct layer_factor *f, struct pith_error *err);
+                                   size_t window, struct layer_factor *f, struct pith_error *err);
 /* With another damping, in its place. False: there is none, f is as it was or data-free. */
 bool pith_layer_factor_again(struct layer_factor *f, double damping);
 void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */

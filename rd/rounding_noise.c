@@ -64,8 +64,8 @@ static enum pith_status of_layer(const struct noise *w, uint32_t node, double *s
         status = pith_layer_statistics(&reader, &reader, &o, &stats, w->err);
         stats.doubt *= less_doubt(w, &stats);
         if (!status)
-            status = pith_layer_factor(&stats, centre, pith_layer_damping(&stats, 1), false,
-                                       &factor, w->err);
+            status = pith_layer_factor(&stats, centre, pith_layer_damping(&stats, 1), 1, &factor,
+                                       w->err);
         if (!status && factor.u)
             *share = share_of(&factor);
     }

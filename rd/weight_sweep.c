@@ -185,7 +185,7 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
     l->damping = pith_layer_damping(&stats, 1);
     if (!status)
         status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE, l->damping,
-                                   l->states > 0, &l->factor, s->err);
+                                   l->states == 0, &l->factor, s->err);
     for (int i = 0; i < 2; i++) {
         l->mean[i] = stats.mean[i];
         stats.mean[i] = NULL;

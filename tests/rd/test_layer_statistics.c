@@ -193,7 +193,7 @@ static void goals_make_up_for_other_inputs(void **state)
         }
     }
     struct layer_factor f;
-    check(pith_layer_factor(&s, 0, 1e-9, false, &f, &err));
+    check(pith_layer_factor(&s, 0, 1e-9, 1, &f, &err));
     pith_layer_row_goal(&f, 0, w, goal, room);
     for (size_t j = 0; j < N; j++) {
         double wanted = 0;

@@ -131,7 +131,7 @@ static struct layer_factor factor_of(struct test_random *r)
             for (int b = 0; b < COLUMNS; b++)
                 s.h[a * COLUMNS + b] += x[a] * x[b];
     }
-    check(pith_layer_factor(&s, 0, 0.01, false, &f, &err));
+    check(pith_layer_factor(&s, 0, 0.01, 1, &f, &err));
     pith_layer_statistics_end(&s);
     return f;
 }
