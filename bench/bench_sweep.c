@@ -5,13 +5,15 @@
  *     bench_sweep MODEL --data CALIBRATION RANGE --test DATA RANGE --lambda L[,L..] [--rate SHARE]
  * [--places SHARE]
  *         [--steps auto|tensor|row] [--paths K] [--states 0|8|16]
+ *         [--pattern 2:4|balanced:12/128|4x4|any] [--sparsity SHARE] [--levels N]
  *         [--fisher N] [--squares] [--temperature T] [--state OUTPUT=INPUT]
  * [--threads N] [--mirror]
- *         [--without statistics,correction,refit,coupling] [--layers] [-o FILE]
+ *         [--without statistics,correction,refit,coupling] [--layers] [--against MODEL] [-o FILE]
  *
  * Ranges are those of pith eval, data is for input 0; --mirror: pictures calibrate by their mirror
  * images, too; a state is an output that comes back, samples
- * then being steps of one stream. The last lambda's file is written. */
+ * then being steps of one stream. --against: the network whose answers are right, where MODEL is
+ * what something made of it already. The last lambda's file is written. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@
 #include "pith_weight_sweep.h"
 
 struct args {
-    const char *model, *out, *data[2], *range[2], *lambdas;
+    const char *model, *against, *out, *data[2], *range[2], *lambdas;
     struct pith_weight_sweep_opts sweep;
     uint64_t fisher;
     double temperature;
@@ -225,6 +227,12 @@ static void read_option(struct args *a, char **argv, int *i)
         a->sweep.paths = (uint32_t)atoi(NEXT);
     else if (!strcmp(name, "--states"))
         a->sweep.states = (uint32_t)atoi(NEXT);
+    else if (!strcmp(name, "--pattern"))
+        check(pith_pattern_parse(NEXT, &a->sweep.pattern, &err), "--pattern");
+    else if (!strcmp(name, "--sparsity"))
+        a->sweep.sparsity = atof(NEXT);
+    else if (!strcmp(name, "--levels"))
+        a->sweep.levels = (uint32_t)atoi(NEXT);
     else if (!strcmp(name, "--fisher"))
         a->fisher = (uint64_t)atoi(NEXT);
     else if (!strcmp(name, "--temperature"))
@@ -247,6 +255,8 @@ static void read_option(struct args *a, char **argv, int *i)
         a->state.input = (uint32_t)atoi(at + strcspn(at, "=") + 1);
     } else if (!strcmp(name, "--layers"))
         a->sweep.on_layer = on_layer;
+    else if (!strcmp(name, "--against"))
+        a->against = NEXT;
     else if (!strcmp(name, "-o"))
         a->out = NEXT;
     else
@@ -300,20 +310,28 @@ static void sweep_once(const struct args *a, const struct pith_model *m, const s
     pith_model_free(out);
 }
 
+static struct pith_model *load(const char *path)
+{
+    struct pith_model *m;
+    check(pith_model_load(path, NULL, &m, &err), path);
+    check(pith_model_fold_batch_norm(m, NULL, &err), "folding");
+    check(pith_model_infer_shapes(m, &err), "shapes");
+    return m;
+}
+
 int main(int argc, char **argv)
 {
     struct args a = {.sweep = {.size_bytes = sizeof a.sweep}, .threads = 2};
     struct pith_opts runtime;
-    struct pith_model *m;
+    struct pith_model *m, *right;
     for (int i = 1; i < argc; i++)
         read_option(&a, argv, &i);
     if (!a.model || !a.data[0] || !a.data[1] || !a.lambdas) {
         fprintf(stderr, "usage: bench_sweep MODEL --data D RANGE --test D RANGE --lambda L ...\n");
         return 2;
     }
-    check(pith_model_load(a.model, NULL, &m, &err), a.model);
-    check(pith_model_fold_batch_norm(m, NULL, &err), "folding");
-    check(pith_model_infer_shapes(m, &err), "shapes");
+    m = load(a.model);
+    right = a.against ? load(a.against) : m;
     pith_opts_init(&runtime, sizeof runtime);
     if (a.threads > 1)
         check(pith_threads_start(&runtime, a.threads), "threads");
@@ -322,7 +340,7 @@ int main(int argc, char **argv)
     struct answers was[2];
     for (int i = 0; i < 2; i++) {
         open_feed(m, &a, 1 - i, &fed[i]);
-        was[i] = answers_of(m, &fed[i], a.threads);
+        was[i] = answers_of(right, &fed[i], a.threads);
     }
     struct pith_fisher_opts fisher = {.size_bytes = sizeof fisher,
                                       .samples = a.fisher,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kept_row.h"
 #include "pith_cholesky.h"
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
@@ -31,6 +32,8 @@ struct room {
     double *goal, *other, *error, *seen, *unit, *price;
     uint8_t *kept;
     int16_t *q;
+    struct kept_row row;             /* where some weights have to be 0 */
+    struct row_windows_room windows; /* where rows choose which */
 };
 
 struct work {
@@ -44,6 +47,7 @@ struct work {
     double *told;         /* [rows] */
     uint64_t first, last; /* places of the rows that are rounded at once */
     bool nearest;         /* nothing but the nearest integers of the goals */
+    bool counts;          /* integers are only counted */
     uint32_t paths;
     struct row_panel_kernels panel;
     double *overlap, *square; /* [rows] by place of q and goal, of q: see refit; NULL */
@@ -66,13 +70,32 @@ static void to_places(const struct layer_round *l, uint32_t group, const int16_t
         by_place[j] = step * q[order[j]];
 }
 
-/* The first guess, from which integers are counted; zeros that prune left stay where that is
- * asked. */
+/* Whether some weights have to be 0. */
+static bool is_masked(const struct layer_round *l)
+{
+    return l->keep_zeros || l->kept || l->windows;
+}
+
+/* Those that have: zeros that prune left where that is asked, what was chosen before, and what is
+ * chosen now. order: of the row's group. */
+static void find_kept(const struct layer_round *l, uint64_t row, const size_t *order,
+                      const struct room *r)
+{
+    const size_t n = l->factor->n;
+    for (size_t j = 0; j < n; j++) {
+        const size_t at = row * n + order[j];
+        r->kept[j] = (!l->keep_zeros || l->w[at] != 0) && (!l->kept || l->kept[at]);
+    }
+    if (l->windows)
+        pith_row_windows_choose(l->windows, group_of(l, row), r->goal, &r->windows, r->kept);
+}
+
+/* The first guess, from which integers are counted. */
 static void round_to_nearest(const struct layer_round *l, uint64_t row, const struct room *r)
 {
     for (size_t j = 0; j < l->factor->n; j++)
         r->q[j] =
-            l->keep_zeros && !r->kept[j]
+            !r->kept[j]
                 ? 0
                 : (int16_t)fmin(fmax(nearbyint(r->goal[j] / l->step[row]), -l->levels), l->levels);
 }
@@ -127,7 +150,7 @@ static double round_along_paths(const struct work *w, uint64_t row, const struct
                                .u = u,
                                .factor = u ? NULL : &diagonal,
                                .goal = r->goal,
-                               .kept = l->keep_zeros ? r->kept : NULL,
+                               .kept = is_masked(l) ? r->kept : NULL,
                                .lowest = -l->levels,
                                .most = l->levels,
                                .trellis = l->states ? &trellis : NULL,
@@ -145,6 +168,53 @@ static double round_along_paths(const struct work *w, uint64_t row, const struct
     }
     const double cost = pith_error_feedback(&e, l->step[row], HUGE_VAL, r->q);
     return e.price ? cost - paid_for(l, r) : cost;
+}
+
+/* Squared error of the row's results, of integers by place. */
+static double error_of(const struct layer_round *l, uint64_t row, const struct room *r)
+{
+    const size_t n = l->factor->n;
+    const double *u = l->factor->u + group_of(l, row) * n * n;
+    double sum = 0;
+    for (size_t j = 0; j < n; j++)
+        r->other[j] = r->goal[j] - l->step[row] * r->q[j];
+    for (size_t j = 0; j < n; j++) {
+        const double left = pith_dot(u + j * n + j, r->other + j, n - j);
+        sum += left * left;
+    }
+    return sum;
+}
+
+/* Of what stays, which makes up for what does not from the beginning. */
+static double round_kept(const struct work *w, uint64_t row, const struct room *r)
+{
+    const struct layer_round *l = w->l;
+    struct error_feedback e = {.n = r->row.n,
+                               .u = r->row.u,
+                               .goal = r->row.goal,
+                               .lowest = -l->levels,
+                               .most = l->levels,
+                               .n_paths = w->paths,
+                               .e = r->error,
+                               .panel = &w->panel};
+    if (l->lambda > 0) {
+        set_prices(l, row, r->price);
+        e.price = r->price;
+    }
+    if (e.n > 0)
+        pith_error_feedback(&e, l->step[row], HUGE_VAL, r->row.q);
+    memset(r->q, 0, l->factor->n * sizeof *r->q);
+    for (size_t j = 0; j < e.n; j++)
+        r->q[r->row.place[j]] = r->row.q[j];
+    return error_of(l, row, r);
+}
+
+/* Where integers are only counted, errors may as well go to places that are gone. */
+static bool takes_kept(const struct work *w, uint64_t row, struct room *r)
+{
+    const struct layer_round *l = w->l;
+    return is_masked(l) && l->factor->u && !l->states && !w->counts &&
+           pith_kept_row_take(l->factor, group_of(l, row), r->goal, r->kept, &r->row);
 }
 
 static uint64_t row_at(const struct layer_round *l, uint64_t place)
@@ -165,7 +235,7 @@ static void shift_goal(const struct work *w, uint64_t place, double *goal)
 }
 
 /* w is read by place, q written by storage. */
-static void round_row(const struct work *w, uint64_t place, const struct room *r)
+static void round_row(const struct work *w, uint64_t place, struct room *r)
 {
     struct layer_round *l = w->l;
     const uint64_t row = row_at(l, place);
@@ -173,11 +243,12 @@ static void round_row(const struct work *w, uint64_t place, const struct room *r
     pith_layer_row_goal(l->factor, group_of(l, row), l->w + row * n, r->goal, r->other);
     if (w->off && !w->nearest)
         shift_goal(w, place, r->goal);
-    for (size_t j = 0; j < n; j++)
-        r->kept[j] = l->w[row * n + order[j]] != 0;
+    find_kept(l, row, order, r);
     double error = 0;
     if (w->nearest && !l->states)
         round_to_nearest(l, row, r);
+    else if (takes_kept(w, row, r))
+        error = round_kept(w, row, r);
     else
         error = round_along_paths(w, row, r);
     *(w->told ? &w->told[place] : &l->error[row]) = error;
@@ -323,7 +394,9 @@ static bool open_room(const struct layer_round *l, struct room *r)
     r->q = malloc(n * sizeof *r->q);
     for (size_t k = 0; k < n && r->unit; k++)
         r->unit[k] = 1;
-    return r->goal && r->other && r->error && r->seen && r->unit && r->price && r->kept && r->q;
+    return r->goal && r->other && r->error && r->seen && r->unit && r->price && r->kept && r->q &&
+           (!is_masked(l) || pith_kept_row_open(l->factor, &r->row)) &&
+           (!l->windows || pith_row_windows_room(l->windows, &r->windows));
 }
 
 /* Room for each thread before any starts. */
@@ -357,6 +430,8 @@ static void close_work(struct work *w)
         free(r->price);
         free(r->kept);
         free(r->q);
+        pith_kept_row_close(&r->row);
+        pith_row_windows_room_end(&r->windows);
     }
     free(w->room);
     free(w->off);
@@ -406,11 +481,12 @@ enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
     bool ok = open_work(l, &w) && l->q && l->error;
     for (int i = 0; i < RATE_ROUNDS && ok && l->lambda > 0; i++) {
         w.nearest = i == 0;
+        w.counts = true;
         w.paths = fewer_paths(l);
         ok = all_rows(&w);
         count(l);
     }
-    w.nearest = false;
+    w.nearest = w.counts = false;
     w.paths = l->paths;
     ok = ok && all_rows(&w);
     if (ok)

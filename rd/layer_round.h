@@ -14,16 +14,19 @@
 #include "pith_sweep_ranks.h"
 #include "rate_table.h"
 #include "row_coupling.h"
+#include "row_windows.h"
 
 struct layer_round {
     const struct layer_factor *factor;
     uint64_t rows;
-    const float *w;     /* [rows, n] as the weight came */
-    const double *loss; /* [rows] F: what a squared error of the row's results costs, in nats */
-    double *step;       /* [rows]; refit may change them */
-    double lambda;      /* nats a bit; 0: bits cost nothing */
-    bool keep_zeros;    /* weights that are 0 stay 0 */
-    int32_t levels;     /* integers are -levels .. levels */
+    const float *w;      /* [rows, n] as the weight came */
+    const double *loss;  /* [rows] F: what a squared error of the row's results costs, in nats */
+    double *step;        /* [rows]; refit may change them */
+    double lambda;       /* nats a bit; 0: bits cost nothing */
+    bool keep_zeros;     /* weights that are 0 stay 0 */
+    const uint8_t *kept; /* [rows, n] 0: weights that become 0; NULL: none has to */
+    const struct row_windows *windows; /* by which each row chooses such weights; NULL: none does */
+    int32_t levels;                    /* integers are -levels .. levels */
     uint32_t paths;
     uint32_t states; /* of a trellis whose levels the integers are, in the order that weights are
                         stored in, which is the factor's then; 0: none */

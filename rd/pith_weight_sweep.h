@@ -21,6 +21,7 @@
 #define PITH_WEIGHT_SWEEP_H
 
 #include "pith_measure.h"
+#include "pith_prune.h"
 #include "pith_sensitivity.h"
 #include "pith_sweep_ranks.h"
 
@@ -79,6 +80,15 @@ struct pith_weight_sweep_opts {
     uint32_t states; /* of the trellis whose levels integers become (pith_trellis.h), which an
                         adaptive file has in fewer bytes, and no other: 8 or 16; 0: none. Rows are
                         swept from their first weight on then; short ones have no trellis */
+    struct pith_pattern pattern; /* that weights keep, in the layers that pith_prune takes: what
+                                    goes is chosen by what it costs (layer_support.h); ANY, N_OF_M,
+                                    BLOCK or BALANCED. Such layers have no trellis */
+    double sparsity; /* 0..1, of each layer's blocks, or with ANY of its weights, that go; 0: blocks
+                        that cost less than their bits, and with ANY no pattern. Of N_OF_M and
+                        BALANCED: 0 */
+    uint32_t levels; /* 3..16 that a weight's may be at most, 0 in their middle, so that run forms
+                          of few centroids take it; steps may cut off large weights then, and there
+                          is no trellis. 0: 255 */
     const struct pith_sweep_ranks *ranks; /* processes that sweep together, each with the same
                                              network, data and options; NULL: this alone */
 };
@@ -89,11 +99,18 @@ struct pith_weight_sweep_report {
     double bits, loss; /* sums over layers */
 };
 
+/* Whether the sweep can keep the pattern in m. PITH_ERR_ARGUMENT: it divides no layer, is of rows
+ * or channels, or what sparsity says does not go with it; PITH_ERR_MEMORY. */
+enum pith_status pith_weight_sweep_takes(const struct pith_model *m,
+                                         const struct pith_pattern *pattern, double sparsity,
+                                         struct pith_error *err);
+
 /* m has no normalization behind a layer that could be folded, or its steps are coarser than they
  * need be. *out: a model of the same values and nodes; the caller frees it. report may be NULL. The
- * same bytes for any number of threads and ranks. PITH_ERR_ARGUMENT: bad options, data that does
- * not fit, or "interrupted"; PITH_ERR_UNSUPPORTED: several inputs and no feed; PITH_ERR_MEMORY,
- * _IO, and what reading data and running the network return; *out is then untouched. */
+ * same bytes for any number of threads and ranks. PITH_ERR_ARGUMENT: bad options, a pattern that
+ * divides no layer, data that does not fit, or "interrupted"; PITH_ERR_UNSUPPORTED: several inputs
+ * and no feed; PITH_ERR_MEMORY, _IO, and what reading data and running the network return; *out is
+ * then untouched. */
 enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data *calibration,
                                    const struct pith_weight_sweep_opts *opts,
                                    struct pith_model **out, struct pith_weight_sweep_report *report,

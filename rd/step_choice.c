@@ -37,10 +37,40 @@ static double round_step(double s)
     return ldexp(best, e - 1);
 }
 
-/* Integers are bounded, so the largest weight bounds the step from below. */
-static double least_step(const struct step_choice *c, uint64_t row)
+#define CUTS 13u      /* steps that are tried where weights may be cut off */
+#define NARROWER 0.05 /* each than the one before */
+
+/* Of a row's weights, times its loss, by so many levels of a step. */
+static double squares_of(const struct step_choice *c, uint64_t row, double step)
 {
-    return c->most[row] / (double)c->levels;
+    const float *w = c->cut + row * c->n;
+    double sum = 0;
+    for (size_t k = 0; k < c->n; k++) {
+        const double q = fmin(fmax(nearbyint((double)w[k] / step), -c->levels), c->levels),
+                     off = (double)w[k] - q * step;
+        sum += off * off;
+    }
+    return c->loss[row] * sum;
+}
+
+/* Of rows first .. last - 1 with one step: Integers are bounded, so the largest weight bounds the
+ * step from below, or what is lost by cutting it off does. */
+static double least_step(const struct step_choice *c, uint64_t first, uint64_t last)
+{
+    double widest = 0, best = 0, least = HUGE_VAL;
+    for (uint64_t row = first; row < last; row++)
+        widest = fmax(widest, c->most[row] / (double)c->levels);
+    for (uint32_t i = 0; i < CUTS && c->cut && widest > 0; i++) {
+        const double step = widest * (1 - NARROWER * i);
+        double sum = 0;
+        for (uint64_t row = first; row < last; row++)
+            sum += squares_of(c, row, step);
+        if (sum < least) {
+            least = sum;
+            best = step;
+        }
+    }
+    return c->cut ? best : widest;
 }
 
 /* The formula of the header. */
@@ -79,16 +109,15 @@ bool pith_step_reach(const struct step_choice *c, bool own, const double *step)
 
 bool pith_step_choose(const struct step_choice *c, double *step)
 {
-    double mean = mean_loss(c), finest = 0;
-    for (uint64_t i = 0; i < c->rows; i++)
-        finest = fmax(finest, least_step(c, i));
+    const double mean = mean_loss(c);
     bool own =
         c->by_row > 0 || (c->by_row < 0 && saved(c, mean) > ROW_PAYS + ROW_BITS / (double)c->n);
-    double one = fmax(step_for(c, mean), finest);
+    const double one = own ? 0 : fmax(step_for(c, mean), least_step(c, 0, c->rows));
     for (uint64_t i = 0; i < c->rows; i++) {
-        double s = own ? round_step(step_for(c, c->loss[i])) : one;
+        const double least = own ? least_step(c, i, i + 1) : 0;
+        double s = own ? round_step(fmax(step_for(c, c->loss[i]), c->cut ? least : 0)) : one;
         /* Rounding may have made it too fine; a fifth more is at most one quarter step. */
-        while (own && s < least_step(c, i))
+        while (own && !c->cut && s < least)
             s = round_step(1.2 * s);
         step[i] = (double)(float)s;
     }

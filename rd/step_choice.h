@@ -28,6 +28,8 @@ struct step_choice {
     const double *loss; /* [rows] F * noise, > 0 */
     const double *most; /* [rows] largest |weight| */
     int32_t levels;     /* that a step must reach the largest weight with */
+    const float *cut;   /* NULL, or [rows, n] the weights, of which few levels may cut off the
+                           largest:   a step must be no finer than that of the least squared error */
     int by_row;         /* -1: where that pays */
     bool trellis;       /* integers are levels of one */
 };

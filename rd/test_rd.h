@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* test_rd.h - what tests look at inside of rd/, beside its interface, and why:
  *
+ *     block_choice.h: whole blocks, their number, threads
+ *     eliminate.h: what a removal costs against the constrained minimum
+ *     kept_row.h: goals against that minimum
  *     layer_factor.h: goals against least squares, an input that is always 0
  *     layer_reader.h: states and what loops make against sums by hand
  *     layer_round.h: costs against their definition, the factor of steps
+ *     layer_support.h: layers of one column and of zeros
  *     layer_statistics.h: sums against windows taken by hand, whatever the threads
  *     rate_table.h: bits against counts
  *     row_coupling.h: what rows ask of each other against the minimum of their cost
+ *     row_windows.h: patterns, and their cost against that of the largest weights
  *     sample_doubt.h: variances against single samples' matrices
  *     sample_walk.h: values against a run of the whole network, in memory and in files
  *     step_choice.h: steps against the closed form
@@ -14,12 +19,17 @@
 #ifndef TEST_RD_H
 #define TEST_RD_H
 
+#include "block_choice.h"
+#include "eliminate.h"
+#include "kept_row.h"
 #include "layer_factor.h"
 #include "layer_reader.h"
 #include "layer_round.h"
 #include "layer_statistics.h"
+#include "layer_support.h"
 #include "rate_table.h"
 #include "row_coupling.h"
+#include "row_windows.h"
 #include "sample_doubt.h"
 #include "sample_walk.h"
 #include "step_choice.h"

@@ -16,7 +16,7 @@ static uint32_t largest(const int16_t *q, uint64_t n)
 
 /* Arena memory of the model: freed with it, also after a failure. */
 enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, uint64_t rows,
-                                   const int16_t *q, const double *step, bool by_row)
+                                   const int16_t *q, const double *step, bool by_row, bool masked)
 {
     const uint32_t most = largest(q, c->count);
     struct pith_codebook *b = pith_model_alloc(m, 1, sizeof *b);
@@ -28,7 +28,8 @@ enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, u
     b->centroid = pith_model_alloc(m, b->n_groups * b->n_centroids, sizeof *b->centroid);
     b->index = pith_model_alloc(m, c->count, 1);
     float *data = pith_model_alloc(m, c->count, sizeof *data); /* c's may be another model's */
-    if (!b->centroid || !b->index || !data)
+    uint8_t *mask = masked ? pith_model_alloc(m, c->count, 1) : NULL;
+    if (!b->centroid || !b->index || !data || (masked && !mask))
         return PITH_ERR_MEMORY;
     /* One product each, rounded once: exactly what a reader computes from the step. */
     for (uint64_t g = 0; g < b->n_groups; g++)
@@ -38,10 +39,12 @@ enum pith_status pith_weight_store(struct pith_model *m, struct pith_const *c, u
     for (uint64_t i = 0; i < c->count; i++) {
         b->index[i] = (uint8_t)(q[i] + (int32_t)most);
         data[i] = b->centroid[i / b->group_elems * b->n_centroids + b->index[i]];
+        if (masked)
+            mask[i] = q[i] != 0;
     }
     c->data = data;
     c->codebook = b;
-    c->mask = NULL;
+    c->mask = mask;
     c->stored = 0;
     c->code = PITH_CODE_ADAPTIVE;
     return PITH_OK;

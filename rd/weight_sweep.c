@@ -8,13 +8,14 @@
 #include <string.h>
 
 #include "layer_round.h"
+#include "layer_support.h"
 #include "pith_error_fill.h"
 #include "pith_narrow_float.h"
 #include "pith_error_feedback.h"
 #include "pith_op_semantics.h"
 #include "pith_plain_copy.h"
-#include "pith_trellis.h"
 #include "step_choice.h"
+#include "sweep_options.h"
 #include "weight_store.h"
 
 #define MEMORY_BYTES (UINT64_C(20) << 20)
@@ -75,6 +76,7 @@ struct layer {
     double *cut_loss, *cut_step;
     struct layer_round round;
     struct row_coupling coupling;
+    struct layer_support support;
 };
 
 /* ---- which layers ---------------------------------------------------------------------------- */
@@ -126,6 +128,14 @@ static uint32_t blocks_of(const struct sweep *s, const struct pith_weight_ref *r
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
+
+/* How a row's places are ordered, as pith_layer_factor has it. */
+static size_t window_of(const struct layer *l)
+{
+    if (l->states)
+        return 0;
+    return l->support.pattern ? pith_support_window(l->support.pattern, l->n, l->blocks) : 1;
+}
 
 /* Up to the layer, or to the body that it is in; and what it reads, in both networks. */
 static enum pith_status open_readers(struct sweep *s, struct layer *l,
@@ -185,7 +195,7 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
     l->damping = pith_layer_damping(&stats, 1);
     if (!status)
         status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE, l->damping,
-                                   l->states == 0, &l->factor, s->err);
+                                   window_of(l), &l->factor, s->err);
     for (int i = 0; i < 2; i++) {
         l->mean[i] = stats.mean[i];
         stats.mean[i] = NULL;
@@ -265,6 +275,12 @@ static enum pith_status couple_rows(const struct sweep *s, struct layer *l)
                : PITH_OK;
 }
 
+/* The largest integer. */
+static int32_t levels_of(const struct sweep *s)
+{
+    return s->opts.levels ? (int32_t)(s->opts.levels - 1) / 2 : RATE_MOST;
+}
+
 /* Of a weight, by the counts of what is nearest. */
 static double bits_of_nearest(const struct layer *l)
 {
@@ -294,7 +310,8 @@ static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
                             .lambda = s->opts.lambda,
                             .loss = loss,
                             .most = most,
-                            .levels = RATE_MOST,
+                            .levels = levels_of(s),
+                            .cut = s->opts.levels ? l->w : NULL,
                             .by_row = s->opts.steps == PITH_SWEEP_STEPS_AUTO
                                           ? -1
                                           : s->opts.steps == PITH_SWEEP_STEPS_ROW};
@@ -381,7 +398,7 @@ static enum pith_status store_vector(const struct sweep *s, uint32_t v)
     for (uint64_t i = 0; i < c->count && q; i++)
         q[i] = (int16_t)nearbyint((double)b[i] / step);
     enum pith_status status =
-        q ? pith_weight_store(s->now, c, c->count, q, &step, false) : PITH_ERR_MEMORY;
+        q ? pith_weight_store(s->now, c, c->count, q, &step, false, false) : PITH_ERR_MEMORY;
     free(q);
     return status ? pith_error_no_memory(s->err) : PITH_OK;
 }
@@ -469,6 +486,32 @@ static enum pith_status find_goals(const struct sweep *s, struct layer *l)
     return status;
 }
 
+/* What a weight's bits are worth, and the error that it is rounded with by such a step. */
+static double price_of(const struct sweep *s, const struct layer *l)
+{
+    return s->opts.lambda * (bits_of_nearest(l) + 0.5 / log(2));
+}
+
+static enum pith_status choose_support(const struct sweep *s, struct layer *l)
+{
+    const struct supported_layer of = {.factor = &l->factor,
+                                       .rows = l->round.rows,
+                                       .weight_rows = l->ref->rows,
+                                       .weight_cols = l->n,
+                                       .blocks = l->blocks,
+                                       .w = l->round.w,
+                                       .weight = l->w,
+                                       .loss = l->round.loss,
+                                       .keep_zeros = l->round.keep_zeros,
+                                       .runtime = s->opts.runtime};
+    l->support.share = s->opts.sparsity;
+    l->support.price = l->support.pattern ? price_of(s, l) : 0;
+    enum pith_status status = pith_support_choose(&l->support, &of, s->err);
+    l->round.kept = l->support.kept;
+    l->round.windows = l->support.windows.factor ? &l->support.windows : NULL;
+    return status;
+}
+
 static enum pith_status round_rows(const struct sweep *s, struct layer *l)
 {
     l->round = (struct layer_round){.factor = &l->factor,
@@ -478,7 +521,7 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .step = l->step,
                                     .lambda = s->opts.lambda * s->opts.rate_share,
                                     .keep_zeros = is_sparse(l),
-                                    .levels = RATE_MOST,
+                                    .levels = levels_of(s),
                                     .states = l->states,
                                     .paths = s->opts.paths ? s->opts.paths
                                              : l->states   ? TRELLIS_PATHS
@@ -490,6 +533,8 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
     if (!status)
         status = find_goals(s, l);
     if (!status)
+        status = choose_support(s, l);
+    if (!status)
         status = pith_layer_round(&l->round, s->err);
     if (!status)
         status = refit(s, l);
@@ -498,7 +543,8 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
 
 static enum pith_status store(const struct sweep *s, struct layer *l)
 {
-    if (pith_weight_store(s->now, l->weight, l->ref->rows, l->q, l->step, l->by_row))
+    if (pith_weight_store(s->now, l->weight, l->ref->rows, l->q, l->step, l->by_row,
+                          l->support.pattern != NULL))
         return pith_error_no_memory(s->err);
     s->done[l->ref->value] = true;
     if (l->bias == PITH_VALUE_NONE)
@@ -522,8 +568,12 @@ static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref,
                         .shift = calloc(rows, sizeof *l->shift)};
     l->data_free = l->blocks == 0;
     l->blocks += l->data_free;
+    if (pith_sweep_has_pattern(&s->opts) &&
+        pith_prune_leaves(s->was, ref, &s->opts.pattern, NULL) == PITH_PRUNE_TAKEN)
+        l->support.pattern = &s->opts.pattern;
     /* A trellis goes through a row whole. */
-    l->states = l->blocks == 1 && l->n >= TRELLIS_COLUMNS ? s->opts.states : 0;
+    const bool can = l->blocks == 1 && l->n >= TRELLIS_COLUMNS && !l->support.pattern;
+    l->states = can && !s->opts.levels ? s->opts.states : 0;
     l->bias = own_bias(s, l->node, ref->rows);
     return l->loss && l->step && l->shift;
 }
@@ -532,6 +582,7 @@ static void close_layer(struct layer *l)
 {
     pith_layer_factor_end(&l->factor);
     pith_row_coupling_close(&l->coupling);
+    pith_support_close(&l->support);
     free(l->mean[0]);
     free(l->mean[1]);
     free(l->loss);
@@ -689,17 +740,6 @@ static void close_sweep(struct sweep *s)
     free(s->is_last);
 }
 
-static enum pith_status check(const struct pith_weight_sweep_opts *o, struct pith_error *err)
-{
-    if (!(o->lambda > 0) || !isfinite(o->lambda) || !(o->rate_share >= 0) || o->rate_share > 1 ||
-        o->paths > PITH_MOST_PATHS || (o->states && !pith_trellis_is(o->states)) ||
-        (o->states && o->paths % o->states))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot sweep: lambda %g, rate share %g, %u paths, %u states",
-                               o->lambda, o->rate_share, o->paths, o->states);
-    return PITH_OK;
-}
-
 enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data *calibration,
                                    const struct pith_weight_sweep_opts *opts,
                                    struct pith_model **out, struct pith_weight_sweep_report *report,
@@ -710,7 +750,7 @@ enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data 
     memcpy(&s.opts, opts, opts->size_bytes < sizeof s.opts ? opts->size_bytes : sizeof s.opts);
     if (s.opts.memory_bytes == 0)
         s.opts.memory_bytes = MEMORY_BYTES;
-    enum pith_status status = check(&s.opts, err);
+    enum pith_status status = pith_sweep_check(m, &s.opts, err);
     if (!status)
         status = open_sweep(&s, calibration);
     if (!status)

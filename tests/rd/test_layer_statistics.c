@@ -375,12 +375,12 @@ static void codebooks_have_the_steps(void **state)
     const double step[6] = {1, 2, 3, 4, 5, 6};
     for (int i = 0; i < 48; i++)
         q[i] = (int16_t)(i % 7 - 3);
-    check(pith_weight_store(m, c, 6, q, step, true));
+    check(pith_weight_store(m, c, 6, q, step, true, false));
     assert_int_equal(c->codebook->n_centroids, 7);
     assert_int_equal(c->codebook->n_groups, 6);
     for (int i = 0; i < 48; i++)
         assert_true(((float *)c->data)[i] == (float)(q[i] * step[i / 8]));
-    check(pith_weight_store(m, c, 6, q, step, false));
+    check(pith_weight_store(m, c, 6, q, step, false, false));
     assert_int_equal(c->codebook->n_groups, 1);
     assert_true(((float *)c->data)[47] == (float)q[47]);
     pith_model_free(m);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "sweep_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "pith_error_feedback.h"
+#include "pith_error_fill.h"
+#include "pith_trellis.h"
+
+static bool fixes_share(const struct pith_pattern *p)
+{
+    return p->kind == PITH_PATTERN_N_OF_M || p->kind == PITH_PATTERN_BALANCED;
+}
+
+static enum pith_status check_pattern(const struct pith_pattern *p, double sparsity,
+                                      struct pith_error *err)
+{
+    char text[40];
+    pith_pattern_print(p, text, sizeof text);
+    if (p->kind == PITH_PATTERN_ROW || p->kind == PITH_PATTERN_CHANNEL)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot sweep in the pattern '%s': N:M, balanced:K/N or blocks",
+                               text);
+    if (!(sparsity >= 0 && sparsity < 1))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot sweep: sparsity %g is not between 0 and 1", sparsity);
+    if (fixes_share(p) && sparsity > 0)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot sweep: the pattern '%s' fixes the sparsity, got %g", text,
+                               sparsity);
+    return PITH_OK;
+}
+
+enum pith_status pith_weight_sweep_takes(const struct pith_model *m,
+                                         const struct pith_pattern *pattern, double sparsity,
+                                         struct pith_error *err)
+{
+    enum pith_status status = check_pattern(pattern, sparsity, err);
+    if (status)
+        return status;
+    struct pith_weight_ref *refs = malloc((m->n_nodes + (size_t)1) * sizeof *refs);
+    const uint32_t n = refs ? pith_model_weights(m, refs) : 0;
+    bool takes = false;
+    if (!refs)
+        return pith_error_no_memory(err);
+    struct pith_error misfit = {.status = PITH_ERR_ARGUMENT, .text = "no layer has a pattern"};
+    for (uint32_t i = n; i-- > 0 && !takes;)
+        takes = pith_prune_leaves(m, &refs[i], pattern, &misfit) == PITH_PRUNE_TAKEN;
+    free(refs);
+    return takes ? PITH_OK : pith_error_fill(err, PITH_ERR_ARGUMENT, "%s", misfit.text);
+}
+
+bool pith_sweep_has_pattern(const struct pith_weight_sweep_opts *o)
+{
+    return o->pattern.kind != PITH_PATTERN_ANY || o->sparsity > 0 || o->sparsity < 0;
+}
+
+enum pith_status pith_sweep_check(const struct pith_model *m,
+                                  const struct pith_weight_sweep_opts *o, struct pith_error *err)
+{
+    if (!(o->lambda > 0) || !isfinite(o->lambda) || !(o->rate_share >= 0) || o->rate_share > 1 ||
+        o->paths > PITH_MOST_PATHS || (o->states && !pith_trellis_is(o->states)) ||
+        (o->states && o->paths % o->states) || (o->levels && (o->levels < 3 || o->levels > 16)))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot sweep: lambda %g, rate share %g, %u paths, %u states, %u "
+                               "levels",
+                               o->lambda, o->rate_share, o->paths, o->states, o->levels);
+    return pith_sweep_has_pattern(o) ? pith_weight_sweep_takes(m, &o->pattern, o->sparsity, err)
+                                     : PITH_OK;
+}
