@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Networks in integers against themselves in float: how many answers change, and the signal-to-noise
 ratio of the logits (centred per sample; of an autoencoder its output), over samples that calibration did
-not see. With --peer onnxruntime's static quantization of the same network, on the same samples, stands
+not see; and the file's bytes. With --peer onnxruntime's static quantization of the same network, on the same samples, stands
 beside it. Prints Markdown.
 
     bench/int8_accuracy.py build/release/pith ../shared/data [NETWORK ...] [--limit N] [--peer]
@@ -114,12 +114,13 @@ class Network:
         said = self.pith("quantize", self.model, "-d", data_path(self.args.data, self.seen), "--range",
                          self.seen_range, *options.split(), "-f", "-o", path)
         seconds, said = time.time() - start, said.strip().splitlines()[-1]
+        size = os.path.getsize(path)
         if self.args.top1:
             said = f"top-1 {self.top1(self.model):.2f} -> {self.top1(path):.2f} %; {said}"
         y = self.outputs(path)
         if self.name == "tiny_ad01_ae":
             said = f"reconstruction {self.error(self.float):.2f} -> {self.error(y):.2f} (mean square); {said}"
-        return y, seconds, said
+        return y, seconds, said, size
 
     def error(self, y):
         """Of an autoencoder: mean squared difference from the samples."""
@@ -132,9 +133,9 @@ class Network:
                               "--range", self.judge_range, "--json"], capture_output=True, text=True)
         return 100 * json.loads(out.stdout)["top1"] if out.returncode == 0 else np.nan
 
-    def row(self, what, y, seconds, said):
+    def row(self, what, y, seconds, said, size):
         changed, snr = self.compare(y)
-        print(f"| {self.name} | {what} | {changed} of {len(y)} | {snr:.1f} | {seconds:.1f} | {said} |",
+        print(f"| {self.name} | {what} | {changed} of {len(y)} | {snr:.1f} | {size:,} | {seconds:.1f} | {said} |",
               flush=True)
 
 
@@ -187,7 +188,8 @@ def peer(network, percentile):
     session = ort.InferenceSession(out)
     y = [session.run(None, {name: x})[0].reshape(-1)
          for x in samples_of(network, network.judge, network.judge_range)]
-    network.row("onnxruntime " + ("percentile 99.999" if percentile else "MinMax"), np.array(y), seconds, "")
+    network.row("onnxruntime " + ("percentile 99.999" if percentile else "MinMax"), np.array(y), seconds, "",
+                os.path.getsize(out))
 
 
 def main():
@@ -200,8 +202,8 @@ def main():
     parser.add_argument("--top1", action="store_true", help="right answers, too, where there are labels")
     parser.add_argument("--options", action="append", default=[])
     args = parser.parse_args()
-    print("| network | what | predictions changed | SNR dB | seconds | |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| network | what | predictions changed | SNR dB | bytes | seconds | |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for name in args.networks or NETWORKS:
         with tempfile.TemporaryDirectory() as work:
             network = Network(args, name, work)
@@ -211,7 +213,7 @@ def main():
                 try:
                     peer(network, percentile)
                 except Exception as e:  # what the peer cannot quantize is a result too
-                    print(f"| {name} | onnxruntime | - | - | - | {type(e).__name__} |")
+                    print(f"| {name} | onnxruntime | - | - | - | - | {type(e).__name__} |")
 
 
 if __name__ == "__main__":
