@@ -41,12 +41,12 @@ struct copy_job {
 /* Elements are moved as unsigned integers of their size; the type behind does not matter. A
  * function for each size, as the compiler then has a load and a store of that size. */
 #define GATHER(T)                                                                                  \
-    static void gather_##T(const void *src, ptrdiff_t step, void *dst, size_t n)                   \
+    static void gather_##T(const void *src, ptrdiff_t step, void *dst, size_t apart, size_t n)     \
     {                                                                                              \
         const T *from = src;                                                                       \
         T *to = dst;                                                                               \
         for (size_t i = 0; i < n; i++)                                                             \
-            to[i] = from[(ptrdiff_t)i * step];                                                     \
+            to[i * apart] = from[(ptrdiff_t)i * step];                                             \
     }
 
 GATHER(uint8_t)
@@ -54,19 +54,21 @@ GATHER(uint16_t)
 GATHER(uint32_t)
 GATHER(uint64_t)
 
-/* Elements have 1, 2, 4 or 8 bytes (strided_copy.h). */
-static void copy_row(const void *src, ptrdiff_t step, void *dst, size_t n, uint32_t bytes)
+/* n elements, `step` apart in the source and `apart` in the destination. They have 1, 2, 4 or 8
+ * bytes (strided_copy.h). */
+static void copy_row(const void *src, ptrdiff_t step, void *dst, size_t apart, size_t n,
+                     uint32_t bytes)
 {
-    if (step == 1)
+    if (step == 1 && apart == 1)
         memcpy(dst, src, n * bytes);
     else if (bytes == 1)
-        gather_uint8_t(src, step, dst, n);
+        gather_uint8_t(src, step, dst, apart, n);
     else if (bytes == 2)
-        gather_uint16_t(src, step, dst, n);
+        gather_uint16_t(src, step, dst, apart, n);
     else if (bytes == 4)
-        gather_uint32_t(src, step, dst, n);
+        gather_uint32_t(src, step, dst, apart, n);
     else
-        gather_uint64_t(src, step, dst, n);
+        gather_uint64_t(src, step, dst, apart, n);
 }
 
 /* Which row, axis by axis, and where it begins in the source. */
@@ -97,18 +99,33 @@ static inline void odometer_step(struct odometer *o, const struct strided_copy *
     }
 }
 
-/* Items are rows along the last axis. */
+#define SHORT 8u
+
+/* Items are rows along the last axis. Short ones are copied column by column, as many as follow
+ * along the axis before: one after the other, most of the time would go to starting a row. */
 static void copy_range(void *arg, size_t begin, size_t end)
 {
     const struct copy_job *j = arg;
     const struct strided_copy *box = &j->box;
-    const size_t n = box->dim[box->rank - 1];
-    const ptrdiff_t step = box->step[box->rank - 1];
+    const uint32_t last = box->rank - 1;
+    const size_t n = box->dim[last];
+    const ptrdiff_t step = box->step[last] * (ptrdiff_t)j->bytes;
     uint8_t *dst = j->dst + begin * n * j->bytes;
     struct odometer o;
     odometer_set(&o, box, begin);
-    for (size_t row = begin; row < end; row++, dst += n * j->bytes) {
-        copy_row(j->src + o.offset * (ptrdiff_t)j->bytes, step, dst, n, j->bytes);
+    for (size_t row = begin, count = 1; row < end; row += count, dst += count * n * j->bytes) {
+        const uint8_t *src = j->src + o.offset * (ptrdiff_t)j->bytes;
+        if (last > 0 && n < SHORT && n < box->dim[last - 1]) {
+            const size_t left = box->dim[last - 1] - o.at[last - 1];
+            count = end - row < left ? end - row : left;
+            for (size_t i = 0; i < n; i++)
+                copy_row(src + (ptrdiff_t)i * step, box->step[last - 1], dst + i * j->bytes, n,
+                         count, j->bytes);
+            o.at[last - 1] += count - 1;
+            o.offset += (ptrdiff_t)(count - 1) * box->step[last - 1];
+        } else {
+            copy_row(src, box->step[last], dst, 1, n, j->bytes);
+        }
         odometer_step(&o, box);
     }
 }
