@@ -4,10 +4,14 @@
 #include "integer_element.h"
 
 #define CHUNKS 16u
-#define BAND_PIXELS 192u    /* of output, at least: few input rows are then copied twice */
-#define BAND_BYTES 65536u   /* of a copy, where one row is less */
-#define GRID_PIXELS 512u    /* the same of a grid */
-#define FOLDED_PIXELS 4096u /* and of one whose places are folded */
+#define BAND_PIXELS 192u  /* of output, at least: few input rows are then copied twice */
+#define BAND_BYTES 65536u /* of a copy, where one row is less */
+/* The same of a grid: with threads, where bands are what they share; alone; and of folded places,
+ * of which a copy has few bytes. */
+#define SHARED_PIXELS 512u
+#define GRID_PIXELS 2048u
+#define FOLDED_PIXELS 4096u
+#define GRID_BYTES 131072u
 #define FEW_MACS 262144u    /* less is not worth waking a thread */
 #define FEW_PIXELS 2u       /* of a product that waits for weights to come from memory */
 #define MANY_WEIGHTS 65536u /* fewer stay in the cache */
@@ -165,16 +169,24 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
     return true;
 }
 
+static uint64_t band_pixels(const struct integer_layout *l, bool parallel)
+{
+    if (!l->grid)
+        return BAND_PIXELS;
+    return parallel ? SHARED_PIXELS : l->folded ? FOLDED_PIXELS : GRID_PIXELS;
+}
+
 /* Of a grid that does not lie in x: its places, and where their elements are. In a folded place
  * neighbours of a row of x lie side by side, so that they are copied at once. */
-static void set_places(struct integer_layout *l, const struct integer_conv *c)
+static void set_places(struct integer_layout *l, const struct integer_conv *c, bool parallel)
 {
     const uint32_t down = l->rows_folded ? l->down : 1, across = l->folded ? l->across : 1;
-    const uint64_t rows = (l->folded ? FOLDED_PIXELS : GRID_PIXELS) / c->ow + 1;
+    const uint64_t most = parallel ? BAND_BYTES : GRID_BYTES;
+    const uint64_t rows = band_pixels(l, parallel) / c->ow + 1;
     l->width = c->ow + (uint64_t)(c->kw - 1) * c->dil_w / c->stride_w;
     l->pixel = (uint64_t)l->cg * down * across;
     l->row = l->width * l->pixel;
-    l->rows = least(rows * l->row > BAND_BYTES ? BAND_BYTES / l->row + 1 : rows, c->oh);
+    l->rows = least(rows, least(most / l->row + 1, c->oh));
     l->in_rows = l->rows + (l->rows_folded ? l->segments - 1
                                            : (uint64_t)(c->kh - 1) * c->dil_h / c->stride_h);
     const uint64_t plane = l->in_rows * l->row;
@@ -186,7 +198,7 @@ static void set_places(struct integer_layout *l, const struct integer_conv *c)
 }
 
 /* Bands, and what the kernels read of x. */
-static void set_bands(struct integer_layout *l, const struct integer_conv *c)
+static void set_bands(struct integer_layout *l, const struct integer_conv *c, bool parallel)
 {
     bool wide = l->wide && !l->depthwise;
     uint32_t channels = l->depthwise ? c->channels : l->cg;
@@ -201,7 +213,7 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c)
                    : (uint64_t)(c->ow - 1) * c->stride_w + (uint64_t)(c->kw - 1) * c->dil_w + 1;
     l->pixel = (uint64_t)(l->in_place ? c->channels : channels) * (wide ? 2 : 1);
     l->row = l->width * l->pixel;
-    uint64_t rows = (l->grid ? GRID_PIXELS : BAND_PIXELS) / c->ow + 1;
+    uint64_t rows = band_pixels(l, parallel) / c->ow + 1;
     uint64_t reach = (uint64_t)(c->kh - 1) * c->dil_h + 1;
     if (!l->in_place && rows * c->stride_h * l->row > BAND_BYTES)
         rows = BAND_BYTES / (c->stride_h * l->row) + 1;
@@ -209,7 +221,7 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c)
     l->in_rows = (uint64_t)(l->rows - 1) * c->stride_h + reach;
     l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * l->k_step);
     if (l->grid && !l->in_place)
-        set_places(l, c);
+        set_places(l, c, parallel);
     l->bands = (c->oh + l->rows - 1) / l->rows;
 }
 
@@ -336,7 +348,7 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
     set_grid(l, c, k);
     if (!set_product(l, c, k))
         return false;
-    set_bands(l, c);
+    set_bands(l, c, env->parallel_for != NULL);
     set_memory(l, c, env->parallel_for != NULL);
     return true;
 }
