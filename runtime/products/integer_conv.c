@@ -191,6 +191,13 @@ static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_
     }
 }
 
+/* Output rows that the band from oy on has less than others have. */
+static uint64_t rows_missing(const struct conv_run *r, uint32_t oy)
+{
+    const uint32_t left = r->c->oh - oy;
+    return r->l->rows > left ? r->l->rows - left : 0;
+}
+
 /* The input rows under output rows oy .. of an image. Rows and columns outside the image are
  * filled, so kernels need no test. The padding on the left may be wider than all that the windows
  * see of a row: `inside` is then 0. */
@@ -204,7 +211,8 @@ static void fill_rows(const struct conv_run *r, size_t image, uint32_t oy, uint3
     size_t left = least(c->pad_left, l->width), inside = least(l->width - left, c->w);
     size_t right = l->width - left - inside;
     int64_t iy = (int64_t)oy * c->stride_h - c->pad_top;
-    for (uint64_t i = 0; i < l->in_rows; i++, iy++, band += l->row) {
+    const uint64_t rows = l->in_rows - rows_missing(r, oy) * c->stride_h;
+    for (uint64_t i = 0; i < rows; i++, iy++, band += l->row) {
         if (iy < 0 || iy >= c->h) {
             fill_zero(band, l->width * n, r->zero, wide);
             continue;
@@ -297,7 +305,7 @@ static void fill_places(const struct conv_run *r, size_t image, uint32_t oy, uin
     const size_t plane = (size_t)c->h * c->w;
     const uint8_t *from =
         r->data->x + image * plane * c->channels + c0 * (c->channels_last ? 1 : plane);
-    for (uint64_t row = 0; row < l->in_rows; row++)
+    for (uint64_t row = 0; row < l->in_rows - rows_missing(r, oy); row++)
         for (uint32_t i = 0; i < l->down * apart * planes; i++) {
             const uint32_t y = i / planes / apart, x = i / planes % apart, channel = i % planes;
             const int64_t iy = (int64_t)(oy + row) * l->step_h + y - c->pad_top;

@@ -186,7 +186,8 @@ static void set_places(struct integer_layout *l, const struct integer_conv *c, b
     l->width = c->ow + (uint64_t)(c->kw - 1) * c->dil_w / c->stride_w;
     l->pixel = (uint64_t)l->cg * down * across;
     l->row = l->width * l->pixel;
-    l->rows = least(rows, least(most / l->row + 1, c->oh));
+    const uint64_t bands = ceil_div(c->oh, least(rows, most / l->row + 1));
+    l->rows = (uint32_t)ceil_div(c->oh, bands);
     l->in_rows = l->rows + (l->rows_folded ? l->segments - 1
                                            : (uint64_t)(c->kh - 1) * c->dil_h / c->stride_h);
     const uint64_t plane = l->in_rows * l->row;
