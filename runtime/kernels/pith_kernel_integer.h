@@ -107,11 +107,13 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #else
 #define SLOTS_BUILT 0
 #endif
-/* x86 alone has kernels of Winograd's. */
+/* x86 alone has kernels of Winograd's, and of grids. */
 #ifdef __x86_64__
 #define WINOGRAD_I8_BUILT 1
+#define GRID_BUILT 1
 #else
 #define WINOGRAD_I8_BUILT 0
+#define GRID_BUILT 0
 #endif
 #define WINOGRAD_I8_TERMS 36u
 #define WINOGRAD_I8_ALIGN 32u           /* channels, and outputs, of an element are so many times */

@@ -9,6 +9,7 @@
  * Where y is not channels-last, tiles of TILE pixels by PART outputs are written there transposed.
  */
 #include "integer_conv.h"
+#include "integer_places.h"
 #include "integer_element.h"
 
 struct conv_run {
@@ -98,10 +99,12 @@ static void set_segments(const struct conv_run *r)
             l->depthwise ? depthwise_tap(r->k->group, c->kh, c->kw, s) : (uint64_t)s * step;
         tap = tap < taps ? tap : 0;
         uint64_t y = tap / c->kw * c->dil_h, x = tap % c->kw * c->dil_w;
-        if (l->rows_folded)
+        if (GRID_BUILT && l->rows_folded)
             y = (uint64_t)s * l->step_h;
-        r->segment[s] = (uint32_t)(y / l->step_h * l->row + y % l->step_h * l->down_bytes +
-                                   x / l->step_w * l->pixel + x % l->step_w * l->across_bytes);
+        r->segment[s] = (uint32_t)(y * l->row + x * l->pixel);
+        if (GRID_BUILT && l->step_h * l->step_w > 1)
+            r->segment[s] = (uint32_t)(y / l->step_h * l->row + y % l->step_h * l->down_bytes +
+                                       x / l->step_w * l->pixel + x % l->step_w * l->across_bytes);
     }
 }
 
@@ -191,18 +194,11 @@ static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_
     }
 }
 
-/* Output rows that the band from oy on has less than others have. */
-static uint64_t rows_missing(const struct conv_run *r, uint32_t oy)
-{
-    const uint32_t left = r->c->oh - oy;
-    return r->l->rows > left ? r->l->rows - left : 0;
-}
-
-/* The input rows under output rows oy .. of an image. Rows and columns outside the image are
+/* `rows` input rows under output rows oy .. of an image. Rows and columns outside the image are
  * filled, so kernels need no test. The padding on the left may be wider than all that the windows
  * see of a row: `inside` is then 0. */
 static void fill_rows(const struct conv_run *r, size_t image, uint32_t oy, uint32_t c0,
-                      uint8_t *band)
+                      uint64_t rows, uint8_t *band)
 {
     const struct integer_conv *c = r->c;
     const struct integer_layout *l = r->l;
@@ -211,7 +207,6 @@ static void fill_rows(const struct conv_run *r, size_t image, uint32_t oy, uint3
     size_t left = least(c->pad_left, l->width), inside = least(l->width - left, c->w);
     size_t right = l->width - left - inside;
     int64_t iy = (int64_t)oy * c->stride_h - c->pad_top;
-    const uint64_t rows = l->in_rows - rows_missing(r, oy) * c->stride_h;
     for (uint64_t i = 0; i < rows; i++, iy++, band += l->row) {
         if (iy < 0 || iy >= c->h) {
             fill_zero(band, l->width * n, r->zero, wide);
@@ -226,108 +221,18 @@ static void fill_rows(const struct conv_run *r, size_t image, uint32_t oy, uint3
     }
 }
 
-/* n bytes of each of `count` places, to_step bytes apart, from where they are x_step apart. A loop
- * for each size, so that the copy of a few is one instruction. */
-static void copy_places(uint8_t *to, size_t to_step, const uint8_t *x, size_t x_step, size_t count,
-                        size_t n, uint8_t flip)
-{
-    const uint64_t flips = flip * UINT64_C(0x0101010101010101);
-    uint64_t word;
-    uint16_t half;
-    if (n == 1)
-        for (; count > 0; count--, to += to_step, x += x_step)
-            *to = *x ^ flip;
-    else if (n == 2)
-        for (; count > 0; count--, to += to_step, x += x_step) {
-            memcpy(&half, x, sizeof half);
-            half ^= (uint16_t)flips;
-            memcpy(to, &half, sizeof half);
-        }
-    for (; count > 0; count--, to += to_step, x += x_step) {
-        size_t i = 0;
-        for (; i + sizeof word <= n; i += sizeof word) {
-            memcpy(&word, x + i, sizeof word);
-            word ^= flips;
-            memcpy(to + i, &word, sizeof word);
-        }
-        for (; i < n; i++)
-            to[i] = x[i] ^ flip;
-    }
-}
-
-/* What a row of places takes from a row of x: n bytes of each of `across` neighbours, the first
- * ones from column ix on, which may lie outside of x. */
-struct place_row {
-    uint8_t *to;
-    const uint8_t *x; /* column 0; NULL: all is outside */
-    size_t column, n; /* bytes */
-    int64_t ix;
-    uint32_t across; /* > 1: column is n */
-};
-
-static void fill_row(const struct conv_run *r, const struct place_row *p)
-{
-    const struct integer_layout *l = r->l;
-    const int64_t step = l->step_w, w = p->x ? r->c->w : 0, count = (int64_t)l->width;
-    const uint8_t flip = r->c->x_signed ? 0x80 : 0;
-    for (int64_t q = 0, ix = p->ix; q < count;) {
-        uint8_t *to = p->to + (size_t)q * l->pixel;
-        if (ix >= 0 && ix + p->across <= w) {
-            const int64_t fit = (w - ix - p->across) / step + 1;
-            const int64_t inside = fit < count - q ? fit : count - q;
-            copy_places(to, l->pixel, p->x + (size_t)ix * p->column, (size_t)step * p->column,
-                        (size_t)inside, p->across * p->n, flip);
-            q += inside;
-            ix += inside * step;
-            continue;
-        }
-        for (uint32_t i = 0; i < p->across; i++, to += p->n)
-            if (ix + i >= 0 && ix + i < w)
-                copy_places(to, 0, p->x + (size_t)(ix + i) * p->column, 0, 1, p->n, flip);
-            else if (p->n == 1)
-                *to = (uint8_t)r->zero;
-            else
-                memset(to, r->zero, p->n);
-        q++;
-        ix += step;
-    }
-}
-
-/* A band of a grid whose places are not pixels of x side by side. A folded place takes its
- * neighbours of a row at once: with all their channels, or those of a plane. */
-static void fill_places(const struct conv_run *r, size_t image, uint32_t oy, uint32_t c0,
-                        uint8_t *band)
-{
-    const struct integer_conv *c = r->c;
-    const struct integer_layout *l = r->l;
-    const uint32_t planes = c->channels_last ? 1 : l->cg, apart = l->folded ? 1 : l->across;
-    const size_t n = c->channels_last ? l->cg : 1, column = c->channels_last ? c->channels : 1;
-    const size_t plane = (size_t)c->h * c->w;
-    const uint8_t *from =
-        r->data->x + image * plane * c->channels + c0 * (c->channels_last ? 1 : plane);
-    for (uint64_t row = 0; row < l->in_rows - rows_missing(r, oy); row++)
-        for (uint32_t i = 0; i < l->down * apart * planes; i++) {
-            const uint32_t y = i / planes / apart, x = i / planes % apart, channel = i % planes;
-            const int64_t iy = (int64_t)(oy + row) * l->step_h + y - c->pad_top;
-            struct place_row p = {.to = band + row * l->row + y * l->down_bytes +
-                                        x * l->across_bytes + channel * l->channel_bytes,
-                                  .column = column,
-                                  .n = n,
-                                  .ix = (int64_t)x - c->pad_left,
-                                  .across = l->folded ? l->across : 1};
-            if (iy >= 0 && iy < c->h)
-                p.x = from + channel * plane + (size_t)iy * c->w * column;
-            fill_row(r, &p);
-        }
-}
-
+/* The last band of an image may have less rows than others, and copies less. */
 static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint32_t c0,
                       uint8_t *band)
 {
-    if (r->l->folded || r->l->step_h > 1 || r->l->step_w > 1)
-        fill_places(r, image, oy, c0, band);
+    const uint32_t left = r->c->oh - oy;
+    const uint64_t missing = r->l->rows > left ? r->l->rows - left : 0;
+    if (GRID_BUILT && (r->l->folded || r->l->step_h > 1 || r->l->step_w > 1))
+        pith_integer_fill_places(r->c, r->l, r->data->x, (uint8_t)r->zero,
+                                 &(struct place_band){image, oy, c0, r->l->in_rows - missing},
+                                 band);
     else
-        fill_rows(r, image, oy, c0, band);
+        fill_rows(r, image, oy, c0, r->l->in_rows - missing * r->c->stride_h, band);
 }
 
 /* n elements of x, `step` bytes apart, side by side. A loop for each size, so that the copy of an
@@ -557,7 +462,7 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
         fill_band(r, b.image, b.oy, at.channel, filled);
     if (l->depthwise)
         depthwise_rows(r, &b);
-    else if (l->grid)
+    else if (GRID_BUILT && l->grid)
         product_grid(r, &b, at.group);
     else
         product_rows(r, &b, at.group);

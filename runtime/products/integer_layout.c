@@ -109,9 +109,9 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
     const uint64_t window = (uint64_t)c->kh * c->kw * l->cg;
     const uint32_t rows = c->stride_h > 1 ? c->stride_h : c->kh;
     l->down = l->across = l->step_h = l->step_w = 1;
-    l->grid = k->gemm_grid && l->packing == PACK_PLAIN && !l->depthwise && !c->words &&
-              window >= LEAST_BYTES && (uint64_t)c->oh * c->ow >= k->tile_rows;
-    if (!l->grid)
+    l->grid = GRID_BUILT && k->gemm_grid && l->packing == PACK_PLAIN && !l->depthwise &&
+              !c->words && window >= LEAST_BYTES && (uint64_t)c->oh * c->ow >= k->tile_rows;
+    if (!GRID_BUILT || !l->grid)
         return;
     l->gemm = k->gemm_grid;
     l->step_h = c->stride_h;
@@ -146,10 +146,10 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
         l->group_bytes = blocks * l->panel_bytes;
         return l->packing == PACK_PLAIN;
     }
-    bool joined = c->dil_w == 1 && c->groups == 1 && (!l->grid || l->step_w == 1);
+    bool joined = c->dil_w == 1 && c->groups == 1 && (!GRID_BUILT || !l->grid || l->step_w == 1);
     l->segments = (uint32_t)(joined ? c->kh : taps);
     l->run = joined ? c->kw * l->cg : l->cg;
-    if (l->folded) {
+    if (GRID_BUILT && l->folded) {
         const uint32_t rows = l->rows_folded ? l->down : 1;
         l->segments = (uint32_t)ceil_div(c->kh, rows);
         l->run = (uint32_t)ceil_div(c->kw, l->across) * rows * l->across * l->cg;
@@ -171,7 +171,7 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
 
 static uint64_t band_pixels(const struct integer_layout *l, bool parallel)
 {
-    if (!l->grid)
+    if (!GRID_BUILT || !l->grid)
         return BAND_PIXELS;
     return parallel ? SHARED_PIXELS : l->folded ? FOLDED_PIXELS : GRID_PIXELS;
 }
@@ -208,7 +208,7 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c, bo
      * x may be the end of the tensor; a band has room for that behind its last row */
     l->in_place = c->channels_last && as_it_is && !is_padded(c) &&
                   (l->depthwise || l->run % l->k_step == 0) &&
-                  !(l->folded || (l->grid && l->step_h * l->step_w > 1));
+                  !(GRID_BUILT && (l->folded || (l->grid && l->step_h * l->step_w > 1)));
     l->width = l->in_place
                    ? c->w
                    : (uint64_t)(c->ow - 1) * c->stride_w + (uint64_t)(c->kw - 1) * c->dil_w + 1;
@@ -221,7 +221,7 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c, bo
     l->rows = least(rows, c->oh);
     l->in_rows = (uint64_t)(l->rows - 1) * c->stride_h + reach;
     l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * l->k_step);
-    if (l->grid && !l->in_place)
+    if (GRID_BUILT && l->grid && !l->in_place)
         set_places(l, c, parallel);
     l->bands = (c->oh + l->rows - 1) / l->rows;
 }

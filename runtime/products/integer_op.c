@@ -145,7 +145,7 @@ static uint64_t form_of(const struct op_args *args, const struct integer_conv *c
         conv ? op->layout.run > op->layout.cg : (uint32_t)args->attr[ATTR_MATMUL_TRANS_B];
     uint32_t group =
         c->groups << 4; /* < 2^29: is_small; folded places have one and small strides */
-    if (op->layout.folded)
+    if (GRID_BUILT && op->layout.folded)
         group = 1u << 30 | c->channels_last << 29 | op->layout.rows_folded << 28 |
                 op->layout.down << 16 | op->layout.across << 4;
     return prep_form(conv ? PREP_CONV_INTEGER : PREP_MATMUL_INTEGER,

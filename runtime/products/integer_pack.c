@@ -249,7 +249,7 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
                         l->steps * pith_integer_most_groups(c, l->run), prep, packed);
         return;
     }
-    if (l->folded) {
+    if (GRID_BUILT && l->folded) {
         pack_folded(c, l, weights, prep, packed);
         return;
     }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_places.c - see integer_places.h. */
+#include "integer_places.h"
+#include <string.h>
+
+/* n bytes of each of `count` places, to_step bytes apart, from where they are x_step apart. A loop
+ * for each size, so that the copy of a few is one instruction. */
+static void copy_places(uint8_t *to, size_t to_step, const uint8_t *x, size_t x_step, size_t count,
+                        size_t n, uint8_t flip)
+{
+    const uint64_t flips = flip * UINT64_C(0x0101010101010101);
+    uint64_t word;
+    uint16_t half;
+    if (n == 1)
+        for (; count > 0; count--, to += to_step, x += x_step)
+            *to = *x ^ flip;
+    else if (n == 2)
+        for (; count > 0; count--, to += to_step, x += x_step) {
+            memcpy(&half, x, sizeof half);
+            half ^= (uint16_t)flips;
+            memcpy(to, &half, sizeof half);
+        }
+    for (; count > 0; count--, to += to_step, x += x_step) {
+        size_t i = 0;
+        for (; i + sizeof word <= n; i += sizeof word) {
+            memcpy(&word, x + i, sizeof word);
+            word ^= flips;
+            memcpy(to + i, &word, sizeof word);
+        }
+        for (; i < n; i++)
+            to[i] = x[i] ^ flip;
+    }
+}
+
+/* What a row of places takes from a row of x: n bytes of each of `across` neighbours, the first
+ * ones from column ix on, which may lie outside of x. */
+struct place_row {
+    uint8_t *to;
+    const uint8_t *x; /* column 0; NULL: all is outside */
+    size_t column, n; /* bytes */
+    int64_t ix;
+    uint32_t across; /* > 1: column is n */
+};
+
+static void fill_row(const struct integer_conv *c, const struct integer_layout *l,
+                     const struct place_row *p, uint8_t zero)
+{
+    const int64_t step = l->step_w, w = p->x ? c->w : 0, count = (int64_t)l->width;
+    const uint8_t flip = c->x_signed ? 0x80 : 0;
+    for (int64_t q = 0, ix = p->ix; q < count;) {
+        uint8_t *to = p->to + (size_t)q * l->pixel;
+        if (ix >= 0 && ix + p->across <= w) {
+            const int64_t fit = (w - ix - p->across) / step + 1;
+            const int64_t inside = fit < count - q ? fit : count - q;
+            copy_places(to, l->pixel, p->x + (size_t)ix * p->column, (size_t)step * p->column,
+                        (size_t)inside, p->across * p->n, flip);
+            q += inside;
+            ix += inside * step;
+            continue;
+        }
+        for (uint32_t i = 0; i < p->across; i++, to += p->n)
+            if (ix + i >= 0 && ix + i < w)
+                copy_places(to, 0, p->x + (size_t)(ix + i) * p->column, 0, 1, p->n, flip);
+            else if (p->n == 1)
+                *to = zero;
+            else
+                memset(to, zero, p->n);
+        q++;
+        ix += step;
+    }
+}
+
+void pith_integer_fill_places(const struct integer_conv *c, const struct integer_layout *l,
+                              const uint8_t *x, uint8_t zero, const struct place_band *b,
+                              uint8_t *band)
+{
+    const uint32_t planes = c->channels_last ? 1 : l->cg, apart = l->folded ? 1 : l->across;
+    const size_t n = c->channels_last ? l->cg : 1, column = c->channels_last ? c->channels : 1;
+    const size_t plane = (size_t)c->h * c->w;
+    x += b->image * plane * c->channels + b->channel * (c->channels_last ? 1 : plane);
+    for (uint64_t row = 0; row < b->rows; row++)
+        for (uint32_t i = 0; i < l->down * apart * planes; i++) {
+            const uint32_t down = i / planes / apart, across = i / planes % apart;
+            const uint32_t channel = i % planes;
+            const int64_t iy = (int64_t)(b->oy + row) * l->step_h + down - c->pad_top;
+            struct place_row p = {.to = band + row * l->row + down * l->down_bytes +
+                                        across * l->across_bytes + channel * l->channel_bytes,
+                                  .column = column,
+                                  .n = n,
+                                  .ix = (int64_t)across - c->pad_left,
+                                  .across = l->folded ? l->across : 1};
+            if (iy >= 0 && iy < c->h)
+                p.x = x + channel * plane + (size_t)iy * c->w * column;
+            fill_row(c, l, &p, zero);
+        }
+}
