@@ -6,9 +6,7 @@
 #define CHUNKS 16u
 #define BAND_PIXELS 192u  /* of output, at least: few input rows are then copied twice */
 #define BAND_BYTES 65536u /* of a copy, where one row is less */
-/* The same of a grid: with threads, where bands are what they share; alone; and of folded places,
- * of which a copy has few bytes. */
-#define SHARED_PIXELS 512u
+/* Of a grid, where no threads share bands; of folded places a copy has few bytes. */
 #define GRID_PIXELS 2048u
 #define FOLDED_PIXELS 4096u
 #define GRID_BYTES 131072u
@@ -171,9 +169,9 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
 
 static uint64_t band_pixels(const struct integer_layout *l, bool parallel)
 {
-    if (!GRID_BUILT || !l->grid)
+    if (!GRID_BUILT || !l->grid || parallel)
         return BAND_PIXELS;
-    return parallel ? SHARED_PIXELS : l->folded ? FOLDED_PIXELS : GRID_PIXELS;
+    return l->folded ? FOLDED_PIXELS : GRID_PIXELS;
 }
 
 /* Of a grid that does not lie in x: its places, and where their elements are. In a folded place
