@@ -20,8 +20,6 @@
 #define GROUP 16u     /* pixels of a tile */
 #define ROW_BYTES 64u /* of k in a row of a tile */
 #define LINE 64u      /* of a cache */
-/* Weights that stay in a second-level cache beside all else need no fetching. */
-#define FEW_BYTES 131072u
 
 /* What LDTILECFG reads, 64 bytes. Tiles whose rows are left 0 are not configured and must not be
  * used. */
@@ -280,9 +278,7 @@ void pith_gemm_grid_amx(const struct gemm_i8_job *job)
     const uint32_t lines = (uint32_t)((pair / LINE + parts * blocks - 1) / (parts * blocks));
     for (uint32_t first = 0; first < job->n; first += 2 * LANES) {
         p.ahead = job->w + (first / (2 * LANES) + 1) * pair;
-        p.lines = first + 4 * LANES <= job->n && job->n / LANES * job->panel_bytes > FEW_BYTES
-                      ? lines
-                      : 0;
+        p.lines = job->n - first >= 4 * LANES ? lines : 0; /* next panels are whole */
         for (uint32_t i = 0; i < places;) {
             uint32_t groups = 0;
             for (; groups < 2 && i < places; groups++, i += GROUP) {
