@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_rows_impl.h - template of the rows of bytes of pith_kernel_integer.h, which every level
  * compiles for vectors of its own. Parameters: ROW(name), the name with the level's suffix;
- * OWN_ROWS where the level has written combine, quantize and mean_block itself.
+ * OWN_ROWS where the level has written combine, quantize, mean_block and real_sums itself.
  *
  * Rows go in blocks of LANES elements through local arrays: loops of known length over those become
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
@@ -58,38 +58,41 @@ static void combine_block(const struct combine_bytes *c, const uint8_t *a, const
     to_bytes(&c->y, v, y);
 }
 
-/* The last block is a block like others, of copies: what is behind a row is not touched. */
-static void combine_last(const struct combine_bytes *c, const uint8_t *a, const float w[LANES],
-                         uint8_t *y, size_t n)
+/* The second row is one of bytes (b) or of real numbers (r). The last block is a block like others,
+ * of copies: what is behind a row is not touched. */
+static void join_rows(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
+                      const float *r, uint8_t *y, size_t n)
 {
-    uint8_t last[2][LANES] = {{0}};
-    memcpy(last[0], a, n);
-    combine_block(c, last[0], w, last[1]);
-    memcpy(y, last[1], n);
+    float w[LANES] = {0};
+    uint8_t last[3][LANES] = {{0}};
+    for (size_t at = 0; at < n; at += LANES) {
+        const size_t some = n - at < LANES ? n - at : LANES;
+        const bool whole = some == LANES;
+        if (!whole)
+            memcpy(last[0], a + at, some);
+        if (!whole && b)
+            memcpy(last[1], b + at, some);
+        if (b)
+            to_real(&c->b, whole ? b + at : last[1], w);
+        else if (!whole)
+            memcpy(w, r + at, some * sizeof *w);
+        combine_block(c, whole ? a + at : last[0], b || !whole ? w : r + at,
+                      whole ? y + at : last[2]);
+        if (!whole)
+            memcpy(y + at, last[2], some);
+    }
 }
 
 void ROW(pith_combine_bytes)(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
                              uint8_t *y, size_t n)
 {
-    float w[LANES];
-    for (; n >= LANES; n -= LANES, a += LANES, b += LANES, y += LANES) {
-        to_real(&c->b, b, w);
-        combine_block(c, a, w, y);
-    }
-    uint8_t last[LANES] = {0};
-    memcpy(last, b, n);
-    to_real(&c->b, last, w);
-    combine_last(c, a, w, y, n);
+    join_rows(c, a, b, NULL, y, n);
 }
 
 void ROW(pith_combine_reals)(const struct combine_bytes *c, const uint8_t *a, const float *b,
                              uint8_t *y, size_t n)
 {
-    for (; n >= LANES; n -= LANES, a += LANES, b += LANES, y += LANES)
-        combine_block(c, a, b, y);
-    float last[LANES] = {0};
-    memcpy(last, b, n * sizeof *b);
-    combine_last(c, a, last, y, n);
+    join_rows(c, a, NULL, b, y, n);
 }
 
 void ROW(pith_quantize_bytes)(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
@@ -209,25 +212,23 @@ void ROW(pith_look_up_bytes)(const uint8_t table[256], const uint8_t *x, uint8_t
         y[i] = table[x[i]];
 }
 
+#ifndef OWN_ROWS
 /* A sum is read and a real number written as bytes, for one memory is of one type in C. */
-static void sums_block(const float *factor, uint8_t *y)
+static void sums_of(const float *factor, uint8_t *y, const uint32_t n)
 {
     int32_t sum[LANES];
     float real[LANES];
-    memcpy(sum, y, sizeof sum);
-    for (uint32_t i = 0; i < LANES; i++)
+    memcpy(sum, y, n * sizeof *sum);
+    for (uint32_t i = 0; i < n; i++)
         real[i] = (float)sum[i] * factor[i];
-    memcpy(y, real, sizeof real);
+    memcpy(y, real, n * sizeof *real);
 }
 
 void ROW(pith_real_sums)(const float *factor, uint8_t *y, size_t n)
 {
     for (; n >= LANES; n -= LANES, factor += LANES, y += sizeof(float) * LANES)
-        sums_block(factor, y);
-    float last[LANES] = {0};
-    uint8_t sums[LANES * sizeof(float)] = {0};
-    memcpy(last, factor, n * sizeof *last);
-    memcpy(sums, y, n * sizeof *last);
-    sums_block(last, sums);
-    memcpy(y, sums, n * sizeof *last);
+        sums_of(factor, y, LANES);
+    for (; n > 0; n--, factor++, y += sizeof(float))
+        sums_of(factor, y, 1);
 }
+#endif

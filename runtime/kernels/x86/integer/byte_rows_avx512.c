@@ -159,30 +159,53 @@ void pith_quantize_bytes_avx512(const struct byte_grid *g, const float *x, uint8
     }
 }
 
-/* The sixteen sums of sum_f32.h of sixteen channels, in registers. */
+void pith_real_sums_avx512(const float *factor, uint8_t *y, size_t n)
+{
+    for (size_t at = 0; at < n; at += 16, y += sizeof(__m512)) {
+        const __mmask16 some = (__mmask16)(n - at < 16 ? (1u << (n - at)) - 1 : 0xffffu);
+        __m512 v = _mm512_cvtepi32_ps(_mm512_maskz_loadu_epi32(some, y));
+        v = _mm512_mul_ps(v, _mm512_maskz_loadu_ps(some, factor + at));
+        _mm512_mask_storeu_ps(y, some, v);
+    }
+}
+
+/* A grid of u8, or of i8 as u8: a test of the type for each pixel would double the code below. */
+struct u8_lanes {
+    __m512 scale;
+    __m512i zero;
+    __m128i flip;
+};
+
+static inline __m512 reals_of_u8(const struct u8_lanes *g, __m128i x)
+{
+    __m512i q = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm_xor_si128(x, g->flip)), g->zero);
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(q), g->scale);
+}
+
+/* The sixteen sums of sum_f32.h of sixteen channels: in registers up to the last whole sixteen
+ * pixels. */
 static inline __m512 sums_of_pixels(const struct mean_bytes *m, const uint8_t *x, __mmask16 some)
 {
-    const struct lanes from = lanes_of(&m->from);
-    __m512 sum[16];
+    const struct u8_lanes from = {_mm512_set1_ps(m->from.scale), _mm512_set1_epi32(m->from.zero),
+                                  _mm_set1_epi8((char)m->from.flip)};
+    __m512 sum[16], all[16];
+#pragma GCC unroll 16
     for (uint32_t k = 0; k < 16; k++)
         sum[k] = _mm512_setzero_ps();
     size_t p = 0;
     for (; p + 16 <= m->pixels; p += 16)
 #pragma GCC unroll 16
         for (uint32_t k = 0; k < 16; k++, x += m->step)
-            sum[k] = _mm512_add_ps(sum[k], reals(&from, _mm_maskz_loadu_epi8(some, x)));
+            sum[k] = _mm512_add_ps(sum[k], reals_of_u8(&from, _mm_maskz_loadu_epi8(some, x)));
 #pragma GCC unroll 16
     for (uint32_t k = 0; k < 16; k++)
-        if (p + k < m->pixels) {
-            sum[k] = _mm512_add_ps(sum[k], reals(&from, _mm_maskz_loadu_epi8(some, x)));
-            x += m->step;
-        }
-#pragma GCC unroll 4
+        all[k] = sum[k];
+    for (uint32_t k = 0; p < m->pixels; p++, k++, x += m->step)
+        all[k] = _mm512_add_ps(all[k], reals_of_u8(&from, _mm_maskz_loadu_epi8(some, x)));
     for (uint32_t half = 8; half > 0; half /= 2)
-#pragma GCC unroll 8
         for (uint32_t k = 0; k < half; k++)
-            sum[k] = _mm512_add_ps(sum[k], sum[k + half]);
-    return sum[0];
+            all[k] = _mm512_add_ps(all[k], all[k + half]);
+    return all[0];
 }
 
 /* Up to 32 channels, as the template's, which end in one block. */
