@@ -66,9 +66,10 @@ enum pith_option_flag {
 };
 
 enum pith_option_level {
-    PITH_OPTION_BASIC,   /* an option of the command, on its shortest help */
-    PITH_OPTION_PLAIN,   /* an option of the command, on its help */
-    PITH_OPTION_ADVANCED /* --set KEY=VALUE */
+    PITH_OPTION_BASIC,    /* an option of the command, on its shortest help */
+    PITH_OPTION_PLAIN,    /* an option of the command, on its help */
+    PITH_OPTION_ADVANCED, /* --set KEY=VALUE */
+    PITH_OPTION_RARE      /* an option of the command, on its page of what is rarely used */
 };
 
 struct pith_option_own; /* how compress/ reads and writes what is no single member */

@@ -45,12 +45,13 @@ static const struct cli_option options[] = {
     CLI_ASKED_SET(struct compress_options, asked),
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct compress_options, stage, PITH_STAGE_COMPRESS),
+    CLI_IMPORT_OPTIONS(struct compress_options, import),
+    {0, "", OPTION_ADVANCED, 0, NULL, NULL, 0, 0},
+    CLI_STAGE_RARE(struct compress_options, stage, PITH_STAGE_COMPRESS),
     {0, "checkpoint", OPTION_TEXT, offsetof(struct compress_options, checkpoint), "FILE",
      "of a search: keep what was made there", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
      "go on with what --checkpoint has", 0, 0},
-    CLI_IMPORT_OPTIONS(struct compress_options, import),
-    {0, "", OPTION_ADVANCED, 0, NULL, NULL, 0, 0},
     {0, "ranks", OPTION_TEXT, offsetof(struct compress_options, how_ranks), "HOW",
      "mpi: share a search among the processes of mpirun or srun", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -386,7 +387,7 @@ static enum cli_exit refuse_search_goals(const struct compress_options *o,
     const struct pith_goal *g = &recipe->goal;
     if (recipe->n_stages > 0 && !o->checkpoint && !o->resume && !(g->min_agreement > 0) &&
         !(g->min_snr > 0) && !(g->max_size > 0) && !(g->max_ram > 0) && !(g->max_latency > 0) &&
-        !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY)
+        !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY && !pith_goal_shapes(g))
         return EXIT_DONE;
     cli_error("%s takes a search: -d DATA, and no stages, by recipe, preset or options "
               "(of them --max-drop alone decides)",
@@ -556,7 +557,9 @@ const struct cli_command cmd_compress = {
     "classes, too,\n"
     "where it is the only output and shorter than the input. --run any takes floats, and integers "
     "where\n"
-    "these do not do.\n"
+    "these do not do. --pattern and --levels hold for the layers that pith prune would take (not\n"
+    "depthwise ones, nor those it does not divide); what goes is chosen by what it costs, not by\n"
+    "size.\n"
     "\n"
     "A goal missed ends with exit 1: what misses least lies in net.best.pith, and net.pith is as "
     "it was\n"

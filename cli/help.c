@@ -141,7 +141,7 @@ bool cli_print_advanced(const struct cli_command *cmd)
 {
     const struct pith_option_table *table = cli_stage_table(cmd);
     const char *more = cmd->description ? strchr(cmd->description, '\f') : NULL;
-    const struct cli_option *o = cmd->options;
+    const struct cli_option *o = cli_all_options(cmd);
     while (o && o->name && o->kind != OPTION_ADVANCED)
         o++;
     bool has_options = o && o->name;

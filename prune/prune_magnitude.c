@@ -142,8 +142,7 @@ enum pith_prune_left pith_prune_leaves(const struct pith_model *m,
     struct unit_grid grid;
     if (is_depthwise(m, ref))
         return PITH_PRUNE_LEFT_DEPTHWISE;
-    return pith_unit_grid(m, ref, pattern, &grid, err) ? PITH_PRUNE_LEFT_PATTERN
-                                                       : PITH_PRUNE_TAKEN;
+    return pith_unit_grid(m, ref, pattern, &grid, err) ? PITH_PRUNE_LEFT_PATTERN : PITH_PRUNE_TAKEN;
 }
 
 /* What all layers get, but depthwise ones only what is lossless. */

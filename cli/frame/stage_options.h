@@ -28,6 +28,10 @@
     {                                                                                              \
         0, "", OPTION_ROWS, offsetof(type, member), NULL, NULL, kind, PITH_OPTION_PLAIN            \
     }
+#define CLI_STAGE_RARE(type, member, kind)                                                         \
+    {                                                                                              \
+        0, "", OPTION_ROWS, offsetof(type, member), NULL, NULL, kind, PITH_OPTION_RARE             \
+    }
 #define CLI_STAGE_SET(type, member, kind, what)                                                    \
     {                                                                                              \
         0, "set", OPTION_SET, offsetof(type, member), "KEY=VALUE", what "; may be repeated", kind, \

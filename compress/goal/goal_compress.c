@@ -11,6 +11,7 @@
 #include "pith_host.h"
 #include "pith_ranks_agree.h"
 #include "pith_subject_mark.h"
+#include "pith_weight_sweep.h"
 #include "work_left.h"
 
 #define TRIES                                                                                      \
@@ -275,6 +276,12 @@ static uint32_t mark_options(const struct job *j)
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         crc = mark_float(crc, limits[i]);
     crc = pith_mark_number(crc, (uint64_t)g->run);
+    if (pith_goal_shapes(g)) {
+        crc = pith_mark_number(crc, (uint64_t)g->pattern.kind);
+        crc = pith_mark_number(crc, (uint64_t)g->pattern.a << 32 | g->pattern.b);
+        crc = mark_float(crc, g->sparsity);
+        crc = pith_mark_number(crc, g->levels);
+    }
     return pith_mark_number(crc, j->opts->for_speed);
 }
 
@@ -335,7 +342,8 @@ static enum pith_status retrain(struct job *j, const struct pith_model *original
                                       .is_over = is_over,
                                       .ends_training = ends_training,
                                       .user = j};
-    return original && j->goal->run != PITH_GOAL_RUN_INT8 ? pith_goal_retrain(&r, f, err) : PITH_OK;
+    const bool can = j->goal->run != PITH_GOAL_RUN_INT8 && !pith_goal_shapes(j->goal);
+    return original && can ? pith_goal_retrain(&r, f, err) : PITH_OK;
 }
 
 static enum pith_status search(struct job *j, const struct pith_model *m,
@@ -371,6 +379,20 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
     return st || is_over(j) ? st : retrain(j, original, &r->found, err);
 }
 
+/* Before samples are run. */
+static enum pith_status check_shape(const struct pith_model *m, const struct pith_goal *g,
+                                    struct pith_error *err)
+{
+    if (!pith_goal_shapes(g))
+        return PITH_OK;
+    if (g->run == PITH_GOAL_RUN_INT8)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "layers of integers keep no pattern or levels of the goal");
+    return g->pattern.kind == PITH_PATTERN_ANY && !(g->sparsity > 0)
+               ? PITH_OK
+               : pith_weight_sweep_takes(m, &g->pattern, g->sparsity, err);
+}
+
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_result *result, struct pith_error *err)
@@ -393,7 +415,9 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "a search of several processes has no limit on latency: each would "
                                "time by itself");
-    enum pith_status st = open_checkpoint(&j, m, err);
+    enum pith_status st = check_shape(m, goal, err);
+    if (!st)
+        st = open_checkpoint(&j, m, err);
     if (!st)
         st = open_judge(&j, m, err);
     if (!st && goal->time > 0)

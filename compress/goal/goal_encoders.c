@@ -229,6 +229,8 @@ enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_er
     const bool integers = e->goal->run != PITH_GOAL_RUN_FLOAT, fast = e->goal->max_latency > 0;
     enum pith_status st = PITH_OK;
     e->n = 0;
+    if (pith_goal_shapes(e->goal)) /* the others keep no pattern */
+        return add_sweep(e, err);
     if (floats)
         st = add_sweep(e, err);
     if (integers && fast)

@@ -246,6 +246,9 @@ enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pit
     const bool limits = pith_goal_limits_loss(goal);
     struct pith_goal asked = *goal;
     struct estimate e = {.m = m, .goal = &asked, .gain = gain_of(m), .err = err};
+    if (pith_goal_shapes(goal))
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "there is no estimate of files in a pattern or with few levels");
     if (!limits)
         asked.max_drop = PITH_GOAL_DEFAULT_DROP;
     e.refs = malloc((m->n_nodes + (size_t)1) * sizeof *e.refs);

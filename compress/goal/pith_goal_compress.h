@@ -63,9 +63,10 @@ struct pith_goal_result {
 
 /* m is changed in nothing but normalizations that fold. Where the goal is missed, met is false and
  * the best is what misses least. Stopped: with what there is, as found.stopped says.
- * PITH_ERR_ARGUMENT: a goal that limits nothing; ranks with a limit on latency; too few samples; a
- * checkpoint of another search (PITH_ERR_VERSION, _CORRUPT: that cannot be read; _IO: that cannot
- * be written); and what pith_goal_judge_new and pith_goal_search return. */
+ * PITH_ERR_ARGUMENT: a goal that limits nothing, or whose pattern does not fit the network; ranks
+ * with a limit on latency; too few samples; a checkpoint of another search (PITH_ERR_VERSION,
+ * _CORRUPT: that cannot be read; _IO: that cannot be written); and what pith_goal_judge_new and
+ * pith_goal_search return. */
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_result *result, struct pith_error *err);

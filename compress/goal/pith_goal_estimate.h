@@ -24,8 +24,9 @@ struct pith_goal_estimate {
     struct pith_goal_loss loss;   /* of the rounded network, near to the limit */
 };
 
-/* m stays as it is. What pith_goal_judge_new and pith_goal_judge_measure return; opts: feed, seed,
- * threads, cpu_mask, warn and stop count. */
+/* m stays as it is. PITH_ERR_UNSUPPORTED: of a goal with a pattern or levels; and what
+ * pith_goal_judge_new and pith_goal_judge_measure return; opts: feed, seed, threads, cpu_mask, warn
+ * and stop count. */
 enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pith_goal *goal,
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_estimate *estimate, struct pith_error *err);

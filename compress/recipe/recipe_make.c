@@ -237,6 +237,18 @@ enum pith_status pith_recipe_make(const char *preset, const struct pith_asked *a
     return st;
 }
 
+static void copy_goal(const struct pith_option *o, const struct pith_stage *from, size_t at,
+                      struct pith_stage *to)
+{
+    char text[PITH_STAGE_TEXT_BYTES];
+    if (o->kind != PITH_OPTION_OWN) {
+        pith_option_copy(o, (const char *)from + at, (char *)to + at);
+        return;
+    }
+    o->own->print(from, text, sizeof text);
+    (void)o->own->read(to, text, NULL, NULL); /* takes what it prints */
+}
+
 void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *asked)
 {
     const struct pith_option_table *table = pith_stage_options(PITH_STAGE_COMPRESS);
@@ -247,6 +259,6 @@ void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *a
     all.goal = recipe->goal;
     for (uint32_t i = 0; (o = pith_option_row(table, i, &at)); i++)
         if (o->flags & PITH_OPTION_GOAL && pith_stage_given(asked, o, at))
-            pith_option_copy(o, (const char *)asked + at, (char *)&all + at);
+            copy_goal(o, asked, at, &all);
     recipe->goal = all.goal;
 }

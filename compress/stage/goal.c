@@ -13,6 +13,11 @@ bool pith_goal_limits_loss(const struct pith_goal *goal)
     return goal->max_drop >= 0 || goal->min_agreement > 0 || goal->min_snr > 0;
 }
 
+bool pith_goal_shapes(const struct pith_goal *goal)
+{
+    return goal->pattern.kind != PITH_PATTERN_ANY || goal->sparsity > 0 || goal->levels > 0;
+}
+
 double pith_goal_kl(double max_drop)
 {
     return PITH_GOAL_NATS * max_drop;

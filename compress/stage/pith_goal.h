@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pith_prune.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -38,12 +40,18 @@ struct pith_goal {
                              that pith_tune takes; 0: none */
     double time;          /* seconds that the search may take; 0: none */
     enum pith_goal_run run;
+    struct pith_pattern pattern; /* that weights keep, as the sweep chooses it
+                                    (pith_weight_sweep.h); ANY with a sparsity of 0: none */
+    double sparsity; /* of each layer's blocks, 0..1; 0: what costs less than its bits */
+    uint32_t levels; /* different values that a weight has at most, 3..16; 0: any number */
 };
 
 /* Every limit off. */
 void pith_goal_init(struct pith_goal *goal);
 /* Whether something limits what may be lost. */
 bool pith_goal_limits_loss(const struct pith_goal *goal);
+/* Whether it says what weights are to look like: a pattern, few levels. */
+bool pith_goal_shapes(const struct pith_goal *goal);
 /* What max_drop >= 0 allows. 0 allows nothing: 0 nats, infinite dB. */
 double pith_goal_kl(double max_drop);
 double pith_goal_snr(double max_drop);

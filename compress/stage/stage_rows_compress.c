@@ -11,6 +11,25 @@ static const struct pith_word ways[] = {{"any", PITH_GOAL_RUN_ANY},
                                         {"int8", PITH_GOAL_RUN_INT8},
                                         {NULL, 0}};
 
+static enum pith_status read_pattern(struct pith_stage *s, const char *text,
+                                     struct pith_stage_texts *texts, struct pith_error *err)
+{
+    (void)texts;
+    return pith_pattern_parse(text, &s->goal.pattern, err);
+}
+
+static void print_pattern(const struct pith_stage *s, char *text, size_t room)
+{
+    pith_pattern_print(&s->goal.pattern, text, room);
+}
+
+static bool has_pattern(const struct pith_stage *s)
+{
+    return s->goal.pattern.kind != PITH_PATTERN_ANY;
+}
+
+static const struct pith_option_own pattern = {read_pattern, print_pattern, has_pattern, false};
+
 static const struct pith_option rows[] = {
     PITH_ROW(TEXT, "recipe", recipe, "FILE", "stages and options as JSON", .letter = 'r',
              .without = "preset", .flags = PITH_OPTION_COMMAND),
@@ -31,6 +50,14 @@ static const struct pith_option rows[] = {
     PITH_ROW(TIME, "time", goal.time, "T", "that the search may take: 90s, 30m, 1.5h", .max = 1e9,
              GOAL, MORE),
     PITH_ROW(WORD, "run", goal.run, "HOW", "layers compute with", .words = ways, GOAL, MORE),
+    PITH_OWN_ROW("pattern", &pattern, "P", "weights keep it: 2:4, balanced:12/128, 4x4 (blocks)",
+                 .without = "run=int8", GOAL, MORE,
+                 .source = "Frantar & Alistarh, 2023, SparseGPT"),
+    PITH_ROW(SHARE, "pattern_sparsity", goal.sparsity, "SHARE",
+             "of each layer's blocks that go; else by their price", .max = 0.999,
+             .without = "run=int8", GOAL, .level = PITH_OPTION_RARE),
+    PITH_ROW(UINT, "levels", goal.levels, "N", "different values of a weight, at most: 3 to 16",
+             .min = 3, .max = 16, .without = "run=int8", GOAL, MORE),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 #include "test_seed.h"
 #include "pith_compress.h"
+#include "pith_preset.h"
+#include "pith_stage_options.h"
 #include "measure/small_net.h"
 
 static struct pith_recipe *parse(const char *text)
@@ -68,6 +70,33 @@ static void every_key_is_read(void **state)
     assert_int_equal(s[3].cluster.layers[1].n_centroids, 0);
     assert_true(s[4].cluster.n_centroids == 7 && s[4].seed == 42);
     assert_true(s[5].encode.plain && s[5].encode.goal == PITH_FOR_SIZE && s[5].encode.keep_history);
+    pith_recipe_free(r);
+}
+
+/* And said again as it was; asked for on the command line, it wins over the recipe's. */
+static void goals_have_patterns_and_levels(void **state)
+{
+    (void)state;
+    struct pith_recipe *r = parse(
+        "{\"pith\":1,\"goal\":{\"max_drop\":\"1%\",\"pattern\":\"4x2\",\"pattern_sparsity\":0.25,"
+        "\"levels\":15}}");
+    struct pith_stage asked;
+    assert_true(pith_goal_shapes(&r->goal));
+    assert_int_equal(r->goal.pattern.kind, PITH_PATTERN_BLOCK);
+    assert_true(r->goal.pattern.a == 4 && r->goal.pattern.b == 2 && r->goal.sparsity == 0.25);
+    assert_int_equal(r->goal.levels, 15);
+    char *text = print(r);
+    assert_non_null(strstr(text, "\"pattern\": \"4x2\""));
+    assert_non_null(strstr(text, "\"pattern_sparsity\": 0.25"));
+    assert_non_null(strstr(text, "\"levels\": 15"));
+    free(text);
+    pith_stage_init(&asked, PITH_STAGE_COMPRESS);
+    assert_false(pith_goal_shapes(&asked.goal));
+    assert_int_equal(pith_stage_set(&asked, "pattern", "balanced:12/128", NULL, NULL), PITH_OK);
+    pith_recipe_set_goal(r, &asked);
+    assert_int_equal(r->goal.pattern.kind, PITH_PATTERN_BALANCED);
+    assert_true(r->goal.pattern.a == 12 && r->goal.pattern.b == 128);
+    assert_int_equal(r->goal.levels, 15);
     pith_recipe_free(r);
 }
 
@@ -446,6 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(goals_have_patterns_and_levels),
         cmocka_unit_test(keys_of_quantize_are_read),
         cmocka_unit_test(every_key_of_training_is_read),
         cmocka_unit_test(defaults_are_those_of_train),
