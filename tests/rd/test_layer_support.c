@@ -56,17 +56,18 @@ static double damped(const struct layer_factor *f, size_t i, size_t k)
     return i > k ? f->u[i * f->n + k] : f->u[k * f->n + i];
 }
 
-/* The least (g - w) H (g - w)^T with zeros where kept is 0; w [n] where it is. Gauss-Seidel: slow,
- * and nothing that is tested here. */
+/* The least (g - w) H (g - w)^T with zeros where kept is 0, and w as it is where kept is FIXED; w
+ * [n] where it is. Gauss-Seidel: slow, and nothing that is tested here. */
+enum { FIXED = 2 };
 static double minimum(const double *h, size_t n, const double *g, const uint8_t *kept, double *w)
 {
     double cost = 0;
     for (size_t k = 0; k < n; k++)
-        w[k] = kept[k] ? g[k] : 0;
+        w[k] = kept[k] == FIXED ? w[k] : kept[k] ? g[k] : 0;
     for (int i = 0; i < 3000; i++)
         for (size_t k = 0; k < n; k++) {
             double slope = 0;
-            for (size_t j = 0; j < n && kept[k]; j++)
+            for (size_t j = 0; j < n && kept[k] == 1; j++)
                 slope += h[k * n + j] * (g[j] - w[j]);
             w[k] += slope / h[k * n + k];
         }
@@ -163,6 +164,54 @@ static void kept_rows_make_up_for_all_that_is_gone(void **state)
         }
     }
     pith_kept_row_close(&row);
+    pith_layer_factor_end(&f);
+}
+
+/* One of three goes of each window: the one for which the error is least with the windows behind as
+ * they became then, and all in front still free. */
+static void windows_are_chosen_when_they_are_reached(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(37);
+    const struct pith_pattern p = {PITH_PATTERN_N_OF_M, 2, 3};
+    struct layer_factor f = factor_of(&r, N, 3);
+    struct row_windows c;
+    struct row_windows_room room;
+    double h[N * N], goal[N], w[N] = {0}, least[N];
+    uint8_t kept[N], chosen[N];
+    for (int i = 0; i < N * N; i++)
+        h[i] = damped(&f, (size_t)i / N, (size_t)i % N);
+    assert_true(pith_row_windows_open(&c, &f, &p) && pith_row_windows_room(&c, &room));
+    for (int draw = 0; draw < 10; draw++) {
+        for (int k = 0; k < N; k++)
+            goal[k] = (double)test_gauss(&r);
+        memset(chosen, 1, sizeof chosen);
+        memset(kept, 1, sizeof kept);
+        pith_row_windows_choose(&c, 0, goal, &room, chosen);
+        for (int first = N - 3; first >= 0; first -= 3) {
+            double best = HUGE_VAL, values[N];
+            int gone = -1;
+            for (int k = first; k < first + 3; k++) {
+                assert_int_equal(f.order[k] / 3, f.order[first] / 3);
+                memcpy(least, w, sizeof least);
+                kept[k] = 0;
+                const double cost = minimum(h, N, goal, kept, least);
+                kept[k] = 1;
+                if (cost < best) {
+                    best = cost;
+                    gone = k;
+                    memcpy(values, least, sizeof values);
+                }
+            }
+            for (int k = first; k < first + 3; k++) {
+                assert_int_equal(chosen[k], k != gone);
+                w[k] = values[k];
+                kept[k] = FIXED;
+            }
+        }
+    }
+    pith_row_windows_room_end(&room);
+    pith_row_windows_close(&c);
     pith_layer_factor_end(&f);
 }
 
@@ -561,6 +610,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(removals_cost_the_constrained_minimum),
         cmocka_unit_test(kept_rows_make_up_for_all_that_is_gone),
+        cmocka_unit_test(windows_are_chosen_when_they_are_reached),
         cmocka_unit_test(windows_cost_less_than_small_weights),
         cmocka_unit_test(blocks_go_by_share_or_price),
         cmocka_unit_test(narrow_and_empty_layers),
