@@ -352,6 +352,7 @@ static void blocks_go_by_share_or_price(void **state)
     }
     c.runtime = NULL;
     assert_whole_blocks(kept[0], 2, 4, 12); /* of 30 */
+    assert_int_equal(pith_blocks_gone(0.999, 30), 29);
     const double chosen = cost_of(&f, w, kept[0], ROWS);
     c.share = 0;
     c.price = 1e-9; /* none costs less */
@@ -489,22 +490,22 @@ static void assert_pattern(const struct pith_model *m, const struct pith_model *
     assert_true(taken > 0 && taken < n);
 }
 
-/* Groups, a depthwise layer, blocks of rows of two groups; dead inputs, so that there is no H; a
- * layer of zeros. */
+/* Groups, a depthwise layer, blocks of rows of two groups; dead inputs, no H; a layer of zeros. */
 static void sweeps_keep_patterns(void **state)
 {
     (void)state;
     static const char *const patterns[] = {"1:2", "2:4", "balanced:2/8", "2x3", "8x3", "2x2"};
     struct pith_data *data = chain_data(12);
-    for (size_t i = 0; i < 2 * sizeof patterns / sizeof *patterns; i++) {
+    for (size_t i = 0; i < 3 * sizeof patterns / sizeof *patterns; i++) {
         struct pith_model *m = chain_new(40 + i), *out[3];
         struct pith_weight_sweep_opts o = {
             .size_bytes = sizeof o, .lambda = 1e-4, .rate_share = 0.5, .states = 8};
-        check(pith_pattern_parse(patterns[i / 2], &o.pattern, &err));
+        check(pith_pattern_parse(patterns[i / 3], &o.pattern, &err));
         o.sparsity = o.pattern.kind == PITH_PATTERN_BLOCK ? 0.5 : 0;
-        for (int k = 0; k < 8 && i % 2; k++) /* relu gives nothing but zeros */
+        o.without = i % 3 == 2 ? PITH_SWEEP_NO_STATISTICS : 0;
+        for (int k = 0; k < 8 && i % 3 == 1; k++) /* relu gives nothing but zeros */
             ((float *)m->values[m->nodes[0].in[2]].constant->data)[k] = -1000;
-        memset(m->values[m->nodes[7].in[1]].constant->data, 0, i % 2 ? 30 * sizeof(float) : 0);
+        memset(m->values[m->nodes[7].in[1]].constant->data, 0, i % 3 ? 30 * sizeof(float) : 0);
         for (uint32_t threads = 1; threads <= 3; threads++) {
             struct pith_opts runtime;
             pith_opts_init(&runtime, sizeof runtime);
