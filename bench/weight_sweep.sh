@@ -3,14 +3,16 @@
 # weight_sweep.sh - the figures of docs/results/weight-sweep.md: networks of the data folder behind
 # rd/pith_weight_sweep.h, judged on pictures that nothing was chosen by.
 #
-#     bench/weight_sweep.sh resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|parts-mobilenet|few|others
+#     bench/weight_sweep.sh resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|parts-mobilenet|patterns|patterns-squeezenet|few|others
 #         [OPTIONS of bench_sweep]
 #
 # Calibration: every 20th training picture of CIFAR-10 (2,500; ablation: every 84th, 595), every second
 # one of the 500 of ImageNet (250). The ablation is judged by 5,000 other training pictures, the
 # networks by CIFAR-10's test pictures and by 125 of ImageNet's, which are not the 125 that options were
 # chosen by (1:500:4). parts, parts-mobilenet: one part of the sweep after the other, from plain rounding
-# on, of ResNet-20 and of MobileNet-v2 (63 pictures; a quarter of an hour of two cores); few: 32, 64 and
+# on, of ResNet-20 and of MobileNet-v2 (63 pictures; a quarter of an hour of two cores); patterns,
+# patterns-squeezenet: chosen in the sweep, and by pith prune before it, judged against the network
+# as it came; few levels; few: 32, 64 and
 # 256 pictures, steps of tensors and of rows, and plain rounding; others: networks that are no picture
 # classifiers.
 set -e
@@ -103,6 +105,41 @@ parts-mobilenet)
 4e-9,1e-8 --without coupling --steps auto --rate .5 --states 8 --places .3
 END
     ;;
+patterns)
+    import cifar10_resnet20 $rgb
+    of() {
+        echo "# $*"
+        net=$1
+        shift
+        "$bench" "$work/$net.pith" --data "$data/cifar10/train_jpeg.tar.gz" 0:50000:195 --mirror \
+            --test "$data/cifar10/train_jpeg.tar.gz" 1:50000:25 --places .3 --rate .5 "$@" 2>/dev/null
+    }
+    for o in "2:4" "balanced:64/128" "4x4 --sparsity .25"; do
+        # shellcheck disable=SC2086
+        "$pith" prune "$work/net.pith" --pattern $o -q -f -o "$work/pruned.pith"
+        # shellcheck disable=SC2086
+        of net --lambda 3e-7,6e-7,1.2e-6 --pattern $o "$@"
+        of pruned --lambda 3e-7,6e-7,1.2e-6 --against "$work/net.pith" "$@"
+    done
+    of net --lambda 6e-7,1.2e-6,2.4e-6 "$@"
+    of net --lambda 6e-7,1.2e-6,2.4e-6 --states 8 "$@"
+    of net --lambda 3e-7,6e-7,1.2e-6 --levels 16 "$@"
+    of net --lambda 3e-7,6e-7,1.2e-6 --levels 8 "$@"
+    ;;
+patterns-squeezenet)
+    import imagenet_squeezenet_v1_1 $bgr,crop=224
+    "$pith" prune "$work/net.pith" --pattern 2:4 -q -f -o "$work/pruned.pith"
+    part() {
+        net=$1
+        shift
+        "$bench" "$work/$net.pith" --data "$data/imagenet/imagenet_a500.tar" 0:500:2 \
+            --test "$data/imagenet/imagenet_a500.tar" 3:500:4 --places .3 --rate .5 "$@"
+    }
+    part net --pattern 2:4 --lambda 3e-8,8e-8 "$@"
+    part pruned --against "$work/net.pith" --lambda 3e-8,8e-8 "$@"
+    part net --states 8 --lambda 6e-8,1.5e-7 "$@"
+    part net --levels 16 --lambda 3e-8 "$@"
+    ;;
 few)
     for every in 1562 781 195; do
         for o in "--steps tensor" "--steps row" "--steps tensor --without statistics"; do
@@ -128,7 +165,7 @@ others)
         --test "$data/audio/ad01_logmel640_f32.npy" 256:300 --squares --lambda 1e-8 --rate .5 "$@"
     ;;
 *)
-    echo "usage: $0 resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|parts-mobilenet|few|others" >&2
+    echo "usage: $0 resnet20|squeezenet|mobilenet|squeezenet-dc|ablation|parts|parts-mobilenet|patterns|patterns-squeezenet|few|others" >&2
     exit 2
     ;;
 esac
