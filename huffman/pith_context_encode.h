@@ -12,4 +12,9 @@
 enum pith_status pith_context_encode(const struct weight *w, const uint8_t *mask,
                                      const uint8_t *index, uint8_t *dst, size_t cap, size_t *bytes);
 
+/* The same in slices of `rows` rows, fewer than w has, as w->sliced says of a tensor. */
+enum pith_status pith_context_encode_sliced(const struct weight *w, uint64_t rows,
+                                            const uint8_t *mask, const uint8_t *index, uint8_t *dst,
+                                            size_t cap, size_t *bytes);
+
 #endif

@@ -95,7 +95,7 @@ static void write_long_head(struct byte_out *o, const struct weight *w, uint32_t
     pith_out_u8(o, code);
     pith_out_u8(o, w->support);
     pith_out_u8(o, w->grid == GRID_CODEBOOK && w->n_groups > 1 ? GRID_GROUPS : w->grid);
-    pith_out_u8(o, w->code);
+    pith_out_u8(o, w->sliced ? CODE_CONTEXT_SLICED : w->code);
     write_shape(o, &w->shape, code);
 }
 

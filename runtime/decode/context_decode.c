@@ -217,26 +217,98 @@ static bool read_head(struct reader *r, uint32_t n_levels, struct context_head *
            !(odd && head->bits[head->n_classes] != 0);
 }
 
-/* Kernels are chosen by the CPU bits of the weight, as everywhere. */
-enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem)
+/* Rows of a slice, and behind them the directory; of a tensor that is not sliced all rows, and
+ * nothing is read. 0: there are not two slices. */
+static uint64_t slice_rows(const struct weight *w, struct reader *r)
+{
+    uint64_t rows = adaptive_rows(w), told = w->sliced ? rd_varint(r, rows - 1) : rows;
+    return r->bad ? 0 : told;
+}
+
+uint64_t pith_context_slice(const struct weight *w)
 {
     struct reader r = reader_of(w->index_stream.bytes, w->index_stream.n_bytes);
-    struct decode_kernels kernels;
+    return slice_rows(w, &r) * columns(w);
+}
+
+uint32_t pith_context_pieces(const struct weight *w)
+{
+    uint64_t slice = w->sliced ? pith_context_slice(w) : 0;
+    uint64_t slices = slice ? (w->count + slice - 1) / slice : 0;
+    return slices < CONTEXT_PIECES ? (uint32_t)slices : CONTEXT_PIECES;
+}
+
+/* Slices and their sizes, which are tested together. */
+static bool read_directory(struct context_stream *s)
+{
+    const struct weight *w = s->w;
+    struct reader r = reader_of(w->index_stream.bytes, w->index_stream.n_bytes);
+    s->slice = slice_rows(w, &r) * columns(w);
+    s->behind = w->count;
+    s->sizes = r;
+    if (s->slice == 0)
+        return false;
+    uint64_t sum = 0;
+    for (uint64_t at = s->slice; at < w->count && !r.bad; at += s->slice)
+        sum += rd_varint(&r, r.left); /* < 2^28 terms below 2^32, or too much for the test below */
+    s->slices = r;
+    return !r.bad && sum <= r.left;
+}
+
+/* The bytes of the next slice; those of the last one are what is left. */
+static struct reader next_slice(struct context_stream *s)
+{
+    uint64_t n = s->behind < s->slice ? s->behind : s->slice;
+    size_t bytes = s->slices.left;
+    if (n < s->behind)
+        bytes = (size_t)rd_varint(&s->sizes, bytes);
+    s->left = n;
+    s->behind -= n;
+    return reader_of(rd_bytes(&s->slices, bytes), bytes);
+}
+
+/* Counters begin anew in each. */
+static bool open_slice(struct context_stream *s)
+{
+    struct reader r = next_slice(s);
     struct context_head head;
+    if (!read_head(&r, levels(s->w), &head) || !pith_context_begin(&s->coder, s->w, &head, s->mem))
+        return false;
+    s->begin = s->coder.walk.at = r.p;
+    s->coder.walk.end = r.p + r.left;
+    return true;
+}
+
+/* Kernels are chosen by the CPU bits of the weight, as everywhere. */
+static bool open_stream(struct context_stream *s, const struct weight *w, void *mem)
+{
+    struct decode_kernels kernels;
     bool has_zero;
-    if (!pith_context_allows(w) || w->n_centroids - 1 > 255 || w->group_elems == 0 ||
-        !read_head(&r, levels(w), &head) || !pith_context_begin(&s->coder, w, &head, mem))
-        return PITH_ERR_CORRUPT;
-    pith_context_zero(w, &s->zero, &has_zero);
+    if (!pith_context_allows(w) || w->n_centroids - 1 > 255 || w->group_elems == 0)
+        return false;
     pith_decode_kernels_fill(&kernels, w->cpu);
     s->indices = kernels.context_indices;
-    s->left = w->count;
+    s->w = w;
+    s->mem = mem;
     s->stored_left = w->nnz;
     s->element = 0;
     s->ahead_at = s->n_ahead = 0;
-    s->begin = s->coder.walk.at = r.p;
-    s->coder.walk.end = r.p + r.left;
-    return PITH_OK;
+    return read_directory(s) && pith_context_zero(w, &s->zero, &has_zero);
+}
+
+enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem)
+{
+    return open_stream(s, w, mem) && open_slice(s) ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
+enum pith_status pith_context_enter(struct context_stream *s, const struct weight *w, void *mem,
+                                    uint64_t first)
+{
+    if (!open_stream(s, w, mem))
+        return PITH_ERR_CORRUPT;
+    while (first-- > 0)
+        next_slice(s);
+    return open_slice(s) ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
 /* Nothing but the zeros behind the stream is left, and the stream ends where it must: its own
@@ -247,12 +319,25 @@ static bool ends_well(const struct context_stream *s)
     return t->at == t->end && t->window == 0 && (t->end == s->begin || t->end[-1] != 0);
 }
 
+/* Behind the last level of a slice: the next one. */
+static bool go_on(struct context_stream *s)
+{
+    return s->left > 0 || (ends_well(s) && (s->behind == 0 || open_slice(s)));
+}
+
 /* The kernel reads only inside of the stream, and says `bad` where it would not. */
 enum pith_status pith_context_next(struct context_stream *s, uint8_t *index, uint64_t n)
 {
-    s->indices(&s->coder, index, (size_t)n);
-    s->left -= n;
-    return s->coder.bad || (s->left == 0 && !ends_well(s)) ? PITH_ERR_CORRUPT : PITH_OK;
+    while (n > 0) {
+        uint64_t m = n < s->left ? n : s->left;
+        s->indices(&s->coder, index, (size_t)m);
+        s->left -= m;
+        index += m;
+        n -= m;
+        if (m == 0 || s->coder.bad || !go_on(s))
+            return PITH_ERR_CORRUPT;
+    }
+    return PITH_OK;
 }
 
 /* Levels of sparse tensors are decoded ahead, as many as stored elements cannot be known

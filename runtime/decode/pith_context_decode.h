@@ -5,12 +5,14 @@
 #ifndef PITH_CONTEXT_DECODE_H
 #define PITH_CONTEXT_DECODE_H
 
+#include "pith_bytes.h"
 #include "pith_kernel_decode.h"
 #include "pith_weight.h"
 
 #define CONTEXT_HEAD_BYTES 10u /* the most that a stream has before its code */
 #define CONTEXT_AHEAD 256u
 #define CONTEXT_CLASS_BITS 8u /* the most that tell an index of a class */
+#define CONTEXT_PIECES 16u    /* at most, that one tensor is decoded in at once */
 
 /* How a stream begins: classes of indices, and the magnitude that is expected. apart: a decision
  * tells elements that are zero; then levels that are not are the indices. */
@@ -25,7 +27,13 @@ struct context_stream {
     struct context_coder coder;
     context_indices_fn *indices;
     const uint8_t *begin; /* of its code */
-    uint64_t left;        /* levels to come */
+    uint64_t left;        /* levels to come, of the slice at hand */
+    /* slices to come; one that is not sliced is one slice */
+    const struct weight *w;
+    void *mem;
+    uint64_t behind, slice; /* levels of all, and of one but the last */
+    struct reader sizes;    /* bytes of each but the last */
+    struct reader slices;
     /* of support 3 */
     uint32_t zero; /* the level that is not stored */
     uint64_t element, stored_left;
@@ -44,15 +52,27 @@ size_t pith_context_bytes(const struct weight *w);
 bool pith_context_begin(struct context_coder *c, const struct weight *w,
                         const struct context_head *head, void *column);
 
-/* Reads the head. mem: pith_context_bytes. PITH_ERR_CORRUPT. */
+/* Elements of a slice of w but the last, which has what is left; w->count where there is one; 0: it
+ * cannot be told. */
+uint64_t pith_context_slice(const struct weight *w);
+
+/* Pieces in which a sliced tensor is decoded at once, 2 .. CONTEXT_PIECES, each of whole slices; 0:
+ * it is not. */
+uint32_t pith_context_pieces(const struct weight *w);
+
+/* Reads directory and head. mem: pith_context_bytes. s borrows w. PITH_ERR_CORRUPT. */
 enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem);
+
+/* The same, standing before slice `first` of a w whose directory was found right. */
+enum pith_status pith_context_enter(struct context_stream *s, const struct weight *w, void *mem,
+                                    uint64_t first);
 
 /* Of the first group: the centroids below zero, which are the levels below that of elements that
  * are not stored; and whether a centroid is +0. false: they cannot be read. */
 bool pith_context_zero(const struct weight *w, uint32_t *negative, bool *has_zero);
 
-/* The next n indices of dense support, n <= s->left. With the last one the end of the stream is
- * tested. PITH_ERR_CORRUPT. */
+/* The next n indices of dense support, n at most those that are left. With the last one of a slice
+ * its end is tested. PITH_ERR_CORRUPT. */
 enum pith_status pith_context_next(struct context_stream *s, uint8_t *index, uint64_t n);
 
 /* The next n stored elements of support 3: their numbers and indices. With the last one the rest of

@@ -36,8 +36,11 @@ enum weight_code {
     CODE_ADAPTIVE = 2, /* support, and indices or f32 elements, as one adaptive stream */
     CODE_PLANES = 3,   /* f32 elements of dense support, each of their bytes by itself */
     CODE_RANS = 4,     /* indices only */
-    CODE_CONTEXT = 5   /* indices of dense support only */
+    CODE_CONTEXT = 5   /* support, and indices, by distributions of contexts */
 };
+
+/* In files CODE_CONTEXT in slices (weight.sliced) is a code of its own. */
+#define CODE_CONTEXT_SLICED 6
 
 /* One table in the file (docs/format.md), of a Huffman code, a support or rANS frequencies; tensors
  * may share it. */
@@ -76,6 +79,7 @@ struct weight {
                              begin as ones that have seen much */
     uint8_t trellis;      /* adaptive, with codebooks: states of pith_trellis.h, whose levels are
                              coded; 0: indices are */
+    bool sliced;          /* context-coded, in slices of rows that are decoded each by itself */
     bool second;    /* adaptive, with codebooks: by the second model (pith_adaptive_second.h) */
     bool own_align; /* few plain elements, aligned for their type alone (HEAD_ALIGN) */
 };

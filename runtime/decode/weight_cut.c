@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_cut.c - see weight_cut.h. One decoder is opened in scratch, which tests the directory of
  * blocks; each piece goes on with a copy of it on its own stack, put where the piece begins, and
- * shares the decode table. Codebooks of groups have no entry points: a piece reads those in front
- * of its first group again, which is little beside the elements of a group. */
+ * shares the decode table; where contexts learn, each has counters of its own. Codebooks of groups
+ * have no entry points: a piece reads those in front of its first group again, which is little
+ * beside the elements of a group. */
 #include "build_choice.h"
 #include "weight_cut.h"
 #include "weight_decoder.h"
 
 #define PIECE_ELEMENTS (UINT64_C(1) << 18) /* at least: some 0.1 ms of decoding */
-#define MAX_PIECES 16u
-#define CHUNK 512u /* of a piece; 3.5 KB of its thread's stack */
+#define MAX_PIECES CONTEXT_PIECES          /* context-coded ones have memory for so many */
+#define CHUNK 512u                         /* of a piece; 3.5 KB of its thread's stack */
 
 struct pieces {
     const struct decoder *d; /* at the first value */
@@ -24,8 +25,11 @@ struct pieces {
 /* A build without rANS is one for a machine without threads to speak of. */
 bool pith_weight_is_cut(const struct weight *w)
 {
-    return PITH_BUILD_RANS && w->support == SUPPORT_DENSE && w->grid == GRID_CODEBOOK &&
-           (uses_rans(w) || w->code == CODE_PLAIN) && w->count >= 2 * PIECE_ELEMENTS;
+    if (!PITH_BUILD_RANS || w->support != SUPPORT_DENSE || w->grid != GRID_CODEBOOK)
+        return false;
+    if (uses_contexts(w))
+        return pith_context_pieces(w) > 1;
+    return (uses_rans(w) || w->code == CODE_PLAIN) && w->count >= 2 * PIECE_ELEMENTS;
 }
 
 /* The first element of piece i; the last piece ends with the weight. */
@@ -63,6 +67,14 @@ static enum pith_status decode_piece(const struct pieces *p, struct decoder *d, 
     return st;
 }
 
+/* Piece i of a context-coded weight has memory of its own behind the decoder's. */
+static enum pith_status enter_slice(struct decoder *d, uint32_t i, uint64_t slice)
+{
+    size_t away = (i + (size_t)1) * d->context_piece_bytes;
+    d->contexts = (void *)((uint8_t *)d->contexts + away);
+    return pith_context_enter(d->contexts, d->w, d->contexts_mem + away, slice);
+}
+
 /* The last piece also reads the codebooks behind its own, as a whole decoder would. */
 static void run_piece(void *arg, uint32_t i)
 {
@@ -81,7 +93,10 @@ static void run_piece(void *arg, uint32_t i)
         if (!d.rans_table->single)
             pith_rans_skip(&rans, at / p->unit);
     }
-    p->st[i] = decode_piece(p, &d, at, begin_of(p, i + 1));
+    if (uses_contexts(d.w))
+        p->st[i] = enter_slice(&d, i, at / p->unit);
+    if (!p->st[i])
+        p->st[i] = decode_piece(p, &d, at, begin_of(p, i + 1));
     if (!p->st[i] && i + 1 == p->n && !p->index)
         p->st[i] = pith_decoder_finish(&d);
 }
@@ -96,9 +111,11 @@ static enum pith_status run_pieces(const struct op_env *env, const struct weight
     if (st)
         return st;
     p->d = d;
-    p->unit = uses_rans(w) && !d->rans_table->single ? d->rans->block_symbols : 4096;
+    p->unit = uses_contexts(w)                         ? pith_context_slice(w)
+              : uses_rans(w) && !d->rans_table->single ? d->rans->block_symbols
+                                                       : 4096;
     uint64_t pieces = d->n_values / PIECE_ELEMENTS, units = (d->n_values + p->unit - 1) / p->unit;
-    pieces = pieces < units ? pieces : units;
+    pieces = pieces < units && !uses_contexts(w) ? pieces : units;
     p->n = pieces < MAX_PIECES ? (uint32_t)pieces : MAX_PIECES;
     pith_op_parallel(env, p->n, run_piece, p);
     for (uint32_t i = 0; i < p->n && !st; i++)

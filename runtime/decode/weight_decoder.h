@@ -45,7 +45,10 @@ struct decoder {
     struct rans_table *rans_table;
     uint32_t *rans_entries;
     struct rans_stream *rans; /* by pointer: a piece goes on with a copy of its own */
+    /* a piece has the next such memory, as far from the decoder's as it has a number, from 1 on */
     struct context_stream *contexts;
+    uint8_t *contexts_mem;
+    size_t context_piece_bytes;
     /* codebooks */
     struct codebook_reader codebooks;
     uint64_t group_end; /* element where the next group begins */

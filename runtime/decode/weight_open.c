@@ -56,6 +56,12 @@ static size_t buffer_bytes(const struct weight *w)
            (w->grid == GRID_CODEBOOK ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
 }
 
+/* Of the decoder, and of each piece that is decoded beside others. */
+static size_t context_piece_bytes(const struct weight *w)
+{
+    return aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w));
+}
+
 /* A table that cannot be read needs no room: opening the weight will fail on it. Counted exactly as
  * pith_decoder_open() takes: whoever changes one changes the other. ALIGN more is for scratch that
  * does not begin on a multiple of it. */
@@ -75,7 +81,7 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
     if (uses_rans(w))
         bytes += aligned(sizeof(struct rans_coded));
     if (uses_contexts(w))
-        bytes += aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w));
+        bytes += (1 + pith_context_pieces(w)) * context_piece_bytes(w);
     if (uses_gaps(w) &&
         pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &support) == PITH_OK) {
         uint64_t n = support_symbols(&support, w->count, w->nnz);
@@ -201,8 +207,11 @@ static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
 
 static enum pith_status open_contexts(struct decoder *d, uint8_t **mem)
 {
-    d->contexts = take(mem, aligned(sizeof *d->contexts));
-    return pith_context_open(d->contexts, d->w, take(mem, aligned(pith_context_bytes(d->w))));
+    d->contexts = take(mem, context_piece_bytes(d->w));
+    d->contexts_mem = (uint8_t *)d->contexts + aligned(sizeof *d->contexts);
+    d->context_piece_bytes = context_piece_bytes(d->w);
+    take(mem, pith_context_pieces(d->w) * d->context_piece_bytes);
+    return pith_context_open(d->contexts, d->w, d->contexts_mem);
 }
 
 /* A codebook is read whatever code its indices have, so it is opened before the code is asked for.

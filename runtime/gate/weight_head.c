@@ -280,7 +280,8 @@ static bool is_rans(const struct long_head *h, const struct weight *w)
 static bool is_context(const struct long_head *h, const struct weight *w)
 {
     return PITH_BUILD_CONTEXT && (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
-           (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) && h->code == CODE_CONTEXT &&
+           (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) &&
+           (h->code == CODE_CONTEXT || h->code == CODE_CONTEXT_SLICED) &&
            (w->type == PITH_F32 || w->type == PITH_I8);
 }
 
@@ -316,7 +317,8 @@ static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
     enum pith_status st = parse_shape_and_count(p, h.shape, w);
     w->support = (enum weight_support)h.support;
     w->grid = h.grid == GRID_PLAIN ? GRID_PLAIN : GRID_CODEBOOK;
-    w->code = (enum weight_code)h.code;
+    w->sliced = h.code == CODE_CONTEXT_SLICED;
+    w->code = w->sliced ? CODE_CONTEXT : (enum weight_code)h.code;
     if (st || w->code == CODE_PLANES)
         return st;
     w->n_centroids = rd_u8(&p->r) + 1u;

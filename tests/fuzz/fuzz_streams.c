@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_streams.c - any bytes as the streams of one tensor: adaptive, context-coded, rANS-coded,
- * byte planes, Huffman-coded, with and without a support. The tensor is described in a .pith around
- * them, so the gate's rules hold; then it is expanded, some twice to the same, and its streams are
- * in blocks of their own, so that a read past the end is seen. */
+ * byte planes, Huffman-coded, with and without a support, whole and in pieces. The tensor is
+ * described in a .pith around them, so the gate's rules hold; then it is expanded, some twice to
+ * the same, and its streams are in blocks of their own, so that a read past the end is seen. */
 #include <stdlib.h>
 #include <string.h>
 #include "pith_crc32c.h"
 #include "pith_format.h"
 #include "pith_graph.h"
 #include "pith_weight.h"
+#include "backwards.h"
+#include "weight_cut.h"
 
 #define MAX_ELEMENTS 4096u
 #define GRAPH_ROOM 64u
@@ -51,6 +53,19 @@ static void *exact_copy(const void *from, size_t n)
     return copy;
 }
 
+/* In pieces as whole: the status, and the elements at `whole`. */
+static void check_pieces(const struct weight *w, const float *whole, enum pith_status st,
+                         void *scratch)
+{
+    uint32_t calls = 0;
+    struct op_env env = {.user = &calls, .parallel_for = backwards};
+    float *cut = malloc((size_t)w->count * sizeof *cut);
+    must(cut != NULL);
+    must(pith_weight_cut_f32(&env, w, cut, scratch) == st);
+    must(st || memcmp(cut, whole, (size_t)w->count * sizeof *cut) == 0);
+    free(cut);
+}
+
 /* again: a second time, to the same. */
 static void expand(const struct weight *described, bool again)
 {
@@ -73,6 +88,8 @@ static void expand(const struct weight *described, bool again)
             must(memcmp(a, b, (size_t)w.count * sizeof *a) == 0);
         free(b);
     }
+    if (pith_weight_is_cut(&w))
+        check_pieces(&w, a, st, scratch);
     free(scratch);
     free(a);
     free((void *)(uintptr_t)w.support_stream.bytes);

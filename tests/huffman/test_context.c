@@ -80,20 +80,35 @@ static void make(struct coded *c, uint32_t rank, uint32_t n, uint32_t density, u
     w->support = density == 1000 ? SUPPORT_DENSE : SUPPORT_ADAPTIVE;
 }
 
+/* rows: of a slice; 0: one stream. */
+static enum pith_status write_stream(const struct coded *c, uint64_t rows, uint8_t *dst, size_t cap,
+                                     size_t *bytes)
+{
+    return rows ? pith_context_encode_sliced(&c->w, rows, c->mask, c->index, dst, cap, bytes)
+                : pith_context_encode(&c->w, c->mask, c->index, dst, cap, bytes);
+}
+
+/* Room that the encoder of slices asks for: sizes are written in front when all are known. */
+static size_t room_for(const struct coded *c, uint64_t rows)
+{
+    return rows ? 10 + 5 * (c->w.shape.dim[0] / rows + 1) : 0;
+}
+
 /* The stream ends at a page. */
-static void encode(struct coded *c)
+static void encode(struct coded *c, uint64_t rows)
 {
     size_t bytes, again;
+    uint8_t *room = malloc(3 * MOST + room_for(c, rows));
     assert_true(pith_context_allows(&c->w));
-    assert_int_equal(pith_context_encode(&c->w, c->mask, c->index, NULL, 0, &bytes), PITH_OK);
+    assert_int_equal(write_stream(c, rows, NULL, 0, &bytes), PITH_OK);
     c->memory = guard_new(bytes, 1);
     if (bytes)
-        assert_int_equal(
-            pith_context_encode(&c->w, c->mask, c->index, c->memory.data, bytes - 1, &again),
-            PITH_ERR_SPACE);
-    assert_int_equal(pith_context_encode(&c->w, c->mask, c->index, c->memory.data, bytes, &again),
-                     PITH_OK);
+        assert_int_equal(write_stream(c, rows, c->memory.data, bytes - 1, &again), PITH_ERR_SPACE);
+    assert_int_equal(write_stream(c, rows, room, bytes + room_for(c, rows), &again), PITH_OK);
     assert_int_equal(again, bytes);
+    memcpy(c->memory.data, room, bytes);
+    free(room);
+    c->w.sliced = rows > 0;
     c->w.index_stream = (struct stream){c->memory.data, bytes};
 }
 
@@ -115,10 +130,10 @@ static enum pith_status decode(struct weight w, uint32_t level, uint32_t piece, 
     return st;
 }
 
-static void check(struct coded *c, uint64_t *seed)
+static void check_slices(struct coded *c, uint64_t rows, uint64_t *seed)
 {
     struct guarded index = guard_new(c->w.nnz, 1), pos = guard_new(4 * c->w.nnz, 1);
-    encode(c);
+    encode(c, rows);
     for (uint32_t l = 0; l < LEVELS; l++) {
         if (!has_level(l))
             continue;
@@ -139,6 +154,11 @@ static void check(struct coded *c, uint64_t *seed)
     guard_free(&pos);
 }
 
+static void check(struct coded *c, uint64_t *seed)
+{
+    check_slices(c, 0, seed);
+}
+
 static void round_trips(void **state)
 {
     static struct coded c;
@@ -153,6 +173,99 @@ static void round_trips(void **state)
                 check(&c, &seed);
                 guard_free(&c.memory);
             }
+}
+
+/* In slices of a row, of some, of all but one; with what stores little, some slices store nothing.
+ */
+static void slices(void **state)
+{
+    static struct coded c;
+    static const uint32_t density[] = {1000, 300, 5};
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t n = 1; n <= 255; n += n < 20 ? 6 : 59)
+        for (uint32_t i = 0; i < 27; i++) {
+            make(&c, 2 + i / 3 % 3, n, density[i % 3], &seed);
+            uint64_t all = c.w.shape.dim[0], rows = i < 9 ? 1 : i < 18 ? all / 3 : all - 1;
+            check_slices(&c, rows, &seed);
+            uint64_t pieces = (all + rows - 1) / rows;
+            assert_int_equal(pith_context_slice(&c.w), rows * (c.w.count / all));
+            assert_int_equal(pith_context_pieces(&c.w),
+                             pieces < CONTEXT_PIECES ? pieces : CONTEXT_PIECES);
+            guard_free(&c.memory);
+        }
+    size_t bytes;
+    make(&c, 2, 7, 1000, &seed);
+    assert_int_equal(write_stream(&c, c.w.shape.dim[0], NULL, 0, &bytes), PITH_ERR_ARGUMENT);
+}
+
+/* Any slice can be entered, and goes on with those behind it. */
+static void entry_points(void **state)
+{
+    static struct coded c;
+    static struct context_stream s;
+    static uint8_t index[MOST];
+    uint32_t columns[99];
+    uint64_t seed = SEED;
+    (void)state;
+    make(&c, 2, 40, 1000, &seed);
+    encode(&c, 4);
+    for (uint32_t i = 0; i < 16; i++) {
+        uint64_t at = 4 * 99 * i;
+        assert_int_equal(pith_context_enter(&s, &c.w, columns, i), PITH_OK);
+        assert_int_equal(pith_context_next(&s, index, c.w.count - at), PITH_OK);
+        assert_memory_equal(index, c.index + at, c.w.count - at);
+        assert_int_equal(pith_context_next(&s, index, 1), PITH_ERR_CORRUPT);
+    }
+    guard_free(&c.memory);
+}
+
+/* Directories that no writer gives. */
+static void directories(void **state)
+{
+    /* 61 rows: 30 a slice are three slices; the first two are told */
+    static const uint8_t wrong[][6] = {
+        {0, 9, 9, 9, 9, 9},        /* no rows */
+        {61, 9, 9, 9, 9, 9},       /* all of them */
+        {62, 9, 9, 9, 9, 9},       /* more */
+        {30, 0xff, 0x7f, 1, 1, 1}, /* longer than all there is */
+        {30, 3, 0x80, 0x80, 0x80, 0x80},
+        {30, 0, 3, 1, 1, 1}, /* a slice without a head */
+        {1, 1, 1, 1, 1, 1},  /* the directory is not there whole */
+        {0x80, 0x80, 0x80, 0x80, 0x80, 0x80},
+    };
+    static struct coded c;
+    static struct context_stream s;
+    uint32_t columns[99];
+    uint64_t seed = SEED;
+    (void)state;
+    make(&c, 2, 7, 1000, &seed);
+    c.w.sliced = true;
+    c.w.codebook.bytes = c.codebook_bytes;
+    for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        for (size_t n = 0; n <= sizeof *wrong; n++) {
+            struct guarded g = guard_new(n, 1);
+            memcpy(g.data, wrong[i], n);
+            c.w.index_stream = (struct stream){g.data, n};
+            assert_int_equal(pith_context_open(&s, &c.w, columns), PITH_ERR_CORRUPT);
+            guard_free(&g);
+        }
+    encode(&c, 30);
+    uint8_t *bytes = malloc(c.w.index_stream.n_bytes + 1);
+    memcpy(bytes, c.memory.data, c.w.index_stream.n_bytes);
+    c.w.index_stream.bytes = bytes;
+    static uint8_t index[MOST];
+    assert_int_equal(decode(c.w, 0, 512, NULL, index), PITH_OK);
+    for (uint32_t at = 0; at < 5; at++) /* rows, and two sizes of two bytes */
+        for (uint32_t bit = 0; bit < 8; bit++) {
+            bytes[at] ^= (uint8_t)(1u << bit);
+            assert_int_equal(decode(c.w, 0, 512, NULL, index), PITH_ERR_CORRUPT);
+            bytes[at] ^= (uint8_t)(1u << bit);
+        }
+    bytes[c.w.index_stream.n_bytes++] = 0;
+    assert_int_equal(decode(c.w, 0, 512, NULL, index), PITH_ERR_CORRUPT);
+    free(bytes);
+    guard_free(&c.memory);
 }
 
 /* A tensor of one value takes no code; 256 centroids and one more level are too many. */
@@ -249,7 +362,7 @@ static void broken_streams(void **state)
     (void)state;
     for (uint32_t i = 0; i < 600; i++) {
         make(&c, 1 + i % 4, 1 + (uint32_t)(random_u64(&seed) % 255), i % 3 ? 1000 : 300, &seed);
-        encode(&c);
+        encode(&c, i % 4 && i % 5 == 4 ? 1 + i % 7 : 0); /* a vector has one row */
         uint8_t *bytes = c.memory.data;
         size_t n = c.w.index_stream.n_bytes, within = i % 2 && n > 12 ? 12 : n;
         for (uint32_t k = 0; k < 1 + i % 3; k++)
@@ -277,7 +390,7 @@ static void other_lengths(void **state)
     uint64_t seed = SEED;
     (void)state;
     make(&c, 4, 9, 1000, &seed);
-    encode(&c);
+    encode(&c, 0);
     size_t n = c.w.index_stream.n_bytes;
     uint8_t *more = calloc(n + 1, 1);
     memcpy(more, c.memory.data, n);
@@ -308,7 +421,8 @@ int main(void)
         cmocka_unit_test(round_trips),      cmocka_unit_test(ends_of_the_range),
         cmocka_unit_test(neighbours_tell),  cmocka_unit_test(few_are_stored),
         cmocka_unit_test(what_apart_needs), cmocka_unit_test(broken_streams),
-        cmocka_unit_test(other_lengths),
+        cmocka_unit_test(other_lengths),    cmocka_unit_test(slices),
+        cmocka_unit_test(entry_points),     cmocka_unit_test(directories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

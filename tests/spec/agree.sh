@@ -78,7 +78,7 @@ for support in dense bitmap coded; do
 done
 for word in gaps patterns "dense grid plain code planes" "grid codebooks code rans" "adaptive settled" \
     "dense grid codebook code context" "dense grid codebooks code context" "sparse grid codebook code context" \
-    "sparse grid codebooks code context" \
+    "sparse grid codebooks code context" "dense grid codebook code context sliced" "sparse grid codebook code context sliced" \
     "dense grid codebook code adaptive trellis" "sparse grid codebook code adaptive trellis" \
     "codebooks code adaptive trellis" "dense grid codebook code adaptive second" "sparse grid codebook code adaptive second" \
     "dense grid codebook code adaptive second trellis" "sparse grid codebook code adaptive second trellis" \

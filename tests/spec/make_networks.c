@@ -24,6 +24,8 @@ enum {
 enum { ALIKE = 40000 };  /* the same, and with + 0 none, most signs being those before */
 enum { LEVELS = 30000 }; /* seeds from here + 8, + 16: levels of a trellis of so many states */
 
+enum { BY_ROW = 60000 };
+
 static const char *folder;
 static struct pith_model *model;
 static uint64_t random_state;
@@ -128,7 +130,7 @@ struct recipe {
     uint32_t group_elems; /* 0: all */
     enum pith_code code;
     uint32_t skewed;  /* 0: all indices are alike common; 1: low ones more; n > 1: odd ones n times
-                         rarer */
+                         rarer; BY_ROW: below a number that is each row's */
     uint32_t pattern; /* half of each four are kept */
     uint64_t seed;    /* 0: go on; tensors of one seed are equal, and so are their best tables */
 };
@@ -173,7 +175,9 @@ static void make_codebook(struct pith_const *c, const struct recipe *r)
     }
     for (uint64_t i = 0; i < c->count; i++) {
         uint32_t k = random_below(book->n_centroids);
-        if (r->skewed == 1) {
+        if (r->skewed == BY_ROW) {
+            k = random_below(1 + (uint32_t)(i / (c->count / r->dim[0])) % book->n_centroids);
+        } else if (r->skewed == 1) {
             k = random_below(10) != 0 ? k / 8 : k;
         } else if (r->skewed > 1 && random_below(r->skewed) != 0) {
             k -= k % 2;
@@ -381,6 +385,17 @@ static void contexts(void)
     };
     add_tensors(0, few, 4, 82);
     finish("contexts_few", &compact);
+    /* several slices each: with counters that begin anew these take hardly more */
+    const struct recipe large[] = {
+        {2, {700, 300}, 100, 64, 0, PITH_CODE_CONTEXT, BY_ROW, 0, 0},
+        {4, {512, 64, 3, 3}, 60, 16, 0, PITH_CODE_CONTEXT, BY_ROW, 0, 0},
+        {2, {1024, 256}, 100, 8, 256, PITH_CODE_CONTEXT, BY_ROW, 0, 0},
+    };
+    add_tensors(0, large, 3, 83);
+    finish("contexts_large", &full);
+    const struct recipe two = {2, {256, 512}, 100, 12, 0, PITH_CODE_CONTEXT, BY_ROW, 0, 0};
+    add_tensors(0, &two, 1, 84);
+    finish("contexts_sliced", &compact);
 }
 
 /* Floats as byte planes: streams of four and of more sub-streams, planes of one symbol; between

@@ -230,10 +230,9 @@ static void begin_contexts(struct contexts *x)
     }
 }
 
-static void end_contexts(const struct contexts *x, uint64_t stored, uint64_t nnz)
+static void end_contexts(const struct contexts *x)
 {
     uint64_t bits = (x->code.end - x->code.at) * 8;
-    must(stored == nnz, x->code.at, "as many elements are stored as nnz says");
     must(x->low_code == 0, x->code.at, "the number is low");
     for (uint64_t i = x->at; i < bits; i++) {
         must(code_bit_at(x, i) == 0, x->code.at, "bits behind the number");
@@ -241,10 +240,11 @@ static void end_contexts(const struct contexts *x, uint64_t stored, uint64_t nnz
     must(bits == 0 || file[x->code.end - 1] != 0, x->code.end - 1, "no zero byte at the end");
 }
 
-static void read_levels(const struct tensor *t, struct contexts *x, uint32_t mean,
-                        const uint32_t *centroid, uint8_t *value)
+/* Rows from `first` on, behind one head. How many elements are stored. */
+static uint64_t read_levels(const struct tensor *t, struct contexts *x, uint32_t mean,
+                            const uint32_t *centroid, uint64_t first, uint64_t rows, uint8_t *value)
 {
-    uint64_t rows = t->rank < 2 ? 1 : t->dim[0], cols = t->count / rows, stored = 0;
+    uint64_t cols = t->count / (t->rank < 2 ? 1 : t->dim[0]), stored = 0;
     uint32_t place = 1, line = t->rank > 3 ? t->dim[t->rank - 1] : 0, activity = x->apart ? 16 : 12;
     uint32_t *average = zeroed(cols, sizeof *average);
     uint8_t *kept = zeroed(cols, 1); /* by column: the last level is not zero */
@@ -254,7 +254,7 @@ static void read_levels(const struct tensor *t, struct contexts *x, uint32_t mea
     for (uint64_t c = 0; c < cols; c++) {
         average[c] = mean;
     }
-    for (uint64_t row = 0, i = 0; row < rows; row++) {
+    for (uint64_t row = 0, i = first * cols; row < rows; row++) {
         uint32_t A = mean, before = 0;
         for (uint64_t c = 0; c < cols; c++, i++) {
             uint32_t around = 0, level = x->zero, v = 0, told = 0;
@@ -293,19 +293,43 @@ static void read_levels(const struct tensor *t, struct contexts *x, uint32_t mea
     }
     free(average);
     free(kept);
-    end_contexts(x, stored, t->nnz);
+    end_contexts(x);
+    return stored;
 }
 
-static void read_context_values(const struct tensor *t, uint8_t *value)
+static uint64_t read_slice(const struct tensor *t, struct span s, const uint32_t *centroid,
+                           uint64_t first, uint64_t rows, uint8_t *value)
 {
     struct contexts *x = zeroed(1, sizeof *x);
-    struct span s = t->elements;
-    uint32_t mean, *centroid = read_codebook(t);
+    uint32_t mean;
     x->N = t->n_centroids + (t->support != 0);
     read_context_head(x, &s, &mean);
     set_magnitudes(t, x, centroid);
     begin_contexts(x);
-    read_levels(t, x, mean, centroid, value);
-    free(centroid);
+    uint64_t stored = read_levels(t, x, mean, centroid, first, rows, value);
     free(x);
+    return stored;
+}
+
+/* What is not sliced is one slice. */
+static void read_context_values(const struct tensor *t, uint8_t *value)
+{
+    uint64_t all = t->rank < 2 ? 1 : t->dim[0], each = all, stored = 0;
+    uint32_t *centroid = read_codebook(t);
+    struct span s = t->elements, sizes;
+    if (t->sliced) {
+        must(all > 1, s.at, "two slices have two rows");
+        each = varint_in(&s, 1, all - 1, "a slice has rows, and not all of them");
+    }
+    sizes = s;
+    for (uint64_t row = each; row < all; row += each) {
+        varint(&s);
+    }
+    for (uint64_t row = 0; row < all; row += each) {
+        bool last = all - row <= each;
+        struct span slice = cut(&s, last ? left(&s) : varint(&sizes));
+        stored += read_slice(t, slice, centroid, row, last ? all - row : each, value);
+    }
+    must(stored == t->nnz, t->elements.at, "as many elements are stored as nnz says");
+    free(centroid);
 }

@@ -501,7 +501,7 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
-    bool adaptive, planes, rans, settled, context, own_align, second;
+    bool adaptive, planes, rans, settled, context, sliced, own_align, second;
     uint32_t trellis; /* states; 0: none */
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
@@ -868,8 +868,8 @@ static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last
     bool planes = support == 0 && grid == 0 && code == 3 && t->type == 1;
     bool rans =
         support <= 2 && (grid == 1 || grid == 2) && code == 4 && (t->type == 1 || t->type == 5);
-    bool context = (support == 0 || support == 3) && (grid == 1 || grid == 2) && code == 5 &&
-                   (t->type == 1 || t->type == 5);
+    bool context = (support == 0 || support == 3) && (grid == 1 || grid == 2) &&
+                   (code == 5 || code == 6) && (t->type == 1 || t->type == 5);
     unsupported_unless(planes || rans || context, at + 1,
                        "a support, grid and code that this version does not have");
     read_shape(s, t, before, shape);
@@ -880,6 +880,7 @@ static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last
         return;
     }
     if (context) {
+        t->sliced = code == 6;
         read_context_tensor(s, t, support, grid == 2, data, last_centroids);
         return;
     }
@@ -1337,6 +1338,7 @@ static void print_tensor(uint64_t number, const struct tensor *t)
                                    : t->trellis ? "adaptive trellis"
                                                 : "adaptive")
            : t->planes          ? "planes"
+           : t->sliced          ? "context sliced"
            : t->context         ? "context"
            : t->rans            ? "rans"
            : huffman_indices(t) ? "huffman"
