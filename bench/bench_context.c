@@ -3,10 +3,12 @@
  * indices alone beside the order-0 entropy of each tensor, and how fast contexts are decoded.
  *
  *     bench_context [--grid SHARE] MODEL.pith|MODEL.onnx ...
+ *     bench_context --slices N MODEL.pith ...
  *
  * Weights that have a codebook, or, with --grid, all of two axes or more: rounded to multiples of
  * that share of the tensor's standard deviation (population), at most 127 of them to either side. A
- * speed is of one thread, all tensors one after the other, the best of 9. */
+ * speed is of one thread, all tensors one after the other, the best of 9. With --slices dense
+ * tensors are cut into slices of rows with N elements or more, of both codes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,8 @@ static const char *const level_name[] = {"scalar", "AVX2"};
 struct totals {
     double elements, entropy, context, adaptive, seconds[2];
 };
+
+static uint64_t least; /* elements of a slice; 0: no slices */
 
 static void require(bool ok, const char *what)
 {
@@ -79,15 +83,53 @@ static double decode(const struct weight *w, uint32_t features)
     return best;
 }
 
+/* Rows of a slice; 0: one stream. */
+static uint64_t rows_of_slice(const struct weight *w)
+{
+    uint64_t rows = w->shape.rank < 2 ? 1 : w->shape.dim[0], n = least ? w->count / least : 1;
+    n = n < rows ? n : rows;
+    return n < 2 || w->support != SUPPORT_DENSE ? 0 : (rows + n - 1) / n;
+}
+
+static enum pith_status context_encode(const struct weight *w, const uint8_t *mask,
+                                       const uint8_t *index, uint8_t *dst, size_t cap,
+                                       size_t *bytes)
+{
+    uint64_t rows = rows_of_slice(w);
+    return rows ? pith_context_encode_sliced(w, rows, mask, index, dst, cap, bytes)
+                : pith_context_encode(w, mask, index, dst, cap, bytes);
+}
+
+/* Of slices as if there were some: each a tensor, and three bytes of a directory. */
+static double adaptive_bytes(const struct weight *w, const uint8_t *mask, const uint8_t *index)
+{
+    uint64_t all = w->shape.rank < 2 ? 1 : w->shape.dim[0], rows = rows_of_slice(w);
+    double sum = 0;
+    for (uint64_t at = 0; at < all; at += rows ? rows : all) {
+        struct weight one = *w;
+        size_t bytes, begin = (size_t)(at * (w->count / all));
+        if (rows) {
+            one.shape.dim[0] = (uint32_t)(all - at < rows ? all - at : rows);
+            one.count = one.nnz = one.group_elems = one.shape.dim[0] * (w->count / all);
+        }
+        struct adaptive_input in = {
+            .w = &one, .mask = mask, .index = index + begin}; /* masks have no slices */
+        require(!pith_adaptive_encode(&in, NULL, 0, &bytes), "a weight is refused");
+        sum += (double)bytes + (rows ? 3 : 0);
+    }
+    return sum;
+}
+
 static void add_weight(struct totals *t, struct weight *w, const uint8_t *mask,
                        const uint8_t *index)
 {
-    struct adaptive_input in = {.w = w, .mask = mask, .index = index};
     uint8_t *stream;
     size_t bytes;
-    require(!pith_context_encode(w, mask, index, NULL, 0, &bytes), "a weight is refused");
-    stream = malloc(bytes + 1);
-    require(!pith_context_encode(w, mask, index, stream, bytes, &bytes), "a weight is refused");
+    require(!context_encode(w, mask, index, NULL, 0, &bytes), "a weight is refused");
+    size_t room = bytes + 5 * 4096; /* sizes of slices are written when all are known */
+    stream = malloc(room);
+    require(!context_encode(w, mask, index, stream, room, &bytes), "a weight is refused");
+    w->sliced = rows_of_slice(w) > 0;
     w->index_stream = (struct stream){stream, bytes};
     t->elements += (double)w->count;
     t->context += (double)bytes;
@@ -95,8 +137,7 @@ static void add_weight(struct totals *t, struct weight *w, const uint8_t *mask,
     for (uint32_t l = 0; l < 2; l++)
         if (!(level[l] & ~pith_cpu_features()))
             t->seconds[l] += decode(w, level[l]);
-    require(!pith_adaptive_encode(&in, NULL, 0, &bytes), "a weight is refused");
-    t->adaptive += (double)bytes;
+    t->adaptive += adaptive_bytes(w, mask, index);
     free(stream);
 }
 
@@ -186,7 +227,8 @@ int main(int argc, char **argv)
     printf("| file | integers | entropy, bytes | context | adaptive | %s, M/s | %s |\n",
            level_name[0], level_name[1]);
     printf("|---|---|---|---|---|---|---|\n");
-    for (int i = share > 0 ? 3 : 1; i < argc; i++)
+    least = argc > 2 && !strcmp(argv[1], "--slices") ? strtoull(argv[2], NULL, 10) : 0;
+    for (int i = share > 0 || least ? 3 : 1; i < argc; i++)
         bench(argv[i], share);
     return 0;
 }

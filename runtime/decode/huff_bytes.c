@@ -45,57 +45,53 @@ static inline uint64_t look_up(uint64_t bits, const uint16_t *entries, uint64_t 
     return bits;
 }
 
-/* Rounds that are safe for all lanes. n is a constant in each call: bit buffers stay in
- * registers, and pointers are moved once a round. */
-static inline __attribute__((always_inline)) void
-run(struct lane *l, uint32_t n, const uint16_t *entries, uint64_t mask, size_t rounds)
+/* Rounds that are safe for all lanes. Bit buffers stay in registers, and pointers are moved once a
+ * round. */
+static void run(struct lane l[CHAINS], const uint16_t *entries, uint64_t mask, size_t rounds)
 {
     uint64_t bits[CHAINS];
-    const uint8_t *in[CHAINS];
-    uint8_t *out[CHAINS];
-    for (uint32_t i = 0; i < n; i++) {
-        in[i] = l[i].in;
-        out[i] = l[i].out;
-        bits[i] = bits_at(in[i], l[i].consumed);
-    }
+    for (uint32_t i = 0; i < CHAINS; i++)
+        bits[i] = bits_at(l[i].in, l[i].consumed);
     for (; rounds > 0; rounds--) {
 #pragma GCC unroll 8
-        for (uint32_t i = 0; i < n; i++) {
-            uint64_t left = look_up(bits[i], entries, mask, out[i]);
+        for (uint32_t i = 0; i < CHAINS; i++) {
+            uint64_t left = look_up(bits[i], entries, mask, l[i].out);
             uint32_t consumed = (uint32_t)__builtin_clzll(left);
-            in[i] += consumed >> 3;
-            bits[i] = bits_at(in[i], consumed & 7);
-            out[i] += STEPS;
+            l[i].in += consumed >> 3;
+            bits[i] = bits_at(l[i].in, consumed & 7);
+            l[i].out += STEPS;
         }
     }
-    for (uint32_t i = 0; i < n; i++)
-        l[i] = (struct lane){in[i], l[i].in_end, out[i], l[i].out_end,
-                             (uint32_t)__builtin_clzll(bits[i])};
+    for (uint32_t i = 0; i < CHAINS; i++)
+        l[i].consumed = (uint32_t)__builtin_clzll(bits[i]);
 }
 
-static size_t safe_for_all(const struct lane *l, uint32_t n)
+/* n lanes, of which all CHAINS are made: copies run side by side with theirs and write the same.
+ * One lane alone, or four, would take about as long, for their chains wait. Rounds are counted anew
+ * until some lane has none left. */
+static void run_lanes(struct lane *l, uint32_t n, const uint16_t *entries, uint64_t mask)
 {
-    size_t rounds = SIZE_MAX;
-    for (uint32_t i = 0; i < n; i++) {
-        size_t of_lane = safe_rounds(&l[i]);
-        rounds = of_lane < rounds ? of_lane : rounds;
+    struct lane all[CHAINS];
+    for (;;) {
+        size_t rounds = SIZE_MAX;
+        for (uint32_t i = 0; i < CHAINS; i++) {
+            all[i] = l[i % n];
+            size_t of_lane = safe_rounds(&all[i]);
+            rounds = of_lane < rounds ? of_lane : rounds;
+        }
+        if (rounds == 0)
+            return;
+        run(all, entries, mask, rounds);
+        memcpy(l, all, n * sizeof *l);
     }
-    return rounds;
 }
 
-/* Rounds are counted anew until some lane has none left; then each goes on alone. Four lanes run
- * twice over, side by side: that takes about as long as four alone would, which wait for each
- * other, and no code of its own. */
+/* Together, then each for itself. */
 static void run_all(struct lane *l, uint32_t n, const uint16_t *entries, uint64_t mask)
 {
-    size_t rounds;
-    if (n == HUFF_LANES)
-        memcpy(l + HUFF_LANES, l, HUFF_LANES * sizeof *l);
-    while (n > 1 && (rounds = safe_for_all(l, n)) > 0)
-        run(l, CHAINS, entries, mask, rounds);
-    for (uint32_t i = 0; i < n; i++)
-        while ((rounds = safe_rounds(&l[i])) > 0)
-            run(&l[i], 1, entries, mask, rounds);
+    run_lanes(l, n, entries, mask);
+    for (uint32_t i = 0; n > 1 && i < n; i++)
+        run_lanes(&l[i], 1, entries, mask);
 }
 
 /* The symbols that are left, with full tests; then padding. rest: the whole sub-stream. */
@@ -134,8 +130,8 @@ enum pith_status pith_huff_stream_bytes(struct huff_stream *s, const uint16_t *e
         struct lane lane[CHAINS];
         struct bit_reader rest[CHAINS];
         uint32_t n = 0;
-        dst = cut(s, dst, lane, rest, &n);
-        dst = cut(s, dst, lane, rest, &n);
+        for (uint32_t groups = 0; groups < 2; groups++)
+            dst = cut(s, dst, lane, rest, &n);
         run_all(lane, n, entries, mask);
         for (uint32_t i = 0; i < n; i++)
             if (!end_of(&lane[i], rest[i], entries, mask))

@@ -10,7 +10,7 @@
 #include "pith_graph.h"
 #include "pith_weight.h"
 #include "backwards.h"
-#include "weight_cut.h"
+#include "test_decode.h"
 
 #define MAX_ELEMENTS 4096u
 #define GRAPH_ROOM 64u
