@@ -125,8 +125,10 @@ static void write_row(const struct source *s, const float *x, uint32_t group, ui
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Two nets: the network as it is now, and as it came; H is of the first, crossed of both. */
+/* Two nets: the network as it is now, and as it came; H is of the first, crossed of both. Or the
+ * first alone. */
 struct sums {
+    int nets;
     struct source from;
     struct layer_statistics *to;
     const struct pith_opts *runtime;
@@ -162,7 +164,7 @@ static void fill_rows(struct sums *s, uint32_t panel, uint32_t group, size_t fir
 {
     for (size_t i = first; i < last; i++) {
         uint64_t sample, at = place_in_panel(s, i, &sample);
-        for (int net = 0; net < 2; net++) {
+        for (int net = 0; net < s->nets; net++) {
             float *to = s->panel[net][panel] + i * s->from.n;
             write_row(&s->from, s->x[net] + sample * s->from.elems, group, at, to);
             for (size_t k = 0; k < s->from.n && s->root; k++)
@@ -176,13 +178,15 @@ static void fill_rows(struct sums *s, uint32_t panel, uint32_t group, size_t fir
 static void add_panel(struct sums *s, uint32_t panel, uint32_t group, size_t first, size_t last)
 {
     size_t n = s->from.n, square = n * n * group;
-    const float *now = s->panel[0][panel], *was = s->panel[1][panel];
+    const float *now = s->panel[0][panel];
     struct gram_piece p = {s->tile, now, now, n, n, s->filled, true};
     pith_gram_add(&p, first, last, s->to->h + square);
-    p = (struct gram_piece){
-        .tile = s->tile, .a = now, .b = was, .n_a = n, .n_b = n, .count = s->filled};
-    pith_gram_add(&p, first, last, s->to->crossed + square);
-    for (int net = 0; net < 2; net++)
+    p = (struct gram_piece){.tile = s->tile, .a = now, .n_a = n, .n_b = n, .count = s->filled};
+    if (s->nets == 2) {
+        p.b = s->panel[1][panel];
+        pith_gram_add(&p, first, last, s->to->crossed + square);
+    }
+    for (int net = 0; net < s->nets; net++)
         for (size_t i = 0; i < s->filled; i++) {
             double root = (double)root_of(s, i);
             for (size_t k = first; k < last; k++)
@@ -267,8 +271,8 @@ static bool open_sums(struct sums *s)
     if (s->from.groups > 1 && s->runtime)
         s->n_panels = pith_threads_count(s->runtime);
     to->h = calloc(square, sizeof *to->h);
-    to->crossed = calloc(square, sizeof *to->crossed);
-    for (int net = 0; net < 2; net++) {
+    to->crossed = s->nets == 2 ? calloc(square, sizeof *to->crossed) : NULL;
+    for (int net = 0; net < s->nets; net++) {
         to->mean[net] = calloc(n * s->from.groups, sizeof **to->mean);
         s->x[net] = malloc((size_t)(s->count * s->from.elems) * sizeof **s->x);
         s->panel[net] = calloc(s->n_panels, sizeof **s->panel);
@@ -277,7 +281,7 @@ static bool open_sums(struct sums *s)
         room = room && to->mean[net] && s->x[net] && s->panel[net];
     }
     room = pith_doubt_open(&s->doubt, to->samples, s->from.taken, s->from.groups, n) && room;
-    return room && to->h && to->crossed;
+    return room && to->h && (to->crossed || s->nets == 1);
 }
 
 static void close_sums(struct sums *s)
@@ -299,9 +303,11 @@ static bool gather_sums(const struct sums *s)
 {
     const struct pith_sweep_ranks *k = s->from.groups == 1 ? s->opts->ranks : NULL;
     const size_t n = s->from.n, bytes = n * n * sizeof(double), item = BLOCK * n * sizeof(double);
-    return rank_gather(k, s->to->h, bytes, item) && rank_gather(k, s->to->crossed, bytes, item) &&
+    return rank_gather(k, s->to->h, bytes, item) &&
            rank_gather(k, s->to->mean[0], n * sizeof(double), BLOCK * sizeof(double)) &&
-           rank_gather(k, s->to->mean[1], n * sizeof(double), BLOCK * sizeof(double));
+           (s->nets == 1 ||
+            (rank_gather(k, s->to->crossed, bytes, item) &&
+             rank_gather(k, s->to->mean[1], n * sizeof(double), BLOCK * sizeof(double))));
 }
 
 /* Sums become means of samples, with the places that were left out. So damping and lambda mean
@@ -313,14 +319,13 @@ static void scale_sums(struct sums *sums)
     size_t square = s->n * s->n;
     for (uint32_t g = 0; g < s->groups; g++)
         pith_gram_mirror(s->h + g * square, s->n);
-    for (size_t i = 0; i < s->groups * square; i++) {
+    for (size_t i = 0; i < s->groups * square; i++)
         s->h[i] *= by;
+    for (size_t i = 0; i < s->groups * square && s->crossed; i++)
         s->crossed[i] *= by;
-    }
-    for (size_t i = 0; i < s->groups * s->n; i++) {
-        s->mean[0][i] /= s->weight;
-        s->mean[1][i] /= s->weight;
-    }
+    for (int net = 0; net < sums->nets; net++)
+        for (size_t i = 0; i < s->groups * s->n; i++)
+            s->mean[net][i] /= s->weight;
     const struct doubted of = {s->h, s->mean[0], by, s->places, sums->opts->centre};
     s->doubt = pith_doubt_odds(&sums->doubt, &of);
 }
@@ -390,7 +395,7 @@ static enum pith_status read_samples(struct sums *s, const struct layer_reader *
                                      struct pith_error *err)
 {
     enum pith_status status = PITH_OK;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < s->nets; i++)
         for (uint64_t k = 0; k < s->count && !status; k++)
             status = pith_layer_reader_read(net[i], s->first + k, s->x[i] + k * s->from.elems, err);
     return status ? status : read_roots(s, err);
@@ -402,7 +407,8 @@ enum pith_status pith_layer_statistics(const struct layer_reader *now,
                                        struct layer_statistics *to, struct pith_error *err)
 {
     const struct layer_reader *const net[] = {now, was};
-    struct sums s = {.tile = pith_gram_tile(),
+    struct sums s = {.nets = was ? 2 : 1,
+                     .tile = pith_gram_tile(),
                      .to = to,
                      .runtime = opts->runtime,
                      .opts = opts,

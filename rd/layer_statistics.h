@@ -49,9 +49,10 @@ struct statistics_opts {
     const struct pith_sweep_ranks *ranks; /* that share the sums; NULL: one process */
 };
 
-/* Of a node of two models that are alike but for constants, with as many elements a sample. The
- * same bits for any number of threads and ranks. PITH_ERR_MEMORY, and what pith_layer_reader_read
- * returns; *s is to be ended then, too. */
+/* Of a node of two models that are alike but for constants, with as many elements a sample; was:
+ * NULL where nothing crossed is asked for, nor the mean as it came. The same bits for any number of
+ * threads and ranks. PITH_ERR_MEMORY, and what pith_layer_reader_read returns; *s is to be ended
+ * then, too. */
 enum pith_status pith_layer_statistics(const struct layer_reader *now,
                                        const struct layer_reader *was,
                                        const struct statistics_opts *opts,

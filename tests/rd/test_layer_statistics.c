@@ -68,6 +68,24 @@ static void statistics(struct sample_walk *now, struct sample_walk *was, const s
         pith_layer_reader_close(&reader[i]);
 }
 
+/* Of one network alone: H and its means, to the bit, and nothing crossed. */
+static void expect_alone(struct sample_walk *now, const struct pith_model *m, uint32_t node,
+                         const struct statistics_opts *opts, const struct layer_statistics *both)
+{
+    struct layer_reader reader;
+    struct layer_statistics s;
+    check(pith_layer_reader_open(now, m, node, (struct body_span){0}, &reader, &err));
+    check(pith_layer_statistics(&reader, NULL, opts, &s, &err));
+    assert_null(s.crossed);
+    assert_null(s.mean[1]);
+    assert_int_equal(s.rows, both->rows);
+    assert_true(s.doubt == both->doubt);
+    assert_memory_equal(s.h, both->h, s.groups * s.n * s.n * sizeof *s.h);
+    assert_memory_equal(s.mean[0], both->mean[0], s.groups * s.n * sizeof **s.mean);
+    pith_layer_statistics_end(&s);
+    pith_layer_reader_close(&reader);
+}
+
 static void sums_are_those_of_all_windows(void **state)
 {
     (void)state;
@@ -100,6 +118,7 @@ static void sums_are_those_of_all_windows(void **state)
             expect_near(s.h + g * s.n * s.n, h, s.n * s.n);
             expect_near(s.crossed + g * s.n * s.n, h, s.n * s.n);
         }
+        expect_alone(w, m, layer[i].node, &all, &s);
         pith_layer_statistics_end(&s);
     }
     pith_sample_walk_close(w);
