@@ -39,11 +39,11 @@ static void centre_group(struct layer_statistics *s, uint32_t g, double share)
     size_t n = s->n;
     double *h = s->h + g * n * n, *crossed = s->crossed ? s->crossed + g * n * n : NULL;
     const double by = share * s->places;
-    const double *now = s->mean[0] + g * n, *was = s->mean[1] + g * n;
+    const double *now = s->mean[0] + g * n, *was = crossed ? s->mean[1] + g * n : NULL;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++) {
             h[i * n + k] -= by * now[i] * now[k];
-            if (s->crossed)
+            if (crossed)
                 crossed[i * n + k] -= by * now[i] * was[k];
         }
 }
@@ -171,6 +171,12 @@ void pith_layer_factor_end(struct layer_factor *f)
     *f = (struct layer_factor){0};
 }
 
+void pith_layer_centre(struct layer_statistics *s, double share)
+{
+    for (uint32_t g = 0; g < s->groups && s->h; g++)
+        centre_group(s, g, share);
+}
+
 /* The identity: where there are no statistics, or nothing ever comes in. Rounding to nearest is
  * what feedback with the identity is. */
 static void make_data_free(struct layer_factor *f, bool as_stored)
@@ -201,10 +207,9 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
         free(room);
         return pith_error_no_memory(err);
     }
-    for (uint32_t g = 0; g < s->groups && s->h; g++) {
+    for (uint32_t g = 0; g < s->groups && s->h; g++)
         f->trace[g] = trace_of(s->h + g * s->n * s->n, s->n);
-        centre_group(s, g, centre);
-    }
+    pith_layer_centre(s, centre);
     f->u = s->h;
     f->crossed = s->crossed;
     s->h = s->crossed = NULL;

@@ -30,6 +30,8 @@ struct layer_factor {
  * row being rounded first. PITH_ERR_MEMORY. */
 enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
                                    size_t window, struct layer_factor *f, struct pith_error *err);
+/* What pith_layer_factor does first: the means' share is taken off the statistics' matrices. */
+void pith_layer_centre(struct layer_statistics *s, double share);
 /* With another damping, in its place. False: there is none, f is as it was or data-free. */
 bool pith_layer_factor_again(struct layer_factor *f, double damping);
 void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "layer_factor.h"
+#include "low_rank_noise.h"
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
 #include "sample_walk.h"
@@ -14,6 +15,7 @@
 #define MEMORY_BYTES (UINT64_C(64) << 20)
 #define ROWS_PER_COLUMN 4u
 #define BIAS_SHARE 0.95 /* as in the sweep */
+#define FEW_ROWS 3u     /* columns for each: then the matrix is factored by its rank */
 
 struct noise {
     const struct pith_model *m;
@@ -23,16 +25,61 @@ struct noise {
     struct pith_error *err;
 };
 
+static double share_of(double fed, double nearest)
+{
+    const double share = nearest > 0 ? fed / nearest : 1;
+    return share > 0 && share < 1 ? share : 1;
+}
+
 /* All groups together. */
-static double share_of(const struct layer_factor *f)
+static double share_of_groups(const struct layer_factor *f)
 {
     double fed = 0, nearest = 0;
     for (uint32_t g = 0; g < f->groups; g++) {
         fed += f->noise[g];
         nearest += f->trace[g] / (double)f->n + f->ridge[g];
     }
-    const double share = nearest > 0 ? fed / nearest : 1;
-    return share > 0 && share < 1 ? share : 1;
+    return share_of(fed, nearest);
+}
+
+static double mean_of_diagonal(const struct layer_statistics *s)
+{
+    double sum = 0;
+    for (size_t k = 0; k < s->n; k++)
+        sum += s->h[k * s->n + k];
+    return sum / (double)s->n;
+}
+
+static bool has_few_rows(const struct layer_statistics *s)
+{
+    return s->groups == 1 && s->h && s->rows * FEW_ROWS <= s->n;
+}
+
+/* Of few rows, by their number: taking the mean off makes no more of them. */
+static enum pith_status of_few_rows(struct layer_statistics *s, double centre, double damping,
+                                    double *share)
+{
+    const double nearest = mean_of_diagonal(s);
+    double fed;
+    pith_layer_centre(s, centre);
+    const double ridge = damping * mean_of_diagonal(s);
+    if (!(ridge > 0))
+        return PITH_OK;
+    enum pith_status status = pith_low_rank_noise(s->h, s->n, (size_t)s->rows, ridge, &fed);
+    if (!status)
+        *share = share_of(fed, nearest + ridge);
+    return status == PITH_ERR_ARGUMENT ? PITH_OK : status;
+}
+
+static enum pith_status of_many_rows(struct layer_statistics *s, double centre, double damping,
+                                     double *share, struct pith_error *err)
+{
+    struct layer_factor factor = {0};
+    enum pith_status status = pith_layer_factor(s, centre, damping, 1, &factor, err);
+    if (!status && factor.u)
+        *share = share_of_groups(&factor);
+    pith_layer_factor_end(&factor);
+    return status;
 }
 
 /* Doubts are of a mean, so they fall with the number of samples less one. Where rows are few beside
@@ -55,24 +102,22 @@ static enum pith_status of_layer(const struct noise *w, uint32_t node, double *s
                                       .runtime = w->opts.runtime};
     struct layer_reader reader = {0};
     struct layer_statistics stats = {0};
-    struct layer_factor factor = {0};
     enum pith_status status = pith_sample_walk_to(w->walk, node, w->err);
     if (!status)
         status =
             pith_layer_reader_open(w->walk, w->m, node, (struct body_span){0}, &reader, w->err);
     if (!status && reader.elems > 0) {
-        status = pith_layer_statistics(&reader, &reader, &o, &stats, w->err);
+        status = pith_layer_statistics(&reader, NULL, &o, &stats, w->err);
         stats.doubt *= less_doubt(w, &stats);
-        if (!status)
-            status = pith_layer_factor(&stats, centre, pith_layer_damping(&stats, 1), 1, &factor,
-                                       w->err);
-        if (!status && factor.u)
-            *share = share_of(&factor);
+        const double damping = pith_layer_damping(&stats, 1);
+        if (!status && has_few_rows(&stats))
+            status = of_few_rows(&stats, centre, damping, share);
+        else if (!status)
+            status = of_many_rows(&stats, centre, damping, share, w->err);
     }
-    pith_layer_factor_end(&factor);
     pith_layer_statistics_end(&stats);
     pith_layer_reader_close(&reader);
-    return status;
+    return status == PITH_ERR_MEMORY ? pith_error_no_memory(w->err) : status;
 }
 
 static enum pith_status of_layers(const struct noise *w, double *share)

@@ -80,6 +80,26 @@ static void inputs_that_are_alike_leave_little(void **state)
     pith_model_free(m);
 }
 
+/* Of 4 rows of 24 columns, too: all columns the same number leave one in 24, and what is in doubt.
+ */
+static void few_rows_of_many_columns(void **state)
+{
+    (void)state;
+    enum { ROWS = 4, COLS = 24 };
+    struct sample_random r = sample_random_of(8);
+    struct pith_model *m = identity_net(COLS);
+    float alike[ROWS * COLS], apart[ROWS * COLS];
+    for (uint32_t i = 0; i < ROWS * COLS; i++) {
+        apart[i] = sample_gauss(&r);
+        alike[i] = i % COLS == 0 ? 1 + 0.1f * apart[i] : alike[i - 1];
+    }
+    const double little = share_of(m, alike, ROWS, COLS, 0, NULL),
+                 much = share_of(m, apart, ROWS, COLS, 0, NULL);
+    assert_true(little > 1.0 / COLS && little < 0.2);
+    assert_true(much > 2 * little && much < 1);
+    pith_model_free(m);
+}
+
 static void more_samples_to_come_leave_less_in_doubt(void **state)
 {
     (void)state;
@@ -113,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_two_columns_by_hand),
         cmocka_unit_test(inputs_that_are_alike_leave_little),
+        cmocka_unit_test(few_rows_of_many_columns),
         cmocka_unit_test(more_samples_to_come_leave_less_in_doubt),
         cmocka_unit_test(threads_change_nothing),
     };
