@@ -140,7 +140,7 @@ def estimates(pith, folder, path):
         by = json.loads(said)["bytes"] / size
         off.append(max(by, 1 / by))
         print(f"{name:28} {by * size:9.0f} of {size:9}: {by:5.2f} in {spent['cpu_seconds']:.2f} s", flush=True)
-    print(f"{sum(o <= 1.5 for o in off)} of {len(off)} within 1.5 times")
+    print(f"{sum(o <= 1.4 for o in off)} of {len(off)} within 1.4 times")
 
 
 def table(path, drop=0.005):

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "pith_class_output.h"
 #include "pith_error_fill.h"
 #include "pith_host.h"
 #include "pith_op_semantics.h"
@@ -12,9 +13,11 @@
 
 #define MACS 1.5e9       /* of a pass over the samples */
 #define MACS_ONCE 0.75e9 /* of the pass that tells what error feedback leaves */
+#define MACS_ALL 9e9     /* of all rounded networks, but for LEAST_RUNS */
 #define MOST_SAMPLES 16.0
-#define LEAST_SAMPLES 2.0
-#define RUNS 6     /* of rounded networks */
+#define LEAST_SAMPLES 2.0 /* but for one that chooses, where each has many numbers and no class */
+#define RUNS 6.0          /* of rounded networks */
+#define LEAST_RUNS 3.0
 #define MOST_X 1.2 /* from one to the next, in logarithms of the step */
 #define MOST_Y 8.0
 #define FIRST_STEP 0.5 /* standard deviations */
@@ -37,9 +40,11 @@ struct estimate {
     const struct pith_model *m;
     const struct pith_goal *goal;
     struct pith_goal_judge *judge;
+    struct pith_model *rounded;   /* owns: m, but for the weights of the last step */
     struct pith_weight_ref *refs; /* owns: [n] */
     uint32_t n;
     double *share;     /* owns: [n] of rounding's error that error feedback leaves */
+    double *deviation; /* owns: [n] of a layer's weights */
     double gain, macs; /* of a sample */
     struct pith_error *err;
 };
@@ -63,26 +68,42 @@ static double bits_of(const uint32_t *count, uint64_t n)
     return bits;
 }
 
-static double integer_of(float w, double step)
+/* To the nearest integer, of two the even one, but for those beyond LEVELS: doubles of the size of
+ * this one have no bits behind the point. */
+static inline double integer_of(double x)
 {
-    return fmax(-LEVELS, fmin(LEVELS, nearbyint((double)w / step)));
+    const double whole = 6755399441055744.0; /* 1.5 * 2^52 */
+    x = x < -LEVELS ? -LEVELS : x;
+    return ((x > LEVELS ? LEVELS : x) + whole) - whole;
 }
 
-/* Rounds the constant, whatever grid it was on; bits of its integers, by their counts, on the wider
- * steps by which error feedback, which leaves a share of the error, loses as much. */
-static double round_layer(struct pith_const *c, double step, double share,
+/* w [n] rounded to steps of that size; bits of its integers, by their counts, on the wider steps by
+ * which error feedback, which leaves a share of the error, loses as much. */
+static double round_layer(const float *w, uint64_t n, double size, double share, float *to,
                           uint32_t count[2 * LEVELS + 1])
 {
-    float *w = c->data;
-    *c = (struct pith_const){.count = c->count, .data = c->data};
-    const double size = step * deviation_of(w, c->count), wide = size / sqrt(share);
+    const double by = 1 / size, by_wide = sqrt(share) / size;
+    if (!(size > 0)) /* all are 0 */
+        return 0;
     for (uint32_t k = 0; k <= 2 * LEVELS; k++)
         count[k] = 0;
-    for (uint64_t i = 0; i < c->count && size > 0; i++) {
-        count[(int)integer_of(w[i], wide) + LEVELS]++;
-        w[i] = (float)(integer_of(w[i], size) * size);
+    for (uint64_t i = 0; i < n; i++) {
+        count[(int)integer_of((double)w[i] * by_wide) + LEVELS]++;
+        to[i] = (float)(integer_of((double)w[i] * by) * size);
     }
-    return size > 0 ? bits_of(count, c->count) : 0;
+    return bits_of(count, n);
+}
+
+/* Whatever grids the weights were on, they leave them. */
+static enum pith_status copy_model(struct estimate *e)
+{
+    enum pith_status st = pith_model_copy(e->m, &e->rounded, e->err);
+    for (uint32_t i = 0; i < e->n && !st; i++) {
+        struct pith_const *c = e->rounded->values[e->refs[i].value].constant;
+        *c = (struct pith_const){.count = c->count, .data = c->data};
+        e->deviation[i] = deviation_of(c->data, c->count);
+    }
+    return st;
 }
 
 /* Numbers beside the weights. */
@@ -103,18 +124,18 @@ static enum pith_status round_all(const struct estimate *e, double step, double 
                                   struct pith_buffer *file)
 {
     uint32_t *count = malloc((2 * LEVELS + 1) * sizeof *count);
-    struct pith_model *copy = NULL;
-    enum pith_status st = count ? pith_model_copy(e->m, &copy, e->err) : PITH_ERR_MEMORY;
     double bits = 0;
-    for (uint32_t i = 0; i < e->n && !st; i++)
-        bits += round_layer(copy->values[e->refs[i].value].constant, step, e->share[i], count);
-    if (!st)
-        st = pith_model_pack(copy, NULL, file, e->err);
-    pith_model_free(copy);
+    if (!count)
+        return pith_error_no_memory(e->err);
+    for (uint32_t i = 0; i < e->n; i++) {
+        const struct pith_const *c = e->m->values[e->refs[i].value].constant;
+        bits += round_layer(c->data, c->count, step * e->deviation[i], e->share[i],
+                            e->rounded->values[e->refs[i].value].constant->data, count);
+    }
     free(count);
     *bytes = e->gain *
              (bits / 8 + VECTOR_BYTES * count_others(e) + HEAD_BYTES + LAYER_BYTES * (double)e->n);
-    return st == PITH_ERR_MEMORY ? pith_error_no_memory(e->err) : st;
+    return pith_model_pack(e->rounded, NULL, file, e->err);
 }
 
 /* A network that was rounded: the logarithms of its step and its bytes, and its excess. */
@@ -151,12 +172,19 @@ static struct rounded at_limit(const struct rounded *good, const struct rounded 
                             only->y};
 }
 
+/* Of a large network fewer. */
+static int most_runs(const struct estimate *e)
+{
+    const double pass = e->macs * (double)pith_goal_judge_count(e->judge, PITH_GOAL_CHOOSE);
+    return (int)fmax(LEAST_RUNS, fmin(RUNS, MACS_ALL / pass));
+}
+
 static enum pith_status find_step(const struct estimate *e, struct pith_goal_estimate *to)
 {
     struct rounded good = {.x = -HUGE_VAL, .y = 1}, bad = {.x = HUGE_VAL, .y = -1}, r;
-    double x = log(FIRST_STEP);
+    double x = log(FIRST_STEP), within_reach = x; /* by the power alone */
     enum pith_status st = PITH_OK;
-    for (int i = 0; i < RUNS && !st; i++) {
+    for (int i = most_runs(e); i > 0 && !st; i--) {
         st = try_step(e, x, to, &r);
         if (st || fabs(r.y) < NEAR)
             break;
@@ -164,12 +192,13 @@ static enum pith_status find_step(const struct estimate *e, struct pith_goal_est
             good = r;
         else if (r.y > 0 && r.x < bad.x)
             bad = r;
+        within_reach = r.x - r.y / POWER;
         r = at_limit(&good, &bad);
         x = fmax(log(FINEST), fmin(log(COARSEST), r.x));
     }
     to->bytes = exp(r.log_bytes);
     to->step = exp(r.x);
-    to->met = st ? false : r.y <= NEAR;
+    to->met = !st && (r.y <= NEAR || within_reach > log(FINEST));
     return st;
 }
 
@@ -199,19 +228,29 @@ static double gain_of(const struct pith_model *m)
 }
 
 /* A pass over which takes so many multiplications. */
-static uint64_t samples_for(const struct estimate *e, double macs)
+static uint64_t samples_for(const struct estimate *e, double macs, double least)
 {
-    return (uint64_t)fmin(MOST_SAMPLES, fmax(LEAST_SAMPLES, macs / e->macs));
+    return (uint64_t)fmin(MOST_SAMPLES, fmax(least, macs / e->macs));
+}
+
+static bool has_classes(const struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        if (pith_output_kind(m, i).classes > 0)
+            return true;
+    return false;
 }
 
 static enum pith_status open_judge(struct estimate *e, const struct pith_goal_compress_opts *o)
 {
     e->macs = fmax(macs_of(e->m, e->err), 1);
-    struct pith_goal_judge_opts judge = {.size_bytes = sizeof judge,
-                                         .seed = o->seed,
-                                         .most_choosing = samples_for(e, MACS),
-                                         .warn = o->warn,
-                                         .user = o->user};
+    struct pith_goal_judge_opts judge = {
+        .size_bytes = sizeof judge,
+        .seed = o->seed,
+        .most_choosing = samples_for(e, MACS, has_classes(e->m) ? LEAST_SAMPLES : 1),
+        .choosing_only = true,
+        .warn = o->warn,
+        .user = o->user};
     judge.engine = (struct pith_engine_opts){
         .size_bytes = sizeof judge.engine, .threads = o->threads, .cpu_mask = o->cpu_mask};
     return pith_goal_judge_new(e->m, o->feed, &judge, &e->judge, e->err);
@@ -224,7 +263,7 @@ static enum pith_status find_shares(const struct estimate *e,
     struct pith_opts runtime;
     const struct rounding_noise_opts noise = {
         .feed = o->feed,
-        .samples = samples_for(e, MACS_ONCE),
+        .samples = samples_for(e, MACS_ONCE, LEAST_SAMPLES),
         .all_samples = pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE),
         .runtime = &runtime};
     pith_opts_init(&runtime, sizeof runtime);
@@ -254,10 +293,13 @@ enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pit
     e.refs = malloc((m->n_nodes + (size_t)1) * sizeof *e.refs);
     e.share = malloc((m->n_nodes + (size_t)1) * sizeof *e.share);
     enum pith_status st = PITH_OK;
-    if (!e.refs || !e.share)
+    e.deviation = malloc((m->n_nodes + (size_t)1) * sizeof *e.deviation);
+    if (!e.refs || !e.share || !e.deviation)
         st = pith_error_no_memory(err);
     else
         e.n = pith_model_weights(m, e.refs);
+    if (!st)
+        st = copy_model(&e);
     if (!st)
         st = open_judge(&e, opts);
     if (!st)
@@ -274,5 +316,7 @@ enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pit
     pith_goal_judge_free(e.judge);
     free(e.refs);
     free(e.share);
+    free(e.deviation);
+    pith_model_free(e.rounded);
     return st;
 }

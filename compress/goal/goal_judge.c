@@ -45,6 +45,7 @@ struct pith_goal_judge {
     const struct pith_feed *feed;
     struct pith_engine_opts engine;
     struct sample_split split;
+    bool choosing_only;
     struct pith_data *labelled; /* borrowed; NULL: none is */
     enum pith_goal_metric metric;
     struct judged *out; /* owns: [n_out] */
@@ -432,18 +433,24 @@ static enum pith_status split_samples(struct pith_goal_judge *j, const struct pi
                                                                   : pith_error_no_memory(err);
 }
 
+/* Whether there is a part to measure beside the one that chooses. */
+static bool reports_apart(const struct pith_goal_judge *j)
+{
+    return !j->split.shared && !j->choosing_only;
+}
+
 static enum pith_status run_original(struct pith_goal_judge *j, struct pith_engine *e,
                                      struct pith_error *err)
 {
     const uint64_t choose = calls_in(j, PITH_GOAL_CHOOSE),
-                   all = choose + (j->split.shared ? 0 : calls_in(j, PITH_GOAL_REPORT));
+                   all = choose + (reports_apart(j) ? calls_in(j, PITH_GOAL_REPORT) : 0);
     enum pith_status st = PITH_OK;
     for (int part = PITH_GOAL_CHOOSE; part < PITH_GOAL_PARTS && !st; part++) {
         struct pass p = {.j = j,
                          .kept = &j->kept[part],
                          .before = part == PITH_GOAL_CHOOSE ? 0 : choose,
                          .all = all};
-        if (part == PITH_GOAL_REPORT && j->split.shared)
+        if (part == PITH_GOAL_REPORT && !reports_apart(j))
             break;
         st = run_pass(&p, e, (enum pith_goal_part)part, err);
         j->kept[part].squares = p.squares;
@@ -463,6 +470,7 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
     j->engine = opts->engine;
     j->engine.size_bytes = sizeof j->engine;
     j->engine.ordered = true; /* the same is found on every CPU */
+    j->choosing_only = opts->choosing_only;
     j->ran = opts->ran;
     j->ran_user = opts->user;
     find_labels(j);

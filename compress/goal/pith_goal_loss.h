@@ -54,6 +54,7 @@ struct pith_goal_judge_opts {
     uint64_t seed;                  /* of the split */
     uint64_t most_calibrating;      /* samples; 0: by what the network costs */
     uint64_t most_choosing;         /* and of those that report; likewise */
+    bool choosing_only;             /* nothing will be asked of those that report */
     /* Runs of the original or of a file are so far. May be NULL. */
     void (*ran)(void *user, uint64_t calls, uint64_t all);
     /* What is no failure, in a line: labels that the network does not know. May be NULL. */

@@ -38,7 +38,7 @@ static void is_that_of_the_factor(void **state)
         s.h = malloc(sizeof h);
         s.mean[0] = calloc(N, sizeof **s.mean);
         memcpy(s.h, h, sizeof h);
-        assert_int_equal(pith_layer_factor(&s, 0, damping[i], false, &f, &err), PITH_OK);
+        assert_int_equal(pith_layer_factor(&s, 0, damping[i], 1, &f, &err), PITH_OK);
         assert_int_equal(pith_low_rank_noise(h, N, ROWS, f.ridge[0], &noise), PITH_OK);
         assert_true(fabs(noise - f.noise[0]) < 1e-7 * noise);
         pith_layer_factor_end(&f);

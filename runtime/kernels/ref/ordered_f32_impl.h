@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "activate.h"
+#include "pith_bytes.h"
 #include "pith_kernel_ordered.h"
 
 typedef float vec __attribute__((vector_size(VECTOR_BYTES)));
@@ -83,6 +84,25 @@ ALWAYS void add_row(float *y, const float *x, size_t n)
         y[j] += x[j];
 }
 
+ALWAYS void clip_row(float low, float high, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float x = y[i] < low ? low : y[i];
+        y[i] = x > high ? high : x;
+    }
+}
+
+/* The bits of activate.h, which is compiled for every CPU. */
+static void activate(const struct dense_act *act, float *y, size_t n)
+{
+    if (act->kind == ACT_RELU)
+        clip_row(0, f32_from_bits(0x7f800000u), y, n); /* infinity */
+    else if (act->kind == ACT_CLIP)
+        clip_row(act->a, act->b, y, n);
+    else
+        pith_activate_row(act->kind, act->a, act->b, y, y, n);
+}
+
 /* After the last k: bias of the row, of the column, the residual, the activation. */
 static void finish_row(const struct gemm_f32_job *job, uint32_t i)
 {
@@ -93,7 +113,7 @@ static void finish_row(const struct gemm_f32_job *job, uint32_t i)
         add_row(c, job->bias_col, job->n);
     if (job->residual)
         add_row(c, job->residual + i * job->ldc, job->n);
-    pith_activate_row(job->act.kind, job->act.a, job->act.b, c, c, job->n);
+    activate(&job->act, c, job->n);
 }
 
 static void panel(const struct gemm_f32_job *job, uint32_t first)
@@ -170,7 +190,7 @@ void ORDERED(pith_gemv_f32)(const struct gemv_f32_job *job)
         add_row(job->y, job->bias, job->rows);
     if (job->residual)
         add_row(job->y, job->residual, job->rows);
-    pith_activate_row(job->act.kind, job->act.a, job->act.b, job->y, job->y, job->rows);
+    activate(&job->act, job->y, job->rows);
 }
 
 /* ---- depthwise_f32 --------------------------------------------------------------------------- */
@@ -217,15 +237,15 @@ void ORDERED(pith_depthwise_f32)(const struct depthwise_f32_job *job)
 {
     const struct conv_geom *g = job->g;
     const size_t pixels = (size_t)g->oh * g->ow, taps = (size_t)g->kh * g->kw;
-    for (size_t i = 0; i < job->planes; i++)
-        for (uint32_t oy = 0; oy < g->oh; oy++) {
-            const size_t at = i * pixels + (size_t)oy * g->ow;
-            float *y = job->y + at;
-            depthwise_row(g, job->x + i * job->x_step, job->w + i * taps, oy, y);
-            if (job->bias)
-                add_number(y, job->bias[i], g->ow);
-            if (job->residual)
-                add_row(y, job->residual + at, g->ow);
-            pith_activate_row(job->act.kind, job->act.a, job->act.b, y, y, g->ow);
-        }
+    for (size_t i = 0; i < job->planes; i++) {
+        float *y = job->y + i * pixels;
+        for (uint32_t oy = 0; oy < g->oh; oy++)
+            depthwise_row(g, job->x + i * job->x_step, job->w + i * taps, oy,
+                          y + (size_t)oy * g->ow);
+        if (job->bias)
+            add_number(y, job->bias[i], pixels);
+        if (job->residual)
+            add_row(y, job->residual + i * pixels, pixels);
+        activate(&job->act, y, pixels);
+    }
 }
