@@ -71,6 +71,7 @@ static void multiply_inverse(double *v, size_t n)
 
 /* ---- a piece --------------------------------------------------------------------------------- */
 
+/* Blocks of a row in the segment that begins at that column. */
 static size_t blocks_in(const struct work *w, size_t first)
 {
     const size_t n = w->c->factor->n;
@@ -156,6 +157,7 @@ static void do_pieces(void *arg, uint32_t thread)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+/* Of equal costs the earlier one first, so that the order is the same everywhere. */
 static int by_cost(const void *a, const void *b)
 {
     const struct removal *x = *(const struct removal *const *)a,

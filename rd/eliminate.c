@@ -128,6 +128,8 @@ static void clear(struct elimination *x)
             x->w[row * x->n + i] = 0;
 }
 
+/* All that stay make up for what goes, and the diagonal of their inverse is smaller then: each
+ * costs more to remove. */
 void pith_eliminate(struct elimination *x, size_t i)
 {
     const double *u = factor_block(x, i);

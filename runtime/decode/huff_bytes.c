@@ -122,6 +122,8 @@ static uint8_t *cut(struct huff_stream *s, uint8_t *dst, struct lane *lane, stru
     return dst;
 }
 
+/* Two groups of four sub-streams at a time, as many as there are chains. A stream that is cut short
+ * or goes on behind its symbols is noticed by what is left of each sub-stream. */
 enum pith_status pith_huff_stream_bytes(struct huff_stream *s, const uint16_t *entries,
                                         uint8_t *dst)
 {

@@ -9,6 +9,7 @@
 #define LONG_CODE                                                                                  \
     11u /* half bits: from there on a look-up that tells one symbol is the faster one */
 
+/* In place, behind decoders whose tables cannot tell bytes themselves. */
 static void map_bytes(const uint8_t *byte, uint8_t *v, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -25,6 +26,8 @@ bool pith_decoder_maps(const struct decoder *d)
                                : uses_rans(w) && d->rans_table->n_symbols <= w->n_centroids;
 }
 
+/* By a table that tells one byte a look-up where codes are long, else by the one that tells up to
+ * three symbols, which are mapped behind it. */
 static enum pith_status huffman_bytes(struct decoder *d, const uint8_t *byte, uint8_t *dst)
 {
     const struct stream *s = &d->w->index_stream;
@@ -64,6 +67,8 @@ static void map_table(struct rans_table *t, uint32_t *entries, const uint8_t *by
         entries[i] = (entries[i] & ~UINT32_C(255)) | byte[entries[i] & 255];
 }
 
+/* Escapes are told by the symbol that stands for them: where two symbols have one byte, symbols are
+ * decoded and mapped afterwards. */
 static enum pith_status rans_bytes(struct decoder *d, const uint8_t *byte, uint8_t *dst)
 {
     struct rans_table *t = d->rans_table;

@@ -141,7 +141,13 @@ struct slots_more {
  * counted from the group's first one, then the weights i8[SLOTS_NR][4], or if halved the numbers of
  * theirs, a byte for two slots, the even one in the low bits (an empty slot: column 0, weight 0).
  * The highest bits of the first eight bytes of columns are no columns, but the number of lanes by
- * which the group begins behind the one before, the first one behind column 0. */
+ * which the group begins behind the one before, the first one behind column 0:
+ *
+ *     byte 0 .. 63     bit 7: lanes (bytes 0 to 7), bits 6 .. 0: column
+ *                      of output 0: slot 0, 1, 2, 3, of output 1 ...
+ *     byte 64 .. 127   weights in the same order
+ *     byte 64 .. 95    or numbers of weights: of slot 0 in bits 3 .. 0, of slot 1 in 7 .. 4 ...
+ */
 struct slots_panel {
     uint32_t at, groups, more, n_more;
 };

@@ -35,6 +35,8 @@ struct taken_node {
     uint32_t node, uses;
 };
 
+/* The walk from one QuantizeLinear back. What it reads of plans and values is how earlier passes
+ * left them: nodes that these fused, or that read a value in another place, are not taken. */
 struct table_walk {
     const struct graph *g;
     const struct tview *value;
@@ -46,11 +48,13 @@ struct table_walk {
     uint32_t n_open, n_taken;
 };
 
+/* Known when a plan is made, and the same for all elements. */
 static bool is_constant_number(const struct table_walk *w, uint32_t v)
 {
     return pith_plan_is_constant(w->g, v) && shape_elems(&w->value[v].shape) == 1;
 }
 
+/* Element i of v then goes into element i of the table's result and no other. */
 static bool has_shape(const struct table_walk *w, uint32_t v)
 {
     return pith_shape_equal(&w->value[v].shape, &w->value[w->g->nodes[w->end].first_out].shape);
@@ -94,6 +98,8 @@ static bool open(struct table_walk *w, uint32_t v, uint32_t uses)
     return true;
 }
 
+/* Values have numbers in the order in which they are made, so whoever reads the last one has been
+ * walked through already. */
 static struct open_value take_last_open(struct table_walk *w)
 {
     uint32_t last = 0;
@@ -149,6 +155,7 @@ static bool is_plain_chain(const struct table_walk *w, uint32_t n_taken)
     return only && only->n_in == 1;
 }
 
+/* What a table of 256 can be of. */
 static bool is_bytes(const struct tview *t)
 {
     return t->type == PITH_I8 || t->type == PITH_U8;
@@ -195,6 +202,8 @@ static void take_table(const struct table_walk *w, uint32_t n_taken, uint32_t so
     }
 }
 
+/* From the last node to the first, for a table may end in what was to be the middle of a longer
+ * one. */
 void pith_plan_fuse_tables(const struct graph *g, const struct tview *value,
                            struct node_plan *plans, struct value_plan *vp)
 {
@@ -246,6 +255,9 @@ static uint32_t number_of(const struct table_list *l, uint32_t v)
     return number;
 }
 
+/* The operation of a node, its inputs numbered as table_op has them, and those of the
+ * DequantizeLinears that it reads: each reader has its own, so that one which serves several needs
+ * no place in the order. */
 static void list_node(struct table_list *l, const struct graph_node *node)
 {
     const uint32_t at = l->n_op++;
@@ -272,6 +284,7 @@ static void list_node(struct table_list *l, const struct graph_node *node)
     }
 }
 
+/* Input 0 is the bytes; constants are numbered as they are met. */
 static void list_all(struct table_list *l)
 {
     l->n_in = 1;

@@ -20,6 +20,8 @@ static void *result_at(const struct op_env *env, uint32_t number)
     return (float *)env->scratch + (size_t)number * BYTES;
 }
 
+/* What a number in table_op.in stands for: all 256 bytes, a constant of the step, or what an
+ * operator further down made. */
 static struct tview operand(const struct op_args *args, const struct op_env *env, uint32_t number,
                             void *all)
 {
@@ -36,6 +38,8 @@ static struct tview operand(const struct op_args *args, const struct op_env *env
     return v;
 }
 
+/* An operator as it runs by itself, on 256 elements: the table holds the bits that the steps would
+ * give. */
 static void run_one(const struct op_args *args, const struct op_env *env, uint32_t number,
                     void *all)
 {
@@ -64,6 +68,7 @@ static enum pith_status need_table(const struct op_args *args, const struct op_e
     return PITH_OK;
 }
 
+/* Operators are listed from the last to the first, so they run from the end. */
 static enum pith_status prepare_table(const struct op_args *args, const struct op_env *env)
 {
     uint8_t all[BYTES];

@@ -31,6 +31,15 @@ struct integer_weights {
     size_t output, channel;
 };
 
+/* Weight e of output o, of bytes with one segment. Of a matrix, which has one tap, without
+ * dividing. */
+static inline int32_t integer_weight_at(const struct integer_layout *l,
+                                        const struct integer_weights *weights, size_t o, uint32_t e)
+{
+    const uint32_t tap = e < l->cg ? 0 : e / l->cg, channel = e - tap * l->cg;
+    return ((const int8_t *)weights->w)[o * weights->output + channel * weights->channel + tap];
+}
+
 /* Bytes of a sum, and of an element of x. */
 static inline size_t integer_sum_bytes(const struct integer_conv *c)
 {
@@ -69,6 +78,8 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
 /* Whether halved weights, where they are supported, are faster than plain ones; slots than both. */
 bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer_kernels *k);
 bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_kernels *k);
+/* Groups of slots of a window of c that find room; run: elements of a segment. */
+uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run);
 void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,
                             const struct op_env *env, const struct integer_weights *weights,
                             void *prep);

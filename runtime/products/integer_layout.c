@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_layout.c - see integer_layout.h: what a plan decides of an integer convolution. */
-#include "integer_pack.h"
+#include "integer_conv.h"
 #include "integer_element.h"
 
 #define CHUNKS 16u
@@ -32,7 +32,8 @@ static bool is_padded(const struct integer_conv *c)
     return c->pad_top || c->pad_left || bottom >= c->h || right >= c->w;
 }
 
-/* The mean number of nonzeros of an output in a window. */
+/* The mean number of nonzeros of an output in a window, rounded up, so that a layer of few has
+ * slots at all. */
 static uint64_t mean_nonzeros(const struct integer_conv *c, uint32_t run)
 {
     const uint64_t count = (uint64_t)run * c->outputs;
@@ -254,6 +255,7 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     l->scratch_bytes = l->bands_at + (l->filled_first ? held : l->chunks) * l->band_bytes;
 }
 
+/* Spans are of bytes: their kernels wait for permutations, not for memory. */
 static bool halves_slots(const struct integer_conv *c, const struct integer_kernels *k)
 {
     return c->few_weights && !k->slots_in_spans && c->nonzeros >= MANY_NONZEROS;

@@ -11,7 +11,7 @@
  *
  * so that a kernel reads a panel from its first byte to its last. What stands for no weight is 0.
  * Depthwise weights, halved ones and slots have layouts of their own (pith_kernel_integer.h). */
-#include "integer_pack.h"
+#include "integer_slots.h"
 #include "integer_element.h"
 
 /* i counts elements, whichever size these have. */

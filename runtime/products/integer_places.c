@@ -42,6 +42,8 @@ struct place_row {
     uint32_t across; /* > 1: column is n */
 };
 
+/* Columns that lie in x are copied in one go; those outside, at both ends, are zeros of the grid,
+ * which are bytes of the zero point. */
 static void fill_row(const struct integer_conv *c, const struct integer_layout *l,
                      const struct place_row *p, uint8_t zero)
 {
@@ -70,6 +72,7 @@ static void fill_row(const struct integer_conv *c, const struct integer_layout *
     }
 }
 
+/* Rows of the grid one behind the other, each for all taps that are kept apart in it. */
 void pith_integer_fill_places(const struct integer_conv *c, const struct integer_layout *l,
                               const uint8_t *x, uint8_t zero, const struct place_band *b,
                               uint8_t *band)

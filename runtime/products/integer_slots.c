@@ -7,10 +7,23 @@
  *
  * Slots reach over SLOTS_STEP columns. Where groups that begin at whole windows of so many are
  * hardly more, as with balanced weights, they begin there: several rows of x then keep a window in
- * registers. Of spans a short reach makes groups of few lanes, which are cheap, and many of them,
+ * registers. Of three outputs with two slots a group, x being a nonzero that a group takes:
+ *
+ *     columns    0 . . . . . . . 16 . . . . . . 32 . . . . . . 48
+ *     output 0   x x . . . . . . x . . . . . . . x . . . . . .
+ *     output 1   . . . x . . . . . . . . x x . . . . x . . . .
+ *     output 2   x . . . . . . . . . . . . . . . . . . . x . .
+ *     group 0    |-- from lane 0, as far as it reaches ->
+ *     group 1                    |-- from lane 1, where output 0 is last ->
+ *
+ * An output that is ahead leaves slots of a group empty only where it has no nonzero in reach, so
+ * what is empty follows from how far the counts of 16 outputs differ within one reach and not, as
+ * in windows that all outputs have to finish together, from each window's largest count.
+ *
+ * Of spans a short reach makes groups of few lanes, which are cheap, and many of them,
  * since outputs ahead wait with empty slots; the reach that costs the first panel least is that of
  * all. */
-#include "integer_pack.h"
+#include "integer_slots.h"
 
 #define LEAST_REACH 3u
 /* Of a group of a span, in instructions: those of a lane, and those besides. */
@@ -30,8 +43,9 @@ struct slot_rule {
 
 /* What the walk makes of a panel besides its groups; NULL where groups are only counted. */
 struct slot_sink {
-    struct slots_more *more; /* moves down */
-    uint32_t *sum;           /* of outputs from the panel's first on */
+    struct slots_more *more; /* moves down from the end of the memory that was promised */
+    uint32_t *sum;           /* of outputs from the panel's first on: of all their weights, for the
+                                zero point of x is taken out of a product by them */
 };
 
 /* Which of the weights of a panel's outputs are nonzeros that no group has yet, BLOCK columns at a
@@ -133,6 +147,7 @@ static int32_t take_weight(struct walk *k, uint32_t j, uint32_t block, uint64_t 
     return 0;
 }
 
+/* Nothing is looked at yet. The panel's last outputs may be missing: they have no nonzeros. */
 static struct walk walk_of(const struct integer_layout *l, const struct integer_weights *weights,
                            const struct slot_rule *rule, uint32_t o, struct slot_sink *sink)
 {
@@ -248,6 +263,8 @@ static struct group_count count_groups(const struct integer_layout *l,
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
+/* Where groups of a layer begin, by its first panel, whose outputs are taken for an example: all
+ * panels have the same rule, so that a kernel of several rows meets one kind of group alone. */
 static struct slot_rule slots_rule(const struct integer_layout *l,
                                    const struct integer_weights *weights, uint64_t rows)
 {
@@ -333,6 +350,7 @@ static uint8_t *put_groups(struct walk *k, uint32_t most, struct slots_panel *pa
 
 /* ---- spans ---------------------------------------------------------------------------------- */
 
+/* A span reads the lanes alone that it names, so it may begin at any. */
 static struct slot_rule spans_rule(uint32_t reach)
 {
     return (struct slot_rule){reach, 1, UINT32_MAX, true};

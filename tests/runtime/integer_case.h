@@ -316,6 +316,15 @@ static inline void check_levels(const char *what, uint32_t expected_steps)
     free(input);
 }
 
+static inline uint32_t scale_weight(void)
+{
+    static const float odd[] = {0.5f, 0.125f, -0.25f,    1e-38f, 1e30f, INFINITY,
+                                NAN,  0.0f,   -INFINITY, 1e-45f, -0.0f};
+    float *p = own(malloc(sizeof *p));
+    *p = pick(0, 19) ? (float)pick(1, 1000) * 1e-3f : odd[pick(0, 10)];
+    return gd_weight_of(PITH_F32, p, &(struct shape){0});
+}
+
 static inline uint32_t new_graph(const struct shape *x, enum pith_type type)
 {
     gd_clear();
@@ -325,6 +334,41 @@ static inline uint32_t new_graph(const struct shape *x, enum pith_type type)
     uint32_t v = gd_value(x);
     gd.value[v].type = type;
     return v;
+}
+
+#define WINOGRAD_CHOICE 5 /* in the list of integer_op.c */
+
+/* A layer over x of `outputs` outputs, k by k. */
+static inline void square_layer(struct layer *l, enum pith_type type, const struct shape *x,
+                                uint32_t outputs, uint32_t k, const uint32_t pad[4])
+{
+    *l = (struct layer){.c = {.x = *x, .group = 1, .w = {4, {outputs, x->dim[1], k, k}}}};
+    for (uint32_t i = 0; i < 4; i++) {
+        l->c.list[0][i] = l->c.list[1][i] = 1;
+        l->c.list[2][i] = k == 1 ? 0 : pad[i];
+    }
+    layer_constants(l, type, outputs, 1);
+}
+
+/* A layer of 1x1 over x, u8 to u8. */
+static inline void conv_of_pixels(struct layer *l, const struct shape *x, uint32_t outputs)
+{
+    *l = (struct layer){.c = {.x = *x, .w = {4, {outputs, x->dim[1], 1, 1}}, .group = 1}};
+    for (uint32_t k = 0; k < 2; k++)
+        l->c.list[0][k] = l->c.list[1][k] = 1;
+    layer_constants(l, PITH_U8, outputs, 1);
+    l->told[0] = PITH_U8;
+    l->zero_y = bytes_weight(PITH_U8, (struct shape){0});
+}
+
+static inline void plain_layer(struct layer *l, const struct shape *x)
+{
+    conv_of_pixels(l, x, 8);
+}
+
+static inline uint32_t layer_of(struct layer *l, uint32_t x)
+{
+    return requantize_node(l, conv_node(l, x));
 }
 
 #endif

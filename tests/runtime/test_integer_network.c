@@ -2,8 +2,6 @@
 /* Networks of integers as plans run them, fused and channels-last (integer_case.h). */
 #include "integer_case.h"
 
-#define WINOGRAD_CHOICE 5 /* in the list of integer_op.c */
-
 /* ---- networks -------------------------------------------------------------------------------- */
 
 enum kind {
@@ -44,15 +42,6 @@ struct bytes_value {
 
 static struct bytes_value net[16];
 static uint32_t n_net;
-
-static uint32_t scale_weight(void)
-{
-    static const float odd[] = {0.5f, 0.125f, -0.25f,    1e-38f, 1e30f, INFINITY,
-                                NAN,  0.0f,   -INFINITY, 1e-45f, -0.0f};
-    float *p = own(malloc(sizeof *p));
-    *p = pick(0, 19) ? (float)pick(1, 1000) * 1e-3f : odd[pick(0, 10)];
-    return gd_weight_of(PITH_F32, p, &(struct shape){0});
-}
 
 static uint32_t windows(uint32_t in, uint32_t kernel, uint32_t stride, uint32_t dilation,
                         uint32_t pads)
@@ -538,27 +527,6 @@ static void test_moves_of_pixels(void **state)
     }
 }
 
-/* A layer of 1x1 over x, u8 to u8. */
-static void conv_of_pixels(struct layer *l, const struct shape *x, uint32_t outputs)
-{
-    *l = (struct layer){.c = {.x = *x, .w = {4, {outputs, x->dim[1], 1, 1}}, .group = 1}};
-    for (uint32_t k = 0; k < 2; k++)
-        l->c.list[0][k] = l->c.list[1][k] = 1;
-    layer_constants(l, PITH_U8, outputs, 1);
-    l->told[0] = PITH_U8;
-    l->zero_y = bytes_weight(PITH_U8, (struct shape){0});
-}
-
-static void plain_layer(struct layer *l, const struct shape *x)
-{
-    conv_of_pixels(l, x, 8);
-}
-
-static uint32_t layer_of(struct layer *l, uint32_t x)
-{
-    return requantize_node(l, conv_node(l, x));
-}
-
 /* Along another axis than that of channels the parts of a Concat are no pieces of pixels. */
 static void test_concat_of_rows(void **state)
 {
@@ -651,18 +619,6 @@ static void test_residual_read_late(void **state)
     release_case();
 }
 
-/* A layer over x of `outputs` outputs, k by k. */
-static void square_layer(struct layer *l, enum pith_type type, const struct shape *x,
-                         uint32_t outputs, uint32_t k, const uint32_t pad[4])
-{
-    *l = (struct layer){.c = {.x = *x, .group = 1, .w = {4, {outputs, x->dim[1], k, k}}}};
-    for (uint32_t i = 0; i < 4; i++) {
-        l->c.list[0][i] = l->c.list[1][i] = 1;
-        l->c.list[2][i] = k == 1 ? 0 : pad[i];
-    }
-    layer_constants(l, type, outputs, 1);
-}
-
 /* Between layers of one tap, whose values lie channels-last, a layer of 3x3 by Winograd's way; in
  * every second case a residual is added to it. Values of one channel or pixel have no such order.
  */
@@ -703,40 +659,6 @@ static void test_winograd(void **state)
         n_forced = 0;
         release_case();
     }
-}
-
-/* The largest sums that there are: of 227 channels, every pixel and weight -128. */
-static void test_winograd_of_many_channels(void **state)
-{
-    (void)state;
-    static const uint32_t pad[4] = {0, 0, 0, 0};
-    struct shape x = {4, {1, 1, 6, 6}};
-    uint32_t v = new_graph(&x, PITH_U8);
-    struct layer l[3];
-    for (uint32_t k = 0; k < 3; k++) {
-        square_layer(&l[k], PITH_U8, &x, k == 0 ? 227 : 3, k == 1 ? 3 : 1, pad);
-        const size_t n = shape_elems(&l[k].c.w);
-        float *factor = own(malloc(sizeof *factor));
-        uint8_t *zero = own(malloc(1)), *zero_x = own(calloc(1, 1));
-        *factor = k == 0 ? 0.0f : 0x1p-18f;
-        *zero = k == 0 ? 0x80 : 0;
-        l[k].told[0] = PITH_I8;
-        l[k].factor = gd_weight_of(PITH_F32, factor, &(struct shape){0});
-        l[k].zero_y = gd_weight_of(PITH_I8, zero, &(struct shape){0});
-        l[k].zero_x = gd_weight_of(k ? PITH_I8 : PITH_U8, zero_x, &(struct shape){0});
-        l[k].w = gd_weight_of(PITH_I8, memset(own(malloc(n)), k == 2 ? 1 : 0x80, n), &l[k].c.w);
-        l[k].bias = PITH_NO_VALUE;
-        x.dim[1] = k == 0 ? 227 : 3;
-        x.dim[2] = x.dim[3] = k == 0 ? 6 : 4;
-    }
-    for (uint32_t k = 0; k < 2; k++)
-        v = requantize_node(&l[k], conv_node(&l[k], v));
-    gd_output(requantize_node(&l[2], conv_node(&l[2], v)));
-    forced[1] = WINOGRAD_CHOICE;
-    n_forced = 3;
-    check_levels("Winograd of many channels", 3);
-    n_forced = 0;
-    release_case();
 }
 
 /* Squeeze and excite: a layer's values times a number of each of their channels, between layers of
@@ -810,99 +732,6 @@ static void test_numbers_of_columns(void **state)
     }
 }
 
-/* ---- tables ---------------------------------------------------------------------------------- */
-
-#define TABLE_NODES 16u /* of a table at most (fuse_table.c), beside its end */
-
-/* What a function of one tensor of bytes is made of, and its nodes so far. */
-struct function {
-    uint32_t x, real, scale[4], zero[2], number[4], n_nodes;
-};
-
-static uint32_t function_node(struct function *f, enum pith_op op, int32_t kind, uint32_t a,
-                              uint32_t b)
-{
-    const uint32_t in[2] = {a, b};
-    f->n_nodes++;
-    return gd_node_of(op, kind < 0 ? NULL : set_axis, &kind, 1, b == PITH_NO_VALUE ? 1 : 2, in);
-}
-
-static uint32_t bytes_again(struct function *f, uint32_t real, enum pith_type type)
-{
-    int32_t told[2] = {(int32_t)type, 1};
-    const bool zero = type == PITH_U8 || pick(0, 1);
-    f->n_nodes++;
-    return gd_node(PITH_OP_QUANTIZE, set_type, told, 1, 3, real, f->scale[pick(0, 3)],
-                   zero ? f->zero[type == PITH_I8] : PITH_NO_VALUE);
-}
-
-/* A DequantizeLinear of x, one for all that read it or now and then one more. */
-static uint32_t real_again(struct function *f, uint32_t x, enum pith_type type, bool shared)
-{
-    const bool zero = type == PITH_U8 || pick(0, 1);
-    if (shared && f->real != PITH_NO_VALUE && pick(0, 3))
-        return f->real;
-    f->n_nodes++;
-    uint32_t y = gd_node(PITH_OP_DEQUANTIZE, NULL, NULL, 1, 3, x, f->scale[pick(0, 3)],
-                         zero ? f->zero[type == PITH_I8] : PITH_NO_VALUE);
-    f->real = shared ? y : f->real;
-    return y;
-}
-
-static uint32_t random_function(struct function *f, uint32_t depth)
-{
-    static const enum pith_op one[] = {PITH_OP_SIGMOID, PITH_OP_HARD_SWISH, PITH_OP_TANH,
-                                       PITH_OP_RELU, PITH_OP_CLIP};
-    static const enum pith_op two[] = {PITH_OP_ADD, PITH_OP_SUB,   PITH_OP_MUL,
-                                       PITH_OP_DIV, PITH_OP_PRELU, PITH_OP_VARIADIC};
-    static const int32_t kinds[] = {UNARY_GELU, UNARY_MISH, UNARY_ERF, UNARY_NEG, UNARY_EXP};
-    if (depth == 0)
-        return real_again(f, f->x, gd.value[f->x].type, true);
-    uint32_t a = random_function(f, depth - 1), kind = pick(0, 9), b;
-    if (kind < 2)
-        return function_node(f, one[pick(0, 4)], -1, a, PITH_NO_VALUE);
-    if (kind < 4)
-        return function_node(f, PITH_OP_UNARY, kinds[pick(0, 4)], a, PITH_NO_VALUE);
-    if (kind < 6) {
-        enum pith_type type = byte_type();
-        return real_again(f, bytes_again(f, a, type), type, false);
-    }
-    b = pick(0, 2) ? random_function(f, pick(0, depth - 1)) : f->number[pick(0, 3)];
-    enum pith_op op = two[pick(0, 5)];
-    return function_node(f, op, op == PITH_OP_VARIADIC ? (int32_t)pick(0, VARIADIC_END - 1) : -1, a,
-                         b);
-}
-
-/* Whatever stands between bytes and bytes of the same places is one step; values enough that each
- * of the 256 bytes is among them. What somebody else reads stays. */
-static void test_tables(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < 400; i++) {
-        struct shape x = {4, {1, 16, 16, 16}};
-        enum pith_type type = byte_type();
-        struct function f = {.x = new_graph(&x, type), .real = PITH_NO_VALUE};
-        for (uint32_t k = 0; k < 4; k++) {
-            float *p = own(malloc(sizeof *p));
-            *p = ((float)pick(0, 200) - 100.0f) * 0.03f;
-            f.scale[k] = scale_weight();
-            f.number[k] = gd_weight_of(PITH_F32, p, &(struct shape){pick(0, 4), {1, 1, 1, 1}});
-        }
-        for (uint32_t k = 0; k < 2; k++)
-            f.zero[k] = bytes_weight(k ? PITH_I8 : PITH_U8, (struct shape){0});
-        uint32_t y = random_function(&f, pick(0, 4));
-        const bool small = f.n_nodes <= TABLE_NODES;
-        y = bytes_again(&f, y, byte_type());
-        gd_output(y);
-        check_levels("table", small);
-        if (f.real != PITH_NO_VALUE && small) {
-            gd_output(f.real);
-            check_levels("table of what others read", 0);
-        }
-        release_case();
-    }
-}
-
 /* x * sigmoid(x) as exporters of bytes write it, between layers; the sigmoid is read by somebody
  * else, too, in every second case. */
 static void test_swish_of_bytes(void **state)
@@ -938,15 +767,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_of_channels),
         cmocka_unit_test(test_numbers_of_columns),
-        cmocka_unit_test(test_tables),
         cmocka_unit_test(test_swish_of_bytes),
         cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_winograd),
         cmocka_unit_test(test_odd_scales),
         cmocka_unit_test(test_concat_of_pixels),
         cmocka_unit_test(test_residuals),
         cmocka_unit_test(test_residuals_of_products),
-        cmocka_unit_test(test_winograd),
-        cmocka_unit_test(test_winograd_of_many_channels),
         cmocka_unit_test(test_moves_of_pixels),
         cmocka_unit_test(test_concat_of_rows),
         cmocka_unit_test(test_concat_of_samples_pixels),

@@ -2,7 +2,13 @@
 /* gemm_slots_vbmivnni.c - a sparse matrix of i8 times rows of u8 (struct slots_panel): 128 values
  * of a row of x are two registers, of which a permutation puts four beside the weights of each of
  * 16 outputs; it does not look at the highest bits of columns. No gather: on some processors one
- * takes as long as twenty permutations. */
+ * takes as long as twenty permutations.
+ *
+ * One row is what waits for weights: a group of 128 bytes takes some 4.5 cycles where it lies in
+ * the second-level cache of a Sapphire Rapids core, one of 96 bytes 5.2, for halved weights take
+ * three instructions more. From the third level groups of 96 bytes come faster by as much as they
+ * are smaller. The places of groups are sums, so each waits for the one before by an addition;
+ * loads, which take longer, wait for that alone. */
 #include <immintrin.h>
 #include <stdint.h>
 #include "pith_kernel_integer.h"
