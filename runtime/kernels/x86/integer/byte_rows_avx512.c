@@ -92,6 +92,8 @@ struct joining {
     bool multiply, relu;
 };
 
+/* A block is a function of its own, for its code is long and three callers have it. Real numbers
+ * are r's where there are no bytes b. */
 static __attribute__((noinline)) void join_block(const struct joining *j, const uint8_t *a,
                                                  const uint8_t *b, const float *r, uint8_t *y)
 {
@@ -150,6 +152,7 @@ struct fixed_sum {
     __m512i flip_a, flip_b, flip, least, margin;
 };
 
+/* Two numbers of 16 bits as one of 32, in the order in which interleaved bytes become words. */
 static int32_t pair_of(int32_t a, int32_t b)
 {
     return (int32_t)((uint32_t)a & 0xffff) | (int32_t)((uint32_t)b << 16);
@@ -234,6 +237,7 @@ void pith_combine_reals_avx512(const struct combine_bytes *c, const uint8_t *a, 
     join_rows(c, a, NULL, b, y, n);
 }
 
+/* A row of real numbers; what is behind its end is read as 0 and not written. */
 void pith_quantize_bytes_avx512(const struct byte_grid *g, const float *x, uint8_t *y, size_t n)
 {
     const struct to_bytes to = to_bytes_of(g);
@@ -247,6 +251,7 @@ void pith_quantize_bytes_avx512(const struct byte_grid *g, const float *x, uint8
     }
 }
 
+/* In place: a sum takes as many bytes as the real number that it stands for. */
 void pith_real_sums_avx512(const float *factor, uint8_t *y, size_t n)
 {
     for (size_t at = 0; at < n; at += 16, y += sizeof(__m512)) {
