@@ -34,8 +34,15 @@ static inline __m512 reals(const struct lanes *g, __m128i x)
 struct to_bytes {
     __m512 scale, inverse, low, high;
     __m512i zero, flip;
-    bool inverts; /* neither scale nor reciprocal is 0, infinite or subnormal */
+    bool inverts; /* by it */
 };
+
+/* Neither a multiple of the scale up to 512 times nor its reciprocal is 0, infinite or subnormal.
+ */
+static inline bool is_moderate(float scale)
+{
+    return scale > 0x1p-100f && scale < 0x1p100f;
+}
 
 static inline struct to_bytes to_bytes_of(const struct byte_grid *g)
 {
@@ -45,7 +52,7 @@ static inline struct to_bytes to_bytes_of(const struct byte_grid *g)
                              .high = _mm512_set1_ps((float)(255 - g->zero)),
                              .zero = _mm512_set1_epi16((int16_t)g->zero),
                              .flip = _mm512_set1_epi8((char)g->flip),
-                             .inverts = g->scale > 0x1p-100f && g->scale < 0x1p100f};
+                             .inverts = is_moderate(g->scale)};
 }
 
 /* Of the two operands of max and min, NaN gives the second. The bounds are cut before the
@@ -158,13 +165,13 @@ static int32_t pair_of(int32_t a, int32_t b)
     return (int32_t)((uint32_t)a & 0xffff) | (int32_t)((uint32_t)b << 16);
 }
 
-/* false: quotients are too large. Negated comparisons are true of NaN. */
+/* false: quotients are too large, or a sum is no number. */
 static bool fixed_sum_of(const struct combine_bytes *c, struct fixed_sum *f)
 {
     const double a = (double)c->a.scale / c->y.scale, b = (double)c->b.scale / c->y.scale;
     const double span = (a + b) * 255, most = span + 256;
-    if (c->multiply || !(a > 0) || !(b > 0) || !(most < 2048) || !(c->a.scale > 0x1p-100f) ||
-        !(c->b.scale > 0x1p-100f) || !(c->y.scale > 0x1p-100f))
+    if (c->multiply || !(most < 2048) || !is_moderate(c->a.scale) || !is_moderate(c->b.scale) ||
+        !is_moderate(c->y.scale))
         return false;
     const int bits = most < 512 ? 22 : most < 1024 ? 21 : 20;
     const double unit = 1 << bits, half = 1 << (SPLIT - 1);
