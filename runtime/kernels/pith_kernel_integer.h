@@ -42,7 +42,7 @@
  * where the output that is last has its next nonzero. What finds no room is kept apart. With 9 %
  * nonzeros that are strewn evenly 84 % of the slots are full, with 4 % 69 %; with at most k in
  * every 128 columns of a row (prune's balanced:k/128), k a multiple of four, all of them. Weights
- * of at most 16 values may be halved, as above, by neighbouring slots. There is one segment of
+ * of at most 16 values may be halved, as above, by neighbouring groups. There is one segment of
  * `steps` times SLOTS_STEP columns then, and no group reaches beyond it.
  *
  * Machines whose permutations stay within 16 bytes take slots in spans instead: the columns of a
@@ -107,13 +107,15 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #else
 #define SLOTS_BUILT 0
 #endif
-/* x86 alone has kernels of Winograd's, and of grids. */
+/* x86 alone has kernels of Winograd's, of grids, and of bitmaps. */
 #ifdef __x86_64__
 #define WINOGRAD_I8_BUILT 1
 #define GRID_BUILT 1
+#define BITMAP_BUILT 1
 #else
 #define WINOGRAD_I8_BUILT 0
 #define GRID_BUILT 0
+#define BITMAP_BUILT 0
 #endif
 #define WINOGRAD_I8_TERMS 36u
 #define WINOGRAD_I8_ALIGN 32u           /* channels, and outputs, of an element are so many times */
@@ -123,10 +125,10 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #define SLOTS_NR 16u
 #define SLOTS_LANE 16u
 #define SLOTS_LANES 8u
-#define SLOTS_STEP 128u        /* columns: SLOTS_LANES lanes */
-#define SLOTS_BYTES 128u       /* of a group */
-#define SLOTS_HALVED_BYTES 96u /* of one with halved weights */
-#define SLOTS_MOST_STEP 255u   /* lanes from one group to the next */
+#define SLOTS_STEP 128u       /* columns: SLOTS_LANES lanes */
+#define SLOTS_BYTES 128u      /* of a group */
+#define SLOTS_PAIR_BYTES 192u /* of two with halved weights */
+#define SLOTS_MOST_STEP 255u  /* lanes from one group to the next */
 #define SLOTS_MIDDLE 128u
 
 /* A nonzero kept apart. */
@@ -137,16 +139,20 @@ struct slots_more {
 };
 
 /* Panels stand one behind the other; what they name lies so many bytes from their own first byte.
- * At `at`, 64-byte aligned (32 if halved), stand the groups, each the columns u8[SLOTS_NR][4],
- * counted from the group's first one, then the weights i8[SLOTS_NR][4], or if halved the numbers of
- * theirs, a byte for two slots, the even one in the low bits (an empty slot: column 0, weight 0).
- * The highest bits of the first eight bytes of columns are no columns, but the number of lanes by
- * which the group begins behind the one before, the first one behind column 0:
+ * At `at`, 64-byte aligned, stand the groups, each the columns u8[SLOTS_NR][4], counted from the
+ * group's first one, then the weights i8[SLOTS_NR][4] (an empty slot: column 0, weight 0). The
+ * highest bits of the first eight bytes of columns are no columns, but the number of lanes by which
+ * the group begins behind the one before, the first one behind column 0:
  *
  *     byte 0 .. 63     bit 7: lanes (bytes 0 to 7), bits 6 .. 0: column
  *                      of output 0: slot 0, 1, 2, 3, of output 1 ...
  *     byte 64 .. 127   weights in the same order
- *     byte 64 .. 95    or numbers of weights: of slot 0 in bits 3 .. 0, of slot 1 in 7 .. 4 ...
+ *
+ * Halved, two groups stand side by side, and a byte has the numbers of two weights; behind an odd
+ * last group stands an empty one:
+ *
+ *     byte 0 .. 63     bits 3 .. 0: numbers of the even group's weights, 7 .. 4: of the odd one's
+ *     byte 64 .. 127   columns of the even group, byte 128 .. 191 of the odd one
  */
 struct slots_panel {
     uint32_t at, groups, more, n_more;
@@ -168,6 +174,12 @@ static inline const struct slots_panel *slots_panel(const uint8_t *w, uint32_t p
 static inline const uint8_t *slots_of(const struct slots_panel *p)
 {
     return (const uint8_t *)p + p->at;
+}
+
+/* Bytes of so many groups. */
+static inline uint64_t slots_groups_bytes(uint64_t groups, bool halved)
+{
+    return halved ? (groups + 1) / 2 * SLOTS_PAIR_BYTES : groups * SLOTS_BYTES;
 }
 
 /* The bits that the number of lanes is made of, in the first eight bytes of a group. */
@@ -195,6 +207,33 @@ static inline uint64_t spans_bytes(uint64_t groups)
 static inline const struct slots_more *slots_more(const struct slots_panel *p)
 {
     return (const struct slots_more *)(const void *)((const uint8_t *)p + p->more);
+}
+
+/* A bitmap: `at` and `values` as the numbers of struct slots_panel. At `at`, 8-byte aligned, stand
+ * 16 words for each step of 64 columns: bit 4 o + i of word r says whether the weight of output o
+ * and column 4 r + i is stored. Values are stored in the order of bits. */
+struct bitmap_panel {
+    uint32_t at, values;
+};
+
+#define BITMAP_NR 16u
+#define BITMAP_STEP 64u
+#define BITMAP_WORDS 16u  /* of a step */
+#define BITMAP_BEHIND 64u /* bytes that are readable behind the values */
+
+static inline const struct bitmap_panel *bitmap_panel(const uint8_t *w, uint32_t panel)
+{
+    return (const struct bitmap_panel *)(const void *)w + panel;
+}
+
+static inline const uint64_t *bitmap_bits(const struct bitmap_panel *p)
+{
+    return (const uint64_t *)(const void *)((const uint8_t *)p + p->at);
+}
+
+static inline const uint8_t *bitmap_values(const struct bitmap_panel *p)
+{
+    return (const uint8_t *)p + p->values;
 }
 
 struct gemm_i8_job {
@@ -318,12 +357,13 @@ struct integer_kernels {
     uint8_t middle;
     bool wide; /* weights of both, and x of gemm_i8; depthwise_i8 reads u8 */
     gemm_i8_fn *gemm_i8;
-    gemm_i8_fn *gemm_grid;  /* of gemm_i8's panels; NULL: there is none */
-    gemm_i8_fn *gemm_i4;    /* of few pixels; NULL: there is none */
-    gemm_i8_fn *gemm_slots; /* NULL: none */
-    bool slots_in_spans;    /* else they may be halved */
-    uint8_t slots_middle;   /* 0 or SLOTS_MIDDLE */
-    uint32_t slots_rows;    /* of x, up to which it may be faster than gemm_i8 */
+    gemm_i8_fn *gemm_grid;   /* of gemm_i8's panels; NULL: there is none */
+    gemm_i8_fn *gemm_i4;     /* of few pixels; NULL: there is none */
+    gemm_i8_fn *gemm_slots;  /* NULL: none */
+    gemm_i8_fn *gemm_bitmap; /* of rows as gemm_grid's; NULL: none */
+    bool slots_in_spans;     /* else they may be halved */
+    uint8_t slots_middle;    /* 0 or SLOTS_MIDDLE */
+    uint32_t slots_rows;     /* of x, up to which it may be faster than gemm_i8 */
     uint32_t tile_rows; /* of x that gemm_grid takes in the time of one, several times as fast; 0 */
     depthwise_i8_fn *depthwise_i8;
     uint32_t words_nr;              /* of gemm_i16[0] */
@@ -404,6 +444,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)             \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                  \
     KERNEL(gemm_grid, gemm_i8_fn, pith_gemm_grid_amx, PITH_CPU_AMX)                                \
+    KERNEL(gemm_bitmap, gemm_i8_fn, pith_gemm_bitmap_vbmiamx, PITH_CPU_VBMI | PITH_CPU_AMX)        \
     KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i16_vnni, PITH_CPU_VNNI)                             \
     WINOGRAD_I8_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                            \
     KERNEL(gemm_i4, gemm_i8_fn, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                  \

@@ -75,9 +75,11 @@ enum { INTEGER_ZERO_X = 2, INTEGER_ZERO_W = 3, INTEGER_BIAS = 4 };
  * keeps its sums; weights of too many values, or dense ones; without fusion). */
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
                             enum integer_packing packing, struct integer_layout *l);
-/* Whether halved weights, where they are supported, are faster than plain ones; slots than both. */
+/* Whether halved weights, where they are supported, are faster than plain ones; slots than both;
+ * a bitmap than all of them. */
 bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer_kernels *k);
 bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_kernels *k);
+bool pith_integer_conv_bitmap(const struct integer_conv *c, const struct integer_kernels *k);
 /* Groups of slots of a window of c that find room; run: elements of a segment. */
 uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run);
 void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_layout.c - see integer_layout.h: what a plan decides of an integer convolution. */
+#include "integer_bitmap.h"
 #include "integer_conv.h"
 #include "integer_element.h"
 
@@ -10,17 +11,17 @@
 #define GRID_PIXELS 2048u
 #define FOLDED_PIXELS 4096u
 #define GRID_BYTES 131072u
-#define FEW_MACS 262144u    /* less is not worth waking a thread */
-#define FEW_PIXELS 2u       /* of a product that waits for weights to come from memory */
-#define MANY_WEIGHTS 65536u /* fewer stay in the cache */
-#define FEWEST_COLUMNS 64u  /* of slots: with fewer most of a window is empty */
-#define MOST_COLUMNS 65536u /* column of struct slots_more */
-#define MOST_SLOTS (UINT64_C(1) << 32)
+#define FEW_MACS 262144u               /* less is not worth waking a thread */
+#define FEW_PIXELS 2u                  /* of a product that waits for weights to come from memory */
+#define MANY_WEIGHTS 65536u            /* fewer stay in the cache */
+#define FEWEST_COLUMNS 64u             /* of slots: with fewer most of a window is empty */
+#define MOST_COLUMNS 65536u            /* column of struct slots_more */
+#define MOST_BYTES (UINT64_C(1) << 32) /* of what struct slots_panel and bitmap_panel name */
 #define SPREAD 2u      /* what the fullest of 16 outputs has is about so much above the mean */
 #define MOST_SPREAD 3u /* and what is above that is left to be kept apart */
 #define LEFT_EMPTY 3u  /* slots of an output in 128 columns, where nonzeros are strewn evenly */
 /* Weights are halved where slots of bytes take more than 1.25 MB, as much as second-level caches
- * have: what comes from there takes as long, and is one instruction in the place of three. */
+ * have: what comes from there takes as long, and two instructions less. */
 #define MANY_NONZEROS 655360u
 
 /* Whether some window reaches beyond x, on any of the four sides. The padding at the end is not
@@ -61,7 +62,7 @@ static uint64_t slots_bytes(const struct integer_layout *l, const struct integer
 {
     uint64_t panels = l->rounded / SLOTS_NR, groups = pith_integer_most_groups(c, l->run);
     uint64_t head = l->in_spans ? spans_bytes(l->steps * groups) : 0;
-    uint64_t panel = head + l->steps * groups * l->slot_bytes;
+    uint64_t panel = head + slots_groups_bytes(l->steps * groups, l->slots_halved);
     return aligned_bytes(panels * sizeof(struct slots_panel)) + panels * panel +
            aligned_bytes(c->nonzeros * sizeof(struct slots_more));
 }
@@ -74,9 +75,12 @@ static bool fits_packing(const struct integer_layout *l, const struct integer_co
         return true;
     if (c->words || l->segments != 1 || c->groups != 1)
         return false;
+    if (BITMAP_BUILT && l->packing == PACK_BITMAP)
+        return c->nonzeros && l->grid && c->kh * c->kw == 1 &&
+               pith_bitmap_bytes(l, c->nonzeros) < MOST_BYTES;
     return l->packing == PACK_HALVED ? c->few_weights && k->gemm_i4
                                      : SLOTS_BUILT && c->nonzeros && l->run <= MOST_COLUMNS &&
-                                           slots_bytes(l, c) < MOST_SLOTS;
+                                           slots_bytes(l, c) < MOST_BYTES;
 }
 
 /* Tiles multiply so many bytes of k at once; fewer in all stay with other kernels, and of a window
@@ -108,16 +112,18 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
     const uint64_t window = (uint64_t)c->kh * c->kw * l->cg;
     const uint32_t rows = c->stride_h > 1 ? c->stride_h : c->kh;
     l->down = l->across = l->step_h = l->step_w = 1;
-    l->grid = GRID_BUILT && k->gemm_grid && l->packing == PACK_PLAIN && !l->depthwise &&
-              !c->words && window >= LEAST_BYTES && (uint64_t)c->oh * c->ow >= k->tile_rows;
+    const bool bitmap = BITMAP_BUILT && l->packing == PACK_BITMAP && k->gemm_bitmap;
+    l->grid = GRID_BUILT && k->gemm_grid && (l->packing == PACK_PLAIN || bitmap) && !l->depthwise &&
+              !c->words && window >= LEAST_BYTES &&
+              ((uint64_t)c->oh * c->ow >= k->tile_rows || bitmap);
     if (!GRID_BUILT || !l->grid)
         return;
-    l->gemm = k->gemm_grid;
+    l->gemm = bitmap ? k->gemm_bitmap : k->gemm_grid;
     l->step_h = c->stride_h;
     l->step_w = c->stride_w;
     l->down = least(c->stride_h, (uint64_t)(c->kh - 1) * c->dil_h + 1);
     l->across = least(c->stride_w, (uint64_t)(c->kw - 1) * c->dil_w + 1);
-    if (c->groups > 1 || c->dil_h > 1 || c->dil_w > 1 || window > MOST_FOLDED ||
+    if (bitmap || c->groups > 1 || c->dil_h > 1 || c->dil_w > 1 || window > MOST_FOLDED ||
         rows * c->stride_w * l->cg > MOST_FOLDED)
         return;
     const uint64_t plain = c->kh * c->kw * ceil_div(l->cg, TILE_BYTES);
@@ -160,11 +166,15 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
         l->panel_bytes = (l->steps + (uint64_t)1) / 2 * l->k_step * l->nr;
     if (SLOTS_BUILT && l->packing == PACK_SLOTS)
         l->panel_bytes = sizeof(struct slots_panel);
+    if (BITMAP_BUILT && l->packing == PACK_BITMAP)
+        l->panel_bytes = sizeof(struct bitmap_panel);
     l->group_bytes = l->panel_bytes * (l->rounded / l->nr);
     if (!fits_packing(l, c, k))
         return false;
     if (SLOTS_BUILT && l->packing == PACK_SLOTS)
         l->group_bytes = slots_bytes(l, c);
+    if (BITMAP_BUILT && l->packing == PACK_BITMAP)
+        l->group_bytes = pith_bitmap_bytes(l, c->nonzeros);
     return true;
 }
 
@@ -261,10 +271,10 @@ static bool halves_slots(const struct integer_conv *c, const struct integer_kern
     return c->few_weights && !k->slots_in_spans && c->nonzeros >= MANY_NONZEROS;
 }
 
-/* Of a group. */
-static uint32_t slot_bytes(const struct integer_conv *c, const struct integer_kernels *k)
+/* Of two groups. */
+static uint64_t pair_bytes(const struct integer_conv *c, const struct integer_kernels *k)
 {
-    return halves_slots(c, k) ? SLOTS_HALVED_BYTES : SLOTS_BYTES;
+    return slots_groups_bytes(2, halves_slots(c, k));
 }
 
 /* The panels that c runs on; false: there are no kernels for it. */
@@ -283,10 +293,16 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
         l->k_step = SLOTS_STEP;
         l->in_spans = k->slots_in_spans;
         l->slots_halved = halves_slots(c, k);
-        l->slot_bytes = slot_bytes(c, k);
         l->middle = k->slots_middle;
         l->wide = false;
         l->gemm = k->gemm_slots;
+    }
+    if (BITMAP_BUILT && l->packing == PACK_BITMAP) {
+        l->nr = BITMAP_NR;
+        l->k_step = BITMAP_STEP;
+        l->middle = 0;
+        l->wide = false;
+        l->gemm = k->gemm_bitmap;
     }
     return l->gemm != NULL;
 }
@@ -331,8 +347,25 @@ bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_
         dense = window * 32 * 7;
     const uint32_t slots = slots_taken(c, k, (uint32_t)run);
     const uint64_t rows = (uint64_t)c->n * c->oh * c->ow;
-    return rows <= k->slots_rows && (uint64_t)slots * slot_bytes(c, k) * 8 <= dense &&
+    return rows <= k->slots_rows && slots * pair_bytes(c, k) * 4 <= dense &&
            beats_tiles(rows, slots, (uint32_t)window, k->tile_rows);
+}
+
+/* Tiles are made of a bitmap for up to 32 rows at once, in the time of so many slots of one row,
+ * and three for each nonzero that an output has in a window. On a Sapphire Rapids core that is 25
+ * ns a tile, of which dense weights from the third-level cache take 50 to 80. For more rows tiles
+ * would be made again. */
+#define BITMAP_ROWS 32u
+#define BITMAP_SLOTS 120u
+bool pith_integer_conv_bitmap(const struct integer_conv *c, const struct integer_kernels *k)
+{
+    const uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
+    const uint64_t rows = (uint64_t)c->oh * c->ow;
+    if (!BITMAP_BUILT || !k->gemm_bitmap || !c->nonzeros || run < FEWEST_COLUMNS ||
+        run > MOST_COLUMNS || rows > BITMAP_ROWS)
+        return false;
+    const uint64_t mean = mean_nonzeros(c, (uint32_t)run);
+    return mean * 2 <= least(run, SLOTS_STEP) && rows * mean > BITMAP_SLOTS + 3 * mean;
 }
 
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,

@@ -18,15 +18,15 @@
 #define PART 64u  /* outputs; a multiple of every nr */
 #define TABLE 64u /* bytes of the table of weights' values */
 
-/* How weights are packed: each in a byte (or two), two a byte, nonzeros in slots, or nine as 36
- * numbers of 16 bits. */
-enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS, PACK_WINOGRAD };
+/* How weights are packed: each in a byte (or two), two a byte, nonzeros in slots, nine as 36
+ * numbers of 16 bits, or nonzeros and a bitmap. */
+enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS, PACK_WINOGRAD, PACK_BITMAP };
 
 /* What follows from the geometry and the level. */
 struct integer_layout {
     bool depthwise, in_place;
     enum integer_packing packing;
-    bool in_spans, slots_halved; /* these two and slot_bytes, of a group: PACK_SLOTS */
+    bool in_spans, slots_halved; /* PACK_SLOTS */
     bool filled_first;
     bool grid;   /* l->gemm is gemm_grid: pixels are places of a band, `width` of them in a row */
     bool folded; /* of a grid: a place has all columns up to the next one ... */
@@ -34,8 +34,8 @@ struct integer_layout {
     uint32_t cg, og, segments, run, steps; /* run: elements of a segment */
     uint32_t rounded; /* outputs of a group, or all channels, in whole panels */
     uint32_t rows, bands, parts, chunks;
-    uint32_t nr, k_step, slot_bytes; /* of the panels */
-    uint8_t middle;                  /* that the kernels take off x */
+    uint32_t nr, k_step; /* of the panels */
+    uint8_t middle;      /* that the kernels take off x */
     bool wide;
     void (*gemm)(const struct gemm_i8_job *job); /* of bytes, halved or words */
     uint64_t width, in_rows, pixel, row;         /* of what kernels read; the latter two in bytes */

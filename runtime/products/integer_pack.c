@@ -11,6 +11,7 @@
  *
  * so that a kernel reads a panel from its first byte to its last. What stands for no weight is 0.
  * Depthwise weights, halved ones and slots have layouts of their own (pith_kernel_integer.h). */
+#include "integer_bitmap.h"
 #include "integer_slots.h"
 #include "integer_element.h"
 
@@ -247,6 +248,10 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
         pith_pack_slots(l, weights, (uint64_t)c->n * c->oh * c->ow,
                         l->steps * pith_integer_most_groups(c, l->run), prep, packed);
+        return;
+    }
+    if (BITMAP_BUILT && l->packing == PACK_BITMAP) {
+        pith_pack_bitmap(l, weights, prep, packed);
         return;
     }
     if (GRID_BUILT && l->folded) {

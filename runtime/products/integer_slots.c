@@ -23,6 +23,7 @@
  * Of spans a short reach makes groups of few lanes, which are cheap, and many of them,
  * since outputs ahead wait with empty slots; the reach that costs the first panel least is that of
  * all. */
+#include "integer_nonzeros.h"
 #include "integer_slots.h"
 
 #define LEAST_REACH 3u
@@ -51,9 +52,6 @@ struct slot_sink {
 /* Which of the weights of a panel's outputs are nonzeros that no group has yet, BLOCK columns at a
  * time: all of a column are looked at together, for in memory they may lie side by side. The blocks
  * looked at reach from the output that is last to as far as a group does. */
-#define BLOCK 64u
-#define AHEAD                                                                                      \
-    48u /* columns that are fetched before they are looked at: each has a cache line of its own */
 #define BLOCKS 4u /* a group that begins in the first one ends in the third */
 struct walk {
     const struct integer_layout *l;
@@ -74,62 +72,18 @@ static uint64_t *left_of(struct walk *k, uint32_t e)
     return k->left[e / BLOCK % BLOCKS];
 }
 
-/* The bits of n columns of a block for output j: a matrix's rows, whose columns lie side by side.
- */
-static uint64_t bits_of_row(const int8_t *w, uint32_t n)
-{
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < n; i++)
-        bits |= (uint64_t)(w[i] != 0) << i;
-    return bits;
-}
-
-/* The bit of a column for all outputs. */
-static void set_column(const int8_t *w, size_t output, uint32_t outputs, uint64_t bit,
-                       uint64_t left[SLOTS_NR])
-{
-    for (uint32_t j = 0; j < outputs; j++)
-        left[j] |= w[j * output] ? bit : 0;
-}
-
 static void look_at_block(struct walk *k)
 {
-    const struct integer_weights *weights = k->weights;
-    const uint32_t begin = k->looked_at, n = least(k->l->run - begin, BLOCK), cg = k->l->cg;
-    const int8_t *w = (const int8_t *)weights->w + k->o * weights->output;
-    uint64_t *left = left_of(k, begin);
-    memset(left, 0, SLOTS_NR * sizeof *left);
+    const uint32_t begin = k->looked_at, n = least(k->l->run - begin, BLOCK);
+    nonzeros_of_block(k->l, k->weights, (struct nonzeros_at){k->o, k->outputs, begin, n},
+                      left_of(k, begin));
     k->looked_at += n;
-    if (weights->channel == 1 && k->l->run == cg) {
-        for (uint32_t j = 0; j < k->outputs; j++)
-            left[j] = bits_of_row(w + j * weights->output + begin, n);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t tap = (begin + i) / cg, channel = (begin + i) % cg;
-        if (channel + AHEAD < cg)
-            __builtin_prefetch(w + (channel + AHEAD) * weights->channel + tap);
-        set_column(w + channel * weights->channel + tap, weights->output, k->outputs,
-                   UINT64_C(1) << i, left);
-    }
 }
 
 static void keep_apart(struct walk *k, uint32_t j, uint32_t e, int32_t w)
 {
     if (k->sink)
         *--k->sink->more = (struct slots_more){(uint16_t)e, (uint8_t)j, (int8_t)w};
-}
-
-static uint32_t lowest_bit(uint64_t bits)
-{
-#ifdef __GNUC__
-    return (uint32_t)__builtin_ctzll(bits);
-#else
-    uint32_t i = 0;
-    while (!(bits >> i & 1))
-        i++;
-    return i;
-#endif
 }
 
 /* The weight at the lowest bit of a block's word, which it loses, and its column; 0: it stands in
@@ -302,21 +256,23 @@ static uint8_t number_of(struct halved_table *t, int8_t w)
     return *number;
 }
 
-/* A group that begins `step` lanes behind the one before, to `at`. */
+/* Group n of the panel whose groups stand at `at`; it begins `step` lanes behind the one before. */
 static void put_group(const struct integer_layout *l, const struct group *g, uint32_t step,
-                      struct halved_table *table, uint8_t *at)
+                      struct halved_table *table, uint8_t *at, uint32_t n)
 {
-    memcpy(at, g->column, sizeof g->column);
+    const uint32_t odd = n % 2;
+    at += l->slots_halved ? n / 2 * SLOTS_PAIR_BYTES : (size_t)n * SLOTS_BYTES;
+    uint8_t *place = at + (l->slots_halved ? (odd + 1) * sizeof g->column : 0);
+    if (l->slots_halved && !odd)
+        memset(at, 0, SLOTS_PAIR_BYTES);
+    memcpy(place, g->column, sizeof g->column);
     for (uint32_t i = 0; i < 8; i++)
-        at[i] |= (uint8_t)((step >> i & 1) << 7);
-    at += sizeof g->column;
-    if (!l->slots_halved) {
-        memcpy(at, g->weight, sizeof g->weight);
-        return;
-    }
-    for (uint32_t i = 0; i < sizeof g->weight; i += 2)
-        at[i / 2] =
-            (uint8_t)(number_of(table, g->weight[i]) | number_of(table, g->weight[i + 1]) << 4);
+        place[i] |= (uint8_t)((step >> i & 1) << 7);
+    if (!l->slots_halved)
+        memcpy(place + sizeof g->column, g->weight, sizeof g->weight);
+    else
+        for (uint32_t i = 0; i < sizeof g->weight; i++)
+            at[i] |= (uint8_t)(number_of(table, g->weight[i]) << 4 * odd);
 }
 
 /* Puts the walk's groups, up to `most`, to `at`; returns where they end. */
@@ -331,21 +287,17 @@ static uint8_t *put_groups(struct walk *k, uint32_t most, struct slots_panel *pa
     struct group g;
     uint32_t n = 0, lane = 0;
     while (n < most && take_group(k, &g)) {
-        for (; g.lane - lane > SLOTS_MOST_STEP && n < most; n++, at += k->l->slot_bytes) {
-            put_group(k->l, &empty, SLOTS_MOST_STEP, table, at);
-            lane += SLOTS_MOST_STEP;
-        }
+        for (; g.lane - lane > SLOTS_MOST_STEP && n < most; lane += SLOTS_MOST_STEP)
+            put_group(k->l, &empty, SLOTS_MOST_STEP, table, at, n++);
         if (n == most) {
             leave_group(k, &g);
             break;
         }
-        put_group(k->l, &g, g.lane - lane, table, at);
-        at += k->l->slot_bytes;
+        put_group(k->l, &g, g.lane - lane, table, at, n++);
         lane = g.lane;
-        n++;
     }
     panel->groups = n;
-    return at;
+    return at + slots_groups_bytes(n, k->l->slots_halved);
 }
 
 /* ---- spans ---------------------------------------------------------------------------------- */

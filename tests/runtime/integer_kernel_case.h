@@ -5,6 +5,7 @@
 #define INTEGER_KERNEL_CASE_H
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "guard_page.h"
 #include "test_kernels.h"
@@ -248,19 +249,18 @@ static inline struct guarded in_panels(const struct byte_product *p, uint32_t st
     return g;
 }
 
-/* 64 weights, or the numbers of theirs, two a byte. */
-static inline void put_slot_weights(const uint8_t *w, const int8_t *table, uint8_t *at)
+/* The 64 weights of group g, or the numbers of theirs in half of a byte each. */
+static inline void put_slot_weights(const uint8_t *w, uint32_t g, const int8_t *table, uint8_t *at)
 {
     if (!table) {
-        memcpy(at, w, 64);
+        memcpy(at + g * SLOTS_BYTES + 64, w, 64);
         return;
     }
-    memset(at, 0, 32);
     for (uint32_t i = 0; i < 64; i++) {
         uint32_t number = 0;
         while (table[number] != (int8_t)w[i])
             number++;
-        at[i / 2] |= (uint8_t)(number << i % 2 * 4);
+        at[g / 2 * SLOTS_PAIR_BYTES + i] |= (uint8_t)(number << g % 2 * 4);
     }
 }
 
@@ -270,6 +270,7 @@ static inline void put_slots(const uint8_t *group, uint32_t steps, uint32_t grou
                              const int8_t *table, uint8_t *at)
 {
     uint32_t lane = 0;
+    memset(at, 0, slots_groups_bytes((uint64_t)steps * groups, table != NULL));
     for (uint32_t g = 0; g < steps * groups; g++, group += SLOTS_BYTES) {
         const uint32_t window = g / groups * SLOTS_LANES;
         uint32_t lanes, first = window + lanes_of(group, &lanes);
@@ -277,14 +278,15 @@ static inline void put_slots(const uint8_t *group, uint32_t steps, uint32_t grou
         least = least > lane ? least : lane;
         uint32_t most = first < (steps - 1) * SLOTS_LANES ? first : (steps - 1) * SLOTS_LANES;
         const uint32_t to = most > least ? pick(least, most) : least;
+        uint8_t *place =
+            at + (table ? g / 2 * SLOTS_PAIR_BYTES + 64 + g % 2 * 64 : g * SLOTS_BYTES);
         for (uint32_t i = 0; i < 64; i++) {
             const uint32_t e = window * SLOTS_LANE + group[i] - to * SLOTS_LANE;
-            at[i] = group[64 + i] ? (uint8_t)e : 0;
+            place[i] = group[64 + i] ? (uint8_t)e : 0;
             if (i < 8 && (to - lane) >> i & 1)
-                at[i] |= 0x80;
+                place[i] |= 0x80;
         }
-        put_slot_weights(group + 64, table, at + 64);
-        at += table ? SLOTS_HALVED_BYTES : SLOTS_BYTES;
+        put_slot_weights(group + 64, g, table, at);
         lane = to;
     }
 }
@@ -293,7 +295,7 @@ static inline void put_slots(const uint8_t *group, uint32_t steps, uint32_t grou
 static inline struct guarded in_slots(const struct byte_product *p, uint32_t steps, uint32_t groups,
                                       const int8_t *table)
 {
-    const size_t each = (size_t)steps * groups * (table ? SLOTS_HALVED_BYTES : SLOTS_BYTES);
+    const size_t each = slots_groups_bytes((uint64_t)steps * groups, table != NULL);
     return in_panels(p, steps, groups, each, table, put_slots);
 }
 
@@ -327,6 +329,46 @@ static inline struct guarded in_spans(const struct byte_product *p, uint32_t ste
 {
     const size_t each = spans_bytes((size_t)steps * groups) + (size_t)steps * groups * SLOTS_BYTES;
     return in_panels(p, steps, groups, each, NULL, put_spans);
+}
+
+/* ---- bitmaps --------------------------------------------------------------------------------- */
+
+/* Bit 4 * output + column % 4 of a word: the weight of four columns of a panel, or 0. */
+static inline int8_t weight_of_bit(const struct byte_product *p, uint32_t panel, uint32_t word,
+                                   uint32_t bit)
+{
+    const uint32_t o = panel * BITMAP_NR + bit / 4, e = word * 4 + bit % 4;
+    const int8_t *w = p->w.data;
+    return o < p->n && e < p->run ? w[(size_t)o * p->run + e] : (int8_t)0;
+}
+
+/* Each panel's words stand in front of its values, which are rounded up to whole words; the last
+ * byte is the last that may be read behind them. */
+static inline struct guarded in_bitmap(const struct byte_product *p, uint32_t steps)
+{
+    const uint32_t panels = (p->n + BITMAP_NR - 1) / BITMAP_NR, words = steps * BITMAP_WORDS;
+    const size_t most = (sizeof(struct bitmap_panel) + (size_t)words * 8 * 9) * panels + 8;
+    uint8_t *to = calloc(1, most + BITMAP_BEHIND), *at = to + (panels + 1) / 2 * 16;
+    assert_non_null(to);
+    for (uint32_t i = 0; i < panels; i++) {
+        struct bitmap_panel *panel = (struct bitmap_panel *)(void *)to + i;
+        uint64_t *bits = (uint64_t *)(void *)at;
+        panel->at = (uint32_t)(at - (uint8_t *)panel);
+        at += (size_t)words * sizeof *bits;
+        panel->values = (uint32_t)(at - (uint8_t *)panel);
+        for (uint32_t r = 0; r < words; r++)
+            for (uint32_t bit = 0; bit < 64; bit++) {
+                const int8_t w = weight_of_bit(p, i, r, bit);
+                bits[r] |= (uint64_t)(w != 0) << bit;
+                if (w)
+                    *at++ = (uint8_t)w;
+            }
+        at = to + ((size_t)(at - to) + 7) / 8 * 8;
+    }
+    struct guarded g = guard_new((size_t)(at - to) + BITMAP_BEHIND, 1);
+    memcpy(g.data, to, (size_t)(at - to));
+    free(to);
+    return g;
 }
 
 /* ---- depthwise ------------------------------------------------------------------------------- */

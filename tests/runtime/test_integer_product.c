@@ -231,13 +231,16 @@ static uint32_t pruned_weights(struct shape s, enum kept_where where, uint32_t k
     return v;
 }
 
-/* They are multiplied in slots where there is a kernel, and give the bits of dense ones. */
+/* They are multiplied in slots, or tiles made of a bitmap, where there is a kernel, and give the
+ * bits of dense ones. */
 static void test_pruned_products(void **state)
 {
     (void)state;
     const bool slots = pith_cpu_features() & (PITH_CPU_AVX2 | PITH_CPU_DOTPROD);
+    const uint32_t tiles = PITH_CPU_VBMI | PITH_CPU_AMX;
+    const bool bitmap = (pith_cpu_features() & tiles) == tiles;
     for (uint32_t i = 0; i < 40; i++) {
-        uint32_t k = pick(64, 400), n = pick(1, 150), rows = pick(1, 9);
+        uint32_t k = pick(64, 400), n = pick(1, 150), rows = pick(0, 1) ? pick(1, 9) : pick(10, 40);
         struct shape x = {2, {rows, k}};
         enum pith_type type = byte_type();
         uint32_t v = new_graph(&x, type);
@@ -251,6 +254,7 @@ static void test_pruned_products(void **state)
         const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
         check_choice(3, "gemm-i8");
         check_choice(4, slots && some ? "spmm-i8" : NULL);
+        check_choice(6, bitmap && some ? "bitmap-i8" : NULL);
         release_case();
     }
 }

@@ -28,6 +28,7 @@ static bool next_level(uint32_t *i, struct integer_kernels *k)
         PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
         PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI,
         PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI | PITH_CPU_AMX,
         PITH_CPU_NEON,
         PITH_CPU_NEON | PITH_CPU_DOTPROD};
     while (*i < sizeof levels / sizeof *levels) {
@@ -116,12 +117,13 @@ static void run_product(const struct byte_product *p, const struct requantize *t
     guard_free(&y);
 }
 
-/* x of p lies on a grid, whose places have bytes in common. */
+/* x of p lies on a grid, whose places have bytes in common; weights in panels, or as a bitmap. */
 static void run_grid(struct byte_product *p, const struct requantize *to,
-                     const struct integer_kernels *k)
+                     const struct integer_kernels *k, bool bitmap)
 {
     const uint32_t row = pick(1, p->m), pitch = row + pick(0, 1) * pick(0, 20);
-    const uint32_t steps = (p->run + k->k_step - 1) / k->k_step, last = p->m - 1;
+    const uint32_t k_step = bitmap ? BITMAP_STEP : k->k_step;
+    const uint32_t steps = (p->run + k_step - 1) / k_step, last = p->m - 1;
     const size_t x_step = pick(1, 90), each = to->factor ? 1 : 4,
                  y_step = (p->n + pick(0, 3)) * each;
     uint32_t segment[8], farthest = 0;
@@ -130,9 +132,11 @@ static void run_grid(struct byte_product *p, const struct requantize *to,
         segment[s] = pick(0, 300);
         farthest = segment[s] > farthest ? segment[s] : farthest;
     }
-    struct guarded grid = guard_bytes((last / row * pitch + last % row) * x_step + farthest +
-                                      (size_t)steps * k->k_step);
-    struct guarded w = packed(p, k, steps, &panel_bytes);
+    struct guarded grid =
+        guard_bytes((last / row * pitch + last % row) * x_step + farthest + (size_t)steps * k_step);
+    struct guarded w = bitmap ? in_bitmap(p, steps) : packed(p, k, steps, &panel_bytes);
+    if (bitmap)
+        panel_bytes = sizeof(struct bitmap_panel);
     struct guarded y = guard_new(last * y_step + p->n * each, 1);
     for (uint32_t i = 0; i < p->m; i++)
         for (uint32_t s = 0; s < p->segments; s++)
@@ -154,7 +158,7 @@ static void run_grid(struct byte_product *p, const struct requantize *to,
                               .x_step = x_step,
                               .row = row,
                               .pitch = pitch};
-    k->gemm_grid(&job);
+    (bitmap ? k->gemm_bitmap : k->gemm_grid)(&job);
     check_product(p, to, k, y.data, y_step, false);
     guard_free(&grid);
     guard_free(&w);
@@ -347,7 +351,29 @@ static void test_gemm_of_grids(void **state)
         struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
         for (uint32_t level = 0; next_level(&level, &k);)
             if (k.gemm_grid)
-                run_grid(&p, &to, &k);
+                run_grid(&p, &to, &k, false);
+        guard_free(&p.x);
+        guard_free(&p.w);
+    }
+}
+
+static void test_gemm_of_bitmaps(void **state)
+{
+    (void)state;
+    static struct byte_product p;
+    struct integer_kernels k;
+    for (uint32_t i = 0; i < CASES; i++) {
+        p.m = pick(1, MAX_M);
+        p.n = pick(1, MAX_N);
+        p.segments = 1;
+        p.run = pick(1, 400);
+        p.x = guard_new((size_t)p.m * p.run, 1);
+        p.w = guard_bytes((size_t)p.n * p.run);
+        prune_product(&p, pick(0, 1) ? pick(0, 30) : 100);
+        struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
+        for (uint32_t level = 0; next_level(&level, &k);)
+            if (k.gemm_bitmap)
+                run_grid(&p, &to, &k, true);
         guard_free(&p.x);
         guard_free(&p.w);
     }
@@ -661,7 +687,9 @@ static void test_sums_of_rows(void **state)
         for (uint32_t g = 0; g < 3; g++) {
             const float part = 1.0f / (float)(1u << pick(0, 3));
             grid[g] = random_grid();
-            grid[g].scale = pick(0, 1) ? part : (float)pick(1, 500) * 1e-2f * part;
+            grid[g].scale = i == 0       ? 1e38f /* sums that are infinite */
+                            : pick(0, 1) ? part
+                                         : (float)pick(1, 500) * 1e-2f * part;
         }
         const struct combine_bytes c = {grid[0], grid[1], grid[2], false, pick(0, 1)};
         reference.bytes.combine(&c, a, b, expected, PAIRS);
@@ -716,6 +744,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_gemm_of_grids),
+        cmocka_unit_test(test_gemm_of_bitmaps),
         cmocka_unit_test(test_gemm_of_few_weights),
         cmocka_unit_test(test_gemm_of_slots),
         cmocka_unit_test(test_gemm_of_words),

@@ -54,25 +54,41 @@ static void store(const struct requantize *to, const int32x4_t sum[4], uint32_t 
         store_some(y + first + 8, values_of(load_sums(sums + 8), to, first + 8), n - 8);
 }
 
-/* The weights of four outputs; quarter: of the group whose columns stand at `at`. */
-static inline int8x16_t weights_of(const uint8_t *at, int quarter, bool halved, int8x16_t table)
+/* Where a group stands: its columns, and its weights or their numbers, in the high bits of bytes
+ * where `odd`. */
+struct group_at {
+    const uint8_t *place, *weight;
+    bool odd;
+};
+
+static inline struct group_at group_at(const uint8_t *groups, uint32_t n, bool halved)
 {
     if (!halved)
-        return vld1q_s8((const int8_t *)at + 64 + 16 * quarter);
-    const uint8x8_t two = vld1_u8(at + 64 + 8 * quarter);
-    const uint8x8x2_t number = vzip_u8(vand_u8(two, vdup_n_u8(15)), vshr_n_u8(two, 4));
-    return vqtbl1q_s8(table, vcombine_u8(number.val[0], number.val[1]));
+        return (struct group_at){groups + (size_t)n * SLOTS_BYTES,
+                                 groups + (size_t)n * SLOTS_BYTES + 64, false};
+    const uint8_t *pair = groups + (size_t)(n / 2) * SLOTS_PAIR_BYTES;
+    return (struct group_at){pair + 64 + n % 2 * 64, pair, n % 2};
 }
 
-static inline void add_group(const uint8_t *at, const struct window *v, bool halved,
+/* The weights of four outputs. */
+static inline int8x16_t weights_of(const struct group_at *g, int quarter, bool halved,
+                                   int8x16_t table)
+{
+    const uint8x16_t w = vld1q_u8(g->weight + 16 * quarter);
+    if (!halved)
+        return vreinterpretq_s8_u8(w);
+    return vqtbl1q_s8(table, g->odd ? vshrq_n_u8(w, 4) : vandq_u8(w, vdupq_n_u8(15)));
+}
+
+static inline void add_group(const struct group_at *g, const struct window *v, bool halved,
                              int8x16_t table, int32x4_t sum[4])
 {
 #pragma GCC unroll 4
     for (int q = 0; q < 4; q++) {
-        const uint8x16_t place = vandq_u8(vld1q_u8(at + 16 * q), vdupq_n_u8(SLOTS_STEP - 1));
+        const uint8x16_t place = vandq_u8(vld1q_u8(g->place + 16 * q), vdupq_n_u8(SLOTS_STEP - 1));
         const int8x16_t low = vqtbl4q_s8(v->low, place);
         const int8x16_t all = vqtbx4q_s8(low, v->high, vsubq_u8(place, vdupq_n_u8(64)));
-        sum[q] = vdotq_s32(sum[q], all, weights_of(at, q, halved, table));
+        sum[q] = vdotq_s32(sum[q], all, weights_of(g, q, halved, table));
     }
 }
 
@@ -82,19 +98,19 @@ static inline __attribute__((always_inline)) void
 add_groups(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const bool halved)
 {
     const struct slots_panel *p = slots_panel(job->w, panel);
-    const uint8_t *at = slots_of(p), *x = job->x[i] + job->segment[0];
+    const uint8_t *x = job->x[i] + job->segment[0];
     const int8x16_t table = halved ? vld1q_s8(job->table) : vdupq_n_s8(0);
     const uint32_t first = panel * LANES;
     int32x4_t sum[4];
     begin_sums(job, p, x, first, sum);
     struct window v = window_at(x);
-    for (uint32_t n = p->groups; n > 0; n--) {
-        const uint32_t columns = slots_advance(at);
+    for (uint32_t n = 0; n < p->groups; n++) {
+        const struct group_at g = group_at(slots_of(p), n, halved);
+        const uint32_t columns = slots_advance(g.place);
         x += columns;
         if (columns)
             v = window_at(x);
-        add_group(at, &v, halved, table, sum);
-        at += halved ? SLOTS_HALVED_BYTES : SLOTS_BYTES;
+        add_group(&g, &v, halved, table, sum);
     }
     store(&job->to, sum, first, job->n - first, job->y + i * job->y_step);
 }

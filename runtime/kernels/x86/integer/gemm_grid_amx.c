@@ -7,55 +7,16 @@
  *     tmm0..3  sums: 2 groups of 16 pixels by 2 panels        tmm4, 5  x, weights of 64 bytes of k
  *                                                             tmm6, 7  those of what is left of k
  *
- * Rows of a tile of x must lie equally far apart, which the places of a grid do. Those that are no
- * pixels are multiplied, too, and not stored: copying a window's bytes one behind the other costs
- * more than they do.
- *
  * Weights of two panels are multiplied with all pixels before the next ones, so that each comes
  * from far away once. The tile registers are configured and released in each call, so no other code
  * meets them. */
-#include <string.h>
-#include "gemm_i8_zmm.h"
+#include "tiles_amx.h"
 
-#define GROUP 16u     /* pixels of a tile */
-#define ROW_BYTES 64u /* of k in a row of a tile */
-#define LINE 64u      /* of a cache */
+#define LINE 64u /* of a cache */
 
-/* What LDTILECFG reads, 64 bytes. Tiles whose rows are left 0 are not configured and must not be
- * used. */
-struct tile_config {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-};
-
-static void set_tile(struct tile_config *c, uint32_t tile, uint32_t rows, uint32_t row_bytes)
-{
-    c->rows[tile] = (uint8_t)rows;
-    c->row_bytes[tile] = (uint16_t)row_bytes;
-}
-
-/* Of `rows` pixels; `rest`: steps of k behind the last whole tile. TDPBUSD multiplies each four
- * bytes of a row of x with a row of weights of their own, so the rest has short rows in tmm6 and
- * few of them in tmm7. */
-static void configure(uint32_t rows, uint32_t rest)
-{
-    struct tile_config c __attribute__((aligned(64))) = {.palette = 1};
-    for (uint32_t t = 0; t < 5; t++)
-        set_tile(&c, t, rows, ROW_BYTES);
-    set_tile(&c, 5, GROUP, ROW_BYTES);
-    set_tile(&c, 6, rest ? rows : GROUP, rest ? rest * 4 : ROW_BYTES);
-    set_tile(&c, 7, rest ? rest : rows, ROW_BYTES);
-    /* gcc's intrinsics of tiles do not say what memory they read: what is stored before must be */
-    __asm__ volatile("" : : : "memory");
-    _tile_loadconfig(&c);
-}
-
-/* Up to two groups of pixels: their first bytes, and the numbers of their first places. */
-struct block {
-    const uint8_t *x[2];
-    uint32_t place[2], rows;
-    const uint8_t *ahead; /* what is fetched: `lines` with each part of k */
+/* What is fetched meanwhile: `lines` with each part of k. */
+struct fetched {
+    const uint8_t *ahead;
     uint32_t lines;
 };
 
@@ -97,129 +58,17 @@ struct block {
 
 /* Weights of the next panels, on the way to the second level. */
 #define FETCH_AHEAD                                                                                \
-    for (uint32_t i = 0; i < p->lines; i++, ahead += LINE)                                         \
+    for (uint32_t i = 0; i < next->lines; i++, ahead += LINE)                                      \
     _mm_prefetch((const char *)ahead, _MM_HINT_T1)
 
-/* What the sums of up to 32 outputs become, of which `some` are stored. */
-struct outputs {
-    __m512 factor[2];
-    __m512i zero;
-    __m256i flip;
-    __mmask32 some;
-    bool small; /* factors are below 1/2: no real number leaves i32 */
-};
-
-/* With one panel its sums are loaded twice; some leaves out the second ones. */
-static inline struct outputs outputs_of(const struct gemm_i8_job *job, uint32_t first, uint32_t n,
-                                        uint32_t panels)
+static inline __attribute__((always_inline)) void
+block_run(const struct gemm_i8_job *job, const struct block *p, const struct fetched *next,
+          uint32_t first, const uint32_t groups, const uint32_t panels, const bool whole)
 {
-    const float *factor = job->to.factor + first;
-    const __m512 a = _mm512_loadu_ps(factor), b = _mm512_loadu_ps(factor + (panels - 1) * LANES);
-    const __m512 most = _mm512_max_ps(_mm512_abs_ps(a), _mm512_abs_ps(b));
-    return (struct outputs){.factor = {a, b},
-                            .small = _mm512_cmp_ps_mask(most, _mm512_set1_ps(0.5f), _CMP_LT_OQ) ==
-                                     0xffff,
-                            .zero = _mm512_set1_epi16((int16_t)unsigned_zero(&job->to)),
-                            .flip = _mm256_set1_epi8((char)sign_flip(&job->to)),
-                            .some = n < 32 ? (1u << n) - 1 : UINT32_MAX};
-}
-
-/* As store_values (gemm_i8_zmm.h), of two pixels at once. */
-static inline __m512i words_of(const struct outputs *to, const int32_t *first,
-                               const int32_t *second, const bool small)
-{
-    const __m512 high = _mm512_set1_ps(65536.0f);
-    __m512 a = _mm512_mul_ps(_mm512_cvtepi32_ps(ivec_load(first)), to->factor[0]);
-    __m512 b = _mm512_mul_ps(_mm512_cvtepi32_ps(ivec_load(second)), to->factor[1]);
-    if (!small) {
-        a = _mm512_min_ps(high, a);
-        b = _mm512_min_ps(high, b);
-    }
-    return _mm512_adds_epi16(_mm512_packs_epi32(_mm512_cvtps_epi32(a), _mm512_cvtps_epi32(b)),
-                             to->zero);
-}
-
-/* Sums of `count` pixels that lie side by side. */
-static inline void store_pixels(const struct outputs *to, uint8_t *y, size_t y_step,
-                                const int32_t (*first)[LANES], const int32_t (*second)[LANES],
-                                uint32_t count, const bool small)
-{
-    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-    for (uint32_t i = 0; i < count; i += 2) {
-        const uint32_t next = i + 1 < count ? i + 1 : i;
-        const __m512i all = _mm512_permutexvar_epi32(
-            order, _mm512_packus_epi16(words_of(to, first[i], second[i], small),
-                                       words_of(to, first[next], second[next], small)));
-        const __m256i low = _mm512_castsi512_si256(all), up = _mm512_extracti64x4_epi64(all, 1);
-        _mm256_mask_storeu_epi8(y + i * y_step, to->some, _mm256_xor_si256(low, to->flip));
-        _mm256_mask_storeu_epi8(y + next * y_step, to->some, _mm256_xor_si256(up, to->flip));
-    }
-}
-
-/* The sums as they are, n of two panels. */
-static void keep_pixels(uint8_t *y, size_t y_step, const int32_t (*first)[LANES],
-                        const int32_t (*second)[LANES], uint32_t count, uint32_t n)
-{
-    const __mmask16 low = (__mmask16)(n < LANES ? (1u << n) - 1 : 0xffff);
-    const __mmask16 up = (__mmask16)(n > LANES ? 0xffffu >> (2 * LANES - n) : 0);
-    for (uint32_t i = 0; i < count; i++, y += y_step) {
-        _mm512_mask_storeu_epi32(y, low, ivec_load(first[i]));
-        if (up)
-            _mm512_mask_storeu_epi32(y + LANES * sizeof(int32_t), up, ivec_load(second[i]));
-    }
-}
-
-/* A group's sums of the outputs from `first` on: those of pixels, a row of the grid at a time. */
-static void store_group(const struct gemm_i8_job *job, const int32_t sums[2][GROUP][LANES],
-                        uint32_t place, uint32_t rows, uint32_t first, uint32_t panels)
-{
-    const uint32_t left = job->n - first, n = left < panels * LANES ? left : panels * LANES;
-    const size_t each = job->to.factor ? 1 : sizeof(int32_t);
-    struct outputs to = {.some = 0};
-    uint32_t column = place % job->pitch;
-    uint8_t *y = job->y + (size_t)(place / job->pitch) * job->row * job->y_step + first * each;
-    if (job->to.factor)
-        to = outputs_of(job, first, n, panels);
-    for (uint32_t i = 0, count; i < rows; i += count, column += count) {
-        if (column >= job->pitch) {
-            column -= job->pitch;
-            y += job->row * job->y_step;
-        }
-        const bool is_pixel = column < job->row;
-        const uint32_t end = is_pixel ? job->row : job->pitch;
-        count = end - column < rows - i ? end - column : rows - i;
-        uint8_t *at = y + column * job->y_step;
-        const int32_t(*low)[LANES] = sums[0] + i, (*up)[LANES] = sums[panels - 1] + i;
-        if (!is_pixel)
-            continue;
-        if (!job->to.factor)
-            keep_pixels(at, job->y_step, low, up, count, n);
-        else if (to.small)
-            store_pixels(&to, at, job->y_step, low, up, count, true);
-        else
-            store_pixels(&to, at, job->y_step, low, up, count, false);
-    }
-}
-
-static inline __attribute__((always_inline)) void block_run(const struct gemm_i8_job *job,
-                                                            const struct block *p, uint32_t first,
-                                                            const uint32_t groups,
-                                                            const uint32_t panels, const bool whole)
-{
-    int32_t sums[2][2][GROUP][LANES] __attribute__((aligned(64)));
     const uint8_t *w = job->w + first / LANES * job->panel_bytes;
-    const int32_t *offset = job->to.offset + first;
     const size_t bytes = (size_t)job->steps * 4;
-    const uint8_t *ahead = p->ahead;
-    /* each row begins with the offsets: a step of 0 repeats them */
-    _tile_loadd(0, offset, 0);
-    if (panels == 2)
-        _tile_loadd(1, offset + LANES, 0);
-    if (groups == 2) {
-        _tile_loadd(2, offset, 0);
-        if (panels == 2)
-            _tile_loadd(3, offset + LANES, 0);
-    }
+    const uint8_t *ahead = next->ahead;
+    begin_tiles(job->to.offset + first, groups, panels);
     for (uint32_t s = 0; s < job->segments; s++) {
         size_t at = job->segment[s], left = bytes;
         for (; left >= ROW_BYTES; left -= ROW_BYTES, at += ROW_BYTES, w += GROUP * ROW_BYTES) {
@@ -235,41 +84,30 @@ static inline __attribute__((always_inline)) void block_run(const struct gemm_i8
             w += left * LANES;
         }
     }
-    _tile_stored(0, sums[0][0], ROW_BYTES);
-    if (panels == 2)
-        _tile_stored(1, sums[0][1], ROW_BYTES);
-    if (groups == 2) {
-        _tile_stored(2, sums[1][0], ROW_BYTES);
-        if (panels == 2)
-            _tile_stored(3, sums[1][1], ROW_BYTES);
-    }
-    for (uint32_t g = 0; g < groups; g++)
-        store_group(job, sums[g], p->place[g], p->rows, first, panels);
+    end_tiles(job, p, first, groups, panels);
 }
 
 /* block_run is inlined for each number of groups and panels, so that its loop over k has no
  * branches. */
-static void panels_run(const struct gemm_i8_job *job, const struct block *p, uint32_t groups,
-                       uint32_t first)
+static void panels_run(const struct gemm_i8_job *job, const struct block *p,
+                       const struct fetched *next, uint32_t groups, uint32_t first)
 {
     const bool two = job->n - first > LANES;
     if (groups == 2 && two && job->steps % GROUP == 0)
-        block_run(job, p, first, 2, 2, true);
+        block_run(job, p, next, first, 2, 2, true);
     else if (groups == 2 && two)
-        block_run(job, p, first, 2, 2, false);
+        block_run(job, p, next, first, 2, 2, false);
     else if (groups == 2)
-        block_run(job, p, first, 2, 1, false);
+        block_run(job, p, next, first, 2, 1, false);
     else if (two)
-        block_run(job, p, first, 1, 2, false);
+        block_run(job, p, next, first, 1, 2, false);
     else
-        block_run(job, p, first, 1, 1, false);
+        block_run(job, p, next, first, 1, 1, false);
 }
 
-/* The last group ends at the last place and may write again what the one before it wrote. */
 void pith_gemm_grid_amx(const struct gemm_i8_job *job)
 {
-    const uint32_t last = job->m - 1;
-    const uint32_t places = last / job->row * job->pitch + last % job->row + 1;
+    const uint32_t places = places_of(job);
     struct block p = {.rows = places < GROUP ? places : GROUP};
     configure(p.rows, job->steps % GROUP);
     const uint64_t parts = (uint64_t)job->segments * ((job->steps + GROUP - 1) / GROUP);
@@ -277,16 +115,12 @@ void pith_gemm_grid_amx(const struct gemm_i8_job *job)
     const size_t pair = 2 * job->panel_bytes;
     const uint32_t lines = (uint32_t)((pair / LINE + parts * blocks - 1) / (parts * blocks));
     for (uint32_t first = 0; first < job->n; first += 2 * LANES) {
-        p.ahead = job->w + (first / (2 * LANES) + 1) * pair;
-        p.lines = job->n - first >= 4 * LANES ? lines : 0; /* next panels are whole */
+        struct fetched next = {.ahead = job->w + (first / (2 * LANES) + 1) * pair,
+                               .lines = job->n - first >= 4 * LANES ? lines : 0}; /* whole panels */
         for (uint32_t i = 0; i < places;) {
-            uint32_t groups = 0;
-            for (; groups < 2 && i < places; groups++, i += GROUP) {
-                p.place[groups] = i + GROUP <= places ? i : places - p.rows;
-                p.x[groups] = job->x[0] + p.place[groups] * job->x_step;
-            }
-            panels_run(job, &p, groups, first);
-            p.ahead += p.lines * parts * LINE;
+            const uint32_t groups = next_groups(job, places, &i, &p);
+            panels_run(job, &p, &next, groups, first);
+            next.ahead += next.lines * parts * LINE;
         }
     }
     _tile_release();

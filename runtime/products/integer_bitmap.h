@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* integer_bitmap.h - a sparse integer weight as bits and the values they stand for. */
+#ifndef INTEGER_BITMAP_H
+#define INTEGER_BITMAP_H
+
+#include "integer_conv.h"
+
+/* Bytes that a bitmap takes (struct bitmap_panel). */
+uint64_t pith_bitmap_bytes(const struct integer_layout *l, uint64_t nonzeros);
+/* packed: so many bytes. sum: of the weights of each output. */
+void pith_pack_bitmap(const struct integer_layout *l, const struct integer_weights *weights,
+                      uint32_t *sum, uint8_t *packed);
+
+#endif
