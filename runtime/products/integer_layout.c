@@ -316,13 +316,14 @@ bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer
     return (uint64_t)c->oh * c->ow <= FEW_PIXELS && run * (c->outputs / c->groups) >= MANY_WEIGHTS;
 }
 
-/* Tiles multiply whole ones of rows, TILE_SPEED columns in the time of a slot: a Sapphire Rapids
- * core takes 40 us a row of a dense 4096 x 4096 with 16, 32 .. of them, 44 in slots for 9 % of it.
- */
-#define TILE_SPEED 7u
-static bool beats_tiles(uint64_t rows, uint32_t slots, uint32_t window, uint64_t tile)
+/* Of a window of dense weights, in the time of a slot of one row: tiles wait for weights, about as
+ * long for 16 rows as for 64, and take as long as three slots for each row (4096 x 4096 on a
+ * Sapphire Rapids core: 50 ns a tile and 0.5 a row, a slot 0.18 in eight windows). */
+#define TILE_SLOTS 250u
+#define TILE_ROW_SLOTS 3u
+static bool beats_tiles(uint64_t rows, uint32_t slots, uint64_t tile)
 {
-    return tile == 0 || rows * slots * TILE_SPEED < (rows + tile - 1) / tile * tile * window;
+    return tile == 0 || rows * slots < TILE_SLOTS + rows * TILE_ROW_SLOTS;
 }
 
 /* Slots that an output takes of a window, if nonzeros are strewn evenly. */
@@ -348,7 +349,7 @@ bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_
     const uint32_t slots = slots_taken(c, k, (uint32_t)run);
     const uint64_t rows = (uint64_t)c->n * c->oh * c->ow;
     return rows <= k->slots_rows && slots * pair_bytes(c, k) * 4 <= dense &&
-           beats_tiles(rows, slots, (uint32_t)window, k->tile_rows);
+           beats_tiles(rows, slots, k->tile_rows);
 }
 
 /* Tiles are made of a bitmap for up to 32 rows at once, in the time of so many slots of one row,
