@@ -41,10 +41,10 @@ static void put_step(const struct integer_layout *l, const struct integer_weight
                      uint32_t o, uint32_t begin, struct packed_panel *to)
 {
     uint64_t left[BITMAP_NR] = {0};
-    nonzeros_of_block(l, weights,
-                      (struct nonzeros_at){o, least(l->og - o, BITMAP_NR), begin,
-                                           least(l->run - begin, BITMAP_STEP)},
-                      left);
+    pith_integer_nonzeros(l, weights,
+                          (struct nonzeros_at){o, least(l->og - o, BITMAP_NR), begin,
+                                               least(l->run - begin, BITMAP_STEP)},
+                          left);
     for (uint32_t r = 0; r < BITMAP_WORDS; r++) {
         uint64_t word = word_of(left, r);
         *to->bits++ = word;

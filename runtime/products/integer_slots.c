@@ -75,8 +75,8 @@ static uint64_t *left_of(struct walk *k, uint32_t e)
 static void look_at_block(struct walk *k)
 {
     const uint32_t begin = k->looked_at, n = least(k->l->run - begin, BLOCK);
-    nonzeros_of_block(k->l, k->weights, (struct nonzeros_at){k->o, k->outputs, begin, n},
-                      left_of(k, begin));
+    pith_integer_nonzeros(k->l, k->weights, (struct nonzeros_at){k->o, k->outputs, begin, n},
+                          left_of(k, begin));
     k->looked_at += n;
 }
 

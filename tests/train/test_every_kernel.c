@@ -88,6 +88,7 @@ static const struct {
     {"integer", "gemm_grid", trial_gemm_grid},
     {"integer", "gemm_i4", trial_gemm_i4},
     {"integer", "gemm_slots", trial_gemm_slots},
+    {"integer", "gemm_bitmap", trial_gemm_bitmap},
     {"integer", "depthwise_i8", trial_depthwise_i8},
     {"integer", "gemm_i16[0]", trial_gemm_i16_short},
     {"integer", "gemm_i16[1]", trial_gemm_i16_long},

@@ -255,6 +255,32 @@ static void trial_gemm_slots(struct trial *t)
     product_close(p);
 }
 
+static void trial_gemm_bitmap(struct trial *t)
+{
+    struct integer_kernels k = integer_of(t);
+    const struct integer_kernels as_it_is = {.nr = BITMAP_NR, .k_step = BITMAP_STEP};
+    struct byte_product *p = product_of(t, 1);
+    prune_product(p, 15);
+    int64_t *sums = take(t, (size_t)p->m * p->n * sizeof *sums);
+    int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
+    if (k.gemm_bitmap) {
+        struct gemm_i8_job job = job_of(t, p, &as_it_is, 4);
+        struct guarded w = in_bitmap(p, job.steps);
+        job.w = w.data, job.y = (uint8_t *)y;
+        job.to.offset = take(t, (MAX_N + 64) * sizeof(int32_t));
+        job.x_step = (size_t)job.steps * BITMAP_STEP;
+        job.row = job.pitch = p->m;
+        CALL(t, product_work(p), k.gemm_bitmap(&job));
+        guard_free(&w);
+    } else {
+        plain_product(p, NULL, sums);
+        for (size_t i = 0; i < (size_t)p->m * p->n; i++)
+            y[i] = (int32_t)sums[i];
+    }
+    leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
+    product_close(p);
+}
+
 static inline void trial_gemm_i16(struct trial *t, int is_long)
 {
     const struct integer_kernels k = integer_of(t);

@@ -13,7 +13,7 @@
 /* Makes a tile of weights of the 16 words at `bits`; returns the values behind those it took. */
 static inline const uint8_t *expand(const uint64_t *bits, const uint8_t *value, uint8_t *tile)
 {
-#pragma GCC unroll 16
+#pragma GCC unroll 4
     for (uint32_t i = 0; i < GROUP; i++) {
         const __m512i w = _mm512_maskz_expand_epi8(bits[i], _mm512_loadu_si512(value));
         _mm512_store_si512(tile + (size_t)i * ROW_BYTES, w);
@@ -22,11 +22,10 @@ static inline const uint8_t *expand(const uint64_t *bits, const uint8_t *value, 
     return value;
 }
 
-/* Up to 32 rows and two panels. groups and panels are constants where this is inlined. */
-static inline __attribute__((always_inline)) void block_run(const struct gemm_i8_job *job,
-                                                            const struct block *p, uint32_t first,
-                                                            const uint32_t groups,
-                                                            const uint32_t panels)
+/* Up to 32 rows and two panels. Branches are as many whatever the tile, and cost nothing beside it.
+ */
+static void block_run(const struct gemm_i8_job *job, const struct block *p, uint32_t first,
+                      uint32_t groups, uint32_t panels)
 {
     uint8_t tiles[2][2][GROUP * ROW_BYTES] __attribute__((aligned(64)));
     const struct bitmap_panel *panel = bitmap_panel(job->w, first / LANES);
@@ -58,20 +57,6 @@ static inline __attribute__((always_inline)) void block_run(const struct gemm_i8
     end_tiles(job, p, first, groups, panels);
 }
 
-static void panels_run(const struct gemm_i8_job *job, const struct block *p, uint32_t groups,
-                       uint32_t first)
-{
-    const bool two = job->n - first > LANES;
-    if (groups == 2 && two)
-        block_run(job, p, first, 2, 2);
-    else if (groups == 2)
-        block_run(job, p, first, 2, 1);
-    else if (two)
-        block_run(job, p, first, 1, 2);
-    else
-        block_run(job, p, first, 1, 1);
-}
-
 void pith_gemm_bitmap_vbmiamx(const struct gemm_i8_job *job)
 {
     const uint32_t places = places_of(job);
@@ -80,7 +65,7 @@ void pith_gemm_bitmap_vbmiamx(const struct gemm_i8_job *job)
     for (uint32_t first = 0; first < job->n; first += 2 * LANES)
         for (uint32_t i = 0; i < places;) {
             const uint32_t groups = next_groups(job, places, &i, &p);
-            panels_run(job, &p, groups, first);
+            block_run(job, &p, first, groups, job->n - first > LANES ? 2 : 1);
         }
     _tile_release();
 }
