@@ -101,6 +101,7 @@ int main(void)
         PITH_CPU_AVX2,
         PITH_CPU_AVX2 | PITH_CPU_AVX512,
         PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI | PITH_CPU_AMX,
     };
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (!(classes[i] & ~pith_cpu_features()))

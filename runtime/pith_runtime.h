@@ -117,7 +117,7 @@ struct pith_costs {
 };
 
 /* Of the class of machines with these PITH_CPU_ bits. *name (may be NULL): "scalar", "neon",
- * "avx2", "avx512", "vbmi". */
+ * "avx2", "avx512", "vbmi", "amx". */
 void pith_costs_of(uint32_t features, struct pith_costs *costs, const char **name);
 
 struct pith_tensor {

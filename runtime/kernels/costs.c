@@ -30,6 +30,11 @@ static const struct {
     {"vbmi",
      PITH_CPU_VBMI,
      {{26, 30, 90, 220, 210, 110}, {175, 105, 52}, 420, 215, 32, {32, 20}, {148, 96, 70}}},
+    /* Sapphire Rapids. quads: what pruned 1x1 convolutions of MobileNet-v2 take, with the copy of
+     * their columns. */
+    {"amx",
+     PITH_CPU_VBMI | PITH_CPU_AMX,
+     {{34, 22, 95, 230, 205, 79}, {285, 55, 53}, 600, 190, 32, {80, 33}, {148, 96, 70}}},
 #endif
 };
 

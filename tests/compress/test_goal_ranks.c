@@ -11,8 +11,8 @@
 #include "pith_host.h"
 #include "train/thread_ranks.h"
 
-#define LONG 1e6 /* seconds: the steps of a network have a limit of their own */
-#define FAST 1e9
+#define LONG 1e4 /* seconds: the steps of a network have a limit of their own */
+#define FAST 1e7 /* 64 bits hold the nanoseconds of half an hour */
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
 
