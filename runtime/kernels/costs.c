@@ -31,10 +31,10 @@ static const struct {
      PITH_CPU_VBMI,
      {{26, 30, 90, 220, 210, 110}, {175, 105, 52}, 420, 215, 32, {32, 20}, {148, 96, 70}}},
     /* Sapphire Rapids. quads: what pruned 1x1 convolutions of MobileNet-v2 take, with the copy of
-     * their columns. */
+     * their columns. f32 in L2 is 285 where a matrix has it for itself, which it has not. */
     {"amx",
      PITH_CPU_VBMI | PITH_CPU_AMX,
-     {{34, 22, 95, 230, 205, 79}, {285, 55, 53}, 600, 190, 32, {80, 33}, {148, 96, 70}}},
+     {{34, 22, 95, 230, 205, 79}, {200, 55, 53}, 600, 190, 32, {80, 33}, {148, 96, 70}}},
 #endif
 };
 
