@@ -15,12 +15,6 @@ static uint64_t bits_bytes(const struct integer_layout *l)
     return (uint64_t)l->steps * BITMAP_WORDS * sizeof(uint64_t);
 }
 
-uint64_t pith_bitmap_bytes(const struct integer_layout *l, uint64_t nonzeros)
-{
-    return aligned_bytes(panels_of(l) * sizeof(struct bitmap_panel)) +
-           panels_of(l) * bits_bytes(l) + nonzeros + BITMAP_BEHIND;
-}
-
 /* Word r of a step: four columns of each output. */
 static uint64_t word_of(const uint64_t left[BITMAP_NR], uint32_t r)
 {

@@ -5,9 +5,7 @@
 
 #include "integer_conv.h"
 
-/* Bytes that a bitmap takes (struct bitmap_panel). */
-uint64_t pith_bitmap_bytes(const struct integer_layout *l, uint64_t nonzeros);
-/* packed: so many bytes. sum: of the weights of each output. */
+/* Puts it to packed: l->group_bytes. sum: of the weights of each output. */
 void pith_pack_bitmap(const struct integer_layout *l, const struct integer_weights *weights,
                       uint32_t *sum, uint8_t *packed);
 

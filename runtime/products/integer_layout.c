@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_layout.c - see integer_layout.h: what a plan decides of an integer convolution. */
-#include "integer_bitmap.h"
 #include "integer_conv.h"
 #include "integer_element.h"
 
@@ -67,6 +66,14 @@ static uint64_t slots_bytes(const struct integer_layout *l, const struct integer
            aligned_bytes(c->nonzeros * sizeof(struct slots_more));
 }
 
+/* As integer_bitmap.c places its parts. */
+static uint64_t bitmap_bytes(const struct integer_layout *l, uint64_t nonzeros)
+{
+    const uint64_t panels = l->rounded / BITMAP_NR;
+    return aligned_bytes(panels * sizeof(struct bitmap_panel)) +
+           panels * l->steps * BITMAP_WORDS * sizeof(uint64_t) + nonzeros + BITMAP_BEHIND;
+}
+
 /* Halved weights and slots are of bytes, with one segment and one group (pith_kernel_integer.h). */
 static bool fits_packing(const struct integer_layout *l, const struct integer_conv *c,
                          const struct integer_kernels *k)
@@ -77,7 +84,7 @@ static bool fits_packing(const struct integer_layout *l, const struct integer_co
         return false;
     if (BITMAP_BUILT && l->packing == PACK_BITMAP)
         return c->nonzeros && l->grid && c->kh * c->kw == 1 &&
-               pith_bitmap_bytes(l, c->nonzeros) < MOST_BYTES;
+               bitmap_bytes(l, c->nonzeros) < MOST_BYTES;
     return l->packing == PACK_HALVED ? c->few_weights && k->gemm_i4
                                      : SLOTS_BUILT && c->nonzeros && l->run <= MOST_COLUMNS &&
                                            slots_bytes(l, c) < MOST_BYTES;
@@ -174,7 +181,7 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
     if (SLOTS_BUILT && l->packing == PACK_SLOTS)
         l->group_bytes = slots_bytes(l, c);
     if (BITMAP_BUILT && l->packing == PACK_BITMAP)
-        l->group_bytes = pith_bitmap_bytes(l, c->nonzeros);
+        l->group_bytes = bitmap_bytes(l, c->nonzeros);
     return true;
 }
 
