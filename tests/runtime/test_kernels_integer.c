@@ -281,6 +281,19 @@ static void few_values(const struct byte_product *p, int8_t table[16])
             ((int8_t *)p->w.data)[i] = table[pick(1, 15)];
 }
 
+/* Operands of up to `rows` rows, of whose weights `percent` stay. */
+static struct requantize pruned_product(struct byte_product *p, uint32_t rows, uint32_t percent)
+{
+    p->m = pick(1, rows);
+    p->n = pick(1, MAX_N);
+    p->segments = 1;
+    p->run = pick(1, 400);
+    p->x = guard_bytes((size_t)p->m * p->run);
+    p->w = guard_bytes((size_t)p->n * p->run);
+    prune_product(p, percent);
+    return random_requantize(p->offset, p->factor, MAX_N + 64);
+}
+
 /* Slots that hold all, and ones that leave some to be kept apart. */
 static void test_gemm_of_slots(void **state)
 {
@@ -288,14 +301,7 @@ static void test_gemm_of_slots(void **state)
     static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES / 4; i++) {
-        p.m = pick(1, 9);
-        p.n = pick(1, MAX_N);
-        p.segments = 1;
-        p.run = pick(1, 400);
-        p.x = guard_bytes((size_t)p.m * p.run);
-        p.w = guard_bytes((size_t)p.n * p.run);
-        prune_product(&p, pick(0, 20));
-        struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
+        struct requantize to = pruned_product(&p, 9, pick(0, 20));
         for (uint32_t level = 0; next_level(&level, &k);)
             if (k.gemm_slots)
                 run_slots(&p, &to, &k, NULL);
@@ -363,14 +369,7 @@ static void test_gemm_of_bitmaps(void **state)
     static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
-        p.m = pick(1, MAX_M);
-        p.n = pick(1, MAX_N);
-        p.segments = 1;
-        p.run = pick(1, 400);
-        p.x = guard_new((size_t)p.m * p.run, 1);
-        p.w = guard_bytes((size_t)p.n * p.run);
-        prune_product(&p, pick(0, 1) ? pick(0, 30) : 100);
-        struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
+        struct requantize to = pruned_product(&p, MAX_M, pick(0, 1) ? pick(0, 30) : 100);
         for (uint32_t level = 0; next_level(&level, &k);)
             if (k.gemm_bitmap)
                 run_grid(&p, &to, &k, true);

@@ -200,12 +200,22 @@ static inline void plain_product(const struct byte_product *p, const int8_t *tab
         }
 }
 
+/* The same in 32 bits. */
+static inline void plain_sums(struct trial *t, const struct byte_product *p, const int8_t *table,
+                              int32_t *y)
+{
+    const size_t n = (size_t)p->m * p->n;
+    int64_t *sums = take(t, n * sizeof *sums);
+    plain_product(p, table, sums);
+    for (size_t i = 0; i < n; i++)
+        y[i] = (int32_t)sums[i];
+}
+
 static void trial_gemm_i4(struct trial *t)
 {
     struct integer_kernels k = integer_of(t);
     struct byte_product *p = product_of(t, 1);
     int8_t *table = (int8_t *)some_bytes(t, 16);
-    int64_t *sums = take(t, (size_t)p->m * p->n * sizeof *sums);
     int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
     table[5] = 0;
     if (k.gemm_i4) {
@@ -217,9 +227,7 @@ static void trial_gemm_i4(struct trial *t)
         job.to.offset = take(t, (MAX_N + 64) * sizeof(int32_t));
         CALL(t, product_work(p), k.gemm_i4(&job));
     } else {
-        plain_product(p, table, sums);
-        for (size_t i = 0; i < (size_t)p->m * p->n; i++)
-            y[i] = (int32_t)sums[i];
+        plain_sums(t, p, table, y);
     }
     leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
     product_close(p);
@@ -232,7 +240,6 @@ static void trial_gemm_slots(struct trial *t)
         .nr = SLOTS_NR, .k_step = SLOTS_STEP, .middle = k.slots_middle};
     struct byte_product *p = product_of(t, 1);
     prune_product(p, 10);
-    int64_t *sums = take(t, (size_t)p->m * p->n * sizeof *sums);
     int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
     if (k.gemm_slots) {
         struct gemm_i8_job job = job_of(t, p, &as_it_is, 4);
@@ -247,9 +254,7 @@ static void trial_gemm_slots(struct trial *t)
         CALL(t, product_work(p), k.gemm_slots(&job));
         guard_free(&w);
     } else {
-        plain_product(p, NULL, sums);
-        for (size_t i = 0; i < (size_t)p->m * p->n; i++)
-            y[i] = (int32_t)sums[i];
+        plain_sums(t, p, NULL, y);
     }
     leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
     product_close(p);
@@ -261,7 +266,6 @@ static void trial_gemm_bitmap(struct trial *t)
     const struct integer_kernels as_it_is = {.nr = BITMAP_NR, .k_step = BITMAP_STEP};
     struct byte_product *p = product_of(t, 1);
     prune_product(p, 15);
-    int64_t *sums = take(t, (size_t)p->m * p->n * sizeof *sums);
     int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
     if (k.gemm_bitmap) {
         struct gemm_i8_job job = job_of(t, p, &as_it_is, 4);
@@ -273,9 +277,7 @@ static void trial_gemm_bitmap(struct trial *t)
         CALL(t, product_work(p), k.gemm_bitmap(&job));
         guard_free(&w);
     } else {
-        plain_product(p, NULL, sums);
-        for (size_t i = 0; i < (size_t)p->m * p->n; i++)
-            y[i] = (int32_t)sums[i];
+        plain_sums(t, p, NULL, y);
     }
     leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
     product_close(p);
