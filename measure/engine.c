@@ -25,7 +25,7 @@ static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
     e->opts.batch = o->batch;
     e->opts.flags |= o->flags;
     if (o->device && strcmp(o->device, "cpu") != 0)
-        e->opts.flags |= PITH_FLAG_WHOLE_BATCH; /* devices know no segments */
+        e->opts.flags |= PITH_FLAG_WHOLE_BATCH; /* devices know no segments and no bands */
     if (o->ordered)
         e->opts.ordered = &pith_ordered_sums;
     e->opts.observe = o->observe;

@@ -98,11 +98,11 @@ static enum pith_status keep_faster(struct pith_engine *e)
     return PITH_OK;
 }
 
-/* It runs on the CPU after all, where a group of samples at a time is better. */
+/* It runs on the CPU after all, where a group of samples or a band of rows at a time is better. */
 static enum pith_status plan_for_cpu(struct pith_engine *e, const struct pith_engine_opts *opts,
                                      struct pith_error *err)
 {
-    if (e->opts.batch < 2 || opts->flags & PITH_FLAG_WHOLE_BATCH)
+    if (opts->flags & PITH_FLAG_WHOLE_BATCH)
         return PITH_OK;
     e->opts.flags &= ~(uint32_t)PITH_FLAG_WHOLE_BATCH;
     return pith_engine_replan(e, err);

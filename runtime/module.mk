@@ -30,7 +30,7 @@ in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
 # are, too: filling them waits for the decoder. Everything else,
 # operators and decoders too, is built for speed.
 ONCE_runtime := bytes graph_parse graph_read validate stats_read container weight_head weight_read blob region \
-    plan_init plan_block plan_weights plan_steps segment run_segment lanes plan_fill plan_file plan_describe alias fuse fuse_chain fuse_table place step_inputs layout integer_layout integer_slots integer_op run opts cpu costs kernels kernels_dense kernels_decode kernels_integer kernels_ordered kernels_row kernels_sparse \
+    plan_init plan_block plan_weights plan_steps segment run_segment pair run_pair lanes plan_fill plan_file plan_describe alias fuse fuse_chain fuse_table place step_inputs layout integer_layout integer_slots integer_op run opts cpu costs kernels kernels_dense kernels_decode kernels_integer kernels_ordered kernels_row kernels_sparse \
     op_attr op_loop op_branch op_view codebook_decode huff_table weight_open weight_kind weight_cut context_decode window open text cpu_names \
     run_form run_form_window quad_form rans_table reduced_axes
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
@@ -38,7 +38,7 @@ $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 # they call.
 $(call in_runtime,decimal preprocess op_power weight_rows): FILE_CFLAGS := -Os
 # Calls of kernels: what loops over elements is in these.
-$(call in_runtime,conv_run conv_tiles conv_direct conv_sparse conv_winograd integer_winograd product_tiles \
+$(call in_runtime,conv_run conv_pair conv_tiles conv_direct conv_sparse conv_winograd integer_winograd product_tiles \
     product_quads product_indices product_form integer_chain byte_table op_attention broadcast): FILE_CFLAGS := -Os
 # What these take is little beside the layers before them.
 $(call in_runtime,op_arg op_resize op_grid_sample op_along_axis op_scatter op_top_k op_one_hot op_lp_pool op_lrn op_non_max_suppression \

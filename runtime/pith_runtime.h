@@ -150,6 +150,10 @@ struct pith_layer {
      * next: on `lanes` threads at once, each in memory of its own. Their operands are told as one
      * group's, the first. */
     uint32_t segment, group, lanes;
+    /* Of two steps that run band by band (the second reads what the first wrote while it is in
+     * cache): rows of the second one's output in a band, told of the first, whose output is then
+     * told as a band of the first of `lanes` threads; else 0. */
+    uint32_t band_rows;
 };
 
 /* What one step reads or writes, and where it lies. */
@@ -194,8 +198,9 @@ enum {
                                         it is PITH_ERR_ARGUMENT */
     PITH_FLAG_TRY_CHOICES = 1u << 6, /* where an operator refuses its choice (opts.choices), the
                                         cheapest kernel is taken: a tuner asks so which there are */
-    PITH_FLAG_WHOLE_BATCH = 1u << 7, /* every step runs over the whole batch: for executors that
-                                        know no segments (struct pith_layer), and to compare */
+    PITH_FLAG_WHOLE_BATCH = 1u << 7, /* every step runs over all samples and all rows at once: for
+                                        executors that know no segments and no bands (struct
+                                        pith_layer), and to compare */
     PITH_OPEN_READ = 1u << 16        /* of pith_open alone: a copy of the file, however large */
 };
 

@@ -86,7 +86,7 @@ static void fill_row(const struct pith_plan *plan, uint32_t step, struct row *r)
 
 /* segments: some steps run a group of samples at a time, and a column says which. */
 static void add_row(struct cli_table *t, const struct pith_plan *plan, const struct pith_layer *l,
-                    bool segments)
+                    bool parts)
 {
     struct row r;
     char text[32];
@@ -102,17 +102,20 @@ static void add_row(struct cli_table *t, const struct pith_plan *plan, const str
     cli_table_add(t, "%s", l->weight_bytes ? pith_count_text(l->weight_bytes, text) : "");
     cli_table_add(t, "%s", r.scratch_bytes ? pith_count_text(r.scratch_bytes, text) : "");
     cli_table_add(t, "%s", l->macs ? pith_count_text(l->macs, text) : "");
-    if (!segments)
+    if (!parts)
         return;
-    snprintf(text, sizeof text, "%" PRIu32 ": %" PRIu32, l->segment, l->group);
-    cli_table_add(t, "%s", l->segment ? text : "");
+    if (l->segment)
+        snprintf(text, sizeof text, "%" PRIu32 ": %" PRIu32 " samples", l->segment, l->group);
+    else
+        snprintf(text, sizeof text, "%" PRIu32 " rows, with the next", l->band_rows);
+    cli_table_add(t, "%s", l->segment || l->band_rows ? text : "");
 }
 
-static bool has_segments(const struct pith_plan *plan)
+static bool has_parts(const struct pith_plan *plan)
 {
     struct pith_layer l;
     for (uint32_t i = 0; !pith_plan_layer(plan, i, &l); i++)
-        if (l.segment)
+        if (l.segment || l.band_rows)
             return true;
     return false;
 }
@@ -121,9 +124,9 @@ static void print_table(const struct pith_plan *plan, FILE *out)
 {
     static const char *const heads[] = {"step",    "layer",    "operation", "kernel",
                                         "output",  "reads at", "writes at", "weights",
-                                        "scratch", "MACs",     "samples"};
-    const bool segments = has_segments(plan);
-    const uint32_t n = sizeof heads / sizeof *heads - !segments;
+                                        "scratch", "MACs",     "at a time"};
+    const bool parts = has_parts(plan);
+    const uint32_t n = sizeof heads / sizeof *heads - !parts;
     struct cli_table t;
     struct pith_layer l;
     cli_table_start(&t, n);
@@ -132,7 +135,7 @@ static void print_table(const struct pith_plan *plan, FILE *out)
     for (uint32_t i = 0; i < n; i++)
         cli_table_add(&t, "%s", heads[i]);
     for (uint32_t i = 0; !pith_plan_layer(plan, i, &l); i++)
-        add_row(&t, plan, &l, segments);
+        add_row(&t, plan, &l, parts);
     cli_table_print(&t, out);
 }
 
@@ -167,6 +170,7 @@ static void json_step(const struct pith_plan *plan, const struct pith_layer *l)
     cli_json_uint("segment", l->segment);
     cli_json_uint("samples", l->group);
     cli_json_uint("lanes", l->lanes);
+    cli_json_uint("band_rows", l->band_rows);
     cli_json_open("operands", '[');
     for (uint32_t i = 0; !pith_plan_operand(plan, l->step, i, &o); i++)
         json_operand(&o);

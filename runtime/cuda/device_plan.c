@@ -255,15 +255,24 @@ static enum pith_status make(struct pith_cuda *cuda, struct pith_plan *plan,
     return st;
 }
 
+static bool runs_in_parts(const struct pith_plan *plan)
+{
+    bool parts = plan->n_segments > 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        parts |= plan->step[i].pairs;
+    return parts;
+}
+
 enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *plan,
                                     struct pith_cuda_plan **device_plan, struct pith_error *err)
 {
     if (plan->opts.observe)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                               "cuda: a plan whose values are observed runs on the CPU");
-    if (plan->n_segments)
-        return pith_error_set(err, PITH_ERR_UNSUPPORTED,
-                              "cuda: a plan that runs groups of samples runs on the CPU");
+    if (runs_in_parts(plan))
+        return pith_error_set(
+            err, PITH_ERR_UNSUPPORTED,
+            "cuda: a plan that runs groups of samples or bands of rows runs on the CPU");
     struct pith_cuda_plan *p = calloc(1, sizeof *p);
     enum pith_status st = p ? make(cuda, plan, p, err) : no_memory(err);
     if (st)

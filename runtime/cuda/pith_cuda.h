@@ -24,7 +24,7 @@
  * should be made with PITH_FLAG_NO_FUSION: steps that pith_plan_init joins for the CPU have no
  * kernels (pith_cuda_plan_steps tells).
  *
- * A plan of several samples is made with PITH_FLAG_WHOLE_BATCH.
+ * A plan is made with PITH_FLAG_WHOLE_BATCH.
  *
  * Threads: one device and its plans are used by one thread at a time, any. */
 #ifndef PITH_CUDA_H

@@ -129,6 +129,7 @@ struct depthwise_f32_job {
     size_t x_step;         /* floats from one plane of x to the next */
     const float *w;        /* [planes][KH, KW] */
     float *y;              /* [planes][OH, OW] */
+    size_t y_step;         /* floats from one plane of y, and of residual, to the next */
     const float *bias;     /* [planes] */
     const float *residual; /* as y */
     uint32_t planes;

@@ -16,9 +16,13 @@ struct step {
     bool copies : 1;      /* a concat of which inputs lie in place: only the others are copied */
     bool shares_prep : 1; /* an earlier step prepares args.prep */
     bool reads_rows : 1;  /* op_need.reads_rows */
+    bool pairs : 1;       /* it and the next step run a band of rows at a time (pair.c) */
     uint8_t choice;       /* op_need.choice */
     uint16_t segment; /* number of the segment it is in, from 1 on; 0: the whole batch at once */
-    uint32_t jump;    /* OP_CONTROL: the step of the node's partner (pith_graph.h) */
+    union {
+        uint32_t jump;      /* OP_CONTROL: the step of the node's partner (pith_graph.h) */
+        uint32_t band_rows; /* where `pairs`: rows of the next step's output in a band */
+    };
     const char *kernel;
     uint64_t macs, weight_bytes, file_bytes, ns;
     uint64_t packed_bytes, scratch_bytes; /* of args.prep, of scratch */

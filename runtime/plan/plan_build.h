@@ -70,6 +70,9 @@ enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t 
  * PITH_ERR_SPACE, or what an operator returns. */
 enum pith_status pith_build_steps(struct builder *b);
 
+/* pair.c: sets step.pairs, when steps know their kernels and before values are placed. */
+void pith_plan_pairs(struct builder *b);
+
 #define SEGMENT_GROUPS 8u /* so many sizes of groups are tried */
 
 /* Sets plan.segment, and of nodes and values to which they belong; values of one segment become as

@@ -4,7 +4,7 @@
  *
  * What is told here is what run() reads: views of values, steps and addresses, not a second
  * record of decisions. `pith info --plan`, observers and tests stand on it. */
-#include "plan.h"
+#include "run_pair.h"
 
 /* Words of activations, in the order of enum act_kind. */
 static const char *activation_of(const struct step *s)
@@ -34,7 +34,10 @@ void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
         .choice = s->choice,
         .segment = s->segment,
         .group = segment ? segment->group : 0,
-        .lanes = segment ? segment->lanes : 0,
+        .lanes = segment    ? segment->lanes
+                 : s->pairs ? plan_pair_lanes(&plan->opts)
+                            : 0,
+        .band_rows = s->pairs ? s->band_rows : 0,
     };
 }
 

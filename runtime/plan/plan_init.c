@@ -127,17 +127,18 @@ static void add_value_items(struct builder *b, uint32_t segment)
     }
 }
 
-/* Scratch lives while its step runs: an interval of one. */
+/* Scratch lives while its step runs; of a pair's first one, until both have run. */
 static void add_scratch_items(struct builder *b, uint32_t segment)
 {
     for (uint32_t i = 0; i < b->plan->n_steps; i++) {
         const struct step *s = &b->plan->step[i];
         uint32_t time = node_time((uint32_t)(s->node - b->plan->graph.nodes));
+        uint32_t last = node_time((uint32_t)(s[s->pairs].node - b->plan->graph.nodes));
         if (s->scratch_bytes == 0 || s->segment != segment)
             continue;
         b->step_need[i].scratch_item = b->n_items;
         b->item[b->n_items++] =
-            (struct place_item){.bytes = s->scratch_bytes, .first = time, .last = time};
+            (struct place_item){.bytes = s->scratch_bytes, .first = time, .last = last};
     }
 }
 

@@ -546,5 +546,7 @@ enum pith_status pith_build_steps(struct builder *b)
         st = ask_need(b, i);
     if (!st)
         set_jumps(plan);
+    if (!st && PLAN_SEGMENTS)
+        pith_plan_pairs(b);
     return st || !PLAN_SEGMENTS ? st : pith_lanes_copy(b);
 }

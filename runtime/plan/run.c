@@ -5,6 +5,7 @@
  * The executor knows four operators by name, those that jump. Time is read only when a clock was
  * given, and it is charged to steps without what observers take. */
 #include "loop.h"
+#include "run_pair.h"
 #include "run_segment.h"
 
 /* Below, vector kernels take less than 10 us, and handing values from core to core costs as much
@@ -146,6 +147,9 @@ static enum pith_status run_from(struct pith_plan *plan, uint32_t first)
     for (plan->next_step = first; plan->next_step < plan->n_steps && !st;)
         if (plan_segment(plan, &plan->step[plan->next_step])) {
             st = pith_run_segment(plan);
+            start = now(plan);
+        } else if (PLAN_SEGMENTS && plan->step[plan->next_step].pairs) {
+            st = pith_run_pair(plan);
             start = now(plan);
         } else {
             st = run_next(plan, &start);

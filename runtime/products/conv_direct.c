@@ -78,6 +78,7 @@ static void depthwise_body(void *arg, uint32_t i)
                                         .x_step = r->x_group,
                                         .w = r->w + o * v->k,
                                         .y = y + u * v->pixels,
+                                        .y_step = v->pixels,
                                         .bias = bias ? bias + o : NULL,
                                         .residual =
                                             r->residual ? r->residual + u * v->pixels : NULL,
@@ -91,6 +92,30 @@ static void depthwise_run(const struct op_args *args, const struct op_env *env)
 {
     struct conv_run r = pith_conv_run_of(args, env);
     pith_conv_chunks(&r, env, planes_of(args->lowered), depthwise_body);
+}
+
+/* To the kernel a band is an image of fewer rows, and padding is above its first one alone. */
+void pith_conv_depthwise_band(const struct op_args *args, const struct op_env *env,
+                              const struct conv_band *band)
+{
+    const struct conv_run r = pith_conv_run_of(args, env);
+    const uint32_t first = band->begin * r.v->g.stride_h, pad = r.v->g.pad_top;
+    const size_t out = (size_t)band->begin * r.v->g.ow;
+    struct conv_geom g = r.v->g;
+    g.h = band->x_end - band->x_begin;
+    g.oh = band->end - band->begin;
+    g.pad_top = pad > first ? pad - first : 0;
+    const struct depthwise_f32_job job = {.g = &g,
+                                          .x = band->between,
+                                          .x_step = (size_t)g.h * g.w,
+                                          .w = r.w,
+                                          .y = r.y + out,
+                                          .y_step = r.v->pixels,
+                                          .bias = r.bias,
+                                          .residual = r.residual ? r.residual + out : NULL,
+                                          .planes = r.v->groups,
+                                          .act = r.act};
+    r.d->depthwise_f32(&job);
 }
 
 const struct conv_kernel pith_conv_depthwise = {depthwise_supports, depthwise_cost,

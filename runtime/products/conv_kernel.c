@@ -39,6 +39,7 @@ struct conv_run pith_conv_run_of(const struct op_args *args, const struct op_env
                              .residual = residual ? residual->data : NULL,
                              .w = w,
                              .y = args->out[0]->data,
+                             .y_plane = v->pixels,
                              .act = {args->fuse.act, args->fuse.a, args->fuse.b}};
 }
 

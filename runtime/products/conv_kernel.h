@@ -82,6 +82,9 @@ struct conv_kernel {
 
 #define DECLARE(name) extern const struct conv_kernel name;
 CONV_KERNELS(DECLARE)
+/* conv_pair.c names these on all processors, also where they are not in the list. */
+DECLARE(pith_conv_tiles)
+DECLARE(pith_conv_sparse)
 #undef DECLARE
 
 /* One run, as the parallel bodies see it. */
@@ -96,6 +99,8 @@ struct conv_run {
     float *y;
     struct dense_act act;
     float *panels;
+    /* Of tiles and quads: y is [channels][y_plane], and pixel p of the image is its p - y_first. */
+    size_t y_plane, y_first;
     uint64_t units;
     uint32_t chunks;
     uint64_t group_floats; /* packed weights of one group */
@@ -138,5 +143,20 @@ enum pith_status pith_conv_pack(const struct op_args *args, const struct op_env 
 /* Tiles of `pixels` columns in a group of an image, with sums over k. */
 struct cut pith_conv_cut(const struct conv *v, const struct op_env *env, uint32_t pixels, size_t k);
 struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op_env *env);
+
+/* Some rows of an image, on the caller's thread (conv_pair.h). */
+struct conv_band {
+    uint32_t begin, end;     /* rows of the depthwise convolution's output */
+    uint32_t x_begin, x_end; /* rows of its input that they are made of */
+    uint32_t lane;           /* which of the panels in scratch */
+    float *between;          /* [channels][x_end - x_begin][W]: written by tiles and quads, read by
+                                depthwise kernels */
+};
+void pith_conv_tiles_band(const struct op_args *args, const struct op_env *env,
+                          const struct conv_band *band);
+void pith_conv_sparse_band(const struct op_args *args, const struct op_env *env,
+                           const struct conv_band *band);
+void pith_conv_depthwise_band(const struct op_args *args, const struct op_env *env,
+                              const struct conv_band *band);
 
 #endif

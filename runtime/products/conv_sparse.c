@@ -83,15 +83,15 @@ static enum pith_status sparse_pack(const struct op_args *args, const struct op_
     return pith_quads_build(args->weight, &m, args->prep, env->scratch);
 }
 
-/* Pixels [p0, p0 + n) of an image. A tile's outputs are n neighbours in each output plane: ldy is
- * the size of a plane. */
+/* Pixels [p0, end) of an image, or as many as a panel is wide. A tile's outputs are neighbours in
+ * each output plane. */
 static void tile_run(const struct conv_run *r, const struct quad_matrix *m, float *panel,
-                     size_t image, size_t p0)
+                     size_t image, size_t p0, size_t end)
 {
     const struct conv *v = r->v;
     const struct quad_form *form = r->args->prep;
-    uint32_t n = v->pixels - p0 < m->width ? (uint32_t)(v->pixels - p0) : m->width;
-    size_t out = image * r->y_group + p0;
+    uint32_t n = end - p0 < m->width ? (uint32_t)(end - p0) : m->width;
+    size_t out = image * r->y_group + (p0 - r->y_first);
     const struct im2col_f32_job columns = {.g = &v->g,
                                            .x = r->x + image * r->x_group,
                                            .b = panel,
@@ -104,7 +104,7 @@ static void tile_run(const struct conv_run *r, const struct quad_matrix *m, floa
                                   .x = panel,
                                   .x_step = QUAD_WIDTH_STEP,
                                   .y = r->y + out,
-                                  .ldy = v->pixels,
+                                  .ldy = r->y_plane,
                                   .bias = r->bias,
                                   .residual = r->residual ? r->residual + out : NULL,
                                   .n = n,
@@ -122,7 +122,7 @@ static void sparse_body(void *arg, uint32_t i)
     const uint64_t tiles = tiles_of(r->v, &m);
     float *panel = r->panels + (size_t)i * r->v->k * m.width;
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++)
-        tile_run(r, &m, panel, (size_t)(u / tiles), (size_t)(u % tiles) * m.width);
+        tile_run(r, &m, panel, (size_t)(u / tiles), (size_t)(u % tiles) * m.width, r->v->pixels);
 }
 
 static void sparse_run(const struct op_args *args, const struct op_env *env)
@@ -133,6 +133,22 @@ static void sparse_run(const struct op_args *args, const struct op_env *env)
     r.panels = env->scratch;
     r.quads = env->kernels->sparse.quads;
     pith_conv_chunks(&r, env, tiles_of(v, &m) * v->n, sparse_body);
+}
+
+void pith_conv_sparse_band(const struct op_args *args, const struct op_env *env,
+                           const struct conv_band *band)
+{
+    const struct conv *v = args->lowered;
+    const struct quad_matrix m = matrix_of(v);
+    const size_t end = (size_t)band->x_end * v->g.ow;
+    struct conv_run r = pith_conv_run_of(args, env);
+    float *panel = (float *)env->scratch + (size_t)band->lane * v->k * m.width;
+    r.quads = env->kernels->sparse.quads;
+    r.y = band->between;
+    r.y_first = (size_t)band->x_begin * v->g.ow;
+    r.y_plane = end - r.y_first;
+    for (size_t p = r.y_first; p < end; p += m.width)
+        tile_run(&r, &m, panel, 0, p, end);
 }
 
 const struct conv_kernel pith_conv_sparse = {sparse_supports, sparse_cost, sparse_workspace,

@@ -199,13 +199,13 @@ static void tile_multiply(const struct conv_run *r, const struct conv_tile *t, c
     size_t own = t->group % v->groups, mr = r->d->mr;
     const float *bias = r->bias;
     const float *x = r->x + t->group * r->x_group + t->p0;
-    size_t out = t->group * r->y_group + o0 * v->pixels + t->p0;
+    size_t out = t->group * r->y_group + o0 * r->y_plane + (t->p0 - r->y_first);
     struct gemm_f32_job job = {.a = r->w + own * r->group_floats + o0 * v->k + k * mr,
                                .a_step = v->k * mr,
                                .b = v->in_place ? x : panel,
                                .ldb = v->in_place ? v->pixels : v->way.cut.ldb,
                                .c = r->y + out,
-                               .ldc = v->pixels,
+                               .ldc = r->y_plane,
                                .bias_row = bias ? bias + own * v->g.o + o0 : NULL,
                                .residual = r->residual ? r->residual + out : NULL,
                                .m = o1 - o0,
@@ -224,17 +224,23 @@ static float *chunk_panel(const struct conv_run *r, uint64_t i)
     return floats ? r->panels + i * floats : NULL;
 }
 
-/* Chunk i: some tiles, all output channels, all of K. */
+/* A tile, all output channels, all of K. */
+static void tile_run(const struct conv_run *r, const struct conv_tile *t, float *panel)
+{
+    for (uint32_t k = 0; k < r->v->k; k = block_end(r->v, k)) {
+        tile_fill(r, t, panel, k);
+        tile_multiply(r, t, panel, k, 0, r->v->g.o);
+    }
+}
+
+/* Chunk i: some tiles. */
 static void tiles_body(void *arg, uint32_t i)
 {
     const struct conv_run *r = arg;
     float *panel = chunk_panel(r, i);
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++) {
         struct conv_tile t = tile_of(r, u);
-        for (uint32_t k = 0; k < r->v->k; k = block_end(r->v, k)) {
-            tile_fill(r, &t, panel, k);
-            tile_multiply(r, &t, panel, k, 0, r->v->g.o);
-        }
+        tile_run(r, &t, panel);
     }
 }
 
@@ -272,6 +278,20 @@ static void tiles_run(const struct op_args *args, const struct op_env *env)
         if (!v->in_place)
             pith_op_parallel(env, (uint32_t)r.units, fill_body, &r);
         pith_op_parallel(env, cut->chunks, multiply_body, &r);
+    }
+}
+
+void pith_conv_tiles_band(const struct op_args *args, const struct op_env *env,
+                          const struct conv_band *band)
+{
+    struct conv_run r = pith_conv_packed_run(args, env);
+    const size_t width = r.v->way.cut.width, ow = r.v->g.ow, end = band->x_end * ow;
+    r.y = band->between;
+    r.y_first = band->x_begin * ow;
+    r.y_plane = end - r.y_first;
+    for (size_t p = r.y_first; p < end; p += width) {
+        struct conv_tile t = {0, p, (uint32_t)(end - p < width ? end - p : width)};
+        tile_run(&r, &t, chunk_panel(&r, band->lane));
     }
 }
 

@@ -141,6 +141,7 @@ static void trial_depthwise_f32(struct trial *t)
     struct conv_geom g = geom_of(t, 1, 1);
     struct depthwise_f32_job job = {
         .g = &g, .planes = size(t, 1, 6, 16), .x_step = (size_t)g.h * g.w, .act = {ACT_RELU, 0, 0}};
+    job.y_step = (size_t)g.oh * g.ow;
     size_t n = (size_t)job.planes * g.oh * g.ow;
     job.x = reals(t, job.planes * job.x_step);
     job.w = reals(t, job.planes * 9);

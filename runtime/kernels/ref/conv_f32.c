@@ -74,15 +74,16 @@ void pith_conv_f32(const struct conv_f32_job *job)
 void pith_depthwise_f32(const struct depthwise_f32_job *job)
 {
     struct conv_geom g = *job->g;
-    size_t taps = (size_t)g.kh * g.kw, pixels = (size_t)g.oh * g.ow;
+    size_t taps = (size_t)g.kh * g.kw;
     g.c = g.o = 1;
     for (size_t i = 0; i < job->planes; i++) {
         struct conv_f32_job one = {.g = &g,
                                    .x = job->x + i * job->x_step,
                                    .w = job->w + i * taps,
-                                   .y = job->y + i * pixels,
+                                   .y = job->y + i * job->y_step,
                                    .bias = job->bias ? job->bias + i : NULL,
-                                   .residual = job->residual ? job->residual + i * pixels : NULL,
+                                   .residual =
+                                       job->residual ? job->residual + i * job->y_step : NULL,
                                    .o0 = 0,
                                    .o1 = 1,
                                    .act = job->act};

@@ -254,7 +254,7 @@ static inline __attribute__((always_inline)) void column_run(const struct plane 
 static void columns_run(const struct depthwise_f32_job *job, const struct clamp *clamp, size_t ox)
 {
     const struct conv_geom *g = job->g;
-    size_t pixels = (size_t)g->oh * g->ow, taps = (size_t)g->kh * g->kw;
+    size_t taps = (size_t)g->kh * g->kw;
     struct column cols[COLUMNS];
     uint32_t n = 0;
     for (; n < COLUMNS && ox < g->ow; n++, ox += LANES)
@@ -263,9 +263,9 @@ static void columns_run(const struct depthwise_f32_job *job, const struct clamp 
         struct plane p = {.g = g,
                           .x = job->x + i * job->x_step,
                           .w = job->w + i * taps,
-                          .y = job->y + i * pixels,
+                          .y = job->y + i * job->y_step,
                           .bias = job->bias ? job->bias[i] : 0.0f,
-                          .residual = job->residual ? job->residual + i * pixels : NULL};
+                          .residual = job->residual ? job->residual + i * job->y_step : NULL};
         for (uint32_t c = 0; c < n; c++) {
             if (g->stride_w == 1)
                 column_run(&p, &cols[c], clamp, REACH_ONE);
@@ -285,5 +285,6 @@ void ISA(pith_depthwise_f32)(const struct depthwise_f32_job *job)
         for (size_t ox = 0; ox < g->ow; ox += (size_t)COLUMNS * LANES)
             columns_run(job, &clamp, ox);
     if (clamp.second_pass)
-        ISA(pith_act_row_f32)(&job->act, job->y, (size_t)g->oh * g->ow * job->planes);
+        ISA(pith_act_rows_f32)
+    (&job->act, job->y, job->y_step, job->planes, (size_t)g->oh * g->ow);
 }

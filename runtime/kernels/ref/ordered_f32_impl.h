@@ -238,14 +238,14 @@ void ORDERED(pith_depthwise_f32)(const struct depthwise_f32_job *job)
     const struct conv_geom *g = job->g;
     const size_t pixels = (size_t)g->oh * g->ow, taps = (size_t)g->kh * g->kw;
     for (size_t i = 0; i < job->planes; i++) {
-        float *y = job->y + i * pixels;
+        float *y = job->y + i * job->y_step;
         for (uint32_t oy = 0; oy < g->oh; oy++)
             depthwise_row(g, job->x + i * job->x_step, job->w + i * taps, oy,
                           y + (size_t)oy * g->ow);
         if (job->bias)
             add_number(y, job->bias[i], pixels);
         if (job->residual)
-            add_row(y, job->residual + i * pixels, pixels);
+            add_row(y, job->residual + i * job->y_step, pixels);
         activate(&job->act, y, pixels);
     }
 }

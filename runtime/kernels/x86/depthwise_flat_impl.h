@@ -128,7 +128,7 @@ flat_plane(const struct flat *f, const struct clamp *clamp, size_t plane, const 
             before[r] = here[r];
             here[r] = next;
         }
-        flat_store(f, clamp, f->row[half][v], plane * f->pixels + (size_t)v * LANES, sum);
+        flat_store(f, clamp, f->row[half][v], plane * job->y_step + (size_t)v * LANES, sum);
     }
 }
 
