@@ -5,7 +5,8 @@
 #include "conv_kernel.h"
 
 #define BAND_BYTES (1u << 19)
-#define MOST_TWICE 4u /* at most a fourth of the rows is computed twice */
+#define WHOLE_BYTES (1u << 20) /* so much stays in cache as it is */
+#define MOST_TWICE 4u          /* at most a fourth of the rows is computed twice */
 
 /* Rows of input that `rows` rows of output are made of, padding included. */
 static uint64_t rows_under(const struct conv_geom *g, uint64_t rows)
@@ -43,7 +44,7 @@ bool pith_conv_bands(const struct op_args *first, const struct op_args *depth,
     const struct conv *v = depth->lowered;
     const struct conv_geom *g = &v->g;
     if (v->kernel != &pith_conv_depthwise || v->g.o != 1 || !runs_bands(first, env, lanes) ||
-        !reaches_rows(g) || g->h * row_bytes(v) <= BAND_BYTES)
+        !reaches_rows(g) || g->h * row_bytes(v) <= WHOLE_BYTES)
         return false;
     /* As many rows as fit; then as many bands as keep all lanes busy to the end, of like size. */
     uint64_t rows = BAND_BYTES / row_bytes(v), under = rows_under(g, 1);

@@ -128,6 +128,12 @@ static inline vec vec_odd(vec lo, vec hi)
     return vuzp2q_f32(lo, hi);
 }
 
+/* e, then v but for its last lane */
+static inline vec vec_behind(float e, vec v)
+{
+    return vextq_f32(vdupq_n_f32(e), v, 3);
+}
+
 /* a0 b0 a1 b1 ... at p */
 static inline void vec_store_zipped(float *p, vec a, vec b)
 {

@@ -89,6 +89,12 @@ static inline __attribute__((always_inline)) void rows_run(const struct plane *p
             finish(p, col, clamp, oy + r, acc[r]);
 }
 
+/* Masked loads take an operation of the ports that multiply; most columns need none. */
+static inline __attribute__((always_inline)) vec load_in(const float *p, vmask m, const bool inside)
+{
+    return inside ? vec_load(p) : vec_load_some(p, m);
+}
+
 /* The three vectors that row iy gives to a 3 x 3 kernel. v[kx]: pixels under tap kx of this row
  * for LANES outputs. */
 struct row3 {
@@ -97,7 +103,8 @@ struct row3 {
 
 /* Rows outside of the image are zeros: adding 0 * w is cheaper than a branch in the walk. */
 static inline __attribute__((always_inline)) struct row3
-row3_load(const struct plane *p, const struct column *col, uint32_t iy, const enum reach reach)
+row3_load(const struct plane *p, const struct column *col, uint32_t iy, const enum reach reach,
+          const bool inside)
 {
     struct row3 r = {{vec_zero(), vec_zero(), vec_zero()}};
     if (iy >= p->g->h)
@@ -106,9 +113,15 @@ row3_load(const struct plane *p, const struct column *col, uint32_t iy, const en
      * cost little. */
     const float *x = p->x + (size_t)iy * p->g->w + col->offset[0];
     if (reach == REACH_ONE) {
-        r.v[0] = vec_load_some(x, col->mask[0]);
-        r.v[1] = vec_load_some(x + 1, col->mask[1]);
-        r.v[2] = vec_load_some(x + 2, col->mask[2]);
+        r.v[0] = load_in(x, col->mask[0], inside);
+        r.v[1] = load_in(x + 1, col->mask[1], inside);
+        r.v[2] = load_in(x + 2, col->mask[2], inside);
+    } else if (inside) {
+        /* Even and odd elements from tap 1 on, where rows that are padded by 1 are aligned. */
+        vec lo = vec_load(x + 1), hi = vec_load(x + 1 + LANES);
+        r.v[1] = vec_even(lo, hi);
+        r.v[2] = vec_odd(lo, hi);
+        r.v[0] = vec_behind(col->edge ? 0.0f : *x, r.v[2]);
     } else {
         vec lo = vec_load_some(x, col->mask[0]), hi = vec_load_some(x + LANES, col->mask_hi[0]);
         /* Both halves of the same two loads: elements under tap 0 and tap 1. */
@@ -129,10 +142,9 @@ static inline __attribute__((always_inline)) vec row3_dot(const vec *w, const st
 
 /* A sliding window of sums: `next` belongs to the output whose first row has been read, `sum` to
  * the one before. Each input row is loaded once and used for up to three outputs. */
-static inline __attribute__((always_inline)) void column3_run(const struct plane *p,
-                                                              const struct column *col,
-                                                              const struct clamp *clamp,
-                                                              const enum reach reach)
+static inline __attribute__((always_inline)) void
+column3_run(const struct plane *p, const struct column *col, const struct clamp *clamp,
+            const enum reach reach, const bool inside)
 {
     const struct conv_geom *g = p->g;
     const vec bias = vec_set1(p->bias);
@@ -141,24 +153,24 @@ static inline __attribute__((always_inline)) void column3_run(const struct plane
     for (int i = 0; i < 9; i++)
         w[i] = vec_set1(p->w[i]);
     uint32_t iy = 0u - g->pad_top;
-    struct row3 r = row3_load(p, col, iy++, reach);
+    struct row3 r = row3_load(p, col, iy++, reach, inside);
     vec next = row3_dot(w, &r, bias); /* of the output row whose first input row is known */
     /* With stride 2 two rows are new for each output, and one is shared by neighbours. */
     if (reach == REACH_TWO) {
         for (uint32_t oy = 0; oy < g->oh; oy++) {
-            r = row3_load(p, col, iy++, reach);
+            r = row3_load(p, col, iy++, reach, inside);
             vec sum = row3_dot(w + 3, &r, next);
-            r = row3_load(p, col, iy++, reach);
+            r = row3_load(p, col, iy++, reach, inside);
             next = row3_dot(w, &r, bias);
             finish(p, col, clamp, oy, row3_dot(w + 6, &r, sum));
         }
         return;
     }
-    r = row3_load(p, col, iy++, reach);
+    r = row3_load(p, col, iy++, reach, inside);
     vec sum = row3_dot(w + 3, &r, next); /* of the output row before */
     next = row3_dot(w, &r, bias);
     for (uint32_t oy = 0; oy < g->oh; oy++) {
-        r = row3_load(p, col, iy++, reach);
+        r = row3_load(p, col, iy++, reach, inside);
         finish(p, col, clamp, oy, row3_dot(w + 6, &r, sum));
         sum = row3_dot(w + 3, &r, next);
         next = row3_dot(w, &r, bias);
@@ -237,7 +249,10 @@ static inline __attribute__((always_inline)) void column_run(const struct plane 
     const struct conv_geom *g = p->g;
     if (reach != REACH_ANY && g->kh == 3 && g->kw == 3 && g->dil_h == 1 && g->dil_w == 1 &&
         g->stride_h == g->stride_w) {
-        column3_run(p, col, clamp, reach);
+        if (col->inside)
+            column3_run(p, col, clamp, reach, true);
+        else
+            column3_run(p, col, clamp, reach, false);
         return;
     }
     if (reach == REACH_TWO && g->kh == 5 && g->kw == 5 && g->dil_h == 1 && g->dil_w == 1 &&
@@ -257,8 +272,9 @@ static void columns_run(const struct depthwise_f32_job *job, const struct clamp 
     size_t taps = (size_t)g->kh * g->kw;
     struct column cols[COLUMNS];
     uint32_t n = 0;
+    /* The last column ends where the row does, and computes again what the one before has. */
     for (; n < COLUMNS && ox < g->ow; n++, ox += LANES)
-        column_set(&cols[n], g, ox);
+        column_set(&cols[n], g, ox + LANES <= g->ow || g->ow < LANES ? ox : g->ow - LANES);
     for (size_t i = 0; i < job->planes; i++) {
         struct plane p = {.g = g,
                           .x = job->x + i * job->x_step,

@@ -20,7 +20,9 @@ struct column {
     vint step; /* REACH_ANY: lane * stride */
     size_t ox;
     vmask out;
-    bool whole; /* all lanes of out */
+    bool whole;  /* all lanes of out */
+    bool inside; /* strides 1 and 2: all of mask and mask_hi; with 2 all but lane 0 of tap 0, */
+    bool edge;   /* which is outside */
 };
 
 /* 32-bit positions, hence pith_conv_is_small() in who calls. The barrier at the end: gcc 12 takes
@@ -33,6 +35,12 @@ static void column_set(struct column *col, const struct conv_geom *g, size_t ox)
     col->ox = ox;
     col->out = vmask_range(0, n);
     col->whole = n == LANES;
+    int32_t first = (int32_t)(ox * g->stride_w) - (int32_t)g->pad_left;
+    int32_t last = first + (int32_t)((g->kw - 1) * g->dil_w) + LANES;
+    col->edge = first < 0;
+    col->inside = stride == 1   ? first >= 0 && last <= w
+                  : stride == 2 ? first >= -1 && last + LANES - 1 <= w
+                                : false;
     for (int i = 0; i < LANES; i++)
         col->step[i] = i * stride;
     for (uint32_t kx = 0; kx < g->kw; kx++) {

@@ -86,29 +86,29 @@ static inline __attribute__((always_inline)) void quad_add(const struct stream *
     }
 }
 
-/* Bias, residual and clamp, of a row whose sums are complete and still in the first-level cache. */
-static void finish_row(const struct quads_job *job, const struct strip *s,
-                       const struct clamp *clamp, size_t row)
+/* Bias, residual and clamp, of a vector of a row whose sums are complete. residual: of the row's
+ * strip, or NULL. */
+struct finish {
+    float bias;
+    const float *residual;
+    const struct clamp *clamp;
+};
+
+static inline __attribute__((always_inline)) vec
+finish_at(const struct strip *s, const struct finish *to, vec sum, int v, int before)
 {
-    size_t at = row * job->ldy + s->j;
-    const vec bias = vec_set1(job->bias ? job->bias[row] : 0.0f);
-    for (int v = 0, nv = (int)s->nv; v < nv; v++) {
-        vec all = vec_add(load_y(s, job->y + at, v, nv - 1), bias);
-        if (job->residual)
-            all = vec_add(all, load_y(s, job->residual + at, v, nv - 1));
-        all = clamp_apply(clamp, all);
-        if (v < nv - 1)
-            vec_store(job->y + at + v * LANES, all);
-        else
-            store_last(s, job->y + at + v * LANES, all);
-    }
+    vec all = vec_add(sum, vec_set1(to->bias));
+    if (to->residual)
+        all = vec_add(all, load_y(s, to->residual, v, before));
+    return clamp_apply(to->clamp, all);
 }
 
 /* Between blocks the sums of a row are kept in y: a block's rows of x then stay in cache for all
- * rows of the unit. */
+ * rows of the unit. to: NULL where it is not the last block, or nothing is to be done behind it. */
 static inline __attribute__((always_inline)) void row_run(const struct strip *s, struct stream *at,
                                                           const struct rows *x, uint32_t quads,
-                                                          float *y, const bool first, const int nv,
+                                                          float *y, const struct finish *to,
+                                                          const bool first, const int nv,
                                                           const int tail, const bool codebook)
 {
     const int before = tail ? nv : nv - 1; /* a tail stands behind whole vectors */
@@ -127,6 +127,8 @@ static inline __attribute__((always_inline)) void row_run(const struct strip *s,
     UNROLL for (int v = 0; v < nv; v++)
     {
         vec all = vec_add(vec_add(sum.v[0][v], sum.v[1][v]), vec_add(sum.v[2][v], sum.v[3][v]));
+        if (to)
+            all = finish_at(s, to, all, v, before);
         if (v < before)
             vec_store(y + v * LANES, all);
         else
@@ -160,11 +162,13 @@ unit_run(const struct quads_job *job, const struct strip *s, const struct clamp 
         /* Pointers as they are: gcc would add up two parts of each for every nonzero. */
         UNROLL for (int v = 0; v < nv; v++) __asm__("" : "+r"(x.v[v]));
         __asm__("" : "+r"(x.tail), "+r"(at.codebook));
+        const bool last = !plain && b + 1 == f->n_blocks;
         for (; slot < end; slot++) {
-            float *y = job->y + (row + slot->row) * job->ldy + s->j;
-            row_run(s, &at, &x, slot->quads, y, b == 0, nv, tail, codebook);
-            if (!plain && b + 1 == f->n_blocks)
-                finish_row(job, s, clamp, row + slot->row);
+            const size_t r = row + slot->row, to = r * job->ldy + s->j;
+            const struct finish finish = {job->bias ? job->bias[r] : 0.0f,
+                                          job->residual ? job->residual + to : NULL, clamp};
+            row_run(s, &at, &x, slot->quads, job->y + to, last ? &finish : NULL, b == 0, nv, tail,
+                    codebook);
         }
     }
 }

@@ -107,6 +107,13 @@ static inline vec vec_odd(vec lo, vec hi)
     return vec_join_quarters(_mm256_shuffle_ps(lo, hi, _MM_SHUFFLE(3, 1, 3, 1)));
 }
 
+/* e, then v but for its last lane */
+static inline vec vec_behind(float e, vec v)
+{
+    const __m256i up = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
+    return _mm256_blend_ps(_mm256_permutevar8x32_ps(v, up), _mm256_set1_ps(e), 1);
+}
+
 /* a0 b0 a1 b1 ... at p */
 static inline void vec_store_zipped(float *p, vec a, vec b)
 {

@@ -106,6 +106,13 @@ static inline vec vec_odd(vec lo, vec hi)
     return _mm512_permutex2var_ps(lo, idx, hi);
 }
 
+/* e, then v but for its last lane */
+static inline vec vec_behind(float e, vec v)
+{
+    const __m512i first = _mm512_castps_si512(_mm512_set1_ps(e));
+    return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(v), first, 15));
+}
+
 /* a0 b0 a1 b1 ... at p */
 static inline void vec_store_zipped(float *p, vec a, vec b)
 {
