@@ -110,7 +110,7 @@ static struct drawn draw(void)
     struct drawn d = {.in_channels = pick(2, 9), .channels = pick(14, 40)};
     draw_windows(&d);
     d.side_w = pick(40, 90) * d.first.stride;
-    d.side_h = pick(150, 200) * BAND_FLOATS / 128 / (d.channels * d.side_w) * d.first.stride *
+    d.side_h = pick(280, 400) * BAND_FLOATS / 128 / (d.channels * d.side_w) * d.first.stride *
                    d.first.stride +
                9;
     uint32_t cols = d.in_channels * d.first.kernel_h * d.first.kernel_w;
