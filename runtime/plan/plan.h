@@ -6,7 +6,8 @@
  *     graph --fuse.c, fuse_chain.c--> chains of nodes run as one --layout.c--> channels-last values
  *           --segment.c--> steps that run a group of samples at a time
  *           --alias.c--> values that share storage --plan_steps.c--> steps, lifetimes
- *           --pair.c--> two steps that run a band of rows at a time --place.c--> offsets --plan_fill.c--> weights in run form
+ *           --pair.c--> two steps that run a band of rows at a time --place.c--> offsets
+ * --plan_fill.c--> weights in run form
  *
  * Memory of a plan, one block:
  *
