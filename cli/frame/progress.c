@@ -15,7 +15,9 @@
 #define BAR_CELLS 20
 #define FIRST_SHOWN_NS UINT64_C(1000000000)
 #define REDRAW_NS UINT64_C(100000000)
-#define EVENT_NS UINT64_C(1000000000)
+#define EVENT_NS UINT64_C(1000000000) /* between two of them, but in the first minute */
+#define FIRST_EVENT_NS UINT64_C(100000000)
+#define EVENT_SHARE 50u /* of what is over, that the next one comes later by */
 
 static uint64_t now_ns(void)
 {
@@ -79,6 +81,15 @@ static void print_event(const struct cli_progress *p, const char *event)
     fflush(stdout);
 }
 
+/* Until the next picture, or event: so that short steps have some, too. */
+static uint64_t wait_ns(const struct cli_progress *p, uint64_t elapsed_ns)
+{
+    if (!p->events)
+        return elapsed_ns ? REDRAW_NS : FIRST_SHOWN_NS;
+    const uint64_t part = elapsed_ns / EVENT_SHARE;
+    return part < FIRST_EVENT_NS ? FIRST_EVENT_NS : part < EVENT_NS ? part : EVENT_NS;
+}
+
 /* Wakes for every picture to be shown; ends when `stop` is set. */
 static void *watch_step(void *arg)
 {
@@ -86,8 +97,7 @@ static void *watch_step(void *arg)
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    uint64_t step_ns = p->events ? EVENT_NS : REDRAW_NS;
-    p->next_ns = p->started_ns + FIRST_SHOWN_NS;
+    p->next_ns = p->started_ns + wait_ns(p, 0);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
         struct timespec until = {(time_t)(p->next_ns / 1000000000u),
@@ -97,9 +107,9 @@ static void *watch_step(void *arg)
             continue;
         if (p->events)
             print_event(p, "progress");
-        if (p->bar)
+        if (p->bar && now_ns() - p->started_ns >= FIRST_SHOWN_NS)
             draw(p, now_ns() - p->started_ns);
-        p->next_ns = now_ns() + step_ns;
+        p->next_ns = now_ns() + wait_ns(p, now_ns() - p->started_ns);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;

@@ -12,19 +12,15 @@
 #include "pith_ranks_agree.h"
 #include "pith_subject_mark.h"
 #include "pith_weight_sweep.h"
+#include "sweep_cost.h"
+#include "sweep_encoder.h"
 #include "work_left.h"
 
 #define TRIES                                                                                      \
     2u /* of finer files, where none that was made is within the goal on other samples             \
         */
 
-/* What parts of the work cost beside the original's run over the samples that judge, as a first
- * guess; and how many files a search takes, mostly: more where they are cheap, for then it goes
- * nearer to the limit. */
-#define PREPARE_GUESS 10.0
-#define ENCODE_GUESS 30.0
-#define FILES_GUESS 2.5
-#define CHEAP_FILES_GUESS 5.0
+#define FIRST_FILES 4.0 /* that a search takes, before it is known whether they are cheap */
 
 struct job {
     const struct pith_goal *goal;
@@ -99,6 +95,41 @@ static void tell(struct job *j, double share)
     j->opts->progress(j->opts->user, &j->progress);
 }
 
+/* judging: samples that choose or report, of which `choosing` choose. */
+static void set_guesses(struct job *j, const struct pith_model *m, double calibrating,
+                        double choosing, double judging)
+{
+    const struct sweep_cost cost =
+        pith_sweep_cost(m, calibrating, j->judge ? pith_goal_judge_macs(j->judge) : 0);
+    double *guess = j->work.guess;
+    guess[WORK_BASELINE] = cost.run * judging;
+    guess[WORK_PREPARE] = cost.gradients * calibrating;
+    guess[WORK_ENCODE] = cost.layers / pith_sweep_encoder_speed(&j->encoders) + cost.coder;
+    guess[WORK_MEASURE] = cost.open + cost.run * choosing;
+    guess[WORK_REPORT] = cost.open + cost.run * fmax(judging - choosing, choosing);
+}
+
+/* Before samples are split: as most are. */
+static void guess_work(struct job *j, const struct pith_model *m)
+{
+    const double n = (double)pith_feed_count(j->opts->feed);
+    j->encoders.opts = j->opts;
+    set_guesses(j, m, n * 10 / 16, n * 3 / 16, n * 6 / 16);
+    j->work.wanted[WORK_BASELINE] = j->work.wanted[WORK_PREPARE] = j->work.wanted[WORK_REPORT] = 1;
+    j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = FIRST_FILES;
+}
+
+/* By the samples that there are. */
+static void guess_more(struct job *j)
+{
+    const struct goal_encoders *e = &j->encoders;
+    const double choosing = (double)pith_goal_judge_count(j->judge, PITH_GOAL_CHOOSE),
+                 reporting = (double)pith_goal_judge_count(j->judge, PITH_GOAL_REPORT);
+    set_guesses(j, e->m, pith_sweep_encoder_samples(e), choosing,
+                choosing + (pith_goal_judge_shares(j->judge) ? 0 : reporting));
+    j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = pith_goal_sweep_calls(e);
+}
+
 static void begin(struct job *j, enum work_part part)
 {
     pith_work_end(&j->work, seconds_of(j));
@@ -152,12 +183,12 @@ static enum pith_status measure(void *user, struct pith_goal_point *p, struct pi
     return st;
 }
 
-static void started(void *watcher, const struct pith_goal_encoder *e, uint32_t call, uint32_t calls)
+static void started(void *watcher, const struct pith_goal_encoder *e, uint32_t call, double calls)
 {
     struct job *j = watcher;
-    (void)calls;
     j->progress.encoder = e->name;
     j->progress.call = call;
+    j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = calls;
     begin(j, WORK_ENCODE);
 }
 
@@ -319,6 +350,7 @@ static enum pith_status open_judge(struct job *j, struct pith_model *m, struct p
                                          .cpu_mask = j->opts->cpu_mask,
                                          .stop = stop_run,
                                          .stop_user = j};
+    guess_work(j, m);
     begin(j, WORK_BASELINE);
     return pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
 }
@@ -358,8 +390,7 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                 .prepared = ran,
                                 .rounded = rounded,
                                 .watcher = j};
-    if (pith_goal_sweep_is_cheap(e))
-        j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = CHEAP_FILES_GUESS;
+    guess_more(j);
     begin(j, WORK_PREPARE);
     enum pith_status st = pith_goal_encoders_fill(e, err);
     if (st)
@@ -401,9 +432,7 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
                     .opts = opts,
                     .err = err,
                     .begun_ns = pith_clock_ns(NULL),
-                    .work = {.guess = {1, PREPARE_GUESS, ENCODE_GUESS, 0.5, 0.5},
-                             .wanted = {1, 1, FILES_GUESS, FILES_GUESS, 1},
-                             .at = WORK_PARTS}};
+                    .work = {.at = WORK_PARTS}};
     struct pith_goal_result r = {.met = false};
     struct pith_model *original = NULL; /* that is retrained, given the time */
     if (!opts->feed)

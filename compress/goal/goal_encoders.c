@@ -10,11 +10,16 @@
 #include "pith_compress.h"
 #include "pith_error_fill.h"
 #include "pith_store_floats.h"
+#include "sweep_cost.h"
 #include "sweep_encoder.h"
 
-#define SWEEPS 5u /* files that the sweep may make, where each costs minutes */
-#define CHEAP_SWEEPS 7u
-#define CHEAP_WORK 5e10 /* multiplications of one: a second of a core or two */
+/* Files that the sweep makes: so that their number, and with it the time that is left, is known
+ * within 30 % from the start. (Of 20,000 simulated searches with 2 to 7 files, or 2 to 5 where each
+ * takes longer, the bytes at equal loss are the same, and the files on the mean.) */
+#define LEAST_SWEEPS 3u
+#define MOST_SWEEPS 5u
+#define LEAST_CHEAP_SWEEPS 4u /* those nearer to the limit */
+#define CHEAP 1e10            /* nanoseconds of one, by pith_sweep_cost() */
 
 /* Where there are several inputs or outputs, names tell them apart: a full header. */
 enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
@@ -157,9 +162,21 @@ static void add(struct goal_encoders *e, struct pith_goal_encoder encoder)
     e->list[e->n++] = encoder;
 }
 
+static uint32_t least_sweeps(bool cheap)
+{
+    return cheap ? LEAST_CHEAP_SWEEPS : LEAST_SWEEPS;
+}
+
 bool pith_goal_sweep_is_cheap(const struct goal_encoders *e)
 {
-    return pith_sweep_encoder_work(e) < CHEAP_WORK;
+    const struct sweep_cost cost =
+        pith_sweep_cost(e->m, pith_sweep_encoder_samples(e), pith_goal_judge_macs(e->judge));
+    return cost.layers + cost.coder < CHEAP;
+}
+
+double pith_goal_sweep_calls(const struct goal_encoders *e)
+{
+    return pith_goal_calls_likely(least_sweeps(pith_goal_sweep_is_cheap(e)), MOST_SWEEPS, 0);
 }
 
 static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *err)
@@ -173,7 +190,8 @@ static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *er
                                       .finest = 0.01,
                                       .first = 1.2,
                                       .coarsest = 100,
-                                      .most = cheap ? CHEAP_SWEEPS : SWEEPS,
+                                      .least = least_sweeps(cheap),
+                                      .most = MOST_SWEEPS,
                                       .cheap = cheap,
                                       .encode = encode_sweep,
                                       .costly = costly_of_sweep});

@@ -27,8 +27,10 @@ struct goal_encoders {
  * and what reading data returns. */
 enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err);
 void pith_goal_encoders_free(struct goal_encoders *e); /* accepts zeros */
-/* Whether its files take seconds; can be told before the list is filled. */
+/* Whether its files take seconds, and how many it is likely to make: can be told before the list is
+ * filled. The feed's samples are afterwards those that calibrate. */
 bool pith_goal_sweep_is_cheap(const struct goal_encoders *e);
+double pith_goal_sweep_calls(const struct goal_encoders *e);
 /* The file of a model, coded as the options say. */
 enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
                                 struct pith_buffer *file, struct pith_error *err);

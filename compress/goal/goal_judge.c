@@ -45,6 +45,7 @@ struct pith_goal_judge {
     const struct pith_feed *feed;
     struct pith_engine_opts engine;
     struct sample_split split;
+    double macs; /* of a sample */
     bool choosing_only;
     struct pith_data *labelled; /* borrowed; NULL: none is */
     enum pith_goal_metric metric;
@@ -377,6 +378,11 @@ double pith_goal_judge_spread(const struct pith_goal_judge *j)
     return k->calls > 0 ? sqrt(sum / (double)k->calls) : 0;
 }
 
+double pith_goal_judge_macs(const struct pith_goal_judge *j)
+{
+    return j->macs;
+}
+
 bool pith_goal_judge_shares(const struct pith_goal_judge *j)
 {
     return j->split.shared;
@@ -421,6 +427,7 @@ static enum pith_status split_samples(struct pith_goal_judge *j, const struct pi
     }
     for (uint32_t i = 0; i < j->n_out; i++)
         floats += (double)pith_value_elems(&m->values[m->outputs[j->out[i].output]]);
+    j->macs = macs;
     uint64_t choosing = most_of(macs, CHOOSING_MACS, floats, MOST_CHOOSING);
     uint64_t calibrating = most_of(macs, CALIBRATING_MACS, 0, MOST_CALIBRATING);
     if (o->most_calibrating)

@@ -15,10 +15,11 @@
 #define NEAR (-0.12) /* within the goal, and no smaller file is worth a call */
 #define NARROW 0.06  /* of a bracket, in logarithms of quality: 2 % of bytes */
 #define CHEAP_NARROW 0.02
-#define FAR 1.4      /* the most that one call goes on, likewise, to coarser ones */
-#define FAR_BACK 2.2 /* and to finer ones */
-#define HOPELESS 0.7 /* excess: twice what is allowed */
-#define MOST_Y 8.0   /* excess: what is further off says nothing more */
+#define NARROWEST 0.005 /* no file between is worth a call, however few were made */
+#define FAR 1.4         /* the most that one call goes on, likewise, to coarser ones */
+#define FAR_BACK 2.2    /* and to finer ones */
+#define HOPELESS 0.7    /* excess: twice what is allowed */
+#define MOST_Y 8.0      /* excess: what is further off says nothing more */
 #define LEAST_SLOPE 0.7
 #define MOST_SLOPE 6.0
 #define LINE_POINTS PITH_GOAL_CALLS
@@ -117,14 +118,20 @@ static double next_x(const struct line *l, bool last)
     } else {
         double from = l->x[l->n - 1];
         x = from + fmax(-FAR_BACK, fmin(FAR, x - from));
+        if (isfinite(l->good)) /* finer ones are larger */
+            x = fmax(x, l->good + l->narrow);
     }
     return fmax(l->low, fmin(l->high, x));
 }
 
 static bool is_done(const struct line *l)
 {
-    return (l->good_y >= NEAR && isfinite(l->good)) || l->bad - l->good < l->narrow ||
-           l->good >= l->high || l->bad <= l->low;
+    return (l->good_y >= NEAR && isfinite(l->good)) || l->bad - l->good < l->narrow;
+}
+
+static bool is_at_end(const struct line *l)
+{
+    return l->good >= l->high || l->bad <= l->low || l->bad - l->good < NARROWEST;
 }
 
 /* Far from the limit, and finer is no better: this encoder's files do not come near to it. */
@@ -195,7 +202,7 @@ enum pith_status pith_goal_search_try(const struct pith_goal_search *s,
     if (f->n == PITH_GOAL_POINTS)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%u files are enough", PITH_GOAL_POINTS);
     if (s->started)
-        s->started(s->watcher, e, f->n + 1, f->n + 1);
+        s->started(s->watcher, e, f->n + 1, f->n + 1.0);
     enum pith_status st = make_point(s, e, quality, &p, err);
     if (st)
         return st;
@@ -218,6 +225,12 @@ static bool is_beaten(const struct pith_goal_found *f, const struct pith_goal_po
            p->bytes >= f->point[f->best].bytes;
 }
 
+double pith_goal_calls_likely(uint32_t least, uint32_t most, uint32_t made)
+{
+    const double fewest = fmax(least, made + 1.0);
+    return sqrt(fewest * fmax(most, fewest));
+}
+
 static enum pith_status search_along(const struct pith_goal_search *s,
                                      const struct pith_goal_encoder *e, struct pith_goal_found *f,
                                      struct pith_error *err)
@@ -230,13 +243,14 @@ static enum pith_status search_along(const struct pith_goal_search *s,
                      .good_y = -HUGE_VAL,
                      .narrow = e->cheap ? CHEAP_NARROW : NARROW};
     double x = sign * log(e->like_best && f->n > 0 ? f->point[f->best].quality : e->first);
-    const uint32_t bound = e->last_resort ? PITH_GOAL_POINTS : PITH_GOAL_CALLS;
-    uint32_t most = e->most ? f->n + e->most : bound;
+    const uint32_t before = f->n, bound = e->last_resort ? PITH_GOAL_POINTS : PITH_GOAL_CALLS;
+    uint32_t most = e->most ? before + e->most : bound;
     most = most < bound ? most : bound;
-    while (f->n < most && !stopped(s, f) && !is_done(&l)) {
+    while (f->n < most && !stopped(s, f) && !is_at_end(&l) && (l.n < e->least || !is_done(&l))) {
         struct pith_goal_point p;
         if (s->started)
-            s->started(s->watcher, e, f->n + 1, bound);
+            s->started(s->watcher, e, f->n + 1,
+                       before + pith_goal_calls_likely(e->least, most - before, l.n));
         enum pith_status st = make_point(s, e, exp(sign * x), &p, err);
         if (st)
             return st;

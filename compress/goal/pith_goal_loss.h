@@ -74,6 +74,8 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
 /* Accepts NULL. The feed's data sets have all their samples again. */
 void pith_goal_judge_free(struct pith_goal_judge *judge);
 uint64_t pith_goal_judge_count(const struct pith_goal_judge *judge, enum pith_goal_part part);
+/* Products of a sample, by the original's plan: of all iterations of loops. */
+double pith_goal_judge_macs(const struct pith_goal_judge *judge);
 /* Of output 0, where the loss of all is told by classes or labels; 0: it is numbers, or there are
  * several rows. */
 uint32_t pith_goal_judge_classes(const struct pith_goal_judge *judge);

@@ -28,7 +28,8 @@ struct pith_goal_cost {
 struct pith_goal_encoder {
     const char *name;               /* a word for messages */
     double finest, first, coarsest; /* of quality; > 0, ascending */
-    uint32_t most;                  /* calls of this one; 0: what is left */
+    uint32_t least;                 /* calls of this one, though fewer would do; 0: none */
+    uint32_t most;                  /* and at most; 0: what is left */
     bool cheap;                     /* calls take no time to speak of: nearer to the limit */
     bool instead;                   /* only where nothing before it is within the goal */
     bool last_resort;               /* its calls, `most` of them, do not count as others do */
@@ -67,10 +68,9 @@ struct pith_goal_search {
      * fills loss, ram, latency. */
     enum pith_status (*measure)(void *user, struct pith_goal_point *point, struct pith_error *err);
     void *user;
-    /* May be NULL. started: call number `call` of at most `calls` begins. made: with a new point;
-     * best: it is better than those before. */
-    void (*started)(void *watcher, const struct pith_goal_encoder *e, uint32_t call,
-                    uint32_t calls);
+    /* May be NULL. started: call number `call` begins, of about `calls` (>= call) that there will
+     * be in all. made: with a new point; best: it is better than those before. */
+    void (*started)(void *watcher, const struct pith_goal_encoder *e, uint32_t call, double calls);
     void (*made)(void *watcher, const struct pith_goal_point *point, bool best);
     bool (*stop)(void *watcher); /* asked between calls: true ends with what there is */
     /* A point that is known from before is not made again: true, and it is *point, whose file is
@@ -100,6 +100,10 @@ enum pith_status pith_goal_search(const struct pith_goal_search *search,
 enum pith_status pith_goal_search_try(const struct pith_goal_search *search,
                                       const struct pith_goal_encoder *encoder, double quality,
                                       struct pith_goal_found *found, struct pith_error *err);
+/* Calls that an encoder is likely to take, of which `made` were made: of the least and the most
+ * that are still possible the geometric mean, which is off from both by the same factor. most: > 0.
+ */
+double pith_goal_calls_likely(uint32_t least, uint32_t most, uint32_t made);
 void pith_goal_found_free(struct pith_goal_found *found); /* accepts zeros */
 
 #ifdef __cplusplus

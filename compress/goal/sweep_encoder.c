@@ -11,6 +11,7 @@
 #include "pith_host.h"
 #include "pith_weight_sweep.h"
 #include "rank_gather.h"
+#include "sweep_cost.h"
 
 #define RATE_SHARE 0.5
 #define PLACE_SHARE 0.3
@@ -21,10 +22,7 @@
 #define SPREAD 2.0
 /* Of values between layers, in memory; others are in files. */
 #define BETWEEN_LAYERS (UINT64_C(8) << 20)
-/* For shares of the time: rows of statistics a column, of two matrices; what a weight costs in each
- * column behind it, with all its paths. */
-#define ROWS_PER_COLUMN 512.0
-#define PATH_COST 16.0
+#define ANOTHER_THREAD 0.8 /* of one, that each further thread gains in layers; coders have one */
 /* Pictures, up to which each calibrates by its mirror image, too: one more that nobody had to
  * collect. (ResNet-20: 257 and their mirror images have 4.3 % fewer bytes, 516 pictures 5.3 %.) */
 #define MIRRORED 512u
@@ -35,7 +33,7 @@
 struct watch {
     struct sweep_encoder *s;
     const struct goal_encoders *e;
-    double done, all; /* of the layers' costs */
+    double done, all; /* of the file's cost */
     double loss;      /* of the layers done, nats */
 };
 
@@ -59,16 +57,6 @@ static enum pith_status explain(const struct goal_encoders *e, enum pith_status 
 
 /* ---- what layers cost ------------------------------------------------------------------------ */
 
-/* The network's two runs up to it, its statistics, its rounding. */
-static double cost_of(const struct pith_model *m, const struct pith_weight_ref *ref, double samples)
-{
-    const struct pith_node *node = &m->nodes[ref->node];
-    const double rows = (double)ref->rows, n = (double)ref->cols,
-                 places = (double)pith_value_elems(&m->values[node->out[0]]) / rows;
-    double inputs = fmin(ROWS_PER_COLUMN * n, 2 * samples * places);
-    return 2 * samples * places * rows * n + (inputs + PATH_COST * rows) * n * n;
-}
-
 /* The samples that calibrate are those of the feed from now on. */
 static enum pith_status pick(const struct goal_encoders *e, struct pith_error *err)
 {
@@ -87,28 +75,31 @@ static double samples_of(const struct goal_encoders *e)
                          : pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE));
 }
 
-static bool find_costs(struct sweep_encoder *s, const struct pith_model *m, double samples)
+static bool find_costs(struct sweep_encoder *s, const struct goal_encoders *e)
 {
+    const struct pith_model *m = e->m;
+    const double samples = samples_of(e),
+                 steps = pith_sweep_cost(m, samples, pith_goal_judge_macs(e->judge)).steps;
     struct pith_weight_ref *refs = malloc((m->n_nodes + (size_t)1) * sizeof *refs);
     s->layers = refs ? pith_model_weights(m, refs) : 0;
     s->cost = malloc((s->layers + (size_t)1) * sizeof *s->cost);
     for (uint32_t i = 0; i < s->layers && s->cost; i++) {
-        s->cost[i] = cost_of(m, &refs[i], samples);
+        s->cost[i] = pith_sweep_cost_layer(m, &refs[i], samples * steps);
         s->weights += refs[i].rows * refs[i].cols;
     }
     free(refs);
     return refs && s->cost;
 }
 
-double pith_sweep_encoder_work(const struct goal_encoders *e)
+double pith_sweep_encoder_samples(const struct goal_encoders *e)
 {
-    struct sweep_encoder s = {0};
-    double work = 0;
-    if (find_costs(&s, e->m, (double)pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE)))
-        for (uint32_t i = 0; i < s.layers; i++)
-            work += s.cost[i];
-    free(s.cost);
-    return work;
+    struct pith_error err;
+    return pick(e, &err) ? 0 : samples_of(e);
+}
+
+double pith_sweep_encoder_speed(const struct goal_encoders *e)
+{
+    return e->opts->threads > 1 ? 1 + ANOTHER_THREAD * (e->opts->threads - 1) : 1;
 }
 
 /* ---- once ------------------------------------------------------------------------------------ */
@@ -155,7 +146,7 @@ enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struc
 {
     s->allowed = allowed_of(e);
     enum pith_status status = pick(e, err);
-    if (!status && !find_costs(s, e->m, samples_of(e)))
+    if (!status && !find_costs(s, e))
         status = pith_error_no_memory(err);
     return status ? status : find_sensitivity(s, e, err);
 }
@@ -187,7 +178,8 @@ static bool tell_layer(void *user, const struct pith_swept_layer *layer)
     struct watch *w = user;
     w->loss += layer->loss;
     note_loss(w->s, layer);
-    w->done += layer->number < w->s->layers ? w->s->cost[layer->number] : 0;
+    if (layer->number < w->s->layers)
+        w->done += w->s->cost[layer->number] / pith_sweep_encoder_speed(w->e);
     if (w->e->rounded)
         w->e->rounded(w->e->watcher, layer->number + 1, layer->n_layers, w->done / w->all);
     return !is_stopped(w->e);
@@ -197,10 +189,10 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
                               double quality, const struct pith_opts *runtime,
                               struct pith_model **out, struct pith_error *err)
 {
-    struct watch w = {.s = s, .e = e};
+    struct watch w = {.s = s, .e = e, .all = pith_sweep_cost_coder((double)s->weights)};
     struct pith_sweep_ranks ranks;
     for (uint32_t i = 0; i < s->layers; i++)
-        w.all += s->cost[i];
+        w.all += s->cost[i] / pith_sweep_encoder_speed(e);
     const struct pith_weight_sweep_opts o = {
         .size_bytes = sizeof o,
         .lambda = quality * quality * s->allowed / (double)s->weights,

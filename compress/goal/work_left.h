@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* work_left.h - how far a search is: what share of all its time is over.
  *
- * Nobody knows beforehand how many files it takes, nor what one costs. Each part of the work begins
- * with a guess; what has been timed counts instead of its guess, and says by how much the other
- * guesses are off. */
+ * Each part of the work begins with a guess in nanoseconds (sweep_cost.h). What has been timed says
+ * by how much the other guesses are off, and counts instead of its own guess: a part that is done
+ * whole, one under way the more the further it is. */
 #ifndef WORK_LEFT_H
 #define WORK_LEFT_H
 
@@ -19,7 +19,7 @@ enum work_part {
 };
 
 struct work_left {
-    double guess[WORK_PARTS];  /* of one, all in the same unit; > 0 */
+    double guess[WORK_PARTS];  /* nanoseconds of one; > 0 */
     double wanted[WORK_PARTS]; /* how many there will be, on the mean */
     uint32_t done[WORK_PARTS];
     double spent[WORK_PARTS]; /* seconds, of those done */

@@ -353,6 +353,54 @@ static void keeps_what_misses_least(void **state)
     pith_goal_found_free(&found);
 }
 
+/* As many files as the encoder says, whatever the first ones are like, and the best is no larger
+ * than with fewer. */
+static void keeps_to_its_number_of_files(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        struct fake f = {.scale = 0.02 * pow(10, -1 + 0.05 * i), .power = 2, .most = 1e6};
+        struct pith_goal_encoder e = encoder_of(&f);
+        const struct pith_goal goal = goal_of(0.005);
+        e.most = 5;
+        struct pith_goal_found few = run(&goal, &e, 1);
+        e.least = 4;
+        struct pith_goal_found found = run(&goal, &e, 1);
+        assert_in_range(found.n, 4, 5);
+        assert_true(few.met && found.met);
+        assert_true(found.point[found.best].bytes <= few.point[few.best].bytes);
+        pith_goal_found_free(&few);
+        pith_goal_found_free(&found);
+    }
+}
+
+/* Where quality ends there is no other file. */
+static void ends_where_quality_does(void **state)
+{
+    (void)state;
+    struct fake f = {.scale = 1e-9, .power = 2, .most = 1e6};
+    struct pith_goal_encoder e = encoder_of(&f);
+    const struct pith_goal goal = goal_of(0.005);
+    e.first = e.coarsest;
+    e.least = 4;
+    struct pith_goal_found found = run(&goal, &e, 1);
+    assert_int_equal(found.n, 1);
+    pith_goal_found_free(&found);
+}
+
+/* Off from the fewest and from the most by the same factor, and never less than are made. */
+static void likely_calls_are_between(void **state)
+{
+    (void)state;
+    for (uint32_t least = 0; least <= 5; least++)
+        for (uint32_t made = 0; made < 5; made++) {
+            const double fewest = fmax(least, made + 1), n = pith_goal_calls_likely(least, 5, made);
+            assert_true(n >= fewest && n <= 5);
+            assert_true(fabs(n / fewest - 5 / n) < 1e-9);
+        }
+    assert_true(pith_goal_calls_likely(4, 5, 6) == 7);
+}
+
 struct watch {
     uint32_t made, best, stop_at;
 };
@@ -412,6 +460,9 @@ int main(void)
         cmocka_unit_test(stops_with_what_there_is),
         cmocka_unit_test(goes_on_from_what_is_known),
         cmocka_unit_test(few_files_where_losses_have_errors),
+        cmocka_unit_test(keeps_to_its_number_of_files),
+        cmocka_unit_test(ends_where_quality_does),
+        cmocka_unit_test(likely_calls_are_between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
