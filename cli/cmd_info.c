@@ -70,6 +70,14 @@ static bool has_second(const struct pith_byte_account *a)
     return found;
 }
 
+static bool has_slices(const struct pith_byte_account *a)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < a->n_tensors && !found; i++)
+        found = a->tensor[i].sliced;
+    return found;
+}
+
 #define FLAGS_ROOM 256
 
 static void build_flags(const struct layer_rows *r, char text[FLAGS_ROOM])
@@ -79,9 +87,9 @@ static void build_flags(const struct layer_rows *r, char text[FLAGS_ROOM])
     snprintf(text, FLAGS_ROOM,
              "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64
              "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_CONTEXT=%d -DPITH_BUILD_TRELLIS=%d "
-             "-DPITH_BUILD_SECOND=%d",
+             "-DPITH_BUILD_SECOND=%d -DPITH_BUILD_SLICES=%d",
              ops.low, ops.high, has_code(a, PITH_CODE_RANS), has_code(a, PITH_CODE_CONTEXT),
-             has_trellis(a), has_second(a));
+             has_trellis(a), has_second(a), has_slices(a));
 }
 
 /* What running it takes. No weight is decoded for it: a file of some bytes may stand for

@@ -5,8 +5,8 @@
  * the 255s behind it. */
 #include "pith_context_encode.h"
 #include <stdlib.h>
-#include "pith_adaptive_model.h"
 #include "pith_context_lanes.h"
+#include "slice_encode.h"
 
 /* The walk comes first: it is all that code_symbol gets. */
 struct encoder {
@@ -267,97 +267,29 @@ enum pith_status pith_context_encode(const struct weight *w, const uint8_t *mask
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* What is told of all slices. */
-struct slices {
+struct whole {
     const struct weight *w;
-    uint64_t rows, cols; /* of a slice */
-    uint64_t n;
-    size_t *bytes; /* [n] */
+    const uint8_t *mask, *index;
 };
 
-static size_t varint_bytes(uint64_t v)
+static enum pith_status encode_slice(const void *arg, uint64_t row, uint64_t rows, uint8_t *dst,
+                                     size_t cap, size_t *bytes)
 {
-    size_t n = 1;
-    for (; v >= 128; v >>= 7)
-        n++;
-    return n;
-}
-
-static uint8_t *put_varint(uint8_t *at, uint64_t v)
-{
-    for (; v >= 128; v >>= 7)
-        *at++ = (uint8_t)(v | 128);
-    *at++ = (uint8_t)v;
-    return at;
-}
-
-static size_t directory_bytes(const struct slices *s)
-{
-    size_t bytes = varint_bytes(s->rows);
-    for (uint64_t i = 0; i + 1 < s->n; i++)
-        bytes += varint_bytes(s->bytes[i]);
-    return bytes;
-}
-
-static void put_directory(const struct slices *s, uint8_t *dst)
-{
-    uint8_t *at = put_varint(dst, s->rows);
-    for (uint64_t i = 0; i + 1 < s->n; i++)
-        at = put_varint(at, s->bytes[i]);
-}
-
-/* One behind the other; *total: their bytes. What has no room is only counted. */
-static enum pith_status encode_slices(const struct slices *s, const uint8_t *mask,
-                                      const uint8_t *index, uint8_t *dst, size_t cap, size_t *total)
-{
-    enum pith_status st = PITH_OK;
-    *total = 0;
-    for (uint64_t i = 0, at = 0; i < s->n && !st; i++) {
-        struct weight one = *s->w;
-        uint64_t rows = s->w->shape.dim[0] - i * s->rows;
-        one.shape.dim[0] = (uint32_t)(rows < s->rows ? rows : s->rows);
-        one.count = one.shape.dim[0] * s->cols;
-        bool fits = dst && *total < cap;
-        st = pith_context_encode(&one, mask ? mask + at : NULL, index + at,
-                                 fits ? dst + *total : NULL, fits ? cap - *total : 0, &s->bytes[i]);
-        *total += s->bytes[i];
-        at += one.count;
-    }
-    return st;
-}
-
-/* Sizes are known behind the slices, so those begin where the longest directory would end. */
-static enum pith_status put_slices(const struct slices *s, const uint8_t *mask,
-                                   const uint8_t *index, uint8_t *dst, size_t cap, size_t *bytes)
-{
-    size_t total, room = varint_bytes(s->rows) + (size_t)(s->n - 1) * varint_bytes(UINT32_MAX);
-    bool fits = dst && room < cap;
-    enum pith_status st =
-        encode_slices(s, mask, index, fits ? dst + room : NULL, fits ? cap - room : 0, &total);
-    if (st)
-        return st;
-    size_t head = directory_bytes(s);
-    *bytes = head + total;
-    if (!dst)
-        return PITH_OK;
-    if (!fits || total > cap - room)
-        return PITH_ERR_SPACE;
-    memmove(dst + head, dst + room, total);
-    put_directory(s, dst);
-    return PITH_OK;
+    const struct whole *all = arg;
+    struct weight one = *all->w;
+    uint64_t cols = one.count / one.shape.dim[0], at = row * cols;
+    one.shape.dim[0] = (uint32_t)rows;
+    one.count = rows * cols;
+    return pith_context_encode(&one, all->mask ? all->mask + at : NULL, all->index + at, dst, cap,
+                               bytes);
 }
 
 enum pith_status pith_context_encode_sliced(const struct weight *w, uint64_t rows,
                                             const uint8_t *mask, const uint8_t *index, uint8_t *dst,
                                             size_t cap, size_t *bytes)
 {
-    uint64_t all = adaptive_rows(w);
-    struct slices s = {.w = w, .rows = rows, .cols = w->count / all};
-    if (rows == 0 || rows >= all)
-        return PITH_ERR_ARGUMENT;
-    s.n = (all + rows - 1) / rows;
-    s.bytes = calloc((size_t)s.n, sizeof *s.bytes);
-    enum pith_status st = s.bytes ? put_slices(&s, mask, index, dst, cap, bytes) : PITH_ERR_MEMORY;
-    free(s.bytes);
-    return st;
+    struct whole all = {w, mask, index};
+    struct slice_code c = {
+        .all = adaptive_rows(w), .rows = rows, .encode = encode_slice, .arg = &all};
+    return pith_slices_encode(&c, dst, cap, bytes);
 }

@@ -69,6 +69,7 @@ static void describe_tensor(const struct weight *w, struct pith_tensor_bytes *b)
     b->code = pith_code_of(w);
     b->trellis = w->trellis;
     b->second = w->second;
+    b->sliced = w->sliced;
 }
 
 static uint64_t sum(const struct pith_byte_account *a)

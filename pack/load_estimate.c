@@ -19,16 +19,20 @@
 #define RANS_NS 0.6
 #define CONTEXT_NS 17.0
 
-/* Elements that the code tells: those of rows and columns whose flags say that something is there;
- * 0 without memory: *st says so. */
+/* Elements that the code tells: those of rows and columns whose flags say that something is there,
+ * in slices by the flags of each; 0 without memory: *st says so. */
 static uint64_t adaptive_elements(const struct weight *w, enum pith_status *st)
 {
     struct adaptive *a = malloc(sizeof *a);
     void *mem = calloc(1, pith_adaptive_bytes(w) + 1);
-    uint64_t n = 0;
+    uint64_t n = 0, each = pith_slice_elements(w);
     *st = a && mem ? pith_adaptive_open(a, w, mem) : PITH_ERR_MEMORY;
-    if (!*st)
-        n = a->selects ? a->open_left : w->count;
+    while (!*st) {
+        n += a->selects ? a->open_left : a->rows * a->cols;
+        if (a->slices.behind == 0)
+            break;
+        *st = pith_adaptive_enter(a, w, mem, a->element / each + 1);
+    }
     free(mem);
     free(a);
     return n;

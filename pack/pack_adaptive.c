@@ -11,7 +11,7 @@
 #include "pith_narrow_float.h"
 #include "pack.h"
 
-#define SETTLED_HEAD 5u /* bytes by which the long head is longer, about */
+#define LONG_HEAD 5u /* bytes by which it is longer than others, about */
 #define TRELLIS_HEAD 1u
 #define SECOND_HEAD 2u
 /* The second model is for tensors that are no small program's, as it takes 55 KB to decode, and for
@@ -68,35 +68,51 @@ static bool use_source(struct weight *w, const struct pack_const *c, uint32_t ba
     w->source_rows = 0;
     if (back == 0)
         return true;
-    const struct weight *source = &c[-(int32_t)back].w;
-    uint64_t rows = adaptive_rows(source);
-    if (!pith_adaptive_tells_rows(source) || w->count / adaptive_rows(w) % rows != 0)
-        return false;
-    w->source_rows = rows;
-    w->source_stream = source->index_stream;
-    return true;
+    return pith_adaptive_feed(w, &c[-(int32_t)back].w);
 }
 
 /* What the head has more by these choices. */
 static size_t head_more(const struct weight *w)
 {
-    return (w->settled ? SETTLED_HEAD : 0) + (w->second    ? SECOND_HEAD
-                                              : w->trellis ? TRELLIS_HEAD
-                                                           : 0);
+    return (w->settled || w->sliced ? LONG_HEAD : 0) + (w->second    ? SECOND_HEAD
+                                                        : w->trellis ? TRELLIS_HEAD
+                                                                     : 0);
 }
 
-static enum pith_status write_stream(struct pack_const *c, const struct choice *best)
+static enum pith_status encode_sliced(const void *arg, uint64_t rows, uint8_t *dst, size_t cap,
+                                      size_t *bytes)
+{
+    return pith_adaptive_encode_sliced(arg, rows, dst, cap, bytes);
+}
+
+/* In slices, if those take hardly more: *stream; else as it was chosen. */
+static enum pith_status encode_chosen(const struct pack_const *c, struct choice *best,
+                                      uint64_t other_bytes, struct byte_out *stream)
 {
     struct adaptive_input in = input_of(c, &best->w);
+    const struct pack_slices s = {.w = &best->w,
+                                  .bytes = best->stream,
+                                  .below = other_bytes - head_more(&best->w),
+                                  .head = best->w.settled ? 0 : LONG_HEAD,
+                                  .encode = encode_sliced,
+                                  .arg = &in};
+    enum pith_status st = pith_pack_slices(&s, stream);
+    best->w.sliced = stream->data != NULL;
+    if (st || best->w.sliced)
+        return st;
+    uint8_t *dst = pith_out_room(stream, best->stream + 1);
+    return dst ? pith_adaptive_encode(&in, dst, best->stream, &stream->bytes) : PITH_ERR_MEMORY;
+}
+
+static enum pith_status write_stream(struct pack_const *c, struct choice *best,
+                                     uint64_t other_bytes)
+{
     struct byte_out stream = {0};
-    size_t bytes = best->stream;
-    uint8_t *dst = pith_out_room(&stream, bytes + 1);
-    enum pith_status st = dst ? pith_adaptive_encode(&in, dst, bytes, &bytes) : PITH_ERR_MEMORY;
+    enum pith_status st = encode_chosen(c, best, other_bytes, &stream);
     if (st) {
         pith_out_clear(&stream);
         return st;
     }
-    stream.bytes = bytes;
     pith_out_clear(&c->index);
     c->index = stream;
     c->w = best->w;
@@ -133,7 +149,7 @@ static enum pith_status try_settled(const struct pack_const *c, uint32_t at, str
     struct adaptive_input in = input_of(c, &one.w);
     if (pith_adaptive_encode(&in, NULL, 0, &one.stream))
         return PITH_ERR_MEMORY;
-    one.all = one.stream + head_bytes(c, at, &best->w) + SETTLED_HEAD;
+    one.all = one.stream + head_bytes(c, at, &best->w) + LONG_HEAD;
     if (one.all < best->all)
         *best = one;
     return PITH_OK;
@@ -193,5 +209,5 @@ enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t 
     uint64_t bytes = best.stream + head_more(&best.w);
     if (best.stream == SIZE_MAX || bytes >= other_bytes)
         return PITH_OK;
-    return write_stream(c, &best) ? pith_error_no_memory(err) : PITH_OK;
+    return write_stream(c, &best, other_bytes) ? pith_error_no_memory(err) : PITH_OK;
 }

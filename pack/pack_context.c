@@ -5,40 +5,30 @@
 #include "pith_error_fill.h"
 #include "pack.h"
 
-/* A slice begins with counters that know nothing, which costs some 100 bytes. */
-#define SLICE_ELEMENTS 65536u /* at least */
-#define SLICE_BYTES 16384u
-#define MOST_SLICES 32u   /* two for each piece that a reader decodes at once */
-#define SLICES_SHARE 256u /* at most so much of the stream for all of them */
+struct input {
+    const struct weight *w;
+    const struct pith_const *k;
+};
 
-/* Rows of a slice of a stream of so many bytes; 0: it is not worth two. */
-static uint64_t rows_of_slice(const struct weight *w, size_t bytes)
+static enum pith_status encode_sliced(const void *arg, uint64_t rows, uint8_t *dst, size_t cap,
+                                      size_t *bytes)
 {
-    uint64_t rows = w->shape.rank < 2 ? 1 : w->shape.dim[0], n = w->count / SLICE_ELEMENTS;
-    n = n < bytes / SLICE_BYTES ? n : bytes / SLICE_BYTES;
-    n = n < rows ? n : rows;
-    n = n < MOST_SLICES ? n : MOST_SLICES;
-    return n < 2 ? 0 : (rows + n - 1) / n;
+    const struct input *in = arg;
+    return pith_context_encode_sliced(in->w, rows, in->k->mask, in->k->codebook->index, dst, cap,
+                                      bytes);
 }
 
-/* In slices, which threads decode side by side, where those take hardly more. */
+/* In slices, if those take hardly more. */
 static enum pith_status slice(const struct pith_const *k, uint64_t other_bytes, struct weight *w,
                               struct byte_out *coded)
 {
-    uint64_t rows = rows_of_slice(w, coded->bytes);
+    const struct input in = {w, k};
+    const struct pack_slices s = {
+        .w = w, .bytes = coded->bytes, .below = other_bytes, .encode = encode_sliced, .arg = &in};
     struct byte_out sliced = {0};
-    if (rows == 0)
-        return PITH_OK;
-    size_t most = coded->bytes + coded->bytes / SLICES_SHARE;
-    most = most < other_bytes ? most : other_bytes - 1;
-    uint8_t *dst = pith_out_room(&sliced, most);
-    enum pith_status st = dst ? pith_context_encode_sliced(w, rows, k->mask, k->codebook->index,
-                                                           dst, most, &sliced.bytes)
-                              : PITH_ERR_MEMORY;
-    if (st) {
-        pith_out_clear(&sliced);
-        return st == PITH_ERR_SPACE ? PITH_OK : st;
-    }
+    enum pith_status st = pith_pack_slices(&s, &sliced);
+    if (st || !sliced.data)
+        return st;
     pith_out_clear(coded);
     *coded = sliced;
     w->sliced = true;

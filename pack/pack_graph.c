@@ -89,13 +89,23 @@ static void write_shape(struct byte_out *o, const struct shape *s, uint32_t code
         write_dims(o, s, 0, code == SHAPE_RANK4_SQUARE);
 }
 
+/* In slices a code has another number. */
+static uint32_t long_code(const struct weight *w)
+{
+    if (!w->sliced)
+        return w->code;
+    return w->code == CODE_CONTEXT ? CODE_CONTEXT_SLICED
+           : w->settled            ? CODE_SETTLED_SLICED
+                                   : CODE_ADAPTIVE_SLICED;
+}
+
 static void write_long_head(struct byte_out *o, const struct weight *w, uint32_t code)
 {
     pith_out_u8(o, HEAD_LONG);
     pith_out_u8(o, code);
     pith_out_u8(o, w->support);
     pith_out_u8(o, w->grid == GRID_CODEBOOK && w->n_groups > 1 ? GRID_GROUPS : w->grid);
-    pith_out_u8(o, w->sliced ? CODE_CONTEXT_SLICED : w->code);
+    pith_out_u8(o, long_code(w));
     write_shape(o, &w->shape, code);
 }
 
@@ -107,7 +117,7 @@ static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint
         pith_out_u8(o, HEAD_VECTOR + (coded ? 1u : 0u) + (same ? 1u : 0u));
         return;
     }
-    if (w->settled) {
+    if (w->settled || w->sliced) {
         write_long_head(o, w, code);
     } else {
         pith_out_u8(o, HEAD_FORM | code);

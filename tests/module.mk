@@ -113,7 +113,7 @@ mutate: ## plant small changes one by one; which tests notice (half an hour)
 	@CC="$(CC)" PITH_DATA=$(abspath $(PITH_DATA)) sh tests/mutate.sh
 
 # ---- the decoder written from docs/format.md alone: no header of ours ------------------------
-$(O)/tests/spec/spec_decode: tests/spec/spec_decode.c tests/spec/spec_adaptive.h tests/spec/spec_context.h tests/spec/spec_rans.h
+$(O)/tests/spec/spec_decode: tests/spec/spec_decode.c tests/spec/spec_adaptive.h tests/spec/spec_context.h tests/spec/spec_rans.h tests/spec/spec_slices.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -Wall -Wextra $(CFLAGS) $< -o $@
 
@@ -149,7 +149,7 @@ fuzz-bins: $(FUZZ_BIN)
 # The tests of the gate and of the decoders (but test_weight and test_weight_rows, which take minutes so), in the libraries that the fuzz targets are made of.
 SANITIZED_TESTS := $(patsubst %,$(O)/tests/%,$(addprefix runtime/test_,gate made_weight container validate region \
     stats_read huff_table huff_decode coded_table crc32c plan_file) \
-    $(addprefix huffman/test_,adaptive rans context planes huff_round_trip gap_encode \
+    $(addprefix huffman/test_,adaptive adaptive_slices rans context planes huff_round_trip gap_encode \
     codebook_encode) pack/test_refusals)
 .PHONY: sanitized-tests sanitized-build sanitized-bins sanitized-run
 sanitized-tests: sanitized-build ## gate and decoders under AddressSanitizer and UndefinedBehaviorSanitizer

@@ -9,8 +9,9 @@
  *     -DPITH_BUILD_CONTEXT=0          no decoder of context-coded indices
  *     -DPITH_BUILD_TRELLIS=0          no trellis in the decoder of adaptive streams
  *     -DPITH_BUILD_SECOND=0           no second model in it
+ *     -DPITH_BUILD_SLICES=0           no streams in slices of rows
  *
- * `pith info NET.pith --build` prints the last six for a network. Nothing refers then to what was
+ * `pith info NET.pith --build` prints the last seven for a network. Nothing refers then to what was
  * left out, so that the linker does not take it from an archive (or drops it by --gc-sections). A
  * network with another operator or code is refused as PITH_ERR_UNSUPPORTED. */
 #ifndef BUILD_CHOICE_H
@@ -30,6 +31,9 @@
 #endif
 #ifndef PITH_BUILD_SECOND
 #define PITH_BUILD_SECOND 1
+#endif
+#ifndef PITH_BUILD_SLICES
+#define PITH_BUILD_SLICES 1
 #endif
 #ifndef PITH_BUILD_OPS_LOW
 #define PITH_BUILD_OPS_LOW 0xffffffffffffffffull

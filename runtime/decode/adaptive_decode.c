@@ -63,16 +63,28 @@ bool pith_adaptive_tells_rows(const struct weight *w)
     return false;
 }
 
+bool pith_adaptive_feed(struct weight *w, const struct weight *source)
+{
+    uint64_t rows = adaptive_rows(source);
+    if (!pith_adaptive_tells_rows(source) || w->count / adaptive_rows(w) % rows != 0)
+        return false;
+    w->source_rows = rows;
+    w->source_stream = source->index_stream;
+    w->source_sliced = source->sliced;
+    w->source_nnz = source->sliced && source->support != SUPPORT_DENSE ? source->nnz : 0;
+    return true;
+}
+
 size_t pith_adaptive_bytes(const struct weight *w)
 {
     return adaptive_memory(w);
 }
 
 /* Four bytes are ahead of the interval, always. */
-static void open_stream(struct adaptive *a, const struct stream *s)
+static void open_stream(struct adaptive *a, const struct reader *bytes)
 {
-    a->at = s->bytes;
-    a->end = s->bytes + s->n_bytes;
+    a->at = bytes->p;
+    a->end = bytes->p + bytes->left;
     a->low = 0;
     a->high = UINT32_MAX;
     a->missing = 0;
@@ -80,15 +92,26 @@ static void open_stream(struct adaptive *a, const struct stream *s)
         a->code = a->code << 8 | next_byte(a);
 }
 
-/* The row flags of the weight this one refers to: the beginning of its stream. Decoded anew
- * wherever it is needed: a few hundred flags, no memory kept. */
-static void read_source(struct adaptive *a)
+/* The row flags of the weight this one refers to: the beginning of its stream, or of each slice of
+ * it that stores something, where one row has no flag. Decoded anew wherever they are needed: a few
+ * hundred flags, no memory kept. */
+static ONCE bool read_source(struct adaptive *a)
 {
-    if (a->w->source_rows == 0)
-        return;
-    open_stream(a, &a->w->source_stream);
-    start_flags(a);
-    code_row_flags(a, a->source_live, a->w->source_rows);
+    struct row_slices s = {0};
+    uint8_t *live = a->source_live;
+    if (a->w->source_rows > 0 && !pith_slices_of_source(&s, a->w))
+        return false;
+    while (s.behind > 0) {
+        struct row_slice slice = pith_slices_next(&s);
+        uint64_t rows = slice.n / ADAPTIVE_MAX;
+        open_stream(a, &slice.bytes);
+        start_flags(a);
+        *live = slice.stored > 0;
+        if (rows > 1 && slice.stored > 0)
+            code_row_flags(a, live, rows);
+        live += rows;
+    }
+    return true;
 }
 
 void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *live)
@@ -99,24 +122,18 @@ void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *l
     read_source(a);
 }
 
-/* What the gate has tested for weights of files is tested again for those that a program makes. */
-enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, void *mem)
+/* The next slice as a tensor of its own. Of one that stores nothing nothing is told, so that its
+ * end is where it begins. 23 mantissa bits at most can be zero. */
+static ONCE NOT_INLINE bool open_slice(struct adaptive *a, uint64_t first)
 {
-    memset(a, 0, sizeof *a);
-    if (!pith_adaptive_allows(w) ||
-        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)) ||
-        (w->second && w->grid != GRID_CODEBOOK))
-        return PITH_ERR_CORRUPT;
-    a->w = w;
-    adaptive_place(a, mem);
-    enum pith_status st = adaptive_begin(a);
-    if (st)
-        return st;
-    read_source(a);
-    open_stream(a, &w->index_stream);
-    code_flags(a);
-    /* 23 mantissa bits at most can be zero. */
-    return a->zero_bits > 23 ? PITH_ERR_CORRUPT : PITH_OK;
+    struct row_slice slice = pith_slices_next(&a->slices);
+    adaptive_place(a, a->second);
+    if (!read_source(a) || adaptive_enter(a, first, slice.n, slice.stored))
+        return false;
+    open_stream(a, &slice.bytes);
+    if (slice.stored > 0)
+        code_flags(a);
+    return a->zero_bits <= 23;
 }
 
 /* The stream has the bytes that a writer gives it: the rest of the code is the shortest one, and
@@ -126,6 +143,51 @@ static bool ends_well(const struct adaptive *a)
 {
     uint32_t zeros = a->code ? (uint32_t)__builtin_ctz(a->code) / 8 : 4;
     return a->at == a->end && a->missing == zeros && a->code == adaptive_last_code(a->low, a->high);
+}
+
+/* Behind the last stored element of a slice: the next one that stores some. The writer stops there,
+ * too. */
+static bool go_on(struct adaptive *a)
+{
+    while (a->taken == a->nnz) {
+        uint64_t next = a->w->count - a->slices.behind;
+        if (!ends_well(a))
+            return false;
+        if (a->slices.behind == 0)
+            return true;
+        if (!open_slice(a, next))
+            return false;
+    }
+    return true;
+}
+
+/* What the gate has tested for weights of files is tested again for those that a program makes. */
+static bool open_tensor(struct adaptive *a, const struct weight *w, void *mem)
+{
+    memset(a, 0, sizeof *a);
+    if (!pith_adaptive_allows(w) ||
+        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)) ||
+        (w->second && w->grid != GRID_CODEBOOK))
+        return false;
+    a->w = w;
+    a->second = mem;
+    return !adaptive_begin(a) && pith_slices_open(&a->slices, w);
+}
+
+enum pith_status pith_adaptive_enter(struct adaptive *a, const struct weight *w, void *mem,
+                                     uint64_t first)
+{
+    if (!open_tensor(a, w, mem))
+        return PITH_ERR_CORRUPT;
+    while (first-- > 0)
+        pith_slices_next(&a->slices);
+    uint64_t element = w->count - a->slices.behind;
+    return open_slice(a, element) && go_on(a) ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
+enum pith_status pith_adaptive_open(struct adaptive *a, const struct weight *w, void *mem)
+{
+    return pith_adaptive_enter(a, w, mem, 0);
 }
 
 /* Elements that are not stored cost time but are not handed out. */
@@ -141,8 +203,7 @@ static bool next_stored(struct adaptive *a, struct adaptive_element *e, uint64_t
     return true;
 }
 
-/* With the last stored element the stream must end, and with it the whole tensor: the writer
- * stops there, too. */
+/* With the last stored element of a slice its stream must end. */
 enum pith_status pith_adaptive_next(struct adaptive *a, uint32_t *pos, uint8_t *index, float *value,
                                     uint32_t n)
 {
@@ -157,7 +218,9 @@ enum pith_status pith_adaptive_next(struct adaptive *a, uint32_t *pos, uint8_t *
             index[i] = e.index;
         else
             value[i] = f32_from_bits(e.bits);
+        a->taken++;
+        if (!go_on(a))
+            return PITH_ERR_CORRUPT;
     }
-    a->taken += n;
-    return a->taken < a->w->nnz || ends_well(a) ? PITH_OK : PITH_ERR_CORRUPT;
+    return PITH_OK;
 }

@@ -217,61 +217,13 @@ static bool read_head(struct reader *r, uint32_t n_levels, struct context_head *
            !(odd && head->bits[head->n_classes] != 0);
 }
 
-/* Rows of a slice, and behind them the directory; of a tensor that is not sliced all rows, and
- * nothing is read. 0: there are not two slices. */
-static uint64_t slice_rows(const struct weight *w, struct reader *r)
-{
-    uint64_t rows = adaptive_rows(w), told = w->sliced ? rd_varint(r, rows - 1) : rows;
-    return r->bad ? 0 : told;
-}
-
-uint64_t pith_context_slice(const struct weight *w)
-{
-    struct reader r = reader_of(w->index_stream.bytes, w->index_stream.n_bytes);
-    return slice_rows(w, &r) * columns(w);
-}
-
-uint32_t pith_context_pieces(const struct weight *w)
-{
-    uint64_t slice = w->sliced ? pith_context_slice(w) : 0;
-    uint64_t slices = slice ? (w->count + slice - 1) / slice : 0;
-    return slices < CONTEXT_PIECES ? (uint32_t)slices : CONTEXT_PIECES;
-}
-
-/* Slices and their sizes, which are tested together. */
-static bool read_directory(struct context_stream *s)
-{
-    const struct weight *w = s->w;
-    struct reader r = reader_of(w->index_stream.bytes, w->index_stream.n_bytes);
-    s->slice = slice_rows(w, &r) * columns(w);
-    s->behind = w->count;
-    s->sizes = r;
-    if (s->slice == 0)
-        return false;
-    uint64_t sum = 0;
-    for (uint64_t at = s->slice; at < w->count && !r.bad; at += s->slice)
-        sum += rd_varint(&r, r.left); /* < 2^28 terms below 2^32, or too much for the test below */
-    s->slices = r;
-    return !r.bad && sum <= r.left;
-}
-
-/* The bytes of the next slice; those of the last one are what is left. */
-static struct reader next_slice(struct context_stream *s)
-{
-    uint64_t n = s->behind < s->slice ? s->behind : s->slice;
-    size_t bytes = s->slices.left;
-    if (n < s->behind)
-        bytes = (size_t)rd_varint(&s->sizes, bytes);
-    s->left = n;
-    s->behind -= n;
-    return reader_of(rd_bytes(&s->slices, bytes), bytes);
-}
-
 /* Counters begin anew in each. */
 static bool open_slice(struct context_stream *s)
 {
-    struct reader r = next_slice(s);
+    struct row_slice slice = pith_slices_next(&s->slices);
+    struct reader r = slice.bytes;
     struct context_head head;
+    s->left = slice.n;
     if (!read_head(&r, levels(s->w), &head) || !pith_context_begin(&s->coder, s->w, &head, s->mem))
         return false;
     s->begin = s->coder.walk.at = r.p;
@@ -293,7 +245,7 @@ static bool open_stream(struct context_stream *s, const struct weight *w, void *
     s->stored_left = w->nnz;
     s->element = 0;
     s->ahead_at = s->n_ahead = 0;
-    return read_directory(s) && pith_context_zero(w, &s->zero, &has_zero);
+    return pith_slices_open(&s->slices, w) && pith_context_zero(w, &s->zero, &has_zero);
 }
 
 enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem)
@@ -307,7 +259,7 @@ enum pith_status pith_context_enter(struct context_stream *s, const struct weigh
     if (!open_stream(s, w, mem))
         return PITH_ERR_CORRUPT;
     while (first-- > 0)
-        next_slice(s);
+        pith_slices_next(&s->slices);
     return open_slice(s) ? PITH_OK : PITH_ERR_CORRUPT;
 }
 
@@ -322,7 +274,7 @@ static bool ends_well(const struct context_stream *s)
 /* Behind the last level of a slice: the next one. */
 static bool go_on(struct context_stream *s)
 {
-    return s->left > 0 || (ends_well(s) && (s->behind == 0 || open_slice(s)));
+    return s->left > 0 || (ends_well(s) && (s->slices.behind == 0 || open_slice(s)));
 }
 
 /* The kernel reads only inside of the stream, and says `bad` where it would not. */

@@ -598,8 +598,7 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
  * slow. */
 static ONCE void start_ranks(struct adaptive *a)
 {
-    bool few = is_second(a) || (n_levels(a, a->n_negative) <= ADAPTIVE_FEW &&
-                                n_levels(a, a->n_positive) <= ADAPTIVE_FEW);
+    bool few = is_second(a) || a->few;
     FILL(a->rank_all, a->w->settled ? COUNTER_HALF | SETTLED : COUNTER_HALF);
     for (uint32_t node = 0; node < 16; node++) {
         uint32_t v = few ? first_rank[node < 3 ? node : 3] : COUNTER_HALF;
@@ -629,7 +628,7 @@ static ONCE void start_elements(struct adaptive *a)
     a->open_left = live_rows * live_cols;
     a->fresh = COUNTER_HALF;
     if (a->selects && a->w->support != SUPPORT_DENSE && a->open_left > 0) {
-        uint64_t p = (a->w->nnz << 20) / a->open_left; /* nnz < 2^32 */
+        uint64_t p = (a->nnz << 20) / a->open_left; /* nnz < 2^32 */
         a->fresh = counter_of((uint32_t)(p > 1046000 ? 1046000 : p), 1);
     }
     for (uint64_t i = 0; i < a->cols; i++) {
@@ -690,14 +689,14 @@ static void adaptive_place(struct adaptive *a, void *mem)
     a->source_live = a->row_live + a->rows;
 }
 
-/* A single codebook with a zero makes a dense tensor selective, too. */
+/* A single codebook with a zero makes a dense tensor selective, too. What the first codebook tells
+ * holds for all slices. */
 static enum pith_status adaptive_begin(struct adaptive *a)
 {
     const struct weight *w = a->w;
     enum pith_status st = PITH_OK;
     a->low = 0;
     a->high = UINT32_MAX;
-    a->left = w->nnz;
     a->selects = w->support != SUPPORT_DENSE || w->grid == GRID_PLAIN;
     if (w->grid == GRID_CODEBOOK) {
         st = pith_codebook_open(&a->codebooks, w->codebook.bytes, w->codebook.n_bytes, w->n_groups,
@@ -707,6 +706,23 @@ static enum pith_status adaptive_begin(struct adaptive *a)
         if (w->n_groups == 1 && a->has_zero)
             a->selects = true;
     }
+    a->few =
+        n_levels(a, a->n_negative) <= ADAPTIVE_FEW && n_levels(a, a->n_positive) <= ADAPTIVE_FEW;
+    return st;
+}
+
+/* Stands before n elements from `first` on, a slice of whole rows or all of the tensor, of which
+ * nnz are stored. Memory as of a new tensor; flags and counters begin with code_flags(). */
+static enum pith_status adaptive_enter(struct adaptive *a, uint64_t first, uint64_t n, uint64_t nnz)
+{
+    enum pith_status st = PITH_OK;
+    a->rows = n / a->cols;
+    a->row = a->col = 0;
+    a->element = first;
+    a->left = a->nnz = nnz;
+    a->taken = 0;
+    while (a->w->grid == GRID_CODEBOOK && a->group_end <= first && !st)
+        st = next_group(a);
     return st;
 }
 

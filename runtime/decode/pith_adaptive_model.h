@@ -17,11 +17,10 @@
 #define PITH_ADAPTIVE_MODEL_H
 
 #include "pith_codebook_decode.h"
+#include "pith_row_slices.h"
 #include "pith_trellis.h"
-#include "pith_weight.h"
 
 #define ADAPTIVE_INPUTS 8u
-#define ADAPTIVE_MAX ((UINT32_C(1) << 28) - 1) /* elements: adaptive_memory fits 32 bits */
 #define ADAPTIVE_FEW                                                                               \
     16u /* centroids of a sign that are counted from zero outwards, not numbered in bits */
 #define COUNTER_HALF (UINT32_C(1) << 31) /* 22 bits of probability, 10 of count */
@@ -88,20 +87,24 @@ struct adaptive {
 
     /* the tensor */
     const struct weight *w;
-    uint64_t rows, cols;
+    uint64_t rows, cols; /* rows of the slice at hand */
     uint32_t place,
         place_row;      /* elements of a channel in a row (KH*KW), of one of its lines (KW) */
     uint32_t zero_bits; /* plain grid: low bits of the mantissa that are 0 everywhere */
     bool selects;       /* elements are told stored or not, rows and columns live or not */
+    bool few;           /* centroids of the first group, ADAPTIVE_FEW of each sign at most */
     struct codebook_reader codebooks;
     uint64_t group_end;
     uint32_t n_negative, n_positive; /* centroids of the group below and above zero */
     bool has_zero;
 
     /* where it is */
-    uint64_t row, col, element;
-    uint64_t left;  /* stored elements to come, of sparse tensors; else a number above 0 */
-    uint64_t taken; /* decoder: elements handed out */
+    uint64_t row, col;           /* in the slice */
+    uint64_t element;            /* of the tensor */
+    uint64_t nnz;                /* stored elements of the slice */
+    uint64_t left;               /* of them to come, of sparse tensors; else a number above 0 */
+    uint64_t taken;              /* decoder: of them handed out */
+    struct row_slices slices;    /* decoder: to come */
     uint64_t last_row, last_col; /* live ones */
     uint64_t open_left;          /* elements to come in live rows and columns */
     bool row_any;
@@ -139,11 +142,5 @@ struct adaptive_element {
     uint8_t index;
     uint32_t bits; /* plain grid: of the f32 */
 };
-
-/* Matrix form of a shape. */
-static inline uint64_t adaptive_rows(const struct weight *w)
-{
-    return w->shape.rank < 2 ? 1 : w->shape.dim[0];
-}
 
 #endif

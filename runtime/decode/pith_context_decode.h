@@ -7,12 +7,11 @@
 
 #include "pith_bytes.h"
 #include "pith_kernel_decode.h"
-#include "pith_weight.h"
+#include "pith_row_slices.h"
 
 #define CONTEXT_HEAD_BYTES 10u /* the most that a stream has before its code */
 #define CONTEXT_AHEAD 256u
 #define CONTEXT_CLASS_BITS 8u /* the most that tell an index of a class */
-#define CONTEXT_PIECES 16u    /* at most, that one tensor is decoded in at once */
 
 /* How a stream begins: classes of indices, and the magnitude that is expected. apart: a decision
  * tells elements that are zero; then levels that are not are the indices. */
@@ -28,12 +27,9 @@ struct context_stream {
     context_indices_fn *indices;
     const uint8_t *begin; /* of its code */
     uint64_t left;        /* levels to come, of the slice at hand */
-    /* slices to come; one that is not sliced is one slice */
     const struct weight *w;
     void *mem;
-    uint64_t behind, slice; /* levels of all, and of one but the last */
-    struct reader sizes;    /* bytes of each but the last */
-    struct reader slices;
+    struct row_slices slices; /* to come */
     /* of support 3 */
     uint32_t zero; /* the level that is not stored */
     uint64_t element, stored_left;
@@ -51,14 +47,6 @@ size_t pith_context_bytes(const struct weight *w);
  * column: pith_context_bytes. false: the head is not one. */
 bool pith_context_begin(struct context_coder *c, const struct weight *w,
                         const struct context_head *head, void *column);
-
-/* Elements of a slice of w but the last, which has what is left; w->count where there is one; 0: it
- * cannot be told. */
-uint64_t pith_context_slice(const struct weight *w);
-
-/* Pieces in which a sliced tensor is decoded at once, 2 .. CONTEXT_PIECES, each of whole slices; 0:
- * it is not. */
-uint32_t pith_context_pieces(const struct weight *w);
 
 /* Reads directory and head. mem: pith_context_bytes. s borrows w. PITH_ERR_CORRUPT. */
 enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem);

@@ -39,8 +39,10 @@ enum weight_code {
     CODE_CONTEXT = 5   /* support, and indices, by distributions of contexts */
 };
 
-/* In files CODE_CONTEXT in slices (weight.sliced) is a code of its own. */
+/* In files what is in slices (weight.sliced) has codes of its own. */
 #define CODE_CONTEXT_SLICED 6
+#define CODE_ADAPTIVE_SLICED 7
+#define CODE_SETTLED_SLICED 8 /* weight.settled */
 
 /* One table in the file (docs/format.md), of a Huffman code, a support or rANS frequencies; tensors
  * may share it. */
@@ -74,14 +76,16 @@ struct weight {
     struct stream source_stream;
     uint64_t source_rows; /* 0: none */
     uint32_t source_back; /* how many tensors before this one; 0: none */
-    uint32_t cpu;         /* PITH_CPU_ bits that decoding may use; 0: the reference */
-    bool settled;         /* one codebook of many centroids, all about as frequent: its counters
-                             begin as ones that have seen much */
-    uint8_t trellis;      /* adaptive, with codebooks: states of pith_trellis.h, whose levels are
-                             coded; 0: indices are */
-    bool sliced;          /* context-coded, in slices of rows that are decoded each by itself */
-    bool second;    /* adaptive, with codebooks: by the second model (pith_adaptive_second.h) */
-    bool own_align; /* few plain elements, aligned for their type alone (HEAD_ALIGN) */
+    uint64_t source_nnz;  /* of a sparse one in slices: what it stores; else 0 */
+    bool source_sliced;
+    uint32_t cpu;    /* PITH_CPU_ bits that decoding may use; 0: the reference */
+    bool settled;    /* one codebook of many centroids, all about as frequent: its counters
+                        begin as ones that have seen much */
+    uint8_t trellis; /* adaptive, with codebooks: states of pith_trellis.h, whose levels are
+                        coded; 0: indices are */
+    bool sliced;     /* context-coded or adaptive, in slices of rows (pith_row_slices.h) */
+    bool second;     /* adaptive, with codebooks: by the second model (pith_adaptive_second.h) */
+    bool own_align;  /* few plain elements, aligned for their type alone (HEAD_ALIGN) */
 };
 
 /* The elements where they lie in the image, when they are stored there as they are computed with -

@@ -1,41 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_cut.c - see weight_cut.h. One decoder is opened in scratch, which tests the directory of
  * blocks; each piece goes on with a copy of it on its own stack, put where the piece begins, and
- * shares the decode table; where contexts learn, each has counters of its own. Codebooks of groups
- * have no entry points: a piece reads those in front of its first group again, which is little
+ * shares the decode table; where a code learns, each has counters of its own. The stored elements
+ * of a sparse weight lie behind those that slices before count. Codebooks of groups have no entry
+ * points: a piece reads those in front of its first group again, which is little
  * beside the elements of a group. */
 #include "build_choice.h"
 #include "weight_cut.h"
 #include "weight_decoder.h"
 
 #define PIECE_ELEMENTS (UINT64_C(1) << 18) /* at least: some 0.1 ms of decoding */
-#define MAX_PIECES CONTEXT_PIECES          /* context-coded ones have memory for so many */
-#define CHUNK 512u                         /* of a piece; 3.5 KB of its thread's stack */
+#define MAX_PIECES SLICE_PIECES            /* what learns has memory for so many */
+#define CHUNK 512u                         /* of a piece; 5.5 KB of its thread's stack */
 
 struct pieces {
     const struct decoder *d; /* at the first value */
     uint32_t n;
     uint64_t unit; /* elements between two places where a piece can begin */
-    float *f32;    /* one of these three */
+    float *f32;    /* all elements: one of these two */
     int8_t *i8;
+    uint32_t *pos; /* or of the stored ones some of these */
     uint8_t *index;
+    float *value;
     enum pith_status st[MAX_PIECES];
 };
 
 /* A build without rANS is one for a machine without threads to speak of. */
 bool pith_weight_is_cut(const struct weight *w)
 {
-    if (!PITH_BUILD_RANS || w->support != SUPPORT_DENSE || w->grid != GRID_CODEBOOK)
+    bool dense = w->support == SUPPORT_DENSE;
+    if (!PITH_BUILD_RANS || (!dense && w->code != CODE_ADAPTIVE))
         return false;
-    if (uses_contexts(w))
-        return pith_context_pieces(w) > 1;
-    return (uses_rans(w) || w->code == CODE_PLAIN) && w->count >= 2 * PIECE_ELEMENTS;
+    if (learns(w))
+        return pith_decoder_pieces(w) > 1;
+    return w->grid == GRID_CODEBOOK && (uses_rans(w) || w->code == CODE_PLAIN) &&
+           w->count >= 2 * PIECE_ELEMENTS;
 }
 
 /* The first element of piece i; the last piece ends with the weight. */
 static uint64_t begin_of(const struct pieces *p, uint32_t i)
 {
-    uint64_t count = p->d->n_values, units = (count + p->unit - 1) / p->unit;
+    uint64_t count = p->d->w->count, units = (count + p->unit - 1) / p->unit;
     uint64_t at = units * i / p->n * p->unit; /* units <= 2^28: 4,096 and more elements each */
     return at < count ? at : count;
 }
@@ -67,12 +72,63 @@ static enum pith_status decode_piece(const struct pieces *p, struct decoder *d, 
     return st;
 }
 
-/* Piece i of a context-coded weight has memory of its own behind the decoder's. */
+static bool wants_values(const struct pieces *p)
+{
+    return p->f32 || p->i8 || p->value;
+}
+
+static void put_stored(const struct pieces *p, const struct decoder *d, uint64_t at, uint32_t n)
+{
+    for (uint32_t i = 0; p->f32 && i < n; i++)
+        p->f32[d->pos[i]] = d->value[i];
+    for (uint32_t i = 0; p->i8 && i < n; i++)
+        p->i8[d->pos[i]] = (int8_t)d->value[i];
+    if (p->pos)
+        memcpy(p->pos + at, d->pos, n * sizeof *p->pos);
+    if (p->index)
+        memcpy(p->index + at, d->index, n);
+    if (p->value)
+        memcpy(p->value + at, d->value, n * sizeof *p->value);
+}
+
+/* Stored elements number `at` to `end` of a sparse weight, which are those of its elements `first`
+ * to `behind`. */
+static enum pith_status decode_stored(const struct pieces *p, struct decoder *d, uint64_t first,
+                                      uint64_t behind)
+{
+    uint32_t pos[CHUNK];
+    float value[CHUNK];
+    uint64_t at = pith_slices_stored(d->w, first / p->unit),
+             end = pith_slices_stored(d->w, (behind + p->unit - 1) / p->unit);
+    enum pith_status st = PITH_OK;
+    d->pos = pos;
+    d->value = value;
+    if (p->f32)
+        memset(p->f32 + first, 0, (size_t)(behind - first) * sizeof *p->f32);
+    if (p->i8)
+        memset(p->i8 + first, 0, (size_t)(behind - first));
+    while (at < end && !st) {
+        uint32_t n = end - at < CHUNK ? (uint32_t)(end - at) : CHUNK;
+        st = pith_decoder_positions(d, pos, n);
+        if (!st && wants_values(p))
+            st = pith_decoder_values(d, pos, 0, d->index, value, n);
+        if (!st)
+            put_stored(p, d, at, n);
+        at += n;
+    }
+    return st;
+}
+
+/* Piece i has memory of its own behind the decoder's. */
 static enum pith_status enter_slice(struct decoder *d, uint32_t i, uint64_t slice)
 {
-    size_t away = (i + (size_t)1) * d->context_piece_bytes;
+    size_t away = (i + (size_t)1) * d->piece_bytes;
+    if (d->w->code == CODE_ADAPTIVE) {
+        d->adaptive = (void *)((uint8_t *)d->adaptive + away);
+        return pith_adaptive_enter(d->adaptive, d->w, d->piece_mem + away, slice);
+    }
     d->contexts = (void *)((uint8_t *)d->contexts + away);
-    return pith_context_enter(d->contexts, d->w, d->contexts_mem + away, slice);
+    return pith_context_enter(d->contexts, d->w, d->piece_mem + away, slice);
 }
 
 /* The last piece also reads the codebooks behind its own, as a whole decoder would. */
@@ -83,7 +139,7 @@ static void run_piece(void *arg, uint32_t i)
     struct rans_stream rans;
     uint8_t index[CHUNK];
     float codebook[256];
-    uint64_t at = begin_of(p, i);
+    uint64_t at = begin_of(p, i), end = begin_of(p, i + 1);
     d.index = index;
     d.codebook = codebook;
     d.taken = at;
@@ -93,16 +149,30 @@ static void run_piece(void *arg, uint32_t i)
         if (!d.rans_table->single)
             pith_rans_skip(&rans, at / p->unit);
     }
-    if (uses_contexts(d.w))
+    if (learns(d.w))
         p->st[i] = enter_slice(&d, i, at / p->unit);
     if (!p->st[i])
-        p->st[i] = decode_piece(p, &d, at, begin_of(p, i + 1));
-    if (!p->st[i] && i + 1 == p->n && !p->index)
+        p->st[i] = d.w->support == SUPPORT_DENSE ? decode_piece(p, &d, at, end)
+                                                 : decode_stored(p, &d, at, end);
+    if (!p->st[i] && i + 1 == p->n && wants_values(p))
         p->st[i] = pith_decoder_finish(&d);
 }
 
-/* A stream of a single symbol can be entered anywhere. The first failure in order of pieces is
- * told, whichever thread met it. */
+/* A stream of a single symbol can be entered anywhere. */
+static void choose_pieces(struct pieces *p)
+{
+    const struct decoder *d = p->d;
+    const struct weight *w = d->w;
+    p->unit = learns(w)                                ? pith_slice_elements(w)
+              : uses_rans(w) && !d->rans_table->single ? d->rans->block_symbols
+                                                       : 4096;
+    uint64_t units = (w->count + p->unit - 1) / p->unit,
+             pieces = learns(w) ? pith_decoder_pieces(w) : w->count / PIECE_ELEMENTS;
+    pieces = pieces < units ? pieces : units;
+    p->n = pieces < MAX_PIECES ? (uint32_t)pieces : MAX_PIECES;
+}
+
+/* The first failure in order of pieces is told, whichever thread met it. */
 static enum pith_status run_pieces(const struct op_env *env, const struct weight *w,
                                    struct pieces *p, void *scratch)
 {
@@ -111,12 +181,7 @@ static enum pith_status run_pieces(const struct op_env *env, const struct weight
     if (st)
         return st;
     p->d = d;
-    p->unit = uses_contexts(w)                         ? pith_context_slice(w)
-              : uses_rans(w) && !d->rans_table->single ? d->rans->block_symbols
-                                                       : 4096;
-    uint64_t pieces = d->n_values / PIECE_ELEMENTS, units = (d->n_values + p->unit - 1) / p->unit;
-    pieces = pieces < units && !uses_contexts(w) ? pieces : units;
-    p->n = pieces < MAX_PIECES ? (uint32_t)pieces : MAX_PIECES;
+    choose_pieces(p);
     pith_op_parallel(env, p->n, run_piece, p);
     for (uint32_t i = 0; i < p->n && !st; i++)
         st = p->st[i];
@@ -143,10 +208,13 @@ enum pith_status pith_weight_cut_plain(const struct op_env *env, const struct we
                                               : pith_weight_expand_plain(w, dst, scratch);
 }
 
-enum pith_status pith_weight_cut_indices(const struct op_env *env, const struct weight *w,
-                                         uint8_t *index, void *scratch)
+/* Of dense weights indices alone. */
+enum pith_status pith_weight_cut_parts(const struct op_env *env, const struct weight *w,
+                                       uint32_t *pos, uint8_t *index, float *value, void *scratch)
 {
-    struct pieces p = {.index = index};
-    return cuts(env, w) ? run_pieces(env, w, &p, scratch)
-                        : pith_weight_expand_parts(w, NULL, index, NULL, scratch);
+    struct pieces p = {.pos = pos, .index = index, .value = value};
+    bool indices = w->grid == GRID_CODEBOOK && index && !pos && !value;
+    bool fits = w->support == SUPPORT_DENSE ? indices : pos || value;
+    return fits && cuts(env, w) ? run_pieces(env, w, &p, scratch)
+                                : pith_weight_expand_parts(w, pos, index, value, scratch);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_cut.h - large weights decoded by several threads, in pieces that begin where a reader can
  * enter: rANS-coded indices at any block (docs/format-streams.md, section 10), context-coded ones
- * at any slice (section 11), plain ones at any byte. What has no such places, is not dense, or is
- * small is decoded by one thread, as pith_weight.h does it. The same bits for any number of
- * threads. */
+ * and adaptive streams at any slice (section 13), plain ones at any byte. What has no such places,
+ * is small, or is sparse and not adaptive is decoded by one thread, as pith_weight.h does it. The
+ * same bits for any number of threads. */
 #ifndef WEIGHT_CUT_H
 #define WEIGHT_CUT_H
 
@@ -13,13 +13,13 @@
 /* Whether w is decoded in pieces where there are threads; its streams have not been looked at. */
 bool pith_weight_is_cut(const struct weight *w);
 
-/* As pith_weight_expand_f32, _plain, and _parts where indices alone are wanted (of dense support
- * with a codebook), by env->parallel_for where w is cut. */
+/* As pith_weight_expand_f32, _plain and _parts, by env->parallel_for where w is cut; of parts where
+ * it is dense and indices alone are wanted, or sparse. */
 enum pith_status pith_weight_cut_f32(const struct op_env *env, const struct weight *w, float *dst,
                                      void *scratch);
 enum pith_status pith_weight_cut_plain(const struct op_env *env, const struct weight *w, void *dst,
                                        void *scratch);
-enum pith_status pith_weight_cut_indices(const struct op_env *env, const struct weight *w,
-                                         uint8_t *index, void *scratch);
+enum pith_status pith_weight_cut_parts(const struct op_env *env, const struct weight *w,
+                                       uint32_t *pos, uint8_t *index, float *value, void *scratch);
 
 #endif

@@ -45,10 +45,12 @@ struct decoder {
     struct rans_table *rans_table;
     uint32_t *rans_entries;
     struct rans_stream *rans; /* by pointer: a piece goes on with a copy of its own */
-    /* a piece has the next such memory, as far from the decoder's as it has a number, from 1 on */
+    /* What learns, and its memory. A piece has the next such, as far from the decoder's as it has a
+     * number, from 1 on. */
     struct context_stream *contexts;
-    uint8_t *contexts_mem;
-    size_t context_piece_bytes;
+    struct adaptive *adaptive; /* positions, indices and elements at once */
+    uint8_t *piece_mem;
+    size_t piece_bytes;
     /* codebooks */
     struct codebook_reader codebooks;
     uint64_t group_end; /* element where the next group begins */
@@ -57,11 +59,12 @@ struct decoder {
     uint32_t *pos;
     uint8_t *index;
     float *value;
-    struct adaptive *adaptive; /* positions, indices and elements at once */
     uint32_t *gap_entries, *index_entries;
     uint8_t *gap_symbols, *index_symbols;
 };
 
+/* Pieces in which w is decoded at once where its code learns, 2 .. SLICE_PIECES; 0: as a whole. */
+uint32_t pith_decoder_pieces(const struct weight *w);
 /* *out: a decoder inside scratch (pith_weight_scratch_bytes, aligned here), at the first value. */
 enum pith_status pith_decoder_open(const struct weight *w, void *scratch, bool want_support,
                                    struct decoder **out);

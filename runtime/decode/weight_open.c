@@ -8,6 +8,7 @@
 /* 2,048 elements of position, index and value are 18 KB: the first cache of most CPUs. */
 #define CHUNK 2048u /* at most; multiples of 8: chunks of packed indices start on bytes */
 #define ALIGN 64u
+#define PIECES_ROOM (UINT64_C(1) << 20)
 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
@@ -56,10 +57,23 @@ static size_t buffer_bytes(const struct weight *w)
            (w->grid == GRID_CODEBOOK ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
 }
 
-/* Of the decoder, and of each piece that is decoded beside others. */
-static size_t context_piece_bytes(const struct weight *w)
+/* What learns: of the decoder, and of each piece that is decoded beside others. */
+static size_t piece_bytes(const struct weight *w)
 {
-    return aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w));
+    return uses_contexts(w)
+               ? aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w))
+               : aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+}
+
+/* Pieces take half as much as the elements do as floats, and a little: a plan has room for that,
+ * and sizes of 32 bits. A build without rANS cuts nothing. */
+uint32_t pith_decoder_pieces(const struct weight *w)
+{
+    if (!PITH_BUILD_RANS || !PITH_BUILD_SLICES || !w->sliced)
+        return 0;
+    uint64_t n = pith_slice_pieces(w), room = (2 * w->count + PIECES_ROOM) / piece_bytes(w);
+    n = n < room ? n : room;
+    return n < 2 ? 0 : (uint32_t)n;
 }
 
 /* A table that cannot be read needs no room: opening the weight will fail on it. Counted exactly as
@@ -74,14 +88,12 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
         return 0;
     if (w->code == CODE_PLANES)
         return pith_planes_scratch_bytes(w);
-    if (w->code == CODE_ADAPTIVE)
-        return bytes + aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    if (learns(w))
+        return bytes + (1 + pith_decoder_pieces(w)) * piece_bytes(w);
     if (uses_gaps(w))
         bytes += aligned(sizeof(struct support_lengths)) + aligned(sizeof(struct gap_reader));
     if (uses_rans(w))
         bytes += aligned(sizeof(struct rans_coded));
-    if (uses_contexts(w))
-        bytes += (1 + pith_context_pieces(w)) * context_piece_bytes(w);
     if (uses_gaps(w) &&
         pith_support_read_table(w->gap_table.bytes, w->gap_table.n_bytes, &support) == PITH_OK) {
         uint64_t n = support_symbols(&support, w->count, w->nnz);
@@ -199,19 +211,25 @@ static enum pith_status open_rans(struct decoder *d, uint8_t **mem)
                           &c->table, c->entries, w->cpu);
 }
 
+/* The decoder's own is followed by that of the pieces. */
+static void *take_pieces(struct decoder *d, size_t state_bytes, uint8_t **mem)
+{
+    uint8_t *state = take(mem, (1 + pith_decoder_pieces(d->w)) * piece_bytes(d->w));
+    d->piece_bytes = piece_bytes(d->w);
+    d->piece_mem = state + aligned(state_bytes);
+    return state;
+}
+
 static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
 {
-    d->adaptive = take(mem, aligned(sizeof *d->adaptive));
-    return pith_adaptive_open(d->adaptive, d->w, take(mem, aligned(pith_adaptive_bytes(d->w))));
+    d->adaptive = take_pieces(d, sizeof *d->adaptive, mem);
+    return pith_adaptive_open(d->adaptive, d->w, d->piece_mem);
 }
 
 static enum pith_status open_contexts(struct decoder *d, uint8_t **mem)
 {
-    d->contexts = take(mem, context_piece_bytes(d->w));
-    d->contexts_mem = (uint8_t *)d->contexts + aligned(sizeof *d->contexts);
-    d->context_piece_bytes = context_piece_bytes(d->w);
-    take(mem, pith_context_pieces(d->w) * d->context_piece_bytes);
-    return pith_context_open(d->contexts, d->w, d->contexts_mem);
+    d->contexts = take_pieces(d, sizeof *d->contexts, mem);
+    return pith_context_open(d->contexts, d->w, d->piece_mem);
 }
 
 /* A codebook is read whatever code its indices have, so it is opened before the code is asked for.

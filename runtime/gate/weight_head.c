@@ -25,7 +25,7 @@ uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, boo
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
 {
     return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE && !w->settled &&
-           w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
+           !w->sliced && w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
 /* Shape code 2: a matrix unlike the tensor before. fed < 2: a layer of one row tells nothing. */
@@ -34,7 +34,7 @@ enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_co
     bool conv = shape_code == SHAPE_RANK4_SQUARE;
     uint32_t cols = w->shape.dim[1];
     if ((!conv && shape_code != 2) || w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK ||
-        w->n_groups != 1 || w->settled)
+        w->n_groups != 1 || w->settled || w->sliced)
         return SHORT_KINDS;
     if (w->source_back == 0)
         return !conv ? SHORT_MATRIX : cols == 1 ? SHORT_CONV_ONE : SHORT_CONV;
@@ -281,24 +281,31 @@ static bool is_context(const struct long_head *h, const struct weight *w)
 {
     return PITH_BUILD_CONTEXT && (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
            (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) &&
-           (h->code == CODE_CONTEXT || h->code == CODE_CONTEXT_SLICED) &&
+           (h->code == CODE_CONTEXT || (PITH_BUILD_SLICES && h->code == CODE_CONTEXT_SLICED)) &&
            (w->type == PITH_F32 || w->type == PITH_I8);
 }
 
-static bool is_settled(const struct long_head *h, const struct weight *w)
+/* An adaptive tensor that no other head tells: settled, in slices, or both. */
+static bool is_long_adaptive(const struct long_head *h, const struct weight *w)
 {
+    bool settled =
+        h->code == CODE_ADAPTIVE || (PITH_BUILD_SLICES && h->code == CODE_SETTLED_SLICED);
     return (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
-           h->grid == GRID_CODEBOOK && h->code == CODE_ADAPTIVE &&
-           (w->type == PITH_F32 || w->type == PITH_I8);
+           (h->grid == GRID_CODEBOOK ||
+            (!settled && (h->grid == GRID_PLAIN || h->grid == GRID_GROUPS))) &&
+           (settled || (PITH_BUILD_SLICES && h->code == CODE_ADAPTIVE_SLICED)) &&
+           (w->type == PITH_F32 || (w->type == PITH_I8 && h->grid != GRID_PLAIN));
 }
 
 /* The form repeats support and grid. Told twice, so both must agree. */
-static enum pith_status parse_settled(struct graph_parse *p, const struct long_head *h,
-                                      struct weight *w)
+static enum pith_status parse_long_adaptive(struct graph_parse *p, const struct long_head *h,
+                                            struct weight *w)
 {
-    w->settled = true;
+    w->settled = h->code != CODE_ADAPTIVE_SLICED;
+    w->sliced = h->code != CODE_ADAPTIVE;
     enum pith_status st = parse_form(p, HEAD_FORM | h->shape, w);
-    bool same = w->support == h->support && w->grid == GRID_CODEBOOK && w->n_groups == 1;
+    uint32_t grid = w->n_groups > 1 ? GRID_GROUPS : (uint32_t)w->grid;
+    bool same = w->support == h->support && grid == h->grid;
     return st || same ? st : pith_parse_corrupt(p);
 }
 
@@ -310,8 +317,8 @@ static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
     if (!told)
         return pith_parse_corrupt(p);
     struct long_head h = {told[0], told[1], told[2], told[3]};
-    if (h.shape <= SHAPE_RANK && is_settled(&h, w))
-        return parse_settled(p, &h, w);
+    if (h.shape <= SHAPE_RANK && is_long_adaptive(&h, w))
+        return parse_long_adaptive(p, &h, w);
     if (h.shape > SHAPE_RANK || (!is_planes(&h, w) && !is_rans(&h, w) && !is_context(&h, w)))
         return pith_parse_unsupported(p);
     enum pith_status st = parse_shape_and_count(p, h.shape, w);

@@ -172,13 +172,8 @@ static enum pith_status find_source(struct graph_parse *p, struct weight *w)
 {
     if (w->source_back == 0 || !p->fill)
         return PITH_OK;
-    const struct weight *source = &p->g.weights[p->weight_at - w->source_back];
-    uint64_t cols = w->count / adaptive_rows(w), rows = adaptive_rows(source);
-    if (!pith_adaptive_tells_rows(source) || cols % rows != 0)
-        return pith_parse_corrupt(p);
-    w->source_rows = rows;
-    w->source_stream = source->index_stream;
-    return PITH_OK;
+    bool feeds = pith_adaptive_feed(w, &p->g.weights[p->weight_at - w->source_back]);
+    return feeds ? PITH_OK : pith_parse_corrupt(p);
 }
 
 /* One length for codebook and stream, none for those of the last tensor; the codebook tells

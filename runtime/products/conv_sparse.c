@@ -80,7 +80,7 @@ static enum pith_status sparse_workspace(const struct op_args *args, const struc
 static enum pith_status sparse_pack(const struct op_args *args, const struct op_env *env)
 {
     struct quad_matrix m = matrix_of(args->lowered);
-    return pith_quads_build(args->weight, &m, args->prep, env->scratch);
+    return pith_quads_build(env, args->weight, &m, args->prep);
 }
 
 /* Pixels [p0, end) of an image, or as many as a panel is wide. A tile's outputs are neighbours in

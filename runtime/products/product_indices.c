@@ -132,7 +132,8 @@ static enum pith_status indices_pack(const struct product_case *c, void *prep)
     uint64_t decoder;
     align_ok(pith_weight_scratch_bytes(c->weight), 64, &decoder);
     uint8_t *index = (uint8_t *)c->env->scratch + decoder;
-    enum pith_status status = pith_weight_cut_indices(c->env, c->weight, index, c->env->scratch);
+    enum pith_status status =
+        pith_weight_cut_parts(c->env, c->weight, NULL, index, NULL, c->env->scratch);
     memset(prep, 0, (size_t)(CODEBOOK_FLOATS * sizeof(float) + s.strips * s.strip_bytes));
     if (status == PITH_OK)
         status = pith_weight_codebooks(c->weight, prep);

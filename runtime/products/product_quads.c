@@ -121,7 +121,7 @@ static enum pith_status quads_workspace(const struct product_case *c, struct op_
 static enum pith_status quads_pack(const struct product_case *c, void *prep)
 {
     struct quad_matrix m = matrix_of(c->p);
-    return pith_quads_build(c->weight, &m, prep, c->env->scratch);
+    return pith_quads_build(c->env, c->weight, &m, prep);
 }
 
 struct quads_run {

@@ -286,15 +286,15 @@ static void close_up(const struct builder *b, uint32_t quads)
 
 /* With a codebook, index n_centroids means 0, so all weights are set to it before entries are put;
  * its value in the codebook is among the bytes cleared here. Values are cleared likewise. */
-enum pith_status pith_quads_build(const struct weight *w, const struct quad_matrix *m, void *form,
-                                  void *scratch)
+enum pith_status pith_quads_build(const struct op_env *env, const struct weight *w,
+                                  const struct quad_matrix *m, void *form)
 {
     struct quad_form *f = form;
     struct builder b = {.f = f, .m = m, .base = form, .nnz = (uint32_t)w->nnz};
-    if (!fits(w, m) || !shape_of(w, m, f) || !place_parts(w, f, scratch, &b.p))
+    if (!fits(w, m) || !shape_of(w, m, f) || !place_parts(w, f, env->scratch, &b.p))
         return PITH_ERR_UNSUPPORTED;
     enum pith_status status =
-        pith_weight_expand_parts(w, b.p.pos, b.p.index, b.p.value, b.p.decoder);
+        pith_weight_cut_parts(env, w, b.p.pos, b.p.index, b.p.value, b.p.decoder);
     if (status == PITH_OK && f->codebook_floats)
         status = pith_weight_codebooks(w, b.p.codebook);
     if (status)

@@ -5,7 +5,7 @@
 #define QUAD_FORM_H
 
 #include "pith_kernel_sparse.h"
-#include "pith_weight.h"
+#include "weight_cut.h"
 
 /* The matrix as the product sees it. Column c = channel * taps + tap of the weight stands for row
  * tap * (cols / taps) + channel of x (what im2col makes of an image); taps 1: c itself. */
@@ -23,10 +23,10 @@ struct quad_need {
  * nothing; `bytes` bounds every pattern with w's counts. */
 enum pith_status pith_quads_need(const struct weight *w, const struct quad_matrix *m,
                                  struct quad_need *need);
-/* form, scratch: as pith_quads_need told. PITH_ERR_CORRUPT when a coded stream of w breaks its
+/* form, env->scratch: as pith_quads_need told. PITH_ERR_CORRUPT when a coded stream of w breaks its
  * rules; the form is then unusable. */
-enum pith_status pith_quads_build(const struct weight *w, const struct quad_matrix *m, void *form,
-                                  void *scratch);
+enum pith_status pith_quads_build(const struct op_env *env, const struct weight *w,
+                                  const struct quad_matrix *m, void *form);
 
 /* Weights are indices: the kernels then take a tail. */
 bool pith_quads_have_indices(const struct weight *w);

@@ -320,12 +320,13 @@ static void put_rows(struct run_form *f, const uint32_t *pos, uint32_t nnz)
     ptr[f->rows] = i;
 }
 
-static enum pith_status build_sparse(struct run_form *f, const struct weight *w,
-                                     const struct choice *c, struct parts *p)
+static enum pith_status build_sparse(const struct op_env *env, struct run_form *f,
+                                     const struct weight *w, const struct choice *c,
+                                     struct parts *p)
 {
     bool codebook = f->kind == FORM_CSR_CODEBOOK;
     float *value = codebook ? NULL : array_of(f, f->index);
-    enum pith_status st = pith_weight_expand_parts(w, p->pos, p->index, value, p->decoder);
+    enum pith_status st = pith_weight_cut_parts(env, w, p->pos, p->index, value, p->decoder);
     if (st)
         return st;
     uint32_t nnz = (uint32_t)w->nnz;
@@ -407,7 +408,7 @@ static void put_piece(void *arg, uint32_t i)
 static enum pith_status build_dense(const struct op_env *env, struct run_form *f,
                                     const struct weight *w, struct parts *p)
 {
-    enum pith_status st = pith_weight_cut_indices(env, w, p->index, p->decoder);
+    enum pith_status st = pith_weight_cut_parts(env, w, NULL, p->index, NULL, p->decoder);
     uint64_t pieces = w->count / PIECE_ELEMENTS + 1;
     struct dense_rows d = {f, p->index, pieces < MAX_PIECES ? (uint32_t)pieces : MAX_PIECES};
     if (!st)
@@ -433,7 +434,7 @@ enum pith_status pith_run_form_build(const struct op_env *env, const struct weig
     st = put_codebooks(f, w, &c, p.codebook);
     if (st)
         return st;
-    return c.row_bytes ? build_dense(env, f, w, &p) : build_sparse(f, w, &c, &p);
+    return c.row_bytes ? build_dense(env, f, w, &p) : build_sparse(env, f, w, &c, &p);
 }
 
 uint32_t pith_run_form_units(const void *form)

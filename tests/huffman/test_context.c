@@ -189,9 +189,9 @@ static void slices(void **state)
             uint64_t all = c.w.shape.dim[0], rows = i < 9 ? 1 : i < 18 ? all / 3 : all - 1;
             check_slices(&c, rows, &seed);
             uint64_t pieces = (all + rows - 1) / rows;
-            assert_int_equal(pith_context_slice(&c.w), rows * (c.w.count / all));
-            assert_int_equal(pith_context_pieces(&c.w),
-                             pieces < CONTEXT_PIECES ? pieces : CONTEXT_PIECES);
+            assert_int_equal(pith_slice_elements(&c.w), rows * (c.w.count / all));
+            assert_int_equal(pith_slice_pieces(&c.w),
+                             pieces < SLICE_PIECES ? pieces : SLICE_PIECES);
             guard_free(&c.memory);
         }
     size_t bytes;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "backwards.h"
 #include "guard_page.h"
+#include "pith_adaptive_encode.h"
 #include "pith_bytes.h"
 #include "pith_context_encode.h"
 #include "pith_op_exec.h"
@@ -97,6 +98,21 @@ static void set_context(struct big *b)
     b->w.index_stream.bytes = b->stream;
 }
 
+/* Of many rows, as each piece remembers all columns: four slices, whose ends are none of groups. */
+static void set_adaptive(struct big *b)
+{
+    size_t cap = 2 * (size_t)COUNT;
+    struct adaptive_input in = {.w = &b->w, .index = symbol};
+    b->w.shape = (struct shape){2, {COLS, ROWS}};
+    b->stream = malloc(cap);
+    b->w.code = CODE_ADAPTIVE;
+    b->w.sliced = true;
+    assert_int_equal(
+        pith_adaptive_encode_sliced(&in, COLS / 4 + 9, b->stream, cap, &b->w.index_stream.n_bytes),
+        PITH_OK);
+    b->w.index_stream.bytes = b->stream;
+}
+
 static struct big *make(enum weight_code code, enum pith_type type, uint32_t groups)
 {
     struct big *b = calloc(1, sizeof *b);
@@ -111,6 +127,8 @@ static struct big *make(enum weight_code code, enum pith_type type, uint32_t gro
         set_rans(b);
     else if (code == CODE_CONTEXT)
         set_context(b);
+    else if (code == CODE_ADAPTIVE)
+        set_adaptive(b);
     else
         set_plain(b);
     b->scratch = malloc(pith_weight_scratch_bytes(&b->w));
@@ -139,15 +157,17 @@ static void test_same_bits(void **state)
     (void)state;
     float *cut = malloc(COUNT * sizeof *cut), *whole = malloc(COUNT * sizeof *whole);
     uint8_t *index = malloc(COUNT), *as_i8 = malloc(COUNT), *whole_i8 = malloc(COUNT);
-    for (uint32_t k = 0; k < 6; k++) {
-        static const enum weight_code codes[] = {CODE_PLAIN, CODE_RANS, CODE_CONTEXT};
-        enum weight_code code = codes[k % 3];
-        struct big *b = make(code, PITH_F32, k < 3 ? 1 : ROWS), *i8 = make(code, PITH_I8, ROWS);
+    for (uint32_t k = 0; k < 8; k++) {
+        static const enum weight_code codes[] = {CODE_PLAIN, CODE_RANS, CODE_CONTEXT,
+                                                 CODE_ADAPTIVE};
+        enum weight_code code = codes[k % 4];
+        struct big *b = make(code, PITH_F32, k < 4 ? 1 : ROWS), *i8 = make(code, PITH_I8, ROWS);
         assert_true(pith_weight_is_cut(&b->w));
         assert_int_equal(pith_weight_cut_f32(&b->env, &b->w, cut, b->scratch), PITH_OK);
         assert_int_equal(pith_weight_expand_f32(&b->w, whole, b->scratch), PITH_OK);
         same_elements(b, cut, whole);
-        assert_int_equal(pith_weight_cut_indices(&b->env, &b->w, index, b->scratch), PITH_OK);
+        assert_int_equal(pith_weight_cut_parts(&b->env, &b->w, NULL, index, NULL, b->scratch),
+                         PITH_OK);
         assert_memory_equal(index, symbol, COUNT);
         assert_int_equal(pith_weight_cut_plain(&i8->env, &i8->w, as_i8, i8->scratch), PITH_OK);
         assert_int_equal(pith_weight_expand_plain(&i8->w, whole_i8, i8->scratch), PITH_OK);
@@ -213,22 +233,41 @@ static void test_damage(void **state)
 }
 
 /* The same of slices: in the directory, in a head, in the code of any. */
-static void test_damaged_slices(void **state)
+static void damage_slices(enum weight_code code)
 {
-    (void)state;
-    struct big *b = make(CODE_CONTEXT, PITH_F32, 1);
+    struct big *b = make(code, PITH_F32, 1);
     float *value = malloc(COUNT * sizeof *value);
     uint64_t seed = SEED;
     for (uint32_t i = 0; i < 16; i++) {
         size_t at = i < 8 ? i : random_u64(&seed) % b->w.index_stream.n_bytes;
         b->stream[at] ^= (uint8_t)(1u << i % 8);
-        assert_int_equal(pith_weight_cut_f32(&b->env, &b->w, value, b->scratch), PITH_ERR_CORRUPT);
+        void *scratch = malloc(pith_weight_scratch_bytes(&b->w)); /* there may be other pieces */
+        assert_int_equal(pith_weight_cut_f32(&b->env, &b->w, value, scratch), PITH_ERR_CORRUPT);
+        free(scratch);
         b->stream[at] ^= (uint8_t)(1u << i % 8);
     }
     assert_int_equal(pith_weight_cut_f32(&b->env, &b->w, value, b->scratch), PITH_OK);
     b->w.sliced = false;
     assert_false(pith_weight_is_cut(&b->w));
     free(value);
+    let_go(b);
+}
+
+static void test_damaged_slices(void **state)
+{
+    (void)state;
+    damage_slices(CODE_CONTEXT);
+    damage_slices(CODE_ADAPTIVE);
+}
+
+/* Of sparse weights only those whose slices count what they store. */
+static void test_sparse_contexts(void **state)
+{
+    (void)state;
+    struct big *b = make(CODE_CONTEXT, PITH_F32, 1);
+    assert_true(pith_weight_is_cut(&b->w));
+    b->w.support = SUPPORT_ADAPTIVE;
+    assert_false(pith_weight_is_cut(&b->w));
     let_go(b);
 }
 
@@ -240,13 +279,14 @@ static void test_tables(void **state)
     memset(symbol, 3, COUNT);
     struct big *b = make(CODE_RANS, PITH_F32, 1);
     memset(index, 1, COUNT);
-    assert_int_equal(pith_weight_cut_indices(&b->env, &b->w, index, b->scratch), PITH_OK);
+    assert_int_equal(pith_weight_cut_parts(&b->env, &b->w, NULL, index, NULL, b->scratch), PITH_OK);
     assert_memory_equal(index, symbol, COUNT);
     let_go(b);
     fill();
     symbol[COUNT - 1] = CENTROIDS;
     b = make(CODE_RANS, PITH_F32, 1);
-    assert_int_equal(pith_weight_cut_indices(&b->env, &b->w, index, b->scratch), PITH_ERR_CORRUPT);
+    assert_int_equal(pith_weight_cut_parts(&b->env, &b->w, NULL, index, NULL, b->scratch),
+                     PITH_ERR_CORRUPT);
     let_go(b);
     free(index);
 }
@@ -256,7 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_not_cut),
         cmocka_unit_test(test_damage),    cmocka_unit_test(test_damaged_slices),
-        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_tables),    cmocka_unit_test(test_sparse_contexts),
     };
     fill();
     return cmocka_run_group_tests(tests, NULL, NULL);

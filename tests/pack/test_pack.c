@@ -216,7 +216,7 @@ static void trained_lenet_costs_less(void **state)
     struct pith_buffer file = pack(m, true, false);
     struct stream graph;
     assert_true(pith_chunk_find(file.data, file.bytes, TAG_GRAPH, &graph) == PITH_OK);
-    assert_in_range(graph.n_bytes, 30, 63); /* 67 with masks */
+    assert_in_range(graph.n_bytes, 30, 67); /* 71 with masks; 4 are those of slices */
     struct pith_model *back = unpack(&file);
     for (uint32_t i = 0, k = 0; i < m->n_values; i++) {
         const struct pith_const *c = m->values[i].constant;
@@ -464,6 +464,53 @@ static void the_third_tensor_may_follow_the_first(void **state)
     pith_model_free(m);
 }
 
+struct costs {
+    uint32_t calls, rows[4];
+    size_t each; /* of each slice but the first */
+};
+
+static enum pith_status slices_that_cost(const void *arg, uint64_t rows, uint8_t *dst, size_t cap,
+                                         size_t *bytes)
+{
+    struct costs *c = *(struct costs *const *)arg;
+    (void)dst;
+    assert_in_range(c->calls, 0, 3);
+    c->rows[c->calls++] = (uint32_t)rows;
+    *bytes = 600000 + (1024 / rows - 1) * c->each;
+    return *bytes > cap ? PITH_ERR_SPACE : PITH_OK;
+}
+
+/* As many slices as take a 256th more, which is 2,343 bytes; none where two are too many, where
+ * others take less, or where all have no room. */
+static void slices_take_a_256th(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t each;
+        uint64_t below;
+        uint32_t calls, rows; /* of the last call; 0: no slices */
+    } want[] = {{50, 700000, 1, 32},  {100, 700000, 2, 43}, {781, 700000, 2, 342},
+                {2400, 700000, 1, 0}, {50, 600500, 2, 103}, {50, 600001, 1, 0},
+                {50, 2, 0, 0}};
+    struct weight w = {.shape = {2, {1024, 4096}}, .count = 1024 * 4096};
+    for (uint32_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct costs c = {.each = want[i].each}, *arg = &c;
+        struct byte_out sliced = {0};
+        struct pack_slices s = {.w = &w,
+                                .bytes = 600000,
+                                .below = want[i].below,
+                                .head = 5,
+                                .encode = slices_that_cost,
+                                .arg = &arg};
+        assert_int_equal(pith_pack_slices(&s, &sliced), PITH_OK);
+        assert_int_equal(sliced.data != NULL, want[i].rows > 0);
+        assert_int_equal(c.calls, want[i].calls);
+        if (sliced.data)
+            assert_int_equal(c.rows[c.calls - 1], want[i].rows);
+        pith_out_clear(&sliced);
+    }
+}
+
 static void random_models_round_trip(void **state)
 {
     (void)state;
@@ -620,6 +667,7 @@ int main(void)
         cmocka_unit_test(codebooks_fit_their_tensors),
         cmocka_unit_test(constants_fill_their_shapes),
         cmocka_unit_test(the_third_tensor_may_follow_the_first),
+        cmocka_unit_test(slices_take_a_256th),
         cmocka_unit_test(random_models_round_trip),
         cmocka_unit_test(every_byte_is_accounted_for),
         cmocka_unit_test(only_checked_models_are_packed),

@@ -329,7 +329,8 @@ static void build_quads(struct narrow_product *p)
     assert_int_equal(pith_quads_need(&p->k.w, &p->m, &need), PITH_OK);
     void *form = aligned_alloc(64, need.bytes);
     void *scratch = aligned_alloc(64, need.scratch_bytes);
-    assert_int_equal(pith_quads_build(&p->k.w, &p->m, form, scratch), PITH_OK);
+    struct op_env env = {.scratch = scratch};
+    assert_int_equal(pith_quads_build(&env, &p->k.w, &p->m, form), PITH_OK);
     uint64_t bytes = ((struct quad_form *)form)->bytes;
     assert_true(bytes <= need.bytes);
     p->form = guard_new(bytes, 1);

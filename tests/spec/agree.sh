@@ -82,6 +82,10 @@ for word in gaps patterns "dense grid plain code planes" "grid codebooks code ra
     "dense grid codebook code adaptive trellis" "sparse grid codebook code adaptive trellis" \
     "codebooks code adaptive trellis" "dense grid codebook code adaptive second" "sparse grid codebook code adaptive second" \
     "dense grid codebook code adaptive second trellis" "sparse grid codebook code adaptive second trellis" \
+    "dense grid codebook code adaptive sliced" "sparse grid plain code adaptive sliced" "dense grid codebook code adaptive sliced settled" \
+    "dense grid codebook code adaptive sliced trellis" "sparse grid codebook code adaptive sliced trellis" \
+    "sparse grid codebook code adaptive sliced second" "sparse grid codebook code adaptive sliced second trellis" \
+    "dense grid codebooks code adaptive sliced second" \
     "dense grid codebooks code adaptive second" "dense grid codebooks code adaptive second trellis"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
 
 # takes PROGRAM FILE: 0 taken, 1 refused; anything else ends the test

@@ -454,6 +454,33 @@ static void second(void)
     finish("second", &compact);
 }
 
+/* Adaptive streams in slices: each support and grid, settled, with both trellises and with none, by
+ * both models; the third of four tensors is fed by rows of the first. */
+static void slices(void)
+{
+    const enum pith_code code = PITH_CODE_ADAPTIVE;
+    const struct recipe r[] = {{2, {700, 300}, 60, 16, 0, code, BY_ROW, 0, 0},
+                               {1, {700}, 100, 3, 0, code, 0, 0, 0},
+                               {2, {400, 700}, 50, 9, 0, code, BY_ROW, 0, 0},
+                               {4, {256, 64, 3, 3}, 100, 16, 0, code, BY_ROW, 0, 0},
+                               {2, {1024, 256}, 100, 8, 256, code, BY_ROW, 0, 0},
+                               {2, {400, 500}, 40, 0, 0, code, 0, 0, 0},
+                               {2, {500, 300}, 100, 100, 0, code, 0, 0, 0}};
+    const struct recipe more[] = {{2, {500, 400}, 100, 15, 0, code, 0, 0, LEVELS + 8},
+                                  {2, {500, 400}, 60, 31, 0, code, 0, 0, LEVELS + 16},
+                                  {4, {256, 64, 3, 3}, 100, 15, 0, code, 0, 0, ALIKE + 8},
+                                  {4, {256, 64, 3, 3}, 100, 15, 0, code, 0, 0, ALIKE},
+                                  {2, {512, 640}, 85, 7, 0, code, 0, 0, ALIKE},
+                                  {2, {512, 640}, 85, 7, 0, code, 0, 0, ALIKE + 16}};
+    const struct recipe two = {2, {256, 512}, 60, 12, 0, code, BY_ROW, 0, 0};
+    add_tensors(0, r, 7, 91);
+    finish("slices", &compact);
+    add_tensors(0, more, 6, 92);
+    finish("slices_second", &compact);
+    add_tensors(0, &two, 1, 93);
+    finish("adaptive_sliced", &compact);
+}
+
 static void far_tables(void)
 {
     struct recipe r[44];
@@ -735,6 +762,7 @@ int main(int argc, char **argv)
     steps_of_rows();
     levels();
     second();
+    slices();
     planes();
     rans();
     contexts();

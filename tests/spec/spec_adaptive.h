@@ -171,11 +171,6 @@ static struct counter start_at(int64_t sixty_fourths, int64_t n)
 #define RENEW(array)                                                                               \
     renew((struct counter *)(array), sizeof(array) / sizeof(struct counter), new_counter)
 
-static uint64_t rows_of(const struct tensor *t)
-{
-    return t->rank < 2 ? 1 : t->dim[0];
-}
-
 static bool is_selective(const struct tensor *t)
 {
     bool zero = false;
@@ -200,6 +195,24 @@ static uint8_t *read_row_flags(struct model *m, uint64_t rows)
     for (uint64_t i = 0; i < rows; i++) {
         uint32_t a = i >= 1 ? flag[i - 1] : 1, b = i >= 2 ? flag[i - 2] : 1;
         flag[i] = (uint8_t)single(m, &m->F[a + 2 * b]);
+    }
+    return flag;
+}
+
+/* Of all slices; one row has no flag, and nothing is told of a slice that stores nothing. */
+static uint8_t *read_source_flags(struct model *m, const struct tensor *source)
+{
+    uint8_t *flag = zeroed(rows_of(source), 1);
+    struct slices all = slices_of(source);
+    struct slice s;
+    while (next_slice(source, &all, &s)) {
+        flag[s.first] = s.stored > 0;
+        if (s.rows > 1 && s.stored > 0) {
+            open_code(m, s.bytes);
+            uint8_t *part = read_row_flags(m, s.rows);
+            memcpy(flag + s.first, part, s.rows);
+            free(part);
+        }
     }
     return flag;
 }
@@ -231,8 +244,7 @@ static uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint6
     uint64_t low = m->low, high = m->high, code = m->code, shifted = m->shifted, R = 1;
     if (t->source != NULL) {
         R = rows_of(t->source);
-        open_code(m, t->source->elements);
-        fed = read_row_flags(m, R);
+        fed = read_source_flags(m, t->source);
         m->bytes = own;
         m->low = low;
         m->high = high;
@@ -703,18 +715,19 @@ static bool sides_are_small(const struct tensor *t, const uint32_t *centroid)
 }
 
 /* mask: [count] zeroed; bits: [count] zeroed, of the f32. */
-static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
+static void read_adaptive_slice(const struct tensor *t, const struct slice *s, uint8_t *mask,
+                                uint32_t *bits)
 {
     struct model *m = zeroed(1, sizeof *m);
     bool selective = is_selective(t), sparse = t->support != 0;
-    uint64_t rows = rows_of(t), cols = t->count / rows, line, z = 0, flagged_rows = 0,
+    uint64_t rows = s->rows, cols = t->count / rows_of(t), line, z = 0, flagged_rows = 0,
              flagged_cols = 0;
-    uint64_t last_row = 0, last_col = 0, chosen_all = 0, left_n = t->nnz;
+    uint64_t last_row = 0, last_col = 0, chosen_all = 0, left_n = s->stored;
     uint8_t *row_flag = NULL, *col_flag = NULL, *col_any = zeroed(cols, 1);
     uint32_t *centroid = t->grid != 0 ? read_codebook(t) : NULL;
     struct view v = {.column = zeroed(cols, sizeof *v.column), .cols = cols};
     struct counter stored = new_counter;
-    open_code(m, t->elements);
+    open_code(m, s->bytes);
     find_places(t, cols, &v.place, &line);
     first_weights(m);
     if (selective) {
@@ -725,7 +738,7 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
     for (int i = 0; t->grid == 0 && i < 5; i++) {
         z = 2 * z + decide(m, 32768);
     }
-    must(z <= 23, t->elements.at, "a mantissa has 23 bits");
+    must(z <= 23, s->bytes.at, "a mantissa has 23 bits");
     for (uint64_t i = 0; selective && i < rows; i++) {
         flagged_rows += row_flag[i];
         last_row = row_flag[i] == 1 ? i : last_row;
@@ -736,7 +749,7 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
     }
     uint64_t places = flagged_rows * flagged_cols;
     if (sparse && places > 0) {
-        uint64_t q = (t->nnz << 20) / places;
+        uint64_t q = (s->stored << 20) / places;
         stored.P = 4 * between((int64_t)q, 1000, 1046000);
         stored.n = 1;
     }
@@ -749,8 +762,8 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
     }
     bool row_any = false;
     m->states = t->trellis;
-    for (uint64_t i = 0; i < t->count; i++) {
-        uint64_t r = i / cols;
+    for (uint64_t i = s->first * cols; i < (s->first + rows) * cols; i++) {
+        uint64_t r = i / cols - s->first;
         uint32_t last = 0;
         bool chosen = true;
         v.c = i % cols;
@@ -809,8 +822,8 @@ static void read_adaptive(const struct tensor *t, uint8_t *mask, uint32_t *bits)
                        (m->k % 2 == 1 ? 2 : 0);
         }
     }
-    must(!sparse || chosen_all == t->nnz, t->elements.at, "as many stored elements as nnz says");
-    check_code_end(m, t->elements);
+    must(!sparse || chosen_all == s->stored, s->bytes.at, "as many stored elements as told");
+    check_code_end(m, s->bytes);
     free(v.column);
     free(row_flag);
     free(col_flag);
@@ -823,7 +836,15 @@ static void read_adaptive_values(const struct tensor *t, uint8_t *value)
 {
     uint8_t *mask = zeroed(t->count, 1);
     uint32_t *bits = zeroed(t->count, sizeof *bits);
-    read_adaptive(t, mask, bits);
+    struct slices all = slices_of(t);
+    struct slice s;
+    while (next_slice(t, &all, &s)) {
+        if (s.stored > 0) {
+            read_adaptive_slice(t, &s, mask, bits);
+        } else {
+            must(left(&s.bytes) == 0, s.bytes.at, "a slice that stores nothing has no bytes");
+        }
+    }
     for (uint64_t i = 0; i < t->count; i++) {
         write_value(t, value, i, mask[i] == 1 ? bits[i] : 0);
     }

@@ -311,24 +311,14 @@ static uint64_t read_slice(const struct tensor *t, struct span s, const uint32_t
     return stored;
 }
 
-/* What is not sliced is one slice. */
 static void read_context_values(const struct tensor *t, uint8_t *value)
 {
-    uint64_t all = t->rank < 2 ? 1 : t->dim[0], each = all, stored = 0;
+    uint64_t stored = 0;
     uint32_t *centroid = read_codebook(t);
-    struct span s = t->elements, sizes;
-    if (t->sliced) {
-        must(all > 1, s.at, "two slices have two rows");
-        each = varint_in(&s, 1, all - 1, "a slice has rows, and not all of them");
-    }
-    sizes = s;
-    for (uint64_t row = each; row < all; row += each) {
-        varint(&s);
-    }
-    for (uint64_t row = 0; row < all; row += each) {
-        bool last = all - row <= each;
-        struct span slice = cut(&s, last ? left(&s) : varint(&sizes));
-        stored += read_slice(t, slice, centroid, row, last ? all - row : each, value);
+    struct slices all = slices_of(t);
+    struct slice s;
+    while (next_slice(t, &all, &s)) {
+        stored += read_slice(t, s.bytes, centroid, s.first, s.rows, value);
     }
     must(stored == t->nnz, t->elements.at, "as many elements are stored as nnz says");
     free(centroid);

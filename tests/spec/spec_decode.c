@@ -855,12 +855,14 @@ static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last
     uint64_t at = s->at;
     uint32_t shape = u8(s), support = u8(s), grid = u8(s), code = u8(s);
     unsupported_unless(shape < 8, at, "bits 3-7 of the shape byte");
-    if (code == 2 && grid == 1 && (support == 0 || support == 3) &&
-        (t->type == 1 || t->type == 5)) {
+    bool settled = code == 2 || code == 8;
+    if ((settled ? grid == 1 : code == 7 && grid <= 2) && (support == 0 || support == 3) &&
+        (t->type == 1 || (t->type == 5 && grid != 0))) {
         read_shape(s, t, before, shape);
-        t->settled = true;
+        t->settled = settled;
+        t->sliced = code >= 7;
         read_form(s, t, u8(s), &last_centroids[t->rank < 2 ? 0 : 1]);
-        must(t->grid == 1 && (t->support == SPARSE) == (support == 3), at,
+        must(t->grid == (grid == 2 ? 3 : grid) && (t->support == SPARSE) == (support == 3), at,
              "the form must say what the head says");
         read_adaptive_streams(s, t - i, t, is_last, data);
         return;
@@ -1224,6 +1226,7 @@ static void write_value(const struct tensor *t, uint8_t *value, uint64_t i, uint
     }
 }
 
+#include "spec_slices.h"
 #include "spec_adaptive.h"
 #include "spec_context.h"
 
@@ -1318,6 +1321,16 @@ static void print_shape(uint32_t type, uint32_t rank, const uint32_t *dim)
     printf("]");
 }
 
+static const char *adaptive_kind(const struct tensor *t)
+{
+    static const char *const kind[2][5] = {
+        {"adaptive", "adaptive trellis", "adaptive second", "adaptive second trellis",
+         "adaptive settled"},
+        {"adaptive sliced", "adaptive sliced trellis", "adaptive sliced second",
+         "adaptive sliced second trellis", "adaptive sliced settled"}};
+    return kind[t->sliced][t->settled ? 4 : 2 * t->second + (t->trellis > 0)];
+}
+
 static void print_tensor(uint64_t number, const struct tensor *t)
 {
     static const char *const support[] = {"dense", "bitmap", "coded", "sparse"};
@@ -1333,10 +1346,7 @@ static void print_tensor(uint64_t number, const struct tensor *t)
            t->grid == 0  ? "plain"
            : t->grid < 3 ? "codebook"
                          : "codebooks",
-           t->adaptive          ? (t->settled   ? "adaptive settled"
-                                   : t->second  ? t->trellis ? "adaptive second trellis" : "adaptive second"
-                                   : t->trellis ? "adaptive trellis"
-                                                : "adaptive")
+           t->adaptive          ? adaptive_kind(t)
            : t->planes          ? "planes"
            : t->sliced          ? "context sliced"
            : t->context         ? "context"

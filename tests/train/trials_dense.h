@@ -557,7 +557,8 @@ static void trial_quads(struct trial *t)
     struct quad_need need;
     assert_int_equal(pith_quads_need(&c.w, &m, &need), PITH_OK);
     struct quad_form *form = take(t, need.bytes);
-    assert_int_equal(pith_quads_build(&c.w, &m, form, take(t, need.scratch_bytes)), PITH_OK);
+    struct op_env env = {.scratch = take(t, need.scratch_bytes)};
+    assert_int_equal(pith_quads_build(&env, &c.w, &m, form), PITH_OK);
     struct quads_job job = {.form = form,
                             .x = reals(t, (size_t)c.cols * m.width),
                             .x_step = QUAD_WIDTH_STEP,
