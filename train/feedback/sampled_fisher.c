@@ -1,23 +1,71 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampled_fisher.h"
 
+#include <math.h>
+
 #include "pith_kernel_row.h"
 #include "pith_seeded_random.h"
 #include "scores.h"
 
-/* One draw of the classes p, whose place its gradient takes: (p - drawn) / t. */
-static void draw_class(uint32_t classes, float t, uint64_t *random, float *p)
+/* How one of the classes p is drawn: i with p_i, or with p_i |p - i|^2. */
+struct class_draw {
+    const float *p;
+    uint32_t classes;
+    bool by_gradient;
+    double square; /* |p|^2 */
+    double all;    /* what is drawn with, of all classes */
+};
+
+/* |p - i|^2, which is 1 - 2 p_i + |p|^2, without a difference of two numbers near 1. */
+static double gradient_of(const struct class_draw *d, uint32_t i)
 {
-    double at = (double)(next_random(random) >> 11) * 0x1p-53, sum = 0;
-    uint32_t drawn = classes - 1;
-    for (uint32_t i = 0; i + 1 < classes && drawn == classes - 1; i++) {
-        sum += (double)p[i];
+    const double p = (double)d->p[i], others = d->square - p * p;
+    return (1 - p) * (1 - p) + (others > 0 ? others : 0);
+}
+
+static double drawn_with(const struct class_draw *d, uint32_t i)
+{
+    return (double)d->p[i] * (d->by_gradient ? gradient_of(d, i) : 1);
+}
+
+/* Where there is no doubt at all no draw has a gradient, and p draws. */
+static struct class_draw open_draw(uint32_t classes, const float *p, bool by_gradient)
+{
+    struct class_draw d = {.p = p, .classes = classes, .by_gradient = by_gradient};
+    for (uint32_t i = 0; i < classes; i++)
+        d.square += (double)p[i] * (double)p[i];
+    for (uint32_t i = 0; i < classes && by_gradient; i++)
+        d.all += drawn_with(&d, i);
+    d.by_gradient = d.all > 0;
+    d.all = d.by_gradient ? d.all : 1;
+    return d;
+}
+
+static uint32_t draw_one(const struct class_draw *d, uint64_t *random)
+{
+    const double at = (double)(next_random(random) >> 11) * 0x1p-53 * d->all;
+    double sum = 0;
+    for (uint32_t i = 0; i + 1 < d->classes; i++) {
+        sum += drawn_with(d, i);
         if (at < sum)
-            drawn = i;
+            return i;
     }
+    return d->classes - 1;
+}
+
+/* The gradient of one draw of the classes p, whose place it takes: (p - drawn) / t. By gradient all
+ * have the length that they have on the mean of plain draws: squares keep their mean and lose
+ * nearly all of what they scatter by (importance sampling). One in 1,000 draws of an answer that is
+ * nearly sure would else have all of its square. */
+static void draw_class(uint32_t classes, float t, bool by_gradient, uint64_t *random, float *p)
+{
+    const struct class_draw d = open_draw(classes, p, by_gradient);
+    const uint32_t drawn = draw_one(&d, random);
+    const double length = d.by_gradient ? gradient_of(&d, drawn) : 0,
+                 by = length > 0 ? sqrt(d.all / length) : 1;
     p[drawn] -= 1;
     for (uint32_t i = 0; i < classes; i++)
-        p[i] /= t;
+        p[i] = (float)(by * (double)p[i]) / t;
 }
 
 static void soften(uint32_t classes, const float *logits, float t, float *p)
@@ -44,7 +92,7 @@ static void draw(const struct sampled_fisher *d, uint64_t number, uint32_t elems
     float t = d->temperature;
     if (o->loss != PITH_SQUARED_ERROR) {
         soften(elems, y, t, grad);
-        draw_class(elems, t, &random, grad);
+        draw_class(elems, t, d->by_gradient, &random, grad);
         return;
     }
     for (uint32_t i = 0; i < elems; i++)
@@ -100,7 +148,7 @@ enum pith_status pith_sampled_fisher_open_lean(const struct pith_model *m,
 {
     struct tape_opts t = {
         .batch = 1, .slices = 1, .ordered = true, .borrows = true, .after = after, .user = user};
-    *d = (struct sampled_fisher){.opts = opts, .per_slice = 1};
+    *d = (struct sampled_fisher){.opts = opts, .per_slice = 1, .by_gradient = true};
     return open_tape(m, &t, d, err);
 }
 

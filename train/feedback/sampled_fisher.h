@@ -19,6 +19,9 @@ struct sampled_fisher {
     uint32_t per_slice;
     float temperature; /* of the classes that are drawn: the teacher's, 1 without one; may be set */
     uint64_t first;    /* number of the batch's first sample: the same draws whenever it comes */
+    bool by_gradient;  /* of one sample alone: classes are drawn the more often the longer the
+                          gradient of their score is, and have all the same length. Squares are on
+                          the mean what they were, but gradients are not 0 there any more */
 };
 
 /* A tape of m, as it is when it does not train, with so many slices (tape_opts); opts is borrowed.
@@ -27,8 +30,8 @@ enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
                                           const struct pith_train_opts *opts, uint32_t per_slice,
                                           uint32_t slices, struct sampled_fisher *d,
                                           struct pith_error *err);
-/* The same of one sample, with as little memory as may be: gradients are there when `after` is
- * called, behind each step (tape.h). m is borrowed and may not change. */
+/* The same of one sample, by_gradient, with as little memory as may be: gradients are there when
+ * `after` is called, behind each step (tape.h). m is borrowed and may not change. */
 enum pith_status pith_sampled_fisher_open_lean(const struct pith_model *m,
                                                const struct pith_train_opts *opts,
                                                void (*after)(void *user, uint32_t step), void *user,
