@@ -26,16 +26,16 @@ IMAGENET = "imagenet/imagenet_a500.tar"
 NETS = {
     "resnet20": dict(file="cifar10_resnet20", spec=RGB, calib=("cifar10/train_jpeg.tar.gz", "0:50000:20"),
                      fix="0:50000:200", test=("cifar10/test_jpeg.tar.gz", "0:10000:1"),
-                     lambdas="2.5e-7,5e-7,8e-7,1.1e-6", qp="-24,-22,-20", opt="-30,-27,-24", sweep="--states 8 --mirror --steps tensor"),
+                     lambdas="2.5e-7,5e-7,8e-7,1.1e-6", qp="-24,-22,-20", opt="-30,-27,-24", sweep="--states 16 --mirror --steps tensor"),
     "squeezenet": dict(file="imagenet_squeezenet_v1_1", spec=BGR + ",crop=224", calib=(IMAGENET, "0:500:2"),
                        fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="2.5e-8,5e-8,1e-7,1.6e-7",
-                       qp="-34,-32,-30,-28", opt="-46,-44", sweep="--states 8 --mirror"),
+                       qp="-34,-32,-30,-28", opt="-46,-44", sweep="--states 16 --mirror"),
     "mobilenet": dict(file="imagenet_mobilenet_v2", spec=RGB + ",crop=224", calib=(IMAGENET, "0:500:2"),
                       fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="3e-9,6e-9,1.2e-8,2e-8",
-                      qp="-38,-36,-34", opt="-44,-41,-38", sweep="--states 8 --mirror"),
+                      qp="-38,-36,-34", opt="-44,-41,-38", sweep="--states 16 --mirror"),
     "squeezenet-dc": dict(file="imagenet_squeezenet_v1_dc", spec=BGR + ",crop=227", calib=(IMAGENET, "0:500:2"),
                           fix="0:500:16", test=(IMAGENET, "3:500:4"), lambdas="8e-8,1.6e-7,3e-7,4e-7",
-                          qp="-38,-36,-34,-32", opt="-46,-44", sweep="--states 8 --mirror"),
+                          qp="-38,-36,-34,-32", opt="-46,-44", sweep="--states 16 --mirror"),
 }
 
 

@@ -48,6 +48,9 @@ static void add_products(const double *factor, const double *e, size_t n, uint32
     case 32:
         add_rows(factor, e, n, 32, sum);
         break;
+    case 64:
+        add_rows(factor, e, n, 64, sum);
+        break;
     default:
         add_rows(factor, e, n, k, sum);
     }

@@ -27,7 +27,7 @@
 
 #include "pith_low_rank_factor.h"
 
-#define PITH_MOST_PATHS 32u
+#define PITH_MOST_PATHS 64u
 #define PITH_MOST_STATES 16u
 
 /* Trellis-coded quantization: going from the last place to the first, each integer is a level k of

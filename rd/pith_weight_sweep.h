@@ -62,7 +62,8 @@ struct pith_weight_sweep_opts {
     double place_share; /* 0..1: how far a place of a convolution counts by what the loss minds
                            there rather than like all others */
     uint64_t samples;   /* the first of the data; 0, or more than there are: all */
-    uint32_t paths;     /* 1..32, with states a multiple of them; 0: 16, with states 32 */
+    uint32_t paths;     /* 1..64, with states a multiple of them; 0: 16, with states 32, with 16 of
+                           them 64 */
     enum pith_sweep_steps steps;
     const struct pith_sensitivity *sensitivity; /* NULL: each layer's results count the same */
     const struct pith_opts

@@ -21,7 +21,7 @@
 #define MEMORY_BYTES (UINT64_C(20) << 20)
 #define ROWS_PER_COLUMN 256u /* of statistics */
 #define PATHS 16u
-#define TRELLIS_PATHS 32u
+#define TRELLIS_PATHS 32u   /* twice as many with 16 states */
 #define TRELLIS_COLUMNS 16u /* of a row, so that a trellis gains something behind its beginning */
 /* Bits of a weight from which on it pays: where nearly all weights are 0, adaptive streams code
  * where the others are by rows and columns, and levels of a trellis have no such places. (LeNet-5
@@ -524,7 +524,7 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .levels = levels_of(s),
                                     .states = l->states,
                                     .paths = s->opts.paths ? s->opts.paths
-                                             : l->states   ? TRELLIS_PATHS
+                                             : l->states   ? TRELLIS_PATHS * (l->states > 8 ? 2 : 1)
                                                            : PATHS,
                                     .coupling = l->coupling.ask ? &l->coupling : NULL,
                                     .runtime = s->opts.runtime,

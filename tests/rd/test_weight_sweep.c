@@ -238,6 +238,36 @@ static void levels_of_a_trellis(void **state)
     pith_data_free(data);
 }
 
+/* Along 64 paths, which is the default of 16 states, errors and prices are less than along as many
+ * as there are states, on the mean of some lambdas. */
+static void many_paths_of_a_trellis_cost_less(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(21);
+    struct pith_data *data = chain_data(22);
+    static const uint32_t paths[] = {0, 16, 64};
+    double cost[3] = {0};
+    for (double lambda = 2e-5; lambda < 2e-3; lambda *= 2) {
+        struct pith_weight_sweep_report report;
+        struct pith_model *out[3];
+        for (int i = 0; i < 3; i++) {
+            out[i] =
+                sweep(m, data,
+                      (struct pith_weight_sweep_opts){
+                          .lambda = lambda, .rate_share = 0.5, .states = 16, .paths = paths[i]},
+                      &report);
+            cost[i] += report.loss / lambda + 0.5 * report.bits;
+        }
+        assert_true(same_weights(out[0], out[2]));
+        for (int i = 0; i < 3; i++)
+            pith_model_free(out[i]);
+    }
+    if (!(cost[0] < cost[1]))
+        fail_msg("64 paths cost %g, 16 %g", cost[0], cost[1]);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 /* A weight that two nodes read has no statistics; a row of zeros, and inputs that are always 0. */
 static void odd_layers_are_rounded_all_the_same(void **state)
 {
@@ -312,6 +342,8 @@ static void stops_and_refuses(void **state)
     o.states = 8;
     o.paths = 12;
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
+    o.paths = 72;
+    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     o = (struct pith_weight_sweep_opts){.size_bytes = sizeof o, .lambda = 1};
     m->n_inputs = 0;
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_UNSUPPORTED);
@@ -331,6 +363,7 @@ int main(void)
         cmocka_unit_test(lambda_trades_bits_for_loss),
         cmocka_unit_test(parts_can_be_left_out),
         cmocka_unit_test(levels_of_a_trellis),
+        cmocka_unit_test(many_paths_of_a_trellis_cost_less),
         cmocka_unit_test(odd_layers_are_rounded_all_the_same),
         cmocka_unit_test(pruned_weights_stay_pruned),
         cmocka_unit_test(stops_and_refuses),
