@@ -162,6 +162,15 @@ def table(path, drop=0.005):
         print(f"\nMedian ratio of {len(ratios)} within the goal: {ratios[len(ratios) // 2]:.1f}.")
 
 
+def tell(result, out):
+    """A line of JSON, at the end of the file `out`, too, if there is one."""
+    line = json.dumps(result)
+    print(line, flush=True)
+    if out:
+        with open(out, "a") as f:
+            f.write(line + "\n")
+
+
 def main(args):
     if args[0] == "--table":
         return table(args[1])
@@ -179,11 +188,7 @@ def main(args):
         subprocess.run([sys.executable, __file__] + args[:len(args) - len(rest)] + [name], check=True)
     if names[1:]:
         return
-    line = json.dumps(measure(pith, folder, names[0], "0.5%", samples))
-    print(line, flush=True)
-    if out:
-        with open(out, "a") as f:
-            f.write(line + "\n")
+    tell(measure(pith, folder, names[0], "0.5%", samples), out)
 
 
 if __name__ == "__main__":

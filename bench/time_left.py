@@ -109,11 +109,7 @@ def main(args):
     out, threads = option(args, "-o", None), option(args, "-T", "1")
     pith, folder = args[0], None if args[1] == "--drawn" else args[1]
     for name in args[2:] or list(compress_goal.NETWORKS if folder else drawn_goals.NETWORKS):
-        line = json.dumps(measure(pith, command_of(pith, folder, name), name, threads))
-        print(line, flush=True)
-        if out:
-            with open(out, "a") as f:
-                f.write(line + "\n")
+        compress_goal.tell(measure(pith, command_of(pith, folder, name), name, threads), out)
 
 
 if __name__ == "__main__":

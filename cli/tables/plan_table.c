@@ -84,7 +84,7 @@ static void fill_row(const struct pith_plan *plan, uint32_t step, struct row *r)
     }
 }
 
-/* segments: some steps run a group of samples at a time, and a column says which. */
+/* parts: some steps run a group of samples or a band of rows at a time, and a column says which. */
 static void add_row(struct cli_table *t, const struct pith_plan *plan, const struct pith_layer *l,
                     bool parts)
 {

@@ -248,11 +248,6 @@ static bool open_stream(struct context_stream *s, const struct weight *w, void *
     return pith_slices_open(&s->slices, w) && pith_context_zero(w, &s->zero, &has_zero);
 }
 
-enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem)
-{
-    return open_stream(s, w, mem) && open_slice(s) ? PITH_OK : PITH_ERR_CORRUPT;
-}
-
 enum pith_status pith_context_enter(struct context_stream *s, const struct weight *w, void *mem,
                                     uint64_t first)
 {
@@ -261,6 +256,11 @@ enum pith_status pith_context_enter(struct context_stream *s, const struct weigh
     while (first-- > 0)
         pith_slices_next(&s->slices);
     return open_slice(s) ? PITH_OK : PITH_ERR_CORRUPT;
+}
+
+enum pith_status pith_context_open(struct context_stream *s, const struct weight *w, void *mem)
+{
+    return pith_context_enter(s, w, mem, 0);
 }
 
 /* Nothing but the zeros behind the stream is left, and the stream ends where it must: its own

@@ -63,7 +63,7 @@ void pith_plan_pairs(struct builder *b)
 {
     struct pith_plan *plan = b->plan;
     const struct op_env env = plan_env(plan, NULL);
-    const uint32_t lanes = plan_pair_lanes(&plan->opts);
+    const uint32_t lanes = plan_threads(&plan->opts);
     struct conv_bands bands;
     for (uint32_t i = 0; allows_pairs(&plan->opts) && i + 1 < plan->n_steps; i++) {
         struct step *s = &plan->step[i];

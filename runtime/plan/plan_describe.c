@@ -35,7 +35,7 @@ void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
         .segment = s->segment,
         .group = segment ? segment->group : 0,
         .lanes = segment    ? segment->lanes
-                 : s->pairs ? plan_pair_lanes(&plan->opts)
+                 : s->pairs ? plan_threads(&plan->opts)
                             : 0,
         .band_rows = s->pairs ? s->band_rows : 0,
     };

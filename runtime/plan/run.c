@@ -103,11 +103,6 @@ enum pith_status pith_count_step(struct pith_plan *plan)
     return PITH_OK;
 }
 
-static uint64_t now(const struct pith_plan *plan)
-{
-    return plan->opts.clock_ns ? plan->opts.clock_ns(plan->opts.user) : 0;
-}
-
 /* Runs the step that is plan->next_step, and sets that to the one to go on with. *start: when it
  * began, then when the next one does. */
 static enum pith_status run_next(struct pith_plan *plan, uint64_t *start)
@@ -124,12 +119,12 @@ static enum pith_status run_next(struct pith_plan *plan, uint64_t *start)
         run_step(plan, s);
         plan->next_step = i + 1;
     }
-    uint64_t end = now(plan);
+    uint64_t end = plan_now(plan);
     s->ns += end - *start;
     *start = end;
     if (plan->opts.observe) {
         observe(plan, seen);
-        *start = now(plan);
+        *start = plan_now(plan);
     }
     return PITH_OK;
 }
@@ -140,17 +135,17 @@ static enum pith_status run_from(struct pith_plan *plan, uint32_t first)
     enum pith_status st = PITH_OK;
     if (plan->opts.flags & PITH_FLAG_OUTLINE)
         return PITH_ERR_ARGUMENT;
-    uint64_t start = now(plan);
+    uint64_t start = plan_now(plan);
     for (uint32_t i = 0; i < plan->n_steps; i++)
         plan->step[i].ns = 0;
     plan->steps_done = 0;
     for (plan->next_step = first; plan->next_step < plan->n_steps && !st;)
         if (plan_segment(plan, &plan->step[plan->next_step])) {
             st = pith_run_segment(plan);
-            start = now(plan);
+            start = plan_now(plan);
         } else if (PLAN_SEGMENTS && plan->step[plan->next_step].pairs) {
             st = pith_run_pair(plan);
-            start = now(plan);
+            start = plan_now(plan);
         } else {
             st = run_next(plan, &start);
         }

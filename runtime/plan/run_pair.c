@@ -11,27 +11,22 @@ struct pair {
     uint32_t lanes, n_bands;
 };
 
-static uint64_t now(const struct pith_plan *plan)
-{
-    return plan->opts.clock_ns ? plan->opts.clock_ns(plan->opts.user) : 0;
-}
-
 static void run_lane(void *arg, uint32_t lane)
 {
     const struct pair *p = arg;
     struct step *s = p->step;
-    const struct op_env first = plan_env(p->plan, s[0].scratch), second = plan_env(p->plan, NULL);
-    const struct conv_pair pair = {{&s[0].args, &s[1].args}, {&first, &second}};
+    const struct op_env env = plan_env(p->plan, s->scratch);
+    const struct conv_pair pair = {&s[0].args, &s[1].args, &env, s->band_rows};
     const struct tview *t = s->args.out[0];
     float *between = (float *)(void *)((uint8_t *)t->data + lane * plan_pair_bytes(t));
-    uint64_t start = lane ? 0 : now(p->plan);
+    uint64_t start = lane ? 0 : plan_now(p->plan);
     /* Neighbouring bands go to different lanes, which so end together. */
     for (uint32_t i = lane; i < p->n_bands; i += p->lanes)
         for (uint32_t which = 0; which < 2; which++) {
-            pith_conv_band_run(&pair, which, s->band_rows, i, lane, between);
+            pith_conv_band_run(&pair, which, i, lane, between);
             if (lane)
                 continue;
-            uint64_t passed = now(p->plan);
+            uint64_t passed = plan_now(p->plan);
             s[which].ns += passed - start;
             start = passed;
         }
@@ -43,7 +38,7 @@ enum pith_status pith_run_pair(struct pith_plan *plan)
     uint32_t rows = s[1].args.out[0]->shape.dim[2];
     struct pair p = {.plan = plan,
                      .step = s,
-                     .lanes = plan_pair_lanes(&plan->opts),
+                     .lanes = plan_threads(&plan->opts),
                      .n_bands = (rows + s->band_rows - 1) / s->band_rows};
     struct op_env env = plan_env(plan, NULL);
     for (uint32_t k = 0; k < 2; k++) {

@@ -9,12 +9,6 @@
  * that it stopped at, as pith_count_step says. */
 enum pith_status pith_run_pair(struct pith_plan *plan);
 
-/* Threads that run bands at once, each in memory of its own. */
-static inline uint32_t plan_pair_lanes(const struct pith_opts *o)
-{
-    return o->parallel_for && o->threads > 1 ? o->threads : 1;
-}
-
 /* Of a lane's memory; t: what is between the steps, a band of it. */
 static inline uint64_t plan_pair_bytes(const struct tview *t)
 {

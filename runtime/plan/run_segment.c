@@ -42,24 +42,19 @@ static void run_group_step(const struct pith_plan *plan, const struct segment *s
     pith_run_operation(s, args, s->macs / segment->n_groups, &env);
 }
 
-static uint64_t now(const struct pith_plan *plan)
-{
-    return plan->opts.clock_ns ? plan->opts.clock_ns(plan->opts.user) : 0;
-}
-
 static void run_lane(void *arg, uint32_t lane)
 {
     const struct round *r = arg;
     const struct segment *s = r->segment;
     struct pith_plan *plan = r->plan;
-    uint64_t start = lane ? 0 : now(plan);
+    uint64_t start = lane ? 0 : plan_now(plan);
     uint32_t at = r->first + lane * r->span, end = at + r->span;
     for (; at < end && at < s->n_groups; at++)
         for (uint32_t i = s->first; i < s->end; i++) {
             run_group_step(plan, s, &plan->step[i], lane, at);
             if (lane || !plan->opts.clock_ns)
                 continue;
-            uint64_t passed = now(plan);
+            uint64_t passed = plan_now(plan);
             plan->step[i].ns += passed - start;
             start = passed;
         }
@@ -102,7 +97,7 @@ enum pith_status pith_run_segment(struct pith_plan *plan)
     enum pith_status st = PITH_OK;
     if (s->lanes > 1)
         st = run_lanes(plan, s);
-    uint64_t start = now(plan);
+    uint64_t start = plan_now(plan);
     for (uint32_t group = 0; s->lanes == 1 && group < s->n_groups; group++)
         for (uint32_t i = s->first; i < s->end; i++) {
             plan->next_step = i;
@@ -110,7 +105,7 @@ enum pith_status pith_run_segment(struct pith_plan *plan)
             if (st)
                 return st;
             run_group_step(plan, s, &plan->step[i], 0, group);
-            uint64_t passed = now(plan);
+            uint64_t passed = plan_now(plan);
             plan->step[i].ns += passed - start;
             start = passed;
         }

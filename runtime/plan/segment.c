@@ -308,10 +308,10 @@ static bool next_segment(const struct builder *b, uint32_t *at, struct segment *
 static void enter_segment(struct builder *b, struct segment *s, uint16_t number)
 {
     const struct pith_opts *o = &b->plan->opts;
+    const uint32_t threads = plan_threads(o);
     s->n_groups = o->batch / s->group;
     /* Without vectors weights may be read in another form where there are no threads. */
-    bool can = o->parallel_for && o->threads > 1 && b->plan->kernels.features;
-    s->lanes = can && s->n_groups >= o->threads ? o->threads : 1;
+    s->lanes = b->plan->kernels.features && s->n_groups >= threads ? threads : 1;
     for (uint32_t n = s->first_node; n <= s->last_node; n++) {
         struct node_plan *np = &b->node[n];
         if (np->action != NODE_RUN)

@@ -53,8 +53,7 @@ bool pith_conv_bands(const struct op_args *first, const struct op_args *depth,
     n = (n + lanes - 1) / lanes * lanes;
     rows = (g->oh + n - 1) / n;
     under = rows_under(g, rows);
-    *bands = (struct conv_bands){(uint32_t)rows, (uint32_t)((g->oh + rows - 1) / rows),
-                                 under < g->h ? (uint32_t)under : g->h};
+    *bands = (struct conv_bands){(uint32_t)rows, under < g->h ? (uint32_t)under : g->h};
     return under * MOST_TWICE <= rows * g->stride_h * (MOST_TWICE + 1);
 }
 
@@ -71,17 +70,17 @@ static struct conv_band band_of(const struct conv_geom *g, uint32_t rows, uint32
     return b;
 }
 
-void pith_conv_band_run(const struct conv_pair *pair, uint32_t which, uint32_t rows, uint32_t i,
-                        uint32_t lane, float *between)
+void pith_conv_band_run(const struct conv_pair *pair, bool second, uint32_t i, uint32_t lane,
+                        float *between)
 {
-    const struct conv *first = pair->args[0]->lowered, *second = pair->args[1]->lowered;
-    struct conv_band band = band_of(&second->g, rows, i);
+    const struct conv *first = pair->first->lowered, *depth = pair->depth->lowered;
+    struct conv_band band = band_of(&depth->g, pair->rows, i);
     band.lane = lane;
     band.between = between;
-    if (which)
-        pith_conv_depthwise_band(pair->args[1], pair->env[1], &band);
+    if (second)
+        pith_conv_depthwise_band(pair->depth, pair->env, &band);
     else if (first->kernel == &pith_conv_tiles)
-        pith_conv_tiles_band(pair->args[0], pair->env[0], &band);
+        pith_conv_tiles_band(pair->first, pair->env, &band);
     else
-        pith_conv_sparse_band(pair->args[0], pair->env[0], &band);
+        pith_conv_sparse_band(pair->first, pair->env, &band);
 }

@@ -11,7 +11,7 @@
 
 /* Bands of `rows` rows of output of the second convolution, the last one of what is left. */
 struct conv_bands {
-    uint32_t rows, n;
+    uint32_t rows;
     uint32_t x_rows; /* rows between the convolutions that a band has at most */
 };
 
@@ -21,13 +21,17 @@ struct conv_bands {
 bool pith_conv_bands(const struct op_args *first, const struct op_args *depth,
                      const struct op_env *env, uint32_t lanes, struct conv_bands *bands);
 
-/* Runs band i of both on the caller's thread, the first (which: 0) or the second (1). scratch: as
- * need() told for the first one, for all lanes. between: [channels][x_rows][W], of this lane. */
+/* Both, as conv_bands told. env: of one thread, with the first one's scratch, for all lanes; the
+ * second one needs none. */
 struct conv_pair {
-    const struct op_args *args[2];
-    const struct op_env *env[2];
+    const struct op_args *first, *depth;
+    const struct op_env *env;
+    uint32_t rows;
 };
-void pith_conv_band_run(const struct conv_pair *pair, uint32_t which, uint32_t rows, uint32_t i,
-                        uint32_t lane, float *between);
+
+/* Runs band i of the first (second: false) or of the second convolution on the caller's thread.
+ * between: [channels][x_rows][W], of this lane. */
+void pith_conv_band_run(const struct conv_pair *pair, bool second, uint32_t i, uint32_t lane,
+                        float *between);
 
 #endif

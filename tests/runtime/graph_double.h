@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "backwards.h"
 #include "pith_container.h"
 #include "pith_op_exec.h"
 #include "test_gate.h"
@@ -196,6 +197,18 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
     *g = *gd_graph();
     g->kept_bytes = gd.g.n_values * sizeof(struct tview);
     return PITH_OK;
+}
+
+/* threads: 0 for none, else as many lanes, which run in an odd order. */
+static inline struct pith_opts gd_opts(uint32_t batch, uint32_t flags, uint32_t threads)
+{
+    struct pith_opts opts;
+    pith_opts_init(&opts, sizeof opts);
+    opts.batch = batch;
+    opts.flags = flags;
+    opts.threads = threads;
+    opts.parallel_for = threads ? backwards : NULL;
+    return opts;
 }
 
 /* Plans the graph in exactly the memory it asks for, which is full of junk. The caller frees the

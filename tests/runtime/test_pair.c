@@ -3,7 +3,6 @@
  * the bits that they give whole, on any number of threads; what a plan tells of them; and which
  * stay whole. */
 #define GRAPH_DOUBLE_READER
-#include "backwards.h"
 #include "graph_double.h"
 #include "guard_page.h"
 #include "test_plan.h"
@@ -172,17 +171,6 @@ static void drop(struct drawn *d)
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
-static struct pith_opts opts_of(uint32_t flags, uint32_t threads, uint32_t cpu)
-{
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.flags = flags;
-    opts.threads = threads;
-    opts.cpu_mask = cpu;
-    opts.parallel_for = threads ? backwards : NULL;
-    return opts;
-}
-
 static uint32_t pairs_of(const struct pith_plan *plan)
 {
     struct pith_layer l;
@@ -223,11 +211,13 @@ static void test_drawn_pairs(void **state)
         struct drawn d = draw();
         uint32_t cpu = levels[round % 2];
         make_graph(&d);
-        struct pith_opts opts = opts_of(PITH_FLAG_WHOLE_BATCH, 0, cpu);
+        struct pith_opts opts = gd_opts(1, PITH_FLAG_WHOLE_BATCH, 0);
+        opts.cpu_mask = cpu;
         float *want = outputs_of(&d, &opts, &pairs);
         assert_int_equal(pairs, 0);
         for (uint32_t threads = 0; threads <= 3; threads++) {
-            opts = opts_of(0, threads, cpu);
+            opts = gd_opts(1, 0, threads);
+            opts.cpu_mask = cpu;
             float *got = outputs_of(&d, &opts, &pairs);
             if (memcmp(got, want, (d.n_y + d.in_channels) * sizeof *got))
                 fail_msg("round %u, threads %u: an output differs", round, threads);
@@ -283,9 +273,9 @@ static bool has_tiles(void)
 static void test_told(void **state)
 {
     (void)state;
-    struct pith_opts whole = opts_of(PITH_FLAG_WHOLE_BATCH, 0, 0);
+    struct pith_opts whole = gd_opts(1, PITH_FLAG_WHOLE_BATCH, 0);
     for (uint32_t threads = 1; threads <= 2 && has_tiles(); threads++) {
-        struct pith_opts opts = opts_of(0, threads, 0);
+        struct pith_opts opts = gd_opts(1, 0, threads);
         struct pith_plan *plan, *plain;
         struct pith_need need, without;
         struct pith_layer l;
@@ -320,7 +310,7 @@ static void test_stays_whole(void **state)
     struct pith_plan *plan;
     struct pith_need need;
     for (uint32_t i = 0; i < 6 && has_tiles(); i++) {
-        struct pith_opts opts = opts_of(i == 0 ? PITH_FLAG_NO_FUSION : 0, 0, 0);
+        struct pith_opts opts = gd_opts(1, i == 0 ? PITH_FLAG_NO_FUSION : 0, 0);
         if (i == 1) /* a value that is seen */
             opts.observe = watch;
         if (i == 2) /* threads that nobody has counted */
@@ -343,7 +333,7 @@ static int stops(void *user)
 static void test_stops(void **state)
 {
     (void)state;
-    struct pith_opts opts = opts_of(0, 0, 0);
+    struct pith_opts opts = gd_opts(1, 0, 0);
     struct pith_plan *plan;
     struct pith_need need;
     uint64_t steps;

@@ -4,7 +4,6 @@
  * on any number of lanes; and what a plan tells of its segments. All numbers are small integers, so
  * that no order of adding matters. */
 #define GRAPH_DOUBLE_READER
-#include "backwards.h"
 #include "graph_double.h"
 #include "guard_page.h"
 #include <pthread.h>
@@ -244,17 +243,6 @@ static void together(void *user, uint32_t n, void (*body)(void *arg, uint32_t i)
         pthread_join(thread[i], NULL);
 }
 
-static struct pith_opts opts_of(uint32_t batch, uint32_t flags, uint32_t threads)
-{
-    struct pith_opts opts;
-    pith_opts_init(&opts, sizeof opts);
-    opts.batch = batch;
-    opts.flags = flags;
-    opts.threads = threads;
-    opts.parallel_for = threads ? backwards : NULL;
-    return opts;
-}
-
 /* Nodes one by one; then in segments: on one lane, on several in an odd order, on two threads. */
 static void test_drawn_graphs(void **state)
 {
@@ -267,11 +255,11 @@ static void test_drawn_graphs(void **state)
     for (uint32_t round = 0; round < rounds; round++) {
         uint32_t batch = batches[below(5)];
         draw_graph(batch);
-        struct pith_opts opts = opts_of(batch, PITH_FLAG_NO_FUSION, 0);
+        struct pith_opts opts = gd_opts(batch, PITH_FLAG_NO_FUSION, 0);
         run_into(&want, &opts, batch);
         assert_int_equal(want.n_segments, 0);
         for (uint32_t threads = 0; threads <= 4; threads++) {
-            opts = opts_of(batch, 0, threads);
+            opts = gd_opts(batch, 0, threads);
             if (threads == 2)
                 opts.parallel_for = together;
             run_into(&got, &opts, batch);
@@ -311,7 +299,7 @@ static void test_memory_of_a_group(void **state)
         struct pith_layer layer;
         struct pith_operand o;
         draw_chain(8);
-        struct pith_opts opts = opts_of(8, 0, lanes ? lanes : 2);
+        struct pith_opts opts = gd_opts(8, 0, lanes ? lanes : 2);
         opts.cpu_mask = lanes ? 0 : PITH_CPU_REF;
         void *mem = gd_plan(&opts, &plan, &need);
         uint64_t lane = plan->segment[0].lane_bytes;
@@ -352,7 +340,7 @@ static void test_stops(void **state)
         uint64_t steps;
         uint32_t layer, left = 1;
         draw_chain(8);
-        struct pith_opts opts = opts_of(8, 0, lanes);
+        struct pith_opts opts = gd_opts(8, 0, lanes);
         opts.max_steps = 3;
         void *mem = gd_plan(&opts, &plan, &need);
         assert_int_equal(pith_plan_run(plan), PITH_OK);
@@ -384,7 +372,7 @@ static void test_stops_between_rounds(void **state)
     uint64_t steps;
     uint32_t layer, left = 4;
     draw_chain(32);
-    struct pith_opts opts = opts_of(32, 0, 2);
+    struct pith_opts opts = gd_opts(32, 0, 2);
     opts.max_steps = 3;
     void *mem = gd_plan(&opts, &plan, &need);
     assert_int_equal(plan->lanes, 2);
@@ -419,7 +407,7 @@ static void test_times(void **state)
         struct pith_layer layer;
         uint64_t clock = 0;
         draw_chain(8);
-        struct pith_opts opts = opts_of(8, 0, lanes);
+        struct pith_opts opts = gd_opts(8, 0, lanes);
         opts.clock_ns = tick;
         opts.user = &clock;
         void *mem = gd_plan(&opts, &plan, &need);
@@ -443,7 +431,7 @@ static void test_plan_file(void **state)
     struct pith_need need;
     uint32_t batch, threads;
     draw_chain(8);
-    struct pith_opts opts = opts_of(8, 0, 2);
+    struct pith_opts opts = gd_opts(8, 0, 2);
     void *mem = gd_plan(&opts, &plan, &need);
     size_t bytes = (size_t)pith_plan_file_bytes(plan);
     assert_true(bytes <= sizeof file);
@@ -452,13 +440,13 @@ static void test_plan_file(void **state)
     assert_int_equal(pith_plan_file_options(file, bytes, &batch, &threads), PITH_OK);
     assert_int_equal(batch, 8);
     assert_int_equal(threads, 2);
-    opts = opts_of(8, 0, 1);
+    opts = gd_opts(8, 0, 1);
     assert_int_equal(pith_plan_file_open(file, bytes, "", 0, &opts, NULL), PITH_OK);
     mem = gd_plan(&opts, &plan, &need);
     assert_int_equal(pith_plan_file_check(file, bytes, plan), PITH_OK);
     assert_int_equal(plan->segment[0].lanes, 2);
     free(mem);
-    opts = opts_of(8, PITH_FLAG_WHOLE_BATCH, 1);
+    opts = gd_opts(8, PITH_FLAG_WHOLE_BATCH, 1);
     mem = gd_plan(&opts, &plan, &need);
     assert_int_equal(plan->n_segments, 0);
     assert_int_equal(pith_plan_file_check(file, bytes, plan), PITH_ERR_CORRUPT);
