@@ -3,20 +3,20 @@
  * side by side (docs/format-streams.md, section 13): a slice begins with counters that know
  * nothing, which costs some 100 bytes. */
 #include "pack.h"
+#include "pith_row_slices.h"
 
 #define SLICE_ELEMENTS 65536u /* at least */
 #define SLICE_BYTES 16384u
 #define MOST_SLICES 32u   /* two for each piece that a reader decodes at once */
 #define SLICES_SHARE 256u /* at most so much of the stream for all of them */
 #define TRIES 3u
-#define ROOM_SHARE                                                                                 \
-    16u /* more than this of the stream has no room, and no fewer slices are tried                 \
-         */
+/* Slices that take more than this share more have no room, and no fewer are tried. */
+#define ROOM_SHARE 16u
 
 /* Of a stream of so many bytes; below 2: it is not worth two. */
 static uint64_t count_slices(const struct weight *w, size_t bytes)
 {
-    uint64_t rows = w->shape.rank < 2 ? 1 : w->shape.dim[0], n = w->count / SLICE_ELEMENTS;
+    uint64_t rows = adaptive_rows(w), n = w->count / SLICE_ELEMENTS;
     n = n < bytes / SLICE_BYTES ? n : bytes / SLICE_BYTES;
     n = n < rows ? n : rows;
     return n < MOST_SLICES ? n : MOST_SLICES;
@@ -34,7 +34,7 @@ static uint64_t fewer(const struct pack_slices *s, uint64_t n, size_t taken, uin
 static enum pith_status encode_fewer(const struct pack_slices *s, uint64_t most,
                                      struct byte_out *sliced)
 {
-    uint64_t rows = s->w->shape.dim[0], n = count_slices(s->w, s->bytes);
+    uint64_t rows = adaptive_rows(s->w), n = count_slices(s->w, s->bytes);
     size_t cap = s->bytes + s->bytes / ROOM_SHARE;
     uint8_t *dst = n < 2 ? NULL : pith_out_room(sliced, cap);
     if (n >= 2 && !dst)
