@@ -6,7 +6,7 @@
 #     sh .gpu/gpu.sh run [OUT]      there: OUT/gpu.jsonl and a table; without a driver on the emulator, which tests this script
 #     bench/gpu.sh report OUT       here: docs/results/gpu.md, of a device that is one
 #
-# PITH, DATA as bench/run.sh; NETWORKS (all), GPU (.gpu) and MOST_KIB (61440) choose what is packed, where, and how much at most.
+# PITH, DATA, PYTHON as bench/run.sh; NETWORKS (all), GPU (.gpu) and MOST_KIB (61440) choose what is packed, where, and how much at most.
 # A run takes 600 s at most: each part has its share, and says what it left out.
 here=$(cd "$(dirname "$0")" && pwd)
 most_kib=${MOST_KIB:-61440} # 60 MiB
@@ -33,6 +33,18 @@ add() {
     done
 }
 
+# A network whose first dimension is written down as 1, with an open batch, where Python has onnx; else as it is.
+open_batch() { # FROM TO
+    ${PYTHON:-build/venv/bin/python} - "$1" "$2" 2>/dev/null <<'PY' || cp "$1" "$2"
+import sys, onnx
+model = onnx.load(sys.argv[1])
+for value in [*model.graph.input, *model.graph.output]:
+    value.type.tensor_type.shape.dim[0].dim_param = "N"
+del model.graph.value_info[:]
+onnx.save(model, sys.argv[2])
+PY
+}
+
 # The benches and the cases of tests/cuda, each with a main() of another name, as one program: the kernels' code is most of it.
 build() {
     flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -Itests/embedded/shim -Itests -Itests/cuda -Iruntime $(printf ' -I%s' runtime/*/ runtime/cuda/kernels/ huffman model base)"
@@ -56,6 +68,7 @@ pack() {
     for model in "$data"/models/*.onnx; do
         name=$(basename "$model" .onnx)
         case " ${NETWORKS:-$name} " in *" $name "*) ;; *) continue ;; esac
+        case $name in imagenet_squeezenet_v1_1) open_batch "$model" "$gpu/open.onnx" && model=$gpu/open.onnx ;; esac
         "$pith" import "$model" -q -f -o "$gpu/nets/$name.pith" || fail "cannot import $name"
         case $name in
         mnist_*) add "$name" "$data/mnist/t10k-images-idx3-ubyte.gz" scale=1/256 ;;
@@ -69,7 +82,7 @@ pack() {
     [ -f "$coded" ] || coded=$(ls "$gpu"/nets/*.pith | head -1)
     "$pith" cluster "$coded" --bits 4 -q -f -o "$gpu/coded" && "$pith" encode "$gpu/coded" --coder huffman -q -f -o "$gpu/decode.pith" &&
         rm "$gpu/coded" || fail "cannot code $coded"
-    rm -f "$gpu/bench_gpu_pack" # it needs more than libc
+    rm -f "$gpu/open.onnx" "$gpu/bench_gpu_pack" # it needs more than libc
     "$gpu/bench_gpu" make "$gpu"/nets/*.pith || fail "cannot run the networks here"
     kib=$(du -sk "$gpu" | cut -f1)
     [ "$kib" -le $most_kib ] || fail "$gpu has $kib KiB, more than $most_kib"

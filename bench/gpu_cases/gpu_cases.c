@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "driver.h"
 #include "guard_page.h"
 #include "ptx_launch.h"
@@ -28,36 +29,82 @@ static void need(int result, const char *what)
     exit(1);
 }
 
-void *device_guard_new(size_t bytes)
-{
-    device_address at = 0;
-    need(alloc_managed(&at, bytes + 1, ATTACH_GLOBAL), "no memory that both reach");
-    return (void *)(uintptr_t)at;
-}
-
-void device_guard_free(void *p)
-{
-    cuda->cuMemFree_v2((uintptr_t)p);
-}
-
-/* The order of lanes is the device's own, whichever is asked for. */
-void ptx_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
-{
-    void *copy = (void *)(uintptr_t)arg;
-    (void)order;
-    need(cuda->cuLaunchKernel(cuda->kernel[kernel], grid[0], grid[1], grid[2], LAUNCH_THREADS, 1, 1,
-                              0, stream, &copy, NULL),
-         "cannot launch");
-    need(cuda->cuStreamSynchronize(stream), "the device failed");
-    launches++;
-}
-
 const char *emu_kernel_name(uint32_t kernel);
 const char *emu_kernel_name(uint32_t kernel)
 {
 #define KERNEL_NAME(name, type) #name,
     static const char *const names[] = {DEVICE_KERNELS(KERNEL_NAME) "none"};
     return names[kernel];
+}
+
+/* ---- memory that both reach ------------------------------------------------------------------ */
+
+#define MOST_BLOCKS 256u
+
+static struct {
+    uintptr_t at; /* 0: free */
+    size_t bytes;
+} block[MOST_BLOCKS];
+
+void *device_guard_new(size_t bytes)
+{
+    device_address at = 0;
+    uint32_t i = 0;
+    while (i < MOST_BLOCKS && block[i].at)
+        i++;
+    need(i == MOST_BLOCKS, "too many blocks at once");
+    need(alloc_managed(&at, bytes + 1, ATTACH_GLOBAL), "no memory that both reach");
+    block[i].at = (uintptr_t)at;
+    block[i].bytes = bytes + 1;
+    return (void *)(uintptr_t)at;
+}
+
+void device_guard_free(void *p)
+{
+    for (uint32_t i = 0; i < MOST_BLOCKS; i++)
+        block[i].at = block[i].at == (uintptr_t)p ? 0 : block[i].at;
+    cuda->cuMemFree_v2((uintptr_t)p);
+}
+
+/* An address of the host's own memory: a device would fault there, where the emulator reads. */
+static bool is_of_host(uint64_t address)
+{
+    unsigned char in_core;
+    for (uint32_t i = 0; i < MOST_BLOCKS; i++)
+        if (block[i].at && address - block[i].at <= block[i].bytes)
+            return false;
+    return address >> 47 == 0 && address >= 4096 &&
+           mincore((void *)(uintptr_t)(address & ~UINT64_C(4095)), 4096, &in_core) == 0;
+}
+
+static void check_addresses(uint32_t kernel, const void *arg)
+{
+#define KERNEL_BYTES(name, type) sizeof(struct type),
+    static const size_t bytes[] = {DEVICE_KERNELS(KERNEL_BYTES)};
+    for (size_t at = 0; at + sizeof(uint64_t) <= bytes[kernel]; at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, (const uint8_t *)arg + at, sizeof word);
+        if (is_of_host(word)) {
+            fprintf(stderr, "gpu_cases: %s: byte %zu of its arguments is an address of the host\n",
+                    emu_kernel_name(kernel), at);
+            exit(1);
+        }
+    }
+}
+
+/* ---- launches --------------------------------------------------------------------------------- */
+
+/* The order of lanes is the device's own, whichever is asked for. */
+void ptx_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
+{
+    void *copy = (void *)(uintptr_t)arg;
+    (void)order;
+    check_addresses(kernel, arg);
+    need(cuda->cuLaunchKernel(cuda->kernel[kernel], grid[0], grid[1], grid[2], LAUNCH_THREADS, 1, 1,
+                              0, stream, &copy, NULL),
+         "cannot launch");
+    need(cuda->cuStreamSynchronize(stream), "the device failed");
+    launches++;
 }
 
 /* What cases print, where one fails, is not for those who read the JSON. */

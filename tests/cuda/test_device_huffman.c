@@ -139,16 +139,18 @@ static void test_damaged(void **state)
         struct codes_layout l;
         damage(&c, round / N_WANTS);
         assert_true(pith_device_codes_layout(&c.k.w, &l));
-        uint8_t *expected = malloc(l.bytes), *form = calloc(l.bytes, 1);
+        uint8_t *expected = malloc(l.bytes);
+        struct guarded form = guard_new(l.bytes, 1);
+        memset(form.data, 0, l.bytes);
         enum pith_status by_cpu = pith_device_codes_pack(&c.k.w, expected);
-        enum pith_status there = on_device(&c.k.w, 0, form);
+        enum pith_status there = on_device(&c.k.w, 0, form.data);
         assert_int_equal(there, by_cpu);
         if (!there)
-            assert_memory_equal(form, expected, l.bytes);
+            assert_memory_equal(form.data, expected, l.bytes);
         refused += there == PITH_ERR_CORRUPT;
         taken += there == PITH_OK;
         free(expected);
-        free(form);
+        guard_free(&form);
         coded_free(&c);
     }
     assert_true(refused > 100);
@@ -167,9 +169,10 @@ static void test_no_such_centroid(void **state)
     c.k.w.n_centroids = largest; /* which are numbered from 0 */
     c.k.w.codebook.n_bytes = 1 + 4 * (size_t)largest;
     assert_true(pith_device_codes_layout(&c.k.w, &l));
-    uint8_t *form = calloc(l.bytes, 1);
-    assert_int_equal(on_device(&c.k.w, 0, form), PITH_ERR_CORRUPT);
-    free(form);
+    struct guarded form = guard_new(l.bytes, 1);
+    memset(form.data, 0, l.bytes);
+    assert_int_equal(on_device(&c.k.w, 0, form.data), PITH_ERR_CORRUPT);
+    guard_free(&form);
     coded_free(&c);
 }
 

@@ -214,13 +214,6 @@ static void open_behind(struct one_op *t, enum pith_op op, uint32_t n_in, const 
     memcpy(t->in[0].data, from->data, bytes_of(from));
 }
 
-static void close_with_inputs(struct one_op *t)
-{
-    one_op_close(t);
-    for (uint32_t i = 0; i < t->args.n_in; i++)
-        free(t->in[i].data);
-}
-
 /* A scale and zero point of its own. */
 static void run_scaled(struct one_op *t, enum pith_type type, float largest)
 {
@@ -233,10 +226,18 @@ static void run_scaled(struct one_op *t, enum pith_type type, float largest)
 }
 
 /* Behind the Requantize: its bytes and others as floats, their sum, and bytes of that. */
+enum { N_RESIDUAL = 5 };
 struct residual {
     struct one_op own, other, add, act, quantize;
     struct step own_step, other_step, act_step, quantize_step;
+    struct guarded in[N_RESIDUAL][ONE_OP_MAX]; /* of each operator */
 };
+
+static void residual_ops(struct residual *r, struct one_op *of[N_RESIDUAL])
+{
+    struct one_op *const all[] = {&r->own, &r->other, &r->add, &r->act, &r->quantize};
+    memcpy(of, all, sizeof all);
+}
 
 static void residual_open(struct residual *r, const struct tview *v, uint32_t round)
 {
@@ -262,6 +263,14 @@ static void residual_open(struct residual *r, const struct tview *v, uint32_t ro
     const bool has_act = round % 5 != 0;
     open_behind(&r->quantize, PITH_OP_QUANTIZE, 3, has_act ? &r->act.out[0] : &r->add.out[0]);
     run_scaled(&r->quantize, round % 2 ? PITH_U8 : PITH_I8, 0.05f);
+    struct one_op *of[N_RESIDUAL];
+    residual_ops(r, of);
+    if (r->other.args.n_in == 2) { /* it has no zero point */
+        free(r->other.in[2].data);
+        r->other.in[2].data = NULL;
+    }
+    for (size_t i = 0; i < N_RESIDUAL; i++)
+        guard_inputs(of[i], r->in[i]);
     r->own_step.args = r->own.args;
     r->other_step.args = r->other.args;
     r->act_step.args = r->act.args;
@@ -270,11 +279,13 @@ static void residual_open(struct residual *r, const struct tview *v, uint32_t ro
 
 static void residual_close(struct residual *r)
 {
-    struct one_op *const of[] = {&r->own, &r->other, &r->add, &r->act, &r->quantize};
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        if (of[i] == &r->other && of[i]->args.n_in == 2)
-            free(of[i]->in[2].data);
-        close_with_inputs(of[i]);
+    struct one_op *of[N_RESIDUAL];
+    residual_ops(r, of);
+    for (size_t i = 0; i < N_RESIDUAL; i++) {
+        const uint32_t n_in = of[i]->args.n_in;
+        one_op_close(of[i]);
+        for (uint32_t k = 0; k < n_in; k++)
+            guard_free(&r->in[i][k]);
     }
 }
 
