@@ -6,6 +6,8 @@
  *
  *     bench_gpu_layers SECONDS MOST      a line of JSON each on standard output; matrices that are
  *                                        not begun within MOST seconds are left out and counted
+ *     bench_gpu_layers SECONDS forms     every form of a matrix, which the choice is made of
+ *                                        (device_compressed.c)
  *
  * Times are medians of replays of a graph that holds the product many times, by events, each on a
  * copy of the matrix of its own (cold: copies make up four times an L2 of 50 MB) or on one (hot).
@@ -16,6 +18,7 @@
 #include "gpu_times.h"
 
 #define CENTROIDS 16u
+#define MOST_CENTROIDS 256u
 #define MOST_COPIES 1024u
 #define COLD_BYTES (UINT64_C(200) << 20)
 
@@ -39,30 +42,30 @@ struct matrix {
 };
 #define CHECKED_ROWS 32u
 
-static struct matrix matrix_new(uint32_t rows, uint32_t cols, double density)
+static struct matrix matrix_new(uint32_t rows, uint32_t cols, double density, uint32_t centroids)
 {
     uint64_t count = (uint64_t)rows * cols;
     struct matrix m = {.support = calloc(count / 8 + 1, 1),
                        .index = malloc(count),
-                       .book = calloc(1 + 4 * CENTROIDS, 1),
+                       .book = calloc(1 + 4 * MOST_CENTROIDS, 1),
                        .dense = calloc((size_t)CHECKED_ROWS * cols, sizeof(float))};
-    float book[CENTROIDS];
-    for (uint32_t i = 0; i < CENTROIDS; i++)
+    float book[MOST_CENTROIDS];
+    for (uint32_t i = 0; i < centroids; i++)
         book[i] = ((float)i - 7.5f) * 0.01f;
-    memcpy(m.book + 1, book, sizeof book);
+    memcpy(m.book + 1, book, centroids * sizeof *book);
     m.w = (struct weight){.type = PITH_F32,
                           .shape = {2, {rows, cols}},
                           .count = count,
                           .support = SUPPORT_BITMAP,
                           .grid = GRID_CODEBOOK,
-                          .n_centroids = CENTROIDS,
+                          .n_centroids = centroids,
                           .index_bits = 8,
                           .group_elems = count,
                           .n_groups = 1};
     for (uint64_t i = 0; i < count; i++) {
         if (next_random(1u << 20) >= density * (1u << 20))
             continue;
-        uint8_t index = (uint8_t)next_random(CENTROIDS);
+        uint8_t index = (uint8_t)next_random(centroids);
         m.support[i / 8] |= (uint8_t)(1u << i % 8);
         m.index[m.w.nnz++] = index;
         if (i < (uint64_t)CHECKED_ROWS * cols)
@@ -70,7 +73,7 @@ static struct matrix matrix_new(uint32_t rows, uint32_t cols, double density)
     }
     m.w.support_stream = (struct stream){m.support, (size_t)(count + 7) / 8};
     m.w.index_stream = (struct stream){m.index, (size_t)m.w.nnz};
-    m.w.codebook = (struct stream){m.book, 1 + 4 * CENTROIDS};
+    m.w.codebook = (struct stream){m.book, 1 + 4 * centroids};
     return m;
 }
 
@@ -91,6 +94,7 @@ static const char *const names[] = {"compressed",   "dense_f32",    "dense_f16",
 struct operands {
     const struct matrix *m;
     struct gemm_args g;
+    int way;                   /* of COMPRESSED; < 0: the chosen one */
     device_address work, half; /* half: x in f16 */
 };
 
@@ -99,6 +103,8 @@ static bool lower(struct lowering *l, const struct operands *o, enum contender w
 {
     struct gemm_args g = o->g;
     const void *at = (const void *)(uintptr_t)l->constants;
+    if (who == COMPRESSED && o->way >= 0)
+        return pith_device_compressed_by(l, &g, &o->m->w, 0, (enum compressed_way)o->way);
     if (who == COMPRESSED)
         return pith_device_compressed(l, &g, &o->m->w, 0);
     g.b = at;
@@ -289,34 +295,59 @@ static const char *kernel_name(uint32_t kernel)
     return of[kernel];
 }
 
-static bool bench(const char *part, const char *name, uint32_t rows, uint32_t cols, double density)
+/* The matrix, on the emulator a small one, and operands of its product. */
+struct case_of {
+    struct matrix m;
+    struct operands o;
+    float *x; /* owns */
+};
+
+static struct case_of case_new(uint32_t rows, uint32_t cols, double density, uint32_t centroids)
 {
-    uint32_t less = is_emulator ? 32 : 1;
+    const uint32_t less = is_emulator ? 32 : 1;
     rows /= less;
     cols /= less;
-    struct matrix m = matrix_new(rows, cols, density);
-    float *x = malloc(cols * sizeof *x);
+    struct case_of c = {.m = matrix_new(rows, cols, density, centroids),
+                        .x = malloc(cols * sizeof *c.x)};
     for (uint32_t i = 0; i < cols; i++)
-        x[i] = ((float)next_random(2001) - 1000.0f) / 1000.0f;
-    device_address a = take(cols * sizeof *x), y = take(rows * sizeof *x), work = take(BLAS_WORK);
-    struct operands o = {.m = &m, .work = work, .half = take(cols * sizeof *x)};
-    o.g = (struct gemm_args){.a = (const float *)(uintptr_t)a,
-                             .y = (float *)(uintptr_t)y,
-                             .m = 1,
-                             .n = rows,
-                             .k = cols,
-                             .a_row = cols,
-                             .a_col = 1,
-                             .b_row = 1,
-                             .b_col = cols,
-                             .alpha = 1.0f};
-    copy_there(a, x, cols * sizeof *x);
-    need(cuda->cuMemsetD32Async(o.half, 0, cols, stream), "cannot fill");
+        c.x[i] = ((float)next_random(2001) - 1000.0f) / 1000.0f;
+    const device_address a = take(cols * sizeof *c.x), y = take(rows * sizeof *c.x);
+    c.o = (struct operands){.way = -1, .work = take(BLAS_WORK), .half = take(cols * sizeof *c.x)};
+    c.o.g = (struct gemm_args){.a = (const float *)(uintptr_t)a,
+                               .y = (float *)(uintptr_t)y,
+                               .m = 1,
+                               .n = rows,
+                               .k = cols,
+                               .a_row = cols,
+                               .a_col = 1,
+                               .b_row = 1,
+                               .b_col = cols,
+                               .alpha = 1.0f};
+    copy_there(a, c.x, cols * sizeof *c.x);
+    need(cuda->cuMemsetD32Async(c.o.half, 0, cols, stream), "cannot fill");
+    return c;
+}
+
+static void case_free(struct case_of *c)
+{
+    cuda->cuMemFree_v2((device_address)(uintptr_t)c->o.g.a);
+    cuda->cuMemFree_v2((device_address)(uintptr_t)c->o.g.y);
+    cuda->cuMemFree_v2(c->o.work);
+    cuda->cuMemFree_v2(c->o.half);
+    matrix_free(&c->m);
+    free(c->x);
+}
+
+static bool bench(const char *part, const char *name, uint32_t rows, uint32_t cols, double density)
+{
+    struct case_of c = case_new(rows, cols, density, CENTROIDS);
     bool good = true;
+    c.o.m = &c.m;
     printf("{\"part\":\"%s\",\"name\":\"%s\",\"rows\":%u,\"cols\":%u,\"density\":%g", part, name,
-           rows, cols, density);
+           c.o.g.n, c.o.g.k, density);
     for (uint32_t who = 0; who < N_CONTENDERS; who++) {
-        struct result r = who == CUSPARSE ? run_sparse(&o, x) : run(&o, (enum contender)who, x);
+        struct result r =
+            who == CUSPARSE ? run_sparse(&c.o, c.x) : run(&c.o, (enum contender)who, c.x);
         if (!r.there)
             continue;
         printf(",\"%s\":{\"kernel\":\"%s\",\"bytes\":%llu,\"cold_us\":%.3f,\"hot_us\":%.3f,"
@@ -325,16 +356,45 @@ static bool bench(const char *part, const char *name, uint32_t rows, uint32_t co
                r.replays);
         if (who == COMPRESSED)
             printf(",\"off\":%.3g", r.off);
-        good = good && r.off <= 2.0 * cols / 16777216;
+        good = good && r.off <= 2.0 * c.o.g.k / 16777216;
     }
     printf("}\n");
     fflush(stdout);
-    cuda->cuMemFree_v2(a);
-    cuda->cuMemFree_v2(y);
-    cuda->cuMemFree_v2(work);
-    cuda->cuMemFree_v2(o.half);
-    matrix_free(&m);
-    free(x);
+    case_free(&c);
+    return good;
+}
+
+/* Each form of one matrix that has a kernel for one row of x. */
+static bool bench_forms(uint32_t rows, uint32_t cols, double density, uint32_t centroids)
+{
+    static const char *const ways[] = {"relative", "columns", "codes"};
+    struct case_of c = case_new(rows, cols, density, centroids);
+    bool good = true;
+    c.o.m = &c.m;
+    printf("{\"part\":\"forms\",\"rows\":%u,\"cols\":%u,\"density\":%g,\"centroids\":%u", c.o.g.n,
+           c.o.g.k, density, centroids);
+    for (c.o.way = 0; c.o.way < 3; c.o.way++) {
+        struct result r = run(&c.o, COMPRESSED, c.x);
+        if (r.there)
+            printf(",\"%s_cold_us\":%.3f,\"%s_hot_us\":%.3f", ways[c.o.way], r.cold_us,
+                   ways[c.o.way], r.hot_us);
+        good = good && r.off <= 2.0 * c.o.g.k / 16777216;
+    }
+    printf("}\n");
+    fflush(stdout);
+    case_free(&c);
+    return good;
+}
+
+static bool all_forms(void)
+{
+    static const uint32_t sizes[][2] = {{16384, 16384}, {4096, 4096}, {1000, 4096}, {8791, 600}};
+    static const double densities[] = {0.04, 0.09, 0.15, 0.25, 0.4};
+    bool good = true;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof densities / sizeof *densities; k++)
+            for (uint32_t centroids = 16; centroids <= 240; centroids += 224)
+                good = bench_forms(sizes[i][0], sizes[i][1], densities[k], centroids) && good;
     return good;
 }
 
@@ -408,7 +468,7 @@ int main(int argc, char **argv)
     uint64_t start = pith_clock_ns(NULL);
     bool good = true;
     if (argc != 3) {
-        fputs("usage: bench_gpu_layers SECONDS MOST\n", stderr);
+        fputs("usage: bench_gpu_layers SECONDS MOST | forms\n", stderr);
         return 2;
     }
     const double most = strtod(argv[2], NULL);
@@ -417,6 +477,11 @@ int main(int argc, char **argv)
         return 2;
     if (!sparse_open(&sparse, stream))
         printf("{\"part\":\"missing\",\"name\":\"cuSPARSE\"}\n");
+    if (strcmp(argv[2], "forms") == 0) {
+        good = all_forms();
+        close_device();
+        return !good;
+    }
     constants();
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         if (left_out(start, most))

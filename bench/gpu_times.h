@@ -99,13 +99,11 @@ static inline int put_action(void *work, uint32_t i)
 {
     struct lowering *l = work;
     const struct action *a = &l->action[i];
-    void *arg = l->args + a->arg;
     if (a->kind == ACTION_BLAS)
         return pith_blas_run(l->product[a->arg], stream);
     if (a->kind == ACTION_COPY)
         return cuda->cuMemcpyDtoDAsync_v2(a->to, a->from, a->bytes, stream);
-    return cuda->cuLaunchKernel(cuda->kernel[a->kernel], a->grid[0], a->grid[1], a->grid[2],
-                                LAUNCH_THREADS, 1, 1, 0, stream, &arg, NULL);
+    return pith_driver_launch(cuda, a->kernel, a->grid, l->args + a->arg, stream);
 }
 
 static inline double actions_us(struct lowering *l, uint32_t *replays)

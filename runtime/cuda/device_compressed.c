@@ -8,8 +8,11 @@
 #include "pack_forms.h"
 #include "pack_relative.h"
 
-#define GRID_LIMIT 65535u  /* what CUDA takes along y */
-#define SPARSE_BLOCKS 264u /* two for each of an H100's multiprocessors; rows of b take turns */
+#define GRID_LIMIT 65535u /* what CUDA takes along y */
+#define PROCESSORS 132u   /* of an H100, and what blocks of any device can ask for: without one */
+#define SHARED_MOST 49152u
+#define SHORT_ROW 1024u /* elements of x that are copied in no time */
+#define RESIDENT_WARPS 48u
 
 /* ---- the model, in picoseconds -------------------------------------------------------------- */
 
@@ -19,6 +22,7 @@
 #define GATHER 3.15          /* times as long, where lanes read anywhere */
 #define CHOSEN 2.8           /* where their order is chosen for it (pack_relative.c) */
 #define CHOSEN_WIDE 2.15     /* the same, with steps of 8 bits */
+#define FAR 9.0              /* the same by way of the L1, of a row of x too long to be shared */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
 /* Of `n` entries that take so many instructions and reads each, in `times` passes. Bytes are
@@ -29,16 +33,36 @@ static double time_of(double bytes, double n, double instructions, double reads,
     return bytes * BYTE_PS + times * (issue > read ? issue : read);
 }
 
-static uint32_t row_blocks(const struct gemm_args *g)
+/* x and one codebook have room in shared memory. */
+static bool is_near(const struct lowering *l, const struct gemm_args *g, const struct weight *w)
 {
-    uint32_t blocks = (g->n + GEMV_ROWS - 1) / GEMV_ROWS;
-    return blocks < SPARSE_BLOCKS ? blocks : SPARSE_BLOCKS;
+    const uint32_t most = l->cuda ? l->cuda->shared_most : SHARED_MOST;
+    return g->k <= most / sizeof(float) - 256 && w->n_groups == 1;
+}
+
+/* Warps of a block, which copies its row of x first: many, where that takes long, and as long as
+ * every multiprocessor has a block. */
+static uint32_t warps_of(const struct lowering *l, const struct gemm_args *g)
+{
+    const uint32_t processors = l->cuda ? l->cuda->processors : PROCESSORS;
+    uint32_t warps = GEMV_ROWS;
+    while (g->k > SHORT_ROW && warps < SPMV_MOST_WARPS && g->n / processors >= 3 * warps / 2)
+        warps *= 2;
+    return warps;
+}
+
+/* What a multiprocessor has at once, where a thread has 40 registers; rows of b take turns. */
+static uint32_t row_blocks(const struct lowering *l, const struct gemm_args *g, uint32_t warps)
+{
+    const uint32_t processors = l->cuda ? l->cuda->processors : PROCESSORS;
+    const uint32_t blocks = (g->n + warps - 1) / warps, at_once = RESIDENT_WARPS / warps;
+    return blocks < at_once * processors ? blocks : at_once * processors;
 }
 
 /* Each block copies its row of a. */
-static double copies_time(const struct gemm_args *g)
+static double copies_time(const struct lowering *l, const struct gemm_args *g)
 {
-    return (double)row_blocks(g) * g->k * g->m * sizeof(float) * L2_BYTE_PS;
+    return (double)row_blocks(l, g, warps_of(l, g)) * g->k * g->m * sizeof(float) * L2_BYTE_PS;
 }
 
 /* Up to 32 values lie in banks of their own. */
@@ -49,51 +73,46 @@ static double book_reads(const struct weight *w)
 
 /* A gap of as many columns as a filler reaches costs one; a row ends in fillers, half a word a
  * lane, and has two bytes a lane to say where the lane begins. */
-static double relative_time(const struct gemm_args *g, const struct weight *w)
+static double relative_time(const struct lowering *l, const struct gemm_args *g,
+                            const struct weight *w)
 {
     const struct relative_layout r = pith_relative_layout(w);
     const bool wide = r.wide;
-    const double gather = wide ? CHOSEN_WIDE : r.back ? CHOSEN : GATHER;
+    const double gather = !is_near(l, g, w) ? FAR : wide ? CHOSEN_WIDE : r.back ? CHOSEN : GATHER;
     double rows = w->shape.dim[0];
     double none = pow(1 - (double)w->nnz / (double)w->count, r.reach);
     double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + rows * SPMV_LANES * (wide ? 1 : 2);
     double bytes = n * (wide ? 2 : 1) + rows * (SPMV_LANES * 2 + 4);
-    return copies_time(g) + time_of(bytes, n, 12, gather + book_reads(w), g->m);
+    return copies_time(l, g) + time_of(bytes, n, 12, gather + book_reads(w), g->m);
 }
 
 /* HUGE_VAL, here and below: the weight has no such form, or the form no kernel for this product. */
-static double columns_time(const struct gemm_args *g, const struct weight *w)
+static double columns_time(const struct lowering *l, const struct gemm_args *g,
+                           const struct weight *w)
 {
+    const double gather = is_near(l, g, w) ? GATHER : FAR;
     struct columns_layout c;
     if (!pith_device_columns_layout(w, &c))
         return HUGE_VAL;
-    return copies_time(g) +
-           time_of((double)c.bytes, (double)w->nnz, 8, GATHER + book_reads(w), g->m);
+    return copies_time(l, g) +
+           time_of((double)c.bytes, (double)w->nnz, 8, gather + book_reads(w), g->m);
 }
 
-/* A warp goes on until its lane with the most of 32 is through: two deviations above the mean. */
-static double bitmap_time(const struct gemm_args *g, const struct weight *w)
+static double codes_time(const struct lowering *l, const struct gemm_args *g,
+                         const struct weight *w)
 {
-    struct bitmap_layout b;
-    if (!pith_device_bitmap_layout(w, &b))
-        return HUGE_VAL;
-    double share = (double)w->nnz / (double)w->count;
-    double n = (double)w->count * (share + 2 * sqrt(share * (1 - share) / 32));
-    return copies_time(g) + time_of((double)b.bytes, n, 14, 2 + book_reads(w), g->m);
-}
-
-static double codes_time(const struct gemm_args *g, const struct weight *w)
-{
+    (void)l;
     struct codes_layout c;
     if (!pith_device_codes_layout(w, &c))
         return HUGE_VAL;
-    return time_of((double)c.bytes, (double)w->count, 6, 1 + book_reads(w), g->m);
+    return time_of((double)c.bytes, (double)w->count, 6, 0.3 + book_reads(w), g->m);
 }
 
 /* 32 rows of a at a time; fewer take their share of lanes, but a whole wavefront of x an entry. One
  * row is not worth a launch more. */
-static double many_time(const struct gemm_args *g, const struct weight *w)
+static double many_time(const struct lowering *l, const struct gemm_args *g, const struct weight *w)
 {
+    (void)l;
     struct columns_layout c;
     if (g->m == 1 || !pith_device_columns_layout(w, &c))
         return HUGE_VAL;
@@ -101,8 +120,10 @@ static double many_time(const struct gemm_args *g, const struct weight *w)
     return time_of((double)c.bytes, (double)w->nnz, 9 * lanes, 32, ceil(g->m / 32.0));
 }
 
-static double tiles_time(const struct gemm_args *g, const struct weight *w)
+static double tiles_time(const struct lowering *l, const struct gemm_args *g,
+                         const struct weight *w)
 {
+    (void)l;
     struct codes_layout c;
     if (!pith_device_codes_layout(w, &c))
         return HUGE_VAL;
@@ -117,12 +138,12 @@ static const void *behind(const uint8_t *at, uint64_t offset)
     return (const void *)((uintptr_t)at + (uintptr_t)offset);
 }
 
-/* Blocks beyond SPARSE_BLOCKS would copy x and the codebook to shared memory once more for each of
+/* Blocks beyond row_blocks would copy x and the codebook to shared memory once more for each of
  * them. */
 static void launch_rows(struct lowering *l, enum launch_kernel kernel, const struct gemm_args *g,
-                        uint32_t along_y, const void *arg, uint32_t bytes)
+                        uint32_t warps, uint32_t along_y, const void *arg, uint32_t bytes)
 {
-    const uint32_t grid[3] = {row_blocks(g), along_y, 1};
+    const uint32_t grid[3] = {row_blocks(l, g, warps), along_y, 1};
     pith_device_grid(l, kernel, grid, arg, bytes);
 }
 
@@ -132,7 +153,8 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
     const uint8_t *at = pith_device_relative(l, w);
     if (!at)
         return false;
-    struct relative_layout r = pith_relative_layout(w);
+    const struct relative_layout r = pith_relative_layout(w);
+    const bool near = is_near(l, g, w);
     struct spmv_args s = {.g = *g,
                           .book = behind(at, 0),
                           .row_at = behind(at, r.row_at),
@@ -141,9 +163,10 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
                           .centroids = w->n_centroids,
                           .wide = r.wide,
                           .back = r.back,
-                          .first = first};
-    launch_rows(l, g->k <= SPMV_SHARED ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, g, g->m,
-                &s, sizeof s);
+                          .first = first,
+                          .warps = near ? warps_of(l, g) : GEMV_ROWS};
+    launch_rows(l, near ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, g, s.warps, g->m, &s,
+                sizeof s);
     return true;
 }
 
@@ -164,43 +187,18 @@ static struct columns_args columns_of(struct lowering *l, const struct gemm_args
                                  .centroids = w->n_centroids,
                                  .wide = c.wide,
                                  .book_rows = s.book_rows,
-                                 .first = first};
-}
-
-/* x and one codebook have room in shared memory. */
-static bool is_near(const struct gemm_args *g, const struct weight *w)
-{
-    return g->k <= SPMV_SHARED && w->n_groups == 1;
+                                 .first = first,
+                                 .warps = GEMV_ROWS};
 }
 
 static bool launch_columns(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                            uint32_t first)
 {
     struct columns_args c = columns_of(l, g, w, first);
-    launch_rows(l, is_near(g, w) ? LAUNCH_spmv_columns : LAUNCH_spmv_columns_far, g, g->m, &c,
+    const bool near = is_near(l, g, w);
+    c.warps = near ? warps_of(l, g) : GEMV_ROWS;
+    launch_rows(l, near ? LAUNCH_spmv_columns : LAUNCH_spmv_columns_far, g, c.warps, g->m, &c,
                 sizeof c);
-    return true;
-}
-
-static bool launch_bitmap(struct lowering *l, const struct gemm_args *g, const struct weight *w,
-                          uint32_t first)
-{
-    struct bitmap_layout b = {0};
-    struct pack_shape s = {0};
-    pith_device_bitmap_layout(w, &b);
-    pith_pack_shape(w, &s);
-    const uint8_t *at = pith_device_form(l, w, FORM_BITMAP, b.bytes);
-    struct bitmap_args a = {.g = *g,
-                            .book = behind(at, 0),
-                            .chunk_at = behind(at, b.chunk_at),
-                            .bits = behind(at, b.bits),
-                            .index = behind(at, b.index),
-                            .centroids = w->n_centroids,
-                            .wide = b.wide,
-                            .book_rows = s.book_rows,
-                            .first = first};
-    launch_rows(l, is_near(g, w) ? LAUNCH_spmv_bitmap : LAUNCH_spmv_bitmap_far, g, g->m, &a,
-                sizeof a);
     return true;
 }
 
@@ -223,8 +221,12 @@ static struct codes codes_of(struct lowering *l, const struct weight *w, uint32_
 static bool launch_codes(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                          uint32_t first)
 {
-    struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first), .one_book = w->n_groups == 1};
-    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
+    const uint32_t processors = l->cuda ? l->cuda->processors : PROCESSORS;
+    struct gemm_codes_args c = {
+        .g = *g, .w = codes_of(l, w, first), .one_book = w->n_groups == 1, .rows = 1};
+    if (c.one_book && g->n / (CODES_MOST_ROWS * GEMV_ROWS) >= processors)
+        c.rows = CODES_MOST_ROWS; /* which share x, where every multiprocessor has rows */
+    const uint32_t grid[3] = {(g->n + c.rows * GEMV_ROWS - 1) / (c.rows * GEMV_ROWS), g->m, 1};
     pith_device_grid(l, LAUNCH_gemv_codes, grid, &c, sizeof c);
     return true;
 }
@@ -245,7 +247,8 @@ static bool launch_many(struct lowering *l, const struct gemm_args *g, const str
                                .y_step = {g->m, 1}};
     c.g.a = turned.y;
     pith_device_launch(l, LAUNCH_strided_copy, turned.n, &turned, sizeof turned);
-    launch_rows(l, LAUNCH_spmm_columns, g, (g->m + SPMV_LANES - 1) / SPMV_LANES, &c, sizeof c);
+    launch_rows(l, LAUNCH_spmm_columns, g, GEMV_ROWS, (g->m + SPMV_LANES - 1) / SPMV_LANES, &c,
+                sizeof c);
     return true;
 }
 
@@ -263,16 +266,17 @@ static bool launch_tiles(struct lowering *l, const struct gemm_args *g, const st
 /* ---- the choice ------------------------------------------------------------------------------ */
 
 static const struct {
-    double (*time)(const struct gemm_args *g, const struct weight *w);
+    double (*time)(const struct lowering *l, const struct gemm_args *g, const struct weight *w);
     bool (*launch)(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                    uint32_t first);
     bool any_order; /* also of a weight [k, n], and of any a */
-} ways[] = {
-    {relative_time, launch_relative, false}, {columns_time, launch_columns, false},
-    {bitmap_time, launch_bitmap, false},     {codes_time, launch_codes, false},
-    {many_time, launch_many, false},         {tiles_time, launch_tiles, true},
+} ways[N_WAYS] = {
+    [WAY_RELATIVE] = {relative_time, launch_relative, false},
+    [WAY_COLUMNS] = {columns_time, launch_columns, false},
+    [WAY_CODES] = {codes_time, launch_codes, false},
+    [WAY_MANY] = {many_time, launch_many, false},
+    [WAY_TILES] = {tiles_time, launch_tiles, true},
 };
-enum { N_WAYS = sizeof ways / sizeof *ways };
 
 /* All but the tiles read rows of a weight [n, k] and of a, whose elements lie side by side. Rows of
  * a are blocks along y, and launch_many counts a's elements in 32 bits. */
@@ -283,18 +287,31 @@ static bool is_open(const struct gemm_args *g, const struct weight *w, uint32_t 
     return rows || ways[way].any_order;
 }
 
+/* Whether there are forms of it at all. */
+static bool has_forms(const struct gemm_args *g, const struct weight *w)
+{
+    struct pack_shape s;
+    return w && g->batch_rank == 0 && w->shape.rank == 2 && pith_pack_shape(w, &s);
+}
+
+bool pith_device_compressed_by(struct lowering *l, const struct gemm_args *g,
+                               const struct weight *w, uint32_t first, enum compressed_way way)
+{
+    return has_forms(g, w) && is_open(g, w, way) && ways[way].time(l, g, w) < HUGE_VAL &&
+           ways[way].launch(l, g, w, first);
+}
+
 /* The quickest by the model; where one refuses - relative index a codebook with infinities, tiles a
  * size - the next. One that refuses is given HUGE_VAL, so the search ends after all have been
  * asked. */
 bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                             uint32_t first)
 {
-    struct pack_shape s;
     double time[N_WAYS];
-    if (!w || g->batch_rank != 0 || w->shape.rank != 2 || !pith_pack_shape(w, &s))
+    if (!has_forms(g, w))
         return false;
     for (uint32_t i = 0; i < N_WAYS; i++)
-        time[i] = is_open(g, w, i) ? ways[i].time(g, w) : HUGE_VAL;
+        time[i] = is_open(g, w, i) ? ways[i].time(l, g, w) : HUGE_VAL;
     for (;;) {
         uint32_t best = 0;
         for (uint32_t i = 1; i < N_WAYS; i++)

@@ -59,17 +59,14 @@ static int decode(const struct decoding *k, device_address room, uint32_t *fault
     const struct pith_cuda *d = k->cuda;
     struct huffman_args decode;
     struct symbols_args make;
-    void *decode_arg = &decode, *make_arg = &make;
     pith_device_huffman_args(k->w, &k->h, room, k->to, &decode, &make);
+    const uint32_t subs[3] = {(k->h.subs + HUFFMAN_SUBS - 1) / HUFFMAN_SUBS, 1, 1};
+    const uint32_t words[3] = {(make.n + LAUNCH_THREADS - 1) / LAUNCH_THREADS, 1, 1};
     int result = d->cuMemcpyHtoDAsync_v2(room, k->coded, k->h.bytes, k->stream);
     if (!result)
-        result = d->cuLaunchKernel(d->kernel[LAUNCH_huffman_symbols],
-                                   (k->h.subs + HUFFMAN_SUBS - 1) / HUFFMAN_SUBS, 1, 1,
-                                   LAUNCH_THREADS, 1, 1, 0, k->stream, &decode_arg, NULL);
+        result = pith_driver_launch(d, LAUNCH_huffman_symbols, subs, &decode, k->stream);
     if (!result)
-        result = d->cuLaunchKernel(d->kernel[LAUNCH_codes_of_symbols],
-                                   (make.n + LAUNCH_THREADS - 1) / LAUNCH_THREADS, 1, 1,
-                                   LAUNCH_THREADS, 1, 1, 0, k->stream, &make_arg, NULL);
+        result = pith_driver_launch(d, LAUNCH_codes_of_symbols, words, &make, k->stream);
     if (!result)
         result =
             d->cuMemcpyDtoHAsync_v2(fault, room + k->h.fault, k->h.subs * sizeof *fault, k->stream);

@@ -35,7 +35,6 @@ enum weight_form {
     FORM_F32,      /* of dense floats */
     FORM_RELATIVE, /* of pack_relative.h, and from here on of pack_forms.h */
     FORM_COLUMNS,
-    FORM_BITMAP,
     FORM_CODES,
     FORM_HALF,
     FORM_HALF_TURNED /* of a matrix [k, n] */

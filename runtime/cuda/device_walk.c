@@ -75,11 +75,9 @@ static void wait(struct walk *w)
 static int act(const struct pith_cuda_plan *p, const struct action *a)
 {
     const struct pith_cuda *c = p->cuda;
-    void *arg = p->lowering.args + a->arg;
     switch (a->kind) {
     case ACTION_LAUNCH:
-        return c->cuLaunchKernel(c->kernel[a->kernel], a->grid[0], a->grid[1], a->grid[2],
-                                 LAUNCH_THREADS, 1, 1, 0, p->stream, &arg, NULL);
+        return pith_driver_launch(c, a->kernel, a->grid, p->lowering.args + a->arg, p->stream);
     case ACTION_BLAS:
         return pith_blas_run(p->lowering.product[a->arg], p->stream);
     case ACTION_COPY:

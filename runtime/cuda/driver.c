@@ -20,6 +20,10 @@ enum {
     RESULT_UNSUPPORTED_PTX = 222
 };
 
+/* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+ * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
+enum { PROCESSORS = 16, SHARED_MOST = 97, LAUNCH_SHARED_MOST = 8 };
+
 /* The oldest driver whose entry points these are: graphs, captured in relaxed mode. */
 #define OLDEST_DRIVER 11000
 
@@ -91,7 +95,14 @@ static enum pith_status find_device(struct pith_cuda *cuda, uint32_t device, str
     if (device >= (uint32_t)count)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED, "cuda: no device %u: there %s %d", device,
                               count == 1 ? "is" : "are", count);
+    int processors = 0, shared = 0;
     result = cuda->cuDeviceGet(&cuda->device, (int)device);
+    if (!result)
+        result = cuda->cuDeviceGetAttribute(&processors, PROCESSORS, cuda->device);
+    if (!result)
+        result = cuda->cuDeviceGetAttribute(&shared, SHARED_MOST, cuda->device);
+    cuda->processors = (uint32_t)processors;
+    cuda->shared_most = (uint32_t)shared;
     if (!result)
         result = cuda->cuDeviceGetName(cuda->name, sizeof cuda->name, cuda->device);
     if (!result)
@@ -119,6 +130,11 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
     if (!result)                                                                                   \
         result = cuda->cuModuleGetFunction(&cuda->kernel[LAUNCH_##name], cuda->module, #name);
     DEVICE_KERNELS(FIND_KERNEL)
+    /* more than 48 KB of shared memory has to be asked for */
+    static const uint32_t asking[] = {LAUNCH_spmv_relative, LAUNCH_spmv_columns};
+    for (size_t i = 0; i < sizeof asking / sizeof *asking && !result; i++)
+        result = cuda->cuFuncSetAttribute(cuda->kernel[asking[i]], LAUNCH_SHARED_MOST,
+                                          (int)cuda->shared_most);
     return pith_driver_status(cuda, result, "cannot load the kernels", err);
 }
 
@@ -176,6 +192,15 @@ void pith_cuda_close(struct pith_cuda *cuda)
     if (cuda->library)
         dlclose(cuda->library);
     free(cuda);
+}
+
+int pith_driver_launch(const struct pith_cuda *cuda, uint32_t kernel, const uint32_t grid[3],
+                       const void *arg, device_stream stream)
+{
+    const struct launch_block b = launch_block_of(kernel, arg);
+    void *parameter = (void *)(uintptr_t)arg; /* which the driver copies before it returns */
+    return cuda->cuLaunchKernel(cuda->kernel[kernel], grid[0], grid[1], grid[2], b.threads, 1, 1,
+                                b.shared, stream, &parameter, NULL);
 }
 
 void pith_cuda_set_precision(struct pith_cuda *cuda, enum pith_cuda_precision precision)

@@ -22,6 +22,7 @@ typedef void *device_stream;
     CALL(cuDeviceGetCount, (int *count))                                                           \
     CALL(cuDeviceGet, (int *device, int ordinal))                                                  \
     CALL(cuDeviceGetName, (char *name, int bytes, int device))                                     \
+    CALL(cuDeviceGetAttribute, (int *value, int attribute, int device))                            \
     CALL(cuDevicePrimaryCtxRetain, (void **context, int device))                                   \
     CALL(cuDevicePrimaryCtxRelease_v2, (int device))                                               \
     CALL(cuCtxPushCurrent_v2, (void *context))                                                     \
@@ -29,6 +30,7 @@ typedef void *device_stream;
     CALL(cuModuleLoadData, (void **module, const void *image))                                     \
     CALL(cuModuleUnload, (void *module))                                                           \
     CALL(cuModuleGetFunction, (void **function, void *module, const char *name))                   \
+    CALL(cuFuncSetAttribute, (void *function, int attribute, int value))                           \
     CALL(cuMemAlloc_v2, (device_address * address, size_t bytes))                                  \
     CALL(cuMemFree_v2, (device_address address))                                                   \
     CALL(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                            \
@@ -83,11 +85,17 @@ struct pith_cuda {
     char blas_name[256], blas_note[128];
     struct pith_blas *blas; /* owns */
     uint64_t decode_least;  /* weights of so many elements are decoded on the device */
+    uint32_t processors;    /* multiprocessors */
+    uint32_t shared_most;   /* bytes of shared memory that a block may ask for */
 };
 
 /* PITH_OK, or what a result of the driver means to a caller, with one line: `what` failed. */
 enum pith_status pith_driver_status(const struct pith_cuda *cuda, int result, const char *what,
                                     struct pith_error *err);
+
+/* Puts a launch of the kernel on the stream, its struct of launch.h copied; the driver's result. */
+int pith_driver_launch(const struct pith_cuda *cuda, uint32_t kernel, const uint32_t grid[3],
+                       const void *arg, device_stream stream);
 
 /* The fatbin; *empty: the build had no nvcc. */
 const void *pith_cuda_image(bool *empty);

@@ -6,6 +6,7 @@
  *     | codebooks | row_at [rows + 1] | words of two columns | indices | */
 #include <stdlib.h>
 #include <string.h>
+#include "launch.h"
 #include "pack_forms.h"
 
 #define MOST_COLUMNS 65536u
@@ -16,7 +17,7 @@ bool pith_device_columns_layout(const struct weight *w, struct columns_layout *c
     struct pack_shape s;
     if (!pith_pack_shape(w, &s) || s.cols > MOST_COLUMNS)
         return false;
-    uint64_t pairs = (w->nnz + s.rows) / 2 + 1;
+    const uint64_t pairs = (w->nnz + s.rows) / 2 + 1 + SPMV_AHEAD;
     c->wide = w->n_centroids > 16;
     c->row_at = pith_pack_aligned(w->n_groups * w->n_centroids * sizeof(float));
     c->pairs = c->row_at + pith_pack_aligned((s.rows + UINT64_C(1)) * sizeof(uint32_t));

@@ -18,16 +18,6 @@ struct columns_layout {
 bool pith_device_columns_layout(const struct weight *w, struct columns_layout *c);
 enum pith_status pith_device_columns_pack(const struct weight *w, uint8_t *to);
 
-/* pack_bitmap.c: a bit for each element, and indices of 4 or (wide) 8 bits. chunk_at: u32 [rows,
- * chunks], the first index of each BITMAP_CHUNK columns; bits: u32 [rows, chunks, 32]. */
-struct bitmap_layout {
-    uint64_t chunk_at, bits, index, bytes;
-    uint32_t chunks;
-    bool wide;
-};
-bool pith_device_bitmap_layout(const struct weight *w, struct bitmap_layout *b);
-enum pith_status pith_device_bitmap_pack(const struct weight *w, uint8_t *to);
-
 /* pack_codes.c: a code of 4, 5 or 8 bits for each element, codebooks of 2^bits values. Where not
  * all elements are stored, code 0 is 0.0. row_words: words of 32 bits of a row; high: the fifth
  * bits, a byte for each word. */

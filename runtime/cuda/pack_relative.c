@@ -235,7 +235,8 @@ enum pith_status pith_relative_bytes(const struct weight *w, uint64_t *bytes)
         st = pith_nonzeros_new(w, &z);
     if (st)
         return st;
-    *bytes = pith_relative_layout(w).words + pack_rows(w, &z, NULL) * sizeof(uint32_t) + 4;
+    *bytes =
+        pith_relative_layout(w).words + (pack_rows(w, &z, NULL) + SPMV_AHEAD) * sizeof(uint32_t);
     pith_nonzeros_free(&z);
     return PITH_OK;
 }

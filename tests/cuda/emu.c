@@ -16,6 +16,7 @@
 #include <string.h>
 #include "emu.h"
 #include "emu_launch.h"
+#include "../guard_page.h"
 #if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__)
 #include <ucontext.h>
 #define EMU_UCONTEXT
@@ -45,8 +46,11 @@ struct lane {
 };
 
 struct emu_place emu_now;
-static struct lane lane[LAUNCH_THREADS];
-static uint32_t turn[LAUNCH_THREADS], next_turn;
+#define MOST_THREADS 1024u
+float *emu_launch_shared;
+static uint32_t n_threads; /* of the block */
+static struct lane lane[MOST_THREADS];
+static uint32_t turn[MOST_THREADS], next_turn;
 static struct fiber home, *running, *free_fibers;
 static void (*body)(const void *arg);
 static const void *body_arg;
@@ -139,7 +143,7 @@ static struct fiber *take_fiber(void)
 static void run_threads(void)
 {
     for (;;) {
-        while (next_turn < LAUNCH_THREADS) {
+        while (next_turn < n_threads) {
             uint32_t thread = turn[next_turn++];
             lane[thread].fiber = running;
             emu_now.thread = thread;
@@ -218,7 +222,7 @@ static struct {
     void *sum;
     const void *a, *b;
     bool is_bf16;
-} shown[LAUNCH_THREADS];
+} shown[MOST_THREADS];
 
 typedef void multiply_fn(uint32_t first);
 
@@ -323,7 +327,7 @@ static void open_barrier(uint32_t exited)
 {
     if (exited)
         refuse("a barrier that some thread has passed by", 0);
-    for (uint32_t i = 0; i < LAUNCH_THREADS; i++) {
+    for (uint32_t i = 0; i < n_threads; i++) {
         if (lane[i].line != lane[0].line)
             refuse("threads wait at different barriers", lane[i].line);
         lane[i].state = READY;
@@ -340,7 +344,7 @@ static uint32_t shuffled(uint32_t *seed, uint32_t n)
 
 static void set_turns(uint32_t order, uint32_t *seed)
 {
-    const uint32_t n = LAUNCH_THREADS;
+    const uint32_t n = n_threads;
     for (uint32_t i = 0; i < n; i++)
         turn[i] = order == 1 ? n - 1 - i : i;
     for (uint32_t i = n; order > 1 && i-- > 1;) {
@@ -356,7 +360,7 @@ extern char __start_emu_shared[] __attribute__((weak)), __stop_emu_shared[] __at
 static bool resume_ready(void)
 {
     bool any = false;
-    for (uint32_t i = 0; i < LAUNCH_THREADS; i++)
+    for (uint32_t i = 0; i < n_threads; i++)
         if (lane[turn[i]].state == READY) {
             any = true;
             emu_now.thread = turn[i];
@@ -365,23 +369,24 @@ static bool resume_ready(void)
     return any;
 }
 
-static void run_block(void)
+static void run_block(const struct guarded *shared)
 {
+    memset(shared->data, 0xff, launch_block_of(body_kernel, body_arg).shared);
     if (__start_emu_shared)
         memset(__start_emu_shared, 0xff, (size_t)(__stop_emu_shared - __start_emu_shared));
     memset(lane, 0, sizeof lane);
-    for (next_turn = 0; next_turn < LAUNCH_THREADS;)
+    for (next_turn = 0; next_turn < n_threads;)
         switch_to(&home, take_fiber());
     for (;;) {
         uint32_t exited = 0, waiting = 0;
         bool moved = resume_ready();
-        for (uint32_t i = 0; i < LAUNCH_THREADS; i++) {
+        for (uint32_t i = 0; i < n_threads; i++) {
             exited += lane[i].state == EXITED;
             waiting += lane[i].state == IN_BARRIER;
         }
-        if (exited == LAUNCH_THREADS)
+        if (exited == n_threads)
             return;
-        if (waiting + exited == LAUNCH_THREADS)
+        if (waiting + exited == n_threads)
             open_barrier(exited);
         else if (!moved)
             refuse("lanes wait for ever", lane[0].line);
@@ -413,12 +418,17 @@ void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
     body_order = order;
     note_launch(kernel, order);
     emu_now.blocks_x = grid[0];
+    const struct launch_block block_of = launch_block_of(kernel, arg);
+    struct guarded shared = guard_new(block_of.shared, 1);
+    emu_launch_shared = shared.data;
+    n_threads = block_of.threads;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t block = order == 1 ? n - 1 - i : i;
         emu_now.x = block % grid[0];
         emu_now.y = block / grid[0] % grid[1];
         emu_now.z = block / grid[0] / grid[1];
         set_turns(order, &seed);
-        run_block();
+        run_block(&shared);
     }
+    guard_free(&shared);
 }

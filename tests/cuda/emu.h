@@ -21,6 +21,9 @@ extern struct emu_place emu_now;
 #define BLOCKS_X emu_now.blocks_x
 #define DEVICE static inline
 #define SHARED static __attribute__((section("emu_shared")))
+extern float *emu_launch_shared;
+#define SHARED_OF_LAUNCH emu_launch_shared
+#define KERNEL_WIDE(name, type, threads) KERNEL(name, type)
 #define KERNEL(name, type)                                                                         \
     static void name##_body(const struct type *arg);                                               \
     void emu_kernel_##name(const void *arg);                                                       \

@@ -288,6 +288,14 @@ int cuDeviceGetName(char *name, int bytes, int device)
     return 0;
 }
 
+/* Of compute capability 7.5, the least that there is. */
+#define SHARED_MOST 65536
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    *value = attribute == 16 ? 132 : attribute == 97 ? SHARED_MOST : 0;
+    return device < device_count() && *value ? 0 : INVALID;
+}
+
 static int the_context;
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
@@ -345,6 +353,16 @@ int cuModuleGetFunction(void **f, void *module, const char *name)
             return 0;
         }
     return NOT_FOUND;
+}
+
+/* What a kernel may ask for above 48 KB. */
+static uint32_t shared_most[LAUNCH_KERNELS];
+int cuFuncSetAttribute(void *f, int attribute, int value)
+{
+    if (attribute != 8 || value < 0 || value > SHARED_MOST)
+        return INVALID;
+    shared_most[(char *)f - function] = (uint32_t)value;
+    return 0;
 }
 
 int cuMemAlloc_v2(address *to, size_t bytes)
@@ -531,9 +549,12 @@ int cuLaunchKernel(void *f, unsigned grid_x, unsigned grid_y, unsigned grid_z, u
     (void)stream;
     uint32_t kernel = (uint32_t)((char *)f - function);
     bool fits = kernel < LAUNCH_KERNELS && grid_x && grid_y && grid_z && grid_x < 1u << 31 &&
-                grid_y < 65536 && grid_z < 65536 && block_x == LAUNCH_THREADS && block_y == 1 &&
-                block_z == 1 && shared_bytes == 0 && !extra;
+                grid_y < 65536 && grid_z < 65536 && block_y == 1 && block_z == 1 && !extra;
     if (!fits)
+        return INVALID;
+    const struct launch_block b = launch_block_of(kernel, parameters[0]);
+    if (block_x != b.threads || shared_bytes != b.shared ||
+        (b.shared > 49152 && b.shared > shared_most[kernel]))
         return INVALID;
     return put(&(struct work){.kind = WORK_LAUNCH,
                               .kernel = kernel,

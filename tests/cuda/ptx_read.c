@@ -311,6 +311,9 @@ static void declare_registers(struct reader *r, const char *text)
     r->k->registers += n;
 }
 
+/* Of the launch, of kernels that declare none: device.h. */
+#define SHARED_OF_LAUNCH "launch_shared"
+
 /* .shared .align 4 .b8 name[1024]; */
 static void declare_shared(struct reader *r, const char *text)
 {
@@ -334,6 +337,7 @@ static void begin_kernel(struct reader *r, const char *text)
     r->registers.n = r->variables.n = r->labels.n = 0;
     if (sscanf(text, ".visible .entry %63[^(]", r->k->name) != 1)
         refuse(r, "no name of a kernel");
+    add_name(r, &r->variables, SHARED_OF_LAUNCH, 0);
 }
 
 static void end_kernel(struct reader *r)

@@ -12,7 +12,7 @@
 #include "pith_f32_bits.h"
 #include "test_launch.h"
 
-#define WARPS (LAUNCH_THREADS / PTX_LANES)
+#define MOST_WARPS (1024u / PTX_LANES)
 #define EXITED UINT32_MAX
 
 struct warp {
@@ -26,7 +26,8 @@ struct machine {
     const uint8_t *arg;
     uint32_t block[3], blocks_x;
     uint8_t *shared;
-    struct warp warp[WARPS];
+    struct warp warp[MOST_WARPS];
+    uint32_t warps, shared_bytes;
     uint32_t now; /* the warp that runs */
     struct ptx_counts *counts;
     ptx_stored *stored;
@@ -353,7 +354,7 @@ static uint64_t special(const struct machine *m, uint32_t which, uint32_t lane)
     case PTX_TID_X:
         return m->now * PTX_LANES + lane;
     case PTX_NTID_X:
-        return LAUNCH_THREADS;
+        return m->warps * PTX_LANES;
     case PTX_NCTAID_X:
         return m->blocks_x;
     default:
@@ -472,7 +473,7 @@ static uint8_t *reach(const struct machine *m, const struct ptx_instruction *i, 
         return (uint8_t *)(uintptr_t)address;
     if (i->space == PTX_PARAM) /* read only */
         return (uint8_t *)(uintptr_t)(m->arg + address);
-    if ((uint32_t)address > m->k->shared_bytes || (uint32_t)address + bytes > m->k->shared_bytes)
+    if ((uint32_t)address > m->shared_bytes || (uint32_t)address + bytes > m->shared_bytes)
         refuse(m, i, "beyond shared memory");
     return m->shared + (uint32_t)address;
 }
@@ -636,8 +637,8 @@ static bool step(struct machine *m)
 
 static void begin_block(struct machine *m)
 {
-    memset(m->shared, 0xff, m->k->shared_bytes);
-    for (uint32_t i = 0; i < WARPS; i++) {
+    memset(m->shared, 0xff, m->shared_bytes);
+    for (uint32_t i = 0; i < m->warps; i++) {
         memset(m->warp[i].pc, 0, sizeof m->warp[i].pc);
         m->warp[i].waits = false;
         memset(m->warp[i].reg, 0xff, m->k->registers * sizeof *m->warp[i].reg);
@@ -649,7 +650,7 @@ static void run_block(struct machine *m)
     begin_block(m);
     for (;;) {
         uint32_t waiting = 0;
-        for (m->now = 0; m->now < WARPS; m->now++) {
+        for (m->now = 0; m->now < m->warps; m->now++) {
             while (step(m))
                 continue;
             waiting += m->warp[m->now].waits;
@@ -657,30 +658,33 @@ static void run_block(struct machine *m)
         if (!waiting)
             return;
         m->now = 0;
-        if (waiting < WARPS)
+        if (waiting < m->warps)
             refuse(m, &m->k->code[0], "a barrier that some warp has passed by");
-        for (uint32_t i = 0; i < WARPS; i++)
+        for (uint32_t i = 0; i < m->warps; i++)
             m->warp[i].waits = false;
     }
 }
 
-void ptx_run(const struct ptx_kernel *k, const uint32_t grid[3], const void *arg,
+void ptx_run(const struct ptx_kernel *k, uint32_t kernel, const uint32_t grid[3], const void *arg,
              struct ptx_counts *counts, ptx_stored *stored, void *user)
 {
+    const struct launch_block block = launch_block_of(kernel, arg);
     struct machine m = {.k = k,
                         .arg = arg,
                         .blocks_x = grid[0],
-                        .shared = malloc(k->shared_bytes + 1),
+                        .warps = block.threads / PTX_LANES,
+                        .shared_bytes = k->shared_bytes + block.shared,
+                        .shared = malloc(k->shared_bytes + block.shared + 1),
                         .counts = counts,
                         .stored = stored,
                         .user = user};
-    for (uint32_t i = 0; i < WARPS; i++)
+    for (uint32_t i = 0; i < m.warps; i++)
         m.warp[i].reg = malloc((k->registers + 1) * sizeof *m.warp[i].reg);
     for (m.block[2] = 0; m.block[2] < grid[2]; m.block[2]++)
         for (m.block[1] = 0; m.block[1] < grid[1]; m.block[1]++)
             for (m.block[0] = 0; m.block[0] < grid[0]; m.block[0]++)
                 run_block(&m);
-    for (uint32_t i = 0; i < WARPS; i++)
+    for (uint32_t i = 0; i < m.warps; i++)
         free(m.warp[i].reg);
     free(m.shared);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Instructions that inner loops of the sparse products take an entry, counted in the machine code.
 
-    sass.py NVDISASM LIST CUBIN...    against LIST; names what grew by more than 5 %, or is over 12 in spmv_relative
+    sass.py NVDISASM LIST CUBIN...    against LIST; names what grew by more than 5 %, or is over 12.3 in spmv_relative
     sass.py NVDISASM - CUBIN...       writes the list
 
 A loop is what a branch backwards goes around. Each entry is one FFMA and reads two numbers, one of the codebook and one of x, so a
@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-MOST_RELATIVE = 12.0
+MOST_RELATIVE = 12.3
 
 
 def functions(text):

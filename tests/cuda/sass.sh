@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What an entry of a sparse product costs in the machine code of each device, against sass.txt: relative index at most 12
+# What an entry of a sparse product costs in the machine code of each device, against sass.txt: relative index at most 12.3
 # instructions, none more than 5 % above the list. UPDATE=1 writes the list anew, of the devices that were built.
 nvcc=$("$MAKE" -s --eval 'print-nvcc: ; @echo $(NVCC)' print-nvcc)
 [ -n "$nvcc" ] || { echo "no nvcc"; exit 77; }

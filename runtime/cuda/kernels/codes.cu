@@ -74,59 +74,91 @@ DEVICE uint32_t code_offset(uint32_t low, uint32_t high, uint32_t slot, uint32_t
     return bits == 5u ? code | (high << 6 >> slot & 64u) : code;
 }
 
-/* Terms of one word, 32 columns apart; `left` columns are there from the first on. Those behind the
- * last have codes like others, and no x. */
-DEVICE float add_word(const struct gemm_codes_args *arg, const float *book, const float *x,
-                      uint32_t left, size_t at, uint32_t bits, bool whole, float sum)
+/* Terms of one word of each of `rows` rows, 32 columns apart, whose x is read once for all of them;
+ * `left` columns are there from the first on. Those behind the last have codes like others, and no
+ * x. rows, bits and whole are constants where this is called. */
+DEVICE void add_words_of(const struct gemm_codes_args *arg, const float *book, const float *x,
+                         uint32_t left, const size_t at[CODES_MOST_ROWS], uint32_t rows,
+                         uint32_t bits, bool whole, float sum[CODES_MOST_ROWS])
 {
     const uint32_t per_word = CODES_PER_WORD(bits);
-    const uint32_t low = arg->w.low[at], high = bits == 5u ? arg->w.high[at] : 0u;
+    uint32_t low[CODES_MOST_ROWS], high[CODES_MOST_ROWS];
+    UNROLLED
+    for (uint32_t r = 0; r < rows; r++) {
+        low[r] = arg->w.low[at[r]];
+        high[r] = bits == 5u ? arg->w.high[at[r]] : 0u;
+    }
+    UNROLLED
     for (uint32_t slot = 0; slot < per_word; slot++) {
         const float value = whole || 32u * slot < left ? x[32u * slot] : 0.0f;
-        sum = fmaf(number_at(book, code_offset(low, high, slot, bits)), value, sum);
+        UNROLLED
+        for (uint32_t r = 0; r < rows; r++)
+            sum[r] = fmaf(number_at(book, code_offset(low[r], high[r], slot, bits)), value, sum[r]);
     }
-    return sum;
 }
 
-DEVICE float codes_sum(const struct gemm_codes_args *arg, const float *book, const float *x,
-                       uint32_t row, uint32_t bits)
+DEVICE void codes_sums(const struct gemm_codes_args *arg, const float *book, const float *x,
+                       const uint32_t row[CODES_MOST_ROWS], uint32_t rows, uint32_t bits,
+                       float sum[CODES_MOST_ROWS])
 {
     const uint32_t step = 32u * CODES_PER_WORD(bits), lane = THREAD % 32u;
-    size_t at = (size_t)row * arg->w.row_words + lane;
+    size_t at[CODES_MOST_ROWS];
     uint32_t left = arg->g.k;
-    float sum = 0.0f;
     x += lane;
-    for (; left >= step; left -= step, at += 32u, x += step)
-        sum = add_word(arg, book, x, left, at, bits, true, sum);
-    return lane < left ? add_word(arg, book, x, left - lane, at, bits, false, sum) : sum;
+    UNROLLED
+    for (uint32_t r = 0; r < rows; r++)
+        at[r] = (size_t)row[r] * arg->w.row_words + lane;
+    for (; left >= step; left -= step, x += step) {
+        add_words_of(arg, book, x, left, at, rows, bits, true, sum);
+        UNROLLED
+        for (uint32_t r = 0; r < rows; r++)
+            at[r] += 32u;
+    }
+    if (lane < left)
+        add_words_of(arg, book, x, left - lane, at, rows, bits, false, sum);
 }
 
-DEVICE float codes_sum_of(const struct gemm_codes_args *arg, const float *book, const float *x,
-                          uint32_t row)
+DEVICE void codes_sums_of(const struct gemm_codes_args *arg, const float *book, const float *x,
+                          const uint32_t row[CODES_MOST_ROWS], uint32_t rows,
+                          float sum[CODES_MOST_ROWS])
 {
     if (arg->w.bits == 4u)
-        return codes_sum(arg, book, x, row, 4u);
-    if (arg->w.bits == 5u)
-        return codes_sum(arg, book, x, row, 5u);
-    return codes_sum(arg, book, x, row, 8u);
+        codes_sums(arg, book, x, row, rows, 4u, sum);
+    else if (arg->w.bits == 5u)
+        codes_sums(arg, book, x, row, rows, 5u, sum);
+    else
+        codes_sums(arg, book, x, row, rows, 8u, sum);
 }
 
+/* A warp has arg->rows rows, each 8 warps behind the last; rows that are not there are the last one
+ * again, and are not stored. */
 KERNEL(gemv_codes, gemm_codes_args)
 {
     SHARED float book[256];
-    const uint32_t lane = THREAD % 32u, column = BLOCK_X * GEMV_ROWS + THREAD / 32u;
-    const bool there = column < arg->g.n;
-    const uint32_t row = arg->w.first + (there ? column : 0);
+    const uint32_t lane = THREAD % 32u, n = arg->g.n;
+    const uint32_t column = BLOCK_X * arg->rows * GEMV_ROWS + THREAD / 32u;
     const float *x = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
+    uint32_t row[CODES_MOST_ROWS];
+    float sum[CODES_MOST_ROWS] = {0.0f};
+    UNROLLED
+    for (uint32_t r = 0; r < CODES_MOST_ROWS; r++)
+        row[r] = arg->w.first + (column + r * GEMV_ROWS < n ? column + r * GEMV_ROWS : n - 1);
     for (uint32_t i = THREAD; arg->one_book && i < 1u << arg->w.bits; i += LAUNCH_THREADS)
         book[i] = arg->w.book[i];
     barrier();
-    float sum =
-        arg->one_book
-            ? codes_sum_of(arg, book, x, row)
-            : codes_sum_of(arg, arg->w.book + ((size_t)(row / arg->w.book_rows) << arg->w.bits), x,
-                           row);
-    sum = warp_sum(sum);
-    if (there && lane == 0)
-        put_product(&arg->g, 0, BLOCK_Y, column, sum);
+    if (arg->rows > 1)
+        codes_sums_of(arg, book, x, row, CODES_MOST_ROWS, sum);
+    else if (arg->one_book)
+        codes_sums_of(arg, book, x, row, 1, sum);
+    else
+        codes_sums_of(arg, arg->w.book + ((size_t)(row[0] / arg->w.book_rows) << arg->w.bits), x,
+                      row, 1, sum);
+    UNROLLED
+    for (uint32_t r = 0; r < CODES_MOST_ROWS; r++) {
+        if (r >= arg->rows)
+            continue;
+        const float whole = warp_sum(sum[r]);
+        if (column + r * GEMV_ROWS < n && lane == 0)
+            put_product(&arg->g, 0, BLOCK_Y, column + r * GEMV_ROWS, whole);
+    }
 }

@@ -11,47 +11,112 @@ DEVICE uint32_t pair_index(const struct columns_args *arg, uint32_t pair)
     return arg->wide ? ((const uint16_t *)arg->index)[pair] : ((const uint8_t *)arg->index)[pair];
 }
 
-DEVICE float columns_sum(const struct columns_args *arg, const float *book, const float *x,
-                         uint32_t row, uint32_t lane)
+struct lane_pairs {
+    uint32_t pair[SPMV_AT_ONCE], index[SPMV_AT_ONCE];
+};
+
+/* The lane's pairs from `at` on, whether they are there or behind the last. */
+DEVICE struct lane_pairs load_pairs(const struct columns_args *arg, uint32_t at)
 {
-    const uint32_t begin = arg->row_at[row], end = arg->row_at[row + 1] / 2;
-    const uint32_t odd = begin & 1u, shift = arg->wide ? 8u : 4u, mask = arg->wide ? 255u : 15u;
-    float sum = 0.0f;
-    for (uint32_t at = begin / 2 + lane; at < end - odd; at += SPMV_LANES) {
-        const uint32_t pair = arg->pair[at], index = pair_index(arg, at);
-        sum = fmaf(book[index & mask], x[pair & 0xffffu], sum);
-        sum = fmaf(book[index >> shift], x[pair >> 16], sum);
+    struct lane_pairs p;
+    UNROLLED
+    for (uint32_t i = 0; i < SPMV_AT_ONCE; i++) {
+        p.pair[i] = arg->pair[at + i * SPMV_LANES];
+        p.index[i] = pair_index(arg, at + i * SPMV_LANES);
     }
-    if (odd && lane == 0)
-        sum = fmaf(book[pair_index(arg, end - 1) & mask], x[arg->pair[end - 1] & 0xffffu], sum);
+    return p;
+}
+
+DEVICE float add_pair(const struct columns_args *arg, const float *book, const float *x,
+                      uint32_t pair, uint32_t index, float sum)
+{
+    const uint32_t shift = arg->wide ? 8u : 4u, mask = arg->wide ? 255u : 15u;
+    sum = fmaf(book[index & mask], x[pair & 0xffffu], sum);
+    return fmaf(book[index >> shift], x[pair >> 16], sum);
+}
+
+/* Where a lane is in its row: `left` pairs, the first of which are loaded already; odd: the row
+ * ends in a pair of one entry, at `end`. */
+struct lane_row {
+    uint32_t at, left, end, odd;
+    struct lane_pairs pairs;
+};
+
+DEVICE struct lane_row row_begin(const struct columns_args *arg, uint32_t row, uint32_t lane)
+{
+    const uint32_t begin = arg->row_at[row], odd = begin & 1u;
+    struct lane_row r = {begin / 2 + lane, 0, arg->row_at[row + 1] / 2 - odd, odd, {{0}, {0}}};
+    r.left = r.at < r.end ? (r.end - r.at + SPMV_LANES - 1) / SPMV_LANES : 0;
+    r.pairs = load_pairs(arg, r.at);
+    return r;
+}
+
+/* While pairs are added the next ones are on their way. */
+DEVICE float columns_sum(const struct columns_args *arg, const float *book, const float *x,
+                         const struct lane_row *r, uint32_t lane)
+{
+    const uint32_t mask = arg->wide ? 255u : 15u;
+    struct lane_pairs now = r->pairs;
+    uint32_t at = r->at, left = r->left;
+    float sum = 0.0f;
+    for (; left >= SPMV_AT_ONCE; left -= SPMV_AT_ONCE) {
+        at += SPMV_AHEAD;
+        const struct lane_pairs next = load_pairs(arg, at);
+        UNROLLED
+        for (uint32_t i = 0; i < SPMV_AT_ONCE; i++)
+            sum = add_pair(arg, book, x, now.pair[i], now.index[i], sum);
+        now = next;
+    }
+    UNROLLED
+    for (uint32_t i = 0; i + 1 < SPMV_AT_ONCE; i++)
+        if (i < left)
+            sum = add_pair(arg, book, x, now.pair[i], now.index[i], sum);
+    if (r->odd && lane == 0)
+        sum = fmaf(book[pair_index(arg, r->end) & mask], x[arg->pair[r->end] & 0xffffu], sum);
     return sum;
 }
 
-/* near: `book` is the only one, in shared memory. */
-DEVICE void columns_rows(const struct columns_args *arg, const float *book, const float *x,
-                         bool near)
+DEVICE uint32_t columns_first(const struct columns_args *arg)
 {
-    const uint32_t lane = THREAD % SPMV_LANES;
-    for (uint32_t row = BLOCK_X * GEMV_ROWS + THREAD / SPMV_LANES; row < arg->g.n;
-         row += BLOCKS_X * GEMV_ROWS) {
+    return BLOCK_X * arg->warps + THREAD / SPMV_LANES;
+}
+
+/* Of the warp's first row; a warp without a row has the last one's. */
+DEVICE struct lane_row columns_begin(const struct columns_args *arg)
+{
+    const uint32_t row = columns_first(arg);
+    return row_begin(arg, (row < arg->g.n ? row : arg->g.n - 1) + arg->first, THREAD % SPMV_LANES);
+}
+
+/* near: `book` is the only one, in shared memory. The row behind is begun before a row is added. */
+DEVICE void columns_rows(const struct columns_args *arg, const float *book, const float *x,
+                         bool near, struct lane_row next)
+{
+    const uint32_t lane = THREAD % SPMV_LANES, step = BLOCKS_X * arg->warps;
+    for (uint32_t row = columns_first(arg); row < arg->g.n; row += step) {
         const uint32_t w_row = row + arg->first;
         const size_t at = near ? 0 : (size_t)(w_row / arg->book_rows) * arg->centroids;
-        float sum = columns_sum(arg, book + at, x, w_row, lane);
+        const struct lane_row r = next;
+        if (row + step < arg->g.n)
+            next = row_begin(arg, w_row + step, lane);
+        float sum = columns_sum(arg, book + at, x, &r, lane);
         put_row(&arg->g, row, lane, sum);
     }
 }
 
-KERNEL(spmv_columns, columns_args)
+KERNEL_WIDE(spmv_columns, columns_args, 32u * SPMV_MOST_WARPS)
 {
-    SHARED float book[256 + SPMV_SHARED]; /* and x */
-    load_near(book, &arg->g, arg->book, arg->centroids);
+    float *const book = SHARED_OF_LAUNCH; /* and x */
+    const struct lane_row first = columns_begin(arg);
+    load_near(book, &arg->g, arg->book, arg->centroids, 32u * arg->warps);
     barrier();
-    columns_rows(arg, book, book + 256, true);
+    columns_rows(arg, book, book + 256, true, first);
 }
 
 KERNEL(spmv_columns_far, columns_args)
 {
-    columns_rows(arg, arg->book, arg->g.a + (size_t)BLOCK_Y * arg->g.a_row, false);
+    columns_rows(arg, arg->book, arg->g.a + (size_t)BLOCK_Y * arg->g.a_row, false,
+                 columns_begin(arg));
 }
 
 /* Lanes are teams of as many as there are rows of a here, up to a power of two; teams take pairs in

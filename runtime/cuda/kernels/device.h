@@ -24,9 +24,13 @@
 #include "half_bits.h"
 #define DEVICE static __device__ __forceinline__
 #define SHARED __shared__
-#define KERNEL(name, type)                                                                         \
+/* Shared memory that the launch asks for, of a kernel that declares none. */
+extern __shared__ float launch_shared[];
+#define SHARED_OF_LAUNCH launch_shared
+#define KERNEL(name, type) KERNEL_WIDE(name, type, LAUNCH_THREADS)
+#define KERNEL_WIDE(name, type, threads)                                                           \
     DEVICE void name##_body(const struct type *arg);                                               \
-    extern "C" __global__ void __launch_bounds__(LAUNCH_THREADS, 1)                                \
+    extern "C" __global__ void __launch_bounds__(threads, 1)                                       \
         name(const __grid_constant__ struct type arg)                                              \
     {                                                                                              \
         name##_body(&arg);                                                                         \

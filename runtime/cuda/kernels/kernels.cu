@@ -10,7 +10,6 @@
 #include "reduce.cu"
 #include "sparse.cu"
 #include "columns.cu"
-#include "bitmap.cu"
 #include "codes.cu"
 #include "attention.cu"
 #include "half.cu"

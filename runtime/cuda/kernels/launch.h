@@ -3,8 +3,8 @@
  * launches it and by the kernel. C and C++.
  *
  * Pointers are addresses on the device. Numbers of elements are below 2^31: what is larger stays on
- * the CPU (device_lower.h). Blocks have LAUNCH_THREADS threads, and a kernel takes any number of
- * them along x unless its struct says which. */
+ * the CPU (device_lower.h). Blocks have LAUNCH_THREADS threads, or what launch_block_of says, and a
+ * kernel takes any number of them along x unless its struct says which. */
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
@@ -48,8 +48,6 @@
     KERNEL(spmv_columns, columns_args)                                                             \
     KERNEL(spmv_columns_far, columns_args)                                                         \
     KERNEL(spmm_columns, columns_args)                                                             \
-    KERNEL(spmv_bitmap, bitmap_args)                                                               \
-    KERNEL(spmv_bitmap_far, bitmap_args)                                                           \
     KERNEL(gemv_codes, gemm_codes_args)                                                            \
     KERNEL(gemm_codes, gemm_codes_args)                                                            \
     KERNEL(conv_codes, conv_codes_args)                                                            \
@@ -347,10 +345,16 @@ struct requantize_args {
 };
 
 /* As gemm_f32 with few rows of a, contiguous, and a sparse b [n, k] in relative index
- * (pack_relative.c): grid (blocks, m), a warp a row of b, rows in turn. spmv_relative keeps a row
- * of a in shared memory, so k <= SPMV_SHARED. */
-#define SPMV_SHARED 8192u
+ * (pack_relative.c): grid (blocks, m), a warp a row of b, rows in turn. spmv_relative keeps a
+ * codebook and a row of a in shared memory, which its launch asks for; its blocks have as many
+ * warps as are to share that. */
 #define SPMV_LANES 32u
+#define SPMV_AT_ONCE                                                                               \
+    4u /* words, or pairs, that a lane loads, whether its row has as many or not                   \
+        */
+#define SPMV_AHEAD (SPMV_AT_ONCE * SPMV_LANES) /* of them lie behind the last, and are not used */
+#define SPMV_MOST_WARPS 32u
+#define SPMV_SHARED_BYTES(k) ((256u + (k)) * 4u)
 /* Columns that a step of 0 goes back in entries of 16 bits, and in those of 8 bits or there none.
  */
 #define RELATIVE_BACK_WIDE 64u
@@ -365,6 +369,7 @@ struct spmv_args {
     uint32_t centroids, wide; /* wide: entries of 16 bits */
     uint32_t back;            /* not 0: steps go back */
     uint32_t first;           /* row of the weight that is row 0 of b */
+    uint32_t warps;           /* of a block */
 };
 
 /* The same from columns of 16 bits (pack_columns.c). Row r of the weight has codebook r /
@@ -375,18 +380,7 @@ struct columns_args {
     const float *book;
     const uint32_t *row_at, *pair;
     const void *index; /* a byte for each pair; wide: two */
-    uint32_t centroids, wide, book_rows, first;
-};
-
-/* The same from a bitmap (pack_bitmap.c). */
-#define BITMAP_LANES 32u
-#define BITMAP_CHUNK (32u * BITMAP_LANES)
-struct bitmap_args {
-    struct gemm_args g;
-    const float *book;
-    const uint32_t *chunk_at, *bits;
-    const uint8_t *index; /* two a byte; wide: one */
-    uint32_t centroids, wide, book_rows, first;
+    uint32_t centroids, wide, book_rows, first, warps;
 };
 
 /* A weight whose elements are codes of `bits` bits (pack_codes.c). */
@@ -399,11 +393,13 @@ struct codes {
 };
 
 /* As gemv_f32 with a contiguous, and gemm_f32. b is the weight transposed, or, where terms_first,
- * as it is; gemv_codes takes it transposed. one_book: all rows have the first. */
+ * as it is; gemv_codes takes it transposed. one_book: all rows have the first. rows: of a warp of
+ * gemv_codes, 1 or, of one_book, CODES_MOST_ROWS. */
+#define CODES_MOST_ROWS 4u
 struct gemm_codes_args {
     struct gemm_args g;
     struct codes w;
-    uint32_t terms_first, one_book;
+    uint32_t terms_first, one_book, rows;
 };
 
 struct conv_codes_args {
@@ -479,5 +475,26 @@ struct symbols_args {
 
 #define LAUNCH_NUMBER(name, type) LAUNCH_##name,
 enum launch_kernel { DEVICE_KERNELS(LAUNCH_NUMBER) LAUNCH_KERNELS };
+
+/* What a launch says besides its grid: threads of a block, and bytes of shared memory behind those
+ * that the kernel declares. */
+struct launch_block {
+    uint32_t threads, shared;
+};
+
+static inline struct launch_block launch_block_of(uint32_t kernel, const void *arg)
+{
+    struct launch_block b = {LAUNCH_THREADS, 0};
+    if (kernel == LAUNCH_spmv_relative) {
+        const struct spmv_args *s = (const struct spmv_args *)arg;
+        b.threads = 32u * s->warps;
+        b.shared = SPMV_SHARED_BYTES(s->g.k);
+    } else if (kernel == LAUNCH_spmv_columns) {
+        const struct columns_args *c = (const struct columns_args *)arg;
+        b.threads = 32u * c->warps;
+        b.shared = SPMV_SHARED_BYTES(c->g.k);
+    }
+    return b;
+}
 
 #endif

@@ -79,14 +79,24 @@ DEVICE void put_row(const struct gemm_args *arg, uint32_t row, uint32_t lane, fl
         put_product(arg, 0, BLOCK_Y, row, sum);
 }
 
+#define NEAR_AT_ONCE 8u
+
 /* [0, 256) of `near`: the codebook, behind it the row of a: both shared by the block. */
 DEVICE void load_near(float *near, const struct gemm_args *arg, const float *book,
-                      uint32_t centroids)
+                      uint32_t centroids, uint32_t threads)
 {
     const float *a = arg->a + (size_t)BLOCK_Y * arg->a_row;
-    for (uint32_t i = THREAD; i < arg->k; i += LAUNCH_THREADS)
-        near[256 + i] = a[i];
-    for (uint32_t i = THREAD; i < centroids; i += LAUNCH_THREADS)
+    for (uint32_t first = THREAD; first < arg->k; first += NEAR_AT_ONCE * threads) {
+        float v[NEAR_AT_ONCE]; /* all on their way before the first is needed */
+        UNROLLED
+        for (uint32_t i = 0; i < NEAR_AT_ONCE; i++)
+            v[i] = first + i * threads < arg->k ? a[first + i * threads] : 0.0f;
+        UNROLLED
+        for (uint32_t i = 0; i < NEAR_AT_ONCE; i++)
+            if (first + i * threads < arg->k)
+                near[256 + first + i * threads] = v[i];
+    }
+    for (uint32_t i = THREAD; i < centroids; i += threads)
         near[i] = book[i];
 }
 
