@@ -82,6 +82,18 @@ bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct
     return true;
 }
 
+/* Quotients of p < 2^31 by d, 2^(l - 1) < d <= 2^l: the factor is below 2^32, and above 2^(31 + l)
+ * / d by at most 1, so that the product is too large by less than 2^-l <= 1 / d, which reaches no
+ * next integer. */
+static void set_divisor(struct conv_args *c, uint32_t d)
+{
+    uint32_t l = 0;
+    while (UINT64_C(1) << l < d)
+        l++;
+    c->pixels_factor = (uint32_t)((UINT64_C(1) << (31 + l)) / d + 1);
+    c->pixels_shift = 31 + l;
+}
+
 /* Pixels of all images lie one behind the other along x. */
 bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_t images,
                           const struct weight *w)
@@ -98,6 +110,7 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
                               .is_bf16 = h.is_bf16,
                               .channel_step = h.channel_step,
                               .images = images};
+    set_divisor(&m.c, (uint32_t)(c->oh * c->ow));
     pith_device_grid(l, LAUNCH_conv_mma, grid, &m, sizeof m);
     return true;
 }

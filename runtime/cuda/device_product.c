@@ -8,7 +8,7 @@
 /* What CUDA takes along y and z; along x it is 2^31 - 1. */
 #define GRID_LIMIT 65535u
 
-/* Offsets within a matrix are bounded as counts of elements are (launch.h). */
+/* Offsets within a matrix, and in all of y, are bounded as counts of elements are (launch.h). */
 bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
 {
     uint64_t batches = 1, m = g->m, n = g->n, k = g->k;
@@ -18,7 +18,7 @@ bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
     grid[1] = (g->m + GEMM_TILE - 1) / GEMM_TILE;
     grid[2] = (uint32_t)batches;
     return batches <= GRID_LIMIT && grid[1] <= GRID_LIMIT && m * k < UINT64_C(1) << 31 &&
-           n * k < UINT64_C(1) << 31;
+           n * k < UINT64_C(1) << 31 && m * n <= (UINT64_C(1) << 31) / batches;
 }
 
 /* A tile has 64 rows: with few rows of a most of it would be idle, while warps read b at full width

@@ -254,6 +254,8 @@ struct conv_args {
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t act;
     float act_a, act_b;
+    /* conv_mma: p / (oh * ow) is p * pixels_factor >> pixels_shift. */
+    uint32_t pixels_factor, pixels_shift;
 };
 
 /* One step of a recurrent layer, element by element, behind the product u. */

@@ -45,8 +45,8 @@ DEVICE float *product_at(const struct gemm_args *arg, uint32_t item, uint32_t ro
 }
 
 /* Of the sum, before the activation. */
-DEVICE float product_value(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column,
-                           float sum)
+DEVICE float product_value(const struct gemm_args *arg, uint32_t item, uint32_t row,
+                           uint32_t column, float sum)
 {
     float y = arg->alpha * sum;
     if (arg->c)
@@ -114,28 +114,96 @@ DEVICE void load_slice(float slice[SLICE][TILE + 1], const float *x, uint32_t ro
     }
 }
 
+/* Short activations of all that a thread holds: one switch, so that a launch fetches the code of
+ * one kind, and not that of all of them sixteen times. */
+#define ALL_SUMS(kind, value)                                                                      \
+    case kind:                                                                                     \
+        UNROLLED                                                                                   \
+        for (uint32_t e = 0; e < EACH * EACH; e++) {                                               \
+            const float x = sum[e / EACH][e % EACH];                                               \
+            sum[e / EACH][e % EACH] = value;                                                       \
+        }                                                                                          \
+        break;
+
+DEVICE void activate_short(uint32_t kind, float a, float b, float sum[EACH][EACH])
+{
+    switch (kind) {
+        SHORT_ACTS(ALL_SUMS)
+    default:
+        break;
+    }
+}
+
+/* Where a thread's sums go: number e to element at[e], where bit e of `there` is set. All are found
+ * out before anything is read, and all that is read is on its way before any of it is used. */
+struct tile_places {
+    uint32_t at[EACH * EACH], there;
+};
+
+DEVICE void put_sums(float *y, const struct tile_places *to, float sum[EACH][EACH])
+{
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++)
+        if (to->there >> e & 1u)
+            y[to->at[e]] = sum[e / EACH][e % EACH];
+}
+
+/* sum += factor * x */
+DEVICE void add_elements(float sum[EACH][EACH], const float *x, const struct tile_places *from,
+                         float factor)
+{
+    float value[EACH * EACH];
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++)
+        value[e] = from->there >> e & 1u ? x[from->at[e]] : 0.0f;
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++)
+        sum[e / EACH][e % EACH] += factor * value[e];
+}
+
+/* Numbers of a matrix's elements: `first` that of (0, 0). */
+struct matrix_steps {
+    uint32_t first, row, column;
+};
+
+DEVICE struct tile_places places_of(const struct gemm_args *arg, uint32_t row0, uint32_t column0,
+                                    struct matrix_steps step, bool by_mma)
+{
+    struct tile_places p = {{0}, 0};
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++) {
+        const uint32_t row = row0 + tile_row(by_mma, e / EACH, e % EACH);
+        const uint32_t column = column0 + tile_column(by_mma, e / EACH, e % EACH);
+        p.at[e] = step.first + row * step.row + column * step.column;
+        p.there |= (uint32_t)(row < arg->m && column < arg->n) << e;
+    }
+    return p;
+}
+
 DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, uint32_t column0,
                      float sum[EACH][EACH], bool by_mma)
 {
+    const struct matrix_steps y_steps = {item * arg->m * arg->n, arg->n, 1u};
+    const struct matrix_steps c_steps = {0, arg->c_row, arg->c_col};
+    const struct tile_places y = places_of(arg, row0, column0, y_steps, by_mma);
     UNROLLED
-    for (uint32_t i = 0; i < EACH; i++) {
-        UNROLLED
-        for (uint32_t j = 0; j < EACH; j++) {
-            uint32_t row = row0 + tile_row(by_mma, i, j);
-            uint32_t column = column0 + tile_column(by_mma, i, j);
-            if (row < arg->m && column < arg->n)
-                *product_at(arg, item, row, column) =
-                    activated_short(arg->act, arg->act_a, arg->act_b,
-                                    product_value(arg, item, row, column, sum[i][j]));
-        }
+    for (uint32_t e = 0; e < EACH * EACH; e++)
+        sum[e / EACH][e % EACH] *= arg->alpha;
+    if (arg->c) {
+        const struct tile_places c = places_of(arg, row0, column0, c_steps, by_mma);
+        add_elements(sum, arg->c, &c, arg->beta);
     }
+    if (arg->residual)
+        add_elements(sum, arg->residual, &y, 1.0f);
+    activate_short(arg->act, arg->act_a, arg->act_b, sum);
+    put_sums(arg->y, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
         uint32_t row = row0 + tile_row(by_mma, e / EACH, e % EACH);
         uint32_t column = column0 + tile_column(by_mma, e / EACH, e % EACH);
-        float *y = product_at(arg, item, row, column);
+        float *at = product_at(arg, item, row, column);
         if (row < arg->m && column < arg->n)
-            *y = activated(arg->act, arg->act_a, arg->act_b, *y);
+            *at = activated(arg->act, arg->act_a, arg->act_b, *at);
     }
 }
 
@@ -179,13 +247,14 @@ DEVICE float *pixel_at(const struct conv_args *arg, uint32_t plane, uint32_t pix
     return arg->y + (size_t)plane * (uint32_t)(arg->oh * arg->ow) + pixel;
 }
 
-/* Of the sum, before the activation. */
-DEVICE float pixel_value(const struct conv_args *arg, uint32_t plane, uint32_t pixel, float sum)
+/* Of the sum, before the activation. channel: of all groups. */
+DEVICE float pixel_value(const struct conv_args *arg, uint32_t plane, uint32_t channel,
+                         uint32_t pixel, float sum)
 {
     const size_t at = (size_t)plane * (uint32_t)(arg->oh * arg->ow) + pixel;
     float y = sum;
     if (arg->bias)
-        y += arg->bias[plane % (arg->groups * arg->outputs)];
+        y += arg->bias[channel];
     if (arg->residual)
         y += arg->residual[at];
     return y;
@@ -199,6 +268,29 @@ DEVICE float under_tap(const struct conv_args *arg, const float *plane, int32_t 
     int32_t iw = ow * arg->stride_w + kw * arg->dil_w - arg->pad_left;
     bool inside = ih >= 0 && ih < arg->h && iw >= 0 && iw < arg->width;
     return inside ? plane[(int64_t)ih * arg->width + iw] : 0.0f;
+}
+
+/* A place in a window, counted on as terms go: `low` counts to its end, then `middle` goes one on,
+ * and so `high`. Divisions are done once, before the loop over terms. */
+struct digits {
+    uint32_t low, middle, high;
+};
+
+DEVICE struct digits digits_of(uint32_t n, uint32_t low_end, uint32_t middle_end)
+{
+    const uint32_t rest = n / low_end;
+    struct digits d = {n % low_end, rest % middle_end, rest / middle_end};
+    return d;
+}
+
+DEVICE void digits_add(struct digits *d, const struct digits *step, uint32_t low_end,
+                       uint32_t middle_end)
+{
+    d->low += step->low;
+    d->middle += step->middle + (d->low >= low_end);
+    d->low -= d->low >= low_end ? low_end : 0u;
+    d->high += step->high + (d->middle >= middle_end);
+    d->middle -= d->middle >= middle_end ? middle_end : 0u;
 }
 
 /* Terms [k0, k0 + 16) - channel, row and column of the window - of the pixels from p0 on. */
@@ -217,46 +309,69 @@ DEVICE void load_windows(float slice[SLICE][TILE + 1], const struct conv_args *a
     }
 }
 
+/* Which image pixel p of several belongs to. */
+DEVICE uint32_t image_of(const struct conv_args *arg, uint32_t p)
+{
+    return (uint32_t)((uint64_t)p * arg->pixels_factor >> arg->pixels_shift);
+}
+
 /* Output o of the block's group, and pixel p of `images` images, the first of which is the block's
  * (by_mma: all of them, and BLOCK_Z is the group). */
 struct conv_place {
     bool there;
-    uint32_t plane, pixel;
+    uint32_t at;
 };
 
 DEVICE struct conv_place place_of(const struct conv_args *arg, uint32_t images, uint32_t o,
                                   uint32_t p, bool by_mma)
 {
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = by_mma ? p / pixels : 0;
-    struct conv_place at = {o < arg->outputs && (by_mma ? image < images : p < pixels),
-                            (image * arg->groups + BLOCK_Z) * arg->outputs + o,
-                            by_mma ? p % pixels : p};
-    return at;
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = by_mma ? image_of(arg, p) : 0;
+    const uint32_t plane = (image * arg->groups + BLOCK_Z) * arg->outputs + o;
+    struct conv_place to = {o < arg->outputs && (by_mma ? image < images : p < pixels),
+                            plane * pixels + p - image * pixels};
+    return to;
+}
+
+/* Of sum e of the tile that begins at output o0, pixel p0. */
+DEVICE struct conv_place place_in_tile(const struct conv_args *arg, uint32_t images, uint32_t o0,
+                                       uint32_t p0, uint32_t e, bool by_mma)
+{
+    return place_of(arg, images, o0 + tile_row(by_mma, e / EACH, e % EACH),
+                    p0 + tile_column(by_mma, e / EACH, e % EACH), by_mma);
+}
+
+/* What is no output has another's bias, so that nothing is asked before the load. */
+DEVICE void add_bias(const struct conv_args *arg, uint32_t o0, float sum[EACH][EACH], bool by_mma)
+{
+    const float *bias = arg->bias + BLOCK_Z % arg->groups * arg->outputs;
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++) {
+        const uint32_t o = o0 + tile_row(by_mma, e / EACH, e % EACH);
+        sum[e / EACH][e % EACH] += bias[o < arg->outputs ? o : 0u];
+    }
 }
 
 DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t o0, uint32_t p0,
                           float sum[EACH][EACH], bool by_mma)
 {
+    struct tile_places y = {{0}, 0};
     UNROLLED
-    for (uint32_t i = 0; i < EACH; i++) {
-        UNROLLED
-        for (uint32_t j = 0; j < EACH; j++) {
-            const struct conv_place at = place_of(arg, images, o0 + tile_row(by_mma, i, j),
-                                                  p0 + tile_column(by_mma, i, j), by_mma);
-            if (at.there)
-                *pixel_at(arg, at.plane, at.pixel) =
-                    activated_short(arg->act, arg->act_a, arg->act_b,
-                                    pixel_value(arg, at.plane, at.pixel, sum[i][j]));
-        }
+    for (uint32_t e = 0; e < EACH * EACH; e++) {
+        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, by_mma);
+        y.at[e] = to.at;
+        y.there |= (uint32_t)to.there << e;
     }
+    if (arg->bias)
+        add_bias(arg, o0, sum, by_mma);
+    if (arg->residual)
+        add_elements(sum, arg->residual, &y, 1.0f);
+    activate_short(arg->act, arg->act_a, arg->act_b, sum);
+    put_sums(arg->y, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
-        const uint32_t o = o0 + tile_row(by_mma, e / EACH, e % EACH);
-        const struct conv_place at =
-            place_of(arg, images, o, p0 + tile_column(by_mma, e / EACH, e % EACH), by_mma);
-        float *y = pixel_at(arg, at.plane, at.pixel);
-        if (at.there)
-            *y = activated(arg->act, arg->act_a, arg->act_b, *y);
+        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, by_mma);
+        if (to.there)
+            arg->y[to.at] = activated(arg->act, arg->act_a, arg->act_b, arg->y[to.at]);
     }
 }
 
@@ -296,7 +411,7 @@ KERNEL(conv_direct_f32, conv_args)
             for (int32_t kh = 0; kh < arg->kh; kh++)
                 for (int32_t kw = 0; kw < arg->kw; kw++)
                     sum = fmaf(*w++, under_tap(arg, x, oh, ow, kh, kw), sum);
-        *pixel_at(arg, i / pixels, pixel) = activated(
-            arg->act, arg->act_a, arg->act_b, pixel_value(arg, i / pixels, pixel, sum));
+        *pixel_at(arg, i / pixels, pixel) = activated(arg->act, arg->act_a, arg->act_b,
+                                                      pixel_value(arg, i / pixels, o, pixel, sum));
     }
 }
