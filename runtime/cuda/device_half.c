@@ -78,7 +78,9 @@ bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct
                               .is_bf16 = h.is_bf16,
                               .whole =
                                   g->a_col == 1 && g->a_row % 4 == 0 && (uintptr_t)g->a % 16 == 0};
+    m.g.split = pith_device_shares(l, grid, h.row, MMA_TERMS, g->m * g->n);
     pith_device_grid(l, LAUNCH_gemm_mma, grid, &m, sizeof m);
+    pith_device_gemm_parts(l, &m.g);
     return true;
 }
 
@@ -102,8 +104,8 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
     if (!l->half || !w || !pith_device_half_layout(w, false, &h) || h.channels != c->channels)
         return false;
     const uint32_t pixels = (uint32_t)(c->oh * c->ow) * images;
-    const uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
-                              (c->outputs + GEMM_TILE - 1) / GEMM_TILE, c->groups};
+    uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
+                        (c->outputs + GEMM_TILE - 1) / GEMM_TILE, c->groups};
     struct conv_mma_args m = {.c = *c,
                               .w = packed(l, w, false, &h),
                               .row = h.row,
@@ -111,6 +113,8 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
                               .channel_step = h.channel_step,
                               .images = images};
     set_divisor(&m.c, (uint32_t)(c->oh * c->ow));
+    m.c.split = pith_device_shares(l, grid, h.row, MMA_TERMS, c->n);
     pith_device_grid(l, LAUNCH_conv_mma, grid, &m, sizeof m);
+    pith_device_conv_parts(l, &m.c);
     return true;
 }

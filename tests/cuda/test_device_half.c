@@ -211,9 +211,10 @@ static void test_mma_products(void **state)
         bool turned, a_turned;
         enum launch_kernel kernel;
     } of[] = {
-        {70, 90, 75, false, false, LAUNCH_gemm_mma}, {65, 64, 32, false, false, LAUNCH_gemm_mma},
-        {9, 33, 100, false, false, LAUNCH_gemm_mma}, {64, 130, 33, true, false, LAUNCH_gemm_mma},
-        {67, 9, 64, true, true, LAUNCH_gemm_mma},    {10, 20, 31, false, true, LAUNCH_gemm_mma},
+        {70, 90, 75, false, false, LAUNCH_gemm_mma},  {65, 64, 32, false, false, LAUNCH_gemm_mma},
+        {9, 33, 100, false, false, LAUNCH_gemm_mma},  {64, 130, 33, true, false, LAUNCH_gemm_mma},
+        {67, 9, 64, true, true, LAUNCH_gemm_mma},     {10, 20, 31, false, true, LAUNCH_gemm_mma},
+        {20, 70, 600, false, false, LAUNCH_gemm_mma}, {65, 9, 521, true, true, LAUNCH_gemm_mma},
         {3, 37, 70, true, false, LAUNCH_gemv_half}};
     half_products = true;
     for (uint32_t i = 0; i < 4 * sizeof of / sizeof *of; i++) {
@@ -253,7 +254,8 @@ static void test_mma_conv(void **state)
     } of[] = {{1, 1, 3, 20, 13, 17, 3, 3, 2, 1}, {3, 1, 33, 70, 5, 7, 1, 1, 1, 1},
               {2, 2, 9, 17, 6, 5, 3, 2, 1, 1},   {5, 1, 64, 16, 3, 3, 1, 3, 1, 1},
               {1, 1, 8, 16, 14, 9, 3, 3, 1, 2},  {1, 3, 17, 40, 1, 70, 1, 5, 3, 1},
-              {67, 1, 40, 20, 1, 1, 3, 3, 9, 1}, {1, 2, 70, 65, 6, 6, 3, 3, 1, 1}};
+              {67, 1, 40, 20, 1, 1, 3, 3, 9, 1}, {1, 2, 70, 65, 6, 6, 3, 3, 1, 1},
+              {3, 1, 531, 20, 3, 4, 1, 1, 1, 1}, {1, 1, 130, 9, 9, 9, 2, 3, 2, 2}};
     half_products = true;
     for (uint32_t i = 0; i < 4 * sizeof of / sizeof *of; i++) {
         size_t c = i / 4;

@@ -12,7 +12,7 @@
 
 #define TILE GEMM_TILE
 #define EACH 4u
-#define SLICE_TERMS (2u * MMA_SLICE)
+#define SLICE_TERMS MMA_TERMS
 #define PART_WORDS 4u /* 8 terms of a row */
 #define PART_TERMS (2u * PART_WORDS)
 #define LOADS 2u /* that a thread loads of either side of a slice */
@@ -199,13 +199,14 @@ KERNEL(gemm_mma, gemm_mma_args)
     SHARED struct half_tile tile[2];
     const bool along = arg->g.a_col == 1u;
     struct half_loaded next;
+    const struct terms k = block_terms(&arg->g.split, arg->row);
     float sum[EACH][EACH] = {{0.0f}};
-    load_gemm(&next, arg, along, 0);
-    for (uint32_t k0 = 0; k0 < arg->row; k0 += SLICE_TERMS) {
+    load_gemm(&next, arg, along, k.first);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
         struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
         put_slice(&t->b, &t->a, &next, along, arg->is_bf16);
         barrier();
-        if (k0 + SLICE_TERMS < arg->row)
+        if (k0 + SLICE_TERMS < k.end)
             load_gemm(&next, arg, along, k0 + SLICE_TERMS);
         add_half(t, sum, arg->is_bf16);
     }
@@ -230,7 +231,7 @@ DEVICE struct half_window window_of(const struct conv_mma_args *arg, uint32_t p,
     const uint32_t image = image_of(c, p), pixel = p - image * (uint32_t)(c->oh * c->ow);
     const size_t plane = (size_t)c->h * (size_t)c->width;
     struct half_window w;
-    w.x = c->x + ((size_t)image * c->groups + BLOCK_Z) * c->channels * plane;
+    w.x = c->x + ((size_t)image * c->groups + block_item(&c->split)) * c->channels * plane;
     w.ih = (int32_t)pixel / c->ow * c->stride_h - c->pad_top;
     w.iw = (int32_t)pixel % c->ow * c->stride_w - c->pad_left;
     w.at = digits_of(k, arg->channel_step, (uint32_t)c->kw);
@@ -267,19 +268,22 @@ DEVICE void load_conv(struct half_loaded *to, const struct conv_mma_args *arg, c
 KERNEL(conv_mma, conv_mma_args)
 {
     SHARED struct half_tile tile[2];
-    const uint16_t *w = arg->w + (size_t)BLOCK_Z * arg->c.outputs * arg->row;
+    const struct conv_args *c = &arg->c;
+    const uint16_t *w = arg->w + (size_t)block_item(&c->split) * c->outputs * arg->row;
+    const struct terms k = block_terms(&c->split, arg->row);
     const struct half_place first = place_across(0);
-    struct half_window window = window_of(arg, BLOCK_X * TILE + first.row, PART_TERMS * first.part);
+    struct half_window window =
+        window_of(arg, BLOCK_X * TILE + first.row, k.first + PART_TERMS * first.part);
     struct half_loaded next;
     float sum[EACH][EACH] = {{0.0f}};
-    load_conv(&next, arg, w, &window, 0);
-    for (uint32_t k0 = 0; k0 < arg->row; k0 += SLICE_TERMS) {
+    load_conv(&next, arg, w, &window, k.first);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
         struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
         put_slice(&t->a, &t->b, &next, false, arg->is_bf16);
         barrier();
-        if (k0 + SLICE_TERMS < arg->row)
+        if (k0 + SLICE_TERMS < k.end)
             load_conv(&next, arg, w, &window, k0 + SLICE_TERMS);
         add_half(t, sum, arg->is_bf16);
     }
-    put_conv_tile(&arg->c, arg->images, BLOCK_Y * TILE, BLOCK_X * TILE, sum, true);
+    put_conv_tile(c, arg->images, BLOCK_Y * TILE, BLOCK_X * TILE, sum, true);
 }

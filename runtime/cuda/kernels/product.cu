@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* product.cu - products of f32 matrices and convolutions. A block computes a tile of 64 x 64
  * outputs, a thread 4 x 4 of them, from slices of 16 terms in shared memory. Sums go over the terms
- * in order, each by one fused multiply-add. */
+ * in order, each by one fused multiply-add; where terms are split among blocks (struct sum_split),
+ * the sums of the parts are added in order, too. */
 #include "device_map.cuh"
 
 #define TILE GEMM_TILE
-#define SLICE 16u
+#define SLICE GEMM_SLICE
 #define EACH 4u /* outputs of a thread along either side */
 
 struct tile {
@@ -134,6 +135,43 @@ DEVICE void activate_short(uint32_t kind, float a, float b, float sum[EACH][EACH
     }
 }
 
+/* Along z a block has an item - of a batch, an image's group - and a part of its terms. */
+DEVICE uint32_t block_item(const struct sum_split *s)
+{
+    return s->parts > 1u ? BLOCK_Z / s->parts : BLOCK_Z;
+}
+
+DEVICE uint32_t block_part(const struct sum_split *s)
+{
+    return s->parts > 1u ? BLOCK_Z % s->parts : 0u;
+}
+
+struct terms {
+    uint32_t first, end;
+};
+
+DEVICE struct terms block_terms(const struct sum_split *s, uint32_t all)
+{
+    const uint32_t first = block_part(s) * s->terms;
+    const bool last = s->parts <= 1u || all - first <= s->terms;
+    struct terms t = {first, last ? all : first + s->terms};
+    return t;
+}
+
+DEVICE float *part_sums(const struct sum_split *s)
+{
+    return s->sums + (size_t)block_part(s) * s->outputs;
+}
+
+/* Parts are added in one order: results do not depend on which block was first. */
+DEVICE float sum_of_parts(const struct sum_split *s, uint32_t i)
+{
+    float sum = s->sums[i];
+    for (uint32_t p = 1; p < s->parts; p++)
+        sum += s->sums[(size_t)p * s->outputs + i];
+    return sum;
+}
+
 /* Where a thread's sums go: number e to element at[e], where bit e of `there` is set. All are found
  * out before anything is read, and all that is read is on its way before any of it is used. */
 struct tile_places {
@@ -186,6 +224,10 @@ DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, 
     const struct matrix_steps y_steps = {item * arg->m * arg->n, arg->n, 1u};
     const struct matrix_steps c_steps = {0, arg->c_row, arg->c_col};
     const struct tile_places y = places_of(arg, row0, column0, y_steps, by_mma);
+    if (arg->split.parts > 1u) {
+        put_sums(part_sums(&arg->split), &y, sum);
+        return;
+    }
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++)
         sum[e / EACH][e % EACH] *= arg->alpha;
@@ -211,17 +253,26 @@ KERNEL(gemm_f32, gemm_args)
 {
     SHARED struct tile t;
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
+    const uint32_t item = block_item(&arg->split);
+    const struct terms k = block_terms(&arg->split, arg->k);
     uint32_t at_a, at_b;
     float sum[EACH][EACH] = {{0.0f}};
-    batch_offsets(arg, BLOCK_Z, &at_a, &at_b);
-    for (uint32_t k0 = 0; k0 < arg->k; k0 += SLICE) {
-        load_slice(t.a, arg->a + at_a, row0, arg->m, arg->a_row, k0, arg->k, arg->a_col);
-        load_slice(t.b, arg->b + at_b, column0, arg->n, arg->b_col, k0, arg->k, arg->b_row);
+    batch_offsets(arg, item, &at_a, &at_b);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
+        load_slice(t.a, arg->a + at_a, row0, arg->m, arg->a_row, k0, k.end, arg->a_col);
+        load_slice(t.b, arg->b + at_b, column0, arg->n, arg->b_col, k0, k.end, arg->b_row);
         barrier();
         add_slice(&t, sum);
         barrier();
     }
-    put_tile(arg, BLOCK_Z, row0, column0, sum, false);
+    put_tile(arg, item, row0, column0, sum, false);
+}
+
+KERNEL(gemm_parts, gemm_args)
+{
+    FOR_EACH(i, arg->split.outputs)
+    put_product(arg, i / arg->n / arg->m, i / arg->n % arg->m, i % arg->n,
+                sum_of_parts(&arg->split, i));
 }
 
 /* A warp an output: for few rows of a. */
@@ -316,7 +367,7 @@ DEVICE uint32_t image_of(const struct conv_args *arg, uint32_t p)
 }
 
 /* Output o of the block's group, and pixel p of `images` images, the first of which is the block's
- * (by_mma: all of them, and BLOCK_Z is the group). */
+ * (by_mma: all of them, and the block's item is a group). */
 struct conv_place {
     bool there;
     uint32_t at;
@@ -326,7 +377,7 @@ DEVICE struct conv_place place_of(const struct conv_args *arg, uint32_t images, 
                                   uint32_t p, bool by_mma)
 {
     const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = by_mma ? image_of(arg, p) : 0;
-    const uint32_t plane = (image * arg->groups + BLOCK_Z) * arg->outputs + o;
+    const uint32_t plane = (image * arg->groups + block_item(&arg->split)) * arg->outputs + o;
     struct conv_place to = {o < arg->outputs && (by_mma ? image < images : p < pixels),
                             plane * pixels + p - image * pixels};
     return to;
@@ -343,7 +394,7 @@ DEVICE struct conv_place place_in_tile(const struct conv_args *arg, uint32_t ima
 /* What is no output has another's bias, so that nothing is asked before the load. */
 DEVICE void add_bias(const struct conv_args *arg, uint32_t o0, float sum[EACH][EACH], bool by_mma)
 {
-    const float *bias = arg->bias + BLOCK_Z % arg->groups * arg->outputs;
+    const float *bias = arg->bias + block_item(&arg->split) % arg->groups * arg->outputs;
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++) {
         const uint32_t o = o0 + tile_row(by_mma, e / EACH, e % EACH);
@@ -360,6 +411,10 @@ DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t
         const struct conv_place to = place_in_tile(arg, images, o0, p0, e, by_mma);
         y.at[e] = to.at;
         y.there |= (uint32_t)to.there << e;
+    }
+    if (arg->split.parts > 1u) {
+        put_sums(part_sums(&arg->split), &y, sum);
+        return;
     }
     if (arg->bias)
         add_bias(arg, o0, sum, by_mma);
@@ -378,19 +433,33 @@ DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t
 KERNEL(conv_f32, conv_args)
 {
     SHARED struct tile t;
-    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE, group = BLOCK_Z % arg->groups;
+    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE;
+    const uint32_t item = block_item(&arg->split), group = item % arg->groups;
     const uint32_t terms = arg->channels * (uint32_t)(arg->kh * arg->kw);
-    const float *x = arg->x + (size_t)BLOCK_Z * arg->channels * (size_t)arg->h * (size_t)arg->width;
+    const float *x = arg->x + (size_t)item * arg->channels * (size_t)arg->h * (size_t)arg->width;
     const float *w = arg->w + (size_t)group * arg->outputs * terms;
+    const struct terms k = block_terms(&arg->split, terms);
     float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = 0; k0 < terms; k0 += SLICE) {
-        load_slice(t.a, w, o0, arg->outputs, terms, k0, terms, 1);
-        load_windows(t.b, arg, x, p0, k0, terms);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
+        load_slice(t.a, w, o0, arg->outputs, terms, k0, k.end, 1);
+        load_windows(t.b, arg, x, p0, k0, k.end);
         barrier();
         add_slice(&t, sum);
         barrier();
     }
     put_conv_tile(arg, 1, o0, p0, sum, false);
+}
+
+KERNEL(conv_parts, conv_args)
+{
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), all = arg->groups * arg->outputs;
+    FOR_EACH(i, arg->split.outputs)
+    {
+        const uint32_t plane = i / pixels;
+        const float sum = sum_of_parts(&arg->split, i);
+        arg->y[i] = activated(arg->act, arg->act_a, arg->act_b,
+                              pixel_value(arg, plane, plane % all, i % pixels, sum));
+    }
 }
 
 /* Few terms an output: depthwise, and narrow groups. */
