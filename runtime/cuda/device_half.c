@@ -11,6 +11,13 @@ static bool is_half(const struct weight *w)
            w->count < UINT64_C(1) << 31;
 }
 
+/* Weights lie at multiples of 256 bytes, and a row of them is `row` elements behind the one before.
+ */
+static bool begins_whole(const struct gemm_args *g, uint32_t row)
+{
+    return row % 8 == 0 && (g->m == 1 || g->a_row % 4 == 0) && (uintptr_t)g->a % 16 == 0;
+}
+
 bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                       uint32_t first)
 {
@@ -21,8 +28,10 @@ bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struc
     if (!by_warps && !pith_device_tiles(g, grid))
         return false;
     const uint16_t *at = pith_device_weight(l, w, FORM_ELEMENTS);
-    struct gemm_half_args h = {
-        .g = *g, .w = at + (size_t)first * g->b_col, .is_bf16 = w->type == PITH_BF16};
+    struct gemm_half_args h = {.g = *g,
+                               .w = at + (size_t)first * g->b_col,
+                               .is_bf16 = w->type == PITH_BF16,
+                               .whole = by_warps && begins_whole(g, g->b_col)};
     pith_device_grid(l, by_warps ? LAUNCH_gemv_half : LAUNCH_gemm_half, grid, &h, sizeof h);
     return true;
 }
@@ -52,7 +61,8 @@ static void launch_few(struct lowering *l, const struct gemm_args *g, const uint
                        const struct half_layout *h)
 {
     const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
-    struct gemm_half_args few = {.g = *g, .w = w, .is_bf16 = h->is_bf16};
+    struct gemm_half_args few = {
+        .g = *g, .w = w, .is_bf16 = h->is_bf16, .whole = begins_whole(g, h->row)};
     few.g.b_row = 1;
     few.g.b_col = h->row;
     pith_device_grid(l, LAUNCH_gemv_half, grid, &few, sizeof few);

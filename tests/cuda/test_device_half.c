@@ -81,9 +81,10 @@ static void test_half_products(void **state)
         uint32_t m, n, k;
         bool terms_first;
         enum launch_kernel kernel;
-    } of[] = {{1, 37, 300, false, LAUNCH_gemv_half}, {3, 19, 301, false, LAUNCH_gemv_half},
-              {2, 9, 2, false, LAUNCH_gemv_half},    {1, 999, 1, false, LAUNCH_gemv_half},
-              {70, 90, 75, false, LAUNCH_gemm_half}, {5, 67, 33, true, LAUNCH_gemm_half}};
+    } of[] = {{1, 37, 300, false, LAUNCH_gemv_half},  {3, 19, 301, false, LAUNCH_gemv_half},
+              {2, 9, 2, false, LAUNCH_gemv_half},     {1, 999, 1, false, LAUNCH_gemv_half},
+              {2, 11, 2008, false, LAUNCH_gemv_half}, {1, 9, 1024, false, LAUNCH_gemv_half},
+              {70, 90, 75, false, LAUNCH_gemm_half},  {5, 67, 33, true, LAUNCH_gemm_half}};
     for (size_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
         size_t c = i / 2;
         uint32_t rows = of[c].terms_first ? of[c].k : of[c].n;
@@ -215,7 +216,7 @@ static void test_mma_products(void **state)
         {9, 33, 100, false, false, LAUNCH_gemm_mma},  {64, 130, 33, true, false, LAUNCH_gemm_mma},
         {67, 9, 64, true, true, LAUNCH_gemm_mma},     {10, 20, 31, false, true, LAUNCH_gemm_mma},
         {20, 70, 600, false, false, LAUNCH_gemm_mma}, {65, 9, 521, true, true, LAUNCH_gemm_mma},
-        {3, 37, 70, true, false, LAUNCH_gemv_half}};
+        {3, 37, 70, true, false, LAUNCH_gemv_half},   {1, 37, 301, true, false, LAUNCH_gemv_half}};
     half_products = true;
     for (uint32_t i = 0; i < 4 * sizeof of / sizeof *of; i++) {
         size_t c = i / 4;

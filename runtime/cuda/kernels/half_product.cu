@@ -24,10 +24,6 @@ struct ALIGNED(16) part {
     uint32_t word[PART_WORDS];
 };
 
-struct ALIGNED(16) floats {
-    float of[4];
-};
-
 struct half_side {
     uint32_t row[TILE][ROW_STEP];
 };

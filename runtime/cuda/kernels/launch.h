@@ -428,11 +428,11 @@ struct conv_codes_args {
 };
 
 /* As gemv_f32 with a contiguous, gemm_f32 and conv_f32, with a weight of f16 or bf16; g.b_row and
- * g.b_col are its steps. */
+ * g.b_col are its steps. whole, of gemv_half: rows of both begin at 16 bytes. */
 struct gemm_half_args {
     struct gemm_args g;
     const uint16_t *w;
-    uint32_t is_bf16;
+    uint32_t is_bf16, whole;
 };
 struct conv_half_args {
     struct conv_args c;

@@ -9,6 +9,10 @@
 #define SLICE GEMM_SLICE
 #define EACH 4u /* outputs of a thread along either side */
 
+struct ALIGNED(16) floats {
+    float of[4];
+};
+
 struct tile {
     float a[SLICE][TILE + 1], b[SLICE][TILE + 1]; /* a column more: no two lanes in one bank */
 };
