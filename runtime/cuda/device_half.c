@@ -11,6 +11,13 @@ static bool is_half(const struct weight *w)
            w->count < UINT64_C(1) << 31;
 }
 
+/* Weights lie at multiples of 256 bytes, and a row of them is `row` elements behind the one before.
+ */
+static bool begins_whole(const struct gemm_args *g, uint32_t row)
+{
+    return row % 8 == 0 && (g->m == 1 || g->a_row % 4 == 0) && (uintptr_t)g->a % 16 == 0;
+}
+
 bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                       uint32_t first)
 {
@@ -21,8 +28,10 @@ bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struc
     if (!by_warps && !pith_device_tiles(g, grid))
         return false;
     const uint16_t *at = pith_device_weight(l, w, FORM_ELEMENTS);
-    struct gemm_half_args h = {
-        .g = *g, .w = at + (size_t)first * g->b_col, .is_bf16 = w->type == PITH_BF16};
+    struct gemm_half_args h = {.g = *g,
+                               .w = at + (size_t)first * g->b_col,
+                               .is_bf16 = w->type == PITH_BF16,
+                               .whole = by_warps && begins_whole(g, g->b_col)};
     pith_device_grid(l, by_warps ? LAUNCH_gemv_half : LAUNCH_gemm_half, grid, &h, sizeof h);
     return true;
 }
@@ -52,7 +61,8 @@ static void launch_few(struct lowering *l, const struct gemm_args *g, const uint
                        const struct half_layout *h)
 {
     const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
-    struct gemm_half_args few = {.g = *g, .w = w, .is_bf16 = h->is_bf16};
+    struct gemm_half_args few = {
+        .g = *g, .w = w, .is_bf16 = h->is_bf16, .whole = begins_whole(g, h->row)};
     few.g.b_row = 1;
     few.g.b_col = h->row;
     pith_device_grid(l, LAUNCH_gemv_half, grid, &few, sizeof few);
@@ -78,8 +88,22 @@ bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct
                               .is_bf16 = h.is_bf16,
                               .whole =
                                   g->a_col == 1 && g->a_row % 4 == 0 && (uintptr_t)g->a % 16 == 0};
+    m.g.split = pith_device_shares(l, grid, h.row, MMA_TERMS, g->m * g->n);
     pith_device_grid(l, LAUNCH_gemm_mma, grid, &m, sizeof m);
+    pith_device_gemm_parts(l, &m.g);
     return true;
+}
+
+/* Quotients of p < 2^31 by d, 2^(l - 1) < d <= 2^l: the factor is below 2^32, and above 2^(31 + l)
+ * / d by at most 1, so that the product is too large by less than 2^-l <= 1 / d, which reaches no
+ * next integer. */
+static void set_divisor(struct conv_args *c, uint32_t d)
+{
+    uint32_t l = 0;
+    while (UINT64_C(1) << l < d)
+        l++;
+    c->pixels_factor = (uint32_t)((UINT64_C(1) << (31 + l)) / d + 1);
+    c->pixels_shift = 31 + l;
 }
 
 /* Pixels of all images lie one behind the other along x. */
@@ -90,14 +114,17 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
     if (!l->half || !w || !pith_device_half_layout(w, false, &h) || h.channels != c->channels)
         return false;
     const uint32_t pixels = (uint32_t)(c->oh * c->ow) * images;
-    const uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
-                              (c->outputs + GEMM_TILE - 1) / GEMM_TILE, c->groups};
+    uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
+                        (c->outputs + GEMM_TILE - 1) / GEMM_TILE, c->groups};
     struct conv_mma_args m = {.c = *c,
                               .w = packed(l, w, false, &h),
                               .row = h.row,
                               .is_bf16 = h.is_bf16,
                               .channel_step = h.channel_step,
                               .images = images};
+    set_divisor(&m.c, (uint32_t)(c->oh * c->ow));
+    m.c.split = pith_device_shares(l, grid, h.row, MMA_TERMS, c->n);
     pith_device_grid(l, LAUNCH_conv_mma, grid, &m, sizeof m);
+    pith_device_conv_parts(l, &m.c);
     return true;
 }

@@ -8,7 +8,7 @@
 /* What CUDA takes along y and z; along x it is 2^31 - 1. */
 #define GRID_LIMIT 65535u
 
-/* Offsets within a matrix are bounded as counts of elements are (launch.h). */
+/* Offsets within a matrix, and in all of y, are bounded as counts of elements are (launch.h). */
 bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
 {
     uint64_t batches = 1, m = g->m, n = g->n, k = g->k;
@@ -18,7 +18,69 @@ bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3])
     grid[1] = (g->m + GEMM_TILE - 1) / GEMM_TILE;
     grid[2] = (uint32_t)batches;
     return batches <= GRID_LIMIT && grid[1] <= GRID_LIMIT && m * k < UINT64_C(1) << 31 &&
-           n * k < UINT64_C(1) << 31;
+           n * k < UINT64_C(1) << 31 && m * n <= (UINT64_C(1) << 31) / batches;
+}
+
+/* ---- sums that blocks share -------------------------------------------------------------------
+ */
+
+#define MANY_BLOCKS 256u /* some two for each of an H100's 132 multiprocessors */
+#define MOST_PARTS 16u   /* they are read one behind the other */
+#define LEAST_SLICES 2u
+#define LAUNCH_SLICES 6u /* what a launch takes the time of */
+
+/* A product that cuBLASLt refuses has the room that was counted for cuBLASLt. */
+_Static_assert(MANY_BLOCKS *GEMM_TILE *GEMM_TILE * sizeof(float) <= BLAS_WORK, "room for sums");
+
+/* Slices of a part; all of them: sums are not shared. A block waits some 0.4 us for a slice, alone
+ * on its multiprocessor or beside another. One launch more takes 2.5 us: 1 us as a node of a
+ * graph, 1.5 us to run. So a part has to be shorter than the whole by at least as many slices. */
+static uint32_t slices_of_part(uint64_t tiles, uint32_t slices)
+{
+    uint64_t parts = MANY_BLOCKS / tiles;
+    parts = parts < slices / LEAST_SLICES ? parts : slices / LEAST_SLICES;
+    parts = parts < MOST_PARTS ? parts : MOST_PARTS;
+    const uint32_t each = parts > 1 ? (slices + (uint32_t)parts - 1) / (uint32_t)parts : slices;
+    return slices - each >= LAUNCH_SLICES ? each : slices;
+}
+
+struct sum_split pith_device_shares(struct lowering *l, uint32_t grid[3], uint32_t terms,
+                                    uint32_t slice_terms, uint32_t outputs)
+{
+    const uint32_t slices = (terms + slice_terms - 1) / slice_terms;
+    const uint32_t each = slices_of_part((uint64_t)grid[0] * grid[1] * grid[2], slices);
+    struct sum_split s = {.parts = 1};
+    if (each == slices)
+        return s;
+    s.parts = (slices + each - 1) / each;
+    s.terms = each * slice_terms;
+    s.outputs = outputs;
+    s.sums = pith_device_work(l, l->work_kept, (uint64_t)s.parts * outputs * sizeof(float));
+    grid[2] *= s.parts;
+    return s;
+}
+
+void pith_device_gemm_parts(struct lowering *l, const struct gemm_args *g)
+{
+    if (g->split.parts > 1)
+        pith_device_launch(l, LAUNCH_gemm_parts, g->split.outputs, g, sizeof *g);
+}
+
+void pith_device_conv_parts(struct lowering *l, const struct conv_args *c)
+{
+    if (c->split.parts > 1)
+        pith_device_launch(l, LAUNCH_conv_parts, c->split.outputs, c, sizeof *c);
+}
+
+/* ---- matrices ---------------------------------------------------------------------------------
+ */
+
+static void launch_gemm_tiles(struct lowering *l, const struct gemm_args *g, uint32_t grid[3])
+{
+    struct gemm_args tiles = *g;
+    tiles.split = pith_device_shares(l, grid, g->k, GEMM_SLICE, grid[2] * g->m * g->n);
+    pith_device_grid(l, LAUNCH_gemm_f32, grid, &tiles, sizeof tiles);
+    pith_device_gemm_parts(l, &tiles);
 }
 
 /* A tile has 64 rows: with few rows of a most of it would be idle, while warps read b at full width
@@ -34,7 +96,7 @@ void pith_device_product(struct lowering *l, const struct gemm_args *g)
     if (by_warps)
         pith_device_grid(l, LAUNCH_gemv_f32, warps, g, sizeof *g);
     else if (pith_device_tiles(g, tiles))
-        pith_device_grid(l, LAUNCH_gemm_f32, tiles, g, sizeof *g);
+        launch_gemm_tiles(l, g, tiles);
 }
 
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i)
@@ -200,6 +262,15 @@ bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t
            (uint64_t)images * c->groups <= GRID_LIMIT;
 }
 
+static void launch_conv_tiles(struct lowering *l, const struct conv_args *c, uint32_t grid[3])
+{
+    struct conv_args tiles = *c;
+    tiles.split =
+        pith_device_shares(l, grid, c->channels * (uint32_t)(c->kh * c->kw), GEMM_SLICE, c->n);
+    pith_device_grid(l, LAUNCH_conv_f32, grid, &tiles, sizeof tiles);
+    pith_device_conv_parts(l, &tiles);
+}
+
 bool pith_device_conv(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -225,7 +296,7 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
         return true;
     c.w = pith_device_weight_or_data(l, args, 1);
     if (tiles)
-        pith_device_grid(l, LAUNCH_conv_f32, grid, &c, sizeof c);
+        launch_conv_tiles(l, &c, grid);
     else
         pith_device_launch(l, LAUNCH_conv_direct_f32, c.n, &c, sizeof c);
     return true;

@@ -14,6 +14,13 @@ void pith_device_product(struct lowering *l, const struct gemm_args *g);
 /* Grid of tiles for the product; false: it has too many. grid[3]: blocks along columns, rows and
  * batches. */
 bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3]);
+/* How blocks of tiles share sums of so many terms, of which they load slice_terms at once, with
+ * room for what is shared; grid[2] has the parts, too, then. */
+struct sum_split pith_device_shares(struct lowering *l, uint32_t grid[3], uint32_t terms,
+                                    uint32_t slice_terms, uint32_t outputs);
+/* Launches what adds up the sums that were shared, where they were. */
+void pith_device_gemm_parts(struct lowering *l, const struct gemm_args *g);
+void pith_device_conv_parts(struct lowering *l, const struct conv_args *c);
 /* Batches of a and b, whose m, n and k are set. joins: those of a become rows where b is one
  * matrix. */
 void pith_device_batches(struct gemm_args *g, const struct shape *a, const struct shape *b,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_half.c - a weight as tensor cores multiply it: 16-bit floats, a row of terms for each
- * output, zeros up to whole slices (MMA_SLICE), so that a kernel's threads load 16 bytes each and
- * never look where a row ends. Taps of convolutions lie one behind the other, each with all its
- * channels up to a multiple of 8: eight terms of one load then have one tap.
+ * output, zeros up to a multiple of MMA_SLICE, so that a kernel's threads load 16 bytes each and
+ * rows begin where sectors of memory do. Taps of convolutions lie one behind the other, each with
+ * all its channels up to a multiple of 8: eight terms of one load then have one tap.
  *
  *     [outputs, taps, channel_step], each row up to row
  *

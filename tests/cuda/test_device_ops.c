@@ -204,6 +204,86 @@ static void test_conv(void **state)
     }
 }
 
+/* Long sums of few tiles, which several blocks share: an activation that is long behind some, a
+ * residual before others. */
+static void check_shared(struct one_op *t, enum launch_kernel parts, uint32_t terms, uint32_t round)
+{
+    struct lowering l = {.plan = &plan};
+    struct tview residual;
+    assert_int_equal(one_op_shape(t), PITH_OK);
+    residual = t->out[0];
+    residual.data = NULL;
+    if (round % 2) {
+        float *data = malloc(bytes_of(&residual));
+        for (size_t i = 0; i < shape_elems(&residual.shape); i++)
+            data[i] = random_f32(&seed);
+        residual.data = data;
+        t->args.fuse.residual = &residual;
+    }
+    t->args.fuse.act = round % 3 ? ACT_RELU : ACT_TANH;
+    struct step s = {.args = t->args};
+    assert_true(pith_device_step(&l, &s));
+    assert_int_equal(l.n_actions, 2);
+    assert_int_equal(l.action[1].kernel, parts);
+    assert_true(l.action[0].grid[2] > 1);
+    pith_device_lowering_free(&l);
+    check_product(t, "shared sums", terms);
+    free((void *)(uintptr_t)residual.data);
+}
+
+static void test_shared_products(void **state)
+{
+    (void)state;
+    static const uint32_t of[][3] = {{20, 70, 300}, {65, 9, 129}, {9, 33, 1030}, {130, 70, 161}};
+    for (uint32_t round = 0; round < 16; round++) {
+        struct one_op t;
+        const uint32_t *d = of[round / 4], m = d[0], n = d[1], k = d[2];
+        const bool ta = round & 1, tb = round & 2;
+        one_op_open(&t, PITH_OP_GEMM, 3, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_GEMM_TRANS_A] = ta;
+        t.attr[ATTR_GEMM_TRANS_B] = tb;
+        random_input(&t, 0, PITH_F32, DIMS(ta ? k : m, ta ? m : k), false);
+        random_input(&t, 1, PITH_F32, DIMS(tb ? n : k, tb ? k : n), false);
+        random_input(&t, 2, PITH_F32, DIMS(round % 3 ? 1 : m, n), false);
+        check_shared(&t, LAUNCH_gemm_parts, k, round / 2);
+    }
+    for (uint32_t round = 0; round < 4; round++) { /* batches of either side */
+        struct one_op t;
+        one_op_open(&t, PITH_OP_MATMUL, 2, 1);
+        t.kernels = &reference;
+        random_input(&t, 0, PITH_F32, DIMS(2, 17, 200), false);
+        random_input(&t, 1, PITH_F32, DIMS(3, 1, 200, 66), false);
+        check_shared(&t, LAUNCH_gemm_parts, 200, round);
+    }
+}
+
+static void test_shared_conv(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t images, groups, channels, outputs, h, w, kh, kw;
+        int32_t stride, dilation;
+    } of[] = {{1, 1, 30, 20, 13, 17, 3, 3, 2, 1}, {2, 2, 16, 17, 9, 7, 3, 3, 1, 2},
+              {3, 1, 131, 70, 5, 7, 1, 1, 1, 1},  {1, 3, 26, 16, 1, 70, 1, 5, 3, 1},
+              {2, 1, 40, 65, 4, 3, 2, 3, 1, 1},   {1, 1, 33, 9, 9, 9, 5, 2, 2, 2}};
+    for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        const uint32_t c = i / 2, all = of[c].groups * of[c].outputs;
+        struct one_op t;
+        one_op_open(&t, PITH_OP_CONV, 3, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_CONV_GROUP] = (int32_t)of[c].groups;
+        one_op_list(&t, ATTR_CONV_STRIDES, 2, (int32_t[]){of[c].stride, 1});
+        one_op_list(&t, ATTR_CONV_DILATIONS, 2, (int32_t[]){of[c].dilation, 1});
+        one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
+        random_input(&t, 0, PITH_F32,
+                     DIMS(of[c].images, of[c].groups * of[c].channels, of[c].h, of[c].w), false);
+        random_input(&t, 1, PITH_F32, DIMS(all, of[c].channels, of[c].kh, of[c].kw), false);
+        random_input(&t, 2, PITH_F32, DIMS(all), false);
+        check_shared(&t, LAUNCH_conv_parts, of[c].channels * of[c].kh * of[c].kw, i);
+    }
+}
+
 /* An operator that reads what `from` has written. */
 static void open_behind(struct one_op *t, enum pith_op op, uint32_t n_in, const struct tview *from)
 {
@@ -593,13 +673,22 @@ int main(void)
 {
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_cases),    cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_matmul),       cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_conv_integer), cmocka_unit_test(test_matmul_integer),
-        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_dynamic_quantize),
-        cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_cast),         cmocka_unit_test(test_arg),
-        cmocka_unit_test(test_dequantize),   cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_all_cases),
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_integer),
+        cmocka_unit_test(test_matmul_integer),
+        cmocka_unit_test(test_quantize),
+        cmocka_unit_test(test_dynamic_quantize),
+        cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_cast),
+        cmocka_unit_test(test_arg),
+        cmocka_unit_test(test_dequantize),
+        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_shared_products),
+        cmocka_unit_test(test_shared_conv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,13 @@
 #include "device_case.h"
 #include "emu_launch.h"
 
+/* What is behind a kernel that is looked for. */
+static inline bool is_follower(uint32_t kernel)
+{
+    return kernel == LAUNCH_recurrent_cell || kernel == LAUNCH_gemm_parts ||
+           kernel == LAUNCH_conv_parts;
+}
+
 /* The kernel that the step is launched with; of several the one that comes last. */
 static inline void check_kernel(const struct step *s, enum launch_kernel kernel)
 {
@@ -15,7 +22,7 @@ static inline void check_kernel(const struct step *s, enum launch_kernel kernel)
     uint32_t found = LAUNCH_KERNELS;
     assert_true(pith_device_step(&l, s));
     for (uint32_t i = 0; i < l.n_actions; i++)
-        if (l.action[i].kind == ACTION_LAUNCH && l.action[i].kernel != LAUNCH_recurrent_cell)
+        if (l.action[i].kind == ACTION_LAUNCH && !is_follower(l.action[i].kernel))
             found = l.action[i].kernel;
     pith_device_lowering_free(&l);
     const struct shape *w = &s->args.weight->shape;

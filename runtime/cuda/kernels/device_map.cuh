@@ -88,8 +88,8 @@ DEVICE float activated(uint32_t kind, float a, float b, float x)
     }
 }
 
-/* A kernel whose threads have many outputs in registers has this for each of them, and what is long
- * once, behind: from memory, where the thread left them (is_long). */
+/* A kernel whose threads have many outputs in registers has the short ones for each of them, and what
+ * is long once, behind: from memory, where the thread left them (is_long). */
 DEVICE float activated_short(uint32_t kind, float a, float b, float x)
 {
     switch (kind) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* half.cu - products with a weight of f16 or bf16 numbers, which are exact in f32: half the bytes, and
- * the sums of product.cu. */
+/* half.cu - products with a weight of f16 or bf16 numbers, which are exact in f32: half the bytes,
+ * and the sums of product.cu. */
 #include "device_map.cuh"
 
 /* Times 2^112 an exponent of f16 is one of f32, and what was subnormal no more is. */
@@ -43,21 +43,61 @@ KERNEL(gemm_half, gemm_half_args)
     put_tile(g, 0, row0, column0, sum, false);
 }
 
-/* Words of two terms, where rows of the weight begin at words; else single ones. */
+/* Eight terms of the weight are a load, four of which are on their way at once. */
+#define OCTET 8u
+#define OCTETS 4u
+#define OCTETS_STEP (32u * OCTET) /* of a warp */
+
+struct ALIGNED(16) octet {
+    uint32_t word[OCTET / 2u];
+};
+
+DEVICE float add_octet(float sum, const float *a, const struct octet *b, uint32_t is_bf16)
+{
+    const struct floats *x = (const struct floats *)(const void *)a;
+    UNROLLED
+    for (uint32_t i = 0; i < OCTET / 4u; i++) {
+        const struct floats four = x[i];
+        UNROLLED
+        for (uint32_t j = 0; j < 4u; j++) {
+            const uint32_t two = b->word[2u * i + j / 2u];
+            sum = fmaf(four.of[j], half_value(j % 2u ? two >> 16 : two & 0xffffu, is_bf16), sum);
+        }
+    }
+    return sum;
+}
+
+/* Of rows that begin at 16 bytes; terms behind the last eight are a lane's each. */
+DEVICE float wide_sum(const struct gemm_half_args *arg, const float *a, const uint16_t *b,
+                      uint32_t is_bf16)
+{
+    const uint32_t lane = THREAD % 32u, whole = arg->g.k / OCTET * OCTET;
+    const struct octet none = {{0}};
+    float sum = 0.0f;
+    for (uint32_t k = OCTET * lane; k < whole; k += OCTETS * OCTETS_STEP) {
+        struct octet w[OCTETS];
+        UNROLLED
+        for (uint32_t i = 0; i < OCTETS; i++) {
+            const uint32_t at = k + OCTETS_STEP * i;
+            w[i] = at < whole ? *(const struct octet *)(const void *)(b + at) : none;
+        }
+        UNROLLED
+        for (uint32_t i = 0; i < OCTETS; i++)
+            if (k + OCTETS_STEP * i < whole)
+                sum = add_octet(sum, a + k + OCTETS_STEP * i, &w[i], is_bf16);
+    }
+    if (whole + lane < arg->g.k)
+        sum = fmaf(a[whole + lane], half_value(b[whole + lane], is_bf16), sum);
+    return sum;
+}
+
 DEVICE float half_sum(const struct gemm_half_args *arg, const float *a, const uint16_t *b)
 {
-    const uint32_t lane = THREAD % 32u;
     float sum = 0.0f;
-    if (arg->g.b_col % 2u == 0) { /* it is k */
-        for (uint32_t k = 2u * lane; k < arg->g.k; k += 64u) {
-            const uint32_t two = *(const uint32_t *)(const void *)(b + k);
-            sum = fmaf(a[k], half_value(two & 0xffffu, arg->is_bf16), sum);
-            sum = fmaf(a[k + 1u], half_value(two >> 16, arg->is_bf16), sum);
-        }
-    } else {
-        for (uint32_t k = lane; k < arg->g.k; k += 32u)
-            sum = fmaf(a[k], half_value(b[k], arg->is_bf16), sum);
-    }
+    if (arg->whole) /* a loop for either type, which does not ask at each term */
+        return arg->is_bf16 ? wide_sum(arg, a, b, 1u) : wide_sum(arg, a, b, 0u);
+    for (uint32_t k = THREAD % 32u; k < arg->g.k; k += 32u)
+        sum = fmaf(a[k], half_value(b[k], arg->is_bf16), sum);
     return sum;
 }
 

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* half_product.cu - products of matrices and convolutions by tensor cores: factors of 16 bits, sums
- * in f32. A block has a tile of 64 x 64 outputs; a row of a slice in shared memory has MMA_SLICE
- * terms, two a word. There are two slices: while warps multiply one, threads load the next.
+ * in f32. A block has a tile of 64 x 64 outputs; a row of a slice in shared memory has 64 terms,
+ * two a word. There are two slices: while warps multiply one, what threads load of the next is on
+ * its way. Nothing is rounded before that is done: a load is waited for where its number is used
+ * first.
  *
- * Weights are packed for this (pack_half.c), with zeros to the end of each slice; activations are
- * rounded as they are loaded. Hardware adds the terms of a product in no order that is told. */
+ * Weights are packed for this (pack_half.c), with zeros to the end of MMA_SLICE terms; activations
+ * are rounded as they are put into a slice. Hardware adds the terms of a product in no order that
+ * is told. */
 #include "device_map.cuh"
 
 #define TILE GEMM_TILE
 #define EACH 4u
-#define PART_WORDS 4u /* what a thread loads of either side at once: 8 terms of a row */
+#define SLICE_TERMS MMA_TERMS
+#define PART_WORDS 4u /* 8 terms of a row */
 #define PART_TERMS (2u * PART_WORDS)
-#define ROW_WORDS (MMA_SLICE / 2u)
+#define LOADS 2u /* that a thread loads of either side of a slice */
+#define ROW_WORDS (SLICE_TERMS / 2u)
 #define ROW_PARTS (ROW_WORDS / PART_WORDS)
 #define ROW_STEP (ROW_WORDS + 4u) /* the eight rows that a warp reads at once are in 32 banks */
 
 struct ALIGNED(16) part {
     uint32_t word[PART_WORDS];
-};
-
-struct ALIGNED(16) floats {
-    float of[4];
 };
 
 struct half_side {
@@ -34,21 +35,27 @@ struct half_tile {
 /* ---- tiles -------------------------------------------------------------------------------------
  */
 
-/* Which part of which row a thread loads: neighbours have parts of a row, or the same of rows. */
+/* Which part of which row is the thread's part i: neighbours have parts of a row, or the same of
+ * rows. */
 struct half_place {
     uint32_t row, part;
 };
 
-DEVICE struct half_place along_rows(void)
+DEVICE struct half_place place_along(uint32_t i)
 {
-    struct half_place p = {THREAD / ROW_PARTS, THREAD % ROW_PARTS};
+    struct half_place p = {THREAD / ROW_PARTS + TILE / LOADS * i, THREAD % ROW_PARTS};
     return p;
 }
 
-DEVICE struct half_place across_rows(void)
+DEVICE struct half_place place_across(uint32_t i)
 {
-    struct half_place p = {THREAD % TILE, THREAD / TILE};
+    struct half_place p = {THREAD % TILE, THREAD / TILE + ROW_PARTS / LOADS * i};
     return p;
+}
+
+DEVICE struct half_place place_of_part(bool along, uint32_t i)
+{
+    return along ? place_along(i) : place_across(i);
 }
 
 DEVICE void put_part(struct half_side *s, struct half_place at, struct part p)
@@ -65,13 +72,35 @@ DEVICE struct part rounded(const float x[PART_TERMS], uint32_t is_bf16)
     return p;
 }
 
-DEVICE struct part weight_part(const uint16_t *w, uint32_t row, uint32_t rows, uint32_t row_step,
-                               uint32_t k)
+/* What a thread has of a slice, on its way to shared memory: of the weight, and of activations. */
+struct half_loaded {
+    struct part w[LOADS];
+    float x[LOADS][PART_TERMS];
+};
+
+/* Rows [row0, rows) of w, terms from k0 on. */
+DEVICE void load_weight(struct half_loaded *to, const uint16_t *w, uint32_t row0, uint32_t rows,
+                        uint32_t row_step, uint32_t k0)
 {
-    struct part none = {{0}};
-    if (row >= rows)
-        return none;
-    return *(const struct part *)(const void *)(w + (size_t)row * row_step + k);
+    const struct part none = {{0}};
+    UNROLLED
+    for (uint32_t i = 0; i < LOADS; i++) {
+        const struct half_place at = place_along(i);
+        const uint32_t row = row0 + at.row, k = k0 + PART_TERMS * at.part;
+        to->w[i] = none;
+        if (row < rows && k < row_step)
+            to->w[i] = *(const struct part *)(const void *)(w + (size_t)row * row_step + k);
+    }
+}
+
+DEVICE void put_slice(struct half_side *w, struct half_side *x, const struct half_loaded *from,
+                      bool x_along, uint32_t is_bf16)
+{
+    UNROLLED
+    for (uint32_t i = 0; i < LOADS; i++) {
+        put_part(w, place_along(i), from->w[i]);
+        put_part(x, place_of_part(x_along, i), rounded(from->x[i], is_bf16));
+    }
 }
 
 #if HAS_MMA
@@ -129,115 +158,128 @@ DEVICE void add_half(const struct half_tile *t, float sum[EACH][EACH], uint32_t 
 /* ---- matrices ----------------------------------------------------------------------------------
  */
 
-DEVICE struct part row_part(const struct gemm_mma_args *arg, uint32_t row, uint32_t k)
+/* Part i of the slice that begins at k0 of rows from row0 on. along: rows of a are contiguous. */
+DEVICE void load_row(float x[PART_TERMS], const struct gemm_mma_args *arg, struct half_place at,
+                     uint32_t row0, uint32_t k0)
 {
     const struct gemm_args *g = &arg->g;
-    float x[PART_TERMS] = {0.0f};
-    if (row >= g->m)
-        return rounded(x, arg->is_bf16);
-    const float *at = g->a + (size_t)row * g->a_row;
-    if (arg->whole && k + PART_TERMS <= g->k) {
-        const struct floats *four = (const struct floats *)(const void *)(at + k);
+    const uint32_t row = row0 + at.row, k = k0 + PART_TERMS * at.part;
+    const uint32_t left = row < g->m && k < g->k ? g->k - k : 0u;
+    const float *from = g->a + (size_t)row * g->a_row + (size_t)k * g->a_col;
+    if (arg->whole && left >= PART_TERMS) {
+        const struct floats *four = (const struct floats *)(const void *)from;
+        UNROLLED
         for (uint32_t i = 0; i < PART_TERMS / 4u; i++) {
             const struct floats v = four[i];
             for (uint32_t j = 0; j < 4u; j++)
                 x[4u * i + j] = v.of[j];
         }
     } else {
+        UNROLLED
         for (uint32_t i = 0; i < PART_TERMS; i++)
-            if (k + i < g->k)
-                x[i] = at[(size_t)(k + i) * g->a_col];
+            x[i] = i < left ? from[(size_t)i * g->a_col] : 0.0f;
     }
-    return rounded(x, arg->is_bf16);
+}
+
+DEVICE void load_gemm(struct half_loaded *to, const struct gemm_mma_args *arg, bool along,
+                      uint32_t k0)
+{
+    load_weight(to, arg->w, BLOCK_X * TILE, arg->g.n, arg->row, k0);
+    UNROLLED
+    for (uint32_t i = 0; i < LOADS; i++)
+        load_row(to->x[i], arg, place_of_part(along, i), BLOCK_Y * TILE, k0);
 }
 
 KERNEL(gemm_mma, gemm_mma_args)
 {
     SHARED struct half_tile tile[2];
-    const struct gemm_args *g = &arg->g;
-    const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
-    const struct half_place at_a = g->a_col == 1u ? along_rows() : across_rows();
-    const struct half_place at_b = along_rows();
+    const bool along = arg->g.a_col == 1u;
+    struct half_loaded next;
+    const struct terms k = block_terms(&arg->g.split, arg->row);
     float sum[EACH][EACH] = {{0.0f}};
-    struct part a = row_part(arg, row0 + at_a.row, PART_TERMS * at_a.part);
-    struct part b = weight_part(arg->w, column0 + at_b.row, g->n, arg->row, PART_TERMS * at_b.part);
-    for (uint32_t k0 = 0; k0 < arg->row; k0 += MMA_SLICE) {
-        struct half_tile *t = &tile[k0 / MMA_SLICE % 2u];
-        const uint32_t next = k0 + MMA_SLICE;
-        put_part(&t->a, at_a, a);
-        put_part(&t->b, at_b, b);
+    load_gemm(&next, arg, along, k.first);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
+        struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
+        put_slice(&t->b, &t->a, &next, along, arg->is_bf16);
         barrier();
-        if (next < arg->row) {
-            a = row_part(arg, row0 + at_a.row, next + PART_TERMS * at_a.part);
-            b = weight_part(arg->w, column0 + at_b.row, g->n, arg->row,
-                            next + PART_TERMS * at_b.part);
-        }
+        if (k0 + SLICE_TERMS < k.end)
+            load_gemm(&next, arg, along, k0 + SLICE_TERMS);
         add_half(t, sum, arg->is_bf16);
     }
-    put_tile(g, 0, row0, column0, sum, true);
+    put_tile(&arg->g, 0, BLOCK_Y * TILE, BLOCK_X * TILE, sum, true);
 }
 
 /* ---- convolutions ------------------------------------------------------------------------------
  */
 
-/* An output pixel of an image, and x of its group. */
-struct half_pixel {
-    const float *x; /* NULL: there is none */
-    int32_t oh, ow;
+/* The windows of a pixel's terms: x of its image and group, where the window begins, and how far
+ * the thread has got - channel, column and row of the window. */
+struct half_window {
+    const float *x;
+    int32_t ih, iw;
+    struct digits at, step;
+    uint32_t rows; /* of the window; 0: there is no such pixel */
 };
 
-DEVICE struct half_pixel pixel_of(const struct conv_mma_args *arg, uint32_t p)
+DEVICE struct half_window window_of(const struct conv_mma_args *arg, uint32_t p, uint32_t k)
 {
     const struct conv_args *c = &arg->c;
-    const uint32_t pixels = (uint32_t)(c->oh * c->ow);
+    const uint32_t image = image_of(c, p), pixel = p - image * (uint32_t)(c->oh * c->ow);
     const size_t plane = (size_t)c->h * (size_t)c->width;
-    struct half_pixel at = {NULL, (int32_t)(p % pixels) / c->ow, (int32_t)(p % pixels) % c->ow};
-    if (p / pixels < arg->images)
-        at.x = c->x + ((size_t)(p / pixels) * c->groups + BLOCK_Z) * c->channels * plane;
-    return at;
+    struct half_window w;
+    w.x = c->x + ((size_t)image * c->groups + block_item(&c->split)) * c->channels * plane;
+    w.ih = (int32_t)pixel / c->ow * c->stride_h - c->pad_top;
+    w.iw = (int32_t)pixel % c->ow * c->stride_w - c->pad_left;
+    w.at = digits_of(k, arg->channel_step, (uint32_t)c->kw);
+    w.step = digits_of(SLICE_TERMS / LOADS, arg->channel_step, (uint32_t)c->kw);
+    w.rows = image < arg->images ? (uint32_t)c->kh : 0u;
+    return w;
 }
 
-/* Eight channels under one tap: channel_step is a multiple of that. */
-DEVICE struct part window_part(const struct conv_mma_args *arg, const struct half_pixel *at,
-                               uint32_t k)
+/* Eight channels under one tap - channel_step is a multiple of that - and on to the next part. */
+DEVICE void load_window(float x[PART_TERMS], const struct conv_mma_args *arg, struct half_window *w)
 {
     const struct conv_args *c = &arg->c;
-    const uint32_t tap = k / arg->channel_step, channel = k % arg->channel_step;
-    const int32_t ih = at->oh * c->stride_h + (int32_t)tap / c->kw * c->dil_h - c->pad_top;
-    const int32_t iw = at->ow * c->stride_w + (int32_t)tap % c->kw * c->dil_w - c->pad_left;
-    const size_t plane = (size_t)c->h * (size_t)c->width;
-    const bool inside =
-        at->x && (int32_t)tap < c->kh * c->kw && ih >= 0 && ih < c->h && iw >= 0 && iw < c->width;
-    float x[PART_TERMS];
+    const int32_t ih = w->ih + (int32_t)w->at.high * c->dil_h;
+    const int32_t iw = w->iw + (int32_t)w->at.middle * c->dil_w;
+    const uint32_t plane = (uint32_t)(c->h * c->width);
+    const bool inside = w->at.high < w->rows && ih >= 0 && ih < c->h && iw >= 0 && iw < c->width;
+    const uint32_t left = inside ? c->channels - w->at.low : 0u;
+    const uint32_t from = w->at.low * plane + (uint32_t)(ih * c->width + iw);
+    UNROLLED
     for (uint32_t i = 0; i < PART_TERMS; i++)
-        x[i] = inside && channel + i < c->channels
-                   ? at->x[(channel + i) * plane + (size_t)ih * (size_t)c->width + (size_t)iw]
-                   : 0.0f;
-    return rounded(x, arg->is_bf16);
+        x[i] = i < left ? w->x[from + i * plane] : 0.0f;
+    digits_add(&w->at, &w->step, arg->channel_step, (uint32_t)c->kw);
+}
+
+DEVICE void load_conv(struct half_loaded *to, const struct conv_mma_args *arg, const uint16_t *w,
+                      struct half_window *window, uint32_t k0)
+{
+    load_weight(to, w, BLOCK_Y * TILE, arg->c.outputs, arg->row, k0);
+    UNROLLED
+    for (uint32_t i = 0; i < LOADS; i++)
+        load_window(to->x[i], arg, window);
 }
 
 KERNEL(conv_mma, conv_mma_args)
 {
     SHARED struct half_tile tile[2];
-    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE;
-    const struct half_place at_a = along_rows(), at_b = across_rows();
-    const struct half_pixel pixel = pixel_of(arg, p0 + at_b.row);
-    const uint16_t *w = arg->w + (size_t)BLOCK_Z * arg->c.outputs * arg->row;
+    const struct conv_args *c = &arg->c;
+    const uint16_t *w = arg->w + (size_t)block_item(&c->split) * c->outputs * arg->row;
+    const struct terms k = block_terms(&c->split, arg->row);
+    const struct half_place first = place_across(0);
+    struct half_window window =
+        window_of(arg, BLOCK_X * TILE + first.row, k.first + PART_TERMS * first.part);
+    struct half_loaded next;
     float sum[EACH][EACH] = {{0.0f}};
-    struct part a = weight_part(w, o0 + at_a.row, arg->c.outputs, arg->row, PART_TERMS * at_a.part);
-    struct part b = window_part(arg, &pixel, PART_TERMS * at_b.part);
-    for (uint32_t k0 = 0; k0 < arg->row; k0 += MMA_SLICE) {
-        struct half_tile *t = &tile[k0 / MMA_SLICE % 2u];
-        const uint32_t next = k0 + MMA_SLICE;
-        put_part(&t->a, at_a, a);
-        put_part(&t->b, at_b, b);
+    load_conv(&next, arg, w, &window, k.first);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
+        struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
+        put_slice(&t->a, &t->b, &next, false, arg->is_bf16);
         barrier();
-        if (next < arg->row) {
-            a = weight_part(w, o0 + at_a.row, arg->c.outputs, arg->row,
-                            next + PART_TERMS * at_a.part);
-            b = window_part(arg, &pixel, next + PART_TERMS * at_b.part);
-        }
+        if (k0 + SLICE_TERMS < k.end)
+            load_conv(&next, arg, w, &window, k0 + SLICE_TERMS);
         add_half(t, sum, arg->is_bf16);
     }
-    put_conv_tile(&arg->c, arg->images, o0, p0, sum, true);
+    put_conv_tile(c, arg->images, BLOCK_Y * TILE, BLOCK_X * TILE, sum, true);
 }

@@ -32,8 +32,10 @@
     KERNEL(norm_rows, norm_args)                                                                   \
     KERNEL(pool, pool_args)                                                                        \
     KERNEL(gemm_f32, gemm_args)                                                                    \
+    KERNEL(gemm_parts, gemm_args)                                                                  \
     KERNEL(gemv_f32, gemm_args)                                                                    \
     KERNEL(conv_f32, conv_args)                                                                    \
+    KERNEL(conv_parts, conv_args)                                                                  \
     KERNEL(conv_direct_f32, conv_args)                                                             \
     KERNEL(recurrent_cell, cell_args)                                                              \
     KERNEL(gemm_i8, gemm_i8_args)                                                                  \
@@ -227,6 +229,15 @@ struct pool_args {
     uint32_t is_mean, include_pad, rows_first; /* rows_first: sums go along rows, not columns */
 };
 
+/* Of tiles that are few each has several blocks, which sum up `terms` terms each, a multiple of
+ * what they load at once. `parts` of them are one behind the other along z, for each z that there
+ * is without them. Their sums, of y's elements, are added up by gemm_parts or conv_parts, launched
+ * with the same struct over `outputs` elements. parts 0 or 1: sums are whole. */
+struct sum_split {
+    float *sums; /* [parts, outputs] */
+    uint32_t parts, terms, outputs;
+};
+
 /* y [m, n] = act(alpha * a b + beta * c + residual) for each place of the batch. gemm_f32: grid
  * (n / 64, m / 64, batches); gemv_f32: rows of b are contiguous, grid (n / 8, m, batches). */
 struct gemm_args {
@@ -239,8 +250,10 @@ struct gemm_args {
     float act_a, act_b;
     uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
     uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
+    struct sum_split split; /* of gemm_f32, gemm_mma */
 };
 #define GEMM_TILE 64u
+#define GEMM_SLICE 16u /* terms that a block loads at once */
 #define GEMV_ROWS (LAUNCH_THREADS / 32u)
 
 /* x [images, groups * channels, h, w], w [groups * outputs, channels, kh, kw]. conv_f32: grid
@@ -252,6 +265,9 @@ struct conv_args {
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t act;
     float act_a, act_b;
+    /* conv_mma: p / (oh * ow) is p * pixels_factor >> pixels_shift. */
+    uint32_t pixels_factor, pixels_shift;
+    struct sum_split split; /* of conv_f32, conv_mma */
 };
 
 /* One step of a recurrent layer, element by element, behind the product u. */
@@ -408,11 +424,11 @@ struct conv_codes_args {
 };
 
 /* As gemv_f32 with a contiguous, gemm_f32 and conv_f32, with a weight of f16 or bf16; g.b_row and
- * g.b_col are its steps. */
+ * g.b_col are its steps. whole, of gemv_half: rows of both begin at 16 bytes. */
 struct gemm_half_args {
     struct gemm_args g;
     const uint16_t *w;
-    uint32_t is_bf16;
+    uint32_t is_bf16, whole;
 };
 struct conv_half_args {
     struct conv_args c;
@@ -424,6 +440,7 @@ struct conv_half_args {
  * which MMA_SLICE is a divisor. whole: rows of a are contiguous and begin at 16 bytes. conv_mma:
  * taps have channel_step elements each; grid (images * pixels / 64, outputs / 64, groups). */
 #define MMA_SLICE 32u
+#define MMA_TERMS (2u * MMA_SLICE) /* that a block loads at once */
 struct gemm_mma_args {
     struct gemm_args g;
     const uint16_t *w;

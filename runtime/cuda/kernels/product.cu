@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* product.cu - products of f32 matrices and convolutions. A block computes a tile of 64 x 64
  * outputs, a thread 4 x 4 of them, from slices of 16 terms in shared memory. Sums go over the terms
- * in order, each by one fused multiply-add. */
+ * in order, each by one fused multiply-add; where terms are split among blocks (struct sum_split),
+ * the sums of the parts are added in order, too. */
 #include "device_map.cuh"
 
 #define TILE GEMM_TILE
-#define SLICE 16u
+#define SLICE GEMM_SLICE
 #define EACH 4u /* outputs of a thread along either side */
+
+struct ALIGNED(16) floats {
+    float of[4];
+};
 
 struct tile {
     float a[SLICE][TILE + 1], b[SLICE][TILE + 1]; /* a column more: no two lanes in one bank */
@@ -45,8 +50,8 @@ DEVICE float *product_at(const struct gemm_args *arg, uint32_t item, uint32_t ro
 }
 
 /* Of the sum, before the activation. */
-DEVICE float product_value(const struct gemm_args *arg, uint32_t item, uint32_t row, uint32_t column,
-                           float sum)
+DEVICE float product_value(const struct gemm_args *arg, uint32_t item, uint32_t row,
+                           uint32_t column, float sum)
 {
     float y = arg->alpha * sum;
     if (arg->c)
@@ -124,28 +129,137 @@ DEVICE void load_slice(float slice[SLICE][TILE + 1], const float *x, uint32_t ro
     }
 }
 
+/* Short activations of all that a thread holds: one switch, so that a launch fetches the code of
+ * one kind, and not that of all of them sixteen times. */
+#define ALL_SUMS(kind, value)                                                                      \
+    case kind:                                                                                     \
+        UNROLLED                                                                                   \
+        for (uint32_t e = 0; e < EACH * EACH; e++) {                                               \
+            const float x = sum[e / EACH][e % EACH];                                               \
+            sum[e / EACH][e % EACH] = value;                                                       \
+        }                                                                                          \
+        break;
+
+DEVICE void activate_short(uint32_t kind, float a, float b, float sum[EACH][EACH])
+{
+    switch (kind) {
+        SHORT_ACTS(ALL_SUMS)
+    default:
+        break;
+    }
+}
+
+/* Along z a block has an item - of a batch, an image's group - and a part of its terms. */
+DEVICE uint32_t block_item(const struct sum_split *s)
+{
+    return s->parts > 1u ? BLOCK_Z / s->parts : BLOCK_Z;
+}
+
+DEVICE uint32_t block_part(const struct sum_split *s)
+{
+    return s->parts > 1u ? BLOCK_Z % s->parts : 0u;
+}
+
+struct terms {
+    uint32_t first, end;
+};
+
+DEVICE struct terms block_terms(const struct sum_split *s, uint32_t all)
+{
+    const uint32_t first = block_part(s) * s->terms;
+    const bool last = s->parts <= 1u || all - first <= s->terms;
+    struct terms t = {first, last ? all : first + s->terms};
+    return t;
+}
+
+DEVICE float *part_sums(const struct sum_split *s)
+{
+    return s->sums + (size_t)block_part(s) * s->outputs;
+}
+
+/* Parts are added in one order: results do not depend on which block was first. */
+DEVICE float sum_of_parts(const struct sum_split *s, uint32_t i)
+{
+    float sum = s->sums[i];
+    for (uint32_t p = 1; p < s->parts; p++)
+        sum += s->sums[(size_t)p * s->outputs + i];
+    return sum;
+}
+
+/* Where a thread's sums go: number e to element at[e], where bit e of `there` is set. All are found
+ * out before anything is read, and all that is read is on its way before any of it is used. */
+struct tile_places {
+    uint32_t at[EACH * EACH], there;
+};
+
+DEVICE void put_sums(float *y, const struct tile_places *to, float sum[EACH][EACH])
+{
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++)
+        if (to->there >> e & 1u)
+            y[to->at[e]] = sum[e / EACH][e % EACH];
+}
+
+/* sum += factor * x */
+DEVICE void add_elements(float sum[EACH][EACH], const float *x, const struct tile_places *from,
+                         float factor)
+{
+    float value[EACH * EACH];
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++)
+        value[e] = from->there >> e & 1u ? x[from->at[e]] : 0.0f;
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++)
+        sum[e / EACH][e % EACH] += factor * value[e];
+}
+
+/* Numbers of a matrix's elements: `first` that of (0, 0). */
+struct matrix_steps {
+    uint32_t first, row, column;
+};
+
+DEVICE struct tile_places places_of(const struct gemm_args *arg, uint32_t row0, uint32_t column0,
+                                    struct matrix_steps step, bool by_mma)
+{
+    struct tile_places p = {{0}, 0};
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++) {
+        const uint32_t row = row0 + tile_row(by_mma, e / EACH, e % EACH);
+        const uint32_t column = column0 + tile_column(by_mma, e / EACH, e % EACH);
+        p.at[e] = step.first + row * step.row + column * step.column;
+        p.there |= (uint32_t)(row < arg->m && column < arg->n) << e;
+    }
+    return p;
+}
+
 DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, uint32_t column0,
                      float sum[EACH][EACH], bool by_mma)
 {
-    UNROLLED
-    for (uint32_t i = 0; i < EACH; i++) {
-        UNROLLED
-        for (uint32_t j = 0; j < EACH; j++) {
-            uint32_t row = row0 + tile_row(by_mma, i, j);
-            uint32_t column = column0 + tile_column(by_mma, i, j);
-            if (row < arg->m && column < arg->n)
-                *product_at(arg, item, row, column) =
-                    activated_short(arg->act, arg->act_a, arg->act_b,
-                                    product_value(arg, item, row, column, sum[i][j]));
-        }
+    const struct matrix_steps y_steps = {item * arg->m * arg->n, arg->n, 1u};
+    const struct matrix_steps c_steps = {0, arg->c_row, arg->c_col};
+    const struct tile_places y = places_of(arg, row0, column0, y_steps, by_mma);
+    if (arg->split.parts > 1u) {
+        put_sums(part_sums(&arg->split), &y, sum);
+        return;
     }
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++)
+        sum[e / EACH][e % EACH] *= arg->alpha;
+    if (arg->c) {
+        const struct tile_places c = places_of(arg, row0, column0, c_steps, by_mma);
+        add_elements(sum, arg->c, &c, arg->beta);
+    }
+    if (arg->residual)
+        add_elements(sum, arg->residual, &y, 1.0f);
+    activate_short(arg->act, arg->act_a, arg->act_b, sum);
+    put_sums(arg->y, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
         uint32_t row = row0 + tile_row(by_mma, e / EACH, e % EACH);
         uint32_t column = column0 + tile_column(by_mma, e / EACH, e % EACH);
-        float *y = product_at(arg, item, row, column);
+        float *at = product_at(arg, item, row, column);
         if (row < arg->m && column < arg->n)
-            *y = activated(arg->act, arg->act_a, arg->act_b, *y);
+            *at = activated(arg->act, arg->act_a, arg->act_b, *at);
     }
 }
 
@@ -153,17 +267,26 @@ KERNEL(gemm_f32, gemm_args)
 {
     SHARED struct tile t;
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
+    const uint32_t item = block_item(&arg->split);
+    const struct terms k = block_terms(&arg->split, arg->k);
     uint32_t at_a, at_b;
     float sum[EACH][EACH] = {{0.0f}};
-    batch_offsets(arg, BLOCK_Z, &at_a, &at_b);
-    for (uint32_t k0 = 0; k0 < arg->k; k0 += SLICE) {
-        load_slice(t.a, arg->a + at_a, row0, arg->m, arg->a_row, k0, arg->k, arg->a_col);
-        load_slice(t.b, arg->b + at_b, column0, arg->n, arg->b_col, k0, arg->k, arg->b_row);
+    batch_offsets(arg, item, &at_a, &at_b);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
+        load_slice(t.a, arg->a + at_a, row0, arg->m, arg->a_row, k0, k.end, arg->a_col);
+        load_slice(t.b, arg->b + at_b, column0, arg->n, arg->b_col, k0, k.end, arg->b_row);
         barrier();
         add_slice(&t, sum);
         barrier();
     }
-    put_tile(arg, BLOCK_Z, row0, column0, sum, false);
+    put_tile(arg, item, row0, column0, sum, false);
+}
+
+KERNEL(gemm_parts, gemm_args)
+{
+    FOR_EACH(i, arg->split.outputs)
+    put_product(arg, i / arg->n / arg->m, i / arg->n % arg->m, i % arg->n,
+                sum_of_parts(&arg->split, i));
 }
 
 /* A warp an output: for few rows of a. */
@@ -189,13 +312,14 @@ DEVICE float *pixel_at(const struct conv_args *arg, uint32_t plane, uint32_t pix
     return arg->y + (size_t)plane * (uint32_t)(arg->oh * arg->ow) + pixel;
 }
 
-/* Of the sum, before the activation. */
-DEVICE float pixel_value(const struct conv_args *arg, uint32_t plane, uint32_t pixel, float sum)
+/* Of the sum, before the activation. channel: of all groups. */
+DEVICE float pixel_value(const struct conv_args *arg, uint32_t plane, uint32_t channel,
+                         uint32_t pixel, float sum)
 {
     const size_t at = (size_t)plane * (uint32_t)(arg->oh * arg->ow) + pixel;
     float y = sum;
     if (arg->bias)
-        y += arg->bias[plane % (arg->groups * arg->outputs)];
+        y += arg->bias[channel];
     if (arg->residual)
         y += arg->residual[at];
     return y;
@@ -209,6 +333,29 @@ DEVICE float under_tap(const struct conv_args *arg, const float *plane, int32_t 
     int32_t iw = ow * arg->stride_w + kw * arg->dil_w - arg->pad_left;
     bool inside = ih >= 0 && ih < arg->h && iw >= 0 && iw < arg->width;
     return inside ? plane[(int64_t)ih * arg->width + iw] : 0.0f;
+}
+
+/* A place in a window, counted on as terms go: `low` counts to its end, then `middle` goes one on,
+ * and so `high`. Divisions are done once, before the loop over terms. */
+struct digits {
+    uint32_t low, middle, high;
+};
+
+DEVICE struct digits digits_of(uint32_t n, uint32_t low_end, uint32_t middle_end)
+{
+    const uint32_t rest = n / low_end;
+    struct digits d = {n % low_end, rest % middle_end, rest / middle_end};
+    return d;
+}
+
+DEVICE void digits_add(struct digits *d, const struct digits *step, uint32_t low_end,
+                       uint32_t middle_end)
+{
+    d->low += step->low;
+    d->middle += step->middle + (d->low >= low_end);
+    d->low -= d->low >= low_end ? low_end : 0u;
+    d->high += step->high + (d->middle >= middle_end);
+    d->middle -= d->middle >= middle_end ? middle_end : 0u;
 }
 
 /* Terms [k0, k0 + 16) - channel, row and column of the window - of the pixels from p0 on. */
@@ -227,65 +374,106 @@ DEVICE void load_windows(float slice[SLICE][TILE + 1], const struct conv_args *a
     }
 }
 
+/* Which image pixel p of several belongs to. */
+DEVICE uint32_t image_of(const struct conv_args *arg, uint32_t p)
+{
+    return (uint32_t)((uint64_t)p * arg->pixels_factor >> arg->pixels_shift);
+}
+
 /* Output o of the block's group, and pixel p of `images` images, the first of which is the block's
- * (by_mma: all of them, and BLOCK_Z is the group). */
+ * (by_mma: all of them, and the block's item is a group). */
 struct conv_place {
     bool there;
-    uint32_t plane, pixel;
+    uint32_t at;
 };
 
 DEVICE struct conv_place place_of(const struct conv_args *arg, uint32_t images, uint32_t o,
                                   uint32_t p, bool by_mma)
 {
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = by_mma ? p / pixels : 0;
-    struct conv_place at = {o < arg->outputs && (by_mma ? image < images : p < pixels),
-                            (image * arg->groups + BLOCK_Z) * arg->outputs + o,
-                            by_mma ? p % pixels : p};
-    return at;
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = by_mma ? image_of(arg, p) : 0;
+    const uint32_t plane = (image * arg->groups + block_item(&arg->split)) * arg->outputs + o;
+    struct conv_place to = {o < arg->outputs && (by_mma ? image < images : p < pixels),
+                            plane * pixels + p - image * pixels};
+    return to;
+}
+
+/* Of sum e of the tile that begins at output o0, pixel p0. */
+DEVICE struct conv_place place_in_tile(const struct conv_args *arg, uint32_t images, uint32_t o0,
+                                       uint32_t p0, uint32_t e, bool by_mma)
+{
+    return place_of(arg, images, o0 + tile_row(by_mma, e / EACH, e % EACH),
+                    p0 + tile_column(by_mma, e / EACH, e % EACH), by_mma);
+}
+
+/* What is no output has another's bias, so that nothing is asked before the load. */
+DEVICE void add_bias(const struct conv_args *arg, uint32_t o0, float sum[EACH][EACH], bool by_mma)
+{
+    const float *bias = arg->bias + block_item(&arg->split) % arg->groups * arg->outputs;
+    UNROLLED
+    for (uint32_t e = 0; e < EACH * EACH; e++) {
+        const uint32_t o = o0 + tile_row(by_mma, e / EACH, e % EACH);
+        sum[e / EACH][e % EACH] += bias[o < arg->outputs ? o : 0u];
+    }
 }
 
 DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t o0, uint32_t p0,
                           float sum[EACH][EACH], bool by_mma)
 {
+    struct tile_places y = {{0}, 0};
     UNROLLED
-    for (uint32_t i = 0; i < EACH; i++) {
-        UNROLLED
-        for (uint32_t j = 0; j < EACH; j++) {
-            const struct conv_place at = place_of(arg, images, o0 + tile_row(by_mma, i, j),
-                                                  p0 + tile_column(by_mma, i, j), by_mma);
-            if (at.there)
-                *pixel_at(arg, at.plane, at.pixel) =
-                    activated_short(arg->act, arg->act_a, arg->act_b,
-                                    pixel_value(arg, at.plane, at.pixel, sum[i][j]));
-        }
+    for (uint32_t e = 0; e < EACH * EACH; e++) {
+        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, by_mma);
+        y.at[e] = to.at;
+        y.there |= (uint32_t)to.there << e;
     }
+    if (arg->split.parts > 1u) {
+        put_sums(part_sums(&arg->split), &y, sum);
+        return;
+    }
+    if (arg->bias)
+        add_bias(arg, o0, sum, by_mma);
+    if (arg->residual)
+        add_elements(sum, arg->residual, &y, 1.0f);
+    activate_short(arg->act, arg->act_a, arg->act_b, sum);
+    put_sums(arg->y, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
-        const uint32_t o = o0 + tile_row(by_mma, e / EACH, e % EACH);
-        const struct conv_place at =
-            place_of(arg, images, o, p0 + tile_column(by_mma, e / EACH, e % EACH), by_mma);
-        float *y = pixel_at(arg, at.plane, at.pixel);
-        if (at.there)
-            *y = activated(arg->act, arg->act_a, arg->act_b, *y);
+        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, by_mma);
+        if (to.there)
+            arg->y[to.at] = activated(arg->act, arg->act_a, arg->act_b, arg->y[to.at]);
     }
 }
 
 KERNEL(conv_f32, conv_args)
 {
     SHARED struct tile t;
-    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE, group = BLOCK_Z % arg->groups;
+    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE;
+    const uint32_t item = block_item(&arg->split), group = item % arg->groups;
     const uint32_t terms = arg->channels * (uint32_t)(arg->kh * arg->kw);
-    const float *x = arg->x + (size_t)BLOCK_Z * arg->channels * (size_t)arg->h * (size_t)arg->width;
+    const float *x = arg->x + (size_t)item * arg->channels * (size_t)arg->h * (size_t)arg->width;
     const float *w = arg->w + (size_t)group * arg->outputs * terms;
+    const struct terms k = block_terms(&arg->split, terms);
     float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = 0; k0 < terms; k0 += SLICE) {
-        load_slice(t.a, w, o0, arg->outputs, terms, k0, terms, 1);
-        load_windows(t.b, arg, x, p0, k0, terms);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
+        load_slice(t.a, w, o0, arg->outputs, terms, k0, k.end, 1);
+        load_windows(t.b, arg, x, p0, k0, k.end);
         barrier();
         add_slice(&t, sum);
         barrier();
     }
     put_conv_tile(arg, 1, o0, p0, sum, false);
+}
+
+KERNEL(conv_parts, conv_args)
+{
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), all = arg->groups * arg->outputs;
+    FOR_EACH(i, arg->split.outputs)
+    {
+        const uint32_t plane = i / pixels;
+        const float sum = sum_of_parts(&arg->split, i);
+        arg->y[i] = activated(arg->act, arg->act_a, arg->act_b,
+                              pixel_value(arg, plane, plane % all, i % pixels, sum));
+    }
 }
 
 /* Few terms an output: depthwise, and narrow groups. */
@@ -306,7 +494,7 @@ KERNEL(conv_direct_f32, conv_args)
             for (int32_t kh = 0; kh < arg->kh; kh++)
                 for (int32_t kw = 0; kw < arg->kw; kw++)
                     sum = fmaf(*w++, under_tap(arg, x, oh, ow, kh, kw), sum);
-        *pixel_at(arg, i / pixels, pixel) = activated(
-            arg->act, arg->act_a, arg->act_b, pixel_value(arg, i / pixels, pixel, sum));
+        *pixel_at(arg, i / pixels, pixel) = activated(arg->act, arg->act_a, arg->act_b,
+                                                      pixel_value(arg, i / pixels, o, pixel, sum));
     }
 }
