@@ -50,7 +50,8 @@ build() {
     flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -Itests/embedded/shim -Itests -Itests/cuda -Iruntime $(printf ' -I%s' runtime/*/ runtime/cuda/kernels/ huffman model base)"
     mkdir -p "$gpu/o"
     for part in bench/bench_gpu:networks bench/bench_gpu_layers:layers bench/bench_gpu_batch:batch bench/bench_gpu_products:products tests/cuda/test_device_ops:ops \
-        tests/cuda/test_device_weights:weights tests/cuda/test_device_half:half tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman; do
+        tests/cuda/test_device_weights:weights tests/cuda/test_device_half:half tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman \
+        tests/cuda/test_device_integers:integers; do
         ${CC:-cc} $flags -Dmain=main_${part#*:} -c "${part%:*}.c" -o "$gpu/o/${part#*:}.o" || return 1
     done
     ${CC:-cc} $flags -s bench/gpu_cases/gpu_*.c "$gpu"/o/*.o "$built/libpith-cuda.a" "$built/libpith.a" "$built/libpith-runtime.a" \

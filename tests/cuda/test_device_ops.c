@@ -99,6 +99,14 @@ static double *bound_of(struct one_op *t, uint32_t terms)
     return bound;
 }
 
+/* Half of the products of bytes have a weight of the plan. */
+static bool takes_weight(const struct one_op *t)
+{
+    static uint32_t n;
+    const enum pith_op op = t->args.info->op;
+    return (op == PITH_OP_CONV_INTEGER || op == PITH_OP_MATMUL_INTEGER) && n++ % 2 == 0;
+}
+
 /* terms: of a sum of floats; 0: the same bits. */
 static void check_product(struct one_op *t, const char *name, uint32_t terms)
 {
@@ -110,6 +118,11 @@ static void check_product(struct one_op *t, const char *name, uint32_t terms)
         bound = bound_of(t, terms);
     one_op_run(t, false);
     struct step s = {.args = t->args};
+    struct weight w;
+    if (takes_weight(t)) {
+        w = byte_weight(&t->in[1]);
+        s.args.weight = &w;
+    }
     if (!try_device(name, &s, bound))
         fail_msg("%s: no kernel on the device", name);
     one_op_close(t);
@@ -322,6 +335,9 @@ static void check_joined(struct one_op *product, uint32_t channels, uint32_t axi
     guard_inputs(&t, behind_in);
     one_op_run(&t, false);
     struct step s = {.args = product->args}, requantize = {.args = t.args};
+    struct weight w = byte_weight(&product->in[1]);
+    if (takes_weight(product))
+        s.args.weight = &w;
     struct device_join behind = {.requantize = &requantize, .last = &requantize, .n = 1};
     const bool adds = rounds++ % 2;
     if (adds) {
