@@ -191,7 +191,7 @@ bool pith_device_conv_integer(struct lowering *l, const struct step *s)
     join(l, args, &c.q, c.groups * c.outputs, (uint32_t)(c.oh * c.ow));
     if (!pith_device_conv_packed(l, &c, args)) {
         c.w = weight_or_data(l, args);
-        pith_device_launch(l, LAUNCH_conv_direct_i8, c.n, &c, sizeof c);
+        pith_device_launch(l, LAUNCH_conv_direct_i8, c.n / 4 + 1, &c, sizeof c);
     }
     end_join(l, &c.q);
     return true;

@@ -40,6 +40,35 @@ static bool is_flat(const struct conv_i8_args *c)
            (uintptr_t)c->x % 4 == 0;
 }
 
+/* In how many parts the slices of a row are cut. A slice is some 0.6 us of a block, one behind the
+ * other, and most of a large GPU idle where there are few tiles; the launch that adds the parts up
+ * again takes some 2 us. So it has to save several slices. */
+#define MULTIPROCESSORS 132u
+#define FEW_SLICES 8u
+#define LEAST_SLICES 3u
+static uint32_t splits_of(const uint32_t grid[3], uint32_t slices)
+{
+    const uint64_t tiles = (uint64_t)grid[0] * grid[1] * grid[2];
+    const uint32_t most = slices / LEAST_SLICES;
+    if (slices < FEW_SLICES || 2 * tiles > MULTIPROCESSORS)
+        return 1;
+    const uint32_t fill = MULTIPROCESSORS / (uint32_t)tiles;
+    return fill < most ? fill : most;
+}
+
+/* The last split has the rest; with an even share of slices, rounded up, there may be fewer. */
+static void split(struct lowering *l, struct conv_packed_i8_args *p, uint32_t grid[3])
+{
+    const uint32_t slices = p->w.row / I8_SLICE;
+    const uint32_t wanted = p->w.sums_values ? 1 : splits_of(grid, slices);
+    const uint32_t each = (slices + wanted - 1) / wanted;
+    p->terms = each * I8_SLICE;
+    p->splits = (slices + each - 1) / each;
+    grid[2] *= p->splits;
+    if (p->splits > 1)
+        p->partial = pith_device_work(l, 0, (uint64_t)p->splits * p->c.n * sizeof(int32_t));
+}
+
 /* Pixels of all images lie one behind the other along x. */
 bool pith_device_conv_packed(struct lowering *l, const struct conv_i8_args *c,
                              const struct op_args *args)
@@ -55,8 +84,11 @@ bool pith_device_conv_packed(struct lowering *l, const struct conv_i8_args *c,
     grid[0] = ((uint32_t)(c->oh * c->ow) * images + GEMM_TILE - 1) / GEMM_TILE;
     struct conv_packed_i8_args p = {
         .c = *c, .w = packed(l, args, false, &h), .channel_step = h.channel_step, .images = images};
+    split(l, &p, grid);
     pith_device_grid(l, is_flat(c) ? LAUNCH_conv_flat_i8 : LAUNCH_conv_packed_i8, grid, &p,
                      sizeof p);
+    if (p.splits > 1)
+        pith_device_launch(l, LAUNCH_conv_splits_i8, c->n, &p, sizeof p);
     return true;
 }
 
@@ -74,6 +106,10 @@ bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
     struct gemm_packed_i8_args p = {.g = *g,
                                     .w = packed(l, args, turned, &h),
                                     .whole = g->a_row % 16 == 0 && (uintptr_t)g->a % 16 == 0};
-    pith_device_grid(l, LAUNCH_gemm_packed_i8, grid, &p, sizeof p);
+    const uint32_t warps[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
+    if (g->m <= FEW_ROWS)
+        pith_device_grid(l, LAUNCH_gemv_packed_i8, warps, &p, sizeof p);
+    else
+        pith_device_grid(l, LAUNCH_gemm_packed_i8, grid, &p, sizeof p);
     return true;
 }

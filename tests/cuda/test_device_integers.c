@@ -101,9 +101,30 @@ static void test_conv(void **state)
         {3, 1, 131, 70, 2, 6, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
         {9, 2, 18, 33, 2, 2, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
         {1, 1, 5, 3, 10, 14, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
+        {1, 4, 1, 1, 11, 13, 3, 3, 1, 1, 1, LAUNCH_conv_direct_i8},
+        {2, 5, 1, 1, 8, 8, 3, 3, 2, 1, 1, LAUNCH_conv_direct_i8},
+        {2, 3, 2, 3, 6, 9, 3, 2, 1, 2, 2, LAUNCH_conv_direct_i8},
+        {3, 7, 1, 1, 1, 1, 1, 1, 1, 1, 0, LAUNCH_conv_direct_i8},
     };
     for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++)
         check_conv(&of[i / 2], i % 2);
+}
+
+/* Sums of many terms, in parts where nothing but x has a zero point. */
+static void test_splits(void **state)
+{
+    (void)state;
+    static const struct conv_shape of[] = {
+        {1, 1, 576, 70, 6, 6, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
+        {1, 1, 960, 33, 5, 5, 1, 1, 1, 1, 0, LAUNCH_conv_packed_i8},
+        {2, 1, 61, 20, 7, 5, 3, 3, 1, 1, 1, LAUNCH_conv_packed_i8},
+        {1, 2, 640, 16, 3, 3, 1, 1, 1, 1, 0, LAUNCH_conv_packed_i8},
+    };
+    for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        struct conv_shape c = of[i / 2];
+        c.kernel = i % 2 ? LAUNCH_conv_splits_i8 : c.kernel;
+        check_conv(&c, i % 2);
+    }
 }
 
 static void test_matmul(void **state)
@@ -112,8 +133,9 @@ static void test_matmul(void **state)
     static const struct {
         uint32_t m, n, k;
         bool turned;
-    } of[] = {{70, 90, 75, false}, {65, 64, 64, true}, {9, 33, 100, false},  {64, 130, 33, true},
-              {1, 9, 640, false},  {67, 1, 16, false}, {130, 68, 144, true}, {3, 4, 3, false}};
+    } of[] = {{70, 90, 75, false},  {65, 64, 64, true}, {9, 33, 100, false},
+              {64, 130, 33, true},  {1, 9, 640, false}, {67, 1, 16, false},
+              {130, 68, 144, true}, {3, 4, 3, false},   {2, 5, 1100, true}};
     for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
         struct one_op t;
         const uint32_t m = of[i / 2].m, n = of[i / 2].n, k = of[i / 2].k;
@@ -126,7 +148,7 @@ static void test_matmul(void **state)
         random_bytes(&t, 1, b, DIMS(turned ? n : k, turned ? k : n));
         random_bytes(&t, 2, a, DIMS(below(2) ? 1 : m));
         random_bytes(&t, 3, b, DIMS(below(2) ? 1 : n));
-        check(&t, LAUNCH_gemm_packed_i8, known);
+        check(&t, m > 8 ? LAUNCH_gemm_packed_i8 : LAUNCH_gemv_packed_i8, known);
     }
 }
 
@@ -136,6 +158,7 @@ int main(void)
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_splits),
         cmocka_unit_test(test_matmul),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,17 +17,31 @@ struct window_i8 {
     bool there;
 };
 
+DEVICE void next_tap(const struct conv_packed_i8_args *arg, struct window_i8 *at)
+{
+    at->channel -= arg->channel_step;
+    at->kw++;
+    if (at->kw == arg->c.kw) {
+        at->kw = 0;
+        at->kh++;
+    }
+}
+
 /* `by` terms on. Only behind the last tap a channel may be too large. */
 DEVICE void advance(const struct conv_packed_i8_args *arg, struct window_i8 *at, uint32_t by)
 {
     at->channel += by;
-    while (at->channel >= arg->channel_step && at->kh < arg->c.kh) {
-        at->channel -= arg->channel_step;
-        if (++at->kw == arg->c.kw) {
-            at->kw = 0;
-            at->kh++;
-        }
-    }
+    NOT_UNROLLED
+    while (at->channel >= arg->channel_step && at->kh < arg->c.kh)
+        next_tap(arg, at);
+}
+
+/* A tap has a whole number of words. */
+DEVICE void advance_word(const struct conv_packed_i8_args *arg, struct window_i8 *at)
+{
+    at->channel += 4u;
+    if (at->channel >= arg->channel_step && at->kh < arg->c.kh)
+        next_tap(arg, at);
 }
 
 DEVICE size_t group_begin(const struct conv_packed_i8_args *arg, uint32_t image, uint32_t group)
@@ -83,7 +97,7 @@ DEVICE struct part_i8 window_part_i8(const struct conv_packed_i8_args *arg, stru
     UNROLLED
     for (uint32_t i = 0; i < I8_PART / 4u; i++) {
         p.word[i] = window_word(arg, at, zero);
-        advance(arg, at, 4u);
+        advance_word(arg, at);
     }
     advance(arg, at, I8_SLICE - I8_PART);
     return p;
@@ -130,12 +144,12 @@ DEVICE struct tile_place conv_place(const struct conv_packed_i8_args *arg)
         image += pixel == pixels;
         pixel = pixel == pixels ? 0u : pixel;
     }
-    p.y = c->y;
+    p.raw = arg->splits > 1u;
+    p.y = p.raw ? arg->partial + (size_t)(BLOCK_Z / c->groups) * c->n : c->y;
     p.there = first < end ? end - first : 0u;
     p.rows = c->outputs - BLOCK_Y * TILE;
     p.row_step = pixels;
     p.rows_are_weights = true;
-    p.raw = false;
     p.whole = pixels % 4u == 0u && (uintptr_t)c->q.y % 4u == 0u;
     return p;
 }
@@ -158,23 +172,36 @@ DEVICE struct part_i8 output_part(const struct conv_packed_i8_args *arg, uint32_
                           k + THREAD % I8_PARTS * I8_PART);
 }
 
+/* The terms of a block: all, or a part of them. */
+DEVICE uint32_t first_term(const struct conv_packed_i8_args *arg)
+{
+    return BLOCK_Z / arg->c.groups * arg->terms;
+}
+
+DEVICE uint32_t end_term(const struct conv_packed_i8_args *arg)
+{
+    const uint32_t end = first_term(arg) + arg->terms;
+    return end < arg->w.row ? end : arg->w.row;
+}
+
 KERNEL(conv_packed_i8, conv_packed_i8_args)
 {
     SHARED struct tile_i8 s;
     const uint32_t row_b = THREAD % TILE, part_b = THREAD / TILE;
+    const uint32_t begin = first_term(arg), end = end_term(arg);
     const int32_t zero = signed_zero(arg->c.zero_x, 0, arg->c.x_signed);
     int32_t sum[EACH][EACH] = {{0}}, line = 0;
-    struct window_i8 at = window_of(arg, BLOCK_X * TILE + row_b, I8_PART * part_b);
-    struct part_i8 a = output_part(arg, 0), b = window_part_i8(arg, &at, zero);
+    struct window_i8 at = window_of(arg, BLOCK_X * TILE + row_b, begin + I8_PART * part_b);
+    struct part_i8 a = output_part(arg, begin), b = window_part_i8(arg, &at, zero);
     const struct shared_tail tail = tail_of(&arg->c.q);
     put_lines(&s, arg, zero);
-    for (uint32_t k0 = 0; k0 < arg->w.row; k0 += I8_SLICE) {
+    for (uint32_t k0 = begin; k0 < end; k0 += I8_SLICE) {
         struct slice_i8 *t = &s.of.slice[k0 / I8_SLICE % 2u];
         const uint32_t next = k0 + I8_SLICE;
         put_part_i8(&t->a, THREAD / I8_PARTS, THREAD % I8_PARTS, a);
         put_part_i8(&t->b, row_b, part_b, b);
         barrier();
-        if (next < arg->w.row) {
+        if (next < end) {
             a = output_part(arg, next);
             b = window_part_i8(arg, &at, zero);
         }
@@ -248,19 +275,20 @@ KERNEL(conv_flat_i8, conv_packed_i8_args)
 {
     SHARED struct tile_i8 s;
     const uint32_t flip = flip_of(arg->c.x_signed), channel = 4u * flat_word();
+    const uint32_t begin = first_term(arg), end = end_term(arg);
     const int32_t zero = signed_zero(arg->c.zero_x, 0, arg->c.x_signed);
     const struct flat_i8 flat = flat_of(arg);
     int32_t sum[EACH][EACH] = {{0}}, line = 0;
-    struct part_i8 a = output_part(arg, 0), b = flat_part(&flat, channel, flip);
+    struct part_i8 a = output_part(arg, begin), b = flat_part(&flat, begin + channel, flip);
     const struct shared_tail tail = tail_of(&arg->c.q);
     put_lines(&s, arg, zero);
-    for (uint32_t k0 = 0; k0 < arg->w.row; k0 += I8_SLICE) {
+    for (uint32_t k0 = begin; k0 < end; k0 += I8_SLICE) {
         struct slice_i8 *t = &s.of.slice[k0 / I8_SLICE % 2u];
         const uint32_t next = k0 + I8_SLICE;
         put_part_i8(&t->a, THREAD / I8_PARTS, THREAD % I8_PARTS, a);
         put_flat(&t->b, b);
         barrier();
-        if (next < arg->w.row) {
+        if (next < end) {
             a = output_part(arg, next);
             b = flat_part(&flat, next + channel, flip);
         }
@@ -271,52 +299,97 @@ KERNEL(conv_flat_i8, conv_packed_i8_args)
     put_conv(&s, arg, sum, line, &tail);
 }
 
+/* ---- sums of parts -----------------------------------------------------------------------------
+ */
+
+/* Of what blocks along z have left: an output a thread. */
+KERNEL(conv_splits_i8, conv_packed_i8_args)
+{
+    const struct conv_i8_args *c = &arg->c;
+    const uint32_t pixels = (uint32_t)(c->oh * c->ow), all = c->groups * c->outputs;
+    const struct value_line v = {signed_zero(c->zero_x, 0, c->x_signed), 0};
+    const struct shared_tail tail = tail_of(&c->q);
+    FOR_EACH(i, c->n)
+    {
+        const struct weight_line w = output_line(arg, i / pixels % all);
+        uint32_t sum = 0;
+        for (uint32_t k = 0; k < arg->splits; k++)
+            sum += (uint32_t)arg->partial[(size_t)k * c->n + i];
+        put_sum(c->y, &c->q, &tail, w.factor, i, corrected((int32_t)sum, &w, &v));
+    }
+}
+
 /* ---- output by output --------------------------------------------------------------------------
  */
 
-/* Where x lies under tap (kh, kw) of output pixel (oh, ow); below 0: outside. */
-DEVICE int64_t place_under(const struct conv_i8_args *arg, int32_t oh, int32_t ow, int32_t kh,
-                           int32_t kw)
+/* Where the windows of four neighbouring pixels begin. */
+struct windows_i8 {
+    int32_t h[4], w[4];
+};
+
+DEVICE struct windows_i8 windows_of(const struct conv_i8_args *arg, uint32_t first)
 {
-    int32_t ih = oh * arg->stride_h + kh * arg->dil_h - arg->pad_top;
-    int32_t iw = ow * arg->stride_w + kw * arg->dil_w - arg->pad_left;
-    bool inside = ih >= 0 && ih < arg->h && iw >= 0 && iw < arg->width;
-    return inside ? (int64_t)ih * arg->width + iw : -1;
+    int32_t row = (int32_t)first / arg->ow, column = (int32_t)first - row * arg->ow;
+    struct windows_i8 at;
+    UNROLLED
+    for (uint32_t j = 0; j < 4u; j++) {
+        at.h[j] = row * arg->stride_h - arg->pad_top;
+        at.w[j] = column * arg->stride_w - arg->pad_left;
+        column++;
+        row += column == arg->ow;
+        column = column == arg->ow ? 0 : column;
+    }
+    return at;
 }
 
-DEVICE uint32_t direct_sum(const struct conv_i8_args *arg, const uint8_t *x, const uint8_t *w,
-                           int32_t zx, int32_t zw, int32_t oh, int32_t ow)
+/* Of one channel. What is outside adds nothing. */
+DEVICE void add_windows(const struct conv_i8_args *arg, const struct windows_i8 *at,
+                        const uint8_t *x, const uint8_t *w, int32_t zx, int32_t zw, int32_t sum[4])
 {
-    const size_t plane = (size_t)arg->h * (size_t)arg->width;
-    uint32_t sum = 0;
-    for (uint32_t c = 0; c < arg->channels; c++, x += plane)
-        for (int32_t kh = 0; kh < arg->kh; kh++)
-            for (int32_t kw = 0; kw < arg->kw; kw++, w++) {
-                int64_t at = place_under(arg, oh, ow, kh, kw);
-                if (at < 0)
-                    continue;
-                int32_t v = (int8_t)signed_byte(x, (size_t)at, arg->x_signed) - zx;
-                sum += (uint32_t)(v * ((int8_t)signed_byte(w, 0, arg->w_signed) - zw));
+    for (int32_t kh = 0; kh < arg->kh; kh++)
+        for (int32_t kw = 0; kw < arg->kw; kw++, w++) {
+            const int32_t weight = (int8_t)signed_byte(w, 0, arg->w_signed) - zw;
+            UNROLLED
+            for (uint32_t j = 0; j < 4u; j++) {
+                const int32_t ih = at->h[j] + kh * arg->dil_h, iw = at->w[j] + kw * arg->dil_w;
+                if ((uint32_t)ih < (uint32_t)arg->h && (uint32_t)iw < (uint32_t)arg->width) {
+                    const uint32_t from = (uint32_t)(ih * arg->width + iw);
+                    const int32_t v = (int8_t)signed_byte(x, from, arg->x_signed) - zx;
+                    sum[j] = (int32_t)((uint32_t)sum[j] + (uint32_t)(v * weight));
+                }
             }
-    return sum;
+        }
 }
 
+/* Four pixels a thread, of one plane of y, so that a weight is read once for them. */
 KERNEL(conv_direct_i8, conv_i8_args)
 {
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), all = arg->groups * arg->outputs;
-    const uint32_t terms = arg->channels * (uint32_t)(arg->kh * arg->kw);
-    const size_t plane = (size_t)arg->h * (size_t)arg->width;
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), quads = (pixels + 3u) / 4u;
+    const uint32_t planes = arg->n / pixels, taps = (uint32_t)(arg->kh * arg->kw);
+    const uint32_t plane_bytes = (uint32_t)(arg->h * arg->width);
     const int32_t zx = signed_zero(arg->zero_x, 0, arg->x_signed);
     const struct shared_tail tail = tail_of(&arg->q);
-    FOR_EACH(i, arg->n)
+    struct tile_place p;
+    p.y = arg->y;
+    p.raw = false;
+    p.whole = pixels % 4u == 0u && (uintptr_t)arg->q.y % 4u == 0u;
+    FOR_EACH(i, planes * quads)
     {
-        const uint32_t pixel = i % pixels, o = i / pixels % all, image = i / pixels / all;
-        const size_t group = (size_t)image * arg->groups + o / arg->outputs;
-        uint32_t sum = direct_sum(arg, (const uint8_t *)arg->x + group * arg->channels * plane,
-                                  (const uint8_t *)arg->w + (size_t)o * terms, zx,
-                                  signed_zero(arg->zero_w, o * arg->zero_w_step, arg->w_signed),
-                                  (int32_t)pixel / arg->ow, (int32_t)pixel % arg->ow);
-        put_sum(arg->y, &arg->q, &tail, factor_of(&arg->q, o), i,
-                (int32_t)(sum + (arg->bias ? (uint32_t)arg->bias[o] : 0)));
+        const uint32_t plane = i / quads, first = 4u * (i - plane * quads);
+        const uint32_t o = plane % (arg->groups * arg->outputs);
+        const struct windows_i8 at = windows_of(arg, first);
+        const uint8_t *x = (const uint8_t *)arg->x +
+                           (size_t)(plane / arg->outputs) * arg->channels * plane_bytes;
+        const uint8_t *w = (const uint8_t *)arg->w + (size_t)o * arg->channels * taps;
+        const int32_t zw = signed_zero(arg->zero_w, o * arg->zero_w_step, arg->w_signed);
+        const int32_t bias = arg->bias ? arg->bias[o] : 0;
+        const float factor = factor_of(&arg->q, o), factors[4] = {factor, factor, factor, factor};
+        int32_t sum[4] = {bias, bias, bias, bias};
+        for (uint32_t c = 0; c < arg->channels; c++, x += plane_bytes, w += taps)
+            add_windows(arg, &at, x, w, zx, zw, sum);
+        for (uint32_t j = 0; j < 4u; j++)
+            p.at[j] = plane * pixels + first + j;
+        p.there = pixels - first;
+        put_four(&p, &arg->q, &tail, 0, sum, factors);
     }
 }

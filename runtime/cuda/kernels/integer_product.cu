@@ -145,3 +145,31 @@ KERNEL(gemm_packed_i8, gemm_packed_i8_args)
     const struct tile_place place = gemm_place(&arg->g, 0);
     put_tile_i8(&s, &place, sum, &arg->g.q, &tail);
 }
+
+/* Few rows of a: a warp has an output, and weights come from memory at the speed that it has. */
+KERNEL(gemv_packed_i8, gemm_packed_i8_args)
+{
+    const struct gemm_i8_args *g = &arg->g;
+    const uint32_t column = BLOCK_X * GEMV_ROWS + THREAD / 32u, row = BLOCK_Y, lane = THREAD % 32u;
+    int32_t sum = 0, line = 0;
+    if (column >= g->n)
+        return;
+    for (uint32_t k = I8_PART * lane; k < arg->w.row; k += 32u * I8_PART) {
+        const struct part_i8 a = row_part_i8(arg, row, k);
+        const struct part_i8 b = weight_part_i8(&arg->w, column, g->n, k);
+        for (uint32_t i = 0; i < I8_PART / 4u; i++) {
+            sum = dot_i8((int32_t)a.word[i], (int32_t)b.word[i], sum);
+            line = dot_i8((int32_t)a.word[i], ONES, line);
+        }
+    }
+    for (uint32_t half = 16; half > 0; half /= 2) {
+        sum += shuffle_xor_i32(sum, half);
+        line += shuffle_xor_i32(line, half);
+    }
+    if (lane != 0)
+        return;
+    const struct weight_line w = column_line(g, column, arg->w.sum[column]);
+    const struct value_line v = row_line(g, row, line);
+    const struct shared_tail tail = tail_of(&g->q);
+    put_sum(g->y, &g->q, &tail, w.factor, row * g->n + column, corrected(sum, &w, &v));
+}

@@ -274,31 +274,43 @@ DEVICE void put_bytes(const struct tile_place *p, uint8_t *y, uint32_t from, con
             y[p->at[j] + from] = byte[j];
 }
 
-DEVICE void put_tile_row(const struct tile_i8 *s, const struct tile_place *p,
-                    const struct requantize_tail *q, const struct shared_tail *t, uint32_t row)
+/* Four sums, as sums or as bytes. */
+DEVICE void put_four(const struct tile_place *p, const struct requantize_tail *q,
+                     const struct shared_tail *t, uint32_t from, const int32_t sum[4],
+                     const float factor[4])
 {
-    const uint32_t from = row * p->row_step, column = own_quad();
-    const bool is_raw = p->raw || !q->factor;
-    int32_t sum[4];
     uint8_t byte[4] = {0};
-    UNROLLED
-    for (uint32_t j = 0; j < 4u; j++) {
-        const uint32_t c = column + j;
-        const struct weight_line *w = &s->weight[p->rows_are_weights ? row : c];
-        sum[j] = s->of.sum[row][c];
-        if (j < p->there && !p->raw)
-            sum[j] = corrected(sum[j], w, &s->value[p->rows_are_weights ? c : row]);
-        if (j < p->there && !is_raw)
-            byte[j] = requantized(q, t, w->factor, p->at[j] + from, sum[j]);
-    }
-    if (!is_raw) {
-        put_bytes(p, q->y, from, byte);
+    if (p->raw || !q->factor) {
+        UNROLLED
+        for (uint32_t j = 0; j < 4u; j++)
+            if (j < p->there)
+                p->y[p->at[j] + from] = sum[j];
         return;
     }
     UNROLLED
     for (uint32_t j = 0; j < 4u; j++)
         if (j < p->there)
-            p->y[p->at[j] + from] = sum[j];
+            byte[j] = requantized(q, t, factor[j], p->at[j] + from, sum[j]);
+    put_bytes(p, q->y, from, byte);
+}
+
+DEVICE void put_tile_row(const struct tile_i8 *s, const struct tile_place *p,
+                         const struct requantize_tail *q, const struct shared_tail *t, uint32_t row)
+{
+    const uint32_t column = own_quad();
+    float factor[4] = {0.0f};
+    int32_t sum[4];
+    UNROLLED
+    for (uint32_t j = 0; j < 4u; j++) {
+        const uint32_t c = column + j;
+        const struct weight_line *w = &s->weight[p->rows_are_weights ? row : c];
+        sum[j] = s->of.sum[row][c];
+        if (j < p->there && !p->raw) {
+            sum[j] = corrected(sum[j], w, &s->value[p->rows_are_weights ? c : row]);
+            factor[j] = w->factor;
+        }
+    }
+    put_four(p, q, t, row * p->row_step, sum, factor);
 }
 
 /* By way of shared memory: neighbours of a row are then one thread's, and what makes bytes of sums

@@ -38,8 +38,10 @@
     KERNEL(recurrent_cell, cell_args)                                                              \
     KERNEL(gemm_i8, gemm_i8_args)                                                                  \
     KERNEL(gemm_packed_i8, gemm_packed_i8_args)                                                    \
+    KERNEL(gemv_packed_i8, gemm_packed_i8_args)                                                    \
     KERNEL(conv_packed_i8, conv_packed_i8_args)                                                    \
     KERNEL(conv_flat_i8, conv_packed_i8_args)                                                      \
+    KERNEL(conv_splits_i8, conv_packed_i8_args)                                                    \
     KERNEL(conv_direct_i8, conv_i8_args)                                                           \
     KERNEL(quantize, quantize_args)                                                                \
     KERNEL(dequantize, quantize_args)                                                              \
@@ -334,19 +336,23 @@ struct packed_i8 {
     uint32_t row, sums_values;
 };
 
-/* One matrix by another, g.b. whole: rows of a are whole pieces of 16 bytes, and begin so. */
+/* g.a by them. gemv_packed_i8: grid as gemv_f32. whole: rows of a are whole pieces of 16 bytes, and
+ * begin so. */
 struct gemm_packed_i8_args {
     struct gemm_i8_args g;
     struct packed_i8 w;
     uint32_t whole;
 };
 
-/* Taps have channel_step terms each. Grid (images * pixels / 64, outputs / 64, groups).
+/* Taps have channel_step terms each. Grid (images * pixels / 64, outputs / 64, groups * splits): a
+ * block has `terms` of each row, a multiple of I8_SLICE. With splits the sums of each go to partial
+ * [splits, n], and conv_splits_i8 makes y of them; sums of values are not taken then.
  * conv_flat_i8: of one tap, that goes from pixel to pixel; planes are multiples of four bytes. */
 struct conv_packed_i8_args {
     struct conv_i8_args c;
     struct packed_i8 w;
-    uint32_t channel_step, images;
+    uint32_t channel_step, images, terms, splits;
+    int32_t *partial;
 };
 
 /* Types of integers: enum pith_type. Element i of row r = i / inner has scale r % dim, or with
