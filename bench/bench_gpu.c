@@ -5,6 +5,8 @@
  *     bench_gpu make NET.pith...
  *     bench_gpu run SECONDS MOST NET.pith...
  *     bench_gpu decode NET.pith       with Huffman-coded indices
+ *     bench_gpu steps NET.pith        once, without a graph: tools that look at copies do so when a
+ *                                     graph is launched, before it has run
  *
  * make: NAME.in, NET.pith.out: seeded inputs of NAME.pith, NAME.f16.pith and NAME.int8.pith, and
  * what the CPU makes of them. run: a line of JSON a network on standard output, within SECONDS
@@ -19,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "driver.h"
+#include "device_plan.h"
 #include "gpu_open.h"
 #include "pith_host.h"
 
@@ -286,6 +288,34 @@ static int decode(const char *path)
     return there < 0 || here < 0 || none != 0;
 }
 
+static int steps(const char *path)
+{
+    struct pith_cuda *cuda;
+    struct pith_session *s = NULL;
+    struct pith_cuda_plan *gpu = NULL;
+    struct pith_error err = {0};
+    double off = NAN;
+    if (pith_cuda_open(0, &cuda, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 2;
+    }
+    enum pith_status st = gpu_open(cuda, path, 1, &s, &gpu, &err);
+    if (!st && gpu->graph) {
+        cuda->cuGraphExecDestroy(gpu->graph);
+        gpu->graph = NULL;
+    }
+    if (!st && move(pith_plan_of(s), path, false, false, NULL))
+        st = pith_cuda_plan_run(gpu, &err);
+    if (!st)
+        off = difference(pith_plan_of(s), path);
+    if (st)
+        fprintf(stderr, "%s: %s\n", path, err.text);
+    pith_cuda_plan_free(gpu);
+    pith_close(s);
+    pith_cuda_close(cuda);
+    return !(off <= 1e-3);
+}
+
 int main(int argc, char **argv)
 {
     int bad = 0;
@@ -298,7 +328,10 @@ int main(int argc, char **argv)
         return run_all(strtod(argv[2], NULL), strtod(argv[3], NULL), argc - 4, argv + 4);
     if (argc == 3 && strcmp(argv[1], "decode") == 0)
         return decode(argv[2]);
-    fputs("usage: bench_gpu decode NET.pith | make NET.pith... | run SECONDS MOST NET.pith...\n",
+    if (argc == 3 && strcmp(argv[1], "steps") == 0)
+        return steps(argv[2]);
+    fputs("usage: bench_gpu decode NET.pith | steps NET.pith | make NET.pith... | run SECONDS MOST "
+          "NET.pith...\n",
           stderr);
     return 2;
 }

@@ -50,7 +50,8 @@ build() {
     flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -Itests/embedded/shim -Itests -Itests/cuda -Iruntime $(printf ' -I%s' runtime/*/ runtime/cuda/kernels/ huffman model base)"
     mkdir -p "$gpu/o"
     for part in bench/bench_gpu:networks bench/bench_gpu_layers:layers bench/bench_gpu_batch:batch bench/bench_gpu_products:products tests/cuda/test_device_ops:ops \
-        tests/cuda/test_device_weights:weights tests/cuda/test_device_half:half tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman; do
+        tests/cuda/test_device_weights:weights tests/cuda/test_device_half:half tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman \
+        tests/cuda/test_device_integers:integers; do
         ${CC:-cc} $flags -Dmain=main_${part#*:} -c "${part%:*}.c" -o "$gpu/o/${part#*:}.o" || return 1
     done
     ${CC:-cc} $flags -s bench/gpu_cases/gpu_*.c "$gpu"/o/*.o "$built/libpith-cuda.a" "$built/libpith.a" "$built/libpith-runtime.a" \
@@ -96,7 +97,7 @@ sanitize() {
     for tool in memcheck racecheck initcheck synccheck; do
         case $tool in # shared memory and barriers are the cases' matter
         racecheck | synccheck) set -- cases weights ;;
-        *) set -- run 0.01 1 "$smallest" ;;
+        *) set -- steps "$smallest" ;; # it looks at copies of a graph before that has run
         esac
         timeout 25 compute-sanitizer --tool $tool --error-exitcode 9 "$here/bench_gpu" "$@" >"$out/$tool.txt" 2>&1
         rc=$?
@@ -133,7 +134,7 @@ run() {
         echo "no driver: on the emulator"
     fi
     { echo "{\"part\":\"machine\",\"date\":\"$(date +%F)\",\"driver\":\"$(cat /sys/module/nvidia/version 2>/dev/null)\"}"
-      for cases in ops weights half attention huffman; do part "$cases" 10 "$here/bench_gpu" cases $cases; done
+      for cases in ops weights half attention huffman integers; do part "$cases" 10 "$here/bench_gpu" cases $cases; done
       part products 20 "$here/bench_gpu" products "${each:-0.5}"
       part layers 180 "$here/bench_gpu" layers "${each:-1}" 140
       part networks 120 "$here/bench_gpu" run "${each:-4}" 95 "$here"/nets/*.pith

@@ -12,6 +12,7 @@
 #include "ptx_launch.h"
 
 int main_ops(void), main_weights(void), main_half(void), main_attention(void), main_huffman(void);
+int main_integers(void);
 int main_cases(int argc, char **argv);
 
 #define ATTACH_GLOBAL 1u /* CU_MEM_ATTACH_GLOBAL of cuda.h */
@@ -146,7 +147,8 @@ int main_cases(int argc, char **argv)
               {"weights", main_weights},
               {"half", main_half},
               {"attention", main_attention},
-              {"huffman", main_huffman}};
+              {"huffman", main_huffman},
+              {"integers", main_integers}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (argc == 2 && strcmp(argv[1], of[i].name) == 0)
             return run(of[i].name, of[i].run);

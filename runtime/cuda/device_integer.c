@@ -74,11 +74,20 @@ static struct residual_tail residual_of(struct lowering *l, const struct device_
     return t;
 }
 
-/* The steps behind the product, where there are some, are done by its kernel. */
-static void join(struct lowering *l, const struct op_args *product, struct requantize_tail *q)
+/* Whether each of `lines`, of neighbours `inner` apart, has a factor, or all of them have one. */
+static bool has_line_factors(const struct op_args *requantize, uint32_t lines, uint32_t inner)
+{
+    const uint32_t n = pith_device_count(requantize->in[1]);
+    return n == 1 || (n == lines && factor_inner(requantize, 0) == inner);
+}
+
+/* The steps behind the product, where there are some, are done by its kernel. Its outputs, or
+ * columns, are `lines`. */
+static void join(struct lowering *l, const struct op_args *product, struct requantize_tail *q,
+                 uint32_t lines, uint32_t inner)
 {
     const struct device_join *j = &l->behind;
-    if (!j->n)
+    if (!j->n || !has_line_factors(&j->requantize->args, lines, inner))
         return;
     const struct op_args *args = &j->requantize->args;
     const struct tview *y = j->last->args.out[0];
@@ -88,7 +97,6 @@ static void join(struct lowering *l, const struct op_args *product, struct requa
                                   .y = pith_device_data(l, apart ? y : product->out[0]),
                                   .is_signed = args->out[0]->type == PITH_I8,
                                   .factors = pith_device_count(args->in[1])};
-    q->inner = factor_inner(args, pith_device_count(args->out[0]));
     if (j->own)
         q->residual = residual_of(l, j);
     l->joined = j->n;
@@ -112,7 +120,6 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
     if (!takes_bytes(args) || args->n_in > IN_BIAS)
         return false;
     struct gemm_i8_args g = {.a = pith_device_data(l, args->in[0]),
-                             .b = weight_or_data(l, args),
                              .zero_a = optional(l, args, IN_ZERO_A),
                              .zero_b = optional(l, args, IN_ZERO_B),
                              .zero_a_step = zero_step(args, IN_ZERO_A),
@@ -140,8 +147,11 @@ bool pith_device_matmul_integer(struct lowering *l, const struct step *s)
     uint32_t grid[3];
     if (!pith_device_tiles(&f, grid))
         return false;
-    join(l, args, &g.q);
-    pith_device_grid(l, LAUNCH_gemm_i8, grid, &g, sizeof g);
+    join(l, args, &g.q, g.n, 1);
+    if (!pith_device_gemm_packed(l, &g, args)) {
+        g.b = weight_or_data(l, args);
+        pith_device_grid(l, LAUNCH_gemm_i8, grid, &g, sizeof g);
+    }
     end_join(l, &g.q);
     return true;
 }
@@ -155,7 +165,6 @@ bool pith_device_conv_integer(struct lowering *l, const struct step *s)
     if (!takes_bytes(args) || args->x_last || args->y_step || !pith_device_conv_shape(&f, args))
         return false;
     struct conv_i8_args c = {.x = pith_device_data(l, args->in[0]),
-                             .w = weight_or_data(l, args),
                              .zero_x = optional(l, args, IN_ZERO_A),
                              .zero_w = optional(l, args, IN_ZERO_B),
                              .zero_w_step = zero_step(args, IN_ZERO_B),
@@ -179,12 +188,11 @@ bool pith_device_conv_integer(struct lowering *l, const struct step *s)
                              .pad_left = f.pad_left,
                              .x_signed = args->in[0]->type == PITH_I8,
                              .w_signed = args->in[1]->type == PITH_I8};
-    uint32_t grid[3];
-    join(l, args, &c.q);
-    if (pith_device_conv_tiles(&f, args->in[0]->shape.dim[0], grid))
-        pith_device_grid(l, LAUNCH_conv_i8, grid, &c, sizeof c);
-    else
-        pith_device_launch(l, LAUNCH_conv_direct_i8, c.n, &c, sizeof c);
+    join(l, args, &c.q, c.groups * c.outputs, (uint32_t)(c.oh * c.ow));
+    if (!pith_device_conv_packed(l, &c, args)) {
+        c.w = weight_or_data(l, args);
+        pith_device_launch(l, LAUNCH_conv_direct_i8, c.n / 4 + 1, &c, sizeof c);
+    }
     end_join(l, &c.q);
     return true;
 }

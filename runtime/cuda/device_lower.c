@@ -69,14 +69,18 @@ static device_address constant_at(struct lowering *l, const struct constant *wan
     return l->constants + c->offset;
 }
 
+bool pith_device_is_constant(const struct lowering *l, const struct tview *t)
+{
+    uintptr_t at = (uintptr_t)t->data, arena = (uintptr_t)l->plan->arena;
+    return at < arena || at - arena >= l->plan->arena_bytes;
+}
+
 /* The device's arena has the layout of the host's, so an offset is good for both. Values that share
  * memory on the host share it there, and views need no kernel. */
 void *pith_device_data(struct lowering *l, const struct tview *t)
 {
-    const struct pith_plan *p = l->plan;
-    uintptr_t at = (uintptr_t)t->data, arena = (uintptr_t)p->arena;
-    if (at >= arena && at - arena < p->arena_bytes)
-        return pointer(l->arena + (at - arena));
+    if (!pith_device_is_constant(l, t))
+        return pointer(l->arena + ((uintptr_t)t->data - (uintptr_t)l->plan->arena));
     struct constant c = {.key = t->data,
                          .bytes = shape_elems(&t->shape) * pith_type_bytes(t->type)};
     return pointer(constant_at(l, &c));

@@ -37,7 +37,9 @@ enum weight_form {
     FORM_COLUMNS,
     FORM_CODES,
     FORM_HALF,
-    FORM_HALF_TURNED /* of a matrix [k, n] */
+    FORM_HALF_TURNED, /* of a matrix [k, n] */
+    FORM_INTEGER,
+    FORM_INTEGER_TURNED
 };
 
 /* A piece of the constants: host memory, or a weight in a form. */
@@ -105,6 +107,8 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
 
 /* Where the elements of t lie on the device. */
 void *pith_device_data(struct lowering *l, const struct tview *t);
+/* Whether the elements of t are known now, and stay what they are. */
+bool pith_device_is_constant(const struct lowering *l, const struct tview *t);
 /* The weight of a step in a form. FORM_F32 or FORM_ELEMENTS; the same weight in the same form has
  * one address. What goes there is made later (pith_device_pack). */
 void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight_form form);

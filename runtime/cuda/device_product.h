@@ -51,6 +51,13 @@ bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, const 
 bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct weight *w);
 bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_t images,
                           const struct weight *w);
+/* Of bytes, as they are described but for the weight, which is the step's; joined steps are in c
+ * and g. false, and nothing is launched: the weight is none to be packed, or the shape is none for
+ * tiles (device_integer_packed.c). */
+bool pith_device_conv_packed(struct lowering *l, const struct conv_i8_args *c,
+                             const struct op_args *args);
+bool pith_device_gemm_packed(struct lowering *l, const struct gemm_i8_args *g,
+                             const struct op_args *args);
 /* Input i, or, where it is the weight of the step, its floats. */
 const float *pith_device_weight_or_data(struct lowering *l, const struct op_args *args, uint32_t i);
 

@@ -38,6 +38,9 @@ enum pith_status pith_device_pack(const struct constant *c, uint8_t *to)
     case FORM_HALF:
     case FORM_HALF_TURNED:
         return pith_device_half_pack(c->key, c->form == FORM_HALF_TURNED, to);
+    case FORM_INTEGER:
+    case FORM_INTEGER_TURNED:
+        return pith_device_integer_pack(c->key, c->form == FORM_INTEGER_TURNED, to);
     case FORM_CODES:
         return pith_device_codes_pack(c->key, to);
     default:

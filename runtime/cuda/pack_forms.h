@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_forms.h - matrices with codebooks as kernels read them, besides relative index
- * (pack_relative.h), and any weight of floats as tensor cores do. Those with codebooks take what
- * pith_pack_shape does; sizes follow from the counts of a weight, so that only packing decodes it.
- * Offsets are in bytes, multiples of 256; codebooks are at 0. */
+ * (pack_relative.h), and any weight of floats or of bytes as tensor cores do. Those with codebooks
+ * take what pith_pack_shape does; sizes follow from the counts of a weight, so that only packing
+ * decodes it. Offsets are in bytes, multiples of 256; codebooks are at 0. */
 #ifndef PACK_FORMS_H
 #define PACK_FORMS_H
 
@@ -42,5 +42,16 @@ struct half_layout {
 bool pith_device_half_layout(const struct weight *w, bool turned, struct half_layout *h);
 /* PITH_ERR_MEMORY, _CORRUPT, _UNSUPPORTED where there is no layout. */
 enum pith_status pith_device_half_pack(const struct weight *w, bool turned, uint8_t *to);
+
+/* pack_integer.c: [rows, row] of signed bytes, as of floats; unsigned ones go 128 down. sums: i32
+ * [rows], of each row. */
+struct integer_layout {
+    uint32_t rows, row, taps, channels, channel_step;
+    uint64_t sums, bytes;
+};
+/* false: no weight of 8 bits with two axes or more (turned: two), or too large. */
+bool pith_device_integer_layout(const struct weight *w, bool turned, struct integer_layout *h);
+/* PITH_ERR_MEMORY, _CORRUPT, _UNSUPPORTED where there is no layout. */
+enum pith_status pith_device_integer_pack(const struct weight *w, bool turned, uint8_t *to);
 
 #endif

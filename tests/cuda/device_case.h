@@ -77,7 +77,7 @@ static inline bool try_device_joined(const char *name, const struct step *produc
                                      const struct device_join *behind, const double *bound)
 {
     const struct step *s = behind ? behind->last : product;
-    struct lowering l = {.plan = &plan, .half = half_products};
+    struct lowering l = {.plan = &plan, .half = half_products, .arena = (uintptr_t)plan.arena};
     if (behind)
         l.behind = *behind;
     struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX];
@@ -119,6 +119,20 @@ static inline bool try_device_joined(const char *name, const struct step *produc
 static inline bool try_device(const char *name, const struct step *s, const double *bound)
 {
     return try_device_joined(name, s, NULL, bound);
+}
+
+/* A constant of the plan with the elements of t, in i8 or u8, until t has others. */
+static inline struct weight byte_weight(const struct tview *t)
+{
+    const size_t n = shape_elems(&t->shape);
+    return (struct weight){.type = t->type,
+                           .shape = t->shape,
+                           .count = n,
+                           .nnz = n,
+                           .support = SUPPORT_DENSE,
+                           .grid = GRID_PLAIN,
+                           .code = CODE_PLAIN,
+                           .index_stream = {t->data, n}};
 }
 
 /* Inputs behind which nothing may be read. */

@@ -55,6 +55,15 @@ static inline int32_t emu_dot_i8(int32_t a, int32_t b, int32_t c)
     return (int32_t)sum;
 }
 
+static inline uint32_t emu_pick_bytes(uint32_t a, uint32_t b, uint32_t which)
+{
+    const uint64_t both = a | (uint64_t)b << 32;
+    uint32_t v = 0;
+    for (int i = 0; i < 4; i++)
+        v |= (uint32_t)(both >> 8 * (which >> 4 * i & 7) & 0xff) << 8 * i;
+    return v;
+}
+
 /* Of all lanes of a warp: sum[16, 8] += a[16, 32] b[32, 8]. Lane 4 g + t has words t and t + 4 of
  * rows g and g + 8 of a and of column g of b, and columns 2 t and 2 t + 1 of rows g and g + 8 of
  * the sum. */
@@ -94,6 +103,7 @@ static inline uint32_t emu_pair_bf16(float low, float high)
 #define count_ones(v) ((uint32_t)__builtin_popcount(v))
 #define highest_bit(v) (31u - (uint32_t)__builtin_clz(v))
 #define dot_i8(a, b, c) emu_dot_i8(a, b, c)
+#define pick_bytes(a, b, which) emu_pick_bytes(a, b, which)
 #define sqrt_device_f32(x) __builtin_sqrtf(x)
 #define fmaf __builtin_fmaf
 

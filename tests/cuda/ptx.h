@@ -63,6 +63,7 @@ enum ptx_type {
     OP(SELP, "selp")                                                                               \
     OP(SETP, "setp")                                                                               \
     OP(DP4A, "dp4a")                                                                               \
+    OP(PRMT, "prmt")                                                                               \
     OP(MMA, "mma")                                                                                 \
     OP(LD, "ld")                                                                                   \
     OP(ST, "st")                                                                                   \

@@ -153,6 +153,20 @@ static uint64_t dot_bytes(uint64_t a, uint64_t b, uint64_t c)
     return c;
 }
 
+/* Four bytes of the eight of a and b; digits of 8 and more, which spread a sign, are not used. */
+static uint64_t permute(const struct machine *m, const struct ptx_instruction *i, uint64_t a,
+                        uint64_t b, uint64_t which)
+{
+    uint64_t v = 0;
+    for (uint32_t k = 0; k < 4; k++) {
+        const uint32_t digit = which >> 4 * k & 15;
+        if (digit > 7)
+            refuse(m, i, "a sign instead of a byte");
+        v |= ((a | b << 32) >> 8 * digit & 0xff) << 8 * k;
+    }
+    return v;
+}
+
 /* The lowest n bits of a, in b from bit `at` on. */
 static uint64_t insert_bits(uint64_t a, uint64_t b, uint64_t at, uint64_t n)
 {
@@ -208,6 +222,8 @@ static uint64_t integer_op(const struct machine *m, const struct ptx_instruction
                  : 8u * type_bytes[i->type];
     case PTX_DP4A:
         return dot_bytes(a, b, c);
+    case PTX_PRMT:
+        return permute(m, i, a, b, c);
     default:
         refuse(m, i, "not of integers");
     }

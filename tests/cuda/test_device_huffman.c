@@ -91,6 +91,12 @@ static const struct weight_want wants[] = {
 };
 enum { N_WANTS = sizeof wants / sizeof *wants };
 
+/* As constants lie, at multiples of 256. */
+static size_t constant_bytes(const struct codes_layout *l)
+{
+    return (l->bytes + 255) & ~(size_t)255;
+}
+
 /* Byte for byte, to the last that kernels read. */
 static void test_same_codes(void **state)
 {
@@ -99,8 +105,7 @@ static void test_same_codes(void **state)
         struct coded c = coded_new(&wants[i]);
         struct codes_layout l;
         assert_true(pith_device_codes_layout(&c.k.w, &l));
-        const size_t room = (l.bytes + 255) & ~(size_t)255; /* as constants lie */
-        struct guarded expected = guard_new(l.bytes, 1), form = guard_new(room, 1);
+        struct guarded expected = guard_new(l.bytes, 1), form = guard_new(constant_bytes(&l), 1);
         assert_int_equal(pith_device_codes_pack(&c.k.w, expected.data), PITH_OK);
         for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
             memset(form.data, 0, l.bytes);
@@ -140,7 +145,7 @@ static void test_damaged(void **state)
         damage(&c, round / N_WANTS);
         assert_true(pith_device_codes_layout(&c.k.w, &l));
         uint8_t *expected = malloc(l.bytes);
-        struct guarded form = guard_new(l.bytes, 1);
+        struct guarded form = guard_new(constant_bytes(&l), 1);
         memset(form.data, 0, l.bytes);
         enum pith_status by_cpu = pith_device_codes_pack(&c.k.w, expected);
         enum pith_status there = on_device(&c.k.w, 0, form.data);
@@ -169,7 +174,7 @@ static void test_no_such_centroid(void **state)
     c.k.w.n_centroids = largest; /* which are numbered from 0 */
     c.k.w.codebook.n_bytes = 1 + 4 * (size_t)largest;
     assert_true(pith_device_codes_layout(&c.k.w, &l));
-    struct guarded form = guard_new(l.bytes, 1);
+    struct guarded form = guard_new(constant_bytes(&l), 1);
     memset(form.data, 0, l.bytes);
     assert_int_equal(on_device(&c.k.w, 0, form.data), PITH_ERR_CORRUPT);
     guard_free(&form);

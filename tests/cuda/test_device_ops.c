@@ -99,6 +99,14 @@ static double *bound_of(struct one_op *t, uint32_t terms)
     return bound;
 }
 
+/* Half of the products of bytes have a weight of the plan. */
+static bool takes_weight(const struct one_op *t)
+{
+    static uint32_t n;
+    const enum pith_op op = t->args.info->op;
+    return (op == PITH_OP_CONV_INTEGER || op == PITH_OP_MATMUL_INTEGER) && n++ % 2 == 0;
+}
+
 /* terms: of a sum of floats; 0: the same bits. */
 static void check_product(struct one_op *t, const char *name, uint32_t terms)
 {
@@ -110,6 +118,11 @@ static void check_product(struct one_op *t, const char *name, uint32_t terms)
         bound = bound_of(t, terms);
     one_op_run(t, false);
     struct step s = {.args = t->args};
+    struct weight w;
+    if (takes_weight(t)) {
+        w = byte_weight(&t->in[1]);
+        s.args.weight = &w;
+    }
     if (!try_device(name, &s, bound))
         fail_msg("%s: no kernel on the device", name);
     one_op_close(t);
@@ -212,12 +225,9 @@ static void check_shared(struct one_op *t, enum launch_kernel parts, uint32_t te
     struct tview residual;
     assert_int_equal(one_op_shape(t), PITH_OK);
     residual = t->out[0];
-    residual.data = NULL;
+    struct guarded added = guard_random(shape_elems(&residual.shape), 1, &seed);
     if (round % 2) {
-        float *data = malloc(bytes_of(&residual));
-        for (size_t i = 0; i < shape_elems(&residual.shape); i++)
-            data[i] = random_f32(&seed);
-        residual.data = data;
+        residual.data = added.data;
         t->args.fuse.residual = &residual;
     }
     t->args.fuse.act = round % 3 ? ACT_RELU : ACT_TANH;
@@ -228,7 +238,7 @@ static void check_shared(struct one_op *t, enum launch_kernel parts, uint32_t te
     assert_true(l.action[0].grid[2] > 1);
     pith_device_lowering_free(&l);
     check_product(t, "shared sums", terms);
-    free((void *)(uintptr_t)residual.data);
+    guard_free(&added);
 }
 
 static void test_shared_products(void **state)
@@ -402,6 +412,9 @@ static void check_joined(struct one_op *product, uint32_t channels, uint32_t axi
     guard_inputs(&t, behind_in);
     one_op_run(&t, false);
     struct step s = {.args = product->args}, requantize = {.args = t.args};
+    struct weight w = byte_weight(&product->in[1]);
+    if (takes_weight(product))
+        s.args.weight = &w;
     struct device_join behind = {.requantize = &requantize, .last = &requantize, .n = 1};
     const bool adds = rounds++ % 2;
     if (adds) {

@@ -50,6 +50,9 @@ extern __shared__ float launch_shared[];
 #define count_ones(v) ((uint32_t)__popc(v))
 #define highest_bit(v) (31u - (uint32_t)__clz((int)(v))) /* of what is not 0 */
 #define dot_i8(a, b, c) __dp4a(a, b, c)
+#define pick_bytes(a, b, which)                                                                    \
+    __byte_perm(a, b, which) /* four digits, the lowest first; 4: b's                              \
+                              */
 #define sqrt_device_f32(x) __fsqrt_rn(x)
 #define ALIGNED(bytes) __align__(bytes)
 #define UNROLLED _Pragma("unroll") /* what is in registers stays there */

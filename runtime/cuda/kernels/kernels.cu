@@ -3,6 +3,7 @@
 #include "elementwise.cu"
 #include "integer.cu"
 #include "integer_product.cu"
+#include "integer_conv.cu"
 #include "move.cu"
 #include "logic.cu"
 #include "product.cu"

@@ -39,7 +39,11 @@
     KERNEL(conv_direct_f32, conv_args)                                                             \
     KERNEL(recurrent_cell, cell_args)                                                              \
     KERNEL(gemm_i8, gemm_i8_args)                                                                  \
-    KERNEL(conv_i8, conv_i8_args)                                                                  \
+    KERNEL(gemm_packed_i8, gemm_packed_i8_args)                                                    \
+    KERNEL(gemv_packed_i8, gemm_packed_i8_args)                                                    \
+    KERNEL(conv_packed_i8, conv_packed_i8_args)                                                    \
+    KERNEL(conv_flat_i8, conv_packed_i8_args)                                                      \
+    KERNEL(conv_splits_i8, conv_packed_i8_args)                                                    \
     KERNEL(conv_direct_i8, conv_i8_args)                                                           \
     KERNEL(quantize, quantize_args)                                                                \
     KERNEL(dequantize, quantize_args)                                                              \
@@ -301,13 +305,14 @@ struct residual_tail {
 };
 
 /* Sums that become integers of 8 bits at once, as `requantize` makes them of the sums in memory:
- * element i has factor i / inner % factors. factor NULL: sums stay as they are. */
+ * those of an output (of a convolution), or of a column, have one factor, or all of them.
+ * factor NULL: sums stay as they are. */
 struct requantize_tail {
     struct residual_tail residual;
     const float *factor;
     const void *zero;
     uint8_t *y;
-    uint32_t is_signed, inner, factors;
+    uint32_t is_signed, factors;
 };
 
 /* y [m, n] = sum over k of (a - zero_a) * (b - zero_b), modulo 2^32; zero points of a for each row,
@@ -324,7 +329,7 @@ struct gemm_i8_args {
     struct requantize_tail q;
 };
 
-/* As struct conv_args, of integers; bias NULL: 0. */
+/* As struct conv_args, of integers, output by output; bias NULL: 0. */
 struct conv_i8_args {
     const void *x, *w, *zero_x, *zero_w;
     const int32_t *bias;
@@ -333,6 +338,35 @@ struct conv_i8_args {
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t x_signed, w_signed, zero_w_step;
     struct requantize_tail q;
+};
+
+/* Weights of 8 bits as pack_integer.c has them: signed, an output's terms in a row of `row` bytes,
+ * of which I8_SLICE is a divisor, and the sum of each row. sums_values: some of them may have a
+ * zero point, which takes the sums of the other factor, too. */
+#define I8_SLICE 64u
+struct packed_i8 {
+    const void *w;
+    const int32_t *sum;
+    uint32_t row, sums_values;
+};
+
+/* g.a by them. gemv_packed_i8: grid as gemv_f32. whole: rows of a are whole pieces of 16 bytes, and
+ * begin so. */
+struct gemm_packed_i8_args {
+    struct gemm_i8_args g;
+    struct packed_i8 w;
+    uint32_t whole;
+};
+
+/* Taps have channel_step terms each. Grid (images * pixels / 64, outputs / 64, groups * splits): a
+ * block has `terms` of each row, a multiple of I8_SLICE. With splits the sums of each go to partial
+ * [splits, n], and conv_splits_i8 makes y of them; sums of values are not taken then.
+ * conv_flat_i8: of one tap, that goes from pixel to pixel; planes are multiples of four bytes. */
+struct conv_packed_i8_args {
+    struct conv_i8_args c;
+    struct packed_i8 w;
+    uint32_t channel_step, images, terms, splits;
+    int32_t *partial;
 };
 
 /* Types of integers: enum pith_type. Element i of row r = i / inner has scale r % dim, or with

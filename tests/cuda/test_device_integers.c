@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of 8-bit integers with weights of the plan, packed for the device: shapes that end
+ * within words, parts, slices and tiles, against the CPU's reference. */
+#include "weight_product_case.h"
+
+static uint64_t seed = 9;
+static struct pith_kernels reference;
+
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)(random_u64(&seed) >> 33) % n;
+}
+
+static void random_bytes(struct one_op *t, uint32_t i, enum pith_type type, uint32_t rank,
+                         const uint32_t *dims)
+{
+    one_op_in(t, i, type, rank, dims, NULL);
+    size_t n = bytes_of(&t->in[i]);
+    uint8_t *data = malloc(n);
+    for (size_t k = 0; k < n; k++)
+        data[k] = (uint8_t)random_u64(&seed);
+    t->in[i].data = data;
+}
+
+/* Zero points of 0 that the plan knows: its arena begins behind them, where all memory is that
+ * tests take (where it is not, they stay unknown). */
+static uint8_t known_zeros[1024];
+
+static bool know_zeros(struct tview *t, const struct guarded *x)
+{
+    memset(known_zeros, t->type == PITH_I8 ? 0 : 0x80, sizeof known_zeros);
+    memcpy(t->data, known_zeros, bytes_of(t));
+    if ((uintptr_t)x->data < (uintptr_t)known_zeros)
+        return false;
+    plan.arena = known_zeros + sizeof known_zeros;
+    return true;
+}
+
+/* On the CPU, and on the device by `kernel`. */
+static void check(struct one_op *t, enum launch_kernel kernel, bool known)
+{
+    struct guarded in[ONE_OP_MAX];
+    assert_int_equal(one_op_shape(t), PITH_OK);
+    guard_inputs(t, in);
+    known = known && know_zeros(&t->in[3], &in[0]);
+    one_op_run(t, false);
+    struct weight w = byte_weight(&t->in[1]);
+    void *kept = t->in[3].data;
+    if (known)
+        t->in[3].data = known_zeros;
+    t->args.weight = &w;
+    struct step s = {.args = t->args};
+    check_kernel(&s, kernel);
+    assert_true(try_device(emu_kernel_name(kernel), &s, NULL));
+    t->in[3].data = kept;
+    plan.arena = NULL;
+    one_op_close(t);
+    for (uint32_t i = 0; i < t->args.n_in; i++)
+        guard_free(&in[i]);
+}
+
+struct conv_shape {
+    uint32_t images, groups, channels, outputs, h, w, kh, kw;
+    int32_t stride, dilation, pad;
+    enum launch_kernel kernel;
+};
+
+static void check_conv(const struct conv_shape *c, bool known)
+{
+    struct one_op t;
+    const uint32_t all = c->groups * c->outputs;
+    const enum pith_type x = below(2) ? PITH_U8 : PITH_I8, w = below(2) ? PITH_U8 : PITH_I8;
+    one_op_open(&t, PITH_OP_CONV_INTEGER, 5, 1);
+    t.kernels = &reference;
+    t.attr[ATTR_CONV_GROUP] = (int32_t)c->groups;
+    one_op_list(&t, ATTR_CONV_STRIDES, 2, (int32_t[]){c->stride, c->stride});
+    one_op_list(&t, ATTR_CONV_DILATIONS, 2, (int32_t[]){c->dilation, 1});
+    one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){c->pad, 0, c->pad, c->pad});
+    random_bytes(&t, 0, x, DIMS(c->images, c->groups * c->channels, c->h, c->w));
+    random_bytes(&t, 1, w, DIMS(all, c->channels, c->kh, c->kw));
+    random_bytes(&t, 2, x, DIMS(1));
+    random_bytes(&t, 3, w, DIMS(below(2) ? 1 : all));
+    random_bytes(&t, 4, PITH_I32, DIMS(all));
+    check(&t, c->kernel, known);
+}
+
+static void test_conv(void **state)
+{
+    (void)state;
+    static const struct conv_shape of[] = {
+        {1, 1, 3, 20, 13, 17, 3, 3, 2, 1, 1, LAUNCH_conv_packed_i8},
+        {4, 1, 33, 70, 5, 7, 1, 1, 1, 1, 0, LAUNCH_conv_packed_i8},
+        {2, 2, 9, 17, 6, 5, 3, 2, 1, 1, 1, LAUNCH_conv_packed_i8},
+        {5, 1, 64, 16, 3, 3, 1, 3, 1, 1, 0, LAUNCH_conv_packed_i8},
+        {1, 1, 8, 16, 14, 9, 3, 3, 1, 2, 2, LAUNCH_conv_packed_i8},
+        {1, 3, 17, 40, 2, 70, 1, 5, 3, 1, 0, LAUNCH_conv_packed_i8},
+        {2, 1, 130, 65, 4, 4, 1, 1, 1, 1, 1, LAUNCH_conv_packed_i8},
+        {2, 1, 20, 9, 8, 8, 1, 1, 2, 1, 0, LAUNCH_conv_packed_i8},
+        {1, 1, 1, 33, 9, 9, 4, 4, 1, 1, 1, LAUNCH_conv_packed_i8},
+        {1, 1, 64, 64, 8, 8, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
+        {3, 1, 131, 70, 2, 6, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
+        {9, 2, 18, 33, 2, 2, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
+        {1, 1, 5, 3, 10, 14, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
+        {1, 4, 1, 1, 11, 13, 3, 3, 1, 1, 1, LAUNCH_conv_direct_i8},
+        {2, 5, 1, 1, 8, 8, 3, 3, 2, 1, 1, LAUNCH_conv_direct_i8},
+        {2, 3, 2, 3, 6, 9, 3, 2, 1, 2, 2, LAUNCH_conv_direct_i8},
+        {3, 7, 1, 1, 1, 1, 1, 1, 1, 1, 0, LAUNCH_conv_direct_i8},
+    };
+    for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++)
+        check_conv(&of[i / 2], i % 2);
+}
+
+/* Sums of many terms, in parts where nothing but x has a zero point. */
+static void test_splits(void **state)
+{
+    (void)state;
+    static const struct conv_shape of[] = {
+        {1, 1, 576, 70, 6, 6, 1, 1, 1, 1, 0, LAUNCH_conv_flat_i8},
+        {1, 1, 960, 33, 5, 5, 1, 1, 1, 1, 0, LAUNCH_conv_packed_i8},
+        {2, 1, 61, 20, 7, 5, 3, 3, 1, 1, 1, LAUNCH_conv_packed_i8},
+        {1, 2, 640, 16, 3, 3, 1, 1, 1, 1, 0, LAUNCH_conv_packed_i8},
+    };
+    for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        struct conv_shape c = of[i / 2];
+        c.kernel = i % 2 ? LAUNCH_conv_splits_i8 : c.kernel;
+        check_conv(&c, i % 2);
+    }
+}
+
+static void test_matmul(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t m, n, k;
+        bool turned;
+    } of[] = {{70, 90, 75, false},  {65, 64, 64, true}, {9, 33, 100, false},
+              {64, 130, 33, true},  {1, 9, 640, false}, {67, 1, 16, false},
+              {130, 68, 144, true}, {3, 4, 3, false},   {2, 5, 1100, true}};
+    for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        struct one_op t;
+        const uint32_t m = of[i / 2].m, n = of[i / 2].n, k = of[i / 2].k;
+        const bool turned = of[i / 2].turned, known = i % 2;
+        const enum pith_type a = below(2) ? PITH_U8 : PITH_I8, b = below(2) ? PITH_U8 : PITH_I8;
+        one_op_open(&t, PITH_OP_MATMUL_INTEGER, 4, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_MATMUL_TRANS_B] = turned;
+        random_bytes(&t, 0, a, DIMS(m, k));
+        random_bytes(&t, 1, b, DIMS(turned ? n : k, turned ? k : n));
+        random_bytes(&t, 2, a, DIMS(below(2) ? 1 : m));
+        random_bytes(&t, 3, b, DIMS(below(2) ? 1 : n));
+        check(&t, m > 8 ? LAUNCH_gemm_packed_i8 : LAUNCH_gemv_packed_i8, known);
+    }
+}
+
+int main(void)
+{
+    plan.arena_bytes = UINT64_MAX;
+    pith_kernels_fill(&reference, 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_matmul),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
