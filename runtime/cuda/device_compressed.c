@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* device_compressed.c - products with a weight that has codebooks: which form it gets on the
- * device, and its launch. What a form takes is estimated by a model of an H100 (no device was
- * measured): bytes from memory, and the slower of issuing instructions and of reading shared memory
- * or L1. */
+ * device, and its launch. What a form takes is estimated: bytes from memory, and the slower of
+ * issuing instructions and of reading shared memory or L1, of which some overlap; with constants
+ * that an H200 agrees with (bench_gpu layers SECONDS forms). */
 #include <math.h>
 #include "device_product.h"
 #include "pack_forms.h"
 #include "pack_relative.h"
 
-#define GRID_LIMIT 65535u /* what CUDA takes along y */
-#define PROCESSORS 132u   /* of an H100, and what blocks of any device can ask for: without one */
-#define SHARED_MOST 49152u
-#define SHORT_ROW 1024u /* elements of x that are copied in no time */
+#define GRID_LIMIT 65535u  /* what CUDA takes along y */
+#define SHARED_MOST 49152u /* what blocks of any device can ask for */
+#define SHORT_ROW 1024u    /* elements of x that are copied in no time */
 #define RESIDENT_WARPS 48u
 
 /* ---- the model, in picoseconds -------------------------------------------------------------- */
@@ -25,12 +24,15 @@
 #define FAR 9.0              /* the same by way of the L1, of a row of x too long to be shared */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
+#define APART 0.7            /* of the sum of both: so much does not overlap */
+#define COLUMNS_ROW_PS 100.0 /* a row of columns, besides */
+
 /* Of `n` entries that take so many instructions and reads each, in `times` passes. Bytes are
  * counted once, as if later passes found them in a cache. */
 static double time_of(double bytes, double n, double instructions, double reads, double times)
 {
     double issue = n * instructions * INSTRUCTION_PS, read = n * reads * READ_PS;
-    return bytes * BYTE_PS + times * (issue > read ? issue : read);
+    return APART * (bytes * BYTE_PS + times * (issue > read ? issue : read));
 }
 
 /* x and one codebook have room in shared memory. */
@@ -44,7 +46,7 @@ static bool is_near(const struct lowering *l, const struct gemm_args *g, const s
  * every multiprocessor has a block. */
 static uint32_t warps_of(const struct lowering *l, const struct gemm_args *g)
 {
-    const uint32_t processors = l->cuda ? l->cuda->processors : PROCESSORS;
+    const uint32_t processors = pith_device_processors(l);
     uint32_t warps = GEMV_ROWS;
     while (g->k > SHORT_ROW && warps < SPMV_MOST_WARPS && g->n / processors >= 3 * warps / 2)
         warps *= 2;
@@ -54,14 +56,17 @@ static uint32_t warps_of(const struct lowering *l, const struct gemm_args *g)
 /* What a multiprocessor has at once, where a thread has 40 registers; rows of b take turns. */
 static uint32_t row_blocks(const struct lowering *l, const struct gemm_args *g, uint32_t warps)
 {
-    const uint32_t processors = l->cuda ? l->cuda->processors : PROCESSORS;
+    const uint32_t processors = pith_device_processors(l);
     const uint32_t blocks = (g->n + warps - 1) / warps, at_once = RESIDENT_WARPS / warps;
     return blocks < at_once * processors ? blocks : at_once * processors;
 }
 
-/* Each block copies its row of a. */
-static double copies_time(const struct lowering *l, const struct gemm_args *g)
+/* Each block copies its row of a, where it is near. */
+static double copies_time(const struct lowering *l, const struct gemm_args *g,
+                          const struct weight *w)
 {
+    if (!is_near(l, g, w))
+        return 0;
     return (double)row_blocks(l, g, warps_of(l, g)) * g->k * g->m * sizeof(float) * L2_BYTE_PS;
 }
 
@@ -83,7 +88,7 @@ static double relative_time(const struct lowering *l, const struct gemm_args *g,
     double none = pow(1 - (double)w->nnz / (double)w->count, r.reach);
     double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + rows * SPMV_LANES * (wide ? 1 : 2);
     double bytes = n * (wide ? 2 : 1) + rows * (SPMV_LANES * 2 + 4);
-    return copies_time(l, g) + time_of(bytes, n, 12, gather + book_reads(w), g->m);
+    return copies_time(l, g, w) + time_of(bytes, n, 12, gather + book_reads(w), g->m);
 }
 
 /* HUGE_VAL, here and below: the weight has no such form, or the form no kernel for this product. */
@@ -94,7 +99,7 @@ static double columns_time(const struct lowering *l, const struct gemm_args *g,
     struct columns_layout c;
     if (!pith_device_columns_layout(w, &c))
         return HUGE_VAL;
-    return copies_time(l, g) +
+    return copies_time(l, g, w) + COLUMNS_ROW_PS * g->n * g->m +
            time_of((double)c.bytes, (double)w->nnz, 8, gather + book_reads(w), g->m);
 }
 
@@ -105,7 +110,7 @@ static double codes_time(const struct lowering *l, const struct gemm_args *g,
     struct codes_layout c;
     if (!pith_device_codes_layout(w, &c))
         return HUGE_VAL;
-    return time_of((double)c.bytes, (double)w->count, 6, 0.3 + book_reads(w), g->m);
+    return time_of((double)c.bytes, (double)w->count, 9, 0.3 + book_reads(w), g->m);
 }
 
 /* 32 rows of a at a time; fewer take their share of lanes, but a whole wavefront of x an entry. One
@@ -221,12 +226,8 @@ static struct codes codes_of(struct lowering *l, const struct weight *w, uint32_
 static bool launch_codes(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                          uint32_t first)
 {
-    const uint32_t processors = l->cuda ? l->cuda->processors : PROCESSORS;
-    struct gemm_codes_args c = {
-        .g = *g, .w = codes_of(l, w, first), .one_book = w->n_groups == 1, .rows = 1};
-    if (c.one_book && g->n / (CODES_MOST_ROWS * GEMV_ROWS) >= processors)
-        c.rows = CODES_MOST_ROWS; /* which share x, where every multiprocessor has rows */
-    const uint32_t grid[3] = {(g->n + c.rows * GEMV_ROWS - 1) / (c.rows * GEMV_ROWS), g->m, 1};
+    struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first), .one_book = w->n_groups == 1};
+    const uint32_t grid[3] = {(g->n + GEMV_ROWS - 1) / GEMV_ROWS, g->m, 1};
     pith_device_grid(l, LAUNCH_gemv_codes, grid, &c, sizeof c);
     return true;
 }

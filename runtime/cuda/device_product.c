@@ -271,6 +271,20 @@ static void launch_conv_tiles(struct lowering *l, const struct conv_args *c, uin
     pith_device_conv_parts(l, &tiles);
 }
 
+/* Of an H100, without a device. */
+uint32_t pith_device_processors(const struct lowering *l)
+{
+    return l->cuda ? l->cuda->processors : 132u;
+}
+
+/* Several outputs a thread, where every multiprocessor has more than its threads of them. */
+static void launch_conv_direct(struct lowering *l, const struct conv_args *c)
+{
+    struct conv_args direct = *c;
+    direct.each = c->n >= 2048u * pith_device_processors(l) ? CONV_DIRECT_EACH : 1;
+    pith_device_launch(l, LAUNCH_conv_direct_f32, c->n / direct.each + 1, &direct, sizeof direct);
+}
+
 bool pith_device_conv(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -298,6 +312,6 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
     if (tiles)
         launch_conv_tiles(l, &c, grid);
     else
-        pith_device_launch(l, LAUNCH_conv_direct_f32, c.n, &c, sizeof c);
+        launch_conv_direct(l, &c);
     return true;
 }

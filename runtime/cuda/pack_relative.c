@@ -25,8 +25,8 @@
 #include "pack_relative.h"
 
 #define MOST_COLUMNS 65536u
-/* Above this share of nonzeros a dense f32 matrix is not much larger than what gathering saves. */
-#define DENSEST 0.4
+/* Above this share of nonzeros codes for all elements take no longer. */
+#define DENSEST 0.5
 #define AHEAD 4u /* nonzeros of a lane of which the next one is chosen */
 #define BANKS 32u
 

@@ -217,6 +217,38 @@ static void test_conv(void **state)
     }
 }
 
+/* Depthwise and narrow groups: an output a thread, and, of many, four. */
+static void test_direct_conv(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t images, groups, channels, outputs, h, w, kh, kw;
+        int32_t stride, dilation, act;
+    } of[] = {
+        {2, 5, 1, 1, 9, 11, 3, 3, 1, 1, ACT_RELU},    {1, 3, 2, 3, 8, 7, 3, 3, 2, 1, ACT_TANH},
+        {1, 9, 1, 1, 5, 6, 5, 5, 1, 1, ACT_CLIP},     {1, 4, 1, 2, 10, 10, 3, 3, 1, 2, ACT_NONE},
+        {1, 7, 1, 1, 200, 203, 3, 3, 1, 1, ACT_TANH}, {2, 9, 1, 1, 250, 251, 3, 3, 2, 1, ACT_RELU},
+        {1, 2, 3, 2, 300, 310, 2, 5, 1, 1, ACT_NONE}, {1, 8, 1, 1, 190, 191, 3, 3, 1, 2, ACT_NONE}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const uint32_t all = of[i].groups * of[i].outputs;
+        struct one_op t;
+        one_op_open(&t, PITH_OP_CONV, 3, 1);
+        t.kernels = &reference;
+        t.attr[ATTR_CONV_GROUP] = (int32_t)of[i].groups;
+        one_op_list(&t, ATTR_CONV_STRIDES, 2, (int32_t[]){of[i].stride, of[i].stride});
+        one_op_list(&t, ATTR_CONV_DILATIONS, 2, (int32_t[]){of[i].dilation, of[i].dilation});
+        one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){1, 1, 0, 2});
+        random_input(&t, 0, PITH_F32,
+                     DIMS(of[i].images, of[i].groups * of[i].channels, of[i].h, of[i].w), false);
+        random_input(&t, 1, PITH_F32, DIMS(all, of[i].channels, of[i].kh, of[i].kw), false);
+        random_input(&t, 2, PITH_F32, DIMS(all), false);
+        t.args.fuse.act = (uint32_t)of[i].act;
+        t.args.fuse.a = -0.5f;
+        t.args.fuse.b = 2.0f;
+        check_product(&t, "direct conv", of[i].channels * of[i].kh * of[i].kw);
+    }
+}
+
 /* Long sums of few tiles, which several blocks share: an activation that is long behind some, a
  * residual before others. */
 static void check_shared(struct one_op *t, enum launch_kernel parts, uint32_t terms, uint32_t round)
@@ -702,6 +734,7 @@ int main(void)
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_shared_products),
         cmocka_unit_test(test_shared_conv),
+        cmocka_unit_test(test_direct_conv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,17 +75,17 @@ static void test_forms(void **state)
         {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
         {19, 2500, 0.12, 200, 1, 1, LAUNCH_spmv_relative},
         {9, 13000, 0.11, 16, 1, 1, LAUNCH_spmv_relative_far},
-        {7000, 1100, 0.09, 16, 1, 1, LAUNCH_spmv_columns},
+        {7000, 1100, 0.09, 16, 1, 1, LAUNCH_spmv_relative},
         {3300, 2500, 0.12, 16, 1, 1, LAUNCH_spmv_relative},
-        {37, 700, 0.04, 16, 1, 1, LAUNCH_spmv_columns},
-        {21, 1999, 0.03, 16, 1, 1, LAUNCH_spmv_columns},
+        {4000, 4100, 0.02, 16, 1, 1, LAUNCH_spmv_columns},
+        {21, 1999, 0.03, 16, 1, 1, LAUNCH_spmv_relative},
         {9, 700, 0.03, 256, 9, 1, LAUNCH_spmv_columns_far},
         {9, 12033, 0.001, 1, 1, 1, LAUNCH_spmv_columns_far},
         {9, 12032, 0.001, 1, 1, 1, LAUNCH_spmv_columns},
-        {12, 700, 0.09, 13, 3, 1, LAUNCH_spmv_columns_far},
+        {12, 700, 0.05, 13, 3, 1, LAUNCH_spmv_columns_far},
         /* codes where most are, but of all of 256 centroids, which leave none for 0 */
         {37, 1700, 0.6, 200, 1, 1, LAUNCH_gemv_codes},
-        {11, 2100, 0.5, 256, 1, 2, LAUNCH_spmv_columns},
+        {11, 2100, 0.5, 256, 1, 2, LAUNCH_spmv_relative},
         {10, 1025, 0.6, 256, 10, 1, LAUNCH_spmv_columns_far},
         {5, 8200, 0.5, 60, 1, 1, LAUNCH_gemv_codes},
         {50, 400, 0.35, 16, 1, 1, LAUNCH_gemv_codes},
@@ -94,9 +94,9 @@ static void test_forms(void **state)
         {37, 700, 0, 16, 1, 1, LAUNCH_gemv_codes},
         {19, 257, 0.9, 31, 1, 2, LAUNCH_gemv_codes},
         {19, 300, 0, 32, 19, 1, LAUNCH_gemv_codes},
-        {4230, 310, 0, 16, 1, 1, LAUNCH_gemv_codes},
-        {4225, 300, 0.95, 30, 1, 1, LAUNCH_gemv_codes},
-        {4231, 270, 0, 256, 1, 2, LAUNCH_gemv_codes},
+        {19, 3310, 0, 16, 1, 1, LAUNCH_gemv_codes},
+        {7, 2900, 0.95, 30, 1, 1, LAUNCH_gemv_codes},
+        {9, 1270, 0, 256, 1, 2, LAUNCH_gemv_codes},
         {18, 400, 0, 256, 2, 2, LAUNCH_gemv_codes},
         {18, 400, 0.95, 254, 6, 1, LAUNCH_gemv_codes},
         /* many rows of x */
@@ -127,7 +127,7 @@ static void test_patterns(void **state)
         want.n_groups = 1;
         want.scale = 1.0f;
         want.n_centroids = 16;
-        check_product(&want, 1, full ? LAUNCH_gemv_codes : LAUNCH_spmv_columns);
+        check_product(&want, 1, full ? LAUNCH_gemv_codes : LAUNCH_spmv_relative);
         want.n_groups = 37;
         check_product(&want, 1, full ? LAUNCH_gemv_codes : LAUNCH_spmv_columns_far);
         check_product(&want, 20, full ? LAUNCH_gemm_codes : LAUNCH_spmm_columns);
@@ -179,7 +179,7 @@ static void test_later_rows(void **state)
     (void)state;
     static const struct product_case of[] = {
         {37, 3000, 0.1, 16, 1, 1, LAUNCH_spmv_relative},
-        {36, 700, 0.04, 16, 1, 1, LAUNCH_spmv_columns},
+        {36, 4100, 0.03, 16, 1, 1, LAUNCH_spmv_columns},
         {36, 700, 0.04, 16, 12, 1, LAUNCH_spmv_columns_far},
         {36, 1700, 0.6, 200, 1, 1, LAUNCH_gemv_codes},
         {36, 700, 0, 16, 6, 1, LAUNCH_gemv_codes},
@@ -242,8 +242,7 @@ static void test_terms_first(void **state)
 static void test_recurrent(void **state)
 {
     (void)state;
-    static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_spmv_columns},
-
+    static const struct product_case of[] = {{60, 20, 0.2, 16, 1, 2, LAUNCH_spmm_columns},
                                              {60, 20, 0.1, 16, 3, 20, LAUNCH_spmm_columns},
                                              {60, 20, 0, 16, 3, 70, LAUNCH_gemm_codes},
                                              {240, 80, 0, 30, 240, 1, LAUNCH_gemv_codes}};

@@ -74,91 +74,98 @@ DEVICE uint32_t code_offset(uint32_t low, uint32_t high, uint32_t slot, uint32_t
     return bits == 5u ? code | (high << 6 >> slot & 64u) : code;
 }
 
-/* Terms of one word of each of `rows` rows, 32 columns apart, whose x is read once for all of them;
- * `left` columns are there from the first on. Those behind the last have codes like others, and no
- * x. rows, bits and whole are constants where this is called. */
-DEVICE void add_words_of(const struct gemm_codes_args *arg, const float *book, const float *x,
-                         uint32_t left, const size_t at[CODES_MOST_ROWS], uint32_t rows,
-                         uint32_t bits, bool whole, float sum[CODES_MOST_ROWS])
+#define CODES_AT_ONCE 2u /* words that a lane loads before it needs the first */
+
+/* A row of a weight for a lane: every 32nd word, `words` of them, each with elements 32 columns
+ * apart. bits is a constant where this is called, here and below. */
+struct codes_row {
+    const uint32_t *low;
+    const uint8_t *high;
+    uint32_t words;
+};
+
+struct codes_lot {
+    uint32_t low[CODES_AT_ONCE], high[CODES_AT_ONCE];
+};
+
+/* Words [first, first + CODES_AT_ONCE), 0 where the row has none. */
+DEVICE struct codes_lot load_lot(const struct codes_row *r, uint32_t first, uint32_t bits)
 {
-    const uint32_t per_word = CODES_PER_WORD(bits);
-    uint32_t low[CODES_MOST_ROWS], high[CODES_MOST_ROWS];
+    struct codes_lot l;
     UNROLLED
-    for (uint32_t r = 0; r < rows; r++) {
-        low[r] = arg->w.low[at[r]];
-        high[r] = bits == 5u ? arg->w.high[at[r]] : 0u;
+    for (uint32_t i = 0; i < CODES_AT_ONCE; i++) {
+        const bool there = first + i < r->words;
+        l.low[i] = there ? r->low[32u * (first + i)] : 0u;
+        l.high[i] = there && bits == 5u ? r->high[32u * (first + i)] : 0u;
     }
+    return l;
+}
+
+/* Of word i of a lot; x of `left` columns from the word's first on is there. */
+DEVICE float add_codes(const struct codes_lot *l, uint32_t i, const float *book, const float *x,
+                       uint32_t left, uint32_t bits, bool whole, float sum)
+{
     UNROLLED
-    for (uint32_t slot = 0; slot < per_word; slot++) {
+    for (uint32_t slot = 0; slot < CODES_PER_WORD(bits); slot++) {
         const float value = whole || 32u * slot < left ? x[32u * slot] : 0.0f;
-        UNROLLED
-        for (uint32_t r = 0; r < rows; r++)
-            sum[r] = fmaf(number_at(book, code_offset(low[r], high[r], slot, bits)), value, sum[r]);
+        sum = fmaf(number_at(book, code_offset(l->low[i], l->high[i], slot, bits)), value, sum);
     }
+    return sum;
 }
 
-DEVICE void codes_sums(const struct gemm_codes_args *arg, const float *book, const float *x,
-                       const uint32_t row[CODES_MOST_ROWS], uint32_t rows, uint32_t bits,
-                       float sum[CODES_MOST_ROWS])
+/* The next words are on their way while some are added. */
+DEVICE float codes_sum(const struct gemm_codes_args *arg, const float *book, const float *x,
+                       uint32_t row, uint32_t bits)
 {
-    const uint32_t step = 32u * CODES_PER_WORD(bits), lane = THREAD % 32u;
-    size_t at[CODES_MOST_ROWS];
-    uint32_t left = arg->g.k;
+    const uint32_t step = 32u * CODES_PER_WORD(bits), lane = THREAD % 32u, k = arg->g.k;
+    const size_t at = (size_t)row * arg->w.row_words + lane;
+    const struct codes_row r = {arg->w.low + at, arg->w.high + at, (k + step - 1) / step};
+    struct codes_lot now = load_lot(&r, 0, bits);
+    uint32_t word = 0;
+    float sum = 0.0f;
     x += lane;
-    UNROLLED
-    for (uint32_t r = 0; r < rows; r++)
-        at[r] = (size_t)row[r] * arg->w.row_words + lane;
-    for (; left >= step; left -= step, x += step) {
-        add_words_of(arg, book, x, left, at, rows, bits, true, sum);
+    for (; (word + CODES_AT_ONCE) * step <= k; word += CODES_AT_ONCE) {
+        const struct codes_lot next = load_lot(&r, word + CODES_AT_ONCE, bits);
         UNROLLED
-        for (uint32_t r = 0; r < rows; r++)
-            at[r] += 32u;
+        for (uint32_t i = 0; i < CODES_AT_ONCE; i++)
+            sum = add_codes(&now, i, book, x + (word + i) * step, 0, bits, true, sum);
+        now = next;
     }
-    if (lane < left)
-        add_words_of(arg, book, x, left - lane, at, rows, bits, false, sum);
+    UNROLLED
+    for (uint32_t i = 0; i < CODES_AT_ONCE; i++) {
+        const uint32_t begin = (word + i) * step + lane;
+        if (begin < k)
+            sum = add_codes(&now, i, book, x + (word + i) * step, k - begin, bits, false, sum);
+    }
+    return sum;
 }
 
-DEVICE void codes_sums_of(const struct gemm_codes_args *arg, const float *book, const float *x,
-                          const uint32_t row[CODES_MOST_ROWS], uint32_t rows,
-                          float sum[CODES_MOST_ROWS])
+DEVICE float codes_sum_of(const struct gemm_codes_args *arg, const float *book, const float *x,
+                          uint32_t row)
 {
     if (arg->w.bits == 4u)
-        codes_sums(arg, book, x, row, rows, 4u, sum);
-    else if (arg->w.bits == 5u)
-        codes_sums(arg, book, x, row, rows, 5u, sum);
-    else
-        codes_sums(arg, book, x, row, rows, 8u, sum);
+        return codes_sum(arg, book, x, row, 4u);
+    if (arg->w.bits == 5u)
+        return codes_sum(arg, book, x, row, 5u);
+    return codes_sum(arg, book, x, row, 8u);
 }
 
-/* A warp has arg->rows rows, each 8 warps behind the last; rows that are not there are the last one
- * again, and are not stored. */
 KERNEL(gemv_codes, gemm_codes_args)
 {
     SHARED float book[256];
-    const uint32_t lane = THREAD % 32u, n = arg->g.n;
-    const uint32_t column = BLOCK_X * arg->rows * GEMV_ROWS + THREAD / 32u;
+    const uint32_t lane = THREAD % 32u, column = BLOCK_X * GEMV_ROWS + THREAD / 32u;
+    const bool there = column < arg->g.n;
+    const uint32_t row = arg->w.first + (there ? column : 0);
     const float *x = arg->g.a + (size_t)BLOCK_Y * arg->g.a_row;
-    uint32_t row[CODES_MOST_ROWS];
-    float sum[CODES_MOST_ROWS] = {0.0f};
-    UNROLLED
-    for (uint32_t r = 0; r < CODES_MOST_ROWS; r++)
-        row[r] = arg->w.first + (column + r * GEMV_ROWS < n ? column + r * GEMV_ROWS : n - 1);
     for (uint32_t i = THREAD; arg->one_book && i < 1u << arg->w.bits; i += LAUNCH_THREADS)
         book[i] = arg->w.book[i];
     barrier();
-    if (arg->rows > 1)
-        codes_sums_of(arg, book, x, row, CODES_MOST_ROWS, sum);
-    else if (arg->one_book)
-        codes_sums_of(arg, book, x, row, 1, sum);
-    else
-        codes_sums_of(arg, arg->w.book + ((size_t)(row[0] / arg->w.book_rows) << arg->w.bits), x,
-                      row, 1, sum);
-    UNROLLED
-    for (uint32_t r = 0; r < CODES_MOST_ROWS; r++) {
-        if (r >= arg->rows)
-            continue;
-        const float whole = warp_sum(sum[r]);
-        if (column + r * GEMV_ROWS < n && lane == 0)
-            put_product(&arg->g, 0, BLOCK_Y, column + r * GEMV_ROWS, whole);
-    }
+    float sum =
+        arg->one_book
+            ? codes_sum_of(arg, book, x, row)
+            : codes_sum_of(arg, arg->w.book + ((size_t)(row / arg->w.book_rows) << arg->w.bits), x,
+                           row);
+    sum = warp_sum(sum);
+    if (there && lane == 0)
+        put_product(&arg->g, 0, BLOCK_Y, column, sum);
 }

@@ -7,6 +7,7 @@
 #include "move.cu"
 #include "logic.cu"
 #include "product.cu"
+#include "direct.cu"
 #include "recurrent.cu"
 #include "reduce.cu"
 #include "sparse.cu"

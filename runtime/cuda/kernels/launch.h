@@ -261,7 +261,9 @@ struct gemm_args {
 #define GEMV_ROWS (LAUNCH_THREADS / 32u)
 
 /* x [images, groups * channels, h, w], w [groups * outputs, channels, kh, kw]. conv_f32: grid
- * (pixels / 64, outputs / 64, images * groups); conv_direct_f32: n outputs, each by itself. */
+ * (pixels / 64, outputs / 64, images * groups); conv_direct_f32: n outputs, each by itself, of a
+ * thread one or CONV_DIRECT_EACH. */
+#define CONV_DIRECT_EACH 4u
 struct conv_args {
     const float *x, *w, *bias, *residual; /* bias, residual: NULL: none */
     float *y;
@@ -272,6 +274,7 @@ struct conv_args {
     /* conv_mma: p / (oh * ow) is p * pixels_factor >> pixels_shift. */
     uint32_t pixels_factor, pixels_shift;
     struct sum_split split; /* of conv_f32, conv_mma */
+    uint32_t each;          /* of conv_direct_f32 */
 };
 
 /* One step of a recurrent layer, element by element, behind the product u. */
@@ -443,13 +446,11 @@ struct codes {
 };
 
 /* As gemv_f32 with a contiguous, and gemm_f32. b is the weight transposed, or, where terms_first,
- * as it is; gemv_codes takes it transposed. one_book: all rows have the first. rows: of a warp of
- * gemv_codes, 1 or, of one_book, CODES_MOST_ROWS. */
-#define CODES_MOST_ROWS 4u
+ * as it is; gemv_codes takes it transposed. one_book: all rows have the first. */
 struct gemm_codes_args {
     struct gemm_args g;
     struct codes w;
-    uint32_t terms_first, one_book, rows;
+    uint32_t terms_first, one_book;
 };
 
 struct conv_codes_args {

@@ -475,26 +475,3 @@ KERNEL(conv_parts, conv_args)
                               pixel_value(arg, plane, plane % all, i % pixels, sum));
     }
 }
-
-/* Few terms an output: depthwise, and narrow groups. */
-KERNEL(conv_direct_f32, conv_args)
-{
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow);
-    const uint32_t taps = (uint32_t)(arg->kh * arg->kw), all = arg->groups * arg->outputs;
-    const size_t plane = (size_t)arg->h * (size_t)arg->width;
-    FOR_EACH(i, arg->n)
-    {
-        const uint32_t pixel = i % pixels, o = i / pixels % all, image = i / pixels / all;
-        const int32_t oh = (int32_t)pixel / arg->ow, ow = (int32_t)pixel % arg->ow;
-        const size_t group = (size_t)image * arg->groups + o / arg->outputs;
-        const float *x = arg->x + group * arg->channels * plane;
-        const float *w = arg->w + (size_t)o * arg->channels * taps;
-        float sum = 0.0f;
-        for (uint32_t c = 0; c < arg->channels; c++, x += plane)
-            for (int32_t kh = 0; kh < arg->kh; kh++)
-                for (int32_t kw = 0; kw < arg->kw; kw++)
-                    sum = fmaf(*w++, under_tap(arg, x, oh, ow, kh, kw), sum);
-        *pixel_at(arg, i / pixels, pixel) = activated(arg->act, arg->act_a, arg->act_b,
-                                                      pixel_value(arg, i / pixels, o, pixel, sum));
-    }
-}
