@@ -465,7 +465,7 @@ int main(int argc, char **argv)
                   {"NT-We", 600, 4096, 0.10},     {"NT-Wd", 8791, 600, 0.11},
                   {"NT-LSTM", 2400, 1201, 0.10},  {"large", 16384, 16384, 0.09},
                   {"large-4", 16384, 16384, 0.04}};
-    static const double densities[] = {0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
+    static const double densities[] = {0.05, 0.2, 0.4, 0.6};
     uint32_t missed = 0;
     uint64_t start = pith_clock_ns(NULL);
     bool good = true;
