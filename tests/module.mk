@@ -44,7 +44,7 @@ EMU := emu emu_kernels ptx_launch ptx_read ptx_run
 FAKE_CUDA_SRC := tests/cuda/fake_cuda.c $(EMU:%=tests/cuda/%.c)
 $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) runtime/cuda/driver.h runtime/cuda/pith_cuda.h $(O)/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wl,-soname,$(@F) $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests/cuda -Iruntime/cuda -Iruntime/cuda/kernels -Iruntime \
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wl,-soname,$(@F) $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests -Itests/cuda -Iruntime/cuda -Iruntime/cuda/kernels -Iruntime \
 	    -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref $(FAKE_CUDA_SRC) -o $@
 
 # libcublasLt.so.13 on it, apart, as most tests do without.
@@ -59,7 +59,7 @@ $(FAKE_SPARSE): tests/cuda/fake_sparse.c $(FAKE_CUDA)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -o $@
 
-$(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests/cuda -Iruntime/cuda -Iruntime/cuda/kernels -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
+$(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests -Itests/cuda -Iruntime/cuda -Iruntime/cuda/kernels -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
 $(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts $(O)/tests/cuda/test_device_half $(O)/tests/cuda/test_device_huffman $(O)/tests/cuda/test_device_integers: $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)
@@ -173,7 +173,7 @@ coverage-counts: $(sort $(COVERAGE_TESTS))
 	@$(PYTHON) tests/coverage.py $(O)
 
 # ---- style -------------------------------------------------------------------------------------
-OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench samples,$(d)/*.c $(d)/*.h))
+OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench bench/* samples,$(d)/*.c $(d)/*.h))
 # Not asked of cppcheck: memleak and uninitvar take a pointer stored in a structure for lost and an
 # address never written through for read; invalidPointerCast dislikes options addressed by offset;
 # the conditions it calls redundant, or too late, compare positions or guard what others tested;

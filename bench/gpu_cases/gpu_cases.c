@@ -95,7 +95,8 @@ static void check_addresses(uint32_t kernel, const void *arg)
     }
 }
 
-/* ---- launches --------------------------------------------------------------------------------- */
+/* ---- launches ---------------------------------------------------------------------------------
+ */
 
 /* The order of lanes is the device's own, whichever is asked for. */
 void ptx_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
@@ -143,12 +144,9 @@ int main_cases(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } of[] = {{"ops", main_ops},
-              {"weights", main_weights},
-              {"half", main_half},
-              {"attention", main_attention},
-              {"huffman", main_huffman},
-              {"integers", main_integers}};
+    } of[] = {{"ops", main_ops},         {"weights", main_weights},
+              {"half", main_half},       {"attention", main_attention},
+              {"huffman", main_huffman}, {"integers", main_integers}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (argc == 2 && strcmp(argv[1], of[i].name) == 0)
             return run(of[i].name, of[i].run);

@@ -68,6 +68,15 @@ static void launch_few(struct lowering *l, const struct gemm_args *g, const uint
     pith_device_grid(l, LAUNCH_gemv_half, grid, &few, sizeof few);
 }
 
+#ifndef MANY_TILES
+#define MANY_TILES 2u /* of a multiprocessor, from which on blocks of four warps do better */
+#endif
+
+static bool is_many(const struct lowering *l, const uint32_t grid[3])
+{
+    return (uint64_t)grid[0] * grid[1] * grid[2] >= MANY_TILES * pith_device_processors(l);
+}
+
 bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct weight *w)
 {
     const bool turned = g->b_row != 1 || (w && w->shape.rank == 2 && w->shape.dim[1] != g->k);
@@ -88,8 +97,9 @@ bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct
                               .is_bf16 = h.is_bf16,
                               .whole =
                                   g->a_col == 1 && g->a_row % 4 == 0 && (uintptr_t)g->a % 16 == 0};
+    const bool many = is_many(l, grid);
     m.g.split = pith_device_shares(l, grid, h.row, MMA_TERMS, g->m * g->n);
-    pith_device_grid(l, LAUNCH_gemm_mma, grid, &m, sizeof m);
+    pith_device_grid(l, many ? LAUNCH_gemm_mma_many : LAUNCH_gemm_mma, grid, &m, sizeof m);
     pith_device_gemm_parts(l, &m.g);
     return true;
 }
@@ -123,8 +133,9 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
                               .channel_step = h.channel_step,
                               .images = images};
     set_divisor(&m.c, (uint32_t)(c->oh * c->ow));
+    const bool many = is_many(l, grid);
     m.c.split = pith_device_shares(l, grid, h.row, MMA_TERMS, c->n);
-    pith_device_grid(l, LAUNCH_conv_mma, grid, &m, sizeof m);
+    pith_device_grid(l, many ? LAUNCH_conv_mma_many : LAUNCH_conv_mma, grid, &m, sizeof m);
     pith_device_conv_parts(l, &m.c);
     return true;
 }

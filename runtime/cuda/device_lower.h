@@ -63,6 +63,7 @@ struct lowering {
     struct pith_plan *plan;
     struct pith_cuda *cuda;                /* NULL: cuBLASLt is not asked */
     bool half;                             /* factors of products may be rounded to 16 bits */
+    uint32_t processors;                   /* multiprocessors to plan for; 0: those of cuda */
     device_address arena, work, constants; /* 0 while counting */
     struct action *action;                 /* owns */
     uint32_t n_actions, room_actions;

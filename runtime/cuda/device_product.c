@@ -274,7 +274,7 @@ static void launch_conv_tiles(struct lowering *l, const struct conv_args *c, uin
 /* Of an H100, without a device. */
 uint32_t pith_device_processors(const struct lowering *l)
 {
-    return l->cuda ? l->cuda->processors : 132u;
+    return l->processors ? l->processors : l->cuda ? l->cuda->processors : 132u;
 }
 
 /* Several outputs a thread, where every multiprocessor has more than its threads of them. */

@@ -15,7 +15,8 @@ static const uint32_t orders[] = {0, 1, 2, 77};
 #define WORK_BYTES (1u << 20)
 
 /* Memory of the host serves as the device's: addresses are the same. */
-static bool half_products; /* by tensor cores, with factors of 16 bits */
+static bool half_products;  /* by tensor cores, with factors of 16 bits */
+static uint32_t processors; /* multiprocessors to plan for; 0: as of a large device */
 static struct pith_plan plan = {.arena = NULL, .arena_bytes = UINT64_MAX};
 
 static inline void run_actions(const struct lowering *l, uint32_t order)
@@ -77,7 +78,10 @@ static inline bool try_device_joined(const char *name, const struct step *produc
                                      const struct device_join *behind, const double *bound)
 {
     const struct step *s = behind ? behind->last : product;
-    struct lowering l = {.plan = &plan, .half = half_products, .arena = (uintptr_t)plan.arena};
+    struct lowering l = {.plan = &plan,
+                         .half = half_products,
+                         .processors = processors,
+                         .arena = (uintptr_t)plan.arena};
     if (behind)
         l.behind = *behind;
     struct guarded work = guard_new(WORK_BYTES, 1), out[ONE_OP_MAX];

@@ -16,7 +16,7 @@
 #include <string.h>
 #include "emu.h"
 #include "emu_launch.h"
-#include "../guard_page.h"
+#include "guard_page.h"
 #if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__)
 #include <ucontext.h>
 #define EMU_UCONTEXT

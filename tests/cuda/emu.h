@@ -24,6 +24,7 @@ extern struct emu_place emu_now;
 extern float *emu_launch_shared;
 #define SHARED_OF_LAUNCH emu_launch_shared
 #define KERNEL_WIDE(name, type, threads) KERNEL(name, type)
+#define KERNEL_OF(name, type, threads, blocks) KERNEL(name, type)
 #define KERNEL(name, type)                                                                         \
     static void name##_body(const struct type *arg);                                               \
     void emu_kernel_##name(const void *arg);                                                       \

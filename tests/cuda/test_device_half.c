@@ -208,15 +208,22 @@ static void test_mma_products(void **state)
         uint32_t m, n, k;
         bool turned, a_turned;
         enum launch_kernel kernel;
-    } of[] = {
-        {70, 90, 75, false, false, LAUNCH_gemm_mma},  {65, 64, 32, false, false, LAUNCH_gemm_mma},
-        {9, 33, 100, false, false, LAUNCH_gemm_mma},  {64, 130, 33, true, false, LAUNCH_gemm_mma},
-        {67, 9, 64, true, true, LAUNCH_gemm_mma},     {10, 20, 31, false, true, LAUNCH_gemm_mma},
-        {20, 70, 600, false, false, LAUNCH_gemm_mma}, {65, 9, 521, true, true, LAUNCH_gemm_mma},
-        {3, 37, 70, true, false, LAUNCH_gemv_half},   {1, 37, 301, true, false, LAUNCH_gemv_half}};
+    } of[] = {{70, 90, 75, false, false, LAUNCH_gemm_mma},
+              {65, 64, 32, false, false, LAUNCH_gemm_mma},
+              {9, 33, 100, false, false, LAUNCH_gemm_mma},
+              {64, 130, 33, true, false, LAUNCH_gemm_mma},
+              {67, 9, 64, true, true, LAUNCH_gemm_mma},
+              {10, 20, 31, false, true, LAUNCH_gemm_mma},
+              {20, 70, 600, false, false, LAUNCH_gemm_mma},
+              {65, 9, 521, true, true, LAUNCH_gemm_mma},
+              {3, 37, 70, true, false, LAUNCH_gemv_half},
+              {1, 37, 301, true, false, LAUNCH_gemv_half},
+              {70, 90, 75, false, false, LAUNCH_gemm_mma_many},
+              {65, 9, 521, true, true, LAUNCH_gemm_mma_many}};
     half_products = true;
     for (uint32_t i = 0; i < 4 * sizeof of / sizeof *of; i++) {
         size_t c = i / 4;
+        processors = of[c].kernel == LAUNCH_gemm_mma_many ? 1 : 0;
         uint32_t rows = of[c].turned ? of[c].k : of[c].n, cols = of[c].turned ? of[c].n : of[c].k;
         struct weight_case k = any_case(i, rows, cols);
         struct one_op t;
@@ -239,6 +246,7 @@ static void test_mma_products(void **state)
         guard_free(&added);
     }
     half_products = false;
+    processors = 0;
 }
 
 /* Groups, strides, dilation; channels and terms that end within parts and slices; several images.
@@ -249,14 +257,23 @@ static void test_mma_conv(void **state)
     static const struct {
         uint32_t images, groups, channels, outputs, h, w, kh, kw;
         int32_t stride, dilation;
-    } of[] = {{1, 1, 3, 20, 13, 17, 3, 3, 2, 1}, {3, 1, 33, 70, 5, 7, 1, 1, 1, 1},
-              {2, 2, 9, 17, 6, 5, 3, 2, 1, 1},   {5, 1, 64, 16, 3, 3, 1, 3, 1, 1},
-              {1, 1, 8, 16, 14, 9, 3, 3, 1, 2},  {1, 3, 17, 40, 1, 70, 1, 5, 3, 1},
-              {67, 1, 40, 20, 1, 1, 3, 3, 9, 1}, {1, 2, 70, 65, 6, 6, 3, 3, 1, 1},
-              {3, 1, 531, 20, 3, 4, 1, 1, 1, 1}, {1, 1, 130, 9, 9, 9, 2, 3, 2, 2}};
+        enum launch_kernel kernel;
+    } of[] = {{1, 1, 3, 20, 13, 17, 3, 3, 2, 1, LAUNCH_conv_mma},
+              {3, 1, 33, 70, 5, 7, 1, 1, 1, 1, LAUNCH_conv_mma},
+              {2, 2, 9, 17, 6, 5, 3, 2, 1, 1, LAUNCH_conv_mma},
+              {5, 1, 64, 16, 3, 3, 1, 3, 1, 1, LAUNCH_conv_mma},
+              {1, 1, 8, 16, 14, 9, 3, 3, 1, 2, LAUNCH_conv_mma},
+              {1, 3, 17, 40, 1, 70, 1, 5, 3, 1, LAUNCH_conv_mma},
+              {67, 1, 40, 20, 1, 1, 3, 3, 9, 1, LAUNCH_conv_mma},
+              {1, 2, 70, 65, 6, 6, 3, 3, 1, 1, LAUNCH_conv_mma},
+              {3, 1, 531, 20, 3, 4, 1, 1, 1, 1, LAUNCH_conv_mma},
+              {1, 1, 130, 9, 9, 9, 2, 3, 2, 2, LAUNCH_conv_mma},
+              {3, 2, 9, 20, 8, 9, 1, 3, 1, 1, LAUNCH_conv_mma_many},
+              {2, 1, 70, 70, 6, 9, 1, 1, 1, 1, LAUNCH_conv_mma_many}};
     half_products = true;
     for (uint32_t i = 0; i < 4 * sizeof of / sizeof *of; i++) {
         size_t c = i / 4;
+        processors = of[c].kernel == LAUNCH_conv_mma_many ? 1 : 0;
         uint32_t terms = of[c].channels * of[c].kh * of[c].kw, all = of[c].groups * of[c].outputs;
         struct weight_case k = any_case(i, all, terms);
         struct one_op t;
@@ -275,10 +292,11 @@ static void test_mma_conv(void **state)
         double *bound = mma_bound(&t, &k.w, terms);
         struct tview residual;
         struct guarded added = give_tail(&t, &residual, i);
-        check_within(&t, &k, LAUNCH_conv_mma, bound);
+        check_within(&t, &k, of[c].kernel, bound);
         guard_free(&added);
     }
     half_products = false;
+    processors = 0;
 }
 
 int main(void)

@@ -18,7 +18,7 @@ static inline bool is_follower(uint32_t kernel)
 /* The kernel that the step is launched with; of several the one that comes last. */
 static inline void check_kernel(const struct step *s, enum launch_kernel kernel)
 {
-    struct lowering l = {.plan = &plan, .half = half_products};
+    struct lowering l = {.plan = &plan, .half = half_products, .processors = processors};
     uint32_t found = LAUNCH_KERNELS;
     assert_true(pith_device_step(&l, s));
     for (uint32_t i = 0; i < l.n_actions; i++)

@@ -27,10 +27,12 @@
 /* Shared memory that the launch asks for, of a kernel that declares none. */
 extern __shared__ float launch_shared[];
 #define SHARED_OF_LAUNCH launch_shared
-#define KERNEL(name, type) KERNEL_WIDE(name, type, LAUNCH_THREADS)
-#define KERNEL_WIDE(name, type, threads)                                                           \
+#define KERNEL(name, type) KERNEL_OF(name, type, LAUNCH_THREADS, 1)
+#define KERNEL_WIDE(name, type, threads) KERNEL_OF(name, type, threads, 1)
+/* With so few registers that a multiprocessor has `blocks` at once. */
+#define KERNEL_OF(name, type, threads, blocks)                                                     \
     DEVICE void name##_body(const struct type *arg);                                               \
-    extern "C" __global__ void __launch_bounds__(threads, 1)                                       \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
         name(const __grid_constant__ struct type arg)                                              \
     {                                                                                              \
         name##_body(&arg);                                                                         \
@@ -128,25 +130,26 @@ DEVICE uint32_t pair_bf16(float low, float high)
 #endif
 
 /* What mma has of a block's 64 x 64 outputs: eight warps have 16 rows and 32 columns each, which
- * are four products of 8 columns. A lane has, of product i, columns 2 t and 2 t + 1 of two rows. */
-DEVICE uint32_t mma_warp_row(void)
+ * are four products of 8 columns (bands 1), or four warps twice as many rows (bands 2). A lane has,
+ * of product i, columns 2 t and 2 t + 1 of two rows of each band. */
+DEVICE uint32_t mma_warp_row(uint32_t bands)
 {
-    return THREAD / 32u % 4u * 16u + THREAD % 32u / 4u;
+    return THREAD / 32u % (4u / bands) * 16u * bands + THREAD % 32u / 4u;
 }
 
-DEVICE uint32_t mma_warp_column(void)
+DEVICE uint32_t mma_warp_column(uint32_t bands)
 {
-    return THREAD / 128u * 32u;
+    return THREAD / (128u / bands) * 32u;
 }
 
-DEVICE uint32_t mma_row(uint32_t j)
+DEVICE uint32_t mma_row(uint32_t bands, uint32_t j)
 {
-    return mma_warp_row() + j / 2u * 8u;
+    return mma_warp_row(bands) + j / 2u * 8u;
 }
 
-DEVICE uint32_t mma_column(uint32_t i, uint32_t j)
+DEVICE uint32_t mma_column(uint32_t bands, uint32_t i, uint32_t j)
 {
-    return mma_warp_column() + 8u * i + THREAD % 4u * 2u + j % 2u;
+    return mma_warp_column(bands) + 8u * i + THREAD % 4u * 2u + j % 2u;
 }
 
 #define FOR_EACH(i, n)                                                                             \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* half_product.cu - products of matrices and convolutions by tensor cores: factors of 16 bits, sums
- * in f32. A block has a tile of 64 x 64 outputs; a row of a slice in shared memory has 64 terms,
- * two a word. There are two slices: while warps multiply one, what threads load of the next is on
+ * in f32. A block has a tile of 64 x 64 outputs, and is eight warps, or, where tiles are many, four
+ * whose outputs are twice as many: so more blocks fit a multiprocessor, and less is read of shared
+ * memory for a product. A row of a slice in shared memory has 64 terms, two a word. There are two slices: while warps multiply one, what threads load of the next is on
  * its way. Nothing is rounded before that is done: a load is waited for where its number is used
  * first.
  *
@@ -15,7 +16,8 @@
 #define SLICE_TERMS MMA_TERMS
 #define PART_WORDS 4u /* 8 terms of a row */
 #define PART_TERMS (2u * PART_WORDS)
-#define LOADS 2u /* that a thread loads of either side of a slice */
+#define BANDS_MOST 2u
+#define LOADS(bands) (2u * (bands)) /* that a thread loads of either side of a slice */
 #define ROW_WORDS (SLICE_TERMS / 2u)
 #define ROW_PARTS (ROW_WORDS / PART_WORDS)
 #define ROW_STEP (ROW_WORDS + 4u) /* the eight rows that a warp reads at once are in 32 banks */
@@ -28,6 +30,7 @@ struct half_side {
     uint32_t row[TILE][ROW_STEP];
 };
 
+/* Rows of a lie along rows of y. */
 struct half_tile {
     struct half_side a, b;
 };
@@ -41,21 +44,21 @@ struct half_place {
     uint32_t row, part;
 };
 
-DEVICE struct half_place place_along(uint32_t i)
+DEVICE struct half_place place_along(uint32_t bands, uint32_t i)
 {
-    struct half_place p = {THREAD / ROW_PARTS + TILE / LOADS * i, THREAD % ROW_PARTS};
+    struct half_place p = {THREAD / ROW_PARTS + TILE / LOADS(bands) * i, THREAD % ROW_PARTS};
     return p;
 }
 
-DEVICE struct half_place place_across(uint32_t i)
+DEVICE struct half_place place_across(uint32_t bands, uint32_t i)
 {
-    struct half_place p = {THREAD % TILE, THREAD / TILE + ROW_PARTS / LOADS * i};
+    struct half_place p = {THREAD % TILE, THREAD / TILE + ROW_PARTS / LOADS(bands) * i};
     return p;
 }
 
-DEVICE struct half_place place_of_part(bool along, uint32_t i)
+DEVICE struct half_place place_of_part(uint32_t bands, bool along, uint32_t i)
 {
-    return along ? place_along(i) : place_across(i);
+    return along ? place_along(bands, i) : place_across(bands, i);
 }
 
 DEVICE void put_part(struct half_side *s, struct half_place at, struct part p)
@@ -74,18 +77,18 @@ DEVICE struct part rounded(const float x[PART_TERMS], uint32_t is_bf16)
 
 /* What a thread has of a slice, on its way to shared memory: of the weight, and of activations. */
 struct half_loaded {
-    struct part w[LOADS];
-    float x[LOADS][PART_TERMS];
+    struct part w[LOADS(BANDS_MOST)];
+    float x[LOADS(BANDS_MOST)][PART_TERMS];
 };
 
 /* Rows [row0, rows) of w, terms from k0 on. */
-DEVICE void load_weight(struct half_loaded *to, const uint16_t *w, uint32_t row0, uint32_t rows,
-                        uint32_t row_step, uint32_t k0)
+DEVICE void load_weight(struct half_loaded *to, uint32_t bands, const uint16_t *w, uint32_t row0,
+                        uint32_t rows, uint32_t row_step, uint32_t k0)
 {
     const struct part none = {{0}};
     UNROLLED
-    for (uint32_t i = 0; i < LOADS; i++) {
-        const struct half_place at = place_along(i);
+    for (uint32_t i = 0; i < LOADS(bands); i++) {
+        const struct half_place at = place_along(bands, i);
         const uint32_t row = row0 + at.row, k = k0 + PART_TERMS * at.part;
         to->w[i] = none;
         if (row < rows && k < row_step)
@@ -93,13 +96,13 @@ DEVICE void load_weight(struct half_loaded *to, const uint16_t *w, uint32_t row0
     }
 }
 
-DEVICE void put_slice(struct half_side *w, struct half_side *x, const struct half_loaded *from,
-                      bool x_along, uint32_t is_bf16)
+DEVICE void put_slice(struct half_side *w, struct half_side *x, uint32_t bands,
+                      const struct half_loaded *from, bool x_along, uint32_t is_bf16)
 {
     UNROLLED
-    for (uint32_t i = 0; i < LOADS; i++) {
-        put_part(w, place_along(i), from->w[i]);
-        put_part(x, place_of_part(x_along, i), rounded(from->x[i], is_bf16));
+    for (uint32_t i = 0; i < LOADS(bands); i++) {
+        put_part(w, place_along(bands, i), from->w[i]);
+        put_part(x, place_of_part(bands, x_along, i), rounded(from->x[i], is_bf16));
     }
 }
 
@@ -109,49 +112,64 @@ DEVICE void put_slice(struct half_side *w, struct half_side *x, const struct hal
 #define MMA_BF16(sum, a, b) (void)0
 #endif
 
+/* Of a lane, four products of 8 columns for each of a warp's bands of 16 rows. */
+struct half_sums {
+    float of[BANDS_MOST][EACH][EACH];
+};
+
 /* 16 terms at a time: words t and t + 4 of eight. */
-DEVICE void multiply_tile(const struct half_tile *t, float sum[EACH][EACH], bool is_bf16)
+DEVICE void multiply_tile(const struct half_tile *t, uint32_t bands, struct half_sums *sum,
+                          bool is_bf16)
 {
-    const uint32_t row = mma_warp_row(), line = THREAD % 32u / 4u;
+    const uint32_t row = mma_warp_row(bands), line = THREAD % 32u / 4u;
     for (uint32_t k = THREAD % 4u; k < ROW_WORDS; k += 8u) {
-        const uint32_t *above = t->a.row[row], *below = t->a.row[row + 8u];
-        const uint32_t a[4] = {above[k], below[k], above[k + 4u], below[k + 4u]};
+        uint32_t a[BANDS_MOST][4];
+        UNROLLED
+        for (uint32_t h = 0; h < bands; h++)
+            UNROLLED
+            for (uint32_t i = 0; i < 4u; i++)
+                a[h][i] = t->a.row[row + 16u * h + i % 2u * 8u][k + i / 2u * 4u];
+        UNROLLED
         for (uint32_t i = 0; i < EACH; i++) {
-            const uint32_t *column = t->b.row[mma_warp_column() + 8u * i + line];
+            const uint32_t *column = t->b.row[mma_warp_column(bands) + 8u * i + line];
             const uint32_t b[2] = {column[k], column[k + 4u]};
-            if (is_bf16)
-                MMA_BF16(sum[i], a, b);
-            else
-                mma_f16(sum[i], a, b);
+            UNROLLED
+            for (uint32_t h = 0; h < bands; h++)
+                if (is_bf16)
+                    MMA_BF16(sum->of[h][i], a[h], b);
+                else
+                    mma_f16(sum->of[h][i], a[h], b);
         }
     }
 }
 
 #if !HAS_MMA
 /* What mma of bf16 would do. */
-DEVICE void multiply_bf16(const struct half_tile *t, float sum[EACH][EACH])
+DEVICE void multiply_bf16(const struct half_tile *t, uint32_t bands, struct half_sums *sum)
 {
     for (uint32_t k = 0; k < ROW_WORDS; k++)
-        for (uint32_t i = 0; i < EACH; i++)
-            for (uint32_t j = 0; j < EACH; j++) {
-                const uint32_t a = t->a.row[mma_row(j)][k], b = t->b.row[mma_column(i, j)][k];
-                float *s = &sum[i][j];
-                *s = fmaf(f32_from_bits(a << 16), f32_from_bits(b << 16), *s);
-                *s = fmaf(f32_from_bits(a & 0xffff0000u), f32_from_bits(b & 0xffff0000u), *s);
-            }
+        for (uint32_t e = 0; e < bands * EACH * EACH; e++) {
+            const uint32_t h = e / (EACH * EACH), i = e / EACH % EACH, j = e % EACH;
+            const uint32_t a = t->a.row[mma_row(bands, j) + 16u * h][k];
+            const uint32_t b = t->b.row[mma_column(bands, i, j)][k];
+            float *s = &sum->of[h][i][j];
+            *s = fmaf(f32_from_bits(a << 16), f32_from_bits(b << 16), *s);
+            *s = fmaf(f32_from_bits(a & 0xffff0000u), f32_from_bits(b & 0xffff0000u), *s);
+        }
 }
 #endif
 
-DEVICE void add_half(const struct half_tile *t, float sum[EACH][EACH], uint32_t is_bf16)
+DEVICE void add_half(const struct half_tile *t, uint32_t bands, struct half_sums *sum,
+                     uint32_t is_bf16)
 {
     if (!is_bf16)
-        multiply_tile(t, sum, false);
+        multiply_tile(t, bands, sum, false);
 #if HAS_MMA
     else
-        multiply_tile(t, sum, true);
+        multiply_tile(t, bands, sum, true);
 #else
     else
-        multiply_bf16(t, sum);
+        multiply_bf16(t, bands, sum);
 #endif
 }
 
@@ -181,32 +199,45 @@ DEVICE void load_row(float x[PART_TERMS], const struct gemm_mma_args *arg, struc
     }
 }
 
-DEVICE void load_gemm(struct half_loaded *to, const struct gemm_mma_args *arg, bool along,
-                      uint32_t k0)
+DEVICE void load_gemm(struct half_loaded *to, uint32_t bands, const struct gemm_mma_args *arg,
+                      bool along, uint32_t k0)
 {
-    load_weight(to, arg->w, BLOCK_X * TILE, arg->g.n, arg->row, k0);
+    load_weight(to, bands, arg->w, BLOCK_X * TILE, arg->g.n, arg->row, k0);
     UNROLLED
-    for (uint32_t i = 0; i < LOADS; i++)
-        load_row(to->x[i], arg, place_of_part(along, i), BLOCK_Y * TILE, k0);
+    for (uint32_t i = 0; i < LOADS(bands); i++)
+        load_row(to->x[i], arg, place_of_part(bands, along, i), BLOCK_Y * TILE, k0);
+}
+
+DEVICE void gemm_tile(struct half_tile tile[2], uint32_t bands, const struct gemm_mma_args *arg)
+{
+    const bool along = arg->g.a_col == 1u;
+    struct half_loaded next;
+    const struct terms k = block_terms(&arg->g.split, arg->row);
+    struct half_sums sum = {{{{0.0f}}}};
+    load_gemm(&next, bands, arg, along, k.first);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
+        struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
+        put_slice(&t->a, &t->b, bands, &next, along, arg->is_bf16);
+        barrier();
+        if (k0 + SLICE_TERMS < k.end)
+            load_gemm(&next, bands, arg, along, k0 + SLICE_TERMS);
+        add_half(t, bands, &sum, arg->is_bf16);
+    }
+    UNROLLED
+    for (uint32_t h = 0; h < bands; h++)
+        put_tile(&arg->g, 0, BLOCK_Y * TILE, BLOCK_X * TILE + 16u * h, sum.of[h], bands);
 }
 
 KERNEL(gemm_mma, gemm_mma_args)
 {
     SHARED struct half_tile tile[2];
-    const bool along = arg->g.a_col == 1u;
-    struct half_loaded next;
-    const struct terms k = block_terms(&arg->g.split, arg->row);
-    float sum[EACH][EACH] = {{0.0f}};
-    load_gemm(&next, arg, along, k.first);
-    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
-        struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
-        put_slice(&t->b, &t->a, &next, along, arg->is_bf16);
-        barrier();
-        if (k0 + SLICE_TERMS < k.end)
-            load_gemm(&next, arg, along, k0 + SLICE_TERMS);
-        add_half(t, sum, arg->is_bf16);
-    }
-    put_tile(&arg->g, 0, BLOCK_Y * TILE, BLOCK_X * TILE, sum, true);
+    gemm_tile(tile, 1, arg);
+}
+
+KERNEL_OF(gemm_mma_many, gemm_mma_args, MMA_MANY_THREADS, MMA_MANY_BLOCKS)
+{
+    SHARED struct half_tile tile[2];
+    gemm_tile(tile, BANDS_MOST, arg);
 }
 
 /* ---- convolutions ------------------------------------------------------------------------------
@@ -221,7 +252,8 @@ struct half_window {
     uint32_t rows; /* of the window; 0: there is no such pixel */
 };
 
-DEVICE struct half_window window_of(const struct conv_mma_args *arg, uint32_t p, uint32_t k)
+DEVICE struct half_window window_of(const struct conv_mma_args *arg, uint32_t bands, uint32_t p,
+                                    uint32_t k)
 {
     const struct conv_args *c = &arg->c;
     const uint32_t image = image_of(c, p), pixel = p - image * (uint32_t)(c->oh * c->ow);
@@ -231,7 +263,7 @@ DEVICE struct half_window window_of(const struct conv_mma_args *arg, uint32_t p,
     w.ih = (int32_t)pixel / c->ow * c->stride_h - c->pad_top;
     w.iw = (int32_t)pixel % c->ow * c->stride_w - c->pad_left;
     w.at = digits_of(k, arg->channel_step, (uint32_t)c->kw);
-    w.step = digits_of(SLICE_TERMS / LOADS, arg->channel_step, (uint32_t)c->kw);
+    w.step = digits_of(SLICE_TERMS / LOADS(bands), arg->channel_step, (uint32_t)c->kw);
     w.rows = image < arg->images ? (uint32_t)c->kh : 0u;
     return w;
 }
@@ -252,34 +284,47 @@ DEVICE void load_window(float x[PART_TERMS], const struct conv_mma_args *arg, st
     digits_add(&w->at, &w->step, arg->channel_step, (uint32_t)c->kw);
 }
 
-DEVICE void load_conv(struct half_loaded *to, const struct conv_mma_args *arg, const uint16_t *w,
-                      struct half_window *window, uint32_t k0)
+DEVICE void load_conv(struct half_loaded *to, uint32_t bands, const struct conv_mma_args *arg,
+                      const uint16_t *w, struct half_window *window, uint32_t k0)
 {
-    load_weight(to, w, BLOCK_Y * TILE, arg->c.outputs, arg->row, k0);
+    load_weight(to, bands, w, BLOCK_Y * TILE, arg->c.outputs, arg->row, k0);
     UNROLLED
-    for (uint32_t i = 0; i < LOADS; i++)
+    for (uint32_t i = 0; i < LOADS(bands); i++)
         load_window(to->x[i], arg, window);
+}
+
+DEVICE void conv_tile(struct half_tile tile[2], uint32_t bands, const struct conv_mma_args *arg)
+{
+    const struct conv_args *c = &arg->c;
+    const uint16_t *w = arg->w + (size_t)block_item(&c->split) * c->outputs * arg->row;
+    const struct terms k = block_terms(&c->split, arg->row);
+    const struct half_place first = place_across(bands, 0);
+    struct half_window window =
+        window_of(arg, bands, BLOCK_X * TILE + first.row, k.first + PART_TERMS * first.part);
+    struct half_loaded next;
+    struct half_sums sum = {{{{0.0f}}}};
+    load_conv(&next, bands, arg, w, &window, k.first);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
+        struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
+        put_slice(&t->b, &t->a, bands, &next, false, arg->is_bf16);
+        barrier();
+        if (k0 + SLICE_TERMS < k.end)
+            load_conv(&next, bands, arg, w, &window, k0 + SLICE_TERMS);
+        add_half(t, bands, &sum, arg->is_bf16);
+    }
+    UNROLLED
+    for (uint32_t h = 0; h < bands; h++)
+        put_conv_tile(c, arg->images, BLOCK_Y * TILE, BLOCK_X * TILE + 16u * h, sum.of[h], bands);
 }
 
 KERNEL(conv_mma, conv_mma_args)
 {
     SHARED struct half_tile tile[2];
-    const struct conv_args *c = &arg->c;
-    const uint16_t *w = arg->w + (size_t)block_item(&c->split) * c->outputs * arg->row;
-    const struct terms k = block_terms(&c->split, arg->row);
-    const struct half_place first = place_across(0);
-    struct half_window window =
-        window_of(arg, BLOCK_X * TILE + first.row, k.first + PART_TERMS * first.part);
-    struct half_loaded next;
-    float sum[EACH][EACH] = {{0.0f}};
-    load_conv(&next, arg, w, &window, k.first);
-    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE_TERMS) {
-        struct half_tile *t = &tile[k0 / SLICE_TERMS % 2u];
-        put_slice(&t->a, &t->b, &next, false, arg->is_bf16);
-        barrier();
-        if (k0 + SLICE_TERMS < k.end)
-            load_conv(&next, arg, w, &window, k0 + SLICE_TERMS);
-        add_half(t, sum, arg->is_bf16);
-    }
-    put_conv_tile(c, arg->images, BLOCK_Y * TILE, BLOCK_X * TILE, sum, true);
+    conv_tile(tile, 1, arg);
+}
+
+KERNEL_OF(conv_mma_many, conv_mma_args, MMA_MANY_THREADS, MMA_MANY_BLOCKS)
+{
+    SHARED struct half_tile tile[2];
+    conv_tile(tile, BANDS_MOST, arg);
 }

@@ -181,18 +181,18 @@ DEVICE struct part_i8 weight_part_i8(const struct packed_i8 *w, uint32_t row, ui
 DEVICE uint32_t own_row(uint32_t i, uint32_t j)
 {
     (void)i;
-    return mma_row(j);
+    return mma_row(1u, j);
 }
 
 DEVICE uint32_t own_column(uint32_t i, uint32_t j)
 {
-    return mma_column(i, j);
+    return mma_column(1u, i, j);
 }
 
 /* 32 terms at a time: words t and t + 4 of eight. */
 DEVICE void add_words(const struct slice_i8 *t, int32_t sum[EACH][EACH])
 {
-    const uint32_t row = mma_warp_row(), line = THREAD % 32u / 4u;
+    const uint32_t row = mma_warp_row(1u), line = THREAD % 32u / 4u;
     UNROLLED
     for (uint32_t i8 = 0; i8 < I8_WORDS; i8 += 8u) {
         const uint32_t k = i8 + THREAD % 4u;
@@ -200,7 +200,7 @@ DEVICE void add_words(const struct slice_i8 *t, int32_t sum[EACH][EACH])
         const int32_t a[4] = {(int32_t)above[k], (int32_t)below[k], (int32_t)above[k + 4u],
                               (int32_t)below[k + 4u]};
         for (uint32_t i = 0; i < EACH; i++) {
-            const uint32_t *column = t->b.row[mma_warp_column() + 8u * i + line];
+            const uint32_t *column = t->b.row[mma_warp_column(1u) + 8u * i + line];
             const int32_t b[2] = {(int32_t)column[k], (int32_t)column[k + 4u]};
             mma_i8(sum[i], a, b);
         }

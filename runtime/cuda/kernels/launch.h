@@ -62,6 +62,8 @@
     KERNEL(conv_half, conv_half_args)                                                              \
     KERNEL(gemm_mma, gemm_mma_args)                                                                \
     KERNEL(conv_mma, conv_mma_args)                                                                \
+    KERNEL(gemm_mma_many, gemm_mma_args)                                                           \
+    KERNEL(conv_mma_many, conv_mma_args)                                                           \
     KERNEL(attention, attention_args)                                                              \
     KERNEL(huffman_symbols, huffman_args)                                                          \
     KERNEL(codes_of_symbols, symbols_args)
@@ -475,6 +477,8 @@ struct conv_half_args {
  * which MMA_SLICE is a divisor. whole: rows of a are contiguous and begin at 16 bytes. conv_mma:
  * taps have channel_step elements each; grid (images * pixels / 64, outputs / 64, groups). */
 #define MMA_SLICE 32u
+#define MMA_MANY_THREADS 128u
+#define MMA_MANY_BLOCKS 4          /* at once on a multiprocessor */
 #define MMA_TERMS (2u * MMA_SLICE) /* that a block loads at once */
 struct gemm_mma_args {
     struct gemm_args g;
@@ -545,6 +549,8 @@ static inline struct launch_block launch_block_of(uint32_t kernel, const void *a
         const struct columns_args *c = (const struct columns_args *)arg;
         b.threads = 32u * c->warps;
         b.shared = SPMV_SHARED_BYTES(c->g.k);
+    } else if (kernel == LAUNCH_gemm_mma_many || kernel == LAUNCH_conv_mma_many) {
+        b.threads = MMA_MANY_THREADS;
     }
     return b;
 }

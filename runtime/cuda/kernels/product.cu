@@ -105,15 +105,16 @@ DEVICE void load_near(float *near, const struct gemm_args *arg, const float *boo
         near[i] = book[i];
 }
 
-/* Which of a tile's outputs is the thread's sum [i][j]: as add_slice has them, or mma. */
-DEVICE uint32_t tile_row(bool by_mma, uint32_t i, uint32_t j)
+/* Which of a tile's outputs is the thread's sum [i][j]: as add_slice has them (bands 0), or mma,
+ * whose rows lie along a row of y: so eight lanes write a sector of memory whole. */
+DEVICE uint32_t tile_row(uint32_t bands, uint32_t i, uint32_t j)
 {
-    return by_mma ? mma_row(j) : THREAD / SLICE + SLICE * i;
+    return bands ? mma_column(bands, i, j) : THREAD / SLICE + SLICE * i;
 }
 
-DEVICE uint32_t tile_column(bool by_mma, uint32_t i, uint32_t j)
+DEVICE uint32_t tile_column(uint32_t bands, uint32_t j)
 {
-    return by_mma ? mma_column(i, j) : THREAD % SLICE + SLICE * j;
+    return bands ? mma_row(bands, j) : THREAD % SLICE + SLICE * j;
 }
 
 /* Element (row, k) of the slice that begins at k0; a thread loads 4, neighbours along the axis
@@ -219,13 +220,13 @@ struct matrix_steps {
 };
 
 DEVICE struct tile_places places_of(const struct gemm_args *arg, uint32_t row0, uint32_t column0,
-                                    struct matrix_steps step, bool by_mma)
+                                    struct matrix_steps step, uint32_t bands)
 {
     struct tile_places p = {{0}, 0};
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++) {
-        const uint32_t row = row0 + tile_row(by_mma, e / EACH, e % EACH);
-        const uint32_t column = column0 + tile_column(by_mma, e / EACH, e % EACH);
+        const uint32_t row = row0 + tile_row(bands, e / EACH, e % EACH);
+        const uint32_t column = column0 + tile_column(bands, e % EACH);
         p.at[e] = step.first + row * step.row + column * step.column;
         p.there |= (uint32_t)(row < arg->m && column < arg->n) << e;
     }
@@ -233,11 +234,11 @@ DEVICE struct tile_places places_of(const struct gemm_args *arg, uint32_t row0, 
 }
 
 DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, uint32_t column0,
-                     float sum[EACH][EACH], bool by_mma)
+                     float sum[EACH][EACH], uint32_t bands)
 {
     const struct matrix_steps y_steps = {item * arg->m * arg->n, arg->n, 1u};
     const struct matrix_steps c_steps = {0, arg->c_row, arg->c_col};
-    const struct tile_places y = places_of(arg, row0, column0, y_steps, by_mma);
+    const struct tile_places y = places_of(arg, row0, column0, y_steps, bands);
     if (arg->split.parts > 1u) {
         put_sums(part_sums(&arg->split), &y, sum);
         return;
@@ -246,7 +247,7 @@ DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, 
     for (uint32_t e = 0; e < EACH * EACH; e++)
         sum[e / EACH][e % EACH] *= arg->alpha;
     if (arg->c) {
-        const struct tile_places c = places_of(arg, row0, column0, c_steps, by_mma);
+        const struct tile_places c = places_of(arg, row0, column0, c_steps, bands);
         add_elements(sum, arg->c, &c, arg->beta);
     }
     if (arg->residual)
@@ -255,8 +256,8 @@ DEVICE void put_tile(const struct gemm_args *arg, uint32_t item, uint32_t row0, 
     put_sums(arg->y, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
-        uint32_t row = row0 + tile_row(by_mma, e / EACH, e % EACH);
-        uint32_t column = column0 + tile_column(by_mma, e / EACH, e % EACH);
+        uint32_t row = row0 + tile_row(bands, e / EACH, e % EACH);
+        uint32_t column = column0 + tile_column(bands, e % EACH);
         float *at = product_at(arg, item, row, column);
         if (row < arg->m && column < arg->n)
             *at = activated(arg->act, arg->act_a, arg->act_b, *at);
@@ -279,7 +280,7 @@ KERNEL(gemm_f32, gemm_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_tile(arg, item, row0, column0, sum, false);
+    put_tile(arg, item, row0, column0, sum, 0);
 }
 
 KERNEL(gemm_parts, gemm_args)
@@ -381,48 +382,48 @@ DEVICE uint32_t image_of(const struct conv_args *arg, uint32_t p)
 }
 
 /* Output o of the block's group, and pixel p of `images` images, the first of which is the block's
- * (by_mma: all of them, and the block's item is a group). */
+ * (bands not 0: all of them, and the block's item is a group). */
 struct conv_place {
     bool there;
     uint32_t at;
 };
 
 DEVICE struct conv_place place_of(const struct conv_args *arg, uint32_t images, uint32_t o,
-                                  uint32_t p, bool by_mma)
+                                  uint32_t p, uint32_t bands)
 {
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = by_mma ? image_of(arg, p) : 0;
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = bands ? image_of(arg, p) : 0;
     const uint32_t plane = (image * arg->groups + block_item(&arg->split)) * arg->outputs + o;
-    struct conv_place to = {o < arg->outputs && (by_mma ? image < images : p < pixels),
+    struct conv_place to = {o < arg->outputs && (bands ? image < images : p < pixels),
                             plane * pixels + p - image * pixels};
     return to;
 }
 
 /* Of sum e of the tile that begins at output o0, pixel p0. */
 DEVICE struct conv_place place_in_tile(const struct conv_args *arg, uint32_t images, uint32_t o0,
-                                       uint32_t p0, uint32_t e, bool by_mma)
+                                       uint32_t p0, uint32_t e, uint32_t bands)
 {
-    return place_of(arg, images, o0 + tile_row(by_mma, e / EACH, e % EACH),
-                    p0 + tile_column(by_mma, e / EACH, e % EACH), by_mma);
+    return place_of(arg, images, o0 + tile_row(bands, e / EACH, e % EACH),
+                    p0 + tile_column(bands, e % EACH), bands);
 }
 
 /* What is no output has another's bias, so that nothing is asked before the load. */
-DEVICE void add_bias(const struct conv_args *arg, uint32_t o0, float sum[EACH][EACH], bool by_mma)
+DEVICE void add_bias(const struct conv_args *arg, uint32_t o0, float sum[EACH][EACH], uint32_t bands)
 {
     const float *bias = arg->bias + block_item(&arg->split) % arg->groups * arg->outputs;
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++) {
-        const uint32_t o = o0 + tile_row(by_mma, e / EACH, e % EACH);
+        const uint32_t o = o0 + tile_row(bands, e / EACH, e % EACH);
         sum[e / EACH][e % EACH] += bias[o < arg->outputs ? o : 0u];
     }
 }
 
 DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t o0, uint32_t p0,
-                          float sum[EACH][EACH], bool by_mma)
+                          float sum[EACH][EACH], uint32_t bands)
 {
     struct tile_places y = {{0}, 0};
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++) {
-        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, by_mma);
+        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, bands);
         y.at[e] = to.at;
         y.there |= (uint32_t)to.there << e;
     }
@@ -431,14 +432,14 @@ DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t
         return;
     }
     if (arg->bias)
-        add_bias(arg, o0, sum, by_mma);
+        add_bias(arg, o0, sum, bands);
     if (arg->residual)
         add_elements(sum, arg->residual, &y, 1.0f);
     activate_short(arg->act, arg->act_a, arg->act_b, sum);
     put_sums(arg->y, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
-        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, by_mma);
+        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, bands);
         if (to.there)
             arg->y[to.at] = activated(arg->act, arg->act_a, arg->act_b, arg->y[to.at]);
     }
@@ -461,7 +462,7 @@ KERNEL(conv_f32, conv_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_conv_tile(arg, 1, o0, p0, sum, false);
+    put_conv_tile(arg, 1, o0, p0, sum, 0);
 }
 
 KERNEL(conv_parts, conv_args)
