@@ -11,7 +11,7 @@
 #define GRID_LIMIT 65535u  /* what CUDA takes along y */
 #define SHARED_MOST 49152u /* what blocks of any device can ask for */
 #define SHORT_ROW 1024u    /* elements of x that are copied in no time */
-#define RESIDENT_WARPS 48u
+#define RESIDENT_WARPS 32u /* of a multiprocessor, where a thread has up to 64 registers */
 
 /* ---- the model, in picoseconds -------------------------------------------------------------- */
 
@@ -19,8 +19,8 @@
 #define INSTRUCTION_PS 0.035 /* of a lane: 132 multiprocessors issue four warps' at 1.7 GHz */
 #define READ_PS 0.14         /* of a lane, where a warp's lie in banks of their own */
 #define GATHER 3.15          /* times as long, where lanes read anywhere */
-#define CHOSEN 2.8           /* where their order is chosen for it (pack_relative.c) */
-#define CHOSEN_WIDE 2.15     /* the same, with steps of 8 bits */
+#define CHOSEN 0.043         /* less, for a column back that they may be chosen from */
+#define CHOSEN_WIDE 2.15     /* the same, with steps of 8 bits (pack_relative.c) */
 #define FAR 9.0              /* the same by way of the L1, of a row of x too long to be shared */
 #define L2_BYTE_PS 0.18      /* from the L2: 5.5 TB/s */
 
@@ -53,7 +53,7 @@ static uint32_t warps_of(const struct lowering *l, const struct gemm_args *g)
     return warps;
 }
 
-/* What a multiprocessor has at once, where a thread has 40 registers; rows of b take turns. */
+/* What a multiprocessor has at once, where rows of b take turns. */
 static uint32_t row_blocks(const struct lowering *l, const struct gemm_args *g, uint32_t warps)
 {
     const uint32_t processors = pith_device_processors(l);
@@ -82,12 +82,12 @@ static double relative_time(const struct lowering *l, const struct gemm_args *g,
                             const struct weight *w)
 {
     const struct relative_layout r = pith_relative_layout(w);
-    const bool wide = r.wide;
-    const double gather = !is_near(l, g, w) ? FAR : wide ? CHOSEN_WIDE : r.back ? CHOSEN : GATHER;
+    const double chosen = r.wide ? CHOSEN_WIDE : GATHER - CHOSEN * r.back;
+    const double gather = is_near(l, g, w) ? chosen : FAR, each = r.per_word;
     double rows = w->shape.dim[0];
     double none = pow(1 - (double)w->nnz / (double)w->count, r.reach);
-    double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + rows * SPMV_LANES * (wide ? 1 : 2);
-    double bytes = n * (wide ? 2 : 1) + rows * (SPMV_LANES * 2 + 4);
+    double n = (none < 1 ? (double)w->nnz / (1 - none) : 0) + rows * SPMV_LANES * each / 2;
+    double bytes = n * 4 / each + rows * (SPMV_LANES * 2 + 4);
     return copies_time(l, g, w) + time_of(bytes, n, 12, gather + book_reads(w), g->m);
 }
 
@@ -167,7 +167,7 @@ static bool launch_relative(struct lowering *l, const struct gemm_args *g, const
                           .words = behind(at, r.words),
                           .centroids = w->n_centroids,
                           .wide = r.wide,
-                          .back = r.back,
+                          .back = r.back * (uint32_t)sizeof(float),
                           .first = first,
                           .warps = near ? warps_of(l, g) : GEMV_ROWS};
     launch_rows(l, near ? LAUNCH_spmv_relative : LAUNCH_spmv_relative_far, g, s.warps, g->m, &s,

@@ -2,21 +2,25 @@
 /* pack_relative.c - relative index (Han et al., "EIE", 2016) for warps: a row's nonzeros are
  * entries of a step - columns from the one before, plus `back` - and an index into the codebook,
  *
- *     8 bits    step 4, index 4     up to 16 centroids
- *     16 bits   step 8, index 8     up to 256
+ *     three a word    step 6 bits, index 4    up to 16 centroids
+ *     two a word      step 8 bits, index 8    up to 256
  *
- * and a step of all ones is a filler: that many columns on, less `back`, and no value. A row's
- * entries are cut into 32 pieces, one a lane, that differ by one entry at most, so that no lane
- * waits for another; the column of a piece's first nonzero is told. A piece ends in fillers up to a
- * whole word. Words of 32 bits lie lane beside lane: a warp reads 128 bytes at once.
+ * above the bits that a word does not need, and a step of all ones is a filler: that many columns
+ * on, less `back`, and no value. A row's entries are cut into 32 pieces, one a lane, that differ by
+ * one entry at most, so that no lane waits for another; the column of a piece's first nonzero is
+ * told. A piece ends in fillers up to a whole word. Words of 32 bits lie lane beside lane: a warp
+ * reads 128 bytes at once.
  *
  *     | codebook | row_at [rows + 1] | start [rows, 32] | words of row 0: [n, 32], row 1 ... |
  *
  * Lanes that read x at 32 columns of no order wait for the bank most of them meet in, 3.5 of 32
  * banks' reads. So a lane may take one of the nonzeros behind the next one first, whichever lies in
- * the bank with the fewest reads of the other lanes, and then go back, `back` columns at most: 2.2
- * reads with steps of 8 bits, 2.8 with those of 4. Where gaps are long, steps of 4 bits have no
- * room for it, and fillers, which read nothing, leave 2.9. */
+ * the bank with the fewest reads of the other lanes, and then go back, `back` columns at most: 2.1
+ * reads with steps of 8 bits; with those of 6 bits as many where an eighth of the elements or more
+ * is not 0, 2.5 from a sixteenth on, and 2.8 from a 32nd on, as long gaps leave less room.
+ *
+ * Steps of 4 bits with an index of 4, four a word, need 1.43 entries a nonzero where 9 % are not 0,
+ * for fillers, and these need 1.09, in as many bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,20 +34,28 @@
 #define AHEAD 4u /* nonzeros of a lane of which the next one is chosen */
 #define BANKS 32u
 
-/* Columns that a step may go back. Those of 4 bits reach 15 - back columns on: where gaps are long,
+/* Columns that a step may go back. Those of 6 bits reach 63 - back columns on: where gaps are long,
  * more fillers would cost more than the banks. */
 static uint32_t back_of(const struct weight *w)
 {
     if (w->n_centroids > 16)
-        return RELATIVE_BACK_WIDE;
-    return w->nnz > w->count / 8 ? RELATIVE_BACK : 0;
+        return 64;
+    return w->nnz > w->count / 8    ? 24
+           : w->nnz > w->count / 16 ? 16
+           : w->nnz > w->count / 32 ? 8
+                                    : 0;
 }
 
 struct relative_layout pith_relative_layout(const struct weight *w)
 {
-    struct relative_layout r = {
-        .row_at = PACK_CENTROIDS * sizeof(float), .wide = w->n_centroids > 16, .back = back_of(w)};
-    r.reach = (r.wide ? 255 : 15) - r.back;
+    const bool wide = w->n_centroids > 16;
+    struct relative_layout r = {.row_at = PACK_CENTROIDS * sizeof(float),
+                                .wide = wide,
+                                .step_bits = wide ? RELATIVE_STEP_WIDE : RELATIVE_STEP,
+                                .index_bits = wide ? RELATIVE_INDEX_WIDE : RELATIVE_INDEX,
+                                .back = back_of(w)};
+    r.reach = (1u << r.step_bits) - 1 - r.back;
+    r.per_word = RELATIVE_PER_WORD(r.step_bits, r.index_bits);
     uint64_t rows = w->shape.dim[0];
     r.start = r.row_at + pith_pack_aligned((rows + 1) * sizeof(uint32_t));
     r.words = r.start + pith_pack_aligned(rows * SPMV_LANES * sizeof(uint16_t));
@@ -154,7 +166,6 @@ static uint32_t choose(const struct relative_layout *f, const struct row *r, con
 static uint32_t take_entry(const struct relative_layout *f, const struct row *r, struct lane *l,
                            uint8_t *reads)
 {
-    const uint32_t step_bits = f->wide ? 8 : 4;
     uint32_t marker = f->back + f->reach;
     if (l->n == 0 || fillers(f, l->column, r->pos[l->next[0]])) {
         l->column += f->reach;
@@ -166,14 +177,15 @@ static uint32_t take_entry(const struct relative_layout *f, const struct row *r,
     refill(l);
     l->column = column;
     reads[(column - r->base) % BANKS]++;
-    return step | (uint32_t)r->index[nonzero] << step_bits;
+    return step | (uint32_t)r->index[nonzero] << f->step_bits;
 }
 
 /* Lanes choose in turn, and each is the first at times. Words are 0 before. */
 static void write_row(const struct relative_layout *f, const struct row *r, uint32_t n_words,
                       uint32_t *words, uint16_t *start)
 {
-    const uint32_t per_word = f->wide ? 2 : 4, bits = 32 / per_word;
+    const uint32_t per_word = f->per_word, bits = f->step_bits + f->index_bits;
+    const uint32_t spare = RELATIVE_SPARE(f->step_bits, f->index_bits);
     struct lane lane[SPMV_LANES];
     begin_lanes(r, lane, start);
     for (uint32_t at = 0; at < n_words * per_word; at++) {
@@ -181,7 +193,7 @@ static void write_row(const struct relative_layout *f, const struct row *r, uint
         for (uint32_t i = 0; i < SPMV_LANES; i++) {
             uint32_t own = (at + i) % SPMV_LANES;
             words[at / per_word * SPMV_LANES + own] |= take_entry(f, r, &lane[own], reads)
-                                                       << at % per_word * bits;
+                                                       << (at % per_word * bits + spare);
         }
     }
 }
@@ -191,7 +203,7 @@ static void write_row(const struct relative_layout *f, const struct row *r, uint
 static uint64_t pack_rows(const struct weight *w, const struct nonzeros *z, uint8_t *to)
 {
     struct relative_layout f = pith_relative_layout(w);
-    const uint32_t per_word = f.wide ? 2 : 4;
+    const uint32_t per_word = f.per_word;
     uint64_t first = 0, words = 0;
     for (uint32_t i = 0; i < w->shape.dim[0]; i++) {
         uint64_t end = pith_nonzeros_row_end(w, z, first, i, w->shape.dim[1]);

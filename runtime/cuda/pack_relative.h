@@ -9,7 +9,8 @@
 /* Offsets in bytes: the codebook is at 0. */
 struct relative_layout {
     uint64_t row_at, start, words;
-    bool wide;            /* entries of 16 bits: more than 16 centroids */
+    bool wide; /* two entries a word: more than 16 centroids */
+    uint32_t step_bits, index_bits, per_word;
     uint32_t back, reach; /* columns that a step of 0 goes back, and a filler on */
 };
 

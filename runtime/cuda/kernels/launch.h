@@ -410,10 +410,13 @@ struct requantize_args {
 #define SPMV_AHEAD (SPMV_AT_ONCE * SPMV_LANES) /* of them lie behind the last, and are not used */
 #define SPMV_MOST_WARPS 32u
 #define SPMV_SHARED_BYTES(k) ((256u + (k)) * 4u)
-/* Columns that a step of 0 goes back in entries of 16 bits, and in those of 8 bits or there none.
- */
-#define RELATIVE_BACK_WIDE 64u
-#define RELATIVE_BACK 3u
+/* Bits of an entry, up to 16 centroids and above. */
+#define RELATIVE_STEP 6u
+#define RELATIVE_INDEX 4u
+#define RELATIVE_STEP_WIDE 8u
+#define RELATIVE_INDEX_WIDE 8u
+#define RELATIVE_PER_WORD(step, index) (32u / ((step) + (index)))
+#define RELATIVE_SPARE(step, index) (32u % ((step) + (index)))
 
 struct spmv_args {
     struct gemm_args g;
@@ -421,8 +424,8 @@ struct spmv_args {
     const uint32_t *row_at; /* [n + 1]: first word of a row */
     const uint16_t *start;  /* [n, SPMV_LANES]: column of a lane's first nonzero */
     const uint32_t *words;
-    uint32_t centroids, wide; /* wide: entries of 16 bits */
-    uint32_t back;            /* not 0: steps go back */
+    uint32_t centroids, wide; /* wide: two entries a word */
+    uint32_t back;            /* bytes of x that a step of 0 goes back */
     uint32_t first;           /* row of the weight that is row 0 of b */
     uint32_t warps;           /* of a block */
 };

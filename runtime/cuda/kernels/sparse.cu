@@ -2,11 +2,11 @@
 /* sparse.cu - y = W x of a sparse matrix in relative index (pack_relative.c). A warp has a row, a
  * lane a piece of its entries; x is gathered from shared memory where it fits there.
  *
- * The inner loop takes 11.9 to 12.3 instructions an entry (tests/cuda/sass.txt), 0.25 of them for
- * words that are loaded a turn ahead. What else makes it so:
- * offsets are bytes, as a shared load takes them; a filler masks one load instead of being branched
- * around; book and x are one array, whose address is then made once; and a loop has four words,
- * whose addresses differ by constants. */
+ * The inner loop takes 11 instructions an entry (tests/cuda/sass.txt), with steps of 8 bits 12, some
+ * 0.3 of them for words that are loaded a turn ahead. What else makes it so: offsets are bytes, as a
+ * shared load takes them, and fields are taken out times four; a filler masks one load instead of
+ * being branched around; book and x are one array, whose address is then made once; and a loop has
+ * four words, whose addresses differ by constants. */
 #include "device_map.cuh"
 
 DEVICE float number_at(const float *base, uint32_t bytes)
@@ -14,22 +14,27 @@ DEVICE float number_at(const float *base, uint32_t bytes)
     return *(const float *)((const char *)base + bytes);
 }
 
-/* Entries of a word, each `bits` of step and of index. A step of all ones is a filler, which reads
- * no x. A step says `back` columns too many: the word subtracts them once, and its entries read x
- * so much before. All but sum in bytes; bits and back are constants where this is called. */
-DEVICE float add_entries(const float *book, const float *x, uint32_t word, uint32_t bits,
+/* Bits of an entry: constants where functions are called with them. */
+struct entry_bits {
+    uint32_t step, index;
+};
+
+/* Entries of a word, whose numbers are taken out times four. A step of all ones is a filler, which reads no x. back: what a step says too
+ * many; it, column and what is read are in bytes. */
+DEVICE float add_entries(const float *book, const float *x, uint32_t word, struct entry_bits bits,
                          uint32_t back, uint32_t *column, float sum)
 {
-    const uint64_t fields = (uint64_t)word << 2; /* times four */
-    const uint32_t marker = ((1u << bits) - 1) * 4, n = 16 / bits;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t step = (uint32_t)(fields >> 2 * bits * i) & marker;
-        const uint32_t index = (uint32_t)(fields >> (2 * i + 1) * bits) & marker;
-        *column += step;
-        const float value = step == marker ? 0.0f : number_at(x - (i + 1) * back, *column);
+    const uint64_t fields = (uint64_t)word << (2 - RELATIVE_SPARE(bits.step, bits.index));
+    const uint32_t marker = ((1u << bits.step) - 1) * 4, all = bits.step + bits.index;
+    const uint32_t book_mask = ((1u << bits.index) - 1) * 4;
+    UNROLLED
+    for (uint32_t i = 0; i < RELATIVE_PER_WORD(bits.step, bits.index); i++) {
+        const uint32_t step = (uint32_t)(fields >> all * i) & marker;
+        const uint32_t index = (uint32_t)(fields >> (all * i + bits.step)) & book_mask;
+        *column = *column + step - back;
+        const float value = step == marker ? 0.0f : number_at(x, *column);
         sum = fmaf(number_at(book, index), value, sum);
     }
-    *column -= 4 * n * back;
     return sum;
 }
 
@@ -57,7 +62,7 @@ DEVICE struct lane_words lane_begin(const struct spmv_args *arg, uint32_t row, u
 
 /* While words are added the next ones are on their way. */
 DEVICE float lane_entries(const uint32_t *words, struct lane_words *l, const float *book,
-                          const float *x, uint32_t bits, uint32_t back)
+                          const float *x, struct entry_bits bits, uint32_t back)
 {
     const uint32_t last = SPMV_AHEAD - SPMV_LANES; /* from the first of a lot to its last */
     float sum = 0.0f;
@@ -81,10 +86,10 @@ DEVICE float lane_entries(const uint32_t *words, struct lane_words *l, const flo
 DEVICE float lane_sum(const struct spmv_args *arg, const float *book, const float *x,
                       struct lane_words *l)
 {
-    if (arg->wide)
-        return lane_entries(arg->words, l, book, x, 8, RELATIVE_BACK_WIDE);
-    return arg->back ? lane_entries(arg->words, l, book, x, 4, RELATIVE_BACK)
-                     : lane_entries(arg->words, l, book, x, 4, 0);
+    const struct entry_bits narrow = {RELATIVE_STEP, RELATIVE_INDEX};
+    const struct entry_bits wide = {RELATIVE_STEP_WIDE, RELATIVE_INDEX_WIDE};
+    return arg->wide ? lane_entries(arg->words, l, book, x, wide, arg->back)
+                     : lane_entries(arg->words, l, book, x, narrow, arg->back);
 }
 
 DEVICE uint32_t first_row(const struct spmv_args *arg)
