@@ -69,13 +69,14 @@ TEST_LDFLAGS_device_counts = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_half = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_huffman = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_integers = $(TEST_LDFLAGS_device_ops)
-$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times $(O)/tests/cuda/test_device_decoded: | $(FAKE_CUDA)
+$(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times $(O)/tests/cuda/test_device_decoded $(O)/tests/cuda/test_device_place: | $(FAKE_CUDA)
 TEST_LDFLAGS_device_networks = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(FAKE_CUDA)))
 $(O)/tests/cuda/test_device_blas: | $(FAKE_BLAS)
 TEST_LDFLAGS_device_blas = $(TEST_LDFLAGS_device_networks):$(abspath $(dir $(FAKE_BLAS)))
 TEST_LDFLAGS_device_times = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_failures = $(TEST_LDFLAGS_device_networks)
 TEST_LDFLAGS_device_decoded = $(TEST_LDFLAGS_device_networks)
+TEST_LDFLAGS_device_place = $(TEST_LDFLAGS_device_networks)
 TEST_CFLAGS_cuda := -Itests/cuda
 
 .PHONY: deps-test check check-unit check-asan check-ubsan check-tsan check-helgrind fuzz lint format mutate

@@ -6,7 +6,7 @@
  * the finished steps. Values have the bits that the steps would give one by one. */
 #include "device_lower.h"
 
-static bool reads(const struct op_args *args, const struct tview *t)
+bool pith_device_reads(const struct op_args *args, const struct tview *t)
 {
     bool found = args->fuse.residual == t;
     for (uint32_t i = 0; i < args->n_in; i++)
@@ -16,23 +16,30 @@ static bool reads(const struct op_args *args, const struct tview *t)
     return found;
 }
 
-/* Whether step `reader` alone reads t. Outputs of the graph are read by the caller. */
-static bool is_its_own(const struct pith_plan *plan, const struct step *reader,
-                       const struct tview *t)
+/* Outputs of the graph are read by the caller. */
+bool pith_device_is_end(const struct pith_plan *plan, const struct tview *t)
 {
     for (uint32_t k = 0; k < plan->graph.n_outputs; k++)
         if (&plan->value[plan->graph.outputs[k]] == t)
-            return false;
+            return true;
     for (uint32_t k = 0; k < plan->n_extra; k++)
         if (plan->extra[k].value < plan->graph.n_values && &plan->value[plan->extra[k].value] == t)
-            return false;
+            return true;
+    return false;
+}
+
+bool pith_device_is_its_own(const struct pith_plan *plan, const struct step *reader,
+                            const struct tview *t)
+{
+    if (pith_device_is_end(plan, t))
+        return false;
     for (uint32_t k = 0; k < plan->n_steps; k++)
-        if (&plan->step[k] != reader && reads(&plan->step[k].args, t))
+        if (&plan->step[k] != reader && pith_device_reads(&plan->step[k].args, t))
             return false;
     return true;
 }
 
-static bool overlap(const struct tview *a, const struct tview *b)
+bool pith_device_overlap(const struct tview *a, const struct tview *b)
 {
     uintptr_t at = (uintptr_t)a->data, other = (uintptr_t)b->data;
     return at < other + shape_elems(&b->shape) * pith_type_bytes(b->type) &&
@@ -42,7 +49,7 @@ static bool overlap(const struct tview *a, const struct tview *b)
 static bool is_within(const struct op_args *args, uint32_t first, const struct tview *y)
 {
     for (uint32_t i = first; i < args->n_in; i++)
-        if (args->in[i] && args->in[i]->data && overlap(args->in[i], y))
+        if (args->in[i] && args->in[i]->data && pith_device_overlap(args->in[i], y))
             return true;
     return false;
 }
@@ -52,7 +59,7 @@ bool pith_device_is_apart(const struct op_args *product, const struct device_joi
 {
     const struct tview *y = j->last->args.out[0];
     const struct tview *x = j->own ? j->other->args.in[0] : NULL;
-    return !is_within(product, 0, y) && (!x || x->data == y->data || !overlap(x, y));
+    return !is_within(product, 0, y) && (!x || x->data == y->data || !pith_device_overlap(x, y));
 }
 
 static bool is_byte(const struct tview *t)
@@ -106,9 +113,10 @@ static struct device_join residual_of(const struct pith_plan *plan, const struct
                  (add->args.in[0] == b && add->args.in[1] == a);
     bool chained = j.own->args.in[0] == v && j.other->args.in[0] != v && added &&
                    (!j.act || j.act->args.in[0] == sum) && j.quantize->args.in[0] == mapped &&
-                   is_its_own(plan, j.own, v) && is_its_own(plan, add, a) &&
-                   is_its_own(plan, add, b) && is_its_own(plan, s + 3, sum) &&
-                   is_its_own(plan, j.quantize, mapped);
+                   pith_device_is_its_own(plan, j.own, v) && pith_device_is_its_own(plan, add, a) &&
+                   pith_device_is_its_own(plan, add, b) &&
+                   pith_device_is_its_own(plan, s + 3, sum) &&
+                   pith_device_is_its_own(plan, j.quantize, mapped);
     bool sized = same_size(a, v) && same_size(b, v) && same_size(sum, v) && same_size(y, v);
     bool apart = !is_within(&j.own->args, 1, y) && !is_within(&j.other->args, 1, y) &&
                  !is_within(&j.quantize->args, 1, y);
@@ -121,7 +129,7 @@ static struct device_join residual_of(const struct pith_plan *plan, const struct
 static bool has_place(const struct step *product, const struct device_join *j)
 {
     return pith_device_is_apart(&product->args, j) ||
-           !overlap(product->args.out[0], j->last->args.out[0]);
+           !pith_device_overlap(product->args.out[0], j->last->args.out[0]);
 }
 
 struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i)
@@ -133,7 +141,7 @@ struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i)
         return none;
     const struct tview *sums = s->args.out[0], *v = next->args.out[0];
     if (next->args.in[0] != sums || sums->type != PITH_I32 || !is_byte(v) ||
-        !is_its_own(plan, next, sums))
+        !pith_device_is_its_own(plan, next, sums))
         return none;
     struct device_join j = residual_of(plan, next + 1, end, v);
     j.requantize = next;

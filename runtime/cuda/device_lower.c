@@ -40,6 +40,7 @@ static bool grow(struct lowering *l, void *array, uint32_t n, uint32_t *room, ui
 
 void pith_device_lowering_free(struct lowering *l)
 {
+    pith_device_places_free(&l->places);
     free(l->action);
     free(l->args);
     free(l->constant);
@@ -79,6 +80,9 @@ bool pith_device_is_constant(const struct lowering *l, const struct tview *t)
  * memory on the host share it there, and views need no kernel. */
 void *pith_device_data(struct lowering *l, const struct tview *t)
 {
+    uint64_t at;
+    if (pith_device_moved(l, t, &at))
+        return pointer(l->areas + at);
     if (!pith_device_is_constant(l, t))
         return pointer(l->arena + ((uintptr_t)t->data - (uintptr_t)l->plan->arena));
     struct constant c = {.key = t->data,

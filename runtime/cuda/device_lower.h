@@ -59,13 +59,36 @@ struct device_join {
     uint32_t n; /* steps; 0: there are none */
 };
 
+/* A convolution's output, part, that is written into that of a Concat, from `channel` on. */
+struct device_place {
+    const struct tview *part, *whole;
+    uint64_t channel;
+};
+
+/* A whole that lies behind the arena. */
+struct device_moved {
+    const struct tview *whole;
+    uint32_t area;
+};
+
+#define PLACE_AREAS 2u
+struct device_places {
+    struct device_place *place; /* owns, n */
+    struct device_moved *moved; /* owns, n_moved */
+    uint32_t n, n_moved;
+    uint64_t area_bytes[PLACE_AREAS];
+    const struct step *until[PLACE_AREAS]; /* an area's last reader so far */
+};
+
 struct lowering {
     struct pith_plan *plan;
     struct pith_cuda *cuda;                /* NULL: cuBLASLt is not asked */
     bool half;                             /* factors of products may be rounded to 16 bits */
     uint32_t processors;                   /* multiprocessors to plan for; 0: those of cuda */
     device_address arena, work, constants; /* 0 while counting */
-    struct action *action;                 /* owns */
+    device_address areas;                  /* of places */
+    struct device_places places;
+    struct action *action; /* owns */
     uint32_t n_actions, room_actions;
     uint8_t *args; /* owns */
     uint32_t n_args, room_args;
@@ -81,11 +104,25 @@ struct lowering {
     bool no_memory;
 };
 
+/* Which convolutions write into a Concat's output (device_place.c). false: no memory. */
+bool pith_device_find_places(struct lowering *l);
+void pith_device_places_free(struct device_places *p);
+/* Of a convolution's output, or NULL. */
+const struct device_place *pith_device_place(const struct lowering *l, const struct tview *part);
+/* Whether t was moved behind the arena, `at` bytes from the first area on. */
+bool pith_device_moved(const struct lowering *l, const struct tview *t, uint64_t *at);
+
 /* Appends the actions of the step; false: the device has no kernel for it. */
 typedef bool lower_fn(struct lowering *l, const struct step *s);
 bool pith_device_step(struct lowering *l, const struct step *s);
 /* device_join.c: the steps behind step i. */
 struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i);
+/* Whether step `reader` alone reads t; and whether a and b have memory in common. */
+bool pith_device_is_its_own(const struct pith_plan *plan, const struct step *reader,
+                            const struct tview *t);
+bool pith_device_overlap(const struct tview *a, const struct tview *b);
+bool pith_device_reads(const struct op_args *args, const struct tview *t);
+bool pith_device_is_end(const struct pith_plan *plan, const struct tview *t); /* the caller's */
 /* The planner may give what is written last memory that the product still reads: blocks of the
  * joined kernel would write there before others have read. Then it writes to the place of the sums,
  * and that is copied. */

@@ -130,9 +130,14 @@ bool pith_device_concat(struct lowering *l, const struct step *s)
 {
     uint64_t at = 0;
     bool done = true;
-    for (uint32_t i = 0; i < s->args.n_in && done; i++)
-        done = copy_part(l, s->args.in[i], s->args.out[0], (uint32_t)s->args.attr[ATTR_AXIS], &at,
-                         true);
+    for (uint32_t i = 0; i < s->args.n_in && done; i++) {
+        const struct tview *part = s->args.in[i];
+        const uint32_t axis = (uint32_t)s->args.attr[ATTR_AXIS];
+        if (pith_device_place(l, part))
+            at += shape_product(&part->shape, axis, part->shape.rank) * pith_type_bytes(part->type);
+        else
+            done = copy_part(l, part, s->args.out[0], axis, &at, true);
+    }
     return done;
 }
 

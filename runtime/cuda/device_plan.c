@@ -82,6 +82,20 @@ static enum pith_status lower_all(struct pith_cuda_plan *p, struct pith_error *e
     return p->lowering.no_memory ? no_memory(err) : PITH_OK;
 }
 
+/* A step on the CPU reads values in the host's arena, where none is moved. */
+static enum pith_status count(struct pith_cuda_plan *p, struct pith_error *err)
+{
+    struct lowering *l = &p->lowering;
+    bool on_cpu = false;
+    enum pith_status st = pith_device_find_places(l) ? lower_all(p, err) : no_memory(err);
+    for (uint32_t i = 0; i < p->plan->n_steps && !st; i++)
+        on_cpu = on_cpu || p->step[i].on_cpu;
+    if (!on_cpu || st)
+        return st;
+    pith_device_places_free(&l->places);
+    return lower_all(p, err);
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* Nothing is taken for 0 bytes, which the driver refuses; the address then stays 0. */
@@ -208,20 +222,22 @@ static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err
 static enum pith_status ready(struct pith_cuda_plan *p, struct pith_error *err)
 {
     struct lowering *l = &p->lowering;
-    enum pith_status st = lower_all(p, err);
-    uint64_t arena = (p->plan->arena_bytes + 255) & ~UINT64_C(255);
+    enum pith_status st = count(p, err);
+    const uint64_t arena = (p->plan->arena_bytes + 255) & ~UINT64_C(255);
+    const uint64_t areas = l->places.area_bytes[0] + l->places.area_bytes[1];
     if (!st)
         st = pith_driver_status(p->cuda,
                                 p->cuda->cuStreamCreate(&p->stream, DRIVER_STREAM_NON_BLOCKING),
                                 "cannot make a stream", err);
     if (!st)
-        st = take(p, arena + l->work_bytes, &p->arena, err);
+        st = take(p, arena + areas + l->work_bytes, &p->arena, err);
     if (!st)
         st = take(p, l->constant_bytes, &p->constants, err);
     if (st)
         return st;
     l->arena = p->arena;
-    l->work = p->arena + arena;
+    l->areas = p->arena + arena;
+    l->work = l->areas + areas;
     l->constants = p->constants;
     st = lower_all(p, err);
     if (!st)

@@ -285,6 +285,16 @@ static void launch_conv_direct(struct lowering *l, const struct conv_args *c)
     pith_device_launch(l, LAUNCH_conv_direct_f32, c->n / direct.each + 1, &direct, sizeof direct);
 }
 
+/* Its own output, or its place in a Concat's. */
+static void set_place(struct lowering *l, struct conv_args *c, const struct step *s)
+{
+    const struct device_place *place = pith_device_place(l, s->args.out[0]);
+    const struct tview *y = place ? place->whole : s->args.out[0];
+    const uint32_t pixels = (uint32_t)(c->oh * c->ow);
+    c->y = (float *)pith_device_data(l, y) + (place ? place->channel : 0) * pixels;
+    c->y_image = y->shape.dim[1] * pixels;
+}
+
 bool pith_device_conv(struct lowering *l, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -294,8 +304,8 @@ bool pith_device_conv(struct lowering *l, const struct step *s)
         pith_device_count(args->in[0]) == 0 || pith_device_count(args->in[1]) == 0)
         return false;
     c.x = pith_device_data(l, args->in[0]);
-    c.y = pith_device_data(l, args->out[0]);
     c.n = pith_device_count(args->out[0]);
+    set_place(l, &c, s);
     c.act = args->fuse.act;
     c.act_a = args->fuse.a;
     c.act_b = args->fuse.b;

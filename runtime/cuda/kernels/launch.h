@@ -269,6 +269,7 @@ struct gemm_args {
 struct conv_args {
     const float *x, *w, *bias, *residual; /* bias, residual: NULL: none */
     float *y;
+    uint32_t y_image; /* elements of y from an image to the next: those of its channels, or more */
     uint32_t n, groups, channels, outputs;
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t act;

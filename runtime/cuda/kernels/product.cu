@@ -381,6 +381,13 @@ DEVICE uint32_t image_of(const struct conv_args *arg, uint32_t p)
     return (uint32_t)((uint64_t)p * arg->pixels_factor >> arg->pixels_shift);
 }
 
+/* Parts of sums lie dense, wherever y does. */
+DEVICE uint32_t image_step(const struct conv_args *arg)
+{
+    return arg->split.parts > 1u ? arg->groups * arg->outputs * (uint32_t)(arg->oh * arg->ow)
+                                 : arg->y_image;
+}
+
 /* Output o of the block's group, and pixel p of `images` images, the first of which is the block's
  * (bands not 0: all of them, and the block's item is a group). */
 struct conv_place {
@@ -391,10 +398,12 @@ struct conv_place {
 DEVICE struct conv_place place_of(const struct conv_args *arg, uint32_t images, uint32_t o,
                                   uint32_t p, uint32_t bands)
 {
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), image = bands ? image_of(arg, p) : 0;
-    const uint32_t plane = (image * arg->groups + block_item(&arg->split)) * arg->outputs + o;
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), item = block_item(&arg->split);
+    const uint32_t image = bands ? image_of(arg, p) : item / arg->groups;
+    const uint32_t group = bands ? item : item - image * arg->groups;
+    const uint32_t pixel = bands ? p - image * pixels : p;
     struct conv_place to = {o < arg->outputs && (bands ? image < images : p < pixels),
-                            plane * pixels + p - image * pixels};
+                            image * image_step(arg) + (group * arg->outputs + o) * pixels + pixel};
     return to;
 }
 
@@ -470,9 +479,11 @@ KERNEL(conv_parts, conv_args)
     const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), all = arg->groups * arg->outputs;
     FOR_EACH(i, arg->split.outputs)
     {
-        const uint32_t plane = i / pixels;
+        const uint32_t plane = i / pixels, image = plane / all, channel = plane - image * all;
+        const uint32_t pixel = i - plane * pixels;
         const float sum = sum_of_parts(&arg->split, i);
-        arg->y[i] = activated(arg->act, arg->act_a, arg->act_b,
-                              pixel_value(arg, plane, plane % all, i % pixels, sum));
+        arg->y[image * arg->y_image + channel * pixels + pixel] =
+            activated(arg->act, arg->act_a, arg->act_b,
+                      pixel_value(arg, plane, channel, pixel, sum));
     }
 }
