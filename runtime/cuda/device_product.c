@@ -281,8 +281,10 @@ uint32_t pith_device_processors(const struct lowering *l)
 static void launch_conv_direct(struct lowering *l, const struct conv_args *c)
 {
     struct conv_args direct = *c;
-    direct.each = c->n >= 2048u * pith_device_processors(l) ? CONV_DIRECT_EACH : 1;
-    pith_device_launch(l, LAUNCH_conv_direct_f32, c->n / direct.each + 1, &direct, sizeof direct);
+    const uint32_t rows = (uint32_t)c->oh, most = c->stride_h == 1 ? CONV_DIRECT_EACH : 2;
+    direct.each = c->n >= 2048u * pith_device_processors(l) ? most : 1;
+    const uint32_t strips = (rows + direct.each - 1) / direct.each;
+    pith_device_launch(l, LAUNCH_conv_direct_f32, c->n / rows * strips, &direct, sizeof direct);
 }
 
 /* Its own output, or its place in a Concat's. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* direct.cu - convolutions of f32 with few terms an output: depthwise, and narrow groups. A thread
- * has up to four neighbours of a row, which share the divisions that find them, the weights and,
- * three taps wide, what they read of x: so it takes some 40 instructions an output where it took
- * 500. Terms are added tap by tap. */
+ * has up to four outputs below one another, two where windows are two rows apart, so that lanes read
+ * and write side by side; they share the divisions that find them, the weights and, windows of 3 x
+ * 3, what they read of x. Terms are added tap by tap. */
 #include "device_map.cuh"
 
 #define EACH_DIRECT CONV_DIRECT_EACH
 
-/* Where a thread's outputs lie: the first of them, how many there are, their plane of y and channel
- * of the weight. */
+/* Where a thread's outputs lie: the first of them, how many there are, their plane of y, the channel
+ * of the weight, and the plane of x where their group begins. */
 struct direct_place {
     int32_t oh, ow;
     uint32_t there, plane, o, group;
@@ -16,108 +16,145 @@ struct direct_place {
 
 DEVICE struct direct_place direct_place_of(const struct conv_args *arg, uint32_t i, uint32_t each)
 {
-    const uint32_t in_row = ((uint32_t)arg->ow + each - 1) / each, all = arg->groups * arg->outputs;
-    const uint32_t row = i / in_row, plane = row / (uint32_t)arg->oh;
-    struct direct_place p = {(int32_t)(row - plane * (uint32_t)arg->oh),
-                             (int32_t)((i - row * in_row) * each), each, plane, plane % all, 0};
-    if (p.ow + (int32_t)each > arg->ow)
-        p.there = (uint32_t)(arg->ow - p.ow);
-    p.group = plane / all * arg->groups + p.o / arg->outputs;
+    const uint32_t in_plane = ((uint32_t)arg->oh + each - 1) / each;
+    const uint32_t all = arg->groups * arg->outputs;
+    const uint32_t strip = i / (uint32_t)arg->ow, plane = strip / in_plane, image = plane / all;
+    struct direct_place p = {(int32_t)((strip - plane * in_plane) * each),
+                             (int32_t)(i - strip * (uint32_t)arg->ow), each, plane,
+                             plane - image * all, 0};
+    if (p.oh + (int32_t)each > arg->oh)
+        p.there = (uint32_t)(arg->oh - p.oh);
+    p.group = image * arg->groups + (arg->outputs == 1u ? p.o : p.o / arg->outputs);
     return p;
 }
 
-/* A row of taps; the first output's are from column iw of x on. inside: all of them lie in x. */
-DEVICE void add_row(const struct conv_args *arg, const float *row, int32_t iw, const float *w,
-                    uint32_t each, bool inside, float sum[EACH_DIRECT])
+DEVICE bool lies_below(int32_t at, int32_t end)
 {
-    for (int32_t k = 0; k < arg->kw; k++, iw += arg->dil_w) {
-        const float factor = w[k];
-        UNROLLED
-        for (uint32_t j = 0; j < each; j++) {
-            const int32_t at = iw + (int32_t)j * arg->stride_w;
-            const float x = inside || (at >= 0 && at < arg->width) ? row[at] : 0.0f;
-            sum[j] = fmaf(factor, x, sum[j]);
-        }
-    }
+    return (uint32_t)at < (uint32_t)end;
 }
 
-/* The same of three taps side by side, all inside, that are `stride` apart from output to output: x
- * is read once. */
-DEVICE void add_row_of_three(const float *row, const float *w, uint32_t each, uint32_t stride,
-                             float sum[EACH_DIRECT])
+/* Any window, of one channel. */
+DEVICE void add_window(const struct conv_args *arg, const float *x, const float *w, int32_t ih,
+                       int32_t iw, uint32_t each, float sum[EACH_DIRECT])
 {
-    float x[2 * EACH_DIRECT + 1];
+    for (int32_t kh = 0; kh < arg->kh; kh++)
+        for (int32_t kw = 0; kw < arg->kw; kw++, w++) {
+            const int32_t column = iw + kw * arg->dil_w;
+            UNROLLED
+            for (uint32_t j = 0; j < each; j++) {
+                const int32_t row = ih + (int32_t)j * arg->stride_h + kh * arg->dil_h;
+                const bool inside = lies_below(row, arg->h) && lies_below(column, arg->width);
+                sum[j] = fmaf(*w, inside ? x[row * arg->width + column] : 0.0f, sum[j]);
+            }
+        }
+}
+
+/* Windows of 3 x 3 that are not dilated, `stride` rows apart: each row of x is read once, and all of
+ * it is on its way before the first is used. */
+DEVICE void add_window_of_three(const struct conv_args *arg, const float *x, const float *w,
+                                int32_t ih, int32_t iw, uint32_t each, uint32_t stride,
+                                float sum[EACH_DIRECT])
+{
+    float v[EACH_DIRECT + 2][3], factor[9];
+    const uint32_t rows = (each - 1) * stride + 3;
     UNROLLED
-    for (uint32_t i = 0; i < (each - 1) * stride + 3; i++)
-        x[i] = row[i];
+    for (uint32_t r = 0; r < rows; r++) {
+        const int32_t row = ih + (int32_t)r;
+        const bool inside = lies_below(row, arg->h);
+        UNROLLED
+        for (uint32_t k = 0; k < 3; k++) {
+            const int32_t column = iw + (int32_t)k;
+            v[r][k] = inside && lies_below(column, arg->width) ? x[row * arg->width + column] : 0.0f;
+        }
+    }
     UNROLLED
-    for (uint32_t k = 0; k < 3; k++) {
-        const float factor = w[k];
+    for (uint32_t k = 0; k < 9; k++)
+        factor[k] = w[k];
+    UNROLLED
+    for (uint32_t k = 0; k < 9; k++)
         UNROLLED
         for (uint32_t j = 0; j < each; j++)
-            sum[j] = fmaf(factor, x[j * stride + k], sum[j]);
+            sum[j] = fmaf(factor[k], v[j * stride + k / 3][k % 3], sum[j]);
+}
+
+/* each: a constant where this is called, as below; `stride` the one that goes with it. */
+DEVICE void direct_sums(const struct conv_args *arg, const struct direct_place *p, uint32_t each,
+                        uint32_t stride, float sum[EACH_DIRECT])
+{
+    const uint32_t plane = (uint32_t)(arg->h * arg->width), taps = (uint32_t)(arg->kh * arg->kw);
+    const float *x = arg->x + (size_t)(p->group * arg->channels) * plane;
+    const float *w = arg->w + p->o * arg->channels * taps;
+    const int32_t ih = p->oh * arg->stride_h - arg->pad_top;
+    const int32_t iw = p->ow * arg->stride_w - arg->pad_left;
+    const bool three = arg->kh == 3 && arg->kw == 3 && arg->dil_h == 1 && arg->dil_w == 1;
+    for (uint32_t c = 0; c < arg->channels; c++, x += plane, w += taps) {
+        if (three && (each == 1 || arg->stride_h == (int32_t)stride))
+            add_window_of_three(arg, x, w, ih, iw, each, stride, sum);
+        else
+            add_window(arg, x, w, ih, iw, each, sum);
     }
 }
 
-/* each: a constant where this is called, as below. */
-DEVICE void direct_sums(const struct conv_args *arg, const struct direct_place *p, uint32_t each,
-                        float sum[EACH_DIRECT])
+#define DIRECT_SUMS(kind, value)                                                                   \
+    case kind:                                                                                     \
+        UNROLLED                                                                                   \
+        for (uint32_t j = 0; j < each; j++) {                                                      \
+            const float x = sum[j];                                                                \
+            sum[j] = value;                                                                        \
+        }                                                                                          \
+        break;
+
+DEVICE void activate_direct(uint32_t kind, float a, float b, uint32_t each, float sum[EACH_DIRECT])
 {
-    const size_t plane = (size_t)arg->h * (size_t)arg->width;
-    const float *x = arg->x + (size_t)p->group * arg->channels * plane;
-    const float *w = arg->w + (size_t)p->o * arg->channels * (uint32_t)(arg->kh * arg->kw);
-    const int32_t iw = p->ow * arg->stride_w - arg->pad_left;
-    const int32_t last = iw + (int32_t)(each - 1) * arg->stride_w + (arg->kw - 1) * arg->dil_w;
-    const bool inside = iw >= 0 && last < arg->width;
-    const int32_t three = inside && arg->kw == 3 && arg->dil_w == 1 ? arg->stride_w : 0;
-    for (uint32_t c = 0; c < arg->channels; c++, x += plane) {
-        int32_t ih = p->oh * arg->stride_h - arg->pad_top;
-        for (int32_t kh = 0; kh < arg->kh; kh++, w += arg->kw, ih += arg->dil_h) {
-            const float *row = x + (int64_t)ih * arg->width;
-            if (ih < 0 || ih >= arg->h)
-                continue;
-            if (three == 1)
-                add_row_of_three(row + iw, w, each, 1, sum);
-            else if (three == 2)
-                add_row_of_three(row + iw, w, each, 2, sum);
-            else
-                add_row(arg, row, iw, w, each, inside, sum);
-        }
+    switch (kind) {
+        SHORT_ACTS(DIRECT_SUMS)
+    default:
+        break;
     }
 }
 
 DEVICE void put_direct(const struct conv_args *arg, const struct direct_place *p, uint32_t each,
-                       const float sum[EACH_DIRECT])
+                       float sum[EACH_DIRECT])
 {
-    const uint32_t pixel = (uint32_t)(p->oh * arg->ow + p->ow);
-    float *y = pixel_at(arg, p->plane, pixel);
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), row = (uint32_t)arg->ow;
+    const uint32_t at = p->plane * pixels + (uint32_t)(p->oh * arg->ow + p->ow);
+    const float bias = arg->bias ? arg->bias[p->o] : 0.0f;
+    UNROLLED
+    for (uint32_t j = 0; j < each; j++) {
+        sum[j] = arg->bias ? sum[j] + bias : sum[j];
+        if (arg->residual && j < p->there)
+            sum[j] += arg->residual[at + j * row];
+    }
+    activate_direct(arg->act, arg->act_a, arg->act_b, each, sum);
     UNROLLED
     for (uint32_t j = 0; j < each; j++)
         if (j < p->there)
-            y[j] = activated_short(arg->act, arg->act_a, arg->act_b,
-                                   pixel_value(arg, p->plane, p->o, pixel + j, sum[j]));
+            arg->y[at + j * row] = sum[j];
     NOT_UNROLLED
     for (uint32_t j = is_long(arg->act) ? 0 : each; j < each; j++)
         if (j < p->there)
-            y[j] = activated(arg->act, arg->act_a, arg->act_b, y[j]);
+            arg->y[at + j * row] =
+                activated(arg->act, arg->act_a, arg->act_b, arg->y[at + j * row]);
 }
 
-DEVICE void direct(const struct conv_args *arg, uint32_t each)
+DEVICE void direct(const struct conv_args *arg, uint32_t each, uint32_t stride)
 {
-    const uint32_t rows = arg->n / (uint32_t)arg->ow;
-    FOR_EACH(i, rows * (((uint32_t)arg->ow + each - 1) / each))
+    const uint32_t planes = arg->n / (uint32_t)(arg->oh * arg->ow);
+    FOR_EACH(i, planes * (((uint32_t)arg->oh + each - 1) / each) * (uint32_t)arg->ow)
     {
         const struct direct_place p = direct_place_of(arg, i, each);
         float sum[EACH_DIRECT] = {0.0f};
-        direct_sums(arg, &p, each, sum);
+        direct_sums(arg, &p, each, stride, sum);
         put_direct(arg, &p, each, sum);
     }
 }
 
-KERNEL(conv_direct_f32, conv_args)
+KERNEL_OF(conv_direct_f32, conv_args, LAUNCH_THREADS, 4)
 {
-    if (arg->each > 1)
-        direct(arg, EACH_DIRECT);
+    if (arg->each == EACH_DIRECT)
+        direct(arg, EACH_DIRECT, 1);
+    else if (arg->each == 2)
+        direct(arg, 2, 2);
     else
-        direct(arg, 1);
+        direct(arg, 1, 1);
 }

@@ -263,8 +263,8 @@ struct gemm_args {
 #define GEMV_ROWS (LAUNCH_THREADS / 32u)
 
 /* x [images, groups * channels, h, w], w [groups * outputs, channels, kh, kw]. conv_f32: grid
- * (pixels / 64, outputs / 64, images * groups); conv_direct_f32: n outputs, each by itself, of a
- * thread one or CONV_DIRECT_EACH. */
+ * (pixels / 64, outputs / 64, images * groups); conv_direct_f32: n outputs, of which a thread has
+ * `each` below one another: 1, 2 or CONV_DIRECT_EACH. */
 #define CONV_DIRECT_EACH 4u
 struct conv_args {
     const float *x, *w, *bias, *residual; /* bias, residual: NULL: none */
