@@ -107,7 +107,7 @@ bool pith_device_mma(struct lowering *l, const struct gemm_args *g, const struct
 /* Quotients of p < 2^31 by d, 2^(l - 1) < d <= 2^l: the factor is below 2^32, and above 2^(31 + l)
  * / d by at most 1, so that the product is too large by less than 2^-l <= 1 / d, which reaches no
  * next integer. */
-static void set_divisor(struct conv_args *c, uint32_t d)
+static void set_divisor(struct conv_mma_args *c, uint32_t d)
 {
     uint32_t l = 0;
     while (UINT64_C(1) << l < d)
@@ -116,12 +116,28 @@ static void set_divisor(struct conv_args *c, uint32_t d)
     c->pixels_shift = 31 + l;
 }
 
+static void set_step(struct conv_mma_args *c, uint32_t terms)
+{
+    const uint32_t taps = terms / c->channel_step, width = (uint32_t)c->c.kw;
+    c->step[0] = terms % c->channel_step;
+    c->step[1] = taps % width;
+    c->step[2] = taps / width;
+}
+
+/* The kernel counts bytes of x and y in 32 bits. */
+static bool has_short_offsets(const struct conv_args *c, uint32_t images)
+{
+    const uint64_t x = (uint64_t)c->groups * c->channels * (uint32_t)(c->h * c->width);
+    return x * images < UINT64_C(1) << 30 && (uint64_t)c->y_image * images < UINT64_C(1) << 30;
+}
+
 /* Pixels of all images lie one behind the other along x. */
 bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_t images,
                           const struct weight *w)
 {
     struct half_layout h;
-    if (!l->half || !w || !pith_device_half_layout(w, false, &h) || h.channels != c->channels)
+    if (!l->half || !w || !pith_device_half_layout(w, false, &h) || h.channels != c->channels ||
+        !has_short_offsets(c, images))
         return false;
     const uint32_t pixels = (uint32_t)(c->oh * c->ow) * images;
     uint32_t grid[3] = {(pixels + GEMM_TILE - 1) / GEMM_TILE,
@@ -131,9 +147,11 @@ bool pith_device_conv_mma(struct lowering *l, const struct conv_args *c, uint32_
                               .row = h.row,
                               .is_bf16 = h.is_bf16,
                               .channel_step = h.channel_step,
+                              .whole = h.channel_step == c->channels,
                               .images = images};
-    set_divisor(&m.c, (uint32_t)(c->oh * c->ow));
+    set_divisor(&m, (uint32_t)(c->oh * c->ow));
     const bool many = is_many(l, grid);
+    set_step(&m, MMA_STEP(many ? MMA_MANY_THREADS : LAUNCH_THREADS));
     m.c.split = pith_device_shares(l, grid, h.row, MMA_TERMS, c->n);
     pith_device_grid(l, many ? LAUNCH_conv_mma_many : LAUNCH_conv_mma, grid, &m, sizeof m);
     pith_device_conv_parts(l, &m.c);

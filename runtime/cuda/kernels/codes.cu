@@ -63,7 +63,7 @@ KERNEL(conv_codes, conv_codes_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_conv_tile(c, 1, o0, p0, sum, false);
+    put_conv_tile(c, o0, p0, sum);
 }
 
 /* The code in a slot of a word, times four, as an offset into the codebook. */

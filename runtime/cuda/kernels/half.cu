@@ -128,5 +128,5 @@ KERNEL(conv_half, conv_half_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_conv_tile(c, 1, o0, p0, sum, false);
+    put_conv_tile(c, o0, p0, sum);
 }

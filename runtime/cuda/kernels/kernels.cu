@@ -16,5 +16,6 @@
 #include "attention.cu"
 #include "half.cu"
 #include "half_product.cu"
+#include "half_conv.cu"
 #include "window.cu"
 #include "huffman.cu"

@@ -274,8 +274,6 @@ struct conv_args {
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t act;
     float act_a, act_b;
-    /* conv_mma: p / (oh * ow) is p * pixels_factor >> pixels_shift. */
-    uint32_t pixels_factor, pixels_shift;
     struct sum_split split; /* of conv_f32, conv_mma */
     uint32_t each;          /* of conv_direct_f32 */
 };
@@ -478,12 +476,14 @@ struct conv_half_args {
 };
 
 /* As gemm_f32 and conv_f32 by tensor cores, w as pack_half.c has it: rows of `row` elements, of
- * which MMA_SLICE is a divisor. whole: rows of a are contiguous and begin at 16 bytes. conv_mma:
- * taps have channel_step elements each; grid (images * pixels / 64, outputs / 64, groups). */
+ * which MMA_SLICE is a divisor. whole: rows of a are contiguous and begin at 16 bytes; of conv_mma,
+ * channels are a multiple of 8. conv_mma: taps have channel_step elements each; grid (images *
+ * pixels / 64, outputs / 64, groups). */
 #define MMA_SLICE 32u
 #define MMA_MANY_THREADS 128u
-#define MMA_MANY_BLOCKS 4          /* at once on a multiprocessor */
-#define MMA_TERMS (2u * MMA_SLICE) /* that a block loads at once */
+#define MMA_STEP(threads) ((threads) / 8u) /* terms from what a thread loads to the next */
+#define MMA_MANY_BLOCKS 4                  /* at once on a multiprocessor */
+#define MMA_TERMS (2u * MMA_SLICE)         /* that a block loads at once */
 struct gemm_mma_args {
     struct gemm_args g;
     const uint16_t *w;
@@ -492,7 +492,10 @@ struct gemm_mma_args {
 struct conv_mma_args {
     struct conv_args c;
     const uint16_t *w;
-    uint32_t row, is_bf16, channel_step, images;
+    uint32_t row, is_bf16, channel_step, images, whole;
+    uint32_t
+        step[3]; /* channels, columns and rows of a window from what a thread loads to the next */
+    uint32_t pixels_factor, pixels_shift; /* p / (oh * ow) is p * pixels_factor >> pixels_shift */
 };
 
 /* y = softmax(scale q k^T, masked) v: q [m, d], k [n, d], v [n, e], y [m, e] for each batch and

@@ -375,12 +375,6 @@ DEVICE void load_windows(float slice[SLICE][TILE + 1], const struct conv_args *a
     }
 }
 
-/* Which image pixel p of several belongs to. */
-DEVICE uint32_t image_of(const struct conv_args *arg, uint32_t p)
-{
-    return (uint32_t)((uint64_t)p * arg->pixels_factor >> arg->pixels_shift);
-}
-
 /* Parts of sums lie dense, wherever y does. */
 DEVICE uint32_t image_step(const struct conv_args *arg)
 {
@@ -388,51 +382,45 @@ DEVICE uint32_t image_step(const struct conv_args *arg)
                                  : arg->y_image;
 }
 
-/* Output o of the block's group, and pixel p of `images` images, the first of which is the block's
- * (bands not 0: all of them, and the block's item is a group). */
+/* Of sum e of the tile that begins at output o0 of a group, pixel p0 of an image; first: the element
+ * of y, or of sums, where the group begins. */
 struct conv_place {
     bool there;
     uint32_t at;
 };
 
-DEVICE struct conv_place place_of(const struct conv_args *arg, uint32_t images, uint32_t o,
-                                  uint32_t p, uint32_t bands)
+DEVICE struct conv_place place_in_tile(const struct conv_args *arg, uint32_t first, uint32_t o0,
+                                       uint32_t p0, uint32_t e)
 {
-    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow), item = block_item(&arg->split);
-    const uint32_t image = bands ? image_of(arg, p) : item / arg->groups;
-    const uint32_t group = bands ? item : item - image * arg->groups;
-    const uint32_t pixel = bands ? p - image * pixels : p;
-    struct conv_place to = {o < arg->outputs && (bands ? image < images : p < pixels),
-                            image * image_step(arg) + (group * arg->outputs + o) * pixels + pixel};
+    const uint32_t o = o0 + tile_row(0, e / EACH, e % EACH), p = p0 + tile_column(0, e % EACH);
+    const uint32_t pixels = (uint32_t)(arg->oh * arg->ow);
+    struct conv_place to = {o < arg->outputs && p < pixels, first + o * pixels + p};
     return to;
 }
 
-/* Of sum e of the tile that begins at output o0, pixel p0. */
-DEVICE struct conv_place place_in_tile(const struct conv_args *arg, uint32_t images, uint32_t o0,
-                                       uint32_t p0, uint32_t e, uint32_t bands)
-{
-    return place_of(arg, images, o0 + tile_row(bands, e / EACH, e % EACH),
-                    p0 + tile_column(bands, e % EACH), bands);
-}
-
 /* What is no output has another's bias, so that nothing is asked before the load. */
-DEVICE void add_bias(const struct conv_args *arg, uint32_t o0, float sum[EACH][EACH], uint32_t bands)
+DEVICE void add_bias(const struct conv_args *arg, uint32_t group, uint32_t o0,
+                     float sum[EACH][EACH])
 {
-    const float *bias = arg->bias + block_item(&arg->split) % arg->groups * arg->outputs;
+    const float *bias = arg->bias + group * arg->outputs;
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++) {
-        const uint32_t o = o0 + tile_row(bands, e / EACH, e % EACH);
+        const uint32_t o = o0 + tile_row(0, e / EACH, e % EACH);
         sum[e / EACH][e % EACH] += bias[o < arg->outputs ? o : 0u];
     }
 }
 
-DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t o0, uint32_t p0,
-                          float sum[EACH][EACH], uint32_t bands)
+DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t o0, uint32_t p0,
+                          float sum[EACH][EACH])
 {
+    const uint32_t item = block_item(&arg->split), image = item / arg->groups;
+    const uint32_t group = item - image * arg->groups;
+    const uint32_t first = image * image_step(arg) +
+                           group * arg->outputs * (uint32_t)(arg->oh * arg->ow);
     struct tile_places y = {{0}, 0};
     UNROLLED
     for (uint32_t e = 0; e < EACH * EACH; e++) {
-        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, bands);
+        const struct conv_place to = place_in_tile(arg, first, o0, p0, e);
         y.at[e] = to.at;
         y.there |= (uint32_t)to.there << e;
     }
@@ -441,14 +429,14 @@ DEVICE void put_conv_tile(const struct conv_args *arg, uint32_t images, uint32_t
         return;
     }
     if (arg->bias)
-        add_bias(arg, o0, sum, bands);
+        add_bias(arg, group, o0, sum);
     if (arg->residual)
         add_elements(sum, arg->residual, &y, 1.0f);
     activate_short(arg->act, arg->act_a, arg->act_b, sum);
     put_sums(arg->y, &y, sum);
     NOT_UNROLLED
     for (uint32_t e = is_long(arg->act) ? 0 : EACH * EACH; e < EACH * EACH; e++) {
-        const struct conv_place to = place_in_tile(arg, images, o0, p0, e, bands);
+        const struct conv_place to = place_in_tile(arg, first, o0, p0, e);
         if (to.there)
             arg->y[to.at] = activated(arg->act, arg->act_a, arg->act_b, arg->y[to.at]);
     }
@@ -471,7 +459,7 @@ KERNEL(conv_f32, conv_args)
         add_slice(&t, sum);
         barrier();
     }
-    put_conv_tile(arg, 1, o0, p0, sum, 0);
+    put_conv_tile(arg, o0, p0, sum);
 }
 
 KERNEL(conv_parts, conv_args)
