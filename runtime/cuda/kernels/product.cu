@@ -86,21 +86,37 @@ DEVICE void put_row(const struct gemm_args *arg, uint32_t row, uint32_t lane, fl
 
 #define NEAR_AT_ONCE 8u
 
+/* The first n elements of a, four at a time: all of a thread's are on their way before the first is
+ * needed. a and near begin at 16 bytes, and n is a multiple of four. */
+DEVICE void copy_near(float *near, const float *a, uint32_t n, uint32_t threads)
+{
+    const struct floats *from = (const struct floats *)(const void *)a;
+    struct floats *to = (struct floats *)(void *)near;
+    const struct floats none = {{0.0f, 0.0f, 0.0f, 0.0f}};
+    for (uint32_t first = THREAD; first < n / 4u; first += NEAR_AT_ONCE * threads) {
+        struct floats v[NEAR_AT_ONCE];
+        UNROLLED
+        for (uint32_t i = 0; i < NEAR_AT_ONCE; i++) {
+            v[i] = none;
+            if (first + i * threads < n / 4u)
+                v[i] = from[first + i * threads];
+        }
+        UNROLLED
+        for (uint32_t i = 0; i < NEAR_AT_ONCE; i++)
+            if (first + i * threads < n / 4u)
+                to[first + i * threads] = v[i];
+    }
+}
+
 /* [0, 256) of `near`: the codebook, behind it the row of a: both shared by the block. */
 DEVICE void load_near(float *near, const struct gemm_args *arg, const float *book,
                       uint32_t centroids, uint32_t threads)
 {
     const float *a = arg->a + (size_t)BLOCK_Y * arg->a_row;
-    for (uint32_t first = THREAD; first < arg->k; first += NEAR_AT_ONCE * threads) {
-        float v[NEAR_AT_ONCE]; /* all on their way before the first is needed */
-        UNROLLED
-        for (uint32_t i = 0; i < NEAR_AT_ONCE; i++)
-            v[i] = first + i * threads < arg->k ? a[first + i * threads] : 0.0f;
-        UNROLLED
-        for (uint32_t i = 0; i < NEAR_AT_ONCE; i++)
-            if (first + i * threads < arg->k)
-                near[256 + first + i * threads] = v[i];
-    }
+    const uint32_t whole = (uintptr_t)a % 16u == 0u ? arg->k / 4u * 4u : 0u;
+    copy_near(near + 256, a, whole, threads);
+    for (uint32_t i = whole + THREAD; i < arg->k; i += threads)
+        near[256 + i] = a[i];
     for (uint32_t i = THREAD; i < centroids; i += threads)
         near[i] = book[i];
 }
