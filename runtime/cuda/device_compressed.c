@@ -259,9 +259,12 @@ static bool launch_tiles(struct lowering *l, const struct gemm_args *g, const st
     struct gemm_codes_args c = {.g = *g, .w = codes_of(l, w, first), .terms_first = g->b_row != 1};
     uint32_t grid[3];
     bool fits = pith_device_tiles(g, grid);
-    if (fits)
-        pith_device_grid(l, LAUNCH_gemm_codes, grid, &c, sizeof c);
-    return fits;
+    if (!fits)
+        return false;
+    c.g.split = pith_device_gemm_shares(l, grid, g);
+    pith_device_grid(l, LAUNCH_gemm_codes, grid, &c, sizeof c);
+    pith_device_gemm_parts(l, &c.g);
+    return true;
 }
 
 /* ---- the choice ------------------------------------------------------------------------------ */
@@ -326,13 +329,15 @@ bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const
 }
 
 /* Rows of few elements are padded to more than they have as floats. */
-bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c,
-                                 const uint32_t grid[3], const struct weight *w)
+bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
+                                 const struct weight *w)
 {
     struct codes_layout layout;
     if (!w || !pith_device_codes_layout(w, &layout) || layout.bytes >= w->count * sizeof(float))
         return false;
     struct conv_codes_args a = {.c = *c, .w = codes_of(l, w, 0)};
+    a.c.split = pith_device_conv_shares(l, grid, c);
     pith_device_grid(l, LAUNCH_conv_codes, grid, &a, sizeof a);
+    pith_device_conv_parts(l, &a.c);
     return true;
 }

@@ -32,18 +32,23 @@ bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struc
                                .w = at + (size_t)first * g->b_col,
                                .is_bf16 = w->type == PITH_BF16,
                                .whole = by_warps && begins_whole(g, g->b_col)};
+    if (!by_warps)
+        h.g.split = pith_device_gemm_shares(l, grid, g);
     pith_device_grid(l, by_warps ? LAUNCH_gemv_half : LAUNCH_gemm_half, grid, &h, sizeof h);
+    pith_device_gemm_parts(l, &h.g);
     return true;
 }
 
-bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, const uint32_t grid[3],
+bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
                            const struct weight *w)
 {
     if (!is_half(w))
         return false;
     struct conv_half_args h = {
         .c = *c, .w = pith_device_weight(l, w, FORM_ELEMENTS), .is_bf16 = w->type == PITH_BF16};
+    h.c.split = pith_device_conv_shares(l, grid, c);
     pith_device_grid(l, LAUNCH_conv_half, grid, &h, sizeof h);
+    pith_device_conv_parts(l, &h.c);
     return true;
 }
 

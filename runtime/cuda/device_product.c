@@ -60,6 +60,18 @@ struct sum_split pith_device_shares(struct lowering *l, uint32_t grid[3], uint32
     return s;
 }
 
+struct sum_split pith_device_gemm_shares(struct lowering *l, uint32_t grid[3],
+                                         const struct gemm_args *g)
+{
+    return pith_device_shares(l, grid, g->k, GEMM_SLICE, grid[2] * g->m * g->n);
+}
+
+struct sum_split pith_device_conv_shares(struct lowering *l, uint32_t grid[3],
+                                         const struct conv_args *c)
+{
+    return pith_device_shares(l, grid, c->channels * (uint32_t)(c->kh * c->kw), GEMM_SLICE, c->n);
+}
+
 void pith_device_gemm_parts(struct lowering *l, const struct gemm_args *g)
 {
     if (g->split.parts > 1)
@@ -78,7 +90,7 @@ void pith_device_conv_parts(struct lowering *l, const struct conv_args *c)
 static void launch_gemm_tiles(struct lowering *l, const struct gemm_args *g, uint32_t grid[3])
 {
     struct gemm_args tiles = *g;
-    tiles.split = pith_device_shares(l, grid, g->k, GEMM_SLICE, grid[2] * g->m * g->n);
+    tiles.split = pith_device_gemm_shares(l, grid, g);
     pith_device_grid(l, LAUNCH_gemm_f32, grid, &tiles, sizeof tiles);
     pith_device_gemm_parts(l, &tiles);
 }
@@ -265,8 +277,7 @@ bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t
 static void launch_conv_tiles(struct lowering *l, const struct conv_args *c, uint32_t grid[3])
 {
     struct conv_args tiles = *c;
-    tiles.split =
-        pith_device_shares(l, grid, c->channels * (uint32_t)(c->kh * c->kw), GEMM_SLICE, c->n);
+    tiles.split = pith_device_conv_shares(l, grid, c);
     pith_device_grid(l, LAUNCH_conv_f32, grid, &tiles, sizeof tiles);
     pith_device_conv_parts(l, &tiles);
 }

@@ -20,6 +20,11 @@ bool pith_device_tiles(const struct gemm_args *g, uint32_t grid[3]);
  * room for what is shared; grid[2] has the parts, too, then. */
 struct sum_split pith_device_shares(struct lowering *l, uint32_t grid[3], uint32_t terms,
                                     uint32_t slice_terms, uint32_t outputs);
+/* The same for gemm_f32 and conv_f32, and for the kernels that differ from them in the weight. */
+struct sum_split pith_device_gemm_shares(struct lowering *l, uint32_t grid[3],
+                                         const struct gemm_args *g);
+struct sum_split pith_device_conv_shares(struct lowering *l, uint32_t grid[3],
+                                         const struct conv_args *c);
 /* Launches what adds up the sums that were shared, where they were. */
 void pith_device_gemm_parts(struct lowering *l, const struct gemm_args *g);
 void pith_device_conv_parts(struct lowering *l, const struct conv_args *c);
@@ -40,13 +45,14 @@ bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const
 enum compressed_way { WAY_RELATIVE, WAY_COLUMNS, WAY_CODES, WAY_MANY, WAY_TILES, N_WAYS };
 bool pith_device_compressed_by(struct lowering *l, const struct gemm_args *g,
                                const struct weight *w, uint32_t first, enum compressed_way way);
-/* The convolution, of pith_device_conv_tiles. w may be NULL. false: as there. */
-bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c,
-                                 const uint32_t grid[3], const struct weight *w);
+/* The convolution. grid is that of pith_device_conv_tiles; where sums are shared, it has their
+ * parts, too, afterwards. w may be NULL. false: as there, and the grid is as it was. */
+bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
+                                 const struct weight *w);
 /* The same of a weight that is stored as f16 or bf16 (device_half.c). */
 bool pith_device_half(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                       uint32_t first);
-bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, const uint32_t grid[3],
+bool pith_device_conv_half(struct lowering *l, const struct conv_args *c, uint32_t grid[3],
                            const struct weight *w);
 /* By tensor cores where the lowering allows it, and few rows of a by warps, of any weight [n, k],
  * or (b_row not 1) [k, n]. false: not allowed, or no weight for that. */

@@ -6,7 +6,6 @@
 #include "pith_element_f32.h"
 
 static uint64_t seed = 5;
-static struct pith_kernels reference;
 
 /* ---- rounding ----------------------------------------------------------------------------------
  */
@@ -117,6 +116,45 @@ static void test_half_conv(void **state)
     }
 }
 
+/* Several blocks share the sums of each case. */
+static void test_shared_products(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t m, n, k;
+        bool terms_first;
+    } of[] = {{20, 70, 333, false}, {9, 33, 1030, true}, {130, 65, 162, false}, {65, 9, 300, true}};
+    for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
+        const uint32_t c = i / 2;
+        const uint32_t rows = of[c].terms_first ? of[c].k : of[c].n;
+        const uint32_t cols = of[c].terms_first ? of[c].n : of[c].k;
+        struct weight_case k = half_case(rows, cols, i % 2 ? PITH_F16 : PITH_BF16);
+        struct one_op t;
+        shared_product(&t, &seed, of[c].m, &k, of[c].terms_first);
+        struct tview residual;
+        struct guarded added = give_tail(&t, &residual, &seed, i);
+        assert_true(check_beside(&t, &k, LAUNCH_gemm_half, 8.0 * of[c].k * of[c].k / 16777216));
+        guard_free(&added);
+    }
+}
+
+static void test_shared_conv(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 2 * sizeof shared_convs / sizeof *shared_convs; i++) {
+        const struct shared_conv *c = &shared_convs[i / 2];
+        const uint32_t terms = c->channels * c->kh * c->kw;
+        struct weight_case k =
+            half_case(c->groups * c->outputs, terms, i % 2 ? PITH_F16 : PITH_BF16);
+        struct one_op t;
+        shared_conv(&t, &seed, c, &k);
+        struct tview residual;
+        struct guarded added = give_tail(&t, &residual, &seed, i);
+        assert_true(check_beside(&t, &k, LAUNCH_conv_half, 8.0 * terms * terms / 16777216));
+        guard_free(&added);
+    }
+}
+
 /* ---- tensor cores ------------------------------------------------------------------------------
  */
 
@@ -185,22 +223,6 @@ static struct weight_case any_case(uint32_t round, uint32_t rows, uint32_t cols)
     }
 }
 
-/* Behind the sums: a residual for some, and activations, long ones, too, none of which makes a
- * difference larger. The residual's memory is the caller's to free. */
-static struct guarded give_tail(struct one_op *t, struct tview *residual, uint32_t round)
-{
-    static const uint32_t acts[] = {ACT_NONE, ACT_RELU, ACT_SIGMOID, ACT_LEAKY, ACT_TANH};
-    struct guarded added = guard_random(shape_elems(&t->out[0].shape), 1, &seed);
-    t->args.fuse.act = acts[round % (sizeof acts / sizeof *acts)];
-    t->args.fuse.a = 0.5f;
-    if (round % 3 != 1)
-        return added;
-    *residual = t->out[0];
-    residual->data = added.data;
-    t->args.fuse.residual = residual;
-    return added;
-}
-
 static void test_mma_products(void **state)
 {
     (void)state;
@@ -240,7 +262,7 @@ static void test_mma_products(void **state)
         dense_input(&t, &k);
         double *bound = mma_bound(&t, &k.w, of[c].k);
         struct tview residual;
-        struct guarded added = give_tail(&t, &residual, i);
+        struct guarded added = give_tail(&t, &residual, &seed, i);
         bool codes = of[c].kernel == LAUNCH_gemv_half && k.w.grid == GRID_CODEBOOK;
         check_within(&t, &k, codes ? LAUNCH_gemm_codes : of[c].kernel, bound);
         guard_free(&added);
@@ -291,7 +313,7 @@ static void test_mma_conv(void **state)
         dense_input(&t, &k);
         double *bound = mma_bound(&t, &k.w, terms);
         struct tview residual;
-        struct guarded added = give_tail(&t, &residual, i);
+        struct guarded added = give_tail(&t, &residual, &seed, i);
         check_within(&t, &k, of[c].kernel, bound);
         guard_free(&added);
     }
@@ -303,8 +325,9 @@ int main(void)
 {
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),  cmocka_unit_test(test_half_products),
-        cmocka_unit_test(test_half_conv), cmocka_unit_test(test_mma_products),
+        cmocka_unit_test(test_rounding),    cmocka_unit_test(test_half_products),
+        cmocka_unit_test(test_half_conv),   cmocka_unit_test(test_shared_products),
+        cmocka_unit_test(test_shared_conv), cmocka_unit_test(test_mma_products),
         cmocka_unit_test(test_mma_conv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

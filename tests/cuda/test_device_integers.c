@@ -4,7 +4,6 @@
 #include "weight_product_case.h"
 
 static uint64_t seed = 9;
-static struct pith_kernels reference;
 
 static uint32_t below(uint32_t n)
 {

@@ -4,7 +4,6 @@
 #include "weight_product_case.h"
 
 static uint64_t seed = 3;
-static struct pith_kernels reference;
 
 /* Sums in double of the matrix as it was made. */
 static void expected_rows(const struct weight_case *k, const float *x, uint32_t m, float *y,
@@ -158,7 +157,9 @@ static void check_from_7th(const struct product_case *c)
     l.work = (uintptr_t)work.data;
     l.n_actions = l.n_args = 0;
     assert_true(pith_device_compressed(&l, &g, &k.w, 7));
-    assert_int_equal(l.action[l.n_actions - 1].kernel, c->kernel);
+    uint32_t last = l.n_actions - 1;
+    last -= l.action[last].kernel == LAUNCH_gemm_parts;
+    assert_int_equal(l.action[last].kernel, c->kernel);
     run_actions(&l, 77);
     for (uint32_t i = 0; i < c->m * g.n; i++) {
         uint32_t from = i / g.n * c->rows + i % g.n + 7;
@@ -187,6 +188,7 @@ static void test_later_rows(void **state)
         {36, 700, 0, 16, 6, 1, LAUNCH_gemv_codes},
         {36, 700, 0.09, 16, 6, 10, LAUNCH_spmm_columns},
         {72, 100, 0, 16, 6, 64, LAUNCH_gemm_codes},
+        {72, 333, 0, 200, 1, 33, LAUNCH_gemm_codes}, /* its sums are shared */
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         check_from_7th(&of[i]);
@@ -217,6 +219,56 @@ static void test_conv(void **state)
         random_floats(&t, &seed, 2, DIMS(want.rows));
         k.w.shape = t.in[1].shape;
         check_beside(&t, &k, of[i].kernel, 2.0 * want.cols * want.cols / 16777216);
+    }
+}
+
+/* The cases have codes of each width, one codebook and several, and weights of either order. */
+static void test_shared_products(void **state)
+{
+    (void)state;
+    static const struct product_case of[] = {
+        {70, 333, 0, 16, 1, 20, LAUNCH_gemm_codes},
+        {65, 162, 0.5, 200, 13, 130, LAUNCH_gemm_codes},
+        {33, 1030, 0, 32, 33, 33, LAUNCH_gemm_codes},
+        {300, 9, 0, 200, 1, 65, LAUNCH_gemm_codes},
+        {1030, 33, 0.7, 15, 2, 9, LAUNCH_gemm_codes},
+        {333, 70, 0, 31, 333, 20, LAUNCH_gemm_codes},
+    };
+    for (uint32_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const bool terms_first = of[i].rows > of[i].cols;
+        const uint32_t terms = terms_first ? of[i].rows : of[i].cols;
+        struct weight_want want = want_of(&of[i]);
+        struct weight_case k = case_new(&want, &seed);
+        struct one_op t;
+        shared_product(&t, &seed, of[i].m, &k, terms_first);
+        struct tview residual;
+        struct guarded added = give_tail(&t, &residual, &seed, i);
+        assert_true(check_beside(&t, &k, of[i].kernel, 2.0 * terms * terms / 16777216));
+        guard_free(&added);
+    }
+}
+
+static void test_shared_conv(void **state)
+{
+    (void)state;
+    static const uint32_t centroids[] = {16, 200, 31};
+    for (uint32_t i = 0; i < 2 * sizeof shared_convs / sizeof *shared_convs; i++) {
+        const struct shared_conv *c = &shared_convs[i / 2];
+        const uint32_t terms = c->channels * c->kh * c->kw, all = c->groups * c->outputs;
+        struct weight_want want = {.rows = all,
+                                   .cols = terms,
+                                   .density = 0.6,
+                                   .dense = i % 2,
+                                   .n_centroids = centroids[i % 3],
+                                   .n_groups = i % 4 == 1 && all % 2 == 0 ? 2 : 1,
+                                   .scale = 1.0f};
+        struct weight_case k = case_new(&want, &seed);
+        struct one_op t;
+        shared_conv(&t, &seed, c, &k);
+        struct tview residual;
+        struct guarded added = give_tail(&t, &residual, &seed, i);
+        assert_true(check_beside(&t, &k, LAUNCH_conv_codes, 2.0 * terms * terms / 16777216));
+        guard_free(&added);
     }
 }
 
@@ -265,9 +317,10 @@ int main(void)
 {
     pith_kernels_fill(&reference, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),       cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_later_rows),  cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_terms_first), cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_forms),           cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_later_rows),      cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_shared_products), cmocka_unit_test(test_shared_conv),
+        cmocka_unit_test(test_terms_first),     cmocka_unit_test(test_recurrent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

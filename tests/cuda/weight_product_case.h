@@ -8,6 +8,8 @@
 #include "device_case.h"
 #include "emu_launch.h"
 
+static struct pith_kernels reference; /* The program fills it. */
+
 /* What is behind a kernel that is looked for. */
 static inline bool is_follower(uint32_t kernel)
 {
@@ -15,21 +17,27 @@ static inline bool is_follower(uint32_t kernel)
            kernel == LAUNCH_conv_parts;
 }
 
-/* The kernel that the step is launched with; of several the one that comes last. */
-static inline void check_kernel(const struct step *s, enum launch_kernel kernel)
+/* The kernel that the step is launched with; of several the one that comes last. true: several
+ * blocks share its sums. */
+static inline bool check_kernel(const struct step *s, enum launch_kernel kernel)
 {
     struct lowering l = {.plan = &plan, .half = half_products, .processors = processors};
     uint32_t found = LAUNCH_KERNELS;
+    bool shared = false;
     assert_true(pith_device_step(&l, s));
-    for (uint32_t i = 0; i < l.n_actions; i++)
+    for (uint32_t i = 0; i < l.n_actions; i++) {
+        shared |= l.action[i].kind == ACTION_LAUNCH && (l.action[i].kernel == LAUNCH_gemm_parts ||
+                                                        l.action[i].kernel == LAUNCH_conv_parts);
         if (l.action[i].kind == ACTION_LAUNCH && !is_follower(l.action[i].kernel))
             found = l.action[i].kernel;
+    }
     pith_device_lowering_free(&l);
     const struct shape *w = &s->args.weight->shape;
     if (found != kernel)
         fail_msg("%u x %u, %u nonzeros, %u centroids: %s instead of %s", w->dim[0], w->dim[1],
                  (uint32_t)s->args.weight->nnz, s->args.weight->n_centroids, emu_kernel_name(found),
                  emu_kernel_name(kernel));
+    return shared;
 }
 
 /* ---- beside the same operator with a dense weight -------------------------------------------- */
@@ -45,8 +53,8 @@ static inline void dense_input(struct one_op *t, const struct weight_case *k)
 }
 
 /* Runs t on the CPU with its inputs, those of random_floats() and dense_input(); then on the device
- * from the case's weight. Frees all of them, and bound. */
-static inline void check_within(struct one_op *t, struct weight_case *k, enum launch_kernel kernel,
+ * from the case's weight. Frees all of them, and bound. true: several blocks share its sums. */
+static inline bool check_within(struct one_op *t, struct weight_case *k, enum launch_kernel kernel,
                                 double *bound)
 {
     struct guarded in[ONE_OP_MAX];
@@ -54,17 +62,18 @@ static inline void check_within(struct one_op *t, struct weight_case *k, enum la
     one_op_run(t, false);
     t->args.weight = &k->w;
     struct step s = {.args = t->args};
-    check_kernel(&s, kernel);
+    const bool shared = check_kernel(&s, kernel);
     assert_true(try_device(emu_kernel_name(kernel), &s, bound));
     free(bound);
     one_op_close(t);
     for (uint32_t i = 0; i < t->args.n_in; i++)
         guard_free(&in[i]);
     case_free(k);
+    return shared;
 }
 
 /* Each element may be `off` off. */
-static inline void check_beside(struct one_op *t, struct weight_case *k, enum launch_kernel kernel,
+static inline bool check_beside(struct one_op *t, struct weight_case *k, enum launch_kernel kernel,
                                 double off)
 {
     dense_input(t, k);
@@ -72,7 +81,7 @@ static inline void check_beside(struct one_op *t, struct weight_case *k, enum la
     double *bound = malloc(n * sizeof *bound);
     for (size_t i = 0; i < n; i++)
         bound[i] = off;
-    check_within(t, k, kernel, bound);
+    return check_within(t, k, kernel, bound);
 }
 
 static inline void random_floats(struct one_op *t, uint64_t *seed, uint32_t i, uint32_t rank,
@@ -84,6 +93,69 @@ static inline void random_floats(struct one_op *t, uint64_t *seed, uint32_t i, u
     for (size_t k = 0; k < n; k++)
         data[k] = random_f32(seed);
     t->in[i].data = data;
+}
+
+/* Behind the sums: a residual for some, and activations, long ones, too, none of which makes a
+ * difference larger. The shape of t is known already. The residual's memory is the caller's to
+ * free. */
+static inline struct guarded give_tail(struct one_op *t, struct tview *residual, uint64_t *seed,
+                                       uint32_t round)
+{
+    static const uint32_t acts[] = {ACT_NONE, ACT_RELU, ACT_SIGMOID, ACT_LEAKY, ACT_TANH};
+    struct guarded added = guard_random(shape_elems(&t->out[0].shape), 1, seed);
+    t->args.fuse.act = acts[round % (sizeof acts / sizeof *acts)];
+    t->args.fuse.a = 0.5f;
+    if (round % 3 != 1)
+        return added;
+    *residual = t->out[0];
+    residual->data = added.data;
+    t->args.fuse.residual = residual;
+    return added;
+}
+
+/* ---- products whose sums are shared -----------------------------------------------------------
+ */
+
+/* t is x by the case's weight, plus c for each column. terms_first: the weight is [k, n]. */
+static inline void shared_product(struct one_op *t, uint64_t *seed, uint32_t m,
+                                  const struct weight_case *k, bool terms_first)
+{
+    one_op_open(t, PITH_OP_GEMM, 3, 1);
+    t->kernels = &reference;
+    t->attr[ATTR_GEMM_TRANS_B] = !terms_first;
+    random_floats(t, seed, 0, DIMS(m, terms_first ? k->rows : k->cols));
+    one_op_in(t, 1, PITH_F32, DIMS(k->rows, k->cols), NULL);
+    random_floats(t, seed, 2, DIMS(terms_first ? k->cols : k->rows));
+    assert_int_equal(one_op_shape(t), PITH_OK);
+}
+
+struct shared_conv {
+    uint32_t images, groups, channels, outputs, h, w, kh, kw;
+    int32_t stride, dilation;
+};
+
+/* There are one image and several, groups, windows of one tap and of many, and pixels and terms
+ * that end within tiles and slices. */
+static const struct shared_conv shared_convs[] = {
+    {1, 1, 30, 20, 13, 17, 3, 3, 2, 1}, {2, 2, 16, 17, 9, 7, 3, 3, 1, 2},
+    {3, 1, 131, 70, 5, 7, 1, 1, 1, 1},  {1, 3, 26, 16, 1, 70, 1, 5, 3, 1},
+    {2, 1, 40, 65, 4, 3, 2, 3, 1, 1},   {1, 1, 33, 9, 9, 9, 5, 2, 2, 2}};
+
+static inline void shared_conv(struct one_op *t, uint64_t *seed, const struct shared_conv *c,
+                               struct weight_case *k)
+{
+    const uint32_t all = c->groups * c->outputs;
+    one_op_open(t, PITH_OP_CONV, 3, 1);
+    t->kernels = &reference;
+    t->attr[ATTR_CONV_GROUP] = (int32_t)c->groups;
+    one_op_list(t, ATTR_CONV_STRIDES, 2, (int32_t[]){c->stride, 1});
+    one_op_list(t, ATTR_CONV_DILATIONS, 2, (int32_t[]){c->dilation, 1});
+    one_op_list(t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
+    random_floats(t, seed, 0, DIMS(c->images, c->groups * c->channels, c->h, c->w));
+    one_op_in(t, 1, PITH_F32, DIMS(all, c->channels, c->kh, c->kw), NULL);
+    random_floats(t, seed, 2, DIMS(all));
+    k->w.shape = t->in[1].shape;
+    assert_int_equal(one_op_shape(t), PITH_OK);
 }
 
 #endif

@@ -4,32 +4,86 @@
  */
 #include "device_map.cuh"
 
-/* Value of the weight at (row, column), in global memory. */
-DEVICE float code_value(const struct codes *w, uint32_t row, uint32_t column)
+/* A row of the weight begins at word `at`; `book` is the number of its codebook. */
+struct code_row {
+    uint32_t at, book;
+};
+
+/* Most weights have one codebook, for which nothing is divided. */
+DEVICE struct code_row code_row_of(const struct codes *w, uint32_t row)
 {
-    const uint32_t per_word = CODES_PER_WORD(w->bits), slot = column / 32u % per_word;
     row += w->first;
-    const size_t at = (size_t)row * w->row_words + column / (32u * per_word) * 32u + column % 32u;
-    uint32_t code = w->low[at] >> slot * (32u / per_word) & (w->bits == 8u ? 255u : 15u);
-    if (w->bits == 5u)
-        code |= ((uint32_t)w->high[at] >> slot & 1u) << 4;
-    return w->book[((size_t)(row / w->book_rows) << w->bits) + code];
+    struct code_row r = {row * w->row_words, row < w->book_rows ? 0u : row / w->book_rows};
+    return r;
 }
 
-/* As load_slice, of a weight; terms_first: its rows are terms of the sums. */
-DEVICE void load_codes(float slice[SLICE][TILE + 1], const struct codes *w, uint32_t row0,
-                       uint32_t rows, uint32_t first_row, uint32_t k0, uint32_t ks,
-                       bool terms_first)
+/* Every row has the code of a column in the same word of its own, and the same slot of that. */
+struct code_place {
+    uint32_t word, slot;
+};
+
+DEVICE struct code_place code_place_of(const struct codes *w, uint32_t column)
 {
-    for (uint32_t i = THREAD; i < SLICE * TILE; i += LAUNCH_THREADS) {
-        const uint32_t row = terms_first ? i % TILE : i / SLICE;
-        const uint32_t k = terms_first ? i / TILE : i % SLICE;
-        const bool there = row0 + row < rows && k0 + k < ks;
-        const uint32_t r = first_row + row0 + row;
-        slice[k][row] = !there        ? 0.0f
-                        : terms_first ? code_value(w, k0 + k, r)
-                                      : code_value(w, r, k0 + k);
+    const uint32_t log2_slots = w->bits == 8u ? 2u : 3u;
+    struct code_place p = {(column / 32u >> log2_slots) * 32u + column % 32u,
+                           column / 32u & ((1u << log2_slots) - 1u)};
+    return p;
+}
+
+/* The weight and its codebook are read from global memory. */
+DEVICE float code_value(const struct codes *w, struct code_row row, struct code_place p)
+{
+    const uint32_t at = row.at + p.word, shift = w->bits == 8u ? 8u * p.slot : 4u * p.slot;
+    uint32_t code = w->low[at] >> shift & (w->bits == 8u ? 255u : 15u);
+    if (w->bits == 5u)
+        code |= ((uint32_t)w->high[at] >> p.slot & 1u) << 4;
+    return w->book[((size_t)row.book << w->bits) + code];
+}
+
+/* A thread loads every 16th row of each slice, which are the same rows in all of them: what is
+ * divided to find them is divided once. Bit i of `there` says that there is an of[i]. */
+struct code_rows {
+    struct code_row of[EACH];
+    uint32_t there;
+};
+
+/* The tile has rows from row0 on, of `rows` that begin at row first_row of the weight. */
+DEVICE struct code_rows code_rows_of(const struct codes *w, uint32_t row0, uint32_t rows,
+                                     uint32_t first_row)
+{
+    struct code_rows r = {{{0, 0}}, 0};
+    UNROLLED
+    for (uint32_t i = 0; i < EACH; i++) {
+        const uint32_t row = row0 + THREAD / SLICE + SLICE * i;
+        r.of[i] = code_row_of(w, first_row + row);
+        r.there |= (uint32_t)(row < rows) << i;
     }
+    return r;
+}
+
+/* This is load_slice for a weight whose columns are the terms. */
+DEVICE void load_codes(float slice[SLICE][TILE + 1], const struct codes *w,
+                       const struct code_rows *rows, uint32_t k0, uint32_t ks)
+{
+    const uint32_t k = THREAD % SLICE, there = k0 + k < ks ? rows->there : 0u;
+    const struct code_place p = code_place_of(w, k0 + k);
+    UNROLLED
+    for (uint32_t i = 0; i < EACH; i++)
+        slice[k][THREAD / SLICE + SLICE * i] =
+            there >> i & 1u ? code_value(w, rows->of[i], p) : 0.0f;
+}
+
+/* This is load_slice for a weight whose rows are the terms: a thread loads one column of it. */
+DEVICE void load_terms(float slice[SLICE][TILE + 1], const struct codes *w, uint32_t column0,
+                       uint32_t columns, uint32_t k0, uint32_t ks)
+{
+    const uint32_t column = column0 + THREAD % TILE;
+    const struct code_place p = code_place_of(w, column);
+    UNROLLED
+    for (uint32_t k = THREAD / TILE; k < SLICE; k += LAUNCH_THREADS / TILE)
+        slice[k][THREAD % TILE] = column < columns && k0 + k < ks
+                                      ? code_value(w, code_row_of(w, k0 + k), p)
+                                      : 0.0f;
 }
 
 KERNEL(gemm_codes, gemm_codes_args)
@@ -37,10 +91,15 @@ KERNEL(gemm_codes, gemm_codes_args)
     SHARED struct tile t;
     const struct gemm_args *g = &arg->g;
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
+    const struct terms k = block_terms(&g->split, g->k);
+    const struct code_rows rows = code_rows_of(&arg->w, column0, g->n, 0);
     float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = 0; k0 < g->k; k0 += SLICE) {
-        load_slice(t.a, g->a, row0, g->m, g->a_row, k0, g->k, g->a_col);
-        load_codes(t.b, &arg->w, column0, g->n, 0, k0, g->k, arg->terms_first);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
+        load_slice(t.a, g->a, row0, g->m, g->a_row, k0, k.end, g->a_col);
+        if (arg->terms_first)
+            load_terms(t.b, &arg->w, column0, g->n, k0, k.end);
+        else
+            load_codes(t.b, &arg->w, &rows, k0, k.end);
         barrier();
         add_slice(&t, sum);
         barrier();
@@ -52,13 +111,17 @@ KERNEL(conv_codes, conv_codes_args)
 {
     SHARED struct tile t;
     const struct conv_args *c = &arg->c;
-    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE, group = BLOCK_Z % c->groups;
+    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE;
+    const uint32_t item = block_item(&c->split), group = item % c->groups;
     const uint32_t terms = c->channels * (uint32_t)(c->kh * c->kw);
-    const float *x = c->x + (size_t)BLOCK_Z * c->channels * (size_t)c->h * (size_t)c->width;
+    const float *x = c->x + (size_t)item * c->channels * (size_t)c->h * (size_t)c->width;
+    const struct terms k = block_terms(&c->split, terms);
+    const struct code_rows rows = code_rows_of(&arg->w, o0, c->outputs, group * c->outputs);
+    struct pixel_window window = window_from(c, x, p0, k.first);
     float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = 0; k0 < terms; k0 += SLICE) {
-        load_codes(t.a, &arg->w, o0, c->outputs, group * c->outputs, k0, terms, false);
-        load_windows(t.b, c, x, p0, k0, terms);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
+        load_codes(t.a, &arg->w, &rows, k0, k.end);
+        load_windows(t.b, c, &window);
         barrier();
         add_slice(&t, sum);
         barrier();

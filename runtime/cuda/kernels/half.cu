@@ -32,10 +32,11 @@ KERNEL(gemm_half, gemm_half_args)
     SHARED struct tile t;
     const struct gemm_args *g = &arg->g;
     const uint32_t row0 = BLOCK_Y * TILE, column0 = BLOCK_X * TILE;
+    const struct terms k = block_terms(&g->split, g->k);
     float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = 0; k0 < g->k; k0 += SLICE) {
-        load_slice(t.a, g->a, row0, g->m, g->a_row, k0, g->k, g->a_col);
-        load_half(t.b, arg->w, arg->is_bf16, column0, g->n, g->b_col, k0, g->k, g->b_row);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
+        load_slice(t.a, g->a, row0, g->m, g->a_row, k0, k.end, g->a_col);
+        load_half(t.b, arg->w, arg->is_bf16, column0, g->n, g->b_col, k0, k.end, g->b_row);
         barrier();
         add_slice(&t, sum);
         barrier();
@@ -116,14 +117,17 @@ KERNEL(conv_half, conv_half_args)
 {
     SHARED struct tile t;
     const struct conv_args *c = &arg->c;
-    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE, group = BLOCK_Z % c->groups;
+    const uint32_t o0 = BLOCK_Y * TILE, p0 = BLOCK_X * TILE;
+    const uint32_t item = block_item(&c->split), group = item % c->groups;
     const uint32_t terms = c->channels * (uint32_t)(c->kh * c->kw);
-    const float *x = c->x + (size_t)BLOCK_Z * c->channels * (size_t)c->h * (size_t)c->width;
+    const float *x = c->x + (size_t)item * c->channels * (size_t)c->h * (size_t)c->width;
     const uint16_t *w = arg->w + (size_t)group * c->outputs * terms;
+    const struct terms k = block_terms(&c->split, terms);
+    struct pixel_window window = window_from(c, x, p0, k.first);
     float sum[EACH][EACH] = {{0.0f}};
-    for (uint32_t k0 = 0; k0 < terms; k0 += SLICE) {
-        load_half(t.a, w, arg->is_bf16, o0, c->outputs, terms, k0, terms, 1);
-        load_windows(t.b, c, x, p0, k0, terms);
+    for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
+        load_half(t.a, w, arg->is_bf16, o0, c->outputs, terms, k0, k.end, 1);
+        load_windows(t.b, c, &window);
         barrier();
         add_slice(&t, sum);
         barrier();

@@ -256,7 +256,7 @@ struct gemm_args {
     float act_a, act_b;
     uint32_t batch_rank, batch_dim[LAUNCH_MAX_AXES];
     uint32_t a_batch[LAUNCH_MAX_AXES], b_batch[LAUNCH_MAX_AXES];
-    struct sum_split split; /* of gemm_f32, gemm_mma */
+    struct sum_split split; /* of gemm_f32, gemm_codes, gemm_half, gemm_mma */
 };
 #define GEMM_TILE 64u
 #define GEMM_SLICE 16u /* terms that a block loads at once */
@@ -274,7 +274,7 @@ struct conv_args {
     int32_t h, width, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     uint32_t act;
     float act_a, act_b;
-    struct sum_split split; /* of conv_f32, conv_mma */
+    struct sum_split split; /* of conv_f32, conv_codes, conv_half, conv_mma */
     uint32_t each;          /* of conv_direct_f32 */
 };
 

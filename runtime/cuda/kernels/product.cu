@@ -342,16 +342,6 @@ DEVICE float pixel_value(const struct conv_args *arg, uint32_t plane, uint32_t c
     return y;
 }
 
-/* x under tap (kh, kw) of output pixel (oh, ow); 0 outside. plane: of x. */
-DEVICE float under_tap(const struct conv_args *arg, const float *plane, int32_t oh, int32_t ow,
-                       int32_t kh, int32_t kw)
-{
-    int32_t ih = oh * arg->stride_h + kh * arg->dil_h - arg->pad_top;
-    int32_t iw = ow * arg->stride_w + kw * arg->dil_w - arg->pad_left;
-    bool inside = ih >= 0 && ih < arg->h && iw >= 0 && iw < arg->width;
-    return inside ? plane[(int64_t)ih * arg->width + iw] : 0.0f;
-}
-
 /* A place in a window, counted on as terms go: `low` counts to its end, then `middle` goes one on,
  * and so `high`. Divisions are done once, before the loop over terms. */
 struct digits {
@@ -375,19 +365,46 @@ DEVICE void digits_add(struct digits *d, const struct digits *step, uint32_t low
     d->middle -= d->middle >= middle_end ? middle_end : 0u;
 }
 
-/* Terms [k0, k0 + 16) - channel, row and column of the window - of the pixels from p0 on. */
-DEVICE void load_windows(float slice[SLICE][TILE + 1], const struct conv_args *arg, const float *x,
-                         uint32_t p0, uint32_t k0, uint32_t terms)
+/* What a thread loads of the windows: it has one pixel, and every fourth term of it, whose digits
+ * are column and row of the window, and channel. */
+#define WINDOW_STEP (LAUNCH_THREADS / TILE)
+struct pixel_window {
+    const float *x;
+    int32_t ih, iw; /* where the window begins */
+    struct digits at, step;
+    uint32_t channels; /* 0: there is no such pixel */
+};
+
+/* The tile's pixels begin at p0, and its terms at k0. x is of the block's image and group. */
+DEVICE struct pixel_window window_from(const struct conv_args *arg, const float *x, uint32_t p0,
+                                       uint32_t k0)
 {
-    const uint32_t taps = (uint32_t)(arg->kh * arg->kw), pixels = (uint32_t)(arg->oh * arg->ow);
-    const size_t plane = (size_t)arg->h * (size_t)arg->width;
-    for (uint32_t i = THREAD; i < SLICE * TILE; i += LAUNCH_THREADS) {
-        uint32_t p = p0 + i % TILE, k = k0 + i / TILE, tap = k % taps;
-        bool there = p < pixels && k < terms;
-        slice[i / TILE][i % TILE] =
-            there ? under_tap(arg, x + (size_t)(k / taps) * plane, (int32_t)p / arg->ow,
-                              (int32_t)p % arg->ow, (int32_t)tap / arg->kw, (int32_t)tap % arg->kw)
-                  : 0.0f;
+    const uint32_t p = p0 + THREAD % TILE, kw = (uint32_t)arg->kw, kh = (uint32_t)arg->kh;
+    struct pixel_window w;
+    w.x = x;
+    w.ih = (int32_t)p / arg->ow * arg->stride_h - arg->pad_top;
+    w.iw = (int32_t)p % arg->ow * arg->stride_w - arg->pad_left;
+    w.at = digits_of(k0 + THREAD / TILE, kw, kh);
+    w.step = digits_of(WINDOW_STEP, kw, kh);
+    w.channels = p < (uint32_t)(arg->oh * arg->ow) ? arg->channels : 0u;
+    return w;
+}
+
+/* Loads the next slice. It need not ask where the part's terms end: the last part ends with the
+ * channels, and each other one with a slice. */
+DEVICE void load_windows(float slice[SLICE][TILE + 1], const struct conv_args *arg,
+                         struct pixel_window *w)
+{
+    const uint32_t plane = (uint32_t)(arg->h * arg->width);
+    UNROLLED
+    for (uint32_t k = THREAD / TILE; k < SLICE; k += WINDOW_STEP) {
+        const int32_t ih = w->ih + (int32_t)w->at.middle * arg->dil_h;
+        const int32_t iw = w->iw + (int32_t)w->at.low * arg->dil_w;
+        const bool inside = w->at.high < w->channels && ih >= 0 && ih < arg->h && iw >= 0 &&
+                            iw < arg->width;
+        slice[k][THREAD % TILE] =
+            inside ? w->x[w->at.high * plane + (uint32_t)(ih * arg->width + iw)] : 0.0f;
+        digits_add(&w->at, &w->step, (uint32_t)arg->kw, (uint32_t)arg->kh);
     }
 }
 
@@ -467,10 +484,11 @@ KERNEL(conv_f32, conv_args)
     const float *x = arg->x + (size_t)item * arg->channels * (size_t)arg->h * (size_t)arg->width;
     const float *w = arg->w + (size_t)group * arg->outputs * terms;
     const struct terms k = block_terms(&arg->split, terms);
+    struct pixel_window window = window_from(arg, x, p0, k.first);
     float sum[EACH][EACH] = {{0.0f}};
     for (uint32_t k0 = k.first; k0 < k.end; k0 += SLICE) {
         load_slice(t.a, w, o0, arg->outputs, terms, k0, k.end, 1);
-        load_windows(t.b, arg, x, p0, k0, k.end);
+        load_windows(t.b, arg, &window);
         barrier();
         add_slice(&t, sum);
         barrier();
