@@ -95,9 +95,10 @@ sanitize() {
     command -v compute-sanitizer >/dev/null || { echo '{"part":"sanitizer","tool":"none","status":-1}'; return; }
     smallest=$(ls -S "$here"/nets/*.pith | tail -1)
     for tool in memcheck racecheck initcheck synccheck; do
-        case $tool in # shared memory and barriers are the cases' matter
-        racecheck | synccheck) set -- cases weights ;;
-        *) set -- steps "$smallest" ;; # it looks at copies of a graph before that has run
+        case $tool in # memory, shared or not, and barriers are the cases' matter
+        racecheck) set -- cases weights ;;
+        initcheck) set -- steps "$smallest" ;; # it looks at copies of a graph before that has run
+        *) set -- cases half ;;
         esac
         timeout 25 compute-sanitizer --tool $tool --error-exitcode 9 "$here/bench_gpu" "$@" >"$out/$tool.txt" 2>&1
         rc=$?
