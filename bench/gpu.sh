@@ -51,7 +51,7 @@ build() {
     mkdir -p "$gpu/o"
     for part in bench/bench_gpu:networks bench/bench_gpu_layers:layers bench/bench_gpu_batch:batch bench/bench_gpu_products:products tests/cuda/test_device_ops:ops \
         tests/cuda/test_device_weights:weights tests/cuda/test_device_half:half tests/cuda/test_device_attention:attention tests/cuda/test_device_huffman:huffman \
-        tests/cuda/test_device_integers:integers; do
+        tests/cuda/test_device_integers:integers tests/cuda/test_device_rows:rows; do
         ${CC:-cc} $flags -Dmain=main_${part#*:} -c "${part%:*}.c" -o "$gpu/o/${part#*:}.o" || return 1
     done
     ${CC:-cc} $flags -s bench/gpu_cases/gpu_*.c "$gpu"/o/*.o "$built/libpith-cuda.a" "$built/libpith.a" "$built/libpith-runtime.a" \
@@ -135,7 +135,7 @@ run() {
         echo "no driver: on the emulator"
     fi
     { echo "{\"part\":\"machine\",\"date\":\"$(date +%F)\",\"driver\":\"$(cat /sys/module/nvidia/version 2>/dev/null)\"}"
-      for cases in ops weights half attention huffman integers; do part "$cases" 10 "$here/bench_gpu" cases $cases; done
+      for cases in ops weights half attention huffman integers rows; do part "$cases" 10 "$here/bench_gpu" cases $cases; done
       part products 20 "$here/bench_gpu" products "${each:-0.5}"
       part layers 180 "$here/bench_gpu" layers "${each:-1}" 140
       part networks 120 "$here/bench_gpu" run "${each:-4}" 95 "$here"/nets/*.pith

@@ -61,7 +61,7 @@ $(FAKE_SPARSE): tests/cuda/fake_sparse.c $(FAKE_CUDA)
 
 $(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests -Itests/cuda -Iruntime/cuda -Iruntime/cuda/kernels -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
-$(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts $(O)/tests/cuda/test_device_half $(O)/tests/cuda/test_device_huffman $(O)/tests/cuda/test_device_integers: $(EMU:%=$(O)/tests/cuda/%.o)
+$(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts $(O)/tests/cuda/test_device_half $(O)/tests/cuda/test_device_huffman $(O)/tests/cuda/test_device_integers $(O)/tests/cuda/test_device_rows: $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_attention = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_weights = $(TEST_LDFLAGS_device_ops)
@@ -69,6 +69,7 @@ TEST_LDFLAGS_device_counts = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_half = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_huffman = $(TEST_LDFLAGS_device_ops)
 TEST_LDFLAGS_device_integers = $(TEST_LDFLAGS_device_ops)
+TEST_LDFLAGS_device_rows = $(TEST_LDFLAGS_device_ops)
 $(O)/tests/cuda/test_device_networks $(O)/tests/cuda/test_device_failures $(O)/tests/cuda/test_device_times $(O)/tests/cuda/test_device_decoded $(O)/tests/cuda/test_device_place: | $(FAKE_CUDA)
 TEST_LDFLAGS_device_networks = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(FAKE_CUDA)))
 $(O)/tests/cuda/test_device_blas: | $(FAKE_BLAS)

@@ -13,6 +13,7 @@
 
 int main_ops(void), main_weights(void), main_half(void), main_attention(void), main_huffman(void);
 int main_integers(void);
+int main_rows(void);
 int main_cases(int argc, char **argv);
 
 #define ATTACH_GLOBAL 1u /* CU_MEM_ATTACH_GLOBAL of cuda.h */
@@ -146,7 +147,8 @@ int main_cases(int argc, char **argv)
         int (*run)(void);
     } of[] = {{"ops", main_ops},         {"weights", main_weights},
               {"half", main_half},       {"attention", main_attention},
-              {"huffman", main_huffman}, {"integers", main_integers}};
+              {"huffman", main_huffman}, {"integers", main_integers},
+              {"rows", main_rows}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (argc == 2 && strcmp(argv[1], of[i].name) == 0)
             return run(of[i].name, of[i].run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_reduce.c - softmax, reductions and norms. */
-#include "device_lower.h"
+#include "device_product.h"
 #include "pith_reduced_axes.h"
 
 /* A team of LAUNCH_TEAM threads has one row: as many as the CPU's vector sums have lanes, whose
@@ -13,8 +13,22 @@ static void launch_teams(struct lowering *l, enum launch_kernel kernel, uint32_t
     pith_device_launch(l, kernel, threads < most ? (uint32_t)threads : most, arg, arg_bytes);
 }
 
+#define LONG_ROW 256u
+#define BLOCKS_EACH (2048u / LAUNCH_THREADS) /* that a multiprocessor runs at once */
+
+/* Of long rows each has a block where all blocks run at once: teams of so few rows would leave most
+ * of the device idle. */
+static void launch_softmax_rows(struct lowering *l, const struct softmax_args *a)
+{
+    const uint32_t grid[3] = {a->rows, 1, 1};
+    if (a->n >= LONG_ROW && a->rows <= BLOCKS_EACH * pith_device_processors(l))
+        pith_device_grid(l, LAUNCH_softmax_long, grid, a, sizeof *a);
+    else
+        launch_teams(l, LAUNCH_softmax_rows, a->rows, a, sizeof *a);
+}
+
 /* Old versions of ONNX take all axes from `axis` on as one (flat). Rows whose elements are
- * contiguous are summed by teams; other rows have a thread each. */
+ * contiguous are summed by teams or blocks; other rows have a thread each. */
 bool pith_device_softmax(struct lowering *l, const struct step *s)
 {
     const struct shape *x = &s->args.in[0]->shape;
@@ -29,7 +43,7 @@ bool pith_device_softmax(struct lowering *l, const struct step *s)
     a.n = (uint32_t)shape_product(x, axis, end);
     a.inner = (uint32_t)shape_product(x, end, x->rank);
     if (a.inner == 1)
-        launch_teams(l, LAUNCH_softmax_rows, a.rows, &a, sizeof a);
+        launch_softmax_rows(l, &a);
     else
         pith_device_launch(l, LAUNCH_softmax_columns, a.rows * a.inner, &a, sizeof a);
     return true;

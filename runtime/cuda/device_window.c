@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_window.c - pools over one or two spatial axes. */
-#include "device_lower.h"
+#include "device_product.h"
 
 #define SPAN 160 /* windows that op_pool.c reduces column by column; wider ones row by row */
 
@@ -52,6 +52,21 @@ static void launch_plane_mean(struct lowering *l, const struct pool_args *p)
     pith_device_launch(l, LAUNCH_reduce_rows, p->n * LAUNCH_TEAM, &a, sizeof a);
 }
 
+/* Several outputs a thread, where every multiprocessor has more than its threads of them. */
+static void launch_small(struct lowering *l, struct pool_args *a)
+{
+    const bool several = a->stride_h <= 2 && a->n >= 2048u * pith_device_processors(l);
+    const uint32_t oh = (uint32_t)a->oh;
+    a->each = several ? POOL_EACH : 1;
+    a->threads = a->n / oh * ((oh + a->each - 1) / a->each);
+    pith_device_launch(l, LAUNCH_pool_small, a->threads, a, sizeof *a);
+}
+
+static bool is_small(const struct pool_args *a)
+{
+    return a->kh == a->kw && (a->kh == 2 || a->kh == 3) && a->dil_h == 1 && a->dil_w == 1;
+}
+
 /* Sums of wide windows go along rows on the CPU, of others along columns; `rows_first` makes the
  * device follow, so that means have the same bits. The sides are below 2^31, as dims are, and the
  * reach of a window is computed in 64 bits. */
@@ -74,6 +89,8 @@ bool pith_device_pool(struct lowering *l, const struct step *s)
     a.rows_first = (int64_t)(a.kw - 1) * a.dil_w + 1 > SPAN;
     if (is_plane_mean(&a))
         launch_plane_mean(l, &a);
+    else if (is_small(&a))
+        launch_small(l, &a);
     else
         pith_device_launch(l, LAUNCH_pool, a.n, &a, sizeof a);
     return true;

@@ -61,7 +61,7 @@ def notices(cc, build, command, obj, kernels, rest, work):
     """Whether the program, linked with the changed object, fails. kernels: it is that of the kernels."""
     program, *arguments = command.split()
     parts = [os.path.join(build, 'tests/cuda', program + '.o'), obj]
-    if program in ('test_device_ops', 'test_device_weights', 'test_device_half', 'test_device_attention', 'test_device_huffman', 'test_device_integers'):
+    if program in ('test_device_ops', 'test_device_weights', 'test_device_half', 'test_device_attention', 'test_device_huffman', 'test_device_integers', 'test_device_rows'):
         own = ('emu', 'ptx_launch', 'ptx_read', 'ptx_run') + (() if kernels else ('emu_kernels',))
         parts += [os.path.join(build, 'tests/cuda', o + '.o') for o in own]
     else:

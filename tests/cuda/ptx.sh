@@ -14,7 +14,7 @@ run() {
 }
 for text in "$PITH_O"/../cuda/compute_*.ptx; do
     export PTX="$text"
-    for cases in ops weights half attention huffman integers; do
+    for cases in ops weights half attention huffman integers rows; do
         run "$PITH_O/tests/cuda/test_device_$cases"
         run env PTX_ALONE=1 "$PITH_O/tests/cuda/test_device_$cases"
     done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: test_device_ops, _weights, _half, _attention, _huffman and _integers with their
+# The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: test_device_ops, _weights, _half, _attention, _huffman, _integers and _rows with their
 # emulator compiled so; each kernel there is (limits.txt) runs in at least four orders of lanes and blocks.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -13,7 +13,7 @@ done
 # without tensor cores, as before compute capability 8.0
 ${CC:-cc} -std=c11 $flags -DEMU_NO_MMA $includes -c tests/cuda/emu_kernels.c -o "$work/without.mma" || exit 1
 export EMU_LAUNCHED="$work/launched"
-for cases in ops weights half attention huffman integers; do
+for cases in ops weights half attention huffman integers rows; do
     ${CC:-cc} $flags "$work"/*.o "$PITH_O/tests/cuda/test_device_$cases.o" $libs -o "$work/cases" || exit 1
     # Fibers have stacks of their own.
     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1

@@ -26,11 +26,13 @@
     KERNEL(pad, pad_args)                                                                          \
     KERNEL(gather_axis, gather_args)                                                               \
     KERNEL(softmax_rows, softmax_args)                                                             \
+    KERNEL(softmax_long, softmax_args)                                                             \
     KERNEL(softmax_columns, softmax_args)                                                          \
     KERNEL(reduce_rows, reduce_args)                                                               \
     KERNEL(reduce_columns, reduce_args)                                                            \
     KERNEL(norm_rows, norm_args)                                                                   \
     KERNEL(pool, pool_args)                                                                        \
+    KERNEL(pool_small, pool_args)                                                                  \
     KERNEL(gemm_f32, gemm_args)                                                                    \
     KERNEL(gemm_parts, gemm_args)                                                                  \
     KERNEL(gemv_f32, gemm_args)                                                                    \
@@ -179,7 +181,8 @@ struct gather_args {
 #define LAUNCH_TEAM 16u
 #define LAUNCH_TEAMS (LAUNCH_THREADS / LAUNCH_TEAM) /* of a block */
 
-/* x, y [rows, n, inner]; softmax_rows: inner is 1. */
+/* x, y [rows, n, inner]. inner is 1 of softmax_rows, where a team has a row, and of softmax_long,
+ * where a block has one. */
 struct softmax_args {
     const float *x;
     float *y;
@@ -225,7 +228,10 @@ struct norm_args {
     float epsilon;
 };
 
-/* Windows over x [planes, h, w] -> y [planes, oh, ow]. */
+/* Windows over x [planes, h, w] -> y [planes, oh, ow]. pool_small: windows of 2 x 2 and 3 x 3 taps
+ * side by side; `threads` have each one output, or POOL_EACH of a column, with a stride_h of 1 or
+ * 2. */
+#define POOL_EACH 4u
 struct pool_args {
     const float *x;
     float *y;
@@ -233,6 +239,7 @@ struct pool_args {
     int32_t h, w, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w, pad_top, pad_left;
     int32_t pad_bottom, pad_right;             /* that INCLUDE_PAD counts */
     uint32_t is_mean, include_pad, rows_first; /* rows_first: sums go along rows, not columns */
+    uint32_t each, threads;                    /* of pool_small */
 };
 
 /* Of tiles that are few each has several blocks, which sum up `terms` terms each, a multiple of

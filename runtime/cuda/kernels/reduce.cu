@@ -2,10 +2,23 @@
 /* reduce.cu - softmax, sums, means, norms: in the order of the CPU's sums (ref/sum_f32.h), so with
  * its bits. Element i of a row is added by lane i % 16 of a team; the lanes are folded
  * 16 -> 8 -> 4 -> 2 -> 1. (Exchanged both ways, lane k has what lane k ^ half has: a + b is b + a.)
- * Long rows go in pieces of 256, added in double. */
+ * Long rows go in pieces of 256, added in double. A lane loads AHEAD elements before it uses the
+ * first: one behind the other, each would be waited for. */
 #include "device_map.cuh"
 
 #define PIECE 256u
+#define AHEAD 8u
+
+/* Elements at, at + step, ... of those below n; `other` where there is none. whole: all are there.
+ * ahead and step are constants where this is called. */
+DEVICE void load_ahead(const float *x, uint32_t at, uint32_t n, uint32_t ahead, uint32_t step,
+                       bool whole, float other, float v[AHEAD])
+{
+    x += at;
+    UNROLLED
+    for (uint32_t k = 0; k < ahead; k++)
+        v[k] = whole || at + k * step < n ? x[k * step] : other;
+}
 
 DEVICE float fold_team(float v)
 {
@@ -19,11 +32,23 @@ DEVICE float larger(float x, float than)
     return x > than ? x : than;
 }
 
+/* Of every step-th element from `first` on. */
+DEVICE float part_max(const float *x, uint32_t n, uint32_t first, uint32_t ahead, uint32_t step)
+{
+    float max = x[0], v[AHEAD];
+    NOT_UNROLLED
+    for (uint32_t at = first; at < n; at += ahead * step) {
+        load_ahead(x, at, n, ahead, step, false, max, v);
+        UNROLLED
+        for (uint32_t k = 0; k < ahead; k++)
+            max = larger(v[k], max);
+    }
+    return max;
+}
+
 DEVICE float team_max(const float *x, uint32_t n, uint32_t lane)
 {
-    float max = x[0];
-    for (uint32_t i = lane; i < n; i += LAUNCH_TEAM)
-        max = larger(x[i], max);
+    float max = part_max(x, n, lane, AHEAD, LAUNCH_TEAM);
     for (uint32_t half = LAUNCH_TEAM / 2; half > 0; half /= 2)
         max = larger(shuffle_xor_f32(max, half), max);
     return max;
@@ -36,25 +61,62 @@ DEVICE float team_max(const float *x, uint32_t n, uint32_t lane)
                   stop_row = ((rows) + LAUNCH_TEAMS - 1) / LAUNCH_TEAMS * LAUNCH_TEAMS;            \
          first_row < stop_row; first_row += BLOCKS_X * LAUNCH_TEAMS, row = first_row)
 
+/* Whether AHEAD elements of a lane are there. */
+DEVICE bool is_whole(uint32_t at, uint32_t n)
+{
+    return at + (AHEAD - 1) * LAUNCH_TEAM < n;
+}
+
+/* A lane's exponentials from element `at` on, which are left in y and added to sum. */
+DEVICE float exponentials(const struct softmax_args *arg, const float *x, float *y, uint32_t at,
+                          bool whole, float max, float sum)
+{
+    float v[AHEAD];
+    load_ahead(x, at, arg->n, AHEAD, LAUNCH_TEAM, whole, max, v);
+    y += at;
+    UNROLLED
+    for (uint32_t k = 0; k < AHEAD; k++)
+        if (whole || at + k * LAUNCH_TEAM < arg->n) {
+            const float d = v[k] - max, e = exp_f32(d);
+            sum += e;
+            y[k * LAUNCH_TEAM] = arg->is_log ? d : e;
+        }
+    return sum;
+}
+
+DEVICE void divide(const struct softmax_args *arg, float *y, uint32_t at, bool whole, float sum)
+{
+    float v[AHEAD];
+    load_ahead(y, at, arg->n, AHEAD, LAUNCH_TEAM, whole, 0.0f, v);
+    y += at;
+    UNROLLED
+    for (uint32_t k = 0; k < AHEAD; k++)
+        if (whole || at + k * LAUNCH_TEAM < arg->n)
+            y[k * LAUNCH_TEAM] = arg->is_log ? v[k] - sum : v[k] / sum;
+}
+
 KERNEL(softmax_rows, softmax_args)
 {
-    const uint32_t lane = THREAD % LAUNCH_TEAM, n = arg->n;
+    const uint32_t lane = THREAD % LAUNCH_TEAM;
     FOR_TEAMS(row, arg->rows)
     {
         const bool there = row < arg->rows;
-        const float *x = arg->x + (size_t)(there ? row : arg->rows - 1) * n;
-        float *y = arg->y + (size_t)row * n;
-        float max = team_max(x, n, lane), sum = 0.0f;
-        for (uint32_t i = lane; there && i < n; i += LAUNCH_TEAM) {
-            float d = x[i] - max, e = exp_f32(d);
-            sum += e;
-            y[i] = arg->is_log ? d : e;
-        }
+        const float *x = arg->x + (size_t)(there ? row : arg->rows - 1) * arg->n;
+        float *y = arg->y + (size_t)row * arg->n;
+        const uint32_t n = there ? arg->n : 0;
+        float max = team_max(x, arg->n, lane), sum = 0.0f;
+        uint32_t at = lane;
+        for (; is_whole(at, n); at += AHEAD * LAUNCH_TEAM)
+            sum = exponentials(arg, x, y, at, true, max, sum);
+        if (at < n)
+            sum = exponentials(arg, x, y, at, false, max, sum);
         sum = fold_team(sum);
         if (arg->is_log)
             sum = log_f32(sum);
-        for (uint32_t i = lane; there && i < n; i += LAUNCH_TEAM)
-            y[i] = arg->is_log ? y[i] - sum : y[i] / sum;
+        for (at = lane; is_whole(at, n); at += AHEAD * LAUNCH_TEAM)
+            divide(arg, y, at, true, sum);
+        if (at < n)
+            divide(arg, y, at, false, sum);
     }
 }
 
@@ -99,12 +161,103 @@ DEVICE float summand(uint32_t kind, float x, float minus)
     return x;
 }
 
+DEVICE float add_ahead(const float *x, uint32_t at, uint32_t n, uint32_t kind, float minus,
+                       bool whole, float sum)
+{
+    float v[AHEAD];
+    load_ahead(x, at, n, AHEAD, LAUNCH_TEAM, whole, 0.0f, v);
+    UNROLLED
+    for (uint32_t k = 0; k < AHEAD; k++)
+        if (whole || at + k * LAUNCH_TEAM < n)
+            sum += summand(kind, v[k], minus);
+    return sum;
+}
+
+/* To sum, what a lane of a team adds. */
+DEVICE float added_by_lane(const float *x, uint32_t n, uint32_t lane, uint32_t kind, float minus,
+                      float sum)
+{
+    uint32_t at = lane;
+    for (; is_whole(at, n); at += AHEAD * LAUNCH_TEAM)
+        sum = add_ahead(x, at, n, kind, minus, true, sum);
+    return at < n ? add_ahead(x, at, n, kind, minus, false, sum) : sum;
+}
+
 DEVICE float team_sum(const float *x, uint32_t n, uint32_t lane, uint32_t kind, float minus)
 {
-    float sum = 0.0f;
-    for (uint32_t i = lane; i < n; i += LAUNCH_TEAM)
-        sum += summand(kind, x[i], minus);
-    return fold_team(sum);
+    return fold_team(added_by_lane(x, n, lane, kind, minus, 0.0f));
+}
+
+/* ---- softmax of few long rows ----------------------------------------------------------------
+ * A block has a row. Only the additions, whose order is that of a team, are left to one warp, which
+ * has them from shared memory, part by part; meanwhile the other warps make the next part. */
+
+#define LONG_AHEAD 4u
+#define LONG_PART (LONG_AHEAD * LAUNCH_THREADS)
+#define WARPS (LAUNCH_THREADS / 32u)
+
+struct long_row {
+    float part[2][LONG_PART], max[WARPS], sum;
+};
+
+DEVICE float block_max(const float *x, uint32_t n, struct long_row *t)
+{
+    float max = part_max(x, n, THREAD, LONG_AHEAD, LAUNCH_THREADS);
+    for (uint32_t half = 16; half > 0; half /= 2)
+        max = larger(shuffle_xor_f32(max, half), max);
+    if (THREAD % 32u == 0)
+        t->max[THREAD / 32u] = max;
+    barrier();
+    UNROLLED
+    for (uint32_t k = 0; k < WARPS; k++)
+        max = larger(t->max[k], max);
+    return max;
+}
+
+/* Two parts take turns, so that one barrier a part does: behind it the part before is added up. */
+DEVICE float block_sum(const struct softmax_args *arg, const float *x, float max,
+                       struct long_row *t)
+{
+    const uint32_t lane = THREAD % LAUNCH_TEAM;
+    float sum = 0.0f, v[AHEAD];
+    for (uint32_t at = 0; at < arg->n; at += LONG_PART) {
+        const uint32_t left = arg->n - at;
+        float *part = t->part[at / LONG_PART % 2u];
+        load_ahead(x, at + THREAD, arg->n, LONG_AHEAD, LAUNCH_THREADS, false, max, v);
+        UNROLLED
+        for (uint32_t k = 0; k < LONG_AHEAD; k++)
+            part[THREAD + k * LAUNCH_THREADS] = exp_f32(v[k] - max);
+        barrier();
+        if (THREAD < 32u)
+            sum = added_by_lane(part, left < LONG_PART ? left : LONG_PART, lane, REDUCE_DEVICE_MEAN,
+                           0.0f, sum);
+    }
+    if (THREAD < 32u)
+        sum = fold_team(sum);
+    if (THREAD == 0)
+        t->sum = arg->is_log ? log_f32(sum) : sum;
+    barrier();
+    return t->sum;
+}
+
+/* Exponentials are made once more: that takes less time than to leave them in memory. */
+KERNEL(softmax_long, softmax_args)
+{
+    SHARED struct long_row t;
+    for (uint32_t row = BLOCK_X; row < arg->rows; row += BLOCKS_X) {
+        const float *x = arg->x + (size_t)row * arg->n;
+        float *y = arg->y + (size_t)row * arg->n, v[AHEAD];
+        const float max = block_max(x, arg->n, &t), sum = block_sum(arg, x, max, &t);
+        for (uint32_t at = THREAD; at < arg->n; at += LONG_PART) {
+            load_ahead(x, at, arg->n, LONG_AHEAD, LAUNCH_THREADS, false, max, v);
+            UNROLLED
+            for (uint32_t k = 0; k < LONG_AHEAD; k++) {
+                const float d = v[k] - max;
+                if (at + k * LAUNCH_THREADS < arg->n)
+                    y[at + k * LAUNCH_THREADS] = arg->is_log ? d - sum : exp_f32(d) / sum;
+            }
+        }
+    }
 }
 
 DEVICE double team_long_sum(const float *x, uint32_t n, uint32_t lane, uint32_t kind, float minus)
@@ -113,6 +266,16 @@ DEVICE double team_long_sum(const float *x, uint32_t n, uint32_t lane, uint32_t 
     for (uint32_t at = 0; at < n; at += PIECE)
         sum += (double)team_sum(x + at, n - at < PIECE ? n - at : PIECE, lane, kind, minus);
     return sum;
+}
+
+/* A loop a kind: one that asks for each element which it is takes twice the instructions. */
+DEVICE double team_long_sum_of(const float *x, uint32_t n, uint32_t lane, uint32_t kind)
+{
+    if (kind == REDUCE_DEVICE_SUM)
+        return team_long_sum(x, n, lane, REDUCE_DEVICE_SUM, 0.0f);
+    if (kind == REDUCE_DEVICE_SUM_ABS)
+        return team_long_sum(x, n, lane, REDUCE_DEVICE_SUM_ABS, 0.0f);
+    return team_long_sum(x, n, lane, REDUCE_DEVICE_SUM_SQUARE, 0.0f);
 }
 
 DEVICE float reduced(const struct reduce_args *arg, double sum)
@@ -135,8 +298,8 @@ KERNEL(reduce_rows, reduce_args)
         double sum = 0;
         for (uint32_t r = 0; r < arg->reduced.count; r++) {
             const float *piece = x + walk_offset(&arg->reduced, r);
-            sum += in_pieces ? team_long_sum(piece, arg->row, lane, arg->kind, 0.0f)
-                             : (double)team_sum(piece, arg->row, lane, arg->kind, 0.0f);
+            sum += in_pieces ? team_long_sum_of(piece, arg->row, lane, arg->kind)
+                             : (double)team_sum(piece, arg->row, lane, REDUCE_DEVICE_MEAN, 0.0f);
         }
         if (there && lane == 0)
             arg->y[row] = reduced(arg, sum);
