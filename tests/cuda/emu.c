@@ -419,7 +419,8 @@ void emu_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
     note_launch(kernel, order);
     emu_now.blocks_x = grid[0];
     const struct launch_block block_of = launch_block_of(kernel, arg);
-    struct guarded shared = guard_new(block_of.shared, 1);
+    struct guarded shared =
+        guard_new((block_of.shared + 15u) & ~(size_t)15, 1); /* begins at 16 bytes */
     emu_launch_shared = shared.data;
     n_threads = block_of.threads;
     for (uint32_t i = 0; i < n; i++) {

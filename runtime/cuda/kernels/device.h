@@ -25,7 +25,7 @@
 #define DEVICE static __device__ __forceinline__
 #define SHARED __shared__
 /* Shared memory that the launch asks for, of a kernel that declares none. */
-extern __shared__ float launch_shared[];
+extern __shared__ __align__(16) float launch_shared[];
 #define SHARED_OF_LAUNCH launch_shared
 #define KERNEL(name, type) KERNEL_OF(name, type, LAUNCH_THREADS, 1)
 #define KERNEL_WIDE(name, type, threads) KERNEL_OF(name, type, threads, 1)
