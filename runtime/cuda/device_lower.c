@@ -76,6 +76,32 @@ bool pith_device_is_constant(const struct lowering *l, const struct tview *t)
     return at < arena || at - arena >= l->plan->arena_bytes;
 }
 
+void pith_device_places_free(struct device_places *p)
+{
+    free(p->place);
+    free(p->moved);
+    *p = (struct device_places){.n = 0};
+}
+
+const struct device_place *pith_device_place(const struct lowering *l, const struct tview *part)
+{
+    for (uint32_t i = 0; i < l->places.n; i++)
+        if (l->places.place[i].part == part)
+            return &l->places.place[i];
+    return NULL;
+}
+
+bool pith_device_moved(const struct lowering *l, const struct tview *t, uint64_t *at)
+{
+    const struct device_places *p = &l->places;
+    for (uint32_t i = 0; i < p->n_moved; i++)
+        if (p->moved[i].whole == t) {
+            *at = p->moved[i].area ? p->area_bytes[0] : 0;
+            return true;
+        }
+    return false;
+}
+
 /* The device's arena has the layout of the host's, so an offset is good for both. Values that share
  * memory on the host share it there, and views need no kernel. */
 void *pith_device_data(struct lowering *l, const struct tview *t)
