@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 EMU_INCLUDES = '-Itests/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref'.split()
 
@@ -57,6 +58,18 @@ def compile_host(cc, folder, file, out, build):
                    check=True)
 
 
+def fails(command):
+    """Whether it ends with an error, or takes longer than two minutes. The first that is told ends it: the rest takes time."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as program:
+        late = threading.Timer(120, program.kill)
+        late.start()
+        for line in program.stderr:
+            if b'[  ERROR   ]' in line:
+                program.kill()
+        late.cancel()
+        return program.wait() != 0
+
+
 def notices(cc, build, command, obj, kernels, rest, work):
     """Whether the program, linked with the changed object, fails. kernels: it is that of the kernels."""
     program, *arguments = command.split()
@@ -68,10 +81,7 @@ def notices(cc, build, command, obj, kernels, rest, work):
         parts += ['-Wl,-rpath,' + os.path.abspath(os.path.join(build, 'tests/cuda', f)) for f in ('fake', 'fake_blas')]
     exe = os.path.join(work, 'changed')
     subprocess.run([*cc, *parts, *rest, '-o', exe], check=True)
-    try:
-        return subprocess.run([exe, *arguments], capture_output=True, timeout=120).returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
+    return fails([exe, *arguments])
 
 
 def main():
