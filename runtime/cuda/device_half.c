@@ -73,9 +73,7 @@ static void launch_few(struct lowering *l, const struct gemm_args *g, const uint
     pith_device_grid(l, LAUNCH_gemv_half, grid, &few, sizeof few);
 }
 
-#ifndef MANY_TILES
 #define MANY_TILES 2u /* of a multiprocessor, from which on blocks of four warps do better */
-#endif
 
 static bool is_many(const struct lowering *l, const uint32_t grid[3])
 {

@@ -67,7 +67,7 @@ static bool is_byte(const struct tview *t)
     return t->type == PITH_I8 || t->type == PITH_U8;
 }
 
-static bool is_op(const struct step *s, enum pith_op op)
+bool pith_device_is_op(const struct step *s, enum pith_op op)
 {
     return s->args.info->op == op && !s->copies;
 }
@@ -75,13 +75,14 @@ static bool is_op(const struct step *s, enum pith_op op)
 /* With one scale, from or to bytes. */
 static bool is_plain_scale(const struct step *s, enum pith_op op, const struct tview *bytes)
 {
-    return is_op(s, op) && is_byte(bytes) && s->args.attr[ATTR_QUANTIZE_BLOCK] == 0 &&
+    return pith_device_is_op(s, op) && is_byte(bytes) && s->args.attr[ATTR_QUANTIZE_BLOCK] == 0 &&
            shape_elems(&s->args.in[1]->shape) == 1;
 }
 
 static bool is_short_act(const struct step *s)
 {
-    return is_op(s, PITH_OP_RELU) || is_op(s, PITH_OP_CLIP) || is_op(s, PITH_OP_LEAKY_RELU);
+    return pith_device_is_op(s, PITH_OP_RELU) || pith_device_is_op(s, PITH_OP_CLIP) ||
+           pith_device_is_op(s, PITH_OP_LEAKY_RELU);
 }
 
 static bool same_size(const struct tview *a, const struct tview *b)
@@ -101,8 +102,9 @@ static struct device_join residual_of(const struct pith_plan *plan, const struct
     j.other = j.own == s ? s + 1 : s;
     j.act = is_short_act(s + 3) ? s + 3 : NULL;
     j.last = j.quantize = j.act ? s + 4 : s + 3;
-    if (j.quantize >= end || !is_op(add, PITH_OP_ADD) || add->args.fuse.act != ACT_NONE ||
-        add->args.fuse.residual || !is_plain_scale(s, PITH_OP_DEQUANTIZE, s->args.in[0]) ||
+    if (j.quantize >= end || !pith_device_is_op(add, PITH_OP_ADD) ||
+        add->args.fuse.act != ACT_NONE || add->args.fuse.residual ||
+        !is_plain_scale(s, PITH_OP_DEQUANTIZE, s->args.in[0]) ||
         !is_plain_scale(s + 1, PITH_OP_DEQUANTIZE, s[1].args.in[0]) ||
         !is_plain_scale(j.quantize, PITH_OP_QUANTIZE, j.quantize->args.out[0]))
         return none;
@@ -136,8 +138,9 @@ struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i)
 {
     const struct step *s = &plan->step[i], *next = s + 1, *end = plan->step + plan->n_steps;
     struct device_join none = {.n = 0};
-    if ((!is_op(s, PITH_OP_CONV_INTEGER) && !is_op(s, PITH_OP_MATMUL_INTEGER)) || next == end ||
-        !is_op(next, PITH_OP_REQUANTIZE))
+    if ((!pith_device_is_op(s, PITH_OP_CONV_INTEGER) &&
+         !pith_device_is_op(s, PITH_OP_MATMUL_INTEGER)) ||
+        next == end || !pith_device_is_op(next, PITH_OP_REQUANTIZE))
         return none;
     const struct tview *sums = s->args.out[0], *v = next->args.out[0];
     if (next->args.in[0] != sums || sums->type != PITH_I32 || !is_byte(v) ||

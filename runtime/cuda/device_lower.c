@@ -76,6 +76,17 @@ bool pith_device_is_constant(const struct lowering *l, const struct tview *t)
     return at < arena || at - arena >= l->plan->arena_bytes;
 }
 
+/* Of an H100, without a device. */
+uint32_t pith_device_processors(const struct lowering *l)
+{
+    return l->processors ? l->processors : l->cuda ? l->cuda->processors : 132u;
+}
+
+uint32_t pith_device_threads(const struct lowering *l)
+{
+    return 2048u * pith_device_processors(l);
+}
+
 void pith_device_places_free(struct device_places *p)
 {
     free(p->place);

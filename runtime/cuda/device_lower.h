@@ -117,6 +117,8 @@ typedef bool lower_fn(struct lowering *l, const struct step *s);
 bool pith_device_step(struct lowering *l, const struct step *s);
 /* device_join.c: the steps behind step i. */
 struct device_join pith_device_behind(const struct pith_plan *plan, uint32_t i);
+/* Whether the step is of that kind; a Concat of which inputs lie in place already is of none. */
+bool pith_device_is_op(const struct step *s, enum pith_op op);
 /* Whether step `reader` alone reads t; and whether a and b have memory in common. */
 bool pith_device_is_its_own(const struct pith_plan *plan, const struct step *reader,
                             const struct tview *t);
@@ -143,6 +145,9 @@ lower_fn pith_device_map, pith_device_unary, pith_device_zip, pith_device_power,
 /* ---- what they are put together from (device_lower.c)
  * ---------------------------------------------- */
 
+/* Multiprocessors of the device, and threads that all of them run at once. */
+uint32_t pith_device_processors(const struct lowering *l);
+uint32_t pith_device_threads(const struct lowering *l);
 /* Where the elements of t lie on the device. */
 void *pith_device_data(struct lowering *l, const struct tview *t);
 /* Whether the elements of t are known now, and stay what they are. */

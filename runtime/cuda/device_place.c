@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include "device_product.h"
 
-static bool is_op(const struct step *s, enum pith_op op)
-{
-    return s->args.info->op == op && !s->copies;
-}
-
 static bool is_tiled(const struct op_args *args)
 {
     struct conv_args c;
@@ -25,7 +20,8 @@ static bool is_tiled(const struct op_args *args)
 /* Steps that may lie between a convolution and the Concat. */
 static bool is_between(const struct step *s)
 {
-    return is_op(s, PITH_OP_CONV) || is_op(s, PITH_OP_MAX_POOL) || is_op(s, PITH_OP_AVERAGE_POOL);
+    return pith_device_is_op(s, PITH_OP_CONV) || pith_device_is_op(s, PITH_OP_MAX_POOL) ||
+           pith_device_is_op(s, PITH_OP_AVERAGE_POOL);
 }
 
 static bool touches(const struct op_args *args, const struct tview *whole)
@@ -47,8 +43,9 @@ static const struct step *maker_of(const struct lowering *l, const struct step *
         times += concat->args.in[i] == t;
     for (const struct step *s = first; s < concat; s++)
         if (s->args.out[0] == t)
-            return is_op(s, PITH_OP_CONV) && !s->args.fuse.residual && is_tiled(&s->args) &&
-                           times == 1 && pith_device_is_its_own(l->plan, concat, t)
+            return pith_device_is_op(s, PITH_OP_CONV) && !s->args.fuse.residual &&
+                           is_tiled(&s->args) && times == 1 &&
+                           pith_device_is_its_own(l->plan, concat, t)
                        ? s
                        : NULL;
     return NULL;
@@ -122,8 +119,8 @@ bool pith_device_find_places(struct lowering *l)
         const struct step *s = &l->plan->step[i];
         if (s->args.info->flags & OP_CONTROL)
             return true;
-        parts += is_op(s, PITH_OP_CONCAT) ? s->args.n_in : 0;
-        wholes += is_op(s, PITH_OP_CONCAT);
+        parts += pith_device_is_op(s, PITH_OP_CONCAT) ? s->args.n_in : 0;
+        wholes += pith_device_is_op(s, PITH_OP_CONCAT);
     }
     p->place = calloc(parts + 1u, sizeof *p->place);
     p->moved = calloc(wholes + 1u, sizeof *p->moved);
@@ -131,7 +128,7 @@ bool pith_device_find_places(struct lowering *l)
         return false;
     for (uint32_t i = 0; i < l->plan->n_steps; i++) {
         const struct step *s = &l->plan->step[i];
-        if (is_op(s, PITH_OP_CONCAT) && s->args.attr[ATTR_AXIS] == 1 &&
+        if (pith_device_is_op(s, PITH_OP_CONCAT) && s->args.attr[ATTR_AXIS] == 1 &&
             pith_device_count(s->args.out[0]))
             place_parts(l, s);
     }

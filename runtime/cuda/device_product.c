@@ -282,18 +282,12 @@ static void launch_conv_tiles(struct lowering *l, const struct conv_args *c, uin
     pith_device_conv_parts(l, &tiles);
 }
 
-/* Of an H100, without a device. */
-uint32_t pith_device_processors(const struct lowering *l)
-{
-    return l->processors ? l->processors : l->cuda ? l->cuda->processors : 132u;
-}
-
 /* Several outputs a thread, where every multiprocessor has more than its threads of them. */
 static void launch_conv_direct(struct lowering *l, const struct conv_args *c)
 {
     struct conv_args direct = *c;
     const uint32_t rows = (uint32_t)c->oh, most = c->stride_h == 1 ? CONV_DIRECT_EACH : 2;
-    direct.each = c->n >= 2048u * pith_device_processors(l) ? most : 1;
+    direct.each = c->n >= pith_device_threads(l) ? most : 1;
     const uint32_t strips = (rows + direct.each - 1) / direct.each;
     pith_device_launch(l, LAUNCH_conv_direct_f32, c->n / rows * strips, &direct, sizeof direct);
 }

@@ -7,8 +7,6 @@
 
 #define FEW_ROWS 8u /* of a: a warp an output reads all of b for each */
 
-/* Multiprocessors of the device. */
-uint32_t pith_device_processors(const struct lowering *l);
 /* Launches the product by the kernel that suits its shape. m, n, k, steps and pointers of g are
  * set. pith_device_tiles says whether the device can do it; where it cannot, nothing is launched
  * for more than a few rows. */

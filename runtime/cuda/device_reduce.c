@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_reduce.c - softmax, reductions and norms. */
-#include "device_product.h"
+#include "device_lower.h"
 #include "pith_reduced_axes.h"
 
 /* A team of LAUNCH_TEAM threads has one row: as many as the CPU's vector sums have lanes, whose
@@ -14,14 +14,13 @@ static void launch_teams(struct lowering *l, enum launch_kernel kernel, uint32_t
 }
 
 #define LONG_ROW 256u
-#define BLOCKS_EACH (2048u / LAUNCH_THREADS) /* that a multiprocessor runs at once */
 
 /* Of long rows each has a block where all blocks run at once: teams of so few rows would leave most
  * of the device idle. */
 static void launch_softmax_rows(struct lowering *l, const struct softmax_args *a)
 {
     const uint32_t grid[3] = {a->rows, 1, 1};
-    if (a->n >= LONG_ROW && a->rows <= BLOCKS_EACH * pith_device_processors(l))
+    if (a->n >= LONG_ROW && a->rows <= pith_device_threads(l) / LAUNCH_THREADS)
         pith_device_grid(l, LAUNCH_softmax_long, grid, a, sizeof *a);
     else
         launch_teams(l, LAUNCH_softmax_rows, a->rows, a, sizeof *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* device_window.c - pools over one or two spatial axes. */
-#include "device_product.h"
+#include "device_lower.h"
 
 #define SPAN 160 /* windows that op_pool.c reduces column by column; wider ones row by row */
 
@@ -55,7 +55,7 @@ static void launch_plane_mean(struct lowering *l, const struct pool_args *p)
 /* Several outputs a thread, where every multiprocessor has more than its threads of them. */
 static void launch_small(struct lowering *l, struct pool_args *a)
 {
-    const bool several = a->stride_h <= 2 && a->n >= 2048u * pith_device_processors(l);
+    const bool several = a->stride_h <= 2 && a->n >= pith_device_threads(l);
     const uint32_t oh = (uint32_t)a->oh;
     a->each = several ? POOL_EACH : 1;
     a->threads = a->n / oh * ((oh + a->each - 1) / a->each);

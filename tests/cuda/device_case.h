@@ -17,6 +17,30 @@ static const uint32_t orders[] = {0, 1, 2, 77};
 /* Memory of the host serves as the device's: addresses are the same. */
 static bool half_products;  /* by tensor cores, with factors of 16 bits */
 static uint32_t processors; /* multiprocessors to plan for; 0: as of a large device */
+
+struct conv_case {
+    uint32_t images, groups, channels, outputs, h, w, kh, kw;
+    int32_t stride, dilation;
+};
+
+/* There are one image and several, groups, windows of one tap and of many, and pixels and terms
+ * that end within tiles and slices. */
+static const struct conv_case shared_convs[] = {
+    {1, 1, 30, 20, 13, 17, 3, 3, 2, 1}, {2, 2, 16, 17, 9, 7, 3, 3, 1, 2},
+    {3, 1, 131, 70, 5, 7, 1, 1, 1, 1},  {1, 3, 26, 16, 1, 70, 1, 5, 3, 1},
+    {2, 1, 40, 65, 4, 3, 2, 3, 1, 1},   {1, 1, 33, 9, 9, 9, 5, 2, 2, 2}};
+
+/* Opens a convolution with three inputs, which are not given yet. */
+static inline void open_conv(struct one_op *t, const struct conv_case *c,
+                             const struct pith_kernels *kernels)
+{
+    one_op_open(t, PITH_OP_CONV, 3, 1);
+    t->kernels = kernels;
+    t->attr[ATTR_CONV_GROUP] = (int32_t)c->groups;
+    one_op_list(t, ATTR_CONV_STRIDES, 2, (int32_t[]){c->stride, 1});
+    one_op_list(t, ATTR_CONV_DILATIONS, 2, (int32_t[]){c->dilation, 1});
+    one_op_list(t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
+}
 static struct pith_plan plan = {.arena = NULL, .arena_bytes = UINT64_MAX};
 
 static inline void run_actions(const struct lowering *l, uint32_t order)

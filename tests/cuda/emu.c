@@ -173,14 +173,13 @@ void emu_barrier(int line)
     wait_here(&lane[emu_now.thread], IN_BARRIER);
 }
 
-static void exchange(struct lane *warp, uint32_t lanes, int down)
+static void exchange(struct lane *warp, uint32_t lanes)
 {
     uint64_t v[WARP];
     for (uint32_t i = 0; i < WARP; i++)
         v[i] = warp[i].value;
     for (uint32_t i = 0; i < WARP; i++) {
-        uint32_t from = down ? i + lanes : i ^ lanes;
-        warp[i].value = from < WARP ? v[from] : v[i];
+        warp[i].value = v[i ^ lanes];
         warp[i].state = READY;
     }
 }
@@ -204,14 +203,14 @@ static bool is_last(int line, uint32_t thread)
     return last;
 }
 
-uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes, int down)
+uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes)
 {
     struct lane *me = &lane[emu_now.thread], *warp = &lane[emu_now.thread / WARP * WARP];
     if (lanes >= WARP)
         refuse("a shuffle reaches beyond the warp", line);
     me->value = v;
     if (is_last(line, emu_now.thread))
-        exchange(warp, lanes, down);
+        exchange(warp, lanes);
     else
         wait_here(me, IN_SHUFFLE);
     return me->value;

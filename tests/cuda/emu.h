@@ -35,15 +35,14 @@ extern float *emu_launch_shared;
     static void name##_body(const struct type *arg)
 
 void emu_barrier(int line);
-/* What lane (own number ^ lanes), or (own number + lanes), holds; -1, an exited lane or one at
- * another line: refused. */
-uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes, int down);
+/* What lane (own number ^ lanes) holds; -1, an exited lane or one at another line: refused. */
+uint64_t emu_shuffle(int line, uint64_t v, uint32_t lanes);
 
-static inline float emu_shuffle_f32(int line, float v, uint32_t lanes, int down)
+static inline float emu_shuffle_f32(int line, float v, uint32_t lanes)
 {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
-    bits = (uint32_t)emu_shuffle(line, bits, lanes, down);
+    bits = (uint32_t)emu_shuffle(line, bits, lanes);
     memcpy(&v, &bits, sizeof v);
     return v;
 }
@@ -97,12 +96,9 @@ static inline uint32_t emu_pair_bf16(float low, float high)
 #define NOT_UNROLLED
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define barrier() emu_barrier(__LINE__)
-#define shuffle_xor_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes, 0)
-#define shuffle_down_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes, 1)
-#define shuffle_xor_i32(v, lanes) ((int32_t)emu_shuffle(__LINE__, (uint32_t)(v), lanes, 0))
-#define shuffle_down_u32(v, lanes) ((uint32_t)emu_shuffle(__LINE__, (v), lanes, 1))
+#define shuffle_xor_f32(v, lanes) emu_shuffle_f32(__LINE__, v, lanes)
+#define shuffle_xor_i32(v, lanes) ((int32_t)emu_shuffle(__LINE__, (uint32_t)(v), lanes))
 #define count_ones(v) ((uint32_t)__builtin_popcount(v))
-#define highest_bit(v) (31u - (uint32_t)__builtin_clz(v))
 #define dot_i8(a, b, c) emu_dot_i8(a, b, c)
 #define pick_bytes(a, b, which) emu_pick_bytes(a, b, which)
 #define sqrt_device_f32(x) __builtin_sqrtf(x)

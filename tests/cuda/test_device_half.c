@@ -142,12 +142,12 @@ static void test_shared_conv(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 2 * sizeof shared_convs / sizeof *shared_convs; i++) {
-        const struct shared_conv *c = &shared_convs[i / 2];
+        const struct conv_case *c = &shared_convs[i / 2];
         const uint32_t terms = c->channels * c->kh * c->kw;
         struct weight_case k =
             half_case(c->groups * c->outputs, terms, i % 2 ? PITH_F16 : PITH_BF16);
         struct one_op t;
-        shared_conv(&t, &seed, c, &k);
+        weight_conv(&t, &seed, c, &k);
         struct tview residual;
         struct guarded added = give_tail(&t, &residual, &seed, i);
         assert_true(check_beside(&t, &k, LAUNCH_conv_half, 8.0 * terms * terms / 16777216));
@@ -277,44 +277,33 @@ static void test_mma_conv(void **state)
 {
     (void)state;
     static const struct {
-        uint32_t images, groups, channels, outputs, h, w, kh, kw;
-        int32_t stride, dilation;
+        struct conv_case conv;
         enum launch_kernel kernel;
-    } of[] = {{1, 1, 3, 20, 13, 17, 3, 3, 2, 1, LAUNCH_conv_mma},
-              {3, 1, 33, 70, 5, 7, 1, 1, 1, 1, LAUNCH_conv_mma},
-              {2, 2, 9, 17, 6, 5, 3, 2, 1, 1, LAUNCH_conv_mma},
-              {5, 1, 64, 16, 3, 3, 1, 3, 1, 1, LAUNCH_conv_mma},
-              {1, 1, 8, 16, 14, 9, 3, 3, 1, 2, LAUNCH_conv_mma},
-              {1, 3, 17, 40, 1, 70, 1, 5, 3, 1, LAUNCH_conv_mma},
-              {67, 1, 40, 20, 1, 1, 3, 3, 9, 1, LAUNCH_conv_mma},
-              {1, 2, 70, 65, 6, 6, 3, 3, 1, 1, LAUNCH_conv_mma},
-              {3, 1, 531, 20, 3, 4, 1, 1, 1, 1, LAUNCH_conv_mma},
-              {1, 1, 130, 9, 9, 9, 2, 3, 2, 2, LAUNCH_conv_mma},
-              {3, 2, 9, 20, 8, 9, 1, 3, 1, 1, LAUNCH_conv_mma_many},
-              {2, 1, 70, 70, 6, 9, 1, 1, 1, 1, LAUNCH_conv_mma_many}};
+    } of[] = {{{1, 1, 3, 20, 13, 17, 3, 3, 2, 1}, LAUNCH_conv_mma},
+              {{3, 1, 33, 70, 5, 7, 1, 1, 1, 1}, LAUNCH_conv_mma},
+              {{2, 2, 9, 17, 6, 5, 3, 2, 1, 1}, LAUNCH_conv_mma},
+              {{5, 1, 64, 16, 3, 3, 1, 3, 1, 1}, LAUNCH_conv_mma},
+              {{1, 1, 8, 16, 14, 9, 3, 3, 1, 2}, LAUNCH_conv_mma},
+              {{1, 3, 17, 40, 1, 70, 1, 5, 3, 1}, LAUNCH_conv_mma},
+              {{67, 1, 40, 20, 1, 1, 3, 3, 9, 1}, LAUNCH_conv_mma},
+              {{1, 2, 70, 65, 6, 6, 3, 3, 1, 1}, LAUNCH_conv_mma},
+              {{3, 1, 531, 20, 3, 4, 1, 1, 1, 1}, LAUNCH_conv_mma},
+              {{1, 1, 130, 9, 9, 9, 2, 3, 2, 2}, LAUNCH_conv_mma},
+              {{3, 2, 9, 20, 8, 9, 1, 3, 1, 1}, LAUNCH_conv_mma_many},
+              {{2, 1, 70, 70, 6, 9, 1, 1, 1, 1}, LAUNCH_conv_mma_many}};
     half_products = true;
     for (uint32_t i = 0; i < 4 * sizeof of / sizeof *of; i++) {
-        size_t c = i / 4;
-        processors = of[c].kernel == LAUNCH_conv_mma_many ? 1 : 0;
-        uint32_t terms = of[c].channels * of[c].kh * of[c].kw, all = of[c].groups * of[c].outputs;
-        struct weight_case k = any_case(i, all, terms);
+        const struct conv_case *c = &of[i / 4].conv;
+        const uint32_t terms = c->channels * c->kh * c->kw;
+        struct weight_case k = any_case(i, c->groups * c->outputs, terms);
         struct one_op t;
-        one_op_open(&t, PITH_OP_CONV, 3, 1);
-        t.kernels = &reference;
-        t.attr[ATTR_CONV_GROUP] = (int32_t)of[c].groups;
-        one_op_list(&t, ATTR_CONV_STRIDES, 2, (int32_t[]){of[c].stride, 1});
-        one_op_list(&t, ATTR_CONV_DILATIONS, 2, (int32_t[]){of[c].dilation, 1});
-        one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
-        random_floats(&t, &seed, 0,
-                      DIMS(of[c].images, of[c].groups * of[c].channels, of[c].h, of[c].w));
-        one_op_in(&t, 1, PITH_F32, DIMS(all, of[c].channels, of[c].kh, of[c].kw), NULL);
-        random_floats(&t, &seed, 2, DIMS(all));
-        k.w.shape = t.in[1].shape;
+        processors = of[i / 4].kernel == LAUNCH_conv_mma_many ? 1 : 0;
+        weight_conv(&t, &seed, c, &k);
         dense_input(&t, &k);
         double *bound = mma_bound(&t, &k.w, terms);
         struct tview residual;
         struct guarded added = give_tail(&t, &residual, &seed, i);
-        check_within(&t, &k, of[c].kernel, bound);
+        check_within(&t, &k, of[i / 4].kernel, bound);
         guard_free(&added);
     }
     half_products = false;

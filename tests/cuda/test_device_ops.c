@@ -306,26 +306,15 @@ static void test_shared_products(void **state)
 static void test_shared_conv(void **state)
 {
     (void)state;
-    static const struct {
-        uint32_t images, groups, channels, outputs, h, w, kh, kw;
-        int32_t stride, dilation;
-    } of[] = {{1, 1, 30, 20, 13, 17, 3, 3, 2, 1}, {2, 2, 16, 17, 9, 7, 3, 3, 1, 2},
-              {3, 1, 131, 70, 5, 7, 1, 1, 1, 1},  {1, 3, 26, 16, 1, 70, 1, 5, 3, 1},
-              {2, 1, 40, 65, 4, 3, 2, 3, 1, 1},   {1, 1, 33, 9, 9, 9, 5, 2, 2, 2}};
-    for (uint32_t i = 0; i < 2 * sizeof of / sizeof *of; i++) {
-        const uint32_t c = i / 2, all = of[c].groups * of[c].outputs;
+    for (uint32_t i = 0; i < 2 * sizeof shared_convs / sizeof *shared_convs; i++) {
+        const struct conv_case *c = &shared_convs[i / 2];
+        const uint32_t all = c->groups * c->outputs;
         struct one_op t;
-        one_op_open(&t, PITH_OP_CONV, 3, 1);
-        t.kernels = &reference;
-        t.attr[ATTR_CONV_GROUP] = (int32_t)of[c].groups;
-        one_op_list(&t, ATTR_CONV_STRIDES, 2, (int32_t[]){of[c].stride, 1});
-        one_op_list(&t, ATTR_CONV_DILATIONS, 2, (int32_t[]){of[c].dilation, 1});
-        one_op_list(&t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
-        random_input(&t, 0, PITH_F32,
-                     DIMS(of[c].images, of[c].groups * of[c].channels, of[c].h, of[c].w), false);
-        random_input(&t, 1, PITH_F32, DIMS(all, of[c].channels, of[c].kh, of[c].kw), false);
+        open_conv(&t, c, &reference);
+        random_input(&t, 0, PITH_F32, DIMS(c->images, c->groups * c->channels, c->h, c->w), false);
+        random_input(&t, 1, PITH_F32, DIMS(all, c->channels, c->kh, c->kw), false);
         random_input(&t, 2, PITH_F32, DIMS(all), false);
-        check_shared(&t, LAUNCH_conv_parts, of[c].channels * of[c].kh * of[c].kw, i);
+        check_shared(&t, LAUNCH_conv_parts, c->channels * c->kh * c->kw, i);
     }
 }
 

@@ -253,7 +253,7 @@ static void test_shared_conv(void **state)
     (void)state;
     static const uint32_t centroids[] = {16, 200, 31};
     for (uint32_t i = 0; i < 2 * sizeof shared_convs / sizeof *shared_convs; i++) {
-        const struct shared_conv *c = &shared_convs[i / 2];
+        const struct conv_case *c = &shared_convs[i / 2];
         const uint32_t terms = c->channels * c->kh * c->kw, all = c->groups * c->outputs;
         struct weight_want want = {.rows = all,
                                    .cols = terms,
@@ -264,7 +264,7 @@ static void test_shared_conv(void **state)
                                    .scale = 1.0f};
         struct weight_case k = case_new(&want, &seed);
         struct one_op t;
-        shared_conv(&t, &seed, c, &k);
+        weight_conv(&t, &seed, c, &k);
         struct tview residual;
         struct guarded added = give_tail(&t, &residual, &seed, i);
         assert_true(check_beside(&t, &k, LAUNCH_conv_codes, 2.0 * terms * terms / 16777216));

@@ -129,28 +129,12 @@ static inline void shared_product(struct one_op *t, uint64_t *seed, uint32_t m,
     assert_int_equal(one_op_shape(t), PITH_OK);
 }
 
-struct shared_conv {
-    uint32_t images, groups, channels, outputs, h, w, kh, kw;
-    int32_t stride, dilation;
-};
-
-/* There are one image and several, groups, windows of one tap and of many, and pixels and terms
- * that end within tiles and slices. */
-static const struct shared_conv shared_convs[] = {
-    {1, 1, 30, 20, 13, 17, 3, 3, 2, 1}, {2, 2, 16, 17, 9, 7, 3, 3, 1, 2},
-    {3, 1, 131, 70, 5, 7, 1, 1, 1, 1},  {1, 3, 26, 16, 1, 70, 1, 5, 3, 1},
-    {2, 1, 40, 65, 4, 3, 2, 3, 1, 1},   {1, 1, 33, 9, 9, 9, 5, 2, 2, 2}};
-
-static inline void shared_conv(struct one_op *t, uint64_t *seed, const struct shared_conv *c,
+/* The convolution from random x by the case's weight, plus a bias. */
+static inline void weight_conv(struct one_op *t, uint64_t *seed, const struct conv_case *c,
                                struct weight_case *k)
 {
     const uint32_t all = c->groups * c->outputs;
-    one_op_open(t, PITH_OP_CONV, 3, 1);
-    t->kernels = &reference;
-    t->attr[ATTR_CONV_GROUP] = (int32_t)c->groups;
-    one_op_list(t, ATTR_CONV_STRIDES, 2, (int32_t[]){c->stride, 1});
-    one_op_list(t, ATTR_CONV_DILATIONS, 2, (int32_t[]){c->dilation, 1});
-    one_op_list(t, ATTR_CONV_PADS, 4, (int32_t[]){1, 0, 1, 2});
+    open_conv(t, c, &reference);
     random_floats(t, seed, 0, DIMS(c->images, c->groups * c->channels, c->h, c->w));
     one_op_in(t, 1, PITH_F32, DIMS(all, c->channels, c->kh, c->kw), NULL);
     random_floats(t, seed, 2, DIMS(all));

@@ -46,11 +46,8 @@ extern __shared__ __align__(16) float launch_shared[];
 #define ALL_LANES 0xffffffffu
 #define barrier() __syncthreads()
 #define shuffle_xor_f32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
-#define shuffle_down_f32(v, lanes) __shfl_down_sync(ALL_LANES, v, lanes)
 #define shuffle_xor_i32(v, lanes) __shfl_xor_sync(ALL_LANES, v, lanes)
-#define shuffle_down_u32(v, lanes) __shfl_down_sync(ALL_LANES, v, lanes)
 #define count_ones(v) ((uint32_t)__popc(v))
-#define highest_bit(v) (31u - (uint32_t)__clz((int)(v))) /* of what is not 0 */
 #define dot_i8(a, b, c) __dp4a(a, b, c)
 #define pick_bytes(a, b, which)                                                                    \
     __byte_perm(a, b, which) /* four digits, the lowest first; 4: b's                              \

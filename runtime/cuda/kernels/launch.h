@@ -410,9 +410,8 @@ struct requantize_args {
  * codebook and a row of a in shared memory, which its launch asks for; its blocks have as many
  * warps as are to share that. */
 #define SPMV_LANES 32u
-#define SPMV_AT_ONCE                                                                               \
-    4u /* words, or pairs, that a lane loads, whether its row has as many or not                   \
-        */
+/* Words, or pairs, that a lane loads, whether its row has as many or not. */
+#define SPMV_AT_ONCE 4u
 #define SPMV_AHEAD (SPMV_AT_ONCE * SPMV_LANES) /* of them lie behind the last, and are not used */
 #define SPMV_MOST_WARPS 32u
 #define SPMV_SHARED_BYTES(k) ((256u + (k)) * 4u)
@@ -500,8 +499,8 @@ struct conv_mma_args {
     struct conv_args c;
     const uint16_t *w;
     uint32_t row, is_bf16, channel_step, images, whole;
-    uint32_t
-        step[3]; /* channels, columns and rows of a window from what a thread loads to the next */
+    /* channels, columns and rows of a window from what a thread loads to the next */
+    uint32_t step[3];
     uint32_t pixels_factor, pixels_shift; /* p / (oh * ow) is p * pixels_factor >> pixels_shift */
 };
 

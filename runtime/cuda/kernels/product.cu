@@ -323,13 +323,7 @@ KERNEL(gemv_f32, gemm_args)
         put_product(arg, BLOCK_Z, BLOCK_Y, column, sum);
 }
 
-/* Output `pixel` of a plane of y, whose channel has a bias. */
-DEVICE float *pixel_at(const struct conv_args *arg, uint32_t plane, uint32_t pixel)
-{
-    return arg->y + (size_t)plane * (uint32_t)(arg->oh * arg->ow) + pixel;
-}
-
-/* Of the sum, before the activation. channel: of all groups. */
+/* Output `pixel` of a plane of y, before the activation. channel: of all groups. */
 DEVICE float pixel_value(const struct conv_args *arg, uint32_t plane, uint32_t channel,
                          uint32_t pixel, float sum)
 {
