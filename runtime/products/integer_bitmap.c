@@ -12,7 +12,7 @@ static uint64_t panels_of(const struct integer_layout *l)
 
 static uint64_t bits_bytes(const struct integer_layout *l)
 {
-    return (uint64_t)l->steps * BITMAP_WORDS * sizeof(uint64_t);
+    return (uint64_t)l->segments * l->steps * BITMAP_WORDS * sizeof(uint64_t);
 }
 
 /* Word r of a step: four columns of each output. */
@@ -32,13 +32,11 @@ struct packed_panel {
 };
 
 static void put_step(const struct integer_layout *l, const struct integer_weights *weights,
-                     uint32_t o, uint32_t begin, struct packed_panel *to)
+                     uint32_t o, uint32_t begin, uint32_t n, struct packed_panel *to)
 {
     uint64_t left[BITMAP_NR] = {0};
     pith_integer_nonzeros(l, weights,
-                          (struct nonzeros_at){o, least(l->og - o, BITMAP_NR), begin,
-                                               least(l->run - begin, BITMAP_STEP)},
-                          left);
+                          (struct nonzeros_at){o, least(l->og - o, BITMAP_NR), begin, n}, left);
     for (uint32_t r = 0; r < BITMAP_WORDS; r++) {
         uint64_t word = word_of(left, r);
         *to->bits++ = word;
@@ -60,8 +58,10 @@ void pith_pack_bitmap(const struct integer_layout *l, const struct integer_weigh
     for (uint32_t o = 0; o < l->rounded; o += BITMAP_NR, panel++, to.sum += BITMAP_NR) {
         panel->at = (uint32_t)((uint8_t *)to.bits - (uint8_t *)panel);
         panel->values = (uint32_t)(to.value - (uint8_t *)panel);
-        for (uint32_t begin = 0; begin < l->run; begin += BITMAP_STEP)
-            put_step(l, weights, o, begin, &to);
+        for (uint32_t s = 0; s < l->segments; s++)
+            for (uint32_t begin = 0; begin < l->run; begin += BITMAP_STEP)
+                put_step(l, weights, o, s * l->run + begin, least(l->run - begin, BITMAP_STEP),
+                         &to);
     }
     memset(to.value, 0, BITMAP_BEHIND);
 }

@@ -170,7 +170,7 @@ static void copy_bytes(const struct conv_run *r, size_t image, size_t row, size_
     uint8_t flip = c->x_signed ? 0x80 : 0;
     if (c->channels_last) {
         const uint8_t *x = r->data->x + (image * c->h + row) * c->w * c->channels + c0;
-        if (n == c->channels)
+        if (n == c->channels && n == r->l->pixel / (wide ? 2 : 1))
             copy_run(band, x, inside * n, flip, wide);
         else
             for (size_t i = 0; i < inside; i++, x += c->channels, band += r->l->pixel)

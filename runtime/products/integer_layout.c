@@ -22,6 +22,10 @@
 /* Weights are halved where slots of bytes take more than 1.25 MB, as much as second-level caches
  * have: what comes from there takes as long, and two instructions less. */
 #define MANY_NONZEROS 655360u
+/* Rows that tiles are made of a bitmap for; of few of them, two panels at once. */
+#define BITMAP_ROWS 64u
+#define BITMAP_FEW_ROWS 32u
+#define BITMAP_SLOTS 120u
 
 /* Whether some window reaches beyond x, on any of the four sides. The padding at the end is not
  * told, but follows from the number of outputs. */
@@ -71,7 +75,8 @@ static uint64_t bitmap_bytes(const struct integer_layout *l, uint64_t nonzeros)
 {
     const uint64_t panels = l->rounded / BITMAP_NR;
     return aligned_bytes(panels * sizeof(struct bitmap_panel)) +
-           panels * l->steps * BITMAP_WORDS * sizeof(uint64_t) + nonzeros + BITMAP_BEHIND;
+           panels * l->segments * l->steps * BITMAP_WORDS * sizeof(uint64_t) + nonzeros +
+           BITMAP_BEHIND;
 }
 
 /* Halved weights and slots are of bytes, with one segment and one group (pith_kernel_integer.h). */
@@ -80,11 +85,12 @@ static bool fits_packing(const struct integer_layout *l, const struct integer_co
 {
     if (l->packing == PACK_PLAIN)
         return true;
-    if (c->words || l->segments != 1 || c->groups != 1)
+    if (c->words || c->groups != 1)
         return false;
     if (BITMAP_BUILT && l->packing == PACK_BITMAP)
-        return c->nonzeros && l->grid && c->kh * c->kw == 1 &&
-               bitmap_bytes(l, c->nonzeros) < MOST_BYTES;
+        return c->nonzeros && l->grid && bitmap_bytes(l, c->nonzeros) < MOST_BYTES;
+    if (l->segments != 1)
+        return false;
     return l->packing == PACK_HALVED ? c->few_weights && k->gemm_i4
                                      : SLOTS_BUILT && c->nonzeros && l->run <= MOST_COLUMNS &&
                                            slots_bytes(l, c) < MOST_BYTES;
@@ -192,6 +198,19 @@ static uint64_t band_pixels(const struct integer_layout *l, bool parallel)
     return l->folded ? FOLDED_PIXELS : GRID_PIXELS;
 }
 
+/* Rows of tiles that lie so far apart share few lines of a first-level cache (64 sets of 12), and
+ * those of four groups of pixels, which a bitmap's kernel reads for each panel, push each other
+ * out: pixels are then copied to where they lie a line farther apart (49 pixels of 2,048 channels
+ * times 512 outputs: 59 -> 52 us). */
+#define SHARED_LINES 1024u
+#define CACHE_LINE 64u
+static bool shares_lines(const struct integer_layout *l, const struct integer_conv *c)
+{
+    return BITMAP_BUILT && l->packing == PACK_BITMAP && c->kh * c->kw == 1 &&
+           c->stride_h * c->stride_w == 1 && c->channels % SHARED_LINES == 0 &&
+           (uint64_t)c->oh * c->ow > BITMAP_FEW_ROWS;
+}
+
 /* Of a grid that does not lie in x: its places, and where their elements are. In a folded place
  * neighbours of a row of x lie side by side, so that they are copied at once. */
 static void set_places(struct integer_layout *l, const struct integer_conv *c, bool parallel)
@@ -200,7 +219,7 @@ static void set_places(struct integer_layout *l, const struct integer_conv *c, b
     const uint64_t most = parallel ? BAND_BYTES : GRID_BYTES;
     const uint64_t rows = band_pixels(l, parallel) / c->ow + 1;
     l->width = c->ow + (uint64_t)(c->kw - 1) * c->dil_w / c->stride_w;
-    l->pixel = (uint64_t)l->cg * down * across;
+    l->pixel = (uint64_t)l->cg * down * across + (shares_lines(l, c) ? CACHE_LINE : 0);
     l->row = l->width * l->pixel;
     const uint64_t bands = ceil_div(c->oh, least(rows, most / l->row + 1));
     l->rows = (uint32_t)ceil_div(c->oh, bands);
@@ -222,7 +241,7 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c, bo
     bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
     /* gemm reads whole steps: a segment that ends within one would be read beyond its end, which in
      * x may be the end of the tensor; a band has room for that behind its last row */
-    l->in_place = c->channels_last && as_it_is && !is_padded(c) &&
+    l->in_place = c->channels_last && as_it_is && !is_padded(c) && !shares_lines(l, c) &&
                   (l->depthwise || l->run % l->k_step == 0) &&
                   !(GRID_BUILT && (l->folded || (l->grid && l->step_h * l->step_w > 1)));
     l->width = l->in_place
@@ -359,18 +378,27 @@ bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_
            beats_tiles(rows, slots, k->tile_rows);
 }
 
-/* Tiles are made of a bitmap for up to 32 rows at once, in the time of so many slots of one row,
+/* Rows of tiles from the first output of an image to its last: some stand for no pixel
+ * (set_places).
+ */
+static uint64_t places_of_grid(const struct integer_conv *c)
+{
+    const uint64_t pitch = c->ow + (uint64_t)(c->kw - 1) * c->dil_w / c->stride_w;
+    return (c->oh - 1) * pitch + c->ow;
+}
+
+/* Tiles are made of a bitmap for up to 64 rows at once, in the time of so many slots of one row,
  * and three for each nonzero that an output has in a window. On a Sapphire Rapids core that is 25
- * ns a tile, of which dense weights from the third-level cache take 50 to 80. For more rows tiles
- * would be made again. */
-#define BITMAP_ROWS 32u
-#define BITMAP_SLOTS 120u
+ * ns a tile for 32 rows and 37 for 64, of which dense weights from the third-level cache take 50 to
+ * 80. For more rows tiles would be made again, and few weights stay in the cache, from where a
+ * dense tile takes 23 ns for 64 rows. */
 bool pith_integer_conv_bitmap(const struct integer_conv *c, const struct integer_kernels *k)
 {
     const uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
-    const uint64_t rows = (uint64_t)c->oh * c->ow;
+    const uint64_t rows = places_of_grid(c);
     if (!BITMAP_BUILT || !k->gemm_bitmap || !c->nonzeros || run < FEWEST_COLUMNS ||
-        run > MOST_COLUMNS || rows > BITMAP_ROWS)
+        run > MOST_COLUMNS || rows > BITMAP_ROWS ||
+        (rows > BITMAP_FEW_ROWS && run * c->outputs < MANY_WEIGHTS))
         return false;
     const uint64_t mean = mean_nonzeros(c, (uint32_t)run);
     return mean * 2 <= least(run, SLOTS_STEP) && rows * mean > BITMAP_SLOTS + 3 * mean;

@@ -240,7 +240,9 @@ static void test_pruned_products(void **state)
     const uint32_t tiles = PITH_CPU_VBMI | PITH_CPU_AMX;
     const bool bitmap = (pith_cpu_features() & tiles) == tiles;
     for (uint32_t i = 0; i < 40; i++) {
-        uint32_t k = pick(64, 400), n = pick(1, 150), rows = pick(0, 1) ? pick(1, 9) : pick(10, 40);
+        uint32_t k = pick(64, 400), n = pick(1, 150), rows = pick(0, 1) ? pick(1, 9) : pick(10, 70);
+        if (i % 8 == 7) /* rows of x that are copied farther apart */
+            k = 1024, n = pick(64, 150), rows = pick(33, 64);
         struct shape x = {2, {rows, k}};
         enum pith_type type = byte_type();
         uint32_t v = new_graph(&x, type);
@@ -286,10 +288,12 @@ static void test_slots_of_large_products(void **state)
     }
 }
 
-/* Convolutions of one tap are such products; others stay as they were. */
+/* Convolutions of one tap are such products; of more taps, tiles are made of a bitmap. */
 static void test_pruned_convolutions(void **state)
 {
     (void)state;
+    const uint32_t tiles = PITH_CPU_VBMI | PITH_CPU_AMX;
+    const bool bitmap = (pith_cpu_features() & tiles) == tiles;
     for (uint32_t i = 0; i < CASES / 4; i++) {
         struct shape x = random_input();
         x.dim[1] = pick(0, 1) ? 64 : pick(70, 140);
@@ -303,6 +307,8 @@ static void test_pruned_convolutions(void **state)
         l.w = pruned_weights(l.c.w, pick(0, 3) ? EVENLY : PILED, pick(1, 20), 0);
         gd_output(requantize_node(&l, conv_node(&l, v)));
         check_levels("pruned convolution", 1);
+        const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
+        check_choice(6, bitmap && some && l.c.group == 1 ? "bitmap-i8" : NULL);
         release_case();
     }
 }

@@ -282,14 +282,15 @@ static void few_values(const struct byte_product *p, int8_t table[16])
 }
 
 /* Operands of up to `rows` rows, of whose weights `percent` stay. */
-static struct requantize pruned_product(struct byte_product *p, uint32_t rows, uint32_t percent)
+static struct requantize pruned_product(struct byte_product *p, uint32_t rows, uint32_t segments,
+                                        uint32_t percent)
 {
     p->m = pick(1, rows);
     p->n = pick(1, MAX_N);
-    p->segments = 1;
+    p->segments = segments;
     p->run = pick(1, 400);
-    p->x = guard_bytes((size_t)p->m * p->run);
-    p->w = guard_bytes((size_t)p->n * p->run);
+    p->x = guard_bytes((size_t)p->m * segments * p->run);
+    p->w = guard_bytes((size_t)p->n * segments * p->run);
     prune_product(p, percent);
     return random_requantize(p->offset, p->factor, MAX_N + 64);
 }
@@ -301,7 +302,7 @@ static void test_gemm_of_slots(void **state)
     static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES / 4; i++) {
-        struct requantize to = pruned_product(&p, 9, pick(0, 20));
+        struct requantize to = pruned_product(&p, 9, 1, pick(0, 20));
         for (uint32_t level = 0; next_level(&level, &k);)
             if (k.gemm_slots)
                 run_slots(&p, &to, &k, NULL);
@@ -369,7 +370,9 @@ static void test_gemm_of_bitmaps(void **state)
     static struct byte_product p;
     struct integer_kernels k;
     for (uint32_t i = 0; i < CASES; i++) {
-        struct requantize to = pruned_product(&p, MAX_M, pick(0, 1) ? pick(0, 30) : 100);
+        const uint32_t segments = pick(0, 1) ? 1 : pick(2, 4),
+                       percent = pick(0, 1) ? pick(0, 30) : 100;
+        struct requantize to = pruned_product(&p, MAX_M, segments, percent);
         for (uint32_t level = 0; next_level(&level, &k);)
             if (k.gemm_bitmap)
                 run_grid(&p, &to, &k, true);

@@ -118,7 +118,7 @@ void pith_gemm_grid_amx(const struct gemm_i8_job *job)
         struct fetched next = {.ahead = job->w + (first / (2 * LANES) + 1) * pair,
                                .lines = job->n - first >= 4 * LANES ? lines : 0}; /* whole panels */
         for (uint32_t i = 0; i < places;) {
-            const uint32_t groups = next_groups(job, places, &i, &p);
+            const uint32_t groups = next_groups(job, places, 2, &i, &p);
             panels_run(job, &p, &next, groups, first);
             next.ahead += next.lines * parts * LINE;
         }

@@ -47,11 +47,24 @@ static inline void configure(uint32_t rows, uint32_t rest)
 void pith_tiles_store(const struct gemm_i8_job *job, const int32_t sums[2][GROUP][LANES],
                       uint32_t place, uint32_t rows, uint32_t first, uint32_t panels);
 
-/* Up to two groups of pixels: their first bytes, and the numbers of their first places. */
+#define MOST_GROUPS 4u
+
+/* Groups of pixels: their first bytes, and the numbers of their first places. */
 struct block {
-    const uint8_t *x[2];
-    uint32_t place[2], rows;
+    const uint8_t *x[MOST_GROUPS];
+    uint32_t place[MOST_GROUPS], rows;
 };
+
+/* The pixels of a block, each once: its number, and the row of the tiles, one behind the other,
+ * that has its sums. */
+struct tile_pixels {
+    uint32_t count;
+    uint32_t number[MOST_GROUPS * GROUP], row[MOST_GROUPS * GROUP];
+};
+
+/* The sums of one panel, the outputs from `first` on. */
+void pith_tiles_store_panel(const struct gemm_i8_job *job, const int32_t (*sums)[LANES],
+                            const struct tile_pixels *pixels, uint32_t first);
 
 /* Places from the first pixel to the last. */
 static inline uint32_t places_of(const struct gemm_i8_job *job)
@@ -60,13 +73,13 @@ static inline uint32_t places_of(const struct gemm_i8_job *job)
     return last / job->row * job->pitch + last % job->row + 1;
 }
 
-/* The groups from place *i on, and how many; *i moves behind them. The last group ends at the last
- * place and may write again what the one before it wrote. */
-static inline uint32_t next_groups(const struct gemm_i8_job *job, uint32_t places, uint32_t *i,
-                                   struct block *p)
+/* The groups from place *i on, `most` at most, and how many; *i moves behind them. The last group
+ * ends at the last place and may write again what the one before it wrote. */
+static inline uint32_t next_groups(const struct gemm_i8_job *job, uint32_t places, uint32_t most,
+                                   uint32_t *i, struct block *p)
 {
     uint32_t groups = 0;
-    for (; groups < 2 && *i < places; groups++, *i += GROUP) {
+    for (; groups < most && *i < places; groups++, *i += GROUP) {
         p->place[groups] = *i + GROUP <= places ? *i : places - p->rows;
         p->x[groups] = job->x[0] + p->place[groups] * job->x_step;
     }

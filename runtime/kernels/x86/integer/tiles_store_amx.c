@@ -102,3 +102,52 @@ void pith_tiles_store(const struct gemm_i8_job *job, const int32_t sums[2][GROUP
             store_pixels(&to, at, job->y_step, low, up, count, false);
     }
 }
+
+/* Four pixels at a time, at the end the last one again. */
+static inline __attribute__((always_inline)) void store_fours(const struct gemm_i8_job *job,
+                                                              const int32_t (*sums)[LANES],
+                                                              const struct tile_pixels *pixels,
+                                                              const struct outputs *to, uint8_t *y,
+                                                              const bool small)
+{
+    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    const __mmask16 some = (__mmask16)to->some;
+    const __m512i flip = _mm512_broadcast_i64x4(to->flip);
+    for (uint32_t i = 0; i < pixels->count; i += 4) {
+        const int32_t *from[4];
+        uint8_t *at[4];
+#pragma GCC unroll 4
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t pixel = i + k < pixels->count ? i + k : pixels->count - 1;
+            from[k] = sums[pixels->row[pixel]];
+            at[k] = y + pixels->number[pixel] * job->y_step;
+        }
+        const __m512i all = _mm512_xor_si512(
+            flip, _mm512_permutexvar_epi32(
+                      order, _mm512_packus_epi16(words_of(to, from[0], from[1], small),
+                                                 words_of(to, from[2], from[3], small))));
+        _mm_mask_storeu_epi8(at[0], some, _mm512_castsi512_si128(all));
+        _mm_mask_storeu_epi8(at[1], some, _mm512_extracti32x4_epi32(all, 1));
+        _mm_mask_storeu_epi8(at[2], some, _mm512_extracti32x4_epi32(all, 2));
+        _mm_mask_storeu_epi8(at[3], some, _mm512_extracti32x4_epi32(all, 3));
+    }
+}
+
+void pith_tiles_store_panel(const struct gemm_i8_job *job, const int32_t (*sums)[LANES],
+                            const struct tile_pixels *pixels, uint32_t first)
+{
+    const uint32_t left = job->n - first, n = left < LANES ? left : LANES;
+    const __mmask16 some = (__mmask16)((1u << n) - 1);
+    if (!job->to.factor) {
+        uint8_t *y = job->y + first * sizeof(int32_t);
+        for (uint32_t i = 0; i < pixels->count; i++)
+            _mm512_mask_storeu_epi32(y + pixels->number[i] * job->y_step, some,
+                                     ivec_load(sums[pixels->row[i]]));
+        return;
+    }
+    const struct outputs to = outputs_of(job, first, n, 1);
+    if (to.small)
+        store_fours(job, sums, pixels, &to, job->y + first, true);
+    else
+        store_fours(job, sums, pixels, &to, job->y + first, false);
+}
