@@ -3,15 +3,23 @@
  * panels stay in registers; each step loads a vector of weights a panel and repeats 4 bytes of x a
  * pixel.
  *
- * Parameters: ISA(name); ivec, LANES (= nr), VECS, ROWS, VALUES_INLINE; ivec_load, ivec_repeat (4
- * bytes), ivec_dot (adds a step's products), store_values (n values of the sums in vectors). With
- * SUMS_ALONE, whose products are short, there are no values, and whole tiles of sums are stored
- * without a detour.
+ * Parameters: FETCHES_AHEAD, ISA(name); ivec, LANES (= nr), VECS, ROWS, VALUES_INLINE; ivec_load,
+ * ivec_repeat (4 bytes), ivec_dot (adds a step's products), store_values (n values of the sums in
+ * vectors). With SUMS_ALONE, whose products are short, there are no values, and whole tiles of sums
+ * are stored without a detour.
  *
  * Pixels that are left over: one or two run alone, more as a whole tile that ends at the last
  * pixel, which writes again what the tile before it wrote. */
 #include <string.h>
 #include "pith_kernel_integer.h"
+
+/* Whether panels are fetched to the second-level cache while those in front of them are multiplied.
+ * Streams of 64 KB and more that come from farther are as slow as products of 24 rows with them;
+ * instructions that fetch cost short panels, which stay near, up to 5 %. */
+#ifndef FETCHES_AHEAD
+#define FETCHES_AHEAD 0
+#endif
+#define FEWEST_STEPS 64u
 
 #ifndef SUMS_ALONE
 #define SUMS_ALONE 0
@@ -36,10 +44,12 @@ static __attribute__((noinline)) void store_rows(const struct gemm_i8_job *job, 
     }
 }
 
-/* ROWS * VECS sums, VECS weights and one repeated x: all registers of the instruction set. */
+/* ROWS * VECS sums, VECS weights and one repeated x: all registers of the instruction set. ahead: a
+ * panel that is fetched meanwhile. */
 static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
-                                                       uint32_t first, const uint32_t rows,
-                                                       const uint32_t vecs)
+                                                       uint32_t first, const uint8_t *ahead,
+                                                       const uint32_t rows, const uint32_t vecs,
+                                                       const bool fetches)
 {
     ivec acc[ROWS][VECS];
     const uint8_t *w = job->w + first / LANES * job->panel_bytes;
@@ -53,6 +63,10 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         size_t at = job->segment[s], end = at + job->steps * (size_t)4;
         for (; at < end; at += 4, w += (size_t)LANES * 4) {
             ivec wv[VECS];
+            if (fetches) {
+                __builtin_prefetch(ahead, 0, 2);
+                ahead += (size_t)LANES * 4;
+            }
 #pragma GCC unroll 4
             for (uint32_t v = 0; v < vecs; v++)
                 wv[v] = ivec_load(w + v * job->panel_bytes);
@@ -92,30 +106,44 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
     }
 }
 
-/* A tile that overlaps the one before costs less than instances for each remainder. */
-static inline __attribute__((always_inline)) void columns(const struct gemm_i8_job *job,
-                                                          uint32_t first, uint32_t vecs)
+/* The panel that tile `number` of a column fetches: one of the next column's, each once, or where
+ * there are none its own, which is there. */
+static inline const uint8_t *panel_ahead(const struct gemm_i8_job *job, uint32_t first,
+                                         uint32_t number)
 {
-    uint32_t i = 0;
+    const uint32_t panel = first / LANES + VECS + number;
+    const bool is_next = number < VECS && panel < (job->n + LANES - 1) / LANES;
+    return job->w + (is_next ? panel : first / LANES) * job->panel_bytes;
+}
+
+/* A tile that overlaps the one before costs less than instances for each remainder. */
+static inline __attribute__((always_inline)) void
+columns(const struct gemm_i8_job *job, uint32_t first, const uint32_t vecs, const bool fetches)
+{
+    uint32_t i = 0, number = 0;
     while (job->m >= ROWS && job->m - i > 2) {
         uint32_t at = i + ROWS <= job->m ? i : job->m - ROWS;
-        tile(job, at, first, ROWS, vecs);
+        tile(job, at, first, panel_ahead(job, first, number++), ROWS, vecs, fetches);
         i = at + ROWS;
     }
     for (; i < job->m; i++)
-        tile(job, i, first, 1, vecs);
+        tile(job, i, first, job->w, 1, vecs, false);
 }
 
 /* Panels by VECS, then by two, then one. */
 void ISA(pith_gemm_i8)(const struct gemm_i8_job *job)
 {
     uint32_t first = 0;
+    const bool fetches =
+        FETCHES_AHEAD && (uint64_t)job->segments * job->steps >= FEWEST_STEPS && job->m >= ROWS;
+    for (; fetches && first + (VECS - 1) * LANES < job->n; first += VECS * LANES)
+        columns(job, first, VECS, true);
     for (; first + (VECS - 1) * LANES < job->n; first += VECS * LANES)
-        columns(job, first, VECS);
+        columns(job, first, VECS, false);
 #if VECS > 2 && !SUMS_ALONE
     for (; first + LANES < job->n; first += 2 * LANES)
-        columns(job, first, 2);
+        columns(job, first, 2, false);
 #endif
     for (; first < job->n; first += LANES)
-        columns(job, first, 1);
+        columns(job, first, 1, false);
 }

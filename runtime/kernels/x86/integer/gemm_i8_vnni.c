@@ -8,6 +8,7 @@
 /* Six rows by four vectors: 24 sums, 4 weights, 1 broadcast of 32 registers. */
 #define ROWS 6u
 #define VALUES_INLINE 1
+#define FETCHES_AHEAD 1
 
 static inline ivec ivec_repeat(const uint8_t *p)
 {
