@@ -49,7 +49,7 @@ static __attribute__((noinline)) void store_rows(const struct gemm_i8_job *job, 
 static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
                                                        uint32_t first, const uint8_t *ahead,
                                                        const uint32_t rows, const uint32_t vecs,
-                                                       const bool fetches)
+                                                       bool fetches)
 {
     ivec acc[ROWS][VECS];
     const uint8_t *w = job->w + first / LANES * job->panel_bytes;
@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         size_t at = job->segment[s], end = at + job->steps * (size_t)4;
         for (; at < end; at += 4, w += (size_t)LANES * 4) {
             ivec wv[VECS];
-            if (fetches) {
+            if (FETCHES_AHEAD && rows == ROWS && fetches) {
                 __builtin_prefetch(ahead, 0, 2);
                 ahead += (size_t)LANES * 4;
             }
@@ -118,7 +118,7 @@ static inline const uint8_t *panel_ahead(const struct gemm_i8_job *job, uint32_t
 
 /* A tile that overlaps the one before costs less than instances for each remainder. */
 static inline __attribute__((always_inline)) void
-columns(const struct gemm_i8_job *job, uint32_t first, const uint32_t vecs, const bool fetches)
+columns(const struct gemm_i8_job *job, uint32_t first, const uint32_t vecs, bool fetches)
 {
     uint32_t i = 0, number = 0;
     while (job->m >= ROWS && job->m - i > 2) {
@@ -134,12 +134,9 @@ columns(const struct gemm_i8_job *job, uint32_t first, const uint32_t vecs, cons
 void ISA(pith_gemm_i8)(const struct gemm_i8_job *job)
 {
     uint32_t first = 0;
-    const bool fetches =
-        FETCHES_AHEAD && (uint64_t)job->segments * job->steps >= FEWEST_STEPS && job->m >= ROWS;
-    for (; fetches && first + (VECS - 1) * LANES < job->n; first += VECS * LANES)
-        columns(job, first, VECS, true);
+    const bool fetches = FETCHES_AHEAD && (uint64_t)job->segments * job->steps >= FEWEST_STEPS;
     for (; first + (VECS - 1) * LANES < job->n; first += VECS * LANES)
-        columns(job, first, VECS, false);
+        columns(job, first, VECS, fetches);
 #if VECS > 2 && !SUMS_ALONE
     for (; first + LANES < job->n; first += 2 * LANES)
         columns(job, first, 2, false);

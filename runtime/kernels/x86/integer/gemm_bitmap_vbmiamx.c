@@ -37,6 +37,14 @@ static inline __attribute__((always_inline)) void expand(struct rest *r, uint8_t
     }
 }
 
+/* A whole tile, beside which nothing runs. */
+static __attribute__((noinline)) struct rest expand_tile(struct rest r, uint8_t *tile)
+{
+    for (uint32_t i = 0; i < GROUP; i += 4)
+        expand(&r, tile + i * ROW_BYTES, 4);
+    return r;
+}
+
 /* What the products with a tile of a panel run beside: the next tile, where there is one. */
 struct beside {
     struct rest w;
@@ -56,7 +64,7 @@ static inline __attribute__((always_inline)) void next_rows(struct beside *b, co
 static inline __attribute__((always_inline)) void wide_dot(const struct gemm_i8_job *job,
                                                            const struct block *p, size_t at,
                                                            const uint8_t *tile, struct beside b[2],
-                                                           const uint32_t groups)
+                                                           uint32_t groups)
 {
     /* gcc's intrinsics of tiles do not say what memory they read */
     __asm__ volatile("" : : : "memory");
@@ -82,18 +90,20 @@ static inline __attribute__((always_inline)) void wide_dot(const struct gemm_i8_
 }
 
 /* Up to 32 rows and two panels. */
-static inline __attribute__((always_inline)) void wide_block(const struct gemm_i8_job *job,
-                                                             const struct block *p, uint32_t first,
-                                                             const uint32_t groups)
+static void wide_block(const struct gemm_i8_job *job, const struct block *p, uint32_t first,
+                       uint32_t groups)
 {
     uint8_t tiles[2][2][GROUP * ROW_BYTES] __attribute__((aligned(64)));
     const struct bitmap_panel *panel = bitmap_panel(job->w, first / LANES);
     struct beside b[2] = {{.w = rest_of(panel)}, {.w = rest_of(panel + 1)}};
     uint32_t left = job->segments * job->steps;
     uint8_t turn = 0;
-    expand(&b[0].w, tiles[0][0], GROUP);
-    expand(&b[1].w, tiles[0][1], GROUP);
-    begin_tiles(job->to.offset + first, groups, 2);
+    b[0].w = expand_tile(b[0].w, tiles[0][0]);
+    b[1].w = expand_tile(b[1].w, tiles[0][1]);
+    if (groups == 2)
+        begin_tiles(job->to.offset + first, 2, 2);
+    else
+        begin_tiles(job->to.offset + first, 1, 2);
     for (uint32_t s = 0; s < job->segments; s++)
         for (uint32_t k = 0; k < job->steps; k++) {
             b[0].next = tiles[!turn][0];
@@ -102,7 +112,10 @@ static inline __attribute__((always_inline)) void wide_block(const struct gemm_i
             wide_dot(job, p, job->segment[s] + (size_t)k * ROW_BYTES, tiles[turn][0], b, groups);
             turn = !turn;
         }
-    end_tiles(job, p, first, groups, 2);
+    if (groups == 2)
+        end_tiles(job, p, first, 2, 2);
+    else
+        end_tiles(job, p, first, 1, 2);
 }
 
 /* Up to 32 rows and the last panel. */
@@ -116,7 +129,7 @@ static void last_panel(const struct gemm_i8_job *job, const struct block *p, uin
         for (uint32_t k = 0; k < job->steps; k++) {
             const size_t at = job->segment[s] + (size_t)k * ROW_BYTES;
             uint8_t *tile = tiles[k % 2];
-            expand(&w, tile, GROUP);
+            w = expand_tile(w, tile);
             __asm__ volatile("" : : : "memory"); /* as above */
             _tile_loadd(4, p->x[0] + at, job->x_step);
             _tile_loadd(5, tile, ROW_BYTES);
@@ -135,7 +148,7 @@ static void last_panel(const struct gemm_i8_job *job, const struct block *p, uin
 static inline __attribute__((always_inline)) void tall_dot(const struct gemm_i8_job *job,
                                                            const struct block *p, size_t at,
                                                            const uint8_t *tile, struct beside *b,
-                                                           const uint32_t groups)
+                                                           uint32_t groups)
 {
     /* gcc's intrinsics of tiles do not say what memory they read */
     __asm__ volatile("" : : : "memory");
@@ -160,8 +173,7 @@ static inline __attribute__((always_inline)) void tall_dot(const struct gemm_i8_
         _tile_dpbusd(3, 5, 4);
 }
 
-static inline __attribute__((always_inline)) void tall_begin(const int32_t *offset,
-                                                             const uint32_t groups)
+static inline __attribute__((always_inline)) void tall_begin(const int32_t *offset, uint32_t groups)
 {
     _tile_loadd(0, offset, 0);
     _tile_loadd(1, offset, 0);
@@ -170,8 +182,7 @@ static inline __attribute__((always_inline)) void tall_begin(const int32_t *offs
         _tile_loadd(3, offset, 0);
 }
 
-static inline __attribute__((always_inline)) void tall_end(int32_t (*sums)[LANES],
-                                                           const uint32_t groups)
+static inline __attribute__((always_inline)) void tall_end(int32_t (*sums)[LANES], uint32_t groups)
 {
     _tile_stored(0, sums, ROW_BYTES);
     _tile_stored(1, sums + GROUP, ROW_BYTES);
@@ -183,17 +194,15 @@ static inline __attribute__((always_inline)) void tall_end(int32_t (*sums)[LANES
 /* 33 to 64 rows, a panel at a time: as many products with a tile as it takes time to make the next
  * one. The last products of a panel go with the first tile of the next one, whose first products go
  * with the values of the panel's sums. */
-static inline __attribute__((always_inline)) void tall_run(const struct gemm_i8_job *job,
-                                                           const struct block *p,
-                                                           const struct tile_pixels *pixels,
-                                                           const uint32_t groups)
+static void tall_run(const struct gemm_i8_job *job, const struct block *p,
+                     const struct tile_pixels *pixels, uint32_t groups)
 {
     uint8_t tiles[2][GROUP * ROW_BYTES] __attribute__((aligned(64)));
     int32_t sums[MOST_GROUPS * GROUP][LANES] __attribute__((aligned(64)));
     const uint32_t panels = (job->n + LANES - 1) / LANES, parts = job->segments * job->steps;
     struct beside b = {.w = rest_of(bitmap_panel(job->w, 0))};
     uint8_t turn = 0;
-    expand(&b.w, tiles[0], GROUP);
+    b.w = expand_tile(b.w, tiles[0]);
     for (uint32_t panel = 0; panel < panels; panel++) {
         uint32_t part = 0;
         tall_begin(job->to.offset + (size_t)panel * LANES, groups);
@@ -244,17 +253,13 @@ static void blocks_run(const struct gemm_i8_job *job, struct block *p, uint32_t 
     struct tile_pixels pixels;
     if (tall)
         set_pixels(job, p, groups, begin, &pixels);
-    if (groups == 4)
-        tall_run(job, p, &pixels, 4);
-    else if (tall)
-        tall_run(job, p, &pixels, 3);
+    if (tall)
+        tall_run(job, p, &pixels, groups);
     for (uint32_t first = 0; !tall && first < job->n; first += 2 * LANES)
         if (job->n - first <= LANES)
             last_panel(job, p, first, groups);
-        else if (groups == 2)
-            wide_block(job, p, first, 2);
         else
-            wide_block(job, p, first, 1);
+            wide_block(job, p, first, groups);
 }
 
 void pith_gemm_bitmap_vbmiamx(const struct gemm_i8_job *job)

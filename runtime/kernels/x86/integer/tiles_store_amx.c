@@ -104,11 +104,8 @@ void pith_tiles_store(const struct gemm_i8_job *job, const int32_t sums[2][GROUP
 }
 
 /* Four pixels at a time, at the end the last one again. */
-static inline __attribute__((always_inline)) void store_fours(const struct gemm_i8_job *job,
-                                                              const int32_t (*sums)[LANES],
-                                                              const struct tile_pixels *pixels,
-                                                              const struct outputs *to, uint8_t *y,
-                                                              const bool small)
+static void store_fours(const struct gemm_i8_job *job, const int32_t (*sums)[LANES],
+                        const struct tile_pixels *pixels, const struct outputs *to, uint8_t *y)
 {
     const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
     const __mmask16 some = (__mmask16)to->some;
@@ -124,8 +121,8 @@ static inline __attribute__((always_inline)) void store_fours(const struct gemm_
         }
         const __m512i all = _mm512_xor_si512(
             flip, _mm512_permutexvar_epi32(
-                      order, _mm512_packus_epi16(words_of(to, from[0], from[1], small),
-                                                 words_of(to, from[2], from[3], small))));
+                      order, _mm512_packus_epi16(words_of(to, from[0], from[1], false),
+                                                 words_of(to, from[2], from[3], false))));
         _mm_mask_storeu_epi8(at[0], some, _mm512_castsi512_si128(all));
         _mm_mask_storeu_epi8(at[1], some, _mm512_extracti32x4_epi32(all, 1));
         _mm_mask_storeu_epi8(at[2], some, _mm512_extracti32x4_epi32(all, 2));
@@ -146,8 +143,5 @@ void pith_tiles_store_panel(const struct gemm_i8_job *job, const int32_t (*sums)
         return;
     }
     const struct outputs to = outputs_of(job, first, n, 1);
-    if (to.small)
-        store_fours(job, sums, pixels, &to, job->y + first, true);
-    else
-        store_fours(job, sums, pixels, &to, job->y + first, false);
+    store_fours(job, sums, pixels, &to, job->y + first);
 }
