@@ -319,7 +319,16 @@ struct mean_bytes {
     struct byte_grid from, to;
 };
 
-/* Rows of n bytes; y may be an input. */
+/* Windows of a row of a pool's output. Byte c of window i is the largest of
+ * x[i * step + r * row + k * column + c] over all rows r and columns k: byte i * n + c of y. */
+struct largest_bytes {
+    const uint8_t *x;
+    size_t row, column, step;      /* bytes */
+    size_t rows, columns, windows; /* > 0 */
+    uint8_t flip;
+};
+
+/* Rows of n bytes; y may be an input, but not of the largest. */
 typedef void combine_bytes_fn(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
                               uint8_t *y, size_t n);
 /* The same with real numbers b; what c says of its bytes is not read. */
@@ -327,9 +336,7 @@ typedef void combine_reals_fn(const struct combine_bytes *c, const uint8_t *a, c
                               uint8_t *y, size_t n);
 typedef void quantize_bytes_fn(const struct byte_grid *g, const float *x, uint8_t *y, size_t n);
 typedef void dequantize_bytes_fn(const struct byte_grid *g, const uint8_t *x, float *y, size_t n);
-/* the largest of taps rows (> 0) */
-typedef void largest_bytes_fn(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y,
-                              size_t n);
+typedef void largest_bytes_fn(const struct largest_bytes *l, uint8_t *y, size_t n);
 typedef void mean_bytes_fn(const struct mean_bytes *m, uint8_t *y, size_t n);
 typedef void look_up_bytes_fn(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
 /* Where n sums, i32, stand in y, real numbers do afterwards: (f32)sum * factor. y is aligned to

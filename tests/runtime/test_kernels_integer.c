@@ -632,6 +632,26 @@ static struct byte_grid random_grid(void)
         guard_free(&y);                                                                            \
     } while (0)
 
+/* Windows of a pool's output row that end where their memory does. */
+static void check_largest(const struct byte_rows *r, const struct byte_rows *k, uint8_t flip)
+{
+    const uint32_t n = pick(1, 150), rows = pick(1, 4), columns = pick(1, 4), windows = pick(1, 6);
+    const bool by_two = pick(0, 1); /* of 3 x 3, which levels have loops for */
+    struct largest_bytes l = {.rows = by_two ? 3 : rows,
+                              .columns = by_two ? 3 : columns,
+                              .windows = windows,
+                              .column = n + pick(0, 1),
+                              .flip = flip ^ (pick(0, 3) ? 0 : 0xff)};
+    l.step = (by_two ? 2 : pick(0, 3)) * l.column;
+    l.row = (windows - 1) * l.step + l.columns * l.column;
+    const size_t last = (l.rows - 1) * l.row + (windows - 1) * l.step + (l.columns - 1) * l.column;
+    struct guarded x = guard_bytes(last + n);
+    l.x = x.data;
+    SAME("largest", (size_t)n * windows, r->largest(&l, expected.data, n),
+         k->largest(&l, y.data, n));
+    guard_free(&x);
+}
+
 static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
 {
     uint32_t n = pick(1, 150), taps = pick(1, 9);
@@ -640,10 +660,6 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
     struct guarded x = guard_bytes(n), z = guard_bytes(n), many = guard_bytes((size_t)taps * n);
     struct guarded real = guard_random(n, 1, &seed), table = guard_bytes(256);
     struct guarded sum = guard_bytes(n * sizeof(int32_t));
-    const uint8_t *tap[9];
-    for (uint32_t t = 0; t < taps; t++)
-        tap[t] = (const uint8_t *)many.data + (size_t)t * n;
-    uint8_t flip = a.flip;
     struct mean_bytes over = {many.data, taps, n, a, b}, along = {x.data, n, 1, a, b};
     SAME("combine", n, r->combine(&c, x.data, z.data, expected.data, n),
          k->combine(&c, x.data, z.data, y.data, n));
@@ -651,8 +667,6 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
          k->combine_reals(&c, x.data, real.data, y.data, n));
     SAME("quantize", n, r->quantize(&a, real.data, expected.data, n),
          k->quantize(&a, real.data, y.data, n));
-    SAME("largest", n, r->largest(tap, taps, flip, expected.data, n),
-         k->largest(tap, taps, flip, y.data, n));
     SAME("look_up", n, r->look_up(table.data, x.data, expected.data, n),
          k->look_up(table.data, x.data, y.data, n));
     SAME("real_sums", n * sizeof(float), memcpy(expected.data, sum.data, n * sizeof(float));
@@ -712,6 +726,34 @@ static void test_rows(void **state)
             check_rows(&reference.bytes, &k.bytes);
 }
 
+static void test_largest(void **state)
+{
+    (void)state;
+    struct integer_kernels k, reference;
+    pith_integer_kernels_fill(&reference, 0);
+    for (uint32_t i = 0; i < CASES; i++)
+        for (uint32_t level = 0; next_level(&level, &k);)
+            check_largest(&reference.bytes, &k.bytes, pick(0, 1) ? 0x80 : 0);
+}
+
+/* The reference itself, by hand: two windows of two rows and columns, which share one. */
+static void test_rule_of_largest(void **state)
+{
+    (void)state;
+    const uint8_t x[] = {1, 9, 200, 0,   5, 7, /* two bytes a pixel */
+                         3, 2, 4,   130, 6, 8};
+    struct largest_bytes l = {
+        .x = x, .row = 6, .column = 2, .step = 2, .rows = 2, .columns = 2, .windows = 2};
+    struct integer_kernels reference;
+    uint8_t y[4];
+    pith_integer_kernels_fill(&reference, 0);
+    reference.bytes.largest(&l, y, 2);
+    assert_memory_equal(y, ((uint8_t[]){200, 130, 200, 130}), 4);
+    l.flip = 0x80;
+    reference.bytes.largest(&l, y, 2);
+    assert_memory_equal(y, ((uint8_t[]){4, 9, 6, 8}), 4);
+}
+
 /* The reference rows against the rule, for all bytes and zero points. */
 static void test_rule_of_rows(void **state)
 {
@@ -752,6 +794,8 @@ int main(void)
         cmocka_unit_test(test_gemm_of_words),
         cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_largest),
+        cmocka_unit_test(test_rule_of_largest),
         cmocka_unit_test(test_sums_of_rows),
         cmocka_unit_test(test_rule_of_rows),
         cmocka_unit_test(test_winograd),

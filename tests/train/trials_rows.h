@@ -433,15 +433,16 @@ static void trial_dequantize(struct trial *t)
     leaves_bytes(t, y, n * sizeof *y);
 }
 
+/* A row of 3 x 3 windows that move by two, or of one wide window. */
 static void trial_largest(struct trial *t)
 {
-    uint32_t n = size(t, 1, 150, NETWORK_ROW), taps = size(t, 1, 9, 9);
-    const uint8_t *tap[9];
-    uint8_t *y = take(t, n);
-    for (uint32_t i = 0; i < taps; i++)
-        tap[i] = some_bytes(t, n);
-    CALL(t, (double)n * taps, integer_of(t).bytes.largest(tap, taps, 0x80, y, n));
-    leaves_bytes(t, y, n);
+    const uint32_t n = size(t, 1, 150, 64), windows = size(t, 1, 9, 56), of = size(t, 1, 3, 3);
+    const size_t row = (size_t)n * (2 * windows + of);
+    const struct largest_bytes l = {
+        some_bytes(t, of * row), row, n, (size_t)2 * n, of, of, windows, 0x80};
+    uint8_t *y = take(t, (size_t)n * windows);
+    CALL(t, (double)n * windows * of * of, integer_of(t).bytes.largest(&l, y, n));
+    leaves_bytes(t, y, (size_t)n * windows);
 }
 
 static void trial_mean(struct trial *t)
