@@ -445,6 +445,20 @@ static void trial_largest(struct trial *t)
     leaves_bytes(t, y, (size_t)n * windows);
 }
 
+/* Pairs of six rows, as a picture's under a stride of two. */
+static void trial_interleave(struct trial *t)
+{
+    const uint32_t n = size(t, 1, 150, 115), rows = size(t, 2, 16, 6);
+    const uint8_t *x[INTERLEAVE_ROWS];
+    for (uint32_t r = 0; r < rows; r++)
+        x[r] = some_bytes(t, (size_t)2 * n);
+    const struct interleave job = {
+        .x = x, .rows = rows, .element = 2, .at = -3, .width = (size_t)2 * n, .flip = 0x80};
+    uint8_t *y = take(t, (size_t)2 * n * rows);
+    CALL(t, (double)n * rows * 2, integer_of(t).bytes.interleave(&job, y, n));
+    leaves_bytes(t, y, (size_t)2 * n * rows);
+}
+
 static void trial_mean(struct trial *t)
 {
     uint32_t n = size(t, 1, 150, 512), pixels = size(t, 1, 60, 49);
