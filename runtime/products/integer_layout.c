@@ -103,6 +103,9 @@ static bool fits_packing(const struct integer_layout *l, const struct integer_co
 #define LEAST_BYTES 16u
 #define MOST_FOLDED 256u
 #define MOST_APART 4096u
+/* So many rows of a picture are all in a place, though it is copied more often then: they are
+ * interleaved fast. */
+#define PICTURE_ROWS 3u
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
 {
@@ -125,7 +128,8 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
                      const struct integer_kernels *k)
 {
     const uint64_t window = (uint64_t)c->kh * c->kw * l->cg;
-    const uint32_t rows = c->stride_h > 1 ? c->stride_h : c->kh;
+    const bool picture = !c->channels_last && c->kh <= PICTURE_ROWS;
+    const uint32_t rows = c->stride_h > 1 && !picture ? c->stride_h : c->kh;
     l->down = l->across = l->step_h = l->step_w = 1;
     const bool bitmap = BITMAP_BUILT && l->packing == PACK_BITMAP && k->gemm_bitmap;
     l->grid = GRID_BUILT && k->gemm_grid && (l->packing == PACK_PLAIN || bitmap) && !l->depthwise &&
