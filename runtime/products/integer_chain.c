@@ -483,7 +483,8 @@ static void taps_inside(const struct chain_job *j, uint32_t i, uint32_t out, uin
 }
 
 /* How many windows from that of column ox on have all their columns in x; of one that has not, 1.
- */
+ * The kernel takes the former in one call: a row of pixels has one call for each window that
+ * reaches into the padding, and one for all others. */
 static uint32_t windows_alike(const struct chain_job *j, uint32_t ox)
 {
     const int64_t step = j->stride[1], from = ox * step - j->pad[1];

@@ -73,7 +73,8 @@ static void fill_row(const struct integer_conv *c, const struct integer_layout *
 }
 
 /* Where x lies in planes, folded places are the rows of all channels, and of all rows in a place,
- * interleaved. */
+ * interleaved. Columns are then as many as the stride, so that elements of a row lie side by side;
+ * of more rows than the kernel takes elements are long, as of patches, and copies of them fast. */
 static bool interleaves(const struct integer_conv *c, const struct integer_layout *l)
 {
     const uint32_t across = l->across, rows = (l->rows_folded ? l->down : 1) * l->cg;
@@ -81,7 +82,8 @@ static bool interleaves(const struct integer_conv *c, const struct integer_layou
            (across & (across - 1)) == 0 && across <= 16;
 }
 
-/* x: the first channel of the group. */
+/* x: the first channel of the group. Rows above and below x are none to the kernel, which fills in
+ * what their elements are; the columns of padding are those outside of its width. */
 static void interleave_places(const struct integer_conv *c, const struct integer_layout *l,
                               const struct byte_rows *rows, const uint8_t *x, uint8_t zero,
                               const struct place_band *b, uint8_t *band)

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* interleave_vbmi.c - bytes.interleave: 16 bytes of each row at a time, four rows in a register, of
- * which permutations make the places. */
+ * which permutations make the places. Of six rows and elements of two bytes, a picture's under a
+ * stride of two:
+ *
+ *     register 0   row 0: 0 1 2 .. 15 | row 1 | row 2 | row 3
+ *     register 1   row 4              | row 5 | (row 0)
+ *     y            row 0: 0 1, row 1: 0 1, .. row 5: 0 1 | row 0: 2 3, row 1: 2 3, .. | ..
+ *
+ * A permutation sees 64 bytes, so each vector of y is permuted out of every register and takes what
+ * is from that one: four permutations for eight places of twelve bytes, where copies of two bytes
+ * were 48. Permutations of two registers at once are three instructions inside, and no faster.
+ *
+ * Masks at both ends leave out columns that the rows do not have, so that padding takes no code of
+ * its own and nothing outside of the rows is read; what is loaded instead is zero. Between the ends
+ * there are no masks. */
 #include <immintrin.h>
 #include "pith_kernel_integer.h"
 
@@ -17,8 +30,9 @@ struct parts {
     __m512i flip;
 };
 
-/* 32 numbers of 16 bits: the byte of the registers that byte g of y is. g / place is exact by the
- * reciprocal, as g is below 256. */
+/* 32 numbers of 16 bits: the byte of the registers that byte g of y is. They are made anew in each
+ * call, in as many instructions as it takes to make a few places, so that no table is kept. g /
+ * place is exact by the reciprocal, as g is below 256. */
 static inline __m256i order_from(const struct interleave *job, uint32_t first)
 {
     const uint32_t place = job->rows * job->element;
