@@ -23,9 +23,10 @@ TWINS := $(O)/tests/runtime/twin_of_gemm_i8_avxvnni.o $(O)/tests/runtime/twin_of
 $(O)/tests/runtime/twin_of_%.o: runtime/kernels/x86/integer/%.c $(O)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ROOMS_runtime:%=-I%) $(CFLAGS_runtime) $(ISA_avx2) -mavx512f -mavx512vl -mavx512vnni -Dpith_gemm_i8_avxvnni=pith_gemm_i8_twin -Dpith_depthwise_i8_avxvnni=pith_depthwise_i8_twin -MMD -MP -c $< -o $@
-$(foreach t,kernels_integer byte_table integer_network integer_product integer_winograd,$(O)/tests/runtime/test_$(t)): $(TWINS)
+$(foreach t,kernels_integer kernels_bytes byte_table integer_network integer_product integer_winograd,$(O)/tests/runtime/test_$(t)): $(TWINS)
 endif
 TEST_LDFLAGS_kernels_integer = $(TWINS)
+TEST_LDFLAGS_kernels_bytes = $(TWINS)
 TEST_LDFLAGS_integer_network = $(TWINS) $(call wrap,pith_integer_kernels_fill)
 TEST_LDFLAGS_integer_product = $(TEST_LDFLAGS_integer_network)
 TEST_LDFLAGS_integer_winograd = $(TEST_LDFLAGS_integer_network)

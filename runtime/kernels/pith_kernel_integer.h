@@ -319,7 +319,31 @@ struct mean_bytes {
     struct byte_grid from, to;
 };
 
-/* Rows of n bytes; y may be an input. */
+/* Windows of a row of a pool's output. Byte c of window i is the largest of
+ * x[i * step + r * row + k * column + c] over all rows r and columns k: byte i * n + c of y. */
+struct largest_bytes {
+    const uint8_t *x;
+    size_t row, column, step;      /* bytes */
+    size_t rows, columns, windows; /* > 0 */
+    uint8_t flip;
+};
+
+/* Bytes of several rows side by side, as folded places have them:
+ *
+ *     y[(i * rows + r) * element + b] = x[r][at + i * element + b] ^ flip
+ *
+ * and zero where x[r] is NULL or has no such column. */
+struct interleave {
+    const uint8_t *const *x; /* [rows], column 0 */
+    uint32_t rows, element;  /* 2 to INTERLEAVE_ROWS; 1, 2, 4, 8 or 16 */
+    int64_t at;
+    size_t width;
+    uint8_t flip, zero;
+};
+
+#define INTERLEAVE_ROWS 16u
+
+/* Rows of n bytes; y may be an input, but not of the largest. */
 typedef void combine_bytes_fn(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
                               uint8_t *y, size_t n);
 /* The same with real numbers b; what c says of its bytes is not read. */
@@ -327,9 +351,8 @@ typedef void combine_reals_fn(const struct combine_bytes *c, const uint8_t *a, c
                               uint8_t *y, size_t n);
 typedef void quantize_bytes_fn(const struct byte_grid *g, const float *x, uint8_t *y, size_t n);
 typedef void dequantize_bytes_fn(const struct byte_grid *g, const uint8_t *x, float *y, size_t n);
-/* the largest of taps rows (> 0) */
-typedef void largest_bytes_fn(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y,
-                              size_t n);
+typedef void largest_bytes_fn(const struct largest_bytes *l, uint8_t *y, size_t n);
+typedef void interleave_fn(const struct interleave *job, uint8_t *y, size_t n); /* n places */
 typedef void mean_bytes_fn(const struct mean_bytes *m, uint8_t *y, size_t n);
 typedef void look_up_bytes_fn(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n);
 /* Where n sums, i32, stand in y, real numbers do afterwards: (f32)sum * factor. y is aligned to
@@ -342,6 +365,7 @@ struct byte_rows {
     quantize_bytes_fn *quantize;
     dequantize_bytes_fn *dequantize;
     largest_bytes_fn *largest;
+    interleave_fn *interleave;
     mean_bytes_fn *mean;
     look_up_bytes_fn *look_up;
     real_sums_fn *real_sums;
@@ -430,6 +454,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
 #define INTEGER_KERNELS_ANY(KERNEL)                                                                \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8, 0)                                                   \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8, 0)                                    \
+    KERNEL(bytes.interleave, interleave_fn, pith_interleave, 0)                                    \
     BYTE_LEVEL(KERNEL, , 0)
 /* gemm_i16[0] of AVX2 is its gemm_i8, whose x and w are i16 anyway. */
 #ifdef __x86_64__
@@ -452,6 +477,7 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_vnni, PITH_CPU_VNNI)                   \
     BYTE_LEVEL(KERNEL, _avx2, PITH_CPU_AVX2)                                                       \
     BYTE_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                                   \
+    KERNEL(bytes.interleave, interleave_fn, pith_interleave_vbmi, PITH_CPU_VBMI)                   \
     KERNEL(bytes.look_up, look_up_bytes_fn, pith_look_up_bytes_vbmi, PITH_CPU_VBMI)
 #elif defined __aarch64__
 #define INTEGER_KERNELS_OWN(KERNEL)                                                                \

@@ -200,6 +200,22 @@ static void dequantize_range(void *arg, size_t begin, size_t end)
     each_row(arg, begin, end, dequantize_row);
 }
 
+/* i32 has no kernel, and while a graph is folded there is no table of them. */
+static bool has_kernels(const struct op_args *args, const struct op_env *env)
+{
+    const bool to_real = args->info->op == PITH_OP_DEQUANTIZE;
+    const enum pith_type from = args->in[0]->type, type = to_real ? from : args->out[0]->type;
+    return env->kernels && pith_type_bytes(type) == 1 && from != PITH_I32;
+}
+
+static enum pith_status need_scale(const struct op_args *args, const struct op_env *env,
+                                   struct op_need *need)
+{
+    if (has_kernels(args, env) && args->attr[ATTR_QUANTIZE_BLOCK] == 0)
+        need->kernel = "bytes";
+    return PITH_OK;
+}
+
 static void run_scale(const struct op_args *args, const struct op_env *env)
 {
     bool to_real = args->info->op == PITH_OP_DEQUANTIZE;
@@ -209,8 +225,7 @@ static void run_scale(const struct op_args *args, const struct op_env *env)
                             .scale = args->in[1]->data,
                             .y = args->out[0]->data};
     job.zero = args->n_in > 2 && args->in[2] ? args->in[2]->data : NULL;
-    /* While a graph is folded there is no table; and i32 has no kernel. */
-    if (env->kernels && pith_type_bytes(job.type) == 1 && !job.from_i32)
+    if (has_kernels(args, env))
         job.bytes = &env->kernels->integer.bytes;
     grid_of(args, &job.g);
     job.pieces = (job.g.inner + PIECE - 1) / PIECE;
@@ -278,6 +293,7 @@ static const struct attr_field dequantize_fields[] = {
         .fields = schema,                                                                          \
         .traits = {.flags = has},                                                                  \
         .shape = rule,                                                                             \
+        .need = need_scale,                                                                        \
         .run = run_scale,                                                                          \
     };
 

@@ -23,7 +23,7 @@
 #include "op_range.h"
 
 #define PIECE 4096u
-#define MAX_TAPS 256u
+#define MOST_TAPS 256u
 #define TILE 1024u
 #define MOVE_SLOTS 40u /* attributes of Slice, of Pad and of Resize */
 #define NOT_IN_PARTS UINT32_MAX
@@ -74,11 +74,11 @@ static bool is_plain_pool(const int32_t *attr, const struct shape *x)
         return false;
     for (uint32_t i = 0; i < x->rank - 2; i++) {
         uint32_t kernel = (uint32_t)attr_item(attr, ATTR_POOL_KERNEL, i, 1);
-        if (attr_item(attr, ATTR_POOL_DILATIONS, i, 1) != 1 || kernel > MAX_TAPS)
+        if (attr_item(attr, ATTR_POOL_DILATIONS, i, 1) != 1 || kernel > MOST_TAPS)
             return false;
         taps *= kernel;
     }
-    return taps <= MAX_TAPS;
+    return taps <= MOST_TAPS;
 }
 
 /* The one window is all there is: op_pool.c adds then as GlobalAveragePool does. */
@@ -482,25 +482,42 @@ static void taps_inside(const struct chain_job *j, uint32_t i, uint32_t out, uin
     *to = start + j->kernel[i] > in ? (int32_t)(in - start) : j->kernel[i];
 }
 
-/* One output pixel of `width` channels side by side, pixels `step` apart, under one image or plane.
- */
-static void largest_under(const struct chain_job *j, const uint8_t *x, size_t step, uint32_t oy,
-                          uint32_t ox, uint8_t *y, size_t width)
+/* How many windows from that of column ox on have all their columns in x; of one that has not, 1.
+ * The kernel takes the former in one call: a row of pixels has one call for each window that
+ * reaches into the padding, and one for all others. */
+static uint32_t windows_alike(const struct chain_job *j, uint32_t ox)
 {
-    const uint8_t *tap[MAX_TAPS];
-    int32_t ky, kx, y1, x0, x1;
-    size_t n = 0;
-    taps_inside(j, 0, oy, j->h, &ky, &y1);
-    taps_inside(j, 1, ox, j->w, &x0, &x1);
-    for (; ky < y1; ky++)
-        for (kx = x0; kx < x1; kx++) {
-            int64_t row = (int64_t)oy * j->stride[0] - j->pad[0] + ky;
-            int64_t column = (int64_t)ox * j->stride[1] - j->pad[1] + kx;
-            tap[n++] = x + (size_t)(row * j->w + column) * step;
-        }
-    uint8_t flip = j->from.flip ^ (j->from.scale < 0.0f ? 0xff : 0);
-    j->rows->largest(tap, n, flip, y, width);
-    look_up(j, j->table, y, y, width);
+    const int64_t step = j->stride[1], from = ox * step - j->pad[1];
+    const int64_t more = (int64_t)j->w - j->kernel[1] - from;
+    if (from < 0 || more < 0)
+        return 1;
+    return more / step < j->ow - ox ? (uint32_t)(more / step) + 1 : j->ow - ox;
+}
+
+/* One output row of pixels of `width` channels side by side, under one image or plane. Windows that
+ * lie side by side are one of all their bytes. */
+static void largest_under(const struct chain_job *j, const uint8_t *x, uint32_t oy, uint8_t *y,
+                          size_t width)
+{
+    int32_t y0, y1, x0, x1;
+    taps_inside(j, 0, oy, j->h, &y0, &y1);
+    struct largest_bytes l = {.row = j->w * width,
+                              .column = width,
+                              .step = (size_t)j->stride[1] * width,
+                              .rows = (size_t)(y1 - y0),
+                              .flip = j->from.flip ^ (j->from.scale < 0.0f ? 0xff : 0)};
+    for (uint32_t ox = 0, alike; ox < j->ow; ox += alike) {
+        taps_inside(j, 1, ox, j->w, &x0, &x1);
+        const int64_t row = (int64_t)oy * j->stride[0] - j->pad[0] + y0;
+        const int64_t column = (int64_t)ox * j->stride[1] - j->pad[1] + x0;
+        alike = windows_alike(j, ox);
+        const uint32_t joined = l.step == width ? alike : 1;
+        l.x = x + (size_t)(row * j->w + column) * width;
+        l.columns = (size_t)(x1 - x0);
+        l.windows = alike / joined;
+        j->rows->largest(&l, y + ox * width, joined * width);
+    }
+    look_up(j, j->table, y, y, j->ow * width);
 }
 
 /* Items are output rows: of images (channels-last) or of planes. */
@@ -511,9 +528,8 @@ static void pool_range(void *arg, size_t begin, size_t end)
     uint8_t *y = j->args->out[0]->data;
     size_t width = j->args->x_last ? j->c : 1, in = (size_t)j->h * j->w * width;
     for (size_t item = begin; item < end; item++)
-        for (uint32_t ox = 0; ox < j->ow; ox++)
-            largest_under(j, x + item / j->oh * in, width, (uint32_t)(item % j->oh), ox,
-                          y + (item * j->ow + ox) * width, width);
+        largest_under(j, x + item / j->oh * in, (uint32_t)(item % j->oh), y + item * j->ow * width,
+                      width);
 }
 
 /* Items are images (channels-last) or planes. */

@@ -228,7 +228,7 @@ static void fill_band(const struct conv_run *r, size_t image, uint32_t oy, uint3
     const uint32_t left = r->c->oh - oy;
     const uint64_t missing = r->l->rows > left ? r->l->rows - left : 0;
     if (GRID_BUILT && (r->l->folded || r->l->step_h > 1 || r->l->step_w > 1))
-        pith_integer_fill_places(r->c, r->l, r->data->x, (uint8_t)r->zero,
+        pith_integer_fill_places(r->c, r->l, &r->k->bytes, r->data->x, (uint8_t)r->zero,
                                  &(struct place_band){image, oy, c0, r->l->in_rows - missing},
                                  band);
     else

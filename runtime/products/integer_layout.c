@@ -96,11 +96,16 @@ static bool fits_packing(const struct integer_layout *l, const struct integer_co
                                            slots_bytes(l, c) < MOST_BYTES;
 }
 
-/* Tiles multiply so many bytes of k at once; fewer in all stay with other kernels, and of a window
- * that is folded there are not many. */
+/* Tiles multiply so many bytes of k at once; fewer than the least in all stay with other kernels.
+ * Of a window that is folded there are not many, as those of neighbours are copied anew, unless
+ * windows lie apart, as the patches of transformers do. */
 #define TILE_BYTES 64u
-#define LEAST_BYTES 32u
+#define LEAST_BYTES 16u
 #define MOST_FOLDED 256u
+#define MOST_APART 4096u
+/* So many rows of a picture are all in a place, though it is copied more often then: they are
+ * interleaved fast. */
+#define PICTURE_ROWS 3u
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
 {
@@ -123,7 +128,8 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
                      const struct integer_kernels *k)
 {
     const uint64_t window = (uint64_t)c->kh * c->kw * l->cg;
-    const uint32_t rows = c->stride_h > 1 ? c->stride_h : c->kh;
+    const bool picture = !c->channels_last && c->kh <= PICTURE_ROWS;
+    const uint32_t rows = c->stride_h > 1 && !picture ? c->stride_h : c->kh;
     l->down = l->across = l->step_h = l->step_w = 1;
     const bool bitmap = BITMAP_BUILT && l->packing == PACK_BITMAP && k->gemm_bitmap;
     l->grid = GRID_BUILT && k->gemm_grid && (l->packing == PACK_PLAIN || bitmap) && !l->depthwise &&
@@ -136,8 +142,10 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
     l->step_w = c->stride_w;
     l->down = least(c->stride_h, (uint64_t)(c->kh - 1) * c->dil_h + 1);
     l->across = least(c->stride_w, (uint64_t)(c->kw - 1) * c->dil_w + 1);
-    if (bitmap || c->groups > 1 || c->dil_h > 1 || c->dil_w > 1 || window > MOST_FOLDED ||
-        rows * c->stride_w * l->cg > MOST_FOLDED)
+    const bool apart = c->kh <= c->stride_h && c->kw <= c->stride_w;
+    const uint64_t most = apart ? MOST_APART : MOST_FOLDED;
+    if (bitmap || c->groups > 1 || c->dil_h > 1 || c->dil_w > 1 || window > most ||
+        (uint64_t)rows * c->stride_w * l->cg > most)
         return;
     const uint64_t plain = c->kh * c->kw * ceil_div(l->cg, TILE_BYTES);
     const uint64_t columns = tiles_of_folded(c, 1), both = tiles_of_folded(c, rows);

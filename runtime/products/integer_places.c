@@ -72,15 +72,56 @@ static void fill_row(const struct integer_conv *c, const struct integer_layout *
     }
 }
 
+/* Where x lies in planes, folded places are the rows of all channels, and of all rows in a place,
+ * interleaved. Columns are then as many as the stride, so that elements of a row lie side by side;
+ * of more rows than the kernel takes elements are long, as of patches, and copies of them fast. */
+static bool interleaves(const struct integer_conv *c, const struct integer_layout *l)
+{
+    const uint32_t across = l->across, rows = (l->rows_folded ? l->down : 1) * l->cg;
+    return l->folded && !c->channels_last && rows > 1 && rows <= INTERLEAVE_ROWS &&
+           (across & (across - 1)) == 0 && across <= 16;
+}
+
+/* x: the first channel of the group. Rows above and below x are none to the kernel, which fills in
+ * what their elements are; the columns of padding are those outside of its width. */
+static void interleave_places(const struct integer_conv *c, const struct integer_layout *l,
+                              const struct byte_rows *rows, const uint8_t *x, uint8_t zero,
+                              const struct place_band *b, uint8_t *band)
+{
+    const uint32_t folded = l->rows_folded ? l->down : 1;
+    const uint8_t *from[INTERLEAVE_ROWS];
+    const struct interleave job = {.x = from,
+                                   .rows = folded * l->cg,
+                                   .element = l->across,
+                                   .at = -(int64_t)c->pad_left,
+                                   .width = c->w,
+                                   .flip = c->x_signed ? 0x80 : 0,
+                                   .zero = zero};
+    for (uint64_t row = 0; row < b->rows; row++)
+        for (uint32_t down = 0; down < l->down; down += folded) {
+            const int64_t top = (int64_t)(b->oy + row) * l->step_h + down - c->pad_top;
+            for (uint32_t i = 0; i < job.rows; i++) {
+                const int64_t iy = top + i / l->cg;
+                const size_t plane = (size_t)(i % l->cg) * c->h;
+                from[i] = iy >= 0 && iy < c->h ? x + (plane + (size_t)iy) * c->w : NULL;
+            }
+            rows->interleave(&job, band + row * l->row + down * l->down_bytes, l->width);
+        }
+}
+
 /* Rows of the grid one behind the other, each for all taps that are kept apart in it. */
 void pith_integer_fill_places(const struct integer_conv *c, const struct integer_layout *l,
-                              const uint8_t *x, uint8_t zero, const struct place_band *b,
-                              uint8_t *band)
+                              const struct byte_rows *rows, const uint8_t *x, uint8_t zero,
+                              const struct place_band *b, uint8_t *band)
 {
     const uint32_t planes = c->channels_last ? 1 : l->cg, apart = l->folded ? 1 : l->across;
     const size_t n = c->channels_last ? l->cg : 1, column = c->channels_last ? c->channels : 1;
     const size_t plane = (size_t)c->h * c->w;
     x += b->image * plane * c->channels + b->channel * (c->channels_last ? 1 : plane);
+    if (interleaves(c, l)) {
+        interleave_places(c, l, rows, x, zero, b, band);
+        return;
+    }
     for (uint64_t row = 0; row < b->rows; row++)
         for (uint32_t i = 0; i < l->down * apart * planes; i++) {
             const uint32_t down = i / planes / apart, across = i / planes % apart;

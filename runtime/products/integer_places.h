@@ -17,7 +17,7 @@ struct place_band {
 /* x: of bytes, all images; in the band they are u8, as the kernels see them, and what is outside of
  * x is `zero`. */
 void pith_integer_fill_places(const struct integer_conv *c, const struct integer_layout *l,
-                              const uint8_t *x, uint8_t zero, const struct place_band *b,
-                              uint8_t *band);
+                              const struct byte_rows *rows, const uint8_t *x, uint8_t zero,
+                              const struct place_band *b, uint8_t *band);
 
 #endif

@@ -18,7 +18,7 @@ for file in $core runtime/kernels/arm/*.c huffman/*.c; do
 done
 aarch64-linux-gnu-ar rcs "$work/runtime.a" $objects || exit 1
 status=0
-integers="runtime/test_cpu runtime/test_kernels_integer runtime/test_integer_product runtime/test_integer_network runtime/test_byte_table"
+integers="runtime/test_cpu runtime/test_kernels_integer runtime/test_kernels_bytes runtime/test_integer_product runtime/test_integer_network runtime/test_byte_table"
 floats="runtime/test_kernels_dense runtime/test_kernels_sparse runtime/test_kernels_row runtime/test_kernel_list
     runtime/test_op_product runtime/test_op_conv runtime/test_op_compressed runtime/test_op_conv_transpose
     runtime/test_op_recurrent runtime/test_op_attention huffman/test_rans huffman/test_context"

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "avxvnni_twin.h"
 #include "guard_page.h"
 #include "test_kernels.h"
 #include "pith_kernels.h"
@@ -14,7 +15,40 @@
 #define MAX_M 70u /* more than two groups of tiles */
 #define MAX_N 140u
 
+#ifndef CASES
+#define CASES 600
+#endif
+
 static uint64_t seed = 3;
+
+/* Levels in order; false: no more. */
+static inline bool next_level(uint32_t *i, struct integer_kernels *k)
+{
+    static const uint32_t levels[] = {
+        0,
+        PITH_CPU_AVX2,
+        PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
+        AVXVNNI_TWIN,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX,
+        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI | PITH_CPU_AMX,
+        PITH_CPU_NEON,
+        PITH_CPU_NEON | PITH_CPU_DOTPROD};
+    while (*i < sizeof levels / sizeof *levels) {
+        uint32_t level = levels[(*i)++];
+        if ((features_with_twin() & level) != level)
+            continue;
+        bool twin = level == AVXVNNI_TWIN;
+        pith_integer_kernels_fill(k, twin ? PITH_CPU_AVX2 | PITH_CPU_AVXVNNI : level);
+        if (twin)
+            twin_of_avxvnni(k);
+        return true;
+    }
+    return false;
+}
 
 static inline uint32_t pick(uint32_t from, uint32_t to)
 {

@@ -17,6 +17,30 @@ static void test_convolutions(void **state)
     }
 }
 
+/* Patches, as transformers have them: windows that lie apart, with what no window sees between them
+ * now and then. */
+static void test_patches(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < CASES / 4; i++) {
+        const uint32_t kernel = pick(4, 16), stride = kernel + pick(0, 3) / 3;
+        const uint32_t high = stride * pick(2, 5) + pick(0, 3), wide = stride * pick(2, 5);
+        const struct shape x = {4, {pick(1, 2), pick(1, 4), high, wide}};
+        const enum pith_type type = byte_type();
+        const uint32_t v = new_graph(&x, type);
+        struct layer l = {.c = {.x = x, .group = 1}};
+        l.c.w = (struct shape){4, {pick(1, 80), x.dim[1], kernel, kernel}};
+        for (uint32_t axis = 0; axis < 2; axis++) {
+            l.c.list[0][axis] = stride;
+            l.c.list[1][axis] = 1;
+        }
+        layer_constants(&l, type, l.c.w.dim[0], 1);
+        gd_output(requantize_node(&l, conv_node(&l, v)));
+        check_levels("patches", 1);
+        release_case();
+    }
+}
+
 static uint32_t real_node(struct layer *l, uint32_t acc)
 {
     return gd_node(PITH_OP_DEQUANTIZE, set_axis, &l->told[1], 1, 2, acc, l->factor);
@@ -340,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_patches),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_words),

@@ -7,42 +7,8 @@
 #include <stdarg.h>
 #include <string.h>
 #include <cmocka.h>
-#include "avxvnni_twin.h"
 #include "integer_kernel_case.h"
 #include "test_kernels.h"
-
-#ifndef CASES
-#define CASES 600
-#endif
-
-/* Levels in order; false: no more. */
-static bool next_level(uint32_t *i, struct integer_kernels *k)
-{
-    static const uint32_t levels[] = {
-        0,
-        PITH_CPU_AVX2,
-        PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
-        AVXVNNI_TWIN,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI | PITH_CPU_AMX,
-        PITH_CPU_NEON,
-        PITH_CPU_NEON | PITH_CPU_DOTPROD};
-    while (*i < sizeof levels / sizeof *levels) {
-        uint32_t level = levels[(*i)++];
-        if ((features_with_twin() & level) != level)
-            continue;
-        bool twin = level == AVXVNNI_TWIN;
-        pith_integer_kernels_fill(k, twin ? PITH_CPU_AVX2 | PITH_CPU_AVXVNNI : level);
-        if (twin)
-            twin_of_avxvnni(k);
-        return true;
-    }
-    return false;
-}
 
 /* What a sum becomes: 4 bytes, or 1. */
 static size_t finish(const struct requantize *to, int32_t offset, float factor, uint32_t sum,
@@ -609,138 +575,6 @@ static void test_depthwise(void **state)
     }
 }
 
-/* ---- rows of bytes --------------------------------------------------------------------------- */
-
-static struct byte_grid random_grid(void)
-{
-    static const float odd[] = {0.0f, -0.5f, 1e-40f, 1e38f, INFINITY, NAN};
-    bool is_signed = pick(0, 1);
-    float scale = pick(0, 9) ? (float)pick(1, 5000) * 1e-3f : odd[pick(0, 5)];
-    return byte_grid_of(is_signed, scale,
-                        is_signed ? (int32_t)pick(0, 255) - 128 : (int32_t)pick(0, 255));
-}
-
-/* Both levels on the same rows, at the ends of pages: y of `bytes`. */
-#define SAME(name, bytes, call_reference, call_level)                                              \
-    do {                                                                                           \
-        struct guarded expected = guard_new(bytes, 1), y = guard_new(bytes, 1);                    \
-        call_reference;                                                                            \
-        call_level;                                                                                \
-        if (memcmp(expected.data, y.data, bytes) != 0)                                             \
-            fail_msg(name " of %u", n);                                                            \
-        guard_free(&expected);                                                                     \
-        guard_free(&y);                                                                            \
-    } while (0)
-
-static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
-{
-    uint32_t n = pick(1, 150), taps = pick(1, 9);
-    struct byte_grid a = random_grid(), b = random_grid();
-    struct combine_bytes c = {a, b, random_grid(), pick(0, 1), pick(0, 1)};
-    struct guarded x = guard_bytes(n), z = guard_bytes(n), many = guard_bytes((size_t)taps * n);
-    struct guarded real = guard_random(n, 1, &seed), table = guard_bytes(256);
-    struct guarded sum = guard_bytes(n * sizeof(int32_t));
-    const uint8_t *tap[9];
-    for (uint32_t t = 0; t < taps; t++)
-        tap[t] = (const uint8_t *)many.data + (size_t)t * n;
-    uint8_t flip = a.flip;
-    struct mean_bytes over = {many.data, taps, n, a, b}, along = {x.data, n, 1, a, b};
-    SAME("combine", n, r->combine(&c, x.data, z.data, expected.data, n),
-         k->combine(&c, x.data, z.data, y.data, n));
-    SAME("combine_reals", n, r->combine_reals(&c, x.data, real.data, expected.data, n),
-         k->combine_reals(&c, x.data, real.data, y.data, n));
-    SAME("quantize", n, r->quantize(&a, real.data, expected.data, n),
-         k->quantize(&a, real.data, y.data, n));
-    SAME("largest", n, r->largest(tap, taps, flip, expected.data, n),
-         k->largest(tap, taps, flip, y.data, n));
-    SAME("look_up", n, r->look_up(table.data, x.data, expected.data, n),
-         k->look_up(table.data, x.data, y.data, n));
-    SAME("real_sums", n * sizeof(float), memcpy(expected.data, sum.data, n * sizeof(float));
-         r->real_sums(real.data, expected.data, n), memcpy(y.data, sum.data, n * sizeof(float));
-         k->real_sums(real.data, y.data, n));
-    SAME("mean of pixels", n, r->mean(&over, expected.data, n), k->mean(&over, y.data, n));
-    SAME("mean of a row", 1, r->mean(&along, expected.data, 1), k->mean(&along, y.data, 1));
-    if (a.scale == a.scale && fabsf(a.scale) < INFINITY) /* bits of a NaN are nobody's */
-        SAME("dequantize", n * sizeof(float), r->dequantize(&a, x.data, expected.data, n),
-             k->dequantize(&a, x.data, y.data, n));
-    guard_free(&x);
-    guard_free(&z);
-    guard_free(&many);
-    guard_free(&real);
-    guard_free(&table);
-    guard_free(&sum);
-}
-
-/* Every pair of bytes, of scales whose quotients lie in the middle between integers now and then,
- * or all of them, and of ones that are close to the largest. */
-static void test_sums_of_rows(void **state)
-{
-    (void)state;
-    enum { PAIRS = 65536 };
-    static uint8_t a[PAIRS], b[PAIRS], expected[PAIRS], y[PAIRS];
-    struct integer_kernels k, reference;
-    pith_integer_kernels_fill(&reference, 0);
-    for (uint32_t i = 0; i < PAIRS; i++) {
-        a[i] = (uint8_t)i;
-        b[i] = (uint8_t)(i >> 8);
-    }
-    for (uint32_t i = 0; i < 32; i++) {
-        struct byte_grid grid[3];
-        for (uint32_t g = 0; g < 3; g++) {
-            const float part = 1.0f / (float)(1u << pick(0, 3));
-            grid[g] = random_grid();
-            grid[g].scale = i == 0       ? 1e38f /* sums that are infinite */
-                            : pick(0, 1) ? part
-                                         : (float)pick(1, 500) * 1e-2f * part;
-        }
-        const struct combine_bytes c = {grid[0], grid[1], grid[2], false, pick(0, 1)};
-        reference.bytes.combine(&c, a, b, expected, PAIRS);
-        for (uint32_t level = 0; next_level(&level, &k);) {
-            k.bytes.combine(&c, a, b, y, PAIRS);
-            assert_memory_equal(expected, y, PAIRS);
-        }
-    }
-}
-
-static void test_rows(void **state)
-{
-    (void)state;
-    struct integer_kernels k, reference;
-    pith_integer_kernels_fill(&reference, 0);
-    for (uint32_t i = 0; i < CASES; i++)
-        for (uint32_t level = 0; next_level(&level, &k);)
-            check_rows(&reference.bytes, &k.bytes);
-}
-
-/* The reference rows against the rule, for all bytes and zero points. */
-static void test_rule_of_rows(void **state)
-{
-    (void)state;
-    const float scale = 0.37f;
-    struct integer_kernels reference;
-    pith_integer_kernels_fill(&reference, 0);
-    for (int32_t zero = -128; zero < 256; zero++) {
-        bool is_signed = zero < 128 && pick(0, 1);
-        if (!is_signed && zero < 0)
-            continue;
-        enum pith_type type = is_signed ? PITH_I8 : PITH_U8;
-        struct byte_grid g = byte_grid_of(is_signed, scale, zero);
-        struct integer_range r = integer_range_of(type, zero);
-        uint8_t x[256], y[256];
-        float real[256];
-        for (uint32_t i = 0; i < 256; i++)
-            x[i] = (uint8_t)i;
-        reference.bytes.dequantize(&g, x, real, 256);
-        for (uint32_t i = 0; i < 256; i++) {
-            assert_true(real[i] == (float)(integer_at(type, x, i) - zero) * scale);
-            real[i] = real[i] * 1.3f + 0.2f;
-        }
-        reference.bytes.quantize(&g, real, y, 256);
-        for (uint32_t i = 0; i < 256; i++)
-            assert_int_equal(y[i], (uint8_t)quantized(&r, real[i] / scale));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -751,9 +585,6 @@ int main(void)
         cmocka_unit_test(test_gemm_of_slots),
         cmocka_unit_test(test_gemm_of_words),
         cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_sums_of_rows),
-        cmocka_unit_test(test_rule_of_rows),
         cmocka_unit_test(test_winograd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

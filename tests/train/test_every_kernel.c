@@ -99,6 +99,7 @@ static const struct {
     {"integer", "bytes.quantize", trial_quantize},
     {"integer", "bytes.dequantize", trial_dequantize},
     {"integer", "bytes.largest", trial_largest},
+    {"integer", "bytes.interleave", trial_interleave},
     {"integer", "bytes.mean", trial_mean},
     {"integer", "bytes.look_up", trial_look_up},
     {"integer", "bytes.real_sums", trial_real_sums},

@@ -433,15 +433,30 @@ static void trial_dequantize(struct trial *t)
     leaves_bytes(t, y, n * sizeof *y);
 }
 
+/* A row of 3 x 3 windows that move by two, or of one wide window. */
 static void trial_largest(struct trial *t)
 {
-    uint32_t n = size(t, 1, 150, NETWORK_ROW), taps = size(t, 1, 9, 9);
-    const uint8_t *tap[9];
-    uint8_t *y = take(t, n);
-    for (uint32_t i = 0; i < taps; i++)
-        tap[i] = some_bytes(t, n);
-    CALL(t, (double)n * taps, integer_of(t).bytes.largest(tap, taps, 0x80, y, n));
-    leaves_bytes(t, y, n);
+    const uint32_t n = size(t, 1, 150, 64), windows = size(t, 1, 9, 56), of = size(t, 1, 3, 3);
+    const size_t row = (size_t)n * (2 * windows + of);
+    const struct largest_bytes l = {
+        some_bytes(t, of * row), row, n, (size_t)2 * n, of, of, windows, 0x80};
+    uint8_t *y = take(t, (size_t)n * windows);
+    CALL(t, (double)n * windows * of * of, integer_of(t).bytes.largest(&l, y, n));
+    leaves_bytes(t, y, (size_t)n * windows);
+}
+
+/* Pairs of six rows, as a picture's under a stride of two. */
+static void trial_interleave(struct trial *t)
+{
+    const uint32_t n = size(t, 1, 150, 115), rows = size(t, 2, 16, 6);
+    const uint8_t *x[INTERLEAVE_ROWS];
+    for (uint32_t r = 0; r < rows; r++)
+        x[r] = some_bytes(t, (size_t)2 * n);
+    const struct interleave job = {
+        .x = x, .rows = rows, .element = 2, .at = -3, .width = (size_t)2 * n, .flip = 0x80};
+    uint8_t *y = take(t, (size_t)2 * n * rows);
+    CALL(t, (double)n * rows * 2, integer_of(t).bytes.interleave(&job, y, n));
+    leaves_bytes(t, y, (size_t)2 * n * rows);
 }
 
 static void trial_mean(struct trial *t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_rows_impl.h - template of the rows of bytes of pith_kernel_integer.h, which every level
  * compiles for vectors of its own. Parameters: ROW(name), the name with the level's suffix;
- * OWN_ROWS where the level has written combine, quantize, mean_block and real_sums itself.
+ * OWN_ROWS where the level has written combine, quantize, largest, mean_block and real_sums itself.
  *
  * Rows go in blocks of LANES elements through local arrays: loops of known length over those become
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
@@ -119,33 +119,35 @@ void ROW(pith_dequantize_bytes)(const struct byte_grid *g, const uint8_t *x, flo
     memcpy(y, last, n * sizeof *y);
 }
 
-/* As u8 the largest byte is the largest value, for either type. */
-void ROW(pith_largest_bytes)(const uint8_t *const *x, size_t taps, uint8_t flip, uint8_t *y,
-                             size_t n)
+#ifndef OWN_ROWS
+/* n bytes of the window at x. */
+static inline void largest_of(const struct largest_bytes *l, const uint8_t *x, uint8_t *y,
+                              const uint32_t n)
 {
-    size_t at = 0;
-    for (; at + LANES <= n; at += LANES) {
-        uint8_t most[LANES] = {0};
-        for (size_t t = 0; t < taps; t++) {
-            const uint8_t *row = x[t] + at;
-            for (uint32_t i = 0; i < LANES; i++) {
-                uint8_t u = row[i] ^ flip;
+    uint8_t most[LANES] = {0};
+    for (size_t r = 0; r < l->rows; r++, x += l->row)
+        for (size_t k = 0; k < l->columns; k++)
+            for (uint32_t i = 0; i < n; i++) {
+                uint8_t u = x[k * l->column + i] ^ l->flip;
                 most[i] = most[i] > u ? most[i] : u;
             }
-        }
-        for (uint32_t i = 0; i < LANES; i++)
-            most[i] ^= flip;
-        memcpy(y + at, most, LANES);
-    }
-    for (; at < n; at++) {
-        uint8_t most = 0;
-        for (size_t t = 0; t < taps; t++) {
-            uint8_t u = x[t][at] ^ flip;
-            most = most > u ? most : u;
-        }
-        y[at] = most ^ flip;
+    for (uint32_t i = 0; i < n; i++)
+        y[i] = most[i] ^ l->flip;
+}
+
+/* As u8 the largest byte is the largest value, for either type. */
+void ROW(pith_largest_bytes)(const struct largest_bytes *l, uint8_t *y, size_t n)
+{
+    const uint8_t *x = l->x;
+    for (size_t i = 0; i < l->windows; i++, x += l->step, y += n) {
+        size_t at = 0;
+        for (; at + LANES <= n; at += LANES)
+            largest_of(l, x + at, y + at, LANES);
+        for (; at < n; at++)
+            largest_of(l, x + at, y + at, 1);
     }
 }
+#endif
 
 /* Each channel's sum has the sixteen partial sums and the tree of sum_f32.h, so it has that
  * function's bits. */

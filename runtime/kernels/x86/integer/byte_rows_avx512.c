@@ -269,6 +269,68 @@ void pith_real_sums_avx512(const float *factor, uint8_t *y, size_t n)
     }
 }
 
+/* `some` of 64 bytes of the window at x. */
+static inline __m512i largest_of(const struct largest_bytes *l, const uint8_t *x, __mmask64 some)
+{
+    const __m512i flip = _mm512_set1_epi8((char)l->flip);
+    __m512i most = _mm512_setzero_si512();
+    for (size_t r = 0; r < l->rows; r++, x += l->row)
+        for (size_t k = 0; k < l->columns; k++) {
+            const __m512i v = _mm512_maskz_loadu_epi8(some, x + k * l->column);
+            most = _mm512_max_epu8(most, _mm512_xor_si512(flip, v));
+        }
+    return _mm512_xor_si512(flip, most);
+}
+
+static inline __m512i larger(__m512i a, __m512i b, const bool is_signed)
+{
+    return is_signed ? _mm512_max_epi8(a, b) : _mm512_max_epu8(a, b);
+}
+
+/* The same bytes of three rows of a column. */
+static inline __m512i largest_of_three(const struct largest_bytes *l, const uint8_t *x,
+                                       __mmask64 some, const bool is_signed)
+{
+    const __m512i a = _mm512_maskz_loadu_epi8(some, x);
+    const __m512i b = _mm512_maskz_loadu_epi8(some, x + l->row);
+    const __m512i c = _mm512_maskz_loadu_epi8(some, x + 2 * l->row);
+    return larger(larger(a, b, is_signed), c, is_signed);
+}
+
+/* Windows of three rows and columns that move by two, of which networks are full: the third column
+ * is the first one of the next window, and is read once. */
+static inline __attribute__((always_inline)) void largest_by_two(const struct largest_bytes *l,
+                                                                 const uint8_t *x, uint8_t *y,
+                                                                 size_t n, __mmask64 some,
+                                                                 const bool is_signed)
+{
+    __m512i first = largest_of_three(l, x, some, is_signed);
+    for (size_t i = 0; i < l->windows; i++, y += n) {
+        const __m512i second = largest_of_three(l, x + l->column, some, is_signed);
+        x += l->step;
+        const __m512i third = largest_of_three(l, x, some, is_signed);
+        _mm512_mask_storeu_epi8(y, some,
+                                larger(larger(first, second, is_signed), third, is_signed));
+        first = third;
+    }
+}
+
+void pith_largest_bytes_avx512(const struct largest_bytes *l, uint8_t *y, size_t n)
+{
+    const bool by_two = l->rows == 3 && l->columns == 3 && l->step == 2 * l->column;
+    for (size_t at = 0; at < n; at += BLOCK) {
+        const __mmask64 some = n - at < BLOCK ? (UINT64_C(1) << (n - at)) - 1 : UINT64_MAX;
+        if (by_two && l->flip == 0)
+            largest_by_two(l, l->x + at, y + at, n, some, false);
+        else if (by_two && l->flip == 0x80)
+            largest_by_two(l, l->x + at, y + at, n, some, true);
+        else
+            for (size_t i = 0; i < l->windows; i++)
+                _mm512_mask_storeu_epi8(y + at + i * n, some,
+                                        largest_of(l, l->x + at + i * l->step, some));
+    }
+}
+
 /* A grid of u8, or of i8 as u8: a test of the type for each pixel would double the code below. */
 struct u8_lanes {
     __m512 scale;
