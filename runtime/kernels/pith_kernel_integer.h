@@ -365,7 +365,7 @@ struct byte_rows {
     quantize_bytes_fn *quantize;
     dequantize_bytes_fn *dequantize;
     largest_bytes_fn *largest;
-    interleave_fn *interleave;
+    interleave_fn *interleave; /* of grids; NULL: there are none */
     mean_bytes_fn *mean;
     look_up_bytes_fn *look_up;
     real_sums_fn *real_sums;
@@ -454,11 +454,11 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
 #define INTEGER_KERNELS_ANY(KERNEL)                                                                \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8, 0)                                                   \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8, 0)                                    \
-    KERNEL(bytes.interleave, interleave_fn, pith_interleave, 0)                                    \
     BYTE_LEVEL(KERNEL, , 0)
 /* gemm_i16[0] of AVX2 is its gemm_i8, whose x and w are i16 anyway. */
 #ifdef __x86_64__
 #define INTEGER_KERNELS_OWN(KERNEL)                                                                \
+    KERNEL(bytes.interleave, interleave_fn, pith_interleave, 0)                                    \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_avx2, PITH_CPU_AVX2)                                  \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avx2, PITH_CPU_AVX2)                   \
     KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i8_avx2, PITH_CPU_AVX2)                              \

@@ -213,7 +213,8 @@ static void test_interleave(void **state)
     pith_integer_kernels_fill(&reference, 0);
     for (uint32_t i = 0; i < CASES; i++)
         for (uint32_t level = 0; next_level(&level, &k);)
-            check_interleave(&reference.bytes, &k.bytes);
+            if (k.bytes.interleave)
+                check_interleave(&reference.bytes, &k.bytes);
 }
 
 /* The reference itself, by hand: pairs of three rows, of which one is not there. */
@@ -229,6 +230,8 @@ static void test_rule_of_interleave(void **state)
     struct integer_kernels reference;
     uint8_t y[sizeof expected];
     pith_integer_kernels_fill(&reference, 0);
+    if (!reference.bytes.interleave)
+        skip();
     reference.bytes.interleave(&job, y, 3);
     assert_memory_equal(y, expected, sizeof y);
 }

@@ -455,7 +455,11 @@ static void trial_interleave(struct trial *t)
     const struct interleave job = {
         .x = x, .rows = rows, .element = 2, .at = -3, .width = (size_t)2 * n, .flip = 0x80};
     uint8_t *y = take(t, (size_t)2 * n * rows);
-    CALL(t, (double)n * rows * 2, integer_of(t).bytes.interleave(&job, y, n));
+    const struct integer_kernels k = integer_of(t);
+    if (k.bytes.interleave)
+        CALL(t, (double)n * rows * 2, k.bytes.interleave(&job, y, n));
+    else
+        memset(y, 0, (size_t)2 * n * rows);
     leaves_bytes(t, y, (size_t)2 * n * rows);
 }
 

@@ -53,16 +53,15 @@ static inline __m256i order_from(const struct interleave *job, uint32_t first)
 
 /* Behind the last row stands the first one again, which no byte of y is taken from. What is not of
  * the registers in use stays unset, as a picture's row is short. */
-static inline __attribute__((always_inline)) void
-set_parts(struct parts *p, const struct interleave *job, const uint32_t vectors)
+static void set_parts(struct parts *p, const struct interleave *job)
 {
     p->zero = _mm_set1_epi8((char)(job->zero ^ job->flip));
     p->flip = _mm512_set1_epi8((char)job->flip);
-    for (uint32_t r = 0; r < ROWS * vectors; r++) {
+    for (uint32_t r = 0; r < INTERLEAVE_ROWS; r++) {
         p->x[r] = job->x[r < job->rows ? r : 0];
         p->is_there[r] = p->x[r] != NULL;
     }
-    for (uint32_t v = 0; v < vectors; v++)
+    for (uint32_t v = 0; v < ROWS; v++)
         p->order[v] = _mm512_inserti64x4(_mm512_castsi256_si512(order_from(job, v * 64)),
                                          order_from(job, v * 64 + 32), 1);
 }
@@ -118,41 +117,63 @@ static inline __mmask16 inside_of(int64_t at, int64_t width)
     return (__mmask16)(0xffffu << before & 0xffffu >> (behind > 0 ? behind : 0));
 }
 
-static inline __attribute__((always_inline)) void
-interleave(const struct interleave *job, uint8_t *y, size_t n, const uint32_t vectors)
+/* One part where some columns or rows are none: the most registers, whatever there are, as such
+ * parts are few. */
+static __attribute__((noinline)) void edge_run(const struct parts *p, int64_t at, __mmask16 inside,
+                                               uint8_t *y, uint32_t bytes)
 {
-    struct parts p;
-    set_parts(&p, job, vectors);
-    const uint32_t most = PART * job->rows;
-    const int64_t width = (int64_t)job->width;
-    size_t left = n * job->rows * job->element;
-    bool all = true;
-    for (uint32_t r = 0; r < job->rows; r++)
-        all &= p.is_there[r];
-    for (int64_t at = job->at; left > 0; at += PART, y += most) {
-        const uint32_t bytes = left < most ? (uint32_t)left : most;
-        if (all && at >= 0 && at + PART <= width && bytes == most)
-            part_run(&p, at, 0, true, y, most, vectors);
-        else
-            part_run(&p, at, inside_of(at, width), false, y, bytes, vectors);
-        left -= bytes;
+    part_run(p, at, inside, false, y, bytes, ROWS);
+}
+
+/* `parts` of them that are all there. */
+static inline __attribute__((always_inline)) void whole_run(const struct parts *p, int64_t at,
+                                                            uint8_t *y, size_t parts, uint32_t each,
+                                                            const uint32_t vectors)
+{
+    for (; parts > 0; parts--, at += PART, y += each)
+        part_run(p, at, 0, true, y, each, vectors);
+}
+
+static void whole_parts(const struct parts *p, int64_t at, uint8_t *y, size_t parts, uint32_t each)
+{
+    switch ((each + 63) / 64) {
+    case 1:
+        whole_run(p, at, y, parts, each, 1);
+        return;
+    case 2:
+        whole_run(p, at, y, parts, each, 2);
+        return;
+    case 3:
+        whole_run(p, at, y, parts, each, 3);
+        return;
+    default:
+        whole_run(p, at, y, parts, each, 4);
+        return;
     }
 }
 
 void pith_interleave_vbmi(const struct interleave *job, uint8_t *y, size_t n)
 {
-    switch ((job->rows + ROWS - 1) / ROWS) {
-    case 1:
-        interleave(job, y, n, 1);
-        return;
-    case 2:
-        interleave(job, y, n, 2);
-        return;
-    case 3:
-        interleave(job, y, n, 3);
-        return;
-    default:
-        interleave(job, y, n, 4);
-        return;
+    struct parts p;
+    set_parts(&p, job);
+    const uint32_t each = PART * job->rows;
+    const int64_t width = (int64_t)job->width;
+    size_t left = n * job->rows * job->element;
+    bool all = true;
+    for (uint32_t r = 0; r < job->rows; r++)
+        all &= p.is_there[r];
+    for (int64_t at = job->at; left > 0;) {
+        size_t parts = left / each;
+        const int64_t there = at >= 0 ? (width - at) / PART : 0;
+        parts = there <= 0 ? 0 : (size_t)there < parts ? (size_t)there : parts;
+        if (all && parts) {
+            whole_parts(&p, at, y, parts, each);
+        } else {
+            parts = 1;
+            edge_run(&p, at, inside_of(at, width), y, left < each ? (uint32_t)left : each);
+        }
+        at += (int64_t)(parts * PART);
+        y += parts * each;
+        left -= left < parts * each ? left : parts * each;
     }
 }
