@@ -61,6 +61,7 @@ $(FAKE_SPARSE): tests/cuda/fake_sparse.c $(FAKE_CUDA)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -o $@
 
 $(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests -Itests/cuda -Iruntime/cuda -Iruntime/cuda/kernels -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref
+$(EMU:%=$(O)/tests/cuda/%.o): FILE_CFLAGS = $(EMU_CFLAGS)
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
 $(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts $(O)/tests/cuda/test_device_half $(O)/tests/cuda/test_device_huffman $(O)/tests/cuda/test_device_integers $(O)/tests/cuda/test_device_rows: $(EMU:%=$(O)/tests/cuda/%.o)
 TEST_LDFLAGS_device_ops = $(EMU:%=$(O)/tests/cuda/%.o)

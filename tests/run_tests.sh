@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Runs cmocka programs and shell tests (exit 77: skipped), as many at a time as there are cores or
 # TEST_JOBS says; prints failures whole and ends with what was skipped, why, and the counts: "N passed,
-# N failed, N skipped". TEST_TIMES=FILE notes the seconds of each test.
+# N failed, N skipped". TEST_TIMES=FILE notes the seconds of each test, and after them those of a processor, which other
+# work on the machine changes less.
 
 # count PASSED FAILED SKIPPED of the test that runs
 count() { echo "$1 $2 $3" >"$mine.counts"; }
@@ -53,7 +54,10 @@ if [ "$1" = --one ]; then # FOLDER TEST: its counts, what it skipped and why, in
     *.sh) run_script "$3" ;;
     *) run_program "$3" ;;
     esac
-    if [ -n "$TEST_TIMES" ]; then echo "$(($(date +%s) - began)) $3" >>"$TEST_TIMES"; fi
+    if [ -n "$TEST_TIMES" ]; then
+        times >"$mine.times"
+        echo "$(($(date +%s) - began)) $(awk -F '[ms ]+' 'NR == 2 {printf "%d", $1 * 60 + $2 + $3 * 60 + $4}' "$mine.times") $3" >>"$TEST_TIMES"
+    fi
     exit 0
 fi
 

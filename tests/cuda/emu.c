@@ -10,6 +10,7 @@
  * EMU_LAUNCHED=FILE in the environment: which kernels ran, and in which orders, is added to FILE.
  */
 #include <stdbool.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,40 +259,56 @@ static float half_as_f32(uint16_t bits, bool is_bf16)
     return bits >> 15 ? -size : size;
 }
 
+/* Numbers of 16 bits as floats, once for all: f16, then bf16. */
+static const float *halves(bool is_bf16)
+{
+    static float table[2][65536];
+    static bool made;
+    for (uint32_t i = 0; i < 2 * 65536 && !made; i++)
+        table[i / 65536][i % 65536] = half_as_f32((uint16_t)i, i >= 65536);
+    made = true;
+    return table[is_bf16];
+}
+
 /* Towards zero. */
 static float cut_off(double v)
 {
     float f = (float)v;
-    return fabs((double)f) > fabs(v) && isfinite(f) ? nextafterf(f, 0.0f) : f;
+    return f32_from_bits(f32_bits(f) - (fabs((double)f) > fabs(v) && fabsf(f) <= FLT_MAX));
 }
 
-static float half_sum(float sum, const float *row, const float *column)
+/* Sums of a row: every column takes one term after the other. */
+static void add_row(float sum[8], const float row[16], float (*column)[8])
 {
     for (uint32_t k = 0; k < 16; k++)
-        sum = body_order == 0 ? fmaf(row[k], column[k], sum)
-                              : cut_off((double)row[15 - k] * (double)column[15 - k] + (double)sum);
-    return sum;
+        for (uint32_t j = 0; j < 8; j++)
+            sum[j] =
+                body_order == 0
+                    ? fmaf(row[k], column[k][j], sum[j])
+                    : cut_off((double)row[15 - k] * (double)column[15 - k][j] + (double)sum[j]);
 }
 
 static void multiply_half(uint32_t first)
 {
-    float a[16][16], b[8][16];
+    float a[16][16], b[16][8], sum[16][8];
+    const float *half = halves(shown[first].is_bf16);
     for (uint32_t i = 0; i < WARP; i++) {
         uint16_t of_a[8], of_b[4];
         memcpy(of_a, shown[first + i].a, sizeof of_a);
         memcpy(of_b, shown[first + i].b, sizeof of_b);
-        const bool is_bf16 = shown[first + i].is_bf16;
         for (uint32_t k = 0; k < 8; k++)
-            a[i / 4 + k / 2 % 2 * 8][i % 4 * 2 + k % 2 + k / 4 * 8] = half_as_f32(of_a[k], is_bf16);
+            a[i / 4 + k / 2 % 2 * 8][i % 4 * 2 + k % 2 + k / 4 * 8] = half[of_a[k]];
         for (uint32_t k = 0; k < 4; k++)
-            b[i / 4][i % 4 * 2 + k % 2 + k / 2 * 8] = half_as_f32(of_b[k], is_bf16);
+            b[i % 4 * 2 + k % 2 + k / 2 * 8][i / 4] = half[of_b[k]];
+        for (uint32_t k = 0; k < 4; k++)
+            sum[i / 4 + k / 2 * 8][i % 4 * 2 + k % 2] = ((float *)shown[first + i].sum)[k];
         lane[first + i].state = READY;
     }
+    for (uint32_t row = 0; row < 16; row++)
+        add_row(sum[row], a[row], b);
     for (uint32_t i = 0; i < WARP; i++)
-        for (uint32_t k = 0; k < 4; k++) {
-            float *to = (float *)shown[first + i].sum + k;
-            *to = half_sum(*to, a[i / 4 + k / 2 * 8], b[i % 4 * 2 + k % 2]);
-        }
+        for (uint32_t k = 0; k < 4; k++)
+            ((float *)shown[first + i].sum)[k] = sum[i / 4 + k / 2 * 8][i % 4 * 2 + k % 2];
 }
 
 /* The last lane multiplies for all. */

@@ -91,8 +91,7 @@ void ptx_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32
             fprintf(stderr, "ptx: no kernel %s\n", emu_kernel_name(kernel));
             abort();
         }
-        struct ptx_counts counts = {0};
-        ptx_run(k, kernel, grid, arg, &counts, log_store, &log);
+        ptx_run(k, kernel, grid, arg, NULL, log_store, &log);
     }
     if (k && ptx.alone) {
         free(log.of);

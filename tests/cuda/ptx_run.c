@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ptx_run.c - runs instructions of PTX, a block after the other (ptx.h). Registers and shared
- * memory begin as NaN. Refused, with the line of the text: lanes of a warp apart at a shuffle or
+/* ptx_run.c - runs instructions of PTX, a block after the other (ptx.h), each for all its lanes at
+ * once, as it is looked up once so and its loops become vectors. Registers and shared memory begin
+ * as NaN. Refused, with the line of the text: lanes of a warp apart at a shuffle or
  * barrier, a barrier that some thread has passed by, an address out of line or beyond shared
  * memory. */
 #include "ptx.h"
@@ -16,9 +17,17 @@
 #define EXITED UINT32_MAX
 
 struct warp {
-    uint32_t pc[PTX_LANES];
-    bool waits; /* at a barrier, all lanes that have not left */
+    uint32_t lanes, at;           /* that run, and where */
+    uint32_t pc[PTX_LANES], next; /* of the others, and the lowest of them */
+    bool waits;                   /* at a barrier, all lanes that have not left */
     uint64_t (*reg)[PTX_LANES];
+    bool *written; /* registers, in this block */
+};
+
+/* Those that an instruction is done for, in turn. */
+struct lanes {
+    uint32_t n;
+    uint8_t of[PTX_LANES];
 };
 
 struct machine {
@@ -79,50 +88,66 @@ static uint64_t not_a_number(enum ptx_type t)
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-static double float_result(const struct machine *m, const struct ptx_instruction *i, double a,
-                           double b, double c)
-{
-    switch (i->op) {
-    case PTX_ADD:
-        return a + b;
-    case PTX_SUB:
-        return a - b;
-    case PTX_MUL:
-        return a * b;
-    case PTX_DIV:
-        return a / b;
-    case PTX_FMA:
-        return fma(a, b, c);
-    case PTX_RCP:
-        return 1.0 / a;
-    case PTX_SQRT:
-        return sqrt(a);
-    case PTX_MIN:
-        return isnan(a) ? b : isnan(b) || a < b || (a == b && signbit(a)) ? a : b;
-    case PTX_MAX:
-        return isnan(a) ? b : isnan(b) || a > b || (a == b && signbit(b)) ? a : b;
-    default:
-        refuse(m, i, "not of floats");
+/* v = what becomes of x, y and z, the operands a, b and c of each lane. */
+#define EACH(type, result)                                                                         \
+    for (uint32_t k = 0; k < n; k++) {                                                             \
+        const type x = (type)a[k], y = (type)b[k], z = (type)c[k];                                 \
+        (void)x, (void)y, (void)z;                                                                 \
+        v[k] = (uint64_t)(result);                                                                 \
+    }                                                                                              \
+    return
+/* The same of floats. */
+#define EACH_FLOAT(type, of_bits, bits_of, nan, result)                                            \
+    for (uint32_t k = 0; k < n; k++) {                                                             \
+        const type x = of_bits(a[k]), y = of_bits(b[k]), z = of_bits(c[k]), r = (result);          \
+        (void)y, (void)z;                                                                          \
+        v[k] = r != r ? nan : bits_of(r);                                                          \
+    }                                                                                              \
+    return
+
+#define FLOAT_OPS(EACH_ONE, fused, root)                                                           \
+    switch (i->op) {                                                                               \
+    case PTX_ADD:                                                                                  \
+        EACH_ONE(x + y);                                                                           \
+    case PTX_SUB:                                                                                  \
+        EACH_ONE(x - y);                                                                           \
+    case PTX_MUL:                                                                                  \
+        EACH_ONE(x *y);                                                                            \
+    case PTX_DIV:                                                                                  \
+        EACH_ONE(x / y);                                                                           \
+    case PTX_FMA:                                                                                  \
+        EACH_ONE(fused(x, y, z));                                                                  \
+    case PTX_RCP:                                                                                  \
+        EACH_ONE(1 / x);                                                                           \
+    case PTX_SQRT:                                                                                 \
+        EACH_ONE(root(x));                                                                         \
+    case PTX_MIN:                                                                                  \
+        EACH_ONE(isnan(x) ? y : isnan(y) || x < y || (x == y && signbit(x)) ? x : y);              \
+    case PTX_MAX:                                                                                  \
+        EACH_ONE(isnan(x) ? y : isnan(y) || x > y || (x == y && signbit(y)) ? x : y);              \
+    default:                                                                                       \
+        refuse(m, i, "not of floats");                                                             \
     }
+
+static float f32_of(uint64_t bits)
+{
+    return f32_from_bits((uint32_t)bits);
 }
 
-/* A sum, product, quotient or root of floats in double is rounded to them as if it were exact: 53
- * bits are more than twice 24 and 2 (Figueroa 1995). fma is not, and has a function of its own. */
-static uint64_t float_op(const struct machine *m, const struct ptx_instruction *i, uint64_t a,
-                         uint64_t b, uint64_t c)
+#define EACH_F32(result) EACH_FLOAT(float, f32_of, f32_bits, not_a_number(PTX_F32), result)
+#define EACH_F64(result) EACH_FLOAT(double, f64_of, of_f64, not_a_number(PTX_F64), result)
+
+static void float_op(const struct machine *m, const struct ptx_instruction *i, const uint64_t *a,
+                     const uint64_t *b, const uint64_t *c, uint64_t *v, uint32_t n)
 {
-    uint64_t sign = i->type == PTX_F32 ? 0x80000000 : 1ull << 63;
-    if (i->op == PTX_NEG)
-        return a ^ sign;
-    if (i->type == PTX_F64) {
-        double v = float_result(m, i, f64_of(a), f64_of(b), f64_of(c));
-        return isnan(v) ? not_a_number(PTX_F64) : of_f64(v);
+    const uint64_t sign = i->type == PTX_F32 ? 0x80000000 : 1ull << 63;
+    if (i->op == PTX_NEG) {
+        EACH(uint64_t, x ^ sign);
     }
-    float v = i->op == PTX_FMA ? fmaf(f32_from_bits((uint32_t)a), f32_from_bits((uint32_t)b),
-                                      f32_from_bits((uint32_t)c))
-                               : (float)float_result(m, i, (double)f32_from_bits((uint32_t)a),
-                                                     (double)f32_from_bits((uint32_t)b), 0);
-    return isnan(v) ? not_a_number(PTX_F32) : f32_bits(v);
+    if (i->type == PTX_F64) {
+        FLOAT_OPS(EACH_F64, fma, sqrt)
+    }
+    FLOAT_OPS(EACH_F32, fmaf, sqrtf)
 }
 
 static uint64_t divide(const struct machine *m, const struct ptx_instruction *i, uint64_t a,
@@ -174,60 +199,82 @@ static uint64_t insert_bits(uint64_t a, uint64_t b, uint64_t at, uint64_t n)
     return (b & ~(mask << at)) | (a & mask) << at;
 }
 
-static uint64_t less(const struct ptx_instruction *i, uint64_t a, uint64_t b, bool or_equal)
+static void integer_op(const struct machine *m, const struct ptx_instruction *i, const uint64_t *a,
+                       const uint64_t *b, const uint64_t *c, uint64_t *v, uint32_t n)
 {
-    if (is_signed(i->type))
-        return (int64_t)a < (int64_t)b || (or_equal && a == b);
-    return a < b || (or_equal && a == b);
-}
-
-static uint64_t integer_op(const struct machine *m, const struct ptx_instruction *i, uint64_t a,
-                           uint64_t b, uint64_t c)
-{
+    const bool sign = is_signed(i->type);
+    const uint32_t bits = 8u * type_bytes[i->type];
     switch (i->op) {
     case PTX_ADD:
-        return a + b;
+        EACH(uint64_t, x + y);
     case PTX_SUB:
-        return a - b;
+        EACH(uint64_t, x - y);
     case PTX_MUL:
     case PTX_MUL_WIDE:
-        return a * b;
+        EACH(uint64_t, x * y);
     case PTX_MAD:
-        return a * b + c;
+        EACH(uint64_t, x * y + z);
     case PTX_DIV:
     case PTX_REM:
-        return divide(m, i, a, b);
+        EACH(uint64_t, divide(m, i, x, y));
     case PTX_NEG:
-        return 0 - a;
+        EACH(uint64_t, 0 - x);
     case PTX_MIN:
-        return less(i, a, b, false) ? a : b;
+        if (sign) {
+            EACH(int64_t, x < y ? x : y);
+        }
+        EACH(uint64_t, x < y ? x : y);
     case PTX_MAX:
-        return less(i, a, b, false) ? b : a;
+        if (sign) {
+            EACH(int64_t, x < y ? y : x);
+        }
+        EACH(uint64_t, x < y ? y : x);
     case PTX_AND:
-        return a & b;
+        EACH(uint64_t, x & y);
     case PTX_OR:
-        return a | b;
+        EACH(uint64_t, x | y);
     case PTX_XOR:
-        return a ^ b;
+        EACH(uint64_t, x ^ y);
     case PTX_NOT:
-        return i->type == PTX_PRED ? !a : ~a;
+        if (i->type == PTX_PRED) {
+            EACH(uint64_t, !x);
+        }
+        EACH(uint64_t, ~x);
     case PTX_SHL:
-        return b < 8u * type_bytes[i->type] ? a << b : 0;
+        EACH(uint64_t, y < bits ? x << y : 0);
     case PTX_SHR:
-        return shift_right(i, a, b);
+        EACH(uint64_t, shift_right(i, x, y));
     case PTX_POPC:
-        return (uint64_t)__builtin_popcountll(a);
+        EACH(uint64_t, __builtin_popcountll(x));
     case PTX_CLZ:
-        return a ? (uint64_t)__builtin_clzll(a) - (64 - 8u * type_bytes[i->type])
-                 : 8u * type_bytes[i->type];
+        EACH(uint64_t, x ? (uint32_t)__builtin_clzll(x) - (64 - bits) : bits);
     case PTX_DP4A:
-        return dot_bytes(a, b, c);
+        EACH(uint64_t, dot_bytes(x, y, z));
     case PTX_PRMT:
-        return permute(m, i, a, b, c);
+        EACH(uint64_t, permute(m, i, x, y, z));
     default:
         refuse(m, i, "not of integers");
     }
 }
+
+/* Of integers. */
+#define COMPARE(EACH_ONE)                                                                          \
+    switch (i->comparison) {                                                                       \
+    case PTX_CMP_EQ:                                                                               \
+        EACH_ONE(x == y);                                                                          \
+    case PTX_CMP_NE:                                                                               \
+        EACH_ONE(x != y);                                                                          \
+    case PTX_CMP_LT:                                                                               \
+        EACH_ONE(x < y);                                                                           \
+    case PTX_CMP_LE:                                                                               \
+        EACH_ONE(x <= y);                                                                          \
+    case PTX_CMP_GT:                                                                               \
+        EACH_ONE(x > y);                                                                           \
+    case PTX_CMP_GE:                                                                               \
+        EACH_ONE(x >= y);                                                                          \
+    default:                                                                                       \
+        refuse(m, i, "not of integers");                                                           \
+    }
 
 static bool compare_floats(const struct ptx_instruction *i, double a, double b)
 {
@@ -264,30 +311,23 @@ static bool compare_floats(const struct ptx_instruction *i, double a, double b)
     }
 }
 
-static bool compare(const struct machine *m, const struct ptx_instruction *i, uint64_t a,
-                    uint64_t b)
+#define EACH_SIGNED(result) EACH(int64_t, result)
+#define EACH_UNSIGNED(result) EACH(uint64_t, result)
+
+static void compare(const struct machine *m, const struct ptx_instruction *i, const uint64_t *a,
+                    const uint64_t *b, uint64_t *v, uint32_t n)
 {
-    if (i->type == PTX_F32)
-        return compare_floats(i, (double)f32_from_bits((uint32_t)a),
-                              (double)f32_from_bits((uint32_t)b));
-    if (i->type == PTX_F64)
-        return compare_floats(i, f64_of(a), f64_of(b));
-    switch (i->comparison) {
-    case PTX_CMP_EQ:
-        return a == b;
-    case PTX_CMP_NE:
-        return a != b;
-    case PTX_CMP_LT:
-        return less(i, a, b, false);
-    case PTX_CMP_LE:
-        return less(i, a, b, true);
-    case PTX_CMP_GT:
-        return less(i, b, a, false);
-    case PTX_CMP_GE:
-        return less(i, b, a, true);
-    default:
-        refuse(m, i, "not of integers");
+    const uint64_t *const c = b; /* there is no third */
+    if (i->type == PTX_F32) {
+        EACH(uint64_t, compare_floats(i, (double)f32_of(x), (double)f32_of(y)));
     }
+    if (i->type == PTX_F64) {
+        EACH(uint64_t, compare_floats(i, f64_of(x), f64_of(y)));
+    }
+    if (is_signed(i->type)) {
+        COMPARE(EACH_SIGNED)
+    }
+    COMPARE(EACH_UNSIGNED)
 }
 
 /* Towards zero; what does not fit is the nearest number that does, NaN 0. */
@@ -389,46 +429,104 @@ static uint64_t value(const struct machine *m, const struct ptx_operand *o, uint
 static void put(struct machine *m, const struct ptx_operand *o, uint32_t lane, uint64_t v)
 {
     m->warp[m->now].reg[o->reg][lane] = v;
+    m->warp[m->now].written[o->reg] = true;
 }
 
-/* Of the operand, as the instruction's type reads it. */
-static uint64_t typed(const struct machine *m, const struct ptx_instruction *i, uint32_t k,
-                      uint32_t lane)
+/* Of each lane, the low bits that the type has, with its sign in front or zeros. */
+static void narrow_all(enum ptx_type t, uint64_t *v, uint32_t n)
 {
-    return k < i->n ? narrow(i->type, value(m, &i->operand[k], lane)) : 0;
+    const uint32_t off = 64 - 8u * type_bytes[t];
+    if (!off)
+        return;
+    if (is_signed(t))
+        for (uint32_t k = 0; k < n; k++)
+            v[k] = (uint64_t)((int64_t)(v[k] << off) >> off);
+    else
+        for (uint32_t k = 0; k < n; k++)
+            v[k] = v[k] << off >> off;
 }
 
-static void compute(struct machine *m, const struct ptx_instruction *i, uint32_t lane)
+/* Of the operand, as it is. */
+static void take(const struct machine *m, const struct ptx_instruction *i, uint32_t k,
+                 const struct lanes *l, uint64_t *v)
 {
-    uint64_t a = typed(m, i, 1, lane), b = typed(m, i, 2, lane), c = typed(m, i, 3, lane), v;
+    const struct ptx_operand *o = &i->operand[k];
+    if (k >= i->n || (o->kind != PTX_SPECIAL && o->reg == PTX_NONE))
+        for (uint32_t lane = 0; lane < l->n; lane++)
+            v[lane] = k < i->n ? o->number : 0;
+    else if (o->kind == PTX_SPECIAL)
+        for (uint32_t lane = 0; lane < l->n; lane++)
+            v[lane] = special(m, o->reg, l->of[lane]);
+    else if (l->n == PTX_LANES)
+        memcpy(v, m->warp[m->now].reg[o->reg], sizeof m->warp->reg[0]);
+    else
+        for (uint32_t lane = 0; lane < l->n; lane++)
+            v[lane] = m->warp[m->now].reg[o->reg][l->of[lane]];
+}
+
+/* As the instruction's type reads it. */
+static void typed(const struct machine *m, const struct ptx_instruction *i, uint32_t k,
+                  const struct lanes *l, uint64_t *v)
+{
+    take(m, i, k, l, v);
+    narrow_all(i->type, v, l->n);
+}
+
+static void put_all(struct machine *m, const struct ptx_operand *o, const struct lanes *l,
+                    const uint64_t *v)
+{
+    uint64_t *reg = m->warp[m->now].reg[o->reg];
+    m->warp[m->now].written[o->reg] = true;
+    if (l->n == PTX_LANES)
+        memcpy(reg, v, sizeof m->warp->reg[0]);
+    else
+        for (uint32_t lane = 0; lane < l->n; lane++)
+            reg[l->of[lane]] = v[lane];
+}
+
+static void compute(struct machine *m, const struct ptx_instruction *i, const struct lanes *l)
+{
+    uint64_t a[PTX_LANES], b[PTX_LANES], c[PTX_LANES], d[PTX_LANES], v[PTX_LANES];
+    const uint32_t n = l->n;
+    typed(m, i, 1, l, a);
+    typed(m, i, 2, l, b);
+    typed(m, i, 3, l, c);
     switch (i->op) {
     case PTX_MOV:
-        v = i->vector == 2 ? (a & 0xffff) | (b & 0xffff) << 16 : a;
-        break;
     case PTX_CVTA:
-        v = a;
+        for (uint32_t k = 0; k < n; k++)
+            v[k] = i->vector == 2 ? (a[k] & 0xffff) | (b[k] & 0xffff) << 16 : a[k];
         break;
     case PTX_CVT:
-        v = convert(i, value(m, &i->operand[1], lane));
-        if (is_pair(i->type)) /* the first operand goes to the upper half */
-            v = v << 16 | convert(i, value(m, &i->operand[2], lane));
+        take(m, i, 1, l, a);
+        take(m, i, 2, l, b);
+        for (uint32_t k = 0; k < n; k++)
+            v[k] = convert(i, a[k]);
+        for (uint32_t k = 0; k < n && is_pair(i->type); k++) /* the first goes to the upper half */
+            v[k] = v[k] << 16 | convert(i, b[k]);
         break;
     case PTX_SELP:
-        v = value(m, &i->operand[3], lane) ? a : b;
+        take(m, i, 3, l, c);
+        for (uint32_t k = 0; k < n; k++)
+            v[k] = c[k] ? a[k] : b[k];
         break;
     case PTX_SETP:
-        v = compare(m, i, a, b);
+        compare(m, i, a, b, v, n);
         break;
     case PTX_BFI:
-        v = insert_bits(a, b, c & 255, typed(m, i, 4, lane) & 255);
+        typed(m, i, 4, l, d);
+        for (uint32_t k = 0; k < n; k++)
+            v[k] = insert_bits(a[k], b[k], c[k] & 255, d[k] & 255);
         break;
     default:
-        v = i->type == PTX_F32 || i->type == PTX_F64 ? float_op(m, i, a, b, c)
-                                                     : integer_op(m, i, a, b, c);
+        if (i->type == PTX_F32 || i->type == PTX_F64)
+            float_op(m, i, a, b, c, v, n);
+        else
+            integer_op(m, i, a, b, c, v, n);
     }
     if (i->op != PTX_SETP && i->op != PTX_MUL_WIDE && i->op != PTX_CVT)
-        v = narrow(i->type, v);
-    put(m, &i->operand[0], lane, v);
+        narrow_all(i->type, v, n);
+    put_all(m, &i->operand[0], l, v);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -459,23 +557,22 @@ static uint32_t wavefronts(uint64_t *word, uint32_t n)
     return most;
 }
 
-static void count_access(struct machine *m, const struct ptx_instruction *i, uint32_t mask)
+static void count_access(struct machine *m, const struct ptx_instruction *i, const struct lanes *l)
 {
     uint64_t unit[PTX_LANES];
-    uint32_t n = 0, bytes = i->space == PTX_SHARED ? 4 : 32;
-    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        if (mask >> lane & 1)
-            unit[n++] = value(m, &i->operand[i->op == PTX_LD ? i->n - 1 : 0], lane) / bytes;
+    uint32_t bytes = i->space == PTX_SHARED ? 4 : 32;
+    for (uint32_t k = 0; k < l->n; k++)
+        unit[k] = value(m, &i->operand[i->op == PTX_LD ? i->n - 1 : 0], l->of[k]) / bytes;
     if (i->space == PTX_SHARED) {
-        bool behind = m->counts->behind && n > 0 && 4 * (uint32_t)unit[0] >= m->counts->behind;
-        uint32_t fronts = wavefronts(unit, n);
+        bool behind = m->counts->behind && 4 * (uint32_t)unit[0] >= m->counts->behind;
+        uint32_t fronts = wavefronts(unit, l->n);
         m->counts->shared_accesses++;
         m->counts->wavefronts += fronts;
         m->counts->behind_accesses += behind;
         m->counts->behind_wavefronts += behind ? fronts : 0;
     } else if (i->space == PTX_GLOBAL) {
         m->counts->requests++;
-        m->counts->sectors += distinct(unit, n);
+        m->counts->sectors += distinct(unit, l->n);
     }
 }
 
@@ -483,7 +580,7 @@ static void count_access(struct machine *m, const struct ptx_instruction *i, uin
 static uint8_t *reach(const struct machine *m, const struct ptx_instruction *i, uint64_t address)
 {
     uint32_t bytes = type_bytes[i->type] * i->vector;
-    if (address % bytes)
+    if (address & (bytes - 1))
         refuse(m, i, "an address out of line");
     if (i->space == PTX_GLOBAL)
         return (uint8_t *)(uintptr_t)address;
@@ -531,123 +628,167 @@ static void shuffle(struct machine *m, const struct ptx_instruction *i)
     }
 }
 
-/* sum + the products of what two words hold; of floats one after the other, each exact, their sum
- * rounded (hardware tells no order). */
-static uint64_t add_word(const struct ptx_instruction *i, uint64_t a, uint64_t b, uint64_t sum)
+/* Numbers of 16 bits as floats, once for all: f16, then bf16. */
+static const float *halves(bool is_bf16)
 {
-    if (i->from == PTX_S8)
-        return dot_bytes(a, b, sum);
-    const bool is_bf16 = i->from == PTX_BF16;
-    float v = f32_from_bits((uint32_t)sum);
-    v = fmaf(of_half(a & 0xffff, is_bf16), of_half(b & 0xffff, is_bf16), v);
-    v = fmaf(of_half(a >> 16 & 0xffff, is_bf16), of_half(b >> 16 & 0xffff, is_bf16), v);
-    return f32_bits(v);
+    static float table[2][65536];
+    static bool made;
+    for (uint32_t i = 0; i < 2 * 65536 && !made; i++)
+        table[i / 65536][i % 65536] = of_half(i % 65536, i >= 65536);
+    made = true;
+    return table[is_bf16];
 }
 
 /* sum[16, 8] = a[16, K] b[K, 8] + c, in words of K / 8 or (eight terms) two: lane 4 g + t has words
  * t and t + 4 of rows g and g + 8 of a and of column g of b, and columns 2 t and 2 t + 1 of those
  * rows of the sum. Operands: the four of the sum, of a two for each four words, of b one, four of
- * c. */
+ * c. Products of floats are added one after the other, each exact, their sum rounded (hardware
+ * tells no order). */
 static void multiply(struct machine *m, const struct ptx_instruction *i)
 {
-    const uint32_t words = i->from == PTX_S8 ? i->terms / 4 : i->terms / 2;
-    uint64_t a[PTX_LANES][4], b[PTX_LANES][2], sums[PTX_LANES][4];
+    const bool bytes = i->from == PTX_S8;
+    const uint32_t words = bytes ? i->terms / 4 : i->terms / 2, of_a = 4 + words / 2;
+    const uint32_t of_c = of_a + words / 4;
+    const float *half = bytes ? NULL : halves(i->from == PTX_BF16);
+    uint64_t a[16][8], b[8][8], sum[16][8];
+    float a_half[16][16], b_half[16][8]; /* b by terms */
     for (uint32_t lane = 0; lane < PTX_LANES; lane++) {
+        const uint32_t g = lane / 4, t = lane % 4;
         for (uint32_t k = 0; k < words / 2; k++)
-            a[lane][k] = value(m, &i->operand[4 + k], lane);
+            a[g + k % 2 * 8][t + k / 2 * 4] = value(m, &i->operand[4 + k], lane);
         for (uint32_t k = 0; k < words / 4; k++)
-            b[lane][k] = value(m, &i->operand[4 + words / 2 + k], lane);
+            b[g][t + k * 4] = value(m, &i->operand[of_a + k], lane);
         for (uint32_t k = 0; k < 4; k++)
-            sums[lane][k] = value(m, &i->operand[4 + words / 2 + words / 4 + k], lane);
+            sum[g + k / 2 * 8][2 * t + k % 2] = value(m, &i->operand[of_c + k], lane);
+    }
+    for (uint32_t term = 0; term < 2 * words && half; term++) {
+        for (uint32_t row = 0; row < 16; row++)
+            a_half[row][term] = half[a[row][term / 2] >> term % 2 * 16 & 0xffff];
+        for (uint32_t column = 0; column < 8; column++)
+            b_half[term][column] = half[b[column][term / 2] >> term % 2 * 16 & 0xffff];
+    }
+    for (uint32_t row = 0; row < 16; row++) {
+        float v[8];
+        for (uint32_t column = 0; column < 8 && bytes; column++)
+            for (uint32_t word = 0; word < words; word++)
+                sum[row][column] = dot_bytes(a[row][word], b[column][word], sum[row][column]);
+        for (uint32_t column = 0; column < 8; column++)
+            v[column] = f32_of(sum[row][column]);
+        for (uint32_t term = 0; term < 2 * words && half; term++)
+            for (uint32_t column = 0; column < 8; column++)
+                v[column] = fmaf(a_half[row][term], b_half[term][column], v[column]);
+        for (uint32_t column = 0; column < 8 && half; column++)
+            sum[row][column] = f32_bits(v[column]);
     }
     for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        for (uint32_t k = 0; k < 4; k++) {
-            uint64_t sum = sums[lane][k];
-            for (uint32_t word = 0; word < words; word++) {
-                const uint32_t row = lane / 4 * 4 + word % 4;
-                const uint32_t column = (lane % 4 * 2 + k % 2) * 4 + word % 4;
-                sum = add_word(i, a[row][k / 2 + word / 4 * 2], b[column][word / 4], sum);
-            }
-            put(m, &i->operand[k], lane, narrow(i->type, sum));
-        }
+        for (uint32_t k = 0; k < 4; k++)
+            put(m, &i->operand[k], lane,
+                narrow(i->type, sum[lane / 4 + k / 2 * 8][lane % 4 * 2 + k % 2]));
 }
 
-/* The lanes at the lowest place, and that place; 0: all have left. */
-static uint32_t next_lanes(const struct warp *w, uint32_t *at)
+/* The lanes at the lowest place go on; none is left where that is EXITED. */
+static void choose_lanes(struct warp *w)
 {
-    uint32_t mask = 0;
-    *at = EXITED;
     for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        *at = w->pc[lane] < *at ? w->pc[lane] : *at;
-    for (uint32_t lane = 0; lane < PTX_LANES && *at != EXITED; lane++)
-        mask |= (uint32_t)(w->pc[lane] == *at) << lane;
-    return mask;
+        if (w->lanes >> lane & 1)
+            w->pc[lane] = w->at;
+    w->at = w->next = EXITED;
+    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
+        w->at = w->pc[lane] < w->at ? w->pc[lane] : w->at;
+    w->lanes = 0;
+    for (uint32_t lane = 0; lane < PTX_LANES && w->at != EXITED; lane++)
+        if (w->pc[lane] == w->at)
+            w->lanes |= 1u << lane;
+        else
+            w->next = w->pc[lane] < w->next ? w->pc[lane] : w->next;
 }
 
-static void step_lane(struct machine *m, const struct ptx_instruction *i, uint32_t lane)
+/* Of the lanes that run, those go there, and the others on. */
+static void go(struct warp *w, uint32_t those, uint32_t there)
 {
-    uint32_t *pc = &m->warp[m->now].pc[lane];
+    if (those == w->lanes) {
+        w->at = there;
+        return;
+    }
+    if (!those)
+        return;
+    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
+        if (those >> lane & 1)
+            w->pc[lane] = there;
+    w->lanes &= ~those;
+    w->next = there < w->next ? there : w->next;
+}
+
+/* Those of the running lanes that the guard lets do what stands there. */
+static uint32_t guarded(const struct machine *m, const struct ptx_instruction *i)
+{
+    const struct warp *w = &m->warp[m->now];
+    uint32_t mask = 0;
+    if (i->guard == PTX_NONE)
+        return w->lanes;
+    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
+        mask |= (uint32_t)(!w->reg[i->guard][lane] == i->unless) << lane;
+    return mask & w->lanes;
+}
+
+static void run(struct machine *m, const struct ptx_instruction *i, const struct lanes *l)
+{
     switch (i->op) {
-    case PTX_BRA:
-        *pc = i->target;
-        break;
-    case PTX_RET:
-        *pc = EXITED;
-        break;
     case PTX_LD:
-        load(m, i, lane);
+        for (uint32_t k = 0; k < l->n; k++)
+            load(m, i, l->of[k]);
         break;
     case PTX_ST:
-        store(m, i, lane);
-        break;
-    case PTX_SHFL: /* of the whole warp */
-    case PTX_SHFL_DOWN:
-    case PTX_MMA:
-    case PTX_BAR:
+        for (uint32_t k = 0; k < l->n; k++)
+            store(m, i, l->of[k]);
         break;
     default:
-        compute(m, i, lane);
+        compute(m, i, l);
     }
 }
 
-/* The lanes of `at` that the guard lets do what stands there. */
-static uint32_t guarded(const struct machine *m, const struct ptx_instruction *i, uint32_t at)
+static struct lanes listed(uint32_t mask)
 {
-    uint32_t mask = 0;
-    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        if (at >> lane & 1 &&
-            (i->guard == PTX_NONE || !m->warp[m->now].reg[i->guard][lane] == i->unless))
-            mask |= 1u << lane;
-    return mask;
+    struct lanes l = {0};
+    for (; mask; mask &= mask - 1)
+        l.of[l.n++] = (uint8_t)__builtin_ctz(mask);
+    return l;
 }
 
 /* One instruction of the warp; false: it has left, or waits. */
 static bool step(struct machine *m)
 {
     struct warp *w = &m->warp[m->now];
-    uint32_t at, lanes = next_lanes(w, &at);
-    if (!lanes || w->waits)
+    if (w->waits)
         return false;
-    const struct ptx_instruction *i = &m->k->code[at];
-    if (at >= m->k->n)
+    if (w->at >= w->next)
+        choose_lanes(w);
+    if (w->at == EXITED)
+        return false;
+    const struct ptx_instruction *i = &m->k->code[w->at];
+    if (w->at >= m->k->n)
         refuse(m, &m->k->code[m->k->n - 1], "behind the last instruction");
     bool shuffles = i->op == PTX_SHFL || i->op == PTX_SHFL_DOWN;
-    if ((shuffles || i->op == PTX_MMA || i->op == PTX_BAR) && lanes != UINT32_MAX)
+    if ((shuffles || i->op == PTX_MMA || i->op == PTX_BAR) && w->lanes != UINT32_MAX)
         refuse(m, i, "lanes of a warp are apart");
-    m->counts->instructions++;
-    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        w->pc[lane] += lanes >> lane & 1;
-    lanes = guarded(m, i, lanes);
-    if (shuffles)
+    const uint32_t mask = guarded(m, i);
+    w->at++;
+    if (m->counts)
+        m->counts->instructions++;
+    if (i->op == PTX_BRA || i->op == PTX_RET) {
+        go(w, mask, i->op == PTX_BRA ? i->target : EXITED);
+    } else if (shuffles) {
         shuffle(m, i);
-    if (i->op == PTX_MMA)
+    } else if (i->op == PTX_MMA) {
         multiply(m, i);
-    if ((i->op == PTX_LD || i->op == PTX_ST) && lanes)
-        count_access(m, i, lanes);
-    for (uint32_t lane = 0; lane < PTX_LANES; lane++)
-        if (lanes >> lane & 1)
-            step_lane(m, i, lane);
-    w->waits = i->op == PTX_BAR;
+    } else if (i->op == PTX_BAR) {
+        w->waits = true;
+    } else if (mask) {
+        const struct lanes l = listed(mask);
+        if ((i->op == PTX_LD || i->op == PTX_ST) && m->counts)
+            count_access(m, i, &l);
+        run(m, i, &l);
+    }
     return true;
 }
 
@@ -655,9 +796,14 @@ static void begin_block(struct machine *m)
 {
     memset(m->shared, 0xff, m->shared_bytes);
     for (uint32_t i = 0; i < m->warps; i++) {
-        memset(m->warp[i].pc, 0, sizeof m->warp[i].pc);
+        m->warp[i].lanes = UINT32_MAX;
+        m->warp[i].at = 0;
+        m->warp[i].next = EXITED;
         m->warp[i].waits = false;
-        memset(m->warp[i].reg, 0xff, m->k->registers * sizeof *m->warp[i].reg);
+        for (uint32_t k = 0; k < m->k->registers; k++)
+            if (m->warp[i].written[k])
+                memset(m->warp[i].reg[k], 0xff, sizeof m->warp[i].reg[k]);
+        memset(m->warp[i].written, 0, m->k->registers * sizeof *m->warp[i].written);
     }
 }
 
@@ -694,13 +840,18 @@ void ptx_run(const struct ptx_kernel *k, uint32_t kernel, const uint32_t grid[3]
                         .counts = counts,
                         .stored = stored,
                         .user = user};
-    for (uint32_t i = 0; i < m.warps; i++)
+    for (uint32_t i = 0; i < m.warps; i++) {
         m.warp[i].reg = malloc((k->registers + 1) * sizeof *m.warp[i].reg);
+        m.warp[i].written = malloc((k->registers + 1) * sizeof *m.warp[i].written);
+        memset(m.warp[i].written, true, k->registers * sizeof *m.warp[i].written);
+    }
     for (m.block[2] = 0; m.block[2] < grid[2]; m.block[2]++)
         for (m.block[1] = 0; m.block[1] < grid[1]; m.block[1]++)
             for (m.block[0] = 0; m.block[0] < grid[0]; m.block[0]++)
                 run_block(&m);
-    for (uint32_t i = 0; i < m.warps; i++)
+    for (uint32_t i = 0; i < m.warps; i++) {
         free(m.warp[i].reg);
+        free(m.warp[i].written);
+    }
     free(m.shared);
 }
