@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Everything that checks. `check` is what CI runs: unit tests, command transcripts, the second
-# decoder, header and symbol rules, agreement with onnxruntime, and last a short run of each fuzzer,
+# decoder, header and symbol rules, agreement with onnxruntime, and a short run of each fuzzer,
 # which builds them.
 
 # bare_root.sh makes whole systems: it is run by hand.
@@ -86,8 +86,11 @@ TEST_CFLAGS_cuda := -Itests/cuda
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
+# What takes a minute and more (TEST_TIMES of run_tests.sh tells) begins first, so that no core is without work at the end.
+LONG_TESTS := tests/fuzz/sanitized_tests.sh $(addprefix tests/cuda/,defects.sh ptx.sh sanitized.sh integers.sh) tests/fuzz/short_run.sh \
+    $(addprefix tests/,embedded/arm_kernels.sh embedded/same_hash.sh build/first_command.sh build/add_option.sh cli/memory.sh)
 check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
-	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN) $(SHELL_TESTS) tests/fuzz/sanitized_tests.sh tests/fuzz/short_run.sh
+	@$(TEST_ENV) tests/run_tests.sh $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(SHELL_TESTS) $(TEST_BIN))
 
 check-unit: $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) ## unit tests alone (under a minute)
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
