@@ -81,11 +81,9 @@ static bool is_of_host(uint64_t address)
            mincore((void *)(uintptr_t)(address & ~UINT64_C(4095)), 4096, &in_core) == 0;
 }
 
-static void check_addresses(uint32_t kernel, const void *arg)
+static void check_words(uint32_t kernel, const void *arg, size_t bytes)
 {
-#define KERNEL_BYTES(name, type) sizeof(struct type),
-    static const size_t bytes[] = {DEVICE_KERNELS(KERNEL_BYTES)};
-    for (size_t at = 0; at + sizeof(uint64_t) <= bytes[kernel]; at += sizeof(uint64_t)) {
+    for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
         uint64_t word;
         memcpy(&word, (const uint8_t *)arg + at, sizeof word);
         if (is_of_host(word)) {
@@ -94,6 +92,25 @@ static void check_addresses(uint32_t kernel, const void *arg)
             exit(1);
         }
     }
+}
+
+/* Bytes between members and behind them keep what the stack held before, which may be an address;
+ * compilers that cannot clear them ask for them, too. */
+#if __has_builtin(__builtin_clear_padding)
+#define CLEAR_PADDING(v) __builtin_clear_padding(v)
+#else
+#define CLEAR_PADDING(v) ((void)(v))
+#endif
+static void check_addresses(uint32_t kernel, const void *arg)
+{
+#define CHECK_MEMBERS(name, type)                                                                  \
+    if (kernel == LAUNCH_##name) {                                                                 \
+        struct type copy;                                                                          \
+        memcpy(&copy, arg, sizeof copy);                                                           \
+        CLEAR_PADDING(&copy);                                                                      \
+        check_words(kernel, &copy, sizeof copy);                                                   \
+    }
+    DEVICE_KERNELS(CHECK_MEMBERS)
 }
 
 /* ---- launches ---------------------------------------------------------------------------------
