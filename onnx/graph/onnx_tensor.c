@@ -10,6 +10,7 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#include "pith_f64_bits.h"
 #include "pith_half_float.h"
 
 #define DT(name) ONNX__TENSOR_PROTO__DATA_TYPE__##name
@@ -66,13 +67,6 @@ const char *pith_onnx_type_name(int32_t data_type)
     return row ? row->name : "unknown to this version";
 }
 
-static float f32_of_f64_bits(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return (float)d;
-}
-
 /* Element `bits` (zero-extended) of data_type to dst; false when u64 does not fit i64. */
 static bool convert(int32_t data_type, uint64_t bits, void *dst)
 {
@@ -85,7 +79,7 @@ static bool convert(int32_t data_type, uint64_t bits, void *dst)
         f = f32_from_bits((uint32_t)bits << 16);
         break;
     case DT(DOUBLE):
-        f = f32_of_f64_bits(bits);
+        f = (float)f64_from_bits(bits);
         break;
     case DT(BOOL):
         *(uint8_t *)dst = bits != 0;

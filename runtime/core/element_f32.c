@@ -3,6 +3,7 @@
  * depend on the floating-point mode of the process. */
 #include "pith_element_f32.h"
 #include "pith_bytes.h"
+#include "pith_f64_bits.h"
 
 /* 112 is the difference of the exponents' biases, 127 - 15. */
 static uint32_t f32_bits_from_f16(uint32_t h)
@@ -16,14 +17,6 @@ static uint32_t f32_bits_from_f16(uint32_t h)
         return sign;
     uint32_t shift = (uint32_t)__builtin_clz(mantissa) - 21; /* brings the leading one to bit 10 */
     return sign | (113 - shift) << 23 | (mantissa << shift & 0x3ff) << 13;
-}
-
-/* Rounded to nearest by the cast, as import does it. */
-static double f64_from_bits(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
 }
 
 /* bf16 is the upper half of an f32. */

@@ -14,6 +14,7 @@
  * machines (x86 gives INT_MIN where ARM saturates, F16C follows the denormal mode), and Cortex-M
  * has none. Speed does not matter here; casts between floats vanish at import. */
 #include "pith_bytes.h"
+#include "pith_f64_bits.h"
 #include "op_list.h"
 #include "op_range.h"
 #include "shape_rule.h"
@@ -45,20 +46,6 @@ struct float_format {
 
 static const struct float_format f16_format = {5, 10}, bf16_format = {8, 7}, f32_format = {8, 23};
 
-static uint64_t f64_bits(double d)
-{
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    return bits;
-}
-
-static double f64_of(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
-
 /* Exact. A double holds each of them with room to spare (11 and 52 bits), denormals as normal
  * numbers. */
 static double widen(uint32_t bits, struct float_format f)
@@ -68,13 +55,13 @@ static double widen(uint32_t bits, struct float_format f)
     uint64_t sign = (uint64_t)(bits >> (f.exponent + f.mantissa) & 1u) << 63;
     uint64_t top = (uint64_t)m << (52 - f.mantissa);
     if (e == all)
-        return f64_of(sign | 0x7ff0000000000000u | top);
+        return f64_from_bits(sign | 0x7ff0000000000000u | top);
     /* unit is a power of two between 2^-149 and 2^-24, a normal double, and m * unit is exact. */
     if (e == 0) { /* m units of the smallest denormal, 2^(1 - bias - mantissa) */
-        double unit = f64_of((uint64_t)(1023u + 1u - bias - f.mantissa) << 52);
-        return f64_of(sign | f64_bits((double)m * unit));
+        double unit = f64_from_bits((uint64_t)(1023u + 1u - bias - f.mantissa) << 52);
+        return f64_from_bits(sign | f64_bits((double)m * unit));
     }
-    return f64_of(sign | (uint64_t)(e - bias + 1023u) << 52 | top);
+    return f64_from_bits(sign | (uint64_t)(e - bias + 1023u) << 52 | top);
 }
 
 /* v / 2^shift to nearest, ties to even; shift 1..63. */
@@ -136,7 +123,7 @@ static void load_reals(enum pith_type type, const uint8_t *p, double *to, size_t
 {
     for (size_t i = 0; i < n; i++) {
         if (type == PITH_F64)
-            to[i] = f64_of(load_le64(p + 8 * i));
+            to[i] = f64_from_bits(load_le64(p + 8 * i));
         else if (type == PITH_F32)
             to[i] = widen(load_le32(p + 4 * i), f32_format);
         else

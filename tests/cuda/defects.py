@@ -48,17 +48,20 @@ def both(folder):
 
 
 def concerned(folder, file):
-    """Which files of kernels, in the order of kernels.cu, hold or use what is in `file`: those that include it or call one of
-    its functions, and so on. Kernels that are left out by mistake can only make a defect go unnoticed."""
+    """Which files of kernels hold or use what is in `file`: those that include it or call one of its functions, and so on.
+    Kernels that are left out by mistake can only make a defect go unnoticed."""
     texts = {name: read(os.path.join(folder, 'kernels', name)) for name in os.listdir(os.path.join(folder, 'kernels'))}
-    order = re.findall(r'"(.*)"', texts.pop('kernels.cu'))
+    del texts['kernels.cu']
     found, todo = set(), [file]
     while todo:
         name = todo.pop()
         found.add(name)
         uses = [f'"{re.escape(name)}"'] + [rf'\b{f}\(' for f in re.findall(r'^DEVICE [^(\n]*?(\w+)\(', texts[name], re.M)]
         todo += [other for other, text in texts.items() if other not in found and re.search('|'.join(uses), text)]
-    return [name for name in order if name in found]
+    return found
+
+
+NOT_WANTED = '#pragma push_macro("EMU_ENTRY")\n#undef EMU_ENTRY\n#define EMU_ENTRY(name, type)\n{}#pragma pop_macro("EMU_ENTRY")\n'
 
 
 def compile_kernels(cc, folder, file, out, flags):
@@ -68,11 +71,8 @@ def compile_kernels(cc, folder, file, out, flags):
     with open(unit, 'w', encoding='utf-8') as f:
         f.write('#include "emu.h"\n')
         for name in re.findall(r'"(.*)"', read(os.path.join(folder, 'kernels/kernels.cu'))):
-            if name not in wanted:
-                f.write('#pragma push_macro("EMU_ENTRY")\n#undef EMU_ENTRY\n#define EMU_ENTRY(name, type)\n')
-            f.write(f'#include "{name}"\n')
-            if name not in wanted:
-                f.write('#pragma pop_macro("EMU_ENTRY")\n')
+            include = f'#include "{name}"\n'
+            f.write(include if name in wanted else NOT_WANTED.format(include))
     subprocess.run([*cc, '-std=c11', '-O1', '-mfma', '-ffp-contract=off', *flags, '-w', '-D_GNU_SOURCE', *both(folder), *EMU_INCLUDES,
                     '-Itests', '-c', unit, '-o', out], check=True)
 

@@ -18,6 +18,7 @@
 #include "emu.h"
 #include "emu_launch.h"
 #include "guard_page.h"
+#include "half_values.h"
 #if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__)
 #include <ucontext.h>
 #define EMU_UCONTEXT
@@ -248,28 +249,6 @@ static void multiply_i8(uint32_t first)
         }
 }
 
-static float half_as_f32(uint16_t bits, bool is_bf16)
-{
-    if (is_bf16)
-        return f32_from_bits((uint32_t)bits << 16);
-    uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
-    float size = exponent == 31 ? (fraction ? NAN : INFINITY)
-                                : ldexpf((float)(exponent ? fraction | 1024 : fraction),
-                                         (int)(exponent ? exponent : 1) - 25);
-    return bits >> 15 ? -size : size;
-}
-
-/* Numbers of 16 bits as floats, once for all: f16, then bf16. */
-static const float *halves(bool is_bf16)
-{
-    static float table[2][65536];
-    static bool made;
-    for (uint32_t i = 0; i < 2 * 65536 && !made; i++)
-        table[i / 65536][i % 65536] = half_as_f32((uint16_t)i, i >= 65536);
-    made = true;
-    return table[is_bf16];
-}
-
 /* Towards zero. */
 static float cut_off(double v)
 {
@@ -291,7 +270,7 @@ static void add_row(float sum[8], const float row[16], float (*column)[8])
 static void multiply_half(uint32_t first)
 {
     float a[16][16], b[16][8], sum[16][8];
-    const float *half = halves(shown[first].is_bf16);
+    const float *half = half_values(shown[first].is_bf16);
     for (uint32_t i = 0; i < WARP; i++) {
         uint16_t of_a[8], of_b[4];
         memcpy(of_a, shown[first + i].a, sizeof of_a);

@@ -5,25 +5,11 @@
 #define PTX_NUMBERS_H
 
 #include <math.h>
-#include <string.h>
 #include "pith_f32_bits.h"
+#include "pith_f64_bits.h"
 #include "ptx.h"
 
 static const uint8_t type_bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 2, 2, 4, 4};
-
-static inline double f64_of(uint64_t bits)
-{
-    double v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-static inline uint64_t of_f64(double v)
-{
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
 
 static inline bool is_signed(enum ptx_type t)
 {
@@ -79,20 +65,6 @@ static inline uint64_t half_of(float f, bool is_bf16)
     return sign | (bits < infinite ? bits : infinite);
 }
 
-static inline float of_half(uint64_t bits, bool is_bf16)
-{
-    const uint32_t fraction_bits = is_bf16 ? 7 : 10, most = is_bf16 ? 255 : 31;
-    const uint64_t exponent = bits >> fraction_bits & most;
-    const uint64_t fraction = bits & ((1u << fraction_bits) - 1);
-    const int least = is_bf16 ? -126 : -14;
-    double v = exponent ? (double)(fraction | 1u << fraction_bits) : (double)fraction;
-    if (exponent == most)
-        v = fraction ? (double)NAN : (double)INFINITY;
-    else
-        v = ldexp(v, least - (int)fraction_bits + (exponent ? (int)exponent - 1 : 0));
-    return (float)(bits >> 15 & 1 ? -v : v);
-}
-
 static inline bool is_pair(enum ptx_type t)
 {
     return t == PTX_F16X2 || t == PTX_BF16X2;
@@ -104,10 +76,10 @@ static inline uint64_t convert(const struct ptx_instruction *i, uint64_t v)
         return half_of(f32_from_bits((uint32_t)v), i->type == PTX_BF16 || i->type == PTX_BF16X2);
     bool to_float = i->type == PTX_F32 || i->type == PTX_F64;
     if (i->from == PTX_F32 || i->from == PTX_F64) {
-        double d = i->from == PTX_F32 ? (double)f32_from_bits((uint32_t)v) : f64_of(v);
+        double d = i->from == PTX_F32 ? (double)f32_from_bits((uint32_t)v) : f64_from_bits(v);
         if (!to_float)
             return integer_of(d, i->type);
-        return i->type == PTX_F64 ? of_f64(d)
+        return i->type == PTX_F64 ? f64_bits(d)
                : isnan(d)         ? not_a_number(PTX_F32)
                                   : f32_bits((float)d);
     }
@@ -115,7 +87,7 @@ static inline uint64_t convert(const struct ptx_instruction *i, uint64_t v)
     if (i->type == PTX_F32) /* at once: by way of double it would be rounded twice */
         return f32_bits(is_signed(i->from) ? (float)(int64_t)v : (float)v);
     if (i->type == PTX_F64)
-        return of_f64(is_signed(i->from) ? (double)(int64_t)v : (double)v);
+        return f64_bits(is_signed(i->from) ? (double)(int64_t)v : (double)v);
     return narrow(i->type, v);
 }
 

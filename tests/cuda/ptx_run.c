@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "half_values.h"
 #include "test_launch.h"
 
 #define MOST_WARPS (1024u / PTX_LANES)
@@ -94,7 +95,7 @@ static _Noreturn void refuse(const struct machine *m, const struct ptx_instructi
     }
 
 #define EACH_F32(result) EACH_FLOAT(float, f32_of, f32_bits, not_a_number(PTX_F32), result)
-#define EACH_F64(result) EACH_FLOAT(double, f64_of, of_f64, not_a_number(PTX_F64), result)
+#define EACH_F64(result) EACH_FLOAT(double, f64_from_bits, f64_bits, not_a_number(PTX_F64), result)
 
 static void float_op(const struct machine *m, const struct ptx_instruction *i, const uint64_t *a,
                      const uint64_t *b, const uint64_t *c, uint64_t *v, uint32_t n)
@@ -281,7 +282,7 @@ static void compare(const struct machine *m, const struct ptx_instruction *i, co
         EACH(uint64_t, compare_floats(i, (double)f32_of(x), (double)f32_of(y)));
     }
     if (i->type == PTX_F64) {
-        EACH(uint64_t, compare_floats(i, f64_of(x), f64_of(y)));
+        EACH(uint64_t, compare_floats(i, f64_from_bits(x), f64_from_bits(y)));
     }
     if (is_signed(i->type)) {
         COMPARE(EACH_SIGNED)
@@ -515,17 +516,6 @@ static void shuffle(struct machine *m, const struct ptx_instruction *i)
     }
 }
 
-/* Numbers of 16 bits as floats, once for all: f16, then bf16. */
-static const float *halves(bool is_bf16)
-{
-    static float table[2][65536];
-    static bool made;
-    for (uint32_t i = 0; i < 2 * 65536 && !made; i++)
-        table[i / 65536][i % 65536] = of_half(i % 65536, i >= 65536);
-    made = true;
-    return table[is_bf16];
-}
-
 /* sum[16, 8] = a[16, K] b[K, 8] + c, in words of K / 8 or (eight terms) two: lane 4 g + t has words
  * t and t + 4 of rows g and g + 8 of a and of column g of b, and columns 2 t and 2 t + 1 of those
  * rows of the sum. Operands: the four of the sum, of a two for each four words, of b one, four of
@@ -536,7 +526,7 @@ static void multiply(struct machine *m, const struct ptx_instruction *i)
     const bool bytes = i->from == PTX_S8;
     const uint32_t words = bytes ? i->terms / 4 : i->terms / 2, of_a = 4 + words / 2;
     const uint32_t of_c = of_a + words / 4;
-    const float *half = bytes ? NULL : halves(i->from == PTX_BF16);
+    const float *half = bytes ? NULL : half_values(i->from == PTX_BF16);
     uint64_t a[16][8], b[8][8], sum[16][8];
     float a_half[16][16], b_half[16][8]; /* b by terms */
     for (uint32_t lane = 0; lane < PTX_LANES; lane++) {

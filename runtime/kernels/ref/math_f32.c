@@ -13,6 +13,7 @@
  * is unsigned, so that NaN takes the same path as numbers and nothing is undefined. */
 #include "pith_activation_f32.h"
 #include "math_f32.h"
+#include "pith_f64_bits.h"
 
 float pith_exp_f32(float x)
 {
@@ -57,20 +58,12 @@ float pith_sqrt_f32(float x)
     return f32_from_bits(((((exponent + 127u) >> 1) - 1u - scale) << 23) + root);
 }
 
-static double f64_from_bits(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
-
 /* Natural logarithm of a positive finite double that came from floats (so never denormal), with
  * an error of a few 2^-52 relative: 2 atanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716, by its
  * series; the first term left out is s^22/23 < 2^-60 of the result. */
 static double log_f64(double x)
 {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    uint64_t bits = f64_bits(x);
     bits -= 0x3fe6a09e00000000u; /* sqrt(1/2) */
     double n = (double)((int64_t)bits >> 52);
     double m = f64_from_bits((bits & 0xfffffffffffffu) + 0x3fe6a09e00000000u);
