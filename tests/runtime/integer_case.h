@@ -8,6 +8,7 @@
 #include <math.h>
 #include "backwards.h"
 #include "avxvnni_twin.h"
+#include "cpu_levels.h"
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"
@@ -280,17 +281,7 @@ static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const 
 /* expected_steps: 0: not told */
 static inline void check_levels(const char *what, uint32_t expected_steps)
 {
-    static const uint32_t levels[] = {
-        PITH_CPU_REF,
-        PITH_CPU_AVX2,
-        PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
-        AVXVNNI_TWIN,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_VBMI,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_VBMI | PITH_CPU_AMX,
-        PITH_CPU_NEON,
-        PITH_CPU_NEON | PITH_CPU_DOTPROD};
+    static const uint32_t levels[] = {PITH_CPU_REF, AVXVNNI_TWIN, CPU_LEVELS};
     size_t bytes, n;
     uint32_t steps;
     size_t elements = shape_elems(&gd.value[0].shape);

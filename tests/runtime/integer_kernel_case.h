@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "avxvnni_twin.h"
+#include "cpu_levels.h"
 #include "guard_page.h"
 #include "test_kernels.h"
 #include "pith_kernels.h"
@@ -24,19 +25,7 @@ static uint64_t seed = 3;
 /* Levels in order; false: no more. */
 static inline bool next_level(uint32_t *i, struct integer_kernels *k)
 {
-    static const uint32_t levels[] = {
-        0,
-        PITH_CPU_AVX2,
-        PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
-        AVXVNNI_TWIN,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX,
-        PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI | PITH_CPU_AMX,
-        PITH_CPU_NEON,
-        PITH_CPU_NEON | PITH_CPU_DOTPROD};
+    static const uint32_t levels[] = {0, AVXVNNI_TWIN, CPU_LEVELS};
     while (*i < sizeof levels / sizeof *levels) {
         uint32_t level = levels[(*i)++];
         if ((features_with_twin() & level) != level)

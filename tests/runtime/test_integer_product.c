@@ -255,14 +255,18 @@ static uint32_t pruned_weights(struct shape s, enum kept_where where, uint32_t k
     return v;
 }
 
+static bool has_bitmaps(void)
+{
+    const uint32_t tiles = PITH_CPU_VBMI | PITH_CPU_AMX;
+    return (pith_cpu_features() & tiles) == tiles;
+}
+
 /* They are multiplied in slots, or tiles made of a bitmap, where there is a kernel, and give the
  * bits of dense ones. */
 static void test_pruned_products(void **state)
 {
     (void)state;
     const bool slots = pith_cpu_features() & (PITH_CPU_AVX2 | PITH_CPU_DOTPROD);
-    const uint32_t tiles = PITH_CPU_VBMI | PITH_CPU_AMX;
-    const bool bitmap = (pith_cpu_features() & tiles) == tiles;
     for (uint32_t i = 0; i < 40; i++) {
         uint32_t k = pick(64, 400), n = pick(1, 150), rows = pick(0, 1) ? pick(1, 9) : pick(10, 70);
         if (i % 8 == 7) /* rows of x that are copied farther apart */
@@ -280,7 +284,7 @@ static void test_pruned_products(void **state)
         const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
         check_choice(3, "gemm-i8");
         check_choice(4, slots && some ? "spmm-i8" : NULL);
-        check_choice(6, bitmap && some ? "bitmap-i8" : NULL);
+        check_choice(6, has_bitmaps() && some ? "bitmap-i8" : NULL);
         release_case();
     }
 }
@@ -316,8 +320,6 @@ static void test_slots_of_large_products(void **state)
 static void test_pruned_convolutions(void **state)
 {
     (void)state;
-    const uint32_t tiles = PITH_CPU_VBMI | PITH_CPU_AMX;
-    const bool bitmap = (pith_cpu_features() & tiles) == tiles;
     for (uint32_t i = 0; i < CASES / 4; i++) {
         struct shape x = random_input();
         x.dim[1] = pick(0, 1) ? 64 : pick(70, 140);
@@ -332,7 +334,7 @@ static void test_pruned_convolutions(void **state)
         gd_output(requantize_node(&l, conv_node(&l, v)));
         check_levels("pruned convolution", 1);
         const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
-        check_choice(6, bitmap && some && l.c.group == 1 ? "bitmap-i8" : NULL);
+        check_choice(6, has_bitmaps() && some && l.c.group == 1 ? "bitmap-i8" : NULL);
         release_case();
     }
 }

@@ -6,22 +6,12 @@
 #include <stdarg.h>
 #include <string.h>
 #include <cmocka.h>
+#include "cpu_levels.h"
 #include "pith_kernels.h"
 #include "test_products.h"
 #include "weight_case.h"
 
-static const uint32_t levels[] = {
-    PITH_CPU_NEON,
-    PITH_CPU_NEON | PITH_CPU_DOTPROD,
-    PITH_CPU_AVX2,
-    PITH_CPU_AVX2 | PITH_CPU_AVXVNNI,
-    PITH_CPU_AVX2 | PITH_CPU_AVX512,
-    PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI,
-    PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI,
-    PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI,
-    PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VNNI | PITH_CPU_AMX,
-    PITH_CPU_AVX2 | PITH_CPU_AVX512 | PITH_CPU_VBMI | PITH_CPU_VNNI | PITH_CPU_AMX,
-};
+static const uint32_t levels[] = {CPU_LEVELS};
 #define N_LEVELS (sizeof levels / sizeof *levels)
 
 /* Tables are only filled here: nothing runs, so the CPU need not have the features. */
