@@ -22,10 +22,7 @@
 /* Weights are halved where slots of bytes take more than 1.25 MB, as much as second-level caches
  * have: what comes from there takes as long, and two instructions less. */
 #define MANY_NONZEROS 655360u
-/* Rows that tiles are made of a bitmap for; of few of them, two panels at once. */
-#define BITMAP_ROWS 64u
-#define BITMAP_FEW_ROWS 32u
-#define BITMAP_SLOTS 120u
+#define BITMAP_FEW_ROWS 32u /* up to which products with a bitmap take two panels at once */
 
 /* Whether some window reaches beyond x, on any of the four sides. The padding at the end is not
  * told, but follows from the number of outputs. */
@@ -219,6 +216,12 @@ static bool shares_lines(const struct integer_layout *l, const struct integer_co
            (uint64_t)c->oh * c->ow > BITMAP_FEW_ROWS;
 }
 
+/* Places of a row of the grid, of which some stand for no pixel. */
+static uint64_t grid_width(const struct integer_conv *c)
+{
+    return c->ow + (uint64_t)(c->kw - 1) * c->dil_w / c->stride_w;
+}
+
 /* Of a grid that does not lie in x: its places, and where their elements are. In a folded place
  * neighbours of a row of x lie side by side, so that they are copied at once. */
 static void set_places(struct integer_layout *l, const struct integer_conv *c, bool parallel)
@@ -226,7 +229,7 @@ static void set_places(struct integer_layout *l, const struct integer_conv *c, b
     const uint32_t down = l->rows_folded ? l->down : 1, across = l->folded ? l->across : 1;
     const uint64_t most = parallel ? BAND_BYTES : GRID_BYTES;
     const uint64_t rows = band_pixels(l, parallel) / c->ow + 1;
-    l->width = c->ow + (uint64_t)(c->kw - 1) * c->dil_w / c->stride_w;
+    l->width = grid_width(c);
     l->pixel = (uint64_t)l->cg * down * across + (shares_lines(l, c) ? CACHE_LINE : 0);
     l->row = l->width * l->pixel;
     const uint64_t bands = ceil_div(c->oh, least(rows, most / l->row + 1));
@@ -386,24 +389,17 @@ bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_
            beats_tiles(rows, slots, k->tile_rows);
 }
 
-/* Rows of tiles from the first output of an image to its last: some stand for no pixel
- * (set_places).
- */
-static uint64_t places_of_grid(const struct integer_conv *c)
-{
-    const uint64_t pitch = c->ow + (uint64_t)(c->kw - 1) * c->dil_w / c->stride_w;
-    return (c->oh - 1) * pitch + c->ow;
-}
-
 /* Tiles are made of a bitmap for up to 64 rows at once, in the time of so many slots of one row,
  * and three for each nonzero that an output has in a window. On a Sapphire Rapids core that is 25
  * ns a tile for 32 rows and 37 for 64, of which dense weights from the third-level cache take 50 to
  * 80. For more rows tiles would be made again, and few weights stay in the cache, from where a
  * dense tile takes 23 ns for 64 rows. */
+#define BITMAP_ROWS 64u
+#define BITMAP_SLOTS 120u
 bool pith_integer_conv_bitmap(const struct integer_conv *c, const struct integer_kernels *k)
 {
     const uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
-    const uint64_t rows = places_of_grid(c);
+    const uint64_t rows = (c->oh - 1) * grid_width(c) + c->ow;
     if (!BITMAP_BUILT || !k->gemm_bitmap || !c->nonzeros || run < FEWEST_COLUMNS ||
         run > MOST_COLUMNS || rows > BITMAP_ROWS ||
         (rows > BITMAP_FEW_ROWS && run * c->outputs < MANY_WEIGHTS))

@@ -45,11 +45,10 @@ static __attribute__((noinline)) void store_rows(const struct gemm_i8_job *job, 
 }
 
 /* ROWS * VECS sums, VECS weights and one repeated x: all registers of the instruction set. ahead: a
- * panel that is fetched meanwhile. */
+ * panel that is fetched meanwhile, or NULL. */
 static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job *job, uint32_t i,
                                                        uint32_t first, const uint8_t *ahead,
-                                                       const uint32_t rows, const uint32_t vecs,
-                                                       bool fetches)
+                                                       const uint32_t rows, const uint32_t vecs)
 {
     ivec acc[ROWS][VECS];
     const uint8_t *w = job->w + first / LANES * job->panel_bytes;
@@ -63,7 +62,7 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
         size_t at = job->segment[s], end = at + job->steps * (size_t)4;
         for (; at < end; at += 4, w += (size_t)LANES * 4) {
             ivec wv[VECS];
-            if (FETCHES_AHEAD && rows == ROWS && fetches) {
+            if (ahead) {
                 __builtin_prefetch(ahead, 0, 2);
                 ahead += (size_t)LANES * 4;
             }
@@ -106,41 +105,42 @@ static inline __attribute__((always_inline)) void tile(const struct gemm_i8_job 
     }
 }
 
-/* The panel that tile `number` of a column fetches: one of the next column's, each once, or where
- * there are none its own, which is there. */
+/* The panel that tile `number` of a column of VECS fetches: one of the next column's, each once;
+ * NULL: none. */
 static inline const uint8_t *panel_ahead(const struct gemm_i8_job *job, uint32_t first,
                                          uint32_t number)
 {
     const uint32_t panel = first / LANES + VECS + number;
-    const bool is_next = number < VECS && panel < (job->n + LANES - 1) / LANES;
-    return job->w + (is_next ? panel : first / LANES) * job->panel_bytes;
+    if (!FETCHES_AHEAD || (uint64_t)job->segments * job->steps < FEWEST_STEPS || number >= VECS ||
+        panel >= (job->n + LANES - 1) / LANES)
+        return NULL;
+    return job->w + panel * job->panel_bytes;
 }
 
 /* A tile that overlaps the one before costs less than instances for each remainder. */
-static inline __attribute__((always_inline)) void
-columns(const struct gemm_i8_job *job, uint32_t first, const uint32_t vecs, bool fetches)
+static inline __attribute__((always_inline)) void columns(const struct gemm_i8_job *job,
+                                                          uint32_t first, const uint32_t vecs)
 {
     uint32_t i = 0, number = 0;
     while (job->m >= ROWS && job->m - i > 2) {
         uint32_t at = i + ROWS <= job->m ? i : job->m - ROWS;
-        tile(job, at, first, panel_ahead(job, first, number++), ROWS, vecs, fetches);
+        tile(job, at, first, vecs == VECS ? panel_ahead(job, first, number++) : NULL, ROWS, vecs);
         i = at + ROWS;
     }
     for (; i < job->m; i++)
-        tile(job, i, first, job->w, 1, vecs, false);
+        tile(job, i, first, NULL, 1, vecs);
 }
 
 /* Panels by VECS, then by two, then one. */
 void ISA(pith_gemm_i8)(const struct gemm_i8_job *job)
 {
     uint32_t first = 0;
-    const bool fetches = FETCHES_AHEAD && (uint64_t)job->segments * job->steps >= FEWEST_STEPS;
     for (; first + (VECS - 1) * LANES < job->n; first += VECS * LANES)
-        columns(job, first, VECS, fetches);
+        columns(job, first, VECS);
 #if VECS > 2 && !SUMS_ALONE
     for (; first + LANES < job->n; first += 2 * LANES)
-        columns(job, first, 2, false);
+        columns(job, first, 2);
 #endif
     for (; first < job->n; first += LANES)
-        columns(job, first, 1, false);
+        columns(job, first, 1);
 }

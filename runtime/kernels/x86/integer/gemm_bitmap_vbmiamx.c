@@ -59,12 +59,12 @@ static inline __attribute__((always_inline)) void next_rows(struct beside *b, co
         expand(&b->w, b->next + row * ROW_BYTES, rows);
 }
 
-/* Two tiles of weights times 1 or 2 groups at x + at; rows of the next two tiles are made between.
- */
+/* Tiles of weights of 1 or 2 panels times 1 or 2 groups at x + at; rows of the next tiles are made
+ * between. */
 static inline __attribute__((always_inline)) void wide_dot(const struct gemm_i8_job *job,
                                                            const struct block *p, size_t at,
                                                            const uint8_t *tile, struct beside b[2],
-                                                           uint32_t groups)
+                                                           uint32_t groups, uint32_t panels)
 {
     /* gcc's intrinsics of tiles do not say what memory they read */
     __asm__ volatile("" : : : "memory");
@@ -74,9 +74,11 @@ static inline __attribute__((always_inline)) void wide_dot(const struct gemm_i8_
     next_rows(&b[0], 4, 4);
     _tile_dpbusd(0, 4, 5);
     next_rows(&b[0], 8, 4);
-    _tile_loadd(6, tile + GROUP * ROW_BYTES, ROW_BYTES);
+    if (panels == 2)
+        _tile_loadd(6, tile + GROUP * ROW_BYTES, ROW_BYTES);
     next_rows(&b[0], 12, 4);
-    _tile_dpbusd(1, 4, 6);
+    if (panels == 2)
+        _tile_dpbusd(1, 4, 6);
     next_rows(&b[1], 0, 4);
     if (groups == 2)
         _tile_loadd(7, p->x[1] + at, job->x_step);
@@ -84,62 +86,35 @@ static inline __attribute__((always_inline)) void wide_dot(const struct gemm_i8_
     if (groups == 2)
         _tile_dpbusd(2, 7, 5);
     next_rows(&b[1], 8, 4);
-    if (groups == 2)
+    if (groups == 2 && panels == 2)
         _tile_dpbusd(3, 7, 6);
     next_rows(&b[1], 12, 4);
 }
 
 /* Up to 32 rows and two panels. */
-static void wide_block(const struct gemm_i8_job *job, const struct block *p, uint32_t first,
-                       uint32_t groups)
+static void wide_run(const struct gemm_i8_job *job, const struct block *p, uint32_t first,
+                     uint32_t groups)
 {
     uint8_t tiles[2][2][GROUP * ROW_BYTES] __attribute__((aligned(64)));
+    const uint32_t panels = job->n - first > LANES ? 2 : 1;
     const struct bitmap_panel *panel = bitmap_panel(job->w, first / LANES);
-    struct beside b[2] = {{.w = rest_of(panel)}, {.w = rest_of(panel + 1)}};
+    struct beside b[2] = {{.w = rest_of(panel)}, {.w = rest_of(panel + panels - 1)}};
     uint32_t left = job->segments * job->steps;
     uint8_t turn = 0;
-    b[0].w = expand_tile(b[0].w, tiles[0][0]);
-    b[1].w = expand_tile(b[1].w, tiles[0][1]);
-    if (groups == 2)
-        begin_tiles(job->to.offset + first, 2, 2);
-    else
-        begin_tiles(job->to.offset + first, 1, 2);
+    for (uint32_t i = 0; i < panels; i++)
+        b[i].w = expand_tile(b[i].w, tiles[0][i]);
+    begin_tiles(job->to.offset + first, groups, panels);
     for (uint32_t s = 0; s < job->segments; s++)
         for (uint32_t k = 0; k < job->steps; k++) {
             b[0].next = tiles[!turn][0];
             b[1].next = tiles[!turn][1];
-            b[0].more = b[1].more = --left > 0;
-            wide_dot(job, p, job->segment[s] + (size_t)k * ROW_BYTES, tiles[turn][0], b, groups);
+            b[0].more = --left > 0;
+            b[1].more = left > 0 && panels == 2;
+            wide_dot(job, p, job->segment[s] + (size_t)k * ROW_BYTES, tiles[turn][0], b, groups,
+                     panels);
             turn = !turn;
         }
-    if (groups == 2)
-        end_tiles(job, p, first, 2, 2);
-    else
-        end_tiles(job, p, first, 1, 2);
-}
-
-/* Up to 32 rows and the last panel. */
-static void last_panel(const struct gemm_i8_job *job, const struct block *p, uint32_t first,
-                       uint32_t groups)
-{
-    uint8_t tiles[2][GROUP * ROW_BYTES] __attribute__((aligned(64)));
-    struct rest w = rest_of(bitmap_panel(job->w, first / LANES));
-    begin_tiles(job->to.offset + first, groups, 1);
-    for (uint32_t s = 0; s < job->segments; s++)
-        for (uint32_t k = 0; k < job->steps; k++) {
-            const size_t at = job->segment[s] + (size_t)k * ROW_BYTES;
-            uint8_t *tile = tiles[k % 2];
-            w = expand_tile(w, tile);
-            __asm__ volatile("" : : : "memory"); /* as above */
-            _tile_loadd(4, p->x[0] + at, job->x_step);
-            _tile_loadd(5, tile, ROW_BYTES);
-            _tile_dpbusd(0, 4, 5);
-            if (groups == 2) {
-                _tile_loadd(7, p->x[1] + at, job->x_step);
-                _tile_dpbusd(2, 7, 5);
-            }
-        }
-    end_tiles(job, p, first, groups, 1);
+    end_tiles(job, p, first, groups, panels);
 }
 
 /* A tile of weights times 3 or 4 groups at x + at. Two rows of the next tile are made behind each
@@ -247,19 +222,16 @@ static void blocks_run(const struct gemm_i8_job *job, struct block *p, uint32_t 
 {
     const uint32_t end =
         places - begin < MOST_GROUPS * GROUP ? places : begin + MOST_GROUPS * GROUP;
-    const bool tall = end - begin > 2 * GROUP;
     uint32_t i = begin;
     const uint32_t groups = next_groups(job, end, MOST_GROUPS, &i, p);
-    struct tile_pixels pixels;
-    if (tall)
+    if (groups > 2) {
+        struct tile_pixels pixels;
         set_pixels(job, p, groups, begin, &pixels);
-    if (tall)
         tall_run(job, p, &pixels, groups);
-    for (uint32_t first = 0; !tall && first < job->n; first += 2 * LANES)
-        if (job->n - first <= LANES)
-            last_panel(job, p, first, groups);
-        else
-            wide_block(job, p, first, groups);
+        return;
+    }
+    for (uint32_t first = 0; first < job->n; first += 2 * LANES)
+        wide_run(job, p, first, groups);
 }
 
 void pith_gemm_bitmap_vbmiamx(const struct gemm_i8_job *job)

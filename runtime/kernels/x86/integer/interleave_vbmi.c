@@ -51,8 +51,8 @@ static inline __m256i order_from(const struct interleave *job, uint32_t first)
     return _mm512_cvtepi16_epi8(_mm512_add_epi16(_mm512_slli_epi16(row, 4), at));
 }
 
-/* Behind the last row stands the first one again, which no byte of y is taken from. What is not of
- * the registers in use stays unset, as a picture's row is short. */
+/* Behind the last row stands the first one again, which no byte of y is taken from: what orders
+ * make of such registers is not stored. */
 static void set_parts(struct parts *p, const struct interleave *job)
 {
     p->zero = _mm_set1_epi8((char)(job->zero ^ job->flip));

@@ -87,7 +87,7 @@ static inline uint32_t next_groups(const struct gemm_i8_job *job, uint32_t place
 }
 
 /* The sums of a group and panel are in tmm 2 * group + panel. Each row begins with the offsets: a
- * step of 0 repeats them. groups and panels are constants where these are used. */
+ * step of 0 repeats them. groups and panels are constants where blocks have little work. */
 static inline __attribute__((always_inline)) void
 begin_tiles(const int32_t *offset, const uint32_t groups, const uint32_t panels)
 {
