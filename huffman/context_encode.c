@@ -82,6 +82,13 @@ static inline uint32_t code_symbol(struct context_walk *t, lanes bounds, uint32_
     return symbol;
 }
 
+static inline uint32_t code_even(struct context_walk *t, uint32_t bits, uint32_t symbol)
+{
+    const uint32_t behind = (1u << bits) - 1 - symbol;
+    put_part(t, behind * t->range >> bits, (behind + 1) * t->range >> bits);
+    return symbol;
+}
+
 #include "pith_context_impl.h"
 
 /* All bits of the lower end; zeros at the end of the stream need not be written. */

@@ -54,4 +54,17 @@ static inline uint32_t code_decision(struct context_walk *t, uint32_t bound, uin
     return bit;
 }
 
+/* A quotient in the place of a search: the part above v, counted from the range's lower end; at
+ * most all, where v is above the range, as in no right stream. */
+static inline uint32_t code_even(struct context_walk *t, uint32_t bits, uint32_t symbol)
+{
+    fill_window(t);
+    const uint32_t n = 1u << bits, v = (uint32_t)(t->window >> WINDOW_TOP);
+    uint32_t above = (((v + 1) << bits) + t->range - 1) / t->range;
+    above = above < n ? above : n;
+    symbol = n - above;
+    narrow(t, (above - 1) * t->range >> bits, above * t->range >> bits);
+    return symbol;
+}
+
 #endif

@@ -21,7 +21,12 @@
  *
  *     uint32_t code_decision(struct context_walk *t, uint32_t bound, uint32_t bit)
  *
- * the same for two symbols: 1 has the part below the bound. */
+ * the same for two symbols: 1 has the part below the bound.
+ *
+ *     uint32_t code_even(struct context_walk *t, uint32_t bits, uint32_t symbol)
+ *
+ * one of 2^bits symbols that are equally likely: the part that begins at
+ * range * (2^bits - 1 - symbol) >> bits. */
 #ifndef PITH_CONTEXT_IMPL_H
 #define PITH_CONTEXT_IMPL_H
 
@@ -146,17 +151,6 @@ static inline uint32_t context_class(struct context_coder *c, struct context_wal
     return symbol;
 }
 
-/* 1 << bits symbols that are equally likely. */
-static inline uint32_t context_even(struct context_coder *c, struct context_walk *t, uint32_t bits,
-                                    uint32_t symbol)
-{
-    uint16_t more[CONTEXT_SYMBOLS] = {0};
-    lanes above;
-    for (uint32_t i = 0; i + 1 < 1u << bits; i++)
-        more[i] = (uint16_t)(65536u - (65536u >> bits) * (i + 1));
-    return code_symbol(t, lanes_bounds(lanes_load(more), &c->rest[bits], t->range), symbol, &above);
-}
-
 /* Which index of a class of 2^bits; rest: for the encoder. Four bits are learned, more are even. */
 static inline uint32_t context_rest(struct context_coder *c, struct context_walk *t,
                                     uint32_t symbol, uint32_t rest)
@@ -166,7 +160,7 @@ static inline uint32_t context_rest(struct context_coder *c, struct context_walk
     lanes bounds = lanes_bounds(more, &c->rest[bits - low], t->range);
     uint32_t high = code_symbol(t, bounds, rest >> low, &above);
     context_learn(c, d, more, above);
-    return low ? high << low | context_even(c, t, low, rest & ((1u << low) - 1)) : high;
+    return low ? high << low | code_even(t, low, rest & ((1u << low) - 1)) : high;
 }
 
 static inline uint32_t context_told(const struct context_coder *c, bool apart, uint32_t average,
