@@ -53,6 +53,7 @@ static void set_slots(struct integer_kernels *k, uint32_t features)
     k->slots_in_spans = !best && !(features & PITH_CPU_DOTPROD);
     k->slots_middle = best ? 0 : SLOTS_MIDDLE;
     k->slots_rows = !best && features & fast_dense ? FEW_ROWS : UINT32_MAX;
+    k->slots_fetch = features & PITH_CPU_AMX; /* as of Sapphire Rapids; not Zen 4 */
     k->tile_rows = features & PITH_CPU_AMX ? AMX_ROWS : 0;
 }
 

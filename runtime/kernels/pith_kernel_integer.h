@@ -39,9 +39,10 @@
  * A sparse matrix is packed in slots: panels of SLOTS_NR outputs (struct slots_panel), whose groups
  * have up to four nonzeros of each output from SLOTS_STEP neighbouring columns. The outputs of a
  * panel advance over the columns side by side: a group begins at the lane of SLOTS_LANE columns
- * where the output that is last has its next nonzero. What finds no room is kept apart. With 9 %
- * nonzeros that are strewn evenly 84 % of the slots are full, with 4 % 69 %; with at most k in
- * every 128 columns of a row (prune's balanced:k/128), k a multiple of four, all of them. Weights
+ * where the output that is last has its next nonzero, or where the group before begins, if that
+ * leaves hardly more slots empty. What finds no room is kept apart. With 9 % nonzeros that are
+ * strewn evenly 84 % of the slots are full, with 4 % 69 %; with at most k in every 128 columns of a
+ * row (prune's balanced:k/128), k a multiple of four, all of them. Weights
  * of at most 16 values may be halved, as above, by neighbouring groups. There is one segment of
  * `steps` times SLOTS_STEP columns then, and no group reaches beyond it.
  *
@@ -244,6 +245,7 @@ struct gemm_i8_job {
     size_t panel_bytes;  /* from one to the next */
     const int8_t *table; /* [16], of gemm_i4; of halved slots, where the first is 0 */
     bool halved;         /* of gemm_slots */
+    bool fetches;        /* the same: weights ahead of those that are multiplied */
     struct requantize to;
     uint8_t *y;
     size_t y_step; /* bytes from y[i] to y[i + 1] */
@@ -388,6 +390,7 @@ struct integer_kernels {
     bool slots_in_spans;     /* else they may be halved */
     uint8_t slots_middle;    /* 0 or SLOTS_MIDDLE */
     uint32_t slots_rows;     /* of x, up to which it may be faster than gemm_i8 */
+    bool slots_fetch;        /* whether gemm_slots is to fetch weights ahead */
     uint32_t tile_rows; /* of x that gemm_grid takes in the time of one, several times as fast; 0 */
     depthwise_i8_fn *depthwise_i8;
     uint32_t words_nr;              /* of gemm_i16[0] */

@@ -330,6 +330,7 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
         l->k_step = SLOTS_STEP;
         l->in_spans = k->slots_in_spans;
         l->slots_halved = halves_slots(c, k);
+        l->slots_fetch = k->slots_fetch;
         l->middle = k->slots_middle;
         l->wide = false;
         l->gemm = k->gemm_slots;

@@ -26,7 +26,7 @@ enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS, PACK_WINOGRAD, PACK_
 struct integer_layout {
     bool depthwise, in_place;
     enum integer_packing packing;
-    bool in_spans, slots_halved; /* PACK_SLOTS */
+    bool in_spans, slots_halved, slots_fetch; /* PACK_SLOTS */
     bool filled_first;
     bool grid;   /* l->gemm is gemm_grid: pixels are places of a band, `width` of them in a row */
     bool folded; /* of a grid: a place has all columns up to the next one ... */

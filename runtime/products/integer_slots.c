@@ -5,9 +5,10 @@
  * output that is last, and takes up to four nonzeros of each output within reach. Taking all that
  * are in reach leaves the fewest groups: the last output always places its own.
  *
- * Slots reach over SLOTS_STEP columns. Where groups that begin at whole windows of so many are
- * hardly more, as with balanced weights, they begin there: several rows of x then keep a window in
- * registers. Of three outputs with two slots a group, x being a nonzero that a group takes:
+ * Slots reach over SLOTS_STEP columns. Where groups that begin at the same lane are hardly more
+ * than groups that begin anywhere, they do: what they reach of x then stays in registers. Of 25 %
+ * and more nonzeros four groups begin so, of 10 % two, of balanced weights all of a window. Of
+ * three outputs with two slots a group, x being a nonzero that a group takes:
  *
  *     columns    0 . . . . . . . 16 . . . . . . 32 . . . . . . 48
  *     output 0   x x . . . . . . x . . . . . . . x . . . . . .
@@ -30,15 +31,20 @@
 /* Of a group of a span, in instructions: those of a lane, and those besides. */
 #define LANE_COST 7u
 #define GROUP_COST 24u
-/* Windows are taken up to so many sixteenths of the groups that begin at any lane; with several
- * rows of x loading anew what a group reaches takes as long as half of a group besides. */
-#define WINDOW_GROUPS 17u
-#define WINDOW_GROUPS_OF_ROWS 22u
+/* What a group costs, and beside that loading anew what groups reach. */
+#define SLOTS_GROUP_COST 2u
+#define SLOTS_REACH_COST 1u
+/* Few rows of x wait for slots that a second-level cache does not hold, so that there groups that
+ * share where they begin may be so many in a hundred more than the fewest, elsewhere so many. */
+#define MORE_GROUPS 5u
+#define MORE_CACHED_GROUPS 38u
+#define CACHED_SLOTS (UINT64_C(5) << 18)
 #define SEVERAL_ROWS 4u
 
 /* Where a group may begin, and how far it reaches, in lanes. */
 struct slot_rule {
     uint32_t reach, every, last; /* last: the last one where a group may begin */
+    uint32_t share;              /* groups that begin at the same lane, at most */
     bool is_signed_least_apart;  /* INT8_MIN stands in no slot */
 };
 
@@ -59,6 +65,8 @@ struct walk {
     struct slot_rule rule;
     struct slot_sink *sink;
     uint32_t o, outputs, first, looked_at; /* columns; the first one that is left is not before */
+    uint32_t lane, share;                  /* of the last group; how many more may begin there */
+    uint32_t reaches;                      /* where groups began */
     uint64_t left[BLOCKS][SLOTS_NR];
 };
 
@@ -165,7 +173,13 @@ static bool take_group(struct walk *k, struct group *g)
     if (leftmost == k->l->run)
         return false;
     memset(g, 0, sizeof *g);
-    g->lane = least(leftmost / SLOTS_LANE / k->rule.every * k->rule.every, k->rule.last);
+    if (k->share == 0 || leftmost >= (k->lane + k->rule.reach) * SLOTS_LANE) {
+        k->lane = least(leftmost / SLOTS_LANE / k->rule.every * k->rule.every, k->rule.last);
+        k->share = k->rule.share;
+        k->reaches++;
+    }
+    k->share--;
+    g->lane = k->lane;
     const uint32_t first = g->lane * SLOTS_LANE;
     const uint32_t end = least(first + k->rule.reach * SLOTS_LANE, k->l->run);
     uint32_t last = first;
@@ -194,10 +208,10 @@ static void leave_rest(struct walk *k)
     }
 }
 
-/* Groups of the panel from output o on, up to `most`, by their lanes; how many, and what they cost
- * in spans. */
+/* Groups of the panel from output o on, up to `most`, by their lanes; how many, from how many
+ * places, and what they cost in spans. */
 struct group_count {
-    uint32_t groups[SLOTS_LANES], all;
+    uint32_t groups[SLOTS_LANES], all, reaches;
     uint64_t cost;
 };
 
@@ -212,23 +226,41 @@ static struct group_count count_groups(const struct integer_layout *l,
         count.groups[g.lanes - 1]++;
         count.cost += GROUP_COST + g.lanes * LANE_COST;
     }
+    count.reaches = k.reaches;
     return count;
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
 
+static uint64_t most_shared(uint64_t fewest, uint64_t bytes, uint64_t rows)
+{
+    const bool waits = rows < SEVERAL_ROWS && bytes > CACHED_SLOTS;
+    return fewest * (100 + (waits ? MORE_GROUPS : MORE_CACHED_GROUPS)) / 100;
+}
+
 /* Where groups of a layer begin, by its first panel, whose outputs are taken for an example: all
- * panels have the same rule, so that a kernel of several rows meets one kind of group alone. */
+ * panels have the same rule, so that a kernel foresees where it has to load. */
 static struct slot_rule slots_rule(const struct integer_layout *l,
                                    const struct integer_weights *weights, uint64_t rows)
 {
-    const uint64_t most = rows < SEVERAL_ROWS ? WINDOW_GROUPS : WINDOW_GROUPS_OF_ROWS;
     const uint32_t last = (l->steps - 1) * SLOTS_LANES;
-    const struct slot_rule anywhere = {SLOTS_LANES, 1, last, false};
-    const struct slot_rule windows = {SLOTS_LANES, SLOTS_LANES, last, false};
-    const uint64_t fewest = count_groups(l, weights, 0, &anywhere, UINT32_MAX).all;
-    const uint64_t of_windows = count_groups(l, weights, 0, &windows, UINT32_MAX).all;
-    return of_windows * 16 <= fewest * most ? windows : anywhere;
+    const struct slot_rule rules[] = {{SLOTS_LANES, 1, last, 1, false},
+                                      {SLOTS_LANES, 1, last, 2, false},
+                                      {SLOTS_LANES, 1, last, 4, false},
+                                      {SLOTS_LANES, SLOTS_LANES, last, UINT32_MAX, false}};
+    const uint64_t panels = l->rounded / SLOTS_NR;
+    struct slot_rule best = rules[0];
+    uint64_t most = 0, least_cost = UINT64_MAX;
+    for (uint32_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct group_count n = count_groups(l, weights, 0, &rules[i], UINT32_MAX);
+        const uint64_t cost =
+            (uint64_t)n.all * SLOTS_GROUP_COST + (uint64_t)n.reaches * SLOTS_REACH_COST;
+        if (i == 0)
+            most = most_shared(n.all, panels * slots_groups_bytes(n.all, l->slots_halved), rows);
+        if (cost < least_cost && n.all <= most)
+            least_cost = cost, best = rules[i];
+    }
+    return best;
 }
 
 /* A group that there is no room for. */
@@ -305,7 +337,7 @@ static uint8_t *put_groups(struct walk *k, uint32_t most, struct slots_panel *pa
 /* A span reads the lanes alone that it names, so it may begin at any. */
 static struct slot_rule spans_rule(uint32_t reach)
 {
-    return (struct slot_rule){reach, 1, UINT32_MAX, true};
+    return (struct slot_rule){reach, 1, UINT32_MAX, 1, true};
 }
 
 /* Of equal costs the longest reach, which makes the fewest groups: they take memory. */
