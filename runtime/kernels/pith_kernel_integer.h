@@ -345,9 +345,15 @@ struct interleave {
 
 #define INTERLEAVE_ROWS 16u
 
+/* `rows` rows of n bytes: from one to the next `step` bytes in a and y, b_step in b. */
+struct combined_rows {
+    const uint8_t *a, *b;
+    uint8_t *y;
+    size_t n, rows, step, b_step;
+};
+
 /* Rows of n bytes; y may be an input, but not of the largest. */
-typedef void combine_bytes_fn(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
-                              uint8_t *y, size_t n);
+typedef void combine_bytes_fn(const struct combine_bytes *c, const struct combined_rows *r);
 /* The same with real numbers b; what c says of its bytes is not read. */
 typedef void combine_reals_fn(const struct combine_bytes *c, const uint8_t *a, const float *b,
                               uint8_t *y, size_t n);

@@ -389,7 +389,12 @@ static void element_range(void *arg, size_t begin, size_t end)
     if (j->table)
         look_up(j, j->table, x + at, y + at, n);
     else
-        j->rows->combine(&j->combine, x + at, (const uint8_t *)args->in[1]->data + at, y + at, n);
+        j->rows->combine(&j->combine,
+                         &(struct combined_rows){.a = x + at,
+                                                 .b = (const uint8_t *)args->in[1]->data + at,
+                                                 .y = y + at,
+                                                 .n = n,
+                                                 .rows = 1});
 }
 
 /* Of an Add or Mul: one side has a number for many elements of the other. */

@@ -318,12 +318,14 @@ static void depthwise_rows(const struct conv_run *r, const struct conv_band *b)
 static void add_residual(const struct conv_run *r, uint8_t *y, size_t y_step, size_t at,
                          size_t step, uint32_t rows, size_t n)
 {
-    if (y_step == n && step == n) {
-        n *= rows;
-        rows = 1;
-    }
-    for (; rows > 0; rows--, y += y_step, at += step)
-        r->k->bytes.combine(r->data->add, y, r->data->residual + at, y, n);
+    const bool joined = y_step == n && step == n;
+    r->k->bytes.combine(r->data->add, &(struct combined_rows){.a = y,
+                                                              .b = r->data->residual + at,
+                                                              .y = y,
+                                                              .n = joined ? n * rows : n,
+                                                              .rows = joined ? 1 : rows,
+                                                              .step = y_step,
+                                                              .b_step = step});
 }
 
 /* n pixels from pixel `at` of the band on, which b->pixel points to. Where y is channels-last one

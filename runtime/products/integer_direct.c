@@ -145,7 +145,9 @@ static void add_to_residual(const struct direct_run *r, size_t image, size_t pix
     size_t pixels = (size_t)c->oh * c->ow, at = (image * c->outputs + o) * pixels + pixel;
     if (c->y_step)
         at = (image * pixels + pixel) * c->outputs + o;
-    r->bytes->combine(r->data->add, y, r->data->residual + at, y, 1);
+    r->bytes->combine(
+        r->data->add,
+        &(struct combined_rows){.a = y, .b = r->data->residual + at, .y = y, .n = 1, .rows = 1});
 }
 
 /* Output o of a pixel, from its sum. */

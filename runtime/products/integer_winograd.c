@@ -269,14 +269,15 @@ static void add_residual(const struct winograd_run *r, const struct winograd_i8_
 {
     const struct integer_conv *c = r->c;
     const bool joined = out->outputs == c->outputs && c->y_step == c->outputs;
-    const uint32_t runs = joined ? 1 : out->columns, n = out->outputs * (out->columns / runs);
-    for (uint32_t i = 0; i < out->rows; i++)
-        for (uint32_t j = 0; j < runs; j++) {
-            uint8_t *y = out->y + i * out->y_row + j * out->y_pixel;
-            const uint8_t *residual =
-                r->data->residual + (pixel + (size_t)i * c->ow + j) * c->outputs + o;
-            r->k->bytes.combine(r->data->add, y, residual, y, n);
-        }
+    struct combined_rows rows = {.n = joined ? out->outputs * out->columns : out->outputs,
+                                 .rows = joined ? 1 : out->columns,
+                                 .step = out->y_pixel,
+                                 .b_step = c->outputs};
+    for (uint32_t i = 0; i < out->rows; i++) {
+        rows.a = rows.y = out->y + i * out->y_row;
+        rows.b = r->data->residual + (pixel + (size_t)i * c->ow) * c->outputs + o;
+        r->k->bytes.combine(r->data->add, &rows);
+    }
 }
 
 /* Sums of the outputs from o on become values. Tiles at the right and lower edge store the pixels

@@ -50,6 +50,30 @@ static void check_largest(const struct byte_rows *r, const struct byte_rows *k, 
     guard_free(&x);
 }
 
+/* What lies between rows stays as it is. */
+static void combine(const struct byte_rows *k, const struct combine_bytes *c,
+                    struct combined_rows at, void *y)
+{
+    at.y = y;
+    k->combine(c, &at);
+}
+
+static void check_combine(const struct byte_rows *r, const struct byte_rows *k)
+{
+    const uint32_t n = pick(1, 150), rows = pick(1, 4);
+    const struct combine_bytes c = {random_grid(), random_grid(), random_grid(), pick(0, 1),
+                                    pick(0, 1)};
+    struct combined_rows at = {
+        .n = n, .rows = rows, .step = n + pick(0, 9), .b_step = n + pick(0, 9)};
+    const size_t bytes = (rows - 1) * at.step + n;
+    struct guarded a = guard_bytes(bytes), b = guard_bytes((rows - 1) * at.b_step + n);
+    at.a = a.data;
+    at.b = b.data;
+    SAME("combine", bytes, combine(r, &c, at, expected.data), combine(k, &c, at, y.data));
+    guard_free(&a);
+    guard_free(&b);
+}
+
 static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
 {
     uint32_t n = pick(1, 150), taps = pick(1, 9);
@@ -59,8 +83,6 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
     struct guarded real = guard_random(n, 1, &seed), table = guard_bytes(256);
     struct guarded sum = guard_bytes(n * sizeof(int32_t));
     struct mean_bytes over = {many.data, taps, n, a, b}, along = {x.data, n, 1, a, b};
-    SAME("combine", n, r->combine(&c, x.data, z.data, expected.data, n),
-         k->combine(&c, x.data, z.data, y.data, n));
     SAME("combine_reals", n, r->combine_reals(&c, x.data, real.data, expected.data, n),
          k->combine_reals(&c, x.data, real.data, y.data, n));
     SAME("quantize", n, r->quantize(&a, real.data, expected.data, n),
@@ -106,9 +128,10 @@ static void test_sums_of_rows(void **state)
                                          : (float)pick(1, 500) * 1e-2f * part;
         }
         const struct combine_bytes c = {grid[0], grid[1], grid[2], false, pick(0, 1)};
-        reference.bytes.combine(&c, a, b, expected, PAIRS);
+        const struct combined_rows at = {.a = a, .b = b, .n = PAIRS, .rows = 1};
+        combine(&reference.bytes, &c, at, expected);
         for (uint32_t level = 0; next_level(&level, &k);) {
-            k.bytes.combine(&c, a, b, y, PAIRS);
+            combine(&k.bytes, &c, at, y);
             assert_memory_equal(expected, y, PAIRS);
         }
     }
@@ -121,7 +144,7 @@ static void test_rows(void **state)
     pith_integer_kernels_fill(&reference, 0);
     for (uint32_t i = 0; i < CASES; i++)
         for (uint32_t level = 0; next_level(&level, &k);)
-            check_rows(&reference.bytes, &k.bytes);
+            check_combine(&reference.bytes, &k.bytes), check_rows(&reference.bytes, &k.bytes);
 }
 
 static void test_largest(void **state)

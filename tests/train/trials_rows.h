@@ -399,7 +399,8 @@ static void trial_combine(struct trial *t)
     uint32_t n = size(t, 1, 150, NETWORK_ROW);
     struct combine_bytes c = {grid_drawn(), grid_drawn(), grid_drawn(), pick(0, 1), pick(0, 1)};
     uint8_t *a = some_bytes(t, n), *b = some_bytes(t, n), *y = take(t, n);
-    CALL(t, n, integer_of(t).bytes.combine(&c, a, b, y, n));
+    const struct combined_rows rows = {.a = a, .b = b, .y = y, .n = n, .rows = 1};
+    CALL(t, n, integer_of(t).bytes.combine(&c, &rows));
     leaves_bytes(t, y, n);
 }
 

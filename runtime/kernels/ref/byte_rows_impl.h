@@ -83,10 +83,10 @@ static void join_rows(const struct combine_bytes *c, const uint8_t *a, const uin
     }
 }
 
-void ROW(pith_combine_bytes)(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
-                             uint8_t *y, size_t n)
+void ROW(pith_combine_bytes)(const struct combine_bytes *c, const struct combined_rows *r)
 {
-    join_rows(c, a, b, NULL, y, n);
+    for (size_t i = 0; i < r->rows; i++)
+        join_rows(c, r->a + i * r->step, r->b + i * r->b_step, NULL, r->y + i * r->step, r->n);
 }
 
 void ROW(pith_combine_reals)(const struct combine_bytes *c, const uint8_t *a, const float *b,

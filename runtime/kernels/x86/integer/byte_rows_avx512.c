@@ -227,15 +227,20 @@ static inline bool sum_block(const struct fixed_sum *f, const uint8_t *a, const 
     return true;
 }
 
-void pith_combine_bytes_avx512(const struct combine_bytes *c, const uint8_t *a, const uint8_t *b,
-                               uint8_t *y, size_t n)
+void pith_combine_bytes_avx512(const struct combine_bytes *c, const struct combined_rows *r)
 {
-    struct fixed_sum f;
-    const bool fits = n >= BLOCK && fixed_sum_of(c, &f);
-    for (; fits && n >= BLOCK; n -= BLOCK, a += BLOCK, b += BLOCK, y += BLOCK)
-        if (!sum_block(&f, a, b, y))
-            join_rows(c, a, b, NULL, y, BLOCK);
-    join_rows(c, a, b, NULL, y, n);
+    struct fixed_sum f = {.high = _mm512_setzero_si512()};
+    const bool fits = r->n >= BLOCK && fixed_sum_of(c, &f);
+    for (size_t i = 0; i < r->rows; i++) {
+        const uint8_t *a = r->a + i * r->step, *b = r->b + i * r->b_step;
+        uint8_t *y = r->y + i * r->step;
+        size_t n = r->n;
+        for (; fits && n >= BLOCK; n -= BLOCK, a += BLOCK, b += BLOCK, y += BLOCK)
+            if (!sum_block(&f, a, b, y))
+                join_rows(c, a, b, NULL, y, BLOCK);
+        if (n > 0)
+            join_rows(c, a, b, NULL, y, n);
+    }
 }
 
 void pith_combine_reals_avx512(const struct combine_bytes *c, const uint8_t *a, const float *b,
