@@ -348,7 +348,7 @@ static void multiply(const struct conv_run *r, const struct conv_band *b, uint32
                                   .panel_bytes = l->panel_bytes,
                                   .table = (const int8_t *)r->packed - TABLE,
                                   .halved = SLOTS_BUILT && l->slots_halved,
-                                  .fetches = l->slots_fetch,
+                                  .fetches = SLOTS_BUILT && l->slots_fetch,
                                   .to = outputs_from(r, (size_t)group * l->rounded + o),
                                   .y = b->tile,
                                   .y_step = c->y_step ? c->y_step * element : PART * element,

@@ -234,12 +234,11 @@ void pith_combine_bytes_avx512(const struct combine_bytes *c, const struct combi
     for (size_t i = 0; i < r->rows; i++) {
         const uint8_t *a = r->a + i * r->step, *b = r->b + i * r->b_step;
         uint8_t *y = r->y + i * r->step;
-        size_t n = r->n;
-        for (; fits && n >= BLOCK; n -= BLOCK, a += BLOCK, b += BLOCK, y += BLOCK)
-            if (!sum_block(&f, a, b, y))
-                join_rows(c, a, b, NULL, y, BLOCK);
-        if (n > 0)
-            join_rows(c, a, b, NULL, y, n);
+        for (size_t at = 0, some; at < r->n; at += some) {
+            some = fits && r->n - at >= BLOCK ? BLOCK : r->n - at;
+            if (!fits || some < BLOCK || !sum_block(&f, a + at, b + at, y + at))
+                join_rows(c, a + at, b + at, NULL, y + at, some);
+        }
     }
 }
 
