@@ -34,10 +34,10 @@
 /* What a group costs, and beside that loading anew what groups reach. */
 #define SLOTS_GROUP_COST 2u
 #define SLOTS_REACH_COST 1u
-/* Few rows of x wait for slots that a second-level cache does not hold, so that there groups that
- * share where they begin may be so many in a hundred more than the fewest, elsewhere so many. */
-#define MORE_GROUPS 5u
-#define MORE_CACHED_GROUPS 38u
+/* How many in a hundred more than the fewest groups may be, for sharing where they begin: hardly
+ * any where few rows of x wait for slots that no second-level cache holds. */
+#define MORE_GROUPS 38u
+#define MORE_FETCHED_GROUPS 5u
 #define CACHED_SLOTS (UINT64_C(5) << 18)
 #define SEVERAL_ROWS 4u
 
@@ -235,13 +235,15 @@ static struct group_count count_groups(const struct integer_layout *l,
 static uint64_t most_shared(uint64_t fewest, uint64_t bytes, uint64_t rows)
 {
     const bool waits = rows < SEVERAL_ROWS && bytes > CACHED_SLOTS;
-    return fewest * (100 + (waits ? MORE_GROUPS : MORE_CACHED_GROUPS)) / 100;
+    return fewest * (100 + (waits ? MORE_FETCHED_GROUPS : MORE_GROUPS)) / 100;
 }
 
 /* Where groups of a layer begin, by its first panel, whose outputs are taken for an example: all
- * panels have the same rule, so that a kernel foresees where it has to load. */
+ * panels have the same rule, so that a kernel foresees where it has to load. promised: groups that
+ * there is room for. */
 static struct slot_rule slots_rule(const struct integer_layout *l,
-                                   const struct integer_weights *weights, uint64_t rows)
+                                   const struct integer_weights *weights, uint64_t rows,
+                                   uint32_t promised)
 {
     const uint32_t last = (l->steps - 1) * SLOTS_LANES;
     const struct slot_rule rules[] = {{SLOTS_LANES, 1, last, 1, false},
@@ -256,7 +258,9 @@ static struct slot_rule slots_rule(const struct integer_layout *l,
         const uint64_t cost =
             (uint64_t)n.all * SLOTS_GROUP_COST + (uint64_t)n.reaches * SLOTS_REACH_COST;
         if (i == 0)
-            most = most_shared(n.all, panels * slots_groups_bytes(n.all, l->slots_halved), rows);
+            most = least(
+                promised,
+                most_shared(n.all, panels * slots_groups_bytes(n.all, l->slots_halved), rows));
         if (cost < least_cost && n.all <= most)
             least_cost = cost, best = rules[i];
     }
@@ -386,7 +390,8 @@ void pith_pack_slots(const struct integer_layout *l, const struct integer_weight
                      uint64_t rows, uint32_t most, uint32_t *sum, uint8_t *packed)
 {
     const bool in_spans = l->in_spans;
-    const struct slot_rule rule = in_spans ? best_reach(l, weights) : slots_rule(l, weights, rows);
+    const struct slot_rule rule =
+        in_spans ? best_reach(l, weights) : slots_rule(l, weights, rows, most);
     put_fn *const put = in_spans ? put_spans : put_groups;
     struct halved_table table = {.value = (int8_t *)packed - TABLE, .known = 1};
     struct slots_panel *panel = (void *)packed;

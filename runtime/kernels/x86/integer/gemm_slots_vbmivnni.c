@@ -6,10 +6,9 @@
  *
  * One row is what waits for weights. Its groups are fetched ahead where hardware does not do so
  * beyond the end of a page: 4 to 28 % of the time on a Sapphire Rapids core, where a Zen 4 core
- * loses 2 to 12 %. A halved group is a quarter
- * smaller and takes a shift and a permutation more, so in the second-level cache a plain one is
- * faster by 5 %. The places of groups are sums, so each waits for the one before by an addition;
- * loads, which take longer, wait for that alone. */
+ * loses 2 to 12 %. A halved group is a quarter smaller and takes a shift and a permutation more, so
+ * in the second-level cache a plain one is faster by 5 %. The places of groups are sums, so each
+ * waits for the one before by an addition; loads, which take longer, wait for that alone. */
 #include <immintrin.h>
 #include <stdint.h>
 #include "pith_kernel_integer.h"
