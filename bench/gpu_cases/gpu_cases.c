@@ -94,8 +94,8 @@ static void check_words(uint32_t kernel, const void *arg, size_t bytes)
     }
 }
 
-/* Bytes between members and behind them keep what the stack held before, which may be an address;
- * compilers that cannot clear them ask for them, too. */
+/* Bytes between members and behind them keep what the stack held before, which may be an address,
+ * so they are cleared where the compiler can do that. */
 #if __has_builtin(__builtin_clear_padding)
 #define CLEAR_PADDING(v) __builtin_clear_padding(v)
 #else

@@ -42,9 +42,9 @@
  * where the output that is last has its next nonzero, or where the group before begins, if that
  * leaves hardly more slots empty. What finds no room is kept apart. With 9 % nonzeros that are
  * strewn evenly 84 % of the slots are full, with 4 % 69 %; with at most k in every 128 columns of a
- * row (prune's balanced:k/128), k a multiple of four, all of them. Weights
- * of at most 16 values may be halved, as above, by neighbouring groups. There is one segment of
- * `steps` times SLOTS_STEP columns then, and no group reaches beyond it.
+ * row (prune's balanced:k/128), k a multiple of four, all of them. Weights of at most 16 values may
+ * be halved, as above, by neighbouring groups. There is one segment of `steps` times SLOTS_STEP
+ * columns then, and no group reaches beyond it.
  *
  * Machines whose permutations stay within 16 bytes take slots in spans instead: the columns of a
  * group are from 1 to SLOTS_LANES neighbouring lanes, and cost as much as there are lanes. No
@@ -208,6 +208,17 @@ static inline uint64_t spans_bytes(uint64_t groups)
 static inline const struct slots_more *slots_more(const struct slots_panel *p)
 {
     return (const struct slots_more *)(const void *)((const uint8_t *)p + p->more);
+}
+
+/* sum[SLOTS_NR]: offsets of a panel's outputs from `first` on, with what row x has outside of the
+ * slots, added one by one; of x - middle. */
+static inline void slots_outside(const struct slots_panel *p, const int32_t *offset,
+                                 const uint8_t *x, int32_t middle, uint32_t *sum)
+{
+    const struct slots_more *more = slots_more(p);
+    memcpy(sum, offset, SLOTS_NR * sizeof *sum);
+    for (uint32_t i = 0; i < p->n_more; i++)
+        sum[more[i].output] += (uint32_t)((x[more[i].column] - middle) * more[i].weight);
 }
 
 /* A bitmap: `at` and `values` as the numbers of struct slots_panel. At `at`, 8-byte aligned, stand

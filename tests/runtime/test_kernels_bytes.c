@@ -143,8 +143,10 @@ static void test_rows(void **state)
     struct integer_kernels k, reference;
     pith_integer_kernels_fill(&reference, 0);
     for (uint32_t i = 0; i < CASES; i++)
-        for (uint32_t level = 0; next_level(&level, &k);)
-            check_combine(&reference.bytes, &k.bytes), check_rows(&reference.bytes, &k.bytes);
+        for (uint32_t level = 0; next_level(&level, &k);) {
+            check_combine(&reference.bytes, &k.bytes);
+            check_rows(&reference.bytes, &k.bytes);
+        }
 }
 
 static void test_largest(void **state)

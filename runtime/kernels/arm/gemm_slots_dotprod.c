@@ -23,16 +23,11 @@ static inline struct window window_at(const uint8_t *x)
     return v;
 }
 
-/* What lies outside of the slots is added one by one. */
 static void begin_sums(const struct gemm_i8_job *job, const struct slots_panel *p, const uint8_t *x,
                        uint32_t first, int32x4_t sum[4])
 {
     uint32_t sums[LANES];
-    const struct slots_more *more = slots_more(p);
-    memcpy(sums, job->to.offset + first, sizeof sums);
-    for (uint32_t i = 0; i < p->n_more; i++)
-        sums[more[i].output] +=
-            (uint32_t)((x[more[i].column] - (int)SLOTS_MIDDLE) * more[i].weight);
+    slots_outside(p, job->to.offset + first, x, SLOTS_MIDDLE, sums);
     for (int q = 0; q < 4; q++)
         sum[q] = vreinterpretq_s32_u32(vld1q_u32(sums + 4 * q));
 }

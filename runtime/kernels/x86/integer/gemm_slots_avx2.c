@@ -15,17 +15,12 @@
 #define LANES 8u
 #define CACHED_BYTES 24576u /* of x, beside a panel */
 
-/* What lies outside of the slots is added one by one. */
 static __attribute__((noinline)) void begin_sums(const struct gemm_i8_job *job,
                                                  const struct slots_panel *p, const uint8_t *x,
                                                  uint32_t first, __m256i sum[2])
 {
     uint32_t sums[SLOTS_NR];
-    const struct slots_more *more = slots_more(p);
-    memcpy(sums, job->to.offset + first, sizeof sums);
-    for (uint32_t i = 0; i < p->n_more; i++)
-        sums[more[i].output] +=
-            (uint32_t)((x[more[i].column] - (int)SLOTS_MIDDLE) * more[i].weight);
+    slots_outside(p, job->to.offset + first, x, SLOTS_MIDDLE, sums);
     sum[0] = _mm256_loadu_si256((const void *)sums);
     sum[1] = _mm256_loadu_si256((const void *)(sums + LANES));
 }

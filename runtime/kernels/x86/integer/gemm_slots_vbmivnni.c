@@ -18,17 +18,6 @@
 #define AHEAD 2304u         /* bytes */
 #define CACHED_BYTES 24576u /* of x, beside a panel */
 
-/* What lies outside of the slots is added one by one; sums of slots begin at 0, and do not wait for
- * that to be in memory. */
-static void add_more(const struct gemm_i8_job *job, const struct slots_panel *p, const uint8_t *x,
-                     uint32_t first, uint32_t sum[LANES])
-{
-    const struct slots_more *more = slots_more(p);
-    memcpy(sum, job->to.offset + first, LANES * sizeof *sum);
-    for (uint32_t i = 0; i < p->n_more; i++)
-        sum[more[i].output] += (uint32_t)(x[more[i].column] * more[i].weight);
-}
-
 /* n outputs of a row. What is too large is cut before it is converted, which gives INT_MIN for what
  * is too small and for NaN; from there on packing saturates. */
 static void store(const struct requantize *to, __m512i sum, uint32_t first, uint32_t n, uint8_t *y)
@@ -141,12 +130,12 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
     const struct slots_panel *p = slots_panel(job->w, panel);
     const uint32_t first = panel * LANES;
     struct reach v;
-    uint32_t more[ROWS][LANES];
+    uint32_t outside[ROWS][LANES]; /* added last, so that sums do not wait for it in memory */
     struct sums sum = {.other = _mm512_setzero_si512()};
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
         v.x[r] = job->x[i + (uint32_t)r] + job->segment[0];
-        add_more(job, p, v.x[r], first, more[r]);
+        slots_outside(p, job->to.offset + first, v.x[r], 0, outside[r]);
         sum.of[r] = _mm512_setzero_si512();
     }
     load_reach(&v, rows);
@@ -159,7 +148,7 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
         sum.of[0] = _mm512_add_epi32(sum.of[0], sum.other);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
-        store(&job->to, _mm512_add_epi32(sum.of[r], _mm512_loadu_si512(more[r])), first,
+        store(&job->to, _mm512_add_epi32(sum.of[r], _mm512_loadu_si512(outside[r])), first,
               job->n - first, job->y + (i + (uint32_t)r) * job->y_step);
 }
 
