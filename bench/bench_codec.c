@@ -228,6 +228,27 @@ static double decode_symbols(const struct huff_lengths *lengths, const struct co
     return spent;
 }
 
+/* All symbols at once by the table of bytes (pith_huff_stream_bytes), and its build. */
+static double decode_bytes(const struct huff_lengths *lengths, const struct coded *c, uint64_t n,
+                           const uint8_t *expected)
+{
+    static uint16_t entries[1 << HUFF_MAX_LEN];
+    uint8_t byte[HUFF_SYMBOLS], *out = malloc(n);
+    struct huff_stream s;
+    for (uint32_t i = 0; i < HUFF_SYMBOLS; i++)
+        byte[i] = (uint8_t)i;
+    memset(out, 1, n);
+    double start = seconds();
+    pith_huff_build_bytes(lengths, byte, entries);
+    require(!pith_huff_stream_open(&s, c->stream, c->stream_bytes, n, lengths, NULL, 0) &&
+                !pith_huff_stream_bytes(&s, entries, out, pith_cpu_features()),
+            "stream refused");
+    double spent = seconds() - start;
+    require(!memcmp(out, expected, n), "bytes differ");
+    free(out);
+    return spent;
+}
+
 static double expand(const struct weight *w, int what, const struct layer *l)
 {
     void *scratch = malloc(pith_weight_scratch_bytes(w));
@@ -492,6 +513,8 @@ static void bench_coders_of(uint32_t k, int rounds, uint8_t *index)
     MEDIAN(s, decode_symbols(&lengths, &huff, INDICES, index));
     printf("| %-18s | %6.3f | %+6.2f %% | %5.0f |", tensors[k].name, entropy / INDICES,
            over(&huff, entropy), INDICES / s * 1e-6);
+    MEDIAN(s, decode_bytes(&lengths, &huff, INDICES, index));
+    printf(" %5.0f |", INDICES / s * 1e-6);
     printf(" %+6.2f %% (%3zu) |", over(&rans, entropy), rans.table_bytes);
     for (uint32_t i = 0; i < 3; i++) {
         if (level[i] & ~pith_cpu_features()) {
@@ -510,10 +533,10 @@ static void bench_coders_of(uint32_t k, int rounds, uint8_t *index)
 static int bench_coders(int rounds)
 {
     uint8_t *index = malloc(INDICES);
-    printf(
-        "| 2^20 indices | entropy, bits | Huffman over it | decoded, M/s | rANS over it (table) | "
-        "scalar, M/s | AVX2 | AVX-512 | encoded: Huffman, rANS |\n"
-        "|---|---|---|---|---|---|---|---|---|\n");
+    printf("| 2^20 indices | entropy, bits | Huffman over it | decoded, M/s | as bytes | rANS over "
+           "it (table) | "
+           "scalar, M/s | AVX2 | AVX-512 | encoded: Huffman, rANS |\n"
+           "|---|---|---|---|---|---|---|---|---|---|\n");
     for (uint32_t k = 0; k < sizeof tensors / sizeof *tensors; k++)
         bench_coders_of(k, rounds > 0 ? rounds : 9, index);
     free(index);

@@ -85,8 +85,11 @@ static uint32_t read_code_lengths(struct bit_reader *r, uint32_t n, uint8_t *len
              * alike. */
             last = (int32_t)br_bits(r, 4) + 1;
         } else {
-            uint32_t z = br_unary(r, MAX_ZIGZAG) << delta;
-            z |= br_bits(r, delta);
+            /* a difference is at most 25 bits, what a peek tells */
+            uint32_t next = br_peek(r);
+            uint32_t q = (uint32_t)__builtin_ctz(~next | 1u << (MAX_ZIGZAG + 1));
+            uint32_t z = q << delta | (next >> (q + 1) & ((1u << delta) - 1));
+            br_skip(r, q + 1 + delta);
             last += z & 1 ? -(int32_t)(z / 2) - 1 : (int32_t)(z / 2);
         }
         if (last < 1 || last > (int32_t)HUFF_MAX_LEN) {

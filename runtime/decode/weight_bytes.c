@@ -6,8 +6,7 @@
 #include "weight_decoder.h"
 
 #define PIECE 16384u /* bytes that stay in the first cache until they are mapped */
-#define LONG_CODE                                                                                  \
-    11u /* half bits: from there on a look-up that tells one symbol is the faster one */
+#define LONG_CODE 8u /* half bits: from there on a look-up of one symbol is the faster one */
 
 /* In place, behind decoders whose tables cannot tell bytes themselves. */
 static void map_bytes(const uint8_t *byte, uint8_t *v, uint32_t n)
@@ -35,7 +34,7 @@ static enum pith_status huffman_bytes(struct decoder *d, const uint8_t *byte, ui
     uint32_t n;
     if (d->index_lengths->n_present > 1 && s->n_bytes / LONG_CODE >= d->n_values / 16) {
         pith_huff_build_bytes(d->index_lengths, byte, entries);
-        return pith_huff_stream_bytes(&d->indices, entries, dst);
+        return pith_huff_stream_bytes(&d->indices, entries, dst, d->w->cpu);
     }
     pith_decoder_build_table(d);
     for (uint64_t at = 0; at < d->n_values; at += n) {

@@ -5,6 +5,11 @@
 #include "pith_kernel_decode.h"
 #include "pith_runtime.h"
 
+static void fill_huff(struct decode_kernels *k, uint32_t features)
+{
+    HUFF_KERNELS(KERNEL_TAKE)
+}
+
 static void fill_rans(struct decode_kernels *k, uint32_t features)
 {
     RANS_KERNELS(KERNEL_TAKE)
@@ -17,7 +22,8 @@ static void fill_context(struct decode_kernels *k, uint32_t features)
 
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features)
 {
-    *k = (struct decode_kernels){NULL, NULL};
+    *k = (struct decode_kernels){NULL, NULL, NULL};
+    fill_huff(k, features & PITH_BUILD_CPU);
     if (PITH_BUILD_RANS)
         fill_rans(k, features & PITH_BUILD_CPU);
     if (PITH_BUILD_CONTEXT)

@@ -23,22 +23,26 @@ static struct huff_lengths example_lengths(void)
     return t;
 }
 
-/* pith_huff_stream_bytes says what decode() says, to the byte. */
+/* pith_huff_stream_bytes says what decode() says, to the byte, with its kernels and without. */
 static void check_bytes(const struct huff_lengths *t, const uint8_t *bytes, size_t n_bytes,
                         uint64_t n, enum pith_status expected, const uint8_t *symbols)
 {
     static uint16_t entries[1 << HUFF_MAX_LEN];
+    const uint32_t features[] = {0, pith_cpu_features()};
     struct guarded out = guard_new((size_t)n, 1);
-    struct huff_stream s;
     uint8_t byte[HUFF_SYMBOLS], *dst = out.data;
     for (uint32_t i = 0; i < HUFF_SYMBOLS; i++)
         byte[i] = (uint8_t)(i * 7 + 90);
     pith_huff_build_bytes(t, byte, entries);
-    enum pith_status st = pith_huff_stream_open(&s, bytes, n_bytes, n, t, NULL, 0);
-    st = st ? st : pith_huff_stream_bytes(&s, entries, dst);
-    assert_int_equal(st, expected);
-    for (uint64_t i = 0; i < n && st == PITH_OK; i++)
-        assert_int_equal(dst[i], byte[symbols[i]]);
+    for (uint32_t k = 0; k < 2; k++) {
+        struct huff_stream s;
+        memset(dst, 0, (size_t)n);
+        enum pith_status st = pith_huff_stream_open(&s, bytes, n_bytes, n, t, NULL, 0);
+        st = st ? st : pith_huff_stream_bytes(&s, entries, dst, features[k]);
+        assert_int_equal(st, expected);
+        for (uint64_t i = 0; i < n && st == PITH_OK; i++)
+            assert_int_equal(dst[i], byte[symbols[i]]);
+    }
     guard_free(&out);
 }
 

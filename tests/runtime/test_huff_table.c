@@ -225,6 +225,51 @@ static void presence_runs(void **state)
     assert_int_equal(with_runs(0, (uint32_t[]){1u << 31, 1}, 2), PITH_ERR_CORRUPT);
 }
 
+/* 13 symbols of lengths 1, 12, 12, 11 .. 2, by differences; `end` behind the 22 ones of +11. */
+static struct bits falling_lengths(uint32_t end)
+{
+    struct bits b = {{0}, 0};
+    put(&b, 12 << 1, 9);
+    put(&b, 0, 4); /* all, delta 0 */
+    put(&b, 0, 4); /* 1 */
+    put(&b, (1u << 22) - 1, 22);
+    put(&b, end, 1);
+    put(&b, 0, 1); /* 12 again */
+    for (uint32_t s = 3; s < 13; s++)
+        put(&b, 1, 2);
+    return b;
+}
+
+/* The largest difference is told by 22 ones. One more, in the place of the zero that ends them, is
+ * refused. */
+static void largest_difference(void **state)
+{
+    struct huff_lengths t;
+    struct bits b = falling_lengths(0);
+    (void)state;
+    assert_int_equal(read_table(&b, &t), PITH_OK);
+    assert_int_equal(t.len[1], 12);
+    assert_int_equal(t.len[12], 2);
+    b = falling_lengths(1);
+    assert_int_equal(read_table(&b, &t), PITH_ERR_CORRUPT);
+}
+
+/* Differences of 0 are bits of 0, as what lies behind the end is read. */
+static void truncated_differences(void **state)
+{
+    struct bits b = {{0}, 0};
+    struct huff_lengths t;
+    (void)state;
+    put(&b, 1 | 3 << 1, 4); /* 16 symbols */
+    put(&b, 0, 4);
+    put(&b, 3, 4); /* 4 bits each */
+    b.n += 15;
+    assert_int_equal(n_bytes(&b), 4);
+    assert_int_equal(read_table(&b, &t), PITH_OK);
+    b.n = 24;
+    assert_int_equal(read_table(&b, &t), PITH_ERR_CORRUPT);
+}
+
 /* Rice-coded differences that leave 1..12, or are too long. */
 static void bad_lengths(void **state)
 {
@@ -269,6 +314,7 @@ int main(void)
         cmocka_unit_test(document_example),   cmocka_unit_test(one_symbol),
         cmocka_unit_test(presence_runs),      cmocka_unit_test(bad_lengths),
         cmocka_unit_test(truncated),          cmocka_unit_test(no_longer_codes),
+        cmocka_unit_test(largest_difference), cmocka_unit_test(truncated_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

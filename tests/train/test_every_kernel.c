@@ -103,6 +103,7 @@ static const struct {
     {"integer", "bytes.mean", trial_mean},
     {"integer", "bytes.look_up", trial_look_up},
     {"integer", "bytes.real_sums", trial_real_sums},
+    {"decode", "huff_chains", trial_huff_chains},
     {"decode", "rans_rows", trial_rans_rows},
     {"decode", "context_indices", trial_context_indices},
     {"checksum", "crc32c", trial_crc32c},

@@ -493,6 +493,32 @@ static void trial_look_up(struct trial *t)
 
 /* ---- decoders, checksums --------------------------------------------------------------------- */
 
+/* Entries of any lengths: what is told is no code, and decoded all the same. */
+static void trial_huff_chains(struct trial *t)
+{
+    const uint32_t rounds = size(t, 1, 70, 4096), width = 1 + rounds % 12;
+    const uint32_t n = rounds % 5 < 2 ? HUFF_CHAINS / 2 : HUFF_CHAINS;
+    const size_t bytes = (size_t)7 * rounds + 8, done = (size_t)HUFF_STEPS * rounds;
+    uint16_t *entries = take(t, ((size_t)1 << width) * sizeof *entries);
+    const uint8_t *streams = some_bytes(t, n * bytes);
+    uint8_t *out = take(t, n * done);
+    struct huff_chain chain[HUFF_CHAINS];
+    struct decode_kernels k;
+    pith_decode_kernels_fill(&k, t->features);
+    for (uint32_t i = 0; i < 1u << width; i++)
+        entries[i] = (uint16_t)(random_u64(&seed) % 256 << 8 | (1 + random_u64(&seed) % 12));
+    CALL(t, (double)n * (double)done,
+         for (uint32_t i = 0; i < n; i++) chain[i] =
+             (struct huff_chain){streams + i * bytes, out + i * done, i % 8};
+         k.huff_chains(chain, n, entries, width, rounds));
+    leaves_bytes(t, out, n * done);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at[2] = {(uint32_t)(chain[i].in - streams), chain[i].consumed};
+        leaves_bytes(t, at, sizeof at);
+        assert_ptr_equal(chain[i].out, out + (i + 1) * done);
+    }
+}
+
 static void trial_rans_rows(struct trial *t)
 {
     const uint32_t rows = size(t, 1, 40, 4096), n = 1u << RANS_BITS;
