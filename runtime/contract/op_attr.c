@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* op_attr.c - attributes against their schema, and the one way operators use threads. */
+/* op_attr.c - attributes against their schema. */
 #include "pith_op_exec.h"
 
 /* A float is told by its bits. NaN is never allowed, infinity where the schema says so (max 1). */
@@ -55,17 +55,4 @@ enum pith_status pith_op_check(const struct op_info *info, const int32_t *attr, 
         if (!field_ok(&info->fields[i], attr + info->fields[i].slot))
             return PITH_ERR_CORRUPT;
     return PITH_OK;
-}
-
-/* One item, or no threads: the caller does it. Each body writes what no other one writes, so the
- * order of items does not matter. */
-void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *arg, uint32_t i),
-                      void *arg)
-{
-    if (env->parallel_for && n > 1) {
-        env->parallel_for(env->user, n, body, arg);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        body(arg, i);
 }

@@ -154,4 +154,12 @@ static inline uint32_t op_lowered_bytes(const struct op_args *args, const struct
 void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *arg, uint32_t i),
                       void *arg);
 
+/* As pith_op_parallel for n <= 32, with a lane below n that no other body has at the same time: it
+ * tells where the body's scratch is. A body takes the lowest lane that is free and gives it back,
+ * so no more are used than threads run at once, and their scratch stays in the threads' caches;
+ * scratch of each body's own would come from beyond them. It holds nothing from one body to the
+ * next. */
+typedef void op_lane_body(void *arg, uint32_t i, uint32_t lane);
+void pith_op_parallel_lanes(const struct op_env *env, uint32_t n, op_lane_body *body, void *arg);
+
 #endif

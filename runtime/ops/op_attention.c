@@ -373,7 +373,7 @@ static void head_tiles(const struct attention *a, const struct head *h, const st
         tile_of_head(a, h, m, a->m - m < dense->nr ? (uint32_t)(a->m - m) : dense->nr, &t);
 }
 
-static void chunk_body(void *arg, uint32_t i)
+static void chunk_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct attention *a = arg;
     const struct dense_kernels *dense = dense_of(a->env);
@@ -381,7 +381,7 @@ static void chunk_body(void *arg, uint32_t i)
     struct parts p = {0};
     /* It cannot fail any more: need_attention() computed the same before. */
     parts_of(a, dense, &p); /* it did while planning */
-    float *scratch = (float *)a->env->scratch + (size_t)(i * part_sum(&p));
+    float *scratch = (float *)a->env->scratch + (size_t)(lane * part_sum(&p));
     for (size_t item = i * each; item < heads && item < (i + 1) * each; item++) {
         struct head h = head_of(a, item);
         if (dense->nr)
@@ -394,7 +394,7 @@ static void chunk_body(void *arg, uint32_t i)
 static void run_attention(const struct op_args *args, const struct op_env *env)
 {
     struct attention a = attention_of(args, env);
-    pith_op_parallel(env, a.chunks, chunk_body, &a);
+    pith_op_parallel_lanes(env, a.chunks, chunk_body, &a);
 }
 
 static const struct attr_field fields[] = {

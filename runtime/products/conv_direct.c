@@ -61,8 +61,9 @@ static enum pith_status depthwise_workspace(const struct op_args *args, const st
 }
 
 /* One call goes on to the end of the image at most, as bias and weights begin anew there. */
-static void depthwise_body(void *arg, uint32_t i)
+static void depthwise_body(void *arg, uint32_t i, uint32_t lane)
 {
+    (void)lane;
     const struct conv_run *r = arg;
     const struct conv *v = r->v;
     const float *bias = r->bias;
@@ -235,16 +236,18 @@ static void window_unit(const struct conv_run *r, uint64_t u)
     pith_window_plane(&plane);
 }
 
-static void window_body(void *arg, uint32_t i)
+static void window_body(void *arg, uint32_t i, uint32_t lane)
 {
+    (void)lane;
     const struct conv_run *r = arg;
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++)
         window_unit(r, u);
 }
 
 /* Chunks are of output planes: o is one output channel of a group of an image. */
-static void direct_body(void *arg, uint32_t i)
+static void direct_body(void *arg, uint32_t i, uint32_t lane)
 {
+    (void)lane;
     const struct conv_run *r = arg;
     const struct conv *v = r->v;
     const float *bias = r->bias;

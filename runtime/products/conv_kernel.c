@@ -44,9 +44,9 @@ struct conv_run pith_conv_run_of(const struct op_args *args, const struct op_env
 }
 
 void pith_conv_chunks(struct conv_run *r, const struct op_env *env, uint64_t units,
-                      void (*body)(void *arg, uint32_t i))
+                      op_lane_body *body)
 {
     r->units = units;
     r->chunks = conv_chunks_of(env, units);
-    pith_op_parallel(env, r->chunks, body, r);
+    pith_op_parallel_lanes(env, r->chunks, body, r);
 }

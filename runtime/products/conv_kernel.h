@@ -109,7 +109,7 @@ struct conv_run {
 
 struct conv_run pith_conv_run_of(const struct op_args *args, const struct op_env *env);
 void pith_conv_chunks(struct conv_run *r, const struct op_env *env, uint64_t units,
-                      void (*body)(void *arg, uint32_t i));
+                      op_lane_body *body);
 
 static inline uint64_t conv_chunk(const struct conv_run *r, uint32_t i)
 {

@@ -114,14 +114,14 @@ static void band_fill(const struct conv *v, const struct band *b, const float *x
     memset(to, 0, (b->floats - (size_t)(to - band)) * sizeof *to);
 }
 
-static void rows_body(void *arg, uint32_t i)
+static void rows_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
     const struct conv *v = r->v;
     const struct conv_geom *g = &v->g;
     const struct band *b = &v->way.band;
     const float *bias = r->bias;
-    float *band = r->panels + i * b->floats;
+    float *band = r->panels + lane * b->floats;
     uint32_t bands = (g->oh + b->rows - 1) / b->rows;
     size_t tap[ROWS_MAX_TAPS], row = b->width * g->stride_w;
     for (uint32_t t = 0; t < g->kh * g->kw; t++) {

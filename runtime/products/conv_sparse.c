@@ -115,12 +115,12 @@ static void tile_run(const struct conv_run *r, const struct quad_matrix *m, floa
 }
 
 /* Chunk i: some tiles, all output channels. */
-static void sparse_body(void *arg, uint32_t i)
+static void sparse_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
     const struct quad_matrix m = matrix_of(r->v);
     const uint64_t tiles = tiles_of(r->v, &m);
-    float *panel = r->panels + (size_t)i * r->v->k * m.width;
+    float *panel = r->panels + (size_t)lane * r->v->k * m.width;
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++)
         tile_run(r, &m, panel, (size_t)(u / tiles), (size_t)(u % tiles) * m.width, r->v->pixels);
 }

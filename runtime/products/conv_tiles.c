@@ -234,10 +234,10 @@ static void tile_run(const struct conv_run *r, const struct conv_tile *t, float 
 }
 
 /* Chunk i: some tiles. */
-static void tiles_body(void *arg, uint32_t i)
+static void tiles_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
-    float *panel = chunk_panel(r, i);
+    float *panel = chunk_panel(r, lane);
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++) {
         struct conv_tile t = tile_of(r, u);
         tile_run(r, &t, panel);

@@ -327,12 +327,12 @@ static float *panel_of(const struct conv_run *r, uint32_t i)
     return sums_of(r, r->chunks) + i * panel_floats(form_of(r->v), r->v, &r->v->way.cut);
 }
 
-static void blocks_body(void *arg, uint32_t i)
+static void blocks_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++) {
-        block_fill(r, u, panel_of(r, i));
-        block_multiply(r, u, panel_of(r, i), sums_of(r, i), 0, r->v->g.o);
+        block_fill(r, u, panel_of(r, lane));
+        block_multiply(r, u, panel_of(r, lane), sums_of(r, lane), 0, r->v->g.o);
     }
 }
 
@@ -343,12 +343,12 @@ static void fill_body(void *arg, uint32_t i)
 }
 
 /* Part i % o_parts of block i / o_parts. */
-static void multiply_body(void *arg, uint32_t i)
+static void multiply_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
     const uint32_t parts = r->v->way.cut.o_parts;
     const uint32_t o0 = conv_part(r, i % parts), o1 = conv_part(r, i % parts + 1);
-    block_multiply(r, i / parts, panel_of(r, i / parts), sums_of(r, i), o0, o1);
+    block_multiply(r, i / parts, panel_of(r, i / parts), sums_of(r, lane), o0, o1);
 }
 
 static void winograd_run(const struct op_args *args, const struct op_env *env)
@@ -363,7 +363,7 @@ static void winograd_run(const struct op_args *args, const struct op_env *env)
     }
     r.chunks = cut->chunks;
     pith_op_parallel(env, (uint32_t)cut->units, fill_body, &r);
-    pith_op_parallel(env, cut->chunks, multiply_body, &r);
+    pith_op_parallel_lanes(env, cut->chunks, multiply_body, &r);
 }
 
 const struct conv_kernel pith_conv_winograd = {winograd_supports, winograd_cost, winograd_workspace,

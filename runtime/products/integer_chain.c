@@ -214,14 +214,14 @@ static bool in_parts(const struct op_args *args, struct parts *p)
     return true;
 }
 
-/* Each chunk has memory of its own, in which its operator runs on one thread. */
-static void run_chunk(void *arg, uint32_t i)
+/* A chunk's operator runs on one thread, in the memory of a lane. */
+static void run_chunk(void *arg, uint32_t i, uint32_t lane)
 {
     const struct parts_run *run = arg;
     const struct parts *p = run->p;
     const struct op_args *args = run->args;
     const struct byte_rows *rows = &run->env->kernels->integer.bytes;
-    uint8_t *memory = (uint8_t *)run->env->scratch + i * p->chunk_bytes;
+    uint8_t *memory = (uint8_t *)run->env->scratch + lane * p->chunk_bytes;
     float *x = (void *)memory, *y = (void *)(memory + p->y_at);
     struct op_env alone = {.kernels = run->env->kernels, .scratch = memory + p->own_at};
     size_t begin = p->n * i / p->chunks, end = p->n * (i + 1) / p->chunks;
@@ -259,7 +259,7 @@ static enum pith_status need_parts(struct parts *p, const struct op_args *args,
 static void run_parts(const struct parts *p, const struct op_args *args, const struct op_env *env)
 {
     struct parts_run run = {p, args, env, grid_in(args, 0), grid_out(args)};
-    pith_op_parallel(env, p->chunks, run_chunk, &run);
+    pith_op_parallel_lanes(env, p->chunks, run_chunk, &run);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ struct conv_run {
     int32_t *offset; /* or, where sums are long, i64, to the end of the factors */
     float *factor;
     uint32_t *segment;
-    uint8_t *chunks, *bands;
+    uint8_t *lanes, *bands;
 };
 
 /* Of place i of a depthwise product, which is for output o. */
@@ -441,14 +441,14 @@ static void fill(void *arg, uint32_t band)
 }
 
 /* Parts are cut at multiples of PART, which are multiples of nr: each begins with a panel. */
-static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
+static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t lane)
 {
     const struct integer_conv *c = r->c;
     const struct integer_layout *l = r->l;
-    uint8_t *memory = r->chunks + chunk * l->chunk_bytes;
+    uint8_t *memory = r->lanes + lane * l->chunk_bytes;
     uint32_t part = (uint32_t)(unit % l->parts), blocks = (l->og + PART - 1) / PART;
     uint64_t band = unit / l->parts;
-    uint8_t *filled = r->bands + (l->filled_first ? band : chunk) * l->band_bytes;
+    uint8_t *filled = r->bands + (l->filled_first ? band : lane) * l->band_bytes;
     struct band_place at = place_of(r, band);
     struct conv_band b = {.image = at.image,
                           .oy = at.oy,
@@ -471,13 +471,12 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t chunk)
         product_rows(r, &b, at.group);
 }
 
-/* Memory belongs to the chunk, as its units run one after the other. */
-static void run_chunk(void *arg, uint32_t i)
+static void run_chunk(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
     uint64_t end = r->units * (i + 1) / r->l->chunks;
     for (uint64_t u = r->units * i / r->l->chunks; u < end; u++)
-        run_unit(r, u, i);
+        run_unit(r, u, lane);
 }
 
 void pith_integer_conv_run(const struct integer_conv *c, const struct integer_layout *l,
@@ -495,7 +494,7 @@ void pith_integer_conv_run(const struct integer_conv *c, const struct integer_la
     /* half of what is in front of the segments is offsets, half factors: set_memory */
     r.factor = (void *)(scratch + l->segment_at / 2);
     r.segment = (void *)(scratch + l->segment_at);
-    r.chunks = scratch + l->chunks_at;
+    r.lanes = scratch + l->chunks_at;
     r.bands = scratch + l->bands_at;
     set_outputs(&r);
     set_segments(&r);
@@ -504,5 +503,5 @@ void pith_integer_conv_run(const struct integer_conv *c, const struct integer_la
     r.units = bands * l->parts;
     if (l->filled_first)
         pith_op_parallel(env, (uint32_t)bands, fill, &r);
-    pith_op_parallel(env, l->chunks, run_chunk, &r);
+    pith_op_parallel_lanes(env, l->chunks, run_chunk, &r);
 }

@@ -63,13 +63,22 @@ static size_t m_tile(const struct integer_layout *l)
     return TERMS * m_step(l) + WINOGRAD_I8_ALIGN / 2;
 }
 
-/* Blocks of whole kernels' rows, the last one what is left. */
-static void set_blocks(struct integer_layout *l, uint64_t tiles)
+/* Groups of tiles that a kernel takes at once, the last of which may have fewer. */
+static uint32_t groups_of(uint64_t tiles)
+{
+    return (uint32_t)((tiles + KERNEL_ROWS - 1) / KERNEL_ROWS);
+}
+
+/* As few blocks as are small enough; of several an even number, which two threads share. */
+static void set_blocks(struct integer_layout *l, uint64_t tiles, bool parallel)
 {
     const uint64_t each = v_tile(l) * sizeof(int16_t) + m_tile(l) * sizeof(int32_t);
-    const uint64_t rows = BLOCK_BYTES / each / KERNEL_ROWS;
-    l->rows = least((rows ? rows : 1) * KERNEL_ROWS, tiles);
-    l->bands = (uint32_t)((tiles + l->rows - 1) / l->rows);
+    const uint64_t most = BLOCK_BYTES / each / KERNEL_ROWS;
+    const uint32_t groups = groups_of(tiles);
+    l->bands = most > 1 ? (uint32_t)((groups + most - 1) / most) : groups;
+    if (parallel && l->bands % 2 && l->bands > 1 && l->bands < groups)
+        l->bands++;
+    l->rows = least((groups + l->bands - 1) / l->bands * (uint64_t)KERNEL_ROWS, tiles);
     l->band_bytes = aligned_bytes(l->rows * v_tile(l) * sizeof(int16_t));
     l->tile_bytes = aligned_bytes(l->rows * m_tile(l) * sizeof(int32_t));
 }
@@ -107,7 +116,7 @@ bool pith_integer_winograd_need(const struct integer_conv *c, const struct op_en
                                  .middle = 128};
     l->rounded = (l->og + WINOGRAD_I8_ALIGN - 1) / WINOGRAD_I8_ALIGN * WINOGRAD_I8_ALIGN;
     l->panel_bytes = (uint64_t)l->steps * WORDS_STEP * l->nr * sizeof(int16_t);
-    set_blocks(l, tiles_of(c));
+    set_blocks(l, tiles_of(c), env->parallel_for);
     /* few blocks are cut by outputs, too, for all threads to have work: each part then transforms
      * its block again, which takes little beside the products */
     const uint64_t blocks = (uint64_t)c->n * l->bands;
@@ -212,10 +221,10 @@ struct winograd_run {
     const uint8_t *packed;
     const int32_t *offset, *zeros;
     const float *factor;
-    uint8_t *chunks;
+    uint8_t *lanes;
 };
 
-/* Memory of a chunk, and the block that it holds. */
+/* Memory of a lane, and the block that it holds. */
 struct block {
     const uint8_t **tile; /* [tiles] elements */
     uint8_t *pixels;
@@ -328,26 +337,32 @@ static void multiply(const struct winograd_run *r, const struct block *b, uint32
     }
 }
 
-/* Unit u: part u % parts of block u / parts, which are counted through all images. The last block
- * of an image has what is left of its tiles. */
-static struct block block_of(const struct winograd_run *r, uint32_t chunk, uint64_t unit)
+/* Where block i of an image begins, in tiles. */
+static uint32_t block_begin(const struct winograd_run *r, uint64_t i)
+{
+    const uint64_t tiles = tiles_of(r->c), group = groups_of(tiles) * i / r->l->bands;
+    return least(group * KERNEL_ROWS, tiles);
+}
+
+/* Unit u: part u % parts of block u / parts, which are counted through all images. */
+static struct block block_of(const struct winograd_run *r, uint32_t lane, uint64_t unit)
 {
     const struct integer_layout *l = r->l;
-    const uint64_t band = unit / l->parts;
-    uint8_t *memory = r->chunks + chunk * l->chunk_bytes;
+    const uint64_t band = unit / l->parts, i = band % l->bands;
+    uint8_t *memory = r->lanes + lane * l->chunk_bytes;
     uint8_t *pixels = memory + pointer_bytes(l), *v = pixels + pixel_bytes(l);
     struct block b = {.tile = (void *)memory,
                       .pixels = pixels,
                       .v = (void *)v,
                       .m = (void *)(v + l->band_bytes),
                       .image = (size_t)(band / l->bands),
-                      .t0 = (uint32_t)(band % l->bands) * l->rows};
-    b.n = b.t0 < tiles_of(r->c) ? least(tiles_of(r->c) - b.t0, l->rows) : 0;
+                      .t0 = block_begin(r, i)};
+    b.n = block_begin(r, i + 1) - b.t0;
     return b;
 }
 
 /* A chunk transforms a block once for all of its parts. */
-static void run_chunk(void *arg, uint32_t i)
+static void run_chunk(void *arg, uint32_t i, uint32_t lane)
 {
     const struct winograd_run *r = arg;
     const struct integer_layout *l = r->l;
@@ -355,7 +370,7 @@ static void run_chunk(void *arg, uint32_t i)
     const uint32_t blocks = (l->og + PART - 1) / PART;
     const uint64_t begin = units * i / l->chunks, end = units * (i + 1) / l->chunks;
     for (uint64_t u = begin; u < end; u++) {
-        const struct block b = block_of(r, i, u);
+        const struct block b = block_of(r, lane, u);
         const uint32_t part = (uint32_t)(u % l->parts);
         if (u == begin || part == 0)
             transform(r, &b);
@@ -381,11 +396,11 @@ void pith_integer_winograd_run(const struct integer_conv *c, const struct intege
                              .offset = offset,
                              .zeros = (const void *)(scratch + l->segment_at),
                              .factor = factor,
-                             .chunks = scratch + l->chunks_at};
+                             .lanes = scratch + l->chunks_at};
     /* the zero point of x and the bias come in when all channels are summed: into the offset of a
      * value, and not into that of each of its 36 products */
     memset(scratch + l->segment_at, 0, PART * sizeof(int32_t));
     pith_integer_conv_offsets(l, data, (uint8_t)(data->zero_x + (c->x_signed ? 128 : 0)), 0, offset,
                               factor);
-    pith_op_parallel(env, l->chunks, run_chunk, &r);
+    pith_op_parallel_lanes(env, l->chunks, run_chunk, &r);
 }

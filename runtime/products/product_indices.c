@@ -210,13 +210,13 @@ static void ask_for(const uint8_t *index, size_t bytes)
         __builtin_prefetch(index + i, 0, 2);
 }
 
-static void indices_body(void *arg, uint32_t i)
+static void indices_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct indices_run *r = arg;
     const uint32_t nr = r->kernels->dense.nr, k_n = r->p->k;
     const float *codebook = r->d->prep;
     const uint8_t *index = (const uint8_t *)(codebook + CODEBOOK_FLOATS);
-    float *block = r->blocks + i * r->s.block_floats;
+    float *block = r->blocks + lane * r->s.block_floats;
     uint32_t end = (uint32_t)((uint64_t)r->s.strips * (i + 1) / r->chunks);
     for (uint32_t s = (uint32_t)((uint64_t)r->s.strips * i / r->chunks); s < end; s++)
         for (uint32_t k = 0; k < k_n; k += K_BLOCK) {
@@ -238,7 +238,7 @@ static void indices_run(const struct product *p, const struct product_data *d,
     r.blocks = (float *)env->scratch + r.s.a_floats;
     r.chunks = chunks_of(env, r.s.strips);
     pack_panels(p, &env->kernels->dense, d->a, env->scratch);
-    pith_op_parallel(env, r.chunks, indices_body, &r);
+    pith_op_parallel_lanes(env, r.chunks, indices_body, &r);
 }
 
 const struct product_kernel pith_product_indices = {indices_supports, indices_cost,

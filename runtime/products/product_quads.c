@@ -130,7 +130,7 @@ struct quads_run {
     const struct pith_kernels *kernels;
     struct panels s;
     const float *panels;
-    float *y; /* of the chunks */
+    float *y; /* of the lanes */
     uint32_t pieces, chunks;
 };
 
@@ -151,12 +151,12 @@ static void turn(const struct quads_run *r, const float *from, float *turned, ui
 
 /* A piece is a unit of rows and a strip; strips of one unit follow one another, so that its entries
  * stay in cache. */
-static void quads_body(void *arg, uint32_t i)
+static void quads_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct quads_run *r = arg;
     const struct product *p = r->p;
     const struct panels s = r->s;
-    float *y = r->y + 2 * y_floats(s) * i, *turned = y + y_floats(s);
+    float *y = r->y + 2 * y_floats(s) * lane, *turned = y + y_floats(s);
     const uint32_t strips = strips_of(s);
     const size_t k = p->k;
     uint32_t end = (uint32_t)((uint64_t)r->pieces * (i + 1) / r->chunks);
@@ -201,7 +201,7 @@ static void quads_run(const struct product *p, const struct product_data *d,
         env->kernels->dense.pack_rows_f32(d->a + whole * k, k, 1, p->m - whole, p->k, s.tail, to,
                                           0);
     r.y = to + s.tail * k;
-    pith_op_parallel(env, r.chunks, quads_body, &r);
+    pith_op_parallel_lanes(env, r.chunks, quads_body, &r);
     pith_product_finish(p, d, env);
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Lanes of parallel bodies: no two bodies have one at the same time, and one after the other they
+ * have the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <pthread.h>
+#include <string.h>
+#include <cmocka.h>
+#include "pith_op_exec.h"
+
+#define MOST 32u
+
+static pthread_barrier_t together;
+static uint32_t lane_of[MOST], runs[MOST];
+
+struct call {
+    void (*body)(void *arg, uint32_t i);
+    void *arg;
+    uint32_t i;
+};
+
+static void *one_body(void *arg)
+{
+    const struct call *call = arg;
+    call->body(call->arg, call->i);
+    return NULL;
+}
+
+/* A thread for each body. */
+static void all_at_once(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    (void)user;
+    pthread_t thread[MOST];
+    struct call call[MOST];
+    for (uint32_t i = 0; i < n; i++) {
+        call[i] = (struct call){body, arg, i};
+        assert_int_equal(pthread_create(&thread[i], NULL, one_body, &call[i]), 0);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+}
+
+static void one_by_one(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
+{
+    (void)user;
+    for (uint32_t i = n; i-- > 0;)
+        body(arg, i);
+}
+
+static void note(void *arg, uint32_t i, uint32_t lane)
+{
+    (void)arg;
+    lane_of[i] = lane;
+    runs[i]++;
+}
+
+/* No body ends before all have begun. */
+static void meet(void *arg, uint32_t i, uint32_t lane)
+{
+    note(arg, i, lane);
+    pthread_barrier_wait(&together);
+}
+
+static void test_bodies_at_once(void **state)
+{
+    (void)state;
+    const struct op_env env = {.parallel_for = all_at_once};
+    for (uint32_t n = 2; n <= MOST; n++) {
+        bool seen[MOST] = {false};
+        memset(runs, 0, sizeof runs);
+        assert_int_equal(pthread_barrier_init(&together, NULL, n), 0);
+        pith_op_parallel_lanes(&env, n, meet, NULL);
+        pthread_barrier_destroy(&together);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(runs[i], 1);
+            assert_in_range(lane_of[i], 0, n - 1);
+            assert_false(seen[lane_of[i]]);
+            seen[lane_of[i]] = true;
+        }
+    }
+}
+
+static void test_one_after_the_other(void **state)
+{
+    (void)state;
+    const struct op_env parallel = {.parallel_for = one_by_one}, alone = {0};
+    for (uint32_t n = 1; n <= MOST; n++)
+        for (uint32_t k = 0; k < 2; k++) {
+            memset(runs, 0, sizeof runs);
+            pith_op_parallel_lanes(k ? &alone : &parallel, n, note, NULL);
+            for (uint32_t i = 0; i < n; i++) {
+                assert_int_equal(runs[i], 1);
+                assert_int_equal(lane_of[i], 0);
+            }
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bodies_at_once),
+        cmocka_unit_test(test_one_after_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
