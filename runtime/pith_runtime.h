@@ -251,8 +251,9 @@ struct pith_opts {
      * that programs that never name it are linked without its kernels. */
     const struct pith_ordered *ordered;
     /* How many threads parallel_for has, 0: unknown. So many groups of samples run at once, each in
-     * memory of its own (struct pith_layer), where the batch has as many; it decides nothing else.
-     * pith_threads_start sets it. At most 64 count. */
+     * memory of its own (struct pith_layer), where the batch has as many, and layers are cut for
+     * so many, whose scratch the plan has: more bodies at once wait for each other. It changes no
+     * result. pith_threads_start sets it. At most 64 count. */
     uint32_t threads;
 };
 

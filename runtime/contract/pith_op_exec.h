@@ -100,7 +100,8 @@ struct op_env {
     void *scratch; /* op_need.scratch_bytes, 64-byte aligned */
     void *user;
     void (*parallel_for)(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg);
-    uint32_t flags; /* PITH_FLAG_ bits of the plan */
+    uint32_t flags;   /* PITH_FLAG_ bits of the plan */
+    uint32_t threads; /* that run bodies of parallel_for at the same time, 0: unknown */
 };
 
 /* What prepare() makes of a weight, where that depends on the weight, this and a detail alone:
@@ -154,11 +155,14 @@ static inline uint32_t op_lowered_bytes(const struct op_args *args, const struct
 void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *arg, uint32_t i),
                       void *arg);
 
-/* As pith_op_parallel for n <= 32, with a lane below n that no other body has at the same time: it
- * tells where the body's scratch is. A body takes the lowest lane that is free and gives it back,
- * so no more are used than threads run at once, and their scratch stays in the threads' caches;
- * scratch of each body's own would come from beyond them. It holds nothing from one body to the
- * next. */
+/* Lanes of n <= 32 bodies: as many as run at the same time, where that is known. */
+uint32_t pith_op_lanes(const struct op_env *env, uint32_t n);
+
+/* As pith_op_parallel for n <= 32, with a lane below pith_op_lanes(env, n) that no other body has
+ * at the same time: it tells where the body's scratch is. A body takes the lowest lane that is free
+ * and gives it back, so no more are used than threads run at once, and their scratch stays in the
+ * threads' caches; scratch of each body's own would come from beyond them. It holds nothing from
+ * one body to the next. */
 typedef void op_lane_body(void *arg, uint32_t i, uint32_t lane);
 void pith_op_parallel_lanes(const struct op_env *env, uint32_t n, op_lane_body *body, void *arg);
 

@@ -198,7 +198,8 @@ static enum pith_status need_attention(const struct op_args *args, const struct 
                 &need->macs))
         need->macs = UINT64_MAX;
     if (!parts_of(&a, dense, &p) ||
-        !mul_ok(part_sum(&p), (uint64_t)a.chunks * sizeof(float), &need->scratch_bytes))
+        !mul_ok(part_sum(&p), (uint64_t)pith_op_lanes(env, a.chunks) * sizeof(float),
+                &need->scratch_bytes))
         return PITH_ERR_LIMIT;
     return PITH_OK;
 }

@@ -124,8 +124,8 @@ static inline uint32_t plan_operation(const struct pith_plan *plan, const struct
 
 static inline struct op_env plan_env(const struct pith_plan *plan, void *scratch)
 {
-    return (struct op_env){&plan->kernels, scratch, plan->opts.parallel_user,
-                           plan->opts.parallel_for, plan->opts.flags};
+    return (struct op_env){&plan->kernels,          scratch,          plan->opts.parallel_user,
+                           plan->opts.parallel_for, plan->opts.flags, plan->opts.threads};
 }
 
 #endif

@@ -20,7 +20,7 @@ struct cut {
     uint32_t width; /* pixels of a tile, the last one's may be fewer */
     uint32_t ldb;   /* row stride of the im2col panel */
     uint32_t chunks;
-    uint32_t o_parts; /* > 1: each tile is several chunks */
+    uint32_t o_parts; /* of a tile's output channels */
     uint64_t units;   /* tiles x groups x images */
 };
 
@@ -104,7 +104,6 @@ struct conv_run {
     uint64_t units;
     uint32_t chunks;
     uint64_t group_floats; /* packed weights of one group */
-    uint32_t k;            /* block that fill_body and multiply_body do */
 };
 
 struct conv_run pith_conv_run_of(const struct op_args *args, const struct op_env *env);
@@ -116,33 +115,39 @@ static inline uint64_t conv_chunk(const struct conv_run *r, uint32_t i)
     return r->units * i / r->chunks;
 }
 
-/* Where part i of the output channels of a tile begins (way.cut): where a panel of weights does, or
- * behind the last one. */
-static inline uint32_t conv_part(const struct conv_run *r, uint32_t i)
-{
-    const uint32_t o = r->v->g.o, mr = r->d->mr;
-    const uint32_t at = (o + mr - 1) / mr * i / r->v->way.cut.o_parts * mr;
-    return at < o ? at : o;
-}
-
-/* Each has scratch of its own. */
 static inline uint32_t conv_chunks_of(const struct op_env *env, uint64_t units)
 {
     uint32_t most = env->parallel_for ? CONV_CHUNKS : 1;
     return units < most ? (uint32_t)units : most;
 }
 
+/* Of chunks of so many units: each has scratch. */
+static inline uint32_t conv_lanes_of(const struct op_env *env, uint64_t units)
+{
+    return pith_op_lanes(env, conv_chunks_of(env, units));
+}
+
 /* Vector kernels index pixels and taps with 32 bits, signed. */
 bool pith_conv_is_small(const struct conv *v);
 
 /* conv_tiles.c, of rows and tiles: weights in panels [G][ceil(O/mr)][K][mr], constant ones in prep,
- * else at the start of scratch, and chunks of `floats` behind them. */
+ * else at the start of scratch, and panels of `floats` behind them. */
 enum pith_status pith_conv_packed_need(const struct op_args *args, const struct op_env *env,
-                                       uint64_t units, uint64_t floats, struct op_need *need);
+                                       uint64_t panels, uint64_t floats, struct op_need *need);
 enum pith_status pith_conv_pack(const struct op_args *args, const struct op_env *env);
 /* Tiles of `pixels` columns in a group of an image, with sums over k. */
 struct cut pith_conv_cut(const struct conv *v, const struct op_env *env, uint32_t pixels, size_t k);
 struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op_env *env);
+
+/* Output channels [o0, o1) of a tile: the parts [at, next) of all tiles' that a chunk comes to when
+ * it is at part `at`; next == at: its end. */
+struct conv_piece {
+    uint64_t at, next, tile;
+    uint32_t o0, o1;
+};
+struct conv_piece pith_conv_piece(const struct conv_run *r, uint32_t chunk, uint64_t at);
+/* Runs the chunks of way.cut. */
+void pith_conv_pieces(struct conv_run *r, const struct op_env *env, op_lane_body *body);
 
 /* Some rows of an image, on the caller's thread (conv_pair.h). */
 struct conv_band {

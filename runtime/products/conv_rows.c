@@ -2,7 +2,7 @@
 /* conv_rows.c - convolutions of images with wide rows: a band of output rows at a time by
  * conv_rows_f32, on a padded copy of the input rows under it.
  *
- *     scratch = one band [C][band rows, padded width] for each chunk */
+ *     scratch = one band [C][band rows, padded width] for each lane */
 #include "conv_kernel.h"
 
 #define BAND_FLOATS 65536u /* of a band: a quarter of a second-level cache of 1 MiB */
@@ -74,7 +74,8 @@ static enum pith_status rows_workspace(const struct op_args *args, const struct 
     struct conv *v = args->lowered;
     v->way.band = band_of(v);
     need->kernel = "conv-f32-rows";
-    return pith_conv_packed_need(args, env, bands_of(v, &v->way.band), v->way.band.floats, need);
+    return pith_conv_packed_need(args, env, conv_lanes_of(env, bands_of(v, &v->way.band)),
+                                 v->way.band.floats, need);
 }
 
 /* One padded input row: columns 0, s, 2s .. first, then 1, s + 1 .. with s = stride_w, so that the

@@ -5,7 +5,7 @@
  * Fast Sparse ConvNets.
  *
  *     prep    = the weight as quads, columns in the order of im2col_f32
- *     scratch = one panel [K][width] for each chunk */
+ *     scratch = one panel [K][width] for each lane */
 #include "conv_kernel.h"
 #include "quad_form.h"
 #include "run_form.h"
@@ -73,7 +73,7 @@ static enum pith_status sparse_workspace(const struct op_args *args, const struc
     need->prep_scratch_bytes = form.scratch_bytes;
     need->prep_form = prep_form(PREP_CONV_QUADS + m.width / QUAD_WIDTH_STEP, m.taps);
     need->scratch_bytes = v->k * m.width * sizeof(float) *
-                          conv_chunks_of(env, tiles_of(v, &m) * v->n); /* below 2^48 */
+                          conv_lanes_of(env, tiles_of(v, &m) * v->n); /* below 2^48 */
     return PITH_OK;
 }
 

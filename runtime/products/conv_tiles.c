@@ -2,10 +2,9 @@
 /* conv_tiles.c - convolutions by im2col of a tile of pixels, then gemm_f32 (pith_kernel_dense.h).
  * 1x1 convolutions of stride 1 multiply the input where it lies.
  *
- *     scratch = one panel [K_BLOCK][ldb] for each chunk, or for each tile
+ *     scratch = one panel [K_BLOCK][ldb] for each lane
  *
- * Few tiles (7x7 pixels) are cut by output channels, too: for each block of K all tiles' panels are
- * filled first, then multiplied. */
+ * Few tiles (7x7 pixels) are cut by output channels, too. */
 #include "conv_kernel.h"
 #include "conv_window.h"
 #include "weight_f32.h"
@@ -14,8 +13,9 @@
 #define COPY_CHANNELS 8u       /* copying the columns takes as long as so many output channels */
 #define EXTRA_COLUMN_MIN_K 64u /* below, finishing the extra column costs more than it saves */
 
-/* A part that takes less has more work with a panel that another core filled than it saves. */
+/* A part that takes less has more work with its copy of what is under a tile than it saves. */
 #define PART_MACS (1u << 21)
+#define THREADS 4u /* where nobody tells how many there are */
 
 /* ---- packed weights ------------------------------------------------------------------------- */
 
@@ -27,13 +27,13 @@ static bool panel_floats(const struct conv *v, uint32_t mr, uint64_t *floats)
 }
 
 /* A weight that is no constant is packed at each run: it takes the beginning of scratch, and the
- * chunks' panels follow (pith_conv_packed_run). */
+ * panels follow (pith_conv_packed_run). */
 enum pith_status pith_conv_packed_need(const struct op_args *args, const struct op_env *env,
-                                       uint64_t units, uint64_t floats, struct op_need *need)
+                                       uint64_t panels, uint64_t floats, struct op_need *need)
 {
     const struct conv *v = args->lowered;
     uint64_t packed;
-    need->scratch_bytes = floats * sizeof(float) * conv_chunks_of(env, units);
+    need->scratch_bytes = floats * sizeof(float) * panels;
     if (!panel_floats(v, env->kernels->dense.mr, &packed) || !mul_ok(packed, v->groups, &packed) ||
         !mul_ok(packed, sizeof(float), &packed) || !align_ok(packed, 64, &packed))
         return PITH_ERR_LIMIT;
@@ -83,13 +83,34 @@ struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op
 
 /* ---- tiles ---------------------------------------------------------------------------------- */
 
-/* Tiles of nr_max pixels are taken only where they come out even, as 7 x 7 pixels do. Where tiles
- * are fewer than chunks, each is cut into parts of whole panels of output channels. */
+/* Where tiles are few, each is cut into parts of output channels: as many as there are threads, so
+ * that each thread gets a run of parts and copies what is under a tile once. A tile that two
+ * threads share is copied by both: one that waits for the other, and fetches what that one has
+ * copied, takes longer. What is read in place is cut into more parts, for whoever is done first. */
+static void set_parts(const struct conv *v, const struct op_env *env, struct cut *t)
+{
+    const uint32_t mr = env->kernels->dense.mr, panels = (v->g.o + mr - 1) / mr;
+    const uint64_t worth = (uint64_t)v->g.o * v->k * v->pixels / t->tiles / PART_MACS + 1;
+    const uint32_t threads = env->threads ? env->threads : THREADS;
+    uint64_t parts = 1;
+    t->chunks = conv_chunks_of(env, t->units);
+    if (v->in_place)
+        parts = CONV_CHUNKS / t->chunks;
+    else if (t->units % threads)
+        parts = worth < threads ? worth : threads;
+    if (t->units >= CONV_CHUNKS || parts == 1 || !env->parallel_for)
+        return;
+    t->o_parts = panels < parts ? panels : (uint32_t)parts;
+    t->chunks = conv_chunks_of(env, t->units * t->o_parts);
+    if (!v->in_place && t->chunks > threads)
+        t->chunks = threads;
+}
+
+/* Tiles of nr_max pixels are taken only where they come out even, as 7 x 7 pixels do. */
 struct cut pith_conv_cut(const struct conv *v, const struct op_env *env, uint32_t pixels, size_t k)
 {
     const struct dense_kernels *d = &env->kernels->dense;
-    struct cut t;
-    uint32_t mr = d->mr;
+    struct cut t = {.o_parts = 1};
     t.width = pixels % d->nr_max == 0 && k >= EXTRA_COLUMN_MIN_K ? d->nr_max : d->nr;
     t.tiles = (pixels + t.width - 1) / t.width;
     /* Two alike, 64 pixels as 32 and 32, so that two threads take as long. */
@@ -97,21 +118,37 @@ struct cut pith_conv_cut(const struct conv *v, const struct op_env *env, uint32_
         t.width = ((pixels + 1) / 2 + d->lanes - 1) & ~(d->lanes - 1);
     t.ldb = (t.width + DENSE_PANEL_ALIGN - 1) / DENSE_PANEL_ALIGN * DENSE_PANEL_ALIGN;
     t.units = (uint64_t)t.tiles * v->groups * v->n;
-    t.o_parts = 1;
-    t.chunks = CONV_CHUNKS;
-    if (t.units < CONV_CHUNKS) {
-        uint32_t panels = (v->g.o + mr - 1) / mr, parts = CONV_CHUNKS / (uint32_t)t.units;
-        uint64_t worth = (uint64_t)v->g.o * v->k * v->pixels / t.tiles / PART_MACS + 1;
-        if (!v->in_place && worth < parts)
-            parts = (uint32_t)worth;
-        t.o_parts = panels < parts ? panels : parts;
-        t.chunks = (uint32_t)t.units * t.o_parts;
-    }
+    set_parts(v, env, &t);
     return t;
 }
 
-/* floats of one chunk's im2col panel */
-static size_t chunk_floats(const struct conv *v, const struct cut *t)
+/* Where part i of the output channels begins: where a panel of weights does, or behind the last. */
+static uint32_t part_begin(const struct conv_run *r, uint32_t i)
+{
+    const uint32_t o = r->v->g.o, mr = r->d->mr;
+    const uint32_t at = (o + mr - 1) / mr * i / r->v->way.cut.o_parts * mr;
+    return at < o ? at : o;
+}
+
+struct conv_piece pith_conv_piece(const struct conv_run *r, uint32_t chunk, uint64_t at)
+{
+    const uint32_t parts = r->v->way.cut.o_parts, first = (uint32_t)(at % parts);
+    const uint64_t end = conv_chunk(r, chunk + 1), left = end - at;
+    const uint32_t n = left < parts - first ? (uint32_t)left : parts - first;
+    return (struct conv_piece){at, at + n, at / parts, part_begin(r, first),
+                               part_begin(r, first + n)};
+}
+
+void pith_conv_pieces(struct conv_run *r, const struct op_env *env, op_lane_body *body)
+{
+    const struct cut *cut = &r->v->way.cut;
+    r->units = cut->units * cut->o_parts;
+    r->chunks = env->parallel_for ? cut->chunks : 1;
+    pith_op_parallel_lanes(env, r->chunks, body, r);
+}
+
+/* floats of one im2col panel */
+static size_t panel_size(const struct conv *v, const struct cut *t)
 {
     return v->in_place ? 0 : (v->k < K_BLOCK ? v->k : K_BLOCK) * t->ldb;
 }
@@ -132,9 +169,11 @@ static enum pith_status tiles_workspace(const struct op_args *args, const struct
                                         struct op_need *need)
 {
     struct conv *v = args->lowered;
+    const struct cut *cut = &v->way.cut;
     v->way.cut = pith_conv_cut(v, env, (uint32_t)v->pixels, v->k);
     need->kernel = v->in_place ? "conv1x1-f32" : "conv-f32";
-    return pith_conv_packed_need(args, env, v->way.cut.units, chunk_floats(v, &v->way.cut), need);
+    return pith_conv_packed_need(args, env, pith_op_lanes(env, cut->chunks), panel_size(v, cut),
+                                 need);
 }
 
 /* One tile: which pixels of which group. */
@@ -217,68 +256,37 @@ static void tile_multiply(const struct conv_run *r, const struct conv_tile *t, c
     r->d->gemm_f32(&job);
 }
 
-/* Where chunk i packs its pixels; NULL where they are read in place. */
-static float *chunk_panel(const struct conv_run *r, uint64_t i)
+/* Where a lane packs pixels; NULL where they are read in place. */
+static float *lane_panel(const struct conv_run *r, uint32_t lane)
 {
-    uint64_t floats = chunk_floats(r->v, &r->v->way.cut);
-    return floats ? r->panels + i * floats : NULL;
+    uint64_t floats = panel_size(r->v, &r->v->way.cut);
+    return floats ? r->panels + lane * floats : NULL;
 }
 
-/* A tile, all output channels, all of K. */
-static void tile_run(const struct conv_run *r, const struct conv_tile *t, float *panel)
+/* Output channels [o0, o1) of a tile, all of K. */
+static void tile_run(const struct conv_run *r, const struct conv_tile *t, float *panel, uint32_t o0,
+                     uint32_t o1)
 {
     for (uint32_t k = 0; k < r->v->k; k = block_end(r->v, k)) {
         tile_fill(r, t, panel, k);
-        tile_multiply(r, t, panel, k, 0, r->v->g.o);
+        tile_multiply(r, t, panel, k, o0, o1);
     }
 }
 
-/* Chunk i: some tiles. */
 static void tiles_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
-    float *panel = chunk_panel(r, lane);
-    for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++) {
-        struct conv_tile t = tile_of(r, u);
-        tile_run(r, &t, panel);
+    struct conv_piece p = pith_conv_piece(r, i, conv_chunk(r, i));
+    for (; p.at < p.next; p = pith_conv_piece(r, i, p.next)) {
+        const struct conv_tile t = tile_of(r, p.tile);
+        tile_run(r, &t, lane_panel(r, lane), p.o0, p.o1);
     }
 }
 
-/* Tile i, block of K from r->k on. */
-static void fill_body(void *arg, uint32_t i)
-{
-    const struct conv_run *r = arg;
-    struct conv_tile t = tile_of(r, i);
-    tile_fill(r, &t, chunk_panel(r, i), r->k);
-}
-
-/* Part i % o_parts of the output channels of tile i / o_parts, block of K from r->k on. */
-static void multiply_body(void *arg, uint32_t i)
-{
-    const struct conv_run *r = arg;
-    uint32_t parts = r->v->way.cut.o_parts, tile = i / parts, part = i % parts;
-    struct conv_tile t = tile_of(r, tile);
-    tile_multiply(r, &t, chunk_panel(r, tile), r->k, conv_part(r, part), conv_part(r, part + 1));
-}
-
-/* Where tiles are cut by output channels, several chunks read one panel: it is filled in one
- * parallel step and multiplied in the next. There are then fewer tiles than CONV_CHUNKS, so that
- * scratch has a panel for each (pith_conv_packed_need). */
 static void tiles_run(const struct op_args *args, const struct op_env *env)
 {
-    const struct conv *v = args->lowered;
-    const struct cut *cut = &v->way.cut;
     struct conv_run r = pith_conv_packed_run(args, env);
-    if (cut->o_parts == 1 || !env->parallel_for) {
-        pith_conv_chunks(&r, env, cut->units, tiles_body);
-        return;
-    }
-    r.units = cut->units;
-    for (; r.k < v->k; r.k = block_end(v, r.k)) {
-        if (!v->in_place)
-            pith_op_parallel(env, (uint32_t)r.units, fill_body, &r);
-        pith_op_parallel(env, cut->chunks, multiply_body, &r);
-    }
+    pith_conv_pieces(&r, env, tiles_body);
 }
 
 void pith_conv_tiles_band(const struct op_args *args, const struct op_env *env,
@@ -291,7 +299,7 @@ void pith_conv_tiles_band(const struct op_args *args, const struct op_env *env,
     r.y_plane = end - r.y_first;
     for (size_t p = r.y_first; p < end; p += width) {
         struct conv_tile t = {0, p, (uint32_t)(end - p < width ? end - p : width)};
-        tile_run(&r, &t, chunk_panel(&r, band->lane));
+        tile_run(&r, &t, lane_panel(&r, band->lane), 0, r.v->g.o);
     }
 }
 

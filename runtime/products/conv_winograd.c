@@ -4,10 +4,9 @@
  * output channels is `terms` products, whose sums become pixels while they are in cache.
  *
  *     prep    = weights [ceil(O/mr)][terms][C][mr]
- *     scratch = for each chunk sums [terms][pass][ldb], for each chunk or block a panel
- *               [terms][C][ldb]
+ *     scratch = for each lane a panel [terms][C][ldb], sums [terms][pass][ldb]
  *
- * Few blocks are cut by output channels, too, as those of conv_tiles.c are. */
+ * Few blocks are cut by output channels, too, as the tiles of conv_tiles.c are. */
 #include "conv_kernel.h"
 #include "weight_f32.h"
 
@@ -102,12 +101,6 @@ static size_t sums_floats(const struct conv *v)
     return (size_t)f->terms * f->pass * v->way.cut.ldb;
 }
 
-/* Several chunks read one panel. */
-static bool by_outputs(const struct cut *cut, const struct op_env *env)
-{
-    return cut->o_parts > 1 && env->parallel_for;
-}
-
 static bool supports(const struct winograd_form *f, const struct op_args *args,
                      const struct op_env *env)
 {
@@ -169,10 +162,8 @@ static enum pith_status winograd_workspace(const struct op_args *args, const str
     struct cut *cut = &v->way.cut;
     *cut = cut_of(f, v, env);
     need->kernel = f->kernel;
-    const uint64_t chunks = env->parallel_for ? cut->chunks : 1;
-    const uint64_t panels = by_outputs(cut, env) ? cut->units : chunks;
-    need->scratch_bytes =
-        (chunks * sums_floats(v) + panels * panel_floats(f, v, cut)) * sizeof(float);
+    need->scratch_bytes = pith_op_lanes(env, cut->chunks) *
+                          (sums_floats(v) + panel_floats(f, v, cut)) * sizeof(float);
     need->prep_form = prep_form(PREP_WINOGRAD, f->out);
     uint64_t rows = ((uint64_t)v->g.o + mr - 1) / mr * mr;
     if (!mul_ok(rows, (uint64_t)v->g.c * f->terms * sizeof(float), &need->prep_bytes))
@@ -317,53 +308,23 @@ static void block_multiply(const struct conv_run *r, uint64_t unit, const float 
     }
 }
 
-static float *sums_of(const struct conv_run *r, uint32_t chunk)
-{
-    return r->panels + chunk * sums_floats(r->v);
-}
-
-static float *panel_of(const struct conv_run *r, uint32_t i)
-{
-    return sums_of(r, r->chunks) + i * panel_floats(form_of(r->v), r->v, &r->v->way.cut);
-}
-
 static void blocks_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
-    for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++) {
-        block_fill(r, u, panel_of(r, lane));
-        block_multiply(r, u, panel_of(r, lane), sums_of(r, lane), 0, r->v->g.o);
+    const size_t floats = panel_floats(form_of(r->v), r->v, &r->v->way.cut);
+    float *panel = r->panels + lane * (floats + sums_floats(r->v)), *sums = panel + floats;
+    struct conv_piece p = pith_conv_piece(r, i, conv_chunk(r, i));
+    for (; p.at < p.next; p = pith_conv_piece(r, i, p.next)) {
+        block_fill(r, p.tile, panel);
+        block_multiply(r, p.tile, panel, sums, p.o0, p.o1);
     }
-}
-
-static void fill_body(void *arg, uint32_t i)
-{
-    const struct conv_run *r = arg;
-    block_fill(r, i, panel_of(r, i));
-}
-
-/* Part i % o_parts of block i / o_parts. */
-static void multiply_body(void *arg, uint32_t i, uint32_t lane)
-{
-    const struct conv_run *r = arg;
-    const uint32_t parts = r->v->way.cut.o_parts;
-    const uint32_t o0 = conv_part(r, i % parts), o1 = conv_part(r, i % parts + 1);
-    block_multiply(r, i / parts, panel_of(r, i / parts), sums_of(r, lane), o0, o1);
 }
 
 static void winograd_run(const struct op_args *args, const struct op_env *env)
 {
-    const struct conv *v = args->lowered;
-    const struct cut *cut = &v->way.cut;
     struct conv_run r = pith_conv_run_of(args, env);
     r.panels = env->scratch;
-    if (!by_outputs(cut, env)) {
-        pith_conv_chunks(&r, env, cut->units, blocks_body);
-        return;
-    }
-    r.chunks = cut->chunks;
-    pith_op_parallel(env, (uint32_t)cut->units, fill_body, &r);
-    pith_op_parallel_lanes(env, cut->chunks, multiply_body, &r);
+    pith_conv_pieces(&r, env, blocks_body);
 }
 
 const struct conv_kernel pith_conv_winograd = {winograd_supports, winograd_cost, winograd_workspace,

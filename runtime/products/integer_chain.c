@@ -161,7 +161,7 @@ bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
 
 /* ---- on floats ------------------------------------------------------------------------------- */
 
-/* Scratch of a chunk: | floats of parts | of their results | what the operator asks for | */
+/* Scratch of a lane: | floats of parts | of their results | what the operator asks for | */
 struct parts {
     uint32_t axes, chunks;
     size_t n, x, y, each; /* parts, their elements; parts that run as one */
@@ -252,7 +252,7 @@ static enum pith_status need_parts(struct parts *p, const struct op_args *args,
         .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
     enum pith_status st = args->inner->need ? args->inner->need(&inner, env, need) : PITH_OK;
     p->chunk_bytes = p->own_at + aligned_bytes(need->scratch_bytes);
-    need->scratch_bytes = p->chunks * p->chunk_bytes;
+    need->scratch_bytes = pith_op_lanes(env, p->chunks) * p->chunk_bytes;
     return st;
 }
 

@@ -274,8 +274,10 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c, bo
 
 /* Where there are fewer units than chunks, units are cut by outputs too, so that all threads have
  * work. Parts begin at multiples of PART, and all of a unit read the same band. */
-static void set_memory(struct integer_layout *l, const struct integer_conv *c, bool parallel)
+static void set_memory(struct integer_layout *l, const struct integer_conv *c,
+                       const struct op_env *env)
 {
+    const bool parallel = env->parallel_for != NULL;
     uint64_t outputs = l->depthwise ? l->rounded : (uint64_t)l->rounded * c->groups;
     uint64_t groups = l->depthwise ? 1 : c->groups;
     uint64_t macs = (uint64_t)c->oh * c->ow * l->og * l->segments * l->run; /* of an image, group */
@@ -298,8 +300,9 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c, b
     l->chunks_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
     l->filled_first = l->parts > 1 && !l->in_place;
     l->chunk_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes;
-    l->bands_at = l->chunks_at + l->chunks * l->chunk_bytes;
-    l->scratch_bytes = l->bands_at + (l->filled_first ? held : l->chunks) * l->band_bytes;
+    const uint32_t lanes = pith_op_lanes(env, l->chunks);
+    l->bands_at = l->chunks_at + lanes * l->chunk_bytes;
+    l->scratch_bytes = l->bands_at + (l->filled_first ? held : lanes) * l->band_bytes;
 }
 
 /* Spans are of bytes: their kernels wait for permutations, not for memory. */
@@ -424,6 +427,6 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
     if (!set_product(l, c, k))
         return false;
     set_bands(l, c, env->parallel_for != NULL);
-    set_memory(l, c, env->parallel_for != NULL);
+    set_memory(l, c, env);
     return true;
 }

@@ -128,7 +128,7 @@ bool pith_integer_winograd_need(const struct integer_conv *c, const struct op_en
     l->segment_at = 2 * aligned_bytes(l->rounded * sizeof(int32_t));
     l->chunks_at = l->segment_at + aligned_bytes(PART * sizeof(int32_t));
     l->chunk_bytes = pointer_bytes(l) + pixel_bytes(l) + l->band_bytes + l->tile_bytes;
-    l->scratch_bytes = l->chunks_at + l->chunks * l->chunk_bytes;
+    l->scratch_bytes = l->chunks_at + pith_op_lanes(env, l->chunks) * l->chunk_bytes;
     return true;
 }
 

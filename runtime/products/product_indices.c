@@ -4,7 +4,7 @@
  * at a time are made f32 in the first-level cache, where all panels of a read them.
  *
  *     prep    = codebook, then strips of indices [ceil(n/nr)][k][nr], each from a block of 64 on
- *     scratch = panels of a [ceil(m/mr)][k][mr], then of each chunk f32 [K_BLOCK][nr] */
+ *     scratch = panels of a [ceil(m/mr)][k][mr], then of each lane f32 [K_BLOCK][nr] */
 #include "product_kernel.h"
 #include "run_form.h"
 
@@ -81,7 +81,8 @@ static enum pith_status indices_workspace(const struct product_case *c, struct o
     if (!strips_of(p, &c->env->kernels->dense, c->weight, &s) ||
         !mul_ok(s.strips, s.strip_bytes, &indices) ||
         !add_ok(indices, CODEBOOK_FLOATS * sizeof(float), &need->prep_bytes) ||
-        !add_ok(s.a_floats, s.block_floats * chunks_of(c->env, s.strips), &floats) ||
+        !add_ok(s.a_floats, s.block_floats * pith_op_lanes(c->env, chunks_of(c->env, s.strips)),
+                &floats) ||
         !mul_ok(floats, sizeof(float), &need->scratch_bytes))
         return PITH_ERR_LIMIT;
     need->kernel = "gemm-codebook";

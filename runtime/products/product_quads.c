@@ -5,7 +5,7 @@
  * Rows of a stand side by side in panels of 16, and one to eight that are left over in a narrow
  * panel, which costs less than a whole one: so a row more never makes all rows much slower.
  *
- *     scratch = a in panels [panels][k][16], then the rest [k][4] or [k][8], then of each chunk
+ *     scratch = a in panels [panels][k][16], then the rest [k][4] or [k][8], then of each lane
  *               y of one unit and strip [256][width], and the same turned [width][256] */
 #include "product_kernel.h"
 #include "quad_form.h"
@@ -111,7 +111,7 @@ static enum pith_status quads_workspace(const struct product_case *c, struct op_
     need->prep_scratch_bytes = form.scratch_bytes;
     need->prep_form = product_form(p, PREP_QUADS);
     const struct panels s = panels_of(p, c->weight, c->env);
-    uint64_t panels, floats = 2 * y_floats(s) * chunks_of(p, s, c->env);
+    uint64_t panels, floats = 2 * y_floats(s) * pith_op_lanes(c->env, chunks_of(p, s, c->env));
     if (!panel_floats(p, s, &panels) || !add_ok(floats, panels, &floats) ||
         !mul_ok(floats, sizeof(float), &need->scratch_bytes))
         return PITH_ERR_LIMIT;

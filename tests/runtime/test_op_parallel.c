@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <cmocka.h>
 #include "pith_op_exec.h"
@@ -96,11 +98,43 @@ static void test_one_after_the_other(void **state)
         }
 }
 
+static atomic_uint inside, most;
+
+static void count_bodies(void *arg, uint32_t i, uint32_t lane)
+{
+    note(arg, i, lane);
+    const uint32_t now = atomic_fetch_add(&inside, 1) + 1;
+    for (uint32_t seen = atomic_load(&most); seen < now;)
+        if (atomic_compare_exchange_weak(&most, &seen, now))
+            break;
+    sched_yield();
+    atomic_fetch_sub(&inside, 1);
+}
+
+/* Where more threads come than were told, they wait. */
+static void test_fewer_lanes_than_bodies(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 8; threads++) {
+        const struct op_env env = {.parallel_for = all_at_once, .threads = threads};
+        atomic_store(&most, 0);
+        memset(runs, 0, sizeof runs);
+        assert_int_equal(pith_op_lanes(&env, 5), threads < 5 ? threads : 5);
+        pith_op_parallel_lanes(&env, MOST, count_bodies, NULL);
+        assert_in_range(atomic_load(&most), 1, threads);
+        for (uint32_t i = 0; i < MOST; i++) {
+            assert_int_equal(runs[i], 1);
+            assert_in_range(lane_of[i], 0, threads - 1);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bodies_at_once),
         cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_fewer_lanes_than_bodies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

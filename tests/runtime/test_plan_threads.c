@@ -7,7 +7,7 @@
 
 #define MAX_CHANNELS 64u
 
-static uint32_t mask;
+static uint32_t mask, threads; /* threads: that a plan is told of */
 static float data[MAX_CHANNELS * MAX_CHANNELS * 9];
 
 static void set_pads(int32_t *attr, void *arg)
@@ -37,6 +37,7 @@ static void *run(uint32_t *calls, struct pith_plan **plan)
     opts.cpu_mask = mask;
     opts.parallel_for = calls ? backwards : NULL;
     opts.parallel_user = calls;
+    opts.threads = calls ? threads : 0;
     void *mem = gd_plan(&opts, plan, &need);
     float *x = pith_plan_input_data(*plan, 0);
     assert_int_equal(pith_plan_input(*plan, 0, &t), PITH_OK);
@@ -61,17 +62,21 @@ static uint32_t calls_with_same_bits(uint32_t channels, uint32_t side, uint32_t 
     return calls;
 }
 
-/* Tiles, rows and Winograd; images of one tile, of two that are cut alike, and of odd sizes. */
+/* Tiles, rows and Winograd; images of one tile, of two that are cut alike, and of odd sizes; cut
+ * for an unknown number of threads and for 1 to 5. */
 static void test_same_bits(void **state)
 {
     (void)state;
     static const uint32_t sides[] = {7, 8, 11, 14, 16, 17};
-    for (uint32_t i = 0; i < sizeof sides / sizeof *sides; i++) {
-        /* 49 pixels are one tile */
-        assert_true(calls_with_same_bits(64, sides[i], 3) > 0 || sides[i] == 7);
-        calls_with_same_bits(32, sides[i], 3);
-        calls_with_same_bits(64, sides[i], 1);
-    }
+    for (uint32_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        for (threads = 0; threads <= 5; threads++) {
+            /* 49 pixels are one tile, which one thread keeps whole */
+            const uint32_t calls = calls_with_same_bits(64, sides[i], 3);
+            assert_true(calls > 0 || sides[i] == 7 || threads == 1);
+            calls_with_same_bits(32, sides[i], 3);
+            calls_with_same_bits(64, sides[i], 1);
+        }
+    threads = 0;
 }
 
 /* A plan of vector kernels does 147,456 products at once, the reference splits them. */
