@@ -10,7 +10,7 @@
 
 /* Below, vector kernels take less than 10 us, and handing values from core to core costs as much
  * as a second thread saves. */
-#define SPLIT_MACS (1u << 20)
+#define SPLIT_MACS (1u << 19)
 
 /* One call for each output of a step. */
 static void observe(const struct pith_plan *plan, const struct step *s)

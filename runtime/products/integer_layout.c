@@ -11,6 +11,7 @@
 #define FOLDED_PIXELS 4096u
 #define GRID_BYTES 131072u
 #define FEW_MACS 262144u               /* less is not worth waking a thread */
+#define THREADS 2u                     /* where nobody tells how many there are */
 #define FEW_PIXELS 2u                  /* of a product that waits for weights to come from memory */
 #define MANY_WEIGHTS 65536u            /* fewer stay in the cache */
 #define FEWEST_COLUMNS 64u             /* of slots: with fewer most of a window is empty */
@@ -244,9 +245,34 @@ static void set_places(struct integer_layout *l, const struct integer_conv *c, b
     l->band_bytes = aligned_bytes(planes * plane + l->k_step);
 }
 
-/* Bands, and what the kernels read of x. */
-static void set_bands(struct integer_layout *l, const struct integer_conv *c, bool parallel)
+static uint64_t macs_of_group(const struct integer_layout *l, const struct integer_conv *c)
 {
+    const uint64_t pixels = (uint64_t)c->oh * c->ow;
+    return l->depthwise ? pixels * c->channels * l->segments
+                        : pixels * l->og * l->segments * l->run;
+}
+
+/* Few units that do not come out even among threads - a part of 96 outputs has 64, the other 32 -
+ * are so many times as many. */
+static uint32_t rows_for_threads(const struct integer_layout *l, const struct integer_conv *c,
+                                 const struct op_env *env, uint32_t rows)
+{
+    const uint32_t bands = (c->oh + rows - 1) / rows;
+    const uint32_t parts = l->depthwise ? 1 : (l->og + PART - 1) / PART;
+    const uint64_t units = (uint64_t)c->n * (l->depthwise ? 1 : c->groups) * bands * parts;
+    const uint32_t threads = env->threads ? env->threads : THREADS;
+    if (!env->parallel_for || l->grid || units >= CHUNKS || macs_of_group(l, c) <= FEW_MACS ||
+        ((uint32_t)units % threads == 0 && (l->depthwise || l->og % PART == 0)))
+        return rows;
+    const uint32_t more = bands * threads;
+    return more < c->oh ? (c->oh + more - 1) / more : 1;
+}
+
+/* Bands, and what the kernels read of x. */
+static void set_bands(struct integer_layout *l, const struct integer_conv *c,
+                      const struct op_env *env)
+{
+    const bool parallel = env->parallel_for != NULL;
     bool wide = l->wide && !l->depthwise;
     uint32_t channels = l->depthwise ? c->channels : l->cg;
     bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
@@ -264,7 +290,7 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c, bo
     uint64_t reach = (uint64_t)(c->kh - 1) * c->dil_h + 1;
     if (!l->in_place && rows * c->stride_h * l->row > BAND_BYTES)
         rows = BAND_BYTES / (c->stride_h * l->row) + 1;
-    l->rows = least(rows, c->oh);
+    l->rows = rows_for_threads(l, c, env, least(rows, c->oh));
     l->in_rows = (uint64_t)(l->rows - 1) * c->stride_h + reach;
     l->band_bytes = l->in_place ? 0 : aligned_bytes(l->in_rows * l->row + (size_t)2 * l->k_step);
     if (GRID_BUILT && l->grid && !l->in_place)
@@ -280,14 +306,12 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
     const bool parallel = env->parallel_for != NULL;
     uint64_t outputs = l->depthwise ? l->rounded : (uint64_t)l->rounded * c->groups;
     uint64_t groups = l->depthwise ? 1 : c->groups;
-    uint64_t macs = (uint64_t)c->oh * c->ow * l->og * l->segments * l->run; /* of an image, group */
+    const uint64_t macs = macs_of_group(l, c);
     uint64_t units = c->n * groups * l->bands, held = units;
     l->parts = 1;
     if (parallel && units < CHUNKS && !l->depthwise && macs > FEW_MACS)
         l->parts = least(CHUNKS / units, (l->og + PART - 1) / PART);
     units *= l->parts;
-    if (l->depthwise)
-        macs = (uint64_t)c->oh * c->ow * c->channels * l->segments;
     l->chunks = parallel && macs * c->n * groups > FEW_MACS ? least(units, CHUNKS) : 1;
     l->tile_bytes = c->y_step ? 0
                               : TILE * (l->depthwise ? aligned_bytes(c->channels)
@@ -426,7 +450,7 @@ bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *e
     set_grid(l, c, k);
     if (!set_product(l, c, k))
         return false;
-    set_bands(l, c, env->parallel_for != NULL);
+    set_bands(l, c, env);
     set_memory(l, c, env);
     return true;
 }

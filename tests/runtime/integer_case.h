@@ -245,6 +245,8 @@ static inline uint32_t mask_of(uint32_t level)
 static uint8_t forced[8];
 static uint32_t n_forced;
 
+static uint32_t cuts; /* runs that were cut: for other numbers of threads each */
+
 /* The outputs' bytes, one behind the other, on the input given; *steps: of the plan. */
 static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const uint8_t *input,
                                  size_t *bytes, uint32_t *steps)
@@ -257,6 +259,7 @@ static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const 
     opts.flags = flags;
     opts.batch = gd.value[0].shape.rank ? gd.value[0].shape.dim[0] : 1;
     opts.parallel_for = cut ? backwards : NULL;
+    opts.threads = cut ? cuts++ % 6 : 0; /* 0: unknown */
     if (!flags && (mask & PITH_CPU_AVX2)) {
         opts.choices = forced;
         opts.n_choices = n_forced;
