@@ -16,9 +16,9 @@
 
 /* How the tiles of all images and groups are cut into chunks. */
 struct cut {
-    uint32_t tiles; /* of one group of one image */
-    uint32_t width; /* pixels of a tile, the last one's may be fewer */
-    uint32_t ldb;   /* row stride of the im2col panel */
+    uint32_t pixels, tiles; /* of one group of one image */
+    uint32_t width;         /* pixels of a tile, the last one's may be fewer */
+    uint32_t ldb;           /* row stride of the im2col panel */
     uint32_t chunks;
     uint32_t o_parts; /* of a tile's output channels */
     uint64_t units;   /* tiles x groups x images */
@@ -145,6 +145,9 @@ struct conv_piece {
     uint64_t at, next, tile;
     uint32_t o0, o1;
 };
+/* Where a chunk begins, parts counted through all tiles. Chunks have like numbers of pixels times
+ * channels: the last tile of an image may have few pixels. */
+uint64_t pith_conv_part(const struct conv_run *r, uint32_t chunk);
 struct conv_piece pith_conv_piece(const struct conv_run *r, uint32_t chunk, uint64_t at);
 /* Runs the chunks of way.cut. */
 void pith_conv_pieces(struct conv_run *r, const struct op_env *env, op_lane_body *body);

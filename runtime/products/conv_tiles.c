@@ -110,7 +110,7 @@ static void set_parts(const struct conv *v, const struct op_env *env, struct cut
 struct cut pith_conv_cut(const struct conv *v, const struct op_env *env, uint32_t pixels, size_t k)
 {
     const struct dense_kernels *d = &env->kernels->dense;
-    struct cut t = {.o_parts = 1};
+    struct cut t = {.pixels = pixels, .o_parts = 1};
     t.width = pixels % d->nr_max == 0 && k >= EXTRA_COLUMN_MIN_K ? d->nr_max : d->nr;
     t.tiles = (pixels + t.width - 1) / t.width;
     /* Two alike, 64 pixels as 32 and 32, so that two threads take as long. */
@@ -130,10 +130,22 @@ static uint32_t part_begin(const struct conv_run *r, uint32_t i)
     return at < o ? at : o;
 }
 
+/* Few tiles have several parts, and many have one: all of a group's fit 32 bits. */
+uint64_t pith_conv_part(const struct conv_run *r, uint32_t chunk)
+{
+    const struct cut *cut = &r->v->way.cut;
+    const uint32_t parts = cut->o_parts, group = cut->pixels * parts;
+    const uint64_t at = cut->units / cut->tiles * group * chunk / r->chunks;
+    const uint32_t rest = (uint32_t)(at % group), tile = rest / (cut->width * parts);
+    const uint32_t first = tile * cut->width;
+    const uint32_t left = cut->pixels - first, width = left < cut->width ? left : cut->width;
+    return (at / group * cut->tiles + tile) * parts + (rest - first * parts) / width;
+}
+
 struct conv_piece pith_conv_piece(const struct conv_run *r, uint32_t chunk, uint64_t at)
 {
     const uint32_t parts = r->v->way.cut.o_parts, first = (uint32_t)(at % parts);
-    const uint64_t end = conv_chunk(r, chunk + 1), left = end - at;
+    const uint64_t end = pith_conv_part(r, chunk + 1), left = end - at;
     const uint32_t n = left < parts - first ? (uint32_t)left : parts - first;
     return (struct conv_piece){at, at + n, at / parts, part_begin(r, first),
                                part_begin(r, first + n)};
@@ -141,9 +153,7 @@ struct conv_piece pith_conv_piece(const struct conv_run *r, uint32_t chunk, uint
 
 void pith_conv_pieces(struct conv_run *r, const struct op_env *env, op_lane_body *body)
 {
-    const struct cut *cut = &r->v->way.cut;
-    r->units = cut->units * cut->o_parts;
-    r->chunks = env->parallel_for ? cut->chunks : 1;
+    r->chunks = env->parallel_for ? r->v->way.cut.chunks : 1;
     pith_op_parallel_lanes(env, r->chunks, body, r);
 }
 
@@ -276,7 +286,7 @@ static void tile_run(const struct conv_run *r, const struct conv_tile *t, float 
 static void tiles_body(void *arg, uint32_t i, uint32_t lane)
 {
     const struct conv_run *r = arg;
-    struct conv_piece p = pith_conv_piece(r, i, conv_chunk(r, i));
+    struct conv_piece p = pith_conv_piece(r, i, pith_conv_part(r, i));
     for (; p.at < p.next; p = pith_conv_piece(r, i, p.next)) {
         const struct conv_tile t = tile_of(r, p.tile);
         tile_run(r, &t, lane_panel(r, lane), p.o0, p.o1);

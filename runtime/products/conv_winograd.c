@@ -313,7 +313,7 @@ static void blocks_body(void *arg, uint32_t i, uint32_t lane)
     const struct conv_run *r = arg;
     const size_t floats = panel_floats(form_of(r->v), r->v, &r->v->way.cut);
     float *panel = r->panels + lane * (floats + sums_floats(r->v)), *sums = panel + floats;
-    struct conv_piece p = pith_conv_piece(r, i, conv_chunk(r, i));
+    struct conv_piece p = pith_conv_piece(r, i, pith_conv_part(r, i));
     for (; p.at < p.next; p = pith_conv_piece(r, i, p.next)) {
         block_fill(r, p.tile, panel);
         block_multiply(r, p.tile, panel, sums, p.o0, p.o1);
