@@ -182,7 +182,7 @@ void pith_huff_build_bytes(const struct huff_lengths *lengths, const uint8_t *by
         uint32_t l = lengths->len[s];
         if (l == 0)
             continue;
-        uint16_t entry = (uint16_t)(byte[s] << 8 | l);
+        uint16_t entry = (uint16_t)((uint32_t)byte[s] << 8 | l);
         for (uint32_t i = reverse_bits(next[l]++, l); i < 1u << lengths->max_len; i += 1u << l)
             entries[i] = entry;
     }
