@@ -15,6 +15,12 @@ void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *a
         body(arg, i);
 }
 
+struct lanes {
+    op_lane_body *body;
+    void *arg;
+    uint32_t taken; /* a bit each */
+};
+
 /* Lanes are taken by atomic operations; where the processor has none, each body has its own. */
 #if __GCC_ATOMIC_INT_LOCK_FREE == 2
 uint32_t pith_op_lanes(const struct op_env *env, uint32_t n)
@@ -22,12 +28,6 @@ uint32_t pith_op_lanes(const struct op_env *env, uint32_t n)
     const uint32_t threads = env->parallel_for ? env->threads : 1;
     return threads && threads < n ? threads : n;
 }
-
-struct lanes {
-    op_lane_body *body;
-    void *arg;
-    uint32_t taken; /* a bit each */
-};
 
 /* The lowest that is free: it is in the cache of a thread that has just given it back. Where more
  * bodies run at once than the caller of the plan told, some wait here. */
@@ -49,13 +49,6 @@ static void run_in_lane(void *arg, uint32_t i)
     lanes->body(lanes->arg, i, lane);
     __atomic_fetch_and(&lanes->taken, ~(1u << lane), __ATOMIC_RELEASE);
 }
-
-void pith_op_parallel_lanes(const struct op_env *env, uint32_t n, op_lane_body *body, void *arg)
-{
-    const uint32_t last = pith_op_lanes(env, n) - 1;
-    struct lanes lanes = {body, arg, ~(uint32_t)1 << last};
-    pith_op_parallel(env, n, run_in_lane, &lanes);
-}
 #else
 uint32_t pith_op_lanes(const struct op_env *env, uint32_t n)
 {
@@ -63,20 +56,16 @@ uint32_t pith_op_lanes(const struct op_env *env, uint32_t n)
     return n;
 }
 
-struct lanes {
-    op_lane_body *body;
-    void *arg;
-};
-
-static void run_in_own(void *arg, uint32_t i)
+static void run_in_lane(void *arg, uint32_t i)
 {
     const struct lanes *lanes = arg;
     lanes->body(lanes->arg, i, i);
 }
+#endif
 
 void pith_op_parallel_lanes(const struct op_env *env, uint32_t n, op_lane_body *body, void *arg)
 {
-    struct lanes lanes = {body, arg};
-    pith_op_parallel(env, n, run_in_own, &lanes);
+    const uint32_t last = pith_op_lanes(env, n) - 1;
+    struct lanes lanes = {body, arg, ~(uint32_t)1 << last};
+    pith_op_parallel(env, n, run_in_lane, &lanes);
 }
-#endif

@@ -165,7 +165,7 @@ bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
 struct parts {
     uint32_t axes, chunks;
     size_t n, x, y, each; /* parts, their elements; parts that run as one */
-    uint64_t y_at, own_at, chunk_bytes;
+    uint64_t y_at, own_at, lane_bytes;
 };
 
 /* The lowered operation: found when planned, read by each run. */
@@ -221,7 +221,7 @@ static void run_chunk(void *arg, uint32_t i, uint32_t lane)
     const struct parts *p = run->p;
     const struct op_args *args = run->args;
     const struct byte_rows *rows = &run->env->kernels->integer.bytes;
-    uint8_t *memory = (uint8_t *)run->env->scratch + lane * p->chunk_bytes;
+    uint8_t *memory = (uint8_t *)run->env->scratch + lane * p->lane_bytes;
     float *x = (void *)memory, *y = (void *)(memory + p->y_at);
     struct op_env alone = {.kernels = run->env->kernels, .scratch = memory + p->own_at};
     size_t begin = p->n * i / p->chunks, end = p->n * (i + 1) / p->chunks;
@@ -251,8 +251,8 @@ static enum pith_status need_parts(struct parts *p, const struct op_args *args,
     struct op_args inner = {
         .info = args->inner, .attr = args->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
     enum pith_status st = args->inner->need ? args->inner->need(&inner, env, need) : PITH_OK;
-    p->chunk_bytes = p->own_at + aligned_bytes(need->scratch_bytes);
-    need->scratch_bytes = pith_op_lanes(env, p->chunks) * p->chunk_bytes;
+    p->lane_bytes = p->own_at + aligned_bytes(need->scratch_bytes);
+    need->scratch_bytes = pith_op_lanes(env, p->chunks) * p->lane_bytes;
     return st;
 }
 

@@ -445,7 +445,7 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t lane)
 {
     const struct integer_conv *c = r->c;
     const struct integer_layout *l = r->l;
-    uint8_t *memory = r->lanes + lane * l->chunk_bytes;
+    uint8_t *memory = r->lanes + lane * l->lane_bytes;
     uint32_t part = (uint32_t)(unit % l->parts), blocks = (l->og + PART - 1) / PART;
     uint64_t band = unit / l->parts;
     uint8_t *filled = r->bands + (l->filled_first ? band : lane) * l->band_bytes;
@@ -494,7 +494,7 @@ void pith_integer_conv_run(const struct integer_conv *c, const struct integer_la
     /* half of what is in front of the segments is offsets, half factors: set_memory */
     r.factor = (void *)(scratch + l->segment_at / 2);
     r.segment = (void *)(scratch + l->segment_at);
-    r.lanes = scratch + l->chunks_at;
+    r.lanes = scratch + l->lanes_at;
     r.bands = scratch + l->bands_at;
     set_outputs(&r);
     set_segments(&r);

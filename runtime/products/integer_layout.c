@@ -321,11 +321,11 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
     /* offsets and factors; long sums have offsets of twice the size and no factors */
     l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
-    l->chunks_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
+    l->lanes_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
     l->filled_first = l->parts > 1 && !l->in_place;
-    l->chunk_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes;
+    l->lane_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes;
     const uint32_t lanes = pith_op_lanes(env, l->chunks);
-    l->bands_at = l->chunks_at + lanes * l->chunk_bytes;
+    l->bands_at = l->lanes_at + lanes * l->lane_bytes;
     l->scratch_bytes = l->bands_at + (l->filled_first ? held : lanes) * l->band_bytes;
 }
 

@@ -3,10 +3,10 @@
  *
  *     prep    = sums of weights [rounded outputs] | table | packed weights, group by group
  *     scratch = offsets, factors [rounded outputs] | segments
- *               | a chunk: pixel pointers | a tile of y | ...
+ *               | a lane: pixel pointers | a tile of y | ...
  *               | a band [in_rows, width, channels] | ...
  *
- * Each chunk has a band, which it fills anew for each of its units; where several units read the
+ * Each lane has a band, which it fills anew for each of its units; where several units read the
  * same one, for parts of the outputs, all bands are filled first.
  */
 #ifndef INTEGER_LAYOUT_H
@@ -45,7 +45,7 @@ struct integer_layout {
     uint32_t down, across, step_h, step_w, channel_bytes;
     uint64_t down_bytes, across_bytes;
     uint64_t panel_bytes, group_bytes, packed_at, prep_bytes;
-    uint64_t band_bytes, tile_bytes, chunk_bytes, segment_at, chunks_at, bands_at, scratch_bytes;
+    uint64_t band_bytes, tile_bytes, lane_bytes, segment_at, lanes_at, bands_at, scratch_bytes;
 };
 
 static inline uint32_t least(uint64_t a, uint64_t b)

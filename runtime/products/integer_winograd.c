@@ -4,7 +4,7 @@
  *
  *     prep    = sums of weights [rounded] | part by part [36][panels of the part][steps][nr][2]
  *     scratch = offsets, factors [rounded] | zeros [PART]
- *               | a chunk: pointers [tiles] | 6x6 pixels | tiles' elements | their sums | ...
+ *               | a lane: pointers [tiles] | 6x6 pixels | tiles' elements | their sums | ...
  *
  * Of the layout, a band is a block of `rows` tiles, band_bytes its elements, tile_bytes its sums.
  */
@@ -126,9 +126,9 @@ bool pith_integer_winograd_need(const struct integer_conv *c, const struct op_en
     l->packed_at = aligned_bytes(l->rounded * sizeof(uint32_t));
     l->prep_bytes = l->packed_at + TERMS * l->panel_bytes * (l->rounded / l->nr);
     l->segment_at = 2 * aligned_bytes(l->rounded * sizeof(int32_t));
-    l->chunks_at = l->segment_at + aligned_bytes(PART * sizeof(int32_t));
-    l->chunk_bytes = pointer_bytes(l) + pixel_bytes(l) + l->band_bytes + l->tile_bytes;
-    l->scratch_bytes = l->chunks_at + pith_op_lanes(env, l->chunks) * l->chunk_bytes;
+    l->lanes_at = l->segment_at + aligned_bytes(PART * sizeof(int32_t));
+    l->lane_bytes = pointer_bytes(l) + pixel_bytes(l) + l->band_bytes + l->tile_bytes;
+    l->scratch_bytes = l->lanes_at + pith_op_lanes(env, l->chunks) * l->lane_bytes;
     return true;
 }
 
@@ -349,7 +349,7 @@ static struct block block_of(const struct winograd_run *r, uint32_t lane, uint64
 {
     const struct integer_layout *l = r->l;
     const uint64_t band = unit / l->parts, i = band % l->bands;
-    uint8_t *memory = r->lanes + lane * l->chunk_bytes;
+    uint8_t *memory = r->lanes + lane * l->lane_bytes;
     uint8_t *pixels = memory + pointer_bytes(l), *v = pixels + pixel_bytes(l);
     struct block b = {.tile = (void *)memory,
                       .pixels = pixels,
@@ -396,7 +396,7 @@ void pith_integer_winograd_run(const struct integer_conv *c, const struct intege
                              .offset = offset,
                              .zeros = (const void *)(scratch + l->segment_at),
                              .factor = factor,
-                             .lanes = scratch + l->chunks_at};
+                             .lanes = scratch + l->lanes_at};
     /* the zero point of x and the bias come in when all channels are summed: into the offset of a
      * value, and not into that of each of its 36 products */
     memset(scratch + l->segment_at, 0, PART * sizeof(int32_t));
