@@ -121,9 +121,10 @@ mutate: ## plant small changes one by one; which tests notice (half an hour)
 	@CC="$(CC)" PITH_DATA=$(abspath $(PITH_DATA)) sh tests/mutate.sh
 
 # ---- the decoder written from docs/format.md alone: no header of ours ------------------------
-$(O)/tests/spec/spec_decode: tests/spec/spec_decode.c tests/spec/spec_adaptive.h tests/spec/spec_context.h tests/spec/spec_rans.h tests/spec/spec_slices.h
+SPEC_SRC := $(wildcard tests/spec/spec_*.c)
+$(O)/tests/spec/spec_decode: $(SPEC_SRC) $(wildcard tests/spec/spec_*.h)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=c11 -Wall -Wextra $(CFLAGS) $< -o $@
+	$(Q)$(CC) -std=c11 -Wall -Wextra $(CFLAGS) $(SPEC_SRC) -o $@
 
 # ---- fuzzing: clang's libFuzzer with both sanitizers ------------------------------------------
 FUZZ_CC ?= clang

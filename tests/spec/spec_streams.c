@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* spec_streams.c - the streams of a tensor (F5, F6). */
+#include "spec_streams.h"
+#include "spec_chunks.h"
+#include "spec_codebook.h"
+#include "spec_flags.h"
+#include "spec_support.h"
+#include "spec_tables.h"
+
+static void cut_elements(struct tensor *t, struct span *data)
+{
+    uint64_t n = coded_indices(t) ? t->index_bytes : plain_bytes(t);
+    uint64_t align = t->own_align ? type_bytes[t->type] : 64;
+    while (!compact && t->grid == 0 && n > 0 && data->at % align != 0) {
+        const uint64_t at = data->at;
+        must(u8(data) == 0, at, "bytes before plain elements must be zero");
+    }
+    t->elements = cut(data, n);
+}
+
+/* The order of the streams in DATA lets a reader cut them while it reads the tensor; the bitmap
+ * must even be counted here, since its nnz decides what follows. */
+void read_streams(struct span *s, struct tensor *t, struct span *data)
+{
+    t->nnz = t->count;
+    if (t->support == CODED) {
+        t->nnz = varint_in(s, 0, t->count, "nnz is at most the number of elements");
+    }
+    if (t->grid != 0) {
+        t->codebook = cut(data, varint_in(s, 1, UINT64_MAX, "a codebook has bytes"));
+    }
+    if (t->support == BITMAP) {
+        t->support_data = cut(data, (t->count + 7) / 8);
+        t->nnz = ones_of_bitmap(t->support_data, t->count);
+    }
+    bool with_support = t->support == CODED && t->nnz > 0;
+    bool with_index = coded_indices(t) && t->nnz > 0;
+    if (with_support || with_index) {
+        uint64_t at = s->at;
+        uint32_t references = u8(s);
+        must(with_support || (references & 15) == 0, at, "0 where no support table is used");
+        must(with_index || references >> 4 == 0, at, "0 where no index table is used");
+        if (with_support) {
+            t->support_table = table_reference(s, references & 15, FOR_SUPPORT);
+        }
+        if (with_index) {
+            t->index_table = table_reference(s, references >> 4, t->rans ? FOR_RANS : FOR_INDICES);
+        }
+    }
+    t->support_bytes = with_support ? varint(s) : 0;
+    t->index_bytes = with_index ? varint(s) : 0;
+    if (t->support == CODED) {
+        t->support_data = cut(data, t->support_bytes);
+    }
+    cut_elements(t, data);
+}
+
+/* F5, adaptive. The codebook is read to find where it ends. first, t: the first tensor and this
+ * one, of an array. */
+void read_adaptive_streams(struct span *s, struct tensor *first, struct tensor *t, bool is_last,
+                           struct span *data)
+{
+    uint64_t at = s->at, cols = t->count / (t->rank < 2 ? 1 : t->dim[0]);
+    if (t->source_back > 0) {
+        must(t->source_back <= (uint64_t)(t - first), at, "a source before the first tensor");
+        t->source = t - t->source_back;
+        must(t->source->adaptive && t->source->rank >= 2 && t->source->dim[0] >= 2 &&
+                 is_selective(t->source) && cols % t->source->dim[0] == 0,
+             at, "a source tells rows that feed the columns");
+    }
+    t->elements = cut(data, is_last ? left(data) : varint(s));
+    if (t->grid != 0) {
+        t->codebook = t->elements;
+        t->codebook.end = t->codebook.at + codebook_bytes(t);
+        t->elements.at = t->codebook.end;
+    }
+}

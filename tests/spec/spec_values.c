@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* spec_values.c - the elements of a tensor (S4, S9, F5). */
+#include "spec_values.h"
+#include <stdlib.h>
+#include <string.h>
+#include "spec_adaptive.h"
+#include "spec_codebook.h"
+#include "spec_coded.h"
+#include "spec_context.h"
+#include "spec_support.h"
+
+static uint8_t *read_indices(const struct tensor *t)
+{
+    uint8_t *index;
+    if (!coded_indices(t)) {
+        struct bits b = bits_of(t->elements);
+        index = zeroed(t->nnz, 1);
+        for (uint64_t i = 0; i < t->nnz; i++) {
+            index[i] = (uint8_t)field(&b, index_width(t->n_centroids));
+        }
+        padding(&b);
+    } else if (t->nnz == 0) {
+        index = zeroed(0, 1);
+    } else if (t->rans) {
+        index = read_rans_stream(t->elements, &tables[t->index_table].rans, t->nnz);
+    } else {
+        index = read_coded(t->elements, &tables[t->index_table], t->nnz, NULL);
+    }
+    for (uint64_t i = 0; i < t->nnz; i++) {
+        must(index[i] < t->n_centroids, t->elements.at, "an index past the last centroid");
+    }
+    return index;
+}
+
+/* S9 */
+static void read_planes(const struct tensor *t, uint8_t *value)
+{
+    struct span s = t->elements;
+    uint32_t *word = zeroed(t->count, sizeof *word);
+    for (uint32_t plane = 0; plane < 4; plane++) {
+        uint32_t table_bytes = u8(&s);
+        uint8_t *symbol;
+        if (table_bytes == 0) {
+            struct span plain = cut(&s, t->count);
+            symbol = zeroed(t->count, 1);
+            memcpy(symbol, file + plain.at, t->count);
+        } else {
+            struct table code;
+            memset(&code, 0, sizeof code);
+            struct bits b = bits_of(cut(&s, table_bytes));
+            read_huffman(&b, &code.h);
+            padding(&b);
+            uint64_t bytes = varint(&s);
+            symbol = read_coded(cut(&s, bytes), &code, t->count, NULL);
+        }
+        for (uint64_t i = 0; i < t->count; i++) {
+            word[i] += (uint32_t)symbol[i] << (8 * plane);
+        }
+        free(symbol);
+    }
+    must(left(&s) == 0, s.at, "bytes behind the last plane");
+    for (uint64_t i = 0; i < t->count; i++) {
+        write_value(t, value, i, word[i] >> 1 | (word[i] & 1) << 31);
+    }
+    free(word);
+}
+
+/* The effective values: what an element is, where it is stored; zero elsewhere. */
+uint8_t *read_values(const struct tensor *t)
+{
+    uint32_t each = type_bytes[t->type];
+    uint8_t *value = zeroed(t->count * each, 1);
+    if (t->adaptive) {
+        read_adaptive_values(t, value);
+        return value;
+    }
+    if (t->context) {
+        read_context_values(t, value);
+        return value;
+    }
+    if (t->planes) {
+        read_planes(t, value);
+        return value;
+    }
+    uint8_t *mask = read_mask(t);
+    uint8_t *index = t->grid != 0 ? read_indices(t) : NULL;
+    uint32_t *centroid = t->grid != 0 ? read_codebook(t) : NULL;
+    uint64_t stored = 0;
+    for (uint64_t i = 0; i < t->count; i++) {
+        if (mask[i] == 0) {
+            continue;
+        }
+        if (t->grid == 0) {
+            memcpy(value + i * each, file + t->elements.at + stored * each, each);
+        } else {
+            uint64_t group = i / (t->count / t->n_groups);
+            uint32_t v = centroid[group * t->n_centroids + index[stored]];
+            write_value(t, value, i, v);
+        }
+        stored++;
+    }
+    free(mask);
+    free(index);
+    free(centroid);
+    return value;
+}
