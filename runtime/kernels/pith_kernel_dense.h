@@ -207,6 +207,9 @@ typedef void winograd4_in_fn(const struct winograd4_in_job *job);
 
 typedef void gemm_f32_fn(const struct gemm_f32_job *job);
 typedef void im2col_f32_fn(const struct im2col_f32_job *job);
+/* to[i] = from[2 * i] for i < n: what lies under one tap of stride 2. from[2 * n - 2] is the last
+ * that is read. */
+typedef void even_f32_fn(float *to, const float *from, size_t n);
 typedef void conv_rows_f32_fn(const struct conv_rows_f32_job *job);
 typedef void conv_f32_fn(const struct conv_f32_job *job);
 typedef void depthwise_f32_fn(const struct depthwise_f32_job *job);
@@ -227,6 +230,7 @@ struct dense_kernels {
     bool strided;              /* gemm_f32 takes an a that is not packed */
     gemm_f32_fn *gemm_f32;     /* NULL where mr is 0, as conv_rows_f32 */
     im2col_f32_fn *im2col_f32;
+    even_f32_fn *even_f32;
     conv_rows_f32_fn *conv_rows_f32;
     conv_f32_fn *conv_f32;
     depthwise_f32_fn *depthwise_f32;
@@ -259,6 +263,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
 /* The list: pith_kernel_list.h. */
 #define DENSE_KERNELS_ANY(KERNEL)                                                                  \
     KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32, 0)                                          \
+    KERNEL(even_f32, even_f32_fn, pith_even_f32, 0)                                                \
     KERNEL(conv_f32, conv_f32_fn, pith_conv_f32, 0)                                                \
     KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32, 0)                                 \
     KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32, 0)                                                \
@@ -267,6 +272,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
 #define DENSE_KERNELS_OWN(KERNEL)                                                                  \
     KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_avx2, PITH_CPU_AVX2)                               \
     KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32_avx2, PITH_CPU_AVX2)                         \
+    KERNEL(even_f32, even_f32_fn, pith_even_f32_avx2, PITH_CPU_AVX2)                               \
     KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_avx2, PITH_CPU_AVX2)                \
     KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_avx2, PITH_CPU_AVX2)                \
     KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_avx2, PITH_CPU_AVX2)                               \
@@ -278,6 +284,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
     KERNEL(pack_rows_f32, pack_rows_f32_fn, pith_pack_rows_f32_avx2, PITH_CPU_AVX2)                \
     KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_avx512, PITH_CPU_AVX512)                           \
     KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32_avx512, PITH_CPU_AVX512)                     \
+    KERNEL(even_f32, even_f32_fn, pith_even_f32_avx512, PITH_CPU_AVX512)                           \
     KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_avx512, PITH_CPU_AVX512)            \
     KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_avx512, PITH_CPU_AVX512)            \
     KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_avx512, PITH_CPU_AVX512)                           \
@@ -290,6 +297,7 @@ void pith_gemm_f32(const struct gemm_f32_job *job, uint32_t mr);
 #define DENSE_KERNELS_OWN(KERNEL)                                                                  \
     KERNEL(gemm_f32, gemm_f32_fn, pith_gemm_f32_neon, PITH_CPU_NEON)                               \
     KERNEL(im2col_f32, im2col_f32_fn, pith_im2col_f32_neon, PITH_CPU_NEON)                         \
+    KERNEL(even_f32, even_f32_fn, pith_even_f32_neon, PITH_CPU_NEON)                               \
     KERNEL(conv_rows_f32, conv_rows_f32_fn, pith_conv_rows_f32_neon, PITH_CPU_NEON)                \
     KERNEL(depthwise_f32, depthwise_f32_fn, pith_depthwise_f32_neon, PITH_CPU_NEON)                \
     KERNEL(gemv_f32, gemv_f32_fn, pith_gemv_f32_neon, PITH_CPU_NEON)                               \

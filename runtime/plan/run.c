@@ -8,7 +8,7 @@
 #include "run_pair.h"
 #include "run_segment.h"
 
-/* Below, vector kernels take less than 10 us, and handing values from core to core costs as much
+/* Below, vector kernels take some 10 us, and handing values from core to core costs as much
  * as a second thread saves. */
 #define SPLIT_MACS (1u << 19)
 

@@ -61,9 +61,8 @@ static enum pith_status depthwise_workspace(const struct op_args *args, const st
 }
 
 /* One call goes on to the end of the image at most, as bias and weights begin anew there. */
-static void depthwise_body(void *arg, uint32_t i, uint32_t lane)
+static void depthwise_body(void *arg, uint32_t i)
 {
-    (void)lane;
     const struct conv_run *r = arg;
     const struct conv *v = r->v;
     const float *bias = r->bias;
@@ -92,7 +91,8 @@ static void depthwise_body(void *arg, uint32_t i, uint32_t lane)
 static void depthwise_run(const struct op_args *args, const struct op_env *env)
 {
     struct conv_run r = pith_conv_run_of(args, env);
-    pith_conv_chunks(&r, env, planes_of(args->lowered), depthwise_body);
+    conv_set_chunks(&r, env, planes_of(args->lowered));
+    pith_op_parallel(env, r.chunks, depthwise_body, &r);
 }
 
 /* To the kernel a band is an image of fewer rows, and padding is above its first one alone. */
@@ -236,18 +236,16 @@ static void window_unit(const struct conv_run *r, uint64_t u)
     pith_window_plane(&plane);
 }
 
-static void window_body(void *arg, uint32_t i, uint32_t lane)
+static void window_body(void *arg, uint32_t i)
 {
-    (void)lane;
     const struct conv_run *r = arg;
     for (uint64_t u = conv_chunk(r, i); u < conv_chunk(r, i + 1); u++)
         window_unit(r, u);
 }
 
 /* Chunks are of output planes: o is one output channel of a group of an image. */
-static void direct_body(void *arg, uint32_t i, uint32_t lane)
+static void direct_body(void *arg, uint32_t i)
 {
-    (void)lane;
     const struct conv_run *r = arg;
     const struct conv *v = r->v;
     const float *bias = r->bias;
@@ -273,7 +271,8 @@ static void direct_run(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
     struct conv_run r = pith_conv_run_of(args, env);
-    pith_conv_chunks(&r, env, planes_of(v), v->more ? window_body : direct_body);
+    conv_set_chunks(&r, env, planes_of(v));
+    pith_op_parallel(env, r.chunks, v->more ? window_body : direct_body, &r);
 }
 
 const struct conv_kernel pith_conv_direct = {direct_supports, direct_cost, direct_workspace,

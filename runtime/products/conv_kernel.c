@@ -42,11 +42,3 @@ struct conv_run pith_conv_run_of(const struct op_args *args, const struct op_env
                              .y_plane = v->pixels,
                              .act = {args->fuse.act, args->fuse.a, args->fuse.b}};
 }
-
-void pith_conv_chunks(struct conv_run *r, const struct op_env *env, uint64_t units,
-                      op_lane_body *body)
-{
-    r->units = units;
-    r->chunks = conv_chunks_of(env, units);
-    pith_op_parallel_lanes(env, r->chunks, body, r);
-}

@@ -107,8 +107,6 @@ struct conv_run {
 };
 
 struct conv_run pith_conv_run_of(const struct op_args *args, const struct op_env *env);
-void pith_conv_chunks(struct conv_run *r, const struct op_env *env, uint64_t units,
-                      op_lane_body *body);
 
 static inline uint64_t conv_chunk(const struct conv_run *r, uint32_t i)
 {
@@ -119,6 +117,12 @@ static inline uint32_t conv_chunks_of(const struct op_env *env, uint64_t units)
 {
     uint32_t most = env->parallel_for ? CONV_CHUNKS : 1;
     return units < most ? (uint32_t)units : most;
+}
+
+static inline void conv_set_chunks(struct conv_run *r, const struct op_env *env, uint64_t units)
+{
+    r->units = units;
+    r->chunks = conv_chunks_of(env, units);
 }
 
 /* Of chunks of so many units: each has scratch. */

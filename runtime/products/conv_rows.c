@@ -10,7 +10,7 @@
 #define BAND_PIXELS 64u    /* at least, else the weights are read too often */
 #define ROWS_MAX_TAPS 64u
 /* Parting a pixel's channels by stride 2 takes as long as so many output channels of one tap. */
-#define PART_CHANNELS 160u
+#define PART_CHANNELS 32u
 
 static struct band band_of(const struct conv *v)
 {
@@ -80,7 +80,8 @@ static enum pith_status rows_workspace(const struct op_args *args, const struct 
 
 /* One padded input row: columns 0, s, 2s .. first, then 1, s + 1 .. with s = stride_w, so that the
  * pixels of an output row lie side by side under each tap. */
-static float *row_fill(const struct band *b, size_t stride, const float *x, float *to)
+static float *row_fill(const struct dense_kernels *d, const struct band *b, size_t stride,
+                       const float *x, float *to)
 {
     for (size_t i = 0; i < stride; i++, to += b->width) {
         size_t begin = b->phase[i].begin, n = b->phase[i].end - begin;
@@ -89,24 +90,23 @@ static float *row_fill(const struct band *b, size_t stride, const float *x, floa
         if (stride == 1)
             memcpy(to + begin, from, n * sizeof *to);
         else
-            for (size_t k = 0; k < n; k++)
-                to[begin + k] = from[2 * k];
+            d->even_f32(to + begin, from, n);
         memset(to + begin + n, 0, (b->width - begin - n) * sizeof *to);
     }
     return to;
 }
 
 /* The input rows from iy on (negative: above the image) into one band. */
-static void band_fill(const struct conv *v, const struct band *b, const float *x, int64_t iy,
+static void band_fill(const struct conv_run *r, const struct band *b, const float *x, int64_t iy,
                       float *band)
 {
-    const struct conv_geom *g = &v->g;
+    const struct conv_geom *g = &r->v->g;
     size_t row = b->width * g->stride_w;
     float *to = band;
     for (uint32_t c = 0; c < g->c; c++, x += (size_t)g->h * g->w)
         for (int64_t y = iy; y < iy + b->in_rows; y++) {
             if (y >= 0 && y < g->h) {
-                to = row_fill(b, g->stride_w, x + (size_t)y * g->w, to);
+                to = row_fill(r->d, b, g->stride_w, x + (size_t)y * g->w, to);
             } else {
                 memset(to, 0, row * sizeof *to);
                 to += row;
@@ -134,7 +134,7 @@ static void rows_body(void *arg, uint32_t i, uint32_t lane)
         size_t group = (size_t)(u / bands), own = group % v->groups;
         uint32_t oy = (uint32_t)(u % bands) * b->rows;
         size_t out = group * r->y_group + (size_t)oy * g->ow;
-        band_fill(v, b, r->x + group * r->x_group, (int64_t)oy * g->stride_h - g->pad_top, band);
+        band_fill(r, b, r->x + group * r->x_group, (int64_t)oy * g->stride_h - g->pad_top, band);
         struct conv_rows_f32_job job = {.a = r->w + own * r->group_floats,
                                         .a_step = v->k * r->d->mr,
                                         .b = band,
@@ -159,7 +159,8 @@ static void rows_run(const struct op_args *args, const struct op_env *env)
 {
     const struct conv *v = args->lowered;
     struct conv_run r = pith_conv_packed_run(args, env);
-    pith_conv_chunks(&r, env, bands_of(v, &v->way.band), rows_body);
+    conv_set_chunks(&r, env, bands_of(v, &v->way.band));
+    pith_op_parallel_lanes(env, r.chunks, rows_body, &r);
 }
 
 const struct conv_kernel pith_conv_rows = {rows_supports, rows_cost, rows_workspace, pith_conv_pack,

@@ -132,7 +132,8 @@ static void sparse_run(const struct op_args *args, const struct op_env *env)
     struct conv_run r = pith_conv_run_of(args, env);
     r.panels = env->scratch;
     r.quads = env->kernels->sparse.quads;
-    pith_conv_chunks(&r, env, tiles_of(v, &m) * v->n, sparse_body);
+    conv_set_chunks(&r, env, tiles_of(v, &m) * v->n);
+    pith_op_parallel_lanes(env, r.chunks, sparse_body, &r);
 }
 
 void pith_conv_sparse_band(const struct op_args *args, const struct op_env *env,

@@ -251,6 +251,28 @@ static void test_im2col(void **state)
     each_level(im2col_level);
 }
 
+static void even_level(const struct dense_kernels *d)
+{
+    for (uint32_t n = 0; n < 200; n++) {
+        const size_t taken = n ? 2 * (size_t)n - 1 : 0;
+        struct guarded x = guard_random(taken, n % 2, &seed);
+        struct guarded want = guard_new(n * sizeof(float), n % 2),
+                       got = guard_new(n * sizeof(float), n % 2);
+        pith_even_f32(want.data, x.data, n);
+        d->even_f32(got.data, x.data, n);
+        assert_memory_equal(want.data, got.data, n * sizeof(float));
+        for (uint32_t i = 0; i < n; i++)
+            assert_true(floats(&got)[i] == floats(&x)[2 * i]);
+        guard_free(&x), guard_free(&want), guard_free(&got);
+    }
+}
+
+static void test_even(void **state)
+{
+    (void)state;
+    each_level(even_level);
+}
+
 /* Any buffer will do as the padded rows: sums over it are checked, and that reads end with the
  * floats that the contract allows. */
 static void check_rows(const struct dense_kernels *d, bool at_end)
@@ -693,10 +715,11 @@ static void test_specials_pass(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm), cmocka_unit_test(test_im2col),
-        cmocka_unit_test(test_rows), cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_gemv), cmocka_unit_test(test_winograd),
-        cmocka_unit_test(test_max),  cmocka_unit_test(test_specials_pass),
+        cmocka_unit_test(test_gemm),          cmocka_unit_test(test_im2col),
+        cmocka_unit_test(test_even),          cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_depthwise),     cmocka_unit_test(test_gemv),
+        cmocka_unit_test(test_winograd),      cmocka_unit_test(test_max),
+        cmocka_unit_test(test_specials_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

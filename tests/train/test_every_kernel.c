@@ -47,6 +47,7 @@ static const struct {
 } trials[] = {
     {"dense", "gemm_f32", trial_gemm_f32},
     {"dense", "im2col_f32", trial_im2col_f32},
+    {"dense", "even_f32", trial_even_f32},
     {"dense", "conv_rows_f32", trial_conv_rows_f32},
     {"dense", "conv_f32", trial_conv_f32},
     {"dense", "depthwise_f32", trial_depthwise_f32},

@@ -62,6 +62,15 @@ static inline struct conv_geom geom_of(const struct trial *t, uint32_t c, uint32
     return g;
 }
 
+static void trial_even_f32(struct trial *t)
+{
+    const size_t n = size(t, 1, 50, 112);
+    const float *x = reals(t, 2 * n - 1);
+    float *to = take(t, n * sizeof *to);
+    CALL(t, (double)n, dense_of(t).even_f32(to, x, n));
+    leaves_bytes(t, to, n * sizeof *to);
+}
+
 static void trial_im2col_f32(struct trial *t)
 {
     struct conv_geom g = geom_of(t, size(t, 1, 5, 32), 1);

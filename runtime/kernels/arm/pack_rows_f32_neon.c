@@ -6,6 +6,11 @@
 #define PACK(name) name##_neon
 typedef float32x4_t four;
 
+static inline four four_zero(void)
+{
+    return vdupq_n_f32(0.0f);
+}
+
 static inline four four_load(const float *p)
 {
     return vld1q_f32(p);

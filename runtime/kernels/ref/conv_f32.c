@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_f32.c - direct convolution and im2col, the definition of right (pith_kernel_dense.h).
+/* conv_f32.c - direct convolution and what copies for others, the definition of right
+ * (pith_kernel_dense.h).
  *
  * Taps outside the image contribute nothing. The direct loops add channel by channel, then row by
  * row, then column by column: that order is part of the definition (docs/arithmetic.md). */
@@ -106,4 +107,10 @@ void pith_im2col_f32(const struct im2col_f32_job *job)
             job->b[(k - job->k0) * job->ldb + j] = inside ? x[iy * g->w + ix] : 0.0f;
         }
     }
+}
+
+void pith_even_f32(float *to, const float *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[2 * i];
 }

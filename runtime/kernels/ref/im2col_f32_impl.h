@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* im2col_f32_impl.h - template of im2col_f32.
+/* im2col_f32_impl.h - template of im2col_f32 and even_f32.
  *
  * For one tap, where each lane of the panel comes from is the same for all channels but for the
  * plane's address. With stride 1, the lanes of one output row lie side by side in the input, with
@@ -189,4 +189,14 @@ void ISA(pith_im2col_f32)(const struct im2col_f32_job *job)
         b += left * job->ldb;
         k += left;
     }
+}
+
+void ISA(pith_even_f32)(float *to, const float *from, size_t n)
+{
+    for (; n > LANES; n -= LANES, to += LANES, from += 2 * LANES)
+        vec_store(to, vec_even(vec_load(from), vec_load(from + LANES)));
+    const int last = 2 * (int)n - 1; /* elements up to the last that is taken */
+    const vec lo = vec_load_some(from, vmask_range(0, last)),
+              hi = vec_load_some(from + LANES, vmask_range(-LANES, last - LANES));
+    vec_store_some(to, vmask_range(0, (int)n), vec_even(lo, hi));
 }

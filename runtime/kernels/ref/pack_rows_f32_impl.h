@@ -2,8 +2,8 @@
 /* pack_rows_f32_impl.h - template of pack_rows_f32: 4 x 4 elements at a time are turned in
  * registers, so that rows are read and panels written in whole vectors; where panels lie side by
  * side already, they are copied. Needs panels of a multiple of 4 rows; what does not fit is left to
- * the reference. Parameters: four, a vector of four floats, four_load, four_store, four_turn (of
- * four of them, in place), PACK(name).
+ * the reference. Parameters: four, a vector of four floats, four_zero, four_load, four_store,
+ * four_turn (of four of them, in place), PACK(name).
  *
  * Packing copies, so every level gives the same bytes. It happens at each run for matrices that
  * are computed, hence a kernel of its own. */
@@ -16,9 +16,11 @@ static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *d
     size_t i = 0;
     for (; i + 4 <= k; i += 4, dst += 4 * (size_t)mr) {
         four row[4];
+#pragma GCC unroll 4
         for (size_t r = 0; r < 4; r++)
             row[r] = four_load(w + r * ld + i);
         four_turn(row);
+#pragma GCC unroll 4
         for (size_t r = 0; r < 4; r++)
             four_store(dst + r * mr, row[r]);
     }
@@ -32,11 +34,15 @@ static void pack_four(const float *w, size_t ld, size_t k, uint32_t mr, float *d
 static void pack_panel(const float *w, size_t ld, size_t rows, size_t k, uint32_t mr, float *dst)
 {
     for (size_t r = 0; r < mr; r += 4) {
-        if (r + 4 <= rows)
+        if (r + 4 <= rows) {
             pack_four(w + r * ld, ld, k, mr, dst + r);
-        for (size_t lane = r; lane < r + 4 && r + 4 > rows; lane++)
+            continue;
+        }
+        for (size_t i = 0; i < k; i++)
+            four_store(dst + i * mr + r, four_zero());
+        for (size_t lane = r; lane < rows; lane++)
             for (size_t i = 0; i < k; i++)
-                dst[i * mr + lane] = lane < rows ? w[lane * ld + i] : 0.0f;
+                dst[i * mr + lane] = w[lane * ld + i];
     }
 }
 

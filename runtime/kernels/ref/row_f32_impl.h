@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* row_f32_impl.h - template of the row kernels (pith_kernel_row.h). Parameter: ROW(name), the name
- * with the level's suffix; OWN_GROUPS: exp_lanes, sigmoid_blocks and gelu_blocks are there.
+ * with the level's suffix; OWN_GROUPS: exp_lanes, sigmoid_blocks, gelu_blocks, fold_sum and
+ * softmax_columns_f32 are there; SQRT_F32, where an instruction does it.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may
@@ -13,6 +14,10 @@
 /* One AVX-512 register, two of AVX2, four of SSE or NEON: the same blocks everywhere, hence the
  * same bits. */
 #define LANES 16u
+
+#ifndef SQRT_F32
+#define SQRT_F32 pith_sqrt_f32
+#endif
 
 /* y = f(x, p), element by element */
 typedef void blocks_fn(const float *x, float p, float *y, size_t blocks);
@@ -61,6 +66,15 @@ static inline void exp_lanes(float v[LANES])
 /* times x where p is not 0 */
 BLOCKS(sigmoid, sigmoid_f32(x[i]) * choose(p != 0.0f, x[i], 1.0f))
 BLOCKS(gelu, gelu_f32(x[i]))
+
+/* 16 -> 8 -> 4 -> 2 -> 1, lane k with lane k + half, as in sum_f32.c. */
+static float fold_sum(float lane[LANES])
+{
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            lane[k] += lane[k + half];
+    return lane[0];
+}
 #endif
 
 static void exp_blocks(const float *x, float p, float *y, size_t blocks)
@@ -113,15 +127,6 @@ void ROW(pith_exp_row_f32)(const float *x, float minus, float *y, size_t n)
 }
 
 /* ---- folds ------------------------------------------------------------------------------- */
-
-/* 16 -> 8 -> 4 -> 2 -> 1, lane k with lane k + half, as in sum_f32.c. */
-static float fold_sum(float lane[LANES])
-{
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t k = 0; k < half; k++)
-            lane[k] += lane[k + half];
-    return lane[0];
-}
 
 static inline float larger(float x, float than)
 {
@@ -176,6 +181,7 @@ void ROW(pith_softmax_row_f32)(const float *x, float *y, size_t n)
     in_blocks(over_blocks, y, sum_of(y, n), y, n);
 }
 
+#ifndef OWN_GROUPS
 #ifdef __OPTIMIZE_SIZE__
 #define INSTANCES __attribute__((noinline))
 #else
@@ -216,6 +222,7 @@ void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, 
     if (c < width)
         lanes_of(x + c, ld, n, width - c, inverse + c);
 }
+#endif
 
 #define PIECE 256u /* of long sums, as in sum_f32.c */
 
@@ -228,7 +235,7 @@ void ROW(pith_layer_norm_row_f32)(const struct norm_row *row, size_t n)
     const float mean = (float)(sum / (double)n);
     for (size_t at = 0; at < n; at += PIECE)
         square += (double)sum_of_squares(x + at, mean, n - at < PIECE ? n - at : PIECE);
-    const float factor = 1.0f / pith_sqrt_f32((float)(square / (double)n) + row->epsilon);
+    const float factor = 1.0f / SQRT_F32((float)(square / (double)n) + row->epsilon);
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         float v[LANES];

@@ -6,6 +6,11 @@
 #define PACK(name) name##_avx2
 typedef __m128 four;
 
+static inline four four_zero(void)
+{
+    return _mm_setzero_ps();
+}
+
 static inline four four_load(const float *p)
 {
     return _mm_loadu_ps(p);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* row_f32_avx2.c - see row_f32_impl.h. */
+#include <immintrin.h>
 #define ROW(name) name##_avx2
+#define SQRT_F32(x) _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)))
 #include "row_f32_impl.h"

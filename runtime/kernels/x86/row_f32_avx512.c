@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* row_f32_avx512.c - see row_f32_impl.h. Its own are exp, sigmoid and gelu, for several vectors at
- * once.
+/* row_f32_avx512.c - see row_f32_impl.h. Its own are exp, sigmoid, gelu and what a softmax takes of
+ * columns, for several vectors at once.
  *
  * What one vector goes through is a single chain of some 30 operations, each of which waits 3 to 4
  * cycles for the one before: a processor looks far enough ahead to have two of them under way.
@@ -9,10 +9,12 @@
  * make two factors of it. */
 #include <immintrin.h>
 #include "pith_activation_f32.h"
+#include "pith_kernel_row.h"
 
 #define ROW(name) name##_avx512
 #define OWN_GROUPS
 #define LANES 16u
+#define SQRT_F32(x) _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)))
 
 #define GROUP 3 /* a tile of gemm_f32 is so many vectors wide */
 #define EACH_VECTOR _Pragma("GCC unroll 3") for (size_t i = 0; i < n; i++)
@@ -49,8 +51,7 @@ static inline __attribute__((always_inline)) void exp_group(__m512 *v, const siz
     EACH_VECTOR v[i] = _mm512_scalef_ps(p[i], k[i]);
 }
 
-/* Of a softmax's columns, which come row by row: one vector of sixteen columns, none above 89, as
- * the largest of each has been taken from it. */
+/* One vector, none above 89. */
 static inline void exp_lanes(float v[LANES])
 {
     __m512 e = _mm512_loadu_ps(v);
@@ -117,5 +118,51 @@ static inline __attribute__((always_inline)) void gelu_group(const float *x, flo
 
 IN_GROUPS(sigmoid)
 IN_GROUPS(gelu)
+
+/* As in sum_f32.c: lane k with lane k + 8, then k + 4, k + 2, k + 1. */
+static inline float fold_sum(const float *lane)
+{
+    const __m256 eight = _mm256_loadu_ps(lane) + _mm256_loadu_ps(lane + 8);
+    const __m128 four = _mm256_castps256_ps128(eight) + _mm256_extractf128_ps(eight, 1);
+    const __m128 two = four + _mm_movehl_ps(four, four);
+    return two[0] + two[1];
+}
+
+/* n vectors of columns, of the last of which those in `last` are there. What is not reads as 0, and
+ * so is exp(0): sums of it go nowhere. */
+static inline __attribute__((always_inline)) void
+columns_group(float *x, size_t ld, size_t rows, __mmask16 last, float *inverse, const size_t n)
+{
+    __m512 max[GROUP], sum[GROUP], v[GROUP];
+    __mmask16 there[GROUP];
+    EACH_VECTOR there[i] = i + 1 < n ? 0xffff : last;
+    EACH_VECTOR max[i] = _mm512_maskz_loadu_ps(there[i], x + LANES * i);
+    EACH_VECTOR sum[i] = _mm512_setzero_ps();
+    for (size_t r = 1; r < rows; r++)
+        EACH_VECTOR
+        {
+            const __m512 than = _mm512_maskz_loadu_ps(there[i], x + r * ld + LANES * i);
+            max[i] = _mm512_max_ps(than, max[i]);
+        }
+    for (size_t r = 0; r < rows; r++, x += ld) {
+        EACH_VECTOR v[i] = _mm512_maskz_loadu_ps(there[i], x + LANES * i) - max[i];
+        exp_group(v, n);
+        EACH_VECTOR sum[i] = sum[i] + v[i];
+        EACH_VECTOR _mm512_mask_storeu_ps(x + LANES * i, there[i], v[i]);
+    }
+    EACH_VECTOR _mm512_mask_storeu_ps(inverse + LANES * i, there[i], 1.0f / sum[i]);
+}
+
+void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, float *inverse)
+{
+    const size_t step = GROUP * LANES;
+    for (; width >= step; width -= step, x += step, inverse += step)
+        columns_group(x, ld, n, 0xffff, inverse, GROUP);
+    for (; width > 0; x += LANES, inverse += LANES) {
+        const size_t columns = width < LANES ? width : LANES;
+        columns_group(x, ld, n, (__mmask16)((1u << columns) - 1u), inverse, 1);
+        width -= columns;
+    }
+}
 
 #include "row_f32_impl.h"
