@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Networks beside onnxruntime, OpenVINO and MNN (those that are installed): one thread, in turn on the same
-machine. With --threads pith alone.
+machine (more threads: bench/threads.py).
 
 usage: networks.py PITH (MODEL.onnx | NAME)... [--form float] [--batch 1] [--seconds 3] [--rounds 5] [--cpu avx2]
-                   [--threads 1,2] [--keep FOLDER]
+                   [--keep FOLDER]
 NAME: a network with drawn weights (bench/drawn_networks.py), or encoder, tests/conformance/encoder_model.py's.
 --form float: the same file in each.
 --form int8: the file that onnxruntime quantizes (QDQ, bench/int8_networks.py), run by the peers and by pith, and what
@@ -12,7 +12,6 @@ NAME: a network with drawn weights (bench/drawn_networks.py), or encoder, tests/
 --form small: the fastest of what pith makes of it (INT8, codebooks of 4 and 8 bits, with all weights or a tenth) beside the
   fastest of float and INT8 peers.
 --batch N: samples at once, for networks whose first dimension is open; others are told and left out.
---threads A,B: pith's ms on A threads and on B, and A's by B's.
 --cpu avx2: pith alone is told so. --keep: files that were made are kept there and found again.
 Prints a line of JSON a row: name, form, ms, peer (the fastest), peer_ms, ratio (peer_ms / ms: above 1 pith is
 faster), peers: each one's ms. Times are the best round's median."""
@@ -25,9 +24,9 @@ from peer_times import Mnn, OnnxRuntime, OpenVino, inputs_of
 
 
 class Pith:
-    def __init__(self, args, path, name="pith", threads=1):
+    def __init__(self, args, path, name="pith"):
         self.name = name
-        self.command = [args.pith, "bench", path, "--json", "-T", str(threads), "--batch", str(args.batch), "--time"]
+        self.command = [args.pith, "bench", path, "--json", "-T", "1", "--batch", str(args.batch), "--time"]
         self.env = dict(os.environ, **({"PITH_CPU": args.cpu} if args.cpu else {}))
 
     def ms(self, seconds):
@@ -160,13 +159,6 @@ def compare(args, path, name):
         print(json.dumps(row), flush=True)
 
 
-def compare_threads(args, path, name):
-    runners = [Pith(args, path, f"{n} threads", n) for n in args.threads]
-    times = in_turn(runners, args)
-    first, last = (times[f"{n} threads"] for n in (args.threads[0], args.threads[-1]))
-    print(json.dumps({"name": name, "batch": args.batch, "ms": times, "ratio": round(first / last, 2)}), flush=True)
-
-
 def file_of(name, folder):
     """Copied, for peers write beside it."""
     if name == "encoder":
@@ -188,11 +180,9 @@ def main():
     p.add_argument("--batch", type=int, default=1)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--cpu", default="")
-    p.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")])
     p.add_argument("--keep", default="")
     args = p.parse_args()
-    if not args.threads:
-        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
     with tempfile.TemporaryDirectory() as work:
         args.keep = args.keep or work
         for model in args.models:
@@ -200,7 +190,7 @@ def main():
             if args.batch > 1 and not batch_is_open(path):
                 print(f"{name}: batch is fixed", file=sys.stderr)
                 continue
-            (compare_threads if args.threads else compare)(args, path, name)
+            compare(args, path, name)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ a model become 0, and both run the same ONNX file (pith as `prune --zeros` store
 quantizes that file (seeded noise to calibrate on: speed alone is looked at) and the peers are onnxruntime and
 OpenVINO with the dense network in INT8 (bench/int8_networks.py makes it).
 
-usage: sparse_networks.py PITH MODEL.onnx... [--density 0.15] [--deepsparse PYTHON] [--int8] [--seconds 3]
+usage: sparse_networks.py PITH (MODEL.onnx | NAME)... [--density 0.15] [--deepsparse PYTHON] [--int8] [--seconds 3]
                           [--rounds 5] [--cpu avx2]
 
+NAME: a network with drawn weights (bench/drawn_networks.py).
 --deepsparse: a Python that has it (pip install deepsparse==1.8.0 "numpy<2" "setuptools<70", Python 3.11 at most).
 A JSON line a model: name, ms and peers' ms (the best round's median each), ratio of the fastest peer. Needs numpy
 and onnx; --int8 onnxruntime, and openvino where it is there."""
@@ -22,8 +23,6 @@ import tempfile
 import numpy as np
 
 from peer_times import OnnxRuntime, OpenVino, inputs_of, median_ms
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def serve_deepsparse(path):
@@ -106,7 +105,11 @@ def peers_of(args, dense, sparse, folder):
 
 
 def compare(args, path):
+    import drawn_networks # needs onnx, which a DeepSparse server does without
     with tempfile.TemporaryDirectory() as folder:
+        if path in drawn_networks.NAMES:
+            os.mkdir(os.path.join(folder, "dense"))
+            path = drawn_networks.write(path, os.path.join(folder, "dense"))
         sparse = pruned(path, args.density, folder)
         runners = [Pith(args, sparse, folder), *peers_of(args, path, sparse, folder)]
         best = [min(t) for t in zip(*([r.ms(args.seconds / args.rounds) for r in runners] for _ in range(args.rounds)))]
@@ -130,7 +133,6 @@ def main():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--cpu", default="")
     args = p.parse_args()
-    sys.path.insert(0, HERE)
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
     for path in args.models:
         compare(args, path)

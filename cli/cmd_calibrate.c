@@ -6,6 +6,7 @@
 #endif
 #include <stdio.h>
 #include <string.h>
+#include "engine_options.h"
 #include "feed_options.h"
 #include "json_out.h"
 #include "pith_calibrate.h"

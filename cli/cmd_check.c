@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine_options.h"
 #include "feed_options.h"
 #include "pith_load.h"
 #include "json_out.h"

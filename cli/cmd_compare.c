@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "array_files.h"
+#include "engine_options.h"
 #include "pith_load.h"
 #include "feed_options.h"
 #include "json_out.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "array_files.h"
+#include "engine_options.h"
 #include "pith_onnx.h"
 #include "feed_options.h"
 #include "goal_run.h"

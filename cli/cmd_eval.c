@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "engine_options.h"
 #include "feed_options.h"
 #include "pith_load.h"
 #include "json_out.h"

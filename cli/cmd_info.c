@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "coder_table.h"
-#include "data_options.h"
+#include "engine_options.h"
 #include "pith_load.h"
 #include "json_out.h"
 #include "layer_table.h"

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "array_files.h"
+#include "engine_options.h"
 #include "pith_load.h"
 #include "class_scores.h"
 #include "explain.h"

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "csv_out.h"
+#include "engine_options.h"
 #include "feed_options.h"
 #include "json_out.h"
 #include "pith_sense.h"
@@ -169,14 +171,6 @@ static void print_table(const struct sensing *s)
     print_worst(s);
 }
 
-static void print_csv_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++)
-        printf(*text == '"' ? "\"\"" : "%c", *text);
-    putchar('"');
-}
-
 static void print_csv(const struct sensing *s)
 {
     puts("layer,tensor,weights,what,amount,output_db,layer_db,changed,predictions");
@@ -184,9 +178,9 @@ static void print_csv(const struct sensing *s)
         for (uint32_t k = 0; k < s->n_trials; k++) {
             const struct pith_sense_layer *l = &s->found.layer[s->order[i]];
             const struct pith_sense_cost *c = &l->cost[k];
-            print_csv_text(l->layer);
+            cli_csv_text(l->layer, strlen(l->layer));
             putchar(',');
-            print_csv_text(l->tensor);
+            cli_csv_text(l->tensor, strlen(l->tensor));
             printf(",%" PRIu64 ",%s,%g,%.2f,%.2f,%" PRIu64 ",%" PRIu64 "\n", l->n_weights,
                    kind_text(s), s->trial[k].amount, c->output_db, c->layer_db, c->changed,
                    s->found.predictions);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "engine_options.h"
 #include "json_out.h"
 #include "pith_host.h"
 #include "pith_sweep.h"

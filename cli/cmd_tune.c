@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "array_files.h"
-#include "data_options.h"
+#include "engine_options.h"
 #include "json_out.h"
 #include "pith_load.h"
 #include "pith_tune.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "data_options.h"
-#include <stdlib.h>
 #include <string.h>
 
 void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o)
@@ -15,12 +14,6 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
     }
 }
 
-static int interrupted(void *unused)
-{
-    (void)unused;
-    return cli_interrupted();
-}
-
 void cli_hint_preprocess(const struct pith_data *data, const char *preprocess)
 {
     static bool said;
@@ -30,39 +23,4 @@ void cli_hint_preprocess(const struct pith_data *data, const char *preprocess)
     cli_hint(
         "the model stores no preprocessing: pixels are fed as they are, 0 to 255 (--preprocess "
         "imagenet, caffe, unit, signed, raw or SPEC; see pith help preprocess)");
-}
-
-enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts)
-{
-    enum cli_exit rc;
-    *opts = (struct pith_engine_opts){.size_bytes = sizeof *opts, .stop = interrupted};
-    rc = cli_threads(c, &opts->threads);
-    return rc ? rc : cli_cpu_mask(&opts->cpu_mask);
-}
-
-enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts)
-{
-    const char *text = option ? option : getenv("PITH_DEVICE");
-    if (!text || !*text)
-        return EXIT_DONE;
-    if (!pith_engine_device_known(text)) {
-        cli_error("%s%s: not a device (cpu, cuda:0, cuda:1 ..., auto; cuda:0,f16)",
-                  option ? "--device " : "PITH_DEVICE=", text);
-        return EXIT_USAGE;
-    }
-    opts->device = text;
-    opts->device_or_fail = option != NULL;
-    const char *blas = getenv("PITH_CUBLASLT");
-    opts->blas = !blas ? "" : strcmp(blas, "none") == 0 ? NULL : blas;
-    return EXIT_DONE;
-}
-
-void cli_device_note(const struct pith_engine *e)
-{
-    static bool said;
-    const char *note = pith_engine_note(e);
-    if (!*note || said)
-        return;
-    said = true;
-    cli_warn("%s; the CPU takes over", note);
 }

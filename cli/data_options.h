@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* data_options.h - what a data set and an engine are opened with; feed_options.h has the options.
- */
+/* data_options.h - what a data set is opened with; feed_options.h has the options. */
 #ifndef DATA_OPTIONS_H
 #define DATA_OPTIONS_H
 
 #include "cli.h"
 #include "pith_data.h"
-#include "pith_measure.h"
 
 /* Fills in what m's input wants: its name and shape, and the stored preprocessing unless o has one.
  */
@@ -15,26 +13,5 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
 /* Says so where data holds pictures and nothing tells what their pixels become. preprocess: what
  * the data set was opened with; NULL: nothing. */
 void cli_hint_preprocess(const struct pith_data *data, const char *preprocess);
-
-#define CLI_MAX_STEPS_OPTION(type, member)                                                         \
-    {                                                                                              \
-        0, "max-steps", OPTION_UINT, offsetof(type, member), "N",                                  \
-            "end a run that is not done after N steps (2^32)", 1, 1e18                             \
-    }
-
-#define CLI_DEVICE_OPTION(type, member)                                                            \
-    {                                                                                              \
-        0, "device", OPTION_TEXT, offsetof(type, member), "NAME",                                  \
-            "where it runs: cpu, cuda:N[,f16], or auto, the faster (PITH_DEVICE)", 0, 0            \
-    }
-
-/* --device, else PITH_DEVICE: a device that cannot be had is a failure with the former, with the
- * latter the CPU takes over. EXIT_USAGE. */
-enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts);
-/* Says once why an engine is not on the device that was asked for, where it is not. */
-void cli_device_note(const struct pith_engine *e);
-
-/* Threads and PITH_CPU for an engine; ^C and SIGTERM end its runs between two steps. */
-enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts);
 
 #endif

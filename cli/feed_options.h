@@ -6,6 +6,7 @@
 #define FEED_OPTIONS_H
 
 #include "data_options.h"
+#include "pith_measure.h"
 
 struct cli_feed_options {
     struct cli_list data, states;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "array_files.h"
+#include "engine_options.h"
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_base.h"

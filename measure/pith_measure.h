@@ -276,6 +276,12 @@ struct pith_timing {
 enum pith_status pith_time(struct pith_engine *engine, double seconds, struct pith_timing *timing,
                            struct pith_error *err);
 
+/* Milliseconds of the median of 11 runs on the same input, before each of which the engine's
+ * threads write over 128 MiB, or twice the last cache: weights, plan and what the network keeps
+ * between layers come from memory. Only of engines on the CPU. PITH_ERR_MEMORY, and those of a run.
+ */
+enum pith_status pith_time_cold(struct pith_engine *engine, double *ms, struct pith_error *err);
+
 /* The fastest run of a layer, of all that pith_time has done so far: single runs, and so their last
  * one, hold interruptions longer than the layer. 0 before, or where the engine does not profile. */
 uint64_t pith_engine_layer_ns(const struct pith_engine *engine, uint32_t layer);

@@ -3,14 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include "pith_host.h"
 #include "pith_engine.h"
 #include "pith_error_fill.h"
+#include "pith_in_parallel.h"
 #include "pith_seeded_random.h"
 
 #define WARM_UPS 2
 #define MIN_RUNS 5
 #define MAX_RUNS 100000
+#define COLD_RUNS 11
+#define COLD_BYTES ((size_t)128 << 20) /* at least; twice the last cache where that is more */
+#define LINE 64u
 
 /* The sum of 12 uniforms has variance 1. */
 static float next_normal(uint64_t *state)
@@ -114,5 +119,63 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
                                    .runs = n,
                                    .page_faults = faults};
     free(ns);
+    return PITH_OK;
+}
+
+/* ---- cold ----------------------------------------------------------------------------------- */
+
+struct sweep {
+    uint8_t *memory;
+    size_t piece; /* bytes of each thread */
+};
+
+/* Writes, for what was written has to leave a cache before anything else comes in. */
+static void sweep_piece(void *arg, uint32_t i)
+{
+    const struct sweep *s = arg;
+    volatile uint8_t *memory = s->memory + i * s->piece;
+    for (size_t k = 0; k < s->piece; k += LINE)
+        memory[k]++;
+}
+
+static size_t last_cache_bytes(void)
+{
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return bytes > 0 ? (size_t)bytes : 0;
+#else
+    return 0;
+#endif
+}
+
+/* Each thread sweeps a piece, for second-level caches are of one core. */
+static bool new_sweep(struct sweep *s, uint32_t threads)
+{
+    const size_t cache = last_cache_bytes();
+    s->piece = (2 * cache > COLD_BYTES ? 2 * cache : COLD_BYTES) / threads / LINE * LINE;
+    s->memory = calloc(threads, s->piece);
+    return s->memory != NULL;
+}
+
+enum pith_status pith_time_cold(struct pith_engine *e, double *ms, struct pith_error *err)
+{
+    const uint32_t threads = e->opts.parallel_for ? pith_threads_count(&e->opts) : 1;
+    uint64_t ns[COLD_RUNS];
+    enum pith_status st = PITH_OK;
+    struct sweep sweep;
+    if (!new_sweep(&sweep, threads))
+        return pith_error_no_memory(err);
+    for (uint32_t i = 0; i < COLD_RUNS && !st; i++) {
+        pith_in_parallel(&e->opts, threads, sweep_piece, &sweep);
+        pith_fill_normal(e->plan, 1);
+        const uint64_t start = pith_clock_ns(NULL);
+        st = pith_engine_run(e, err);
+        ns[i] = pith_clock_ns(NULL) - start;
+    }
+    free(sweep.memory);
+    if (st)
+        return st;
+    qsort(ns, COLD_RUNS, sizeof *ns, by_value);
+    *ms = (double)ns[COLD_RUNS / 2] / 1e6;
     return PITH_OK;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pith bench --per-layer tells what a layer moves, how fast, and as a share of what this CPU can do; --explain
-# what each step's other kernels take.
+# pith bench --per-layer tells what a layer moves, how fast, and as a share of what this CPU can do; --csv the same
+# as values; --explain what each step's other kernels take; -T 1,2 what threads gain; --cold runs without caches.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 cd "$work" || exit 1
@@ -64,4 +64,48 @@ rc=$?
 "$PITH" bench conv.pith --explain --plan conv.plan --time 0.1 >told 2>err
 rc=$?
 [ $rc -eq 2 ] && grep -q -- '--explain' err || fail "explain with a plan: exit $rc: $(cat err)"
+
+# Several numbers of threads: a side each, the first one's members at the top.
+"$PITH" bench conv.pith -T 1,3,2 --per-layer --cold --time 50ms --json >told || fail "threads: $(cat told)"
+"$PITH" bench conv.pith -T 1,3 --csv --time 50ms >csv || fail "csv: $(cat csv)"
+python3 - told csv <<'END' || exit 1
+import csv, json, sys
+t = json.load(open(sys.argv[1]))
+sides = [t, *t["by_threads"]]
+if [s["threads"] for s in sides] != [1, 3, 2] or any(s["ms_cold"] <= 0 for s in sides):
+    raise SystemExit(f"sides: {sides}")
+for s in sides[1:]:
+    if abs(s["ratio"] - t["ms_median"] / s["ms_median"]) > 1e-6 * s["ratio"]:
+        raise SystemExit(f"ratio: {s}")
+rows = list(csv.DictReader(open(sys.argv[2])))
+n = len(t["layers"])
+if [(r["threads"], int(r["place"])) for r in rows] != [(k, i) for k in "13" for i in range(n)]:
+    raise SystemExit(f"rows: {rows}")
+for r, l in zip(rows, t["layers"]):
+    if any(r[k] != str(l[j]) for k, j in (("layer", "name"), ("op", "op"), ("kernel", "kernel"), ("macs", "macs"),
+                                          ("weight_bytes", "weight_bytes"), ("moved_bytes", "moved_bytes"))):
+        raise SystemExit(f"row: {r}, layer: {l}")
+    if float(r["us"]) <= 0 or (r["of_roof"] and not float(r["of_roof"]) > 0):
+        raise SystemExit(f"figures: {r}")
+END
+"$PITH" bench conv.pith -T 1,2 --per-layer --cold --time 50ms >told || fail "threads: $(cat told)"
+grep -q '^layer .*us -T 1 .*us -T 2 .*ratio' told && grep -q '^conv.pith, 2 threads: median .* cold [0-9]' told &&
+    grep -q '^2 threads: [0-9.]* times as fast as 1$' told || fail "threads: $(cat told)"
+refuses() { # WORD OPTION... : exit 2, told
+    word=$1
+    shift
+    "$PITH" bench conv.pith "$@" >told 2>err
+    rc=$?
+    [ $rc -eq 2 ] && [ ! -s told ] && grep -q -- "$word" err || fail "$*: exit $rc: $(cat told err)"
+}
+for wrong in 0 257 1, ,1 1,,2 1,x 1,2,3,4,5,6 12345678901234567890; do
+    refuses "threads '$wrong': 1 to 5 whole numbers" -T "$wrong"
+done
+refuses "threads and --vs" -T 1,2 --vs cpu
+refuses "threads and --what-if" -T 1,2 --what-if density=.5
+refuses "csv and --explain" --csv --explain
+"$PITH" bench conv.pith --csv --json >told 2>err
+[ $? -eq 2 ] && grep -q -- "--csv and --json" err || fail "csv as json: $(cat told err)"
+"$PITH" bench - -T 1,2 <conv.pith >told 2>err
+[ $? -eq 2 ] && grep -q "read twice" err || fail "stdin: $(cat told err)"
 exit 0

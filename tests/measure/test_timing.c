@@ -59,6 +59,30 @@ static void times_are_ordered(void **state)
     pith_model_free(m);
 }
 
+/* What a run gives is the same with nothing in the caches, on one thread and several. */
+static void cold_runs_are_runs(void **state)
+{
+    (void)state;
+    struct pith_model *m = identity_net(WIDTH);
+    for (uint32_t threads = 1; threads <= 3; threads += 2) {
+        const struct pith_engine_opts opts = {.size_bytes = sizeof opts, .threads = threads};
+        struct pith_engine *e = NULL;
+        struct pith_error err = {0};
+        struct pith_tensor t;
+        float x[WIDTH];
+        double ms = 0;
+        assert_int_equal(pith_engine_open(m, &opts, &e, &err), PITH_OK);
+        pith_fill_normal(pith_engine_plan(e), 1);
+        memcpy(x, pith_plan_input_data(pith_engine_plan(e), 0), sizeof x);
+        assert_int_equal(pith_time_cold(e, &ms, &err), PITH_OK);
+        assert_true(ms > 0 && ms < 1e4);
+        assert_int_equal(pith_plan_output(pith_engine_plan(e), 0, &t), PITH_OK);
+        assert_memory_equal(pith_plan_output_data(pith_engine_plan(e), 0), x, sizeof x);
+        pith_engine_close(e);
+    }
+    pith_model_free(m);
+}
+
 static void layers_are_the_fastest_runs(void **state)
 {
     (void)state;
@@ -94,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_are_seeded_and_normal),
         cmocka_unit_test(times_are_ordered),
+        cmocka_unit_test(cold_runs_are_runs),
         cmocka_unit_test(layers_are_the_fastest_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

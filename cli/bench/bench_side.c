@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_side.c - opens and times what pith bench compares. */
+#include "bench_side.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "engine_options.h"
+
+#define TURNS 5
+
+/* A plan file holds for one batch, and for threads or none: what it says is run. */
+static enum cli_exit take_plan(const struct bench_options *o, struct bench_side *side)
+{
+    uint32_t batch = 1, threads = 1;
+    enum cli_exit rc = cli_read_file(o->plan, &side->plan);
+    if (rc)
+        return rc;
+    side->opts.plan_file = side->plan.data;
+    side->opts.plan_file_bytes = side->plan.bytes;
+    side->opts.plan_name = o->plan;
+    if (pith_plan_file_options(side->plan.data, side->plan.bytes, &batch, &threads))
+        return EXIT_DONE; /* it is refused, and told why, where it is opened */
+    if (o->batch == 0)
+        side->opts.batch = batch;
+    if (side->threads == 0)
+        side->opts.threads = threads == 1 ? 1 : side->opts.threads > 1 ? side->opts.threads : 2;
+    return EXIT_DONE;
+}
+
+static enum cli_exit make_opts(const struct bench_options *o, struct bench_side *side)
+{
+    struct cli_common common = o->common;
+    common.threads = side->threads;
+    enum cli_exit rc = cli_engine_opts(&common, &side->opts);
+    if (!rc)
+        rc = cli_device(side->device, &side->opts);
+    if (rc)
+        return rc;
+    if (o->batch > 1 && !side->packed.outline->batch_open) {
+        cli_error("%s: its batch is fixed: --batch %" PRIu64 " cannot be run", side->path,
+                  o->batch);
+        return EXIT_USAGE;
+    }
+    side->opts.batch = o->batch ? (uint32_t)o->batch : 1;
+    side->opts.profile = o->per_layer || o->explain || o->what_if;
+    side->opts.max_steps = o->max_steps;
+    return o->plan && side->path != o->vs && !side->wanted ? take_plan(o, side) : EXIT_DONE;
+}
+
+/* What a layer's speed is held against. */
+static enum cli_exit measure_limits(struct bench_side *side)
+{
+    struct pith_error err = {0};
+    if (pith_engine_copy_speed(side->engine, &side->copy_speed, &err))
+        return cli_fail(&err);
+    if (!pith_engine_device(side->engine) && pith_engine_roofline(side->engine, &side->roof, &err))
+        return cli_fail(&err);
+    return EXIT_DONE;
+}
+
+enum cli_exit bench_open(const struct bench_options *o, struct bench_side *side)
+{
+    struct pith_error err = {0};
+    enum cli_exit rc = side->wanted ? cli_what_if_load(side->wanted, side->path, &side->packed)
+                                    : cli_load_packed(side->path, &side->packed);
+    if (!rc)
+        rc = make_opts(o, side);
+    if (!rc && pith_engine_open_packed(&side->packed, &side->opts, &side->engine, &err))
+        rc = cli_fail(&err);
+    if (rc)
+        return rc;
+    cli_device_note(side->engine);
+    if (o->cold && pith_engine_device(side->engine)) {
+        cli_error("--cold: %s runs on %s, whose caches nothing empties", side->path,
+                  pith_engine_device(side->engine));
+        return EXIT_USAGE;
+    }
+    return o->per_layer ? measure_limits(side) : EXIT_DONE;
+}
+
+void bench_close(struct bench_side *side)
+{
+    cli_explain_free(&side->explained);
+    pith_engine_close(side->engine);
+    pith_buffer_free(&side->plan);
+    pith_packed_free(&side->packed);
+}
+
+/* The turn with the lowest median counts. */
+static enum cli_exit one_turn(struct bench_side *side, double seconds, bool first)
+{
+    struct pith_error err = {0};
+    struct pith_timing t;
+    if (pith_time(side->engine, seconds, &t, &err))
+        return cli_fail(&err);
+    struct pith_timing *best = &side->timing;
+    const uint32_t runs = best->runs + t.runs;
+    const uint64_t faults = best->page_faults + t.page_faults;
+    if (first || t.ms_median < best->ms_median)
+        *best = t;
+    best->runs = runs;
+    best->page_faults = faults;
+    return EXIT_DONE;
+}
+
+static enum cli_exit measure_cold(struct bench_sides *s)
+{
+    struct pith_error err = {0};
+    for (uint32_t i = 0; i < s->n; i++)
+        if (pith_time_cold(s->side[i].engine, &s->side[i].ms_cold, &err))
+            return cli_fail(&err);
+    return EXIT_DONE;
+}
+
+/* In turn, so that a change of the machine's pace hits all alike. */
+enum cli_exit bench_measure(struct bench_sides *s, const struct bench_options *o, double seconds)
+{
+    struct cli_progress bar;
+    enum cli_exit rc = EXIT_DONE;
+    cli_progress_start(&bar, &o->common, "bench", TURNS * s->n);
+    for (uint32_t k = 0; k < TURNS * s->n && !rc; k++)
+        rc = cli_progress_step(&bar, k) ? one_turn(&s->side[k % s->n], seconds / TURNS, k < s->n)
+                                        : EXIT_INTERRUPTED;
+    if (!rc && o->cold)
+        rc = measure_cold(s);
+    if (!rc && o->explain)
+        rc = cli_explain(&s->side[0].packed, &s->side[0].opts, seconds, &s->side[0].explained);
+    cli_progress_end(&bar);
+    return rc;
+}
+
+/* Not of products of integers: their bound was not measured. */
+double bench_share_of_roof(const struct bench_side *side, uint32_t layer)
+{
+    const struct pith_roofline *r = &side->roof;
+    const double ns = (double)pith_engine_layer_ns(side->engine, layer);
+    const double bytes = (double)pith_engine_moved_bytes(side->engine, layer);
+    struct pith_layer l;
+    pith_plan_layer(pith_engine_plan(side->engine), layer, &l);
+    if (strstr(l.kernel, "-i8") || !(r->flops_per_s > 0) || !(ns > 0) || !l.macs)
+        return 0;
+    /* What came faster than memory gives came from a cache that is larger. */
+    const bool cached =
+        bytes <= PITH_ROOFLINE_CACHE_BYTES || bytes * 1e9 > r->memory_bytes_per_s * ns;
+    const double bandwidth = cached ? r->cache_bytes_per_s : r->memory_bytes_per_s;
+    return 1e9 / ns * fmax(2 * (double)l.macs / r->flops_per_s, bytes / bandwidth);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_side.h - what pith bench times, a side each: one model, or two, or one on several numbers
+ * of threads. bench_side.c opens and times them, bench_print.c tells about them. */
+#ifndef BENCH_SIDE_H
+#define BENCH_SIDE_H
+
+#include "cli.h"
+#include "explain.h"
+#include "pith_load.h"
+#include "pith_measure.h"
+#include "what_if.h"
+
+#define BENCH_SIDES 5 /* at most: columns of a table */
+
+struct bench_options {
+    struct cli_common common;
+    const char *vs;
+    double seconds;
+    uint64_t batch;
+    bool per_layer, explain, cold, csv;
+    uint64_t max_steps;
+    const char *device;
+    const char *plan;
+    const char *what_if;
+    const char *threads;
+};
+
+struct bench_side {
+    const char *path, *device;
+    const struct cli_what_if *wanted; /* what the model becomes before; NULL: nothing */
+    uint32_t threads;                 /* 0: as many as there are processors */
+    struct pith_engine_opts opts;
+    struct pith_packed packed;  /* owns */
+    struct pith_buffer plan;    /* owns: the plan file, or none */
+    struct pith_engine *engine; /* owns */
+    struct pith_timing timing;
+    double ms_cold;                 /* 0: not asked for */
+    struct cli_explained explained; /* owns; of the first side, where it was asked for */
+    struct pith_roofline roof;      /* of the CPU; zeros: not asked for */
+    double copy_speed; /* bytes a second on its device; 0: on the CPU, or not asked for */
+};
+
+struct bench_sides {
+    struct bench_side side[BENCH_SIDES];
+    uint32_t n;
+    bool by_threads; /* all are of one model */
+};
+
+/* side: path, device, wanted and threads are set. Failures are told. */
+enum cli_exit bench_open(const struct bench_options *o, struct bench_side *side);
+void bench_close(struct bench_side *side);
+/* All sides in turn for `seconds` each. */
+enum cli_exit bench_measure(struct bench_sides *s, const struct bench_options *o, double seconds);
+
+/* The share of the time that the CPU would take at least: what bounds a layer is its products or
+ * its bytes. 0: it was not measured. */
+double bench_share_of_roof(const struct bench_side *side, uint32_t layer);
+
+void bench_print_text(const struct bench_options *o, const struct bench_sides *s);
+void bench_print_json(const struct bench_options *o, const struct bench_sides *s);
+/* A line a layer of every side. */
+void bench_print_csv(const struct bench_sides *s);
+
+#endif

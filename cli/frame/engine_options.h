@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* engine_options.h - what an engine is opened with: threads, instruction sets, a device. */
+#ifndef ENGINE_OPTIONS_H
+#define ENGINE_OPTIONS_H
+
+#include "cli.h"
+#include "pith_measure.h"
+
+#define CLI_MAX_STEPS_OPTION(type, member)                                                         \
+    {                                                                                              \
+        0, "max-steps", OPTION_UINT, offsetof(type, member), "N",                                  \
+            "end a run that is not done after N steps (2^32)", 1, 1e18                             \
+    }
+
+#define CLI_DEVICE_OPTION(type, member)                                                            \
+    {                                                                                              \
+        0, "device", OPTION_TEXT, offsetof(type, member), "NAME",                                  \
+            "where it runs: cpu, cuda:N[,f16], or auto, the faster (PITH_DEVICE)", 0, 0            \
+    }
+
+/* --device, else PITH_DEVICE: a device that cannot be had is a failure with the former, with the
+ * latter the CPU takes over. EXIT_USAGE. */
+enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts);
+/* Says once why an engine is not on the device that was asked for, where it is not. */
+void cli_device_note(const struct pith_engine *e);
+
+/* Threads and PITH_CPU for an engine; ^C and SIGTERM end its runs between two steps. */
+enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts);
+
+#endif
