@@ -90,6 +90,18 @@ def resnet(blocks, factor):
     return make
 
 
+def squeezenet_1_0():
+    w = Writer(3, 224, 224)
+    x, c = w.conv("x", 3, 96, 7, 2), 96
+    for fire, squeezed in enumerate([16, 16, 32, 32, 48, 48, 64, 64]):
+        if fire in (0, 3, 7):
+            x = w.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2])
+        x = w.conv(x, c, squeezed, 1)
+        c = 8 * squeezed
+        x = w.op("Concat", w.conv(x, squeezed, c // 2, 1), w.conv(x, squeezed, c // 2, 3), axis=1)
+    return w, w.pooled(w.conv(x, c, 1000, 1))
+
+
 def squeeze_excite(w, x, c, squeezed):
     y = w.op("GlobalAveragePool", x)
     y = w.conv(w.conv(y, c, squeezed, 1, act="Swish"), squeezed, c, 1, act="Sigmoid")
@@ -157,7 +169,7 @@ def vit_tiny():
     return w, w.dense(x, width, 1000)
 
 
-NAMES = {"lenet300": lenet300, "resnet18": resnet([2, 2, 2, 2], 1), "resnet50": resnet([3, 4, 6, 3], 4),
+NAMES = {"lenet300": lenet300, "squeezenet_1_0": squeezenet_1_0, "resnet18": resnet([2, 2, 2, 2], 1), "resnet50": resnet([3, 4, 6, 3], 4),
          "vit_tiny": vit_tiny, "minilm": minilm, "efficientnet_b0": efficientnet_b0}
 
 

@@ -6,10 +6,11 @@ INT8 with activations quantized on the fly, and 4-bit blocks of 32). Matrices ar
 looked at. Contenders take turns in two processes, the shortest of three runs a turn; medians count.
 
 usage: eie_layers.py BENCH_EIE [--threads N] [--batch B] [--f32] [--int8] [--balanced] [--weights 4] [--turns 7]
-                     [--only NAME]...
+                     [--cold] [--only NAME]...
 --f32: peers with 32-bit activations alone. --int8: pith's layer has INT8 activations and weights of --weights
 bits (pith prune, pith quantize); its layer of 32-bit activations is shown among the others. --balanced: so,
-pruned by --pattern balanced. Prints a line of JSON a row: the fastest peer, and all of them."""
+pruned by --pattern balanced. --cold: before each run 128 MiB are written, so that no weight is in a cache.
+Prints a line of JSON a row: the fastest peer, and all of them."""
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 import numpy as np
 
@@ -57,10 +58,13 @@ class OnnxRuntime:
         os.remove(path)
         self.x = {"x": np.random.default_rng(1).random((batch, cols), np.float32)}
         self.clock = time.perf_counter if threads > 1 else time.thread_time
+        self.sweep = np.zeros(1 << 27, np.uint8) if "COLD" in os.environ else None
 
     def turn(self):
         best = 1e30
         for i in range(4):
+            if self.sweep is not None:
+                self.sweep += 1
             start = self.clock()
             self.session.run(None, self.x)
             took = self.clock() - start
@@ -128,7 +132,7 @@ def row(layer, a):
     ms = medians.pop("pith")
     others = {who: ms for who, ms in medians.items() if who != "pith f32"}
     peer = min(others, key=others.get) if others else None
-    line = {"name": name, "batch": a.batch, "threads": a.threads, "kernel": kernel, "ms": ms,
+    line = {"name": name, "batch": a.batch, "threads": a.threads, "cold": a.cold, "kernel": kernel, "ms": ms,
             "best_ms": round(min(times["pith"]), 4), "peer": peer, "peer_ms": medians.get(peer),
             "ratio": round(medians[peer] / ms, 2) if peer else None, "peers": medians}
     print(json.dumps(line), flush=True)
@@ -144,8 +148,11 @@ def main():
     p.add_argument("--balanced", action="store_true")
     p.add_argument("--weights", type=int, default=4)
     p.add_argument("--turns", type=int, default=7)
+    p.add_argument("--cold", action="store_true")
     p.add_argument("--only", action="append")
     a = p.parse_args()
+    if a.cold:
+        os.environ["COLD"] = "1"
     for layer in LAYERS:
         if not a.only or layer[0] in a.only:
             row(layer, a)

@@ -4,7 +4,7 @@
 #
 #     make deps-test bench-build && build/venv/bin/pip install mkl
 #     bench/eie_layers.sh [--threads N] [--batch B] [--f32] [--int8] [--balanced] [--weights B] [--turns N] \
-#         [--only NAME]...
+#         [--cold] [--only NAME]...
 #     PITH_CPU=avx2 bench/eie_layers.sh
 #
 # MKL: where the venv has it, or MKL=FOLDER. See bench/eie_layers.py.

@@ -6,7 +6,8 @@ machine (more threads: bench/threads.py).
 usage: networks.py PITH (MODEL.onnx | NAME)... [--form float] [--batch 1] [--seconds 3] [--rounds 5] [--cpu avx2]
                    [--keep FOLDER]
 NAME: a network with drawn weights (bench/drawn_networks.py), or encoder, tests/conformance/encoder_model.py's.
---form float: the same file in each.
+--form float: the same file in each, and what pith encode makes of it (encoded: normalizations folded, as peers fold
+  them when they load it); two rows a model.
 --form int8: the file that onnxruntime quantizes (QDQ, bench/int8_networks.py), run by the peers and by pith, and what
   pith quantize makes (own); two rows a model. Among the peers is onnxruntime with its dynamic quantization.
 --form small: the fastest of what pith makes of it (INT8, codebooks of 4 and 8 bits, with all weights or a tenth) beside the
@@ -126,7 +127,8 @@ def compressed(args, path):
 def contenders(args, path):
     """Groups of ours, each a row, and the peers of them all."""
     if args.form == "float":
-        return {"float": [Pith(args, path)]}, working(float_peers(path), args.batch)
+        encoded = made(args, path, ".encoded.pith", ("encode",))
+        return {"float": [Pith(args, path)], "encoded": [Pith(args, encoded)]}, working(float_peers(path), args.batch)
     qdq = qdq_file(args, path)
     if args.form == "int8":
         ours = {"own": [Pith(args, own_int8(args, path))], "qdq": [Pith(args, qdq)]}
@@ -156,7 +158,7 @@ def compare(args, path, name):
                     "peers": theirs}
         if len(runners) > 1:
             row["ours"] = {r.name: times[r.name] for r in runners}
-        print(json.dumps(row), flush=True)
+        print(json.dumps(row), file=args.rows, flush=True)
 
 
 def file_of(name, folder):
@@ -182,6 +184,8 @@ def main():
     p.add_argument("--cpu", default="")
     p.add_argument("--keep", default="")
     args = p.parse_args()
+    args.rows = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1) # peers print to stdout, which is for rows
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
     with tempfile.TemporaryDirectory() as work:
         args.keep = args.keep or work
