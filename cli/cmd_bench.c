@@ -139,7 +139,7 @@ const struct cli_command cmd_bench = {
     "pith bench [MODEL] [--vs OTHER] [options]",
     "Runs on a fixed seeded input. Figures depend on the machine: compare two models in one call\n"
     "with --vs. PITH_CPU=ref|avx2|avx512 limits the instructions used.\n\n"
-    "  pith bench net.pith -T 1,2 --per-layer                # what a second thread gains, layer "
+    "  pith bench net.pith -T 1,2 --per-layer               # what a second thread gains, layer "
     "by layer\n"
     "  pith bench net.onnx --what-if density=0.2,bits=4     # would pruning pay on this machine?",
     options,
