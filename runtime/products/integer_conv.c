@@ -269,7 +269,7 @@ struct conv_band {
     uint32_t oy, rows, o0, o1;
     const uint8_t *x;
     const uint8_t **pixel; /* [TILE] */
-    uint8_t *tile;
+    uint8_t *tile, *windows;
 };
 
 /* What the kernel makes of sums from place `first` on, counted in sums: one of 64 bits is two of
@@ -391,6 +391,15 @@ static void product_grid(const struct conv_run *r, const struct conv_band *b, ui
     }
 }
 
+/* The rows of a window of slots side by side. */
+static const uint8_t *copy_window(const struct conv_run *r, const uint8_t *from, uint8_t *to)
+{
+    const struct integer_layout *l = r->l;
+    for (uint32_t i = 0; i < l->pieces; i++, from += r->c->dil_h * l->row)
+        memcpy(to + (size_t)i * l->piece, from, l->piece);
+    return to;
+}
+
 /* Kernels take a pointer for each pixel, so a tile goes on from the end of an output row in the
  * next one: tiles are full whatever the width of y is, except the last of a band. */
 static void product_rows(const struct conv_run *r, const struct conv_band *b, uint32_t group)
@@ -400,9 +409,11 @@ static void product_rows(const struct conv_run *r, const struct conv_band *b, ui
     uint32_t ox = 0;
     const uint8_t *row = b->x;
     for (size_t at = 0; at < pixels;) {
-        uint32_t n = least(TILE, pixels - at);
+        uint32_t n = least(r->l->tile, pixels - at);
         for (uint32_t i = 0; i < n; i++) {
             b->pixel[i] = row + ox * step;
+            if (SLOTS_BUILT && r->l->pieces)
+                b->pixel[i] = copy_window(r, b->pixel[i], b->windows + i * r->l->window_bytes);
             if (++ox == c->ow) {
                 ox = 0;
                 row += c->stride_h * r->l->row;
@@ -458,6 +469,7 @@ static void run_unit(const struct conv_run *r, uint64_t unit, uint32_t lane)
                           .x = filled,
                           .pixel = (void *)memory,
                           .tile = memory + aligned_bytes(TILE * sizeof *b.pixel)};
+    b.windows = b.tile + l->tile_bytes;
     if (l->in_place)
         b.x = r->data->x + (b.image * c->h + (size_t)b.oy * c->stride_h) * l->row +
               at.channel * integer_x_bytes(c);

@@ -53,9 +53,15 @@ static uint32_t groups_of(const struct integer_conv *c, uint32_t run, uint32_t s
     return least((mean + spread * root + 3) / 4, (least(run, SLOTS_STEP) + 3) / 4);
 }
 
+/* Nonzeros of trained layers are not strewn evenly: where outputs have several times as many as
+ * others, what is kept apart takes ten times as long as dense weights. So small matrices have room
+ * for half of a window's columns, which is the bytes of dense weights. */
+#define SMALL_MATRIX (1u << 22)
 uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run)
 {
-    return groups_of(c, run, MOST_SPREAD);
+    const uint32_t some = groups_of(c, run, MOST_SPREAD), half = (least(run, SLOTS_STEP) + 7) / 8;
+    const bool small = (uint64_t)run * c->outputs < SMALL_MATRIX;
+    return small && some < half ? half : some;
 }
 
 /* Memory for any pattern with so many nonzeros: what does not fit the groups is kept apart. */
@@ -178,6 +184,12 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
         l->segments = (uint32_t)ceil_div(c->kh, rows);
         l->run = (uint32_t)ceil_div(c->kw, l->across) * rows * l->across * l->cg;
     }
+    if (SLOTS_BUILT && l->packing == PACK_SLOTS && joined) {
+        l->pieces = l->segments > 1 ? l->segments : 0;
+        l->piece = l->run;
+        l->run *= l->segments;
+        l->segments = 1;
+    }
     l->steps = (l->run + l->k_step - 1) / l->k_step;
     l->rounded = (l->og + l->nr - 1) / l->nr * l->nr;
     l->panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
@@ -298,6 +310,21 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c,
     l->bands = (c->oh + l->rows - 1) / l->rows;
 }
 
+/* Bytes of a lane: windows stay in the second-level cache; kernels read whole steps, of which two
+ * may lie behind the last one. */
+#define WINDOWS_BYTES (1u << 17)
+#define LEAST_PIXELS 16u
+static uint64_t set_windows(struct integer_layout *l)
+{
+    l->tile = TILE;
+    if (!SLOTS_BUILT || !l->pieces)
+        return 0;
+    l->window_bytes = (uint64_t)l->steps * l->k_step;
+    const uint64_t fit = WINDOWS_BYTES / l->window_bytes;
+    l->tile = fit < LEAST_PIXELS ? LEAST_PIXELS : least(fit, TILE);
+    return l->tile * l->window_bytes + 2 * l->k_step;
+}
+
 /* Where there are fewer units than chunks, units are cut by outputs too, so that all threads have
  * work. Parts begin at multiples of PART, and all of a unit read the same band. */
 static void set_memory(struct integer_layout *l, const struct integer_conv *c,
@@ -323,7 +350,7 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
     l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
     l->lanes_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
     l->filled_first = l->parts > 1 && !l->in_place;
-    l->lane_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes;
+    l->lane_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes + set_windows(l);
     const uint32_t lanes = pith_op_lanes(env, l->chunks);
     l->bands_at = l->lanes_at + lanes * l->lane_bytes;
     l->scratch_bytes = l->bands_at + (l->filled_first ? held : lanes) * l->band_bytes;
@@ -399,6 +426,10 @@ static uint32_t slots_taken(const struct integer_conv *c, const struct integer_k
                              : (uint32_t)mean_nonzeros(c, run) + LEFT_EMPTY;
 }
 
+/* Weights of a window of several rows, which is copied for each pixel: with fewer that takes longer
+ * than slots save. */
+#define WORTH_COPYING 8192u
+
 /* A group takes a permutation beside the product: slots pay off where their bytes are three
  * quarters of those of plain weights, and seven eighths of those of halved ones, which only wait
  * for memory.
@@ -413,6 +444,8 @@ bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_
         dense = window * 32 * 7;
     const uint32_t slots = slots_taken(c, k, (uint32_t)run);
     const uint64_t rows = (uint64_t)c->n * c->oh * c->ow;
+    if (c->kh > 1 && run * c->outputs < WORTH_COPYING)
+        return false;
     return rows <= k->slots_rows && slots * pair_bytes(c, k) * 4 <= dense &&
            beats_tiles(rows, slots, k->tile_rows);
 }

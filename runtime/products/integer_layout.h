@@ -3,7 +3,7 @@
  *
  *     prep    = sums of weights [rounded outputs] | table | packed weights, group by group
  *     scratch = offsets, factors [rounded outputs] | segments
- *               | a lane: pixel pointers | a tile of y | ...
+ *               | a lane: pixel pointers | a tile of y | windows | ...
  *               | a band [in_rows, width, channels] | ...
  *
  * Each lane has a band, which it fills anew for each of its units; where several units read the
@@ -14,7 +14,7 @@
 
 #include "pith_kernels.h"
 
-#define TILE 96u  /* pixels a kernel call: a panel of weights is read once for so many */
+#define TILE 96u  /* pixels a kernel call at most: a panel of weights is read once for so many */
 #define PART 64u  /* outputs; a multiple of every nr */
 #define TABLE 64u /* bytes of the table of weights' values */
 
@@ -37,6 +37,10 @@ struct integer_layout {
     uint32_t nr, k_step; /* of the panels */
     uint8_t middle;      /* that the kernels take off x */
     bool wide;
+    /* PACK_SLOTS of windows whose segments lie apart: a window is copied, so many pieces of so many
+     * bytes, and is one segment. Those of `tile` pixels lie window_bytes apart in a lane. */
+    uint32_t pieces, piece, tile;
+    uint64_t window_bytes;
     void (*gemm)(const struct gemm_i8_job *job); /* of bytes, halved or words */
     uint64_t width, in_rows, pixel, row;         /* of what kernels read; the latter two in bytes */
     /* Column x of a band is element x % across of place x / step_w, row y likewise: elements lie

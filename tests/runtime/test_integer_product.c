@@ -283,7 +283,7 @@ static void test_pruned_products(void **state)
         check_levels("pruned product", 1);
         const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
         check_choice(3, "gemm-i8");
-        check_choice(4, slots && some ? "spmm-i8" : NULL);
+        check_choice(SLOTS_CHOICE, slots && some ? "spmm-i8" : NULL);
         check_choice(6, has_bitmaps() && some ? "bitmap-i8" : NULL);
         release_case();
     }
@@ -316,7 +316,17 @@ static void test_slots_of_large_products(void **state)
     }
 }
 
-/* Convolutions of one tap are such products; of more taps, tiles are made of a bitmap. */
+/* Slots copy the rows of a window side by side, where its columns are. */
+static bool has_slots(const struct conv_case *c)
+{
+    const uint32_t last = c->x.rank - 3;
+    const uint32_t taps = c->w.dim[2] * (last ? c->w.dim[3] : 1);
+    return (pith_cpu_features() & (PITH_CPU_AVX2 | PITH_CPU_DOTPROD)) && c->group == 1 &&
+           (taps == 1 || c->list[1][last] == 1);
+}
+
+/* Convolutions of one tap are such products; of more taps, windows are copied, or tiles are made of
+ * a bitmap. */
 static void test_pruned_convolutions(void **state)
 {
     (void)state;
@@ -332,8 +342,12 @@ static void test_pruned_convolutions(void **state)
         layer_constants(&l, type, l.c.w.dim[0], 1);
         l.w = pruned_weights(l.c.w, pick(0, 3) ? EVENLY : PILED, pick(1, 20), 0);
         gd_output(requantize_node(&l, conv_node(&l, v)));
+        const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0, slots = some && has_slots(&l.c);
+        forced[0] = SLOTS_CHOICE;
+        n_forced = slots && pick(0, 2);
         check_levels("pruned convolution", 1);
-        const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
+        n_forced = 0;
+        check_choice(SLOTS_CHOICE, slots ? "spmm-i8" : NULL);
         check_choice(6, has_bitmaps() && some && l.c.group == 1 ? "bitmap-i8" : NULL);
         release_case();
     }
