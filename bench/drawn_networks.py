@@ -169,8 +169,8 @@ def vit_tiny():
     return w, w.dense(x, width, 1000)
 
 
-NAMES = {"lenet300": lenet300, "squeezenet_1_0": squeezenet_1_0, "resnet18": resnet([2, 2, 2, 2], 1), "resnet50": resnet([3, 4, 6, 3], 4),
-         "vit_tiny": vit_tiny, "minilm": minilm, "efficientnet_b0": efficientnet_b0}
+NAMES = {"lenet300": lenet300, "squeezenet_1_0": squeezenet_1_0, "resnet18": resnet([2, 2, 2, 2], 1),
+         "resnet50": resnet([3, 4, 6, 3], 4), "vit_tiny": vit_tiny, "minilm": minilm, "efficientnet_b0": efficientnet_b0}
 
 
 def write(name, folder):

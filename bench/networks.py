@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Networks beside onnxruntime, OpenVINO and MNN (those that are installed): one thread, in turn on the same
-machine (more threads: bench/threads.py).
+machine (more threads: pith bench NET -T 1,2).
 
 usage: networks.py PITH (MODEL.onnx | NAME)... [--form float] [--batch 1] [--seconds 3] [--rounds 5] [--cpu avx2]
                    [--keep FOLDER]

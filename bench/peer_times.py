@@ -51,7 +51,9 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    def __init__(self, path, batch=1):
+    """more: properties of its CPU plugin."""
+
+    def __init__(self, path, batch=1, **more):
         import openvino as ov # reads ONEDNN_MAX_CPU_ISA here
         self.name = f"openvino {ov.__version__.split('-')[0]}"
         self.feed = inputs_of(path, batch)
@@ -59,7 +61,7 @@ class OpenVino:
         model = core.read_model(path)
         model.reshape({name: list(x.shape) for name, x in self.feed.items()})
         options = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY",
-                   "INFERENCE_PRECISION_HINT": "f32"}
+                   "INFERENCE_PRECISION_HINT": "f32", **more}
         self.request = core.compile_model(model, "CPU", options).create_infer_request()
 
     def run(self):

@@ -36,22 +36,19 @@ static const struct cli_option options[] = {
 static enum cli_exit read_threads(const char *text, struct bench_sides *s)
 {
     s->n = 0;
-    for (const char *at = text;; at++) {
-        char number[16];
-        uint64_t threads;
-        const size_t length = strcspn(at, ",");
-        snprintf(number, sizeof number, "%.*s", (int)length, at);
-        if (s->n == BENCH_SIDES || length >= sizeof number || !pith_parse_uint(number, &threads) ||
-            threads < 1 || threads > 256) {
+    for (const char *at = text; at;) {
+        char number[32];
+        uint64_t threads = 0;
+        const bool good = cli_next_item(&at, number) && pith_parse_uint(number, &threads) &&
+                          threads >= 1 && threads <= 256;
+        if (!good || s->n == BENCH_SIDES) {
             cli_error("--threads '%s': 1 to %d whole numbers of 1 to 256, such as 1,2,4", text,
                       BENCH_SIDES);
             return EXIT_USAGE;
         }
         s->side[s->n++].threads = (uint32_t)threads;
-        at += length;
-        if (!*at)
-            return EXIT_DONE;
     }
+    return EXIT_DONE;
 }
 
 static enum cli_exit refuse(const char *what)

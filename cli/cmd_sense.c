@@ -60,26 +60,19 @@ static enum cli_exit read_trials(struct sensing *s, const char *option, const ch
 {
     double least = kind == PITH_SENSE_PRUNE ? 0 : 2;
     double most = kind == PITH_SENSE_PRUNE ? 1 : kind == PITH_SENSE_BITS ? 8 : 16;
-    for (const char *at = text;; at++) {
+    for (const char *at = text; at;) {
         char number[32];
-        size_t n = strcspn(at, ",");
         double a = -1;
-        if (n < sizeof number) {
-            memcpy(number, at, n);
-            number[n] = '\0';
-        }
-        bool good = n < sizeof number && pith_parse_number(number, &a) && a >= least && a <= most &&
-                    (kind == PITH_SENSE_PRUNE || a == floor(a));
+        bool good = cli_next_item(&at, number) && pith_parse_number(number, &a) && a >= least &&
+                    a <= most && (kind == PITH_SENSE_PRUNE || a == floor(a));
         if (!good || s->n_trials == MAX_TRIALS) {
             cli_error("--%s '%s': at most %d numbers from %g to %g", option, text, MAX_TRIALS,
                       least, most);
             return EXIT_USAGE;
         }
         s->trial[s->n_trials++] = (struct pith_sense_trial){kind, a};
-        at += n;
-        if (!*at)
-            return EXIT_DONE;
     }
+    return EXIT_DONE;
 }
 
 static enum cli_exit read_options(struct sensing *s)

@@ -80,6 +80,16 @@ static uint64_t page_faults(void)
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)(usage.ru_minflt + usage.ru_majflt);
 }
 
+/* The plan may reuse the input's memory, so it is filled anew, outside of the time. */
+static enum pith_status timed_run(struct pith_engine *e, uint64_t *ns, struct pith_error *err)
+{
+    pith_fill_normal(e->plan, 1);
+    const uint64_t start = pith_clock_ns(NULL);
+    const enum pith_status st = pith_engine_run(e, err);
+    *ns = pith_clock_ns(NULL) - start;
+    return st;
+}
+
 enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_timing *timing,
                            struct pith_error *err)
 {
@@ -91,19 +101,12 @@ enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_ti
         return pith_error_no_memory(err);
     }
     memset(ns, 1, MAX_RUNS * sizeof *ns); /* its pages are no faults of the runs */
-    for (int i = 0; i < WARM_UPS && !st; i++) {
-        pith_fill_normal(e->plan, 1);
-        st = pith_engine_run(e, err);
-    }
+    for (int i = 0; i < WARM_UPS && !st; i++)
+        st = timed_run(e, ns, err);
     faults = page_faults();
     end = pith_clock_ns(NULL) + (uint64_t)(seconds * 1e9);
     while (!st && n < MAX_RUNS && (n < MIN_RUNS || pith_clock_ns(NULL) < end)) {
-        uint64_t start;
-        /* the plan may reuse the input's memory, so it is filled anew outside of the time */
-        pith_fill_normal(e->plan, 1);
-        start = pith_clock_ns(NULL);
-        st = pith_engine_run(e, err);
-        ns[n++] = pith_clock_ns(NULL) - start;
+        st = timed_run(e, &ns[n++], err);
         if (e->layer_ns)
             keep_fastest(e);
     }
@@ -167,10 +170,7 @@ enum pith_status pith_time_cold(struct pith_engine *e, double *ms, struct pith_e
         return pith_error_no_memory(err);
     for (uint32_t i = 0; i < COLD_RUNS && !st; i++) {
         pith_in_parallel(&e->opts, threads, sweep_piece, &sweep);
-        pith_fill_normal(e->plan, 1);
-        const uint64_t start = pith_clock_ns(NULL);
-        st = pith_engine_run(e, err);
-        ns[i] = pith_clock_ns(NULL) - start;
+        st = timed_run(e, &ns[i], err);
     }
     free(sweep.memory);
     if (st)

@@ -9,21 +9,15 @@ import collections, json, os, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import drawn_networks
-from peer_times import inputs_of
+from peer_times import OpenVino
 
 
 def openvino_steps(path, runs=60):
-    import openvino as ov
-    feed = inputs_of(path)
-    core = ov.Core()
-    model = core.read_model(path)
-    model.reshape({name: list(x.shape) for name, x in feed.items()})
-    request = core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1, "PERF_COUNT": True,
-                                                "INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+    peer = OpenVino(path, PERF_COUNT=True)
     fastest, kind = {}, {}
     for _ in range(runs):
-        request.infer(feed)
-        for step in request.get_profiling_info():
+        peer.run()
+        for step in peer.request.get_profiling_info():
             us = step.real_time.total_seconds() * 1e6
             kind[step.node_name] = f"{step.node_type} {step.exec_type}"
             fastest[step.node_name] = min(us, fastest.get(step.node_name, us))

@@ -44,22 +44,21 @@ static double ratio(const struct bench_sides *s, uint32_t i)
 /* Bytes a second of a layer on a device, and as a share of what a copy there gets. */
 static void add_speed(struct cli_table *t, const struct bench_side *side, uint32_t layer)
 {
-    double ns = (double)pith_engine_layer_ns(side->engine, layer);
-    double bytes = (double)pith_engine_layer_bytes(side->engine, layer);
-    if (!(bytes > 0 && ns > 0 && side->copy_speed > 0)) {
+    const double share = bench_share_of_roof(side, layer);
+    if (!(share > 0)) {
         cli_table_add(t, "%s", pith_engine_on_cpu(side->engine, layer) ? "on the CPU" : "");
         cli_table_add(t, "%s", "");
         return;
     }
-    cli_table_add(t, "%.1f", bytes / ns);
-    cli_table_add(t, "%.0f%%", 100 * bytes / ns * 1e9 / side->copy_speed);
+    cli_table_add(t, "%.1f", share * side->copy_speed / 1e9);
+    cli_table_add(t, "%.0f%%", 100 * share);
 }
 
 static void add_roof(struct cli_table *t, const struct bench_side *side, uint32_t layer,
                      const struct pith_layer *l)
 {
     const double ns = (double)pith_engine_layer_ns(side->engine, layer);
-    const uint64_t bytes = pith_engine_moved_bytes(side->engine, layer);
+    const uint64_t bytes = bench_moved_bytes(side, layer);
     const double share = bench_share_of_roof(side, layer);
     char text[32];
     cli_table_add(t, "%s", cli_format_bytes(bytes, text));
@@ -319,19 +318,14 @@ void bench_print_json(const struct bench_options *o, const struct bench_sides *s
 static void csv_layer(const struct bench_side *side, uint32_t i)
 {
     const struct pith_engine *e = side->engine;
-    const double us = us_of(side, i);
-    const bool device = pith_engine_device(e) != NULL;
-    const uint64_t bytes = device ? pith_engine_layer_bytes(e, i) : pith_engine_moved_bytes(e, i);
-    double share = device ? 0 : bench_share_of_roof(side, i);
+    const double share = bench_share_of_roof(side, i);
     struct pith_layer l;
     pith_plan_layer(pith_engine_plan(side->engine), i, &l);
-    if (device && us > 0 && side->copy_speed > 0)
-        share = (double)bytes * 1e6 / us / side->copy_speed;
     cli_csv_text(side->path, strlen(side->path));
     printf(",%u,%u,", side->opts.threads, i);
     cli_csv_text(l.name, l.name_bytes);
     printf(",%s,%s,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", pith_op_text(l.op),
-           kernel_of(e, i, &l), us, l.macs, l.weight_bytes, bytes);
+           kernel_of(e, i, &l), us_of(side, i), l.macs, l.weight_bytes, bench_moved_bytes(side, i));
     if (share > 0)
         printf("%.4f", share);
     putchar('\n');

@@ -129,13 +129,21 @@ enum cli_exit bench_measure(struct bench_sides *s, const struct bench_options *o
     return rc;
 }
 
-/* Not of products of integers: their bound was not measured. */
+uint64_t bench_moved_bytes(const struct bench_side *side, uint32_t layer)
+{
+    return pith_engine_device(side->engine) ? pith_engine_layer_bytes(side->engine, layer)
+                                            : pith_engine_moved_bytes(side->engine, layer);
+}
+
+/* Not of products of integers on the CPU: their bound was not measured. */
 double bench_share_of_roof(const struct bench_side *side, uint32_t layer)
 {
     const struct pith_roofline *r = &side->roof;
     const double ns = (double)pith_engine_layer_ns(side->engine, layer);
-    const double bytes = (double)pith_engine_moved_bytes(side->engine, layer);
+    const double bytes = (double)bench_moved_bytes(side, layer);
     struct pith_layer l;
+    if (pith_engine_device(side->engine))
+        return ns > 0 && side->copy_speed > 0 ? bytes / ns * 1e9 / side->copy_speed : 0;
     pith_plan_layer(pith_engine_plan(side->engine), layer, &l);
     if (strstr(l.kernel, "-i8") || !(r->flops_per_s > 0) || !(ns > 0) || !l.macs)
         return 0;

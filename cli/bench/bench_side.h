@@ -52,8 +52,10 @@ void bench_close(struct bench_side *side);
 /* All sides in turn for `seconds` each. */
 enum cli_exit bench_measure(struct bench_sides *s, const struct bench_options *o, double seconds);
 
-/* The share of the time that the CPU would take at least: what bounds a layer is its products or
- * its bytes. 0: it was not measured. */
+/* Bytes that a layer moves, on a device those of its memory. */
+uint64_t bench_moved_bytes(const struct bench_side *side, uint32_t layer);
+/* The share of the time that it would take at least: on the CPU what bounds a layer is its products
+ * or its bytes, on a device what a copy takes. 0: it was not measured. */
 double bench_share_of_roof(const struct bench_side *side, uint32_t layer);
 
 void bench_print_text(const struct bench_options *o, const struct bench_sides *s);

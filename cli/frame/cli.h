@@ -113,6 +113,9 @@ extern const struct cli_option cli_common_options[]; /* ends with name == NULL *
 bool cli_parse_bytes(const char *text, uint64_t *value);
 /* Which of the NULL-terminated words the text is; NULL stands for the first. */
 bool cli_find_word(const char *text, const char *const *words, int *index);
+/* The next text of a list with commas between; *at moves behind it, and is NULL behind the last.
+ * false: it is empty, or does not fit. */
+bool cli_next_item(const char **at, char item[32]);
 /* "12.0 KiB"; buffer of 32. */
 const char *cli_format_bytes(uint64_t bytes, char buffer[32]);
 

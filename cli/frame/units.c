@@ -37,3 +37,13 @@ bool cli_find_word(const char *text, const char *const *words, int *index)
         }
     return false;
 }
+
+bool cli_next_item(const char **at, char item[32])
+{
+    const size_t n = strcspn(*at, ",");
+    const bool fits = n > 0 && n < 32;
+    memcpy(item, *at, fits ? n : 0);
+    item[fits ? n : 0] = '\0';
+    *at = (*at)[n] ? *at + n + 1 : NULL;
+    return fits;
+}

@@ -394,9 +394,9 @@ static void product_grid(const struct conv_run *r, const struct conv_band *b, ui
 /* The rows of a window of slots side by side. */
 static const uint8_t *copy_window(const struct conv_run *r, const uint8_t *from, uint8_t *to)
 {
-    const struct integer_layout *l = r->l;
-    for (uint32_t i = 0; i < l->pieces; i++, from += r->c->dil_h * l->row)
-        memcpy(to + (size_t)i * l->piece, from, l->piece);
+    const size_t n = (size_t)r->c->kw * r->l->cg;
+    for (uint32_t i = 0; i < r->c->kh; i++, from += r->c->dil_h * r->l->row)
+        memcpy(to + i * n, from, n);
     return to;
 }
 
@@ -412,7 +412,7 @@ static void product_rows(const struct conv_run *r, const struct conv_band *b, ui
         uint32_t n = least(r->l->tile, pixels - at);
         for (uint32_t i = 0; i < n; i++) {
             b->pixel[i] = row + ox * step;
-            if (SLOTS_BUILT && r->l->pieces)
+            if (SLOTS_BUILT && r->l->window_bytes)
                 b->pixel[i] = copy_window(r, b->pixel[i], b->windows + i * r->l->window_bytes);
             if (++ox == c->ow) {
                 ox = 0;

@@ -185,8 +185,6 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
         l->run = (uint32_t)ceil_div(c->kw, l->across) * rows * l->across * l->cg;
     }
     if (SLOTS_BUILT && l->packing == PACK_SLOTS && joined) {
-        l->pieces = l->segments > 1 ? l->segments : 0;
-        l->piece = l->run;
         l->run *= l->segments;
         l->segments = 1;
     }
@@ -314,10 +312,10 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c,
  * may lie behind the last one. */
 #define WINDOWS_BYTES (1u << 17)
 #define LEAST_PIXELS 16u
-static uint64_t set_windows(struct integer_layout *l)
+static uint64_t set_windows(struct integer_layout *l, const struct integer_conv *c)
 {
     l->tile = TILE;
-    if (!SLOTS_BUILT || !l->pieces)
+    if (!SLOTS_BUILT || l->packing != PACK_SLOTS || c->kh == 1)
         return 0;
     l->window_bytes = (uint64_t)l->steps * l->k_step;
     const uint64_t fit = WINDOWS_BYTES / l->window_bytes;
@@ -350,7 +348,7 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
     l->segment_at = 2 * aligned_bytes(outputs * sizeof(int32_t));
     l->lanes_at = aligned_bytes(l->segment_at + l->segments * sizeof(uint32_t));
     l->filled_first = l->parts > 1 && !l->in_place;
-    l->lane_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes + set_windows(l);
+    l->lane_bytes = aligned_bytes(TILE * sizeof(uint8_t *)) + l->tile_bytes + set_windows(l, c);
     const uint32_t lanes = pith_op_lanes(env, l->chunks);
     l->bands_at = l->lanes_at + lanes * l->lane_bytes;
     l->scratch_bytes = l->bands_at + (l->filled_first ? held : lanes) * l->band_bytes;

@@ -37,9 +37,9 @@ struct integer_layout {
     uint32_t nr, k_step; /* of the panels */
     uint8_t middle;      /* that the kernels take off x */
     bool wide;
-    /* PACK_SLOTS of windows whose segments lie apart: a window is copied, so many pieces of so many
-     * bytes, and is one segment. Those of `tile` pixels lie window_bytes apart in a lane. */
-    uint32_t pieces, piece, tile;
+    /* PACK_SLOTS of windows of several rows: a window is copied and is one segment. Those of `tile`
+     * pixels lie window_bytes apart in a lane; 0: nothing is copied. */
+    uint32_t tile;
     uint64_t window_bytes;
     void (*gemm)(const struct gemm_i8_job *job); /* of bytes, halved or words */
     uint64_t width, in_rows, pixel, row;         /* of what kernels read; the latter two in bytes */

@@ -138,12 +138,10 @@ columns_group(float *x, size_t ld, size_t rows, __mmask16 last, float *inverse, 
     EACH_VECTOR there[i] = i + 1 < n ? 0xffff : last;
     EACH_VECTOR max[i] = _mm512_maskz_loadu_ps(there[i], x + LANES * i);
     EACH_VECTOR sum[i] = _mm512_setzero_ps();
-    for (size_t r = 1; r < rows; r++)
-        EACH_VECTOR
-        {
-            const __m512 than = _mm512_maskz_loadu_ps(there[i], x + r * ld + LANES * i);
-            max[i] = _mm512_max_ps(than, max[i]);
-        }
+    for (size_t r = 1; r < rows; r++) {
+        EACH_VECTOR v[i] = _mm512_maskz_loadu_ps(there[i], x + r * ld + LANES * i);
+        EACH_VECTOR max[i] = _mm512_max_ps(v[i], max[i]);
+    }
     for (size_t r = 0; r < rows; r++, x += ld) {
         EACH_VECTOR v[i] = _mm512_maskz_loadu_ps(there[i], x + LANES * i) - max[i];
         exp_group(v, n);
