@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* make_digits FOLDER [N_TRAIN N_TEST SEED] - handwritten-like digits as IDX files, to try pith
- * without downloading anything.
+/* make_digits FOLDER [N_TRAIN N_TEST SEED] - handwritten-like digits as IDX files, and the first of
+ * the test set as PNG files FOLDER/pictures/DIGIT/NUMBER.png, to try pith without downloading
+ * anything.
  *
  * Each digit is a few strokes (polylines and arcs through fixed points in the unit square). A
  * sample jitters the points, applies a random affine map, bends the plane with a smooth
@@ -9,6 +10,7 @@
  * data set, and the same bytes for the same seed on every machine up to the libm's last bit. */
 #include <errno.h>
 #include <math.h>
+#include <png.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@
 #define SIDE 28
 #define MAX_POINTS 64
 #define GRID 4
+#define PICTURES 10 /* of each digit, at most */
 
 struct point {
     double x, y;
@@ -252,8 +255,33 @@ static void finish(FILE *f, const char *folder)
     }
 }
 
-static void write_set(const char *folder, const char *prefix, uint32_t n)
+static void make_folder(const char *path)
 {
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "make_digits: %s: %s\n", path, strerror(errno));
+        exit(3);
+    }
+}
+
+static void write_png(const char *folder, int digit, int number, const uint8_t pixels[SIDE * SIDE])
+{
+    char path[4096];
+    png_image png = {.version = PNG_IMAGE_VERSION, .width = SIDE, .height = SIDE};
+    png.format = PNG_FORMAT_GRAY;
+    snprintf(path, sizeof path, "%s/pictures", folder);
+    make_folder(path);
+    snprintf(path, sizeof path, "%s/pictures/%d", folder, digit);
+    make_folder(path);
+    snprintf(path, sizeof path, "%s/pictures/%d/%d.png", folder, digit, number);
+    if (!png_image_write_to_file(&png, path, 0, pixels, SIDE, NULL)) {
+        fprintf(stderr, "make_digits: %s: %s\n", path, png.message);
+        exit(3);
+    }
+}
+
+static void write_set(const char *folder, const char *prefix, uint32_t n, int n_pictures)
+{
+    int written[10] = {0};
     char name[64];
     uint8_t image[SIDE * SIDE];
     FILE *images, *labels;
@@ -272,6 +300,8 @@ static void write_set(const char *folder, const char *prefix, uint32_t n)
         draw(digit, image);
         fwrite(image, 1, sizeof image, images);
         fputc(digit, labels);
+        if (written[digit] < n_pictures)
+            write_png(folder, digit, written[digit]++, image);
     }
     finish(images, folder);
     finish(labels, folder);
@@ -286,8 +316,8 @@ int main(int argc, char **argv)
         return 2;
     }
     state = argc > 4 ? strtoull(argv[4], NULL, 10) : 1;
-    mkdir(argv[1], 0777);
-    write_set(argv[1], "train", n_train);
-    write_set(argv[1], "test", n_test);
+    make_folder(argv[1]);
+    write_set(argv[1], "train", n_train, 0);
+    write_set(argv[1], "test", n_test, PICTURES);
     return 0;
 }

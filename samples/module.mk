@@ -2,7 +2,7 @@
 # The sample: generated digits, a small network trained on them, the whole pipeline in one command.
 $(O)/samples/make_digits: samples/make_digits.c $(O)/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< -lm -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $< -lpng -lm -o $@
 
 .PHONY: demo
 demo: $(O)/pith $(O)/samples/make_digits ## the whole pipeline on the sample, or MODEL= DATA=
