@@ -276,6 +276,23 @@ static void stops_and_refuses(void **state)
     pith_data_free(data);
 }
 
+/* Of an input that is the first output: no weight has a gradient, and none may be written. */
+static void refuses_an_output_without_gradient(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(3);
+    struct pith_data *data = chain_data(4);
+    m->outputs[0] = m->inputs[0];
+    for (int squares = 0; squares < 2; squares++) {
+        const struct pith_fisher_opts o = {.size_bytes = sizeof o, .squares = squares};
+        struct pith_sensitivity s;
+        assert_int_equal(pith_fisher_rows(m, data, &o, &s, &err), PITH_ERR_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "has no gradient in any float weight"));
+    }
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +302,7 @@ int main(void)
         cmocka_unit_test(the_same_bits_on_every_instruction_set),
         cmocka_unit_test(squares_are_shares_of_the_power),
         cmocka_unit_test(stops_and_refuses),
+        cmocka_unit_test(refuses_an_output_without_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,8 @@ struct pith_fisher_opts {
 
 /* Of all constants that m's outputs have gradients of: weights and biases. opts may be NULL. The
  * same bits for any number of threads and ranks. PITH_ERR_UNSUPPORTED: an operator without
- * gradient, several inputs and no feed; PITH_ERR_ARGUMENT ("interrupted"), PITH_ERR_MEMORY, what
- * reading data returns. */
+ * gradient, no float weight that the first output depends on, several inputs and no feed;
+ * PITH_ERR_ARGUMENT ("interrupted"), PITH_ERR_MEMORY, what reading data returns. */
 enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *data,
                                   const struct pith_fisher_opts *opts, struct pith_sensitivity *s,
                                   struct pith_error *err);

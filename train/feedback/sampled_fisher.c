@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "pith_error_fill.h"
 #include "pith_kernel_row.h"
 #include "pith_seeded_random.h"
 #include "scores.h"
@@ -99,12 +100,17 @@ static void draw(const struct sampled_fisher *d, uint64_t number, uint32_t elems
         grad[i] = next_random(&random) >> 63 ? 1.0f : -1.0f;
 }
 
+/* What the classes are drawn from. */
+static struct tape_tensor *scores_of(const struct sampled_fisher *d, uint32_t slice)
+{
+    return d->opts->loss == PITH_SQUARED_ERROR ? pith_tape_output(d->tape, slice, 0)
+                                               : pith_tape_value(d->tape, slice, d->scores);
+}
+
 static void draw_slice(void *arg, uint32_t slice)
 {
     struct sampled_fisher *d = arg;
-    bool squares = d->opts->loss == PITH_SQUARED_ERROR;
-    struct tape_tensor *y =
-        squares ? pith_tape_output(d->tape, slice, 0) : pith_tape_value(d->tape, slice, d->scores);
+    struct tape_tensor *y = scores_of(d, slice);
     uint32_t elems = (uint32_t)(shape_elems(&y->shape) / d->per_slice);
     for (uint32_t i = 0; i < d->per_slice; i++)
         draw(d, d->first + slice * d->per_slice + i, elems, (const float *)y->data + i * elems,
@@ -128,7 +134,12 @@ static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *
     t->n_features = softmax && d->opts->loss != PITH_SQUARED_ERROR;
     t->threads = d->opts->threads;
     t->unchecked = true;
-    return pith_tape_new(m, t, &d->tape, err);
+    enum pith_status status = pith_tape_new(m, t, &d->tape, err);
+    if (!status && !scores_of(d, 0)->grad)
+        status = pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                                 "output '%s' has no gradient in any float weight",
+                                 m->values[m->outputs[0]].name);
+    return status;
 }
 
 enum pith_status pith_sampled_fisher_open(const struct pith_model *m,

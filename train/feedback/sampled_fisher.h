@@ -25,6 +25,7 @@ struct sampled_fisher {
 };
 
 /* A tape of m, as it is when it does not train, with so many slices (tape_opts); opts is borrowed.
+ * PITH_ERR_UNSUPPORTED where no float weight leads to what the classes are drawn from;
  * PITH_ERR_MEMORY, and what pith_tape_new returns. */
 enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
                                           const struct pith_train_opts *opts, uint32_t per_slice,
