@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes what README's first commands name into the current folder: net.onnx, which tells the colour
-that pictures of 3x224x224 have most of, val.tar and labels.csv with 40 such pictures of many sizes,
+"""Writes the files that README's commands for your own network name: photos.onnx, which classifies
+pictures of 3x224x224 by their main colour, val.tar and labels.csv with 40 such pictures of many sizes,
 picture.png, a green one; bert.onnx with ids and mask, vad.onnx with a state, speech.wav."""
 import io
 import struct
@@ -50,7 +50,7 @@ def net():
              tensor("w1", [8, 3, 16, 16], patches) + tensor("w2", [8, 1, 3, 3], small) +
              tensor("w3", [4, 8], rows) + tensor("b3", [4], [0, 0, 0, -7.5]) +
              value(11, "x", ["n", 3, 224, 224]) + value(12, "y", ["n", 4]))
-    write("net.onnx", model(graph))
+    write("photos.onnx", model(graph))
 
 
 def pictures():

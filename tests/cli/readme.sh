@@ -1,16 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# README's first screen, typed: the commands are taken from README itself and must end well with the
+# README's commands for your own network, typed: they are taken from README itself and must end well with the
 # files they name, generated ones and, where $PITH_DATA is, ResNet-20 with 80 pictures of CIFAR-10.
+# tests/samples/demo.sh types the other commands.
 . "$(dirname "$0")/sandbox.inc"
-mkdir -p typed/build/release
-ln -s "$PITH" typed/build/release/pith
-cd typed || exit 1
+mkdir typed && cd typed || exit 1
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" || exit 1
 
-# A command a line; what ends with \ goes on in the next, which read joins.
-sed -n '/^With your own network:/,/^## /s/^    //p' "$root/README.md" | sed '/^sweep /,$d' >commands
-[ "$(grep -c '^build/release/pith' commands)" -ge 6 ] || complain "README's first screen has no commands"
+sed -n '/^## Your own network/,/^## Training/p' "$root/README.md" | sed -n '/^```sh$/,/^```$/{/^```/d;p}' >commands
+[ "$(grep -c '^pith ' commands)" -ge 6 ] || complain "README has no commands for your own network"
 
 # type_all [NOT]: runs all commands that do not name NOT.
 type_all() {
@@ -30,11 +28,10 @@ ends_with() {
 
 mkdir pictures
 tar xf val.tar -C pictures
-for net in bert vad; do expect 0 pith import $net.onnx -q -o $net.pith; done
 type_all
 ends_with 4 90
-[ "$(pith run net.pith picture.png --top 1 | cut -f1)" = 1 ] || complain "picture.png is not told to be green"
-pith info --meta net.pith | grep -q '^preprocess: scale=1/255,mean=0.485:.*resize=256,crop=224' ||
+[ "$(pith run photos.pith picture.png --top 1 | cut -f1)" = 1 ] || complain "picture.png is not told to be green"
+pith info --meta photos.pith | grep -q '^preprocess: scale=1/255,mean=0.485:.*resize=256,crop=224' ||
     complain "compress does not store the preprocessing"
 for f in outputs/hidden.npy outputs/pooled.npy p.npy; do [ -s $f ] || complain "no $f"; done
 grep -q warning err && complain "a warning: $(grep warning err)"
@@ -42,8 +39,8 @@ grep -q warning err && complain "a warning: $(grep warning err)"
 # The same with ResNet-20 and pictures that it has its classes of.
 if [ -d "$PITH_DATA/cifar10" ]; then
     cifar=scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225
-    rm -rf net.pith plain.pith p.npy out err pictures
-    ln -sf "$PITH_DATA/models/cifar10_resnet20.onnx" net.onnx
+    rm -rf photos.pith plain.pith p.npy out err pictures
+    ln -sf "$PITH_DATA/models/cifar10_resnet20.onnx" photos.onnx
     mkdir pictures all
     tar xzf "$PITH_DATA/cifar10/test_jpeg.tar.gz" -C all
     find all -name '*.jpg' | sort | sed -n 1~125p >names # 80, as many of each class
@@ -54,8 +51,8 @@ if [ -d "$PITH_DATA/cifar10" ]; then
     mv those commands
     type_all bert
     ends_with 7 80
-    pith import net.onnx --preprocess $cifar -q -o was.pith
-    [ "$(pith run net.pith picture.png --top 1 | cut -f1)" = "$(pith run was.pith picture.png --top 1 | cut -f1)" ] ||
+    pith import photos.onnx --preprocess $cifar -q -o was.pith
+    [ "$(pith run photos.pith picture.png --top 1 | cut -f1)" = "$(pith run was.pith picture.png --top 1 | cut -f1)" ] ||
         complain "picture.png is told to be something else"
 fi
 cd ..
