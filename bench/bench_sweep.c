@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "pith_class_output.h"
+#include "pith_difference.h"
 #include "pith_fisher_rows.h"
 #include "pith_host.h"
 #include "pith_load.h"
@@ -162,29 +162,6 @@ static void free_answers(struct answers *a)
     free(a->y);
 }
 
-/* dB */
-static double sqnr(const struct answers *was, const struct answers *now)
-{
-    double power = 0, noise = 0;
-    for (uint64_t i = 0; i < was->n * was->each; i++) {
-        const double off = (double)was->y[i] - (double)now->y[i];
-        power += (double)was->y[i] * (double)was->y[i];
-        noise += off * off;
-    }
-    return 10 * log10(power / noise);
-}
-
-static void compare(const struct answers *was, const struct answers *now, double *kl, double *same)
-{
-    uint64_t agree = 0;
-    *kl = 0;
-    for (uint64_t i = 0; i < was->n; i++)
-        *kl += pith_class_divergence(&was->kind, was->y + i * was->each, now->y + i * was->each,
-                                     &agree) /
-               (double)was->n;
-    *same = (double)agree / (double)(was->n * was->kind.rows);
-}
-
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static bool on_layer(void *user, const struct pith_swept_layer *l)
@@ -266,14 +243,17 @@ static void read_option(struct args *a, char **argv, int *i)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* KL and agreement of what was made on a data set; was: the original's answers there. */
-static struct answers judge(const struct args *a, const struct pith_model *out,
-                            const struct fed *on, const struct answers *was, double *kl,
-                            double *same)
+/* Of what was made, on a data set; was: the original's answers there. */
+static struct pith_difference_sums judge(const struct args *a, const struct pith_model *out,
+                                         const struct fed *on, const struct answers *was)
 {
     struct answers now = answers_of(out, on, a->threads);
-    compare(was, &now, kl, same);
-    return now;
+    struct pith_difference_sums sums = {0};
+    for (uint64_t i = 0; i < was->n; i++)
+        pith_difference_add(&sums, &was->kind, was->y + i * was->each, now.y + i * was->each,
+                            was->each);
+    free_answers(&now);
+    return sums;
 }
 
 /* was: answers on test, on the calibration samples. */
@@ -284,7 +264,7 @@ static void sweep_once(const struct args *a, const struct pith_model *m, const s
     struct pith_model *out;
     struct pith_buffer file;
     struct pith_pack_opts pack = {.size_bytes = sizeof pack, .compact = true};
-    double kl, same, seen, seen_same, cpu = cpu_seconds();
+    double cpu = cpu_seconds();
     uint64_t began = pith_clock_ns(NULL);
     reset_peak();
     check(pith_weight_sweep(m, NULL, &a->sweep, &out, &report, &err), "sweep");
@@ -292,20 +272,19 @@ static void sweep_once(const struct args *a, const struct pith_model *m, const s
     const double peak = peak_mb();
     cpu = cpu_seconds() - cpu;
     check(pith_model_pack(out, &pack, &file, &err), "pack");
-    struct answers now = judge(a, out, &test[0], &was[0], &kl, &same);
-    struct answers then = judge(a, out, &test[1], &was[1], &seen, &seen_same);
+    const struct pith_difference_sums now = judge(a, out, &test[0], &was[0]),
+                                      seen = judge(a, out, &test[1], &was[1]);
     printf("{\"lambda\": %g, \"rate\": %g, \"bytes\": %zu, \"kl\": %.5f, \"kl_seen\": %.5f, "
            "\"agree\": %.4f, \"snr_db\": %.2f, \"weight_bytes\": %.0f, \"told_loss\": %.5f, "
            "\"seconds\": %.1f, "
            "\"cpu_seconds\": %.1f, "
            "\"peak_mb\": %.0f}\n",
-           a->sweep.lambda, a->sweep.rate_share, file.bytes, kl, seen, same, sqnr(&was[0], &now),
-           report.bits / 8, report.loss, seconds, cpu, peak);
+           a->sweep.lambda, a->sweep.rate_share, file.bytes, now.kl / (double)now.calls,
+           seen.kl / (double)seen.calls, (double)now.agree / (double)now.rows,
+           pith_difference_snr_db(&now), report.bits / 8, report.loss, seconds, cpu, peak);
     fflush(stdout);
     if (a->out)
         check(pith_file_write(a->out, file.data, file.bytes, &err), a->out);
-    free_answers(&now);
-    free_answers(&then);
     pith_buffer_free(&file);
     pith_model_free(out);
 }

@@ -74,8 +74,15 @@ static enum cli_exit parse_tolerance(const char *text, struct tolerance *t)
     return EXIT_USAGE;
 }
 
+/* Numbers that are NaN or infinite in one model alone are beyond every tolerance. The same in both
+ * they are equal, but where there is nothing else no error was measured: bits alone may be equal.
+ */
 static bool within(const struct pith_difference *d, const struct tolerance *t)
 {
+    bool measured = d->elements == 0 || d->nonfinite_both < d->elements;
+    if (t->kind != TOL_NONE && t->kind != TOL_BITS &&
+        (d->nonfinite_a + d->nonfinite_b > 0 || !measured))
+        return false;
     switch (t->kind) {
     case TOL_NONE:
         return true;
@@ -134,13 +141,23 @@ static void print_layers(const struct pairing *p, const struct pith_comparison *
         cli_table_add(&t, "%.1f", d->snr_db);
         cli_table_add(&t, "%.6f", d->cosine);
         cli_table_add(&t, "%.4g", d->max_abs);
-        cli_table_add(&t, "%s", good ? "" : "<-- over tolerance");
+        cli_table_add(&t, "%s",
+                      d->nonfinite_a + d->nonfinite_b > 0 ? "<-- NaN or infinite in one alone"
+                      : good                              ? ""
+                                                          : "<-- over tolerance");
         if (!good && p->o->first)
             break;
     }
     cli_table_print(&t, stdout);
     if (why)
         printf("first over tolerance: '%s' %s\n", first_off(p, c)->layer, why);
+}
+
+static void json_nonfinite(const struct pith_difference *d)
+{
+    cli_json_uint("nonfinite_a", d->nonfinite_a);
+    cli_json_uint("nonfinite_b", d->nonfinite_b);
+    cli_json_uint("nonfinite_both", d->nonfinite_both);
 }
 
 static void json_grid(const struct pith_difference *d)
@@ -162,6 +179,7 @@ static void json_layers(const struct pairing *p, const struct pith_comparison *c
         cli_json_number("snr_db", c->layers[i].snr_db);
         cli_json_number("cosine", c->layers[i].cosine);
         cli_json_number("max_abs", c->layers[i].max_abs);
+        json_nonfinite(&c->layers[i]);
         if (c->layers[i].integers)
             json_grid(&c->layers[i]);
         cli_json_close('}');
@@ -180,23 +198,37 @@ static void print_json(const struct pairing *p, const struct pith_comparison *c,
 {
     cli_json_begin();
     cli_json_uint("samples", c->samples);
-    cli_json_number("agreement", (double)c->agree / (double)c->samples);
+    cli_json_number("agreement", (double)c->agree / (double)c->predictions);
     cli_json_number("kl", c->classes ? c->kl : NAN);
     cli_json_number("kl_standard_error", c->classes ? c->kl_se : NAN);
     cli_json_number("snr_db", c->output.snr_db);
     cli_json_number("max_abs", c->output.max_abs);
     cli_json_number("range", c->output.range);
+    json_nonfinite(&c->output);
     cli_json_bool("equal_bits", c->output.equal_bits);
     cli_json_bool("ok", good);
     json_layers(p, c, why);
     cli_json_end();
 }
 
+static void print_difference(const struct pith_difference *d)
+{
+    if (d->nonfinite_a + d->nonfinite_b > 0)
+        printf("%" PRIu64 " of %" PRIu64 " numbers are NaN or infinite in one model alone (%" PRIu64
+               " in A, %" PRIu64 " in B)",
+               d->nonfinite_a + d->nonfinite_b, d->elements, d->nonfinite_a, d->nonfinite_b);
+    else
+        printf("snr %.1f dB, max error %.4g of range %.4g", d->snr_db, d->max_abs, d->range);
+    if (d->nonfinite_both > 0)
+        printf(", %" PRIu64 " of %" PRIu64 " numbers are NaN or infinite in both",
+               d->nonfinite_both, d->elements);
+}
+
 static void print_output(const struct pith_comparison *c)
 {
-    printf("output: snr %.1f dB, max error %.4g of range %.4g, same prediction %" PRIu64
-           " of %" PRIu64,
-           c->output.snr_db, c->output.max_abs, c->output.range, c->agree, c->samples);
+    printf("output: ");
+    print_difference(&c->output);
+    printf(", same prediction %" PRIu64 " of %" PRIu64, c->agree, c->predictions);
     if (c->classes)
         printf(", KL %.4f +- %.4f nats", c->kl, c->kl_se);
     puts(c->output.equal_bits ? ", equal bits" : "");
@@ -375,14 +407,15 @@ const struct cli_command cmd_compare = {
     "pith compare A B [-d [NAME=]DATA] [--layers] [--tol snr>30dB]",
     "A is the original, an ONNX file or a .pith. Without data both run on seeded inputs. With "
     "--tol\n"
-    "the exit code tells whether output and layers are within it (1: no). Layers are paired by "
-    "name\n"
-    "(by position where a file has no names), with batch normalisation folded into them; integers "
-    "of B\n"
-    "count as the numbers they stand for. --first says of the first layer beyond --tol what did "
-    "it:\n"
-    "numbers cut at the ends of its integers, a coarse step, its weights, or the inputs it got.\n"
-    "Where output 0 is classes, the mean KL divergence of B's from A's is told, with its standard\n"
+    "the exit code tells whether output and layers are within it (1: no). A number that is NaN or\n"
+    "infinite in one model alone is beyond every tolerance; the same in both, it is equal and not\n"
+    "measured. Layers are paired by name (by position where a file has no names), with batch\n"
+    "normalisation folded into them; integers of B count as the numbers they stand for. --first\n"
+    "prints why the first layer beyond --tol is: numbers cut at the ends of its integers, a "
+    "coarse\n"
+    "step, its weights, or the inputs it got.\n"
+    "Where output 0 is classes, the mean KL divergence of B's from A's is printed with its "
+    "standard\n"
     "error. --dump writes what a layer, or the layer that computes the value of that name, gave "
     "in\n"
     "each model, with an axis in front that counts the times: samples, and rounds of a "

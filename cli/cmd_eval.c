@@ -41,6 +41,7 @@ static void print_json(const struct pith_accuracy *a)
     cli_json_number("top5", (double)a->correct5 / n);
     cli_json_uint("correct1", a->correct1);
     cli_json_uint("correct5", a->correct5);
+    cli_json_uint("nan", a->n_nan);
     cli_json_number("loss", a->loss);
 }
 
@@ -127,6 +128,9 @@ static void print(const struct eval_options *o, const struct evaluation *e)
     if (o->common.json)
         cli_json_begin();
     (o->common.json ? print_json : print_text)(&e->accuracy);
+    if (e->accuracy.n_nan)
+        cli_warn("%" PRIu64 " of %" PRIu64 " samples give NaN in output 0: they count as wrong",
+                 e->accuracy.n_nan, e->accuracy.samples);
     if (e->confusion)
         print_confusion(e->confusion, e->n_classes, o->common.json);
     if (o->common.json)

@@ -84,7 +84,7 @@ static enum pith_status quantize(struct keeping *k, const struct pith_quantize_o
 static void take_measured(const struct keeping *k, struct pith_stage_report *r)
 {
     r->output_db = pith_sqnr_db(&k->answers); /* which may be infinite */
-    r->changed = k->answers.changed;
+    r->changed = k->answers.first.rows - k->answers.first.agree;
     if (k->opts.blocks) {
         r->n_blocks = k->opts.blocks->n_blocks;
         r->n_reconstructed = k->opts.blocks->n_improved;
@@ -147,7 +147,7 @@ static enum pith_status try_alone(struct keeping *k, const char *const *name, ui
     o.keep = keep;
     take_no_data(&o);
     enum pith_status st = quantize(k, &o);
-    k->noise[i] = st ? 0 : fmin(k->answers.noise / k->answers.signal, 1);
+    k->noise[i] = st ? 0 : fmin(pith_sqnr_noise(&k->answers) / k->answers.all.signal, 1);
     free(keep);
     return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* alone it cannot be; so nothing is known */
 }
@@ -325,7 +325,8 @@ static enum pith_status measure_outputs(void *user, const struct pith_model *m,
 {
     struct keeping *k = user;
     enum pith_status st = measure(k, m, false);
-    *e = (struct output_error){k->answers.signal, k->answers.noise, k->answers.changed};
+    *e = (struct output_error){k->answers.all.signal, pith_sqnr_noise(&k->answers),
+                               k->answers.first.rows - k->answers.first.agree};
     return st;
 }
 
@@ -376,7 +377,7 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
     if (st == PITH_ERR_UNSUPPORTED && k.n_layers > 0)
         st = PITH_OK; /* quantized, and then no way to watch it */
     if (measured) {
-        r->predictions = k.answers.predictions;
+        r->predictions = k.answers.first.rows;
         take_measured(&k, r);
         if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);

@@ -24,40 +24,13 @@ void pith_sqnr_close(struct output_sqnr *a)
 void pith_sqnr_begin(struct output_sqnr *a, const struct pith_model *m, bool keeps)
 {
     a->keeps = keeps;
-    a->signal = a->noise = 0;
-    a->predictions = a->changed = 0;
+    a->all = a->first = (struct pith_difference_sums){0};
     for (uint32_t i = 0; i < a->n_outputs; i++) {
         struct kept_outputs *o = &a->output[i];
         o->value = pith_answer_value(m, i);
         o->at = 0;
         o->kept.n = keeps ? 0 : o->kept.n;
     }
-}
-
-static size_t largest(const float *x, size_t n)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (x[i] > x[best])
-            best = i;
-    return best;
-}
-
-/* A single number has no mean to be less than. NaN and infinity are as much noise as can be, and no
- * signal. */
-static void compare(struct output_sqnr *a, const float *y, const float *x, size_t n)
-{
-    double mean = 0, mean_change = 0, noise = 0;
-    for (size_t i = 0; i < n && n > 1; i++) {
-        mean += (double)y[i] / (double)n;
-        mean_change += ((double)x[i] - (double)y[i]) / (double)n;
-    }
-    for (size_t i = 0; i < n; i++) {
-        double s = (double)y[i] - mean, d = (double)x[i] - (double)y[i] - mean_change;
-        a->signal += isfinite(s) ? s * s : 0;
-        noise += d * d;
-    }
-    a->noise += isfinite(noise) ? noise : HUGE_VAL;
 }
 
 /* What a loop gives when it runs longer than it did is not compared. */
@@ -71,17 +44,23 @@ void pith_sqnr_see(struct output_sqnr *a, uint32_t value, const float *x, size_t
             a->no_memory |= !pith_floats_keep(&o->kept, x, n);
         if (a->keeps || n > o->kept.n - o->at)
             continue;
-        const float *y = o->kept.x + o->at;
-        compare(a, y, x, n);
-        a->predictions += i == 0;
-        a->changed += i == 0 && largest(x, n) != largest(y, n);
+        struct pith_difference_sums call = {0};
+        pith_difference_add_centred(&call, o->kept.x + o->at, x, n);
+        pith_difference_merge(&a->all, &call);
+        if (i == 0)
+            pith_difference_merge(&a->first, &call);
         o->at += n;
     }
 }
 
 double pith_sqnr_db(const struct output_sqnr *a)
 {
-    return a->noise > 0 ? 10 * log10(a->signal / a->noise) : HUGE_VAL;
+    return pith_difference_snr_db(&a->all);
+}
+
+double pith_sqnr_noise(const struct output_sqnr *a)
+{
+    return pith_difference_is_finite(&a->all) ? a->all.noise : HUGE_VAL;
 }
 
 enum pith_status pith_sqnr_run(struct observed_run *run, uint64_t n, struct pith_error *err)

@@ -8,6 +8,7 @@
 #ifndef OUTPUT_SQNR_H
 #define OUTPUT_SQNR_H
 
+#include "pith_difference.h"
 #include "pith_kept_floats.h"
 #include "pith_observed_run.h"
 
@@ -21,8 +22,7 @@ struct output_sqnr {
     struct kept_outputs *output; /* owns: [n_outputs] */
     uint32_t n_outputs;
     bool keeps, no_memory;
-    double signal, noise;
-    uint64_t predictions, changed; /* of output 0: compared; with another top-1 class now */
+    struct pith_difference_sums all, first; /* of all outputs; of output 0 */
 };
 
 /* PITH_ERR_MEMORY. Close in any case. */
@@ -32,8 +32,10 @@ void pith_sqnr_close(struct output_sqnr *a);
  * forgotten), or compared with those kept. */
 void pith_sqnr_begin(struct output_sqnr *a, const struct pith_model *m, bool keeps);
 void pith_sqnr_see(struct output_sqnr *a, uint32_t value, const float *x, size_t n);
-/* The SQNR, 10 log10 of signal to squared error, in dB; HUGE_VAL: nothing changed. */
+/* In dB, as pith_difference_snr_db. */
 double pith_sqnr_db(const struct output_sqnr *a);
+/* Sum of squared errors; HUGE_VAL: some output is NaN or infinite in one of the networks alone. */
+double pith_sqnr_noise(const struct output_sqnr *a);
 
 /* Runs n of the samples: evenly spread, or where they are steps of a stream its first. */
 enum pith_status pith_sqnr_run(struct observed_run *run, uint64_t n, struct pith_error *err);

@@ -38,30 +38,31 @@ struct sense {
     const struct kept_layer *changed; /* by the trial; NULL: none */
     const struct pith_grid *grid;     /* of what it reads; NULL: stays */
     size_t at;                        /* of its numbers compared */
-    double signal, noise;
+    struct kept_floats given;         /* owns: numbers of one call that are compared */
+    struct pith_difference_sums layer_sums;
     uint64_t done; /* trials */
     struct pith_error *err;
 };
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
-static void keep_layer(struct sense *s, struct kept_layer *l, const float *x, size_t n)
+static void keep_some(struct sense *s, struct kept_floats *kept, const float *x, size_t n)
 {
     size_t stride = n / KEPT_PER_CALL + 1, more = (n + stride - 1) / stride;
-    bool has_room = pith_floats_grow(&l->kept, more);
+    bool has_room = pith_floats_grow(kept, more);
     s->no_memory |= !has_room;
     for (size_t i = 0; i < n && has_room; i += stride)
-        l->kept.x[l->kept.n++] = x[i];
+        kept->x[kept->n++] = x[i];
 }
 
 static void compare_layer(struct sense *s, const float *x, size_t n)
 {
-    size_t stride = n / KEPT_PER_CALL + 1;
-    for (size_t i = 0; i < n && s->at < s->changed->kept.n; i += stride) {
-        double y = (double)s->changed->kept.x[s->at++], d = (double)x[i] - y;
-        s->signal += y * y;
-        s->noise += isfinite(d) ? d * d : HUGE_VAL;
-    }
+    const struct kept_floats *was = &s->changed->kept;
+    s->given.n = 0;
+    keep_some(s, &s->given, x, n);
+    size_t many = s->given.n < was->n - s->at ? s->given.n : was->n - s->at;
+    pith_difference_add(&s->layer_sums, NULL, was->x + s->at, s->given.x, many);
+    s->at += many;
 }
 
 static void see(void *user, uint32_t value, float *x, size_t n)
@@ -73,7 +74,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
     }
     for (uint32_t i = 0; i < s->n_layers && s->keeps; i++)
         if (s->layer[i].output == value)
-            keep_layer(s, &s->layer[i], x, n);
+            keep_some(s, &s->layer[i].kept, x, n);
     if (s->changed && s->changed->output == value)
         compare_layer(s, x, n);
     pith_sqnr_see(&s->answers, value, x, n);
@@ -90,7 +91,7 @@ static enum pith_status run_samples(struct sense *s, struct observed_run *run, b
 {
     s->keeps = keeps;
     s->at = 0;
-    s->signal = s->noise = 0;
+    s->layer_sums = (struct pith_difference_sums){0};
     pith_sqnr_begin(&s->answers, s->m, keeps);
     enum pith_status st = pith_sqnr_run(run, samples_of(s), s->err);
     if (!st && (s->no_memory || s->answers.no_memory))
@@ -145,8 +146,8 @@ static enum pith_status try_layer(struct sense *s, const struct kept_layer *l,
     enum pith_status st = t->kind == PITH_SENSE_ACTIVATIONS ? try_input(s) : try_weight(s, t);
     s->changed = NULL;
     cost->output_db = pith_sqnr_db(&s->answers);
-    cost->layer_db = s->noise > 0 ? 10 * log10(s->signal / s->noise) : HUGE_VAL;
-    cost->changed = s->answers.changed;
+    cost->layer_db = pith_difference_snr_db(&s->layer_sums);
+    cost->changed = s->answers.first.rows - s->answers.first.agree;
     if (!st && o->progress &&
         !o->progress(o->user, ++s->done, (uint64_t)s->n_layers * s->opts->n_trials))
         st = pith_error_fill(s->err, PITH_ERR_ARGUMENT, "interrupted");
@@ -171,7 +172,7 @@ static enum pith_status try_all(struct sense *s, struct pith_sense *r)
         for (uint32_t i = 0; i < s->n_layers && !st; i++)
             st = try_layer(s, &s->layer[i], &s->opts->trials[t], &r->layer[i].cost[t]);
     }
-    r->predictions = s->answers.predictions;
+    r->predictions = s->answers.first.rows;
     return st;
 }
 
@@ -261,6 +262,7 @@ static void close(struct sense *s)
     for (uint32_t i = 0; s->layer && i < s->n_layers; i++)
         free(s->layer[i].kept.x);
     free(s->layer);
+    free(s->given.x);
 }
 
 enum pith_status pith_sense(struct pith_model *m, const struct pith_sense_opts *opts,

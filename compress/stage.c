@@ -6,6 +6,7 @@
 #include "pith_format.h"
 #include "pith_host.h"
 #include "pith_pack.h"
+#include "pith_snr.h"
 #include "quantize_stage.h"
 #include "pith_stage_options.h"
 #include "stage_json.h"
@@ -59,7 +60,7 @@ static enum pith_status run_cluster(struct pith_model *m, const struct pith_stag
         if (n > 0)
             signal += n * pow(10, r->cluster[i].snr_db / 10);
     }
-    r->snr_db = noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
+    r->snr_db = pith_snr_db(signal, noise);
     return st;
 }
 

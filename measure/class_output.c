@@ -85,17 +85,7 @@ struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output)
     return kind;
 }
 
-uint64_t pith_top_class(const float *x, uint64_t n)
-{
-    uint64_t best = 0;
-    for (uint64_t k = 1; k < n; k++)
-        best = x[k] > x[best] ? k : best;
-    return best;
-}
-
-/* ---- how far apart --------------------------------------------------------------------------- */
-
-#define LEAST_P 1e-30 /* of a class: its logarithm is a number */
+/* ---- one row --------------------------------------------------------------------------------- */
 
 struct row {
     const float *x;
@@ -107,32 +97,55 @@ static double at(const struct row *r, uint64_t k)
     return (double)r->x[k * r->apart];
 }
 
-static uint64_t largest(const struct row *r)
+static uint64_t top_class(const struct row *r)
 {
     uint64_t best = 0;
-    for (uint64_t k = 1; k < r->n; k++)
-        if (at(r, k) > at(r, best))
-            best = k;
+    for (uint64_t k = 0; k < r->n; k++) {
+        if (isnan(at(r, k)))
+            return r->n;
+        best = at(r, k) > at(r, best) ? k : best;
+    }
     return best;
 }
 
-/* So that log p = at - this; of probabilities see log_p. */
-static double log_sum(const struct row *r)
+uint64_t pith_top_class(const float *x, uint64_t n)
 {
-    double top = at(r, largest(r)), sum = 0;
-    for (uint64_t k = 0; k < r->n; k++)
-        sum += exp(at(r, k) - top);
-    return top + log(sum);
+    const struct row row = {x, n, 1};
+    return top_class(&row);
 }
 
-/* Not a number in it: as far off as can be. */
+/* ---- how far apart --------------------------------------------------------------------------- */
+
+#define LEAST_P 1e-30 /* of a class: its logarithm is a number */
+
+/* log p = at - log_sum; of probabilities log_sum is 0. False: the row is no distribution: a number
+ * is NaN or +infinity, or all are -infinity. */
+static bool is_distribution(const struct row *r, bool softmax, double *log_sum)
+{
+    uint64_t best = top_class(r);
+    double top = best < r->n ? at(r, best) : NAN, sum = 0;
+    if (!isfinite(top))
+        return false;
+    for (uint64_t k = 0; k < r->n; k++)
+        sum += exp(at(r, k) - top);
+    *log_sum = softmax ? 0 : top + log(sum);
+    return true;
+}
+
+/* Where a is no distribution there is nothing to diverge from; where b alone is none, it is as far
+ * off as can be. A class without probability in a adds nothing: 0 log 0 is 0. */
 static double divergence(const struct row *a, const struct row *b, bool softmax)
 {
-    double lse_a = softmax ? 0 : log_sum(a), lse_b = softmax ? 0 : log_sum(b), kl = 0;
+    double log_sum_a, log_sum_b, kl = 0;
+    if (!is_distribution(a, softmax, &log_sum_a))
+        return 0;
+    if (!is_distribution(b, softmax, &log_sum_b))
+        return -log(LEAST_P);
     for (uint64_t k = 0; k < a->n; k++) {
-        double la = softmax ? log(fmax(at(a, k), LEAST_P)) : at(a, k) - lse_a;
-        double lb = softmax ? log(fmax(at(b, k), LEAST_P)) : at(b, k) - lse_b;
-        kl += exp(la) * (la - lb);
+        double la = softmax ? log(fmax(at(a, k), LEAST_P)) : at(a, k) - log_sum_a;
+        double lb = softmax ? log(fmax(at(b, k), LEAST_P)) : at(b, k) - log_sum_b;
+        if (la > -HUGE_VAL)
+            kl += exp(la) * (la - lb);
     }
     return isfinite(kl) ? fmax(kl, 0) : -log(LEAST_P);
 }
@@ -147,7 +160,7 @@ double pith_class_divergence(const struct output_kind *kind, const float *a, con
         const struct row of_b = {b + from, kind->classes, kind->inner};
         kl += divergence(&of_a, &of_b, kind->softmax) / (double)kind->rows;
         if (agree)
-            *agree += largest(&of_a) == largest(&of_b);
+            *agree += top_class(&of_a) == top_class(&of_b);
     }
     return kl;
 }

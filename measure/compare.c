@@ -15,17 +15,12 @@
 #include "pith_engine.h"
 #include "pith_error_fill.h"
 #include "integer_numbers.h"
-#include "pith_class_output.h"
+#include "pith_difference.h"
+#include "pith_snr.h"
 #include "pith_tensor.h"
 #include "pith_sample_feed.h"
 
 #define RANDOM_SAMPLES 4
-
-struct sums {
-    double aa, ab, bb, dd, max_abs, low, high;
-    uint64_t elements;
-    bool equal_bits, seen;
-};
 
 struct kept_value {
     char name[256];            /* of the node, or where it has none of the value */
@@ -36,7 +31,7 @@ struct kept_value {
     uint64_t calls, room;
     uint64_t matched; /* calls of B so far */
     bool uneven;      /* B ran it more or less often */
-    struct sums sums;
+    struct pith_difference_sums sums;
     struct grid_error grid; /* where B has integers; owns */
 };
 
@@ -64,32 +59,18 @@ struct recording {
     uint32_t n_dumps;
 };
 
-static void sums_add(struct sums *s, const float *a, const float *b, uint64_t n)
+static struct pith_difference result_of(const struct pith_difference_sums *s, const char *name)
 {
-    if (!s->seen)
-        *s = (struct sums){.equal_bits = true, .seen = true, .low = INFINITY, .high = -INFINITY};
-    s->equal_bits = s->equal_bits && memcmp(a, b, n * sizeof *a) == 0;
-    s->elements += n;
-    for (uint64_t i = 0; i < n; i++) {
-        double x = (double)a[i], y = (double)b[i], d = x - y;
-        s->aa += x * x;
-        s->ab += x * y;
-        s->bb += y * y;
-        s->dd += d * d;
-        s->max_abs = fmax(s->max_abs, fabs(d));
-        s->low = fmin(s->low, x);
-        s->high = fmax(s->high, x);
-    }
-}
-
-static struct pith_difference sums_result(const struct sums *s, const char *name)
-{
-    struct pith_difference d = {.elements = s->elements, .max_abs = s->max_abs};
+    struct pith_difference d = {.elements = s->numbers,
+                                .nonfinite_a = s->nonfinite_a,
+                                .nonfinite_b = s->nonfinite_b,
+                                .nonfinite_both = s->nonfinite_both,
+                                .snr_db = pith_difference_snr_db(s),
+                                .cosine = pith_difference_cosine(s),
+                                .max_abs = pith_difference_max_abs(s),
+                                .range = fmax(s->high - s->low, 0),
+                                .equal_bits = !s->unequal_bits};
     snprintf(d.layer, sizeof d.layer, "%s", name);
-    d.snr_db = s->dd > 0 ? 10 * log10(s->aa / s->dd) : INFINITY;
-    d.cosine = s->aa > 0 && s->bb > 0 ? s->ab / sqrt(s->aa * s->bb) : (s->dd > 0 ? 0 : 1);
-    d.range = s->high - s->low;
-    d.equal_bits = s->equal_bits;
     return d;
 }
 
@@ -231,7 +212,7 @@ static void match(void *user, const struct pith_layer *layer, const struct pith_
     if (call >= v->calls)
         return;
     const float *was = v->data + call * s.n;
-    sums_add(&v->sums, was, s.x, s.n);
+    pith_difference_add(&v->sums, NULL, was, s.x, s.n);
     if (s.grid)
         r->out_of_memory |= !pith_grid_error_add(&v->grid, s.grid, out, was, s.x);
 }
@@ -250,10 +231,8 @@ struct pair {
     struct pith_engine *a, *b;
     struct feeder feed_a, feed_b;
     struct recording layers;
-    struct sums output;
-    uint64_t agree, calls;
+    struct pith_difference_sums output;
     struct output_kind kind;
-    double kl, kl_squares; /* sums over calls */
 };
 
 static enum pith_status open_side(const struct pith_model *m, const struct pith_packed *packed,
@@ -319,20 +298,8 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     b = pith_plan_output_data(p->b->plan, 0);
     pith_feeder_keep(&p->feed_a);
     pith_feeder_keep(&p->feed_b);
-    sums_add(&p->output, a, b, n);
-    p->agree += pith_top_class(a, n) == pith_top_class(b, n);
-    p->calls++;
-    if (p->kind.classes && p->kind.rows * p->kind.classes == n) {
-        double kl = pith_class_divergence(&p->kind, a, b, NULL);
-        p->kl += kl;
-        p->kl_squares += kl * kl;
-    }
+    pith_difference_add(&p->output, &p->kind, a, b, n);
     return PITH_OK;
-}
-
-static double ratio_db(double signal, double noise)
-{
-    return noise > 0 ? 10 * log10(signal / noise) : INFINITY;
 }
 
 static void tell_grid(const struct kept_value *v, struct pith_difference *d)
@@ -344,8 +311,8 @@ static void tell_grid(const struct kept_value *v, struct pith_difference *d)
     d->step = e->step;
     d->low = e->low;
     d->high = e->high;
-    d->grid_db = ratio_db(v->sums.aa, e->rounding + e->clipping);
-    d->clip_db = ratio_db(v->sums.aa, e->clipping);
+    d->grid_db = pith_snr_db(v->sums.signal, e->rounding + e->clipping);
+    d->clip_db = pith_snr_db(v->sums.signal, e->clipping);
     d->clipped = (double)e->clipped / (double)e->n;
     d->dead = pith_grid_error_dead(e);
     d->channels = e->n_channels;
@@ -353,26 +320,28 @@ static void tell_grid(const struct kept_value *v, struct pith_difference *d)
 
 static void tell_divergence(const struct pair *p, struct pith_comparison *c)
 {
-    const double n = (double)p->calls, mean = n > 0 ? p->kl / n : 0;
+    const struct pith_difference_sums *s = &p->output;
+    const double n = (double)s->calls, mean = n > 0 ? s->kl / n : 0;
     c->classes = p->kind.classes > 0;
     c->kl = mean;
-    c->kl_se = n > 1 ? sqrt(fmax(p->kl_squares / n - mean * mean, 0) / (n - 1)) : 0;
+    c->kl_se = n > 1 ? sqrt(fmax(s->kl_squares / n - mean * mean, 0) / (n - 1)) : 0;
 }
 
 static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
                                 struct pith_error *err)
 {
     const struct recording *r = &p->layers;
-    c->agree = p->agree;
+    c->agree = p->output.agree;
+    c->predictions = p->output.rows;
     tell_divergence(p, c);
-    c->output = sums_result(&p->output, "output");
+    c->output = result_of(&p->output, "output");
     c->layers = calloc(r->n + 1u, sizeof *c->layers);
     if (!c->layers)
         return pith_error_no_memory(err);
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->value[i].sums.seen) {
+        if (r->value[i].sums.calls > 0) {
             struct pith_difference *d = &c->layers[c->n_layers++];
-            *d = sums_result(&r->value[i].sums, r->value[i].name);
+            *d = result_of(&r->value[i].sums, r->value[i].name);
             d->equal_bits &= !r->value[i].uneven;
             tell_grid(&r->value[i], d);
         }

@@ -8,13 +8,17 @@
 #include "pith_engine.h"
 #include "pith_error_fill.h"
 #include "pith_sample_feed.h"
+#include "pith_snr.h"
 
 #define WATCH_EVERY 16
 
-/* How many scores beat the label's; of equal scores the lower class number wins. */
+/* How many scores beat the label's; of equal scores the lower class number wins. All of them where
+ * the scores stand for no class. */
 static uint64_t rank_of(const float *score, uint64_t n, uint64_t label)
 {
     uint64_t better = 0;
+    if (pith_top_class(score, n) == n)
+        return n;
     for (uint64_t i = 0; i < n; i++)
         better += score[i] > score[label] || (i < label && score[i] == score[label]);
     return better;
@@ -66,6 +70,7 @@ static enum pith_status add_label(struct pith_accuracy *a, const struct pith_pla
     if (label < 0 || (uint64_t)label >= n) /* PITH_NO_LABEL, too */
         return wrong_label(judge, a->samples, label, n, err);
     rank = rank_of(score, n, (uint64_t)label);
+    a->n_nan += pith_top_class(score, n) == n;
     a->correct1 += rank < 1;
     a->correct5 += rank < 5;
     a->loss += cross_entropy(score, n, (uint64_t)label);
@@ -167,7 +172,7 @@ enum pith_status pith_evaluate(struct pith_engine *e, const struct pith_feed *fe
         return st;
     a.loss /= (double)a.samples;
     a.mse /= (double)a.samples;
-    a.psnr = a.mse > 0 ? -10 * log10(a.mse) : INFINITY;
+    a.psnr = pith_snr_db(1, a.mse);
     *accuracy = a;
     return PITH_OK;
 }
@@ -185,8 +190,9 @@ static enum pith_status count_answers(struct feeder *f, const struct pith_watch 
             return st;
         if (label < 0 || label >= (int64_t)n_classes)
             return wrong_label(judge_of(f->feed), i, label, n_classes, err);
-        const float *score = pith_plan_output_data(f->plan, 0);
-        confusion[(uint64_t)label * n_classes + pith_top_class(score, n_classes)]++;
+        uint64_t top = pith_top_class(pith_plan_output_data(f->plan, 0), n_classes);
+        if (top < n_classes)
+            confusion[(uint64_t)label * n_classes + top]++;
     }
     return PITH_OK;
 }

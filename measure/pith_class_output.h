@@ -24,13 +24,14 @@ struct output_kind {
 
 struct output_kind pith_output_kind(const struct pith_model *m, uint32_t output);
 
-/* The first of the largest of n >= 1 numbers: the class that they stand for. */
+/* The class that n >= 1 scores stand for: the first of the largest. n: one is NaN, so none. */
 uint64_t pith_top_class(const float *x, uint64_t n);
 
-/* The mean over rows of KL(a || b) in nats, >= 0, of the classes' probabilities (logits are
- * softmaxed); a row of b that holds what is no number counts as -log(1e-30). a, b: f32
- * [rows * classes] of one call; kind->classes > 0. *agree, if not NULL: grows by the rows that have
- * their largest number in the same class, the first of equal ones. */
+/* The mean over rows of KL(a || b) in nats, >= 0, of the classes' probabilities (softmax of
+ * logits). A row is no distribution where a number is NaN or +infinity, or all logits are
+ * -infinity: such a row of a counts as 0, of b alone as -log(1e-30). a, b: f32 [rows * classes] of
+ * one call; kind->classes > 0. *agree, if not NULL: grows by the rows with the same top class, or
+ * without one in both. */
 double pith_class_divergence(const struct output_kind *kind, const float *a, const float *b,
                              uint64_t *agree);
 

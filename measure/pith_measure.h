@@ -146,6 +146,7 @@ enum pith_status pith_feed_run(struct pith_engine *engine, const struct pith_fee
 
 struct pith_accuracy {
     uint64_t samples, correct1, correct5;
+    uint64_t n_nan; /* samples with a score that is NaN: such a sample is of no class, and wrong */
     double loss; /* mean cross-entropy in nats; outputs that are no probabilities are softmaxed */
     double mse, psnr; /* regression data (targets as large as the output); psnr for peak 1 */
     bool regression;
@@ -191,13 +192,17 @@ enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer 
                                struct pith_error *err);
 void pith_dump_free(struct pith_dump *dump);
 
+/* The figures are those of pith_difference.h, of pairs of numbers that are finite in both. */
 struct pith_difference {
     char layer[256];
     uint64_t elements;
-    double snr_db; /* 10 log10(sum a^2 / sum (a-b)^2); infinite when equal */
+    uint64_t nonfinite_a, nonfinite_b; /* NaN or infinite in A (B), and something else in B (A) */
+    uint64_t nonfinite_both;           /* the same in both: NaN, or infinities of one sign */
+    double snr_db; /* 10 log10(sum a^2 / sum (a-b)^2); HUGE_VAL: all equal; -HUGE_VAL: nonfinite_a
+                      or nonfinite_b are not 0 */
     double cosine;
-    double max_abs;
-    double range; /* max(a) - min(a) */
+    double max_abs; /* HUGE_VAL as for snr_db */
+    double range;   /* max(a) - min(a) */
     bool equal_bits;
     /* Where B has integers, whose grid the model tells: */
     bool integers;
@@ -209,10 +214,11 @@ struct pith_difference {
 };
 
 struct pith_comparison {
-    uint64_t samples; /* of sequences: calls */
-    uint64_t agree;   /* equal top-1 of output 0 */
-    bool classes;     /* output 0 of A is classes (pith_class_output.h) */
-    double kl, kl_se; /* then: mean KL(A || B) over samples, in nats, and its standard error */
+    uint64_t samples;     /* of sequences: calls */
+    uint64_t predictions; /* of output 0: one a sample, or as many as it has rows of classes */
+    uint64_t agree;       /* of these, with the same top-1 class */
+    bool classes;         /* output 0 of A is classes (pith_class_output.h) */
+    double kl, kl_se;     /* then: mean KL(A || B) over samples, in nats, and its standard error */
     struct pith_difference output;
     struct pith_difference *layers; /* in A's order of execution: values both models name, as floats
                                        or as integers with a grid. malloc'ed */

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pith_difference.h"
 #include "pith_op_semantics.h"
+#include "pith_snr.h"
 
 #define HALF_DB 3.0103 /* half the squared error */
 
@@ -62,12 +64,9 @@ static enum cli_exit find_weight(const struct pith_model *m, const char *layer, 
 
 static double weight_snr(const float *a, const float *b, uint64_t n)
 {
-    double aa = 0, dd = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        aa += (double)a[i] * (double)a[i];
-        dd += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-    }
-    return dd > 0 ? 10 * log10(aa / dd) : INFINITY;
+    struct pith_difference_sums s = {0};
+    pith_difference_add(&s, NULL, a, b, n);
+    return pith_difference_snr_db(&s);
 }
 
 /* Are a weight's rows axis 0? */
@@ -92,7 +91,7 @@ static double integer_weight_snr(const float *a, const int8_t *b, uint64_t rows,
         aa += row;
         dd += fmax(bb > 0 ? row - ab * ab / bb : row, 0);
     }
-    return dd > 0 ? 10 * log10(aa / dd) : INFINITY;
+    return pith_snr_db(aa, dd);
 }
 
 static uint64_t count_kept(const float *x, uint64_t n)
@@ -176,7 +175,11 @@ enum cli_exit cli_layer_reason(const struct pith_model *a, const struct pith_mod
     double came = input_db(a, c, node);
     if (rc)
         return rc;
-    if (off->integers && off->grid_db < off->snr_db + HALF_DB)
+    if (off->nonfinite_a + off->nonfinite_b > 0)
+        snprintf(text, room, "%llu of %llu numbers are NaN or infinite in one model alone",
+                 (unsigned long long)(off->nonfinite_a + off->nonfinite_b),
+                 (unsigned long long)off->elements);
+    else if (off->integers && off->grid_db < off->snr_db + HALF_DB)
         tell_grid(off, text, room);
     else if (w.a && w.snr_db < came && !w.integers)
         tell_float_weights(&w, text, room);

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_class_output.h"
+#include "pith_difference.h"
 #include "pith_error_fill.h"
+#include "pith_snr.h"
 #include "pith_tune.h"
 #include "sample_split.h"
 #include "uncertain_loss.h"
@@ -57,20 +58,13 @@ struct pith_goal_judge {
     void *ran_user;
 };
 
-/* Of one output of a candidate. */
-struct sums {
-    double kl, kl_squares;
-    uint64_t rows, agree;
-    double signal, noise, noise_squares;
-};
-
 /* A run over a part: of the original, which is kept, or of a candidate. */
 struct pass {
     struct pith_goal_judge *j;
     struct kept *kept;
     struct pith_plan *plan;
-    struct sums *sums; /* NULL: it is kept */
-    float *y;          /* of a candidate: [kept->n] its answers */
+    struct pith_difference_sums *sums; /* of each output of a candidate; NULL: it is kept */
+    float *y;                          /* of a candidate: [kept->n] its answers */
     uint64_t calls, right, won, lost;
     uint64_t before, all; /* calls of earlier passes, of all that are one piece of work */
     double squares;
@@ -161,31 +155,6 @@ static void doubt_labels(struct pith_goal_judge *j, void (*warn)(void *user, con
         warn(j->ran_user, text);
 }
 
-/* ---- one answer ------------------------------------------------------------------------------ */
-
-static void add_classes(struct sums *s, const struct output_kind *kind, const float *a,
-                        const float *b)
-{
-    double kl = pith_class_divergence(kind, a, b, &s->agree);
-    s->rows += kind->rows;
-    s->kl += kl;
-    s->kl_squares += kl * kl;
-}
-
-/* An answer of another size is noise as a whole. */
-static void add_numbers(struct sums *s, const float *a, uint64_t n_a, const float *b, uint64_t n_b)
-{
-    double signal = 0, noise = 0;
-    for (uint64_t k = 0; k < n_a; k++) {
-        double off = n_a == n_b ? (double)a[k] - (double)b[k] : (double)a[k];
-        signal += (double)a[k] * (double)a[k];
-        noise += isfinite(off) ? off * off : (double)a[k] * (double)a[k];
-    }
-    s->signal += signal;
-    s->noise += noise;
-    s->noise_squares += noise * noise;
-}
-
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static bool grow(struct kept *k, uint64_t more, uint32_t n_out)
@@ -239,11 +208,12 @@ static void compare_answer(struct pass *p)
         const float *a = k->y + k->start[first + i],
                     *b = pith_plan_output_data(p->plan, p->j->out[i].output);
         uint64_t n_a = k->start[first + i + 1] - k->start[first + i], n_b = t.bytes / sizeof(float);
-        if (kind->classes && n_a == n_b && n_a == kind->rows * kind->classes) {
-            add_classes(&p->sums[i], kind, a, b);
-            memcpy(p->y + k->start[first + i], b, (size_t)t.bytes);
+        if (n_a != n_b) {
+            pith_difference_add_missing(&p->sums[i], a, n_a);
+            continue;
         }
-        add_numbers(&p->sums[i], a, n_a, b, n_b);
+        pith_difference_add(&p->sums[i], kind, a, b, n_a);
+        memcpy(p->y + k->start[first + i], b, (size_t)t.bytes);
     }
 }
 
@@ -529,18 +499,17 @@ static double error_of(double sum, double squares, uint64_t n)
     return n > 1 && var > 0 ? sqrt(var / (double)(n - 1)) : 0;
 }
 
-static double db_of(double signal, double noise)
-{
-    return noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
-}
-
-static void take_output(struct pith_goal_loss *l, const struct sums *s, uint64_t calls)
+/* What is NaN or infinite in the original alone is not lost, and counts as nothing. */
+static void take_output(struct pith_goal_loss *l, const struct judged *o,
+                        const struct pith_difference_sums *s, uint64_t calls)
 {
     double noise_error = error_of(s->noise, s->noise_squares, calls) * (double)calls;
-    double db = db_of(s->signal, s->noise), low = db_of(s->signal, s->noise + noise_error);
+    double noise = s->nonfinite_b > 0 ? HUGE_VAL : s->noise;
+    double db = pith_snr_db(s->signal, noise), low = pith_snr_db(s->signal, noise + noise_error);
+    l->nonfinite += s->nonfinite_b;
     l->snr_db = fmin(l->snr_db, db);
     l->snr_low_db = fmin(l->snr_low_db, low);
-    if (s->rows == 0) {
+    if (o->kind.classes == 0) {
         l->numbers = true;
         l->numbers_db = fmin(l->numbers_db, low);
         return;
@@ -612,7 +581,7 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_go
     if (!st) {
         l.samples = p.calls;
         for (uint32_t i = 0; i < j->n_out; i++)
-            take_output(&l, &p.sums[i], p.calls);
+            take_output(&l, &j->out[i], &p.sums[i], p.calls);
         take_metric(&l, &p);
         st = take_uncertain(&l, &p, err);
     }

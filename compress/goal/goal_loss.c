@@ -59,6 +59,8 @@ static double drop_over(double max_drop, const struct pith_goal_loss *l, double 
 double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_loss *l, double errors)
 {
     double worst = -HUGE_VAL;
+    if (l->nonfinite > 0)
+        return HUGE_VAL;
     if (goal->max_drop >= 0)
         worst = l->metric == PITH_METRIC_TOP1   ? drop_over(goal->max_drop, l, errors)
                 : l->metric == PITH_METRIC_PSNR ? over(l->drop, goal->max_drop)
@@ -82,6 +84,11 @@ void pith_goal_loss_text(const struct pith_goal *goal, const struct pith_goal_lo
     char part[96], limit[48] = "";
     bool by_answers = goal->max_drop >= 0 && l->metric == PITH_METRIC_NONE;
     text[0] = '\0';
+    if (l->nonfinite > 0) {
+        snprintf(part, sizeof part, "%llu numbers of the outputs became NaN or infinite",
+                 (unsigned long long)l->nonfinite);
+        add(text, room, part);
+    }
     if (l->metric != PITH_METRIC_NONE) {
         bool db = l->metric == PITH_METRIC_PSNR;
         if (goal->max_drop >= 0)

@@ -35,6 +35,8 @@ enum pith_goal_metric { PITH_METRIC_NONE = 0, PITH_METRIC_TOP1 = 1, PITH_METRIC_
 
 struct pith_goal_loss {
     uint64_t samples;    /* steps, of streams */
+    uint64_t nonfinite;  /* numbers of all outputs that are NaN or infinite, and were something else
+                            in the original: no goal is met by such a file */
     bool classes;        /* some output has: the next three are of these, the worst output's KL */
     double kl, kl_error; /* mean in nats; its standard error */
     double kl_high;      /* and what it may be of other samples (uncertain_loss.h), >= kl */
@@ -110,7 +112,7 @@ enum pith_status pith_goal_judge_latency(const struct pith_goal_judge *judge,
 /* By how much the loss is above the goal: the logarithm of loss / limit, of power, the largest of
  * all limits on it; at most 0 where all are kept. Each loss counts with so many standard errors
  * more than it was measured; the error of a KL above what it was measured is kl_high's. -HUGE_VAL:
- * nothing was lost; HUGE_VAL: some was, and none may be. */
+ * nothing was lost; HUGE_VAL: some was, and none may be, or outputs became NaN or infinite. */
 double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_loss *loss,
                         double errors);
 /* The limit that max_drop sets for such a loss, and the loss, in a line: "KL 0.0183 nats (limit

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_P 1e-30 /* of a class: its logarithm is a number */
+#define LEAST_P 1e-30  /* of a class: its logarithm is a number */
+#define MOST_SCORE 1e6 /* of a logit: the softmax is 0 or 1 far before */
 #define SHARE 8u   /* one in so many samples stands for those not seen; twice as many lend errors */
 #define FACTORS 8u /* that scores are drawn nearer by */
 #define MOST_ERRORS 16u /* of other samples, that each tries */
@@ -20,9 +21,13 @@ struct samples {
 
 /* ---- a distribution -------------------------------------------------------------------------- */
 
+/* Finite: an infinite logit is as far off as matters, and what is NaN has been counted. */
 static double score(const struct samples *s, const float *y, uint64_t k)
 {
-    return s->softmax ? log(fmax((double)y[k], LEAST_P)) : (double)y[k];
+    double x = (double)y[k];
+    if (s->softmax)
+        return log(fmax(x, LEAST_P));
+    return isnan(x) ? 0 : fmax(-MOST_SCORE, fmin(x, MOST_SCORE));
 }
 
 static void normalize(double *log_p, uint64_t n)

@@ -10,6 +10,7 @@
 #include "codebook_build.h"
 #include "pith_error_fill.h"
 #include "pith_in_parallel.h"
+#include "pith_snr.h"
 
 struct cluster_job {
     struct pith_weight_ref ref;
@@ -217,7 +218,7 @@ static void commit(const struct cluster_run *run, struct cluster_job *job,
     layer->n_groups = cb->n_groups;
     layer->n_centroids = cb->n_centroids;
     layer->mse = n ? change / (double)n : 0;
-    layer->snr_db = change > 0 ? 10 * log10(power / change) : HUGE_VAL;
+    layer->snr_db = pith_snr_db(power, change);
 }
 
 static void commit_all(struct cluster_run *run, struct pith_cluster_layer *layers)

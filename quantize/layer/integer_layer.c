@@ -17,6 +17,7 @@
 
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
+#include "pith_snr.h"
 #include "radix.h"
 #include "radix_weight.h"
 #include "trained_grid.h"
@@ -252,7 +253,7 @@ double pith_layer_snr_db(const struct integer_layer *l)
             signal += w * w;
             noise += d * d;
         }
-    return noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
+    return pith_snr_db(signal, noise);
 }
 
 /* Where the weights lie on k * step, that is their scale; but what a row's bias and sums need goes

@@ -15,6 +15,7 @@
 #include "pith_error_fill.h"
 #include "pith_node_list.h"
 #include "pith_op_semantics.h"
+#include "pith_snr.h"
 #include "radix.h"
 
 #define SAMPLED (1u << 18) /* numbers that a codebook is made of, at most */
@@ -324,7 +325,7 @@ static double snr_of(const struct table *t)
     double signal = 0;
     for (uint64_t i = 0; i < t->floats->count; i++)
         signal += (double)x[i] * (double)x[i];
-    return t->noise > 0 ? 10 * log10(signal / t->noise) : HUGE_VAL;
+    return pith_snr_db(signal, t->noise);
 }
 
 static enum pith_status make_tables(struct writer *w, struct integer_table *made)

@@ -51,10 +51,11 @@ check("pith check odd.onnx --json", ["ok"], lists={"suspicious": ["kind", "layer
 check("pith check open2.onnx --json", ["ok"], code=5, lists={"open": ["input", "dim", "symbol", "example"]})
 check("pith check digits.onnx -d grey.png --json", ["ok", "misfit"], code=1)
 check("pith check unsupported.onnx --json", ["ok"], code=5, lists={"unsupported": ["op", "count"]})
-check(f"pith eval good.onnx {data} --json", ["samples", "top1", "top5", "correct1", "correct5", "loss"])
+check(f"pith eval good.onnx {data} --json", ["samples", "top1", "top5", "correct1", "correct5", "nan", "loss"])
 check(f"pith eval good.onnx {data} --confusion --json", ["confusion"])
 check("pith compare digits.onnx small.pith --layers --json",
-      ["samples", "agreement", "kl", "kl_standard_error", "snr_db", "max_abs"], lists={"layers": ["name", "snr_db", "max_abs"]})
+      ["samples", "agreement", "kl", "kl_standard_error", "snr_db", "max_abs", "nonfinite_a", "nonfinite_b", "nonfinite_both"],
+      lists={"layers": ["name", "snr_db", "max_abs", "nonfinite_a", "nonfinite_b", "nonfinite_both"]})
 first = check("pith compare digits.onnx small.pith --first --tol 'snr>90dB' --json", ["first"], code=1)["first"]
 if list(first) != ["name", "reason"]:
     print("first has", list(first))

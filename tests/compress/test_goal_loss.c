@@ -291,6 +291,27 @@ static void limits(void **state)
     assert_true(fabs(pith_goal_excess(&g, &l, 0) + log(2)) < 0.01);
 }
 
+/* Whatever the limits are, and none: NaN in the outputs is no loss that could be small. */
+static void nan_in_the_outputs_meets_no_goal(void **state)
+{
+    (void)state;
+    struct pith_goal g;
+    struct pith_goal_loss l = classes_lost(0, 0);
+    char text[200];
+    l.agreement = 1;
+    l.nonfinite = 3;
+    pith_goal_init(&g);
+    assert_true(pith_goal_excess(&g, &l, 1) == HUGE_VAL);
+    g.min_agreement = 0.5;
+    assert_true(pith_goal_excess(&g, &l, 1) == HUGE_VAL);
+    g = (struct pith_goal){.max_drop = -1, .min_snr = 1};
+    assert_true(pith_goal_excess(&g, &l, 1) == HUGE_VAL);
+    pith_goal_loss_text(&g, &l, text, sizeof text);
+    assert_non_null(strstr(text, "3 numbers of the outputs became NaN or infinite"));
+    l.nonfinite = 0;
+    assert_true(pith_goal_excess(&g, &l, 1) < 0);
+}
+
 /* Of many labels the drop counts; of few a gain is luck, and answers have to be near, too. */
 static void labels_count_where_they_are_many(void **state)
 {
@@ -323,6 +344,7 @@ int main(void)
         cmocka_unit_test(what_reports_may_be_left_out),
         cmocka_unit_test(one_sample_is_refused),
         cmocka_unit_test(limits),
+        cmocka_unit_test(nan_in_the_outputs_meets_no_goal),
         cmocka_unit_test(labels_count_where_they_are_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "sample_models.h"
 #include "pith_pack.h"
 #include "pith_host.h"
+#include "pith_snr.h"
 
 struct network_run {
     struct pith_buffer file;
@@ -92,7 +93,7 @@ static inline double snr_db(const float *a, const float *b, uint64_t n)
         signal += (double)a[i] * (double)a[i];
         noise += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
     }
-    return noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
+    return pith_snr_db(signal, noise);
 }
 
 #endif

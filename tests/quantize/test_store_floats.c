@@ -416,7 +416,7 @@ static double store_in_codebook(struct pith_model *m)
     assert_true(file.bytes < two_bytes - ROWS * COLS * 3 / 4 + 512);
     pith_buffer_free(&file);
     pith_model_free(back);
-    return noise > 0 ? 10 * log10(signal / noise) : HUGE_VAL;
+    return pith_snr_db(signal, noise);
 }
 
 static void rows_alike_share_a_codebook(void **state)
