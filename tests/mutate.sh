@@ -4,10 +4,18 @@
 # tests of the changed module: a change that no test notices is a test that is missing.
 #
 #     tests/mutate.sh [--only PATTERN] [--jobs N]
+#     tests/mutate.sh --draw N --seed S [--jobs N] [PATH...]
 #
 # Prints "killed by TEST" or "SURVIVED" for each change, then the counts, and fails where more than
 # one in twenty survives, or a survivor has no explanation in the list, or an explained one is
 # killed. --only takes the changes whose file, function or text matches the regular expression.
+#
+# --draw plants N changes that no list names: tests/draw_mutations.py draws them from the files under each
+# PATH (default: where bytes that nobody checked are read), by rules: a condition left out, a bound moved by
+# one, arguments exchanged, a status, a result or a release left out, a sign, a factor or a negation left
+# out. A seed gives the same changes again. The nearest tests run under AddressSanitizer; a change that
+# makes one hang is noticed, one that does not compile, or not to another program, is drawn again. Fails
+# where less than 85 % are noticed.
 #
 # MUTATE_DIR (default: a temporary folder, removed at the end) holds the copy and what is built there;
 # one that is kept makes the next run start sooner. CC and PITH_DATA are obeyed.

@@ -4,6 +4,7 @@
 
     plant_mutations.py --check                 every change applies to exactly one place
     plant_mutations.py --tree COPY [options]   copies the tree there, plants them in the copy
+    plant_mutations.py --tree COPY --draw N --seed S [PATH...]   the same with N changes that draw_mutations.py draws
 
 The list:
 
@@ -17,6 +18,7 @@ import argparse
 import concurrent.futures
 import filecmp
 import glob
+import itertools
 import os
 import re
 import resource
@@ -26,10 +28,19 @@ import sys
 import threading
 import time
 
+import draw_mutations
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VARIANT = "mutate"
 # The cheapest code that still runs the long tests in time; whatever a test checks holds at any level.
 CFLAGS = "-O1 -fPIC -fvisibility=default -fno-semantic-interposition -w"
+# With AddressSanitizer, which notices a byte read behind a buffer and memory that nobody frees.
+SANITIZED = " -fsanitize=address"
+# A drawn change has to be C that compiles without warnings, and to make another program.
+STRICT = " -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=return-type -Werror=implicit-function-declaration"
+SAME = " -O2 -fno-sanitize=all"
+NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
+DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
+LONG_SECONDS = 20   # of a processor: programs that take more are not near
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
 
 
@@ -38,6 +49,9 @@ class Mutation:
         self.line, self.path, self.tests = line, path, tests
         self.function, self.old, self.new = function, old, new
         self.reason = None
+
+    def apply(self, root):
+        return apply(self, root)
 
     def name(self):
         return "%s %s: %s => %s" % (self.path, self.function, self.old, self.new or "(nothing)")
@@ -131,10 +145,13 @@ def copy_tree(tree):
 
 
 class Study:
-    def __init__(self, tree, mutations, jobs):
-        self.tree, self.jobs = tree, jobs
-        self.out = os.path.join(tree, "build", VARIANT)
+    def __init__(self, tree, mutations, jobs, sanitized):
+        self.tree, self.jobs, self.sanitized = tree, jobs, sanitized
+        self.variant = "mutate-asan" if sanitized else "mutate"
+        self.cflags = CFLAGS + (SANITIZED if sanitized else "")
+        self.out = os.path.join(tree, "build", self.variant)
         self.cc = os.environ.get("CC", "gcc").split()
+        self.linker = [self.cc[-1]] + (SANITIZED.split() if sanitized else [])
         self.tests = self.expand(mutations)
         self.seconds = {}
         self.rooms = [os.path.join(self.out, "room%d" % i) for i in range(jobs)]
@@ -144,11 +161,10 @@ class Study:
     def make(self, *args):
         """Without kernels for GPUs, which no test here runs: they take longer than all the rest."""
         return ["make", "-C", self.tree, "--no-print-directory", "CC=" + " ".join(self.cc),
-                "BUILD=build", "VARIANT=" + VARIANT, "CFLAGS=" + CFLAGS, "NVCC=", *args]
+                "BUILD=build", "VARIANT=" + self.variant, "CFLAGS=" + self.cflags, "NVCC=", *args]
 
     def expand(self, mutations):
         """{pattern: test programs}."""
-        self.read_replaced()
         tests = {}
         for pattern in {t for m in mutations for t in m.tests}:
             files = sorted(glob.glob(os.path.join(self.tree, "tests", pattern + ".c")))
@@ -156,12 +172,15 @@ class Study:
             tests[pattern] = [n for n in names if not pattern.endswith("/*") or "/test_" in n]
             if not tests[pattern]:
                 sys.exit("no program for '%s': its changes would all survive" % pattern)
+        self.programs = sorted({n for names in tests.values() for n in names})
+        self.read_replaced()
         return tests
 
     def read_replaced(self):
         """What test programs are linked with besides, and the functions that they replace so."""
         with open(os.path.join(self.tree, "tests/module.mk"), encoding="utf-8") as f:
-            names = re.findall(r"(?m)^TEST_LDFLAGS_(\w+) = ", f.read())
+            names = [n for n in re.findall(r"(?m)^TEST_LDFLAGS_(\w+) = ", f.read())
+                     if "test_" + n in {os.path.basename(p) for p in self.programs}]
         self.link_with = {"test_" + n: self.told("TEST_LDFLAGS_" + n) for n in names}
         self.replaced = {w.split("=")[1] for told in self.link_with.values() for w in told
                          if w.startswith("-Wl,--wrap=")}
@@ -171,16 +190,15 @@ class Study:
         asked = self.make("--eval", "pith-told: ; @echo $(%s)" % variable, "pith-told")
         return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
 
-    def build(self, mutations):
-        programs = sorted({n for names in self.tests.values() for n in names})
-        base = "build/%s/" % VARIANT
-        libraries = self.told("LIB_MODULES")
+    def build(self):
+        base = "build/%s/" % self.variant
+        modules = sorted({n.split("/")[0] for n in self.programs})
+        libraries = self.told("sort $(foreach m,%s,$(call seen_by_tests,$(m)))" % " ".join(modules))
         goals = [base + "lib/%s.a" % m for m in libraries]
-        goals += [base + "tests/%s.o" % n for n in programs]
+        goals += [base + "tests/%s.o" % n for n in self.programs]
         goals += sorted({o for told in self.link_with.values() for o in told if o.endswith(".o")})
-        subprocess.run(self.make("-j%d" % self.jobs, *goals), check=True)
-        self.compile_lines = {path: [self.compile_line(source) for source in self.sources_of(path)]
-                              for path in {m.path for m in mutations}}
+        subprocess.run(self.make("-s", "-j%d" % self.jobs, *goals), check=True)
+        self.compile_lines = {}
         self.objects = []
         for lib in libraries:
             names = subprocess.run(["ar", "t", os.path.join(self.out, "lib", lib + ".a")],
@@ -188,14 +206,14 @@ class Study:
             listed = self.told("call objs," + lib)
             assert len(listed) == len(names), lib
             self.objects += listed
-        self.libs = self.told("sort $(call link_libs,compress)")
+        self.libs = self.told("sort $(foreach m,%s,$(call link_libs,$(m)))" % " ".join(libraries))
         for room in self.rooms:
             os.makedirs(room, exist_ok=True)
         self.make_replaceable()
         self.link(self.rooms[0], {})
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            list(pool.map(self.link_program, programs))
-            for name, took, ok in pool.map(self.first_run, programs):
+            list(pool.map(self.link_program, self.programs))
+            for name, took, ok in pool.map(self.first_run, self.programs):
                 if not ok:
                     sys.exit("%s fails without any change" % name)
                 self.seconds[name] = took
@@ -227,7 +245,7 @@ class Study:
         return sorted(sources)
 
     def compile_line(self, path):
-        target = "build/%s/%s.o" % (VARIANT, path[:-2])
+        target = "build/%s/%s.o" % (self.variant, path[:-2])
         out = subprocess.run(self.make("-n", "-W", path, target), check=True, capture_output=True,
                              text=True).stdout
         lines = [l for l in out.replace("\\\n", " ").split("\n") if " -c " in l and path in l]
@@ -240,7 +258,7 @@ class Study:
         objects = [changed.get(o, o) for o in self.objects]
         with open(os.path.join(room, "objects"), "w", encoding="utf-8") as f:
             f.write("\n".join(objects))
-        return self.quiet([self.cc[-1], "-shared", "@" + os.path.join(room, "objects"),
+        return self.quiet([*self.linker, "-shared", "@" + os.path.join(room, "objects"),
                            *self.replacing, *self.libs, "-lm", "-lpthread", "-o", os.path.join(room, "libpithall.so")])
 
     def quiet(self, command, **how):
@@ -253,7 +271,7 @@ class Study:
     def link_program(self, name):
         program = os.path.join(self.out, "tests", name)
         more = self.link_with.get(os.path.basename(name), [])
-        assert self.quiet([self.cc[-1], program + ".o", *more, "-L" + self.rooms[0], "-lpithall", "-lcmocka",
+        assert self.quiet([*self.linker, program + ".o", *more, "-L" + self.rooms[0], "-lpithall", "-lcmocka",
                            *self.libs, "-lm", "-lpthread", "-o", program]), name
 
     def first_run(self, name):
@@ -265,11 +283,13 @@ class Study:
         return name, use.ru_utime + use.ru_stime, p.returncode == 0
 
     def environment(self, room):
-        return dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP")
+        asan = "intercept_tls_get_addr=0:allocator_may_return_null=1:max_allocation_size_mb=%d" % (MEMORY_LIMIT >> 20)
+        return dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP", ASAN_OPTIONS=asan)
 
     def passes(self, name, room, limit):
         def limits():
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+            if not self.sanitized:  # AddressSanitizer maps terabytes
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
         try:
@@ -285,12 +305,12 @@ class Study:
         programs = []
         for pattern in m.tests:
             for n in sorted(self.tests[pattern], key=lambda n: self.seconds[n]):
-                if n not in programs:
+                if n not in programs and not (self.sanitized and self.seconds[n] > LONG_SECONDS):
                     programs.append(n)
         return programs
 
     def try_one(self, m):
-        text, wrong = apply(m, self.tree)
+        text, wrong = m.apply(self.tree)
         if wrong:
             return m, wrong
         with self.lock:
@@ -305,7 +325,9 @@ class Study:
         src = os.path.join(room, "src")
         shutil.rmtree(src, ignore_errors=True)
         self.put(os.path.join(src, m.path), text)
-        changed = {}
+        changed, same = {}, self.sanitized
+        if m.path not in self.compile_lines:
+            self.compile_lines[m.path] = [self.compile_line(source) for source in self.sources_of(m.path)]
         for path, line, target in self.compile_lines[m.path]:
             source = os.path.join(src, path)
             if path != m.path:
@@ -317,14 +339,32 @@ class Study:
             line = line.replace(" -c " + path, " -iquote %s -iquote %s -c %s" % (
                 os.path.dirname(os.path.join(src, m.path)), os.path.dirname(path), source))
             line = line.replace("-o " + target, "-o " + changed[target]).replace("-MMD -MP ", "")
-            if not self.quiet(line, shell=True):
+            if self.sanitized:
+                line = line.replace(" -c ", STRICT + " -c ", 1)
+                same = same and self.same_object(m, line, text, room)
+            if not same and not self.quiet(line, shell=True):
                 return "DOES NOT COMPILE"
+        if same:
+            return "SAME OBJECT"
         if not self.link(room, changed):
             return "DOES NOT COMPILE"
         for name in self.order(m):
             if not self.passes(name, room, 10 + 5 * self.seconds[name]):
                 return "killed by " + name
         return "SURVIVED"
+
+    def same_object(self, m, line, text, room):
+        """Whether an optimizing compiler makes the same of the original and of the changed text."""
+        made, target = [], os.path.join(room, "same.o")
+        with open(os.path.join(self.tree, m.path), encoding="utf-8") as f:
+            original = f.read()
+        for version in (original, text):
+            self.put(os.path.join(room, "src", m.path), version)
+            if not self.quiet(re.sub(r"-o \S+", "-o " + target, line).replace(" -c ", SAME + " -c ", 1), shell=True):
+                return False
+            with open(target, "rb") as f:
+                made.append(f.read())
+        return made[0] == made[1]
 
     def put(self, path, text):
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -335,9 +375,21 @@ class Study:
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             for m, result in pool.map(self.try_one, mutations):
                 m.result = result
-                print("%-40s %s" % (result, m.name()), flush=True)
+                if result not in NONE:
+                    print("%-40s %s" % (result, m.name()), flush=True)
                 if m.reason:
                     print("%-40s   %s" % ("", m.reason), flush=True)
+
+    def run_drawn(self, changes, n):
+        """The first n of the changes that are C and no other way to write the same."""
+        tried = []
+        while len(tried) < n:
+            batch = list(itertools.islice(changes, n - len(tried)))
+            if not batch:
+                break
+            self.run(batch)
+            tried += [m for m in batch if m.result not in NONE]
+        return tried
 
 
 def report(mutations, seconds):
@@ -353,23 +405,47 @@ def report(mutations, seconds):
     return not broken and not unexplained and not outdated and len(survived) * 20 <= len(mutations)
 
 
+def report_drawn(mutations, seconds):
+    """The share that tests notice, of each room and of all."""
+    rooms = {}
+    for m in mutations:
+        rooms.setdefault(draw_mutations.room_of(m.path), []).append(m.result != "SURVIVED")
+    for room, noticed in sorted(rooms.items()):
+        print("%-20s %3d of %3d noticed" % (room, sum(noticed), len(noticed)))
+    share = sum(m.result != "SURVIVED" for m in mutations) / max(len(mutations), 1)
+    print("%d drawn, %.1f %% noticed, %d s" % (len(mutations), 100 * share, seconds))
+    return share >= DRAWN_SHARE
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--tree")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--draw", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("path", nargs="*", default=draw_mutations.ROOMS)
     args = parser.parse_args()
     mutations = read_list(os.path.join(TOP, "tests/mutations.txt"))
     if args.check:
         sys.exit(0 if check(mutations) else 1)
-    mutations = [m for m in mutations if re.search(args.only, m.name())]
+    begin = time.monotonic()
+    if args.draw:
+        listed = {m.path: m.tests for m in mutations}
+        changes = draw_mutations.draw(TOP, [os.path.normpath(p) for p in args.path], args.seed, listed)
+        # More than the first are needed for those that are no change: their tests are built, too.
+        mutations = list(itertools.islice(changes, 4 * args.draw))
+    else:
+        mutations = [m for m in mutations if re.search(args.only, m.name())]
     if not args.tree or not mutations:
         sys.exit("nothing to plant")
-    begin = time.monotonic()
     copy_tree(args.tree)
-    study = Study(args.tree, mutations, args.jobs)
-    study.build(mutations)
+    study = Study(args.tree, mutations, args.jobs, bool(args.draw))
+    study.build()
+    if args.draw:
+        mutations = study.run_drawn((m for m in mutations if re.search(args.only, m.name())), args.draw)
+        sys.exit(0 if report_drawn(mutations, time.monotonic() - begin) else 1)
     study.run(mutations)
     sys.exit(0 if report(mutations, time.monotonic() - begin) else 1)
 
