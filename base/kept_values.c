@@ -58,7 +58,7 @@ void pith_kept_drop(struct kept_values *k, uint32_t i)
 
 static const char *directory(void)
 {
-    const char *named = getenv("TMPDIR");
+    const char *named = secure_getenv("TMPDIR");
     return named && *named ? named : "/var/tmp";
 }
 

@@ -19,12 +19,12 @@ static bool started_by_mpi(void)
 {
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        const char *text = getenv(counts[i]);
+        const char *text = secure_getenv(counts[i]);
         if (text && strtoul(text, NULL, 10) > 1)
             return true;
     }
-    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-    return getenv("PMIX_RANK") && tasks && strtoul(tasks, NULL, 10) > 1;
+    const char *tasks = secure_getenv("SLURM_STEP_NUM_TASKS");
+    return secure_getenv("PMIX_RANK") && tasks && strtoul(tasks, NULL, 10) > 1;
 }
 
 static void *open_plugin(void)
@@ -48,7 +48,7 @@ static void *open_plugin(void)
 static void share_processors(struct cli_common *c)
 {
     cpu_set_t allowed;
-    const char *given = getenv("PITH_THREADS");
+    const char *given = secure_getenv("PITH_THREADS");
     long cores = sysconf(_SC_NPROCESSORS_ONLN) / (long)mpi.local_count;
     if (c->threads || (given && *given))
         return;

@@ -14,6 +14,6 @@ no-mpi:
 	@echo "not built: pith-mpi.so (training by several processes), for there is no $(MPICC) (Debian, Ubuntu: libopenmpi-dev)"
 all: no-mpi
 endif
-$(O)/pith-mpi.so: mpi/ranks_mpi.c $(O)/flags | $(O)/include/made
+$(O)/pith-mpi.so: mpi/ranks_mpi.c mpi/module.mk $(O)/flags | $(O)/include/made
 	$(call tell,compiling mpi)
-	$(Q)$(MPICC) $(ALL_CFLAGS) -fPIC -shared -Impi $(call public_incs,$(USES_mpi)) -MMD -MP $< -o $@
+	$(Q)$(MPICC) $(ALL_CFLAGS) $(LDFLAGS) $(LINKED_HARDENED) -fPIC -shared -Impi $(call public_incs,$(USES_mpi)) -MMD -MP $< -o $@

@@ -10,9 +10,17 @@ import random
 import re
 
 ROOMS = ["runtime/gate", "runtime/decode", "runtime/plan", "onnx", "data", "base", "runtime/host", "pack"]
-# Tests of a room, beside those that tests/mutations.txt names for the file.
-NEAREST = {"runtime/gate": ["runtime/*", "huffman/*", "pack/*"], "runtime/decode": ["huffman/*", "runtime/*", "pack/*"],
-           "runtime/host": ["host/*"]}
+# Tests of a room, beside those of the list for the file: where its module has others, those that take it up.
+CODED = ["huffman/*", "runtime/test_huff*", "runtime/test_made_weight", "runtime/test_*coded*", "pack/*"]
+NEAREST = {
+    "runtime/gate": ["runtime/test_gate", "runtime/test_container", "runtime/test_validate", "runtime/test_region",
+                     "runtime/test_stats_read", "runtime/test_loop", *CODED],
+    "runtime/decode": [*CODED, "runtime/test_shared_weight", "runtime/test_op_compressed", "runtime/test_container"],
+    "runtime/plan": ["runtime/test_plan*", "runtime/test_alias", "runtime/test_fuse", "runtime/test_place",
+                     "runtime/test_pair", "runtime/test_segment", "runtime/test_shared_weight", "runtime/test_coded_table",
+                     "runtime/test_loop*", "runtime/test_op_by_hand", "runtime/test_op_quantized", "pack/test_refusals"],
+    "runtime/host": ["host/*"],
+}
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "do", "else"}
 RELEASES = r"\b(?:free|close|fclose|munmap|unlink|\w+_free|\w+_close)\("
 
@@ -157,8 +165,9 @@ def room_of(path):
 
 def nearest(path, listed):
     """Test programs: those that the list names for the file, then those of the room."""
-    room = room_of(path)
-    return listed.get(path, []) + NEAREST.get(room, [path.split("/")[0] + "/*"])
+    near = NEAREST.get(room_of(path), [path.split("/")[0] + "/*"])
+    modules = {n.split("/")[0] for n in near}
+    return [t for t in listed.get(path, []) if t.split("/")[0] in modules] + near
 
 
 def draw(top, paths, seed, listed):

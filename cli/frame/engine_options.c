@@ -19,7 +19,7 @@ enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opt
 
 enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts)
 {
-    const char *text = option ? option : getenv("PITH_DEVICE");
+    const char *text = option ? option : secure_getenv("PITH_DEVICE");
     if (!text || !*text)
         return EXIT_DONE;
     if (!pith_engine_device_known(text)) {
@@ -29,7 +29,7 @@ enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts)
     }
     opts->device = text;
     opts->device_or_fail = option != NULL;
-    const char *blas = getenv("PITH_CUBLASLT");
+    const char *blas = secure_getenv("PITH_CUBLASLT");
     opts->blas = !blas ? "" : strcmp(blas, "none") == 0 ? NULL : blas;
     return EXIT_DONE;
 }

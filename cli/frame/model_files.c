@@ -286,7 +286,7 @@ enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_mode
 
 enum cli_exit cli_threads(const struct cli_common *c, uint32_t *n)
 {
-    const char *text = getenv("PITH_THREADS");
+    const char *text = secure_getenv("PITH_THREADS");
     uint64_t v = c->threads;
     if (v == 0 && text && *text && (!pith_parse_uint(text, &v) || v == 0 || v > MAX_THREADS)) {
         cli_error("PITH_THREADS=%s: not a number of threads in 1..%d", text, MAX_THREADS);
@@ -300,7 +300,7 @@ enum cli_exit cli_threads(const struct cli_common *c, uint32_t *n)
 
 enum cli_exit cli_cpu_mask(uint32_t *mask)
 {
-    const char *text = getenv("PITH_CPU");
+    const char *text = secure_getenv("PITH_CPU");
     *mask = 0;
     if (text && *text && pith_cpu_mask_parse(text, mask)) {
         cli_error(

@@ -28,7 +28,7 @@ static uint64_t now_ns(void)
 
 static bool wants_bar(const struct cli_common *c)
 {
-    const char *term = getenv("TERM");
+    const char *term = secure_getenv("TERM");
     if (c->quiet || (c->progress && strcmp(c->progress, "never") == 0))
         return false;
     if (c->progress && strcmp(c->progress, "always") == 0)

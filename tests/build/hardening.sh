@@ -8,12 +8,36 @@ complain() { echo "$*"; status=1; }
 knows() { ${CC:-gcc} -Werror "$1" -c -x c /dev/null -o /dev/null 2>/dev/null; }
 case $PITH_O in */release) ;; *) echo "is no release"; exit 77 ;; esac
 
-! grep -qF "$(pwd)" "$PITH" || complain "names the folder it was built in: $(pwd)"
-readelf -Wh "$PITH" | grep -q 'Type:.*DYN' || complain "no PIE"
-readelf -Wl "$PITH" | grep -q GNU_RELRO || complain "no RELRO"
-readelf -Wd "$PITH" | grep -q BIND_NOW || complain "functions of libraries are bound late"
-readelf -Wl "$PITH" | grep GNU_STACK | grep -q 'RW ' || complain "the stack is executable"
-readelf -Wl "$PITH" | grep LOAD | grep -q 'RWE' && complain "a segment is writable and executable"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+${MAKE:-make} -s install BUILD="$(dirname "$PITH_O")" PREFIX=/usr DESTDIR="$work/root" >/dev/null || complain "install fails"
+# The linker keeps a mark of CET that all of its inputs have, the C library's start files among them.
+marks=
+if knows -fcf-protection; then
+    marks=SHSTK
+    readelf -Wn "$(${CC:-gcc} -print-file-name=crti.o)" | grep -q IBT && marks="IBT, SHSTK"
+fi
+linked() { # FILE: an executable or a shared object
+    readelf -Wh "$1" | grep -q 'Type:.*DYN' || complain "$1: no PIE"
+    readelf -Wl "$1" | grep -q GNU_RELRO || complain "$1: no RELRO"
+    readelf -Wd "$1" | grep -q BIND_NOW || complain "$1: functions of libraries are bound late"
+    readelf -Wl "$1" | grep GNU_STACK | grep -q 'RW ' || complain "$1: the stack is executable"
+    readelf -Wl "$1" | grep LOAD | grep -q 'RWE' && complain "$1: a segment is writable and executable"
+    readelf -Wn "$1" | grep -q "$marks" || complain "$1: no CET ($marks)"
+    ! grep -qF "$(pwd)" "$1" || complain "$1: names the folder it was built in: $(pwd)"
+}
+find "$work/root" -type f >"$work/files"
+n_linked=0
+while read -r file; do
+    case $(head -c 4 "$file" | tr '\177' E) in
+    EELF) linked "$file"; n_linked=$((n_linked + 1)) ;;
+    "!<ar")
+        [ -z "$marks" ] || [ "$(readelf -Wn "$file" 2>/dev/null | grep -c 'IBT, SHSTK')" -eq "$(ar t "$file" | wc -l)" ] ||
+            complain "$file: objects without CET" ;;
+    esac
+done <"$work/files"
+[ -f "$PITH_O/pith-mpi.so" ] && expected=2 || expected=1
+[ $n_linked -eq $expected ] || complain "install lays down $n_linked linked files, not $expected"
 if knows -fstack-protector-strong; then
     nm -D "$PITH" | grep -q __stack_chk_fail || complain "no stack protector"
     for room in runtime/gate runtime/decode onnx/graph; do
@@ -21,14 +45,7 @@ if knows -fstack-protector-strong; then
     done
 fi
 nm -D "$PITH" | grep -q '__[a-z]*_chk' || complain "no checked library calls"
-if knows -fcf-protection; then
-    for o in $(find "$PITH_O" -name '*.o' ! -path '*/tests/*' ! -path '*/bench/*'); do
-        readelf -Wn "$o" | grep -q 'IBT, SHSTK' || complain "no CET: $o"
-    done
-fi
 # ---- the same bytes from any folder, with blanks in its name, too. A few modules stand for all: one rule compiles them.
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT INT TERM
 for folder in one "a much longer name"; do
     mkdir "$work/$folder"
     git ls-files 2>/dev/null | grep -q . || { echo "no git: not built again"; exit $status; }

@@ -15,6 +15,8 @@ found=$(for f in $files; do basename "$f"; done | sort | uniq -d)
 found=$(find $modules -name '*.[ch]' |
     xargs grep -nE '(^|[^a-z_])(printf|fprintf|puts|perror|exit|abort)\(' | grep -v ': \* ')
 [ -n "$found" ] && complain "a library prints or exits" "$found"
+found=$(grep -nE '(^|[^a-z_])getenv\(' $(find $modules cli mpi samples -name '*.[ch]'))
+[ -n "$found" ] && complain "reads the environment other than by secure_getenv, which a program with more rights needs" "$found"
 found=$(grep -nE 'TODO|FIXME|#if 0' $files | grep -v 'source_rules')
 [ -n "$found" ] && complain "left open" "$found"
 found=$(grep -rnE -e '-ffast-math|-march=native' Makefile */module.mk)
