@@ -27,6 +27,25 @@ double cli_element(enum pith_type type, const void *p)
     return (double)i;
 }
 
+/* In the order of the axes that the input has, of `batch` rows. */
+static enum cli_exit order_array(struct pith_array *a, const char *path, const struct pith_value *v,
+                                 uint32_t batch)
+{
+    struct pith_error err = {0};
+    const struct pith_order order = pith_array_order(a->dim, a->rank, batch, v->dim, v->rank);
+    char text[PITH_ORDER_TEXT_BYTES];
+    pith_order_text(&order, a->dim, a->rank, v->dim, v->rank, text);
+    if (!order.fits) {
+        cli_error("%s: %s for input '%s'", path, text, v->name);
+        return EXIT_USAGE;
+    }
+    if (order.rows)
+        cli_hint("%s: %s for input '%s'", path, text, v->name);
+    return pith_array_reorder(&order, a->data, a->count, cli_type_bytes(a->type), &err)
+               ? cli_fail(&err)
+               : EXIT_DONE;
+}
+
 enum cli_exit cli_convert_array(const struct pith_buffer *file, const char *path,
                                 const struct pith_value *v, uint32_t batch, void **data)
 {
@@ -46,9 +65,8 @@ enum cli_exit cli_convert_array(const struct pith_buffer *file, const char *path
         rc = EXIT_USAGE;
     } else {
         *data = malloc((size_t)n * MAX_ELEMENT_BYTES + 1);
-        if (!*data)
-            rc = cli_no_memory();
-        else if (pith_array_convert(&array, v->type, *data, path, &err))
+        rc = *data ? order_array(&array, path, v, batch) : cli_no_memory();
+        if (!rc && pith_array_convert(&array, v->type, *data, path, &err))
             rc = cli_fail(&err);
     }
     pith_array_free(&array);

@@ -105,7 +105,7 @@ static enum cli_exit feed_picture(const struct runner *r, const struct pith_buff
     cli_data_shape(r->m, input, &o);
     if (pith_data_open(&o, &data, &err))
         return cli_fail(&err);
-    cli_hint_preprocess(data, o.preprocess);
+    cli_hint_data(data, o.preprocess);
     rc = pith_data_read(data, 0, to, NULL, &err) ? cli_fail(&err) : EXIT_DONE;
     pith_data_free(data);
     return rc;

@@ -14,9 +14,11 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
     }
 }
 
-void cli_hint_preprocess(const struct pith_data *data, const char *preprocess)
+void cli_hint_data(const struct pith_data *data, const char *preprocess)
 {
     static bool said;
+    if (pith_data_reordered(data))
+        cli_hint("%s", pith_data_reordered(data));
     if (preprocess || said || !pith_data_pictures(data))
         return;
     said = true;

@@ -181,7 +181,7 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
         *in->misfit = err;
         return EXIT_NO;
     }
-    cli_hint_preprocess(f->input[input].data, o.preprocess);
+    cli_hint_data(f->input[input].data, o.preprocess);
     if (!f->leading)
         f->leading = f->input[input].data;
     return EXIT_DONE;

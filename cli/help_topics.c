@@ -36,7 +36,8 @@ const struct help_row cli_preprocessing[] = {
     {"mean=M", "subtracted after that, for all channels or one each: R:G:B (B:G:R with order=bgr)"},
     {"std=S", "divides after that, for all channels or one each"},
     {"order=bgr", "blue first; order=rgb is the default"},
-    {"layout=nhwc", "channels last; layout=nchw is the default"},
+    {"layout=nhwc", "the input takes channels last; channels first is the default"},
+    {"layout=nchw", "channels first; arrays with channels last are refused, not transposed"},
     {NULL, NULL}};
 
 const char cli_overview_text[] =

@@ -17,7 +17,7 @@ static enum cli_exit open_data(const struct cli_training_options *o, const struc
     cli_data_shape(m, 0, &d);
     if (pith_data_open(&d, data, &err))
         return cli_fail(&err);
-    cli_hint_preprocess(*data, d.preprocess);
+    cli_hint_data(*data, d.preprocess);
     return EXIT_DONE;
 }
 

@@ -11,6 +11,7 @@
 #include "data_source.h"
 #include "npy_header.h"
 #include "pith_preprocess.h"
+#include "pith_tensor.h"
 
 #define COLOURS 3u /* channels of a photograph */
 
@@ -26,9 +27,11 @@ struct pith_data {
     uint32_t dim[PITH_MAX_RANK];
     uint64_t elems; /* of one sample, all its steps */
     bool shape_given, may_step;
-    uint32_t channels; /* of pictures as fed; 0: as they are */
-    char input[96];    /* "input 'x'" for messages */
-    char name[64];     /* of a sample that has none */
+    uint32_t channels;       /* of pictures as fed; 0: as they are */
+    struct pith_order order; /* of stored numbers */
+    char *reordered;         /* owns; NULL: they stand in the input's order */
+    char input[96];          /* "input 'x'" for messages */
+    char name[64];           /* of a sample that has none */
 };
 
 /* ---- which reader ---------------------------------------------------------------------------- */
@@ -283,6 +286,8 @@ static enum pith_status does_not_fit(const struct pith_data *d, const uint32_t *
 static const char *remedy_for_numbers(const struct pith_data *d)
 {
     const struct data_source *s = &d->source;
+    if (d->elems == s->elems)
+        return ": the axes are in another order; transpose the array";
     return s->rank == 3 && d->rank == 4
                ? ": arrays are fed as they are; pith resizes and crops PNG and JPEG pictures only"
                : "";
@@ -326,6 +331,23 @@ static enum pith_status picture_does_not_fit(const struct pith_data *d, const ui
     return does_not_fit(d, dim, rank, remedy_for_pictures(d, remedy), err);
 }
 
+/* A sample of several steps has an axis of them in front. */
+static enum pith_status order_numbers(struct pith_data *d, struct pith_error *err)
+{
+    const struct data_source *s = &d->source;
+    char text[PITH_ORDER_TEXT_BYTES], line[PITH_ORDER_TEXT_BYTES + 256];
+    d->order = pith_array_order(s->dim, s->rank, (uint32_t)pith_data_steps(d), d->dim, d->rank);
+    if (!d->order.fits || (d->order.rows && d->pre.nchw))
+        return does_not_fit(d, s->dim, s->rank, remedy_for_numbers(d), err);
+    if (d->order.rows == 0)
+        return PITH_OK;
+    d->pre.nhwc = d->order.channels_last;
+    snprintf(line, sizeof line, "%.200s: samples %s for %s", s->file.name,
+             pith_order_text(&d->order, s->dim, s->rank, d->dim, d->rank, text), d->input);
+    d->reordered = strdup(line);
+    return d->reordered ? PITH_OK : pith_error_no_memory(err);
+}
+
 static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *err)
 {
     const struct data_source *s = &d->source;
@@ -340,6 +362,9 @@ static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *er
         d->elems = s->elems;
     if (d->elems != s->elems)
         return does_not_fit(d, s->dim, s->rank, remedy_for_numbers(d), err);
+    enum pith_status st = order_numbers(d, err);
+    if (st != PITH_OK)
+        return st;
     if (d->pre.resize || d->pre.crop)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "%s: holds numbers, not pictures: resize and crop do not apply",
@@ -369,10 +394,16 @@ static enum pith_status prepare_picture(const struct pith_data *d, struct pith_i
 
 static bool picture_fits(const struct pith_data *d, const struct pith_image *image)
 {
-    uint32_t h = d->pre.nhwc ? 1 : 2;
+    const uint32_t h = d->pre.nhwc ? 1 : 2, c = image->channels;
+    const uint32_t chw[] = {c, image->height, image->width};
+    const uint32_t hwc[] = {image->height, image->width, c};
     if (d->rank == 4 && (d->dim[h] != image->height || d->dim[h + 1] != image->width))
         return false;
-    return (uint64_t)image->width * image->height * image->channels == d->elems;
+    if ((uint64_t)image->width * image->height * c != d->elems)
+        return false;
+    const struct pith_order order =
+        pith_array_order(d->pre.nhwc ? hwc : chw, 3, 1, d->dim, d->rank);
+    return order.fits && order.rows == 0;
 }
 
 static void shape_from_picture(struct pith_data *d, const struct pith_image *image)
@@ -507,6 +538,7 @@ void pith_data_free(struct pith_data *data)
     close_source(&data->source);
     free(data->chosen);
     free(data->picked);
+    free(data->reordered);
     free(data);
 }
 
@@ -564,6 +596,11 @@ uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RAN
 {
     memcpy(dim, data->dim, sizeof data->dim);
     return data->rank;
+}
+
+const char *pith_data_reordered(const struct pith_data *data)
+{
+    return data->reordered;
 }
 
 /* IDX holds planes of bytes that may be anything, as npy does. */
@@ -678,6 +715,8 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
     } else {
         st = s->numbers(s, n, x, err);
         if (st == PITH_OK)
+            st = pith_array_reorder(&data->order, x, data->elems, sizeof *x, err);
+        if (st == PITH_OK)
             scale_numbers(data, x);
     }
     if (st == PITH_OK && label)
@@ -705,7 +744,10 @@ enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith
                                (unsigned long long)i);
     if (label)
         *label = pith_data_label(data, i);
-    return pith_stored_as(s, stored_number(data, i), type, x, err);
+    enum pith_status st = pith_stored_as(s, stored_number(data, i), type, x, err);
+    return st != PITH_OK
+               ? st
+               : pith_array_reorder(&data->order, x, data->elems, pith_type_bytes(type), err);
 }
 
 enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y)

@@ -36,6 +36,10 @@
  * Picture pixels go through `preprocess` (pith_preprocess.h): order, resize, crop, then
  * (pixel * scale - mean) / std. Numbers of other sources take scale, mean and std only.
  *
+ * The shape of a sample must be the input's, up to axes of 1 and neighbours merged or split (a flat
+ * array fits). Images of [H, W, C] for an input [C, H, W], or the other way round, are transposed;
+ * pith_data_reordered says so.
+ *
  * A model that is called step by step (its state fed back) may take samples of several steps:
  * `steps` allows a sample to be a whole number of inputs, one behind the other.
  *
@@ -113,6 +117,9 @@ uint64_t pith_data_steps(const struct pith_data *data); /* of one sample; 1 but 
 /* Shape of one sample, batch axis 1 first; returns the rank. */
 uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK]);
 bool pith_data_labelled(const struct pith_data *data);
+/* One sentence where the stored samples are transposed to the input's order of axes, else NULL.
+ * Borrowed from data. */
+const char *pith_data_reordered(const struct pith_data *data);
 /* Are the samples pixels for certain (PNG, JPEG, CIFAR-10), not just numbers? */
 bool pith_data_pictures(const struct pith_data *data);
 /* The class of sample i of the range, or PITH_NO_LABEL (also where i is out of range). */
@@ -179,6 +186,28 @@ enum pith_status pith_array_convert(const struct pith_array *a, enum pith_type t
  * PITH_ERR_ARGUMENT (bf16 has no npy type), PITH_ERR_MEMORY. */
 enum pith_status pith_npy_write(enum pith_type type, uint32_t rank, const uint32_t *dim,
                                 const void *data, struct pith_buffer *file, struct pith_error *err);
+
+/* How an array's values become those of an input. fits false: its shape is another. rows 0: as they
+ * stand, for the shapes are equal up to axes of 1 and neighbours merged or split. Else it is an
+ * image with its channels at the other end: each rows * columns values are a matrix to transpose.
+ */
+struct pith_order {
+    bool fits;
+    uint64_t rows, columns;
+    bool channels_last; /* of the input; the array's are first */
+};
+/* An array of shape dim holds `times` inputs of shape `to`, one behind the other: as many values,
+ * all axes >= 1. */
+struct pith_order pith_array_order(const uint32_t *dim, uint32_t rank, uint32_t times,
+                                   const uint32_t *to, uint32_t to_rank);
+/* Of n values of `bytes` each, whole images. PITH_ERR_MEMORY. */
+enum pith_status pith_array_reorder(const struct pith_order *order, void *x, uint64_t n,
+                                    uint32_t bytes, struct pith_error *err);
+#define PITH_ORDER_TEXT_BYTES 288
+/* "transposed from 6x6x3 (channels last) to 1x3x6x6 (channels first)", or that it does not fit;
+ * returns text. */
+const char *pith_order_text(const struct pith_order *order, const uint32_t *dim, uint32_t rank,
+                            const uint32_t *to, uint32_t to_rank, char text[PITH_ORDER_TEXT_BYTES]);
 
 /* A whole file, inflated when it is gzip, at most max_bytes (0: 4 GiB) in memory. "-" is stdin.
  * The caller owns *file. PITH_ERR_IO, _CORRUPT, _LIMIT, _MEMORY. */

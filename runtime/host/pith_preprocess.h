@@ -46,6 +46,8 @@ struct pith_preprocess {
     uint32_t crop; /* then the central square of this side is cut out; 0: not */
     bool bgr;      /* feed blue first; default red first */
     bool nhwc;     /* feed channels last; default channels first */
+    bool
+        nchw; /* the text says layout=nchw: arrays of the other order are refused, not transposed */
 };
 
 /* The identity: pixels as they are, [C, H, W], red first. */

@@ -129,7 +129,10 @@ static bool parse_value(size_t key, struct piece t, struct pith_preprocess *pre)
     case 5:
         return parse_choice(t, "rgb", "bgr", &pre->bgr);
     default:
-        return parse_choice(t, "nchw", "nhwc", &pre->nhwc);
+        if (!parse_choice(t, "nhwc", "nchw", &pre->nchw))
+            return false;
+        pre->nhwc = !pre->nchw;
+        return true;
     }
 }
 
@@ -295,9 +298,9 @@ enum pith_status pith_preprocess_format(const struct pith_preprocess *pre, char 
         write_key(&w, 5);
         write_text(&w, "bgr", 3);
     }
-    if (pre->nhwc) {
+    if (pre->nhwc || pre->nchw) {
         write_key(&w, 6);
-        write_text(&w, "nhwc", 4);
+        write_text(&w, pre->nhwc ? "nhwc" : "nchw", 4);
     }
     if (w.full)
         return PITH_ERR_SPACE;

@@ -130,7 +130,7 @@ static void test_write(void **state)
         {"scale=0.00392156862745098", "scale=1/255"},
         {"scale=1/256", "scale=1/256"},
         {"scale=0.5", "scale=0.5"},
-        {"order=rgb,scale=1.0,layout=nchw", ""},
+        {"order=rgb,scale=1.0,layout=nchw", "layout=nchw"},
         {"crop=224,resize=256,std=0.2290,mean=1.04e2:117:123", "mean=104:117:123,std=0.229,"
                                                                "resize=256,crop=224"},
         {"mean=-1e-30,layout=nhwc,order=bgr", "mean=-1e-30,order=bgr,layout=nhwc"},
