@@ -155,7 +155,9 @@ static enum cli_exit evaluate(const struct eval_options *o, const struct pith_pa
     struct pith_engine_opts opts;
     enum cli_exit rc;
     if (!has_answers(feed)) {
-        cli_error("%s: no labels found for it: give --labels FILE", o->feed.data.item[0]);
+        const char *why = pith_data_unlabelled(feed->leading);
+        cli_error("%s: no labels found%s%s; give --labels FILE", o->feed.data.item[0],
+                  *why ? ": " : "", why);
         return EXIT_USAGE;
     }
     rc = cli_engine_opts(&o->common, &opts);
@@ -204,8 +206,11 @@ const struct cli_command cmd_eval = {
     "or\n"
     "tar file too. A csv has a line of column names, class (or label) and file, or rows of "
     "file,class\n"
-    "alone; each row is matched to one picture by its name; without one row i is sample "
-    "i.\n" CLI_STATE_TEXT "\n"
+    "alone; each row is matched to one picture by its name; without one row i is sample i.\n"
+    "A label is a class number or a class name that the model stores (pith import --class-names).\n"
+    "Folders whose names are neither are numbered in alphabetical order, with a warning.\n"
+    "In an .npz the array of labels is y, labels, target, class, y_test or named "
+    "alike.\n" CLI_STATE_TEXT "\n"
     "  pith eval net.pith -d t10k-images-idx3-ubyte.gz\n"
     "  pith eval net.pith -d imagenet.tar --labels labels.csv --json\n"
     "  pith eval kws.pith -d raw:i8:490:mfcc.bin.gz --labels labels.csv",

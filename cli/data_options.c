@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "data_options.h"
+#include <stdio.h>
 #include <string.h>
+
+/* A data set may be opened twice, to train and to judge by. */
+static void hint_once(void *user, const char *text)
+{
+    static char last[400];
+    (void)user;
+    if (strcmp(last, text) != 0)
+        cli_hint("%s", text);
+    snprintf(last, sizeof last, "%s", text);
+}
 
 void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o)
 {
@@ -12,6 +23,10 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
         o->rank = v->rank;
         memcpy(o->dim, v->dim, sizeof o->dim);
     }
+    o->class_names = pith_model_get_meta(m, "labels");
+    if (m->n_outputs)
+        o->n_outputs = pith_value_elems(&m->values[m->outputs[0]]);
+    o->warn = hint_once;
 }
 
 void cli_hint_data(const struct pith_data *data, const char *preprocess)

@@ -6,8 +6,8 @@
 #include "cli.h"
 #include "pith_data.h"
 
-/* Fills in what m's input wants: its name and shape, and the stored preprocessing unless o has one.
- */
+/* Fills in what m's input wants: its name and shape, the class names that labels may be given by,
+ * and the stored preprocessing unless o has one. */
 void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o);
 
 /* Says so where samples are transposed, and where data holds pictures and nothing says what their

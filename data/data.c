@@ -193,9 +193,6 @@ static void close_source(struct data_source *s)
 {
     pith_source_close(&s->file);
     pith_archive_free(&s->list);
-    for (uint32_t i = 0; i < s->n_classes; i++)
-        free(s->class_names[i]);
-    free(s->class_names);
     free(s->folder);
     free(s->packed);
     free(s->labels);
@@ -484,6 +481,10 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
     d->source.input_name = opts->input_name;
     d->source.arrays = opts->arrays;
     d->source.n_arrays = opts->arrays ? opts->n_arrays : 0;
+    d->source.class_names = opts->class_names && *opts->class_names ? opts->class_names : NULL;
+    d->source.n_outputs = opts->n_outputs;
+    d->source.warn = opts->warn;
+    d->source.user = opts->user;
     enum pith_status st = open_data(d, opts, err);
     if (st == PITH_OK)
         *data = d;
@@ -619,9 +620,9 @@ uint64_t pith_data_target_elems(const struct pith_data *data)
     return data->source.target_elems;
 }
 
-const char *pith_data_class_name(const struct pith_data *data, uint32_t label)
+const char *pith_data_unlabelled(const struct pith_data *data)
 {
-    return label < data->source.n_classes ? data->source.class_names[label] : NULL;
+    return data->source.labels || data->source.targets ? "" : data->source.unlabelled;
 }
 
 static uint64_t stored_number(const struct pith_data *d, uint64_t i)

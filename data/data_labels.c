@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* data_labels.c - labels from IDX, .npy, .npz, .csv and .txt, told apart by content.
+/* data_labels.c - labels from IDX, .npy, .npz, .csv and .txt, told apart by content: class numbers,
+ * or names among those that the model stores (class_names.c).
  *
  * csv: the first line names the columns (file_columns, class_columns below), or is a row already:
  * a file name, then a class. Where there is a column of file names and the samples are pictures,
  * rows are matched by file name, each to one picture and each picture to one row, else row i is
- * sample i. Fields may be quoted, "" is a quote, lines end in LF or CRLF. */
+ * sample i. Fields may be quoted, "" is a quote, lines end in LF or CRLF. They are separated by
+ * ',', ';' or tabs, by the first of these with which the first line is of one of these forms.
+ *
+ * txt: one label a line. */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +18,7 @@
 #include "pith_bytes.h"
 #include "data_source.h"
 #include "npy_header.h"
+#include "number_convert.h"
 #include "pith_tensor.h"
 
 enum { CSV_MAX_COLUMNS = 256, CSV_FIELD_BYTES = 1024 };
@@ -33,12 +39,24 @@ static enum pith_status make_labels(struct data_source *s, struct pith_error *er
     return s->labels ? PITH_OK : pith_error_no_memory(err);
 }
 
+void pith_source_warn(const struct data_source *s, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+    if (!s->warn)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    s->warn(s->user, text);
+}
+
 /* ---- binary ---------------------------------------------------------------------------------- */
 
 struct stored_labels {
     const uint8_t *p;
     enum pith_type type;
-    uint32_t item_bytes;
+    uint32_t item_bytes, char_bytes;
     bool big_endian;
     uint64_t n, per_sample;
 };
@@ -64,23 +82,82 @@ static enum pith_status take_targets(struct data_source *s, const struct stored_
     return PITH_OK;
 }
 
+static enum pith_status take_number(struct data_source *s, const struct stored_labels *l,
+                                    uint64_t i, const uint8_t *p, const char *name,
+                                    struct pith_error *err)
+{
+    char text[32];
+    int64_t v = 0;
+    bool whole = pith_stored_i64(l->type, l->big_endian, p, &v);
+    s->labels[i] = v;
+    if (whole && v >= 0 && v <= INT32_MAX)
+        return PITH_OK;
+    struct number n = {.whole = whole, .i = v};
+    if (!whole)
+        n.d = pith_stored_f64(l->type, l->big_endian, p);
+    return pith_error_fill(err, PITH_ERR_CORRUPT,
+                           "%s: the label of sample %llu is %s, not a class number", name,
+                           (unsigned long long)i, pith_number_text(n, text));
+}
+
+/* The text of item i as UTF-8, without the zeros that fill it up; room: CSV_FIELD_BYTES. */
+static size_t stored_text(const struct stored_labels *l, uint64_t i, char *text)
+{
+    const uint8_t *p = l->p + i * l->item_bytes;
+    size_t n = 0;
+    for (uint32_t k = 0; k < l->item_bytes && n + 4 < CSV_FIELD_BYTES; k += l->char_bytes) {
+        uint32_t c = (uint32_t)pith_load_stored(p + k, l->char_bytes, l->big_endian);
+        if (c == 0)
+            break;
+        if (l->char_bytes == 1 || c < 0x80) {
+            text[n++] = (char)c;
+        } else if (c < 0x800) {
+            text[n++] = (char)(0xc0 | c >> 6);
+            text[n++] = (char)(0x80 | (c & 0x3f));
+        } else if (c < 0x10000) {
+            text[n++] = (char)(0xe0 | c >> 12);
+            text[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+            text[n++] = (char)(0x80 | (c & 0x3f));
+        } else {
+            text[n++] = (char)(0xf0 | (c >> 18 & 7));
+            text[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+            text[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+            text[n++] = (char)(0x80 | (c & 0x3f));
+        }
+    }
+    text[n] = '\0';
+    return n;
+}
+
+/* A name, which may be a digit, before a number. */
+static enum pith_status take_text(struct data_source *s, const struct stored_labels *l, uint64_t i,
+                                  const char *name, struct pith_error *err)
+{
+    char text[CSV_FIELD_BYTES], reason[CLASS_REASON_BYTES];
+    size_t n = stored_text(l, i, text);
+    uint32_t found = pith_class_find(s->class_names, text, n, &s->labels[i]);
+    if (found == 1 || (found == 0 && pith_class_number(text, n, &s->labels[i])))
+        return PITH_OK;
+    return pith_error_fill(err, s->class_names ? PITH_ERR_CORRUPT : PITH_ERR_UNSUPPORTED,
+                           "%s: the label of sample %llu, '%.80s', %s", name, (unsigned long long)i,
+                           text, pith_class_unknown(s->class_names, found, reason));
+}
+
 static enum pith_status take_stored(struct data_source *s, const struct stored_labels *l,
                                     const char *name, struct pith_error *err)
 {
     if (l->n != s->n_samples || l->per_sample == 0)
         return wrong_count(s, l->n, name, err);
-    if (is_float(l->type))
+    if (is_float(l->type) && (l->per_sample != 1 || s->n_outputs < 2))
         return take_targets(s, l, err);
     if (l->per_sample != 1)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: %llu integers a sample, not a class",
-                               name, (unsigned long long)l->per_sample);
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: %llu %s a sample, not a class", name,
+                               (unsigned long long)l->per_sample,
+                               l->char_bytes ? "texts" : "integers");
     enum pith_status st = make_labels(s, err);
     for (uint64_t i = 0; st == PITH_OK && i < l->n; i++) {
         const uint8_t *p = l->p + i * l->item_bytes;
-        if (!pith_stored_i64(l->type, l->big_endian, p, &s->labels[i]) || s->labels[i] < 0 ||
-            s->labels[i] > INT32_MAX)
-            st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: label %llu is not a class number",
-                                 name, (unsigned long long)i);
+        st = l->char_bytes ? take_text(s, l, i, name, err) : take_number(s, l, i, p, name, err);
     }
     return st;
 }
@@ -88,16 +165,14 @@ static enum pith_status take_stored(struct data_source *s, const struct stored_l
 static enum pith_status from_idx(struct data_source *s, const uint8_t *bytes, size_t n,
                                  const char *name, struct pith_error *err)
 {
-    uint32_t rank = bytes[3], count = 0;
-    for (uint32_t i = 0; i < 4; i++)
-        count = count << 8 | bytes[4 + i];
+    uint32_t rank = bytes[3], count = (uint32_t)pith_load_stored(bytes + 4, 4, true);
     if (rank != 1 || bytes[2] != 0x08)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "%s: IDX labels must be one unsigned byte a sample", name);
     if (n - 8 != count)
         return pith_error_fill(err, PITH_ERR_CORRUPT,
                                "%s: header asks for %u labels, there are %zu", name, count, n - 8);
-    struct stored_labels l = {bytes + 8, PITH_U8, 1, true, count, 1};
+    struct stored_labels l = {bytes + 8, PITH_U8, 1, 0, true, count, 1};
     return take_stored(s, &l, name, err);
 }
 
@@ -105,14 +180,14 @@ static enum pith_status from_npy(struct data_source *s, const uint8_t *bytes, si
                                  const char *name, struct pith_error *err)
 {
     struct npy_header h;
-    enum pith_status st = pith_npy_parse(bytes, n, name, &h, err);
+    enum pith_status st = pith_npy_parse_text(bytes, n, name, &h, err);
     if (st != PITH_OK)
         return st;
     if (h.rank == 0 || h.dim[0] == 0)
         return wrong_count(s, h.rank ? 0 : 1, name, err);
     if (h.wide_unsigned && h.item_bytes == 4)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: labels of u4; use i4 or i8", name);
-    struct stored_labels l = {bytes + h.data_offset, h.type,   h.item_bytes,
+    struct stored_labels l = {bytes + h.data_offset, h.type,   h.item_bytes,      h.char_bytes,
                               h.big_endian,          h.dim[0], h.count / h.dim[0]};
     return take_stored(s, &l, name, err);
 }
@@ -122,27 +197,18 @@ static enum pith_status from_npy(struct data_source *s, const uint8_t *bytes, si
 struct line_reader {
     const char *p, *end;
     uint64_t line;
-    bool bad; /* a quote never closes, or text follows one */
+    bool bad;       /* a quote never closes, or text follows one */
+    char separator; /* '\0': a line is one field */
 };
 
-/* A decimal class number and nothing else; false: not one. */
-static bool class_number(const char *text, int64_t *v)
+/* A class number, or the name of one class; else *found tells of how many. */
+static bool read_label(const struct data_source *s, const char *text, int64_t *v, uint32_t *found)
 {
-    int64_t n = 0;
-    while (*text == ' ')
-        text++;
-    const char *first = text;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        n = n * 10 + (*text - '0');
-        if (n > INT32_MAX)
-            return false;
-    }
-    if (text == first)
-        return false;
-    while (*text == ' ')
-        text++;
-    *v = n;
-    return *text == '\0';
+    *found = 0;
+    if (pith_class_number(text, strlen(text), v))
+        return true;
+    *found = pith_class_find(s->class_names, text, strlen(text), v);
+    return *found == 1;
 }
 
 static void put_char(char *out, size_t *n, char c)
@@ -169,17 +235,19 @@ static void quoted_field(struct line_reader *r, char *out, size_t *n)
 }
 
 /* One field into out (cut to CSV_FIELD_BYTES - 1); true: more fields follow in this line. */
-static bool next_field(struct line_reader *r, char separator, char *out)
+static bool next_field(struct line_reader *r, char *out)
 {
+    const char separator = r->separator;
     size_t n = 0;
     if (r->p < r->end && *r->p == '"') {
         quoted_field(r, out, &n);
     } else {
-        while (r->p < r->end && *r->p != separator && *r->p != '\n' && *r->p != '\r')
+        while (r->p < r->end && !(separator && *r->p == separator) && *r->p != '\n' &&
+               *r->p != '\r')
             put_char(out, &n, *r->p++);
     }
     out[n] = '\0';
-    if (r->p < r->end && *r->p == separator) {
+    if (r->p < r->end && separator && *r->p == separator) {
         r->p++;
         return true;
     }
@@ -233,7 +301,7 @@ static void read_columns(struct line_reader *r, struct csv_columns *c, char *fie
     int best_file = rank_of("", file_columns), best_class = rank_of("", class_columns);
     bool more = true;
     for (int k = 0; more; k++) {
-        more = next_field(r, ',', field);
+        more = next_field(r, field);
         int file = rank_of(field, file_columns), label = rank_of(field, class_columns);
         if (file < best_file) {
             best_file = file;
@@ -252,7 +320,7 @@ static void read_row(struct line_reader *r, const struct csv_columns *c, char *f
     row->file[0] = row->class_text[0] = '\0';
     bool more = true;
     for (int k = 0; more && k < CSV_MAX_COLUMNS; k++) {
-        more = next_field(r, ',', field);
+        more = next_field(r, field);
         if (k == c->file)
             strcpy(row->file, field);
         if (k == c->label)
@@ -373,13 +441,15 @@ static enum pith_status label_named(struct csv_job *j, const char *file, int64_t
 
 static enum pith_status take_row(struct csv_job *j, const struct csv_row *row, uint64_t line)
 {
+    char reason[CLASS_REASON_BYTES];
     int64_t label;
     if (j->r.bad)
         return csv_error(j, line, "quotes do not match");
-    if (!class_number(row->class_text, &label))
-        return pith_error_fill(j->err, PITH_ERR_CORRUPT,
-                               "%s: line %llu: '%.40s' is not a class number", j->name,
-                               (unsigned long long)line, row->class_text);
+    uint32_t found;
+    if (!read_label(j->s, row->class_text, &label, &found))
+        return pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: line %llu: '%.80s' %s", j->name,
+                               (unsigned long long)line, row->class_text,
+                               pith_class_unknown(j->s->class_names, found, reason));
     if (j->refs)
         return label_named(j, row->file, label, line);
     if (j->n_rows < j->s->n_samples)
@@ -438,30 +508,54 @@ static enum pith_status from_rows(struct csv_job *j, const struct csv_columns *c
     return st;
 }
 
-/* A first line that is a row: a class number, or a file name and its class; false: names of
- * columns. */
-static bool begins_with_row(struct line_reader r, struct csv_columns *c, char *field)
+/* Is the first line a row, a label or a file name and a label, or the names of columns? */
+static bool read_first_line(struct csv_job *j, char separator, struct csv_columns *c, char *field)
 {
+    struct line_reader r = j->r;
     int64_t number;
-    bool more = next_field(&r, ',', field);
+    uint32_t found;
+    r.separator = separator;
+    bool more = next_field(&r, field);
     *c = (struct csv_columns){-1, 0};
-    if (class_number(field, &number))
+    if (read_label(j->s, field, &number, &found) && !r.bad) {
+        j->r.separator = separator;
         return true;
+    }
     *c = (struct csv_columns){0, 1};
-    return more && !next_field(&r, ',', field) && class_number(field, &number) && !r.bad;
+    if (more && !next_field(&r, field) && read_label(j->s, field, &number, &found) && !r.bad) {
+        j->r.separator = separator;
+        return true;
+    }
+    r = j->r;
+    r.separator = separator;
+    read_columns(&r, c, field);
+    if (r.bad || c->label < 0)
+        return false;
+    j->r = r;
+    return true;
 }
 
+/* The whole line first: names of classes hold commas. */
 static enum pith_status from_text(struct csv_job *j)
 {
+    static const char separators[] = {'\0', ',', ';', '\t'};
     struct csv_columns columns = {-1, 0};
     char field[CSV_FIELD_BYTES];
-    if (j->r.p < j->r.end && !begins_with_row(j->r, &columns, field)) {
-        read_columns(&j->r, &columns, field);
-        if (j->r.bad || columns.label < 0)
-            return pith_error_fill(j->err, PITH_ERR_CORRUPT,
-                                   "%s: no column `class` or `label` in the first line", j->name);
-    }
-    return from_rows(j, &columns);
+    bool known = j->r.p == j->r.end;
+    for (size_t i = 0; i < sizeof separators && !known; i++)
+        known = read_first_line(j, separators[i], &columns, field);
+    if (known)
+        return from_rows(j, &columns);
+    struct line_reader r = j->r;
+    char reason[CLASS_REASON_BYTES];
+    int64_t number;
+    uint32_t found;
+    next_field(&r, field);
+    (void)read_label(j->s, field, &number, &found);
+    return pith_error_fill(j->err, PITH_ERR_CORRUPT,
+                           "%s: line 1: '%.80s' %s; nor is it a line of column names with `class` "
+                           "or `label` among them",
+                           j->name, field, pith_class_unknown(j->s->class_names, found, reason));
 }
 
 enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, size_t n,
@@ -475,7 +569,8 @@ enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, 
         return pith_npz_labels(s, bytes, n, name, err);
     size_t bom = n >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     const char *text = (const char *)bytes;
-    struct csv_job j = {.s = s, .r = {text + bom, text + n, 1, false}, .name = name, .err = err};
+    struct csv_job j = {
+        .s = s, .r = {text + bom, text + n, 1, false, '\0'}, .name = name, .err = err};
     if (memchr(bytes, '\0', n))
         return pith_error_fill(err, PITH_ERR_CORRUPT,
                                "%s: labels are neither IDX, npy, npz nor text", name);

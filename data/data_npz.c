@@ -3,13 +3,15 @@
  *
  * Who opens it may name the arrays that are samples, of this data set and of others. Else names
  * tell: those that people give to labels, then any name with a word of those in it
- * (test_labels, ground_truth). Of two arrays without such a name the second may be labels by what
- * it holds: one integer for each sample. */
+ * (test_labels, ground_truth), or with label, target or class as a part of one (testLabels). Of two
+ * arrays without such a name the second may be labels by what it holds: one integer for each
+ * sample. */
 #define _POSIX_C_SOURCE 200809L
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "data_source.h"
@@ -38,7 +40,6 @@ static const char *const label_names[] = {"y",       "Y",       "labels",  "Labe
 static const char *const label_words[] = {"y",       "label", "labels",  "lbl",      "target",
                                           "targets", "class", "classes", "category", "categories",
                                           "truth",   "gt",    "answer",  "answers"};
-static const char *const name_words[] = {"name", "names"};
 
 static bool is_one_of(const char *word, size_t n, const char *const *list, size_t n_list)
 {
@@ -67,6 +68,15 @@ static bool has_word(const struct zip_member *m, const char *const *list, size_t
     return false;
 }
 
+/* Whether the name has this in it, in any case. */
+static bool has_part(const struct zip_member *m, const char *part)
+{
+    for (const char *p = m->name; p + strlen(part) <= m->name + stem_bytes(m); p++)
+        if (strncasecmp(p, part, strlen(part)) == 0)
+            return true;
+    return false;
+}
+
 static bool is_named(const struct data_source *s, const struct zip_member *m)
 {
     for (uint32_t i = 0; i < s->n_arrays; i++)
@@ -75,12 +85,12 @@ static bool is_named(const struct data_source *s, const struct zip_member *m)
     return s->input_name && is_member(m, s->input_name);
 }
 
-/* class_names is a list of texts, not of labels. */
+/* testLabels, class_ids; class_names is a list of texts, not of labels. */
 static bool is_labels(const struct data_source *s, const struct zip_member *m)
 {
-    return !is_named(s, m) &&
-           has_word(m, label_words, sizeof label_words / sizeof label_words[0]) &&
-           !has_word(m, name_words, sizeof name_words / sizeof name_words[0]);
+    return !is_named(s, m) && !has_part(m, "name") &&
+           (has_word(m, label_words, sizeof label_words / sizeof label_words[0]) ||
+            has_part(m, "label") || has_part(m, "target") || has_part(m, "class"));
 }
 
 static const struct zip_member *with_name(const struct zip_member *m, size_t n, const char *stem)
@@ -145,12 +155,58 @@ static bool counts_as_labels(const struct pith_buffer *array, const char *name, 
            h.type != PITH_F64;
 }
 
+static void write_names(const struct zip_member *m, size_t n, char *list, size_t list_bytes)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n && at < list_bytes; i++)
+        at += (size_t)snprintf(list + at, list_bytes - at, "%s%.*s", i ? ", " : "",
+                               (int)stem_bytes(&m[i]), m[i].name);
+}
+
+static void explain_no_labels(struct data_source *s, const struct zip_member *m, size_t n)
+{
+    char list[200];
+    write_names(m, n, list, sizeof list);
+    snprintf(s->unlabelled, sizeof s->unlabelled,
+             "of its arrays (%s) none is named as labels are: y, labels, targets, classes, y_test, "
+             "...",
+             list);
+}
+
+/* Labels that cannot be read are none: most commands do without. */
+static enum pith_status take_labels(struct data_source *s, const struct zip_member *y,
+                                    const struct pith_buffer *array, struct pith_error *err)
+{
+    struct pith_error own = {0};
+    char name[300];
+    snprintf(name, sizeof name, "%.200s: %.*s", s->file.name,
+             (int)(stem_bytes(y) < 64 ? stem_bytes(y) : 64), y->name);
+    enum pith_status st = pith_labels_parse(s, array->data, array->bytes, name, &own);
+    if (st == PITH_ERR_UNSUPPORTED) {
+        free(s->labels);
+        s->labels = NULL;
+        snprintf(s->unlabelled, sizeof s->unlabelled, "its array %.*s cannot be read as labels",
+                 (int)(stem_bytes(y) < 64 ? stem_bytes(y) : 64), y->name);
+        pith_source_warn(s, "not taken as labels: %s", own.text);
+        return PITH_OK;
+    }
+    if (st != PITH_OK && err)
+        *err = own;
+    return st;
+}
+
 /* The array beside the samples, where there is no other. */
 static enum pith_status take_other(struct data_source *s, const struct pith_buffer *other,
                                    struct pith_error *err)
 {
-    if (!counts_as_labels(other, s->file.name, s->n_samples))
+    char count[32];
+    if (!counts_as_labels(other, s->file.name, s->n_samples)) {
+        size_t at = strlen(s->unlabelled);
+        snprintf(s->unlabelled + at, sizeof s->unlabelled - at,
+                 ", and the other array does not hold one integer for each of %s samples",
+                 pith_count_text(s->n_samples, count));
         return PITH_OK;
+    }
     return pith_labels_parse(s, other->data, other->bytes, s->file.name, err);
 }
 
@@ -165,20 +221,23 @@ static enum pith_status open_members(struct data_source *s, const struct zip_mem
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of samples inside",
                                s->file.name);
     struct pith_buffer samples = {0}, labels = {0};
+    uint8_t *packed = NULL;
     enum pith_status st = pith_zip_extract(x, s->max_bytes, s->file.name, &samples, err);
     if (st == PITH_OK && (y || other))
         st = pith_zip_extract(y ? y : other, s->max_bytes, s->file.name, &labels, err);
     if (st == PITH_OK) {
-        free(s->file.mem); /* the members pointed into it: not used again */
+        explain_no_labels(s, m, n);
+        packed = s->file.mem; /* the members point into it */
         s->file.mem = samples.data;
         s->file.bytes = samples.bytes;
         samples.data = NULL;
         st = pith_npy_open(s, err);
     }
     if (st == PITH_OK && y)
-        st = pith_labels_parse(s, labels.data, labels.bytes, s->file.name, err);
+        st = take_labels(s, y, &labels, err);
     else if (st == PITH_OK && other)
         st = take_other(s, &labels, err);
+    free(packed);
     free(samples.data);
     free(labels.data);
     return st;
@@ -232,14 +291,6 @@ enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, si
     free(labels.data);
     free(members);
     return st;
-}
-
-static void write_names(const struct zip_member *m, size_t n, char *list, size_t list_bytes)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < n && at < list_bytes; i++)
-        at += (size_t)snprintf(list + at, list_bytes - at, "%s%.*s", i ? ", " : "",
-                               (int)stem_bytes(&m[i]), m[i].name);
 }
 
 static bool is_file(const char *path)

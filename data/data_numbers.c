@@ -12,7 +12,7 @@
 #include "number_convert.h"
 #include "pith_tensor.h"
 
-static uint64_t load_number(const uint8_t *p, uint32_t bytes, bool big_endian)
+uint64_t pith_load_stored(const uint8_t *p, uint32_t bytes, bool big_endian)
 {
     uint64_t v = 0;
     for (uint32_t i = 0; i < bytes; i++)
@@ -29,7 +29,7 @@ static double f64_from_bits(uint64_t bits)
 
 double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p)
 {
-    uint64_t v = load_number(p, pith_type_bytes(type), big_endian);
+    uint64_t v = pith_load_stored(p, pith_type_bytes(type), big_endian);
     switch (type) {
     case PITH_F32:
         return (double)f32_from_bits((uint32_t)v);
@@ -58,7 +58,7 @@ double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p)
 bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int64_t *v)
 {
     if (type == PITH_I64) {
-        *v = (int64_t)load_number(p, 8, big_endian);
+        *v = (int64_t)pith_load_stored(p, 8, big_endian);
         return true;
     }
     double d = pith_stored_f64(type, big_endian, p);
@@ -174,7 +174,7 @@ bool pith_is_idx(const uint8_t *head, size_t n)
 
 static uint32_t load_be32(const uint8_t *p)
 {
-    return (uint32_t)load_number(p, 4, true);
+    return (uint32_t)pith_load_stored(p, 4, true);
 }
 
 /* Grey pictures, to be resized and cropped like others. */

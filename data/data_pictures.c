@@ -2,7 +2,8 @@
 /* data_pictures.c - samples that are PNG or JPEG files: in a folder, in a tar, or one alone. The
  * names are listed once and sorted by bytes, so that sample numbers do not depend on the order in
  * an archive or file system; a picture is read and decoded when it is asked for. Folders that hold
- * pictures are the classes, when there are at least two. */
+ * pictures are the classes, when there are at least two: by the names that the model stores, else
+ * by numbers that they are called, else in alphabetical order. */
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
 #include <errno.h>
@@ -108,14 +109,6 @@ static int compare_folders(const void *a, const void *b)
     return order ? order : n < k ? -1 : n > k;
 }
 
-static char *last_folder(const char *name)
-{
-    size_t n = folder_bytes(name), from = n;
-    while (from > 0 && name[from - 1] != '/')
-        from--;
-    return strndup(name + from, n - from);
-}
-
 /* The names of files that stand for their folders, one for each, in folder order. */
 static const char **distinct_folders(const struct archive_list *list, size_t *n)
 {
@@ -133,24 +126,87 @@ static const char **distinct_folders(const struct archive_list *list, size_t *n)
     return names;
 }
 
+/* The class that a folder's name gives; the last of its parts that is the name of one class counts
+ * (n01440764/images). */
+static bool class_of_folder(const struct data_source *s, const char *file, int64_t *label)
+{
+    size_t end = folder_bytes(file);
+    while (end > 0) {
+        size_t from = end;
+        while (from > 0 && file[from - 1] != '/')
+            from--;
+        if (pith_class_find(s->class_names, file + from, end - from, label) == 1)
+            return true;
+        end = from ? from - 1 : 0;
+    }
+    return false;
+}
+
+static bool number_of_folder(const char *file, int64_t *label)
+{
+    size_t end = folder_bytes(file), from = end;
+    while (from > 0 && file[from - 1] != '/')
+        from--;
+    return pith_class_number(file + from, end - from, label);
+}
+
+static void warn_of_order(const struct data_source *s, const char **folders, size_t n)
+{
+    char why[96] = "the model stores no class names", count[32];
+    if (s->class_names)
+        snprintf(why, sizeof why, "none is one of the %s class names that the model stores",
+                 pith_count_text(pith_class_count(s->class_names), count));
+    pith_source_warn(s,
+                     "%.120s: folders are numbered in alphabetical order, '%.*s' is class 0, "
+                     "'%.*s' class %zu: %s",
+                     s->file.name, (int)folder_bytes(folders[0]), folders[0],
+                     (int)folder_bytes(folders[n - 1]), folders[n - 1], n - 1, why);
+}
+
+/* number: [n], the class of each folder. false: they give no labels. */
+static bool number_folders(struct data_source *s, const char **folders, size_t n, int64_t *number)
+{
+    size_t n_named = 0, n_numbers = 0, unknown = 0;
+    for (size_t i = 0; i < n; i++)
+        if (class_of_folder(s, folders[i], &number[i]))
+            n_named++;
+        else
+            unknown = i;
+    if (n_named == n)
+        return true;
+    if (n_named > 0) {
+        snprintf(s->unlabelled, sizeof s->unlabelled,
+                 "folder '%.*s' is none of the class names that the model stores, as %zu other%s",
+                 (int)folder_bytes(folders[unknown]), folders[unknown], n_named,
+                 n_named == 1 ? " is" : "s are");
+        pith_source_warn(s, "%.120s: %s: its folders give no labels", s->file.name, s->unlabelled);
+        return false;
+    }
+    while (n_numbers < n && number_of_folder(folders[n_numbers], &number[n_numbers]))
+        n_numbers++;
+    for (size_t i = 0; i < n && n_numbers < n; i++)
+        number[i] = (int64_t)i;
+    if (n_numbers < n)
+        warn_of_order(s, folders, n);
+    return true;
+}
+
 static bool label_by_folder(struct data_source *s, const char **folders, size_t n)
 {
-    s->labels = malloc(s->list.n * sizeof *s->labels);
-    s->class_names = calloc(n, sizeof *s->class_names);
-    if (!s->labels || !s->class_names)
-        return false;
-    s->n_classes = (uint32_t)n;
-    for (size_t i = 0; i < n; i++) {
-        s->class_names[i] = last_folder(folders[i]);
-        if (!s->class_names[i])
-            return false;
+    int64_t *number = malloc(n * sizeof *number), *labels = malloc(s->list.n * sizeof *labels);
+    bool ok = number && labels;
+    if (ok && number_folders(s, folders, n, number)) {
+        for (size_t i = 0; i < s->list.n; i++) {
+            const char *name = s->list.entry[i].name;
+            const char **at = bsearch(&name, folders, n, sizeof *folders, compare_folders);
+            labels[i] = number[at - folders];
+        }
+        s->labels = labels;
+        labels = NULL;
     }
-    for (size_t i = 0; i < s->list.n; i++) {
-        const char *name = s->list.entry[i].name;
-        const char **at = bsearch(&name, folders, n, sizeof *folders, compare_folders);
-        s->labels[i] = at - folders;
-    }
-    return true;
+    free(number);
+    free(labels);
+    return ok;
 }
 
 /* Two folders or more, and no picture outside them: they are classes. */

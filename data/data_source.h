@@ -92,6 +92,8 @@ enum pith_status pith_zip_extract(const struct zip_member *member, uint64_t max_
 
 /* ---- sources of samples ---------------------------------------------------------------------- */
 
+enum { UNLABELLED_BYTES = 400 };
+
 struct data_source {
     struct file_source file;
     uint64_t n_samples;
@@ -116,9 +118,7 @@ struct data_source {
     uint64_t target_elems;
     /* pictures in a folder or tar */
     struct archive_list list;
-    char *folder;       /* prefix of the names on disk; NULL: in file */
-    char **class_names; /* owned, as are its texts */
-    uint32_t n_classes;
+    char *folder;    /* prefix of the names on disk; NULL: in file */
     uint8_t *packed; /* the picture being decoded */
     size_t packed_room;
     uint64_t max_bytes;
@@ -126,6 +126,12 @@ struct data_source {
     const char *input_name;
     const char *const *arrays;
     uint32_t n_arrays;
+    const char *class_names;
+    uint64_t n_outputs;
+    void (*warn)(void *user, const char *text);
+    void *user;
+    char unlabelled[UNLABELLED_BYTES]; /* why there are no labels; "": the source has no place for
+                                          them */
 };
 
 /* Each fills *s (zeroed, s->file opened and, but for pictures, loaded) or fails; the caller closes
@@ -154,6 +160,8 @@ enum pith_status pith_stored_numbers(const struct data_source *s, uint64_t i, fl
 /* The same as elements of another type, each value kept or refused. */
 enum pith_status pith_stored_as(const struct data_source *s, uint64_t i, enum pith_type type,
                                 void *x, struct pith_error *err);
+/* The bits of a number of 1, 2, 4 or 8 bytes. */
+uint64_t pith_load_stored(const uint8_t *p, uint32_t bytes, bool big_endian);
 /* Element k of stored numbers as a double, and as an integer (false: not one that fits). */
 double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p);
 bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int64_t *v);
@@ -166,9 +174,23 @@ enum pith_status pith_labels_read(struct data_source *s, const char *path, struc
 /* The same from bytes in memory. */
 enum pith_status pith_labels_parse(struct data_source *s, const uint8_t *bytes, size_t n,
                                    const char *name, struct pith_error *err);
+/* A warning, where who opened the data takes any. */
+void pith_source_warn(const struct data_source *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Of an .npz with labels alone, or among other arrays. */
 enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, size_t n,
                                  const char *name, struct pith_error *err);
+
+/* How many of the names (one a line, class 0 first; may be NULL) the text is one of; *number: the
+ * first of them, unchanged where there is none. */
+uint32_t pith_class_find(const char *names, const char *text, size_t n, int64_t *number);
+uint32_t pith_class_count(const char *names);
+/* A decimal number of at most INT32_MAX with nothing but space around it. */
+bool pith_class_number(const char *text, size_t n, int64_t *number);
+enum { CLASS_REASON_BYTES = 160 };
+/* Why a text that pith_class_find found so often, and that is no number, is no label. Returns
+ * reason. */
+const char *pith_class_unknown(const char *names, uint32_t found, char reason[CLASS_REASON_BYTES]);
 
 /* The sample numbers a range chooses of n. *chosen: owned by the caller, [*n_chosen], or NULL for
  * all. */

@@ -8,8 +8,9 @@
 
 struct npy_header {
     enum pith_type type;
-    uint32_t item_bytes; /* as stored: 1, 2, 4, 8 */
+    uint32_t item_bytes; /* as stored: 1, 2, 4, 8; any of text */
     bool wide_unsigned;  /* u4 or u8: type is then PITH_I64 */
+    uint32_t char_bytes; /* of text: 1 ('S') or 4 ('U'); type is then PITH_U8. 0: numbers */
     bool big_endian;
     uint32_t rank;
     uint32_t dim[PITH_MAX_RANK]; /* may contain 0 */
@@ -21,6 +22,10 @@ struct npy_header {
  * the file's length is what shape and type say. PITH_ERR_CORRUPT, PITH_ERR_UNSUPPORTED. */
 enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, struct npy_header *h,
                                 struct pith_error *err);
+
+/* The same, of text ('S5', '<U3'), too. */
+enum pith_status pith_npy_parse_text(const void *bytes, size_t n, const char *name,
+                                     struct npy_header *h, struct pith_error *err);
 
 bool pith_is_npy(const void *bytes, size_t n);
 

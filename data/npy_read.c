@@ -14,7 +14,7 @@
 #include "npy_header.h"
 #include "number_convert.h"
 
-enum { NPY_MAGIC_BYTES = 6, NPY_MAX_HEADER = 65536 };
+enum { NPY_MAGIC_BYTES = 6, NPY_MAX_HEADER = 65536, NPY_MAX_TEXT = 4096 };
 
 bool pith_is_npy(const void *bytes, size_t n)
 {
@@ -129,6 +129,24 @@ static bool read_type(const char *descr, struct npy_header *h)
     return false;
 }
 
+/* 'S5': 5 bytes; '<U3': 3 characters of 4 bytes. */
+static bool read_text_type(const char *descr, struct npy_header *h)
+{
+    struct text_reader t = {descr, descr + strlen(descr), false};
+    bool big_endian = accept_text(&t, ">");
+    if (!big_endian && !accept_text(&t, "<"))
+        (void)accept_text(&t, "|");
+    uint32_t char_bytes = accept_text(&t, "S") ? 1 : accept_text(&t, "U") ? 4 : 0;
+    uint32_t n = read_dim(&t);
+    if (char_bytes == 0 || t.bad || t.p != t.end || n == 0 || n > NPY_MAX_TEXT)
+        return false;
+    h->type = PITH_U8;
+    h->char_bytes = char_bytes;
+    h->item_bytes = n * char_bytes;
+    h->big_endian = big_endian;
+    return true;
+}
+
 struct npy_fields {
     char descr[24];
     bool fortran, has_descr, has_order, has_shape, too_many_axes;
@@ -203,8 +221,8 @@ static enum pith_status check_length(struct npy_header *h, size_t n, const char 
     return PITH_OK;
 }
 
-enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, struct npy_header *h,
-                                struct pith_error *err)
+static enum pith_status parse(const void *bytes, size_t n, const char *name, bool may_be_text,
+                              struct npy_header *h, struct pith_error *err)
 {
     struct npy_header head = {0};
     struct npy_fields f = {0};
@@ -218,7 +236,7 @@ enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, s
     if (!ok)
         return pith_error_fill(err, PITH_ERR_CORRUPT,
                                "%s: npy header is not a plain type, order and shape", name);
-    if (!read_type(f.descr, &head))
+    if (!read_type(f.descr, &head) && !(may_be_text && read_text_type(f.descr, &head)))
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "%s: npy type '%s' is not a plain number (f2 f4 f8, i1 to i8, u1 to "
                                "u8, bool)",
@@ -233,22 +251,26 @@ enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, s
     return st;
 }
 
-/* ---- arrays ---------------------------------------------------------------------------------- */
-
-static uint64_t load_item(const uint8_t *p, uint32_t bytes, bool big_endian)
+enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, struct npy_header *h,
+                                struct pith_error *err)
 {
-    uint64_t v = 0;
-    for (uint32_t i = 0; i < bytes; i++)
-        v |= (uint64_t)p[big_endian ? bytes - 1 - i : i] << 8 * i;
-    return v;
+    return parse(bytes, n, name, false, h, err);
 }
+
+enum pith_status pith_npy_parse_text(const void *bytes, size_t n, const char *name,
+                                     struct npy_header *h, struct pith_error *err)
+{
+    return parse(bytes, n, name, true, h, err);
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 static enum pith_status copy_items(const struct npy_header *h, const uint8_t *from, uint8_t *to,
                                    const char *name, struct pith_error *err)
 {
     uint32_t to_bytes = h->wide_unsigned ? 8 : h->item_bytes;
     for (uint64_t i = 0; i < h->count; i++) {
-        uint64_t v = load_item(from + i * h->item_bytes, h->item_bytes, h->big_endian);
+        uint64_t v = pith_load_stored(from + i * h->item_bytes, h->item_bytes, h->big_endian);
         if (h->wide_unsigned && v > INT64_MAX)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                    "%s: element %llu does not fit 64-bit signed integers", name,

@@ -18,20 +18,25 @@
  *     .npz                the array that `arrays` names, or else the one called as input_name, or
  * `x`, or the first that is not labels; the labels of x_test are y_test, else the first found of y,
  * label(s), target(s), class(es), y_train, y_test, y_val, each with a small or a capital first
- * letter, else of names with such a word in them (test_labels, ground_truth), else, of two arrays,
- * the other one if it holds one integer for each sample
+ * letter, else of names with such a word in them (test_labels, ground_truth, testLabels), else, of
+ * two arrays, the other one if it holds one integer for each sample
  *     raw:TYPE:N:FILE     records of N values: i8 u8 i16 u16 i32 f16 f32 f64, little-endian
  *     wav:FRAME:HOP:FILE  frames of FRAME values of a WAV (PCM, 16 bits, mono), value / 32768.
  * Frame i ends with sample (i + 1) * HOP of the recording and so begins FRAME - HOP samples before
  * its own HOP; what lies before the first and behind the last sample is 0. A recording of n samples
- * has ceil(n / HOP) frames a folder, .tar      of PNG and JPEG pictures; class folders give the
- * labels (folder names sorted by bytes: 0, 1, ...)
+ * has ceil(n / HOP) frames
+ *     a folder, .tar      of PNG and JPEG pictures; class folders give the labels: their names are
+ * looked for in class_names; where they are all numbers, these count; else they are numbered 0, 1,
+ * ... as sorted by bytes, with a warning
  *
  * Labels: for IDX the file beside it (...images-idx3... -> ...labels-idx1...); for folders and tar
  * files a labels.csv inside or beside; or `labels`: IDX, .npy, .npz (an array named as above, or
  * the only one), .csv (a line of column names, then rows; column `class`, `label`, `target`, ...;
  * matched by column `file`, `filename`, `image`, ... for pictures, one row for each, else in sample
- * order; without that line: file name, class) or .txt (one integer a line).
+ * order; without that line: file name, class; fields between ',', ';' or tabs) or .txt (one label a
+ * line). A label is a class number, which may be stored as a float, or one of class_names: its
+ * line; else the same in any case and with '_' for ' ', or by the ImageNet synset that the line
+ * begins with; else one of the line's names between commas.
  *
  * Picture pixels go through `preprocess` (pith_preprocess.h): order, resize, crop, then
  * (pixel * scale - mean) / std. Numbers of other sources take scale, mean and std only.
@@ -81,6 +86,12 @@ struct pith_data_opts {
     const char *const *arrays; /* .npz: arrays[0] are the samples; the others belong to other data
                                   sets and are no labels. NULL: as above */
     uint32_t n_arrays;
+    const char
+        *class_names;   /* that labels may be given by, one a line, class 0 first; NULL: none */
+    uint64_t n_outputs; /* values of the model's output; from 2 on, one float for each sample is a
+                           class number, not a target. 0: unknown */
+    void (*warn)(void *user, const char *text); /* while it is opened; may be NULL */
+    void *user;
 };
 
 /* Whether the file at path is a .npz with arrays of these names: has[i] of names[i]; returns how
@@ -149,8 +160,8 @@ uint64_t pith_data_target_elems(const struct pith_data *data);
 /* y: [pith_data_target_elems] f32. PITH_ERR_ARGUMENT. */
 enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y);
 
-/* Folder or tar only: name of a class folder; NULL: none or out of range. */
-const char *pith_data_class_name(const struct pith_data *data, uint32_t label);
+/* Why there are neither labels nor targets, where the source has a place for them; else "". */
+const char *pith_data_unlabelled(const struct pith_data *data);
 
 /* ---- single pictures and arrays (what `run` feeds and writes) -------------------------------- */
 
