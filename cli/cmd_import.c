@@ -60,7 +60,6 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     const char *path = n_operands ? operands[0] : "-";
     uint64_t bytes = 0;
     struct pith_grids_found found = {0};
-    struct pith_error err = {0};
     char a[32], b[32];
     enum cli_exit rc = cli_check_model_output(&o->common, path);
     if (rc)
@@ -69,9 +68,9 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (rc)
         return rc;
     import.strict = true;
+    import.grids = &found;
+    import.no_grids = o->free_weights;
     rc = cli_load_model(path, &import, &m);
-    if (!rc && !o->free_weights && pith_find_grids(m, &found, &err))
-        rc = cli_fail(&err);
     if (!rc)
         rc = cli_write_model(&o->common, m, &bytes);
     if (!rc && o->common.json)

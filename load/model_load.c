@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_error_fill.h"
+#include "pith_exact_grid.h"
 #include "pith_load.h"
 #include "pith_onnx.h"
 #include "model_file.h"
@@ -20,6 +21,24 @@ uint64_t pith_tensor_limit(const struct pith_import_opts *opts, size_t n)
     return STRICT_ANYHOW + (uint64_t)n * STRICT_PER_BYTE;
 }
 
+/* Weights that are on a grid already are kept so: of ONNX every command makes what import writes.
+ */
+static enum pith_status read_onnx(const void *bytes, size_t n, bool mapped, const char *name,
+                                  const char *dir, const struct pith_import_opts *opts,
+                                  struct pith_model **m, struct pith_error *err)
+{
+    struct pith_model *read = NULL;
+    enum pith_status st = mapped ? pith_onnx_read_mapped(bytes, n, name, dir, opts, &read, err)
+                                 : pith_onnx_read(bytes, n, name, dir, opts, &read, err);
+    if (!st && !(opts && opts->no_grids))
+        st = pith_find_grids(read, opts ? opts->grids : NULL, err);
+    if (st)
+        pith_model_free(read);
+    else
+        *m = read;
+    return st;
+}
+
 enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, const char *dir,
                                  const struct pith_import_opts *opts, struct pith_model **m,
                                  struct pith_error *err)
@@ -29,7 +48,7 @@ enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, 
     if (pith_is_pith(bytes, n))
         return pith_unpack(bytes, n, name, 0, pith_tensor_limit(opts, n), opts ? opts->alloc : NULL,
                            m, err);
-    return pith_onnx_read(bytes, n, name, dir, opts, m, err);
+    return read_onnx(bytes, n, false, name, dir, opts, m, err);
 }
 
 /* The folder of path, for tensors that an ONNX file keeps beside it. The caller frees. */
@@ -48,7 +67,7 @@ enum pith_status pith_model_file_read(const struct model_file *f, const char *pa
     char *dir = folder_of(path);
     bool onnx = f->mapped && !pith_is_pith(f->data, f->bytes);
     enum pith_status st = !dir   ? pith_error_no_memory(err)
-                          : onnx ? pith_onnx_read_mapped(f->data, f->bytes, path, dir, opts, m, err)
+                          : onnx ? read_onnx(f->data, f->bytes, true, path, dir, opts, m, err)
                                  : pith_model_read(f->data, f->bytes, path, dir, opts, m, err);
     free(dir);
     return st;

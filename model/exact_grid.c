@@ -19,7 +19,8 @@
 #define INFINITE 0x7f800000u
 #define SMALLEST_NORMAL 0x00800000u
 #define MOST 256u   /* centroids */
-#define HIGHEST 127 /* integers of a row */
+#define HIGHEST 127 /* integers of a row, where its zero point is 0 */
+#define LARGEST 255 /* magnitude of an integer of 8 bits less its zero point */
 #define FEWEST 256u /* elements of a weight: below, a codebook saves little */
 #define FEWEST_NARROW 128u
 #define STEP_BYTES 6u /* of a row's scale in a file, about */
@@ -79,13 +80,13 @@ static int by_value(const void *a, const void *b)
 /* ---- multiples of a scale -------------------------------------------------------------------- */
 
 struct row_grid {
-    float scale;   /* 0: all elements are */
-    uint32_t most; /* the largest magnitude in scales; 128: no integer is 128 */
+    float scale;       /* 0: all elements are */
+    int32_t low, high; /* smallest and largest integer, or 0 */
 };
 
-/* k[i] * scale is x[i], to the bit, and k[i] is of 8 bits? x + 1.5 * 2^23 has the integer nearest
- * to x in its low bits; |x| is at most 128 and some. */
-static bool fits(const float *x, uint64_t n, float scale, int8_t *k)
+/* k[i] * scale is x[i], to the bit, and -256 <= k[i] <= 255? x + 1.5 * 2^23 has the integer nearest
+ * to x in its low bits; |x| is at most 255 and some. */
+static bool fits(const float *x, uint64_t n, float scale, int16_t *k)
 {
     const float to_integer = 12582912.0f, inverse = 1.0f / scale;
     const uint64_t begin = 8, block = 256;
@@ -95,8 +96,8 @@ static bool fits(const float *x, uint64_t n, float scale, int8_t *k)
             float shifted = x[i] * inverse + to_integer;
             int32_t q = (int32_t)(f32_bits(shifted) - f32_bits(to_integer));
             wrong |= f32_bits((float)q * scale) ^ f32_bits(x[i]);
-            wrong |= (uint32_t)(q + 128) & ~255u;
-            k[i] = (int8_t)q;
+            wrong |= (uint32_t)(q + LARGEST + 1) & ~511u;
+            k[i] = (int16_t)q;
         }
         if (wrong)
             return false;
@@ -105,7 +106,7 @@ static bool fits(const float *x, uint64_t n, float scale, int8_t *k)
 }
 
 /* The scale for which the largest magnitude is `most` times it; 0: there is none. */
-static float scale_for(const float *x, uint64_t n, float largest, uint32_t most, int8_t *k)
+static float scale_for(const float *x, uint64_t n, float largest, uint32_t most, int16_t *k)
 {
     uint32_t nearest = f32_bits(largest / (float)most);
     static const uint32_t beside[] = {0, 1, UINT32_MAX};
@@ -117,7 +118,7 @@ static float scale_for(const float *x, uint64_t n, float largest, uint32_t most,
     return 0;
 }
 
-static uint32_t divisor_of(const int8_t *k, uint64_t n)
+static uint32_t divisor_of(const int16_t *k, uint64_t n)
 {
     uint32_t g = 0;
     for (uint64_t i = 0; i < n && g != 1; i++) {
@@ -144,10 +145,10 @@ static double another(const float *x, uint64_t n, float largest)
 }
 
 /* Smallest first: a grid within a grid is not looked for. */
-static float search(const float *x, uint64_t n, float largest, uint32_t *most, int8_t *k)
+static float search(const float *x, uint64_t n, float largest, uint32_t *most, int16_t *k)
 {
     double part = another(x, n, largest);
-    for (*most = 1; *most <= HIGHEST + 1; ++*most) {
+    for (*most = 1; *most <= LARGEST; ++*most) {
         double at = part * *most, off = at - (double)(int32_t)(at + 0.5);
         if (off > 1e-3 || off < -1e-3)
             continue;
@@ -176,15 +177,23 @@ static bool all_plus_zero(const float *x, uint64_t n)
     return any == 0;
 }
 
+static void note_range(const int16_t *k, uint64_t n, struct row_grid *g)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        g->low = k[i] < g->low ? k[i] : g->low;
+        g->high = k[i] > g->high ? k[i] : g->high;
+    }
+}
+
 /* hint: what the largest magnitude was of the row before, in scales; 0: unknown. Becomes that of
  * this row. k: its integers. */
-static bool find_row(const float *x, uint64_t n, uint32_t *hint, struct row_grid *g, int8_t *k)
+static bool find_row(const float *x, uint64_t n, uint32_t *hint, struct row_grid *g, int16_t *k)
 {
     uint32_t bits = largest_magnitude(x, n), most = *hint;
     float largest = f32_from_bits(bits);
     *g = (struct row_grid){0};
     if (bits == 0) {
-        memset(k, 0, (size_t)n);
+        memset(k, 0, (size_t)n * sizeof *k);
         return all_plus_zero(x, n);
     }
     if (bits >= INFINITE)
@@ -199,12 +208,11 @@ static bool find_row(const float *x, uint64_t n, uint32_t *hint, struct row_grid
     float larger = divisor > 1 ? scale_for(x, n, largest, most / divisor, k) : 0;
     if (larger > 0) {
         g->scale = larger;
-        most /= divisor;
     } else if (divisor > 1) {
         scale_for(x, n, largest, most, k); /* k was overwritten */
     }
-    g->most = most;
-    return true;
+    note_range(k, n, g);
+    return g->high - g->low < (int32_t)MOST;
 }
 
 /* ---- codebooks ------------------------------------------------------------------------------- */
@@ -243,15 +251,23 @@ static void write_multiples(float scale, int32_t below, uint32_t n, float *centr
         centroid[i] = scale * (float)((int32_t)i - below);
 }
 
-/* Centroids: symmetric, but for -128. */
-static uint32_t levels(uint32_t most)
+/* How many centroids, of which `below` are negative: symmetric but for -128 where that holds all,
+ * else (false) as many as the row has. */
+static bool is_symmetric(const struct row_grid *g, uint32_t *n, int32_t *below)
 {
-    return most > HIGHEST ? MOST : 2 * most + 1;
+    int32_t most = g->high > -g->low ? g->high : -g->low;
+    bool symmetric = g->high <= HIGHEST && g->low >= -HIGHEST - 1;
+    *below = symmetric ? most : -g->low;
+    *n = !symmetric       ? (uint32_t)(g->high - g->low) + 1
+         : most > HIGHEST ? MOST
+                          : 2 * (uint32_t)most + 1;
+    return symmetric;
 }
 
-static bool reaches_infinity(float scale, int32_t below)
+static bool reaches_infinity(float scale, int32_t below, uint32_t n)
 {
-    return (f32_bits(scale * (float)below) & ~SIGN) >= INFINITE;
+    int32_t above = (int32_t)n - 1 - below, most = above > below ? above : below;
+    return (f32_bits(scale * (float)most) & ~SIGN) >= INFINITE;
 }
 
 /* Few values that are multiples of a scale, as all of these multiples where the indices stay as
@@ -260,13 +276,13 @@ static bool lay_multiples(struct pith_codebook *b, const float *sorted, uint32_t
                           uint8_t number[MOST])
 {
     struct row_grid g;
-    int8_t k[MOST];
-    uint32_t hint = 0;
+    int16_t k[MOST];
+    uint32_t hint = 0, n_centroids;
+    int32_t below;
     if (n < 3 || !find_row(sorted, n, &hint, &g, k) || !(g.scale > 0))
         return false;
-    uint32_t n_centroids = levels(g.most);
-    int32_t below = (int32_t)g.most;
-    if (index_bits(n_centroids) > index_bits(n) || reaches_infinity(g.scale, below))
+    is_symmetric(&g, &n_centroids, &below);
+    if (index_bits(n_centroids) > index_bits(n) || reaches_infinity(g.scale, below, n_centroids))
         return false;
     b->n_centroids = n_centroids;
     write_multiples(g.scale, below, n_centroids, b->centroid);
@@ -302,30 +318,48 @@ static enum pith_status give_few(struct pith_model *m, struct pith_const *k,
     return PITH_OK;
 }
 
-/* grid: [rows]; index holds their integers. */
-static enum pith_status give_rows(struct pith_model *m, struct pith_const *k, uint64_t rows,
-                                  const struct row_grid *grid, uint8_t *index)
+/* Centroids of each row, and below[rows]: how many are negative. Rows whose zero points differ have
+ * each its own. 0: some would be infinite, or more than MOST. */
+static uint32_t lay_rows(const struct row_grid *grid, uint64_t rows, int32_t *below)
 {
-    struct row_grid all = {.scale = 1, .most = 1};
-    for (uint64_t r = 0; r < rows; r++)
-        all.most = grid[r].most > all.most ? grid[r].most : all.most;
-    uint32_t n = levels(all.most);
-    int32_t below = (int32_t)all.most;
-    for (uint64_t r = 0; r < rows; r++)
-        if (reaches_infinity(grid[r].scale, below))
-            return PITH_OK;
-    if (!pays(k, n, rows * STEP_BYTES))
+    struct row_grid all = {0};
+    uint32_t n, each;
+    int32_t common;
+    for (uint64_t r = 0; r < rows; r++) {
+        all.low = grid[r].low < all.low ? grid[r].low : all.low;
+        all.high = grid[r].high > all.high ? grid[r].high : all.high;
+    }
+    bool symmetric = is_symmetric(&all, &n, &common);
+    for (uint64_t r = 0; r < rows && !symmetric; r++) {
+        each = (uint32_t)(grid[r].high - grid[r].low) + 1;
+        n = r == 0 || each > n ? each : n;
+    }
+    for (uint64_t r = 0; r < rows; r++) {
+        below[r] = symmetric ? common : -grid[r].low;
+        if (reaches_infinity(grid[r].scale, below[r], n))
+            return 0;
+    }
+    return n;
+}
+
+/* grid, below: [rows]; index holds their integers modulo 256. */
+static enum pith_status give_rows(struct pith_model *m, struct pith_const *k, uint64_t rows,
+                                  const struct row_grid *grid, int32_t *below, uint8_t *index)
+{
+    uint64_t cols = k->count / rows;
+    uint32_t n = lay_rows(grid, rows, below);
+    float scale = 1;
+    if (n == 0 || !pays(k, n, rows * STEP_BYTES))
         return PITH_OK;
-    struct pith_codebook *b = new_codebook(m, n, rows, k->count / rows);
+    struct pith_codebook *b = new_codebook(m, n, rows, cols);
     if (!b)
         return PITH_ERR_MEMORY;
     for (uint64_t r = 0; r < rows; r++) {
-        float scale = grid[r].scale > 0 ? grid[r].scale : all.scale;
-        write_multiples(scale, below, n, b->centroid + r * n);
-        all.scale = scale; /* for rows of zeros: that of the row before */
+        scale = grid[r].scale > 0 ? grid[r].scale : scale; /* of zeros: of the row before */
+        write_multiples(scale, below[r], n, b->centroid + r * n);
+        for (uint64_t i = r * cols; i < (r + 1) * cols; i++)
+            index[i] = (uint8_t)(index[i] + (uint32_t)below[r]);
     }
-    for (uint64_t i = 0; i < k->count; i++)
-        index[i] = (uint8_t)(index[i] + (uint32_t)below);
     b->index = index;
     k->codebook = b;
     return PITH_OK;
@@ -341,13 +375,18 @@ static enum pith_status find_rows(struct pith_model *m, struct pith_const *k, ui
     if (cols < 2)
         return PITH_OK;
     struct row_grid *grid = malloc((size_t)rows * sizeof *grid);
-    if (!grid)
-        return PITH_ERR_MEMORY;
+    int32_t *below = malloc((size_t)rows * sizeof *below);
+    int16_t *q = malloc((size_t)cols * sizeof *q);
+    enum pith_status st = grid && below && q ? PITH_OK : PITH_ERR_MEMORY;
     uint64_t r = 0;
-    while (r < rows && find_row(x + r * cols, cols, &hint, &grid[r], (int8_t *)index + r * cols))
-        r++;
-    enum pith_status st = r == rows ? give_rows(m, k, rows, grid, index) : PITH_OK;
+    for (; !st && r < rows && find_row(x + r * cols, cols, &hint, &grid[r], q); r++)
+        for (uint64_t i = 0; i < cols; i++)
+            index[r * cols + i] = (uint8_t)q[i];
+    if (!st && r == rows)
+        st = give_rows(m, k, rows, grid, below, index);
     free(grid);
+    free(below);
+    free(q);
     return st;
 }
 
@@ -358,7 +397,7 @@ static void try_beginning(const struct pith_const *k, uint64_t rows, bool *few, 
     static const uint64_t enough = 2 * MOST;
     struct distinct d;
     uint8_t index[2 * MOST];
-    int8_t q[2 * MOST];
+    int16_t q[2 * MOST];
     struct row_grid g;
     uint32_t hint = 0;
     uint64_t cols = k->count / rows;

@@ -23,8 +23,9 @@ struct pith_grids_found {
 /* Gives each f32 weight (pith_model_weights) without codebook or mask one, where its values are
  *
  *     at most 256 different ones, told apart by their bits; or
- *     in each row of dimension 0, scale * k for an integer k in -128..127, the product rounded once
- *     to f32: then the codebook has the multiples of the row's scale,
+ *     in each row of dimension 0, scale * k for an integer k in -128..127, or in 0..255 less a zero
+ *     point of the row, the product rounded once to f32: then the codebook has the multiples of the
+ *     row's scale,
  *
  * and a plain file gets smaller. Other constants whose numbers are f16 or bf16 remember that
  * (`stored`). No number changes. Rows of a weight that holds NaN, infinities or -0 are on no grid;

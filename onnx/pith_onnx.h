@@ -20,6 +20,8 @@
 extern "C" {
 #endif
 
+struct pith_grids_found;
+
 struct pith_input_shape {
     const char *name; /* NULL: the only input */
     uint32_t rank;
@@ -51,7 +53,10 @@ struct pith_import_opts {
      * names the file, borrowed until warn returns. NULL: nobody is told. */
     void (*warn)(void *user, const char *text);
     void *warn_user;
-    bool strict; /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
+    struct pith_grids_found *grids; /* pith_model_load, _read fill it for ONNX; NULL: not asked */
+    bool
+        no_grids; /* pith_model_load, _read leave weights on a grid as floats (pith_exact_grid.h) */
+    bool strict;  /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
 };
 
 /* The effective network as ONNX (opset 13). The caller owns *file. */

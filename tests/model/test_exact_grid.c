@@ -179,15 +179,17 @@ static void no_grid_holds_minus_zero_or_what_is_not_finite(void **unused)
         }
 }
 
-/* Row r, of 40, is scale[r % 2] times integers, of which `extreme` is one. */
+/* Row r, of 40, is scale[r % 2] times integers, of which `extreme` and the other end of -127..127
+ * are two. */
 static void fill_rows(struct one_weight *o, const float scale[2], int32_t extreme)
 {
     make(o, 40, 100);
     for (uint32_t r = 0; r < 40; r++)
         for (uint32_t c = 0; c < 100; c++) {
             int32_t most = r % 2 ? 3 : 127;
-            int32_t k =
-                c == 7 && r % 2 == 0 ? extreme : (int32_t)draw(2u * (uint32_t)most + 1) - most;
+            int32_t k = (int32_t)draw(2u * (uint32_t)most + 1) - most;
+            if (r % 2 == 0 && (c == 7 || c == 8))
+                k = c == 7 ? extreme : extreme > 0 ? -127 : 127;
             o->w[r * 100 + c] = scale[r % 2] * (1 + 0.01f * (float)r) * (float)k;
         }
 }
@@ -201,8 +203,33 @@ static void integers_are_of_eight_bits(void **unused)
         state = 5;
         fill_rows(&o, one, extreme);
         find(&o);
-        assert_int_equal(o.k->codebook != NULL, extreme >= -128 && extreme <= 127);
-        if (extreme == -128)
+        assert_int_equal(o.k->codebook != NULL, extreme >= -128 && extreme <= 128);
+        if (extreme == -128 || extreme == 128)
+            assert_int_equal(o.k->codebook->n_centroids, 256);
+        pith_model_free(o.m);
+    }
+}
+
+/* Integers of 8 bits less a zero point of each row; of one more value, none are found. */
+static void rows_may_have_zero_points(void **unused)
+{
+    (void)unused;
+    for (uint32_t seed = 1; seed <= 100; seed++) {
+        struct one_weight o;
+        state = seed;
+        bool wide = seed % 4 == 0;
+        make(&o, 40, 100);
+        for (uint32_t r = 0; r < 40; r++) {
+            float scale = float_of((100 + draw(20)) << 23 | draw(1u << 23));
+            int32_t zero = (int32_t)draw(256);
+            for (uint32_t c = 0; c < 100; c++) {
+                int32_t k = c == 0 ? 0 : c == 1 ? 255 + wide : (int32_t)draw(256);
+                o.w[r * 100 + c] = scale * (float)(k - zero);
+            }
+        }
+        find(&o);
+        assert_int_equal(o.k->codebook != NULL, !wide);
+        if (!wide)
             assert_int_equal(o.k->codebook->n_centroids, 256);
         pith_model_free(o.m);
     }
@@ -363,6 +390,7 @@ int main(void)
         cmocka_unit_test(a_number_beside_the_grid_spoils_it),
         cmocka_unit_test(no_grid_holds_minus_zero_or_what_is_not_finite),
         cmocka_unit_test(integers_are_of_eight_bits),
+        cmocka_unit_test(rows_may_have_zero_points),
         cmocka_unit_test(scales_are_normal_and_all_multiples_finite),
         cmocka_unit_test(a_row_of_minus_zeros_is_no_row_of_zeros),
         cmocka_unit_test(indices_do_not_grow_for_a_shorter_codebook),
