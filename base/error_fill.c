@@ -4,10 +4,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include "pith_escape_text.h"
 
 enum pith_status pith_error_fill(struct pith_error *err, enum pith_status status,
                                  const char *format, ...)
 {
+    char text[sizeof err->text];
     if (!err)
         return status;
     err->status = status;
@@ -15,8 +17,9 @@ enum pith_status pith_error_fill(struct pith_error *err, enum pith_status status
     err->offset = 0;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->text, sizeof err->text, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    pith_escape_text(text, err->text, sizeof err->text);
     return status;
 }
 

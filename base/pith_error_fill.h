@@ -6,8 +6,8 @@
 
 #include "pith_runtime.h"
 
-/* Writes status and text (cut to fit) and clears chunk and offset; err may be NULL. Returns status,
- * so that `return pith_error_fill(...)` both says and gives it. */
+/* Writes status and text (escaped: pith_escape_text.h; cut to fit) and clears chunk and offset; err
+ * may be NULL. Returns status, so that `return pith_error_fill(...)` both says and gives it. */
 enum pith_status pith_error_fill(struct pith_error *err, enum pith_status status,
                                  const char *format, ...) __attribute__((format(printf, 3, 4)));
 

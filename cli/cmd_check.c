@@ -29,7 +29,7 @@ static const struct cli_option options[] = {
 static void print_issues(const char *path, const struct pith_onnx_report *r)
 {
     struct cli_table t;
-    printf("%s: %u of %u nodes unsupported\n", path, r->n_unsupported, r->n_nodes);
+    cli_print("%s: %u of %u nodes unsupported", path, r->n_unsupported, r->n_nodes);
     cli_table_start(&t, 4);
     cli_table_left(&t, 2);
     cli_table_left(&t, 3);
@@ -59,11 +59,13 @@ static bool importable(const struct pith_onnx_report *r)
 /* One command that fixes all of them; an input is named once. */
 static void print_example(const char *path, const struct pith_onnx_report *r)
 {
-    printf("%s: for example: pith import %s", path, path);
-    for (uint32_t i = 0; i < r->n_open; i++)
+    char shapes[1024] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < r->n_open && n < sizeof shapes; i++)
         if (i == 0 || strcmp(r->open_dims[i].example, r->open_dims[i - 1].example) != 0)
-            printf(" --input-shape '%s'", r->open_dims[i].example);
-    putchar('\n');
+            n += (size_t)snprintf(shapes + n, sizeof shapes - n, " --input-shape '%s'",
+                                  r->open_dims[i].example);
+    cli_print("%s: for example: pith import %s%s", path, path, shapes);
 }
 
 static void print_report(const char *path, const struct pith_onnx_report *r)
@@ -71,9 +73,9 @@ static void print_report(const char *path, const struct pith_onnx_report *r)
     if (r->n_unsupported)
         print_issues(path, r);
     for (uint32_t i = 0; i < r->n_open; i++)
-        printf("%s: input '%s' dim %u '%s' is open: give --input-shape %s\n", path,
-               r->open_dims[i].input, r->open_dims[i].dim, r->open_dims[i].symbol,
-               r->open_dims[i].example);
+        cli_print("%s: input '%s' dim %u '%s' is open: give --input-shape %s", path,
+                  r->open_dims[i].input, r->open_dims[i].dim, r->open_dims[i].symbol,
+                  r->open_dims[i].example);
     if (r->n_open > 1)
         print_example(path, r);
 }
@@ -224,21 +226,23 @@ static bool next_nonfinite(const struct subject *s, uint32_t *at, const char **n
 
 static void print_finding(const char *path, const struct pith_weight_finding *f)
 {
-    char count[32], of[32];
+    char count[32], of[32], what[256];
     pith_count_text(f->count, count);
     pith_count_text(f->of, of);
-    printf("%s: note: layer '%s' weight '%s': ", path, f->layer, f->tensor);
     if (f->kind == PITH_WEIGHT_DENORMAL)
-        printf("%s of %s values are denormal (below 1.18e-38): slow on many processors\n", count,
-               of);
+        snprintf(what, sizeof what,
+                 "%s of %s values are denormal (below 1.18e-38): slow on many processors", count,
+                 of);
     else if (f->kind == PITH_WEIGHT_DEAD)
-        printf("%s of %s output channels %s all zero, the first is %" PRIu64 "\n", count, of,
-               f->count == 1 ? "is" : "are", f->first);
+        snprintf(what, sizeof what, "%s of %s output channels %s all zero, the first is %" PRIu64,
+                 count, of, f->count == 1 ? "is" : "are", f->first);
     else
-        printf("value %" PRIu64
-               " is %.4g in magnitude, 99.9%% of the others stay below %.4g: it rules "
-               "the range, %.1f%% of a grid up to it is wasted\n",
-               f->first, f->largest, f->rest, 100 * (1 - f->rest / f->largest));
+        snprintf(what, sizeof what,
+                 "value %" PRIu64
+                 " is %.4g in magnitude, 99.9%% of the others stay below %.4g: it rules "
+                 "the range, %.1f%% of a grid up to it is wasted",
+                 f->first, f->largest, f->rest, 100 * (1 - f->rest / f->largest));
+    cli_print("%s: note: layer '%s' weight '%s': %s", path, f->layer, f->tensor, what);
 }
 
 static void print_ruled(const char *path, const struct pith_range_finding *f)
@@ -307,8 +311,8 @@ static void print_nonfinite(const struct subject *s)
     const char *name;
     uint64_t n;
     for (uint32_t at = 0; next_nonfinite(s, &at, &name, &n);)
-        printf("%s: weight '%s' has %" PRIu64 " value%s NaN or infinite\n", s->path, name, n,
-               n == 1 ? " that is" : "s that are");
+        cli_print("%s: weight '%s' has %" PRIu64 " value%s NaN or infinite", s->path, name, n,
+                  n == 1 ? " that is" : "s that are");
 }
 
 static void json_nonfinite(const struct subject *s)

@@ -150,7 +150,7 @@ static void print_layers(const struct pairing *p, const struct pith_comparison *
     }
     cli_table_print(&t, stdout);
     if (why)
-        printf("first over tolerance: '%s' %s\n", first_off(p, c)->layer, why);
+        cli_print("first over tolerance: '%s' %s", first_off(p, c)->layer, why);
 }
 
 static void json_nonfinite(const struct pith_difference *d)

@@ -2,9 +2,11 @@
 /* pith info: what is in a model, to the byte. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "coder_table.h"
 #include "engine_options.h"
+#include "pith_escape_text.h"
 #include "pith_load.h"
 #include "json_out.h"
 #include "layer_table.h"
@@ -163,21 +165,49 @@ static void print_json(const struct layer_rows *r, const struct cost *cost)
 
 static void print_value(const char *what, const struct pith_value *v, bool batch_open)
 {
-    printf("%s %s %s ", what, v->name, pith_type_text(v->type));
+    char dims[PITH_MAX_RANK * 12] = "";
+    size_t n = 0;
     for (uint32_t i = 0; i < v->rank; i++)
-        if (i == 0 && batch_open)
-            printf("N");
-        else
-            printf("%s%u", i ? "x" : "", v->dim[i]);
+        n += (size_t)(i == 0 && batch_open
+                          ? snprintf(dims, sizeof dims, "N")
+                          : snprintf(dims + n, sizeof dims - n, "%s%u", i ? "x" : "", v->dim[i]));
+    cli_print("%s %s %s %s", what, v->name, pith_type_text(v->type), dims);
+}
+
+/* Of any length; cut short where memory is. */
+static void print_escaped(const char *text)
+{
+    size_t room = 4 * strlen(text) + 1;
+    char *shown = malloc(room);
+    if (shown) {
+        pith_escape_text(text, shown, room);
+        fputs(shown, stdout);
+    }
+    free(shown);
+}
+
+static void print_lines(const char *text)
+{
+    for (size_t n; (n = strcspn(text, "\n")) < strlen(text); text += n + 1) {
+        char *line = strndup(text, n);
+        if (line)
+            print_escaped(line);
+        free(line);
+        putchar('\n');
+    }
+    print_escaped(text);
     putchar('\n');
 }
 
 static void print_texts(const struct info_options *o, const struct pith_model *m)
 {
-    for (uint32_t i = 0; o->meta && i < m->n_meta; i++)
-        printf("%s: %s\n", m->meta[i].key, m->meta[i].text);
+    for (uint32_t i = 0; o->meta && i < m->n_meta; i++) {
+        print_escaped(m->meta[i].key);
+        fputs(": ", stdout);
+        print_lines(m->meta[i].text);
+    }
     for (uint32_t i = 0; o->history && i < m->n_history; i++)
-        printf("%s\n", m->history[i].text);
+        print_lines(m->history[i].text);
 }
 
 static void print_text(const struct info_options *o, const struct layer_rows *r,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "array_files.h"
 #include "engine_options.h"
+#include "pith_escape_text.h"
 #include "pith_load.h"
 #include "class_scores.h"
 #include "explain.h"
@@ -315,7 +316,10 @@ static void print_class(const struct runner *r, const struct cli_score_reader *s
     int len;
     const char *name = class_name(r->m, k, &len);
     if (!r->o->common.json) {
-        printf("%" PRIu64 "\t%.6g%s%.*s\n", k, cli_score(s, k), len ? "\t" : "", len, name);
+        char cut[256], shown[256];
+        snprintf(cut, sizeof cut, "%.*s", len, name);
+        pith_escape_text(cut, shown, sizeof shown);
+        printf("%" PRIu64 "\t%.6g%s%s\n", k, cli_score(s, k), len ? "\t" : "", shown);
         return;
     }
     cli_json_open(NULL, '{');

@@ -9,6 +9,7 @@
 #include "engine_options.h"
 #include "feed_options.h"
 #include "json_out.h"
+#include "pith_escape_text.h"
 #include "pith_sense.h"
 #include "table.h"
 
@@ -128,10 +129,11 @@ static void print_worst(const struct sensing *s)
         printf("%g bits by ", t->amount);
     for (uint32_t i = 0; i < TOLD && i < s->found.n_layers; i++) {
         const struct pith_sense_layer *l = &s->found.layer[s->worst[i]];
-        char db[16];
+        char db[16], layer[256];
+        pith_escape_text(l->layer, layer, sizeof layer);
         format_db(l->cost[middle(s)].output_db, db);
-        printf("%s'%s' (%s, %" PRIu64 " of %" PRIu64 " predictions changed)", i ? ", " : "",
-               l->layer, db, l->cost[middle(s)].changed, s->found.predictions);
+        printf("%s'%s' (%s, %" PRIu64 " of %" PRIu64 " predictions changed)", i ? ", " : "", layer,
+               db, l->cost[middle(s)].changed, s->found.predictions);
     }
     putchar('\n');
 }

@@ -143,6 +143,8 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A warning that -q silences: of what may well be meant. */
 void cli_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_set_quiet(bool is_quiet);
+/* A line of results on stdout, with what names hold escaped. */
+void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Summary line for the eyes, unless -q. */
 void cli_say(const struct cli_common *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

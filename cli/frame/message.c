@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "cli.h"
+#include "pith_escape_text.h"
 
 static const char *current_verb;
 
@@ -13,15 +14,21 @@ void cli_set_verb(const char *verb)
     current_verb = verb;
 }
 
-/* Messages quote names from files that others made: their escape sequences stay out. */
-static void put_text(const char *format, va_list args)
+/* Lines quote names from files that others made: their escape sequences stay out. */
+static void put_text(FILE *to, const char *format, va_list args)
 {
-    char text[2048];
+    char text[2048], escaped[2048];
     vsnprintf(text, sizeof text, format, args);
-    for (char *p = text; *p; p++)
-        if (((unsigned char)*p < 0x20 && *p != '\n') || *p == 0x7f)
-            *p = '?';
-    fprintf(stderr, "%s\n", text);
+    pith_escape_text(text, escaped, sizeof escaped);
+    fprintf(to, "%s\n", escaped);
+}
+
+void cli_print(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_text(stdout, format, args);
+    va_end(args);
 }
 
 /* Of several processes, those that do not speak. */
@@ -51,7 +58,7 @@ static void print_line(const char *kind, const char *format, va_list args)
     if (current_verb && piped)
         fprintf(stderr, " %s", current_verb);
     fprintf(stderr, ": %s", kind);
-    put_text(format, args);
+    put_text(stderr, format, args);
 }
 
 static char last_error[2048];
@@ -103,7 +110,7 @@ void cli_say(const struct cli_common *c, const char *format, ...)
     if (c->quiet)
         return;
     va_start(args, format);
-    put_text(format, args);
+    put_text(stderr, format, args);
     va_end(args);
 }
 

@@ -2,6 +2,7 @@
 /* Reads a command line by the option tables: the command's own, then those all commands share.
  * Long options may be shortened to a unique prefix and take their argument as --name=X or
  * --name X; short ones as -oX or -o X. "--" ends the options; "-" alone is an operand. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
@@ -261,8 +262,9 @@ static enum cli_exit check_operands(const struct cli_command *cmd, uint32_t n)
 {
     if (n >= cmd->min_operands && n <= cmd->max_operands)
         return EXIT_DONE;
-    cli_error("%s operand%s\nusage: %s", n < cmd->min_operands ? "missing" : "too many",
-              n < cmd->min_operands ? "" : "s", cmd->synopsis);
+    cli_error("%s operand%s", n < cmd->min_operands ? "missing" : "too many",
+              n < cmd->min_operands ? "" : "s");
+    fprintf(stderr, "usage: %s\n", cmd->synopsis);
     return EXIT_USAGE;
 }
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "pith_escape_text.h"
 
 void cli_table_start(struct cli_table *t, uint32_t n_columns)
 {
@@ -15,22 +16,14 @@ void cli_table_left(struct cli_table *t, uint32_t column)
     t->left |= 1u << column;
 }
 
-/* Names come from files that others made: no escape sequence of theirs reaches the terminal. */
-static char *printable(char *text)
-{
-    for (char *p = text; p && *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
-    return text;
-}
-
 void cli_table_add(struct cli_table *t, const char *format, ...)
 {
-    char text[512];
+    char text[512], escaped[512];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    pith_escape_text(text, escaped, sizeof escaped);
     if (t->n_cells == t->room) {
         uint32_t room = t->room ? t->room * 2 : 64;
         char **cell = realloc(t->cell, room * sizeof *cell);
@@ -39,7 +32,7 @@ void cli_table_add(struct cli_table *t, const char *format, ...)
         t->cell = cell;
         t->room = room;
     }
-    t->cell[t->n_cells++] = printable(strdup(text));
+    t->cell[t->n_cells++] = strdup(escaped);
 }
 
 /* Columns a terminal shows: bytes that do not continue a UTF-8 sequence. */

@@ -17,7 +17,7 @@ struct cli_table {
 void cli_table_start(struct cli_table *t, uint32_t n_columns);
 /* Column c holds words, not numbers. */
 void cli_table_left(struct cli_table *t, uint32_t column);
-/* The next cell, row by row; printf-like; control characters become '?'. */
+/* The next cell, row by row; printf-like; control characters are escaped. */
 void cli_table_add(struct cli_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints and releases. */

@@ -247,9 +247,11 @@ void pith_onnx_warn(const struct onnx_import *im, const char *fmt, ...)
 const char *pith_onnx_short_name(struct onnx_import *im, const char *name, size_t limit);
 
 /* onnx_wire.c: PITH_OK when protobuf-c may unpack the bytes. */
+#define ONNX_WIRE_TEXT 256u
+
 struct onnx_wire_facts {
     uint64_t offset; /* of what is wrong */
-    const char *text;
+    char text[ONNX_WIRE_TEXT];
     size_t bytes;    /* of the file without the elements of its tensors */
     uint64_t n_refs; /* of tensors whose elements are left out of that */
 };

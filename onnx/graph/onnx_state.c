@@ -6,42 +6,43 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include "pith_escape_text.h"
 
-/* Names come from the file: a terminal must not act on what stands in them. */
-static void clean_text(char *text)
+enum { ONNX_MESSAGE = sizeof((struct pith_error){0}.text) };
+
+/* "net.onnx: ", then what format makes; names come from the file. */
+static void write_text(const struct onnx_import *im, const char *fmt, va_list ap,
+                       char escaped[ONNX_MESSAGE])
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
+    char text[ONNX_MESSAGE];
+    int n = snprintf(text, sizeof text, "%.150s: ", im->file);
+    vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    pith_escape_text(text, escaped, ONNX_MESSAGE);
 }
 
 enum pith_status pith_onnx_fail(struct onnx_import *im, enum pith_status status, const char *fmt,
                                 ...)
 {
+    va_list ap;
     if (!im->err)
         return status;
     im->err->status = status;
     im->err->chunk = 0;
-    int n = snprintf(im->err->text, sizeof im->err->text, "%.150s: ", im->file);
-    va_list ap;
     va_start(ap, fmt);
-    vsnprintf(im->err->text + n, sizeof im->err->text - (size_t)n, fmt, ap);
+    write_text(im, fmt, ap, im->err->text);
     va_end(ap);
-    clean_text(im->err->text);
     return status;
 }
 
 void pith_onnx_warn(const struct onnx_import *im, const char *fmt, ...)
 {
-    char text[512];
+    char text[ONNX_MESSAGE];
+    va_list ap;
     if (!im->opts || !im->opts->warn)
         return;
-    int n = snprintf(text, sizeof text, "%.150s: ", im->file);
-    va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text + n, sizeof text - (size_t)n, fmt, ap);
+    write_text(im, fmt, ap, text);
     va_end(ap);
-    clean_text(text);
     im->opts->warn(im->opts->warn_user, text);
 }
 

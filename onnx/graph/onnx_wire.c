@@ -11,7 +11,8 @@
  *   - wire types as the schema says (packed or not), no groups
  *   - a message that occurs once by the schema occurs once in the file: merging is what no ONNX
  *     writer needs and where parsers have had their bugs
- *   - no NUL inside a string: protobuf-c would silently cut the name there
+ *   - strings are UTF-8, as protobuf demands and a .pith does; a doc_string, which nothing reads,
+ *     may be anything but hold a NUL, at which protobuf-c would silently cut
  *
  * Unknown fields are stepped over, as protobuf demands.
  *
@@ -19,18 +20,23 @@
  * without them: raw_data of ONNX_RAW_REF_BYTES and more becomes exactly so many bytes that tell
  * where in the file it stands (none other has that length then), and the lengths around it are
  * written anew, in LENGTH_BYTES each. */
+#include <stdio.h>
 #include "onnx.h"
+#include "pith_escape_text.h"
+#include "pith_format.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
 /* FunctionProto.attribute_proto, unpacked later (onnx_function.c) where the schema lacks it. */
 enum { FUNCTION_DEFAULTS = 11 };
 
+enum { NODE_NAME = 3, NODE_GRAPH_DEPTH = 2 };
+
 enum { RAW_DATA = 9, LENGTH_BYTES = 5 /* what protobuf-c reads at most */ };
 
 struct frame {
     const ProtobufCMessageDescriptor *type;
-    size_t end;
+    size_t begin, end;
     uint64_t seen;    /* bit i: field number i (< 64) was met, for messages that occur once */
     size_t length_at; /* of its length in what is written */
 };
@@ -41,7 +47,7 @@ struct scan {
     struct frame stack[ONNX_MAX_DEPTH];
     uint32_t depth; /* frames in use */
     uint32_t n_messages, n_fields, n_nodes;
-    const char *text;
+    char text[ONNX_WIRE_TEXT];
     uint8_t *out; /* the file without elements; NULL: only counted */
     size_t n_out;
     size_t length_from; /* where the length of the field at hand begins */
@@ -105,7 +111,7 @@ static void refer_to_raw(struct scan *s, size_t n)
 
 static bool fail(struct scan *s, const char *text)
 {
-    s->text = text;
+    snprintf(s->text, sizeof s->text, "%s", text);
     return false;
 }
 
@@ -176,16 +182,68 @@ static bool enter(struct scan *s, const ProtobufCMessageDescriptor *type, size_t
         return fail(s, "messages are nested more than 32 deep");
     if (++s->n_messages > ONNX_MAX_MESSAGES)
         return fail(s, "more than 524288 messages");
-    if (type == &pith_onnx__node_proto__descriptor && s->depth == 2 &&
+    if (type == &pith_onnx__node_proto__descriptor && s->depth == NODE_GRAPH_DEPTH &&
         ++s->n_nodes > ONNX_MAX_NODES)
         return fail(s, "more than 65536 nodes");
     if (type == &pith_onnx__node_proto__descriptor && s->at == end)
         return fail(s, "a node is empty");
-    s->stack[s->depth] = (struct frame){.type = type, .end = end};
+    s->stack[s->depth] = (struct frame){.type = type, .begin = s->at, .end = end};
     if (s->depth > 0)
         begin_message(s, &s->stack[s->depth]);
     s->depth++;
     return true;
+}
+
+/* ---- strings --------------------------------------------------------------------------------- */
+
+static void escape(const uint8_t *p, size_t n, char *to, size_t size)
+{
+    char text[64];
+    n = n < sizeof text ? n : sizeof text - 1;
+    memcpy(text, p, n);
+    text[n] = '\0';
+    pith_escape_text(text, to, size);
+}
+
+/* " of node 3 'fc'": the innermost node at hand, whose name may stand behind what is wrong; where
+ * there is none, " of a TensorProto": the message. */
+static void tell_node(const struct scan *s, char *text, size_t size)
+{
+    uint64_t key, n;
+    uint32_t d = s->depth;
+    char name[64] = "";
+    while (d > 0 && s->stack[d - 1].type != &pith_onnx__node_proto__descriptor)
+        d--;
+    if (d == 0) {
+        snprintf(text, size, " of a %s", s->stack[s->depth - 1].type->short_name);
+        return;
+    }
+    struct scan node = {.p = s->p, .at = s->stack[d - 1].begin};
+    size_t end = s->stack[d - 1].end;
+    while (node.at < end && read_varint(&node, end, &key)) {
+        if (key == (NODE_NAME << 3 | WIRE_BYTES) && read_varint(&node, end, &n) &&
+            n <= end - node.at) {
+            escape(s->p + node.at, (size_t)n, name, sizeof name);
+            break;
+        }
+        if (!skip_value(&node, end, key & 7))
+            break;
+    }
+    snprintf(text, size, " of node %u '%s'", s->n_nodes ? s->n_nodes - 1 : 0, name);
+}
+
+/* field: a string of n bytes at s->at. */
+static bool check_string(struct scan *s, const ProtobufCFieldDescriptor *field, size_t n)
+{
+    char text[100], node[100];
+    if (n > 0 && memchr(s->p + s->at, 0, n))
+        return fail(s, "a string holds a zero byte");
+    if (pith_utf8_ok(s->p + s->at, n) || strcmp(field->name, "doc_string") == 0)
+        return true;
+    escape(s->p + s->at, n, text, sizeof text);
+    tell_node(s, node, sizeof node);
+    snprintf(s->text, sizeof s->text, "%s '%s'%s is not UTF-8", field->name, text, node);
+    return false;
 }
 
 /* A field of length n at s->at whose meaning is known. */
@@ -201,8 +259,8 @@ static bool scan_bytes_field(struct scan *s, const ProtobufCFieldDescriptor *fie
         }
         return enter(s, field->descriptor, end);
     }
-    if (field->type == PROTOBUF_C_TYPE_STRING && n > 0 && memchr(s->p + s->at, 0, n))
-        return fail(s, "a string holds a zero byte");
+    if (field->type == PROTOBUF_C_TYPE_STRING && !check_string(s, field, n))
+        return false;
     if (top->type == &pith_onnx__tensor_proto__descriptor && field->id == RAW_DATA &&
         n >= ONNX_RAW_REF_BYTES)
         refer_to_raw(s, n);
@@ -272,7 +330,7 @@ enum pith_status pith_onnx_scan(const void *bytes, size_t n, struct onnx_wire_fa
     struct scan s = {.p = bytes};
     if (!walk(&s, n)) {
         facts->offset = s.at;
-        facts->text = s.text;
+        memcpy(facts->text, s.text, sizeof s.text);
         return PITH_ERR_CORRUPT;
     }
     facts->bytes = s.n_out;

@@ -137,6 +137,11 @@ def main():
     write("alone-images-idx3-ubyte", struct.pack(">IIII", 0x803, 3, 2, 3) + bytes(range(18)))
     write("large-images-idx3-ubyte", struct.pack(">IIII", 0x803, 2, 4, 4) + bytes(range(32)))
     write("escape.onnx", model(gemm(good, name='\x1b]0;x\x07"quoted\\') + ends))
+    cut = "\nBROKEN\x1b"
+    for name, width in (("line_ends.onnx", 6), ("line_ends_open.onnx", "width" + cut)):
+        write(name, model(node("Gemm", ["x" + cut, "w" + cut], ["y" + cut], "fc" + cut, attr_int("transB", 1)) +
+                          field(2, "g") + tensor("w" + cut, [4, 6], bad if width == 6 else good) +
+                          value(11, "x" + cut, [1, width]) + value(12, "y" + cut, [1, 4])))
     per_channel = [1.0, 0.5, 2.0, 1.5]
     write("norm.onnx", model(
         node("Conv", ["x", "w"], ["c"], "conv") +

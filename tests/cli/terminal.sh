@@ -75,6 +75,23 @@ rm -f long-*
 for command in 'pith info escape.onnx' 'pith prune escape.onnx --pattern 5x5 --sparsity 0.5 -o a'; do
     script -qec "$command" /dev/null >.out 2>&1 </dev/null
     hides "$(printf '\033]')"
-    shows '?]0;x?'
+    shows '\\x1b]0;x\\x07'
 done
+
+# names that hold line ends: no line of output begins within one
+pith import line_ends.onnx -q -o ends.pith
+for command in 'info' 'info --plan' 'check' 'run --output none -o a' 'run -d x.npy -o a' \
+    'bench --per-layer --time 0.01' 'compare good.onnx' 'compare line_ends.onnx --layers' 'plan -o a' 'decode --to npy -o a' \
+    'prune --sparsity 0.5 -o a' 'cluster --bits 2 -o a' 'quantize -d none -o a'; do
+    for net in line_ends.onnx ends.pith; do
+        # shellcheck disable=SC2086
+        pith ${command%% *} $net ${command#"${command%% *}"} >.out 2>&1 </dev/null
+        hides '^BROKEN'
+        hides "$(printf '\033')"
+        rm -rf a
+    done
+done
+pith check line_ends_open.onnx >.out 2>&1
+hides '^BROKEN'
+shows 'width\\nBROKEN\\x1b'
 finish

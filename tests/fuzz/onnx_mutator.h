@@ -393,7 +393,7 @@ static inline void change_once(struct onnx_mutator *m, Onnx__ModelProto *model)
 static inline Onnx__ModelProto *mutate_unpack(const uint8_t *data, size_t size)
 {
     static ProtobufCAllocator from_room = {mutate_alloc, mutate_free, NULL};
-    struct onnx_wire_facts facts = {.text = ""};
+    struct onnx_wire_facts facts = {0};
     if (size > MUTATE_FILE || pith_onnx_scan(data, size, &facts) != PITH_OK)
         return NULL;
     Onnx__ModelProto *model = pith_onnx__model_proto__unpack(&from_room, size, data);

@@ -54,6 +54,22 @@ static void numbers_and_fields(void **state)
     scan(BYTES("\x3a\x02\x0a\x00"), "node is empty");
 }
 
+static void strings_are_utf8(void **state)
+{
+    (void)state;
+    scan(BYTES("\x12\x02\xc3\xa9"), NULL);
+    scan(BYTES("\x12\x02\xc3("), "producer_name '\\xc3(' of a ModelProto is not UTF-8");
+    scan(BYTES("\x32\x01\xff"), NULL); /* doc_string: nothing reads it */
+    scan(BYTES("\x3a\x03\x12\x01\xff"), "name '\\xff' of a GraphProto");
+    /* two nodes; the second's input is wrong, and its name stands behind it */
+    scan(BYTES("\x3a\x0e\x0a\x03\x1a\x01"
+               "a\x0a\x07\x0a\x02w\xff\x1a\x01"
+               "b"),
+         "input 'w\\xff' of node 1 'b'");
+    scan(BYTES("\x3a\x07\x0a\x05\x12\x01\xff\x1a\x09"), "output '\\xff' of node 0 ''");
+    scan(BYTES("\x3a\x07\x2a\x05\x08\x01\x42\x01\xfe"), "name '\\xfe' of a TensorProto");
+}
+
 /* Model, graph, node, attribute, graph, ...: `depth` messages in each other. */
 static void nested(uint32_t depth, const char *text)
 {
@@ -122,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_and_fields),
+        cmocka_unit_test(strings_are_utf8),
         cmocka_unit_test(depth),
         cmocka_unit_test(counts),
         cmocka_unit_test(nodes),

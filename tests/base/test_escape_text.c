@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* test_escape_text.c - nothing that a terminal acts on is left in a line, and what is cut ends
+ * where a character does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+#include "pith_error_fill.h"
+#include "pith_escape_text.h"
+
+static void expect(const char *text, const char *wanted)
+{
+    char shown[64], again[64];
+    pith_escape_text(text, shown, sizeof shown);
+    assert_string_equal(shown, wanted);
+    pith_escape_text(shown, again, sizeof again);
+    assert_string_equal(again, wanted);
+}
+
+static void test_escapes(void **state)
+{
+    (void)state;
+    expect("", "");
+    expect("conv1/w \\n", "conv1/w \\n");
+    expect("a\nb\r\tc", "a\\nb\\r\\tc");
+    expect("\x1b[31m\x7f\x01", "\\x1b[31m\\x7f\\x01");
+    expect("\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    expect("\xc2\x9b\xc2\x9f\xc2\xa0", "\\xc2\\x9b\\xc2\\x9f\xc2\xa0"); /* C1 controls */
+    expect("\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf",
+           "\xe2\x80\xa7\\xe2\\x80\\xa8\\xe2\\x80\\xae\xe2\x80\xaf");
+    expect("\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa",
+           "\xe2\x81\xa5\\xe2\\x81\\xa6\\xe2\\x81\\xa9\xe2\x81\xaa");
+    expect("\xe9t\xe9\xc3", "\\xe9t\\xe9\\xc3"); /* Latin-1, and a character cut short */
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size <= 9; size++) {
+        char shown[16];
+        memset(shown, 'x', sizeof shown);
+        pith_escape_text("a\x1b\xc3\xa9", shown, size);
+        assert_string_equal(shown, size < 2   ? ""
+                                   : size < 6 ? "a"
+                                   : size < 8 ? "a\\x1b"
+                                              : "a\\x1b\xc3\xa9");
+        assert_int_equal(shown[size], 'x');
+    }
+}
+
+static void test_errors_are_one_line(void **state)
+{
+    (void)state;
+    struct pith_error err = {0};
+    pith_error_fill(&err, PITH_ERR_ARGUMENT, "layer '%s'", "a\nb");
+    assert_string_equal(err.text, "layer 'a\\nb'");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_errors_are_one_line),
+    };
+    return cmocka_run_group_tests_name("escape_text", tests, NULL, NULL);
+}
