@@ -16,9 +16,10 @@
 #include "sweep_encoder.h"
 #include "work_left.h"
 
-#define TRIES                                                                                      \
-    2u /* of finer files, where none that was made is within the goal on other samples             \
-        */
+/* Finer files, where none that was made is within the goal on the test samples; by how much of the
+ * excess each is finer than the one before. */
+#define TRIES 4u
+#define FINER 0.2
 
 #define FIRST_FILES 4.0 /* that a search takes, before it is known whether they are cheap */
 
@@ -230,13 +231,14 @@ static const struct pith_goal_encoder *encoder_of(const struct job *j,
     return NULL;
 }
 
-/* One more, finer by what the last one missed. *i: where it is; untouched: there is none. */
+/* One more, finer by what the last one missed, and each time by more. *i: where it is; untouched:
+ * there is none. */
 static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
-                                   const struct pith_goal_point *last, double excess, uint32_t *i,
-                                   struct pith_error *err)
+                                   const struct pith_goal_point *last, double excess,
+                                   uint32_t tries, uint32_t *i, struct pith_error *err)
 {
     const struct pith_goal_encoder *e = encoder_of(j, last);
-    double quality = last->quality * exp(-(fmin(excess, 2) + 0.1) / 2);
+    double quality = last->quality * exp(-(fmin(excess, 2) + FINER * tries) / 2);
     if (!e || quality < e->finest || f->n == PITH_GOAL_POINTS || is_over(j))
         return PITH_OK;
     enum pith_status st = pith_goal_search_try(&j->search, e, quality, f, err);
@@ -245,8 +247,6 @@ static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
     return st;
 }
 
-#define FAR_OVER 1.5 /* times the limit, whatever the standard error */
-
 static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uint32_t i,
                                   double *excess, struct pith_error *err)
 {
@@ -254,37 +254,31 @@ static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uin
     begin(j, WORK_REPORT);
     enum pith_status st =
         pith_goal_judge_measure(j->judge, PITH_GOAL_REPORT, &r->found.point[i].file, &r->loss, err);
-    if (!st)
-        *excess = fmax(pith_goal_excess(j->goal, &r->loss, -1),
-                       pith_goal_excess(j->goal, &r->loss, 0) - log(FAR_OVER));
     r->loss.kl_high = r->loss.kl; /* what is reported was measured */
+    if (!st)
+        *excess = pith_goal_excess(j->goal, &r->loss, 0);
     return st;
 }
 
-/* The best, unless the samples that report find that it loses too much, by more than their standard
- * error or, of few samples, whose error is large, by half of the limit: then the next larger one.
- * (Of a file right at the limit they find it in half of all cases, and each time a larger one would
- * be taken.) */
+/* The best, unless its loss on the test samples is above the limit: then the next larger file, or
+ * one that is made finer. */
 static enum pith_status report(struct job *j, struct pith_goal_result *r, struct pith_error *err)
 {
     struct pith_goal_found *f = &r->found;
     double excess = 0;
     enum pith_status st = report_on(j, r, f->best, &excess, err);
-    bool may_turn_down = f->met && !r->shared && pith_goal_limits_loss(j->goal);
+    const bool may_turn_down = f->met && !r->shared;
     for (uint32_t tries = 0; !st && may_turn_down && excess > 0;) {
         uint32_t next = next_larger(f, f->point[f->best].bytes);
         if (next == f->n && tries++ < TRIES)
-            st = make_finer(j, f, &f->point[f->best], pith_goal_excess(j->goal, &r->loss, 0), &next,
-                            err);
+            st = make_finer(j, f, &f->point[f->best], excess, tries, &next, err);
         r->gated = true;
-        r->met = false;
         if (st || next >= f->n)
             break;
         f->best = next;
-        r->met = pith_goal_fits(&f->point[next]);
         st = report_on(j, r, next, &excess, err);
     }
-    r->met = f->met && !(may_turn_down && excess > 0) && pith_goal_fits(&f->point[f->best]);
+    r->met = excess <= 0 && pith_goal_meets(j->goal, &f->point[f->best]);
     return st;
 }
 

@@ -548,8 +548,9 @@ static void take_metric(struct pith_goal_loss *l, const struct pass *p)
         l->after = (double)p->right / n;
         l->before = ((double)p->right - (double)p->won + (double)p->lost) / n;
         l->drop = l->before - l->after;
-        /* McNemar's, of one change more: a dozen samples of which none changed tell little. */
-        l->drop_error = sqrt((double)(p->won + p->lost) + 1) / n;
+        /* Of the mean of paired differences (-1, 0, 1), as if one sample more had changed: where
+         * none of a dozen did, the error is not 0. */
+        l->drop_error = sqrt((double)(p->won + p->lost) + 1 - l->drop * l->drop * n) / n;
     } else if (l->metric == PITH_METRIC_PSNR) {
         l->before = -10 * log10(p->kept->squares / n);
         l->after = -10 * log10(p->squares / n);

@@ -44,16 +44,16 @@ static double answers_over(double max_drop, const struct pith_goal_loss *l, doub
     return worst;
 }
 
-/* By labels, where they are enough to tell such a drop: with as many errors more. Else a gain is
- * luck as likely as a loss: what was measured, and answers that come as near to the original's as
- * without labels. */
+/* By labels. The samples resolve the limit where the standard error of the paired drop is at most
+ * the limit: then the drop decides, or, between one standard error below the limit and the limit,
+ * the KL limit. Else the KL limit decides, unless a loss above the limit is shown. */
 static double drop_over(double max_drop, const struct pith_goal_loss *l, double errors)
 {
-    double near = fmax(over(l->drop + fmin(errors, 0) * l->drop_error, max_drop),
-                       answers_over(max_drop, l, errors));
+    const double by_kl = answers_over(max_drop, l, errors);
     if (l->drop_error > max_drop)
-        return near;
-    return fmin(over(fmax(l->drop, 0) + errors * l->drop_error, max_drop), near);
+        return fmax(over(l->drop - l->drop_error, max_drop), by_kl);
+    return fmin(over(fmax(l->drop, 0) + errors * l->drop_error, max_drop),
+                fmax(over(l->drop, max_drop), by_kl));
 }
 
 double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_loss *l, double errors)

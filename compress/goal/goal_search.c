@@ -31,9 +31,15 @@ bool pith_goal_fits(const struct pith_goal_point *p)
     return p->excess <= 0 && p->small;
 }
 
+bool pith_goal_meets(const struct pith_goal *goal, const struct pith_goal_point *p)
+{
+    return p->small && pith_goal_excess(goal, &p->loss, 0) <= 0;
+}
+
 static bool better(const struct pith_goal *goal, const struct pith_goal_point *a,
                    const struct pith_goal_point *b)
 {
+    const bool a_meets = pith_goal_meets(goal, a), b_meets = pith_goal_meets(goal, b);
     if (!pith_goal_limits_loss(goal)) {
         if (a->small != b->small)
             return a->small;
@@ -41,12 +47,13 @@ static bool better(const struct pith_goal *goal, const struct pith_goal_point *a
     }
     if (pith_goal_fits(a) != pith_goal_fits(b))
         return pith_goal_fits(a);
+    if (a_meets != b_meets)
+        return a_meets;
     if ((a->excess <= 0) != (b->excess <= 0))
         return a->excess <= 0;
     if (a->excess > 0)
         return a->excess < b->excess;
-    return goal->max_latency > 0 && !pith_goal_fits(a) ? a->latency < b->latency
-                                                       : a->bytes < b->bytes;
+    return goal->max_latency > 0 && !a_meets ? a->latency < b->latency : a->bytes < b->bytes;
 }
 
 static bool is_small(const struct pith_goal *goal, const struct pith_goal_point *p)
@@ -207,7 +214,7 @@ enum pith_status pith_goal_search_try(const struct pith_goal_search *s,
     if (st)
         return st;
     keep(s, f, &p);
-    f->met = pith_goal_fits(&f->point[f->best]);
+    f->met = pith_goal_meets(s->goal, &f->point[f->best]);
     return PITH_OK;
 }
 
@@ -269,7 +276,7 @@ enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_
     struct pith_goal_found f = {.n = 0};
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < s->n && !stopped(s, &f); i++) {
-        if (s->encoder[i].instead && f.n > 0 && pith_goal_fits(&f.point[f.best]))
+        if (s->encoder[i].instead && f.n > 0 && pith_goal_meets(s->goal, &f.point[f.best]))
             continue;
         if (f.n >= PITH_GOAL_CALLS && !s->encoder[i].last_resort)
             continue;
@@ -287,7 +294,7 @@ enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_
         pith_goal_found_free(&f);
         return st;
     }
-    f.met = pith_goal_fits(&f.point[f.best]);
+    f.met = pith_goal_meets(s->goal, &f.point[f.best]);
     *found = f;
     return PITH_OK;
 }

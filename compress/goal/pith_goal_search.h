@@ -56,8 +56,10 @@ struct pith_goal_point {
     struct pith_buffer file; /* owns */
 };
 
-/* Whether it is within every limit: of loss, of sizes, of latency. */
+/* Whether it is within every limit: of loss by one standard error, of sizes, of latency. */
 bool pith_goal_fits(const struct pith_goal_point *point);
+/* Likewise, the loss as measured: what a search that fits nothing ends with. */
+bool pith_goal_meets(const struct pith_goal *goal, const struct pith_goal_point *point);
 
 struct pith_goal_search {
     uint32_t size_bytes;

@@ -176,6 +176,7 @@ static void losses_are_those_of_a_hand(void **state)
     assert_true(fabs(l.kl - kl) < 1e-6 && l.kl_error < 1e-9);
     assert_true(l.agreement == 0 && l.metric == PITH_METRIC_TOP1);
     assert_true(l.before == 1 && l.after == 0 && l.drop == 1);
+    assert_true(fabs(l.drop_error - 0.5) < 1e-9);             /* sqrt(2 + 1 - 2) / 2 */
     assert_true(fabs(l.snr_db - 10 * log10(1.0 / 4)) < 1e-6); /* 1 + 0 against 2 squared */
     pith_goal_judge_free(j);
     assert_int_equal(pith_data_count(data), ROWS); /* all again */
@@ -312,25 +313,46 @@ static void nan_in_the_outputs_meets_no_goal(void **state)
     assert_true(pith_goal_excess(&g, &l, 1) < 0);
 }
 
-/* Of many labels the drop counts; of few a gain is luck, and answers have to be near, too. */
-static void labels_count_where_they_are_many(void **state)
+static struct pith_goal_loss labels_lost(double drop, double error, double kl)
+{
+    struct pith_goal_loss l = classes_lost(kl, 0);
+    l.metric = PITH_METRIC_TOP1;
+    l.drop = drop, l.drop_error = error;
+    return l;
+}
+
+/* Selection (one standard error more) and verdict (as measured), of a limit of 1 point or 0.04
+ * nats. Where the samples do not resolve the limit, KL decides: a gain, or one sample that is lost,
+ * counts neither way. */
+static void drops_are_paired_differences(void **state)
 {
     (void)state;
+    static const struct {
+        double drop, error, kl;
+        bool selected, met;
+    } cases[] = {
+        {0.004, 0.002, 0.2, true, true},     /* resolved */
+        {0.0096, 0.002, 0.2, false, true},   /* not by one standard error */
+        {0.0096, 0.002, 0.03, true, true},   /* ... but by KL */
+        {0.0106, 0.002, 0.03, false, false}, /* above the limit, whatever KL is */
+        {-0.02, 0.009, 0.2, true, true},
+        {-0.0103, 0.0145, 0.0029, true, true}, /* not resolved: one gained of 97 */
+        {0.0103, 0.0145, 0.0029, true, true},  /* one lost */
+        {-0.0103, 0.0145, 0.05, false, false},
+        {0.05, 0.03, 0.0029, false, false}, /* five lost of 97 are shown */
+    };
     struct pith_goal g;
     pith_goal_init(&g);
-    g.max_drop = 0.01; /* 0.04 nats */
-    struct pith_goal_loss l = classes_lost(0.2, 0);
-    l.metric = PITH_METRIC_TOP1;
-    l.drop = 0.004, l.drop_error = 0.002;
-    assert_true(pith_goal_excess(&g, &l, 1) < 0);
-    l.drop = 0.009;
+    g.max_drop = 0.01;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pith_goal_loss l = labels_lost(cases[i].drop, cases[i].error, cases[i].kl);
+        assert_int_equal(pith_goal_excess(&g, &l, 1) <= 0, cases[i].selected);
+        assert_int_equal(pith_goal_excess(&g, &l, 0) <= 0, cases[i].met);
+    }
+    struct pith_goal_loss l = labels_lost(0.009, 0.002, 0.2);
     assert_true(fabs(pith_goal_excess(&g, &l, 1) - log(1.1)) < 1e-9);
-    l.drop = -0.04, l.drop_error = 0.03;
-    assert_true(pith_goal_excess(&g, &l, 1) > 1);
-    l.kl = 0.03;
-    assert_true(pith_goal_excess(&g, &l, 1) < 0);
-    l.drop = 0.02;
-    assert_true(pith_goal_excess(&g, &l, 1) > 0);
+    g.min_agreement = 0.99; /* has 0.95 */
+    assert_true(pith_goal_excess(&g, &l, 0) > 0);
 }
 
 int main(void)
@@ -345,7 +367,7 @@ int main(void)
         cmocka_unit_test(one_sample_is_refused),
         cmocka_unit_test(limits),
         cmocka_unit_test(nan_in_the_outputs_meets_no_goal),
-        cmocka_unit_test(labels_count_where_they_are_many),
+        cmocka_unit_test(drops_are_paired_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
