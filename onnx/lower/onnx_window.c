@@ -223,17 +223,41 @@ enum pith_status pith_lower_pool(struct onnx_lower *l)
     return status;
 }
 
+/* The first output beside the normalised one; NULL: there is none. Empty names are no outputs. */
+static const char *batch_statistics_of(const Onnx__NodeProto *node)
+{
+    for (size_t i = 1; i < node->n_output; i++)
+        if (node->output[i][0])
+            return node->output[i];
+    return NULL;
+}
+
+/* From opset 14 on training_mode holds whether it trains; from 7 to 13 the outputs that only
+ * training has; before 7 is_test, which onnx_early.c reads. */
+static enum pith_status refuse_training(struct onnx_lower *l)
+{
+    const char *statistics = batch_statistics_of(l->node);
+    int64_t training;
+    enum pith_status status = pith_onnx_get_int(l, "training_mode", 0, &training);
+    if (!status && training != 0)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "training_mode is on: export the network for inference");
+    if (!status && l->im->opset >= ONNX_OPSET_MIN && l->im->opset < 14 && statistics)
+        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
+                                   "it is in training mode (it has the output '%.60s'): export "
+                                   "the network for inference",
+                                   statistics);
+    return status;
+}
+
 enum pith_status pith_lower_batch_norm(struct onnx_lower *l)
 {
-    int64_t training, spatial;
-    enum pith_status status = pith_onnx_get_int(l, "training_mode", 0, &training);
+    int64_t spatial;
+    enum pith_status status = refuse_training(l);
     if (!status)
         status = pith_onnx_get_int(l, "spatial", 1, &spatial);
     if (status)
         return status;
-    if (training != 0)
-        return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                   "training_mode is on: export the network for inference");
     if (l->im->opset < 9 && spatial != 1)
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "spatial %lld is not supported",
                                    (long long)spatial);
