@@ -322,10 +322,24 @@ static uint32_t spread(struct onnx_steps *s, const struct operand *a, const stru
     return pith_step_reshape(s, value, rank, dims);
 }
 
+/* a is a constant and b has the open batch, which is in front when a is the second operand. */
+static bool must_exchange(const struct onnx_steps *s, const struct operand *a,
+                          const struct operand *b)
+{
+    const struct onnx_value *values = s->l->im->values;
+    return !s->status && values[a->value].constant && !values[b->value].constant &&
+           values[b->value].varies;
+}
+
 /* a and b become a, with the labels of either that `wanted` has, in an order of its own. */
 static void contract(struct onnx_steps *s, struct operand *a, struct operand *b,
                      const struct term *wanted)
 {
+    if (must_exchange(s, a, b)) {
+        const struct operand first = *a;
+        *a = *b;
+        *b = first;
+    }
     sum_unneeded(s, a, &b->t, wanted);
     sum_unneeded(s, b, &a->t, wanted);
     if (s->status)
@@ -349,11 +363,11 @@ static void contract(struct onnx_steps *s, struct operand *a, struct operand *b,
     sub.in = in;
     sub.n_in = 2;
     s->status = pith_lower_matmul(&sub);
-    if (!s->status)
+    if (!s->status && !sub.done)
         s->status = pith_onnx_finish(&sub);
     if (s->status)
         return;
-    a->value = spread(s, a, b, batch.n, &m, &n, y);
+    a->value = spread(s, a, b, batch.n, &m, &n, pith_onnx_alias(s->l->im, y));
     struct term lead = joined(&batch, &m);
     a->t = joined(&lead, &n);
 }

@@ -140,6 +140,8 @@ def einsum(c, v):
             ("b i, b i -> b", [2, 5], [2, 5]), ("nchw,cr->nrhw", ["N", 3, 4, 5], [3, 2])):
         c.add(f"Einsum {equation}", v, [node("Einsum", ["x", "w"], ["y"], equation=equation)],
               {"x": x}, constants={"w": c.f(*w)})
+    c.add("Einsum constant first", v, [node("Einsum", ["w", "x"], ["y"], equation="mk,bkn->bmn")],
+          {"x": ["N", 5, 6]}, constants={"w": c.f(4, 5)})
     c.add("Einsum of two inputs", v, [node("Einsum", ["x", "z"], ["y"], equation="bij,bjk->kbi")],
           {"x": [2, 3, 4], "z": [2, 4, 5]})
     c.add("Einsum of one", v, [node("Einsum", ["x"], ["y"], equation="nij->nji")],

@@ -101,8 +101,22 @@ def products(c, v):
               constants={"w": c.f(7, 9)})
     c.add("MatMul", v, [node("MatMul", ["x", "w"], ["y"])], {"x": ["N", 5, 7]},
           constants={"w": c.f(7, 9)})
-    c.add("MatMul constant left", v, [node("MatMul", ["w", "x"], ["y"])], {"x": [7, 9]},
-          constants={"w": c.f(4, 7)})
+    for w, x in (([4, 7], [7]), ([4, 7], [7, 9]), ([4, 7], ["N", 7, 9]), ([4, 7], ["N", 3, 7, 9]),
+                 ([1, 4, 7], [7, 9]), ([1, 1, 4, 7], ["N", 7, 9]), ([3, 4, 7], ["N", 3, 7, 9]),
+                 ([3, 4, 7], [3, 7, 1]), ([3, 4, 7], ["N", 1, 7, 9]), ([3, 4, 7], [7, 9]),
+                 ([2, 3, 4, 7], ["N", 2, 3, 7, 9]), ([2, 3, 4, 7], [2, 1, 7, 9]), ([7], [7, 9]),
+                 ([1, 4, 7], [7])):
+        c.add(f"MatMul constant left {w} {x}", v, [node("MatMul", ["w", "x"], ["y"])], {"x": x},
+              constants={"w": c.f(*w)})
+    c.add("MatMul of a batch of one", v, [node("MatMul", ["x", "w"], ["y"])], {"x": ["N", 5, 7]},
+          constants={"w": c.f(1, 7, 9)})
+    for ta in (0, 1):
+        for tb in (0, 1):
+            for add in ((4, 1), (9,), (1, 1), ()):
+                c.add(f"Gemm constant left {ta}{tb} {add}", v,
+                      [node("Gemm", ["w", "x", "c"], ["y"], transA=ta, transB=tb, alpha=0.5,
+                            beta=2.0)], {"x": [9, 7] if tb else [7, 9]},
+                      constants={"w": c.f(7, 4) if ta else c.f(4, 7), "c": c.f(*add)})
     c.add("MatMul batched", v, [node("MatMul", ["x", "w"], ["y"])], {"x": [2, 5, 7]},
           constants={"w": c.f(2, 7, 9)})
     c.add("MatMul of two inputs", v, [node("MatMul", ["x", "z"], ["y"])],

@@ -408,6 +408,116 @@ static void test_slice_as_places(void **state)
     pith_model_free(m);
 }
 
+static struct proto batch_norm_graph(const char *outputs, int64_t opset, bool is_test)
+{
+    char links[64];
+    snprintf(links, sizeof links, "x s s s s -> %s", outputs);
+    struct proto g = {0}, node = build_node("BatchNormalization", "bn", links);
+    if (is_test)
+        build_attr_int(&node, "is_test", 1);
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 2, 1, 2);
+    build_floats(&g, "s", 1, 0, 1, 2);
+    build_output(&g, "y");
+    return build_model(g, opset);
+}
+
+/* Opsets 7 to 13 have no attribute for it: only the training form has the statistics of the batch.
+ * Empty names are outputs that are not there, and opset 6 has is_test. */
+static void test_batch_norm_in_training(void **state)
+{
+    (void)state;
+    static const char *const training[] = {"y m", "y m v", "y m v a b", "y ' ' a"},
+                             *const inference[] = {"y", "y '", "y ' ' ' '"};
+    for (int64_t opset = 7; opset < 14; opset++) {
+        for (size_t i = 0; i < sizeof training / sizeof *training; i++) {
+            refuse(batch_norm_graph(training[i], opset, false), NULL, PITH_ERR_UNSUPPORTED,
+                   i < 3 ? "net.onnx: node 'bn' (BatchNormalization): it is in training mode (it "
+                           "has the output 'm'): export the network for inference"
+                         : "net.onnx: node 'bn' (BatchNormalization): it is in training mode (it "
+                           "has the output 'a'): export the network for inference");
+        }
+        for (size_t i = 0; i < sizeof inference / sizeof *inference; i++) {
+            pith_model_free(import(batch_norm_graph(inference[i], opset, false), NULL));
+        }
+    }
+    pith_model_free(import(batch_norm_graph("y m v a b", 6, true), NULL));
+    pith_model_free(import(batch_norm_graph("y m v", 14, false), NULL));
+}
+
+enum { LEFT = 24, INNER = 16, PLACES = 5, GROUPS = 3 };
+
+/* y = w x, x of [batch, parts, INNER, PLACES] without what is 0; the one layer of the import. */
+static struct pith_weight_ref left_layer(struct proto node, bool grouped, int batch, int parts)
+{
+    struct proto g = {0};
+    struct pith_weight_ref refs[8];
+    proto_message(&g, GRAPH_NODE, node);
+    build_output(&g, "y");
+    if (parts)
+        build_input(&g, "x", 4, batch, parts, INNER, PLACES);
+    else if (batch)
+        build_input(&g, "x", 3, batch, INNER, PLACES);
+    else
+        build_input(&g, "x", 2, INNER, PLACES);
+    if (grouped)
+        build_floats(&g, "w", -1, 0.01f, 3, GROUPS, LEFT, INNER);
+    else
+        build_floats(&g, "w", -1, 0.01f, 2, LEFT, INNER);
+    build_floats(&g, "turned", -1, 0.01f, 2, INNER, LEFT);
+    build_floats(&g, "column", -1, 0.01f, 2, LEFT, 1);
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    assert_true(m->n_nodes < 8);
+    assert_int_equal(pith_model_weights(m, refs), 1);
+    assert_int_equal(refs[0].op, PITH_OP_CONV);
+    assert_int_equal(refs[0].cols, INNER);
+    assert_string_equal(refs[0].layer, "left");
+    refs[0].rows /= pith_op_groups(PITH_OP_CONV, m->nodes[refs[0].node].attr);
+    pith_model_free(m);
+    return refs[0];
+}
+
+/* No matter on which side of a product it is, a constant is the weight of a layer. */
+static void test_constant_left_operand(void **state)
+{
+    (void)state;
+    static const struct {
+        bool grouped;
+        int batch, parts;
+        uint32_t rows; /* of a group */
+    } cases[] = {
+        {false, 0, 0, LEFT},      {false, -1, 0, LEFT},        {false, -1, 4, LEFT},
+        {true, -1, GROUPS, LEFT}, {true, 0, 0, GROUPS * LEFT}, {true, -1, 1, GROUPS * LEFT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct pith_weight_ref ref =
+            left_layer(build_node("MatMul", "left", "w x -> y"), cases[i].grouped, cases[i].batch,
+                       cases[i].parts);
+        assert_int_equal(ref.rows, cases[i].rows);
+    }
+    assert_int_equal(left_layer(build_node("Gemm", "left", "w x column -> y"), false, 0, 0).rows,
+                     LEFT);
+    struct proto node = build_node("Gemm", "left", "turned x -> y");
+    build_attr_int(&node, "transA", 1);
+    assert_int_equal(left_layer(node, false, 0, 0).rows, LEFT);
+}
+
+/* Rows of a weight meet rows of what they are multiplied with. */
+static void test_turned_operand(void **state)
+{
+    (void)state;
+    struct proto g = {0}, node = build_node("Gemm", "turned", "x w -> y");
+    build_attr_int(&node, "transA", 1);
+    proto_message(&g, GRAPH_NODE, node);
+    build_input(&g, "x", 2, INNER, PLACES);
+    build_output(&g, "y");
+    build_floats(&g, "w", -1, 0.01f, 2, INNER, LEFT);
+    struct pith_model *m = import(build_model(g, 13), NULL);
+    nodes_are(m, 2, PITH_OP_TRANSPOSE, PITH_OP_GEMM);
+    assert_true(pith_node_by_rows(&m->nodes[1]));
+    pith_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +538,9 @@ int main(void)
         cmocka_unit_test(test_frozen_lengths),
         cmocka_unit_test(test_input_without_elements),
         cmocka_unit_test(test_slice_as_places),
+        cmocka_unit_test(test_batch_norm_in_training),
+        cmocka_unit_test(test_constant_left_operand),
+        cmocka_unit_test(test_turned_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

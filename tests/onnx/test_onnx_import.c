@@ -280,47 +280,6 @@ static void test_early_opsets(void **state)
            "later with onnx.version_converter");
 }
 
-static struct proto batch_norm_graph(const char *outputs, int64_t opset, bool is_test)
-{
-    char links[64];
-    snprintf(links, sizeof links, "x s s s s -> %s", outputs);
-    struct proto g = {0}, node = build_node("BatchNormalization", "bn", links);
-    if (is_test)
-        build_attr_int(&node, "is_test", 1);
-    proto_message(&g, GRAPH_NODE, node);
-    build_input(&g, "x", 2, 1, 2);
-    build_floats(&g, "s", 1, 0, 1, 2);
-    build_output(&g, "y");
-    return build_model(g, opset);
-}
-
-/* Opsets 7 to 13 have no attribute for it: only the training form has the statistics of the batch.
- * Empty names are outputs that are not there, and opset 6 has is_test. */
-static void test_batch_norm_in_training(void **state)
-{
-    (void)state;
-    static const char *const training[] = {"y m", "y m v", "y m v a b", "y ' ' a"},
-                             *const inference[] = {"y", "y '", "y ' ' ' '"};
-    for (int64_t opset = 7; opset < 14; opset++) {
-        for (size_t i = 0; i < sizeof training / sizeof *training; i++) {
-            struct proto file = batch_norm_graph(training[i], opset, false);
-            refuse(&file, NULL, PITH_ERR_UNSUPPORTED,
-                   i < 3 ? "net.onnx: node 'bn' (BatchNormalization): it is in training mode (it "
-                           "has the output 'm'): export the network for inference"
-                         : "net.onnx: node 'bn' (BatchNormalization): it is in training mode (it "
-                           "has the output 'a'): export the network for inference");
-        }
-        for (size_t i = 0; i < sizeof inference / sizeof *inference; i++) {
-            struct proto file = batch_norm_graph(inference[i], opset, false);
-            pith_model_free(import(&file, NULL));
-        }
-    }
-    struct proto file = batch_norm_graph("y m v a b", 6, true);
-    pith_model_free(import(&file, NULL));
-    file = batch_norm_graph("y m v", 14, false);
-    pith_model_free(import(&file, NULL));
-}
-
 /* A float at opset 1, an int since. No kernel_shape is not a kernel over the whole plane. */
 static struct proto lp_pool_graph(const char *op, float p)
 {
@@ -797,7 +756,6 @@ int main(void)
         cmocka_unit_test(test_vanish),
         cmocka_unit_test(test_graph_errors),
         cmocka_unit_test(test_early_opsets),
-        cmocka_unit_test(test_batch_norm_in_training),
         cmocka_unit_test(test_lp_pool_of_opset_1),
         cmocka_unit_test(test_unsorted),
         cmocka_unit_test(test_long_chain),
