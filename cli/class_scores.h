@@ -15,7 +15,7 @@ enum cli_scores {
 #define CLI_SOFTMAX_OPTION(type, member)                                                           \
     {                                                                                              \
         0, "softmax", OPTION_TEXT, offsetof(type, member), "auto|always|never",                    \
-            "print probabilities (auto: of networks that class pictures)", 0, 0                    \
+            "print softmax probabilities (auto: for classifiers)", 0, 0                            \
     }
 
 /* What m's output holds: word as the option takes it (NULL: auto), pictures: whether such are fed.

@@ -8,25 +8,25 @@
 
 static const struct cli_option options[] = {
     {0, "vs", OPTION_TEXT, offsetof(struct bench_options, vs), "MODEL",
-     "time this one too, print the ratio; cpu: the first on the CPU", 0, 0},
+     "time this model, too, and print the ratio; cpu: MODEL on the CPU", 0, 0},
     {0, "time", OPTION_TIME, offsetof(struct bench_options, seconds), "T",
-     "a model: 500ms, 10s (default 2s)", 0.01, 600},
+     "duration per model: 500ms, 10s (default 2s)", 0.01, 600},
     {0, "batch", OPTION_UINT, offsetof(struct bench_options, batch), "N",
-     "samples at once, for models with open batch", 1, 65536},
+     "batch size, for models with an open batch", 1, 65536},
     {'T', "threads", OPTION_TEXT, offsetof(struct bench_options, threads), "N,...",
-     "threads (default: all cores); of several, each in turn", 0, 0},
+     "threads (default: all cores); a list is measured in turn", 0, 0},
     {0, "cold", OPTION_FLAG, offsetof(struct bench_options, cold), NULL,
-     "also runs whose weights are in no cache", 0, 0},
+     "also measure with cold caches", 0, 0},
     {0, "per-layer", OPTION_FLAG, offsetof(struct bench_options, per_layer), NULL,
-     "fastest time, kernel, bytes, speed of every layer, beside the CPU's", 0, 0},
+     "time, kernel, bytes and speed of every layer", 0, 0},
     {0, "csv", OPTION_FLAG, offsetof(struct bench_options, csv), NULL,
-     "--per-layer as comma-separated values, a line a layer", 0, 0},
+     "--per-layer as CSV, one line per layer", 0, 0},
     {0, "explain", OPTION_FLAG, offsetof(struct bench_options, explain), NULL,
-     "why each step runs its kernel: times of the others here", 0, 0},
+     "time every candidate kernel of each step", 0, 0},
     {0, "plan", OPTION_TEXT, offsetof(struct bench_options, plan), "FILE",
-     "plan MODEL as FILE says, of pith plan or tune; its batch, too", 0, 0},
+     "use the plan and batch of FILE (pith plan, pith tune)", 0, 0},
     {0, "what-if", OPTION_TEXT, offsetof(struct bench_options, what_if), "density=D,...",
-     "time it pruned, untrained, too (,bits=4,pattern=2:4)", 0, 0},
+     "also time a pruned copy (,bits=4,pattern=2:4)", 0, 0},
     CLI_MAX_STEPS_OPTION(struct bench_options, max_steps),
     CLI_DEVICE_OPTION(struct bench_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -132,12 +132,14 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_bench = {
     "bench",
     "run",
-    "speed, memory, time of every layer",
+    "speed and memory, layer by layer",
     "pith bench [MODEL] [--vs OTHER] [options]",
-    "Runs on a fixed seeded input. Figures depend on the machine: compare two models in one call\n"
-    "with --vs. PITH_CPU=ref|avx2|avx512 limits the instructions used.\n\n"
-    "  pith bench net.pith -T 1,2 --per-layer               # what a second thread gains, layer "
-    "by layer\n"
+    "Runs on a random input from a seed. Times depend on the machine: compare two models in one "
+    "call\n"
+    "with --vs. PITH_CPU=ref|avx2|avx512 limits the instruction set.\n"
+    "\n"
+    "  pith bench net.pith -T 1,2 --per-layer               # layer times with one and two "
+    "threads\n"
     "  pith bench net.onnx --what-if density=0.2,bits=4     # would pruning pay on this machine?",
     options,
     sizeof(struct bench_options),

@@ -24,10 +24,10 @@ static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct calibrate_options, feed),
     CLI_STATE_OPTION(struct calibrate_options, feed),
     {0, "preprocess", OPTION_TEXT, offsetof(struct calibrate_options, feed.preprocess), "SPEC",
-     "instead of what the model stores", 0, 0},
+     "overrides the stored preprocessing", 0, 0},
     CLI_STAGE_BASIC(struct calibrate_options, stage, PITH_STAGE_CALIBRATE),
     CLI_STAGE_SET(struct calibrate_options, stage, PITH_STAGE_CALIBRATE,
-                  "one of these by its key in recipes"),
+                  "any of these options by its recipe key"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -224,19 +224,17 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_calibrate = {
     "calibrate",
     "make",
-    "ranges of activations, and integers for them",
+    "activation ranges, scales and zero points",
     "pith calibrate [MODEL] -d DATA [--method HOW] [-o FILE]",
-    "Runs samples (64 do) and keeps, in the model, a histogram of every value: memory does not "
-    "grow with\n"
-    "their number. From it each value gets a grid of integers. max covers all that was seen; "
-    "percentile\n"
-    "leaves out the rarest, kl what costs least information, mse what costs least squared error, "
-    "aciq\n"
-    "the same in closed form. auto takes, value by value, the choice that changes the outputs of "
-    "the\n"
-    "network least on a few samples (without data: mse). Without -d the grids are chosen again "
-    "from\n"
-    "what the model has seen.\n" CLI_STATE_TEXT "\n"
+    "Runs the samples (64 are enough) and stores a histogram of every activation in the model; "
+    "memory\n"
+    "does not grow with their number. Each activation then gets a scale and a zero point from its\n"
+    "range: max covers all values, percentile drops the rarest, kl minimises the loss of "
+    "information,\n"
+    "mse minimises the squared error, aciq does the same in closed form. auto chooses for each\n"
+    "activation the method that changes the outputs of the network least on a few samples "
+    "(without\n"
+    "data: mse). Without -d the stored histograms are used again.\n" CLI_STATE_TEXT "\n"
     "  pith calibrate net.pith -d images.tar --range 0:500:8 -o seen.pith\n"
     "  pith calibrate seen.pith --method max -o max.pith\n"
     "  pith calibrate --merge a.pith b.pith c.pith -o all.pith",

@@ -417,17 +417,18 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_check = {
     "check",
     "look",
-    "will it import, is it sound, does data fit",
+    "can it be imported, is it sound, does the data fit",
     "pith check [MODEL] [-d DATA] [--input-shape NAME:DIMS]",
-    "Lists every unsupported node at once with what to do about it, open dimensions with the\n"
-    "--input-shape that fixes them, and whether data fits the inputs or why not.\n"
-    "Weights that are NaN or infinite are an error. Noted, for they are suspicious: denormal "
-    "values\n"
-    "(below 2^-126), output channels of zeros, and a largest weight more than 10 times what 99.9% "
-    "of\n"
-    "the nonzero ones stay below (layers of 1,000 or more), which rules the range of any grid; of "
+    "Prints every unsupported node with a remedy, open dimensions with the --input-shape that "
+    "fixes\n"
+    "them, and whether the data fits the inputs.\n"
+    "Weights that are NaN or infinite are an error. Notes name what often hurts accuracy: "
+    "denormal\n"
+    "values (below 2^-126), output channels of zeros, and outliers: a largest weight more than 10\n"
+    "times the 99.9th percentile of the layer's nonzero weights (layers of 1,000 or more), or, in "
     "a\n"
-    "calibrated model also activations whose largest number is more than 5 times that.\n\n"
+    "calibrated model, an activation more than 5 times that percentile.\n"
+    "\n"
     "Exit 0: sound; 1: imports, but weights are not finite or the data does not fit; 4: broken "
     "file;\n"
     "5: cannot be imported.",

@@ -14,7 +14,7 @@ struct cluster_options {
 static const struct cli_option options[] = {
     CLI_STAGE_BASIC(struct cluster_options, stage, PITH_STAGE_CLUSTER),
     CLI_STAGE_SET(struct cluster_options, stage, PITH_STAGE_CLUSTER,
-                  "one of these by its key in recipes"),
+                  "any of these options by its recipe key"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -55,11 +55,11 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_cluster = {
     "cluster",
     "make",
-    "trained codebooks: few values instead of many",
+    "trained codebooks that weights share (k-means)",
     "pith cluster [MODEL] [--bits 4] [-o FILE]",
-    "One-dimensional k-means over the weights that pruning left; zero stays exact. Batch "
-    "normalisation\n"
-    "is folded into the layer before it first.\n\n"
+    "One-dimensional k-means over the weights that are not pruned; zero stays exact. Batch\n"
+    "normalization is folded first.\n"
+    "\n"
     "  pith cluster pruned.pith --bits 5 --layer 'conv*=8' -o small.pith",
     options,
     sizeof(struct cluster_options),

@@ -27,17 +27,17 @@ static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct compare_options, feed),
     CLI_STATE_OPTION(struct compare_options, feed),
     {0, "preprocess", OPTION_TEXT, offsetof(struct compare_options, feed.preprocess), "SPEC",
-     "instead of what the first, else the second model stores", 0, 0},
+     "overrides the stored preprocessing", 0, 0},
     {0, "layers", OPTION_FLAG, offsetof(struct compare_options, layers), NULL,
-     "every layer that both models name", 0, 0},
+     "compare every layer that both models have", 0, 0},
     {0, "first", OPTION_FLAG, offsetof(struct compare_options, first), NULL,
-     "stop the table at the first layer beyond --tol, and say why", 0, 0},
+     "stop at the first layer beyond --tol and print the cause", 0, 0},
     {0, "tol", OPTION_TEXT, offsetof(struct compare_options, tolerance), "T",
      "snr>30dB, abs:1e-3, rel:1e-4 (of the range), bits", 0, 0},
     {0, "dump", OPTION_LIST, offsetof(struct compare_options, dumps), "TENSOR[=FILE]",
-     "write what a layer of each gave: TENSOR-A.npy, TENSOR-B.npy", 0, 0},
+     "write a layer's outputs: TENSOR-A.npy, TENSOR-B.npy", 0, 0},
     {0, "samples", OPTION_UINT, offsetof(struct compare_options, samples), "N",
-     "seeded inputs without -d (default 4)", 1, 100000},
+     "number of random inputs without -d (default 4)", 1, 100000},
     CLI_MAX_STEPS_OPTION(struct compare_options, max_steps),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -403,23 +403,25 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_compare = {
     "compare",
     "look",
-    "outputs of two models, layer by layer",
+    "difference between two models, layer by layer",
     "pith compare A B [-d [NAME=]DATA] [--layers] [--tol snr>30dB]",
-    "A is the original, an ONNX file or a .pith. Without data both run on seeded inputs. With "
-    "--tol\n"
-    "the exit code tells whether output and layers are within it (1: no). A number that is NaN or\n"
-    "infinite in one model alone is beyond every tolerance; the same in both, it is equal and not\n"
-    "measured. Layers are paired by name (by position where a file has no names), with batch\n"
-    "normalisation folded into them; integers of B count as the numbers they stand for. --first\n"
-    "prints why the first layer beyond --tol is: numbers cut at the ends of its integers, a "
-    "coarse\n"
-    "step, its weights, or the inputs it got.\n"
-    "Where output 0 is classes, the mean KL divergence of B's from A's is printed with its "
-    "standard\n"
-    "error. --dump writes what a layer, or the layer that computes the value of that name, gave "
-    "in\n"
-    "each model, with an axis in front that counts the times: samples, and rounds of a "
-    "loop.\n" CLI_STATE_TEXT "\n"
+    "A is the original, an ONNX file or a .pith. Without data both models run on random inputs "
+    "from a\n"
+    "seed. With --tol the exit code is 1 where the outputs or layers differ by more. A value that "
+    "is\n"
+    "NaN or infinite in one model alone is beyond every tolerance; where both have the same NaN "
+    "or\n"
+    "infinity, it is equal. Layers are paired by name (by position where a file has no names), "
+    "with\n"
+    "batch normalization folded; integers of B are compared as the real numbers that they "
+    "represent.\n"
+    "--first names the cause at the first layer beyond --tol: values clipped by its integer range, "
+    "a\n"
+    "coarse step, its weights, or its inputs.\n"
+    "For classifiers the mean KL divergence from A to B is printed with its standard error. "
+    "--dump\n"
+    "writes a layer's outputs in each model, with an axis in front for samples and loop "
+    "iterations.\n" CLI_STATE_TEXT "\n"
     "  pith compare net.onnx net.pith -d val.idx --layers --first --tol 'snr>20dB'\n"
     "  pith compare net.onnx net.pith -d val.idx --range 0:1 --dump conv3",
     options,

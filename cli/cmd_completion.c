@@ -91,7 +91,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_completion = {
     "completion",
     "misc",
-    "what a shell needs to complete commands and options",
+    "command completion for a shell",
     "pith completion bash",
     "make install lays it down where bash-completion finds it. By hand, for this shell:\n\n"
     "  source <(pith completion bash)",

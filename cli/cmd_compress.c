@@ -39,10 +39,10 @@ static const struct cli_option options[] = {
     CLI_STAGE_BASIC(struct compress_options, stage, PITH_STAGE_COMPRESS),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_PRUNE, "sparsity", NULL),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_CLUSTER, "bits",
-                  "bits an index: 1 to 8 (default 8, or the preset's)"),
+                  "bits of a codebook index: 1 to 8 (default 8 or the preset's)"),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for", NULL),
     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "lossless",
-                  "no number changes: grids of the weights are found, all is coded"),
+                  "bit-identical outputs: detect quantized weights, entropy-code"),
     CLI_ASKED_SET(struct compress_options, asked),
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct compress_options, stage, PITH_STAGE_COMPRESS),
@@ -50,11 +50,11 @@ static const struct cli_option options[] = {
     {0, "", OPTION_ADVANCED, 0, NULL, NULL, 0, 0},
     CLI_STAGE_RARE(struct compress_options, stage, PITH_STAGE_COMPRESS),
     {0, "checkpoint", OPTION_TEXT, offsetof(struct compress_options, checkpoint), "FILE",
-     "of a search: keep what was made there", 0, 0},
+     "save the state of the search in FILE", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
-     "go on with what --checkpoint has", 0, 0},
+     "continue from --checkpoint", 0, 0},
     {0, "ranks", OPTION_TEXT, offsetof(struct compress_options, how_ranks), "HOW",
-     "mpi: share a search among the processes of mpirun or srun", 0, 0},
+     "mpi: distribute the search over mpirun or srun processes", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -536,7 +536,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_compress = {
     "compress",
     "make",
-    "all of it, under a goal",
+    "the smallest file within a goal",
     "pith compress MODEL [-d DATA] [--max-drop 0.5%] [--max-size B] [--preset NAME | -r FILE]",
     "The smallest file within the goal; stages given are done once. More: pith help "
     "compress-advanced.\n"

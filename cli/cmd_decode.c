@@ -13,7 +13,7 @@ struct decode_options {
 
 static const struct cli_option options[] = {
     {0, "to", OPTION_TEXT, offsetof(struct decode_options, to), "FORM",
-     "pith (plain) or onnx (effective weights); default: as -o FILE ends", 0, 0},
+     "pith or onnx (default: by the suffix of -o FILE)", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -86,11 +86,10 @@ const struct cli_command cmd_decode = {
     "ship",
     "back to a plain .pith or to ONNX",
     "pith decode [MODEL] [--to pith|onnx] [-o FILE]",
-    "-o NAME.onnx, or --to onnx, writes the network with the weights the compressed file stands "
-    "for,\n"
-    "so that any other runtime or viewer can check it. Standard output and names without a suffix "
-    "get\n"
-    "a .pith; a name that ends in another format's suffix is refused.",
+    "-o NAME.onnx, or --to onnx, writes the network with the weights that the compressed file\n"
+    "represents, so that any other runtime or viewer can check it. Standard output and names "
+    "without\n"
+    "a suffix get a .pith; the suffix of another format is refused.",
     options,
     sizeof(struct decode_options),
     0,

@@ -18,7 +18,7 @@ struct encode_options {
 static const struct cli_option options[] = {
     CLI_STAGE_BASIC(struct encode_options, stage, PITH_STAGE_ENCODE),
     CLI_STAGE_SET(struct encode_options, stage, PITH_STAGE_ENCODE,
-                  "one of these by its key in recipes"),
+                  "any of these options by its recipe key"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -91,34 +91,24 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_encode = {
     "encode",
     "make",
-    "entropy-code; the final file",
+    "entropy-code: the final file",
     "pith encode [MODEL] [-o net.pith] [options]",
-    "Batch normalisation is folded into the layer before it (not with --lossless, which finds "
-    "grids\n"
-    "that the weights lie on, and codes short tensors, too). Gaps, indices and, of tensors of "
-    "4096\n"
-    "floats or more, their bytes get Huffman codes where they are shorter so; what is coded is "
-    "expanded\n"
-    "when the file is loaded, plain floats (--coder none) are read where they lie. Nothing is "
-    "lost.\n"
-    "--for speed (default) takes rANS for the indices of tensors of 65,536 elements or more, where "
-    "it\n"
-    "is smaller than Huffman codes (--coder rans: of all tensors): a billion elements a second "
-    "with\n"
-    "where there is AVX2. --for size and --for flash write the compact header:\n"
-    "no names, one checksum, nothing aligned. --coder adaptive is slower to load (some million\n"
-    "elements a second) and smaller, most of all where few weights are left; it is taken for each\n"
-    "tensor where it wins. --for size alone takes it where the file still loads in less than 5 ms, "
-    "or\n"
-    "is smaller by 2 % at least than with Huffman codes, else rANS; --for flash takes Huffman "
-    "codes,\n"
-    "whose decoder is the smallest. Besides bytes the command tells about how "
-    "long\n"
-    "one core decodes the file, from 10 ms on (JSON: load_seconds): an estimate from the number of "
-    "coded\n"
-    "elements, 220 ns for each in adaptive streams, 4 ns for each in Huffman codes, 0.6 ns by "
-    "rANS, 3 ns\n"
-    "for each float.",
+    "Folds batch normalization (not with --lossless) and entropy-codes weight positions (gaps),\n"
+    "codebook indices and the bytes of floats, wherever the code is shorter than the plain bytes.\n"
+    "Coded tensors are expanded when the file is loaded; plain floats are read in place.\n"
+    "--for says what matters: load speed, file size, or flash of a microcontroller.\n"
+    "--for speed (default) codes indices of large tensors (65,536 elements) with rANS where it is\n"
+    "smaller than Huffman, all others with Huffman. --for size and --for flash write a compact "
+    "header\n"
+    "without names, with one checksum and without alignment. --for size also takes the adaptive "
+    "coder\n"
+    "where the file still loads within 5 ms, or where it saves at least 2 %. --for flash takes\n"
+    "Huffman codes, which have the smallest decoder.\n"
+    "Decoding takes about 0.6 ns per element with rANS (AVX2), 4 ns with Huffman and 220 ns with "
+    "the\n"
+    "adaptive coder, which gives the smallest files, above all after pruning. When one core needs "
+    "10\n"
+    "ms or more to decode the file, the command prints the estimate (JSON: load_seconds).",
     options,
     sizeof(struct encode_options),
     0,

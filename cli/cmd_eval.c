@@ -20,9 +20,9 @@ static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct eval_options, feed),
     CLI_STATE_OPTION(struct eval_options, feed),
     {0, "preprocess", OPTION_TEXT, offsetof(struct eval_options, feed.preprocess), "SPEC",
-     "instead of what the model stores", 0, 0},
+     "overrides the stored preprocessing", 0, 0},
     {0, "confusion", OPTION_FLAG, offsetof(struct eval_options, confusion), NULL,
-     "print the confusion matrix: labels and predictions", 0, 0},
+     "print the confusion matrix", 0, 0},
     CLI_MAX_STEPS_OPTION(struct eval_options, max_steps),
     CLI_DEVICE_OPTION(struct eval_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -202,15 +202,16 @@ const struct cli_command cmd_eval = {
     "run",
     "accuracy on labelled data",
     "pith eval [MODEL] -d DATA [--labels FILE]",
-    "The labels of an IDX file are found beside it; class folders and labels.csv inside a folder "
-    "or\n"
-    "tar file too. A csv has a line of column names, class (or label) and file, or rows of "
-    "file,class\n"
-    "alone; each row is matched to one picture by its name; without one row i is sample i.\n"
+    "Labels of an IDX file are found beside it; so are class folders and labels.csv in a folder or "
+    "tar\n"
+    "file. A csv has a header with the columns class (or label) and file, or rows of file,class; "
+    "rows\n"
+    "are matched to pictures by name. Without names, row i belongs to sample i.\n"
     "A label is a class number or a class name that the model stores (pith import --class-names).\n"
-    "Folders whose names are neither are numbered in alphabetical order, with a warning.\n"
-    "In an .npz the array of labels is y, labels, target, class, y_test or named "
-    "alike.\n" CLI_STATE_TEXT "\n"
+    "Folders whose names are neither are numbered in alphabetical order, with a warning. In an "
+    ".npz\n"
+    "the array of labels is y, labels, target, class, y_test or a similar name.\n" CLI_STATE_TEXT
+    "\n"
     "  pith eval net.pith -d t10k-images-idx3-ubyte.gz\n"
     "  pith eval net.pith -d imagenet.tar --labels labels.csv --json\n"
     "  pith eval kws.pith -d raw:i8:490:mfcc.bin.gz --labels labels.csv",

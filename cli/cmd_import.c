@@ -16,7 +16,7 @@ static const struct cli_option options[] = {
     CLI_IMPORT_OPTIONS(struct import_options, import),
     CLI_MAX_MEMORY_OPTION(struct import_options, import),
     {0, "no-grids", OPTION_FLAG, offsetof(struct import_options, free_weights), NULL,
-     "all weights as floats, those on a grid too", 0, 0},
+     "keep quantized weights as floats", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -91,21 +91,23 @@ const struct cli_command cmd_import = {
     "make",
     "read an ONNX network",
     "pith import net.onnx [-o net.pith] [options]",
-    "Constants are folded and dead nodes dropped; batch normalisation and activations stay as "
-    "they\n"
-    "are. A symbolic first dimension becomes the open batch; every other open dimension needs\n"
+    "Constants are folded and unused nodes are dropped. Batch normalization and activations stay "
+    "as\n"
+    "they are. A symbolic first dimension becomes the open batch; every other open dimension "
+    "needs\n"
     "--input-shape. Preprocessing given here is stored in the model and applied by run, eval and\n"
     "compress: value = (pixel * scale - mean) / std.\n"
-    "A file of a newer opset than 28 is read as one of 28, with a warning; a node with an "
+    "A file with an opset newer than 28 is read as opset 28, with a warning; a node with an "
     "attribute\n"
-    "that 28 does not have is refused. Weights that are on a grid already (at most 256 values, or "
-    "in\n"
-    "each row integers of 8 bits times a scale) get a codebook, f16 and bf16 numbers take 2 "
-    "bytes,\n"
-    "and train moves the grid's values, not single weights: --no-grids leaves all of them floats.\n"
-    "Names of more than 240 bytes (of inputs and outputs, with a warning: 255) keep their head, "
-    "and\n"
-    "a '~' and a hash stand for the rest: layer patterns see that.\n\n"
+    "that opset 28 does not have is refused. Weights that are already quantized (at most 256 "
+    "values,\n"
+    "or 8-bit integers times a scale per row) get a codebook, and f16 and bf16 weights take 2 "
+    "bytes.\n"
+    "train then moves the values of the codebook, not single weights; --no-grids keeps floats.\n"
+    "Names longer than 240 bytes (inputs and outputs: 255, with a warning) are shortened; a '~' "
+    "and a\n"
+    "hash stand for the rest. Layer patterns see the short names.\n"
+    "\n"
     "  pith import net.onnx -o net.pith \\\n"
     "      --preprocess scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225\n"
     "  pith import asr.onnx --input-shape audio:1x16000 --set-input sr=16000 -o asr.pith",

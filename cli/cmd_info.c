@@ -21,17 +21,17 @@ struct info_options {
 
 static const struct cli_option options[] = {
     {0, "bytes", OPTION_FLAG, offsetof(struct info_options, bytes), NULL,
-     "every section, in one line; they sum to the file; -v: weights, too", 0, 0},
+     "bytes of every section; -v: of every weight, too", 0, 0},
     {0, "history", OPTION_FLAG, offsetof(struct info_options, history), NULL,
-     "what was done, with options and results", 0, 0},
+     "stages that made the model, with options and results", 0, 0},
     {0, "meta", OPTION_FLAG, offsetof(struct info_options, meta), NULL,
-     "stored texts: preprocessing, class names", 0, 0},
+     "stored preprocessing and class names", 0, 0},
     {0, "ranges", OPTION_FLAG, offsetof(struct info_options, ranges), NULL,
-     "what calibrate saw of each value, and its integers", 0, 0},
+     "calibrated ranges, scales and zero points", 0, 0},
     {0, "build", OPTION_FLAG, offsetof(struct info_options, build), NULL,
-     "flags that build the runtime with these operators alone", 0, 0},
+     "compiler flags for a runtime with only these operators", 0, 0},
     {0, "plan", OPTION_FLAG, offsetof(struct info_options, plan), NULL,
-     "what running it is here: steps, kernels, layouts, where values lie", 0, 0},
+     "execution plan on this CPU: steps, kernels, memory", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -288,15 +288,17 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_info = {
     "info",
     "look",
-    "what is in a model, to the byte",
+    "content of a model, to the byte",
     "pith info [MODEL [PLAN]] [--bytes] [--history] [--plan]",
-    "One row a weight: its shape, the share of weights kept, bits of an index, how it is written,\n"
-    "bytes in the file with the tables it brings, bytes as f32. The total's bits are those the "
+    "One row per weight: shape, share of nonzero weights, bits per index, code, bytes in the file "
+    "with\n"
+    "its tables, bytes as f32. The bits of the total are file bits per weight. arena: memory for\n"
+    "activations; plan: all memory of an execution plan.\n"
+    "--plan prints one row per step on this CPU. A value lies at an offset in the arena, in the "
     "file\n"
-    "spends on a weight. arena: memory for activations; plan: all memory a plan takes.\n"
-    "--plan: one row a step of what runs on this CPU. Where a value lies: an offset in the arena,\n"
-    "file (read where it lies) or plan (a constant the plan keeps); in one place, values share\n"
-    "memory. PLAN, a file of pith plan: the same of the plan in it.",
+    "(read in place) or in the plan (constants); \"in place\" shares memory with an input. A "
+    "second file\n"
+    "from pith plan prints that plan.",
     options,
     sizeof(struct info_options),
     0,

@@ -67,17 +67,18 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_init = {
     "init",
     "make",
-    "a network that is still to be trained",
+    "make a network with fresh weights",
     "pith init lenet5|lenet300|digits|resnet20|MODEL [-o FILE] [--seed N]",
     "Known architectures: lenet5 (LeNet-5 as in Caffe, 20-50-500-10), lenet300 (784-300-100-10) "
-    "and the\n"
-    "small digits (8-16-64-10), all for pictures of 1 x 28 x 28, and resnet20 (for CIFAR-10,\n"
-    "3 x 32 x 32, shortcuts of option A). Of any other network, .onnx or .pith, the architecture "
-    "is\n"
-    "taken and what it learned forgotten. Weights are drawn with the variance 2 / fan-in before a "
-    "ReLU\n"
-    "and 1 / fan-in elsewhere; biases are 0. The same seed gives the same weights on every "
-    "machine.\n\n"
+    "and\n"
+    "digits (8-16-64-10) for pictures of 1 x 28 x 28, and resnet20 for CIFAR-10 (3 x 32 x 32, "
+    "shortcuts\n"
+    "of option A). Any other network, .onnx or .pith, gives its architecture and gets fresh "
+    "weights.\n"
+    "Weights have variance 2 / fan-in before a ReLU and 1 / fan-in elsewhere (He et al., 2015; "
+    "Glorot\n"
+    "and Bengio, 2010); biases are 0. The same seed gives the same weights on every machine.\n"
+    "\n"
     "  pith init lenet5 --preprocess scale=1/255 -o start.pith\n"
     "  pith train start.pith -d train-images-idx3-ubyte.gz --hold 0::10 --epochs 20 -o lenet5.pith",
     options,

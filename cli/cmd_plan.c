@@ -45,11 +45,14 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_plan = {
     "plan",
     "run",
-    "what is chosen to run a model here, as a file",
+    "the kernels chosen for this machine, as a file",
     "pith plan MODEL -o net.plan",
-    "The file names the kernel of every step and tells where values lie, for this model on a CPU\n"
-    "with these instruction sets, this version of pith, and threads (-T) or none. pith run --plan\n"
-    "plans by it and refuses it anywhere else; pith info net.pith net.plan prints what it says.\n\n"
+    "The file names the kernel of every step and the place of every value in memory, for this "
+    "model\n"
+    "on CPUs with the same instruction sets, this version of pith, and with threads (-T) or "
+    "without.\n"
+    "pith run --plan uses it and refuses it elsewhere; pith info net.pith net.plan prints it.\n"
+    "\n"
     "  pith plan net.pith -T 1 -o net.plan\n"
     "  pith run net.pith --plan net.plan -T 1 digit.png",
     NULL,

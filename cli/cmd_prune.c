@@ -18,16 +18,16 @@ static const struct cli_option options[] = {
     CLI_STAGE_BASIC(struct prune_options, stage, PITH_STAGE_PRUNE),
     CLI_TRAINING_OPTIONS(struct prune_options, from),
     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "epochs",
-                  "after each step; default 1"),
+                  "epochs after each step (default 1)"),
     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "lr", NULL),
     {0, "", OPTION_HEADING, 0, NULL, "Training", 0, 0},
     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "batch", NULL),
     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "augment", "as for train"),
     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "weight_decay", NULL),
     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "teacher",
-                  "learn its classes too; start: the model before pruning"),
-    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores",
-     0, 0},
+                  "distillation teacher; start: the model before pruning"),
+    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC",
+     "overrides the stored preprocessing", 0, 0},
     CLI_STAGE_SET(struct prune_options, stage, PITH_STAGE_PRUNE,
                   "by its key in recipes; train.KEY: of the training"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -121,16 +121,17 @@ const struct cli_command cmd_prune = {
     "make",
     "remove weights by magnitude",
     "pith prune [MODEL] --sparsity 0.9 [-o FILE]",
-    "The largest weights of each layer stay; biases are never touched; what is already pruned "
-    "stays\n"
-    "pruned. Depthwise convolutions are left alone unless --layer names them: a few of their "
-    "weights\n"
-    "less are many answers lost. So are layers that the pattern does not divide; a line says "
-    "which.\n"
-    "Patterns: any element; N of M neighbours; blocks; k of each 128 of a row; whole output\n"
-    "rows or input channels. With --steps and --train the amount is reached little by little, and "
-    "what\n"
-    "is left is trained after each step: most goes first (cubic), or the same share each time.\n\n"
+    "Removes the smallest weights of each layer. Biases are never pruned, and pruned weights stay\n"
+    "pruned. Depthwise convolutions are pruned only where --layer names them: removing a few of "
+    "their\n"
+    "weights costs much accuracy. Layers that the pattern does not divide are skipped, with a "
+    "message.\n"
+    "Patterns: any weight, N of M neighbours, blocks, k of each 128 weights of a row, whole output "
+    "rows\n"
+    "or input channels. With --steps and --train the sparsity grows in steps (a cubic schedule, "
+    "most\n"
+    "at first), and the network is retrained after each step.\n"
+    "\n"
     "  pith prune net.pith --sparsity 90% --layer 'conv1=0.6' --layer 'fc_out=0' -o pruned.pith\n"
     "  pith prune net.pith --sparsity 95% --steps 8 --train -d train.idx --epochs 2 -o thin.pith",
     options,

@@ -19,15 +19,15 @@ struct quantize_options {
 #define AT(member) offsetof(struct quantize_options, member)
 static const struct cli_option options[] = {
     {'d', "data", OPTION_LIST, AT(feed.data), "[NAME=]DATA",
-     "calibration set, without labels; none: synthetic", 0, 0},
+     "calibration set, no labels needed; none: synthetic", 0, 0},
     CLI_STATE_OPTION(struct quantize_options, feed),
-    {0, "range", OPTION_TEXT, AT(feed.range), "A:B[:STEP]", "these samples; !A:B:STEP all others",
-     0, 0},
+    {0, "range", OPTION_TEXT, AT(feed.range), "A:B[:STEP]",
+     "samples A to B-1, every STEP-th; !A:B:STEP: all others", 0, 0},
     CLI_STAGE_BASIC(struct quantize_options, stage, PITH_STAGE_QUANTIZE),
     {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC",
-     "imagenet, unit or scale=1/255,mean=..,crop=224; stored", 0, 0},
+     "imagenet, unit or scale=1/255,mean=..,crop=224 (stored)", 0, 0},
     CLI_STAGE_SET(struct quantize_options, stage, PITH_STAGE_QUANTIZE,
-                  "what pith help quantize-advanced lists"),
+                  "options of pith help quantize-advanced"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -213,32 +213,31 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_quantize = {
     "quantize",
     "make",
-    "integers for weights and activations",
+    "integer weights and activations (INT8, fixed point)",
     "pith quantize [MODEL] [-d DATA] [--weights 8] [-o FILE]",
-    "Layers with weights compute with integers afterwards: weights i8, one scale an output "
-    "channel;\n"
-    "activations u8, on the grids that pith calibrate found, or, where the model has none, between "
-    "the\n"
-    "extremes over -d. Batch normalisation is folded first. What is before the first layer and\n"
-    "behind the last stays float; so do layers that cannot be integers, and, with -d, those that "
-    "cost\n"
-    "the outputs too much: that is said. fixed:B is fixed point, with scales that are powers of "
-    "two.\n"
-    "More: pith help quantize-advanced, docs/quantize.md.\n\n"
+    "Layers with weights then compute with integers: weights i8 with one scale per output "
+    "channel,\n"
+    "activations u8 with the scales of pith calibrate or, where the model has none, from the "
+    "minimum\n"
+    "and maximum over -d. Batch normalization is folded first. Everything before the first and "
+    "after\n"
+    "the last layer stays float, as do layers that cannot be quantized and, with -d, sensitive "
+    "layers\n"
+    "(they are listed). fixed:B is fixed point, with scales that are powers of two.\n"
+    "More: pith help quantize-advanced, docs/quantize.md.\n"
+    "\n"
     "  pith quantize net.pith -d images.tar --range 0:500:8 -o small.pith\n"
     "  pith quantize calibrated.pith --keep fc_out -o small.pith\n"
     "  pith quantize vad.pith -d wav:576:512:speech.wav --state stateN=state -o small.pith"
-    "\f"
-    "Tables of embeddings get i8, too, one scale a row, or a codebook. What stays float takes a "
-    "byte or\n"
-    "two a weight where --floats is auto. In fixed point weights and activations have B bits, one "
-    "power\n"
-    "of two a layer and a value (or, --per channel, a channel), and sums become integers by "
-    "shifting. No\n"
-    "input overflows a sum: -v tells how near it may come, and where sums have 64 bits for that.\n"
-    "Several inputs are given by name, -d NAME=DATA each; with --state the samples are the steps "
-    "of a\n"
-    "stream (see pith help run).\n\n"
+    "\fEmbedding tables get i8, too, with one scale per row, or a codebook. With --floats auto a "
+    "float\n"
+    "weight takes one or two bytes. In fixed point, weights and activations have B bits, with one\n"
+    "power of two per layer and activation (--per channel: per channel), and sums become integers "
+    "by\n"
+    "shifting. No input can overflow a sum: -v prints the largest possible sum, and where sums "
+    "have 64\n"
+    "bits. Several inputs: -d NAME=DATA for each; --state: pith help run.\n"
+    "\n"
     "  pith quantize net.pith -d images.tar --weights 4 --set blocks=true -o small.pith",
     options,
     sizeof(struct quantize_options),

@@ -15,11 +15,11 @@ struct recipe_options {
 
 static const struct cli_option options[] = {
     CLI_STAGE_ROW(struct recipe_options, stage, PITH_STAGE_COMPRESS, "preset",
-                  "write: that of pith help presets"),
+                  "write: recipe of this preset"),
     CLI_ASKED_ROW(struct recipe_options, asked, PITH_STAGE_PRUNE, "sparsity",
                   "write: share of weights to remove"),
     CLI_ASKED_ROW(struct recipe_options, asked, PITH_STAGE_CLUSTER, "bits",
-                  "write: bits an index, 1 to 8 (default 5, or the preset's)"),
+                  "write: bits of an index, 1 to 8 (default 5 or the preset's)"),
     CLI_ASKED_SET(struct recipe_options, asked),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
@@ -131,13 +131,14 @@ const struct cli_command cmd_recipe = {
     "ship",
     "show, check or write a recipe",
     "pith recipe show MODEL | lint FILE | write [--preset NAME] [--sparsity S] [--bits B]",
-    "show prints the recipe that made a model; pith compress -r repeats it. lint reads a recipe "
+    "show prints the recipe that made a model; pith compress -r repeats it. lint checks a recipe "
     "and\n"
-    "prints it with every default written out. The keys of a stage are the long options of its\n"
-    "command, with _ for -; layers stands for --layer. write prints what compress does without a\n"
-    "recipe, or that of a preset; \"preset\": NAME begins with its stages, and \"stages\" changes "
-    "them."
-    "\n\n"
+    "prints it with all defaults. The keys of a stage are the long options of its command, with _ "
+    "for\n"
+    "-; \"layers\" stands for --layer. write prints the default recipe of compress or that of a "
+    "preset.\n"
+    "\"preset\": NAME starts with its stages, and \"stages\" changes them.\n"
+    "\n"
     "  { \"pith\": 1,\n"
     "    \"goal\": { \"max_drop\": \"0.5%\" },\n"
     "    \"stages\": [\n"
@@ -146,9 +147,9 @@ const struct cli_command cmd_recipe = {
     "      { \"do\": \"cluster\", \"bits\": 4 },\n"
     "      { \"do\": \"train\", \"epochs\": 8, \"lr\": 0.001, \"teacher\": \"start\", "
     "\"until_drop\": \"0.3%\" },\n"
-    "      { \"do\": \"encode\", \"for\": \"size\" } ] }\n\n"
-    "The teacher start is the network as the recipe found it, or, with \"start\": N, as after N "
-    "stages.",
+    "      { \"do\": \"encode\", \"for\": \"size\" } ] }\n"
+    "\n"
+    "The teacher \"start\" is the network before the recipe or, with \"start\": N, after N stages.",
     options,
     sizeof(struct recipe_options),
     1,

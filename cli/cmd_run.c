@@ -31,27 +31,27 @@ struct run_options {
 
 static const struct cli_option options[] = {
     {'d', "data", OPTION_LIST, offsetof(struct run_options, feed.data), "[NAME=]DATA",
-     "run every sample, outputs stacked: npy, wav:FRAME:HOP:FILE, ...", 0, 0},
+     "run every sample and stack the outputs (formats: help eval)", 0, 0},
     {0, "range", OPTION_TEXT, offsetof(struct run_options, feed.range), "A:B[:STEP]",
-     "these samples; !A:B:STEP all others", 0, 0},
+     "samples A to B-1, every STEP-th; !A:B:STEP: all others", 0, 0},
     CLI_STATE_OPTION(struct run_options, feed),
     {0, "output-name", OPTION_TEXT, offsetof(struct run_options, output_name), "NAME",
-     "this output, or its number (default: the first)", 0, 0},
+     "output by name or number (default: the first)", 0, 0},
     {0, "save", OPTION_LIST, offsetof(struct run_options, saves), "NAME=FILE",
-     "also write this output as npy", 0, 0},
+     "also write this output to an npy file", 0, 0},
     {0, "dump", OPTION_LIST, offsetof(struct run_options, dumps), "TENSOR[=FILE]",
-     "write what a layer gave (TENSOR.npy); one row a call", 0, 0},
+     "write a layer's output (TENSOR.npy), one row per call", 0, 0},
     {0, "preprocess", OPTION_TEXT, offsetof(struct run_options, feed.preprocess), "SPEC",
-     "for pictures and data, instead of what the model stores", 0, 0},
+     "overrides the stored preprocessing", 0, 0},
     {0, "top", OPTION_UINT, offsetof(struct run_options, top), "N",
-     "print the N largest values with their class (5; of many 1)", 1, 1000},
+     "print the N largest values (default 5; many samples: 1)", 1, 1000},
     CLI_SOFTMAX_OPTION(struct run_options, softmax),
     {0, "plan", OPTION_TEXT, offsetof(struct run_options, plan), "FILE",
-     "plan as FILE says, which pith plan wrote", 0, 0},
+     "use the plan of FILE (pith plan, pith tune)", 0, 0},
     {0, "profile", OPTION_FLAG, offsetof(struct run_options, profile), NULL,
-     "time of every layer on stderr", 0, 0},
+     "print the time of every layer on stderr", 0, 0},
     {0, "explain", OPTION_FLAG, offsetof(struct run_options, explain), NULL,
-     "on stderr why each step runs its kernel, as in pith bench", 0, 0},
+     "time every candidate kernel of each step, on stderr", 0, 0},
     CLI_MAX_STEPS_OPTION(struct run_options, max_steps),
     CLI_DEVICE_OPTION(struct run_options, device),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
@@ -641,28 +641,25 @@ const struct cli_command cmd_run = {
     "pith run MODEL [[NAME=]INPUT]... [-d [NAME=]DATA] [-o out.npy]",
     "An input is a .npy file (converted to the input's type where no value changes), a PNG or "
     "JPEG\n"
-    "picture (resized, cropped and scaled by the stored preprocessing), or raw little-endian "
-    "values;\n"
-    "without any, standard input. A folder is all of its pictures, and where one input is left, "
-    "many\n"
-    "pictures and folders may be given for it. With -d every sample of a data set is run, the "
-    "other\n"
-    "inputs staying as given. Of many samples outputs are stacked along a new first axis. -o FILE "
-    "takes\n"
-    "the first output (or --output-name), -o FOLDER/ every output as NAME.npy. Without -o and "
-    "--save\n"
-    "the largest values are printed, a line each: class, value, name, parted by tabs; of many "
-    "samples\n"
-    "the picture's file (or else the sample's number) stands in front, and --top 1 is the "
+    "picture (with the stored preprocessing) or raw little-endian values; without a file it is "
+    "read\n"
+    "from standard input. A folder stands for all pictures in it, and several pictures and folders "
+    "may\n"
+    "be given for the last open input. With -d every sample of a data set is run, while the other\n"
+    "inputs stay the same. Outputs of several samples are stacked along a new first axis. -o FILE\n"
+    "writes the first output (or --output-name), -o FOLDER/ every output as NAME.npy. Without -o "
+    "and\n"
+    "--save the largest values are printed, one per line: class, value and name, separated by "
+    "tabs.\n"
+    "For several samples the file name or the sample number comes first, and --top 1 is the "
     "default.\n"
-    "Where pictures are fed or the model stores class names, a vector of f32 is taken for scores "
-    "of\n"
-    "classes, and the value is the probability: the softmax, or the value as it is behind a "
-    "Softmax or\n"
-    "Sigmoid, or where the values of a sample are 0..1 and sum to 1 (--softmax always, "
-    "never).\n" CLI_STATE_TEXT "--dump writes a value computed inside, with an axis in front that "
-    "counts the times it was (calls,\n"
-    "and rounds of a loop).\n\n"
+    "With pictures or stored class names, a vector of f32 is read as class scores and printed as\n"
+    "probabilities: the softmax, or the value itself after a Softmax or Sigmoid, or where the "
+    "values\n"
+    "of a sample lie in 0..1 and sum to 1 (--softmax always or never overrides "
+    "this).\n" CLI_STATE_TEXT
+    "--dump writes an inner value, with an axis in front for calls and loop iterations.\n"
+    "\n"
     "  pith run net.pith digit.png\n"
     "  pith run net.pith *.jpg holiday/\n"
     "  pith run net.pith x=x.npy mask=m.npy -o out/\n"

@@ -28,17 +28,17 @@ struct sense_options {
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct sense_options, feed),
     CLI_STATE_OPTION(struct sense_options, feed),
-    {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC", "instead of what the model stores",
-     0, 0},
-    {0, "samples", OPTION_UINT, AT(samples), "N", "run in each trial, evenly spread (default 8)", 1,
-     1e6},
+    {0, "preprocess", OPTION_TEXT, AT(feed.preprocess), "SPEC",
+     "overrides the stored preprocessing", 0, 0},
+    {0, "samples", OPTION_UINT, AT(samples), "N",
+     "samples of each trial, evenly spaced (default 8)", 1, 1e6},
     {0, "bits", OPTION_TEXT, AT(bits), "B,B,...", "bits of a weight (default 8,6,4,3,2)", 0, 0},
     {0, "activations", OPTION_FLAG, AT(activations), NULL,
-     "bits of what the layer reads, not of its weights", 0, 0},
-    {0, "prune", OPTION_TEXT, AT(prune), "S,S,...", "instead: a share of the weights becomes 0", 0,
+     "quantize the layer's input instead of its weights", 0, 0},
+    {0, "prune", OPTION_TEXT, AT(prune), "S,S,...", "prune these shares instead of quantizing", 0,
      0},
-    {0, "sort", OPTION_FLAG, AT(sort), NULL, "what costs most first", 0, 0},
-    {0, "csv", OPTION_FLAG, AT(csv), NULL, "one line for each layer and trial", 0, 0},
+    {0, "sort", OPTION_FLAG, AT(sort), NULL, "most sensitive layers first", 0, 0},
+    {0, "csv", OPTION_FLAG, AT(csv), NULL, "CSV, one line per layer and trial", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -290,20 +290,16 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_sense = {
     "sense",
     "look",
-    "which layers bear few bits, or pruning",
+    "per-layer sensitivity to quantization and pruning",
     "pith sense [MODEL] -d DATA [--bits 8,6,4,3,2 | --prune 0.5,0.9]",
-    "One layer at a time gets weights of few bits, or is pruned, and all others stay as they are: "
+    "Quantizes or prunes one layer at a time and leaves all others as they are. The table prints "
     "the\n"
-    "table tells how far the outputs then are from what they were, in dB (an output less its "
-    "mean;\n"
-    "20 is much, 40 little), and the layers that cost most. Weights are rounded to the nearest "
-    "with a\n"
-    "scale for each channel, without the corrections that pith quantize makes: it loses less, but "
-    "in\n"
-    "the same places. Batch normalisation is folded first. --csv and --json also tell the error of "
+    "SQNR of the outputs in dB (20 dB: a large error, 40 dB: a small one) and the most sensitive\n"
+    "layers. Weights are rounded to nearest with one scale per channel, without GPTQ and bias\n"
+    "correction: pith quantize loses less, but in the same layers. Batch normalization is folded\n"
+    "first. --csv and --json also give the error of the layer's own output. The time grows with "
     "the\n"
-    "layer's own output. Every trial runs --samples samples: time grows with layers, trials and "
-    "these.\n" CLI_STATE_TEXT "\n"
+    "number of layers, trials and --samples.\n" CLI_STATE_TEXT "\n"
     "  pith sense net.pith -d images.tar --range 0:500:8\n"
     "  pith sense net.pith -d images.tar --activations --bits 8,6 --sort\n"
     "  pith sense net.pith -d images.tar --prune 0.5,0.7,0.9 --csv > layers.csv",

@@ -36,20 +36,19 @@ struct sweep_options {
 #define AT(member) offsetof(struct sweep_options, member)
 static const struct cli_option options[] = {
     CLI_TRAINING_OPTIONS(struct sweep_options, from),
-    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores",
-     0, 0},
-    {'j', "jobs", OPTION_UINT, AT(jobs), "N", "processes at a time (default 1); needs --append", 1,
+    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC",
+     "overrides the stored preprocessing", 0, 0},
+    {'j', "jobs", OPTION_UINT, AT(jobs), "N", "parallel processes (default 1); needs --append", 1,
      MAX_JOBS},
-    {0, "shard", OPTION_TEXT, AT(shard), "I/N", "only every N-th combination from number I on", 0,
-     0},
+    {0, "shard", OPTION_TEXT, AT(shard), "I/N", "only combinations I, I+N, I+2N, ...", 0, 0},
     {0, "append", OPTION_TEXT, AT(append), "FILE.jsonl",
-     "add a line for each; what it holds is not run again", 0, 0},
-    {0, "keep", OPTION_TEXT, AT(keep), "FOLDER", "write the models of the Pareto front there", 0,
-     0},
-    {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and end", 0,
+     "append results; combinations already there are skipped", 0, 0},
+    {0, "keep", OPTION_TEXT, AT(keep), "FOLDER", "write the models of the Pareto front to FOLDER",
+     0, 0},
+    {0, "recipe", OPTION_UINT, AT(recipe), "N", "print the recipe of combination N and exit", 0,
      1e6},
     {0, "pareto", OPTION_FLAG, AT(pareto), NULL,
-     "print the Pareto front of results: files, or - for stdin", 0, 0},
+     "print the Pareto front of result files (- for stdin)", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -540,22 +539,24 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_sweep = {
     "sweep",
     "make",
-    "many recipes, and the best of them",
+    "many recipes and their Pareto front",
     "pith sweep SPEC MODEL... -d DATA [--val DATA] [--append FILE] | --pareto FILE...",
-    "SPEC is a recipe with one more member, sweep: paths into it, each with a list of values. All\n"
-    "combinations are run on each MODEL and measured on --val, --hold or else -d; recipes that\n"
-    "train do so on -d. Each gives one line of JSON, appended by one write: many processes may\n"
-    "share the file, and a sweep that was stopped goes on where it was. Without --append the "
-    "lines\n"
-    "go to standard output. At the end the Pareto front is printed: results that no other beats "
-    "in\n"
-    "bytes and accuracy; --keep FOLDER has their models, NAME-SPEC-NUMBER.pith. A line names "
-    "model\n"
-    "and data by name and checksum, the version of pith and the host; results of several models\n"
-    "or data sets in one file have a Pareto front each.\n\n"
+    "SPEC is a recipe with one more member, \"sweep\": paths into the recipe, each with a list of "
+    "values.\n"
+    "Every combination runs on each MODEL and is measured on --val, --hold or else -d; recipes "
+    "that\n"
+    "train use -d. Each result is one line of JSON, appended by a single write: many processes "
+    "may\n"
+    "share the file, and a stopped sweep continues where it was. Without --append the lines go to\n"
+    "standard output. At the end the Pareto front of bytes and accuracy is printed; --keep FOLDER\n"
+    "writes its models as NAME-SPEC-NUMBER.pith. A line names the model and the data with "
+    "checksums,\n"
+    "the version of pith and the host. Several models or data sets in one file have a front each.\n"
+    "\n"
     "  { \"pith\": 1,\n"
     "    \"sweep\": { \"stages.0.sparsity\": [0.8, 0.9], \"stages.1.bits\": [3, 4, 5] },\n"
-    "    \"stages\": [{ \"do\": \"prune\" }, { \"do\": \"cluster\" }, { \"do\": \"encode\" }] }\n\n"
+    "    \"stages\": [{ \"do\": \"prune\" }, { \"do\": \"cluster\" }, { \"do\": \"encode\" }] }\n"
+    "\n"
     "  pith sweep grid.json net.pith -d val.idx --append results.jsonl -j 4\n"
     "  pith sweep grid.json net.pith -d val.idx --shard $SLURM_ARRAY_TASK_ID/16 --append "
     "out.jsonl\n"

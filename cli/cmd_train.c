@@ -23,18 +23,18 @@ struct train_options {
 #define AT(member) offsetof(struct train_options, member)
 static const struct cli_option options[] = {
     CLI_TRAINING_OPTIONS(struct train_options, from),
-    {0, "init", OPTION_TEXT, AT(init), "ARCH", "train from scratch: see pith help init", 0, 0},
+    {0, "init", OPTION_TEXT, AT(init), "ARCH", "train from scratch (pith help init)", 0, 0},
     CLI_STAGE_BASIC(struct train_options, stage, PITH_STAGE_TRAIN),
-    {0, "log", OPTION_TEXT, AT(log), "FILE.csv", "write a line for each epoch", 0, 0},
+    {0, "log", OPTION_TEXT, AT(log), "FILE.csv", "write one line per epoch", 0, 0},
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct train_options, stage, PITH_STAGE_TRAIN),
     CLI_STAGE_SET(struct train_options, stage, PITH_STAGE_TRAIN,
-                  "what pith help train-advanced lists"),
+                  "options of pith help train-advanced"),
     {0, "", OPTION_ADVANCED, 0, NULL, NULL, 0, 0},
     {0, "ranks", OPTION_TEXT, AT(ranks), "HOW",
-     "mpi: share each batch among the processes of mpirun or srun", 0, 0},
-    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC", "instead of what the model stores",
-     0, 0},
+     "mpi: split each batch over mpirun or srun processes", 0, 0},
+    {0, "preprocess", OPTION_TEXT, AT(from.preprocess), "SPEC",
+     "overrides the stored preprocessing", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -247,33 +247,37 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_train = {
     "train",
     "make",
-    "fine-tune the weights that are left",
+    "train or fine-tune, with pruning and quantization",
     "pith train MODEL|--init ARCH -d DATA [--hold 0::10] [-o FILE]",
     "Pruned weights stay zero; weights that share a centroid move together. With --val or --hold "
     "the\n"
-    "best epoch is kept. The same options, seed and data give the same bytes for any number of\n"
-    "threads, and after a break with --resume. More: pith help train-advanced, docs/train.md.\n\n"
+    "best epoch is kept. The same options, seed and data give the same bytes for every number of\n"
+    "threads, and after an interruption with --resume. More: pith help train-advanced, "
+    "docs/train.md.\n"
+    "\n"
     "  pith train pruned.pith -d train-images.idx3.gz --hold 0::10 --epochs 8 -o tuned.pith\n"
     "  pith train small.pith -d train.npz --teacher net.pith --loss distill -o taught.pith\n"
     "  pith train net.pith -d train.npz --quantize w4a4 --epochs 8 -o integers.pith"
-    "\f"
-    "--augment draws for each picture of each epoch how far it is moved (shift, pixels), turned\n"
-    "(rotate, degrees), sized (scale), slanted (shear), bent (elastic, pixels), covered (cutout, "
-    "side\n"
-    "in pixels), mirrored (flip), cut (crop, pixels), recoloured (brightness, contrast, "
-    "saturation);\n"
-    "amounts are the most of each. noise and mixup are for any samples; clean: this share stays as "
-    "it\n"
-    "is. Where the data has no labels, --loss distill validates by the teacher: top-1 is the share "
-    "of\n"
-    "equal predictions. Epochs are compared by their validation loss. A file with a\n"
-    "batch of one is trained with more, and loops of known length through time. With --quantize\n"
-    "weights and activations are rounded while they train, the first and last layer (but with "
-    ",all) to\n"
-    "8 bits; what is written, and validates epochs, runs in integers. Killed at any moment and "
-    "started\n"
-    "again with --resume, a run ends in the same bytes; so it does under mpirun -n 2, 4 or 8 with\n"
-    "--ranks mpi, where processes share each batch.\n\n"
+    "\f--augment changes each picture at random in each epoch, at most by the given amounts: "
+    "shift\n"
+    "(pixels), rotate (degrees), scale, shear, elastic (pixels), cutout (side in pixels), flip, "
+    "crop\n"
+    "(pixels), brightness, contrast, saturation. noise and mixup work for any samples; clean is "
+    "the\n"
+    "share of samples that stay as they are. Epochs are compared by validation loss. Without "
+    "labels,\n"
+    "--loss distill validates against the teacher: top-1 is the share of equal predictions. A "
+    "file\n"
+    "with a fixed batch of one is trained with larger batches, and loops of known length are "
+    "unrolled\n"
+    "through time. --quantize rounds weights and activations during training, the first and last "
+    "layer\n"
+    "to 8 bits (\",all\": like the others); the validated and written network runs in integers. A "
+    "run\n"
+    "that is killed and continued with --resume ends in the same bytes, also under mpirun -n 2, 4 "
+    "or 8\n"
+    "with --ranks mpi, where processes share each batch.\n"
+    "\n"
     "  pith train net.pith -d train.npz --levels 7 --set remove_dead_channels=true -o tiny.pith\n"
     "  pith train net.pith -d train.npz --teacher start --set feature_distillation=relu4:0.5 -o "
     "a.pith",

@@ -19,11 +19,11 @@ struct tune_options {
 
 static const struct cli_option options[] = {
     {0, "time", OPTION_TIME, offsetof(struct tune_options, seconds), "T",
-     "of measuring, about: 30s, 2m (default 10s)", 0.1, 3600},
+     "time budget: 30s, 2m (default 10s)", 0.1, 3600},
     {0, "batch", OPTION_TEXT, offsetof(struct tune_options, batch), "N|auto",
-     "samples at once, for models with open batch; auto: most a second", 0, 0},
+     "batch size; auto: highest throughput", 0, 0},
     {0, "max-latency", OPTION_TEXT, offsetof(struct tune_options, latency), "T",
-     "with --batch auto: 9 of 10 runs end within T (2ms, 500us, 1s)", 0, 0},
+     "with --batch auto: 90th-percentile latency (2ms, 500us)", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -258,14 +258,17 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 const struct cli_command cmd_tune = {
     "tune",
     "run",
-    "the fastest kernels here, timed, as a plan file",
+    "time kernels and choose the fastest, as a plan file",
     "pith tune MODEL [-o net.plan] [--batch N|auto] [--max-latency T] [--time T]",
-    "Times every kernel that a step could run with on a fixed seeded input, takes the fastest, "
-    "and\n"
-    "times the whole model by these and by those that were planned, in turn; where that is not\n"
-    "faster, the plan stays as it was. Steps whose kernel changed are printed (-v: all). The file\n"
-    "is one of pith plan, for this model, kind of CPU, batch, and threads (-T) or none. Commands\n"
-    "that are given no plan file never time: they choose the same kernels at every run.\n\n"
+    "Times every kernel that a step could use on a random input from a seed and chooses the "
+    "fastest.\n"
+    "It then times the whole model with the new and with the estimated choice, in turn, and keeps "
+    "the\n"
+    "faster. Steps whose kernel changed are printed (-v: all). The result is a plan file for this\n"
+    "model, kind of CPU, batch, and with threads (-T) or without. Commands without a plan file "
+    "never\n"
+    "time kernels: they make the same choice in every run.\n"
+    "\n"
     "  pith tune net.pith -T 1 -o net.plan\n"
     "  pith run net.pith --plan net.plan -T 1 digit.png\n"
     "  pith tune net.pith --batch auto --max-latency 5ms -o batch.plan\n"

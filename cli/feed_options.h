@@ -24,27 +24,28 @@ struct cli_feed_options {
          0,           0},                                                                          \
     {                                                                                              \
         0, "range", OPTION_TEXT, offsetof(type, member.range), "A:B[:STEP]",                       \
-            "these samples; !A:B:STEP all others", 0, 0                                            \
+            "samples A to B-1, every STEP-th; !A:B:STEP: all others", 0, 0                         \
     }
 #define CLI_STATE_OPTION(type, member)                                                             \
     {                                                                                              \
         0, "state", OPTION_LIST, offsetof(type, member.states), "OUT=IN[@NPY]",                    \
-            "output OUT is input IN of the next call; first: zeros or NPY", 0, 0                   \
+            "feed output OUT back as input IN; initially zeros or NPY", 0, 0                       \
     }
 /* For --help of commands that take both. */
 #define CLI_STATE_TEXT                                                                             \
-    "Several inputs are given by name, -d NAME=DATA each, with equally many samples, or by one\n"  \
-    ".npz whose arrays have their names. With --state\n"                                           \
-    "the model is called step by step: the samples are the steps of one stream, and output OUT "   \
-    "of a\n"                                                                                       \
-    "call is input IN of the next. Where a sample is several inputs long it is a sequence of its " \
-    "own:\n"                                                                                       \
-    "the state begins anew with each, and what counts is the output of its last step.\n"           \
-    "wav:FRAME:HOP:FILE (PCM, 16 bits, mono) gives frames of FRAME values / 32768; frame i ends "  \
-    "with\n"                                                                                       \
-    "sample (i+1)*HOP of the recording and so begins with FRAME-HOP samples of context; zeros "    \
-    "stand\n"                                                                                      \
-    "before the first sample and behind the last.\n"
+    "Several inputs: -d NAME=DATA for each, with equally many samples, or one .npz whose arrays "  \
+    "have\n"                                                                                       \
+    "the names of the inputs.\n"                                                                   \
+    "--state OUT=IN runs the model as a stream: the output OUT of a call is the input IN of the "  \
+    "next,\n"                                                                                      \
+    "and the samples are the steps of one stream. A sample that is several inputs long is a "      \
+    "sequence\n"                                                                                   \
+    "of its own: the state starts anew with it, and the output of its last step counts.\n"         \
+    "wav:FRAME:HOP:FILE (PCM, 16 bits, mono) gives frames of FRAME values, divided by 32768. "     \
+    "Frame i\n"                                                                                    \
+    "ends with sample (i+1)*HOP of the recording, so it starts with FRAME-HOP samples of "         \
+    "context.\n"                                                                                   \
+    "Zeros are added before the first and after the last sample.\n"
 
 /* A feed and all that it points to. */
 struct cli_feed {

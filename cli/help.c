@@ -147,9 +147,9 @@ bool cli_print_advanced(const struct cli_command *cmd)
     bool has_options = o && o->name;
     if (!cli_has_advanced(table) && !more && !has_options)
         return false;
-    printf("pith %s, what is rarely used: pith help %s has the rest\n", cmd->name, cmd->name);
+    printf("pith %s, advanced options (all others: pith help %s)\n", cmd->name, cmd->name);
     if (cli_has_advanced(table)) {
-        puts("\n--set KEY=VALUE; in recipes, keys of the stage.");
+        puts("\nSet with --set KEY=VALUE, or by the same key in a recipe.");
         print_rows(table);
     }
     if (has_options)

@@ -14,29 +14,29 @@ const struct help_row cli_exit_codes[] = {
     {NULL, NULL}};
 
 const struct help_row cli_environment[] = {
-    {"PITH_THREADS", "number of threads where -T is not given"},
+    {"PITH_THREADS", "default of -T"},
     {"PITH_CPU",
      "highest instruction set to use: ref, avx2, avxvnni, avx512, vbmi, vnni, amx, neon, "
-     "dotprod; a name means that level and all below"},
-    {"PITH_CUBLASLT", "on a GPU: the file of cuBLASLt (default libcublasLt.so.13, .12), or none"},
-    {"PITH_DEVICE", "where run, eval and bench run where --device is not given: cpu, cuda:N, auto"},
+     "dotprod; each name includes the levels below it"},
+    {"PITH_CUBLASLT", "cuBLASLt library for GPUs (default libcublasLt.so.13, .12), or none"},
+    {"PITH_DEVICE", "default of --device of run, eval and bench: cpu, cuda:N, auto"},
     {"TERM", "dumb: no progress bar"},
     {NULL, NULL}};
 
 const struct help_row cli_preprocessing[] = {
-    {"", "how a picture becomes an input: PART,PART,... or NAME or NAME,PART,..."},
+    {"", "preprocessing of pictures: PART,PART,... or NAME or NAME,PART,..."},
     {"imagenet", "scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225,resize=256,crop=224"},
     {"caffe", "mean=104:117:123,resize=256,crop=224,order=bgr"},
     {"unit", "scale=1/255: pixels from 0 to 1"},
     {"signed", "scale=1/127.5,mean=1: pixels from -1 to 1"},
     {"raw", "scale=1: pixels from 0 to 255"},
-    {"resize=N", "the shorter side becomes N pixels first"},
-    {"crop=N", "then the central square of N x N pixels is cut out"},
-    {"scale=S", "pixels are multiplied by S: a number, or a fraction such as 1/255"},
-    {"mean=M", "subtracted after that, for all channels or one each: R:G:B (B:G:R with order=bgr)"},
-    {"std=S", "divides after that, for all channels or one each"},
-    {"order=bgr", "blue first; order=rgb is the default"},
-    {"layout=nhwc", "the input takes channels last; channels first is the default"},
+    {"resize=N", "resize so that the shorter side has N pixels"},
+    {"crop=N", "then crop the central N x N pixels"},
+    {"scale=S", "multiply pixels by S: a number or a fraction such as 1/255"},
+    {"mean=M", "then subtract M: one number or R:G:B (B:G:R with order=bgr)"},
+    {"std=S", "then divide by S: one number or one per channel"},
+    {"order=bgr", "channel order (default rgb)"},
+    {"layout=nhwc", "the input takes channels last (default: channels first)"},
     {"layout=nchw", "channels first; arrays with channels last are refused, not transposed"},
     {NULL, NULL}};
 

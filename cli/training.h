@@ -13,29 +13,32 @@ struct cli_training_options {
 };
 
 #define CLI_TRAINING_OPTIONS(type, member)                                                         \
-    {                                                                                              \
-        'd',         "data",                                                                       \
-        OPTION_TEXT, offsetof(type, member.data),                                                  \
-        "DATA",      "training samples, as for eval",                                              \
-        0,           0},                                                                           \
-        {0, "labels", OPTION_TEXT, offsetof(type, member.labels), "FILE", "their labels", 0, 0},   \
+    {'d',         "data",                                                                          \
+     OPTION_TEXT, offsetof(type, member.data),                                                     \
+     "DATA",      "training samples (formats: pith help eval)",                                    \
+     0,           0},                                                                              \
+        {0,           "labels",                                                                    \
+         OPTION_TEXT, offsetof(type, member.labels),                                               \
+         "FILE",      "labels of the training samples",                                            \
+         0,           0},                                                                          \
         {0,                                                                                        \
          "range",                                                                                  \
          OPTION_TEXT,                                                                              \
          offsetof(type, member.range),                                                             \
          "A:B[:STEP]",                                                                             \
-         "these samples; !A:B:STEP all others",                                                    \
+         "samples A to B-1, every STEP-th; !A:B:STEP: all others",                                 \
          0,                                                                                        \
          0},                                                                                       \
         CLI_JUDGE_OPTIONS(type, member)
 #define CLI_JUDGE_OPTIONS(type, member)                                                            \
-    {0,           "val",                                                                           \
-     OPTION_TEXT, offsetof(type, member.val),                                                      \
-     "DATA",      "validation split, in a file of its own",                                        \
-     0,           0},                                                                              \
+    {                                                                                              \
+        0,           "val",                                                                        \
+        OPTION_TEXT, offsetof(type, member.val),                                                   \
+        "DATA",      "validation set in a separate file",                                          \
+        0,           0},                                                                           \
     {                                                                                              \
         0, "hold", OPTION_TEXT, offsetof(type, member.hold), "A:B[:STEP]",                         \
-            "validation split: these of the training samples", 0, 0                                \
+            "validation set: these training samples", 0, 0                                         \
     }
 
 /* Refuses what does not fit together; cli_open_training does so too. */

@@ -254,17 +254,17 @@ struct cli_import {
          0,           0},                                                                          \
         {0,           "preprocess",                                                                \
          OPTION_TEXT, offsetof(type, member.preprocess),                                           \
-         "SPEC",      "imagenet, unit or scale=1/255,mean=..,crop=224; stored",                    \
+         "SPEC",      "imagenet, unit or scale=1/255,mean=..,crop=224 (stored)",                   \
          0,           0},                                                                          \
     {                                                                                              \
         0, "class-names", OPTION_TEXT, offsetof(type, member.labels), "FILE",                      \
-            "class names, one a line; stored", 0, 0                                                \
+            "class names, one per line (stored)", 0, 0                                             \
     }
 /* Of import and check. */
 #define CLI_MAX_MEMORY_OPTION(type, member)                                                        \
     {                                                                                              \
         0, "max-memory", OPTION_BYTES, offsetof(type, member.max_memory), "B",                     \
-            "what tensors may take; else by the file's length", 1, 1e15                            \
+            "largest memory of tensors (default: from the file size)", 1, 1e15                     \
     }
 /* --preprocess checked and in its canonical form, room for PITH_PREPROCESS_TEXT_BYTES: a mistake
  * found at the first picture would be late. */

@@ -9,13 +9,13 @@
 #define CLI_MAX_STEPS_OPTION(type, member)                                                         \
     {                                                                                              \
         0, "max-steps", OPTION_UINT, offsetof(type, member), "N",                                  \
-            "end a run that is not done after N steps (2^32)", 1, 1e18                             \
+            "stop a run after N steps (default 2^32)", 1, 1e18                                     \
     }
 
 #define CLI_DEVICE_OPTION(type, member)                                                            \
     {                                                                                              \
         0, "device", OPTION_TEXT, offsetof(type, member), "NAME",                                  \
-            "where it runs: cpu, cuda:N[,f16], or auto, the faster (PITH_DEVICE)", 0, 0            \
+            "cpu, cuda:N[,f16] or auto (the faster); default PITH_DEVICE", 0, 0                    \
     }
 
 /* --device, else PITH_DEVICE: a device that cannot be had is a failure with the former, with the

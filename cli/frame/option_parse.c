@@ -11,16 +11,16 @@
 #define COMMON(member) offsetof(struct cli_common, member)
 
 const struct cli_option cli_common_options[] = {
-    {'o', "output", OPTION_TEXT, COMMON(output), "FILE", "write to FILE; - is stdout", 0, 0},
+    {'o', "output", OPTION_TEXT, COMMON(output), "FILE", "output file; - is stdout", 0, 0},
     {'f', "force", OPTION_FLAG, COMMON(force), NULL, "overwrite an existing output", 0, 0},
     {'q', "quiet", OPTION_COUNT, COMMON(quiet), NULL, "errors only", 0, 0},
-    {'v', "verbose", OPTION_COUNT, COMMON(verbose), NULL, "say more", 0, 0},
+    {'v', "verbose", OPTION_COUNT, COMMON(verbose), NULL, "more messages", 0, 0},
     {'T', "threads", OPTION_UINT, COMMON(threads), "N", "threads (default: all cores)", 1, 256},
     {0, "json", OPTION_OPT_TEXT, COMMON(json), NULL,
      "one JSON object on stdout; --json=lines: events too", 0, 0},
     {0, "seed", OPTION_UINT, COMMON(seed), "N", "seed of all randomness (default 1)", 1, 9e18},
     {0, "progress", OPTION_TEXT, COMMON(progress), "WHEN", "auto, always or never", 0, 0},
-    {'n', "dry-run", OPTION_FLAG, COMMON(dry_run), NULL, "do everything but write", 0, 0},
+    {'n', "dry-run", OPTION_FLAG, COMMON(dry_run), NULL, "run without writing outputs", 0, 0},
     {'h', "", OPTION_FLAG, COMMON(help_short), NULL, NULL, 0, 0},
     {0, "help", OPTION_FLAG, COMMON(help_long), NULL, NULL, 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0}};

@@ -49,7 +49,7 @@
 #define CLI_ASKED_SET(type, member)                                                                \
     {                                                                                              \
         0, "set", OPTION_SET_ASKED, offsetof(type, member), "STAGE.KEY=VALUE",                     \
-            "any option of a stage, as cluster.bits=4; may be repeated", 0, 0                      \
+            "option of a stage, such as cluster.bits=4; repeatable", 0, 0                          \
     }
 
 /* The command's options with the rows of its stage among them; until the next call. */

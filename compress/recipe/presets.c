@@ -6,21 +6,20 @@
 #include "pith_preset.h"
 
 static const struct pith_preset presets[] = {
-    {"deep-compression", "prune in steps, train, codebooks, train these, Huffman codes",
+    {"deep-compression", "Deep Compression: prune in steps, train, cluster, fine-tune, Huffman",
      "prune sparsity=0.9 steps=6 train=true train.epochs=2\n"
      "train epochs=8\n"
      "cluster bits=5\n"
      "train epochs=4 lr=0.0002\n"
      "encode for=size coder=huffman"},
-    {"small", "the smallest file: weights go while the rest trains on a grid of 7 levels",
+    {"small", "smallest file: prune while training on a grid of 7 levels",
      "train epochs=30 lr=0.0015 sparsity=0.8 prune_until=0.5 levels=3 first_step=1.2 "
      "bias_levels=127 remove_dead_channels=true norms=fold teacher=start\n"
      "encode for=size"},
-    {"qat", "integers that train: weights and activations of 4 bits",
+    {"qat", "quantization-aware training: 4-bit weights and activations",
      "train quantize=w4a4 epochs=8 lr=0.0005\n"
      "encode for=size"},
-    {"distill",
-     "no labels: what the network answers, on a grid whose roundings make up for each other",
+    {"distill", "without labels: distillation onto a grid started by GPTQ rounding",
      "train epochs=10 lr=0.0005 loss=distill teacher=start levels=127 first_step=1 step_power=0.5 "
      "step_init=fisher-row bias_levels=127 gptq_samples=2048 gptq_fisher_share=0.5\n"
      "encode for=size"},

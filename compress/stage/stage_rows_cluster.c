@@ -151,20 +151,21 @@ static const struct pith_word values[] = {
     {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
-    PITH_OWN_ROW("bits", &bits, "B", "bits an index: 1 to 8 (default 4)", .without = "centroids"),
-    PITH_OWN_ROW("centroids", &centroids, "K", "values a codebook: 2 to 256"),
+    PITH_OWN_ROW("bits", &bits, "B", "bits of a codebook index: 1 to 8 (default 4)",
+                 .without = "centroids"),
+    PITH_OWN_ROW("centroids", &centroids, "K", "number of centroids: 2 to 256"),
     PITH_ROW(WORD, "init", cluster.init, "HOW", "", .normal = PITH_CLUSTER_LINEAR, .words = inits,
              .flags = PITH_OPTION_ALWAYS,
              .source = "Han et al., 2016, Deep compression, section 3.2"),
-    PITH_OWN_ROW("per", &per, "WHAT", "one codebook per tensor (default), channel, group:N",
+    PITH_OWN_ROW("per", &per, "WHAT", "one codebook per tensor (default), channel or group:N",
                  .flags = PITH_OPTION_ALWAYS),
-    PITH_ROW(WORD, "values", cluster.values, "TYPE", "centroids as", .normal = PITH_CLUSTER_F32,
-             .words = values, .flags = PITH_OPTION_ALWAYS),
+    PITH_ROW(WORD, "values", cluster.values, "TYPE", "type of the centroids",
+             .normal = PITH_CLUSTER_F32, .words = values, .flags = PITH_OPTION_ALWAYS),
     PITH_ROW(UINT, "iterations", cluster.iterations, "N",
-             "at most N rounds of k-means (default 300)", .min = 1, .max = 1e6),
+             "largest number of k-means iterations (default 300)", .min = 1, .max = 1e6),
     PITH_ROW(SEED, "seed", seed, NULL, NULL, .min = 1, .max = 9e18, .flags = PITH_OPTION_RECIPE),
     PITH_OWN_ROW("layers", &pith_own_cluster_layers, "GLOB=B",
-                 "other bits for these layers; 0 leaves them alone", .option = "layer"),
+                 "bits for these layers; 0: not clustered", .option = "layer"),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

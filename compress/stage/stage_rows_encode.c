@@ -48,13 +48,12 @@ static const struct pith_word goals[] = {
 
 static const struct pith_option rows[] = {
     PITH_OWN_ROW("coder", &coder, "NAME",
-                 "huffman, rans, context, adaptive or none; without it as --for says"),
-    PITH_ROW(WORD, "for", encode.goal, "GOAL", "with a compact header unless for speed",
-             .words = goals, .flags = PITH_OPTION_ALWAYS),
-    PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL,
-             "in the compact header: keep the history chunk"),
+                 "huffman, rans, context, adaptive, none (default: by --for)"),
+    PITH_ROW(WORD, "for", encode.goal, "GOAL", "optimise for", .words = goals,
+             .flags = PITH_OPTION_ALWAYS),
+    PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL, "keep the history in a compact file"),
     PITH_ROW(FLAG, "lossless", encode.lossless, NULL,
-             "no number changes: grids are found, nothing is folded"),
+             "bit-identical outputs: detect quantized weights, fold nothing"),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

@@ -75,24 +75,22 @@ const struct pith_option_own pith_own_features = {read_feature, NULL, has_featur
 static const struct pith_word keep[] = {{"best", 1}, {"last", 0}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
-    PITH_ROW(TEXT, "teacher", teacher, "MODEL",
-             "distill this model's classes too; start: the model itself",
+    PITH_ROW(TEXT, "teacher", teacher, "MODEL", "distillation teacher; start: the model itself",
              .source = "Hinton et al., 2015, Distilling the knowledge in a neural network"),
-    PITH_OWN_ROW("quantize", &integers, "SPEC",
-                 "end as integers that train: int8, w4a8, w4a4, ternary, fixed:8",
-                 .without = "levels|bias_levels|sparsity|keep_weights|lambda|assignment_"
-                            "temperature|remove_dead_channels|norms",
-                 .level = PITH_OPTION_PLAIN,
-                 .source = "Esser et al., 2020, Learned step size quantization"),
+    PITH_OWN_ROW(
+        "quantize", &integers, "SPEC", "quantization-aware: int8, w4a8, w4a4, ternary, fixed:8",
+        .without = "levels|bias_levels|sparsity|keep_weights|lambda|assignment_"
+                   "temperature|remove_dead_channels|norms",
+        .level = PITH_OPTION_PLAIN, .source = "Esser et al., 2020, Learned step size quantization"),
     PITH_ROW(UINT, "start", start, NULL, NULL, .max = PITH_STAGE_STEPS,
              .flags = PITH_OPTION_RECIPE),
     PITH_OWN_ROW("feature_distillation", &pith_own_features, "S=T:W",
-                 "W * mean squared error of value S against the teacher's T; repeatable",
+                 "add W * MSE between value S and the teacher's T; repeatable",
                  PITH_ADVANCED("Loss"), .needs = "teacher",
                  .source = "Romero et al., 2015, FitNets"),
     PITH_ROW(PERCENT, "until_drop", until_drop, "P%",
-             "stop once within P of the start's or teacher's top-1", .max = 1, .normal = -1),
-    PITH_ROW(CHOICE, "keep", train.keep_best, "WHICH", "epoch, by its loss on held-out samples",
+             "stop when top-1 is within P of the start or teacher", .max = 1, .normal = -1),
+    PITH_ROW(CHOICE, "keep", train.keep_best, "WHICH", "which epoch to keep, by validation loss",
              PITH_ADVANCED("Steps"), .normal = 1, .words = keep),
     PITH_ROW(SEED, "seed", seed, NULL, NULL, .min = 1, .max = 9e18, .flags = PITH_OPTION_RECIPE),
 };
