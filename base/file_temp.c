@@ -112,6 +112,7 @@ static bool begin_name(struct file_temp *t, const char *target)
 {
     int n = snprintf(t->own, sizeof t->own, "%s" MARK "%ld-XXXXXX", target, (long)getpid());
     if (n < 0 || (size_t)n >= FILE_PATH_CAP) {
+        t->own[0] = 0; /* cut off, it may be the target's own name */
         errno = ENAMETOOLONG;
         return false;
     }

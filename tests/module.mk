@@ -13,6 +13,7 @@ TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
 TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_quantize_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_integer_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
+TEST_LDFLAGS_file_write = $(call wrap,open write read fsync fchmod close rename renameat2 link linkat)
 TEST_LDFLAGS_threads = $(call wrap,pthread_create pthread_join)
 TEST_LDFLAGS_goal_ranks = $(call wrap,pith_clock_ns)
 
