@@ -432,6 +432,7 @@ static void pipes_are_read_to_their_end(void **state)
             pid_t child = fork();
             if (child == 0) {
                 signal(SIGPIPE, SIG_DFL);
+                close(ends[0]);
                 size_t done = 0;
                 while (done < counts[i]) {
                     ssize_t n = write(ends[1], many + done, counts[i] - done);

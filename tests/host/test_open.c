@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions: files that are there, are not, are not what they should be. */
+/* Sessions: files that are there, are not, are not what they should be; and every call to the
+ * system and every allocation fails once. */
 #define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "pith_host.h"
@@ -27,6 +35,84 @@ static const uint8_t image[] = {
     0x00, 0x00, 0x00, 0x3f, 0x00, 0x00, 0x80, 0x3e, /* bias */
     0x49, 0xc4, 0x5d, 0x18                          /* checksum */
 };
+
+/* ---- calls that fail (tests/module.mk has the linker replace them) -------------------------- */
+
+static struct {
+    const char *call; /* NULL: none fails */
+    int after;        /* calls of it that go well before; negative: it has failed */
+    int reason;
+    bool small; /* reads bring few bytes at a time */
+} fault;
+
+static bool fails(const char *call)
+{
+    if (!fault.call || strcmp(fault.call, call) != 0 || fault.after-- != 0)
+        return false;
+    errno = fault.reason;
+    return true;
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails("memory") ? NULL : __real_calloc(n, size);
+}
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_malloc(size_t n)
+{
+    return fails("memory") ? NULL : __real_malloc(n);
+}
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fails("memory") ? NULL : __real_realloc(p, n);
+}
+
+void *__real_aligned_alloc(size_t align, size_t n);
+void *__wrap_aligned_alloc(size_t align, size_t n);
+void *__wrap_aligned_alloc(size_t align, size_t n)
+{
+    return fails("memory") ? NULL : __real_aligned_alloc(align, n);
+}
+
+int __real_open(const char *name, int flags, mode_t mode);
+int __wrap_open(const char *name, int flags, mode_t mode);
+int __wrap_open(const char *name, int flags, mode_t mode)
+{
+    return fails("open") ? -1 : __real_open(name, flags, mode);
+}
+
+ssize_t __real_read(int fd, void *p, size_t n);
+ssize_t __wrap_read(int fd, void *p, size_t n);
+ssize_t __wrap_read(int fd, void *p, size_t n)
+{
+    return fails("read") ? -1 : __real_read(fd, p, fault.small && n > 7 ? 7 : n);
+}
+
+void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from);
+void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from);
+void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from)
+{
+    return fails("mmap") ? MAP_FAILED : __real_mmap(at, n, prot, flags, fd, from);
+}
+
+static unsigned open_files(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
 
 static char folder[] = P_tmpdir "/pith_test_open_XXXXXX";
 static char path[64];
@@ -84,10 +170,10 @@ static void test_file(void **state)
     pith_close(NULL);
 }
 
-/* Sessions share an image, also at an odd address. */
 /* A file is emptied and written anew while a session has it. */
-static void changed_under(uint32_t flags)
+static void changed_under(uint32_t flags, const uint8_t *bytes, size_t n)
 {
+    size_t kept;
     static const uint8_t other[sizeof image];
     struct pith_opts o;
     struct pith_session *s;
@@ -100,6 +186,8 @@ static void changed_under(uint32_t flags)
     run_it(s);
     assert_int_equal(truncate(path, 0), 0);
     run_it(s);
+    assert_memory_equal(pith_image_of(s, &kept), bytes, n);
+    assert_int_equal(kept, n);
     pith_close(s);
 }
 
@@ -125,14 +213,204 @@ static void test_changed(void **state)
     uint8_t *large = malloc(LARGE + 100);
     assert_non_null(large);
     write_file(image, sizeof image);
-    changed_under(0);
+    changed_under(0, image, sizeof image);
     write_file(image, sizeof image);
-    changed_under(PITH_OPEN_READ);
-    write_file(large, make_large(large));
-    changed_under(PITH_OPEN_READ);
+    changed_under(PITH_OPEN_READ, image, sizeof image);
+    size_t n = make_large(large);
+    write_file(large, n);
+    changed_under(PITH_OPEN_READ, large, n);
     free(large);
 }
 
+static bool is_mapped(void)
+{
+    char line[512];
+    bool found = false;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, f))
+        found = found || strstr(line, path) != NULL;
+    fclose(f);
+    return found;
+}
+
+/* Large files are mapped, unless that fails or nobody may change them under the session. */
+static void test_mapped(void **state)
+{
+    (void)state;
+    uint8_t *large = malloc(LARGE + 100);
+    assert_non_null(large);
+    size_t n = make_large(large), got;
+    write_file(large, n);
+    for (int way = 0; way < 3; way++) {
+        struct pith_opts o;
+        struct pith_session *s;
+        pith_opts_init(&o, sizeof o);
+        o.flags = way == 1 ? PITH_OPEN_READ : 0;
+        fault.call = way == 2 ? "mmap" : NULL;
+        fault.after = 0;
+        assert_int_equal(pith_open(path, &o, &s, NULL), PITH_OK);
+        fault.call = NULL;
+        assert_int_equal(is_mapped(), way == 0);
+        assert_memory_equal(pith_image_of(s, &got), large, n);
+        assert_int_equal(got, n);
+        run_it(s);
+        pith_close(s);
+        assert_false(is_mapped());
+    }
+    free(large);
+}
+
+/* Opens by file, by pipe or from memory, with one thing that fails. */
+static enum pith_status open_by(int way, struct pith_session **s, struct pith_error *err)
+{
+    int ends[2] = {-1, -1};
+    char name[32];
+    if (way == 2)
+        return pith_open_memory(image, sizeof image, NULL, s, err);
+    if (way == 0)
+        return pith_open(path, NULL, s, err);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], image, sizeof image), sizeof image);
+    close(ends[1]);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    enum pith_status st = pith_open(name, NULL, s, err);
+    int reason = errno;
+    close(ends[0]);
+    errno = reason;
+    return st;
+}
+
+static void test_everything_fails_once(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"memory", "open", "read", "signal"};
+    unsigned failed = 0;
+    write_file(image, sizeof image);
+    for (int way = 0; way < 3; way++)
+        for (int c = 0; c < 4; c++)
+            for (int after = 0;; after++) {
+                struct pith_session *s = (struct pith_session *)&path;
+                struct pith_error err = {.text = ""};
+                const unsigned opened = open_files();
+                fault.call = c == 3 ? "read" : calls[c];
+                fault.after = after;
+                fault.reason = c == 0 ? ENOMEM : c == 3 ? EINTR : EIO;
+                fault.small = c > 1;
+                enum pith_status st = open_by(way, &s, &err);
+                bool over = fault.after >= 0;
+                memset(&fault, 0, sizeof fault);
+                assert_int_equal(open_files(), opened);
+                if (!st) {
+                    run_it(s);
+                    pith_close(s);
+                } else {
+                    assert_ptr_equal(s, &path);
+                    assert_int_equal(st, c == 0 ? PITH_ERR_MEMORY : PITH_ERR_IO);
+                    assert_int_equal(err.status, st);
+                    assert_non_null(strstr(err.text, c == 0 ? "out of memory" : strerror(EIO)));
+                    failed |= 1u << (4 * way + c);
+                }
+                if (over) {
+                    assert_int_equal(st, PITH_OK);
+                    break;
+                }
+            }
+    assert_int_equal(failed, 0x177); /* signals are no failure; memory is all that memory needs */
+}
+
+/* More than is allowed is not read to its end. */
+static void test_long_pipes(void **state)
+{
+    (void)state;
+    static const uint32_t limits[] = {65535, 65536, 65537, 131072, 262144};
+    uint8_t *large = malloc(LARGE + 100);
+    size_t n = make_large(large);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits + 1; i++) {
+        int ends[2];
+        char name[32];
+        struct pith_session *s;
+        struct pith_opts o;
+        struct pith_error err;
+        pith_opts_init(&o, sizeof o);
+        o.max_bytes = i < 5 ? limits[i] : 0;
+        assert_int_equal(pipe(ends), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            signal(SIGPIPE, SIG_DFL);
+            close(ends[0]);
+            for (size_t at = 0; at < n;) {
+                ssize_t done = write(ends[1], large + at, n - at);
+                if (done < 0)
+                    break;
+                at += (size_t)done;
+            }
+            _exit(0);
+        }
+        close(ends[1]);
+        snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+        enum pith_status st = pith_open(name, &o, &s, &err);
+        close(ends[0]);
+        waitpid(child, NULL, 0);
+        assert_int_equal(st, o.max_bytes ? PITH_ERR_LIMIT : PITH_OK);
+        if (st) {
+            assert_non_null(strstr(err.text, "cannot read '/dev/fd/"));
+        } else {
+            run_it(s);
+            pith_close(s);
+        }
+    }
+    free(large);
+}
+
+static size_t bytes_of(const struct pith_plan *p,
+                       enum pith_status (*of)(const struct pith_plan *, uint32_t,
+                                              struct pith_tensor *))
+{
+    struct pith_tensor t;
+    size_t n = sizeof(float);
+    assert_int_equal(of(p, 0, &t), PITH_OK);
+    for (uint32_t i = 0; i < t.rank; i++)
+        n *= t.dim[i];
+    return n;
+}
+
+/* Networks with coded weights give the same in any memory: pages that opening gives back are none
+ * that a plan needs. Inputs are zeros, threads decode. */
+static void test_coded_networks(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"tests/golden/digits_compact.pith",
+                                        "tests/golden/digits_dense.pith",
+                                        "tests/golden/digits_full.pith"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        float first[64];
+        size_t bytes = 0;
+        for (uint32_t threads = 0; threads < 5; threads += 2) {
+            struct pith_session *s;
+            struct pith_opts o;
+            struct pith_error err;
+            struct pith_need need;
+            pith_opts_init(&o, sizeof o);
+            if (threads)
+                assert_int_equal(pith_threads_start(&o, threads), PITH_OK);
+            if (pith_open(files[i], &o, &s, &err))
+                fail_msg("%s", err.text);
+            struct pith_plan *p = pith_plan_of(s);
+            pith_session_need(s, &need);
+            memset(pith_plan_input_data(p, 0), 0, bytes_of(p, pith_plan_input));
+            assert_int_equal(pith_plan_run(p), PITH_OK);
+            bytes = bytes_of(p, pith_plan_output);
+            assert_true(bytes > 0 && bytes <= sizeof first);
+            if (threads)
+                assert_memory_equal(first, pith_plan_output_data(p, 0), bytes);
+            memcpy(first, pith_plan_output_data(p, 0), bytes);
+            pith_close(s);
+            pith_threads_stop(&o);
+        }
+    }
+}
+
+/* Sessions share an image, also at an odd address. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -259,10 +537,12 @@ static void test_cpu_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_file),     cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_changed),  cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_texts),    cmocka_unit_test(test_cpu_names),
+        cmocka_unit_test(test_file),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_changed),    cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_texts),      cmocka_unit_test(test_cpu_names),
+        cmocka_unit_test(test_mapped),     cmocka_unit_test(test_everything_fails_once),
+        cmocka_unit_test(test_long_pipes), cmocka_unit_test(test_coded_networks),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

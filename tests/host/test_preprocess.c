@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "test_seed.h"
+#include "guard_page.h"
 #include "test_host.h"
 #include "pith_preprocess.h"
 
@@ -156,7 +157,7 @@ static uint32_t random_bits(void)
     return (uint32_t)(seed >> 32);
 }
 
-static float random_f32(void)
+static float any_f32(void)
 {
     for (;;) {
         uint32_t bits = random_bits();
@@ -175,8 +176,8 @@ static void test_decimal(void **state)
     uint64_t first = seed;
     for (int i = 0; i < 200000; i++) {
         char text[DECIMAL_TEXT_BYTES], longer[64];
-        float v = i < 4 ? (const float[]){0.0f, 3.4028235e38f, 1e-45f, -1.17549435e-38f}[i]
-                        : random_f32();
+        float v =
+            i < 4 ? (const float[]){0.0f, 3.4028235e38f, 1e-45f, -1.17549435e-38f}[i] : any_f32();
         float back = 1.0f;
         size_t n = pith_decimal_format(v, text);
         if (n != strlen(text) || n >= sizeof text || !pith_decimal_parse(text, n, &back) ||
@@ -208,11 +209,25 @@ static void test_decimal_edges(void **state)
         {"10000000000000000000000000000000000000e-37", 1.0f},
         {"1e-60", 0.0f},
         {"0.000000000000000000000000000000000000000000000000000001e54", 1.0f},
+        {"1e-400", 0.0f},
+        {"1e-401", 0.0f},
+        {"12345678901234567890e-400", 0.0f},
+        {"0.1e39", 1e38f},
+        {"1000000000000000000000000000000000000000e-1", 1e38f},
+        {"340282356000000000000000000000000000000", 3.4028235e38f}, /* below the middle */
+        {"0.00000000000000000000000000000000000000000000000000000000000000000001e68", 1.0f},
+        {"99999999999999999999e-20", 1.0f},
+        {"1844674407370955161500000e-5", 18446744073709551615.0f},
         {"16777217", 16777216.0f},
         {"123456789012345678901234567890", 123456789012345678901234567890.0f},
     };
-    static const char *const bad[] = {"",     "-",      ".",   "e5",  "1e",  "1e+", "1x", "0x1",
-                                      "1e39", "1e9999", "nan", "inf", "1,5", " 1",  "1 "};
+    static const char *const bad[] = {
+        "",     "-",      ".",     "e5",
+        "1e",   "1e+",    "1x",    "0x1",
+        "1e39", "1e9999", "1e400", "1e401",
+        "1e-",  "1ee1",   "1e1.5", "340282357000000000000000000000000000000",
+        "nan",  "inf",    "1,5",   " 1",
+        "1 "};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         float v = 7.0f;
         if (!pith_decimal_parse(good[i].text, strlen(good[i].text), &v) || v != good[i].value)
@@ -223,6 +238,80 @@ static void test_decimal_edges(void **state)
         if (pith_decimal_parse(bad[i], strlen(bad[i]), &v))
             fail_msg("'%s' was accepted", bad[i]);
     }
+}
+
+/* What people read: plain from 0.0001 to 10^9, else with an exponent. */
+static void test_layout_of_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        float value;
+        const char *text;
+    } cases[] = {
+        {0.0f, "0"},
+        {-0.0f, "0"},
+        {1.0f, "1"},
+        {-1.5f, "-1.5"},
+        {10.0f, "10"},
+        {123456.0f, "123456"},
+        {1e8f, "100000000"},
+        {1e9f, "1e9"},
+        {1.5e9f, "1.5e9"},
+        {999999.9f, "999999.9"},
+        {0.1f, "0.1"},
+        {0.0001f, "0.0001"},
+        {0.00001f, "0.00001"},
+        {0.000001f, "1e-6"},
+        {1.25e-6f, "1.25e-6"},
+        {0.000123456f, "0.000123456"},
+        {3.4028235e38f, "3.4028235e38"},
+        {1e-45f, "1e-45"},
+        {16777216.0f, "16777216"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[DECIMAL_TEXT_BYTES];
+        assert_int_equal(pith_decimal_format(cases[i].value, text), strlen(cases[i].text));
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+/* Texts end where they say: nothing behind them is read, however they are cut. */
+static void test_cut_texts(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "imagenet,scale=-1.5e-3,mean=1/"
+        "3:2:3.25,std=1:2:3,resize=256,crop=224,order=bgr,layout=nhwc",
+        "mean=1:2:3:4:5:6:7:8", "resize=65536", "unit"};
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        size_t n = strlen(texts[t]);
+        for (size_t cut = 0; cut <= n; cut++) {
+            struct pith_preprocess pre;
+            struct guarded g = guard_new(cut, 1);
+            if (cut)
+                memcpy(g.data, texts[t], cut);
+            enum pith_status st = pith_preprocess_read(g.data, cut, &pre, NULL);
+            assert_true(st == PITH_OK || st == PITH_ERR_ARGUMENT);
+            assert_true(cut < n || st == PITH_OK);
+            float v;
+            (void)pith_decimal_parse(g.data, cut, &v);
+            guard_free(&g);
+        }
+    }
+    struct pith_preprocess p = parsed(texts[1]);
+    assert_true(p.n_mean == 8 && p.mean[7] == 8.0f && p.n_std == 0);
+    assert_true(parsed(texts[2]).resize == 65536);
+    /* long keys and values are cut in messages */
+    static char key[500];
+    struct pith_error err;
+    memset(key, 'k', sizeof key - 1);
+    assert_int_equal(pith_preprocess_read(key, sizeof key - 1, &p, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(strncmp(err.text, "preprocessing has no 'kkk", 24), 0);
+    assert_int_equal(strspn(strchr(err.text, '\'') + 1, "k"), 64);
+    assert_int_equal(pith_preprocess_read("mean=1:2,std=1:2:3", 18, &p, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "preprocessing has 2 means and 3 stds");
+    assert_int_equal(pith_preprocess_read("crop=1,crop=2", 13, &p, &err), PITH_ERR_ARGUMENT);
+    assert_string_equal(err.text, "preprocessing names 'crop' twice");
 }
 
 static void test_apply(void **state)
@@ -246,6 +335,17 @@ static void test_apply(void **state)
     p = parsed("mean=1:2:3");
     assert_int_equal(pith_preprocess_apply(&p, pixels, 2, 3, 1, out), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_preprocess_apply(&p, pixels, 1, 1, 9, out), PITH_ERR_ARGUMENT);
+    p = parsed("std=1:2:3");
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 2, 3, 1, out), PITH_ERR_ARGUMENT);
+    p = parsed("");
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 1, 1, 0, out), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_preprocess_apply(&p, pixels, 1, 1, 9, out), PITH_ERR_ARGUMENT);
+    struct guarded in = guard_new(8, 1), to = guard_new(8 * sizeof(float), 1);
+    memset(in.data, 9, 8);
+    assert_int_equal(pith_preprocess_apply(&p, in.data, 1, 1, 8, to.data), PITH_OK);
+    assert_true(((float *)to.data)[7] == 9.0f);
+    guard_free(&in);
+    guard_free(&to);
     p = parsed("scale=1/255,mean=0.485,std=0.229");
     assert_true(pith_preprocess_value(&p, 255.0f, 0) == (1.0f - 0.485f) / 0.229f ||
                 fabsf(pith_preprocess_value(&p, 255.0f, 0) - 2.2489083f) < 1e-6f);
@@ -254,9 +354,14 @@ static void test_apply(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),     cmocka_unit_test(test_names),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_write),
-        cmocka_unit_test(test_decimal),  cmocka_unit_test(test_decimal_edges),
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_decimal),
+        cmocka_unit_test(test_decimal_edges),
+        cmocka_unit_test(test_layout_of_digits),
+        cmocka_unit_test(test_cut_texts),
         cmocka_unit_test(test_apply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,29 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     return __real_pthread_create(thread, attr, start, arg);
 }
 
+static int inits_left = -1; /* locks and conditions that can still be made; negative: all */
+
+int __real_pthread_mutex_init(pthread_mutex_t *lock, const pthread_mutexattr_t *attr);
+int __wrap_pthread_mutex_init(pthread_mutex_t *lock, const pthread_mutexattr_t *attr);
+int __wrap_pthread_mutex_init(pthread_mutex_t *lock, const pthread_mutexattr_t *attr)
+{
+    return inits_left-- == 0 ? ENOMEM : __real_pthread_mutex_init(lock, attr);
+}
+
+int __real_pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr);
+int __wrap_pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr);
+int __wrap_pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
+{
+    return inits_left-- == 0 ? ENOMEM : __real_pthread_cond_init(cond, attr);
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return inits_left-- == 0 ? NULL : __real_calloc(n, size);
+}
+
 int __real_pthread_join(pthread_t thread, void **result);
 int __wrap_pthread_join(pthread_t thread, void **result);
 
@@ -282,6 +305,28 @@ static void test_fewer_threads(void **state)
     }
 }
 
+/* The pool's memory, its two locks, its two conditions: without one of them there is no pool. */
+static void test_nothing_without_locks(void **state)
+{
+    (void)state;
+    for (int left = 0; left < 5; left++) {
+        struct pith_opts opts, before;
+        pith_opts_init(&opts, sizeof opts);
+        before = opts;
+        inits_left = left;
+        assert_int_equal(pith_threads_start(&opts, 3), PITH_ERR_MEMORY);
+        inits_left = -1;
+        assert_memory_equal(&opts, &before, sizeof opts);
+    }
+    struct pith_opts opts;
+    pith_opts_init(&opts, sizeof opts);
+    assert_int_equal(pith_threads_start(&opts, 3), PITH_OK);
+    assert_int_equal(opts.threads, 3);
+    pith_threads_stop(&opts);
+    assert_true(!opts.parallel_for && !opts.parallel_user && opts.threads == 0);
+    assert_int_equal(pith_threads_count(&opts), 1);
+}
+
 static void one_after_the_other(void *user, uint32_t n, void (*body)(void *arg, uint32_t i),
                                 void *arg)
 {
@@ -350,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_really_parallel),
         cmocka_unit_test(test_caller_waits),
         cmocka_unit_test(test_fewer_threads),
+        cmocka_unit_test(test_nothing_without_locks),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_clock),
     };
