@@ -467,6 +467,13 @@ static enum cli_exit search(struct compress_options *o, const char *path, struct
     return rc;
 }
 
+/* The output is there, and --resume has nothing to add to it: it is not written again. */
+static bool is_done(const struct compress_options *o)
+{
+    return o->resume && o->checkpoint && o->common.output &&
+           pith_goal_compress_is_done(o->checkpoint, o->common.output);
+}
+
 static enum cli_exit run_with_output(struct compress_options *o, const char *path)
 {
     struct pith_import_opts import;
@@ -475,7 +482,7 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     struct pith_model *m = NULL;
     struct job_data data = {0};
     uint64_t before_bytes = 0;
-    enum cli_exit rc = cli_check_model_output(&o->common, path);
+    enum cli_exit rc = is_done(o) ? EXIT_DONE : cli_check_model_output(&o->common, path);
     if (!rc)
         rc = get_recipe(o, &recipe);
     if (!rc)
@@ -564,9 +571,10 @@ const struct cli_command cmd_compress = {
     "\n"
     "A goal missed ends with exit 1: what misses least lies in net.best.pith, and net.pith is as "
     "it was\n"
-    "(of -o - nothing comes). An interrupt leaves the best so far there; with --checkpoint FILE "
-    "the same\n"
-    "command and --resume goes on, to the same bytes. Without -o, net.onnx becomes net.pith here.\n"
+    "(of -o - nothing comes). The end of --time is no failure: exit 0 or 1 by the best so far. An\n"
+    "interrupt leaves the best so far in net.best.pith; with --checkpoint FILE the same command "
+    "and\n"
+    "--resume goes on, to the same bytes. Without -o, net.onnx becomes net.pith here.\n"
     "\n"
     "With --bits, --sparsity, a recipe (pith help recipe) or a preset the goal is --max-drop "
     "alone, and\n"

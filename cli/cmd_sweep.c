@@ -452,6 +452,15 @@ static enum cli_exit read_results(struct job *j)
     return add_results(j->o->append, &j->results, &j->torn);
 }
 
+/* The last line, should a signal end the sweep. */
+static void tell_kept(const struct sweep_options *o)
+{
+    if (o->append)
+        cli_set_kept("%s keeps the results; the same command goes on", o->append);
+    else
+        cli_set_kept("--append FILE keeps what is needed to go on");
+}
+
 static enum cli_exit run_model(struct job *j, const char *model, bool named)
 {
     const struct sweep_options *o = j->o;
@@ -481,6 +490,7 @@ static enum cli_exit run_shard(struct job *j, char **models, uint32_t n)
     enum cli_exit rc = o->keep && !o->common.dry_run ? cli_sweep_keep_open(o->keep) : EXIT_DONE;
     if (!rc)
         rc = read_results(j);
+    tell_kept(o);
     for (uint32_t i = 0; i < n && rc <= EXIT_NO; i++) {
         enum cli_exit one = run_model(j, models[i], n > 1);
         rc = one > rc ? one : rc;

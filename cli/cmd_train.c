@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 #include "architecture_option.h"
+#include "error_subject.h"
+#include "pith_file_write.h"
 #include "pith_onnx.h"
+#include "pith_pack.h"
 #include "json_out.h"
 #include "ranks_start.h"
 #include "stage_options.h"
@@ -53,6 +56,9 @@ struct training {
     struct pith_buffer log; /* lines of --log */
     size_t log_room;
     bool no_memory;
+    bool may_be_done; /* --resume, and the output exists, without -f: only a run that is done may go
+                         on */
+    bool stepped;     /* a run that may be done made a step */
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -121,6 +127,42 @@ static void print_json(const struct pith_train_result *r, uint64_t bytes)
     cli_json_end();
 }
 
+static bool should_stop(void *user)
+{
+    struct training *t = user;
+    t->stepped = true;
+    return t->may_be_done || cli_stop_training(NULL);
+}
+
+static enum cli_exit output_exists(const struct training *t)
+{
+    cli_error("%s exists: use -f to overwrite it", t->o->common.output);
+    return EXIT_USAGE;
+}
+
+/* The checkpoint was that of the last step: nothing was trained. The output has to be what the run
+ * ends in. */
+static enum cli_exit tell_done(const struct training *t)
+{
+    const struct cli_common *c = &t->o->common;
+    struct pith_error err = {0};
+    struct pith_buffer made = {NULL, 0}, there = {NULL, 0};
+    enum pith_status st = pith_model_pack(t->m, NULL, &made, &err);
+    if (!st)
+        st = pith_file_load(c->output, UINT64_MAX, &there, &err);
+    const bool same =
+        !st && made.bytes == there.bytes && memcmp(made.data, there.data, made.bytes) == 0;
+    pith_buffer_free(&made);
+    pith_buffer_free(&there);
+    if (st)
+        return cli_fail(&err);
+    if (!same)
+        return output_exists(t);
+    cli_say(c, "%s: done already: %s/checkpoint is that of its last step", c->output,
+            t->o->stage.train.checkpoint);
+    return EXIT_DONE;
+}
+
 static enum cli_exit finish(struct training *t, const struct pith_train_result *result)
 {
     struct pith_error err = {0};
@@ -152,6 +194,18 @@ static enum cli_exit open_model(struct training *t, const char *path)
     return rc;
 }
 
+/* The last line, should a signal end the run. */
+static void tell_kept(const struct training *t)
+{
+    char command[2048];
+    if (!t->o->stage.train.checkpoint) {
+        cli_set_kept("nothing is kept; --checkpoint DIR keeps what is needed to go on");
+        return;
+    }
+    cli_command_again("train", "--resume", command, sizeof command);
+    cli_set_kept("%s/checkpoint keeps the run; go on: %s", t->o->stage.train.checkpoint, command);
+}
+
 static enum cli_exit train(struct training *t)
 {
     struct pith_stage_means means = {.size_bytes = sizeof means,
@@ -159,7 +213,7 @@ static enum cli_exit train(struct training *t)
                                      .train = t->train,
                                      .val = t->val,
                                      .progress = show,
-                                     .stop = cli_stop_training,
+                                     .stop = should_stop,
                                      .user = t};
     struct pith_stage_report report = {0};
     struct pith_error err = {0};
@@ -168,13 +222,18 @@ static enum cli_exit train(struct training *t)
         rc = cli_cpu_mask(&means.cpu_mask);
     if (rc)
         return rc;
+    if (!t->ranks || t->ranks->rank == 0)
+        tell_kept(t);
     if (t->o->log)
         add_log(t, "epoch,step,loss,top1,val_loss,val_top1,lr,seconds,kept,bytes\n");
-    if (pith_stage_run_with(t->m, t->stage, &means, &report, &err))
+    if (pith_stage_run_with(t->m, t->stage, &means, &report, &err)) {
+        if (t->may_be_done && t->stepped && !cli_interrupted())
+            return output_exists(t);
         return cli_fail(&err);
+    }
     if (t->stage->train.norms == PITH_NORMS_FOLD)
         cli_say_folded(&t->o->common, &report.train);
-    rc = finish(t, &report.train);
+    rc = t->may_be_done ? tell_done(t) : finish(t, &report.train);
     pith_stage_report_free(&report);
     return rc;
 }
@@ -206,7 +265,12 @@ static enum cli_exit check_softness(const struct train_options *o, const struct 
 
 static enum cli_exit open_and_train(struct training *t, const char *path)
 {
-    enum cli_exit rc = cli_check_model_output(&t->o->common, t->o->init ? NULL : path);
+    struct cli_common *c = &t->o->common;
+    const struct pith_train_opts *o = &t->o->stage.train;
+    t->may_be_done = o->resume && o->checkpoint && !t->ranks && !c->force && c->output &&
+                     access(c->output, F_OK) == 0;
+    enum cli_exit rc =
+        t->may_be_done ? EXIT_DONE : cli_check_model_output(c, t->o->init ? NULL : path);
     if (!rc && t->o->log)
         rc = cli_check_writable(t->o->log);
     if (!rc)

@@ -13,6 +13,7 @@
 
 #include "array_files.h"
 #include "engine_options.h"
+#include "error_subject.h"
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_base.h"
@@ -42,6 +43,7 @@ struct show {
     struct cli_progress bar;
     char best[CLI_BEST_BYTES]; /* "": none is written */
     bool written;
+    uint32_t files;
     enum cli_exit rc;
 };
 
@@ -84,6 +86,24 @@ static void write_best(struct show *s, const struct pith_goal_point *p)
         s->written = true;
 }
 
+/* The last line, should a signal end the search now. */
+static void tell_kept(const struct show *s)
+{
+    char kept[CLI_BEST_BYTES + 40] = "no file is kept", command[2048];
+    if (is_silent(s->run))
+        return;
+    if (s->written)
+        snprintf(kept, sizeof kept, "%s is the best file so far", s->best);
+    if (!s->run->checkpoint) {
+        cli_set_kept("%s; --checkpoint FILE keeps what is needed to go on", kept);
+    } else if (s->files == 0 && !s->run->resume) {
+        cli_set_kept("%s", kept);
+    } else {
+        cli_command_again("compress", "--resume", command, sizeof command);
+        cli_set_kept("%s; %s keeps the search; go on: %s", kept, s->run->checkpoint, command);
+    }
+}
+
 /* "  1.23 ms" where latency is limited. */
 static void latency_text(const struct pith_goal *goal, const struct pith_goal_point *p, char *text,
                          size_t room)
@@ -103,8 +123,10 @@ static void made(void *user, const struct pith_goal_point *p, bool best)
     cli_say(s->run->common, "%-14s %8.4g  %10s  %5.1fx  %s%s%s", p->encoder, p->quality,
             cli_format_bytes(p->bytes, bytes), (double)s->run->before_bytes / (double)p->bytes,
             loss, latency, p->excess > 0 || !p->small ? "  (misses)" : "");
+    s->files++;
     if (best)
         write_best(s, p);
+    tell_kept(s);
 }
 
 static void warn(void *user, const char *text)
@@ -310,12 +332,11 @@ static enum cli_exit put_file(struct show *s, const struct pith_goal_result *r,
     const struct pith_goal_point *p = best_of(r);
     const struct cli_common *c = s->run->common;
     const bool plain = !c->output || strcmp(c->output, "-") == 0;
-    bool done = r->met && !cli_interrupted(); /* the end of the time asked for is no break */
     enum cli_exit rc = EXIT_DONE;
     *written = NULL;
-    if (c->dry_run || (!done && plain))
+    if (c->dry_run || (!r->met && plain))
         return EXIT_DONE;
-    if (done) {
+    if (r->met) {
         rc = cli_write_output(c, p->file.data, p->file.bytes);
         *written = plain ? "-" : c->output;
         if (!rc && s->written)
@@ -329,13 +350,51 @@ static enum cli_exit put_file(struct show *s, const struct pith_goal_result *r,
     return s->rc;
 }
 
+/* Nothing is left to go on with where all of the search was done. */
+static enum cli_exit finish_checkpoint(const struct cli_goal_run *run,
+                                       const struct pith_goal_result *r)
+{
+    struct pith_error err = {0};
+    if (!run->checkpoint || r->found.stopped)
+        return EXIT_DONE;
+    return pith_goal_compress_finish(run->checkpoint, &best_of(r)->file, &err) ? cli_fail(&err)
+                                                                               : EXIT_DONE;
+}
+
+static void tell_time(const struct cli_goal_run *run, const struct pith_goal_result *r)
+{
+    if (r->needed_seconds > 0)
+        cli_say(run->common, "--time ended the search: all of it takes about %.0f s%s",
+                fmax(1, r->needed_seconds),
+                run->checkpoint ? "; a longer --time with --resume goes on" : "");
+}
+
+static enum cli_exit tell_done(const struct cli_goal_run *run)
+{
+    const char *output = run->common->output;
+    if (run->common->json) {
+        cli_json_begin();
+        cli_json_string("input", run->input);
+        cli_json_string("written", output);
+        cli_json_bool("met", true);
+        cli_json_end();
+    }
+    cli_say(run->common, "%s: done already: %s is the checkpoint of the search that made it",
+            output, run->checkpoint);
+    return EXIT_DONE;
+}
+
 static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
 {
     struct layer_rows rows;
     const char *written;
-    const struct pith_goal_point *p = best_of(r);
     if (is_silent(s->run))
         return EXIT_DONE;
+    if (r->done)
+        return tell_done(s->run);
+    if (cli_interrupted()) /* what there is was written when it was made */
+        return EXIT_INTERRUPTED;
+    const struct pith_goal_point *p = best_of(r);
     enum cli_exit rc = cli_layer_rows(p->file.data, p->file.bytes, "the result", NULL, &rows);
     if (rc)
         return rc;
@@ -346,13 +405,11 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
         cli_print_layers(&rows, stderr);
     if (!rc)
         print_summary(s->run, r, written);
-    if (!rc && r->met && written && s->run->checkpoint)
-        unlink(s->run->checkpoint); /* nothing is left to go on with */
-    if (!rc && r->found.stopped && cli_interrupted()) {
-        cli_error("interrupted: %s%s", written ? "the best so far is " : "nothing is written",
-                  written ? written : "");
-        rc = EXIT_INTERRUPTED;
-    } else if (!rc && !r->met) {
+    if (!rc)
+        tell_time(s->run, r);
+    if (!rc && r->met && written)
+        rc = finish_checkpoint(s->run, r);
+    if (!rc && !r->met) {
         tell_missed(s->run, r, written, &rows);
         rc = EXIT_NO;
     }
@@ -448,6 +505,7 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
                                               .progress = progress,
                                               .checkpoint = run->checkpoint,
                                               .resume = run->resume,
+                                              .output = run->common->output,
                                               .made = made,
                                               .warn = warn,
                                               .stop = stop,
@@ -456,12 +514,13 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
     if (run->common->dry_run)
         return is_silent(run) ? EXIT_DONE : estimate(run, m, &o);
     return_large_blocks();
+    tell_kept(&s);
     cli_progress_start(&s.bar, run->common, "compress", SHARE);
     enum pith_status st = pith_goal_compress(m, run->goal, &o, &r, &err);
     cli_progress_end(&s.bar);
     if (s.rc)
         return s.rc;
-    if (st && s.written)
+    if (st && s.written && !cli_interrupted())
         cli_say(run->common, "the best so far is %s", s.best);
     if (st)
         return cli_fail(&err);

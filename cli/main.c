@@ -61,7 +61,7 @@ static int exit_status(enum cli_exit rc)
     cli_end_in_order();
     if (rc != EXIT_INTERRUPTED || !cli_interrupted())
         return (int)rc;
-    cli_error("interrupted");
+    cli_say_interrupted();
     return cli_interrupt_status();
 }
 

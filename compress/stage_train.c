@@ -97,7 +97,7 @@ enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage 
     if (!st)
         st = train_with(m, s, means, seed, teacher, result, err);
     pith_model_free(owned);
-    if (!st && means->stop && means->stop(means->user))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "stopped while training");
+    if (!st && result->stopped)
+        return pith_error_fill(err, PITH_ERR_STOPPED, "stopped while training");
     return st;
 }

@@ -273,6 +273,7 @@ struct pith_train_result {
     double bytes;
     uint32_t folded; /* normalizations, by PITH_NORMS_FOLD; val_loss and val_accuracy are then of
                         the network that this leaves */
+    bool stopped;    /* opts.stop ended it */
 };
 
 /* train: samples with labels (or targets) as the loss needs; val may be NULL. The model is

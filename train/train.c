@@ -170,6 +170,7 @@ static enum pith_status train_epochs(struct run *r)
     bool stop = false;
     while (r->epoch <= r->opts->epochs && !r->over && !status && !stop)
         status = train_epoch(r, &stop);
+    r->result->stopped = stop;
     if (!status && r->opts->keep_best && r->result->best_epoch)
         pith_snapshot_restore(r->best, r->m);
     else if (!status)

@@ -187,6 +187,10 @@ void cli_progress_end(struct cli_progress *p);
  * the signal's number. */
 bool cli_interrupted(void);
 int cli_interrupt_status(void);
+/* What stays when a signal ends the process, and how to go on: the rest of the last line on
+ * standard error, which begins "pith: interrupted: ". May be called again. */
+__attribute__((format(printf, 1, 2))) void cli_set_kept(const char *format, ...);
+void cli_say_interrupted(void); /* prints that line; async-signal-safe */
 /* From here on a signal that asks waits for as long as it takes, where otherwise the process ends
  * after a second: there is something to bring in order, or the end is near. */
 void cli_end_in_order(void);

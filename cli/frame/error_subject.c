@@ -3,7 +3,11 @@
  * file and the layer are read from the text, where a field of their own in every error would be
  * filled in hundreds of places. */
 #include "error_subject.h"
+#include <stdio.h>
 #include <string.h>
+
+#define PLAIN /* what a shell takes as it is */                                                    \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_"
 
 static const char **words;
 static int n_words;
@@ -12,6 +16,30 @@ void cli_set_words(const char **all, int n)
 {
     words = all;
     n_words = n;
+}
+
+/* Appends a word as a shell reads it. */
+static void add_word(char *text, size_t room, const char *word)
+{
+    size_t n = strlen(text);
+    const bool plain = *word && strspn(word, PLAIN) == strlen(word);
+    n += (size_t)snprintf(text + n, room - n, plain ? " " : " '");
+    for (; *word && n + 8 < room; word++)
+        n += (size_t)snprintf(text + n, room - n, *word == '\'' ? "'\\''" : "%c", *word);
+    if (!plain && n + 1 < room)
+        snprintf(text + n, room - n, "'");
+}
+
+void cli_command_again(const char *verb, const char *more, char *text, size_t room)
+{
+    bool there = false;
+    snprintf(text, room, "pith %s", verb);
+    for (int i = 0; i < n_words; i++) {
+        there = there || strcmp(words[i], more) == 0;
+        add_word(text, room, words[i]);
+    }
+    if (!there)
+        add_word(text, room, more);
 }
 
 /* "cannot open 'WORD'" and the like. */

@@ -131,8 +131,8 @@ enum cli_exit cli_exit_of(enum pith_status status)
         return EXIT_UNSUPPORTED;
     case PITH_ERR_GOAL:
         return EXIT_NO;
-    case PITH_ERR_STOPPED:
-        return EXIT_INTERRUPTED;
+    case PITH_ERR_STOPPED: /* 130 and 143 are for signals */
+        return cli_interrupted() ? EXIT_INTERRUPTED : EXIT_NO;
     case PITH_ERR_CORRUPT:
     case PITH_ERR_SPACE:
         break;

@@ -9,23 +9,51 @@
  * The threads of the pool and of the progress bar block signals: a handler never runs beside the
  * thread that writes a file. */
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "cli.h"
+#include "error_subject.h"
+
+#define LINE_BYTES 4096
 
 static volatile sig_atomic_t last_signal, in_order;
+/* The last line of an interrupted process. A signal can come while the next one is being made, in
+ * the other place. */
+static char last_line[2][LINE_BYTES] = {"pith: interrupted\n"};
+static volatile sig_atomic_t line_at;
 
 enum { PATIENCE_SECONDS = 1 };
+
+void cli_set_kept(const char *format, ...)
+{
+    const int next = !line_at;
+    char *line = last_line[next];
+    va_list args;
+    int n = snprintf(line, LINE_BYTES, "pith: interrupted: ");
+    va_start(args, format);
+    vsnprintf(line + n, LINE_BYTES - (size_t)n - 1, format, args);
+    va_end(args);
+    strcat(line, "\n");
+    line_at = next;
+}
+
+void cli_say_interrupted(void)
+{
+    const char *line = last_line[line_at];
+    ssize_t told = write(STDERR_FILENO, line, strlen(line));
+    (void)told;
+}
 
 /* The step did not look at the mark: one large layer is being rounded, or a file decoded. */
 static void on_overdue(int sig)
 {
-    static const char text[] = "pith: interrupted\n";
     (void)sig;
     if (in_order)
         return; /* it came in between */
     pith_file_remove_temps();
-    ssize_t told = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)told;
+    cli_say_interrupted();
     _exit(128 + last_signal);
 }
 

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* goal_checkpoint.h - the files that a search has made, in a file of its own, so that another
- * process need not make them again. What a search asks for next depends on nothing but what these
- * were like: with them it ends in the same bytes as if nobody had disturbed it.
+ * process need not make them again. Nothing that was measured is stored: a search measures recalled
+ * files again, and so ends in the same bytes as if nobody had disturbed it.
  *
- * "PITHGOAL", then u32: version of this file, version of pith, checksums of the network, the data
- * and the options, bytes of a point; f64 seconds; u32 points; for each its encoder's name [16], the
- * point as it lies in memory, u64 bytes and bytes of its file, and of what a next network is made
- * from; CRC32C of all that.
+ * All numbers are little-endian, f64 by their bits; a text is u8 bytes, then valid UTF-8.
  *
- * Of several processes rank 0 reads and writes it; all have what is in it, and what one cannot do
- * is told in all (pith_train.h, struct pith_ranks). It says nothing of their number. */
+ *     "PITHGOAL"
+ *     u32 version of this file, 2; u32 version of pith
+ *     u32 checksums of the network, the data, the options
+ *     f64 seconds, >= 0
+ *     u8 1: the search is done, else 0; u64 bytes, u32 CRC32C of the file that it ended in
+ *     u32 files, at most PITH_GOAL_POINTS; for each:
+ *         text encoder (at most 15 bytes, not empty); f64 quality, > 0 and finite
+ *         u8 costly layers (at most PITH_GOAL_COSTLY); for each text name, f64 share, >= 0 and
+ * finite u64 bytes of the file, u64 bytes of what the next network is trained from, 0: nothing the
+ * two networks, each a valid .pith u32 CRC32C of all that
+ *
+ * Rank 0 of several processes reads and writes it; all hold its content and return its status
+ * (pith_train.h, struct pith_ranks). Their number is not stored. */
 #ifndef GOAL_CHECKPOINT_H
 #define GOAL_CHECKPOINT_H
 
@@ -32,14 +40,17 @@ enum pith_status pith_goal_checkpoint_open(const char *path, const struct goal_m
 void pith_goal_checkpoint_free(struct goal_checkpoint *c); /* accepts NULL */
 /* What searches before this process took, seconds. */
 double pith_goal_checkpoint_seconds(const struct goal_checkpoint *c);
-/* The point of that name and quality: true, and *point, whose file becomes the caller's; it stays
- * in the checkpoint as long as the caller keeps it. */
-bool pith_goal_checkpoint_recall(struct goal_checkpoint *c, const char *encoder, double quality,
-                                 struct pith_goal_point *point);
-/* What the next network is made from, as it was added; NULL: nothing. */
-const struct pith_buffer *pith_goal_checkpoint_state(const struct goal_checkpoint *c,
-                                                     const char *encoder, double quality);
-/* The point's file is borrowed until free, *state (may be NULL) is taken over. Writes. PITH_ERR_IO:
+/* Whether it has the file of that name and quality, recalled or not. */
+bool pith_goal_checkpoint_has(const struct goal_checkpoint *c, const char *encoder, double quality);
+/* The file of point->encoder and point->quality, if there is one that was not recalled before:
+ * true, and point->file and costly, the file the caller's. The checkpoint borrows it until free. */
+bool pith_goal_checkpoint_recall(struct goal_checkpoint *c, struct pith_goal_point *point);
+/* What the next network is trained from, as it was added. PITH_ERR_CORRUPT: there is none. */
+enum pith_status pith_goal_checkpoint_state(const struct goal_checkpoint *c, const char *encoder,
+                                            double quality, const struct pith_buffer **state,
+                                            struct pith_error *err);
+/* Adds and writes, unless it has the point. Borrows point->file until free, takes ownership of
+ * *state (may be NULL). PITH_ERR_IO:
  * the file before stays as it was; PITH_ERR_MEMORY. */
 enum pith_status pith_goal_checkpoint_add(struct goal_checkpoint *c,
                                           const struct pith_goal_point *point,

@@ -2,6 +2,7 @@
 #include "pith_goal_compress.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "goal_checkpoint.h"
@@ -26,6 +27,7 @@
 struct job {
     const struct pith_goal *goal;
     const struct pith_goal_compress_opts *opts;
+    struct pith_goal_compress_opts encoder_opts; /* whose `stop` is ends_file */
     struct pith_goal_judge *judge;
     struct goal_encoders encoders;
     struct pith_goal_search search;
@@ -35,6 +37,8 @@ struct job {
     struct pith_error *err;
     uint64_t begun_ns;
     double before; /* seconds, in processes before this one */
+    uint32_t files;
+    bool recalled; /* the file that is measured comes from the checkpoint */
     bool ended;    /* this process ends, whatever the others do */
     struct work_left work;
     struct pith_goal_progress progress;
@@ -52,9 +56,10 @@ static bool must_end(struct job *j)
     return j->ended;
 }
 
+/* However short the time is, a search ends with a file. */
 static bool is_time_over(const struct job *j)
 {
-    return j->goal->time > 0 && seconds_of(j) > j->goal->time;
+    return j->goal->time > 0 && j->files > 0 && seconds_of(j) > j->goal->time;
 }
 
 /* By the clock of rank 0, in all: each by its own would go on where others have ended. A rank that
@@ -76,6 +81,19 @@ static bool ends_training(void *user)
     struct job *j = user;
     const struct pith_ranks *ranks = j->opts->ranks;
     return must_end(j) || ((!ranks || ranks->rank == 0) && is_time_over(j));
+}
+
+static bool interrupted(void *user)
+{
+    return must_end(user);
+}
+
+/* While a file is made. Several processes end between files alone: they would not all ask at the
+ * same moment. */
+static bool ends_file(void *user)
+{
+    struct job *j = user;
+    return must_end(j) || (!j->opts->ranks && is_time_over(j));
 }
 
 /* Of the runtime, which asks between layers. */
@@ -144,6 +162,15 @@ static void ran(void *user, uint64_t calls, uint64_t all)
     tell(user, all > 0 ? (double)calls / (double)all : 0);
 }
 
+/* The first sweep begins with it. */
+static void prepared(void *user, uint64_t done, uint64_t all)
+{
+    struct job *j = user;
+    if (j->work.at != WORK_PREPARE)
+        begin(j, WORK_PREPARE);
+    ran(user, done, all);
+}
+
 static void warn(void *user, const char *text)
 {
     const struct job *j = user;
@@ -154,6 +181,8 @@ static void warn(void *user, const char *text)
 static void rounded(void *watcher, uint32_t layer, uint32_t layers, double share)
 {
     struct job *j = watcher;
+    if (j->work.at == WORK_PREPARE)
+        begin(j, WORK_ENCODE);
     j->progress.layer = layer;
     j->progress.layers = layers;
     tell(j, share);
@@ -171,6 +200,17 @@ static enum pith_status measure_ram(struct job *j, struct pith_goal_point *p,
     return st;
 }
 
+/* A copy: the message that it becomes part of is written over it. */
+static enum pith_status refuse_recalled(const struct job *j, const struct pith_goal_point *p,
+                                        struct pith_error *err)
+{
+    char reason[200] = "";
+    if (err)
+        snprintf(reason, sizeof reason, ": %.190s", err->text);
+    return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: damaged: file '%s' %.4g cannot be run%s",
+                           j->opts->checkpoint, p->encoder, p->quality, reason);
+}
+
 static enum pith_status measure(void *user, struct pith_goal_point *p, struct pith_error *err)
 {
     struct job *j = user;
@@ -181,6 +221,10 @@ static enum pith_status measure(void *user, struct pith_goal_point *p, struct pi
         st = measure_ram(j, p, err);
     if (!st && j->goal->max_latency > 0)
         st = pith_goal_judge_latency(j->judge, &p->file, &p->latency, err);
+    if (j->recalled && (st == PITH_ERR_CORRUPT || st == PITH_ERR_UNSUPPORTED ||
+                        st == PITH_ERR_ARGUMENT || st == PITH_ERR_VERSION))
+        st = refuse_recalled(j, p, err);
+    j->recalled = false;
     return st;
 }
 
@@ -190,19 +234,23 @@ static void started(void *watcher, const struct pith_goal_encoder *e, uint32_t c
     j->progress.encoder = e->name;
     j->progress.call = call;
     j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = calls;
-    begin(j, WORK_ENCODE);
+    if (e->early) /* takes so little that it says nothing of others */
+        pith_work_end(&j->work, seconds_of(j));
+    else
+        begin(j, WORK_ENCODE);
 }
 
-static bool recall(void *watcher, const struct pith_goal_encoder *e, double quality,
-                   struct pith_goal_point *point)
+static bool recall(void *watcher, struct pith_goal_point *point)
 {
     struct job *j = watcher;
-    return j->checkpoint && pith_goal_checkpoint_recall(j->checkpoint, e->name, quality, point);
+    j->recalled = j->checkpoint && pith_goal_checkpoint_recall(j->checkpoint, point);
+    return j->recalled;
 }
 
 static void made(void *watcher, const struct pith_goal_point *p, bool best)
 {
     struct job *j = watcher;
+    j->files++;
     if (j->checkpoint && !j->status)
         j->status = pith_goal_checkpoint_add(j->checkpoint, p, &j->state, seconds_of(j), j->err);
     if (j->opts->made)
@@ -211,12 +259,14 @@ static void made(void *watcher, const struct pith_goal_point *p, bool best)
 
 /* ---- samples that did not choose ------------------------------------------------------------- */
 
-/* The smallest file within the goal that is larger than `above` bytes; n: none. */
-static uint32_t next_larger(const struct pith_goal_found *f, uint64_t above)
+/* The smallest file within the goal that is larger than `above` bytes, the early one or another; n:
+ * none. */
+static uint32_t next_larger(const struct pith_goal_found *f, uint64_t above, bool early)
 {
     uint32_t best = f->n;
     for (uint32_t i = 0; i < f->n; i++)
         if (pith_goal_fits(&f->point[i]) && f->point[i].bytes > above &&
+            f->point[i].early == early &&
             (best == f->n || f->point[i].bytes < f->point[best].bytes))
             best = i;
     return best;
@@ -239,9 +289,11 @@ static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
 {
     const struct pith_goal_encoder *e = encoder_of(j, last);
     double quality = last->quality * exp(-(fmin(excess, 2) + FINER * tries) / 2);
-    if (!e || quality < e->finest || f->n == PITH_GOAL_POINTS || is_over(j))
+    if (!e || quality < e->finest || f->n == PITH_GOAL_POINTS)
         return PITH_OK;
     enum pith_status st = pith_goal_search_try(&j->search, e, quality, f, err);
+    if (st == PITH_ERR_STOPPED)
+        return PITH_OK;
     if (!st)
         *i = f->n - 1;
     return st;
@@ -269,9 +321,11 @@ static enum pith_status report(struct job *j, struct pith_goal_result *r, struct
     enum pith_status st = report_on(j, r, f->best, &excess, err);
     const bool may_turn_down = f->met && !r->shared;
     for (uint32_t tries = 0; !st && may_turn_down && excess > 0;) {
-        uint32_t next = next_larger(f, f->point[f->best].bytes);
+        uint32_t next = next_larger(f, f->point[f->best].bytes, false);
         if (next == f->n && tries++ < TRIES)
             st = make_finer(j, f, &f->point[f->best], excess, tries, &next, err);
+        if (next == f->n)
+            next = next_larger(f, f->point[f->best].bytes, true);
         r->gated = true;
         if (st || next >= f->n)
             break;
@@ -333,6 +387,17 @@ static enum pith_status open_checkpoint(struct job *j, const struct pith_model *
     return st;
 }
 
+/* As rank 0 finds it. */
+static bool is_done(const struct job *j)
+{
+    const struct pith_goal_compress_opts *o = j->opts;
+    bool done = j->checkpoint && o->resume && o->output && (!o->ranks || o->ranks->rank == 0) &&
+                pith_goal_compress_is_done(o->checkpoint, o->output);
+    if (j->checkpoint && o->resume)
+        pith_ranks_share(o->ranks, 0, &done, sizeof done);
+    return done;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static enum pith_status open_judge(struct job *j, struct pith_model *m, struct pith_error *err)
@@ -366,10 +431,13 @@ static enum pith_status retrain(struct job *j, const struct pith_model *original
                                       .state = &j->state,
                                       .seconds_left = seconds_left,
                                       .is_over = is_over,
+                                      .interrupted = interrupted,
                                       .ends_training = ends_training,
                                       .user = j};
     const bool can = j->goal->run != PITH_GOAL_RUN_INT8 && !pith_goal_shapes(j->goal);
-    return original && can ? pith_goal_retrain(&r, f, err) : PITH_OK;
+    enum pith_status st = original && can ? pith_goal_retrain(&r, f, err) : PITH_OK;
+    f->stopped = f->stopped || st == PITH_ERR_STOPPED;
+    return st == PITH_ERR_STOPPED ? PITH_OK : st;
 }
 
 static enum pith_status search(struct job *j, const struct pith_model *m,
@@ -380,12 +448,14 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
     *e = (struct goal_encoders){.m = m,
                                 .judge = j->judge,
                                 .goal = j->goal,
-                                .opts = j->opts,
-                                .prepared = ran,
+                                .opts = &j->encoder_opts,
+                                .prepared = prepared,
                                 .rounded = rounded,
                                 .watcher = j};
+    j->encoder_opts = *j->opts;
+    j->encoder_opts.stop = ends_file;
+    j->encoder_opts.user = j;
     guess_more(j);
-    begin(j, WORK_PREPARE);
     enum pith_status st = pith_goal_encoders_fill(e, err);
     if (st)
         return st;
@@ -401,7 +471,29 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                           .recall = recall,
                                           .watcher = j};
     st = pith_goal_search(&j->search, &r->found, err);
-    return st || is_over(j) ? st : retrain(j, original, &r->found, err);
+    if (!st && r->found.stopped && is_time_over(j))
+        r->needed_seconds = seconds_of(j) / pith_work_share(&j->work, seconds_of(j));
+    return st || must_end(j) ? st : retrain(j, original, &r->found, err);
+}
+
+static enum pith_status search_and_report(struct job *j, struct pith_model *m,
+                                          struct pith_goal_result *r, struct pith_error *err)
+{
+    struct pith_model *original = NULL; /* that is retrained, given the time */
+    enum pith_status st = open_judge(j, m, err);
+    if (!st && j->goal->time > 0)
+        st = pith_model_copy(m, &original, err);
+    if (!st)
+        st = pith_model_fold_batch_norm(m, NULL, err);
+    if (!st)
+        st = search(j, m, original, r, err);
+    st = j->status ? j->status : st;
+    if (!st) {
+        r->shared = pith_goal_judge_shares(j->judge);
+        st = report(j, r, err);
+    }
+    pith_model_free(original);
+    return st;
 }
 
 /* Before samples are run. */
@@ -428,7 +520,6 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
                     .begun_ns = pith_clock_ns(NULL),
                     .work = {.at = WORK_PARTS}};
     struct pith_goal_result r = {.met = false};
-    struct pith_model *original = NULL; /* that is retrained, given the time */
     if (!opts->feed)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a goal needs samples to measure a loss on");
     if (!pith_goal_limits_loss(goal) && !(goal->max_size > 0) && !(goal->max_ram > 0) &&
@@ -441,20 +532,9 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
     enum pith_status st = check_shape(m, goal, err);
     if (!st)
         st = open_checkpoint(&j, m, err);
-    if (!st)
-        st = open_judge(&j, m, err);
-    if (!st && goal->time > 0)
-        st = pith_model_copy(m, &original, err);
-    if (!st)
-        st = pith_model_fold_batch_norm(m, NULL, err);
-    if (!st)
-        st = search(&j, m, original, &r, err);
-    st = j.status ? j.status : st;
-    if (!st) {
-        r.shared = pith_goal_judge_shares(j.judge);
-        st = report(&j, &r, err);
-    }
-    pith_model_free(original);
+    r.done = !st && is_done(&j);
+    if (!st && !r.done)
+        st = search_and_report(&j, m, &r, err);
     pith_goal_encoders_free(&j.encoders);
     pith_goal_judge_free(j.judge);
     pith_goal_checkpoint_free(j.checkpoint);

@@ -22,15 +22,21 @@
 #define CHEAP 1e10            /* nanoseconds of one, by pith_sweep_cost() */
 
 /* Where there are several inputs or outputs, names tell them apart: a full header. */
-enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
-                                struct pith_buffer *file, struct pith_error *err)
+static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e, bool fast_coder,
+                             struct pith_buffer *file, struct pith_error *err)
 {
     bool compact = !e->opts->for_speed && m->n_inputs == 1 && m->n_outputs == 1;
     const struct pith_pack_opts o = {
         .size_bytes = sizeof o, .compact = compact, .keep_names = !compact};
-    enum pith_status st = pith_choose_coder(m, e->opts->for_speed ? PITH_FOR_SPEED : PITH_FOR_SIZE,
+    enum pith_status st = pith_choose_coder(m, fast_coder ? PITH_FOR_SPEED : PITH_FOR_SIZE,
                                             PITH_ADAPTIVE_SAVES, &o, err);
     return st ? st : pith_model_pack(m, &o, file, err);
+}
+
+enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
+                                struct pith_buffer *file, struct pith_error *err)
+{
+    return pack(m, e, e->opts->for_speed, file, err);
 }
 
 struct pith_data *pith_goal_only_data(const struct goal_encoders *e)
@@ -46,7 +52,11 @@ static enum pith_status encode_sweep(void *user, double quality, struct pith_buf
 {
     const struct goal_encoders *e = user;
     struct pith_model *swept = NULL;
-    enum pith_status st = pith_sweep_encode(e->sweep, e, quality, &swept, err);
+    enum pith_status st = PITH_OK;
+    if (!e->sweep->cost)
+        st = pith_sweep_encoder_prepare(e->sweep, e, err);
+    if (!st)
+        st = pith_sweep_encode(e->sweep, e, quality, &swept, err);
     if (!st)
         st = pith_goal_pack(swept, e, file, err);
     pith_model_free(swept);
@@ -61,22 +71,35 @@ static void costly_of_sweep(void *user, struct pith_goal_cost cost[PITH_GOAL_COS
 
 /* ---- codebooks ------------------------------------------------------------------------------- */
 
+static enum pith_status encode_clusters(const struct goal_encoders *e, double n, bool fast,
+                                        struct pith_buffer *file, struct pith_error *err)
+{
+    const struct pith_cluster_opts o = {.size_bytes = sizeof o,
+                                        .init = fast ? PITH_CLUSTER_LINEAR : PITH_CLUSTER_EXACT,
+                                        .n_centroids =
+                                            (uint32_t)fmax(2, fmin(256, floor(n + 0.5)))};
+    struct pith_model *copy = NULL;
+    enum pith_status st = pith_model_copy(e->m, &copy, err);
+    if (!st)
+        st = pith_cluster(copy, &o, NULL, NULL, err);
+    if (!st)
+        st = pack(copy, e, fast || e->opts->for_speed, file, err);
+    pith_model_free(copy);
+    return st;
+}
+
 /* Without data: 256 / quality centroids for each weight. */
 static enum pith_status encode_codebooks(void *user, double quality, struct pith_buffer *file,
                                          struct pith_error *err)
 {
-    const struct goal_encoders *e = user;
-    struct pith_cluster_opts o = {.size_bytes = sizeof o, .init = PITH_CLUSTER_EXACT};
-    struct pith_model *copy = NULL;
-    enum pith_status st = pith_model_copy(e->m, &copy, err);
-    if (st)
-        return st;
-    o.n_centroids = (uint32_t)fmax(2, fmin(256, floor(256 / quality + 0.5)));
-    st = pith_cluster(copy, &o, NULL, NULL, err);
-    if (!st)
-        st = pith_goal_pack(copy, e, file, err);
-    pith_model_free(copy);
-    return st;
+    return encode_clusters(user, 256 / quality, false, file, err);
+}
+
+/* Gradients and the first sweep can take minutes, this file less than a second. */
+static enum pith_status encode_early(void *user, double quality, struct pith_buffer *file,
+                                     struct pith_error *err)
+{
+    return encode_clusters(user, 256 / quality, true, file, err);
 }
 
 /* ---- integers -------------------------------------------------------------------------------- */
@@ -184,7 +207,6 @@ static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *er
     e->sweep = calloc(1, sizeof *e->sweep);
     if (!e->sweep)
         return pith_error_no_memory(err);
-    enum pith_status st = pith_sweep_encoder_prepare(e->sweep, e, err);
     const bool cheap = pith_goal_sweep_is_cheap(e) && !(e->goal->max_latency > 0);
     add(e, (struct pith_goal_encoder){.name = "sweep",
                                       .finest = 0.01,
@@ -195,7 +217,18 @@ static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *er
                                       .cheap = cheap,
                                       .encode = encode_sweep,
                                       .costly = costly_of_sweep});
-    return st;
+    return PITH_OK;
+}
+
+static void add_early(struct goal_encoders *e)
+{
+    add(e, (struct pith_goal_encoder){.name = "quick",
+                                      .finest = 1,
+                                      .first = 1,
+                                      .coarsest = 1,
+                                      .most = 1,
+                                      .early = true,
+                                      .encode = encode_early});
 }
 
 static void add_codebooks(struct goal_encoders *e)
@@ -249,6 +282,8 @@ enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_er
     e->n = 0;
     if (pith_goal_shapes(e->goal)) /* the others keep no pattern */
         return add_sweep(e, err);
+    if (floats && e->goal->time > 0)
+        add_early(e);
     if (floats)
         st = add_sweep(e, err);
     if (integers && fast)

@@ -6,7 +6,7 @@
 
 #include "pith_goal_compress.h"
 
-#define GOAL_ENCODERS 6u
+#define GOAL_ENCODERS 7u
 
 struct goal_encoders {
     const struct pith_model *m; /* normalizations folded */
@@ -16,15 +16,14 @@ struct goal_encoders {
     struct pith_goal_encoder list[GOAL_ENCODERS]; /* in the order they are to be tried */
     uint32_t n;
     struct sweep_encoder *sweep; /* owns; NULL: none is needed */
-    /* Of what comes before the first file: samples. Of a file: layers, and their share of its time.
-     * May be NULL. */
+    /* Of what comes before the first sweep: samples. Of a file: layers, and their share of its
+     * time. May be NULL. */
     void (*prepared)(void *watcher, uint64_t done, uint64_t all);
     void (*rounded)(void *watcher, uint32_t layer, uint32_t layers, double share);
     void *watcher;
 };
 
-/* The list, and what its encoders find out once for all their files. PITH_ERR_MEMORY, _STOPPED,
- * and what reading data returns. */
+/* The list. PITH_ERR_MEMORY. */
 enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err);
 void pith_goal_encoders_free(struct goal_encoders *e); /* accepts zeros */
 /* Whether its files take seconds, and how many it is likely to make: can be told before the list is

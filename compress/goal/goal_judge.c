@@ -558,6 +558,19 @@ static void take_metric(struct pith_goal_loss *l, const struct pass *p)
     }
 }
 
+/* A file from elsewhere may be another network. */
+static enum pith_status check_outputs(const struct pith_goal_judge *j, struct pith_engine *e,
+                                      struct pith_error *err)
+{
+    for (uint32_t i = 0; i < j->n_out; i++) {
+        struct pith_tensor t;
+        if (pith_plan_output(pith_engine_plan(e), j->out[i].output, &t) || t.type != PITH_F32)
+            return pith_error_fill(err, PITH_ERR_CORRUPT, "%s has no output %u of floats",
+                                   candidate_name, (unsigned)j->out[i].output);
+    }
+    return PITH_OK;
+}
+
 enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_goal_part part,
                                          const struct pith_buffer *file,
                                          struct pith_goal_loss *loss, struct pith_error *err)
@@ -576,6 +589,8 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_go
     enum pith_status st = p.sums && p.y ? PITH_OK : pith_error_no_memory(err);
     if (!st)
         st = pith_engine_open_packed(&packed, &j->engine, &e, err);
+    if (!st)
+        st = check_outputs(j, e, err);
     if (!st)
         st = run_pass(&p, e, part, err);
     pith_engine_close(e);

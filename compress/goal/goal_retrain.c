@@ -125,6 +125,8 @@ static enum pith_status encode_retrained(void *user, double quality, struct pith
         st = pith_model_copy(l->base, &made, err);
     if (!st)
         st = pith_train(made, pith_goal_only_data(l->r->encoders), NULL, &o, &result, err);
+    if (!st && l->r->interrupted(l->r->user)) /* a resumed search trains this network in full */
+        st = pith_error_fill(err, PITH_ERR_STOPPED, "interrupted");
     pith_buffer_free(l->r->state);
     if (!st)
         st = pith_model_pack(made, NULL, l->r->state, err);
@@ -139,12 +141,11 @@ static enum pith_status begin_from(struct ladder *l, double quality, struct pith
 {
     const struct pith_buffer *state = l->r->state;
     struct pith_model *base = NULL;
+    enum pith_status st = PITH_OK;
     if (l->r->checkpoint)
-        state = pith_goal_checkpoint_state(l->r->checkpoint, retrained, quality);
-    if (!state || state->bytes == 0)
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "a checkpoint has no network to go on from");
-    enum pith_status st =
-        pith_model_read(state->data, state->bytes, retrained, NULL, NULL, &base, err);
+        st = pith_goal_checkpoint_state(l->r->checkpoint, retrained, quality, &state, err);
+    if (!st)
+        st = pith_model_read(state->data, state->bytes, retrained, NULL, NULL, &base, err);
     if (st)
         return st;
     pith_model_free(l->base);
@@ -194,6 +195,24 @@ static uint32_t epochs_for(const struct ladder *l, uint32_t networks)
     return epochs;
 }
 
+/* The checkpoint has the network of that quality: it needs no training. */
+static bool is_known(const struct ladder *l, double quality)
+{
+    return l->r->checkpoint && pith_goal_checkpoint_has(l->r->checkpoint, retrained, quality);
+}
+
+/* Whether the time left does for a training; sets its epochs. */
+static bool has_time(struct ladder *l, uint32_t networks, struct pith_error *err,
+                     enum pith_status *st)
+{
+    if (l->r->is_over(l->r->user))
+        return false;
+    if (!(l->epoch_seconds > 0))
+        *st = time_epoch(l, err);
+    l->epochs = *st ? 0 : epochs_for(l, networks);
+    return l->epochs > 0;
+}
+
 static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struct pith_error *err)
 {
     const struct pith_goal_encoder e = {.name = retrained,
@@ -203,13 +222,14 @@ static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struc
                                         .encode = encode_retrained,
                                         .user = l};
     enum pith_status st = PITH_OK;
-    for (uint32_t i = 0; i < NETWORKS && !st && !l->r->is_over(l->r->user); i++) {
+    for (uint32_t i = 0; i < NETWORKS && !st; i++) {
         double bytes = next_bytes(l);
-        l->epochs = epochs_for(l, NETWORKS - i);
-        if (!(bytes > 0) || l->epochs == 0 || f->n == PITH_GOAL_POINTS)
+        if (!(bytes > 0) || f->n == PITH_GOAL_POINTS)
             break;
-        double kept = weights_for(bytes / l->share, l->weights);
-        st = pith_goal_search_try(l->r->search, &e, l->weights / kept, f, err);
+        double kept = weights_for(bytes / l->share, l->weights), quality = l->weights / kept;
+        if (!is_known(l, quality) && !has_time(l, NETWORKS - i, err, &st))
+            break;
+        st = pith_goal_search_try(l->r->search, &e, quality, f, err);
         if (st)
             break;
         const struct pith_goal_point *p = &f->point[f->n - 1];
@@ -247,8 +267,6 @@ enum pith_status pith_goal_retrain(const struct goal_retraining *r, struct pith_
     enum pith_status st = pith_recipe_make("small", &nothing, &l.recipe, err);
     if (!st)
         st = pith_model_copy(r->original, &l.base, err);
-    if (!st)
-        st = time_epoch(&l, err);
     if (!st)
         st = climb(&l, f, err);
     pith_recipe_free(l.recipe);

@@ -18,6 +18,7 @@ struct goal_retraining {
     struct pith_buffer *state; /* becomes the network of the file made last, as the next begins */
     double (*seconds_left)(void *user); /* of several processes rank 0's counts */
     bool (*is_over)(void *user);        /* no time, or interrupted: in all processes alike */
+    bool (*interrupted)(void *user);    /* by the caller, not by the end of the time */
     bool (*ends_training)(void *user);  /* likewise, as this one sees it; ends all of a training */
     void *user;
 };

@@ -45,6 +45,8 @@ static bool better(const struct pith_goal *goal, const struct pith_goal_point *a
             return a->small;
         return a->small ? a->loss.snr_db > b->loss.snr_db : a->bytes < b->bytes;
     }
+    if (a->early != b->early && a_meets && b_meets) /* by how much says nothing: it is large */
+        return a->bytes < b->bytes;
     if (pith_goal_fits(a) != pith_goal_fits(b))
         return pith_goal_fits(a);
     if (a_meets != b_meets)
@@ -176,20 +178,35 @@ static void keep(const struct pith_goal_search *s, struct pith_goal_found *f,
     f->n++;
 }
 
-static enum pith_status make_point(const struct pith_goal_search *s,
+static bool stopped(const struct pith_goal_search *s, struct pith_goal_found *f)
+{
+    f->stopped = f->stopped || (s->stop && s->stop(s->watcher));
+    return f->stopped;
+}
+
+static enum pith_status encode(const struct pith_goal_search *s, struct pith_goal_found *f,
+                               const struct pith_goal_encoder *e, struct pith_goal_point *p,
+                               struct pith_error *err)
+{
+    if (stopped(s, f)) /* a failure that stops it may have filled err */
+        return PITH_ERR_STOPPED;
+    enum pith_status st = e->encode(e->user, p->quality, &p->file, err);
+    if (!st && e->costly)
+        e->costly(e->user, p->costly);
+    return st;
+}
+
+/* Files that exist already are taken even when the search must stop: only making one takes time. */
+static enum pith_status make_point(const struct pith_goal_search *s, struct pith_goal_found *f,
                                    const struct pith_goal_encoder *e, double quality,
                                    struct pith_goal_point *p, struct pith_error *err)
 {
-    if (s->recall && s->recall(s->watcher, e, quality, p)) {
-        p->encoder = e->name;
-        return PITH_OK;
-    }
-    *p = (struct pith_goal_point){.encoder = e->name, .quality = quality};
-    enum pith_status st = e->encode(e->user, quality, &p->file, err);
+    enum pith_status st = PITH_OK;
+    *p = (struct pith_goal_point){.encoder = e->name, .quality = quality, .early = e->early};
+    if (!s->recall || !s->recall(s->watcher, p))
+        st = encode(s, f, e, p, err);
     if (st)
         return st;
-    if (e->costly)
-        e->costly(e->user, p->costly);
     p->bytes = p->file.bytes;
     st = s->measure(s->user, p, err);
     if (st) {
@@ -210,18 +227,12 @@ enum pith_status pith_goal_search_try(const struct pith_goal_search *s,
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%u files are enough", PITH_GOAL_POINTS);
     if (s->started)
         s->started(s->watcher, e, f->n + 1, f->n + 1.0);
-    enum pith_status st = make_point(s, e, quality, &p, err);
+    enum pith_status st = make_point(s, f, e, quality, &p, err);
     if (st)
         return st;
     keep(s, f, &p);
     f->met = pith_goal_meets(s->goal, &f->point[f->best]);
     return PITH_OK;
-}
-
-static bool stopped(const struct pith_goal_search *s, struct pith_goal_found *f)
-{
-    f->stopped = f->stopped || (s->stop && s->stop(s->watcher));
-    return f->stopped;
 }
 
 /* Larger than the best there is, and not within the goal: coarser files of this encoder lose more,
@@ -253,12 +264,12 @@ static enum pith_status search_along(const struct pith_goal_search *s,
     const uint32_t before = f->n, bound = e->last_resort ? PITH_GOAL_POINTS : PITH_GOAL_CALLS;
     uint32_t most = e->most ? before + e->most : bound;
     most = most < bound ? most : bound;
-    while (f->n < most && !stopped(s, f) && !is_at_end(&l) && (l.n < e->least || !is_done(&l))) {
+    while (f->n < most && !is_at_end(&l) && (l.n < e->least || !is_done(&l))) {
         struct pith_goal_point p;
         if (s->started)
             s->started(s->watcher, e, f->n + 1,
                        before + pith_goal_calls_likely(e->least, most - before, l.n));
-        enum pith_status st = make_point(s, e, exp(sign * x), &p, err);
+        enum pith_status st = make_point(s, f, e, exp(sign * x), &p, err);
         if (st)
             return st;
         add_point(&l, x, y_of(s, &p));
@@ -270,13 +281,22 @@ static enum pith_status search_along(const struct pith_goal_search *s,
     return PITH_OK;
 }
 
+/* The early file does not count: others are searched as if there were none. */
+static bool any_meets(const struct pith_goal *goal, const struct pith_goal_found *f)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        if (!f->point[i].early && pith_goal_meets(goal, &f->point[i]))
+            return true;
+    return false;
+}
+
 enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_goal_found *found,
                                   struct pith_error *err)
 {
     struct pith_goal_found f = {.n = 0};
     enum pith_status st = PITH_OK;
-    for (uint32_t i = 0; i < s->n && !stopped(s, &f); i++) {
-        if (s->encoder[i].instead && f.n > 0 && pith_goal_meets(s->goal, &f.point[f.best]))
+    for (uint32_t i = 0; i < s->n && !f.stopped; i++) {
+        if (s->encoder[i].instead && any_meets(s->goal, &f))
             continue;
         if (f.n >= PITH_GOAL_CALLS && !s->encoder[i].last_resort)
             continue;
@@ -288,7 +308,7 @@ enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_
     }
     if (st == PITH_ERR_UNSUPPORTED || st == PITH_ERR_ARGUMENT || st == PITH_ERR_STOPPED)
         st = f.n > 0 ? PITH_OK : st;
-    if (!st && f.n == 0)
+    if (f.n == 0 && (!st || st == PITH_ERR_STOPPED))
         st = pith_error_fill(err, PITH_ERR_STOPPED, "interrupted before there was a file");
     if (st) {
         pith_goal_found_free(&f);

@@ -37,6 +37,8 @@ struct pith_goal_compress_opts {
     bool for_speed;               /* a full header, Huffman codes; else the smallest file */
     const char *checkpoint;       /* file that what was made is kept in; borrowed; NULL: none */
     bool resume;                  /* with what the checkpoint has, if it is there; else anew */
+    const char
+        *output; /* where the result of an earlier search was written; borrowed; may be NULL */
     void (*progress)(void *user, const struct pith_goal_progress *p); /* may be NULL */
     /* As of struct pith_goal_search; may be NULL. */
     void (*made)(void *user, const struct pith_goal_point *point, bool best);
@@ -58,7 +60,11 @@ struct pith_goal_result {
     bool shared;                /* they are those that chose */
     bool gated;                 /* they have turned a smaller file down, and so chose as well */
     bool met;
+    bool done; /* resumed, and pith_goal_compress_is_done: nothing else is filled but seconds */
     double seconds; /* with those before a break */
+    /* Where the time given ended the search: about what all of it takes (without retraining, which
+     * uses whatever time there is), seconds; else 0. */
+    double needed_seconds;
 };
 
 /* m is changed in nothing but normalizations that fold. Where the goal is missed, met is false and
@@ -71,6 +77,12 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_result *result, struct pith_error *err);
 void pith_goal_result_free(struct pith_goal_result *result);
+/* After the result was written: the checkpoint keeps its checksum instead of the search's files.
+ * PITH_ERR_CORRUPT, _VERSION, _IO, _MEMORY. */
+enum pith_status pith_goal_compress_finish(const char *checkpoint, const struct pith_buffer *result,
+                                           struct pith_error *err);
+/* Whether the checkpoint is that of a finished search and the file at path is its result. */
+bool pith_goal_compress_is_done(const char *checkpoint, const char *path);
 
 #ifdef __cplusplus
 }

@@ -33,6 +33,7 @@ struct pith_goal_encoder {
     bool cheap;                     /* calls take no time to speak of: nearer to the limit */
     bool instead;                   /* only where nothing before it is within the goal */
     bool last_resort;               /* its calls, `most` of them, do not count as others do */
+    bool early;                     /* made first, so that there is a file however short the time */
     bool like_best; /* its quality means what it did before: it begins with the best one's */
     /* *file: the caller's. PITH_ERR_UNSUPPORTED or _ARGUMENT: this network, or its data, are not
      * for this encoder, and the search goes on with the next; err tells why. */
@@ -47,6 +48,7 @@ struct pith_goal_encoder {
 struct pith_goal_point {
     const char *encoder;
     double quality;
+    bool early;          /* its encoder is */
     uint64_t bytes, ram; /* ram: 0 where nothing limits it */
     double latency;      /* seconds; likewise */
     struct pith_goal_loss loss;
@@ -74,11 +76,11 @@ struct pith_goal_search {
      * be in all. made: with a new point; best: it is better than those before. */
     void (*started)(void *watcher, const struct pith_goal_encoder *e, uint32_t call, double calls);
     void (*made)(void *watcher, const struct pith_goal_point *point, bool best);
-    bool (*stop)(void *watcher); /* asked between calls: true ends with what there is */
-    /* A point that is known from before is not made again: true, and it is *point, whose file is
-     * the search's. Asked before each call; may be NULL. */
-    bool (*recall)(void *watcher, const struct pith_goal_encoder *e, double quality,
-                   struct pith_goal_point *point);
+    bool (*stop)(void *watcher); /* called before each file is made: true ends the search */
+    /* Whether the file of point->encoder and point->quality exists from an earlier search. If so,
+     * fills point->file (the search owns it) and point->costly; the search measures the file again.
+     * Called before `stop`. May be NULL. */
+    bool (*recall)(void *watcher, struct pith_goal_point *point);
     void *watcher;
 };
 

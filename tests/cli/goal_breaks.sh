@@ -28,6 +28,10 @@ while killed < 6 and time.time() < end_by:
         p.send_signal(sig)
         killed += 1
     err = p.communicate()[1]
+    if p.returncode in (130, 143) and os.path.exists("state"):
+        last = err.splitlines()[-1]
+        if not (last.startswith("pith: interrupted: ") and " --resume" in last):
+            sys.exit(f"seed {seed}: the last line of what was broken off: {last}")
     # a signal before there is a file ends with its own status; the runtime may not be there yet at all
     if p.returncode not in (0, -signal.SIGKILL, 130, 143, -signal.SIGINT, -signal.SIGTERM):
         sys.exit(f"seed {seed}: exit {p.returncode}: {err}")
@@ -35,8 +39,12 @@ while killed < 6 and time.time() < end_by:
         ended += 1
         if open("parts.pith", "rb").read() != open("whole.pith", "rb").read():
             sys.exit(f"seed {seed}: after {killed} kills parts.pith differs from whole.pith")
-        if os.path.exists("state"):
-            sys.exit(f"seed {seed}: a search that is over left its checkpoint")
+        if os.path.getsize("state") > 100:
+            sys.exit(f"seed {seed}: a search that is over left its files in the checkpoint")
+        q = subprocess.run([w for w in base if w != "-f"], stderr=subprocess.PIPE, text=True)
+        if q.returncode or open("parts.pith", "rb").read() != open("whole.pith", "rb").read():
+            sys.exit(f"seed {seed}: --resume of what is done: exit {q.returncode}: {q.stderr}")
+        os.remove("state")
     elif os.path.exists("parts.pith"):
         os.remove("parts.pith")
 p = subprocess.run(base + ["-T", "2"], stderr=subprocess.PIPE, text=True)
@@ -45,6 +53,25 @@ if p.returncode or open("parts.pith", "rb").read() != open("whole.pith", "rb").r
 if killed == 0:
     sys.exit(f"seed {seed}: nothing was killed")
 END
+
+# The end of the time is no break: the best so far, exit 0 or 1, and how long all of it takes. A file
+# is there however short the time, and one that was made is not thrown away by --resume.
+expect 0 $search --time 0.01s -o timed.pith --checkpoint timed
+[ -s timed.pith ] || complain "no file in 10 ms"
+grep -q "all of it takes about .* s; a longer --time with --resume goes on" .err || complain "in 10 ms: $(cat .err)"
+cp timed.pith timed1.pith
+expect 0 $search --time 0.01s -o timed.pith -f --checkpoint timed --resume -q
+same timed.pith timed1.pith
+expect 1 $search --time 0.01s --max-size 100 -q -o tiny.pith
+[ -s tiny.best.pith ] || complain "a goal missed in 10 ms left no file"
+expect 0 $search -q -o timed.pith -f --checkpoint timed --resume
+same timed.pith whole.pith
+expect 0 $search -o timed.pith --checkpoint timed --resume
+grep -q "timed.pith: done already" .err || complain "a search that is done: $(cat .err)"
+expect 2 $search --max-drop 3% -q -o timed.pith --checkpoint timed --resume
+rm timed.pith
+expect 0 $search -q -o timed.pith --checkpoint timed --resume
+same timed.pith whole.pith
 
 # A missed goal keeps its checkpoint, and another search does not take it.
 expect 1 $search -q --max-size 100 -o small.pith --checkpoint kept
@@ -67,9 +94,55 @@ expect 2 pith compress net.onnx --bits 4 -q --checkpoint other -o refused.pith
 grep -q -e '--checkpoint takes a search' .err || complain "a checkpoint of stages: $(cat .err)"
 absent refused.pith other
 head -c 300 kept >short && mv short kept
-refuse 4 "kept: damaged" --resume --max-drop 2% --max-size 100
+refuse 4 "kept: damaged: wrong checksum" --resume --max-drop 2% --max-size 100
 cp whole.pith kept
 refuse 4 "kept: not a checkpoint" --resume --max-drop 2% --max-size 100
+
+# A checkpoint whose files are changed and whose checksum is right: exit 4, with its name; another
+# network in place of a file is measured as what it is.
+expect 1 $search -q --max-size 100 -o small.pith --checkpoint good -f
+pith import digits.onnx -q -o digits.pith
+python3 - <<'END' || status=1
+import struct, subprocess
+
+T = []
+for c in range(256):
+    for _ in range(8):
+        c = c >> 1 ^ (0x82F63B78 if c & 1 else 0)
+    T.append(c)
+def crc(b):
+    c = 0xffffffff
+    for x in b:
+        c = c >> 8 ^ T[(c ^ x) & 255]
+    return c ^ 0xffffffff
+
+good = open("good", "rb").read()
+def write(b):
+    with open("kept", "wb") as f:
+        f.write(b + struct.pack("<I", crc(b)))
+def run(what, code, words=""):
+    p = subprocess.run("pith compress net.onnx -d val.tar --preprocess imagenet --max-drop 2% --max-size 100 -q -f --json "
+                       "-o evil.pith --checkpoint kept --resume".split(), capture_output=True, text=True)
+    if p.returncode != code or words not in p.stderr or (code == 4 and "kept" not in p.stderr):
+        raise SystemExit(f"{what}: exit {p.returncode}, not {code}: {p.stderr}")
+
+body = good[:-4]
+first = 53 + 1 + body[53] + 8  # behind the name and the quality of the first file
+at = first + 1
+for _ in range(body[first]):
+    at += 1 + body[at] + 8
+size = struct.unpack_from("<Q", body, at)[0]
+start = at + 16
+write(body)
+run("as it was", 1)
+digits = open("digits.pith", "rb").read()
+write(body[:at] + struct.pack("<QQ", len(digits), 0) + digits + body[start + size:])
+run("another network", 4, "cannot be run")
+write(body[:start + size // 2] + bytes([body[start + size // 2] ^ 1]) + body[start + size // 2 + 1:])
+run("a changed network", 4, "not valid")
+write(body[:28] + struct.pack("<d", -20.0) + body[36:])
+run("less than no time", 4, "out of range")
+END
 
 # Where the checkpoint cannot be written, or the result: exit 3, nothing under the name asked for.
 if strace -o /dev/null true 2>/dev/null; then

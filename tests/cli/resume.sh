@@ -30,6 +30,9 @@ while killed < 20 and time.time() < end_by:
         p.send_signal(signal.SIGINT if killed % 7 == 6 else signal.SIGKILL)
         killed += 1
     err = p.communicate()[1]
+    last = err.splitlines()[-1] if err else ""
+    if p.returncode == 130 and "keeps the run" in last and " --resume" not in last:
+        sys.exit(f"seed {seed}: the last line of what was broken off: {last}")
     if p.returncode not in (0, -signal.SIGKILL, -signal.SIGINT, 130):
         sys.exit(f"seed {seed}: exit {p.returncode}: {err}")
     if p.returncode == 0:
@@ -43,6 +46,14 @@ if killed < 20 and ended == 0:
 p = subprocess.run(base + ["-T", "2"], stderr=subprocess.PIPE, text=True)
 if p.returncode or open("parts.pith", "rb").read() != open("whole.pith", "rb").read():
     sys.exit(f"seed {seed}: after {killed} kills parts.pith differs from whole.pith: {p.stderr}")
+q = subprocess.run([w for w in base if w not in ("-f", "-q")], stderr=subprocess.PIPE, text=True)
+if q.returncode or "parts.pith: done already" not in q.stderr:
+    sys.exit(f"seed {seed}: --resume of what is done: exit {q.returncode}: {q.stderr}")
+with open("parts.pith", "ab") as f:
+    f.write(b"x")
+q = subprocess.run([w for w in base if w not in ("-f", "-q")], stderr=subprocess.PIPE, text=True)
+if q.returncode != 2 or "parts.pith exists" not in q.stderr:
+    sys.exit(f"seed {seed}: --resume into another file: exit {q.returncode}: {q.stderr}")
 if os.listdir("state") != ["checkpoint"]:
     sys.exit(f"seed {seed}: left behind: {os.listdir('state')}")
 

@@ -143,19 +143,18 @@ static void few_files_where_losses_have_errors(void **state)
 }
 
 /* What is known from before is not made again, and the end is the same. */
-static bool recall(void *watcher, const struct pith_goal_encoder *e, double quality,
-                   struct pith_goal_point *point)
+static bool recall(void *watcher, struct pith_goal_point *point)
 {
     const struct pith_goal_found *before = watcher;
-    assert_string_equal(e->name, "fake");
-    for (uint32_t i = 0; i < before->n; i++)
-        if (!(before->point[i].quality < quality) && !(before->point[i].quality > quality)) {
-            *point = before->point[i];
-            point->encoder = NULL;
-            point->file.data = malloc(point->file.bytes);
-            memcpy(point->file.data, before->point[i].file.data, point->file.bytes);
+    assert_string_equal(point->encoder, "fake");
+    for (uint32_t i = 0; i < before->n; i++) {
+        const struct pith_goal_point *p = &before->point[i];
+        if (!(p->quality < point->quality) && !(p->quality > point->quality)) {
+            point->file = (struct pith_buffer){malloc(p->file.bytes), p->file.bytes};
+            memcpy(point->file.data, p->file.data, p->file.bytes);
             return true;
         }
+    }
     return false;
 }
 
@@ -186,6 +185,67 @@ static void goes_on_from_what_is_known(void **state)
         pith_goal_found_free(&again);
     }
     pith_goal_found_free(&whole);
+}
+
+static bool always(void *watcher)
+{
+    (void)watcher;
+    return true;
+}
+
+/* Files that exist are taken although the search must stop: no other is made. */
+static void recalls_before_it_stops(void **state)
+{
+    (void)state;
+    struct fake f = {.scale = 0.013, .power = 2.6, .most = 1e6};
+    const struct pith_goal_encoder e = encoder_of(&f);
+    const struct pith_goal goal = goal_of(0.005);
+    struct pith_goal_found whole = run(&goal, &e, 1), again, before = whole;
+    const struct pith_goal_search s = {.size_bytes = sizeof s,
+                                       .goal = &goal,
+                                       .encoder = &e,
+                                       .n = 1,
+                                       .measure = measure,
+                                       .stop = always,
+                                       .recall = recall,
+                                       .watcher = &before};
+    struct pith_error err = {0};
+    f.calls = 0;
+    for (before.n = 1; before.n <= whole.n; before.n++) {
+        assert_int_equal(pith_goal_search(&s, &again, &err), PITH_OK);
+        assert_int_equal(again.n, before.n);
+        assert_true(again.stopped == (before.n < whole.n));
+        pith_goal_found_free(&again);
+    }
+    assert_int_equal(f.calls, 0);
+    pith_goal_found_free(&whole);
+}
+
+/* One file of the early encoder; those of the others are the ones that there would be without it,
+ * also of one that is tried only when no other file is within the goal. */
+static void an_early_file_changes_no_other(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        struct fake f[3] = {{.scale = 1e-6, .power = 1, .most = 9e6},
+                            {.scale = 0.013, .power = 2.6, .most = 1e6},
+                            {.scale = 0.02, .power = 2, .most = 2e6}};
+        struct pith_goal_encoder e[3];
+        const struct pith_goal goal = goal_of(0.005);
+        for (int i = 0; i < 3; i++)
+            e[i] = encoder_of(&f[i]);
+        e[0].early = true;
+        e[0].most = 1;
+        e[2].instead = true;
+        f[1].fails = kind == 0 ? PITH_OK : PITH_ERR_UNSUPPORTED;
+        struct pith_goal_found without = run(&goal, e + 1, 2), with = run(&goal, e, 3);
+        assert_int_equal(with.n, without.n + 1);
+        for (uint32_t i = 0; i < without.n; i++)
+            assert_int_equal(with.point[i + 1].bytes, without.point[i].bytes);
+        assert_int_equal(with.best, without.best + 1);
+        pith_goal_found_free(&without);
+        pith_goal_found_free(&with);
+    }
 }
 
 /* The second encoder's files are smaller by a third at the same loss; the order does not matter. */
@@ -444,9 +504,10 @@ static void stops_with_what_there_is(void **state)
     (void)state;
     for (uint32_t at = 0; at < 3; at++) {
         struct fake f = {.scale = 0.04, .power = 2, .most = 1e6};
-        const struct pith_goal_encoder e = encoder_of(&f);
+        struct pith_goal_encoder e = encoder_of(&f);
         const struct pith_goal goal = goal_of(0.0001);
         struct watch w = {.stop_at = at};
+        e.least = 4;
         const struct pith_goal_search s = {.size_bytes = sizeof s,
                                            .goal = &goal,
                                            .encoder = &e,
@@ -480,6 +541,8 @@ int main(void)
         cmocka_unit_test(keeps_what_misses_least),
         cmocka_unit_test(stops_with_what_there_is),
         cmocka_unit_test(goes_on_from_what_is_known),
+        cmocka_unit_test(recalls_before_it_stops),
+        cmocka_unit_test(an_early_file_changes_no_other),
         cmocka_unit_test(few_files_where_losses_have_errors),
         cmocka_unit_test(keeps_to_its_number_of_files),
         cmocka_unit_test(ends_where_quality_does),
