@@ -251,18 +251,6 @@ static enum cli_exit check_checkpoint(const struct train_options *o)
     return EXIT_USAGE;
 }
 
-static enum cli_exit check_softness(const struct train_options *o, const struct pith_model *m)
-{
-    for (uint32_t i = 0; i < m->n_values && o->stage.train.assignment_temperature > 0; i++)
-        if (m->values[i].constant && m->values[i].constant->codebook)
-            return EXIT_DONE;
-    if (!(o->stage.train.assignment_temperature > 0))
-        return EXIT_DONE;
-    cli_error("--set assignment_temperature is for a codebook, and the model has none: see pith "
-              "help cluster");
-    return EXIT_USAGE;
-}
-
 static enum cli_exit open_and_train(struct training *t, const char *path)
 {
     struct cli_common *c = &t->o->common;
@@ -277,8 +265,6 @@ static enum cli_exit open_and_train(struct training *t, const char *path)
         rc = check_checkpoint(t->o);
     if (!rc)
         rc = open_model(t, path);
-    if (!rc)
-        rc = check_softness(t->o, t->m);
     if (!rc)
         rc = cli_open_training(&t->o->from, t->m, &t->train, &t->val);
     return rc ? rc : train(t);
@@ -342,9 +328,7 @@ const struct cli_command cmd_train = {
     "or 8\n"
     "with --ranks mpi, where processes share each batch.\n"
     "\n"
-    "  pith train net.pith -d train.npz --levels 7 --set remove_dead_channels=true -o tiny.pith\n"
-    "  pith train net.pith -d train.npz --teacher start --set feature_distillation=relu4:0.5 -o "
-    "a.pith",
+    "  pith train net.pith -d train.npz --levels 7 --set remove_dead_channels=true -o tiny.pith",
     options,
     sizeof(struct train_options),
     0,

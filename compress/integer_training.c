@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "folded_features.h"
 #include "pith_calibrate.h"
 #include "pith_value_stats.h"
 
@@ -165,17 +164,11 @@ enum pith_status pith_train_integers(struct pith_model *m, const struct pith_sta
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s' says no integers: int8, w4a8, ...",
                                s->integers);
     const struct pith_quantize_opts q = as_trained(&spec);
-    struct pith_train_opts o = *opts;
-    struct folded_features features;
-    pith_features_before_folding(m, opts, &features);
-    o.features = features.feature;
     enum pith_status st = see(m, means, err);
     if (!st)
         st = place_both(m, &spec, &places, err);
     if (!st)
-        st = pith_features_behind_folding(m, &features, err);
-    if (!st)
-        st = train_placed(m, means, &spec, &places, &o, result, err);
+        st = train_placed(m, means, &spec, &places, opts, result, err);
     if (!st)
         st = pith_quantize(m, &q, NULL, NULL, err);
     pith_quantize_places_free(&places);

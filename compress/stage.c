@@ -204,12 +204,6 @@ static enum pith_status check_texts(const struct pith_stage *s, struct pith_erro
     enum pith_status st = check_text("the name of the teacher", s->teacher, err);
     if (!st)
         st = check_text("augment", s->train.augment, err);
-    for (uint32_t i = 0; i < s->train.n_features && !st; i++) {
-        st = check_text("the name of a value in feature_distillation", s->features[i].student, err);
-        if (!st)
-            st = check_text("the name of a value in feature_distillation", s->features[i].teacher,
-                            err);
-    }
     for (uint32_t i = 0; i < s->prune.n_layers && !st; i++)
         st = check_text("the pattern of a layer", s->prune.layers[i].pattern, err);
     for (uint32_t i = 0; i < s->cluster.n_layers && !st; i++)

@@ -66,14 +66,11 @@ static enum pith_status train_with(struct pith_model *m, const struct pith_stage
     o.seed = seed;
     o.threads = means->threads;
     o.teacher = teacher;
-    o.features = s->features;
     o.keep_best = o.keep_best && means->val;
     o.progress = means->progress;
     o.stop = means->stop;
     o.user = means->user;
     o.enough = 0;
-    if (o.n_features && !teacher)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "feature_distillation needs a teacher");
     if (s->until_drop >= 0)
         st = measure_enough(teacher        ? teacher
                             : means->start ? means->start

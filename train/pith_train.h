@@ -53,13 +53,9 @@ enum pith_loss {
 /* By what a weight w is removed; v: the mean of its squared gradient, c: the bits it costs the
  * file, told from how full its row and column are. */
 enum pith_score {
-    PITH_SCORE_RATE = 0,   /* w^2 v / c */
-    PITH_SCORE_FISHER = 1, /* w^2 v (optimal brain damage with the diagonal Fisher information) */
-    PITH_SCORE_MAGNITUDE = 2, /* |w| */
-    /* How much noise the loss lets it have, which is learned (weight_noise.h): until prune_until of
-     * the run weights are drawn anew at each step. With sparsity; not with levels or codebooks. */
-    PITH_SCORE_GATES = 3, /* P(gate open), L0 with hard concrete gates (Louizos et al., 2018) */
-    PITH_SCORE_VARIATIONAL = 4 /* 1 / alpha of variational dropout (Molchanov et al., 2017) */
+    PITH_SCORE_RATE = 0,     /* w^2 v / c */
+    PITH_SCORE_FISHER = 1,   /* w^2 v (optimal brain damage with the diagonal Fisher information) */
+    PITH_SCORE_MAGNITUDE = 2 /* |w| */
 };
 
 enum pith_norms {
@@ -88,7 +84,6 @@ struct pith_train_progress {
     double bytes;                  /* of the weights in the file, estimated; NAN without levels */
 };
 
-struct pith_train_feature;
 struct pith_train_integers;
 struct pith_ranks;
 
@@ -149,10 +144,6 @@ struct pith_train_opts {
     uint32_t gptq_samples; /* with levels: weights are first put onto them layer by layer by
                           error-feedback rounding (GPTQ, Frantar et al., 2023) with Hessians of so
                           many samples (feedback_start.h); 0: each rounded to nearest */
-    float assignment_temperature; /* >= 0: with a codebook, weights begin between its centroids and
-                       settle by prune_until of the run (soft_assign.h); the soft assignment's
-                       temperature at first, in squared distances of neighbouring centroids, as 0.2;
-                       0: assigned once for all */
     float first_step; /* step at first, in mean |w| of a tensor; default 0.7. Steps that a network
                          comes with, of so many levels, go on, whatever is said here or by step_init
                        */
@@ -167,10 +158,6 @@ struct pith_train_opts {
     const char *checkpoint;    /* folder, made if need be; NULL: none are written */
     uint32_t checkpoint_every; /* steps; 0: at each epoch's end */
     bool resume;               /* go on from the folder's checkpoint; none there: from the start */
-
-    /* What else is learned from the teacher: values of its that this model shall have too. */
-    const struct pith_train_feature *features; /* borrowed */
-    uint32_t n_features;
 
     double enough; /* stop after the epoch whose val_accuracy is at least this; 0: never */
     const struct pith_ranks
@@ -233,12 +220,6 @@ struct pith_train_integers {
     enum pith_status (*make)(void *user, const struct pith_model *m, struct pith_model **made,
                              struct pith_error *err);
     void *user;
-};
-
-/* weight * mean squared difference joins the loss. Both values have the same shape. */
-struct pith_train_feature {
-    const char *student, *teacher; /* names of values, or of the nodes that make them */
-    float weight;
 };
 
 /* Processes that train together: each takes a part of every batch, and all end with the model that

@@ -144,9 +144,6 @@ static void add_options(struct text *t, const struct pith_train_opts *opts)
     const char *augment = opts->augment ? opts->augment : "";
     if (strlen(augment) > 400) /* where a line is cut */
         add(t, "augment, all of it %016" PRIx64 "\n", hash(hash_start, augment, strlen(augment)));
-    for (uint32_t i = 0; i < opts->n_features; i++)
-        add(t, "feature %.200s from %.200s times %.9g\n", opts->features[i].student,
-            opts->features[i].teacher, (double)opts->features[i].weight);
 }
 
 /* Of values, the graph tells (fake_quant_graph.h). */

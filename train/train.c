@@ -201,12 +201,9 @@ static enum pith_status open_tapes(struct run *r)
                           .training = true,
                           .ranks = r->opts->ranks,
                           .unchecked = r->fake != NULL};
-    enum pith_status status =
-        pith_features_new(r->m, r->opts, r->softmax ? &r->scores : NULL, &r->features, r->err);
-    if (status)
-        return status;
-    o.feature = pith_features_values(r->features, &o.n_features);
-    status = pith_tape_new(r->m, &o, &r->tape, r->err);
+    o.feature = &r->scores;
+    o.n_features = r->softmax;
+    enum pith_status status = pith_tape_new(r->m, &o, &r->tape, r->err);
     bool softmax;
     o.training = o.unchecked = false;
     o.n_features = 0;
@@ -222,7 +219,7 @@ static enum pith_status open_tapes(struct run *r)
         !pith_shape_equal(&y->shape, &pith_tape_value(r->teacher, 0, r->teacher_scores)->shape))
         return pith_error_set(r->err, PITH_ERR_ARGUMENT,
                               "the teacher's input or classes differ from the network's");
-    return pith_features_check(r->features, r->tape, r->teacher, r->err);
+    return PITH_OK;
 }
 
 static enum pith_status open_answers(struct run *r)
@@ -338,7 +335,6 @@ static void close_run(struct run *r)
     pith_optimizer_free(r->optimizer);
     pith_batch_free(r->batch);
     pith_augment_batch_free(r->augment);
-    pith_features_free(r->features);
     free(r->answers.log_p);
     pith_tape_free(r->tape);
     pith_tape_free(r->teacher);

@@ -70,28 +70,15 @@ static bool known(uint32_t value, uint32_t last)
 static bool words_known(const struct pith_train_opts *o)
 {
     return known(o->optimizer, PITH_NESTEROV) && known(o->schedule, PITH_ONE_CYCLE) &&
-           known(o->loss, PITH_DISTILL) && known(o->score, PITH_SCORE_VARIATIONAL) &&
+           known(o->loss, PITH_DISTILL) && known(o->score, PITH_SCORE_MAGNITUDE) &&
            known(o->norms, PITH_NORMS_FOLD) && known(o->step_init, PITH_STEP_INIT_FISHER_ROW);
-}
-
-static bool is_noisy(const struct pith_train_opts *o)
-{
-    return o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL;
 }
 
 /* What has a say in which values a weight takes, or in the network's shape, beside its integers. */
 static bool shrinks_too(const struct pith_train_opts *o)
 {
     return o->levels || o->bias_levels || o->sparsity > 0 || o->lambda > 0 ||
-           o->assignment_temperature > 0 || o->remove_dead_channels || o->norms;
-}
-
-static bool has_codebook(const struct pith_model *m)
-{
-    for (uint32_t i = 0; i < m->n_values; i++)
-        if (m->values[i].constant && m->values[i].constant->codebook)
-            return true;
-    return false;
+           o->remove_dead_channels || o->norms;
 }
 
 /* What is wrong with an option, in the order of the groups; NULL: nothing. */
@@ -161,27 +148,12 @@ static const char *wrong_grid(const struct run *r)
     return NULL;
 }
 
-static const char *wrong_noise(const struct run *r)
-{
-    const struct pith_train_opts *o = r->opts;
-    if (is_noisy(o) && o->levels)
-        return "gates and variational dropout are without levels";
-    if (is_noisy(o) && !(o->sparsity > 0))
-        return "gates and variational dropout say what goes: they need a sparsity";
-    if (is_noisy(o) && has_codebook(r->m))
-        return "gates and variational dropout are not for weights with a codebook";
-    return NULL;
-}
-
 static const char *wrong_run(const struct run *r)
 {
     const struct pith_train_opts *o = r->opts;
     if (o->integers && shrinks_too(o))
-        return "integers in the loop are without levels, sparsity and assignment_temperature, and "
-               "with the channels and "
-               "norms that are there";
-    if (!(o->assignment_temperature >= 0) || !isfinite(o->assignment_temperature))
-        return "assignment_temperature must not be negative";
+        return "quantization-aware training does not go with levels, sparsity, lambda, "
+               "remove_dead_channels and norms";
     if (!(o->lambda >= 0) || !isfinite(o->lambda))
         return "lambda must not be negative";
     if (o->ranks && (o->ranks->count == 0 || o->ranks->rank >= o->ranks->count ||
@@ -199,7 +171,7 @@ static const char *wrong_run(const struct run *r)
 enum pith_status pith_run_check_opts(const struct run *r)
 {
     static const char *(*const wrong_of[])(const struct run *r) = {
-        wrong_loop, wrong_loss, wrong_pruning, wrong_grid, wrong_noise, wrong_run};
+        wrong_loop, wrong_loss, wrong_pruning, wrong_grid, wrong_run};
     const char *wrong = NULL;
     for (size_t i = 0; i < sizeof wrong_of / sizeof *wrong_of && !wrong; i++)
         wrong = wrong_of[i](r);

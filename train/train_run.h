@@ -8,7 +8,6 @@
 #include "checkpoint.h"
 #include "fake_quant_graph.h"
 #include "feed_batch.h"
-#include "feature_distillation.h"
 #include "loss.h"
 #include "optimizer.h"
 #include "pith_train.h"
@@ -27,9 +26,8 @@ struct run {
     struct teacher_memory *memory;   /* NULL: the teacher is asked at each step */
     uint32_t version;                /* that the samples are shown in */
     bool softmax;                    /* stands behind scores */
-    struct feature_loss *features;
-    struct teacher_answers answers; /* judge the epochs where there are no labels */
-    struct augment_batch *augment;  /* NULL: samples stay as they are */
+    struct teacher_answers answers;  /* judge the epochs where there are no labels */
+    struct augment_batch *augment;   /* NULL: samples stay as they are */
     struct feed_batch *batch;
     struct optimizer *optimizer;
     struct fake_graph *fake; /* NULL: nothing shall be integers */

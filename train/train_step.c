@@ -44,7 +44,6 @@ static void loss_of_slice(void *arg, uint32_t slice)
     if (share && label)
         r->part[slice].loss +=
             pith_loss_mixed(n, (uint32_t)each, y->data, label, share, o->smoothing, kl, y->grad);
-    r->part[slice].loss += pith_feature_loss(r->features, r->tape, r->teacher, slice, n);
 }
 
 static void copy_input(void *arg, uint32_t slice)
@@ -82,7 +81,7 @@ enum pith_status pith_run_ask_teacher(struct run *r)
     const struct tape_tensor *y = pith_tape_value(r->tape, 0, r->scores);
     uint64_t n = pith_data_count(r->train);
     uint32_t epochs = r->opts->epochs, shown = r->opts->versions;
-    if (!r->teacher || !r->opts->versions || r->opts->n_features || pith_augment_mixes(r->augment))
+    if (!r->teacher || !r->opts->versions || pith_augment_mixes(r->augment))
         return PITH_OK;
     shown = shown < epochs ? shown : epochs;
     r->memory = pith_memory_new(shown, n, r->opts->batch / PITH_TRAIN_SLICES,

@@ -167,13 +167,16 @@ enum cli_exit cli_store_row(const struct cli_option *o, const char *text, void *
     return EXIT_USAGE;
 }
 
-/* Whether an option was once called so; then what it is called now has been said. */
-static bool told_of_renamed(const struct pith_option_table *table, const char *name, size_t n)
+/* Prints what became of a former option; false: there was none of this name. */
+static bool report_former(const struct pith_option_table *table, const char *name, size_t n)
 {
     const struct pith_option *o = pith_option_renamed(table, name, n);
+    const char *removed = pith_option_removed(table, name, n);
     char now[NAME_BYTES + 8];
+    if (removed)
+        cli_error("'%.*s' %s", (int)n, name, removed);
     if (!o)
-        return false;
+        return removed != NULL;
     pith_option_spell(o, true, now, sizeof now);
     cli_error("'%.*s' is now %s (see pith help %s%s)", (int)n, name, now, table->stage,
               cli_is_advanced(o) ? "-advanced" : "");
@@ -184,7 +187,7 @@ static enum cli_exit no_such_key(const char *text, size_t n, const char *stage)
 {
     const struct pith_option_table *table =
         stage ? pith_stage_options(pith_stage_named(stage, strlen(stage))) : NULL;
-    if (table && told_of_renamed(table, text, n))
+    if (table && report_former(table, text, n))
         return EXIT_USAGE;
     cli_error("--set '%.*s': no such key (see pith help %s%s)", (int)n, text,
               stage ? stage : "compress", table && cli_has_advanced(table) ? "-advanced" : "");
@@ -263,7 +266,7 @@ bool cli_told_as_set(const struct cli_command *cmd, const char *name, size_t n)
                       o->key, o->arg ? o->arg : "true", cmd->name);
             return true;
         }
-    return table && told_of_renamed(table, name, n);
+    return table && report_former(table, name, n);
 }
 
 enum cli_exit cli_check_stage(const struct pith_stage *stage)

@@ -150,6 +150,9 @@ enum pith_status pith_option_from_json(const struct json_place *p, json_t *v,
     if (!o && now)
         return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' is now '%s'", p->where, p->key,
                                now->key);
+    const char *removed = o ? NULL : pith_option_removed(table, p->key, strlen(p->key));
+    if (removed)
+        return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' %s", p->where, p->key, removed);
     if (!o || o->flags & PITH_OPTION_COMMAND)
         return pith_json_no_such_key(p, table->stage);
     return o->kind == PITH_OPTION_OWN ? read_own(p, v, o, s) : read_value(p, v, o, (char *)s + at);

@@ -7,64 +7,6 @@
 #include "prune_json.h"
 #include "stage_rows.h"
 
-/* ---- feature distillation -------------------------------------------------------------------- */
-
-static enum pith_status read_feature(const struct json_place *p, json_t *object,
-                                     struct pith_train_feature *h)
-{
-    const char *key;
-    json_t *v;
-    double weight = 0;
-    *h = (struct pith_train_feature){0};
-    json_object_foreach(object, key, v)
-    {
-        const struct json_place at = {p->where, key, p->err};
-        enum pith_status st = PITH_OK;
-        if (strcmp(key, "student") == 0)
-            h->student = json_string_value(v);
-        else if (strcmp(key, "teacher") == 0)
-            h->teacher = json_string_value(v);
-        else if (strcmp(key, "weight") == 0)
-            st = pith_json_read_number(&at, v, 0, 1e9, &weight);
-        else
-            return pith_json_no_such_key(&at, "feature_distillation");
-        if (st)
-            return st;
-    }
-    h->weight = (float)weight;
-    if (!h->teacher)
-        h->teacher = h->student;
-    return h->student && h->weight > 0 ? PITH_OK
-                                       : pith_json_bad(p, "a list of {student, teacher, weight}");
-}
-
-static enum pith_status read_features(const struct json_place *p, json_t *list,
-                                      struct pith_stage *s)
-{
-    size_t n = json_array_size(list);
-    if (n == 0 || n > PITH_STAGE_FEATURES)
-        return pith_json_bad(p, "a list of 1 to 16 pairs of values");
-    for (s->train.n_features = 0; s->train.n_features < n; s->train.n_features++) {
-        enum pith_status st = read_feature(p, json_array_get(list, s->train.n_features),
-                                           &s->features[s->train.n_features]);
-        if (st)
-            return st;
-    }
-    return PITH_OK;
-}
-
-static json_t *write_features(const struct pith_stage *s)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < s->train.n_features; i++) {
-        const struct pith_train_feature *h = &s->features[i];
-        json_t *feature = json_pack("{ss,ss}", "student", h->student, "teacher", h->teacher);
-        pith_json_put(&feature, "weight", pith_float_to_json(h->weight));
-        pith_json_append(&list, feature);
-    }
-    return list;
-}
-
 /* ---- patterns of layers ---------------------------------------------------------------------- */
 
 /* list: room for PITH_STAGE_LAYERS */
@@ -169,7 +111,6 @@ static json_t *write_cluster_layers(const struct pith_stage *s)
 const struct own_json *pith_own_json(const struct pith_option_own *own)
 {
     static const struct own_json all[] = {
-        {&pith_own_features, read_features, write_features},
         {&pith_own_keep, read_keep, write_keep},
         {&pith_own_int16, read_int16, write_int16},
         {&pith_own_bias_correct, read_biases, write_biases},

@@ -18,7 +18,6 @@ extern "C" {
 #endif
 
 #define PITH_STAGE_LAYERS 64u
-#define PITH_STAGE_FEATURES 16u
 #define PITH_STAGE_STEPS 1000u
 
 enum pith_stage_kind {
@@ -99,7 +98,6 @@ struct pith_stage {
      * teacher, threads, seed, progress, stop, user and enough are filled in when the stage runs;
      * keep_best counts only where there is validation data. */
     struct pith_train_opts train;
-    struct pith_train_feature features[PITH_STAGE_FEATURES]; /* train.n_features of them */
     const char *teacher;  /* "start": the network as the recipe found it; else a file; NULL: none */
     const char *integers; /* TRAIN: it ends as a network of integers, which train with it
                              (pith_integer_spec_parse); NULL: it does not */

@@ -69,6 +69,8 @@ bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table
  * has n characters; NULL: none was. */
 const struct pith_option *pith_option_renamed(const struct pith_option_table *table,
                                               const char *name, size_t n);
+/* Why an option that had this name was removed, as the end of a sentence; NULL: none was. */
+const char *pith_option_removed(const struct pith_option_table *table, const char *name, size_t n);
 /* "--warm-up", or "--set warm_up" where it is no option by itself. */
 void pith_option_spell(const struct pith_option *o, bool as_option, char *text, size_t room);
 

@@ -39,37 +39,6 @@ static bool has_integers(const struct pith_stage *s)
 
 static const struct pith_option_own integers = {read_integers, print_integers, has_integers, false};
 
-/* ---- feature distillation -------------------------------------------------------------------- */
-
-/* "S=T:W", or "S:W" where both are called the same. */
-static enum pith_status read_feature(struct pith_stage *s, const char *text,
-                                     struct pith_stage_texts *texts, struct pith_error *err)
-{
-    const char *colon = strrchr(text, ':'), *equals = strchr(text, '=');
-    double weight;
-    if (!colon || !pith_parse_number(colon + 1, &weight) || !(weight > 0))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "'%.100s': not of the form STUDENT=TEACHER:WEIGHT", text);
-    if (!equals || equals > colon)
-        equals = colon;
-    const char *teacher = equals < colon ? equals + 1 : text;
-    struct pith_train_feature h = {pith_stage_keep_text(texts, text, (size_t)(equals - text)),
-                                   pith_stage_keep_text(texts, teacher, (size_t)(colon - teacher)),
-                                   (float)weight};
-    if (s->train.n_features == PITH_STAGE_FEATURES || !h.student || !h.teacher)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': given too often, or no name",
-                               text);
-    s->features[s->train.n_features++] = h;
-    return PITH_OK;
-}
-
-static bool has_features(const struct pith_stage *s)
-{
-    return s->train.n_features > 0;
-}
-
-const struct pith_option_own pith_own_features = {read_feature, NULL, has_features, false};
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static const struct pith_word keep[] = {{"best", 1}, {"last", 0}, {NULL, 0}};
@@ -79,15 +48,11 @@ static const struct pith_option rows[] = {
              .source = "Hinton et al., 2015, Distilling the knowledge in a neural network"),
     PITH_OWN_ROW(
         "quantize", &integers, "SPEC", "quantization-aware: int8, w4a8, w4a4, ternary, fixed:8",
-        .without = "levels|bias_levels|sparsity|keep_weights|lambda|assignment_"
-                   "temperature|remove_dead_channels|norms",
+        .without = "levels|bias_levels|sparsity|keep_weights|lambda|"
+                   "remove_dead_channels|norms",
         .level = PITH_OPTION_PLAIN, .source = "Esser et al., 2020, Learned step size quantization"),
     PITH_ROW(UINT, "start", start, NULL, NULL, .max = PITH_STAGE_STEPS,
              .flags = PITH_OPTION_RECIPE),
-    PITH_OWN_ROW("feature_distillation", &pith_own_features, "S=T:W",
-                 "add W * MSE between value S and the teacher's T; repeatable",
-                 PITH_ADVANCED("Loss"), .needs = "teacher",
-                 .source = "Romero et al., 2015, FitNets"),
     PITH_ROW(PERCENT, "until_drop", until_drop, "P%",
              "stop when top-1 is within P of the start or teacher", .max = 1, .normal = -1),
     PITH_ROW(CHOICE, "keep", train.keep_best, "WHICH", "which epoch to keep, by validation loss",

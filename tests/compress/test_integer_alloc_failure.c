@@ -214,8 +214,6 @@ static enum pith_status train(struct pith_error *err)
     s.train.loss = PITH_DISTILL;
     s.teacher = "start";
     s.integers = "w4a4";
-    s.train.n_features = 1;
-    s.features[0] = (struct pith_train_feature){"norm", "norm", 1};
     return run_stage(&made.pictures, &s, NULL, err);
 }
 
@@ -361,7 +359,7 @@ SCENE(pack_full, false, 1)
 SCENE(pack_compact, false, 1)
 SCENE(write_onnx, false, 1)
 SCENE(unpack, false, 1)
-SCENE(import_onnx, false, 1)
+SCENE(import_onnx, true, 1) /* lists weights, too */
 SCENE(session, false, 1)
 
 int main(void)

@@ -172,57 +172,11 @@ static void test_refusals(void **state)
     s = stage_of("int8");
     s.train.levels = 3;
     assert_int_equal(pith_stage_run_with(m, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
-    assert_non_null(strstr(err.text, "without levels"));
+    assert_non_null(strstr(err.text, "does not go with levels"));
     assert_int_equal(count_ops(m, PITH_OP_GEMM), 2);
     assert_int_equal(m->n_history, 0);
     pith_data_free(data);
     pith_model_free(m);
-}
-
-/* The loss behind one epoch with that feature, towards the network as it was; or what is refused.
- */
-static double features_loss(const char *name, const char *refusal)
-{
-    struct pith_model *m = network_of(3, true);
-    struct pith_data *data = clouds(0);
-    struct pith_stage s = stage_of("w4a4");
-    const struct pith_stage_means means = {
-        .size_bytes = sizeof means, .seed = 1, .train = data, .threads = 1};
-    struct pith_stage_report r = {0};
-    struct pith_error err = {0};
-    s.train.epochs = 1;
-    s.teacher = "start";
-    s.train.n_features = 1;
-    s.features[0] = (struct pith_train_feature){name, name, 1};
-    enum pith_status st = pith_stage_run_with(m, &s, &means, &r, &err);
-    if (refusal) {
-        assert_int_equal(st, PITH_ERR_ARGUMENT);
-        assert_string_equal(err.text, refusal);
-    } else if (st) {
-        fail_msg("%s: %s", name, err.text);
-    }
-    double loss = r.train.loss;
-    pith_stage_report_free(&r);
-    pith_data_free(data);
-    pith_model_free(m);
-    return loss;
-}
-
-/* What the normalization gives is given by the layer before it then; what that gave is no more. */
-static void test_features_and_folding(void **state)
-{
-    (void)state;
-    double by_value = features_loss("n", NULL), by_node = features_loss("norm", NULL);
-    assert_true(by_value > 0 && by_value == by_node);
-    assert_true(features_loss("act", NULL) != by_value);
-    features_loss(
-        "fc1",
-        "feature 1: what 'fc1' gives is folded away, as integers train with the network: name "
-        "'n', which stands behind it");
-    features_loss("h", "feature 1: 'h' is folded away, as integers train with the network: name "
-                       "what stands behind "
-                       "its normalization");
-    features_loss("nobody", "feature 1: the network has no value or node 'nobody'");
 }
 
 /* ---- the loop and the runtime ---------------------------------------------------------------- */
@@ -450,7 +404,6 @@ int main(void)
         cmocka_unit_test(test_ends_as_integers),
         cmocka_unit_test(test_without_labels),
         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_features_and_folding),
         cmocka_unit_test(test_the_loop_is_the_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

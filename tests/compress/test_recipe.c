@@ -109,19 +109,18 @@ static void every_key_of_training_is_read(void **state)
         "\"momentum\":0.8,\"weight_decay\":0.01,\"clip\":5,"
         "\"ema\":0.995,\"patience\":4,\"versions\":6,\"remove_dead_channels\":true,\"norms\":"
         "\"fold\","
-        "\"assignment_temperature\":0.2,\"loss\":\"distill\",\"smoothing\":0.05,"
+        "\"loss\":\"distill\",\"smoothing\":0.05,"
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
         "\"prune_until\":0.6,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
         "\"bias_levels\":31,\"gptq_samples\":64,\"gptq_fisher_share\":0.5,\"first_step\":0.9,"
         "\"step_init\":"
         "\"fisher-tensor\",\"step_power\":0.5,\"oscillation_damping\":0.25,\"lambda\":0.02,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
-        "\"seed\":9,\"feature_distillation\":[{\"student\":\"a\",\"teacher\":\"b\",\"weight\":0.5},"
-        "{\"student\":\"c\",\"weight\":2}]},"
+        "\"seed\":9},"
         "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"seed\":3,"
         "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}},"
         "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"keep_weights\":900,"
-        "\"score\":\"gates\"},"
+        "\"score\":\"magnitude\"},"
         "{\"do\":\"train\",\"quantize\":\"w4a4\",\"patience\":0}]}");
     const struct pith_stage *s = r->stages;
     const struct pith_train_opts *o = &s->train;
@@ -131,8 +130,7 @@ static void every_key_of_training_is_read(void **state)
     assert_true(o->warm_up == 0.1f && o->step_factor == 0.2f && o->momentum == 0.8f);
     assert_true(o->weight_decay == 0.01f);
     assert_true(o->clip_norm == 5 && o->ema == 0.995f && o->patience == 4 && o->versions == 6);
-    assert_true(o->remove_dead_channels && o->norms == PITH_NORMS_FOLD &&
-                o->assignment_temperature == 0.2f);
+    assert_true(o->remove_dead_channels && o->norms == PITH_NORMS_FOLD);
     assert_true(o->loss == PITH_DISTILL && o->smoothing == 0.05f && o->temperature == 3);
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
     assert_true(o->prune_until == 0.6f && o->prune_every == 20);
@@ -143,17 +141,12 @@ static void every_key_of_training_is_read(void **state)
     assert_string_equal(o->augment, "shift=2");
     assert_string_equal(s->teacher, "start");
     assert_true(fabs(s->until_drop - 0.003) < 1e-12 && !o->keep_best && s->seed == 9);
-    assert_int_equal(o->n_features, 2);
-    assert_string_equal(s->features[0].student, "a");
-    assert_string_equal(s->features[0].teacher, "b");
-    assert_true(s->features[0].weight == 0.5f && s->features[1].weight == 2);
-    assert_string_equal(s->features[1].teacher, "c");
     assert_true(s[1].kind == PITH_STAGE_PRUNE && pith_stage_trains(&s[1]));
     assert_true(s[1].steps == 6 && s[1].seed == 3);
     assert_true(s[1].train.epochs == 2 && s[1].train.rate == 0.01f);
     assert_string_equal(s[1].teacher, "net.pith");
     assert_true(s[2].train.schedule == PITH_ONE_CYCLE);
-    assert_true(s[2].train.keep_weights == 900 && s[2].train.score == PITH_SCORE_GATES);
+    assert_true(s[2].train.keep_weights == 900 && s[2].train.score == PITH_SCORE_MAGNITUDE);
     assert_string_equal(s[3].integers, "w4a4");
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
@@ -240,9 +233,9 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"quantize\",\"fine\":\"auto\""), PITH_ERR_ARGUMENT,
          "'fine' is now 'int16_activations'"},
         {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"student\":\"a\"}]"),
-         PITH_ERR_ARGUMENT, "'feature_distillation'"},
-        {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"pupil\":\"a\"}]"), PITH_ERR_ARGUMENT,
-         "'pupil'"},
+         PITH_ERR_ARGUMENT, "'feature_distillation' was removed: no network gained by it"},
+        {STAGE("\"do\":\"train\",\"sparsity\":0.5,\"score\":\"gates\""), PITH_ERR_ARGUMENT,
+         "'score'"},
         {STAGE("\"do\":\"train\",\"layers\":{}"), PITH_ERR_ARGUMENT, "'train' has no key 'layers'"},
         {STAGE("\"do\":\"train\",\"start\":1"), PITH_ERR_ARGUMENT, "only 0 stages stand before"},
         {STAGE("\"do\":\"prune\",\"steps\":3"), PITH_ERR_ARGUMENT, "'steps' needs 'train'"},

@@ -26,8 +26,7 @@ static struct pith_model *copy_of_plain(void)
 
 static const char training_text[] =
     "{\"pith\": 1, \"stages\": [{\"do\": \"train\", \"until_drop\": \"0.5%\", \"teacher\": "
-    "\"start\","
-    "\"feature_distillation\": [{\"student\": \"a\", \"weight\": 0.5}]},"
+    "\"start\"},"
     "{\"do\": \"prune\", \"sparsity\": 0.5, \"steps\": 2, \"train\": {\"augment\": \"flip\"}}]}";
 
 static enum pith_status training_parse(struct pith_error *err)

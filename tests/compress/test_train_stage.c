@@ -158,14 +158,11 @@ static void names_that_the_history_cannot_hold_are_refused_first(void **state)
     struct pith_stage_means means = {
         .size_bytes = sizeof means, .train = f.data, .stop = never_reached, .user = &began};
     struct pith_error err = {0};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 2; i++) {
         struct pith_stage s = training(1);
         const struct pith_prune_amount half = {latin, 0.5};
         s.teacher = i == 0 ? latin : "start";
-        s.train.n_features = i == 1 || i == 2;
-        s.features[0] =
-            (struct pith_train_feature){i == 1 ? latin : "fc", i == 2 ? latin : "fc", 1};
-        if (i == 3) {
+        if (i == 1) {
             pith_stage_init(&s, PITH_STAGE_PRUNE);
             s.prune.sparsity = 0.5;
             s.prune.layers = &half;

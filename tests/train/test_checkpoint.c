@@ -22,7 +22,7 @@ enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };
 struct way {
     bool batch_norm, mask, codebook, keep_best, integers;
     enum pith_optimizer optimizer;
-    float rate, ema, clip_norm, lambda, assignment_temperature, regrow;
+    float rate, ema, clip_norm, lambda, regrow;
     double sparsity;
     enum pith_score score;
     const char *augment;
@@ -46,9 +46,6 @@ static const struct way ways[] = {
      .levels = 7,
      .lambda = 0.05f,
      .step_init = PITH_STEP_INIT_FISHER_TENSOR},
-    {.optimizer = PITH_ADAM, .codebook = true, .assignment_temperature = 0.5f, .ema = 0.8f},
-    {.optimizer = PITH_ADAM, .sparsity = 0.4, .score = PITH_SCORE_GATES},
-    {.optimizer = PITH_SGD, .sparsity = 0.4, .score = PITH_SCORE_VARIATIONAL, .rate = 0.01f},
     {.optimizer = PITH_ADAM, .augment = "noise=0.1,mixup=0.5,clean=0.2", .keep_best = true},
     {.optimizer = PITH_ADAM, .integers = true, .mask = true, .ema = 0.9f, .keep_best = true},
 };
@@ -101,7 +98,6 @@ static struct pith_train_opts options(const struct way *w)
     o.step_init = w->step_init;
     o.regrow = w->regrow;
     o.lambda = w->lambda;
-    o.assignment_temperature = w->assignment_temperature;
     o.score = w->score;
     o.augment = w->augment;
     o.prune_every = 5;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A network whose file has a batch of one learns from its teacher alone: no labels, judged by the
- * teacher's answers; features draw what is inside of it along; mixed samples have mixed labels. */
+ * teacher's answers; mixed samples have mixed labels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,48 +84,13 @@ static void learns_from_the_teacher_alone(void **state)
     pith_model_free(teacher);
 }
 
-static double hidden_difference(const struct pith_model *a, const struct pith_model *b)
-{
-    double sum = 0;
-    for (uint32_t v = 0; v < a->n_values; v++)
-        if (strcmp(a->values[v].name, "fc1.weight") == 0)
-            for (uint64_t i = 0; i < a->values[v].constant->count; i++)
-                sum += fabs((double)((float *)a->values[v].constant->data)[i] -
-                            (double)((float *)b->values[v].constant->data)[i]);
-    return sum;
-}
-
-/* With a feature on the hidden layer the weights before it become the teacher's own. */
-static void features_draw(void **state)
-{
-    (void)state;
-    static const struct pith_train_feature feature = {"act", "hidden", 20};
-    struct pith_model *teacher = network(3), *m = network(4), *with = network(4);
-    struct pith_train_opts o = options(teacher);
-    double first = hidden_difference(m, teacher);
-    trained(m, &o);
-    o.features = &feature;
-    o.n_features = 1;
-    trained(with, &o);
-    if (!(hidden_difference(with, teacher) < 0.2 * first &&
-          hidden_difference(m, teacher) > 0.3 * first))
-        fail_msg("%g: without %g, with %g", first, hidden_difference(m, teacher),
-                 hidden_difference(with, teacher));
-    pith_model_free(teacher);
-    pith_model_free(m);
-    pith_model_free(with);
-}
-
 /* The number of threads does not show, with everything on. */
 static void same_on_all_threads(void **state)
 {
     (void)state;
-    static const struct pith_train_feature feature = {"act", "hidden", 1};
     struct pith_model *teacher = network(3), *m[2] = {network(4), network(4)};
     struct pith_train_opts o = options(teacher);
     o.epochs = 2;
-    o.features = &feature;
-    o.n_features = 1;
     o.augment = "noise=0.1,mixup=0.5";
     for (uint32_t i = 0; i < 2; i++) {
         o.threads = 1 + i;
@@ -140,7 +105,6 @@ static void same_on_all_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(learns_from_the_teacher_alone),
-                                       cmocka_unit_test(features_draw),
                                        cmocka_unit_test(same_on_all_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static const struct way ways[] = {
     {.rate = 0.02f, .codebook = true, .teacher = true},
     {.rate = 0.02f, .batch_norm = true, .sparsity = 0.5, .levels = 7, .shares = true},
     {.rate = 0.02f, .teacher = true, .versions = 2},
-    {.rate = 0.02f, .sparsity = 0.5, .score = PITH_SCORE_GATES},
+    {.rate = 0.02f, .sparsity = 0.5, .score = PITH_SCORE_FISHER},
     {.rate = 0.02f, .alpha = 0.7f, .shares = true},
     {.rate = 0.02f, .batch_norm = true, .levels = 7, .norms = PITH_NORMS_FOLD},
     {.rate = 0.02f,

@@ -239,7 +239,7 @@ static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
     double d = find_level(p);
     bool by_row = p->opts->step_init == PITH_STEP_INIT_FISHER_ROW;
     enum pith_status status = PITH_OK;
-    if (by_row && p->opts->n_features == 0)
+    if (by_row)
         status = scale_rows(p, &steps->scale);
     for (uint32_t i = 0; i < p->n && !status; i++) {
         const struct probed *w = &p->of[i];

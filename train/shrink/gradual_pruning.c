@@ -224,8 +224,6 @@ static void update_bits(struct pruned_tensor *w)
 static float score_of(const struct gradual_pruning *h, const struct pruned_tensor *w, uint64_t k,
                       float x)
 {
-    if (w->saliency)
-        return w->saliency[k];
     switch (h->opts.score) {
     case PITH_SCORE_MAGNITUDE:
         return fabsf(x);

@@ -32,7 +32,6 @@ struct pruned_tensor {
     float *bits;       /* [count] weights: what it costs to be there rather than not; as of the
                           last pith_gradual_step */
     uint32_t *in_row, *in_col; /* weights: kept in each row, column */
-    const float *saliency;     /* [count] of noisy weights: their score; else NULL; its owner's */
     float dead_below;          /* weights this small go with the next removals; set by its owner */
 };
 
@@ -44,7 +43,7 @@ void pith_gradual_free(struct gradual_pruning *h); /* accepts NULL */
 struct pruned_tensor *pith_gradual_tensors(struct gradual_pruning *h, uint32_t *n);
 /* Of the mean gradient of a batch, grad [count], elements begin .. end. */
 void pith_gradual_observe(struct pruned_tensor *w, uint64_t begin, uint64_t end, const float *grad);
-/* What a bit, or noise, costs by now: a share of what it costs at last, `part` of the run over. */
+/* What a bit costs by now: a share of what it costs at last, `part` of the run over. */
 double pith_rate_ramp(double part);
 /* Whether weights go after step `step` of n_steps. */
 bool pith_gradual_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps);

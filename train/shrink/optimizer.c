@@ -316,8 +316,8 @@ static void move_slice(void *arg, uint32_t slice)
     for (uint32_t i = 0; i < pass->o->n; i++) {
         struct parametrization *f = &pass->o->of[i];
         uint64_t begin = range_begin(f->n, slice), end = range_begin(f->n, slice + 1);
-        /* their noise does not decay, nor do their steps */
-        uint64_t weights = f->noise || f->fake ? f->p->count : f->n;
+        /* learned step sizes do not decay */
+        uint64_t weights = f->fake ? f->p->count : f->n;
         uint64_t middle = weights < begin ? begin : weights < end ? weights : end;
         float decay = f->p->is_weight ? pass->o->opts.weight_decay : 0.0f;
         move(pass->o, f, begin, middle, pass->rate, pass->clip, decay);
@@ -325,22 +325,6 @@ static void move_slice(void *arg, uint32_t slice)
         pith_latent_damp(f, pass->to_level, begin, end);
         follow_average(pass->o, f, begin, end);
     }
-}
-
-/* Weights are drawn anew for the next step, or no more; those about to be pruned are judged. */
-static void turn_noise(const struct optimizer *o, struct parametrization *f, uint32_t n_samples)
-{
-    double part = over(o);
-    double samples = (double)o->n_steps * n_samples / (double)o->opts.epochs;
-    double all = o->opts.score == PITH_SCORE_GATES ? (double)o->n_elements : samples;
-    if (!f->noise)
-        return;
-    f->noise->quiet = part >= (double)o->opts.prune_until;
-    f->noise->cost = (float)(pith_rate_ramp(part) / all);
-    if (!f->noise->quiet)
-        pith_noise_draw(f->noise, o->step);
-    if (pith_gradual_due(&o->opts, o->step - 1, o->n_steps))
-        pith_noise_judge(f->noise, f->value, f->value + f->p->count);
 }
 
 /* What costs more than it is worth goes; a grid's latent weights that are all but zero, too. */
@@ -371,12 +355,7 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
         pass.clip = (float)(limit / length);
     o->step++;
     pass.to_level = to_level(o);
-    for (uint32_t i = 0; i < o->n; i++)
-        if (o->of[i].soft)
-            pith_soft_cool(o->of[i].soft, over(o), (double)o->opts.prune_until);
     pith_tape_ranges(o->tape, move_slice, &pass);
-    for (uint32_t i = 0; i < o->n; i++)
-        turn_noise(o, &o->of[i], n_samples);
     if (o->pruned)
         prune_least(o, rate, n_samples);
     for (uint32_t i = 0; i < o->n; i++)

@@ -180,21 +180,6 @@ static bool open_codebook(struct parametrization *f)
     return f->value != NULL;
 }
 
-/* Numbers of the weights, then the centroids. */
-static bool open_soft(const struct pith_train_opts *o, struct parametrization *f)
-{
-    const struct pith_codebook *b = f->c->codebook;
-    uint64_t count = f->p->count, centroids = b->n_groups * b->n_centroids;
-    f->n = count + centroids;
-    f->value = malloc((size_t)f->n * sizeof *f->value);
-    if (!f->value || !pith_soft_new(count, b->group_elems, b->n_centroids, b->centroid,
-                                    o->assignment_temperature, &f->soft))
-        return false;
-    memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
-    memcpy(f->value + count, b->centroid, (size_t)centroids * sizeof *f->value);
-    return true;
-}
-
 /* Numbers of the weights, then of their rows' steps. */
 static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
                       const struct pith_train_weight *asked, struct parametrization *f)
@@ -213,25 +198,6 @@ static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
     return f->fake != NULL;
 }
 
-static bool is_noisy(const struct pith_train_opts *o, const struct parametrization *f)
-{
-    return (o->score == PITH_SCORE_GATES || o->score == PITH_SCORE_VARIATIONAL) &&
-           o->sparsity > 0 && f->pruned && f->pruned->is_weight && !f->c->codebook;
-}
-
-/* Numbers of the weights, then of their noise. */
-static bool open_noise(const struct pith_train_opts *o, struct parametrization *f)
-{
-    uint64_t count = f->p->count, seed = o->seed * UINT64_C(0x2545f4914f6cdd1d) + f->p->value;
-    f->n = 2 * count;
-    f->value = malloc((size_t)f->n * sizeof *f->value);
-    if (!f->value || !pith_noise_new(o->score, count, seed, f->value + count, &f->noise))
-        return false;
-    memcpy(f->value, f->p->data, (size_t)count * sizeof *f->value);
-    f->pruned->saliency = f->noise->saliency;
-    return true;
-}
-
 bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *o,
                       struct parametrization *f)
 {
@@ -241,15 +207,13 @@ bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *o,
     f->value = f->p->data;
     f->grad = f->p->grad;
     const struct pith_train_weight *asked = pith_fake_weight_asked(o, f->p->value);
-    f->own = levels > 0 || f->c->codebook || is_noisy(o, f) || asked;
+    f->own = levels > 0 || f->c->codebook || asked;
     if (asked)
         ok = open_fake(m, o, asked, f);
     else if (levels)
         ok = open_grid(m, o, levels, f);
     else if (f->c->codebook)
-        ok = o->assignment_temperature > 0 ? open_soft(o, f) : open_codebook(f);
-    else if (f->own)
-        ok = open_noise(o, f);
+        ok = open_codebook(f);
     if (f->own) {
         f->grad = calloc((size_t)f->n + 1, sizeof *f->grad);
         ok = ok && f->grad;
@@ -279,8 +243,6 @@ void pith_latent_close(struct parametrization *f)
     free(f->grid);
     free(f->factor);
     free(f->zero);
-    pith_soft_free(f->soft);
-    pith_noise_free(f->noise);
     free(f->fake);
     free(f->first);
     free(f->second);
@@ -295,16 +257,6 @@ void pith_latent_state(struct parametrization *f, uint32_t number, struct checkp
     pith_checkpoint_add(c, "first", number, f->first, bytes);
     pith_checkpoint_add(c, "second", number, f->second, bytes);
     pith_checkpoint_add(c, "ema", number, f->ema, bytes);
-    if (f->soft)
-        pith_checkpoint_add(c, "assignment_temperature", number, &f->soft->share,
-                            sizeof f->soft->share);
-    if (f->noise) {
-        uint64_t floats = f->noise->count * sizeof(float);
-        pith_checkpoint_add(c, "quiet", number, &f->noise->quiet, sizeof f->noise->quiet);
-        pith_checkpoint_add(c, "noise cost", number, &f->noise->cost, sizeof f->noise->cost);
-        pith_checkpoint_add(c, "draw", number, f->noise->draw, floats);
-        pith_checkpoint_add(c, "saliency", number, f->noise->saliency, floats);
-    }
     if (!f->grid)
         return;
     /* all of it but `levels`, which the options tell */
@@ -320,7 +272,7 @@ void pith_latent_state(struct parametrization *f, uint32_t number, struct checkp
 
 bool pith_latent_each_alone(const struct parametrization *f)
 {
-    return !f->soft && !f->noise && !f->fake && (f->grid || !f->c->codebook);
+    return !f->fake && (f->grid || !f->c->codebook);
 }
 
 static void scale_and_observe(struct parametrization *f, float scale, uint64_t begin, uint64_t end)
@@ -354,16 +306,6 @@ void pith_latent_gather(struct parametrization *f, float scale)
     const uint8_t *alive = alive_of(f);
     const struct pith_codebook *b = f->c->codebook;
     scale_and_observe(f, scale, 0, f->p->count);
-    if (f->soft) {
-        pith_soft_gradient(f->soft, f->value, f->value + f->p->count, alive, f->p->grad, f->grad,
-                           f->grad + f->p->count);
-        return;
-    }
-    if (f->noise) {
-        pith_noise_gradient(f->noise, f->value, f->value + f->p->count, alive, f->p->grad, f->grad,
-                            f->grad + f->p->count);
-        return;
-    }
     if (f->fake) {
         for (uint64_t k = 0; k < f->p->count && alive; k++)
             f->p->grad[k] = alive[k] ? f->p->grad[k] : 0;
@@ -380,14 +322,6 @@ void pith_latent_spread(const struct parametrization *f, const float *value, flo
 {
     const uint8_t *alive = alive_of(f);
     const struct pith_codebook *b = f->c->codebook;
-    if (f->soft) {
-        pith_soft_values(f->soft, value, value + f->p->count, alive, to);
-        return;
-    }
-    if (f->noise) {
-        pith_noise_values(f->noise, value, value + f->p->count, alive, to);
-        return;
-    }
     if (f->fake) {
         pith_fake_weight_values(f->fake, value, alive, to);
         return;
@@ -529,10 +463,9 @@ static void permute(float *a, const struct ranked *order, uint32_t n)
 static void store_codebook(struct parametrization *f)
 {
     struct pith_codebook *b = f->c->codebook;
-    uint64_t first = f->soft ? f->p->count : 0; /* of the centroids among the numbers */
     for (uint64_t group = 0; group < b->n_groups; group++) {
         uint64_t at = group * b->n_centroids;
-        const float *effective = (f->ema ? f->ema : f->value) + first + at;
+        const float *effective = (f->ema ? f->ema : f->value) + at;
         struct ranked r[256];
         uint8_t now[256];
         for (uint32_t i = 0; i < b->n_centroids; i++)
@@ -548,7 +481,7 @@ static void store_codebook(struct parametrization *f)
             b->index[k] = now[b->index[k]];
         float *all[] = {f->value, f->first, f->second, f->ema};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            permute(all[i] ? all[i] + first + at : NULL, r, b->n_centroids);
+            permute(all[i] ? all[i] + at : NULL, r, b->n_centroids);
     }
 }
 
@@ -565,23 +498,12 @@ static void store_grid(const struct parametrization *f, const float *value)
         b->index[k] = (uint8_t)(level_of(f, k, value[k]) + levels);
 }
 
-/* What is 0 on the grid of a network that shrinks, or behind a gate, is removed, as far as its file
- * goes. */
+/* Weights that are 0 on the grid of a network that shrinks are stored as removed. */
 static void store_mask(const struct parametrization *f)
 {
     const float *data = f->c->data;
     for (uint64_t k = 0; k < f->p->count; k++)
-        f->c->mask[k] = f->pruned->alive[k] && (!(f->grid || f->noise) || data[k] != 0);
-}
-
-/* Settled, whatever the temperature: what the file will hold. */
-static void put_centroids(const struct parametrization *f)
-{
-    const struct pith_codebook *b = f->c->codebook;
-    const uint8_t *alive = alive_of(f);
-    float *data = f->c->data;
-    for (uint64_t k = 0; k < f->p->count; k++)
-        data[k] = alive && !alive[k] ? 0.0f : b->centroid[centroid_of(b, k)];
+        f->c->mask[k] = f->pruned->alive[k] && (!f->grid || data[k] != 0);
 }
 
 void pith_latent_store(struct parametrization *f)
@@ -592,17 +514,10 @@ void pith_latent_store(struct parametrization *f)
     } else if (f->grid) {
         store_grid(f, value);
     } else if (f->c->codebook) {
-        if (f->soft)
-            pith_soft_nearest(f->soft, value, value + f->p->count, f->c->codebook->index);
         store_codebook(f);
         value = f->c->codebook->centroid;
     }
-    if (f->soft)
-        put_centroids(f);
-    else if (f->noise)
-        pith_noise_means(f->noise, value, value + f->p->count, alive_of(f), f->c->data);
-    else
-        pith_latent_spread(f, value, f->c->data);
+    pith_latent_spread(f, value, f->c->data);
     if (f->pruned)
         store_mask(f);
 }

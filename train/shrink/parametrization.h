@@ -4,11 +4,9 @@
  *
  * Plain: its elements. With a mask: its elements too, and those that are pruned get no gradient and
  * stay 0. With a codebook: its centroids, whose gradient is the sum over their members (Han, Mao,
- * Dally, 2016, section 3.3); with `assignment_temperature` a number for each element too, by which
- * it finds its centroid (soft_assign.h). With a score that is learned: its elements, and the noise
- * of each (weight_noise.h). On a uniform grid: latent weights, which forward sees rounded while the
- * gradient goes straight through (straight-through estimator, Bengio et al., 2013), and the step
- * (grid.h); where rows have steps of their own, a row's numbers are its weights divided by its
+ * Dally, 2016, section 3.3). On a uniform grid: latent weights, which forward sees rounded while
+ * the gradient goes straight through (straight-through estimator, Bengio et al., 2013), and the
+ * step (grid.h); where rows have steps of their own, a row's numbers are its weights divided by its
  * factor, so that one grid does for all of them. Where it shall be integers: the same, and steps
  * that learn with them (fake_weight.h). */
 #ifndef PARAMETRIZATION_H
@@ -16,9 +14,7 @@
 
 #include "fake_weight.h"
 #include "grid.h"
-#include "soft_assign.h"
 #include "gradual_pruning.h"
-#include "weight_noise.h"
 
 struct parametrization {
     struct tape_parameter *p;
@@ -36,8 +32,6 @@ struct parametrization {
     float *factor;                /* [n / cols] a row's step in those of the grid; NULL: 1 */
     uint64_t cols;                /* of factor */
     float *zero;                  /* [n] below this many steps a latent is 0; NULL: halfway */
-    struct soft_assign *soft;     /* of a codebook; NULL: who belongs where is settled */
-    struct weight_noise *noise;   /* NULL: none */
     struct fake_weight *fake;     /* NULL: no integers */
     float magnitude[129];         /* bits of level k > 0, sign included */
 };

@@ -4,7 +4,6 @@
  *     parametrization.h: numbers of one tensor under support and grid, step by step
  *     grid.h: the learned step of a grid
  *     row_scale.h: rows and columns that are scaled, without training between
- *     soft_assign.h: the exact derivative, and temperature 0
  *     gradual_pruning.h: which weights go, by count and by rate
  *     channel_dependency.h: which units feed which
  *     channel_permutation.h: the network answers as before, without training between
@@ -15,10 +14,8 @@
 #include "parametrization.h"
 #include "grid.h"
 #include "row_scale.h"
-#include "soft_assign.h"
 #include "gradual_pruning.h"
 #include "channel_dependency.h"
 #include "channel_permutation.h"
-#include "weight_noise.h"
 
 #endif
