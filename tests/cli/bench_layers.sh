@@ -31,6 +31,22 @@ if t["page_faults"] != 0:
 if not sizes.keys() <= {l["name"] for l in t["layers"]} or t["roof_memory_bytes_per_s"] < 1e8:
     raise SystemExit(f"layers: {t}")
 END
+# No layer is above the roof, though sparse kernels pass products over and Winograd makes fewer.
+"$PITH" prune a.pith --sparsity 0.99 -q -o pruned.pith && "$PITH" prune conv.pith --sparsity 0.99 -q -o pruned5.pith &&
+    "$PITH" init resnet20 -q -o deep.pith || exit 1
+for net in pruned pruned5 conv deep; do
+    "$PITH" bench $net.pith --per-layer --time 100ms -T 1 --json >$net.told || fail "bench $net: $(cat $net.told)"
+done
+python3 - pruned.told pruned5.told conv.told deep.told <<'END' || exit 1
+import json, sys
+for name in sys.argv[1:]:
+    layers = json.load(open(name))["layers"]
+    if not any(l["of_roof"] for l in layers):
+        raise SystemExit(f"{name}: no share of a roof")
+    for l in layers:
+        if l["of_roof"] and l["of_roof"] > 1 + 1e-9:
+            raise SystemExit(f"{name}: above the roof: {l}")
+END
 "$PITH" bench a.pith --per-layer --time 0.1 -T 2 >told || fail "bench: $(cat told)"
 grep -q '^layer .*moved .*GB/s .*GFLOP/s .*of roof' told || fail "no columns: $(cat told)"
 grep -q '^roof, measured here: [0-9.]* GFLOP/s, reads of [0-9.]* GB/s from cache, [0-9.]* from memory$' told ||
