@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "array_files.h"
 #include "engine_options.h"
+#include "pith_element_f32.h"
 #include "pith_escape_text.h"
 #include "pith_load.h"
 #include "class_scores.h"
@@ -117,20 +118,26 @@ static bool is_npy(const struct pith_buffer *file)
     return file->bytes > 6 && memcmp(file->data, "\x93NUMPY", 6) == 0;
 }
 
-/* Raw values, exactly as many as the input takes. */
-static enum cli_exit feed_raw(const struct pith_value *v, const struct pith_buffer *file,
-                              const char *path, void **data)
+/* Raw values, exactly as many as the input takes, of its type or of that in the network's ONNX. */
+static enum cli_exit feed_raw(const struct pith_model *m, uint32_t input,
+                              const struct pith_buffer *file, const char *path, void **data)
 {
-    uint64_t bytes = pith_value_elems(v) * cli_type_bytes(v->type);
-    if (file->bytes != bytes) {
-        cli_error("%s: neither npy, PNG, JPEG nor the %" PRIu64 " raw bytes of input '%s'", path,
-                  bytes, v->name);
+    const struct pith_value *v = &m->values[m->inputs[input]];
+    const enum pith_type type = pith_model_end_type(m, input);
+    const uint64_t elems = pith_value_elems(v), bytes = elems * cli_type_bytes(v->type);
+    const bool narrow = type != v->type && file->bytes == elems * cli_type_bytes(type);
+    if (file->bytes != bytes && !narrow) {
+        cli_error("%s: neither npy, PNG, JPEG nor the %" PRIu64 " raw bytes of input '%s' (%s)",
+                  path, elems * cli_type_bytes(type), v->name, pith_type_text(type));
         return EXIT_BROKEN;
     }
     *data = malloc((size_t)bytes + 1);
     if (!*data)
         return cli_no_memory();
-    memcpy(*data, file->data, (size_t)bytes);
+    if (narrow)
+        pith_elements_to_f32(type, file->data, (size_t)elems, *data);
+    else
+        memcpy(*data, file->data, (size_t)bytes);
     return EXIT_DONE;
 }
 
@@ -172,7 +179,7 @@ static enum cli_exit feed_file(struct runner *r, const char *path, uint32_t inpu
         *to = malloc((size_t)pith_value_elems(v) * sizeof(float) + 1);
         rc = *to ? feed_picture(r, &file, input, *to, path) : cli_no_memory();
     } else {
-        rc = feed_raw(v, &file, path, to);
+        rc = feed_raw(r->m, input, &file, path, to);
     }
     pith_buffer_free(&file);
     r->feed.input[input].constant = *to;

@@ -130,6 +130,14 @@ enum pith_status pith_model_set_meta(struct pith_model *m, const char *key, cons
 const char *pith_model_get_meta(const struct pith_model *m, const char *key); /* NULL: none */
 enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, const char *json);
 
+#define PITH_META_TYPES "types" /* key of the meta that keeps them */
+/* The type of an end in the network's ONNX file: f16 or bf16 where the model has f32, else the
+ * value's own. end: number of an input, or n_inputs and that of an output. */
+enum pith_type pith_model_end_type(const struct pith_model *m, uint32_t end);
+/* type: [n_inputs + n_outputs]; what is neither f16 nor bf16 is the value's own. PITH_ERR_MEMORY.
+ */
+enum pith_status pith_model_set_end_types(struct pith_model *m, const enum pith_type *type);
+
 /* A prunable and clusterable weight: constant f32 input 1 of a Conv, ConvTranspose, Gemm, MatMul or
  * Recurrent, or the table a Gather takes slices of. Import has brought the matrix ones to [O, C];
  * Conv weights are [O, C/group, KH, KW]. ConvTranspose's are [C, O/group, KH, KW]: a row there is

@@ -294,6 +294,20 @@ static enum pith_status emit_nodes(struct emitter *e)
     return status ? status : copy_numbers(e, im->outputs, im->n_outputs, &m->outputs);
 }
 
+static enum pith_status emit_end_types(struct emitter *e)
+{
+    const struct onnx_import *im = e->im;
+    enum pith_type *type =
+        pith_onnx_alloc(&e->im->budget, im->n_inputs + (uint64_t)im->n_outputs, sizeof *type);
+    if (!type)
+        return PITH_ERR_MEMORY;
+    for (uint32_t i = 0; i < im->n_inputs; i++)
+        type[i] = im->values[im->inputs[i]].narrow;
+    for (uint32_t i = 0; i < im->n_outputs; i++)
+        type[im->n_inputs + i] = im->values[im->outputs[i]].narrow;
+    return pith_model_set_end_types(e->m, type);
+}
+
 static enum pith_status emit_meta(struct emitter *e)
 {
     const struct pith_import_opts *o = e->im->opts;
@@ -304,6 +318,8 @@ static enum pith_status emit_meta(struct emitter *e)
         status = pith_model_set_meta(e->m, "preprocess", o->preprocess);
     if (!status && o && o->labels)
         status = pith_model_set_meta(e->m, "labels", o->labels);
+    if (!status)
+        status = emit_end_types(e);
     return status ? pith_onnx_no_memory(e->im) : PITH_OK;
 }
 

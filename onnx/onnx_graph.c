@@ -82,6 +82,20 @@ enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, siz
     return find_opset(im);
 }
 
+enum pith_type pith_onnx_narrow(int32_t elem_type)
+{
+    return elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16    ? PITH_F16
+           : elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16 ? PITH_BF16
+                                                                  : 0;
+}
+
+static void note_type(struct onnx_value *v, const Onnx__ValueInfoProto *info)
+{
+    const Onnx__TypeProto *type = info->type;
+    if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && type->tensor_type)
+        v->narrow = pith_onnx_narrow(type->tensor_type->elem_type);
+}
+
 enum pith_status pith_onnx_link_outputs(struct onnx_import *im)
 {
     const struct pith_import_opts *opts = im->opts;
@@ -103,6 +117,8 @@ enum pith_status pith_onnx_link_outputs(struct onnx_import *im)
             return pith_onnx_fail(im, cut ? PITH_ERR_ARGUMENT : PITH_ERR_CORRUPT,
                                   "output '%.100s' is named twice", name);
         im->values[value].output = true;
+        if (!cut)
+            note_type(&im->values[value], im->graph->output[i]);
         im->outputs[i] = value;
         im->output_names[i] = name;
     }

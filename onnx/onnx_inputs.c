@@ -225,6 +225,7 @@ static enum pith_status bind_input(struct onnx_import *im, uint32_t value, bool 
     if (!v->type)
         return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "input '%.100s' has type %s", v->name,
                               pith_onnx_type_name(t->elem_type));
+    v->narrow = pith_onnx_narrow(t->elem_type);
     v->wide = t->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
     if (v->wide && !frozen)
         return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,

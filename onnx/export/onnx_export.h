@@ -24,7 +24,10 @@ struct onnx_export {
     const struct pith_model *m;
     struct pith_model *arena; /* an empty model: it owns the memory */
     struct pith_error *err;
-    char **names;                   /* of values, none empty, all different */
+    char **names;            /* of values, none empty, all different */
+    const char **end_names;  /* of values that are inputs or outputs of 16 bits; else NULL */
+    Onnx__NodeProto **casts; /* of constants of 16 bits, which go first */
+    size_t n_casts;
     uint32_t *uses;                 /* by inputs of nodes */
     uint32_t *turned_uses;          /* of those, by MatMuls as the transposed right side */
     bool *replaced;                 /* constants written in another form: not written as they are */
@@ -76,6 +79,8 @@ const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint
 enum export_dims { EXPORT_DIMS_ENDS, EXPORT_DIMS_INNER /* left open with the batch */ };
 Onnx__ValueInfoProto *pith_export_info(struct onnx_export *x, uint32_t value, const char *name,
                                        enum export_dims dims);
+/* The same of an input or output of the model: end as in pith_model_end_type. */
+Onnx__ValueInfoProto *pith_export_end(struct onnx_export *x, uint32_t end, const char *name);
 Onnx__ValueInfoProto *pith_export_bool_info(struct onnx_export *x, const char *name);
 void pith_export_graph(struct onnx_export *x, Onnx__NodeProto *node, const char *name,
                        Onnx__GraphProto *graph);

@@ -5,24 +5,72 @@
 #include "onnx_export.h"
 #include "pith_onnx.h"
 #include "pith_error_fill.h"
+#include "pith_narrow_float.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+static bool is_input(const struct pith_model *m, uint32_t value)
+{
+    for (uint32_t i = 0; i < m->n_inputs; i++)
+        if (m->inputs[i] == value)
+            return true;
+    return false;
+}
+
+/* to: of the format; 0: a copy of the same type. */
+static void export_cast(struct onnx_export *x, const char *from, const char *name, int32_t to)
+{
+    Onnx__NodeProto *node = pith_export_node(x, to ? "Cast" : "Identity", "");
+    pith_export_input(node, from);
+    pith_export_output(node, name);
+    if (to)
+        pith_export_int(x, node, "to", to);
+}
+
+static bool is_narrow(const struct onnx_export *x, uint32_t end)
+{
+    return pith_type_is_narrow(pith_model_end_type(x->m, end));
+}
 
 /* The name of output i. A value that is an output before has given that one its name, which ONNX
  * lets no other have: a copy of it is this one. */
 static const char *output_name(struct onnx_export *x, uint32_t i, bool *given)
 {
-    uint32_t value = x->m->outputs[i];
-    if (!given[value]) {
-        given[value] = true;
+    uint32_t value = x->m->outputs[i], end = x->m->n_inputs + i;
+    bool narrow = is_narrow(x, end), again = given[value];
+    given[value] = true;
+    if (!again && !narrow)
         return x->names[value];
-    }
-    const char *name = pith_export_name(x, x->names[value]);
-    Onnx__NodeProto *copy = pith_export_node(x, "Identity", "");
-    pith_export_input(copy, x->names[value]);
-    pith_export_output(copy, name);
+    const char *name =
+        !again && x->end_names[value] ? x->end_names[value] : pith_export_name(x, x->names[value]);
+    export_cast(x, x->names[value], name,
+                narrow ? pith_export_type(pith_model_end_type(x->m, end)) : 0);
     return name;
+}
+
+/* Inputs and outputs of f16 or bf16 keep their names; the f32 values that stand for them within the
+ * graph get others. An input that is an output, too, is a new one there. */
+static void name_narrow_ends(struct onnx_export *x)
+{
+    const struct pith_model *m = x->m;
+    x->end_names = pith_export_alloc(x, m->n_values + 1u, sizeof *x->end_names);
+    for (uint32_t end = 0; end < m->n_inputs + m->n_outputs && !x->failed; end++) {
+        bool output = end >= m->n_inputs;
+        uint32_t value = output ? m->outputs[end - m->n_inputs] : m->inputs[end];
+        if (!is_narrow(x, end) || x->end_names[value] || (output && is_input(m, value)))
+            continue;
+        x->end_names[value] = x->names[value];
+        x->names[value] = pith_export_name(x, x->names[value]);
+    }
+}
+
+static void cast_narrow_inputs(struct onnx_export *x)
+{
+    for (uint32_t i = 0; i < x->m->n_inputs && !x->failed; i++)
+        if (is_narrow(x, i))
+            export_cast(x, x->end_names[x->m->inputs[i]], x->names[x->m->inputs[i]],
+                        ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
 }
 
 static void export_ends(struct onnx_export *x)
@@ -34,13 +82,12 @@ static void export_ends(struct onnx_export *x)
     if (x->failed)
         return;
     for (uint32_t i = 0; i < m->n_inputs; i++)
-        x->graph.input[x->graph.n_input++] =
-            pith_export_info(x, m->inputs[i], x->names[m->inputs[i]], EXPORT_DIMS_ENDS);
+        x->graph.input[x->graph.n_input++] = pith_export_end(
+            x, i, is_narrow(x, i) ? x->end_names[m->inputs[i]] : x->names[m->inputs[i]]);
     for (uint32_t i = 0; i < m->n_outputs && !x->failed; i++) {
         const char *name = output_name(x, i, given);
         if (name)
-            x->graph.output[x->graph.n_output++] =
-                pith_export_info(x, m->outputs[i], name, EXPORT_DIMS_ENDS);
+            x->graph.output[x->graph.n_output++] = pith_export_end(x, m->n_inputs + i, name);
     }
 }
 
@@ -148,6 +195,19 @@ static enum pith_status check_types(const struct onnx_export *x)
     return PITH_OK;
 }
 
+/* Of the weights that the file has in 16 bits. */
+static void put_casts_first(struct onnx_export *x)
+{
+    size_t n = x->n_casts + x->graph.n_node;
+    Onnx__NodeProto **node = pith_export_alloc(x, n + 1u, sizeof *node);
+    if (!node || x->n_casts == 0)
+        return;
+    memcpy(node, x->casts, x->n_casts * sizeof *node);
+    memcpy(node + x->n_casts, x->graph.node, x->graph.n_node * sizeof *node);
+    x->graph.node = node;
+    x->graph.n_node = n;
+}
+
 static enum pith_status export_graph(struct onnx_export *x)
 {
     const struct pith_model *m = x->m;
@@ -162,15 +222,20 @@ static enum pith_status export_graph(struct onnx_export *x)
     enum pith_status status = x->failed ? PITH_OK : check_types(x);
     if (status)
         return status;
+    name_narrow_ends(x);
     pith_export_find_layers(x);
     pith_export_find_sums(x);
     count_turned_uses(x);
     name_nodes(x);
-    x->graph.node = pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + m->n_outputs + 1,
-                                      sizeof *x->graph.node);
+    x->graph.node = pith_export_alloc(
+        x, (uint64_t)m->n_nodes * EXPORT_MAX_NODES + m->n_inputs + m->n_outputs + 1,
+        sizeof *x->graph.node);
+    x->casts = pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_TENSORS + m->n_values + 1,
+                                 sizeof *x->casts);
     x->graph.initializer =
         pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_TENSORS + m->n_values + 1,
                           sizeof *x->graph.initializer);
+    cast_narrow_inputs(x);
     for (uint32_t i = 0; i < m->n_nodes && !status && !x->failed; i++)
         if (pith_export_is_region(m->nodes[i].op))
             status = pith_export_region(x, &m->nodes[i]);
@@ -180,6 +245,8 @@ static enum pith_status export_graph(struct onnx_export *x)
         return x->failed ? pith_error_no_memory(x->err) : status;
     export_constants(x);
     export_ends(x);
+    if (!x->failed)
+        put_casts_first(x);
     return x->failed ? pith_error_no_memory(x->err) : PITH_OK;
 }
 
@@ -188,6 +255,8 @@ static void export_meta(struct onnx_export *x, Onnx__ModelProto *model)
     const struct pith_model *m = x->m;
     model->metadata_props = pith_export_alloc(x, m->n_meta + 1u, sizeof *model->metadata_props);
     for (uint32_t i = 0; i < m->n_meta && !x->failed; i++) {
+        if (strcmp(m->meta[i].key, PITH_META_TYPES) == 0)
+            continue; /* the graph has them */
         Onnx__StringStringEntryProto *e = pith_export_alloc(x, 1, sizeof *e);
         if (!e)
             return;

@@ -89,6 +89,8 @@ struct onnx_value {
     bool live;     /* an output needs it */
     bool output;   /* is an output of the graph */
     bool wide;     /* f64 in the file: held as f32, and only while constant */
+    /* Of an end of the graph that is f16 or bf16 in the file, and f32 here: that; else 0. */
+    enum pith_type narrow;
     bool selected; /* its first dim is known at run time alone */
     bool varies;   /* follows the open batch: `other` (and `other_data`) hold what it would be */
     struct shape other;              /* with a batch of ONNX_OTHER_BATCH instead of 1 */
@@ -265,6 +267,8 @@ void pith_onnx_write_without_raw(const void *bytes, size_t n, uint8_t *out);
  */
 enum pith_status pith_onnx_check_opset(struct onnx_import *im, const char *what, int64_t opset);
 enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, size_t n);
+/* PITH_F16, PITH_BF16, or 0: it is neither. */
+enum pith_type pith_onnx_narrow(int32_t elem_type);
 /* im->outputs, by their names: after pith_onnx_inline. */
 enum pith_status pith_onnx_link_outputs(struct onnx_import *im);
 /* onnx_scope.c */

@@ -70,4 +70,36 @@ for net in i8_tensor i8_channel u8_tensor u8_channel f16 bf16 digits; do
     done
     same info.onnx info.pith
 done
+
+# Inputs and outputs of 16 bits stay what they are in ONNX, and so do weights whose numbers have 16 bits.
+for net in f16 bf16; do
+    expect 0 pith prune --sparsity 1% $net.onnx -q -f -o pruned.pith
+    expect 0 pith encode --for size pruned.pith -q -f -o compact.pith
+    for file in $net pruned compact; do
+        pith info $file.pith | grep -q "^input .* $net Nx64$" || complain "info $file.pith does not say $net"
+        expect 0 pith decode $file.pith --to onnx -q -f -o back_$file.onnx
+        [ "$(size back_$file.onnx)" -le $(($(size $net.onnx) + 400)) ] || complain "decode: $(size back_$file.onnx) bytes"
+        head -c 128 /dev/zero >raw
+        expect 0 pith run $file.pith raw -q
+        head -c 256 /dev/zero >raw
+        expect 0 pith run $file.pith raw -q
+        head -c 130 /dev/zero >raw
+        expect 4 pith run $file.pith raw -q
+        grep -q "the 128 raw bytes of input .* ($net)" .err || complain "$(cat .err)"
+        expect 0 pith compare $file.pith back_$file.onnx --tol bits
+    done
+    "$PITH_VENV/bin/python" - $net back_*.onnx <<'END' || status=1
+import sys, onnx
+from onnx import TensorProto as T
+kind = {"f16": T.FLOAT16, "bf16": T.BFLOAT16}[sys.argv[1]]
+for name in sys.argv[2:]:
+    model = onnx.load(name)
+    onnx.checker.check_model(model, full_check=True)
+    ends = [v.type.tensor_type.elem_type for v in [*model.graph.input, *model.graph.output]]
+    weights = {t.data_type for t in model.graph.initializer if len(t.dims) == 2}
+    if ends != [kind, kind] or weights != {kind}:
+        sys.exit(f"{name}: ends of types {ends}, weights {weights}, expected {kind}")
+END
+    rm back_*.onnx
+done
 finish
