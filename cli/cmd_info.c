@@ -17,6 +17,7 @@
 struct info_options {
     struct cli_common common;
     bool bytes, history, meta, ranges, build, plan;
+    const char *cpu;
 };
 
 static const struct cli_option options[] = {
@@ -32,6 +33,8 @@ static const struct cli_option options[] = {
      "compiler flags for a runtime with only these operators", 0, 0},
     {0, "plan", OPTION_FLAG, offsetof(struct info_options, plan), NULL,
      "execution plan on this CPU: steps, kernels, memory", 0, 0},
+    {0, "cpu", OPTION_TEXT, offsetof(struct info_options, cpu), "NAME",
+     "plan and memory on cortex-m4 (or -m0 to -m85), ref, or a CPU level", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -100,6 +103,19 @@ struct cost {
     uint64_t macs, arena_bytes, plan_bytes;
 };
 
+/* A Cortex-M runs the reference kernels. Those of another architecture are not in this build. */
+static enum cli_exit take_cpu(const char *name, uint32_t *mask)
+{
+    const bool cortex = strncmp(name, "cortex-m", 8) == 0 && name[8] >= '0' && name[8] <= '9';
+    if (!pith_cpu_mask_parse(cortex ? "ref" : name, mask) &&
+        !(*mask & ~(pith_cpu_features() | PITH_CPU_REF)))
+        return EXIT_DONE;
+    char here[128];
+    cli_error("--cpu %s: not ref, cortex-m0 to cortex-m85, or a level of this CPU (%s)", name,
+              pith_cpu_names(pith_cpu_features(), here, sizeof here));
+    return EXIT_USAGE;
+}
+
 /* *e: closed by the caller. */
 static enum cli_exit open_plan(const struct info_options *o, const struct pith_packed *packed,
                                const char *plan_name, const struct pith_buffer *plan_file,
@@ -108,6 +124,8 @@ static enum cli_exit open_plan(const struct info_options *o, const struct pith_p
     struct pith_error err = {0};
     struct pith_engine_opts opts;
     enum cli_exit rc = cli_engine_opts(&o->common, &opts);
+    if (!rc && o->cpu)
+        rc = take_cpu(o->cpu, &opts.cpu_mask);
     if (rc)
         return rc;
     opts.threads = 1;
@@ -152,6 +170,7 @@ static void print_json(const struct layer_rows *r, const struct cost *cost)
     cli_json_number("bits_per_weight",
                     r->weights ? 8 * (double)r->bytes / (double)r->weights : 0.0);
     cli_json_uint("arena_bytes", cost->arena_bytes);
+    cli_json_uint("plan_bytes", cost->plan_bytes);
     build_flags(r, flags);
     cli_json_string("build", flags);
     cli_json_layers(r);
@@ -163,15 +182,19 @@ static void print_json(const struct layer_rows *r, const struct cost *cost)
     cli_json_end();
 }
 
-static void print_value(const char *what, const struct pith_value *v, bool batch_open)
+/* end: as in pith_model_end_type. */
+static void print_end(const struct pith_model *m, uint32_t end)
 {
+    const bool input = end < m->n_inputs, batch_open = m->batch_open;
+    const struct pith_value *v = &m->values[input ? m->inputs[end] : m->outputs[end - m->n_inputs]];
     char dims[PITH_MAX_RANK * 12] = "";
     size_t n = 0;
     for (uint32_t i = 0; i < v->rank; i++)
         n += (size_t)(i == 0 && batch_open
                           ? snprintf(dims, sizeof dims, "N")
                           : snprintf(dims + n, sizeof dims - n, "%s%u", i ? "x" : "", v->dim[i]));
-    cli_print("%s %s %s %s", what, v->name, pith_type_text(v->type), dims);
+    cli_print("%s %s %s %s", input ? "input " : "output", v->name,
+              pith_type_text(pith_model_end_type(m, end)), dims);
 }
 
 /* Of any length; cut short where memory is. */
@@ -225,17 +248,16 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
         puts(flags);
         return;
     }
-    for (uint32_t i = 0; i < m->n_inputs; i++)
-        print_value("input ", &m->values[m->inputs[i]], m->batch_open);
-    for (uint32_t i = 0; i < m->n_outputs; i++)
-        print_value("output", &m->values[m->outputs[i]], m->batch_open);
+    for (uint32_t end = 0; end < m->n_inputs + m->n_outputs; end++)
+        print_end(m, end);
     print_texts(o, m);
     if (o->ranges)
         cli_print_ranges(m, stdout);
     cli_print_layers(r, stdout);
-    printf("%u nodes, %s MACs; flash %s bytes, arena %s bytes, plan %s bytes\n", m->n_nodes,
-           pith_count_text(cost->macs, a), pith_count_text(r->account->total, b),
-           pith_count_text(cost->arena_bytes, c), pith_count_text(cost->plan_bytes, d));
+    cli_print("%u nodes, %s MACs; flash %s bytes, arena %s bytes, plan %s bytes%s%s", m->n_nodes,
+              pith_count_text(cost->macs, a), pith_count_text(r->account->total, b),
+              pith_count_text(cost->arena_bytes, c), pith_count_text(cost->plan_bytes, d),
+              o->cpu ? " on " : "", o->cpu ? o->cpu : "");
 }
 
 /* Each coder is tried, which takes what the weights are. */
@@ -298,7 +320,9 @@ const struct cli_command cmd_info = {
     "file\n"
     "(read in place) or in the plan (constants); \"in place\" shares memory with an input. A "
     "second file\n"
-    "from pith plan prints that plan.",
+    "from pith plan prints that plan.\n"
+    "--cpu: memory on a target with one thread. A 32-bit target needs less: pointers count 8 "
+    "bytes.",
     options,
     sizeof(struct info_options),
     0,
