@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "engine_options.h"
+#include "look_at_data.h"
 #include "feed_options.h"
 #include "json_out.h"
 #include "pith_calibrate.h"
@@ -125,6 +126,8 @@ static enum cli_exit run_stage(struct calibrating *c, struct pith_stage_report *
                                      .part = show_part};
     bool has_data = c->o->stage.with_data;
     enum cli_exit rc = has_data ? cli_open_feed(&c->o->feed, c->m, NULL, 0, &c->feed) : EXIT_DONE;
+    if (!rc && has_data)
+        rc = cli_look_at_answers(&c->o->common, NULL, c->m, &c->feed.feed);
     if (!rc && has_data)
         rc = cli_engine_opts(&c->o->common, &e);
     if (rc)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "engine_options.h"
+#include "look_at_data.h"
 #include "feed_options.h"
 #include "pith_load.h"
 #include "json_out.h"
@@ -121,8 +122,10 @@ struct subject {
     struct pith_weight_finding *found; /* owns: of the model's weights */
     struct pith_range_finding *ruled;  /* owns: by what calibration saw */
     uint32_t n_found, n_ruled;
-    struct cli_feed feed;     /* owns */
-    struct pith_error misfit; /* why the data does not fit; PITH_OK: it does */
+    struct cli_feed feed;         /* owns */
+    struct pith_error misfit;     /* why the data does not fit; PITH_OK: it does */
+    struct pith_input_look *look; /* owns: [n_inputs] of the data; NULL: there is none */
+    struct pith_answer_look answers;
 };
 
 static enum cli_exit read_subject(struct subject *s, const char *operand)
@@ -153,7 +156,26 @@ static enum cli_exit survey_onnx(struct subject *s, const struct pith_import_opt
     return importable(s->onnx) ? EXIT_DONE : EXIT_UNSUPPORTED;
 }
 
-/* The data against the model: types, sizes and counts, and the values of the first sample. */
+#define LOOK_VALUES (UINT64_C(1) << 28) /* of an input */
+
+/* Every sample, or of large sets many; then what the network answers. */
+static enum cli_exit look_at_data(struct subject *s, struct pith_engine *e)
+{
+    struct pith_error err = {0};
+    const struct pith_feed *feed = &s->feed.feed;
+    s->look = calloc(s->model->n_inputs + 1u, sizeof *s->look);
+    if (!s->look)
+        return cli_no_memory();
+    enum pith_status st =
+        pith_look_at_data(s->model, feed, LOOK_VALUES, false, s->look, &s->misfit);
+    if (st == PITH_ERR_MEMORY || st == PITH_ERR_IO)
+        return cli_fail(&s->misfit);
+    if (!st && pith_look_at_answers(e, s->model, feed, &s->answers, &err))
+        s->answers = (struct pith_answer_look){0};
+    return st || s->answers.nan ? EXIT_NO : EXIT_DONE;
+}
+
+/* The data against the model: types, sizes and counts, and the values. */
 static enum cli_exit check_data(const struct check_options *o, struct subject *s,
                                 struct pith_engine *e)
 {
@@ -164,6 +186,8 @@ static enum cli_exit check_data(const struct check_options *o, struct subject *s
     if (!rc && pith_feed_check(e, &s->feed.feed, &s->misfit) &&
         s->misfit.status != PITH_ERR_ARGUMENT)
         return cli_fail(&s->misfit);
+    if (!rc && !s->misfit.status && s->feed.leading)
+        rc = look_at_data(s, e);
     return rc == EXIT_NO || s->misfit.status ? EXIT_NO : rc;
 }
 
@@ -337,6 +361,93 @@ static bool is_sound(const struct subject *s)
     return !next_nonfinite(s, &at, &name, &n);
 }
 
+static bool has_table(const struct subject *s)
+{
+    return s->look && !s->misfit.status;
+}
+
+static void print_look(const struct subject *s)
+{
+    static const char *const heads[] = {"input", "samples", "min",           "mean",
+                                        "max",   "zeros",   "calibrated for"};
+    struct cli_table t;
+    cli_table_start(&t, 7);
+    cli_table_left(&t, 6);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        cli_table_add(&t, "%s", heads[i]);
+    for (uint32_t i = 0; i < s->model->n_inputs; i++) {
+        const struct pith_input_look *l = &s->look[i];
+        if (l->samples == 0)
+            continue;
+        cli_table_add(&t, "%s", l->name);
+        cli_table_add(&t, "%" PRIu64, l->samples);
+        cli_table_add(&t, "%.4g", l->min);
+        cli_table_add(&t, "%.4g", l->mean);
+        cli_table_add(&t, "%.4g", l->max);
+        cli_table_add(&t, "%.3f", l->zeros);
+        if (l->ranged)
+            cli_table_add(&t, "%.4g to %.4g", l->low, l->high);
+        else
+            cli_table_add(&t, "-");
+    }
+    cli_table_print(&t, stdout);
+    const char *pre = pith_model_get_meta(s->model, "preprocess");
+    if (pre)
+        printf("preprocess: %s\n", *pre ? pre : "none (raw)");
+}
+
+/* The findings, each to `put`. */
+static void each_finding(const struct subject *s, void (*put)(const char *path, const char *text),
+                         const char *path)
+{
+    char text[PITH_LOOK_TEXT_BYTES];
+    for (uint32_t i = 0; i < s->model->n_inputs; i++)
+        for (uint32_t k = 0; k < PITH_LOOK_KINDS; k++)
+            if (pith_look_finding(&s->look[i], k, text))
+                put(path, text);
+    if (cli_answer_finding(s->model, &s->feed.feed, &s->answers, text))
+        put(path, text);
+}
+
+static void put_line(const char *path, const char *text)
+{
+    printf("%s: warning: %s\n", path, text);
+}
+
+static void put_json(const char *path, const char *text)
+{
+    (void)path;
+    cli_json_string(NULL, text);
+}
+
+static void json_look(const struct subject *s)
+{
+    cli_json_open("data", '[');
+    for (uint32_t i = 0; i < s->model->n_inputs; i++) {
+        const struct pith_input_look *l = &s->look[i];
+        if (l->samples == 0)
+            continue;
+        cli_json_open(NULL, '{');
+        cli_json_string("input", l->name);
+        cli_json_uint("samples", l->samples);
+        cli_json_number("min", l->min);
+        cli_json_number("mean", l->mean);
+        cli_json_number("max", l->max);
+        cli_json_number("zeros", l->zeros);
+        if (l->ranged) {
+            cli_json_number("range_min", l->low);
+            cli_json_number("range_max", l->high);
+        }
+        cli_json_close('}');
+    }
+    cli_json_close(']');
+    if (pith_model_get_meta(s->model, "preprocess"))
+        cli_json_string("preprocess", pith_model_get_meta(s->model, "preprocess"));
+    cli_json_open("findings", '[');
+    each_finding(s, put_json, NULL);
+    cli_json_close(']');
+}
+
 static void print_data(const struct check_options *o, const struct subject *s)
 {
     const struct pith_data *d = s->feed.leading;
@@ -345,6 +456,12 @@ static void print_data(const struct check_options *o, const struct subject *s)
     else if (d)
         printf("%s: %" PRIu64 " samples fit%s\n", o->feed.data.item[0], pith_data_count(d),
                pith_data_labelled(d) ? ", labelled" : ", no labels");
+    if (d && pith_data_reordered(d))
+        printf("%s\n", pith_data_reordered(d));
+    if (has_table(s)) {
+        print_look(s);
+        each_finding(s, put_line, o->feed.data.item[0]);
+    }
 }
 
 static void print_text(const struct check_options *o, const struct subject *s, bool ok)
@@ -373,6 +490,8 @@ static void print_json(const struct subject *s, bool ok)
         cli_json_uint("samples", pith_data_count(s->feed.leading));
         cli_json_bool("labelled", pith_data_labelled(s->feed.leading));
     }
+    if (has_table(s))
+        json_look(s);
     cli_json_end();
 }
 
@@ -407,6 +526,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     cli_close_feed(&s.feed);
     free(s.found);
     free(s.ruled);
+    free(s.look);
     pith_model_free(s.model);
     pith_onnx_report_free(s.onnx);
     pith_buffer_free(&s.file);
@@ -421,7 +541,11 @@ const struct cli_command cmd_check = {
     "pith check [MODEL] [-d DATA] [--input-shape NAME:DIMS]",
     "Prints every unsupported node with a remedy, open dimensions with the --input-shape that "
     "fixes\n"
-    "them, and whether the data fits the inputs.\n"
+    "them, and whether the data fits the inputs. A table compares the data with the range that "
+    "the\n"
+    "network was calibrated for. Warnings name constant inputs, pixels without preprocessing, "
+    "values\n"
+    "far out of range, and one class for all samples.\n"
     "Weights that are NaN or infinite are an error. Notes name what often hurts accuracy: "
     "denormal\n"
     "values (below 2^-126), output channels of zeros, and outliers: a largest weight more than 10\n"
@@ -429,9 +553,8 @@ const struct cli_command cmd_check = {
     "a\n"
     "calibrated model, an activation more than 5 times that percentile.\n"
     "\n"
-    "Exit 0: sound; 1: imports, but weights are not finite or the data does not fit; 4: broken "
-    "file;\n"
-    "5: cannot be imported.",
+    "Exit 0: sound; 1: imports, but weights, data or outputs are not finite, or the data does not\n"
+    "fit; 4: broken file; 5: cannot be imported.",
     options,
     sizeof(struct check_options),
     0,

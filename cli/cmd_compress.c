@@ -8,6 +8,7 @@
 #include "array_files.h"
 #include "engine_options.h"
 #include "pith_onnx.h"
+#include "look_at_data.h"
 #include "feed_options.h"
 #include "goal_run.h"
 #include "json_out.h"
@@ -308,7 +309,10 @@ static enum cli_exit open_job_data(const struct compress_options *o, const struc
             return rc;
         cli_warn("accuracies are of the samples trained on: --val or --hold gives others");
     }
-    return o->feed.data.n ? cli_open_feed(&o->feed, m, NULL, 0, &d->feed) : EXIT_DONE;
+    if (o->feed.data.n == 0)
+        return EXIT_DONE;
+    enum cli_exit rc = cli_open_feed(&o->feed, m, NULL, 0, &d->feed);
+    return rc ? rc : cli_look_at_answers(&o->common, NULL, m, &d->feed.feed);
 }
 
 static void close_job_data(struct job_data *d)
@@ -461,6 +465,8 @@ static enum cli_exit search(struct compress_options *o, const char *path, struct
     enum cli_exit rc = check_checkpoint(o);
     if (!rc)
         rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
+    if (!rc)
+        rc = cli_look_at_answers(&o->common, NULL, m, &feed.feed);
     if (!rc)
         rc = cli_goal_run(&run, m);
     cli_close_feed(&feed);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "engine_options.h"
+#include "look_at_data.h"
 #include "feed_options.h"
 #include "pith_load.h"
 #include "json_out.h"
@@ -168,7 +169,8 @@ static enum cli_exit evaluate(const struct eval_options *o, const struct pith_pa
     opts.max_steps = o->max_steps;
     if (pith_engine_open_packed(packed, &opts, &e.engine, &err))
         return cli_fail(&err);
-    rc = measure(o, &e);
+    rc = cli_look_at_answers(&o->common, e.engine, packed->outline, &feed->feed);
+    rc = rc ? rc : measure(o, &e);
     cli_device_note(e.engine);
     if (!rc)
         print(o, &e);

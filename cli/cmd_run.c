@@ -12,6 +12,7 @@
 #include "pith_escape_text.h"
 #include "pith_load.h"
 #include "class_scores.h"
+#include "look_at_data.h"
 #include "explain.h"
 #include "feed_options.h"
 #include "json_out.h"
@@ -107,7 +108,8 @@ static enum cli_exit feed_picture(const struct runner *r, const struct pith_buff
     cli_data_shape(r->m, input, &o);
     if (pith_data_open(&o, &data, &err))
         return cli_fail(&err);
-    cli_hint_data(data, o.preprocess);
+    if (pith_data_unscaled_pixels(data))
+        cli_hint("%s", PITH_LOOK_RAW_PIXELS);
     rc = pith_data_read(data, 0, to, NULL, &err) ? cli_fail(&err) : EXIT_DONE;
     pith_data_free(data);
     return rc;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "csv_out.h"
 #include "engine_options.h"
+#include "look_at_data.h"
 #include "feed_options.h"
 #include "json_out.h"
 #include "pith_escape_text.h"
@@ -277,6 +278,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = cli_load_model(n_operands ? operands[0] : "-", NULL, &s.m);
     if (!rc)
         rc = cli_open_feed(&s.o->feed, s.m, NULL, 0, &s.feed);
+    if (!rc)
+        rc = cli_look_at_answers(&s.o->common, NULL, s.m, &s.feed.feed);
     if (!rc)
         rc = sense(&s);
     pith_sense_free(&s.found);

@@ -28,16 +28,3 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
         o->n_outputs = pith_value_elems(&m->values[m->outputs[0]]);
     o->warn = hint_once;
 }
-
-void cli_hint_data(const struct pith_data *data, const char *preprocess)
-{
-    static bool said;
-    if (pith_data_reordered(data))
-        cli_hint("%s", pith_data_reordered(data));
-    if (preprocess || said || !pith_data_pictures(data))
-        return;
-    said = true;
-    cli_hint(
-        "the model stores no preprocessing: pixels are fed as they are, 0 to 255 (--preprocess "
-        "imagenet, caffe, unit, signed, raw or SPEC; see pith help preprocess)");
-}

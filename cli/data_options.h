@@ -10,8 +10,4 @@
  * and the stored preprocessing unless o has one. */
 void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data_opts *o);
 
-/* Says so where samples are transposed, and where data holds pictures and nothing says what their
- * pixels become. preprocess: what the data set was opened with; NULL: nothing. */
-void cli_hint_data(const struct pith_data *data, const char *preprocess);
-
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "array_files.h"
+#include "look_at_data.h"
 #include "pith_host.h"
 
 static bool find_value(const struct pith_model *m, const uint32_t *list, uint32_t n,
@@ -181,7 +182,6 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
         *in->misfit = err;
         return EXIT_NO;
     }
-    cli_hint_data(f->input[input].data, o.preprocess);
     if (!f->leading)
         f->leading = f->input[input].data;
     return EXIT_DONE;
@@ -416,7 +416,8 @@ enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith
     f->feed.n_inputs = m->n_inputs;
     f->feed.input = f->input;
     f->feed.state = f->state;
-    return open_all(in, m, operands, n_operands, f);
+    enum cli_exit rc = open_all(in, m, operands, n_operands, f);
+    return rc || in->misfit ? rc : cli_look_at_data(m, &f->feed);
 }
 
 void cli_close_feed(struct cli_feed *f)

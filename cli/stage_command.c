@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "look_at_data.h"
 #include "stage_command.h"
 #include "pith_onnx.h"
 #include <string.h>
@@ -130,12 +131,14 @@ static bool takes_data(const struct sources *from)
 }
 
 /* Of one input of floats and no states, the data set itself is what stages know best. */
-static enum cli_exit open_calibration(struct sources *from, const struct pith_model *m,
-                                      struct pith_stage_means *means)
+static enum cli_exit open_calibration(struct sources *from, const struct cli_common *c,
+                                      const struct pith_model *m, struct pith_stage_means *means)
 {
     struct pith_feed *feed = &from->feed.feed;
     enum cli_exit rc = cli_open_feed(from->calibration, m, NULL, 0, &from->feed);
     bool simple = m->n_inputs == 1 && m->values[m->inputs[0]].type == PITH_F32 && !feed->n_states;
+    if (!rc)
+        rc = cli_look_at_answers(c, NULL, m, feed);
     if (rc)
         return rc;
     if (simple) {
@@ -147,12 +150,13 @@ static enum cli_exit open_calibration(struct sources *from, const struct pith_mo
     return EXIT_DONE;
 }
 
-static enum cli_exit open_data(struct sources *from, const struct pith_model *m, bool trains,
+static enum cli_exit open_data(struct sources *from, const struct cli_common *c,
+                               const struct pith_model *m, bool trains,
                                struct pith_stage_means *means)
 {
     if (trains)
         return cli_open_training(from->training, m, &means->train, &means->val);
-    return takes_data(from) ? open_calibration(from, m, means) : EXIT_DONE;
+    return takes_data(from) ? open_calibration(from, c, m, means) : EXIT_DONE;
 }
 
 /* The lines of epochs show that time passes; other stages have a bar. */
@@ -176,7 +180,7 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
     if (!rc && reads)
         rc = cli_cpu_mask(&means.cpu_mask);
     if (!rc)
-        rc = open_data(from, m, trains, &means);
+        rc = open_data(from, c, m, trains, &means);
     if (!rc && !trains)
         cli_progress_start(&display.bar, c,
                            stage->kind == PITH_STAGE_PRUNE     ? "prune"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "training.h"
+#include "look_at_data.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,9 @@ static enum cli_exit open_data(const struct cli_training_options *o, const struc
     cli_data_shape(m, 0, &d);
     if (pith_data_open(&d, data, &err))
         return cli_fail(&err);
-    cli_hint_data(*data, d.preprocess);
-    return EXIT_DONE;
+    const struct pith_feed_input input = {.data = *data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
+    return m->n_inputs == 1 ? cli_look_at_data(m, &feed) : EXIT_DONE;
 }
 
 enum cli_exit cli_check_training(const struct cli_training_options *o)

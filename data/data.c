@@ -2,6 +2,7 @@
 /* data.c - a data set as the rest of pith sees it: opens the right reader, finds labels, chooses
  * the range, and brings every sample into the model's shape. */
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ struct pith_data {
     uint32_t rank; /* of one sample as the model takes it */
     uint32_t dim[PITH_MAX_RANK];
     uint64_t elems; /* of one sample, all its steps */
-    bool shape_given, may_step;
+    bool shape_given, may_step, preprocessed;
     uint32_t channels;       /* of pictures as fed; 0: as they are */
     struct pith_order order; /* of stored numbers */
     char *reordered;         /* owns; NULL: they stand in the input's order */
@@ -450,6 +451,7 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
 {
     enum pith_status st = PITH_OK;
     pith_preprocess_init(&d->pre);
+    d->preprocessed = o->preprocess != NULL;
     if (o->preprocess)
         st = pith_preprocess_read(o->preprocess, strlen(o->preprocess), &d->pre, err);
     if (st != PITH_OK)
@@ -610,6 +612,12 @@ bool pith_data_pictures(const struct pith_data *data)
     return data->source.pictures && (data->source.list.n > 0 || data->source.rank == 3);
 }
 
+bool pith_data_unscaled_pixels(const struct pith_data *data)
+{
+    const struct data_source *s = &data->source;
+    return !data->preprocessed && (s->pictures || s->type == PITH_U8);
+}
+
 bool pith_data_labelled(const struct pith_data *data)
 {
     return data->source.labels != NULL;
@@ -662,6 +670,41 @@ static void scale_numbers(const struct pith_data *d, float *x)
         bool many = d->pre.n_mean > 1 || d->pre.n_std > 1;
         x[k] = pith_preprocess_value(&d->pre, x[k], many ? channel : 0);
     }
+}
+
+static bool all_finite(const float *x, uint64_t n)
+{
+    const uint32_t exponent = 0x7f800000;
+    uint32_t bits, found = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        memcpy(&bits, &x[k], sizeof bits);
+        found |= (bits & exponent) == exponent;
+    }
+    return !found;
+}
+
+/* Of sample i, whose numbers are of `type`. A mask holds -infinity where nothing is to be seen. */
+static enum pith_status refuse_nonfinite(struct pith_data *d, uint64_t i, enum pith_type type,
+                                         const void *numbers, struct pith_error *err)
+{
+    const uint32_t each = pith_type_bytes(type);
+    const uint8_t *p = numbers;
+    bool nan = false, infinite = false, mask = true;
+    if (type == PITH_F32 && all_finite(numbers, d->elems))
+        return PITH_OK;
+    if (type != PITH_F32 && type != PITH_F16 && type != PITH_BF16 && type != PITH_F64)
+        return PITH_OK;
+    for (uint64_t k = 0; k < d->elems; k++) {
+        const double x = pith_stored_f64(type, false, p + k * each);
+        nan |= isnan(x);
+        infinite |= isinf(x);
+        mask &= x == 0 || x == -INFINITY;
+    }
+    if (!nan && (!infinite || mask))
+        return PITH_OK;
+    return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s is %s for %s of %s", d->input,
+                           nan ? "NaN" : "infinite", pith_data_sample_name(d, i),
+                           d->source.file.name);
 }
 
 /* Left for right. */
@@ -717,8 +760,10 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
         st = s->numbers(s, n, x, err);
         if (st == PITH_OK)
             st = pith_array_reorder(&data->order, x, data->elems, sizeof *x, err);
-        if (st == PITH_OK)
+        if (st == PITH_OK) {
             scale_numbers(data, x);
+            st = refuse_nonfinite(data, i, PITH_F32, x, err);
+        }
     }
     if (st == PITH_OK && label)
         *label = s->labels ? s->labels[n] : PITH_NO_LABEL;
@@ -746,9 +791,9 @@ enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith
     if (label)
         *label = pith_data_label(data, i);
     enum pith_status st = pith_stored_as(s, stored_number(data, i), type, x, err);
-    return st != PITH_OK
-               ? st
-               : pith_array_reorder(&data->order, x, data->elems, pith_type_bytes(type), err);
+    if (st == PITH_OK)
+        st = pith_array_reorder(&data->order, x, data->elems, pith_type_bytes(type), err);
+    return st == PITH_OK ? refuse_nonfinite(data, i, type, x, err) : st;
 }
 
 enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y)

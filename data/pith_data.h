@@ -133,12 +133,15 @@ bool pith_data_labelled(const struct pith_data *data);
 const char *pith_data_reordered(const struct pith_data *data);
 /* Are the samples pixels for certain (PNG, JPEG, CIFAR-10), not just numbers? */
 bool pith_data_pictures(const struct pith_data *data);
+/* Are they bytes of 0 to 255, of pictures or of an array, that no preprocessing was given for? */
+bool pith_data_unscaled_pixels(const struct pith_data *data);
 /* The class of sample i of the range, or PITH_NO_LABEL (also where i is out of range). */
 int64_t pith_data_label(const struct pith_data *data, uint64_t i);
 
 /* Sample i of the range into x: [pith_data_elems] f32, ready for the model. *label (may be NULL):
  * its class, or PITH_NO_LABEL. PITH_ERR_ARGUMENT (i out of range), _IO, _CORRUPT, _UNSUPPORTED,
- * _LIMIT, _MEMORY: a picture cannot be decoded or does not fit; x is then unspecified. */
+ * _LIMIT, _MEMORY: a picture cannot be decoded or does not fit, or a number is NaN or infinite
+ * (but in a mask, of 0 and -infinity alone); x is then unspecified. */
 enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, int64_t *label,
                                 struct pith_error *err);
 

@@ -150,6 +150,8 @@ void cli_say(const struct cli_common *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints err and tells the exit code that belongs to it. */
 enum cli_exit cli_fail(const struct pith_error *err);
+/* The same behind "cannot VERB: ". */
+enum cli_exit cli_fail_to(const struct pith_error *err);
 enum cli_exit cli_exit_of(enum pith_status status);
 /* Says "out of memory"; EXIT_MEMORY. */
 enum cli_exit cli_no_memory(void);

@@ -148,6 +148,14 @@ enum cli_exit cli_fail(const struct pith_error *err)
     return cli_exit_of(err->status);
 }
 
+enum cli_exit cli_fail_to(const struct pith_error *err)
+{
+    if (cli_interrupted())
+        return EXIT_INTERRUPTED;
+    cli_error("cannot %s: %s", current_verb, err->text);
+    return cli_exit_of(err->status);
+}
+
 enum cli_exit cli_no_memory(void)
 {
     cli_error("out of memory");

@@ -69,6 +69,8 @@ struct pass {
     uint64_t before, all; /* calls of earlier passes, of all that are one piece of work */
     double squares;
     enum pith_status st;
+    uint32_t nan_output; /* with PITH_ERR_UNSUPPORTED: of the original, for nan_sample */
+    uint64_t nan_sample;
 };
 
 /* ---- what it is judged by -------------------------------------------------------------------- */
@@ -180,21 +182,36 @@ static bool grow(struct kept *k, uint64_t more, uint32_t n_out)
     return true;
 }
 
-static bool keep_answer(struct pass *p)
+/* The original's answer is what all others are compared with. */
+static bool is_number(struct pass *p, uint32_t output, const float *y, uint64_t n, uint64_t sample)
+{
+    for (uint64_t k = 0; k < n; k++)
+        if (isnan(y[k])) {
+            p->nan_output = output;
+            p->nan_sample = sample;
+            return false;
+        }
+    return true;
+}
+
+static enum pith_status keep_answer(struct pass *p, uint64_t sample)
 {
     struct kept *k = p->kept;
     for (uint32_t i = 0; i < p->j->n_out; i++) {
         struct pith_tensor t;
         pith_plan_output(p->plan, p->j->out[i].output, &t);
         uint64_t n = t.bytes / sizeof(float);
+        const float *y = pith_plan_output_data(p->plan, p->j->out[i].output);
+        if (!is_number(p, p->j->out[i].output, y, n, sample))
+            return PITH_ERR_UNSUPPORTED;
         if (!grow(k, n, p->j->n_out))
-            return false;
+            return PITH_ERR_MEMORY;
         k->start[k->calls * p->j->n_out + i] = k->n;
-        memcpy(k->y + k->n, pith_plan_output_data(p->plan, p->j->out[i].output), (size_t)t.bytes);
+        memcpy(k->y + k->n, y, (size_t)t.bytes);
         k->n += (size_t)n;
         k->start[k->calls * p->j->n_out + i + 1] = k->n;
     }
-    return true;
+    return PITH_OK;
 }
 
 static void compare_answer(struct pass *p)
@@ -251,9 +268,9 @@ static bool take(void *user, uint64_t sample)
     struct pass *p = user;
     if (p->j->engine.stop && p->j->engine.stop(p->j->engine.stop_user))
         p->st = PITH_ERR_STOPPED;
-    else if (!p->sums && !keep_answer(p))
-        p->st = PITH_ERR_MEMORY;
-    else if (p->j->metric == PITH_METRIC_PSNR)
+    else if (!p->sums)
+        p->st = keep_answer(p, sample);
+    if (!p->st && p->j->metric == PITH_METRIC_PSNR)
         p->st = add_squares(p, sample);
     if (p->st)
         return false;
@@ -277,6 +294,14 @@ static bool take(void *user, uint64_t sample)
     return true;
 }
 
+static const char *sample_name(const struct pith_feed *feed, uint64_t sample)
+{
+    for (uint32_t i = 0; i < feed->n_inputs; i++)
+        if (feed->input[i].data)
+            return pith_data_sample_name(feed->input[i].data, sample);
+    return "its only sample";
+}
+
 static enum pith_status explain(const struct pass *p, enum pith_status st, struct pith_error *err)
 {
     if (p->st == PITH_ERR_MEMORY)
@@ -285,6 +310,10 @@ static enum pith_status explain(const struct pass *p, enum pith_status st, struc
         return pith_error_fill(err, PITH_ERR_STOPPED, "interrupted");
     if (p->st == PITH_ERR_ARGUMENT)
         return pith_error_fill(err, p->st, "a target does not fit output 0");
+    if (p->st == PITH_ERR_UNSUPPORTED)
+        return pith_error_fill(err, p->st,
+                               "cannot compress: output %u of the network is NaN for %.200s",
+                               p->nan_output, sample_name(p->j->feed, p->nan_sample));
     return p->st ? pith_error_fill(err, p->st, "cannot read a target") : st;
 }
 

@@ -116,7 +116,7 @@ static void refusals(void **state)
     assert_string_equal(err.text, "cannot calibrate: input 'x' takes 2 values, a sample has 3");
     o.data = dn;
     assert_int_equal(pith_calibrate(m, &o, NULL, &err), PITH_ERR_UNSUPPORTED);
-    assert_string_equal(err.text, "cannot calibrate: 'x' is NaN for sample 0");
+    assert_non_null(strstr(err.text, "the input is NaN for sample 0 of "));
     assert_int_equal(m->values[0].n_observed, 0);
     pith_data_free(d3);
     pith_data_free(dn);

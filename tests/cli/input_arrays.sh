@@ -98,7 +98,7 @@ for model in chw hwc; do
         out="-o $model.$verb.pith"
         [ $verb = check ] && out=
         expect 0 pith $verb $model.onnx -d $other.npy $out
-        grep -q "$other.npy: samples transposed from .* for input 'x'" .err || complain "$verb: $(cat .err)"
+        cat .out .err | grep -q "$other.npy: samples transposed from .* for input 'x'" || complain "$verb: $(cat .err)"
         code=2
         [ $verb = check ] && code=1
         expect $code pith $verb $model.onnx -d nwch.npy ${out:+-o bad.pith}

@@ -143,7 +143,7 @@ static bool at_once(void *user)
 /* One sample that no network has a finite answer to. */
 static struct pith_data *beyond_numbers(void)
 {
-    const float x[INPUTS] = {NAN, NAN, NAN, NAN, NAN, NAN};
+    const float x[INPUTS] = {3e38f, 3e38f, 3e38f, 3e38f, 3e38f, 3e38f};
     const int64_t label = 1;
     char path[] = "/tmp/pith-train-XXXXXX";
     struct pith_buffer npy, labels;

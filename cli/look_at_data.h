@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* look_at_data.h - what every command with -d says about its data before it works with it. */
+#ifndef LOOK_AT_DATA_H
+#define LOOK_AT_DATA_H
+
+#include "cli.h"
+#include "pith_data_look.h"
+
+/* Warns of what pith_look_at_data finds; a sample that is NaN or infinite is refused. */
+enum cli_exit cli_look_at_data(const struct pith_model *m, const struct pith_feed *feed);
+/* The findings alone. */
+void cli_warn_of_data(const struct pith_model *m, const struct pith_input_look *look);
+
+/* Warns of answers that are NaN, infinite or all of one class. e: runs m (or the network it
+ * outlines). NULL: one is made for this, and NaN is refused, for answers are what the command works
+ * with. */
+enum cli_exit cli_look_at_answers(const struct cli_common *c, struct pith_engine *e,
+                                  const struct pith_model *m, const struct pith_feed *feed);
+
+#define CLI_ANSWER_TEXT_BYTES 400
+/* What is found of the answers, in words; false: nothing. */
+bool cli_answer_finding(const struct pith_model *m, const struct pith_feed *feed,
+                        const struct pith_answer_look *look, char text[CLI_ANSWER_TEXT_BYTES]);
+
+#endif
