@@ -2,7 +2,6 @@
 /* data.c - a data set as the rest of pith sees it: opens the right reader, finds labels, chooses
  * the range, and brings every sample into the model's shape. */
 #define _POSIX_C_SOURCE 200809L
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,9 +306,12 @@ static const char *remedy_for_pictures(const struct pith_data *d, char text[REME
     uint32_t h = d->dim[last ? 1 : 2], w = d->dim[last ? 2 : 3], c = d->dim[last ? 3 : 1];
     if (c != 1 && c != 3)
         return ": it takes no pictures, which have 1 or 3 channels";
-    if (h != w)
-        return ": crop cuts squares only; resize the pictures beforehand";
-    if (pre.crop != h || pre.resize < h) {
+    if (h != w) {
+        pre.resize = pre.crop = pre.letterbox_h = 0;
+        pre.resize_h = h;
+        pre.resize_w = w;
+    } else if (pre.crop != h || pre.resize < h) {
+        pre.resize_h = pre.letterbox_h = 0;
         pre.resize = h >= 64 ? (uint32_t)((uint64_t)h * 8 / 7) : h;
         pre.crop = h;
     }
@@ -363,9 +365,10 @@ static enum pith_status shape_numbers(struct pith_data *d, struct pith_error *er
     enum pith_status st = order_numbers(d, err);
     if (st != PITH_OK)
         return st;
-    if (d->pre.resize || d->pre.crop)
+    if (d->pre.resize || d->pre.resize_h || d->pre.crop || d->pre.letterbox_h)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "%s: holds numbers, not pictures: resize and crop do not apply",
+                               "%s: holds numbers, not pictures: resize, crop and letterbox do "
+                               "not apply",
                                s->file.name);
     uint32_t axis = d->pre.nhwc ? d->rank - 1 : 1;
     uint32_t c = d->rank >= 2 ? d->dim[axis] : 1;
@@ -383,10 +386,16 @@ static enum pith_status prepare_picture(const struct pith_data *d, struct pith_i
     enum pith_status st = PITH_OK;
     if (d->channels)
         st = pith_image_set_channels(image, d->channels, name, err);
-    if (st == PITH_OK && d->pre.resize)
-        st = pith_image_resize_shorter(image, d->pre.resize, name, err);
-    if (st == PITH_OK && d->pre.crop)
-        st = pith_image_crop(image, d->pre.crop, d->pre.crop, name, err);
+    const struct pith_preprocess *p = &d->pre;
+    if (st == PITH_OK && p->resize)
+        st = pith_image_resize_shorter(image, p->resize, name, err);
+    if (st == PITH_OK && p->resize_h)
+        st = pith_image_resize_to(image, p->resize_w, p->resize_h, name, err);
+    if (st == PITH_OK && p->crop)
+        st = pith_image_crop(image, p->crop, p->crop, name, err);
+    if (st == PITH_OK && p->letterbox_h)
+        st =
+            pith_image_letterbox(image, p->letterbox_w, p->letterbox_h, (uint8_t)p->pad, name, err);
     return st;
 }
 
@@ -672,39 +681,16 @@ static void scale_numbers(const struct pith_data *d, float *x)
     }
 }
 
-static bool all_finite(const float *x, uint64_t n)
-{
-    const uint32_t exponent = 0x7f800000;
-    uint32_t bits, found = 0;
-    for (uint64_t k = 0; k < n; k++) {
-        memcpy(&bits, &x[k], sizeof bits);
-        found |= (bits & exponent) == exponent;
-    }
-    return !found;
-}
-
-/* Of sample i, whose numbers are of `type`. A mask holds -infinity where nothing is to be seen. */
+/* Of sample i, whose numbers are of `type`. */
 static enum pith_status refuse_nonfinite(struct pith_data *d, uint64_t i, enum pith_type type,
-                                         const void *numbers, struct pith_error *err)
+                                         const void *x, struct pith_error *err)
 {
-    const uint32_t each = pith_type_bytes(type);
-    const uint8_t *p = numbers;
-    bool nan = false, infinite = false, mask = true;
-    if (type == PITH_F32 && all_finite(numbers, d->elems))
-        return PITH_OK;
-    if (type != PITH_F32 && type != PITH_F16 && type != PITH_BF16 && type != PITH_F64)
-        return PITH_OK;
-    for (uint64_t k = 0; k < d->elems; k++) {
-        const double x = pith_stored_f64(type, false, p + k * each);
-        nan |= isnan(x);
-        infinite |= isinf(x);
-        mask &= x == 0 || x == -INFINITY;
-    }
-    if (!nan && (!infinite || mask))
-        return PITH_OK;
-    return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s is %s for %s of %s", d->input,
-                           nan ? "NaN" : "infinite", pith_data_sample_name(d, i),
-                           d->source.file.name);
+    bool nan;
+    return pith_numbers_usable(type, x, d->elems, &nan)
+               ? PITH_OK
+               : pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s is %s for %s of %s", d->input,
+                                 nan ? "NaN" : "infinite", pith_data_sample_name(d, i),
+                                 d->source.file.name);
 }
 
 /* Left for right. */

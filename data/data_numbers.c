@@ -55,6 +55,39 @@ double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p)
     return (double)v;
 }
 
+static bool is_real(enum pith_type type)
+{
+    return type == PITH_F32 || type == PITH_F64 || type == PITH_F16 || type == PITH_BF16;
+}
+
+static bool all_finite(const float *x, uint64_t n)
+{
+    const uint32_t exponent = 0x7f800000;
+    uint32_t bits, found = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        memcpy(&bits, &x[k], sizeof bits);
+        found |= (bits & exponent) == exponent;
+    }
+    return !found;
+}
+
+bool pith_numbers_usable(enum pith_type type, const void *x, uint64_t n, bool *nan)
+{
+    const uint32_t each = pith_type_bytes(type);
+    const uint8_t *p = x;
+    bool infinite = false, mask = true;
+    *nan = false;
+    if (!is_real(type) || (type == PITH_F32 && all_finite(x, n)))
+        return true;
+    for (uint64_t k = 0; k < n; k++) {
+        const double v = pith_stored_f64(type, false, p + k * each);
+        *nan |= isnan(v);
+        infinite |= isinf(v);
+        mask &= v == 0 || v == -INFINITY;
+    }
+    return !*nan && (!infinite || mask);
+}
+
 bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int64_t *v)
 {
     if (type == PITH_I64) {
@@ -77,11 +110,6 @@ enum pith_status pith_stored_numbers(const struct data_source *s, uint64_t i, fl
     for (uint64_t k = 0; k < s->elems; k++)
         x[k] = (float)pith_stored_f64(s->type, s->big_endian, p + k * each);
     return PITH_OK;
-}
-
-static bool is_real(enum pith_type type)
-{
-    return type == PITH_F32 || type == PITH_F64 || type == PITH_F16 || type == PITH_BF16;
 }
 
 enum pith_status pith_stored_as(const struct data_source *s, uint64_t i, enum pith_type type,

@@ -166,6 +166,10 @@ uint64_t pith_load_stored(const uint8_t *p, uint32_t bytes, bool big_endian);
 double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p);
 bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int64_t *v);
 
+/* Of n numbers in the machine's byte order: none is NaN or infinite, but in a mask, of 0 and
+ * -infinity alone (nothing is to be seen there). *nan: why not. */
+bool pith_numbers_usable(enum pith_type type, const void *x, uint64_t n, bool *nan);
+
 /* ---- labels and ranges ----------------------------------------------------------------------- */
 
 /* Fills s->labels or s->targets from a file; names of pictures are matched where it has a column
@@ -217,6 +221,13 @@ enum pith_status pith_image_resize(const struct pith_image *in, uint32_t width, 
 /* Shorter side to `side`, the other in proportion, rounded down. Changes *image. */
 enum pith_status pith_image_resize_shorter(struct pith_image *image, uint32_t side,
                                            const char *name, struct pith_error *err);
+/* To this size, whatever the picture's shape. Changes *image. */
+enum pith_status pith_image_resize_to(struct pith_image *image, uint32_t width, uint32_t height,
+                                      const char *name, struct pith_error *err);
+/* In proportion to fit into width x height, in the middle of pixels of value pad; an odd rest is
+ * right and below. Changes *image. */
+enum pith_status pith_image_letterbox(struct pith_image *image, uint32_t width, uint32_t height,
+                                      uint8_t pad, const char *name, struct pith_error *err);
 /* The middle width x height; an odd rest is cut on the right and bottom. Changes *image in place.
  * PITH_ERR_ARGUMENT when the picture is smaller. */
 enum pith_status pith_image_crop(struct pith_image *image, uint32_t width, uint32_t height,

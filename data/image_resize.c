@@ -3,6 +3,7 @@
  * first, columns second, in fixed point with 8-bit rounding between: the arithmetic of Pillow's
  * Image.resize(BILINEAR), because published preprocessing was measured with it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "data_source.h"
 
@@ -132,10 +133,49 @@ enum pith_status pith_image_resize_shorter(struct pith_image *image, uint32_t si
     if (to_w > IMAGE_MAX_SIDE || to_h > IMAGE_MAX_SIDE)
         return pith_error_fill(err, PITH_ERR_LIMIT, "%s: %ux%u resized to a shorter side of %u",
                                name, image->width, image->height, side);
+    return pith_image_resize_to(image, (uint32_t)to_w, (uint32_t)to_h, name, err);
+}
+
+enum pith_status pith_image_resize_to(struct pith_image *image, uint32_t width, uint32_t height,
+                                      const char *name, struct pith_error *err)
+{
     struct pith_image out;
-    enum pith_status st = pith_image_resize(image, (uint32_t)to_w, (uint32_t)to_h, name, &out, err);
+    if (width == image->width && height == image->height)
+        return PITH_OK;
+    enum pith_status st = pith_image_resize(image, width, height, name, &out, err);
     if (st != PITH_OK)
         return st;
+    pith_image_free(image);
+    *image = out;
+    return PITH_OK;
+}
+
+/* a * b / c to the nearest, of ties to even as Python's round() does; at least 1. */
+static uint32_t in_proportion(uint32_t a, uint32_t b, uint32_t c)
+{
+    const uint64_t twice = 2 * (uint64_t)a * b, whole = twice / (2 * (uint64_t)c);
+    const uint64_t rest = twice - whole * 2 * c;
+    const uint64_t n = whole + (rest > c || (rest == c && whole % 2 == 1));
+    return n < 1 ? 1 : (uint32_t)n;
+}
+
+enum pith_status pith_image_letterbox(struct pith_image *image, uint32_t width, uint32_t height,
+                                      uint8_t pad, const char *name, struct pith_error *err)
+{
+    const uint32_t c = image->channels;
+    const bool wide = (uint64_t)image->width * height >= (uint64_t)image->height * width;
+    const uint32_t w = wide ? width : in_proportion(image->width, height, image->height);
+    const uint32_t h = wide ? in_proportion(image->height, width, image->width) : height;
+    struct pith_image out;
+    enum pith_status st = pith_image_resize_to(image, w, h, name, err);
+    if (st == PITH_OK)
+        st = pith_image_new(width, height, c, name, &out, err);
+    if (st != PITH_OK)
+        return st;
+    memset(out.pixels, pad, (size_t)width * height * c);
+    for (uint32_t y = 0; y < h; y++)
+        memcpy(out.pixels + ((size_t)(y + (height - h) / 2) * width + (width - w) / 2) * c,
+               image->pixels + (size_t)y * w * c, (size_t)w * c);
     pith_image_free(image);
     *image = out;
     return PITH_OK;

@@ -20,6 +20,9 @@
  *     signed     scale=1/127.5,mean=1: pixels from -1 to 1
  *     raw        scale=1: pixels from 0 to 255
  *
+ * resize=HxW resizes to that size, whatever the picture's shape. letterbox=HxW keeps its shape and
+ * fills what is left around it with pad (letterbox=640x640,pad=114, as many detectors want it).
+ *
  * The value fed is (pixel * scale - mean) / std. All parts may be left out. Numbers are decimal,
  * with an optional exponent, or a fraction of two such (1/255); the point is '.' in every locale.
  */
@@ -43,9 +46,13 @@ struct pith_preprocess {
     float mean[PITH_PREPROCESS_CHANNELS]; /* in the order fed: blue first with bgr */
     float std[PITH_PREPROCESS_CHANNELS];  /* > 0 */
     uint32_t resize;                      /* shorter side becomes this many pixels first; 0: not */
-    uint32_t crop; /* then the central square of this side is cut out; 0: not */
-    bool bgr;      /* feed blue first; default red first */
-    bool nhwc;     /* feed channels last; default channels first */
+    uint32_t resize_h, resize_w;          /* or: resized to this size, whatever its shape; 0: not */
+    uint32_t crop;                     /* then the central square of this side is cut out; 0: not */
+    uint32_t letterbox_h, letterbox_w; /* or: resized in proportion to fit into this size, in its
+                                          middle (an odd rest is right and below); 0: not */
+    uint32_t pad; /* with letterbox: value of the pixels around it, 0..255; default 114 */
+    bool bgr;     /* feed blue first; default red first */
+    bool nhwc;    /* feed channels last; default channels first */
     bool
         nchw; /* the text says layout=nchw: arrays of the other order are refused, not transposed */
 };

@@ -9,12 +9,14 @@
 
 /* A picture of 65,536 pixels a side is refused before it is decoded. */
 #define MAX_SIDE 65536u
+#define DEFAULT_PAD 114u
 #define MAX_FRACTION 65536u /* denominators that format looks for */
 
 void pith_preprocess_init(struct pith_preprocess *pre)
 {
     memset(pre, 0, sizeof *pre);
     pre->scale = 1.0f;
+    pre->pad = DEFAULT_PAD;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -89,6 +91,36 @@ static bool parse_side(struct piece t, uint32_t *side)
     return t.n > 0 && v >= 1 && v <= MAX_SIDE;
 }
 
+/* "HxW". */
+static bool parse_size(struct piece t, uint32_t *h, uint32_t *w)
+{
+    struct piece rest = t, head = next_piece(&rest, 'x');
+    return head.n < t.n && parse_side(head, h) && parse_side(rest, w);
+}
+
+/* A side, or a size. What a name in front says of size goes. */
+static bool parse_resize(struct piece t, struct pith_preprocess *pre)
+{
+    pre->resize = pre->resize_h = pre->resize_w = 0;
+    return memchr(t.p, 'x', t.n) ? parse_size(t, &pre->resize_h, &pre->resize_w)
+                                 : parse_side(t, &pre->resize);
+}
+
+/* 0 to 255, in digits. */
+static bool parse_pad(struct piece t, uint32_t *pad)
+{
+    uint32_t v = 0;
+    if (t.n < 1 || t.n > 3)
+        return false;
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.p[i] < '0' || t.p[i] > '9')
+            return false;
+        v = v * 10 + (uint32_t)(t.p[i] - '0');
+    }
+    *pad = v;
+    return v <= 255;
+}
+
 /* Two words; everything else is refused. */
 static bool parse_choice(struct piece t, const char *no, const char *yes, bool *chosen)
 {
@@ -108,7 +140,9 @@ static bool parse_std(struct piece t, struct pith_preprocess *pre)
 }
 
 /* In the order in which they are written. */
-static const char *const keys[] = {"scale", "mean", "std", "resize", "crop", "order", "layout"};
+enum key { SCALE, MEAN, STD, RESIZE, CROP, LETTERBOX, PAD, ORDER, LAYOUT };
+static const char *const keys[] = {"scale",     "mean", "std",   "resize", "crop",
+                                   "letterbox", "pad",  "order", "layout"};
 #define N_KEYS (sizeof keys / sizeof *keys)
 
 /* Key numbers are those of `keys`, and each writes a part of *pre of its own, so the order of keys
@@ -116,17 +150,21 @@ static const char *const keys[] = {"scale", "mean", "std", "resize", "crop", "or
 static bool parse_value(size_t key, struct piece t, struct pith_preprocess *pre)
 {
     switch (key) {
-    case 0:
+    case SCALE:
         return parse_number(t, &pre->scale) && pre->scale != 0.0f;
-    case 1:
+    case MEAN:
         return parse_list(t, pre->mean, &pre->n_mean);
-    case 2:
+    case STD:
         return parse_std(t, pre);
-    case 3:
-        return parse_side(t, &pre->resize);
-    case 4:
+    case RESIZE:
+        return parse_resize(t, pre);
+    case CROP:
         return parse_side(t, &pre->crop);
-    case 5:
+    case LETTERBOX:
+        return parse_size(t, &pre->letterbox_h, &pre->letterbox_w);
+    case PAD:
+        return parse_pad(t, &pre->pad);
+    case ORDER:
         return parse_choice(t, "rgb", "bgr", &pre->bgr);
     default:
         if (!parse_choice(t, "nhwc", "nchw", &pre->nchw))
@@ -148,6 +186,7 @@ static const struct {
 } names[] = {
     {"imagenet",
      {.scale = 1.0f / 255,
+      .pad = DEFAULT_PAD,
       .n_mean = 3,
       .n_std = 3,
       .mean = {0.485f, 0.456f, 0.406f},
@@ -155,10 +194,16 @@ static const struct {
       .resize = 256,
       .crop = 224}},
     {"caffe",
-     {.scale = 1, .n_mean = 3, .mean = {104, 117, 123}, .resize = 256, .crop = 224, .bgr = true}},
-    {"unit", {.scale = 1.0f / 255}},
-    {"signed", {.scale = 1.0f / 127.5f, .n_mean = 1, .mean = {1}}},
-    {"raw", {.scale = 1}},
+     {.scale = 1,
+      .pad = DEFAULT_PAD,
+      .n_mean = 3,
+      .mean = {104, 117, 123},
+      .resize = 256,
+      .crop = 224,
+      .bgr = true}},
+    {"unit", {.scale = 1.0f / 255, .pad = DEFAULT_PAD}},
+    {"signed", {.scale = 1.0f / 127.5f, .pad = DEFAULT_PAD, .n_mean = 1, .mean = {1}}},
+    {"raw", {.scale = 1, .pad = DEFAULT_PAD}},
 };
 
 /* A name stands for a whole setting, which the keys behind it change. */
@@ -197,11 +242,12 @@ enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_pr
         while (k < N_KEYS && !equals(key, keys[k]))
             k++;
         if (k == N_KEYS)
-            return pith_error_set(err, PITH_ERR_ARGUMENT,
-                                  "preprocessing has no '%.*s': it is scale, mean, std, resize, "
-                                  "crop, order or layout, and in front of them a name may stand: "
-                                  "imagenet, caffe, unit, signed or raw",
-                                  shown(key.n), key.p);
+            return pith_error_set(
+                err, PITH_ERR_ARGUMENT,
+                "preprocessing has no '%.*s': it is scale, mean, std, resize, "
+                "crop, letterbox, pad, order or layout, and in front of them a name may stand: "
+                "imagenet, caffe, unit, signed or raw",
+                shown(key.n), key.p);
         if (seen >> k & 1)
             return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing names '%s' twice",
                                   keys[k]);
@@ -210,6 +256,16 @@ enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_pr
                                   shown(all.n), all.p);
         seen |= 1u << k;
     }
+    if (made.letterbox_h && (seen >> RESIZE | seen >> CROP) & 1)
+        return pith_error_set(err, PITH_ERR_ARGUMENT,
+                              "preprocessing has letterbox, which resizes: give it without resize "
+                              "and crop");
+    if (seen >> PAD & 1 && !made.letterbox_h)
+        return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing has pad without letterbox");
+    if (made.letterbox_h)
+        made.resize = made.crop = 0; /* of a name */
+    if (made.resize_h && !(seen >> CROP & 1))
+        made.crop = 0; /* of a name */
     if (made.n_mean > 1 && made.n_std > 1 && made.n_mean != made.n_std)
         return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing has %u means and %u stds",
                               (unsigned)made.n_mean, (unsigned)made.n_std);
@@ -285,21 +341,37 @@ static void write_side(struct writer *w, size_t key, uint32_t side)
     write_number(w, (float)side); /* <= 2^16: exact */
 }
 
+static void write_size(struct writer *w, size_t key, uint32_t height, uint32_t width)
+{
+    if (height == 0)
+        return;
+    write_key(w, key);
+    write_number(w, (float)height);
+    write_text(w, "x", 1);
+    write_number(w, (float)width);
+}
+
 enum pith_status pith_preprocess_format(const struct pith_preprocess *pre, char *text, size_t n)
 {
     struct writer w = {text, 0, n, n == 0};
     if (pre->scale != 1.0f)
-        write_list(&w, 0, &pre->scale, 1);
-    write_list(&w, 1, pre->mean, pre->n_mean);
-    write_list(&w, 2, pre->std, pre->n_std);
-    write_side(&w, 3, pre->resize);
-    write_side(&w, 4, pre->crop);
+        write_list(&w, SCALE, &pre->scale, 1);
+    write_list(&w, MEAN, pre->mean, pre->n_mean);
+    write_list(&w, STD, pre->std, pre->n_std);
+    write_side(&w, RESIZE, pre->resize);
+    write_size(&w, RESIZE, pre->resize_h, pre->resize_w);
+    write_side(&w, CROP, pre->crop);
+    write_size(&w, LETTERBOX, pre->letterbox_h, pre->letterbox_w);
+    if (pre->letterbox_h && pre->pad != DEFAULT_PAD) {
+        write_key(&w, PAD);
+        write_number(&w, (float)pre->pad);
+    }
     if (pre->bgr) {
-        write_key(&w, 5);
+        write_key(&w, ORDER);
         write_text(&w, "bgr", 3);
     }
     if (pre->nhwc || pre->nchw) {
-        write_key(&w, 6);
+        write_key(&w, LAYOUT);
         write_text(&w, pre->nhwc ? "nhwc" : "nchw", 4);
     }
     if (w.full)

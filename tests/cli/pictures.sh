@@ -9,7 +9,7 @@ warned() { # yes|no
 }
 stores() { pith info --meta "$1" | grep -qx "preprocess: $2" || complain "$1 does not store $2"; }
 
-expect 0 pith import net.onnx -q -o net.pith
+expect 0 pith import photos.onnx -q -o net.pith
 expect 2 pith run net.pith picture.png # does not fit as it is
 grep -q -- '--preprocess NAME,resize=256,crop=224 makes pictures fit' .err || complain "$(cat .err)"
 expect 0 pith run net.pith picture.png --preprocess unit,resize=256,crop=224
@@ -79,4 +79,30 @@ expect 4 pith run digits.onnx -d set --preprocess unit
 grep -q 'zz.png: neither PNG nor JPEG' .err || complain "$(cat .err)"
 
 expect 2 pith quantize digits.onnx -d grey28.png --preprocess nothing -o q.pith -f
+# a size of its own, and a letterbox: values by hand, as Pillow's Image.resize(BILINEAR) gives them
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY' || exit 1
+from make_inputs import field, model, node, png, value, write
+for h, w in ((1, 4), (4, 4), (5, 4), (3, 2)):
+    write(f"as_is{h}x{w}.onnx", model(node("Relu", ["x"], ["y"], "relu") + field(2, "g") +
+                                      value(11, "x", [1, 1, h, w]) + value(12, "y", [1, 1, h, w])))
+write("wide.png", png(2, 1, lambda y, x: 200 * x))
+write("tall.png", png(1, 3, lambda y, x: 10 + y))
+PY
+values() { # NETWORK PICTURE SPEC VALUES
+    expect 0 pith import "$1.onnx" --preprocess "$3" -f -q -o size.pith
+    expect 0 pith run size.pith "$2" -f -o size.npy
+    got=$(python3 -c 'import struct; b = open("size.npy", "rb").read(); n = (len(b) - 128) // 4
+print(*(f"{v:g}" for v in struct.unpack(f"<{n}f", b[128:])))')
+    [ "$got" = "$4" ] || complain "$2 by $3: $got, expected $4"
+    stores size.pith "$3"
+}
+values as_is1x4 wide.png resize=1x4 "0 50 150 200"
+values as_is4x4 wide.png resize=4x4 "0 50 150 200 0 50 150 200 0 50 150 200 0 50 150 200"
+values as_is4x4 wide.png letterbox=4x4 \
+    "114 114 114 114 0 50 150 200 0 50 150 200 114 114 114 114"
+values as_is5x4 wide.png letterbox=5x4,pad=7 \
+    "7 7 7 7 0 50 150 200 0 50 150 200 7 7 7 7 7 7 7 7"
+values as_is3x2 tall.png letterbox=3x2,pad=0 "10 0 11 0 12 0"
+expect 2 pith run as_is5x4.onnx wide.png --preprocess letterbox=4x4
+grep -q -- '--preprocess .*resize=5x4 makes pictures fit' .err || complain "$(cat .err)"
 finish

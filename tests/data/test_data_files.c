@@ -488,10 +488,10 @@ static void folders_are_classes(void **state)
                "$set: 3 samples of 3x2x2 do not fit input 'x' 1x224x224x3: --preprocess "
                "scale=1/255,resize=256,crop=224,layout=nhwc makes pictures fit");
     memcpy(o.dim, (uint32_t[]){1, 3, 4, 8}, 16);
-    open_fails(
-        &o, PITH_ERR_ARGUMENT,
-        "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x8: crop cuts squares only; resize the "
-        "pictures beforehand");
+    open_fails(&o, PITH_ERR_ARGUMENT,
+               "$set: 3 samples of 3x2x2 do not fit input 'x' 1x3x4x8: --preprocess "
+               "scale=1/255,resize=4x8 "
+               "makes pictures fit");
     o.preprocess = "unit,crop=4";
     memcpy(o.dim, (uint32_t[]){1, 3, 4, 4}, 16);
     open_fails(&o, PITH_ERR_ARGUMENT,

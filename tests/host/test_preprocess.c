@@ -32,6 +32,14 @@ static void test_read(void **state)
     assert_true(p.resize == 256 && p.crop == 224 && p.bgr && p.nhwc);
     p = parsed("");
     assert_true(p.scale == 1.0f && p.n_mean == 0 && p.n_std == 0 && !p.bgr && !p.nhwc);
+    assert_true(p.pad == 114 && p.resize_h == 0 && p.letterbox_h == 0);
+    p = parsed("imagenet,resize=320x480");
+    assert_true(p.resize_h == 320 && p.resize_w == 480 && p.resize == 0 && p.crop == 0);
+    p = parsed("imagenet,crop=200,resize=320x480");
+    assert_true(p.resize_h == 320 && p.crop == 200);
+    p = parsed("imagenet,letterbox=416x640,pad=0");
+    assert_true(p.letterbox_h == 416 && p.letterbox_w == 640 && p.pad == 0 && p.n_mean == 3);
+    assert_true(p.resize == 0 && p.resize_h == 0 && p.crop == 0);
     p = parsed("mean=-83,scale=0.5847029089927673,order=rgb,layout=nchw");
     assert_true(p.n_mean == 1 && p.mean[0] == -83.0f && p.scale == 0.5847029089927673f);
 }
@@ -101,6 +109,25 @@ static void test_refusals(void **state)
                                       "resize=65537",
                                       "resize=99999999999999999999",
                                       "crop=",
+                                      "crop=1x2",
+                                      "resize=x",
+                                      "resize=1x",
+                                      "resize=x1",
+                                      "resize=1x0",
+                                      "resize=0x1",
+                                      "resize=1x2x3",
+                                      "resize=65537x1",
+                                      "resize=1x65537",
+                                      "letterbox=640",
+                                      "letterbox=0x640",
+                                      "letterbox=640x640,pad=256",
+                                      "letterbox=640x640,pad=",
+                                      "letterbox=640x640,pad=-1",
+                                      "letterbox=640x640,pad=0255",
+                                      "letterbox=640x640,pad=1.5",
+                                      "letterbox=640x640,crop=640",
+                                      "resize=640,letterbox=640x640",
+                                      "pad=114",
                                       "order=grb",
                                       "layout=chw",
                                       "colour=1",
@@ -134,6 +161,9 @@ static void test_write(void **state)
         {"order=rgb,scale=1.0,layout=nchw", "layout=nchw"},
         {"crop=224,resize=256,std=0.2290,mean=1.04e2:117:123", "mean=104:117:123,std=0.229,"
                                                                "resize=256,crop=224"},
+        {"layout=nhwc,pad=0,letterbox=416x640", "letterbox=416x640,pad=0,layout=nhwc"},
+        {"pad=114,letterbox=65536x65536", "letterbox=65536x65536"},
+        {"crop=224,resize=00256x341", "resize=256x341,crop=224"},
         {"mean=-1e-30,layout=nhwc,order=bgr", "mean=-1e-30,order=bgr,layout=nhwc"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -282,7 +312,11 @@ static void test_cut_texts(void **state)
     static const char *const texts[] = {
         "imagenet,scale=-1.5e-3,mean=1/"
         "3:2:3.25,std=1:2:3,resize=256,crop=224,order=bgr,layout=nhwc",
-        "mean=1:2:3:4:5:6:7:8", "resize=65536", "unit"};
+        "mean=1:2:3:4:5:6:7:8",
+        "resize=65536",
+        "unit",
+        "letterbox=65536x65536,pad=255",
+        "resize=65536x65536"};
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
         size_t n = strlen(texts[t]);
         for (size_t cut = 0; cut <= n; cut++) {
