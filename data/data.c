@@ -135,7 +135,7 @@ static open_function *choose_reader(const char *path, const uint8_t *head, size_
 static enum pith_status take_content(struct data_source *s, const struct pith_data_opts *o,
                                      struct pith_error *err)
 {
-    s->file.mem = malloc(o->content_bytes + 1);
+    s->file.mem = malloc(o->content_bytes ? o->content_bytes : 1);
     s->file.name = strdup(o->path);
     if (!s->file.mem || !s->file.name)
         return pith_error_no_memory(err);

@@ -40,7 +40,7 @@ STRICT = " -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=ret
 SAME = " -O2 -fno-sanitize=all"
 NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
 DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
-LONG_SECONDS = 20   # of a processor: programs that take more are not near
+LONG_SECONDS = 15   # of a processor: programs that take more are not near
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
 
 
@@ -276,11 +276,15 @@ class Study:
 
     def first_run(self, name):
         """The processor's seconds: others may use the machine."""
+        def limits():
+            if self.sanitized:
+                resource.setrlimit(resource.RLIMIT_CPU, (LONG_SECONDS + 1, LONG_SECONDS + 1))
         with subprocess.Popen([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(self.rooms[0]),
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limits) as p:
             _, status, use = os.wait4(p.pid, 0)
             p.returncode = os.waitstatus_to_exitcode(status)
-        return name, use.ru_utime + use.ru_stime, p.returncode == 0
+        took = use.ru_utime + use.ru_stime
+        return name, took, p.returncode == 0 or (self.sanitized and took > LONG_SECONDS)
 
     def environment(self, room):
         asan = "intercept_tls_get_addr=0:allocator_may_return_null=1:max_allocation_size_mb=%d" % (MEMORY_LIMIT >> 20)
@@ -340,7 +344,7 @@ class Study:
                 os.path.dirname(os.path.join(src, m.path)), os.path.dirname(path), source))
             line = line.replace("-o " + target, "-o " + changed[target]).replace("-MMD -MP ", "")
             if self.sanitized:
-                line = line.replace(" -c ", STRICT + " -c ", 1)
+                line = line.replace(" -w ", " ").replace(" -c ", STRICT + " -c ", 1)
                 same = same and self.same_object(m, line, text, room)
             if not same and not self.quiet(line, shell=True):
                 return "DOES NOT COMPILE"

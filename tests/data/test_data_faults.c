@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+/* test_data_faults.c - every kind of data set: what is in it, then the same where one allocation
+ * fails, or where the file is cut at a byte or has another one there. What is made is freed and
+ * closed in any case, and samples that are read after all are the right ones. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <jpeglib.h>
+#include <png.h>
+#include <zlib.h>
+#include "pith_bytes.h"
+#include "test_data.h"
+
+/* ---- memory that fails (tests/module.mk has the linker replace these) ----------------------- */
+
+static long left = -1; /* allocations before the one that fails; negative: none does */
+
+static bool has_memory(void)
+{
+    return left < 0 || left-- > 0;
+}
+
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_malloc(size_t n)
+{
+    return has_memory() ? __real_malloc(n) : NULL;
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return has_memory() ? __real_calloc(n, size) : NULL;
+}
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n)
+{
+    return has_memory() ? __real_realloc(p, n) : NULL;
+}
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+char *__wrap_strdup(const char *text)
+{
+    return has_memory() ? __real_strdup(text) : NULL;
+}
+
+char *__real_strndup(const char *text, size_t n);
+char *__wrap_strndup(const char *text, size_t n);
+char *__wrap_strndup(const char *text, size_t n)
+{
+    return has_memory() ? __real_strndup(text, n) : NULL;
+}
+
+static unsigned open_files(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* ---- files of each kind --------------------------------------------------------------------- */
+
+static char folder[64];
+
+static const char *at(const char *name)
+{
+    static char path[16][256];
+    static int next;
+    char *p = path[next++ % 16];
+    snprintf(p, 256, "%s/%s", folder, name);
+    return p;
+}
+
+static void put(const char *name, const void *bytes, size_t n)
+{
+    FILE *f = fopen(at(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Value k of sample i, as all files here have it: below 128, and different everywhere. */
+static uint8_t value(unsigned i, unsigned k)
+{
+    return (uint8_t)((i * 37 + k * 11 + 5) % 128);
+}
+
+static size_t png_of(unsigned i, uint32_t side, uint8_t *out, size_t room)
+{
+    uint8_t pixels[64];
+    png_image image = {
+        .version = PNG_IMAGE_VERSION, .width = side, .height = side, .format = PNG_FORMAT_GRAY};
+    for (unsigned k = 0; k < side * side; k++)
+        pixels[k] = value(i, k);
+    png_alloc_size_t n = room;
+    assert_int_equal(png_image_write_to_memory(&image, out, &n, 0, pixels, 0, NULL), 1);
+    return n;
+}
+
+static void put_png(const char *name, unsigned i)
+{
+    uint8_t bytes[512];
+    put(name, bytes, png_of(i, 2, bytes, sizeof bytes));
+}
+
+/* One shade, which every quantization keeps. */
+static void put_jpeg(const char *name)
+{
+    struct jpeg_compress_struct c;
+    struct jpeg_error_mgr errors;
+    unsigned char *out = NULL;
+    unsigned long n = 0;
+    uint8_t row[4];
+    JSAMPROW rows[1] = {row};
+    memset(row, 80, sizeof row);
+    c.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&c);
+    jpeg_mem_dest(&c, &out, &n);
+    c.image_width = 4;
+    c.image_height = 2;
+    c.input_components = 1;
+    c.in_color_space = JCS_GRAYSCALE;
+    jpeg_set_defaults(&c);
+    jpeg_start_compress(&c, TRUE);
+    while (c.next_scanline < c.image_height)
+        jpeg_write_scanlines(&c, rows, 1);
+    jpeg_finish_compress(&c);
+    jpeg_destroy_compress(&c);
+    put(name, out, n);
+    free(out);
+}
+
+static void put_tar_header(uint8_t *b, const char *name, char type, size_t bytes)
+{
+    memset(b, 0, TAR_BLOCK);
+    strcpy((char *)b, name);
+    snprintf((char *)b + 124, 12, "%011o", (unsigned)bytes);
+    b[156] = (uint8_t)type;
+    memcpy(b + 257, "ustar", 6);
+    memset(b + 148, ' ', 8);
+    unsigned sum = 0;
+    for (size_t i = 0; i < TAR_BLOCK; i++)
+        sum += b[i];
+    snprintf((char *)b + 148, 8, "%06o", sum);
+}
+
+/* Two pictures, one by a long name; labels.csv; what is neither. */
+static void put_tar(const char *name)
+{
+    uint8_t b[10 * TAR_BLOCK] = {0};
+    size_t n = png_of(0, 2, b + 1 * TAR_BLOCK, TAR_BLOCK), k = png_of(1, 2, b + 5 * TAR_BLOCK, 512);
+    put_tar_header(b, "a.png", '0', n);
+    put_tar_header(b + 2 * TAR_BLOCK, "L", 'L', 6);
+    memcpy(b + 3 * TAR_BLOCK, "b.PNG", 6);
+    put_tar_header(b + 4 * TAR_BLOCK, "short", '0', k);
+    put_tar_header(b + 6 * TAR_BLOCK, "labels.csv", '0', 27);
+    memcpy(b + 7 * TAR_BLOCK, "file,class\nb.PNG,4\na.png,3\n", 27);
+    put_tar_header(b + 8 * TAR_BLOCK, "readme", '0', 0);
+    put(name, b, sizeof b);
+}
+
+/* The members deflated. */
+struct zip_bytes {
+    uint8_t b[4096], directory[1024];
+    size_t n, directory_bytes;
+    uint16_t members;
+};
+
+static void zip_add(struct zip_bytes *z, const char *name, const void *data, size_t bytes)
+{
+    const size_t length = strlen(name);
+    uint8_t *local = z->b + z->n, *e = z->directory + z->directory_bytes;
+    z_stream s = {.next_in = (Bytef *)(uintptr_t)data,
+                  .avail_in = (uInt)bytes,
+                  .next_out = local + 30 + length,
+                  .avail_out = 1024};
+    assert_int_equal(deflateInit2(&s, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&s, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&s);
+    store_le32(local, 0x04034b50u);
+    store_le16(local + 26, (uint16_t)length);
+    memcpy(local + 30, name, length);
+    store_le32(e, 0x02014b50u);
+    store_le16(e + 10, 8);
+    store_le32(e + 16, (uint32_t)crc32(0, data, (uInt)bytes));
+    store_le32(e + 20, (uint32_t)s.total_out);
+    store_le32(e + 24, (uint32_t)bytes);
+    store_le16(e + 28, (uint16_t)length);
+    store_le32(e + 42, (uint32_t)z->n);
+    memcpy(e + 46, name, length);
+    z->n += 30 + length + s.total_out;
+    z->directory_bytes += 46 + length;
+    z->members++;
+}
+
+static void put_zip(struct zip_bytes *z, const char *name)
+{
+    uint8_t *end = z->b + z->n + z->directory_bytes;
+    memcpy(z->b + z->n, z->directory, z->directory_bytes);
+    store_le32(end, 0x06054b50u);
+    store_le16(end + 10, z->members);
+    store_le32(end + 16, (uint32_t)z->n);
+    put(name, z->b, z->n + z->directory_bytes + 22);
+    memset(z, 0, sizeof *z);
+}
+
+static struct pith_buffer npy(enum pith_type type, uint32_t rank, const uint32_t *dim,
+                              const void *data)
+{
+    struct pith_buffer f;
+    assert_int_equal(pith_npy_write(type, rank, dim, data, &f, NULL), PITH_OK);
+    return f;
+}
+
+static void put_arrays(void)
+{
+    static const uint32_t dim[] = {2, 4};
+    static struct zip_bytes z;
+    static const int16_t classes[] = {3, 4};
+    static const float targets[] = {3.5f, 4.5f};
+    static const char *const labels[] = {"y.npy", "truth.npy", "other.npy", "class_names.npy"};
+    uint8_t x[8];
+    float wide[8];
+    for (unsigned k = 0; k < 8; k++)
+        wide[k] = x[k] = value(k / 4, k % 4);
+    struct pith_buffer a = npy(PITH_U8, 2, dim, x), b = npy(PITH_I16, 1, dim, classes);
+    struct pith_buffer t = npy(PITH_F32, 1, dim, targets), w = npy(PITH_F32, 2, dim, wide);
+    put("x.npy", a.data, a.bytes);
+    put("w.npy", w.data, w.bytes);
+    put("y.npy", b.data, b.bytes);
+    put("t.npy", t.data, t.bytes);
+    for (size_t i = 0; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%zu.npz", i);
+        zip_add(&z, "x.npy", a.data, a.bytes);
+        zip_add(&z, labels[i], b.data, b.bytes);
+        if (i == 3)
+            zip_add(&z, "Label.npy", b.data, b.bytes);
+        put_zip(&z, name);
+    }
+    zip_add(&z, "first.npy", a.data, a.bytes);
+    zip_add(&z, "y.npy", t.data, t.bytes);
+    put_zip(&z, "t.npz");
+    zip_add(&z, "only.npy", b.data, b.bytes);
+    put_zip(&z, "y.npz");
+    pith_buffer_free(&a);
+    pith_buffer_free(&b);
+    pith_buffer_free(&t);
+    pith_buffer_free(&w);
+}
+
+static void put_bytes(void)
+{
+    uint8_t idx[16 + 8] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2}, *values = idx + 16;
+    static const uint8_t classes[] = {0, 0, 8, 1, 0, 0, 0, 2, 3, 4};
+    for (unsigned k = 0; k < 8; k++)
+        values[k] = value(k / 4, k % 4);
+    put("n-images-idx3", idx, sizeof idx);
+    put("n-labels-idx1", classes, sizeof classes);
+    put("r.raw", values, 8);
+    gzFile z = gzopen(at("g-images-idx3.gz"), "wb");
+    assert_int_equal(gzwrite(z, idx, sizeof idx), (int)sizeof idx);
+    gzclose(z);
+    put("l.csv", "class\n3\n4\n", 10);
+    put("f.csv", "file,class\nq/b.png,4\np/a.png,3\n", 31);
+    uint8_t wav[44 + 16] = "RIFF....WAVEfmt ";
+    store_le32(wav + 4, 36 + 16);
+    store_le32(wav + 16, 16);
+    store_le16(wav + 20, 1);
+    store_le16(wav + 22, 1);
+    store_le32(wav + 24, 8000);
+    store_le32(wav + 28, 16000);
+    store_le16(wav + 32, 2);
+    store_le16(wav + 34, 16);
+    memcpy(wav + 36, "data", 4);
+    store_le32(wav + 40, 16);
+    for (unsigned k = 0; k < 8; k++)
+        store_le16(wav + 44 + 2 * k, (uint16_t)(value(k / 4, k % 4) << 8));
+    put("s.wav", wav, sizeof wav);
+    static uint8_t cifar[2 * 3073];
+    for (unsigned i = 0; i < 2; i++) {
+        cifar[i * 3073] = (uint8_t)(3 + i);
+        for (unsigned k = 0; k < 4; k++)
+            for (unsigned c = 0; c < 3; c++)
+                cifar[i * 3073 + 1 + 1024 * c + 32 * (15 + k / 2) + 15 + k % 2] = value(i, k);
+    }
+    put("c.bin", cifar, sizeof cifar);
+}
+
+static int make_files(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/pith-faults-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    static const char *const folders[] = {"flat", "set", "set/p", "set/q", "deep", "deep/one"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (mkdir(at(folders[i]), 0700))
+            return -1;
+    put_bytes();
+    put_arrays();
+    put_tar("p.tar");
+    put_jpeg("one.jpg");
+    put_png("flat/a.png", 0);
+    put_png("flat/b.png", 1);
+    put("flat/labels.csv", "b.png,4\na.png,3\n", 16);
+    put_png("set/p/a.png", 0);
+    put_png("set/q/b.png", 1);
+    put_png("deep/one/a.png", 0);
+    put_png("deep/two.png", 1);
+    return 0;
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+/* ---- what is in them ------------------------------------------------------------------------ */
+
+enum { NO_LABELS, CLASSES, FOLDERS, TARGETS = 4 }; /* classes and targets may be there both */
+
+/* path: %s is the folder. All hold samples 0 and 1 of `value`, times scale. */
+static const struct kind {
+    const char *path, *labels, *preprocess;
+    int answers;
+    bool flat; /* one shade of 80 */
+} kinds[] = {
+    {"%s/n-images-idx3", NULL, NULL, CLASSES, false},
+    {"%s/g-images-idx3.gz", "n-labels-idx1", NULL, CLASSES, false},
+    {"%s/x.npy", "y.npy", NULL, CLASSES, false},
+    {"%s/w.npy", "y.npz", NULL, CLASSES, false},
+    {"%s/x.npy", "t.npy", NULL, TARGETS, false},
+    {"%s/0.npz", NULL, NULL, CLASSES, false},
+    {"%s/0.npz", "t.npy", NULL, CLASSES | TARGETS, false},
+    {"%s/0.npz", "l.csv", NULL, CLASSES, false},
+    {"%s/1.npz", NULL, NULL, CLASSES, false},
+    {"%s/2.npz", NULL, NULL, CLASSES, false},
+    {"%s/3.npz", NULL, NULL, CLASSES, false},
+    {"%s/t.npz", NULL, NULL, TARGETS, false},
+    {"%s/t.npz", "t.npy", NULL, TARGETS, false},
+    {"raw:u8:4:%s/r.raw", "l.csv", NULL, CLASSES, false},
+    {"wav:4:4:%s/s.wav", NULL, "scale=128", NO_LABELS, false},
+    {"%s/c.bin", NULL, "crop=2", CLASSES, false},
+    {"%s/p.tar", NULL, NULL, CLASSES, false},
+    {"%s/flat", NULL, NULL, CLASSES, false},
+    {"%s/set", NULL, NULL, FOLDERS, false},
+    {"%s/set", "f.csv", NULL, CLASSES, false},
+    {"%s/deep", NULL, NULL, NO_LABELS, false},
+    {"%s/one.jpg", NULL, NULL, NO_LABELS, true},
+    {"named", NULL, NULL, NO_LABELS, false},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+struct opened {
+    struct pith_data_opts o;
+    char path[128];
+    const char *files[2];
+};
+
+static void fill(const struct kind *k, struct opened *w)
+{
+    memset(w, 0, sizeof *w);
+    snprintf(w->path, sizeof w->path, k->path, folder);
+    w->o.size_bytes = sizeof w->o;
+    w->o.path = w->path;
+    w->o.labels = k->labels ? at(k->labels) : NULL;
+    w->o.preprocess = k->preprocess;
+    if (strcmp(k->path, "named") == 0) {
+        w->files[0] = at("flat/a.png");
+        w->files[1] = at("set/q");
+        w->o.files = w->files;
+        w->o.n_files = 2;
+    }
+}
+
+/* All samples, until one cannot be read; what is read is right. */
+static enum pith_status read_all(const struct kind *k, struct pith_data *d, struct pith_error *err)
+{
+    float x[64], y = 0;
+    const uint64_t n = pith_data_count(d), elems = pith_data_elems(d);
+    assert_true(elems <= 64 && n == (k->flat ? 1 : 2));
+    const bool classes = k->answers & (CLASSES | FOLDERS);
+    if (pith_data_labelled(d) != classes)
+        fail_msg("%s, labels %s", k->path, k->labels ? k->labels : "none named");
+    assert_int_equal(pith_data_target_elems(d), k->answers / TARGETS);
+    for (uint64_t i = 0; i < n; i++) {
+        int64_t label = 0;
+        enum pith_status st = pith_data_read(d, i, x, &label, err);
+        if (st)
+            return st;
+        const int first = k->answers & CLASSES ? 3 : 0;
+        assert_int_equal(label, classes ? first + (int)i : PITH_NO_LABEL);
+        for (uint64_t e = 0; e < elems; e++)
+            if (x[e] != (k->flat ? 80 : (float)value((unsigned)i, (unsigned)(e % 4))))
+                fail_msg("%s: sample %d, value %d is %g", k->path, (int)i, (int)e, (double)x[e]);
+        assert_true(strlen(pith_data_sample_name(d, i)) > 0);
+        if (k->answers & TARGETS) {
+            assert_int_equal(pith_data_read_target(d, i, &y), PITH_OK);
+            assert_true(y == 3.5f + (float)i);
+        }
+    }
+    static const uint32_t second[] = {1};
+    enum pith_status st = n > 1 ? pith_data_pick(d, second, 1, err) : PITH_OK;
+    assert_true(st || pith_data_count(d) == 1);
+    return st;
+}
+
+static enum pith_status open_and_read(const struct kind *k, struct pith_error *err)
+{
+    struct opened w;
+    struct pith_data *d = NULL;
+    fill(k, &w);
+    enum pith_status st = pith_data_open(&w.o, &d, err);
+    assert_true(st ? !d : d != NULL);
+    if (!st)
+        st = read_all(k, d, err);
+    pith_data_free(d);
+    return st;
+}
+
+static void every_kind(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KINDS; i++) {
+        struct pith_error err = {0};
+        const unsigned opened = open_files();
+        if (open_and_read(&kinds[i], &err))
+            fail_msg("%s: %s", kinds[i].path, err.text);
+        assert_int_equal(open_files(), opened);
+    }
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KINDS; i++) {
+        bool failed = true;
+        for (long n = 0; failed; n++) {
+            struct pith_error err = {0};
+            const unsigned opened = open_files();
+            left = n;
+            enum pith_status st = open_and_read(&kinds[i], &err);
+            failed = left < 0;
+            left = -1;
+            if (failed ? st != PITH_OK && st != PITH_ERR_MEMORY : st != PITH_OK)
+                fail_msg("%s, allocation %ld: status %d '%s'", kinds[i].path, n, st, err.text);
+            assert_true(!st || strcmp(err.text, "out of memory") == 0);
+            assert_int_equal(open_files(), opened);
+            assert_true(n < 500);
+        }
+    }
+}
+
+/* ---- cut and changed ------------------------------------------------------------------------ */
+
+static struct pith_buffer load(const char *path)
+{
+    struct pith_buffer b;
+    assert_int_equal(pith_file_read(path, 0, &b, NULL), PITH_OK);
+    return b;
+}
+
+/* As much of a data set as there is, of any shape. */
+static void read_anything(const struct pith_data_opts *o)
+{
+    struct pith_error err = {0};
+    struct pith_data *d = NULL;
+    enum pith_status st = pith_data_open(o, &d, &err);
+    if (st) {
+        assert_true(st == PITH_ERR_CORRUPT || st == PITH_ERR_UNSUPPORTED || st == PITH_ERR_LIMIT ||
+                    st == PITH_ERR_ARGUMENT);
+        assert_true(strlen(err.text) > 0);
+        return;
+    }
+    const uint64_t n = pith_data_count(d), elems = pith_data_elems(d);
+    float *x = elems < 1 << 20 ? malloc((size_t)elems * sizeof *x) : NULL;
+    for (uint64_t i = 0; x && i < n && i < 3; i++) {
+        (void)pith_data_read(d, i, x, NULL, &err);
+        (void)pith_data_sample_name(d, i);
+    }
+    free(x);
+    pith_data_free(d);
+}
+
+/* In memory, as a program has it that was sent a file: cut at each byte, and with every byte as 0,
+ * as 255, one more and one less. */
+static void cut_and_changed_anywhere(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"n-images-idx3", "x.npy", "w.npy",   "0.npz",
+                                        "2.npz",         "p.tar", "one.jpg", "flat/a.png"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct pith_buffer whole = load(at(names[i]));
+        struct pith_data_opts o = {.size_bytes = sizeof o, .path = names[i], .max_bytes = 1 << 20};
+        uint8_t *b = malloc(whole.bytes);
+        memcpy(b, whole.data, whole.bytes);
+        const size_t step = whole.bytes > 2000 ? 7 : 1;
+        o.content = b;
+        for (o.content_bytes = 0; o.content_bytes < whole.bytes; o.content_bytes += step)
+            read_anything(&o);
+        o.content_bytes = whole.bytes;
+        for (size_t k = 0; k < whole.bytes; k += k < 600 ? 1 : step) {
+            const uint8_t was = b[k], values[] = {0, 255, (uint8_t)(was + 1), (uint8_t)(was - 1)};
+            for (size_t v = 0; v < 4; v++) {
+                b[k] = values[v];
+                read_anything(&o);
+            }
+            b[k] = was;
+        }
+        free(b);
+        pith_buffer_free(&whole);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind),
+        cmocka_unit_test(every_allocation_fails_once),
+        cmocka_unit_test(cut_and_changed_anywhere),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}
