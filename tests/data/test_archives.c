@@ -653,7 +653,7 @@ static void labels_cut_at_any_byte(void **state)
         {"class\n1\n-1\n", "line 3: '-1' is not a class number"},
         {"class\n\"1\n1\n", "quotes do not match"},
         {"class\n\"1\"x\n1\n", "quotes do not match"},
-        {"file,size\na,1\n", "no column `class` or `label`"},
+        {"file,size\na,1\n", "nor is it a line of column names"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct pith_error err = {0};
@@ -685,7 +685,7 @@ static void long_fields_of_labels(void **state)
         }
     }
     for (uint32_t more = 0; more < 2; more++) {
-        char *p = text + sprintf(text, "class\n5");
+        char *p = text + sprintf(text, "class,x\n5");
         for (uint32_t i = 1; i < 256 + more; i++)
             p += sprintf(p, ",%u", i);
         *p++ = '\n';

@@ -234,6 +234,78 @@ static void curves(void **state)
     }
 }
 
+/* Changed streams of one block, at the end of a page: refused by every reader. */
+static void refused_by_all(const struct coded *c, const uint8_t *bytes, size_t n_bytes, size_t n)
+{
+    struct guarded in = guard_new(n_bytes, 1), out = guard_new(n, 1);
+    memcpy(in.data, bytes, n_bytes);
+    for (uint32_t l = 0; l < LEVELS; l++)
+        if (has_level(l))
+            assert_int_equal(decode(&c->code.frequencies, in.data, n_bytes, n, l, 2048, out.data),
+                             PITH_ERR_CORRUPT);
+    assert_int_equal(pull(&c->code.frequencies, in.data, n_bytes, n, out.data), PITH_ERR_CORRUPT);
+    guard_free(&in);
+    guard_free(&out);
+}
+
+/* A block of one word or one byte of escapes more than it needs, or less, or with a bit behind the
+ * last escape; its directory says so. */
+static void blocks_have_what_they_need(void **state)
+{
+    uint64_t seed = SEED;
+    uint32_t with_escapes = 0;
+    (void)state;
+    for (uint32_t i = 0; i < 300; i++) {
+        static uint8_t symbols[20032], b[20032];
+        size_t n = i % 2 ? 20032 - i : 33 + 9 * i;
+        fill(symbols, n, 200, i % 2 ? NEARLY_ONE : (enum shape)(i / 2 % SHAPES), &seed);
+        struct coded c = encode(symbols, n);
+        const bool escapes = c.code.frequencies.escapes;
+        const size_t head = 2 + escapes, end = c.n_bytes;
+        const size_t tail = escapes ? c.bytes[2] : 0;
+        if (c.code.frequencies.single || c.bytes[1] > 126 || tail > 126 || n >> c.bytes[0]) {
+            guard_free(&c.memory); /* sizes of one byte are enough here */
+            continue;
+        }
+        assert_int_equal(head + 4 * RANS_LANES + 2 * c.bytes[1] + tail, end);
+        const size_t words_end = end - tail;
+        memcpy(b, c.bytes, words_end);
+        memset(b + words_end, 0, 2);
+        memcpy(b + words_end + 2, c.bytes + words_end, tail);
+        b[1]++;
+        refused_by_all(&c, b, end + 2, n);
+        if (c.bytes[1] > 0) {
+            memcpy(b + words_end - 2, c.bytes + words_end, tail);
+            b[1] = (uint8_t)(c.bytes[1] - 1);
+            refused_by_all(&c, b, end - 2, n);
+        }
+        if (tail > 0) {
+            with_escapes++;
+            memcpy(b, c.bytes, end);
+            b[end] = 0;
+            b[2]++;
+            refused_by_all(&c, b, end + 1, n);
+            b[2] = (uint8_t)(tail - 1);
+            refused_by_all(&c, b, end - 1, n);
+        }
+        memcpy(b, c.bytes, end);
+        b[0] = RANS_MIN_BLOCK - 1;
+        refused_by_all(&c, b, end, n);
+        b[0] = RANS_MAX_BLOCK + 1;
+        refused_by_all(&c, b, end, n);
+        for (uint32_t lane = 0; lane < RANS_LANES; lane++) { /* begin and end go together */
+            memcpy(b, c.bytes, end);
+            b[head + 4 * lane + 3] ^= 0x80;
+            struct guarded out = guard_new(n, 1);
+            enum pith_status st = decode(&c.code.frequencies, b, end, n, 0, 2048, out.data);
+            assert_int_equal(pull(&c.code.frequencies, b, end, n, out.data), st);
+            guard_free(&out);
+        }
+        guard_free(&c.memory);
+    }
+    assert_true(with_escapes > 5);
+}
+
 /* Arbitrary changes are noticed, or change symbols: never what lies outside. */
 static void broken_streams(void **state)
 {
@@ -324,10 +396,15 @@ static void rows_stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alphabets),     cmocka_unit_test(lengths),
-        cmocka_unit_test(entry_points),  cmocka_unit_test(close_to_entropy),
-        cmocka_unit_test(curves),        cmocka_unit_test(broken_streams),
-        cmocka_unit_test(random_tables), cmocka_unit_test(rows_stop),
+        cmocka_unit_test(alphabets),
+        cmocka_unit_test(lengths),
+        cmocka_unit_test(entry_points),
+        cmocka_unit_test(close_to_entropy),
+        cmocka_unit_test(curves),
+        cmocka_unit_test(broken_streams),
+        cmocka_unit_test(random_tables),
+        cmocka_unit_test(rows_stop),
+        cmocka_unit_test(blocks_have_what_they_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

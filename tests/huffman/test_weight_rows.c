@@ -11,13 +11,43 @@
 
 #define SEED 20240713u
 
+enum { PARTS = 5 };
+
+/* The tables and streams of a weight. */
+struct part {
+    const uint8_t **bytes;
+    size_t *n;
+};
+
+static void parts_of(struct weight *w, struct part part[PARTS])
+{
+    const struct part all[PARTS] = {{&w->gap_table.bytes, &w->gap_table.n_bytes},
+                                    {&w->index_table.bytes, &w->index_table.n_bytes},
+                                    {&w->support_stream.bytes, &w->support_stream.n_bytes},
+                                    {&w->index_stream.bytes, &w->index_stream.n_bytes},
+                                    {&w->codebook.bytes, &w->codebook.n_bytes}};
+    memcpy(part, all, sizeof all);
+}
+
+/* Everything in memory of just its size, for AddressSanitizer to see where it ends. */
 static void compare(const struct weight *w)
 {
-    void *scratch = malloc(pith_weight_scratch_bytes(w) + 64);
-    float *whole = malloc((w->count + 1) * sizeof *whole);
-    rows_agree(w, pith_weight_expand_f32(w, whole, scratch), whole);
+    struct weight exact = *w;
+    struct part part[PARTS];
+    parts_of(&exact, part);
+    for (int i = 0; i < PARTS; i++) {
+        uint8_t *copy = malloc(*part[i].n);
+        if (*part[i].n)
+            memcpy(copy, *part[i].bytes, *part[i].n);
+        *part[i].bytes = copy;
+    }
+    void *scratch = malloc(pith_weight_scratch_bytes(w));
+    float *whole = malloc(w->count * sizeof *whole);
+    rows_agree(&exact, pith_weight_expand_f32(&exact, whole, scratch), whole);
     free(scratch);
     free(whole);
+    for (int i = 0; i < PARTS; i++)
+        free((uint8_t *)(uintptr_t)*part[i].bytes);
 }
 
 static const uint64_t counts[] = {1, 9, 60, 1000, 4096, 40000, 70000};
@@ -94,6 +124,44 @@ static void integers(void **state)
     }
 }
 
+/* Every stream and table cut at any byte, at an unmapped page. */
+static void cuts(void **state)
+{
+    uint64_t seed = SEED;
+    (void)state;
+    for (uint32_t form = 0; form < 3 * CASE_CODES; form++) {
+        struct case_spec s = {.count = 300,
+                              .density = 300,
+                              .support = (enum weight_support)(form % 3),
+                              .code = case_codes[form / 3],
+                              .n_centroids = 20,
+                              .n_groups = 1};
+        struct weight_case c = case_new(&s, &seed);
+        struct part part[PARTS];
+        parts_of(&c.w, part);
+        void *scratch = malloc(pith_weight_scratch_bytes(&c.w));
+        float *whole = malloc(s.count * sizeof *whole);
+        for (int i = 0; i < PARTS; i++) {
+            const uint8_t *const bytes = *part[i].bytes;
+            const size_t all = *part[i].n;
+            for (size_t n = 0; n < all; n++) {
+                struct guarded g = guard_new(n, 1);
+                if (n)
+                    memcpy(g.data, bytes, n);
+                *part[i].bytes = g.data;
+                *part[i].n = n;
+                rows_agree(&c.w, pith_weight_expand_f32(&c.w, whole, scratch), whole);
+                guard_free(&g);
+            }
+            *part[i].bytes = bytes;
+            *part[i].n = all;
+        }
+        free(scratch);
+        free(whole);
+        case_free(&c);
+    }
+}
+
 /* Every bit of every stream and table, and their lengths. */
 static void damage(void **state)
 {
@@ -124,8 +192,8 @@ static void damage(void **state)
                 size_t n = streams[i]->n_bytes;
                 if (n == 0)
                     continue;
-                copy = calloc(n + 1, 1);
-                memcpy(copy, old, n);
+                copy = calloc((size_t)((int64_t)n + more) + 1, 1);
+                memcpy(copy, old, more < 0 ? n - 1 : n);
                 streams[i]->bytes = copy;
                 streams[i]->n_bytes = (size_t)((int64_t)n + more);
                 compare(&c.w);
@@ -149,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_forms),
         cmocka_unit_test(integers),
+        cmocka_unit_test(cuts),
         cmocka_unit_test(damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

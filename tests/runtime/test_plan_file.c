@@ -4,6 +4,7 @@
  */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
+#include "guard_page.h"
 #include "pith_crc32c.h"
 #include "test_plan.h"
 #include "weight_case.h"
@@ -134,6 +135,72 @@ static void test_refusals(void **state)
     assert_int_equal(open_with(file, bytes, &o), PITH_ERR_UNSUPPORTED);
 }
 
+/* A copy whose last byte is the last before an unmapped page. */
+static struct guarded at_page_end(const uint8_t *file, size_t bytes)
+{
+    struct guarded g = guard_new(bytes, 1);
+    if (bytes)
+        memcpy(g.data, file, bytes);
+    return g;
+}
+
+/* Files cut at any byte, and files of fewer and of more steps with right lengths and checksums. */
+static void test_sizes(void **state)
+{
+    (void)state;
+    uint8_t file[MAX_FILE];
+    uint32_t batch = 77, threads = 77;
+    size_t bytes = write_file(PITH_CPU_REF, file);
+    struct pith_opts o = options(PITH_CPU_REF);
+    struct pith_need need;
+    struct pith_plan *plan;
+    make_graph();
+    void *mem = gd_plan(&o, &plan, &need);
+    for (size_t n = 0; n < bytes; n++) {
+        struct guarded g = at_page_end(file, n);
+        assert_int_equal(pith_plan_file_options(g.data, n, &batch, &threads), PITH_ERR_CORRUPT);
+        assert_int_equal(open_with(g.data, n, &o), PITH_ERR_CORRUPT);
+        assert_int_equal(pith_plan_file_check(g.data, n, plan), PITH_ERR_CORRUPT);
+        guard_free(&g);
+    }
+    assert_int_equal(pith_plan_file_options(NULL, bytes, &batch, &threads), PITH_ERR_CORRUPT);
+    assert_true(batch == 77 && threads == 77);
+    for (size_t i = 0; i < bytes; i++) {
+        file[i] ^= 1;
+        assert_int_equal(pith_plan_file_options(file, bytes, &batch, &threads), PITH_ERR_CORRUPT);
+        assert_int_equal(pith_plan_file_check(file, bytes, plan), PITH_ERR_CORRUPT);
+        file[i] ^= 1;
+    }
+    assert_int_equal(pith_plan_file_options(file, bytes, &batch, &threads), PITH_OK);
+    assert_true(batch == 1 && threads == 1);
+    const uint32_t steps = load_le32(file + 44);
+    for (uint32_t n = 0; n < steps + 3; n++) {
+        uint8_t other[2 * MAX_FILE] = {0};
+        size_t other_bytes = 64 + (n + 7) / 8 * 8 + 40 * (size_t)n + 4;
+        assert_true(other_bytes <= sizeof other);
+        memcpy(other, file, other_bytes < bytes ? other_bytes : bytes);
+        store_le32(other + 44, n);
+        seal(other, other_bytes);
+        struct guarded g = at_page_end(other, other_bytes);
+        assert_int_equal(pith_plan_file_check(g.data, other_bytes, plan),
+                         n == steps ? PITH_OK : PITH_ERR_CORRUPT);
+        assert_int_equal(pith_plan_file_options(g.data, other_bytes, &batch, &threads), PITH_OK);
+        guard_free(&g);
+    }
+    /* threads as the file tells them; written into just as much room as there must be */
+    store_le32(file + 24, 5);
+    store_le32(file + 28, 3);
+    seal(file, bytes);
+    assert_int_equal(pith_plan_file_options(file, bytes, &batch, &threads), PITH_OK);
+    assert_true(batch == 5 && threads == 3);
+    struct guarded g = guard_new(bytes, 1);
+    assert_int_equal(pith_plan_file_write(plan, g.data, bytes), PITH_OK);
+    assert_int_equal(pith_plan_file_check(g.data, bytes, plan), PITH_OK);
+    assert_int_equal(pith_plan_file_write(plan, NULL, bytes), PITH_ERR_ARGUMENT);
+    guard_free(&g);
+    free(mem);
+}
+
 /* Every byte behind the head at every value, with a right checksum. */
 static void test_hostile(void **state)
 {
@@ -241,7 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round),   cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_hostile), cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_costs),   cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,6 +233,40 @@ static void test_reader(void **state)
     assert_int_equal(read_graph(bytes, 14), PITH_ERR_CORRUPT);
 }
 
+/* Inputs that are no longer counted are not there, though memory still holds them. */
+static void test_input_counts(void **state)
+{
+    (void)state;
+    make_sample();
+    struct graph_node *ends[] = {&gd.node[node_of(s.final)], &gd.node[node_of(s.joined)]};
+    const uint32_t needed[] = {2, 3}; /* a state twice; the condition and a value of each side */
+    for (int i = 0; i < 2; i++) {
+        const uint32_t was = ends[i]->n_in;
+        for (uint32_t n = 0; n < needed[i]; n++) {
+            ends[i]->n_in = n;
+            if (i == 0 && n == 1)
+                continue; /* the state alone is what end_loop() asks for */
+            refused();
+        }
+        ends[i]->n_in = was;
+        assert_int_equal(pith_graph_regions(&gd.g), PITH_OK);
+    }
+    /* the condition of a loop comes before its states */
+    gd_clear();
+    uint32_t x = gd_input(1, 4), go = gd_input(0);
+    gd_input_type(PITH_BOOL);
+    struct gd_loop loop = {.trips = 3, .has_cond = 1, .n_states = 2};
+    uint32_t state_0 = gd_loop_begin(&loop, 3, go, x, x) + 1;
+    uint32_t end = gd_loop_end(&loop, 3, go, relu(state_0), relu(state_0 + 1));
+    gd_output(end);
+    gd_graph();
+    struct graph_node *node = &gd.node[node_of(end)];
+    for (uint32_t n = 0; n < 3; n++) {
+        node->n_in = n;
+        refused();
+    }
+}
+
 /* What BranchEnd gives must be as many as each side gives it, whatever these are. */
 static void test_branch_counts(void **state)
 {
@@ -256,7 +290,7 @@ int main(void)
         cmocka_unit_test(test_regions),       cmocka_unit_test(test_reading_across),
         cmocka_unit_test(test_partners),      cmocka_unit_test(test_brackets),
         cmocka_unit_test(test_depth),         cmocka_unit_test(test_reader),
-        cmocka_unit_test(test_branch_counts),
+        cmocka_unit_test(test_branch_counts), cmocka_unit_test(test_input_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
