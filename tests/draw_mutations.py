@@ -11,7 +11,7 @@ import re
 
 ROOMS = ["runtime/gate", "runtime/decode", "runtime/plan", "onnx", "data", "base", "runtime/host", "pack"]
 # Tests of a room, beside those of the list for the file: where its module has others, those that take it up.
-CODED = ["huffman/*", "runtime/test_huff*", "runtime/test_made_weight", "runtime/test_*coded*", "pack/*"]
+CODED = ["huffman/*", "runtime/test_huff*", "runtime/test_made_weight", "runtime/test_*coded*", "pack/*", "load/test_read_faults"]
 NEAREST = {
     "runtime/gate": ["runtime/test_gate", "runtime/test_container", "runtime/test_validate", "runtime/test_region",
                      "runtime/test_stats_read", "runtime/test_loop", *CODED],
@@ -20,6 +20,8 @@ NEAREST = {
                      "runtime/test_pair", "runtime/test_segment", "runtime/test_shared_weight", "runtime/test_coded_table",
                      "runtime/test_loop*", "runtime/test_op_by_hand", "runtime/test_op_quantized", "pack/test_refusals"],
     "runtime/host": ["host/*"],
+    "onnx": ["onnx/*", "load/test_read_faults"],
+    "pack": ["pack/*", "load/test_read_faults", "huffman/*"],
 }
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "do", "else"}
 RELEASES = r"\b(?:free|close|fclose|munmap|unlink|\w+_free|\w+_close)\("

@@ -10,6 +10,7 @@ TEST_ENV = HEADERS="$(HEADERS)" PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O))
 # Functions that a test replaces.
 wrap = $(foreach f,$(1),-Wl,--wrap=$(f))
 TEST_LDFLAGS_alloc_failure = $(call wrap,malloc calloc realloc aligned_alloc)
+TEST_LDFLAGS_read_faults = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_quantize_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_integer_alloc_failure = $(TEST_LDFLAGS_alloc_failure)

@@ -26,7 +26,8 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 PITH_DATA=${PITH_DATA:-$top/../shared/data}
 PITH_DATA=$(cd "$PITH_DATA" 2>/dev/null && pwd || echo "$PITH_DATA")
-export PITH_DATA
+PITH_NODE_CASES=${PITH_NODE_CASES:-$top/build/node-cases}
+export PITH_DATA PITH_NODE_CASES
 if [ -n "${MUTATE_DIR:-}" ]; then
     dir=$MUTATE_DIR
 else

@@ -154,6 +154,7 @@ class Study:
         self.linker = [self.cc[-1]] + (SANITIZED.split() if sanitized else [])
         self.tests = self.expand(mutations)
         self.seconds = {}
+        self.unchanged = os.path.join(self.out, "unchanged")
         self.rooms = [os.path.join(self.out, "room%d" % i) for i in range(jobs)]
         self.free = list(self.rooms)
         self.lock = threading.Lock()
@@ -207,21 +208,17 @@ class Study:
             assert len(listed) == len(names), lib
             self.objects += listed
         self.libs = self.told("sort $(foreach m,%s,$(call link_libs,$(m)))" % " ".join(libraries))
-        for room in self.rooms:
+        for room in self.rooms + [self.unchanged]:
             os.makedirs(room, exist_ok=True)
         self.make_replaceable()
-        self.link(self.rooms[0], {})
+        self.link(self.unchanged, {})
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(self.link_program, self.programs))
-            for name, took, ok in pool.map(self.first_run, self.programs):
-                if not ok:
-                    sys.exit("%s fails without any change" % name)
-                self.seconds[name] = took
 
     def make_replaceable(self):
         """What the linker's --wrap replaces in a program, of ours or of the C library, is replaced in the
         shared object by a jump to the function itself, which the program's own replacement overrides."""
-        path = os.path.join(self.rooms[0], "replaced.s")
+        path = os.path.join(self.unchanged, "replaced.s")
         jump = {"x86_64": "jmp", "aarch64": "b"}[os.uname().machine]
         with open(path, "w", encoding="utf-8") as f:
             for name in sorted(self.replaced):
@@ -271,45 +268,53 @@ class Study:
     def link_program(self, name):
         program = os.path.join(self.out, "tests", name)
         more = self.link_with.get(os.path.basename(name), [])
-        assert self.quiet([*self.linker, program + ".o", *more, "-L" + self.rooms[0], "-lpithall", "-lcmocka",
+        assert self.quiet([*self.linker, program + ".o", *more, "-L" + self.unchanged, "-lpithall", "-lcmocka",
                            *self.libs, "-lm", "-lpthread", "-o", program]), name
-
-    def first_run(self, name):
-        """The processor's seconds: others may use the machine."""
-        def limits():
-            if self.sanitized:
-                resource.setrlimit(resource.RLIMIT_CPU, (LONG_SECONDS + 1, LONG_SECONDS + 1))
-        with subprocess.Popen([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(self.rooms[0]),
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limits) as p:
-            _, status, use = os.wait4(p.pid, 0)
-            p.returncode = os.waitstatus_to_exitcode(status)
-        took = use.ru_utime + use.ru_stime
-        return name, took, p.returncode == 0 or (self.sanitized and took > LONG_SECONDS)
 
     def environment(self, room):
         asan = "intercept_tls_get_addr=0:allocator_may_return_null=1:max_allocation_size_mb=%d" % (MEMORY_LIMIT >> 20)
         return dict(os.environ, LD_LIBRARY_PATH=room, CMOCKA_MESSAGE_OUTPUT="TAP", ASAN_OPTIONS=asan)
 
-    def passes(self, name, room, limit):
+    def run_program(self, name, room, limit):
+        """Whether it passes, and the processor's seconds that it takes: others may use the machine."""
         def limits():
             if not self.sanitized:  # AddressSanitizer maps terabytes
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
-        try:
-            done = subprocess.run([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(room),
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  timeout=20 * limit, preexec_fn=limits)
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
+        with subprocess.Popen([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(room),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limits) as p:
+            alarm = threading.Timer(20 * limit, p.kill)
+            alarm.start()
+            _, status, use = os.wait4(p.pid, 0)
+            alarm.cancel()
+            p.returncode = os.waitstatus_to_exitcode(status)
+        return p.returncode == 0, use.ru_utime + use.ru_stime
+
+    def is_long(self, name):
+        return self.sanitized and self.seconds.get(name, 0) > LONG_SECONDS
+
+    def notices(self, name, room):
+        """A program is believed when it is known to pass without any change."""
+        known = self.seconds.get(name)
+        longest = LONG_SECONDS if self.sanitized else 10 * LONG_SECONDS
+        ok, seconds = self.run_program(name, room, longest if known is None else 10 + 5 * known)
+        if not ok and known is None:
+            passes, seconds = self.run_program(name, self.unchanged, longest)
+            if not passes and seconds <= LONG_SECONDS:
+                sys.exit("%s fails without any change" % name)
+        self.seconds.setdefault(name, seconds)
+        return not ok and not self.is_long(name)
 
     def order(self, m):
-        """The programs of a change: as told, those of a pattern by the time they take."""
+        """The programs of a change: as told, those of a pattern by the words they share with the file, then
+        by the time they take."""
+        words = set(os.path.basename(m.path).split(".")[0].split("_"))
         programs = []
         for pattern in m.tests:
-            for n in sorted(self.tests[pattern], key=lambda n: self.seconds[n]):
-                if n not in programs and not (self.sanitized and self.seconds[n] > LONG_SECONDS):
+            for n in sorted(self.tests[pattern], key=lambda n: (
+                    -len(words & set(os.path.basename(n).split("_"))), self.seconds.get(n, 1))):
+                if n not in programs and not self.is_long(n):
                     programs.append(n)
         return programs
 
@@ -353,7 +358,7 @@ class Study:
         if not self.link(room, changed):
             return "DOES NOT COMPILE"
         for name in self.order(m):
-            if not self.passes(name, room, 10 + 5 * self.seconds[name]):
+            if self.notices(name, room):
                 return "killed by " + name
         return "SURVIVED"
 

@@ -75,7 +75,7 @@ typedef enum pith_status (*scene)(struct pith_error *err);
 
 /* Allocations of the scene, rounded up to a multiple of the stride. copes: it may also succeed
  * without one of them. */
-static uint32_t fail_each(scene run, bool copes, bool for_ever)
+static inline uint32_t fail_each(scene run, bool copes, bool for_ever)
 {
     for (uint32_t n = 0;; n += heap.stride ? heap.stride : 1) {
         struct pith_error err = {0};
@@ -96,7 +96,7 @@ static uint32_t fail_each(scene run, bool copes, bool for_ever)
     }
 }
 
-static void fail_all(scene run, bool copes)
+static inline void fail_all(scene run, bool copes)
 {
     uint32_t n = fail_each(run, copes, false);
     assert_true(n > 0);
