@@ -15,9 +15,10 @@ TEST_LDFLAGS_sweep_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_quantize_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_integer_alloc_failure = $(TEST_LDFLAGS_alloc_failure)
 TEST_LDFLAGS_data_faults = $(call wrap,malloc calloc realloc strdup strndup)
+TEST_LDFLAGS_kept_values = $(call wrap,open pread pwrite)
 TEST_LDFLAGS_file_write = $(call wrap,open write read fsync fchmod close rename renameat2 link linkat)
 TEST_LDFLAGS_open = $(call wrap,calloc malloc realloc aligned_alloc open read mmap)
-TEST_LDFLAGS_threads = $(call wrap,pthread_create pthread_join pthread_mutex_init pthread_cond_init calloc)
+TEST_LDFLAGS_threads = $(call wrap,pthread_create pthread_join pthread_mutex_init pthread_cond_init calloc fopen)
 TEST_LDFLAGS_goal_ranks = $(call wrap,pith_clock_ns)
 
 # AVX-VNNI's kernels in the encoding of AVX-512, for machines that have the same instructions in that

@@ -29,8 +29,9 @@ static struct {
     const char *call; /* NULL: none fails */
     int after;        /* calls of it that go well before; negative: it has failed */
     int reason;
-    bool no_tmpfile, no_noreplace, no_link; /* what a file system lacks */
-    bool small;                             /* reads and writes move few bytes at a time */
+    bool no_tmpfile, no_link; /* what a file system lacks */
+    int no_noreplace;         /* 0, or what it says to that */
+    bool small;               /* reads and writes move few bytes at a time */
 } fault;
 
 static bool fails(const char *call)
@@ -106,7 +107,7 @@ int __real_renameat2(int a, const char *from, int b, const char *to, unsigned fl
 int __wrap_renameat2(int a, const char *from, int b, const char *to, unsigned flags);
 int __wrap_renameat2(int a, const char *from, int b, const char *to, unsigned flags)
 {
-    if (fails("renameat2") || lacks(fault.no_noreplace, EINVAL))
+    if (fails("renameat2") || lacks(fault.no_noreplace != 0, fault.no_noreplace))
         return -1;
     return __real_renameat2(a, from, b, to, flags);
 }
@@ -288,14 +289,15 @@ static void reading(void **state)
 
 static const char *const calls[] = {"open",   "write",     "fsync", "fchmod", "close",
                                     "rename", "renameat2", "link",  "linkat"};
-enum { CALLS = sizeof calls / sizeof *calls, FILE_SYSTEMS = 4 };
+enum { CALLS = sizeof calls / sizeof *calls, FILE_SYSTEMS = 6 };
 
 static void file_system(int i) /* the best first */
 {
     memset(&fault, 0, sizeof fault);
     fault.no_tmpfile = i > 0;
-    fault.no_noreplace = i > 1;
-    fault.no_link = i > 2;
+    static const int says[FILE_SYSTEMS] = {0, 0, EINVAL, ENOSYS, ENOTSUP, EINVAL};
+    fault.no_noreplace = says[i];
+    fault.no_link = i > 4;
 }
 
 /* One write with call number `after` of its kind failing; false: there are not so many. */

@@ -1,13 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrays that wait: in memory, in files beyond the limit, and where there can be no file. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "pith_kept_values.h"
+
+/* ---- calls that fail (tests/module.mk has the linker replace them) -------------------------- */
+
+static struct {
+    int after;  /* reads and writes that go well before one fails; negative: none does */
+    int reason; /* 0: it moves nothing */
+    bool small, no_tmpfile;
+} fault = {.after = -1};
+
+static bool fails(void)
+{
+    if (fault.after < 0 || fault.after-- > 0)
+        return false;
+    errno = fault.reason;
+    return true;
+}
+
+ssize_t __real_pread(int fd, void *p, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at);
+ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
+{
+    if (fails())
+        return fault.reason ? -1 : 0;
+    return __real_pread(fd, p, fault.small && n > 300 ? 300 : n, at);
+}
+
+ssize_t __real_pwrite(int fd, const void *p, size_t n, off_t at);
+ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at);
+ssize_t __wrap_pwrite(int fd, const void *p, size_t n, off_t at)
+{
+    if (fails())
+        return fault.reason ? -1 : 0;
+    return __real_pwrite(fd, p, fault.small && n > 300 ? 300 : n, at);
+}
+
+int __real_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode)
+{
+    if (fault.no_tmpfile && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return __real_open(path, flags, mode);
+}
+
+static unsigned entries(const char *folder)
+{
+    unsigned n = 0;
+    DIR *d = opendir(folder);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
 
 enum { ARRAYS = 5, PARTS = 7, PART = 1000 };
 
@@ -59,15 +121,66 @@ static void test_all_come_back(void **state)
     }
 }
 
+/* In a folder whose file system has no files without a name: none is left, by name or open; what is
+ * moved a little at a time, with signals between, is whole; what fails is told. */
+static void test_files(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/pith-test-XXXXXX";
+    struct pith_error err = {0};
+    uint8_t data[PART];
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("TMPDIR", folder, 1), 0);
+    const unsigned empty = entries(folder), opened = entries("/proc/self/fd");
+    for (int way = 0; way < 2; way++) {
+        struct kept_values *k = pith_kept_new(2, 0);
+        fault.no_tmpfile = way == 1;
+        fault.small = true;
+        fault.reason = EINTR;
+        for (uint32_t part = 0; part < PARTS; part++) {
+            fault.after = (int)part % 4;
+            write_part(k, 1, part);
+            assert_true(fault.after < 0);
+        }
+        assert_int_equal(entries(folder), empty);
+        assert_int_equal(entries("/proc/self/fd"), opened + 1);
+        for (uint32_t part = 0; part < PARTS; part++) {
+            fault.after = (int)part % 4;
+            expect_part(k, 1, part);
+            assert_true(fault.after < 0);
+        }
+        static const int reasons[] = {EIO, 0};
+        for (int i = 0; i < 2; i++) {
+            fault.reason = reasons[i];
+            fault.after = 2;
+            assert_int_equal(pith_kept_read(k, 1, 0, data, PART, &err), PITH_ERR_IO);
+            assert_non_null(strstr(err.text, "cannot read back 0 MB between layers in /tmp/"));
+            fault.after = 2;
+            assert_int_equal(pith_kept_write(k, 1, PARTS * PART, 0, data, PART, &err), PITH_ERR_IO);
+            assert_non_null(strstr(err.text, "cannot keep 0 MB"));
+        }
+        pith_kept_free(k);
+        assert_int_equal(entries("/proc/self/fd"), opened);
+        memset(&fault, 0, sizeof fault);
+        fault.after = -1;
+    }
+    unsetenv("TMPDIR");
+    assert_int_equal(rmdir(folder), 0);
+    pith_kept_free(NULL);
+}
+
 static void test_no_place_for_files(void **state)
 {
     (void)state;
     struct pith_error err = {0};
     assert_int_equal(setenv("TMPDIR", "/nowhere/at all", 1), 0);
-    struct kept_values *k = pith_kept_new(1, 10);
-    assert_int_equal(pith_kept_write(k, 0, 8, 0, "12345678", 8, &err), PITH_OK);
-    pith_kept_drop(k, 0);
-    assert_int_equal(pith_kept_write(k, 0, 11, 0, "12345678", 8, &err), PITH_ERR_IO);
+    struct kept_values *k = pith_kept_new(1, 8);
+    for (int again = 0; again < 2; again++) { /* the room of what was dropped is free again */
+        assert_int_equal(pith_kept_write(k, 0, 8, 0, "12345678", 8, &err), PITH_OK);
+        pith_kept_drop(k, 0);
+    }
+    assert_int_equal(pith_kept_open(k, 0, 9, &err), PITH_ERR_IO);
+    assert_int_equal(pith_kept_write(k, 0, 9, 0, "12345678", 8, &err), PITH_ERR_IO);
     assert_non_null(strstr(err.text, "/nowhere/at all"));
     assert_non_null(strstr(err.text, "TMPDIR"));
     pith_kept_free(k);
@@ -78,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_come_back),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_no_place_for_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,12 @@ static void decimals(void **state)
     assert_string_equal(text, "kg");
     assert_false(pith_take_decimal(&text, &v));
     assert_string_equal(text, "kg");
+    static const char *const cut[] = {"1e", "1e+", "1E-x", "."};
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        text = cut[i];
+        assert_false(pith_take_decimal(&text, &v));
+        assert_ptr_equal(text, cut[i]);
+    }
 }
 
 static void amounts(void **state)

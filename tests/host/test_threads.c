@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread pool: every piece once, callers take turns, idle threads wake up, threads that cannot
  * be had are done without, all are joined. What never ends ends at SECONDS. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,6 +59,19 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
     return inits_left-- == 0 ? NULL : __real_calloc(n, size);
+}
+
+static const char *fake_root; /* where the files of the system are read; NULL: where they are */
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+    char fake[512];
+    snprintf(fake, sizeof fake, "%s%s", fake_root ? fake_root : "", path);
+    for (char *p = fake + strlen(fake) - strlen(path) + 1; fake_root && *p; p++)
+        *p = *p == '/' ? '_' : *p;
+    return __real_fopen(fake_root && *path == '/' ? fake : path, mode);
 }
 
 int __real_pthread_join(pthread_t thread, void **result);
@@ -384,10 +399,68 @@ static void test_quota(void **state)
     assert_in_range(pith_processor_count(), 1, MOST_PROCESSORS);
 }
 
+/* Files of a system with these control groups; the processors that may be used. */
+static uint32_t processors(const char *group, const char *root_limit, const char *group_limit)
+{
+    char folder[] = "/tmp/pith-test-XXXXXX";
+    static const char *const names[] = {"proc_self_cgroup", "sys_fs_cgroup_cpu.max",
+                                        "sys_fs_cgroup_a_b_cpu.max"};
+    const char *texts[] = {group, root_limit, group_limit};
+    char path[128];
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        FILE *f = texts[i] ? __real_fopen(path, "w") : NULL;
+        if (f) {
+            fputs(texts[i], f);
+            fclose(f);
+        }
+    }
+    fake_root = folder;
+    uint32_t n = pith_processor_count();
+    fake_root = NULL;
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    return n;
+}
+
+/* The least of what the process's own group, the root and the processors allow. */
+static void test_groups(void **state)
+{
+    (void)state;
+    cpu_set_t allowed;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    const uint32_t all = (uint32_t)CPU_COUNT(&allowed);
+    static const char one[] = "100000 100000\n", much[] = "max 100000\n";
+    assert_int_equal(processors(NULL, NULL, NULL), all);
+    assert_int_equal(processors("0::/a/b\n", much, much), all);
+    assert_int_equal(processors("0::/a/b\n", one, much), 1);
+    assert_int_equal(processors("0::/a/b\n", much, one), 1);
+    assert_int_equal(processors("12:cpu:/x\n0::/a/b\n", much, one), 1);
+    assert_int_equal(processors("1::/a/b\n", much, one), all);
+    assert_int_equal(processors("0::/\n", much, one), all);
+    assert_int_equal(processors("0::/a/b\n", "9900000 100000\n", NULL), all);
+    if (all > 1) { /* one processor of them */
+        CPU_ZERO(&allowed);
+        cpu_set_t before;
+        assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+        for (size_t i = 0; i < CPU_SETSIZE && !CPU_COUNT(&allowed); i++)
+            if (CPU_ISSET(i, &before))
+                CPU_SET(i, &allowed);
+        assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+        assert_int_equal(processors(NULL, NULL, NULL), 1);
+        assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_every_piece_once),
         cmocka_unit_test(test_worker_takes_the_rest),
         cmocka_unit_test(test_callers_take_turns),
