@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "pith_bytes.h"
+#include "pith_normal_scale.h"
 
 static struct pith_grid *new_grid(struct pith_model *m, const struct candidate *from, uint32_t bits,
                                   uint32_t n)
@@ -61,7 +62,8 @@ static int32_t common_zero_point(const struct grid_choice *c, const struct candi
 static float channel_scale(double scale, const struct grid_kind *kind, float whole)
 {
     struct range r = {0, scale * ((1 << kind->bits) - 1)};
-    return scale > 0 ? pith_grid_of_range(&r, kind).scale : whole;
+    return scale > 0 ? pith_channel_scale((double)pith_grid_of_range(&r, kind).scale, whole)
+                     : whole;
 }
 
 struct pith_grid *pith_choice_grid(struct pith_model *m, const struct grid_choice *c, uint32_t k,

@@ -5,9 +5,9 @@
  * of the grid where t lies beyond. Its integral has a closed form, and numbers of a bin are taken
  * as evenly spread: so the mean error of a bin is a difference of the integral at its edges, for
  * bins that are wider than a step of the grid as well as for narrow ones. */
-#include <float.h>
 #include <math.h>
 
+#include "pith_normal_scale.h"
 #include "pith_range.h"
 
 /* ---- from a range ---------------------------------------------------------------------------- */
@@ -21,7 +21,7 @@ static float positive_scale(double scale, bool radix)
         double f = frexp(scale, &exponent);
         scale = fmin(ldexp(1, f == 0.5 ? exponent - 1 : exponent), LARGEST_POWER);
     }
-    return (float)fmin(fmax(scale, (double)FLT_MIN), (double)FLT_MAX);
+    return pith_normal_scale(scale);
 }
 
 struct simple_grid pith_grid_of_range(const struct range *r, const struct grid_kind *kind)

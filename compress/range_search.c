@@ -31,6 +31,7 @@
 #include "pith_error_fill.h"
 #include "pith_fold_affine.h"
 #include "pith_grid_choice.h"
+#include "pith_normal_scale.h"
 #include "pith_output_trial.h"
 #include "pith_value_stats.h"
 #include "pith_turn_weight.h"
@@ -212,11 +213,12 @@ static double covering_scale(const struct search *s, const struct group *g)
 static void set_trial(struct search *s, const struct group *g, double scale, double share)
 {
     const struct pith_value_stats *seen = s->m->values[g->value].stats;
+    const float whole = pith_normal_scale(scale);
     copy_grid(&s->grid, &g->grid);
     for (uint32_t c = 0; c < g->grid.n; c++) {
         double own =
             g->by_channel ? share * (double)seen->channel[c].max / steps_above(&g->grid) : 0;
-        s->grid.scale[c] = (float)(own > 0 ? fmin(own, scale) : scale);
+        s->grid.scale[c] = own > 0 ? pith_channel_scale(own, whole) : whole;
     }
 }
 

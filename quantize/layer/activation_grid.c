@@ -3,22 +3,15 @@
  * numbers a grid holds, for padding, and Relu, depend on it. */
 #include "pith_activation_grid.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
+#include "pith_normal_scale.h"
 #include "radix.h"
 
 /* Of the few numbers of one channel that samples show, the largest is exceeded by others far sooner
  * than that of the tensor is. On 63 samples 1.3 to 1.6 gave the least error (docs/quantize.md). */
 #define CHANNEL_MARGIN 1.5
-
-static float normal_scale(double scale)
-{
-    if (!(scale > 0))
-        return 1; /* only zeros were seen */
-    return scale < (double)FLT_MIN ? FLT_MIN : (float)fmin(scale, (double)FLT_MAX);
-}
 
 static struct pith_grid *new_grid(struct pith_model *m, const struct pith_grid *like, uint32_t n)
 {
@@ -44,7 +37,7 @@ static struct pith_grid *grid_over(struct pith_model *m, const struct pith_grid 
     if (!g)
         return NULL;
     g->axis = 0;
-    g->scale[0] = normal_scale((high - low) / steps_of(g));
+    g->scale[0] = high > low ? pith_normal_scale((high - low) / steps_of(g)) : 1; /* of zeros: 1 */
     double zero = pith_grid_lowest(g) + nearbyint(-low / (double)g->scale[0]);
     g->zero_point = (int32_t)fmin(fmax(zero, pith_grid_lowest(g)), pith_grid_highest(g));
     return g;
@@ -149,7 +142,7 @@ enum pith_status pith_grid_by_channel(struct pith_model *m, const struct pith_gr
         double scale = CHANNEL_MARGIN * (double)stats->channel[i].max / steps;
         if (radix && scale > 0)
             scale = pith_radix_above(scale);
-        c->scale[i] = scale > 0 && scale < (double)g->scale[0] ? normal_scale(scale) : g->scale[0];
+        c->scale[i] = scale > 0 ? pith_channel_scale(scale, g->scale[0]) : g->scale[0];
     }
     *by_channel = c;
     return PITH_OK;

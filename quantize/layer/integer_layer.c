@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "pith_error_fill.h"
+#include "pith_normal_scale.h"
 #include "pith_op_semantics.h"
 #include "pith_snr.h"
 #include "radix.h"
@@ -100,7 +101,7 @@ static double allowed(const struct integer_layer *l, double scale)
 static double least_of_one(const struct integer_layer *l, uint64_t o)
 {
     double sx = pith_layer_input_scale(l, o), sy = output_scale(l, o);
-    double least = fmax((double)FLT_MIN, (double)FLT_MIN * fmax(sy, 1) / sx);
+    double least = (double)FLT_MIN * fmax(sy, 1) / fmin(sx, 1);
     least = fmax(least, fabs(pith_layer_bias(l, o)) / (sx * most_held(l)));
     if (!all_are_held(l))
         least = fmax(least, row_sum(l, o) * l->most_x / most_held(l));
@@ -203,7 +204,7 @@ static float factor_of(const struct integer_layer *l, uint64_t o)
 static void store_sums(struct integer_layer *l, uint64_t o)
 {
     if (l->apart) {
-        first_of(l)->real_scale[o] = (float)l->scale[o];
+        first_of(l)->real_scale[o] = pith_normal_scale(l->scale[o]);
         return;
     }
     store_bias(l, o, pith_layer_input_scale(l, o) * l->scale[o]);

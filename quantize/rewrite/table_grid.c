@@ -6,7 +6,6 @@
  * all rows, the k-means optimum of evenly spaced numbers of the table, is better. */
 #include "table_grid.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "codebook_build.h"
 #include "pith_error_fill.h"
 #include "pith_node_list.h"
+#include "pith_normal_scale.h"
 #include "pith_op_semantics.h"
 #include "pith_snr.h"
 #include "radix.h"
@@ -54,7 +54,7 @@ static double row_scale(const struct writer *w, const float *x, uint32_t n, doub
     double largest = 0;
     for (uint32_t i = 0; i < n; i++)
         largest = fmax(largest, fabs((double)x[i]));
-    double scale = largest > 0 ? fmax((double)(float)(largest / most), (double)FLT_MIN) : 1;
+    double scale = largest > 0 ? (double)pith_normal_scale(largest / most) : 1;
     return w->p->opts->fixed_bits ? pith_radix_above(scale) : scale;
 }
 

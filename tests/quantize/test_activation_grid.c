@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <float.h>
+#include <math.h>
 #include "pith_activation_grid.h"
 
 static struct pith_model *m;
@@ -82,13 +84,30 @@ static void scales_of_channels(void **state)
                 by->scale[3] == 1);
 }
 
+/* A dead channel's own scale would be none, and what quotients of it are, infinite. */
+static void scales_of_dead_channels(void **state)
+{
+    (void)state;
+    struct pith_channel_stats seen[] = {{.max = 1e-45f}, {.max = 1e-38f}, {.max = 1e-15f}};
+    const struct pith_value_stats stats = {.n_channels = 3, .channel = seen};
+    for (int i = 0; i < 2; i++) {
+        float whole[] = {i ? FLT_MIN : 1};
+        const struct pith_grid one = {.type = PITH_U8, .bits = 8, .n = 1, .scale = whole};
+        const struct pith_grid *by;
+        assert_int_equal(pith_grid_by_channel(m, &one, &stats, false, &by), PITH_OK);
+        for (uint32_t c = 0; c < 3; c++)
+            assert_true(by->scale[c] >= FLT_MIN &&
+                        (double)by->scale[c] >= (double)whole[0] * 0x1p-60);
+        assert_true(i || fabs((double)by->scale[2] * 255 / 1.5e-15 - 1) < 1e-6);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zeros_have_steps_of_one),
-        cmocka_unit_test(the_zero_point_is_the_nearest),
-        cmocka_unit_test(the_wider_of_two_is_both),
-        cmocka_unit_test(scales_of_channels),
+        cmocka_unit_test(zeros_have_steps_of_one),  cmocka_unit_test(the_zero_point_is_the_nearest),
+        cmocka_unit_test(the_wider_of_two_is_both), cmocka_unit_test(scales_of_channels),
+        cmocka_unit_test(scales_of_dead_channels),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
