@@ -204,6 +204,15 @@ static enum pith_status calibrate(struct sense *s)
     return wanted && !pith_model_has_stats(s->m) ? pith_calibrate(s->m, &o, NULL, s->err) : PITH_OK;
 }
 
+static enum pith_status check_outputs(const struct sense *s)
+{
+    for (uint32_t i = 0; i < s->m->n_outputs; i++)
+        if (s->m->values[pith_answer_value(s->m, i)].type == PITH_F32)
+            return PITH_OK;
+    return pith_error_fill(s->err, PITH_ERR_UNSUPPORTED,
+                           "cannot sense: no output is of floats, so no loss can be measured");
+}
+
 static enum pith_status find_layers(struct sense *s)
 {
     struct pith_weight_ref *refs = calloc(s->m->n_nodes + (size_t)1, sizeof *refs);
@@ -219,7 +228,7 @@ static enum pith_status find_layers(struct sense *s)
         s->layer[i] = (struct kept_layer){refs[i], input, node->out[0], {NULL, 0, 0}};
     }
     free(refs);
-    return s->n_layers ? PITH_OK
+    return s->n_layers ? check_outputs(s)
                        : pith_error_fill(s->err, PITH_ERR_UNSUPPORTED,
                                          "cannot sense: no layer has float weights");
 }

@@ -238,6 +238,25 @@ static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "no such kind of stage");
 }
 
+/* A stage that finds nothing to work on fails, as pith_quantize() and pith_sense() do. */
+static enum pith_status check_work(const struct pith_stage_report *r, struct pith_error *err)
+{
+    const char *verb = r->prune ? "prune" : r->cluster ? "cluster" : NULL;
+    bool any = verb == NULL;
+    for (uint32_t i = 0; i < r->n_layers && !any; i++)
+        any = !r->prune || r->prune[i].left == PITH_PRUNE_TAKEN;
+    if (any)
+        return PITH_OK;
+    if (r->n_layers == 0)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "cannot %s: no layer has float weights",
+                               verb);
+    return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "cannot prune: no layer can be; '%.200s': %s",
+                           r->prune[0].layer,
+                           r->prune[0].left == PITH_PRUNE_LEFT_PATTERN
+                               ? "the pattern does not divide it"
+                               : "it is depthwise, which only a rule for this layer prunes");
+}
+
 enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_stage *s,
                                      const struct pith_stage_means *means,
                                      struct pith_stage_report *report, struct pith_error *err)
@@ -247,6 +266,8 @@ enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_sta
     enum pith_status st = check_texts(s, err);
     if (!st)
         st = run_kind(m, s, means, seed, &r, err);
+    if (!st)
+        st = check_work(&r, err);
     if (!st && s->kind != PITH_STAGE_QUANTIZE) /* whose weights are no floats any more */
         st = count_kept(m, &r, err);
     if (!st)

@@ -44,10 +44,12 @@ enum pith_status pith_weight_sweep_takes(const struct pith_model *m,
     bool takes = false;
     if (!refs)
         return pith_error_no_memory(err);
-    struct pith_error misfit = {.status = PITH_ERR_ARGUMENT, .text = "no layer has a pattern"};
+    struct pith_error misfit = {0};
     for (uint32_t i = n; i-- > 0 && !takes;)
         takes = pith_prune_leaves(m, &refs[i], pattern, &misfit) == PITH_PRUNE_TAKEN;
     free(refs);
+    if (n == 0)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "no layer has float weights");
     return takes ? PITH_OK : pith_error_fill(err, PITH_ERR_ARGUMENT, "%s", misfit.text);
 }
 

@@ -211,10 +211,16 @@ static enum pith_status open_tapes(struct run *r)
         status = pith_tape_new(r->opts->teacher, &o, &r->teacher, r->err);
         r->teacher_scores = pith_run_scores(r->opts->teacher, &softmax);
     }
-    if (status || !r->teacher)
+    if (status)
         return status;
     const struct tape_tensor *x = pith_tape_input(r->tape, 0, 0);
     const struct tape_tensor *y = pith_tape_value(r->tape, 0, r->scores);
+    if (!y->grad)
+        return pith_error_set(r->err, PITH_ERR_UNSUPPORTED,
+                              "no float weight has a gradient from output '%.100s'",
+                              r->m->values[r->m->outputs[0]].name);
+    if (!r->teacher)
+        return PITH_OK;
     if (!pith_shape_equal(&x->shape, &pith_tape_input(r->teacher, 0, 0)->shape) ||
         !pith_shape_equal(&y->shape, &pith_tape_value(r->teacher, 0, r->teacher_scores)->shape))
         return pith_error_set(r->err, PITH_ERR_ARGUMENT,

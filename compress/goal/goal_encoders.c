@@ -251,17 +251,38 @@ static void add_integers(struct goal_encoders *e)
                                       .encode = encode_integers});
 }
 
+static void add_one_file(struct goal_encoders *e, const char *name,
+                         enum pith_status (*encode)(void *user, double quality,
+                                                    struct pith_buffer *file,
+                                                    struct pith_error *err))
+{
+    add(e, (struct pith_goal_encoder){.name = name,
+                                      .finest = 1,
+                                      .first = 1,
+                                      .coarsest = 1,
+                                      .most = 1,
+                                      .instead = true,
+                                      .last_resort = true,
+                                      .encode = encode});
+}
+
 /* What no coarser file keeps: outputs whose order hangs on nearly equal scores (TopK), say. */
 static void add_floats(struct goal_encoders *e)
 {
-    struct pith_goal_encoder one = {
-        .finest = 1, .first = 1, .coarsest = 1, .most = 1, .instead = true, .last_resort = true};
-    one.name = "f16";
-    one.encode = encode_halves;
-    add(e, one);
-    one.name = "exact";
-    one.encode = encode_exact;
-    add(e, one);
+    add_one_file(e, "f16", encode_halves);
+    add_one_file(e, "exact", encode_exact);
+}
+
+/* Of integers and of no weights at all there is one file, within any limit of a loss. */
+static enum pith_status has_float_weights(const struct pith_model *m, bool *has,
+                                          struct pith_error *err)
+{
+    struct pith_weight_ref *refs = malloc((m->n_nodes + (size_t)1) * sizeof *refs);
+    if (!refs)
+        return pith_error_no_memory(err);
+    *has = pith_model_weights(m, refs) > 0;
+    free(refs);
+    return PITH_OK;
 }
 
 /* Where sizes are limited, too, a file of floats would not fit, and what comes near to both limits
@@ -278,10 +299,17 @@ enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_er
 {
     const bool floats = e->goal->run != PITH_GOAL_RUN_INT8;
     const bool integers = e->goal->run != PITH_GOAL_RUN_FLOAT, fast = e->goal->max_latency > 0;
-    enum pith_status st = PITH_OK;
+    bool has = false;
+    enum pith_status st = has_float_weights(e->m, &has, err);
     e->n = 0;
+    if (st)
+        return st;
     if (pith_goal_shapes(e->goal)) /* the others keep no pattern */
         return add_sweep(e, err);
+    if (!has) {
+        add_one_file(e, "exact", encode_exact);
+        return PITH_OK;
+    }
     if (floats && e->goal->time > 0)
         add_early(e);
     if (floats)

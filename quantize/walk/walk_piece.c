@@ -244,6 +244,15 @@ enum pith_status pith_run_piece(struct walk_state *s, struct piece *p)
     return st;
 }
 
+/* What ends in the network's outputs has none that is read behind it, and a model needs one. */
+static void output_last(struct piece *p)
+{
+    const struct pith_node *last = &p->m.nodes[p->m.n_nodes - 1];
+    for (uint32_t k = 0; k < last->n_out && p->m.n_outputs == 0; k++)
+        if (last->out[k] != PITH_VALUE_NONE)
+            p->m.outputs[p->m.n_outputs++] = last->out[k];
+}
+
 enum pith_status pith_record_piece(struct walk_state *s, struct piece *p, uint32_t value,
                                    struct recorder *r)
 {
@@ -253,6 +262,7 @@ enum pith_status pith_record_piece(struct walk_state *s, struct piece *p, uint32
         piece_free(p);
         return pith_error_no_memory(s->err);
     }
+    output_last(p);
     r->value = PITH_VALUE_NONE;
     for (uint32_t i = 0; i < p->m.n_values; i++)
         if (p->origin[i] == value)

@@ -137,7 +137,7 @@ static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *
     enum pith_status status = pith_tape_new(m, t, &d->tape, err);
     if (!status && !scores_of(d, 0)->grad)
         status = pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                 "output '%s' has no gradient in any float weight",
+                                 "no float weight has a gradient from output '%.100s'",
                                  m->values[m->outputs[0]].name);
     return status;
 }

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every command that takes a model, with and without data, over networks of all kinds (make_zoo.py): floats, onnxruntime's
+# two forms of integers, pith's own, codebooks, pruned, without weights, whose first output is an input or holds integers or
+# is made by an If, a Loop, a Scan, with a constant on the left of a product, several inputs with a state, half floats, dead
+# channels. Each run ends with an answer or with a sentence about the network; which commands there are pith tells.
+. "$(dirname "$0")/sandbox.inc"
+python=$PITH_VENV/bin/python
+[ -x "$python" ] || { echo "no onnxruntime ($python): make deps-test"; exit 77; }
+PYTHONDONTWRITEBYTECODE=1 "$python" "$here/make_zoo.py" 2>make.err || { cat make.err; exit 1; }
+expect 0 pith quantize float.onnx -d float.npy -q -o own.pith
+expect 0 pith cluster float.onnx --bits 3 -q -o codebook.pith
+expect 0 pith prune float.onnx --sparsity 60% -q -o pruned.pith
+for kind in own codebook pruned; do ln float.npy $kind.npy; done
+cat >spec.json <<'END'
+{"pith": 1, "sweep": {"stages.0.bits": [2, 4]}, "stages": [{"do": "cluster"}, {"do": "encode"}]}
+END
+PYTHONDONTWRITEBYTECODE=1 "$python" "$here/zoo.py" float qdq qoperator own.pith codebook.pith pruned.pith no_weights \
+    passed_through integer_output if_output loop_output scan_output constant_left states halves dead_channels || status=1
+finish
