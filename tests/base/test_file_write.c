@@ -58,6 +58,13 @@ int __wrap_open(const char *path, int flags, mode_t mode)
     return __real_open(path, flags, mode);
 }
 
+int __real_fcntl(int fd, int command, long of);
+int __wrap_fcntl(int fd, int command, long of);
+int __wrap_fcntl(int fd, int command, long of)
+{
+    return fails("fcntl") ? -1 : __real_fcntl(fd, command, of);
+}
+
 ssize_t __real_write(int fd, const void *p, size_t n);
 ssize_t __wrap_write(int fd, const void *p, size_t n);
 ssize_t __wrap_write(int fd, const void *p, size_t n)
@@ -288,7 +295,7 @@ static void reading(void **state)
 /* ---- every call fails once ------------------------------------------------------------------ */
 
 static const char *const calls[] = {"open",   "write",     "fsync", "fchmod", "close",
-                                    "rename", "renameat2", "link",  "linkat"};
+                                    "rename", "renameat2", "link",  "linkat", "fcntl"};
 enum { CALLS = sizeof calls / sizeof *calls, FILE_SYSTEMS = 6 };
 
 static void file_system(int i) /* the best first */

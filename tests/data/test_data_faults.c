@@ -173,7 +173,7 @@ static void put_tar(const char *name)
     put_tar_header(b + 4 * TAR_BLOCK, "short", '0', k);
     put_tar_header(b + 6 * TAR_BLOCK, "labels.csv", '0', 27);
     memcpy(b + 7 * TAR_BLOCK, "file,class\nb.PNG,4\na.png,3\n", 27);
-    put_tar_header(b + 8 * TAR_BLOCK, "readme", '0', 0);
+    put_tar_header(b + 8 * TAR_BLOCK, ".png", '0', 0);
     put(name, b, sizeof b);
 }
 
@@ -234,7 +234,7 @@ static void put_arrays(void)
 {
     static const uint32_t dim[] = {2, 4};
     static struct zip_bytes z;
-    static const int16_t classes[] = {3, 4};
+    static const int16_t classes[] = {3, 4}, others[] = {9, 9};
     static const float targets[] = {3.5f, 4.5f};
     static const char *const labels[] = {"y.npy", "truth.npy", "other.npy", "class_names.npy"};
     uint8_t x[8];
@@ -259,6 +259,12 @@ static void put_arrays(void)
     zip_add(&z, "first.npy", a.data, a.bytes);
     zip_add(&z, "y.npy", t.data, t.bytes);
     put_zip(&z, "t.npz");
+    struct pith_buffer o = npy(PITH_I16, 1, dim, others);
+    zip_add(&z, "x_test.npy", a.data, a.bytes);
+    zip_add(&z, "y_train.npy", o.data, o.bytes);
+    zip_add(&z, "y_test.npy", b.data, b.bytes);
+    put_zip(&z, "p.npz");
+    pith_buffer_free(&o);
     zip_add(&z, "only.npy", b.data, b.bytes);
     put_zip(&z, "y.npz");
     pith_buffer_free(&a);
@@ -280,6 +286,8 @@ static void put_bytes(void)
     assert_int_equal(gzwrite(z, idx, sizeof idx), (int)sizeof idx);
     gzclose(z);
     put("l.csv", "class\n3\n4\n", 10);
+    put("p.csv", "index,class\n0,p\n1,q\n", 20);
+    put("p.txt", "p\nq\n", 4);
     put("f.csv", "file,class\nq/b.png,4\np/a.png,3\n", 31);
     uint8_t wav[44 + 16] = "RIFF....WAVEfmt ";
     store_le32(wav + 4, 36 + 16);
@@ -345,31 +353,37 @@ enum { NO_LABELS, CLASSES, FOLDERS, TARGETS = 4 }; /* classes and targets may be
 static const struct kind {
     const char *path, *labels, *preprocess;
     int answers;
-    bool flat; /* one shade of 80 */
+    bool flat;         /* one shade of 80 */
+    const char *names; /* of classes */
 } kinds[] = {
-    {"%s/n-images-idx3", NULL, NULL, CLASSES, false},
-    {"%s/g-images-idx3.gz", "n-labels-idx1", NULL, CLASSES, false},
-    {"%s/x.npy", "y.npy", NULL, CLASSES, false},
-    {"%s/w.npy", "y.npz", NULL, CLASSES, false},
-    {"%s/x.npy", "t.npy", NULL, TARGETS, false},
-    {"%s/0.npz", NULL, NULL, CLASSES, false},
-    {"%s/0.npz", "t.npy", NULL, CLASSES | TARGETS, false},
-    {"%s/0.npz", "l.csv", NULL, CLASSES, false},
-    {"%s/1.npz", NULL, NULL, CLASSES, false},
-    {"%s/2.npz", NULL, NULL, CLASSES, false},
-    {"%s/3.npz", NULL, NULL, CLASSES, false},
-    {"%s/t.npz", NULL, NULL, TARGETS, false},
-    {"%s/t.npz", "t.npy", NULL, TARGETS, false},
-    {"raw:u8:4:%s/r.raw", "l.csv", NULL, CLASSES, false},
-    {"wav:4:4:%s/s.wav", NULL, "scale=128", NO_LABELS, false},
-    {"%s/c.bin", NULL, "crop=2", CLASSES, false},
-    {"%s/p.tar", NULL, NULL, CLASSES, false},
-    {"%s/flat", NULL, NULL, CLASSES, false},
-    {"%s/set", NULL, NULL, FOLDERS, false},
-    {"%s/set", "f.csv", NULL, CLASSES, false},
-    {"%s/deep", NULL, NULL, NO_LABELS, false},
-    {"%s/one.jpg", NULL, NULL, NO_LABELS, true},
-    {"named", NULL, NULL, NO_LABELS, false},
+    {"%s/n-images-idx3", NULL, NULL, CLASSES, false, NULL},
+    {"%s/g-images-idx3.gz", "n-labels-idx1", NULL, CLASSES, false, NULL},
+    {"%s/x.npy", "y.npy", NULL, CLASSES, false, NULL},
+    {"%s/w.npy", "y.npz", NULL, CLASSES, false, NULL},
+    {"%s/x.npy", "t.npy", NULL, TARGETS, false, NULL},
+    {"%s/0.npz", NULL, NULL, CLASSES, false, NULL},
+    {"%s/0.npz", "t.npy", NULL, CLASSES | TARGETS, false, NULL},
+    {"%s/0.npz", "l.csv", NULL, CLASSES, false, NULL},
+    {"%s/1.npz", NULL, NULL, CLASSES, false, NULL},
+    {"%s/2.npz", NULL, NULL, CLASSES, false, NULL},
+    {"%s/3.npz", NULL, NULL, CLASSES, false, NULL},
+    {"%s/p.npz", NULL, NULL, CLASSES, false, NULL},
+    {"%s/t.npz", NULL, NULL, TARGETS, false, NULL},
+    {"%s/t.npz", "t.npy", NULL, TARGETS, false, NULL},
+    {"raw:u8:4:%s/r.raw", "l.csv", NULL, CLASSES, false, NULL},
+    {"wav:4:4:%s/s.wav", NULL, "scale=128", NO_LABELS, false, NULL},
+    {"%s/c.bin", NULL, "crop=2", CLASSES, false, NULL},
+    {"%s/p.tar", NULL, NULL, CLASSES, false, NULL},
+    {"%s/flat", NULL, NULL, CLASSES, false, NULL},
+    {"%s/set", NULL, NULL, FOLDERS, false, NULL},
+    {"%s/set", "f.csv", NULL, CLASSES, false, NULL},
+    {"%s/set", NULL, NULL, CLASSES, false, "x\ny\nz\np\nq\n"},
+    {"%s/set", NULL, NULL, CLASSES, false, "n0 a\nn1 b\nn2 c\nP\nQ\n"},
+    {"%s/x.npy", "p.csv", NULL, CLASSES, false, "x\ny\nz\np\nq\n"},
+    {"%s/x.npy", "p.txt", NULL, CLASSES, false, "x\ny\nz\np, other\nq\n"},
+    {"%s/deep", NULL, NULL, NO_LABELS, false, NULL},
+    {"%s/one.jpg", NULL, NULL, NO_LABELS, true, NULL},
+    {"named", NULL, NULL, NO_LABELS, false, NULL},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -387,6 +401,7 @@ static void fill(const struct kind *k, struct opened *w)
     w->o.path = w->path;
     w->o.labels = k->labels ? at(k->labels) : NULL;
     w->o.preprocess = k->preprocess;
+    w->o.class_names = k->names;
     if (strcmp(k->path, "named") == 0) {
         w->files[0] = at("flat/a.png");
         w->files[1] = at("set/q");
@@ -415,6 +430,12 @@ static enum pith_status read_all(const struct kind *k, struct pith_data *d, stru
         for (uint64_t e = 0; e < elems; e++)
             if (x[e] != (k->flat ? 80 : (float)value((unsigned)i, (unsigned)(e % 4))))
                 fail_msg("%s: sample %d, value %d is %g", k->path, (int)i, (int)e, (double)x[e]);
+        int32_t whole[64];
+        if (pith_data_read_as(d, i, PITH_I32, whole, NULL, NULL) == PITH_OK)
+            for (uint64_t e = 0; e < elems; e++)
+                assert_true(whole[e] == (int32_t)x[e]);
+        else
+            assert_true(pith_data_pictures(d) || k->preprocess || strstr(k->path, "idx"));
         assert_true(strlen(pith_data_sample_name(d, i)) > 0);
         if (k->answers & TARGETS) {
             assert_int_equal(pith_data_read_target(d, i, &y), PITH_OK);

@@ -8,8 +8,6 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "pith_op_semantics.h"
 #include "failing_alloc.h"
 #include "import_refuse.h"
@@ -542,96 +540,6 @@ static void test_element_types(void **state)
     pith_model_free(m);
 }
 
-static struct proto external_graph(const char *location, const char *offset)
-{
-    static const char *const keys[] = {"location", "offset", "length"};
-    const char *values[] = {location, offset, "8"};
-    struct proto t = {0}, g = {0};
-    proto_int(&t, 1, 2);
-    proto_int(&t, 2, BUILD_FLOAT);
-    proto_text(&t, 8, "c");
-    for (int i = 0; i < 3; i++) {
-        struct proto entry = {0};
-        proto_text(&entry, 1, keys[i]);
-        proto_text(&entry, 2, values[i]);
-        proto_message(&t, 13, entry);
-    }
-    proto_int(&t, 14, 1);
-    proto_message(&g, GRAPH_INITIALIZER, t);
-    proto_message(&g, GRAPH_NODE, build_node("Add", "a", "x c -> y"));
-    build_input(&g, "x", 1, 2);
-    build_output(&g, "y");
-    return build_model(g, 13);
-}
-
-static void write_file(const char *dir, const char *name, const void *bytes, size_t n)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    fclose(f);
-}
-
-static enum pith_status read_external(const char *dir, const char *location, const char *offset,
-                                      float value[2])
-{
-    struct proto file = external_graph(location, offset);
-    struct pith_model *m = NULL;
-    struct pith_error err = {0};
-    enum pith_status status = pith_onnx_read(file.data, file.n, "net.onnx", dir, NULL, &m, &err);
-    if (!status)
-        memcpy(value, value_named(m, "c")->constant->data, 8);
-    pith_model_free(m);
-    free(file.data);
-    return status;
-}
-
-static void test_external(void **state)
-{
-    (void)state;
-    char top[] = "/tmp/pith_external_XXXXXX", dir[64], link[96];
-    float data[3] = {1, 2, 3}, v[2];
-    assert_non_null(mkdtemp(top));
-    snprintf(dir, sizeof dir, "%s/model", top);
-    assert_int_equal(mkdir(dir, 0700), 0);
-    write_file(top, "secret", data, sizeof data);
-    write_file(dir, "w.bin", data, sizeof data);
-    snprintf(link, sizeof link, "%s/link", dir);
-    assert_int_equal(symlink("../secret", link), 0);
-    assert_int_equal(read_external(dir, "w.bin", "4", v), PITH_OK);
-    assert_true(v[0] == 2 && v[1] == 3);
-    assert_int_equal(read_external(dir, "w.bin", "8", v), PITH_ERR_CORRUPT);
-    char path[128];
-    snprintf(path, sizeof path, "%s/w.bin", dir); /* a hole, then two floats behind 4 GiB */
-    FILE *far = fopen(path, "r+b");
-    assert_non_null(far);
-    assert_int_equal(fseek(far, 1L << 32, SEEK_SET), 0);
-    assert_int_equal(fwrite(data, 4, 2, far), 2);
-    fclose(far);
-    assert_int_equal(read_external(dir, "w.bin", "4294967296", v), PITH_OK);
-    assert_true(v[0] == 1 && v[1] == 2);
-    assert_int_equal(read_external(dir, "w.bin", "4294967300", v), PITH_ERR_CORRUPT);
-    assert_int_equal(read_external(dir, "w.bin", "18446744073709551615", v), PITH_ERR_CORRUPT);
-    assert_int_equal(read_external(dir, "w.bin", "-4", v), PITH_ERR_CORRUPT);
-    assert_int_equal(read_external(dir, "../secret", "0", v), PITH_ERR_CORRUPT);
-    assert_int_equal(read_external(dir, "./../secret", "0", v), PITH_ERR_CORRUPT);
-    assert_int_equal(read_external(dir, "/etc/passwd", "0", v), PITH_ERR_CORRUPT);
-    assert_int_equal(read_external(dir, "", "0", v), PITH_ERR_CORRUPT);
-    assert_int_equal(read_external(dir, "link", "0", v), PITH_ERR_IO);
-    assert_int_equal(read_external(dir, "none", "0", v), PITH_ERR_IO);
-    assert_int_equal(read_external(top, "model", "0", v), PITH_ERR_CORRUPT); /* a folder */
-    assert_int_equal(read_external(NULL, "w.bin", "0", v), PITH_ERR_UNSUPPORTED);
-    snprintf(path, sizeof path, "%s/w.bin", dir);
-    unlink(path);
-    unlink(link);
-    rmdir(dir);
-    snprintf(path, sizeof path, "%s/secret", top);
-    unlink(path);
-    rmdir(top);
-}
-
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static void test_every_allocation_fails_once(void **state)
@@ -765,7 +673,6 @@ int main(void)
         cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_check_open_dims_and_nan),
         cmocka_unit_test(test_element_types),
-        cmocka_unit_test(test_external),
         cmocka_unit_test(test_every_allocation_fails_once),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_real_networks),
