@@ -474,6 +474,8 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
     if (st == PITH_OK)
         st = pith_range_choose(o->range, d->source.n_samples, d->source.file.name, &d->chosen,
                                &d->n_chosen, err);
+    if (st == PITH_OK && d->source.targets)
+        st = pith_targets_check(&d->source, d->chosen, d->n_chosen, err);
     if (st == PITH_OK)
         st = d->source.pictures ? shape_pictures(d, err) : shape_numbers(d, err);
     return st;

@@ -134,6 +134,19 @@ enum pith_status pith_stored_as(const struct data_source *s, uint64_t i, enum pi
     return PITH_OK;
 }
 
+enum pith_status pith_targets_check(const struct data_source *s, const uint32_t *chosen, uint64_t n,
+                                    struct pith_error *err)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t at = chosen ? chosen[i] : i;
+        if (!all_finite(s->targets + at * s->target_elems, s->target_elems))
+            return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                                   "%s: the target of sample %llu is NaN or infinite", s->file.name,
+                                   (unsigned long long)at);
+    }
+    return PITH_OK;
+}
+
 static enum pith_status check_counts(const struct data_source *s, struct pith_error *err)
 {
     if (s->n_samples == 0 || s->elems == 0)

@@ -170,6 +170,11 @@ bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int
  * -infinity alone (nothing is to be seen there). *nan: why not. */
 bool pith_numbers_usable(enum pith_type type, const void *x, uint64_t n, bool *nan);
 
+/* The targets of the samples chosen (NULL: of the first n) hold no NaN or infinity; s has some.
+ * PITH_ERR_UNSUPPORTED. */
+enum pith_status pith_targets_check(const struct data_source *s, const uint32_t *chosen, uint64_t n,
+                                    struct pith_error *err);
+
 /* ---- labels and ranges ----------------------------------------------------------------------- */
 
 /* Fills s->labels or s->targets from a file; names of pictures are matched where it has a column

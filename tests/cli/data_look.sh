@@ -7,6 +7,7 @@ PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY' || exit 1
 import math
 import random
 import struct
+import zipfile
 from make_inputs import attr_int, field, model, node, npy, png, tensor, value, write
 
 random.seed(5)
@@ -41,6 +42,11 @@ array("far.npy", [[random.randrange(256) for _ in range(K)] for _ in range(N)])
 array("bytes.npy", [[random.randrange(256) for _ in range(K)] for _ in range(N)], "|u1")
 array("small_bytes.npy", [[random.randrange(9) for _ in range(K)] for _ in range(N)], "|u1")
 array("one_hot.npy", [[float(i % K == k) for k in range(K)] for i in range(N)])
+with zipfile.ZipFile("target.npz", "w") as z:
+    targets = [i / 7 for i in range(3 * N)]
+    targets[3 * 9 + 1] = math.nan
+    z.write("good.npy", "x.npy")
+    z.writestr("y.npy", npy("<f4", (N, 3), struct.pack(f"<{3 * N}f", *targets)))
 wide = 2000
 rows = [[.5 + k % 7 for k in range(wide)] for _ in range(N)]
 for i in range(N):
@@ -85,6 +91,9 @@ done
 every check net.onnx nan.npy 1 "input 'x' is NaN for sample 5 of nan.npy"
 every check log.onnx good.npy 1 "output 'y' of the network is NaN for sample "
 every check steady.onnx good.npy 0 "all 64 samples are of class 1 for the network"
+
+expect 5 pith train net.onnx -d target.npz --batch 16 --epochs 1 -o out.pith -f
+grep -q 'target.npz: the target of sample 9 is NaN' .err || complain "$(cat .err)"
 
 # only the samples that are read count
 expect 0 pith run net.onnx -d nan.npy --range 6:64 -f -o out.npy
