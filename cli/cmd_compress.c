@@ -164,14 +164,15 @@ static enum cli_exit choose_target(struct target *t, bool met)
     return EXIT_DONE;
 }
 
-static enum cli_exit write_result(struct target *t, const struct pith_compress_result *r)
+static enum cli_exit write_result(struct target *t, const struct pith_model *m,
+                                  const struct pith_compress_result *r)
 {
     enum cli_exit rc = choose_target(t, r->met);
     if (rc || t->dropped)
         return rc;
     if (t->common.output == t->missed)
         rc = cli_check_writable(t->missed);
-    return rc ? rc : cli_write_output(&t->common, r->file.data, r->file.bytes);
+    return rc ? rc : cli_write_packed(&t->common, m, &r->file);
 }
 
 static void json_text(const char *key, const char *text)
@@ -208,30 +209,31 @@ static void print_json(const struct target *t, const struct pith_compress_result
 static void print_summary(const struct target *t, const struct pith_compress_result *r,
                           uint64_t before_bytes)
 {
-    char before[32], after[32], accuracy[80] = "";
+    char before[32], after[32], ratio[32], accuracy[80] = "";
     if (r->has_accuracy && r->before.regression)
         snprintf(accuracy, sizeof accuracy, "  psnr %.2f dB (was %.2f)", r->after.psnr,
                  r->before.psnr);
     else if (r->has_accuracy)
         snprintf(accuracy, sizeof accuracy, "  top-1 %.2f%% (was %.2f%%, %+.2f)",
                  100 * top1(&r->after), 100 * top1(&r->before), -100 * r->drop);
-    cli_say(&t->common, "%s  %s, was %s: %.1fx smaller%s",
+    cli_say(&t->common, "%s  %s, was %s: %s%s",
             t->dropped         ? "(not written)"
             : t->common.output ? t->common.output
                                : "-",
             cli_format_bytes(r->file.bytes, after), cli_format_bytes(before_bytes, before),
-            (double)before_bytes / (double)r->file.bytes, accuracy);
+            cli_ratio_text((double)before_bytes, (double)r->file.bytes, ratio), accuracy);
 }
 
 /* What is printed is made first: after the file is there nothing may fail. */
-static enum cli_exit put_out(struct target *t, const struct pith_compress_result *r,
-                             uint64_t before_bytes, double seconds)
+static enum cli_exit put_out(struct target *t, const struct pith_model *m,
+                             const struct pith_compress_result *r, uint64_t before_bytes,
+                             double seconds)
 {
     struct layer_rows rows;
     enum cli_exit rc = cli_layer_rows(r->file.data, r->file.bytes, "the result", NULL, &rows);
     if (rc)
         return rc;
-    rc = write_result(t, r);
+    rc = write_result(t, m, r);
     if (!rc && t->common.json)
         print_json(t, r, &rows, before_bytes, seconds);
     if (!rc && !t->common.quiet)
@@ -354,7 +356,7 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
     cli_progress_end(&display.bar);
     if (st && st != PITH_ERR_GOAL)
         return cli_fail(&err);
-    rc = put_out(&target, &result, before_bytes, (double)(pith_clock_ns(NULL) - start) / 1e9);
+    rc = put_out(&target, m, &result, before_bytes, (double)(pith_clock_ns(NULL) - start) / 1e9);
     if (!rc && st == PITH_ERR_GOAL)
         rc = tell_missed(&target, &err);
     pith_compress_result_free(&result);

@@ -6,6 +6,7 @@
 #include "pith_pack.h"
 #include "json_out.h"
 #include "pith_compress.h"
+#include "pith_pack_small.h"
 #include "stage_options.h"
 
 #define LOAD_STEP 0.01 /* seconds; less is not told */
@@ -32,8 +33,10 @@ static enum cli_exit encode(const struct encode_options *o, struct pith_model *m
 {
     struct pith_error err = {0};
     struct pith_pack_opts pack = pith_stage_pack_opts(&o->stage);
-    if (pith_stage_run(m, &o->stage, o->common.seed, NULL, &err) ||
-        pith_model_pack(m, &pack, file, &err))
+    uint64_t plain_bytes;
+    if (pith_small_bytes(m, &plain_bytes, &err) ||
+        pith_stage_run(m, &o->stage, o->common.seed, NULL, &err) ||
+        pith_pack_small(m, &pack, plain_bytes, file, &err))
         return cli_fail(&err);
     return EXIT_DONE;
 }
@@ -80,7 +83,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc)
         rc = encode(o, m, &file);
     if (!rc)
-        rc = cli_write_output(&o->common, file.data, file.bytes);
+        rc = cli_write_packed(&o->common, m, &file);
     if (!rc)
         report(&o->common, &file);
     pith_buffer_free(&file);
@@ -100,7 +103,8 @@ const struct cli_command cmd_encode = {
     "--for speed (default) codes indices of large tensors (65,536 elements) with rANS where it is\n"
     "smaller than Huffman, all others with Huffman. --for size and --for flash write a compact "
     "header\n"
-    "without names, with one checksum and without alignment. --for size also takes the adaptive "
+    "without names, with one checksum and without alignment; layer names and history go to\n"
+    "OUTPUT.json beside it. --for size also takes the adaptive "
     "coder\n"
     "where the file still loads within 5 ms, or where it saves at least 2 %. --for flash takes\n"
     "Huffman codes, which have the smallest decoder.\n"

@@ -97,8 +97,7 @@ static void build_flags(const struct layer_rows *r, char text[FLAGS_ROOM])
              has_trellis(a), has_second(a), has_slices(a));
 }
 
-/* What running it takes. No weight is decoded for it: a file of some bytes may stand for
- * gigabytes. */
+/* What running it takes. No weight is decoded for it. */
 struct cost {
     uint64_t macs, arena_bytes, plan_bytes;
 };
@@ -288,6 +287,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = cli_read_file(plan_name, &plan_file);
     if (!rc)
         rc = cli_layer_rows(packed.data, packed.bytes, packed.name, packed.outline, &rows);
+    if (!rc && !o->plan && !plan_name)
+        rc = cli_count_nonzeros(&rows, packed.data, packed.bytes, packed.name);
     if (!rc)
         rc = open_plan(o, &packed, plan_name, &plan_file, &e);
     if (!rc)

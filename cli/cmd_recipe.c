@@ -5,6 +5,7 @@
 #include <string.h>
 #include "cli.h"
 #include "pith_compress.h"
+#include "pith_load.h"
 #include "stage_options.h"
 
 struct recipe_options {
@@ -54,17 +55,17 @@ static enum cli_exit print_recipe(const struct cli_common *c, char *text)
 
 static enum cli_exit show(const struct cli_common *c, const char *path)
 {
-    struct pith_model *m = NULL;
+    struct pith_packed packed = {0};
     struct pith_error err = {0};
     char *text;
-    enum cli_exit rc = cli_load_model(path, NULL, &m);
+    enum cli_exit rc = cli_load_packed(path, &packed);
     if (rc)
         return rc;
-    if (pith_recipe_of_model(m, &text, &err))
+    if (pith_recipe_of_model(packed.outline, &text, &err))
         rc = cli_fail(&err);
     else
         rc = print_recipe(c, text);
-    pith_model_free(m);
+    pith_packed_free(&packed);
     return rc;
 }
 

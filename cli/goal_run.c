@@ -40,6 +40,7 @@ enum cli_exit cli_best_path(const char *output, char best[CLI_BEST_BYTES])
 
 struct show {
     const struct cli_goal_run *run;
+    const struct pith_model *m; /* the network */
     struct cli_progress bar;
     char best[CLI_BEST_BYTES]; /* "": none is written */
     bool written;
@@ -201,14 +202,14 @@ static void print_json(const struct cli_goal_run *run, const struct pith_goal_re
 static void print_summary(const struct cli_goal_run *run, const struct pith_goal_result *r,
                           const char *written)
 {
-    char before[32], after[32], loss[256], latency[32];
+    char before[32], after[32], ratio[32], loss[256], latency[32];
     const struct pith_goal_point *p = best_of(r);
     pith_goal_loss_text(run->goal, &r->loss, loss, sizeof loss);
     latency_text(run->goal, p, latency, sizeof latency);
-    cli_say(run->common, "%s  %s, was %s: %.1fx smaller%s  %s on %llu samples%s  %.0f s",
+    cli_say(run->common, "%s  %s, was %s: %s%s  %s on %llu samples%s  %.0f s",
             written ? written : "(not written)", cli_format_bytes(p->bytes, after),
             cli_format_bytes(run->before_bytes, before),
-            (double)run->before_bytes / (double)p->bytes, latency, loss,
+            cli_ratio_text((double)run->before_bytes, (double)p->bytes, ratio), latency, loss,
             (unsigned long long)r->loss.samples,
             r->shared  ? ", which chose, too: there are few"
             : r->gated ? ", which turned a smaller file down"
@@ -337,7 +338,7 @@ static enum cli_exit put_file(struct show *s, const struct pith_goal_result *r,
     if (c->dry_run || (!r->met && plain))
         return EXIT_DONE;
     if (r->met) {
-        rc = cli_write_output(c, p->file.data, p->file.bytes);
+        rc = cli_write_packed(c, s->m, &p->file);
         *written = plain ? "-" : c->output;
         if (!rc && s->written)
             unlink(s->best);
@@ -456,7 +457,7 @@ static enum cli_exit estimate(const struct cli_goal_run *run, const struct pith_
     const uint64_t start = pith_clock_ns(NULL);
     struct pith_goal_estimate e;
     struct pith_error err = {0};
-    char bytes[32], low[32], high[32], loss[256];
+    char bytes[32], low[32], high[32], ratio[32], loss[256];
     if (pith_goal_estimate(m, run->goal, o, &e, &err))
         return cli_fail(&err);
     const double seconds = (double)(pith_clock_ns(NULL) - start) / 1e9;
@@ -464,12 +465,13 @@ static enum cli_exit estimate(const struct cli_goal_run *run, const struct pith_
         print_estimate(run, &e, seconds);
     pith_goal_loss_text(run->goal, &e.loss, loss, sizeof loss);
     cli_say(run->common,
-            "(not searched)  about %s (%s to %s in two of three networks): %.1fx "
-            "smaller  rounded alone: %s on %llu samples  %.1f s",
+            "(not searched)  about %s (%s to %s in two of three networks): %s  "
+            "rounded alone: %s on %llu samples  %.1f s",
             cli_format_bytes((uint64_t)e.bytes, bytes),
             cli_format_bytes((uint64_t)e.low_bytes, low),
-            cli_format_bytes((uint64_t)e.high_bytes, high), (double)run->before_bytes / e.bytes,
-            loss, (unsigned long long)e.samples, seconds);
+            cli_format_bytes((uint64_t)e.high_bytes, high),
+            cli_ratio_text((double)run->before_bytes, e.bytes, ratio), loss,
+            (unsigned long long)e.samples, seconds);
     if (e.met)
         return EXIT_DONE;
     cli_error("the goal is not likely to be met: some %s",
@@ -487,7 +489,7 @@ static void return_large_blocks(void)
 
 enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
 {
-    struct show s = {.run = run};
+    struct show s = {.run = run, .m = m};
     struct pith_engine_opts engine = {.size_bytes = sizeof engine};
     struct pith_error err = {0};
     struct pith_goal_result r;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "pith_stage_options.h"
 #include "stage_json.h"
-#include "pith_pack.h"
+#include "pith_pack_small.h"
 #include "stage_run.h"
 
 static enum pith_status evaluate(const struct pith_model *m, const struct pith_compress_opts *o,
@@ -88,7 +88,10 @@ static enum pith_status run_and_pack(struct pith_model *m, const struct pith_rec
 {
     struct pith_model **past = calloc(r->n_stages + 1u, sizeof(struct pith_model *));
     struct pith_stage last;
-    enum pith_status st = past ? run_stages(m, r, o, past, err) : pith_error_no_memory(err);
+    uint64_t plain_bytes = 0;
+    enum pith_status st = past ? pith_small_bytes(m, &plain_bytes, err) : pith_error_no_memory(err);
+    if (!st)
+        st = run_stages(m, r, o, past, err);
     for (uint32_t i = 0; past && i < r->n_stages; i++)
         pith_model_free(past[i]);
     free(past);
@@ -96,7 +99,7 @@ static enum pith_status run_and_pack(struct pith_model *m, const struct pith_rec
     if (r->n_stages && r->stages[r->n_stages - 1].kind == PITH_STAGE_ENCODE)
         last = r->stages[r->n_stages - 1];
     const struct pith_pack_opts pack = pith_stage_pack_opts(&last);
-    return st ? st : pith_model_pack(m, &pack, file, err);
+    return st ? st : pith_pack_small(m, &pack, plain_bytes, file, err);
 }
 
 enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *recipe,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "pith_format.h"
 #include "pith_host.h"
+#include "pith_narrow_float.h"
 #include "pith_pack.h"
 #include "pith_snr.h"
 #include "quantize_stage.h"
@@ -48,8 +49,8 @@ static enum pith_status run_cluster(struct pith_model *m, const struct pith_stag
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot cluster: out of memory");
     st = pith_model_fold_batch_norm(m, &n_folded, err);
     pith_opts_init(&runtime, sizeof runtime);
-    if (!st && threads > 1)
-        st = pith_threads_start(&runtime, threads);
+    if (!st && threads > 1 && pith_threads_start(&runtime, threads))
+        st = pith_error_no_memory(err);
     opts.runtime = &runtime;
     if (!st)
         st = pith_cluster(m, &opts, r->cluster, &r->n_layers, err);
@@ -64,13 +65,26 @@ static enum pith_status run_cluster(struct pith_model *m, const struct pith_stag
     return st;
 }
 
+/* Folded, a weight of f16 numbers would take 32 bits. */
+static bool has_narrow_weight(const struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_values; i++) {
+        const struct pith_const *c = m->values[i].constant;
+        if (c && c->stored && !c->codebook && m->values[i].rank >= 2 &&
+            pith_narrow_holds(c->stored, c->data, c->count))
+            return true;
+    }
+    return false;
+}
+
 static enum pith_status run_encode(struct pith_model *m, const struct pith_stage *s,
                                    struct pith_error *err)
 {
     uint32_t n_folded;
     struct pith_pack_opts pack = pith_stage_pack_opts(s);
-    enum pith_status st = s->encode.lossless ? pith_find_exact(m, err)
-                                             : pith_model_fold_batch_norm(m, &n_folded, err);
+    enum pith_status st = s->encode.lossless     ? pith_find_exact(m, err)
+                          : has_narrow_weight(m) ? PITH_OK
+                                                 : pith_model_fold_batch_norm(m, &n_folded, err);
     if (st)
         return st;
     if (pith_encode_chooses(&s->encode))

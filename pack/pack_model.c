@@ -198,7 +198,7 @@ static void packing_free(struct packing *p)
 static enum pith_status write_texts(struct packing *p, const struct pith_pack_opts *opts)
 {
     bool compact = opts && opts->compact;
-    bool history = !compact || opts->keep_history;
+    bool history = compact ? opts->keep_history : !(opts && opts->no_history);
     enum pith_status st = pith_pack_meta(p->m, &p->file.chunk[CHUNK_META], p->err);
     if (!st && !compact)
         st = pith_pack_names(p->m, &p->numbers, &p->file.chunk[CHUNK_NAMES], p->err);

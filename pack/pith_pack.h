@@ -20,6 +20,7 @@ struct pith_pack_opts {
     bool compact;      /* the compact header: no names, no history unless keep_history */
     bool keep_history; /* of the compact header, observed ranges too; the full header keeps both */
     bool keep_names;   /* full header only; default there */
+    bool no_history;   /* of the full header */
 };
 
 /* The bytes of a .pith; the caller owns *file. The same model gives the same bytes. */

@@ -227,6 +227,12 @@ enum cli_exit cli_check_writable(const char *path);
 /* Whole or not at all; "-" is stdout. */
 enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, size_t n);
 /* Packs m in its working form and writes it to -o. *bytes (may be NULL): the size. */
+/* "3.1x smaller", "1.2x larger". */
+const char *cli_ratio_text(double before_bytes, double after_bytes, char text[32]);
+/* file, packed from m; where it is compact and goes to a file, its layers' names and its history to
+ * one of that name and .json (pith_history_beside.h). */
+enum cli_exit cli_write_packed(const struct cli_common *c, const struct pith_model *m,
+                               const struct pith_buffer *file);
 enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_model *m,
                               uint64_t *bytes);
 

@@ -11,12 +11,14 @@
 #endif
 #include "cli.h"
 #include "pith_cpu_allowed.h"
+#include "pith_history_beside.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_onnx.h"
 #include "pith_host.h"
 
 #define MAX_INPUT_BYTES (UINT64_C(4) << 30)
+#define MAX_BESIDE_BYTES (16 << 20)
 #define MAX_THREADS 256 /* the range of -T too */
 
 static enum cli_exit read_stream(FILE *in, const char *name, struct pith_buffer *file)
@@ -113,6 +115,59 @@ void cli_give_back(void)
 #endif
 }
 
+/* The path of what lies beside a compact file. NULL: no memory. */
+static char *path_beside(const char *path)
+{
+    size_t n = strlen(path) + sizeof ".json";
+    char *beside = malloc(n);
+    if (beside)
+        snprintf(beside, n, "%s.json", path);
+    return beside;
+}
+
+/* The whole of a file of that name; none where there is none or it is no such text. False: there
+ * was no memory. */
+static bool read_beside(const char *path, struct pith_buffer *text)
+{
+    static const char head[] = "{\"pith\":1,\"file\":";
+    *text = (struct pith_buffer){0};
+    errno = 0;
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        return errno != ENOMEM;
+    long n = fseek(in, 0, SEEK_END) == 0 ? ftell(in) : -1;
+    bool likely = n > (long)sizeof head && n <= MAX_BESIDE_BYTES && fseek(in, 0, SEEK_SET) == 0;
+    if (likely)
+        text->data = malloc((size_t)n);
+    bool has_memory = !likely || text->data;
+    text->bytes = text->data ? fread(text->data, 1, (size_t)n, in) : 0;
+    if (text->bytes < sizeof head || memcmp(text->data, head, sizeof head - 1) != 0)
+        pith_buffer_free(text);
+    fclose(in);
+    return has_memory;
+}
+
+/* What a compact file leaves out, where it lies beside it. */
+static enum cli_exit take_beside(const char *path, struct pith_model *m)
+{
+    uint8_t end[PITH_HISTORY_END];
+    struct pith_buffer text = {0};
+    if (m->n_history > 0)
+        return EXIT_DONE;
+    char *beside = path_beside(path);
+    bool ok = beside && read_beside(beside, &text);
+    FILE *in = ok && text.data ? fopen(path, "rb") : NULL;
+    ok = ok && (!text.data || in);
+    if (in && fseek(in, -(long)sizeof end, SEEK_END) == 0 && fread(end, sizeof end, 1, in) == 1)
+        ok = pith_history_take(m, (uint64_t)ftell(in), end, (const char *)text.data, text.bytes) ==
+             PITH_OK;
+    if (in)
+        fclose(in);
+    pith_buffer_free(&text);
+    free(beside);
+    return ok ? EXIT_DONE : cli_no_memory();
+}
+
 enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *given,
                              struct pith_model **m)
 {
@@ -121,8 +176,12 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *gi
     struct pith_error err = {0};
     struct pith_buffer file;
     enum cli_exit rc;
-    if (strcmp(path, "-") != 0)
-        return pith_model_load(path, opts, m, &err) ? cli_fail(&err) : store_meta(*m, opts);
+    if (strcmp(path, "-") != 0) {
+        if (pith_model_load(path, opts, m, &err))
+            return cli_fail(&err);
+        rc = take_beside(path, *m);
+        return rc ? rc : store_meta(*m, opts);
+    }
     rc = cli_read_file(path, &file);
     if (rc)
         return rc;
@@ -149,7 +208,12 @@ enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
         st = pith_packed_read(&file, "standard input", NULL, &opts, packed, &err);
     }
     cli_give_back();
-    return st ? cli_fail(&err) : EXIT_DONE;
+    if (st)
+        return cli_fail(&err);
+    rc = strcmp(path, "-") != 0 ? take_beside(path, packed->outline) : EXIT_DONE;
+    if (rc)
+        pith_packed_free(packed);
+    return rc;
 }
 
 bool cli_same_file(const char *a, const char *b)
@@ -260,6 +324,54 @@ enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, si
         return EXIT_IO;
     }
     return EXIT_DONE;
+}
+
+/* What is there and is no such text is somebody's file. */
+static enum cli_exit write_beside(const struct cli_common *c, const char *path,
+                                  const struct pith_buffer *text)
+{
+    struct pith_error err = {0};
+    struct pith_buffer old;
+    if (!read_beside(path, &old))
+        return cli_no_memory();
+    bool ours = old.data || access(path, F_OK) != 0;
+    pith_buffer_free(&old);
+    if (!ours && !c->force) {
+        cli_warn("%s exists and is no history: layer names and recipe are not kept", path);
+        return EXIT_DONE;
+    }
+    return pith_file_write(path, text->data, text->bytes, &err) ? cli_fail(&err) : EXIT_DONE;
+}
+
+const char *cli_ratio_text(double before_bytes, double after_bytes, char text[32])
+{
+    bool larger = after_bytes > before_bytes;
+    snprintf(text, 32, "%.1fx %s", larger ? after_bytes / before_bytes : before_bytes / after_bytes,
+             larger ? "larger" : "smaller");
+    return text;
+}
+
+/* What lies beside is made first: after the file is there little may fail. */
+enum cli_exit cli_write_packed(const struct cli_common *c, const struct pith_model *m,
+                               const struct pith_buffer *file)
+{
+    struct pith_error err = {0};
+    struct pith_buffer text = {0};
+    struct stat st;
+    bool file_out = !c->dry_run && !to_stdout(c);
+    char *path = file_out ? path_beside(c->output) : NULL;
+    enum cli_exit rc = EXIT_DONE;
+    if (file_out && !path)
+        rc = cli_no_memory();
+    else if (file_out && pith_history_beside(m, file, &text, &err))
+        rc = cli_fail(&err);
+    if (!rc)
+        rc = cli_write_output(c, file->data, file->bytes);
+    if (!rc && text.data && stat(c->output, &st) == 0 && S_ISREG(st.st_mode))
+        rc = write_beside(c, path, &text);
+    pith_buffer_free(&text);
+    free(path);
+    return rc;
 }
 
 enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_model *m,

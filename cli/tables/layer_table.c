@@ -6,6 +6,7 @@
 #include "json_out.h"
 #include "pith_host.h"
 #include "pith_huffman.h"
+#include "pith_load.h"
 #include "table.h"
 #include "pith_tensor.h"
 #include "pith_unpack.h"
@@ -80,6 +81,43 @@ enum cli_exit cli_layer_rows(const void *file, size_t bytes, const char *path,
         rc = fill_rows(rows);
     if (rc)
         cli_layer_rows_free(rows);
+    return rc;
+}
+
+/* Of f32 and i8, whose zeros are 0; others: what was stored. */
+static uint64_t nonzeros_of(const struct pith_value *v, uint64_t stored)
+{
+    const struct pith_const *c = v->constant;
+    uint64_t n = 0;
+    if (v->type != PITH_F32 && v->type != PITH_I8)
+        return stored;
+    for (uint64_t i = 0; i < c->count; i++)
+        n += v->type == PITH_F32 ? ((const float *)c->data)[i] != 0
+                                 : ((const int8_t *)c->data)[i] != 0;
+    return n;
+}
+
+enum cli_exit cli_count_nonzeros(struct layer_rows *r, const void *file, size_t bytes,
+                                 const char *path)
+{
+    const struct pith_import_opts opts = {.size_bytes = sizeof opts, .strict = true};
+    struct pith_model *m = NULL;
+    bool dense = false;
+    for (uint32_t i = 0; i < r->n; i++)
+        dense = dense || r->row[i].kept == r->row[i].count;
+    if (!dense || pith_model_read(file, bytes, path, NULL, &opts, &m, NULL))
+        return EXIT_DONE;
+    struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
+    uint32_t n = refs ? pith_model_all_weights(m, refs) : 0;
+    for (uint32_t i = 0; i < n && n == r->n; i++) {
+        struct layer_row *row = &r->row[i];
+        r->kept -= row->kept;
+        row->kept = nonzeros_of(&m->values[refs[i].value], row->kept);
+        r->kept += row->kept;
+    }
+    enum cli_exit rc = refs ? EXIT_DONE : cli_no_memory();
+    free(refs);
+    pith_model_free(m);
     return rc;
 }
 

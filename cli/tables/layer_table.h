@@ -31,6 +31,10 @@ struct layer_rows {
 /* outline: of this file, borrowed as long as rows are; NULL: made here. */
 enum cli_exit cli_layer_rows(const void *file, size_t bytes, const char *path,
                              const struct pith_model *outline, struct layer_rows *rows);
+/* Counts the zeros among stored weights, too, for which it decodes them: within the bounds of
+ * import's `strict`; what is beyond keeps the number of stored ones. */
+enum cli_exit cli_count_nonzeros(struct layer_rows *rows, const void *file, size_t bytes,
+                                 const char *path);
 void cli_layer_rows_free(struct layer_rows *rows);
 
 /* The table with a total, to out. */
