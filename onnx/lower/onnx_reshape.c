@@ -214,7 +214,7 @@ static enum pith_status cast_to(struct onnx_lower *l, enum pith_type type, bool 
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
                                    "it casts what is computed at run time to double (f64): export "
                                    "the network in float32");
-    if (type == PITH_F32 && x->type == PITH_F32 && x->wide != wide)
+    if (type == PITH_F32 && x->type == PITH_F32 && x->wide != wide && x->constant)
         return copy_constant(l, wide);
     if (type == x->type)
         return pith_onnx_vanish(l);

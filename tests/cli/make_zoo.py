@@ -153,6 +153,8 @@ def unusual_weights():
              node("Conv", "r w2", "y", pads=[1] * 4, group=6)]
     save("dead_channels", nodes, [value("x", ["N", 4, 8, 8])], [value("y", ["N", 6, 8, 8])], constants(**weights))
     samples("dead_channels", 4, 8, 8)
+    save("depthwise", [node("Conv", "x w", "y", "dw", group=4)], [value("x", ["N", 4, 6, 6])],
+         [value("y", ["N", 4, 4, 4])], constants(w=floats(4, 1, 3, 3)))
 
 
 for make in (convolutions, integers, without_weights, unusual_outputs, bodies, constant_left, several_inputs,

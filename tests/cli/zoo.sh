@@ -17,4 +17,7 @@ cat >spec.json <<'END'
 END
 PYTHONDONTWRITEBYTECODE=1 "$python" "$here/zoo.py" float qdq qoperator own.pith codebook.pith pruned.pith no_weights \
     passed_through integer_output if_output loop_output scan_output constant_left states halves dead_channels || status=1
+expect 5 pith prune depthwise.onnx --sparsity 50% -o none.pith
+absent none.pith
+expect 0 pith prune depthwise.onnx --layer dw=0.5 -q -o pruned.pith -f
 finish

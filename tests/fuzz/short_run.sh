@@ -35,6 +35,15 @@ if [ -x "$PITH" ]; then
     ) || { echo "no networks of integers"; exit 1; }
 fi
 
+# networks of all kinds
+python=$PITH_VENV/bin/python
+if [ -x "$python" ]; then
+    mkdir -p "$work/zoo" "$work/fuzz_stages"
+    make_zoo=$PWD/tests/cli/make_zoo.py
+    (cd "$work/zoo" && PYTHONDONTWRITEBYTECODE=1 "$python" "$make_zoo" 2>"$work/log" && mv ./*.onnx ../fuzz_stages) ||
+        { cat "$work/log"; exit 1; }
+fi
+
 # nodes of ONNX, each with the least around it
 if [ -d "$PITH_NODE_CASES/node" ]; then
     mkdir -p "$work/fuzz_onnx"
@@ -58,6 +67,7 @@ fixed_runs() {
     fuzz_graph) echo 250 ;;
     fuzz_huff_round_trip) echo 2500 ;;
     fuzz_onnx) echo 8000 ;;
+    fuzz_stages) echo 4000 ;;
     fuzz_huff_decode | fuzz_streams) echo 30000 ;;
     *) echo 60000 ;;
     esac

@@ -445,6 +445,22 @@ static void test_batch_norm_in_training(void **state)
     pith_model_free(import(batch_norm_graph("y m v", 14, false), NULL));
 }
 
+/* What computes in double is refused, whatever it is cast to behind it. */
+static void test_cast_of_double(void **state)
+{
+    (void)state;
+    const double one = 1;
+    struct proto g = graph_of(build_node("Add", "a", "x d -> t")),
+                 cast = build_node("Cast", "c", "t -> y");
+    build_attr_int(&cast, "to", BUILD_FLOAT);
+    proto_message(&g, GRAPH_NODE, cast);
+    proto_message(&g, GRAPH_INITIALIZER, build_tensor("d", 11, NULL, 0, &one, sizeof one));
+    refuse(
+        build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
+        "net.onnx: node 'a' (Add): it computes in double (f64) when it runs: export the network in "
+        "float32");
+}
+
 enum { LEFT = 24, INNER = 16, PLACES = 5, GROUPS = 3 };
 
 /* y = w x, x of [batch, parts, INNER, PLACES] without what is 0; the one layer of the import. */
@@ -539,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_input_without_elements),
         cmocka_unit_test(test_slice_as_places),
         cmocka_unit_test(test_batch_norm_in_training),
+        cmocka_unit_test(test_cast_of_double),
         cmocka_unit_test(test_constant_left_operand),
         cmocka_unit_test(test_turned_operand),
     };
