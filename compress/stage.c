@@ -264,11 +264,10 @@ static enum pith_status check_work(const struct pith_stage_report *r, struct pit
     if (r->n_layers == 0)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "cannot %s: no layer has float weights",
                                verb);
-    return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "cannot prune: no layer can be; '%.200s': %s",
-                           r->prune[0].layer,
-                           r->prune[0].left == PITH_PRUNE_LEFT_PATTERN
-                               ? "the pattern does not divide it"
-                               : "it is depthwise, which only a rule for this layer prunes");
+    return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                           "cannot prune: each layer is depthwise or does not fit the pattern, "
+                           "the first is '%.200s'",
+                           r->prune[0].layer);
 }
 
 enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_stage *s,
