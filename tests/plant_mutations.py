@@ -40,7 +40,7 @@ STRICT = " -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=ret
 SAME = " -O2 -fno-sanitize=all"
 NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
 DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
-LONG_SECONDS = 15   # of a processor: programs that take more are not near
+LONG_SECONDS = 5    # of a processor: programs that take more are not near
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
 
 
@@ -153,7 +153,7 @@ class Study:
         self.cc = os.environ.get("CC", "gcc").split()
         self.linker = [self.cc[-1]] + (SANITIZED.split() if sanitized else [])
         self.tests = self.expand(mutations)
-        self.seconds = {}
+        self.seconds, self.linked = {}, set()
         self.longest = LONG_SECONDS if sanitized else 10 * LONG_SECONDS
         self.unchanged = os.path.join(self.out, "unchanged")
         self.rooms = [os.path.join(self.out, "room%d" % i) for i in range(jobs)]
@@ -213,8 +213,6 @@ class Study:
             os.makedirs(room, exist_ok=True)
         self.make_replaceable()
         self.link(self.unchanged, {})
-        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            list(pool.map(self.link_program, self.programs))
 
     def make_replaceable(self):
         """What the linker's --wrap replaces in a program, of ours or of the C library, is replaced in the
@@ -267,10 +265,14 @@ class Study:
         return done.returncode == 0
 
     def link_program(self, name):
+        """When it is run first: many are not."""
         program = os.path.join(self.out, "tests", name)
+        if name in self.linked:
+            return
         more = self.link_with.get(os.path.basename(name), [])
         assert self.quiet([*self.linker, program + ".o", *more, "-L" + self.unchanged, "-lpithall", "-lcmocka",
                            *self.libs, "-lm", "-lpthread", "-o", program]), name
+        self.linked.add(name)
 
     def environment(self, room):
         asan = "intercept_tls_get_addr=0:allocator_may_return_null=1:max_allocation_size_mb=%d" % (MEMORY_LIMIT >> 20)
@@ -283,6 +285,8 @@ class Study:
                 resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
+        with self.lock:
+            self.link_program(name)
         with subprocess.Popen([os.path.join(self.out, "tests", name)], cwd=self.tree, env=self.environment(room),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limits) as p:
             alarm = threading.Timer(20 * limit, p.kill)

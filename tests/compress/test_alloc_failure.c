@@ -156,30 +156,20 @@ static void put(const char *name, const void *bytes, size_t n)
     assert_int_equal(gzclose(f), Z_OK);
 }
 
-/* Three samples of 1x6x6 bytes with labels; pictures in class folders, also as a tar file. */
+/* Three samples of 1x6x6 bytes with labels. (Every kind of data set:
+ * tests/data/test_data_faults.c.) */
 static void make_files(void)
 {
     static const uint8_t head[16] = {0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 6, 0, 0, 0, 6};
-    static const char labels[] = "0\n1\n2\n", csv[] = "class,note\n0,a\n1,b\n2,\"c,d\"\n";
-    static const uint8_t wav[] = "RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200>\0\0\0}\0\0\2\0\20\0"
-                                 "data\12\0\0\0abcdefghij";
+    static const char labels[] = "0\n1\n2\n";
     uint8_t file[16 + 3 * 36];
-    char command[512];
     memcpy(file, head, sizeof head);
     for (size_t i = sizeof head; i < sizeof file; i++)
         file[i] = (uint8_t)(i * 37);
     strcpy(folder, "/tmp/pith-alloc-XXXXXX");
     assert_non_null(mkdtemp(folder));
     put("images.idx.gz", file, sizeof file);
-    put("five.wav", wav, sizeof wav - 1);
     put("labels.txt", labels, sizeof labels - 1);
-    put("labels.csv", csv, sizeof csv - 1);
-    snprintf(command, sizeof command,
-             "cd tests/fuzz/corpus/fuzz_image && mkdir -p %s/pictures/a %s/pictures/b &&"
-             " cp png_RGB %s/pictures/a/1.png && cp jpeg_0 %s/pictures/b/2.jpg &&"
-             " cp png_RGB %s/pictures/b/3.png && tar -C %s/pictures -cf %s/pictures.tar a b",
-             folder, folder, folder, folder, folder, folder, folder);
-    assert_int_equal(system(command), 0);
 }
 
 static int remove_files(void **state)
@@ -188,76 +178,6 @@ static int remove_files(void **state)
     char command[96];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
-}
-
-/* Opens, reads the first sample twice (pictures are decoded when read), closes. */
-static enum pith_status read_data(const char *path, const char *labels, const char *preprocess,
-                                  struct pith_error *err)
-{
-    enum pith_status st;
-    float x[3 * 8 * 8 * 4];
-    int64_t label;
-    struct pith_data *data = NULL;
-    const struct pith_data_opts opts = {.size_bytes = sizeof opts,
-                                        .path = path,
-                                        .labels = labels,
-                                        .range = "!1:2:2",
-                                        .preprocess = preprocess};
-    FAILING(pith_data_open(&opts, &data, err));
-    assert_int_equal(data == NULL, st != PITH_OK);
-    for (int i = 0; i < 2 && !st; i++) {
-        assert_true(pith_data_elems(data) <= sizeof x / sizeof *x);
-        FAILING(pith_data_read(data, 0, x, &label, err));
-    }
-    pith_data_free(data);
-    return st;
-}
-
-static enum pith_status data_idx(struct pith_error *err)
-{
-    return read_data(at("images.idx.gz"), at("labels.txt"), "resize=8,crop=8", err);
-}
-
-static enum pith_status data_csv(struct pith_error *err)
-{
-    return read_data(at("images.idx.gz"), at("labels.csv"), "scale=1/256", err);
-}
-
-static enum pith_status data_npz(struct pith_error *err)
-{
-    return read_data("tests/fuzz/corpus/fuzz_npy/npz_deflated", NULL, NULL, err);
-}
-
-static enum pith_status data_wav(struct pith_error *err)
-{
-    char path[128];
-    snprintf(path, sizeof path, "wav:6:4:%s", at("five.wav"));
-    return read_data(path, NULL, "scale=2", err);
-}
-
-static enum pith_status data_tar(struct pith_error *err)
-{
-    return read_data(at("pictures.tar"), NULL, "resize=8,crop=8", err);
-}
-
-static enum pith_status data_folder(struct pith_error *err)
-{
-    return read_data(at("pictures"), NULL, "resize=8,crop=8", err);
-}
-
-static enum pith_status image_decode(struct pith_error *err)
-{
-    enum pith_status st;
-    struct pith_image image = {0};
-    char bytes[4096];
-    FILE *f = fopen(at("pictures/a/1.png"), "rb");
-    assert_non_null(f);
-    size_t n = fread(bytes, 1, sizeof bytes, f);
-    fclose(f);
-    FAILING(pith_image_decode(bytes, n, "1.png", &image, err));
-    assert_int_equal(image.pixels == NULL, st != PITH_OK);
-    pith_image_free(&image);
-    return st;
 }
 
 /* ---- prune/, quantize/, calibrate/ ----------------------------------------------------------- */
@@ -687,13 +607,6 @@ SCENE(pack_compact, false)
 SCENE(write_onnx, false)
 SCENE(infer_shapes, false)
 SCENE(fold, false)
-SCENE(data_idx, false)
-SCENE(data_csv, false)
-SCENE(data_npz, false)
-SCENE(data_wav, false)
-SCENE(data_tar, false)
-SCENE(data_folder, false)
-SCENE(image_decode, false)
 SCENE(prune_layers, true)
 SCENE(prune_global, true)
 SCENE(prune_rows, true)
@@ -731,13 +644,6 @@ int main(void)
         cmocka_unit_test(test_write_onnx),
         cmocka_unit_test(test_infer_shapes),
         cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_data_idx),
-        cmocka_unit_test(test_data_csv),
-        cmocka_unit_test(test_data_npz),
-        cmocka_unit_test(test_data_wav),
-        cmocka_unit_test(test_data_tar),
-        cmocka_unit_test(test_data_folder),
-        cmocka_unit_test(test_image_decode),
         cmocka_unit_test(test_prune_layers),
         cmocka_unit_test(test_prune_global),
         cmocka_unit_test(test_prune_rows),

@@ -25,10 +25,15 @@
 /* ---- memory that fails (tests/module.mk has the linker replace these) ----------------------- */
 
 static long left = -1; /* allocations before the one that fails; negative: none does */
+static bool hit;       /* it has failed */
+static bool for_ever;  /* and all that follow fail, too */
 
 static bool has_memory(void)
 {
-    return left < 0 || left-- > 0;
+    if (hit || left < 0)
+        return !(hit && for_ever);
+    hit = left-- == 0;
+    return !hit;
 }
 
 void *__real_malloc(size_t n);
@@ -383,6 +388,7 @@ static const struct kind {
     {"%s/x.npy", "p.txt", NULL, CLASSES, false, "x\ny\nz\np, other\nq\n"},
     {"%s/deep", NULL, NULL, NO_LABELS, false, NULL},
     {"%s/one.jpg", NULL, NULL, NO_LABELS, true, NULL},
+    {"%s/one.jpg", NULL, "resize=6,crop=5", NO_LABELS, true, NULL},
     {"named", NULL, NULL, NO_LABELS, false, NULL},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -402,6 +408,7 @@ static void fill(const struct kind *k, struct opened *w)
     w->o.labels = k->labels ? at(k->labels) : NULL;
     w->o.preprocess = k->preprocess;
     w->o.class_names = k->names;
+    w->o.range = k->flat ? ":1" : ":2";
     if (strcmp(k->path, "named") == 0) {
         w->files[0] = at("flat/a.png");
         w->files[1] = at("set/q");
@@ -476,15 +483,18 @@ static void every_kind(void **state)
 static void every_allocation_fails_once(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t at = 0; at < 2 * KINDS; at++) {
+        const size_t i = at / 2;
         bool failed = true;
+        for_ever = at % 2;
         for (long n = 0; failed; n++) {
             struct pith_error err = {0};
             const unsigned opened = open_files();
             left = n;
             enum pith_status st = open_and_read(&kinds[i], &err);
-            failed = left < 0;
+            failed = hit;
             left = -1;
+            hit = false;
             if (failed ? st != PITH_OK && st != PITH_ERR_MEMORY : st != PITH_OK)
                 fail_msg("%s, allocation %ld: status %d '%s'", kinds[i].path, n, st, err.text);
             assert_true(!st || strcmp(err.text, "out of memory") == 0);
