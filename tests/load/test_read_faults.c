@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_read_faults.c - files that were kept (golden ones, those of the fuzzers, ONNX's node cases)
- * are read, packed, written as ONNX and run while one allocation fails, here and there among all
- * that each call makes. What is owed each time: PITH_ERR_MEMORY with a text, or, where the call can
- * do without, what it gives with all memory; and no leak, which the AddressSanitizer variant tells.
- */
+/* test_read_faults.c - files that were kept (golden ones, those of the fuzzers, a quarter of ONNX's
+ * node cases) are read, packed and written as ONNX while one allocation fails, here and there among
+ * all that each call makes. What is owed each time: PITH_ERR_MEMORY with a text, or, where the call
+ * can do without, what it gives with all memory; and no leak, which the AddressSanitizer variant
+ * tells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "pith_onnx.h"
 #include "pith_pack.h"
 
-enum { TRIALS = 10 }; /* of each call and file */
+enum { TRIALS = 5 }; /* of each call and file */
 
 struct work {
     struct pith_buffer file;
@@ -200,8 +200,8 @@ static void node_cases(void **state)
         skip();
     closedir(dir);
     n_files = 0;
-    try_folder(folder, "model.onnx", 1);
-    assert_true(n_files > 1000);
+    try_folder(folder, "model.onnx", 4);
+    assert_true(n_files > 300);
 }
 
 static int make_file(void **state)
