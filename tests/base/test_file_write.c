@@ -228,6 +228,16 @@ static void link_stays(void **state)
     assert_content(target, "new");
 }
 
+static void link_to_nothing(void **state)
+{
+    (void)state;
+    const char *path = in_folder("link");
+    assert_int_equal(symlink("nowhere/at/all", path), 0);
+    assert_int_equal(pith_file_write(path, "new", 3, NULL), PITH_OK);
+    assert_content(path, "new");
+    assert_int_equal(entries(false), 1);
+}
+
 static void failures_leave_nothing(void **state)
 {
     (void)state;
@@ -656,6 +666,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(new_and_replaced),
         IN_FOLDER(link_stays),
+        IN_FOLDER(link_to_nothing),
         IN_FOLDER(failures_leave_nothing),
         IN_FOLDER(no_space),
         IN_FOLDER(reading),

@@ -136,6 +136,33 @@ static void test_values(void **state)
     }
 }
 
+/* More words than a message holds: it is cut. */
+static void test_many_words(void **state)
+{
+    (void)state;
+    static const struct pith_word words[] = {{"twenty characters 01", 1},
+                                             {"twenty characters 02", 2},
+                                             {"twenty characters 03", 3},
+                                             {"twenty characters 04", 4},
+                                             {"twenty characters 05", 5},
+                                             {"twenty characters 06", 6},
+                                             {"twenty characters 07", 7},
+                                             {"twenty characters 08", 8},
+                                             {"twenty characters 09", 9},
+                                             {"twenty characters 10", 10},
+                                             {NULL, 0}};
+    for (size_t first = 0; first < 10; first++) {
+        const struct pith_option o = {.key = "w", .kind = PITH_OPTION_WORD, .words = words + first};
+        struct pith_error err = {0};
+        int value = 77;
+        assert_int_equal(pith_option_read(&o, "none", &value, &err), PITH_ERR_ARGUMENT);
+        assert_int_equal(value, 77);
+        assert_non_null(strstr(err.text, "'none': give twenty characters"));
+        assert_int_equal(strstr(err.text, " or twenty characters 10") != NULL,
+                         first >= 3 && first < 9);
+    }
+}
+
 static void test_rows(void **state)
 {
     (void)state;
@@ -151,6 +178,7 @@ static void test_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults),
-                                       cmocka_unit_test(test_values), cmocka_unit_test(test_rows)};
+                                       cmocka_unit_test(test_values), cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_many_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
