@@ -326,21 +326,22 @@ enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, si
     return EXIT_DONE;
 }
 
-/* What is there and is no such text is somebody's file. */
-static enum cli_exit write_beside(const struct cli_common *c, const char *path,
-                                  const struct pith_buffer *text)
+/* The file that was asked for is there: what hinders this one is a warning. What lies there and is
+ * no such text is somebody's. */
+static void write_beside(const struct cli_common *c, const char *path,
+                         const struct pith_buffer *text)
 {
     struct pith_error err = {0};
     struct pith_buffer old;
-    if (!read_beside(path, &old))
-        return cli_no_memory();
-    bool ours = old.data || access(path, F_OK) != 0;
+    const char *why = "it exists, and is something else";
+    bool known = read_beside(path, &old);
+    bool ours = c->force || (known && (old.data || access(path, F_OK) != 0));
     pith_buffer_free(&old);
-    if (!ours && !c->force) {
-        cli_warn("%s exists and is no history: layer names and recipe are not kept", path);
-        return EXIT_DONE;
-    }
-    return pith_file_write(path, text->data, text->bytes, &err) ? cli_fail(&err) : EXIT_DONE;
+    if (!known)
+        why = "out of memory";
+    else if (ours && !pith_file_write(path, text->data, text->bytes, &err))
+        return;
+    cli_warn("%s: layer names and recipe are not kept: %s", path, ours && known ? err.text : why);
 }
 
 const char *cli_ratio_text(double before_bytes, double after_bytes, char text[32])
@@ -368,7 +369,7 @@ enum cli_exit cli_write_packed(const struct cli_common *c, const struct pith_mod
     if (!rc)
         rc = cli_write_output(c, file->data, file->bytes);
     if (!rc && text.data && stat(c->output, &st) == 0 && S_ISREG(st.st_mode))
-        rc = write_beside(c, path, &text);
+        write_beside(c, path, &text);
     pith_buffer_free(&text);
     free(path);
     return rc;

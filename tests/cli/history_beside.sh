@@ -32,7 +32,7 @@ expect 0 pith info small.pith
 # what is there and is no such text stays
 echo mine >mine.pith.json
 expect 0 pith encode digits.onnx --for size -q -o mine.pith
-grep -q 'mine.pith.json exists' .err && [ "$(cat mine.pith.json)" = mine ] || complain "somebody's file: $(cat .err)"
+grep -q 'mine.pith.json: layer names and recipe are not kept: it exists' .err && [ "$(cat mine.pith.json)" = mine ] || complain "somebody's file: $(cat .err)"
 # standard output and full files have none beside them
 pith encode digits.onnx --for size -q >out.pith
 expect 0 pith encode digits.onnx -q -o full.pith
