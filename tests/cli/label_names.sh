@@ -161,7 +161,7 @@ pith import digits.onnx --class-names answer.txt --preprocess unit -q -o folders
 scores folders.pith -d synsets
 tar cf synsets.tar synsets
 scores folders.pith -d synsets.tar
-[ ! -s .err ] || complain "a warning where names match: $(cat .err)"
+! grep -q alphabetical .err || complain "a warning where names match: $(cat .err)"
 mkdir -p numbers/"$answer" numbers/0"$answer"
 cp others/ab/p.png numbers/"$answer"; cp others/ab/p.png numbers/0"$answer"/q.png; cp others/ab/p.png numbers/0"$answer"/r.png
 scores digits.onnx --preprocess unit -d numbers
