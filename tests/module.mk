@@ -156,7 +156,7 @@ FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=
 # Decoders compare coded bits with odds all the time: tracing each comparison took three quarters of their time and tells a fuzzer nothing.
 $(FUZZ_O)/runtime/decode/%.o: FILE_CFLAGS := -fno-sanitize-coverage=trace-cmp
 $(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(CFLAGS_onnx) -Itests -Itests/onnx $(ALL_ROOMS:%=-I%)
-$(O)/tests/fuzz/fuzz_onnx.o: | $(O)/gen/onnx.pb-c.h
+$(O)/tests/fuzz/fuzz_onnx.o $(O)/tests/fuzz/fuzz_stages.o: | $(O)/gen/onnx.pb-c.h
 # Targets read recipes and checkpoints; no sweep, tape or kernel of training, which would take half of the time of this build.
 FUZZ_LIBS := $(foreach m,$(filter-out rd train,$(LIB_MODULES)),$(O)/lib/$(m).a)
 FUZZ_TRAIN := $(addprefix $(O)/train/,state/checkpoint.o tape/tape_memory.o state/ranks.o train_options.o train_rows.o)
