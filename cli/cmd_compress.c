@@ -27,7 +27,7 @@ struct compress_options {
     struct cli_training_options from; /* val and hold; the rest is in feed */
     struct pith_stage stage;          /* what is asked of the whole */
     struct pith_asked asked;          /* and of its stages */
-    const char *checkpoint;
+    const char *checkpoint, *weigh;
     bool resume;
     const char *how_ranks;
     const struct pith_ranks *ranks; /* NULL: this process alone */
@@ -50,6 +50,8 @@ static const struct cli_option options[] = {
     CLI_IMPORT_OPTIONS(struct compress_options, import),
     {0, "", OPTION_ADVANCED, 0, NULL, NULL, 0, 0},
     CLI_STAGE_RARE(struct compress_options, stage, PITH_STAGE_COMPRESS),
+    {0, "weigh", OPTION_TEXT, offsetof(struct compress_options, weigh), "OUT=W,..",
+     "factor of an output's loss: 10 asks 10 dB more, 0 ignores it", 0, 0},
     {0, "checkpoint", OPTION_TEXT, offsetof(struct compress_options, checkpoint), "FILE",
      "save the state of the search in FILE", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
@@ -392,13 +394,16 @@ static enum cli_exit refuse_search_goals(const struct compress_options *o,
                                          const struct pith_recipe *recipe)
 {
     const struct pith_goal *g = &recipe->goal;
-    if (recipe->n_stages > 0 && !o->checkpoint && !o->resume && !(g->min_agreement > 0) &&
-        !(g->min_snr > 0) && !(g->max_size > 0) && !(g->max_ram > 0) && !(g->max_latency > 0) &&
-        !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY && !pith_goal_shapes(g))
+    if (recipe->n_stages > 0 && !o->checkpoint && !o->resume && !o->weigh &&
+        !(g->min_agreement > 0) && !(g->min_snr > 0) && !(g->max_size > 0) && !(g->max_ram > 0) &&
+        !(g->max_latency > 0) && !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY &&
+        !pith_goal_shapes(g))
         return EXIT_DONE;
     cli_error("%s takes a search: -d DATA, and no stages, by recipe, preset or options "
               "(of them --max-drop alone decides)",
-              o->checkpoint || o->resume ? "--checkpoint" : "such a goal");
+              o->checkpoint || o->resume ? "--checkpoint"
+              : o->weigh                 ? "--weigh"
+                                         : "such a goal");
     return EXIT_USAGE;
 }
 
@@ -448,10 +453,53 @@ static enum cli_exit drop_large_codebooks(struct pith_model **m)
     return st ? cli_fail(&err) : EXIT_DONE;
 }
 
+/* One of "boxes=1,scores=10", which ends at a comma. *weight: [outputs]. */
+static enum cli_exit weigh_one(const char *one, const struct pith_model *m, double *weight)
+{
+    const int length = (int)strcspn(one, ",");
+    const char *equals = memchr(one, '=', (size_t)length);
+    const size_t name = equals ? (size_t)(equals - one) : (size_t)length;
+    char *end = NULL;
+    const double w = equals ? strtod(equals + 1, &end) : -1;
+    if (!equals || end == equals + 1 || end != one + length || !(w >= 0) || isinf(w)) {
+        cli_error("--weigh %.*s: give OUTPUT=WEIGHT, a weight of at least 0", length, one);
+        return EXIT_USAGE;
+    }
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        if (strlen(m->values[m->outputs[i]].name) == name &&
+            strncmp(m->values[m->outputs[i]].name, one, name) == 0) {
+            weight[i] = w;
+            return EXIT_DONE;
+        }
+    cli_error("--weigh %.*s: the model has no output '%.*s'", length, one, (int)name, one);
+    return EXIT_USAGE;
+}
+
+/* *weight: the caller's; NULL where none was asked for. */
+static enum cli_exit weigh_outputs(const char *weigh, const struct pith_model *m, double **weight)
+{
+    enum cli_exit rc = EXIT_DONE;
+    bool any = false;
+    *weight = weigh ? malloc((m->n_outputs + (size_t)1) * sizeof **weight) : NULL;
+    if (!*weight)
+        return weigh ? cli_no_memory() : EXIT_DONE;
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        (*weight)[i] = 1;
+    for (const char *at = weigh; at && !rc; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        rc = weigh_one(at, m, *weight);
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        any = any || (*weight)[i] > 0;
+    if (rc || any)
+        return rc;
+    cli_error("--weigh %s: no output is left to measure a loss on", weigh);
+    return EXIT_USAGE;
+}
+
 static enum cli_exit search(struct compress_options *o, const char *path, struct pith_model *m,
                             const struct pith_recipe *recipe, uint64_t before_bytes)
 {
     struct cli_feed feed = {0};
+    double *weight = NULL;
     struct pith_goal goal = recipe->goal;
     struct cli_goal_run run = {.common = &o->common,
                                .input = path,
@@ -466,12 +514,16 @@ static enum cli_exit search(struct compress_options *o, const char *path, struct
         goal.max_drop = PITH_GOAL_DEFAULT_DROP;
     enum cli_exit rc = check_checkpoint(o);
     if (!rc)
+        rc = weigh_outputs(o->weigh, m, &weight);
+    run.output_weight = weight;
+    if (!rc)
         rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
     if (!rc)
         rc = cli_look_at_answers(&o->common, NULL, m, &feed.feed);
     if (!rc)
         rc = cli_goal_run(&run, m);
     cli_close_feed(&feed);
+    free(weight);
     return rc;
 }
 
@@ -569,10 +621,11 @@ const struct cli_command cmd_compress = {
     "are\n"
     "good, 2 the least. Selection adds one standard error to a loss; the verdict is the loss on "
     "the\n"
-    "test samples. A row of numbers from a last product counts as classes, too, where it is the "
-    "only\n"
-    "output and shorter than the input. --run any takes floats, and integers where these do not "
-    "do.\n"
+    "test samples. Of several outputs the worst decides, after --weigh. A row of numbers from a "
+    "last\n"
+    "product counts as classes, too, where it is the only output and shorter than the input. "
+    "--run any\n"
+    "takes floats, and integers where these do not do.\n"
     "--pattern and --levels hold for the layers that pith prune would take (not depthwise ones, "
     "nor\n"
     "those it does not divide); weights are removed by what they cost, not by size.\n"

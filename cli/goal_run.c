@@ -38,6 +38,8 @@ enum cli_exit cli_best_path(const char *output, char best[CLI_BEST_BYTES])
 
 /* ---- while it searches ----------------------------------------------------------------------- */
 
+#define LOSS_BYTES 400 /* of a loss in words */
+
 struct show {
     const struct cli_goal_run *run;
     const struct pith_model *m; /* the network */
@@ -105,25 +107,79 @@ static void tell_kept(const struct show *s)
     }
 }
 
-/* "  1.23 ms" where latency is limited. */
-static void latency_text(const struct pith_goal *goal, const struct pith_goal_point *p, char *text,
-                         size_t room)
+/* ---- the log of the search: a header, and a line for each file ------------------------------ */
+
+enum { HEAD_COLUMNS = 35, NARROW_COLUMNS = 26 }; /* of a line before the loss */
+
+/* Fits the terminal: with less about the loss, then without the quality. */
+static bool is_narrow(void)
 {
-    text[0] = '\0';
-    if (goal->max_latency > 0)
-        snprintf(text, room, "  %.4g ms", 1e3 * p->latency);
+    return cli_columns() < 60;
+}
+
+static void begun(void *user, const struct pith_goal_samples *n)
+{
+    struct show *s = user;
+    const double limit = s->run->goal->max_drop, one = n->test > 0 ? 100.0 / (double)n->test : 100;
+    cli_progress_hide(&s->bar);
+    if (n->labels && limit >= 0 && one > 100 * limit)
+        cli_say(s->run->common, "%llu test samples resolve %.2f points: the KL limit decides",
+                (unsigned long long)n->test, one);
+    else if (n->labels)
+        cli_say(s->run->common, "%llu test samples: one is %.2f points",
+                (unsigned long long)n->test, one);
+    if (is_narrow())
+        cli_say(s->run->common, "%-9s %8s %6s loss", "encoder", "size", "ratio");
+    else
+        cli_say(s->run->common, "%-9s %7s %8s %6s  loss on %llu validation samples%s", "encoder",
+                "quality", "size", "ratio", (unsigned long long)n->select,
+                cli_columns() < CLI_COLUMNS ? "" : " (drop in points, KL in nats)");
+}
+
+/* Name of the output that limits, where there are several. */
+static const char *limiting_output(const struct show *s, const struct pith_goal_loss *l)
+{
+    return s->m->n_outputs > 1 ? s->m->values[s->m->outputs[l->worst]].name : NULL;
+}
+
+static void loss_text(const struct show *s, const struct pith_goal_loss *l, enum pith_goal_text how,
+                      char text[LOSS_BYTES])
+{
+    pith_goal_loss_text(s->run->goal, l, limiting_output(s, l), how, text, LOSS_BYTES);
+}
+
+/* With the latency where that is limited, as much as there is room for. */
+static void point_text(const struct show *s, const struct pith_goal_point *p, size_t room,
+                       char text[LOSS_BYTES])
+{
+    const bool misses = p->excess > 0 || !p->small;
+    char latency[32] = "";
+    if (s->run->goal->max_latency > 0)
+        snprintf(latency, sizeof latency, ", %.4g ms", 1e3 * p->latency);
+    for (int how = PITH_TEXT_FULL; how <= PITH_TEXT_SHORT; how++) {
+        loss_text(s, &p->loss, (enum pith_goal_text)how, text);
+        size_t n = strlen(text);
+        snprintf(text + n, LOSS_BYTES - n, "%s%s", latency, misses ? " miss" : "");
+        if (strlen(text) <= room)
+            return;
+    }
+    text[room] = '\0';
 }
 
 static void made(void *user, const struct pith_goal_point *p, bool best)
 {
     struct show *s = user;
-    char bytes[32], loss[256], latency[32];
+    char bytes[32], ratio[32], loss[LOSS_BYTES];
+    const int head = is_narrow() ? NARROW_COLUMNS : HEAD_COLUMNS, room = cli_columns() - head;
     cli_progress_hide(&s->bar);
-    pith_goal_loss_text(s->run->goal, &p->loss, loss, sizeof loss);
-    latency_text(s->run->goal, p, latency, sizeof latency);
-    cli_say(s->run->common, "%-14s %8.4g  %10s  %5.1fx  %s%s%s", p->encoder, p->quality,
-            cli_format_bytes(p->bytes, bytes), (double)s->run->before_bytes / (double)p->bytes,
-            loss, latency, p->excess > 0 || !p->small ? "  (misses)" : "");
+    point_text(s, p, room > 0 ? (size_t)room : 0, loss);
+    cli_format_bytes(p->bytes, bytes);
+    snprintf(ratio, sizeof ratio, "%.1fx", (double)s->run->before_bytes / (double)p->bytes);
+    if (is_narrow())
+        cli_say(s->run->common, "%-9s %8s %6s %s", p->encoder, bytes, ratio, loss);
+    else
+        cli_say(s->run->common, "%-9s %7.3g %8s %6s  %s", p->encoder, p->quality, bytes, ratio,
+                loss);
     s->files++;
     if (best)
         write_best(s, p);
@@ -199,22 +255,30 @@ static void print_json(const struct cli_goal_run *run, const struct pith_goal_re
     cli_json_end();
 }
 
-static void print_summary(const struct cli_goal_run *run, const struct pith_goal_result *r,
+static void print_summary(const struct show *s, const struct pith_goal_result *r,
                           const char *written)
 {
-    char before[32], after[32], ratio[32], loss[256], latency[32];
+    const struct cli_goal_run *run = s->run;
+    char before[32], after[32], ratio[32], latency[32] = "", loss[LOSS_BYTES];
     const struct pith_goal_point *p = best_of(r);
-    pith_goal_loss_text(run->goal, &r->loss, loss, sizeof loss);
-    latency_text(run->goal, p, latency, sizeof latency);
-    cli_say(run->common, "%s  %s, was %s: %s%s  %s on %llu samples%s  %.0f s",
-            written ? written : "(not written)", cli_format_bytes(p->bytes, after),
-            cli_format_bytes(run->before_bytes, before),
-            cli_ratio_text((double)run->before_bytes, (double)p->bytes, ratio), latency, loss,
-            (unsigned long long)r->loss.samples,
-            r->shared  ? ", which chose, too: there are few"
-            : r->gated ? ", which turned a smaller file down"
-                       : " that chose nothing",
+    if (run->goal->max_latency > 0)
+        snprintf(latency, sizeof latency, ", %.4g ms", 1e3 * p->latency);
+    cli_say(run->common, "%s  %s, was %s: %s%s, in %.0f s", written ? written : "(not written)",
+            cli_format_bytes(p->bytes, after), cli_format_bytes(run->before_bytes, before),
+            cli_ratio_text((double)run->before_bytes, (double)p->bytes, ratio), latency,
             r->seconds);
+    for (int how = PITH_TEXT_UNITS;
+         how == PITH_TEXT_UNITS || (how <= PITH_TEXT_TERSE && strlen(loss) > CLI_COLUMNS - 2);
+         how++)
+        loss_text(s, &r->loss, (enum pith_goal_text)how, loss);
+    cli_say(run->common, "%llu %s:", (unsigned long long)r->loss.samples,
+            r->shared  ? "samples, also used for selection (too few samples)"
+            : r->gated ? "test samples, also used for selection (they rejected a smaller file)"
+                       : "held-out samples (used neither to calibrate nor to select)");
+    cli_say(run->common, "  %s", loss);
+    if (r->loss.metric == PITH_METRIC_TOP1)
+        cli_say(run->common, "  top-1 %.2f %%, was %.2f %%", 100 * r->loss.after,
+                100 * r->loss.before);
 }
 
 /* "fc6 61%, fc7 22%": what costs most. */
@@ -307,12 +371,13 @@ static void tell_looser(const struct cli_goal_run *run, const struct pith_goal_p
         cli_say(run->common, "%s would give %s", limits, cli_format_bytes(p->bytes, bytes));
 }
 
-static void tell_missed(const struct cli_goal_run *run, const struct pith_goal_result *r,
-                        const char *written, const struct layer_rows *rows)
+static void tell_missed(const struct show *s, const struct pith_goal_result *r, const char *written,
+                        const struct layer_rows *rows)
 {
+    const struct cli_goal_run *run = s->run;
     const struct pith_goal_point *p = best_of(r), *small = small_one(r);
-    char loss[256], bytes[32], largest[300], costly[300];
-    pith_goal_loss_text(run->goal, &r->loss, loss, sizeof loss);
+    char loss[LOSS_BYTES], bytes[32], largest[300], costly[300];
+    loss_text(s, &r->loss, PITH_TEXT_DECIDING, loss);
     list_largest(rows, largest, sizeof largest);
     list_costly(p, costly, sizeof costly);
     cli_error("goal not met: the best is %s with %s: %s%s", cli_format_bytes(p->bytes, bytes), loss,
@@ -405,13 +470,13 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
     if (!rc && !s->run->common->quiet)
         cli_print_layers(&rows, stderr);
     if (!rc)
-        print_summary(s->run, r, written);
+        print_summary(s, r, written);
     if (!rc)
         tell_time(s->run, r);
     if (!rc && r->met && written)
         rc = finish_checkpoint(s->run, r);
     if (!rc && !r->met) {
-        tell_missed(s->run, r, written, &rows);
+        tell_missed(s, r, written, &rows);
         rc = EXIT_NO;
     }
     cli_layer_rows_free(&rows);
@@ -457,21 +522,20 @@ static enum cli_exit estimate(const struct cli_goal_run *run, const struct pith_
     const uint64_t start = pith_clock_ns(NULL);
     struct pith_goal_estimate e;
     struct pith_error err = {0};
-    char bytes[32], low[32], high[32], ratio[32], loss[256];
+    char bytes[32], low[32], high[32], ratio[32], loss[LOSS_BYTES];
     if (pith_goal_estimate(m, run->goal, o, &e, &err))
         return cli_fail(&err);
     const double seconds = (double)(pith_clock_ns(NULL) - start) / 1e9;
     if (run->common->json)
         print_estimate(run, &e, seconds);
-    pith_goal_loss_text(run->goal, &e.loss, loss, sizeof loss);
-    cli_say(run->common,
-            "(not searched)  about %s (%s to %s in two of three networks): %s  "
-            "rounded alone: %s on %llu samples  %.1f s",
+    pith_goal_loss_text(run->goal, &e.loss, NULL, PITH_TEXT_TERSE, loss, sizeof loss);
+    cli_say(run->common, "estimate: %s (68 %% interval: %s to %s), %s, in %.1f s",
             cli_format_bytes((uint64_t)e.bytes, bytes),
             cli_format_bytes((uint64_t)e.low_bytes, low),
             cli_format_bytes((uint64_t)e.high_bytes, high),
-            cli_ratio_text((double)run->before_bytes, e.bytes, ratio), loss,
-            (unsigned long long)e.samples, seconds);
+            cli_ratio_text((double)run->before_bytes, e.bytes, ratio), seconds);
+    cli_say(run->common, "  with all weights rounded: %s on %llu samples", loss,
+            (unsigned long long)e.samples);
     if (e.met)
         return EXIT_DONE;
     cli_error("the goal is not likely to be met: some %s",
@@ -508,11 +572,13 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
                                               .checkpoint = run->checkpoint,
                                               .resume = run->resume,
                                               .output = run->common->output,
+                                              .begun = begun,
                                               .made = made,
                                               .warn = warn,
                                               .stop = stop,
                                               .user = &s,
-                                              .ranks = run->ranks};
+                                              .ranks = run->ranks,
+                                              .output_weight = run->output_weight};
     if (run->common->dry_run)
         return is_silent(run) ? EXIT_DONE : estimate(run, m, &o);
     return_large_blocks();

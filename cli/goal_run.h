@@ -16,6 +16,7 @@ struct cli_goal_run {
     const char *input; /* its path */
     const struct pith_goal *goal;
     const struct cli_feed *feed;
+    const double *output_weight; /* as of struct pith_goal_compress_opts */
     bool for_speed;
     const char *checkpoint; /* NULL: none */
     bool resume;

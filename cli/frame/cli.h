@@ -183,6 +183,10 @@ void cli_progress_tell(struct cli_progress *p, const char *detail);
 void cli_progress_hide(struct cli_progress *p);
 void cli_progress_end(struct cli_progress *p);
 
+/* Width of the terminal that standard error is; where it is none, CLI_COLUMNS. */
+#define CLI_COLUMNS 100
+int cli_columns(void);
+
 /* ---- signals.c --------------------------------------------------------------------------- */
 /* A signal that asks to end came: ^C, SIGTERM, SIGHUP, SIGXCPU. What fails afterwards fails for
  * that reason: cli_fail and cli_write_output return EXIT_INTERRUPTED, which main turns into 128 +

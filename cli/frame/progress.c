@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "cli.h"
 
 #define BAR_CELLS 20
+#define BESIDE_CELLS 28 /* columns of the name, per cent and the time left */
 #define FIRST_SHOWN_NS UINT64_C(1000000000)
 #define REDRAW_NS UINT64_C(100000000)
 #define EVENT_NS UINT64_C(1000000000) /* between two of them, but in the first minute */
@@ -24,6 +26,13 @@ static uint64_t now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int cli_columns(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+                                                                           : CLI_COLUMNS;
 }
 
 static bool wants_bar(const struct cli_common *c)
@@ -38,14 +47,15 @@ static bool wants_bar(const struct cli_common *c)
 
 /* elapsed_ns: when so much was done; since_ns: from then on nothing was heard, and the time left
  * runs down. */
-static void draw_share(uint64_t done, uint64_t total, uint64_t elapsed_ns, uint64_t since_ns)
+static void draw_share(uint64_t done, uint64_t total, uint64_t elapsed_ns, uint64_t since_ns,
+                       int cells)
 {
     bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     double share = done < total ? (double)done / (double)total : 1;
     double left_s = share > 0 ? (double)elapsed_ns * (1 - share) / share / 1e9 : 0;
     left_s = left_s * 1e9 > (double)since_ns ? left_s - (double)since_ns / 1e9 : 0;
-    int full = (int)(share * BAR_CELLS);
-    for (int i = 0; i < BAR_CELLS; i++)
+    int full = (int)(share * cells);
+    for (int i = 0; i < cells; i++)
         fputs(i < full ? (utf8 ? "█" : "#") : (utf8 ? "░" : "."), stderr);
     fprintf(stderr, " %3d%%", (int)(share * 100));
     if (share > 0)
@@ -56,16 +66,18 @@ static void draw(struct cli_progress *p, uint64_t elapsed_ns)
 {
     uint64_t s = elapsed_ns / 1000000000u;
     uint64_t done = atomic_load(&p->done);
+    const int room = cli_columns() - BESIDE_CELLS;
+    const int cells = room < BAR_CELLS ? (room > 0 ? room : 0) : BAR_CELLS;
     if (done != p->seen || p->seen_ns == 0) {
         p->seen = done;
         p->seen_ns = elapsed_ns;
     }
     fprintf(stderr, "\r%-10s ", p->what);
     if (p->total)
-        draw_share(done, p->total, p->seen_ns, elapsed_ns - p->seen_ns);
+        draw_share(done, p->total, p->seen_ns, elapsed_ns - p->seen_ns, cells);
     else
         fprintf(stderr, "%" PRIu64 ":%02" PRIu64, s / 60, s % 60);
-    if (p->detail[0])
+    if (p->detail[0] && (int)strlen(p->detail) + 2 < room - cells)
         fprintf(stderr, "  %s", p->detail);
     fputs("\033[K", stderr);
     fflush(stderr);

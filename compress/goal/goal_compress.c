@@ -346,7 +346,7 @@ static uint32_t mark_float(uint32_t crc, double x)
 }
 
 /* All that files depend on, and what is measured of them. The time may be another. */
-static uint32_t mark_options(const struct job *j)
+static uint32_t mark_options(const struct job *j, const struct pith_model *m)
 {
     const struct pith_goal *g = j->goal;
     const double limits[] = {g->max_drop, g->min_agreement, g->min_snr,
@@ -361,6 +361,8 @@ static uint32_t mark_options(const struct job *j)
         crc = mark_float(crc, g->sparsity);
         crc = pith_mark_number(crc, g->levels);
     }
+    for (uint32_t i = 0; i < m->n_outputs && j->opts->output_weight; i++)
+        crc = mark_float(crc, j->opts->output_weight[i]);
     return pith_mark_number(crc, j->opts->for_speed);
 }
 
@@ -368,7 +370,7 @@ static enum pith_status open_checkpoint(struct job *j, const struct pith_model *
                                         struct pith_error *err)
 {
     const struct pith_feed *feed = j->opts->feed;
-    struct goal_mark mark = {.options = mark_options(j)};
+    struct goal_mark mark = {.options = mark_options(j, m)};
     enum pith_status st = PITH_OK;
     if (!j->opts->checkpoint)
         return PITH_OK;
@@ -402,8 +404,12 @@ static bool is_done(const struct job *j)
 
 static enum pith_status open_judge(struct job *j, struct pith_model *m, struct pith_error *err)
 {
-    struct pith_goal_judge_opts o = {
-        .size_bytes = sizeof o, .seed = j->opts->seed, .ran = ran, .warn = warn, .user = j};
+    struct pith_goal_judge_opts o = {.size_bytes = sizeof o,
+                                     .seed = j->opts->seed,
+                                     .weight = j->opts->output_weight,
+                                     .ran = ran,
+                                     .warn = warn,
+                                     .user = j};
     o.engine = (struct pith_engine_opts){.size_bytes = sizeof o.engine,
                                          .threads = j->opts->threads,
                                          .cpu_mask = j->opts->cpu_mask,
@@ -411,7 +417,17 @@ static enum pith_status open_judge(struct job *j, struct pith_model *m, struct p
                                          .stop_user = j};
     guess_work(j, m);
     begin(j, WORK_BASELINE);
-    return pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
+    enum pith_status st = pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
+    if (!st && j->opts->begun) {
+        const struct pith_goal_samples samples = {
+            .calibrate = pith_goal_judge_count(j->judge, PITH_GOAL_CALIBRATE),
+            .select = pith_goal_judge_count(j->judge, PITH_GOAL_CHOOSE),
+            .test = pith_goal_judge_count(j->judge, PITH_GOAL_REPORT),
+            .shared = pith_goal_judge_shares(j->judge),
+            .labels = pith_goal_judge_metric(j->judge) == PITH_METRIC_TOP1};
+        j->opts->begun(j->opts->user, &samples);
+    }
+    return st;
 }
 
 static double seconds_left(void *user)

@@ -249,6 +249,7 @@ static enum pith_status open_judge(struct estimate *e, const struct pith_goal_co
         .seed = o->seed,
         .most_choosing = samples_for(e, MACS, has_classes(e->m) ? LEAST_SAMPLES : 1),
         .choosing_only = true,
+        .weight = o->output_weight,
         .warn = o->warn,
         .user = o->user};
     judge.engine = (struct pith_engine_opts){

@@ -39,6 +39,7 @@ struct kept {
 
 struct judged {
     uint32_t output;
+    double weight; /* of losses */
     struct output_kind kind;
 };
 
@@ -95,17 +96,17 @@ static void find_labels(struct pith_goal_judge *j)
 }
 
 static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pith_model *m,
-                                     struct pith_error *err)
+                                     const double *weight, struct pith_error *err)
 {
     j->out = calloc(m->n_outputs + 1u, sizeof *j->out);
     if (!j->out)
         return pith_error_no_memory(err);
     for (uint32_t i = 0; i < m->n_outputs; i++) {
         const struct pith_value *y = &m->values[m->outputs[i]];
-        if (y->type != PITH_F32 || is_state(j->feed, i))
+        if (y->type != PITH_F32 || is_state(j->feed, i) || (weight && !(weight[i] > 0)))
             continue;
         struct judged *o = &j->out[j->n_out++];
-        *o = (struct judged){i, pith_output_kind(m, i)};
+        *o = (struct judged){i, weight ? weight[i] : 1, pith_output_kind(m, i)};
         uint64_t n = pith_value_elems(y);
         if (i == 0 && j->metric == PITH_METRIC_TOP1 && o->kind.classes == 0 && n >= 2)
             o->kind = (struct output_kind){.classes = (uint32_t)n, .rows = 1, .inner = 1};
@@ -363,7 +364,7 @@ uint64_t pith_goal_judge_count(const struct pith_goal_judge *j, enum pith_goal_p
 uint32_t pith_goal_judge_classes(const struct pith_goal_judge *j)
 {
     const struct judged *o = &j->out[0];
-    return o->output == 0 && o->kind.rows == 1 ? o->kind.classes : 0;
+    return j->n_out == 1 && o->output == 0 && o->kind.rows == 1 ? o->kind.classes : 0;
 }
 
 double pith_goal_judge_spread(const struct pith_goal_judge *j)
@@ -375,6 +376,19 @@ double pith_goal_judge_spread(const struct pith_goal_judge *j)
     for (uint64_t call = 0; call < k->calls; call++)
         sum += pith_score_variance(&j->out[0].kind, k->y + k->start[call * j->n_out]);
     return k->calls > 0 ? sqrt(sum / (double)k->calls) : 0;
+}
+
+void pith_goal_judge_scales(const struct pith_goal_judge *j, double *scale)
+{
+    const struct kept *k = &j->kept[PITH_GOAL_CHOOSE];
+    for (uint32_t i = 0; i < j->n_out; i++) {
+        double power = 0;
+        for (uint64_t call = 0; call < k->calls; call++)
+            for (uint64_t at = k->start[call * j->n_out + i];
+                 at < k->start[call * j->n_out + i + 1]; at++)
+                power += isfinite(k->y[at]) ? (double)k->y[at] * (double)k->y[at] : 0;
+        scale[j->out[i].output] = power > 0 ? sqrt(j->out[i].weight * (double)k->calls / power) : 0;
+    }
 }
 
 double pith_goal_judge_macs(const struct pith_goal_judge *j)
@@ -464,6 +478,15 @@ static enum pith_status run_original(struct pith_goal_judge *j, struct pith_engi
     return st;
 }
 
+/* Whether any number of the original's outputs is finite. */
+static bool answers(const struct kept *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (isfinite(k->y[i]))
+            return true;
+    return false;
+}
+
 enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pith_feed *feed,
                                      const struct pith_goal_judge_opts *opts,
                                      struct pith_goal_judge **judge, struct pith_error *err)
@@ -480,7 +503,7 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
     j->ran = opts->ran;
     j->ran_user = opts->user;
     find_labels(j);
-    enum pith_status st = find_outputs(j, m, err);
+    enum pith_status st = find_outputs(j, m, opts->weight, err);
     if (!st && j->metric == PITH_METRIC_TOP1)
         st = check_labels(j, err);
     if (!st && j->metric == PITH_METRIC_PSNR) {
@@ -493,6 +516,10 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
         st = split_samples(j, m, e, opts, err);
     if (!st)
         st = run_original(j, e, err);
+    if (!st && !answers(&j->kept[PITH_GOAL_CHOOSE]))
+        st = pith_error_fill(err, PITH_ERR_ARGUMENT,
+                             "every output is NaN or infinite on every sample: there is nothing to "
+                             "measure a loss on");
     if (!st && j->metric == PITH_METRIC_TOP1)
         doubt_labels(j, opts->warn);
     pith_engine_close(e);
@@ -532,19 +559,22 @@ static double error_of(double sum, double squares, uint64_t n)
 static void take_output(struct pith_goal_loss *l, const struct judged *o,
                         const struct pith_difference_sums *s, uint64_t calls)
 {
-    double noise_error = error_of(s->noise, s->noise_squares, calls) * (double)calls;
-    double noise = s->nonfinite_b > 0 ? HUGE_VAL : s->noise;
+    double noise_error = error_of(s->noise, s->noise_squares, calls) * (double)calls * o->weight;
+    double noise = s->nonfinite_b > 0 ? HUGE_VAL : s->noise * o->weight;
     double db = pith_snr_db(s->signal, noise), low = pith_snr_db(s->signal, noise + noise_error);
     l->nonfinite += s->nonfinite_b;
+    if (db < l->snr_db)
+        l->worst = o->output;
     l->snr_db = fmin(l->snr_db, db);
     l->snr_low_db = fmin(l->snr_low_db, low);
     if (o->kind.classes == 0) {
         l->numbers = true;
-        l->numbers_db = fmin(l->numbers_db, low);
+        l->numbers_db = fmin(l->numbers_db, db);
+        l->numbers_low_db = fmin(l->numbers_low_db, low);
         return;
     }
-    double kl = s->kl / (double)calls, agree = (double)s->agree / (double)s->rows,
-           error = error_of(s->kl, s->kl_squares, calls);
+    double kl = o->weight * s->kl / (double)calls, agree = (double)s->agree / (double)s->rows,
+           error = o->weight * error_of(s->kl, s->kl_squares, calls);
     if (!l->classes || kl > l->kl) {
         l->kl = kl;
         l->kl_error = error;
@@ -565,7 +595,7 @@ static enum pith_status take_uncertain(struct pith_goal_loss *l, const struct pa
         return PITH_OK;
     if (!pith_uncertain_loss(kind, p->kept->y, p->y, p->calls, &high))
         return pith_error_no_memory(err);
-    l->kl_high = fmax(l->kl, high);
+    l->kl_high = fmax(l->kl, p->j->out[0].weight * high);
     return PITH_OK;
 }
 
@@ -612,8 +642,11 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_go
                      .sums = calloc(j->n_out, sizeof *p.sums),
                      .y = calloc(kept->n + 1, sizeof *p.y),
                      .all = calls_in(j, part)};
-    struct pith_goal_loss l = {
-        .agreement = NAN, .snr_db = HUGE_VAL, .snr_low_db = HUGE_VAL, .numbers_db = HUGE_VAL};
+    struct pith_goal_loss l = {.agreement = NAN,
+                               .snr_db = HUGE_VAL,
+                               .snr_low_db = HUGE_VAL,
+                               .numbers_db = HUGE_VAL,
+                               .numbers_low_db = HUGE_VAL};
     struct pith_engine *e = NULL;
     enum pith_status st = p.sums && p.y ? PITH_OK : pith_error_no_memory(err);
     if (!st)

@@ -18,7 +18,8 @@
 #define NARROWEST 0.005 /* no file between is worth a call, however few were made */
 #define FAR 1.4         /* the most that one call goes on, likewise, to coarser ones */
 #define FAR_BACK 2.2    /* and to finer ones */
-#define HOPELESS 0.7    /* excess: twice what is allowed */
+#define FLOOR 0.15      /* of what finer steps should gain */
+#define LEAST_FINER 0.2 /* in logarithms: noise hides what less gains */
 #define MOST_Y 8.0      /* excess: what is further off says nothing more */
 #define LEAST_SLOPE 0.7
 #define MOST_SLOPE 6.0
@@ -143,12 +144,15 @@ static bool is_at_end(const struct line *l)
     return l->good >= l->high || l->bad <= l->low || l->bad - l->good < NARROWEST;
 }
 
-/* Far from the limit, and finer is no better: this encoder's files do not come near to it. */
-static bool is_hopeless(const struct line *l)
+/* Finer, and no better: this encoder's files do not come near to the limit. What is further off
+ * than MOST_Y says nothing of it, but three times. */
+static bool is_at_floor(const struct line *l)
 {
-    const uint32_t last = l->n - 1;
-    return l->n >= 3 && l->y[last] > HOPELESS && l->x[last] < l->x[last - 1] &&
-           l->y[last] > l->y[last - 1] - HOPELESS / 2;
+    if (l->n < 2 || !(l->y[l->n - 1] > 0))
+        return false;
+    const double finer = l->x[l->n - 2] - l->x[l->n - 1], better = l->y[l->n - 2] - l->y[l->n - 1];
+    return l->y[l->n - 1] < MOST_Y ? finer > LEAST_FINER && better < FLOOR * POWER * finer
+                                   : l->n >= 3;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -274,7 +278,7 @@ static enum pith_status search_along(const struct pith_goal_search *s,
             return st;
         add_point(&l, x, y_of(s, &p));
         keep(s, f, &p);
-        if (is_beaten(f, &f->point[f->n - 1]) || is_hopeless(&l))
+        if (is_beaten(f, &f->point[f->n - 1]) || is_at_floor(&l))
             break;
         x = next_x(&l, f->n + 1 == most);
     }

@@ -29,6 +29,13 @@ struct pith_goal_progress {
     uint32_t layer, layers; /* of the file: done, and all; 0 of 0: measured */
 };
 
+/* Samples of a search, by what they are used for. */
+struct pith_goal_samples {
+    uint64_t calibrate, select, test; /* steps, of streams */
+    bool shared;                      /* those that select test, too */
+    bool labels;                      /* and a drop is measured by labels */
+};
+
 struct pith_goal_compress_opts {
     uint32_t size_bytes;
     const struct pith_feed *feed; /* what the network is fed; borrowed. Needed */
@@ -45,6 +52,8 @@ struct pith_goal_compress_opts {
     /* Something that is no failure, in a line; may be NULL. */
     void (*warn)(void *user, const char *text);
     bool (*stop)(void *user); /* asked after each weight and sample */
+    /* Before the first file; may be NULL. */
+    void (*begun)(void *user, const struct pith_goal_samples *samples);
     void *user;
     /* Processes that search together, each with the same network, goal, data and options (but for
      * threads): they share the work inside of each file, and all end with the bytes of one alone.
@@ -52,6 +61,9 @@ struct pith_goal_compress_opts {
      * and its plan say what time and memory are left. Without a limit on latency. stop, and what
      * one alone cannot do, end that process: the caller ends the others, which wait for it. */
     const struct pith_ranks *ranks;
+    /* [outputs of the network] that the loss of each is multiplied with: with 10 it needs 10 dB
+     * more, with 0 it is not judged. Borrowed; NULL: 1. */
+    const double *output_weight;
 };
 
 struct pith_goal_result {

@@ -42,10 +42,11 @@ struct pith_goal_loss {
     double kl_high;      /* and what it may be of other samples (uncertain_loss.h), >= kl */
     double agreement;    /* share of rows with the same largest number; NAN without classes */
     bool numbers;        /* some output has */
-    double snr_db, snr_low_db; /* of all outputs, the worst; the second with one standard error more
-                                  noise. HUGE_VAL: equal */
-    double numbers_db;         /* snr_low_db of those outputs that are numbers alone */
-    enum pith_goal_metric metric; /* what labels or targets tell: share of top-1, PSNR in dB */
+    double snr_db, snr_low_db; /* of all outputs, the worst, noise times its weight; the second with
+                                  one standard error more noise. HUGE_VAL: equal */
+    double numbers_db, numbers_low_db; /* of those outputs that are numbers alone */
+    uint32_t worst;                    /* model output that snr_db is of */
+    enum pith_goal_metric metric;      /* what labels or targets tell: share of top-1, PSNR in dB */
     double before, after;
     double drop, drop_error; /* fraction; of PSNR dB / 100; its standard error */
 };
@@ -56,6 +57,8 @@ struct pith_goal_judge_opts {
     uint64_t seed;                  /* of the split */
     uint64_t most_calibrating;      /* samples; 0: by what the network costs */
     uint64_t most_choosing;         /* and of those that report; likewise */
+    const double *weight;           /* [outputs] that losses of each are multiplied with, 0: it is
+                                       not judged; borrowed until the judge is freed; NULL: 1 */
     bool choosing_only;             /* nothing will be asked of those that report */
     /* Runs of the original or of a file are so far. May be NULL. */
     void (*ran)(void *user, uint64_t calls, uint64_t all);
@@ -78,12 +81,14 @@ void pith_goal_judge_free(struct pith_goal_judge *judge);
 uint64_t pith_goal_judge_count(const struct pith_goal_judge *judge, enum pith_goal_part part);
 /* Products of a sample, by the original's plan: of all iterations of loops. */
 double pith_goal_judge_macs(const struct pith_goal_judge *judge);
-/* Of output 0, where the loss of all is told by classes or labels; 0: it is numbers, or there are
- * several rows. */
+/* Of the only output; 0: it is numbers, has several rows, or there are several outputs. */
 uint32_t pith_goal_judge_classes(const struct pith_goal_judge *judge);
 /* Of classes: the standard deviation of the original's scores about their mean, in nats; 0: it is
  * none. */
 double pith_goal_judge_spread(const struct pith_goal_judge *judge);
+/* scale: [outputs] by which each output has the mean power of its weight: 0 where none is judged.
+ */
+void pith_goal_judge_scales(const struct pith_goal_judge *judge, double *scale);
 /* Whether what chooses reports, too. */
 bool pith_goal_judge_shares(const struct pith_goal_judge *judge);
 /* The feed's data sets from now on have the samples of this part. PITH_ERR_MEMORY. */
@@ -115,10 +120,21 @@ enum pith_status pith_goal_judge_latency(const struct pith_goal_judge *judge,
  * nothing was lost; HUGE_VAL: some was, and none may be, or outputs became NaN or infinite. */
 double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_loss *loss,
                         double errors);
-/* The limit that max_drop sets for such a loss, and the loss, in a line: "KL 0.0183 nats (limit
- * 0.0200), 97.2 % agreement". */
+/* How much of a loss is said: everything, with units (points of top-1, nats); without units;
+ * without what has no limit; the figure that is nearest to its limit; that figure without the
+ * limit. */
+enum pith_goal_text {
+    PITH_TEXT_UNITS = 0,
+    PITH_TEXT_FULL = 1,
+    PITH_TEXT_TERSE = 2,
+    PITH_TEXT_DECIDING = 3,
+    PITH_TEXT_SHORT = 4
+};
+/* "drop 0.96 +- 0.20 (limit 1.00), KL 0.0183, agreement 97.2 %": points of top-1, nats. Limits
+ * stand with the figures that they decide by. output: the name of loss->worst, where there are
+ * several; else NULL. */
 void pith_goal_loss_text(const struct pith_goal *goal, const struct pith_goal_loss *loss,
-                         char *text, size_t room);
+                         const char *output, enum pith_goal_text how, char *text, size_t room);
 
 #ifdef __cplusplus
 }

@@ -127,9 +127,14 @@ static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct g
                                          struct pith_error *err)
 {
     struct pith_sweep_ranks ranks;
+    double *scale = calloc(e->m->n_outputs + (size_t)1, sizeof *scale);
+    if (!scale)
+        return pith_error_no_memory(err);
+    pith_goal_judge_scales(e->judge, scale);
     const struct pith_fisher_opts o = {.size_bytes = sizeof o,
                                        .seed = e->opts->seed,
                                        .squares = pith_goal_judge_classes(e->judge) == 0,
+                                       .output_scale = e->m->n_outputs > 1 ? scale : NULL,
                                        .temperature =
                                            fmax(1, pith_goal_judge_spread(e->judge) / SPREAD),
                                        .progress = tell_sample,
@@ -138,6 +143,7 @@ static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct g
                                        .ranks = pith_sweep_ranks_over(e->opts->ranks, &ranks)};
     enum pith_status status =
         explain(e, pith_fisher_rows(e->m, NULL, &o, &s->sensitivity, err), err);
+    free(scale);
     return status == PITH_ERR_UNSUPPORTED || status == PITH_ERR_ARGUMENT ? PITH_OK : status;
 }
 

@@ -3,7 +3,7 @@
 # A result that misses its goal never lies under the name asked for: it goes to NAME.best.pith, what
 # was there stays, standard output gets nothing, and --json tells which file there is.
 . "$(dirname "$0")/sandbox.inc"
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" || exit 1
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" && mv photos.onnx net.onnx || exit 1
 miss="pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 95% --bits 1 --max-drop 1%"
 
 expect 1 $miss -o net.pith
@@ -67,6 +67,20 @@ END
 # The same samples, options and seed give the same bytes.
 expect 0 $search --max-drop 2% -q -o again.pith
 same found.pith again.pith
+# The log: which limit decides, a header, a line for each file; in a file no line is above 100 columns, on a
+# terminal none of them above its width.
+expect 0 $search --max-drop 2% -f -o again.pith
+grep -q '^20 test samples resolve 5.00 points: the KL limit decides$' .err || complain "no resolution: $(cat .err)"
+grep -q '^encoder  *quality  *size  *ratio  loss on ' .err || complain "no header: $(cat .err)"
+grep -q '^sweep .*\(KL\|SQNR\) .*(limit ' .err || complain "no limit: $(cat .err)"
+grep -q 'held-out samples (used neither to calibrate nor to select)\|also used for selection' .err || complain "$(cat .err)"
+awk 'length > 100 { exit 1 }' .err || complain "wide: $(cat .err)"
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    script -qec "stty cols 40; $search --max-drop 2% --progress=never -f -o again.pith" /dev/null </dev/null |
+        tr -d '\r' | grep '^encoder\|^[a-z]* .*x ' >narrow
+    awk 'length > 40 { exit 1 }' narrow || complain "above 40 columns: $(cat narrow)"
+    [ "$(grep -c . narrow)" -ge 3 ] || complain "no log on a terminal: $(cat narrow)"
+fi
 # What cannot be: 100 bytes.
 expect 1 $search --max-size 100 --max-drop 2% -o small.pith
 absent small.pith

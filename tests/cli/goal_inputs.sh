@@ -24,6 +24,13 @@ def network(w1, w2):
             value(11, "x", ["n", WIDTH]) + value(12, "y", ["n", CLASSES]))
 
 w1, w2 = gauss(HIDDEN * WIDTH, 0.3), gauss(CLASSES * HIDDEN, 0.4)
+two = (node("Gemm", ["x", "w1"], ["h"], "hidden", attr_int("transB", 1)) + node("Relu", ["h"], ["r"], "relu") +
+       node("Gemm", ["r", "w2"], ["boxes"], "head1", attr_int("transB", 1)) +
+       node("Gemm", ["r", "w3"], ["scores"], "head2", attr_int("transB", 1)) + field(2, "two") +
+       tensor("w1", [HIDDEN, WIDTH], w1) + tensor("w2", [CLASSES, HIDDEN], w2) +
+       tensor("w3", [CLASSES, HIDDEN], gauss(CLASSES * HIDDEN, 0.01)) +
+       value(11, "x", ["n", WIDTH]) + value(12, "boxes", ["n", CLASSES]) + value(12, "scores", ["n", CLASSES]))
+write("two.onnx", model(two))
 write("mlp.onnx", model(network(w1, w2)))
 write("zero_hidden.onnx", model(network([0.0] * len(w1), w2)))
 write("zero_all.onnx", model(network([0.0] * len(w1), [0.0] * len(w2))))
@@ -142,6 +149,37 @@ expect 1 $search --max-drop 1% --max-size 300 -f -o all.pith
 grep -q -e '--max-drop [0-9.]*% --max-size [0-9]* would give' .err || complain "no looser limit: $(cat .err)"
 expect 1 $search --min-snr 40 --min-agreement 0.99 --max-size 300 -f -o all.pith
 grep -q -e '--min-snr [0-9]* --max-size [0-9]* would give' .err || complain "no looser limits: $(cat .err)"
+
+# Several outputs: the log names the one that limits. One that counts ten times as much has 10 dB more, one
+# that counts nothing is not protected.
+two="pith compress two.onnx -d x.npy -T 1 -f"
+expect 0 $two -o plain.pith
+grep -q '^encoder  *quality  *size  *ratio  loss on 18 validation samples' .err || complain "no header: $(cat .err)"
+grep -q '^  SQNR [0-9.]* dB (limit 30.0) in \(boxes\|scores\)$' .err || complain "no output named: $(cat .err)"
+expect 0 $two --weigh boxes=1,scores=10 -q -o tenfold.pith
+expect 0 $two --weigh scores=0 -o none.pith
+grep -q 'in boxes$' .err || complain "scores still limit: $(cat .err)"
+for file in plain tenfold none; do
+    pith run two.onnx -d x.npy -q -f -o two.out/ && pith run $file.pith -d x.npy -q -f -o $file.out/ || complain "run $file"
+done
+python3 - <<'END' || status=1
+import math, struct
+def floats(name):
+    b = open(name + ".out/scores.npy", "rb").read()
+    return struct.unpack(f"<{96 * 5}f", b[-96 * 5 * 4:])
+was = floats("two")
+db = {f: 10 * math.log10(sum(a * a for a in was) / sum((a - b) ** 2 for a, b in zip(was, floats(f))))
+      for f in ("plain", "tenfold", "none")}
+if not (db["plain"] >= 29.5 and db["tenfold"] >= 39 and db["none"] < db["plain"] - 1):
+    raise SystemExit(f"scores: {db}")
+END
+for wrong in other=1 scores=-1 scores scores=1x boxes=0,scores=0; do
+    expect 2 $two --weigh $wrong -q -o wrong.pith
+    grep -q -e "--weigh" .err || complain "--weigh $wrong: $(cat .err)"
+done
+expect 2 $two --weigh scores=2 --bits 4 -q -o wrong.pith
+absent wrong.pith
+rm -rf none.pith
 
 # The same as a recipe: one with a goal and no stages is a search.
 echo '{ "pith": 1, "goal": { "max_drop": "2%", "min_snr": 15 } }' >goal.json

@@ -252,6 +252,30 @@ static void squares_are_shares_of_the_power(void **state)
     pith_data_free(data);
 }
 
+/* Behind an output that no weight leads to, and times a scale: the same shares of the power. */
+static void outputs_count_by_their_scale(void **state)
+{
+    (void)state;
+    struct pith_model *m = chain_new(3);
+    struct pith_data *data = chain_data(4);
+    const uint32_t last = m->nodes[m->n_nodes - 1].in[2];
+    const double only_second[2] = {0, 3};
+    struct pith_fisher_opts o = {.size_bytes = sizeof o, .squares = true};
+    struct pith_sensitivity one, second;
+    check(pith_fisher_rows(m, data, &o, &one, &err));
+    uint32_t outputs[2] = {m->inputs[0], m->outputs[0]};
+    m->outputs = outputs;
+    m->n_outputs = 2;
+    o.output_scale = only_second;
+    check(pith_fisher_rows(m, data, &o, &second, &err));
+    for (int k = 0; k < CLASSES; k++)
+        assert_true(fabs(second.of[last].row[k] / one.of[last].row[k] - 1) < 1e-5);
+    pith_fisher_rows_free(&one);
+    pith_fisher_rows_free(&second);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 static bool stop_at_three(void *user, uint64_t done, uint64_t all)
 {
     (void)user;
@@ -301,6 +325,7 @@ int main(void)
         cmocka_unit_test(draws_stand_for_gradients),
         cmocka_unit_test(the_same_bits_on_every_instruction_set),
         cmocka_unit_test(squares_are_shares_of_the_power),
+        cmocka_unit_test(outputs_count_by_their_scale),
         cmocka_unit_test(stops_and_refuses),
         cmocka_unit_test(refuses_an_output_without_gradient),
     };

@@ -257,7 +257,8 @@ static struct pith_goal_loss classes_lost(double kl, double error)
                                    .agreement = 0.95,
                                    .snr_db = 40,
                                    .snr_low_db = 38,
-                                   .numbers_db = HUGE_VAL};
+                                   .numbers_db = HUGE_VAL,
+                                   .numbers_low_db = HUGE_VAL};
 }
 
 static void limits(void **state)
@@ -286,7 +287,8 @@ static void limits(void **state)
     l.kl = l.kl_error = 0;
     l.snr_db = l.snr_low_db = HUGE_VAL;
     assert_true(pith_goal_excess(&g, &l, 1) == -HUGE_VAL);
-    l = (struct pith_goal_loss){.numbers = true, .snr_db = 33, .snr_low_db = 30, .numbers_db = 30};
+    l = (struct pith_goal_loss){
+        .numbers = true, .snr_db = 33, .snr_low_db = 30, .numbers_db = 33, .numbers_low_db = 30};
     g.max_drop = 0.005;
     assert_true(fabs(pith_goal_excess(&g, &l, 1)) < 1e-9);
     assert_true(fabs(pith_goal_excess(&g, &l, 0) + log(2)) < 0.01);
@@ -307,7 +309,7 @@ static void nan_in_the_outputs_meets_no_goal(void **state)
     assert_true(pith_goal_excess(&g, &l, 1) == HUGE_VAL);
     g = (struct pith_goal){.max_drop = -1, .min_snr = 1};
     assert_true(pith_goal_excess(&g, &l, 1) == HUGE_VAL);
-    pith_goal_loss_text(&g, &l, text, sizeof text);
+    pith_goal_loss_text(&g, &l, NULL, PITH_TEXT_DECIDING, text, sizeof text);
     assert_non_null(strstr(text, "3 numbers of the outputs became NaN or infinite"));
     l.nonfinite = 0;
     assert_true(pith_goal_excess(&g, &l, 1) < 0);

@@ -57,7 +57,8 @@ static enum pith_status measure(void *user, struct pith_goal_point *p, struct pi
     *loss = (struct pith_goal_loss){.samples = 100, .classes = true, .agreement = 1};
     memcpy(&loss->kl, p->file.data, sizeof loss->kl);
     memcpy(&loss->kl_error, p->file.data + sizeof loss->kl, sizeof loss->kl_error);
-    loss->snr_db = loss->snr_low_db = loss->numbers_db = 30 - 10 * log10(loss->kl);
+    loss->snr_db = loss->snr_low_db = loss->numbers_db = loss->numbers_low_db =
+        30 - 10 * log10(loss->kl);
     p->ram = 1000 + p->file.bytes;
     p->latency = strcmp(p->encoder, "fast") == 0 ? 1e-3 : 2e-3;
     return PITH_OK;
@@ -289,12 +290,29 @@ static void goes_on_where_one_cannot(void **state)
     pith_goal_found_free(&found);
 }
 
+/* Finer files lose as much: the second says so, and there is no third; the next encoder is asked.
+ */
+static void stops_at_a_floor(void **state)
+{
+    (void)state;
+    struct fake f[2] = {{.scale = 0.05, .power = 0.05, .most = 1e6},
+                        {.scale = 0.04, .power = 2, .most = 1e6}};
+    struct pith_goal_encoder e[2] = {encoder_of(&f[0]), encoder_of(&f[1])};
+    const struct pith_goal goal = goal_of(0.005);
+    e[0].least = 4;
+    e[1].instead = true;
+    struct pith_goal_found found = run(&goal, e, 2);
+    assert_int_equal(f[0].calls, 2);
+    assert_true(found.met && f[1].calls > 0);
+    pith_goal_found_free(&found);
+}
+
 /* Where nothing that is coarse keeps the goal, the last resort is asked, though all calls are
  * spent; else it is not. */
 static void ends_with_the_last_resort(void **state)
 {
     (void)state;
-    struct fake coarse = {.scale = 1, .power = 0.01, .most = 1e4};
+    struct fake coarse = {.scale = 10, .power = 0.7, .most = 1e4};
     struct fake exact = {.scale = 0.01, .power = 2, .most = 1e6};
     struct pith_goal_encoder e[4] = {encoder_of(&coarse), encoder_of(&coarse), encoder_of(&coarse),
                                      encoder_of(&exact)};
@@ -533,6 +551,7 @@ int main(void)
         cmocka_unit_test(finds_the_limit),
         cmocka_unit_test(takes_the_smaller_of_two),
         cmocka_unit_test(goes_on_where_one_cannot),
+        cmocka_unit_test(stops_at_a_floor),
         cmocka_unit_test(ends_with_the_last_resort),
         cmocka_unit_test(fails_as_the_last_does),
         cmocka_unit_test(spends_the_bytes),

@@ -280,9 +280,13 @@ static enum pith_status read_inputs(const struct fisher *f, uint64_t sample)
 
 static void note_power(struct fisher *f)
 {
-    const struct tape_tensor *y = pith_tape_output(f->drawn.tape, 0, 0);
-    if (f->opts.squares)
-        *(double *)(void *)f->record.own = squares(y->data, shape_elems(&y->shape));
+    double *power = (double *)(void *)f->record.own;
+    for (uint32_t i = 0; i < f->m->n_outputs && f->opts.squares; i++) {
+        const struct tape_tensor *y = pith_tape_output(f->drawn.tape, 0, i);
+        const double scale = f->opts.output_scale ? f->opts.output_scale[i] : i == 0;
+        if (scale > 0)
+            *power += scale * scale * squares(y->data, shape_elems(&y->shape));
+    }
 }
 
 static enum pith_status run_sample(struct fisher *f, uint64_t sample)
@@ -382,6 +386,7 @@ enum pith_status pith_fisher_rows(const struct pith_model *m, struct pith_data *
                                                                  : PITH_CROSS_ENTROPY};
     *s = (struct pith_sensitivity){.n = m->n_values};
     enum pith_status status = open_feed(&f, data);
+    f.drawn.output_scale = f.opts.squares ? f.opts.output_scale : NULL;
     if (!status)
         status = pith_sampled_fisher_open_lean(m, &train, take_step, &f, &f.drawn, err);
     if (!status && f.opts.temperature > 0)

@@ -15,10 +15,12 @@ extern "C" {
 
 struct pith_fisher_opts {
     uint32_t size_bytes;
-    uint64_t samples;   /* the first of the data; 0, or more than there are: all */
-    uint64_t seed;      /* of the draws */
-    bool squares;       /* the first output is no score of classes: its squared error counts, as a
-                           share of its power on the mean of samples */
+    uint64_t samples; /* the first of the data; 0, or more than there are: all */
+    uint64_t seed;    /* of the draws */
+    bool squares;     /* the first output is no score of classes: its squared error counts, as a
+                         share of its power on the mean of samples */
+    const double *output_scale; /* of squares: [outputs] all outputs count, each number times this;
+                                   0: not this one; borrowed. NULL: the first alone */
     double temperature; /* > 1: of scores divided by it, so that a network that is certain of nearly
                            all samples minds its scores at all; 0: 1 */
     bool (*progress)(void *user, uint64_t done, uint64_t all); /* false: stop; may be NULL */

@@ -7,6 +7,7 @@
 #include "pith_kernel_row.h"
 #include "pith_seeded_random.h"
 #include "scores.h"
+#include "tape_state.h"
 
 /* How one of the classes p is drawn: i with p_i, or with p_i |p - i|^2. */
 struct class_draw {
@@ -100,6 +101,19 @@ static void draw(const struct sampled_fisher *d, uint64_t number, uint32_t elems
         grad[i] = next_random(&random) >> 63 ? 1.0f : -1.0f;
 }
 
+/* Of all outputs: independent signs, so that squares add. */
+static void draw_outputs(const struct sampled_fisher *d, uint32_t slice)
+{
+    uint64_t random =
+        (d->opts->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) + d->first + slice * d->per_slice;
+    for (uint32_t i = 0; i < d->tape->m->n_outputs; i++) {
+        struct tape_tensor *y = pith_tape_output(d->tape, slice, i);
+        const float by = (float)d->output_scale[i];
+        for (uint64_t k = 0; by > 0 && y->grad && k < shape_elems(&y->shape); k++)
+            y->grad[k] = next_random(&random) >> 63 ? by : -by;
+    }
+}
+
 /* What the classes are drawn from. */
 static struct tape_tensor *scores_of(const struct sampled_fisher *d, uint32_t slice)
 {
@@ -110,6 +124,10 @@ static struct tape_tensor *scores_of(const struct sampled_fisher *d, uint32_t sl
 static void draw_slice(void *arg, uint32_t slice)
 {
     struct sampled_fisher *d = arg;
+    if (d->output_scale) {
+        draw_outputs(d, slice);
+        return;
+    }
     struct tape_tensor *y = scores_of(d, slice);
     uint32_t elems = (uint32_t)(shape_elems(&y->shape) / d->per_slice);
     for (uint32_t i = 0; i < d->per_slice; i++)
@@ -124,6 +142,14 @@ void pith_sampled_fisher_backward(struct sampled_fisher *d, uint64_t first)
     pith_tape_backward(d->tape);
 }
 
+static bool has_gradient(const struct sampled_fisher *d)
+{
+    bool any = !d->output_scale && scores_of(d, 0)->grad;
+    for (uint32_t i = 0; d->output_scale && i < d->tape->m->n_outputs; i++)
+        any = any || (d->output_scale[i] > 0 && pith_tape_output(d->tape, 0, i)->grad);
+    return any;
+}
+
 static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *t,
                                   struct sampled_fisher *d, struct pith_error *err)
 {
@@ -135,7 +161,7 @@ static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *
     t->threads = d->opts->threads;
     t->unchecked = true;
     enum pith_status status = pith_tape_new(m, t, &d->tape, err);
-    if (!status && !scores_of(d, 0)->grad)
+    if (!status && !has_gradient(d))
         status = pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                  "no float weight has a gradient from output '%.100s'",
                                  m->values[m->outputs[0]].name);
@@ -159,7 +185,8 @@ enum pith_status pith_sampled_fisher_open_lean(const struct pith_model *m,
 {
     struct tape_opts t = {
         .batch = 1, .slices = 1, .ordered = true, .borrows = true, .after = after, .user = user};
-    *d = (struct sampled_fisher){.opts = opts, .per_slice = 1, .by_gradient = true};
+    *d = (struct sampled_fisher){
+        .opts = opts, .per_slice = 1, .by_gradient = true, .output_scale = d->output_scale};
     return open_tape(m, &t, d, err);
 }
 

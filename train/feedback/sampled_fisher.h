@@ -3,9 +3,9 @@
  * labels.
  *
  * Classes are drawn from what the network itself answers (Kunstner et al., 2019), softened where
- * there is a teacher; with squared error, each output gets 1 or -1. Draws of samples are
- * independent and their gradients 0 on the mean, so that the square of a batch's gradient is the
- * sum of the squares of its samples', on the mean: the Fisher information. */
+ * there is a teacher; with squared error, each number of an output gets 1 or -1. Draws of samples
+ * are independent and their gradients 0 on the mean, so that the square of a batch's gradient is
+ * the sum of the squares of its samples', on the mean: the Fisher information. */
 #ifndef SAMPLED_FISHER_H
 #define SAMPLED_FISHER_H
 
@@ -17,6 +17,8 @@ struct sampled_fisher {
     const struct pith_train_opts *opts;
     uint32_t scores; /* value of the model */
     uint32_t per_slice;
+    const double *output_scale; /* of squared error, before open: [outputs] what the gradients of
+                                   each are multiplied with, 0 for none; NULL: the first alone */
     float temperature; /* of the classes that are drawn: the teacher's, 1 without one; may be set */
     uint64_t first;    /* number of the batch's first sample: the same draws whenever it comes */
     bool by_gradient;  /* of one sample alone: classes are drawn the more often the longer the
