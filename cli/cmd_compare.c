@@ -201,6 +201,7 @@ static void print_json(const struct pairing *p, const struct pith_comparison *c,
     cli_json_number("agreement", (double)c->agree / (double)c->predictions);
     cli_json_number("kl", c->classes ? c->kl : NAN);
     cli_json_number("kl_standard_error", c->classes ? c->kl_se : NAN);
+    cli_json_number("logit_snr_db", c->classes ? c->logit_db : NAN);
     cli_json_number("snr_db", c->output.snr_db);
     cli_json_number("max_abs", c->output.max_abs);
     cli_json_number("range", c->output.range);
@@ -230,7 +231,7 @@ static void print_output(const struct pith_comparison *c)
     print_difference(&c->output);
     printf(", same prediction %" PRIu64 " of %" PRIu64, c->agree, c->predictions);
     if (c->classes)
-        printf(", KL %.4f +- %.4f nats", c->kl, c->kl_se);
+        printf(", logits %.1f dB, KL %.4f +- %.4f nats", c->logit_db, c->kl, c->kl_se);
     puts(c->output.equal_bits ? ", equal bits" : "");
 }
 

@@ -92,27 +92,50 @@ static void say_bits(const struct cli_common *c, const struct pith_stage_report 
                 least, most);
 }
 
+/* Of few samples the noise of one or two is most of the sum. */
+#define UNSURE_DB 0.5
+
 static void say_outputs(const struct cli_common *c, const struct pith_stage_report *r)
 {
-    char how[48];
-    if (isinf(r->output_db))
+    char how[48], from[96], expected[32] = "";
+    if (isinf(r->reported_db))
         snprintf(how, sizeof how,
-                 r->output_db > 0 ? "as they were" : "infinite or NaN for some sample");
+                 r->reported_db > 0 ? "as they were" : "infinite or NaN in one network alone");
     else
-        snprintf(how, sizeof how, "SQNR %.1f dB", r->output_db);
-    cli_say(c, "outputs    %s, %" PRIu64 " of %" PRIu64 " predictions changed", how, r->changed,
-            r->predictions);
+        snprintf(how, sizeof how, "SQNR %.1f dB", r->reported_db);
+    if (r->held_out)
+        snprintf(from, sizeof from, "%" PRIu64 " held-out samples%s", r->held_out,
+                 r->ranges_given ? " (pith calibrate may have seen them)" : "");
+    else
+        snprintf(from, sizeof from, "the samples fitted to");
+    if (!isnan(r->expected_changes))
+        snprintf(expected, sizeof expected, " (%.1f %% expected)", 100 * r->expected_changes);
+    cli_say(c, "outputs    %s on %s, %" PRIu64 " of %" PRIu64 " predictions changed%s", how, from,
+            r->changed, r->predictions, expected);
 }
 
-/* On few samples each prediction is many percent: the line above says how many there were. */
+/* What these figures cannot say. */
+static void say_unsure(const struct pith_stage_report *r)
+{
+    if (!r->held_out)
+        cli_warn("with fewer than 12 samples none is held out: the loss on samples that weights "
+                 "were not fitted to is unknown");
+    else if (isfinite(r->reported_db) && r->reported_error_db > UNSURE_DB)
+        cli_warn("%" PRIu64 " held-out samples leave the SQNR uncertain by %.1f dB (two standard "
+                 "errors): give more samples",
+                 r->held_out, 2 * r->reported_error_db);
+}
+
 static void say_lost(const struct pith_stage_report *r)
 {
-    bool low = !(r->output_db >= PITH_LOST_DB);
+    char what[80] = "more than 3 % of the predictions change";
+    if (!(r->output_db >= PITH_LOST_DB))
+        snprintf(what, sizeof what, "the outputs, less their means, have an SQNR of %.1f dB",
+                 r->output_db);
     cli_warn("%s: try --rounding adaptive, more samples, --int16-activations, or --keep LAYER "
              "(pith sense tells "
              "which)",
-             low ? "the outputs have an SQNR of less than 25 dB"
-                 : "more than 3 % of the predictions changed");
+             what);
 }
 
 static void say_floats(const struct cli_common *c, const struct pith_stage_report *r)
@@ -182,8 +205,10 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     cli_table_print(&t, stderr);
     say_methods(c, r);
     bool lost = cli_lost_much(r);
-    if (lost || (r->predictions && c->verbose))
+    if (r->predictions) {
         say_outputs(c, r);
+        say_unsure(r);
+    }
     if (lost)
         say_lost(r);
     if (tables)
@@ -229,9 +254,14 @@ const struct cli_command cmd_quantize = {
     "  pith quantize net.pith -d images.tar --range 0:500:8 -o small.pith\n"
     "  pith quantize calibrated.pith --keep fc_out -o small.pith\n"
     "  pith quantize vad.pith -d wav:576:512:speech.wav --state stateN=state -o small.pith"
-    "\fEmbedding tables get i8, too, with one scale per row, or a codebook. With --floats auto a "
-    "float\n"
-    "weight takes one or two bytes. In fixed point, weights and activations have B bits, with one\n"
+    "\fOf 12 and more samples of -d a fifth is held out, at least 8. Nothing is fitted to these; "
+    "they\n"
+    "decide which layers stay float and how layers are rounded, and the printed SQNR is measured "
+    "on\n"
+    "them. Embedding tables get i8, too, with one scale per row, or a codebook. With --floats auto "
+    "a\n"
+    "float weight takes one or two bytes. In fixed point, weights and activations have B bits, "
+    "with one\n"
     "power of two per layer and activation (--per channel: per channel), and sums become integers "
     "by\n"
     "shifting. No input can overflow a sum: -v prints the largest possible sum, and where sums "

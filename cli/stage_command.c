@@ -2,6 +2,7 @@
 #include "look_at_data.h"
 #include "stage_command.h"
 #include "pith_onnx.h"
+#include <math.h>
 #include <string.h>
 #include "json_out.h"
 #include "pith_preprocess.h"
@@ -45,10 +46,16 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_bool("int16_activations", true);
 }
 
+double cli_expected_changes(const struct pith_stage_report *r)
+{
+    return isnan(r->expected_changes) ? (double)r->changed / (double)r->predictions
+                                      : r->expected_changes;
+}
+
 bool cli_lost_much(const struct pith_stage_report *r)
 {
-    return r->predictions && (r->output_db < PITH_LOST_DB ||
-                              (double)r->changed > PITH_LOST_ANSWERS * (double)r->predictions);
+    return r->predictions &&
+           (!(r->output_db >= PITH_LOST_DB) || cli_expected_changes(r) > PITH_LOST_ANSWERS);
 }
 
 static void print_json(const struct pith_stage_report *r, uint64_t bytes)
@@ -81,9 +88,13 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
     if (r->synthetic)
         cli_json_uint("synthetic", r->synthetic);
     if (r->predictions) {
-        cli_json_number("snr_db", r->output_db);
+        cli_json_uint("held_out", r->held_out);
+        cli_json_bool("ranges_given", r->ranges_given);
+        cli_json_number("snr_db", r->reported_db);
+        cli_json_number("snr_error_db", r->reported_error_db);
         cli_json_uint("predictions", r->predictions);
         cli_json_uint("changed", r->changed);
+        cli_json_number("expected_changes", r->expected_changes);
         if (cli_lost_much(r))
             cli_json_bool("lost_much", true);
         if (r->reestimated)

@@ -31,14 +31,14 @@
 #include "pith_store_floats.h"
 #include "pith_turn_weight.h"
 
-#define JUDGED 8u /* samples */
+#define FEW 8u        /* samples that a trial of one layer runs */
+#define FEW_STEPS 64u /* of a stream */
 
 struct keeping {
     struct pith_model before; /* borrows m's arrays: the float network */
     struct pith_model *m;
     struct pith_quantize_opts opts;
-    const struct pith_calibrate_opts *samples;
-    const struct pith_stage_means *means;
+    const struct keep_request *request;
     struct output_sqnr answers;
     const char **keep; /* owns: [n] patterns: those asked for, then those added; texts are m's */
     uint32_t n_asked, n;
@@ -56,34 +56,60 @@ static void see(void *user, uint32_t value, float *x, size_t n)
     pith_sqnr_see(user, value, x, n);
 }
 
-static enum pith_status measure(struct keeping *k, const struct pith_model *m, bool keeps)
+/* The first n of the held-out samples. */
+static enum pith_status run_samples(struct keeping *k, const struct pith_model *m, uint64_t n)
 {
-    bool stream = k->samples->feed && k->samples->feed->n_states > 0;
     struct observed_run run = {.see = see, .user = &k->answers};
-    enum pith_status st = pith_observed_run_open(&run, m, k->samples, k->err);
-    pith_sqnr_begin(&k->answers, m, keeps);
-    if (!st)
-        st = pith_sqnr_run(&run, stream ? UINT64_MAX : JUDGED, k->err);
+    enum pith_status st = pith_observed_run_open(&run, m, k->request->samples, k->err);
+    for (uint64_t i = 0; !st && i < n && i < pith_observed_run_samples(&run); i++)
+        st = pith_observed_run_sample(&run, i, k->err);
     if (!st && k->answers.no_memory)
         st = pith_error_no_memory(k->err);
     pith_observed_run_close(&run);
-    if (!st && k->means->stop && k->means->stop(k->means->user))
-        st = pith_error_fill(k->err, PITH_ERR_ARGUMENT, "interrupted");
     return st;
 }
 
-/* m becomes what opts make of the float network, and is measured. */
-static enum pith_status quantize(struct keeping *k, const struct pith_quantize_opts *opts)
+static enum pith_status measure(struct keeping *k, const struct pith_model *m, uint64_t n,
+                                bool keeps)
+{
+    const struct pith_stage_means *means = k->request->means;
+    enum pith_status st = pith_held_out_pick(k->request->held, PART_HELD, k->err), back;
+    pith_sqnr_begin(&k->answers, m, keeps);
+    if (!st)
+        st = run_samples(k, m, n);
+    back = pith_held_out_pick(k->request->held, PART_BESIDE, k->err);
+    if (!st && !back && means->stop && means->stop(means->user))
+        st = pith_error_fill(k->err, PITH_ERR_ARGUMENT, "interrupted");
+    return st ? st : back;
+}
+
+/* The float network's answers: to the held-out samples, and to the fitted ones. */
+static enum pith_status measure_float(struct keeping *k)
+{
+    enum pith_status st = measure(k, &k->before, UINT64_MAX, true);
+    if (st || !k->request->held->n_held)
+        return st;
+    pith_sqnr_begin_more(&k->answers, &k->before);
+    return run_samples(k, &k->before, k->request->held->n_fitted);
+}
+
+/* m becomes what opts make of the float network, and is measured on up to n samples. */
+static enum pith_status quantize(struct keeping *k, const struct pith_quantize_opts *opts,
+                                 uint64_t n)
 {
     *k->m = k->before;
     enum pith_status st = pith_quantize(k->m, opts, k->trial, &k->n_trial, k->err);
-    return st ? st : measure(k, k->m, false);
+    return st ? st : measure(k, k->m, n, false);
 }
 
 /* What is now in m goes into the report. */
 static void take_measured(const struct keeping *k, struct pith_stage_report *r)
 {
     r->output_db = pith_sqnr_db(&k->answers); /* which may be infinite */
+    r->reported_db =
+        pith_sqnr_reported_db(&k->answers, k->request->samples->feed, &r->reported_error_db);
+    r->held_out = k->request->held->n_held;
+    r->expected_changes = pith_sqnr_expected_changes(&k->answers);
     r->changed = k->answers.first.rows - k->answers.first.agree;
     if (k->opts.blocks) {
         r->n_blocks = k->opts.blocks->n_blocks;
@@ -131,6 +157,7 @@ static void take_no_data(struct pith_quantize_opts *o)
     o->bias_correct = o->reestimate = false;
     o->keep_biases = true;
     o->blocks = NULL;
+    o->n_held_out = 0;
 }
 
 /* All float but layer i; noise relative to the outputs. */
@@ -146,7 +173,8 @@ static enum pith_status try_alone(struct keeping *k, const char *const *name, ui
             keep[o.n_keep++] = name[l];
     o.keep = keep;
     take_no_data(&o);
-    enum pith_status st = quantize(k, &o);
+    bool stream = k->request->samples->feed && k->request->samples->feed->n_states > 0;
+    enum pith_status st = quantize(k, &o, stream ? FEW_STEPS : FEW);
     k->noise[i] = st ? 0 : fmin(pith_sqnr_noise(&k->answers) / k->answers.all.signal, 1);
     free(keep);
     return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* alone it cannot be; so nothing is known */
@@ -244,7 +272,7 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
         const char *whole = float_name(k, k->layer[i].layer);
         k->keep[k->n_asked + n] = whole ? pith_weight_pattern(k->m, whole) : NULL;
         o.n_keep = k->n_asked + n + 1;
-        st = k->keep[o.n_keep - 1] ? quantize(k, &o) : pith_error_no_memory(k->err);
+        st = k->keep[o.n_keep - 1] ? quantize(k, &o, UINT64_MAX) : pith_error_no_memory(k->err);
         if (st || pith_sqnr_db(&k->answers) < r->output_db + PITH_KEEP_GAIN_DB)
             break;
         best = *k->m;
@@ -268,7 +296,7 @@ static enum pith_status try_reestimated(struct keeping *k, struct pith_stage_rep
     struct pith_model best = *k->m;
     struct pith_quantize_opts o = k->opts;
     o.reestimate = true;
-    enum pith_status st = quantize(k, &o);
+    enum pith_status st = quantize(k, &o, UINT64_MAX);
     double db = pith_sqnr_db(&k->answers);
     if (st || !(db > r->output_db && db >= r->output_db + PITH_REESTIMATE_GAIN_DB)) {
         *k->m = best;
@@ -324,7 +352,7 @@ static enum pith_status measure_outputs(void *user, const struct pith_model *m,
                                         struct output_error *e)
 {
     struct keeping *k = user;
-    enum pith_status st = measure(k, m, false);
+    enum pith_status st = measure(k, m, UINT64_MAX, false);
     *e = (struct output_error){k->answers.all.signal, pith_sqnr_noise(&k->answers),
                                k->answers.first.rows - k->answers.first.agree};
     return st;
@@ -345,7 +373,7 @@ static enum pith_status store_kept(struct keeping *k, const struct keep_request 
     if (!st && !request->floats)
         st = pith_keep_in_codebooks(k->m, &judge, r, k->err);
     if (!st)
-        st = measure(k, k->m, false);
+        st = measure(k, k->m, UINT64_MAX, false);
     if (!st)
         take_measured(k, r);
     return st;
@@ -360,8 +388,7 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
 {
     struct keeping k = {.m = m,
                         .opts = *opts,
-                        .samples = request->samples,
-                        .means = request->means,
+                        .request = request,
                         .n_asked = opts->n_keep,
                         .layer = r->quantize,
                         .err = err};
@@ -370,9 +397,9 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
         st = pith_quantize(m, opts, r->quantize, &r->n_layers, err);
     k.n_layers = r->n_layers;
     if (!st)
-        st = measure(&k, &k.before, true);
+        st = measure_float(&k);
     if (!st)
-        st = measure(&k, m, false);
+        st = measure(&k, m, UINT64_MAX, false);
     bool measured = !st;
     if (st == PITH_ERR_UNSUPPORTED && k.n_layers > 0)
         st = PITH_OK; /* quantized, and then no way to watch it */
@@ -381,7 +408,7 @@ enum pith_status pith_quantize_and_keep(struct pith_model *m, const struct pith_
         take_measured(&k, r);
         if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
-        if (!st && r->output_db < PITH_KEEP_FLOOR_DB && !opts->fixed_bits &&
+        if (!st && r->output_db < PITH_KEEP_FLOOR_DB && request->may_keep &&
             k.n_layers <= PITH_KEEP_TRIED)
             st = keep_costliest(&k, r);
     }

@@ -29,10 +29,19 @@ struct pith_stage_report {
     struct pith_prune_layer *prune;       /* malloc'ed; PRUNE */
     struct pith_cluster_layer *cluster;   /* malloc'ed; CLUSTER */
     struct pith_quantize_layer *quantize; /* malloc'ed; QUANTIZE; texts are the model's */
-    /* QUANTIZE with data, unless all_integers: outputs against those of the float network */
+    /* QUANTIZE with data: outputs against those of the float network, on the held-out samples */
+    uint64_t held_out; /* so many, or steps; 0: there were too few, and it is those fitted to */
+    bool ranges_given; /* by a calibration before: on which samples is not known */
     uint64_t predictions,
-        changed;        /* predictions compared (0: nothing was measured), other ones now */
-    double output_db;   /* SQNR, an output less its mean; HUGE_VAL: equal */
+        changed; /* predictions compared (0: nothing was measured), other ones now */
+    double
+        expected_changes; /* share of predictions, from the changes of logits on the held-out
+                             samples and the margins of all; NAN: output 0 is no row of classes */
+    double reported_db; /* SQNR as pith_compare measures it (pith_difference_logit_db), of the worst
+                       output that is no state */
+    double reported_error_db; /* its standard error */
+    double output_db;   /* the one that decides: an output less its mean, of a Softmax its input;
+                           both HUGE_VAL: equal, -HUGE_VAL: NaN or infinite now */
     uint32_t equalized; /* pairs of layers between which factors moved */
     uint32_t smoothed;  /* values of which factors moved into weights */
     bool reestimated;   /* because the samples liked it */

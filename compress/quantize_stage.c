@@ -8,6 +8,7 @@
 #include "pith_error_fill.h"
 #include "pith_fold_affine.h"
 #include "pith_integer_plan.h"
+#include "held_out.h"
 #include "keep_float.h"
 #include "pith_op_semantics.h"
 #include "pith_calibrate.h"
@@ -76,7 +77,7 @@ static bool layer_done(void *means, uint64_t done, uint64_t total)
     return go_on(means, "quantize", done, total);
 }
 
-static struct pith_calibrate_opts samples_of(const struct pith_stage_means *means, uint32_t samples)
+static struct pith_calibrate_opts samples_of(const struct pith_stage_means *means, uint64_t samples)
 {
     return (struct pith_calibrate_opts){.size_bytes = sizeof(struct pith_calibrate_opts),
                                         .data = means->feed ? NULL : means->train,
@@ -124,7 +125,7 @@ static struct finer_search left_to_samples(const struct pith_stage *s, struct fi
  * covered, and twice as much; in fixed point half as much again, before it is rounded up to a power
  * of two. */
 static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
-                                  const struct pith_stage_means *means, uint32_t samples,
+                                  const struct pith_stage_means *means, uint64_t samples,
                                   struct finer_layers *finer, struct pith_stage_report *r,
                                   struct pith_error *err)
 {
@@ -175,7 +176,7 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
 static bool may_reestimate(const struct pith_model *m, const struct pith_stage *s,
                            const struct pith_stage_means *means)
 {
-    bool any = s->reestimate == PITH_AUTO && !s->quantize.bias_correct &&
+    bool any = s->reestimate == PITH_AUTO && !s->all_integers && !s->quantize.bias_correct &&
                !s->quantize.keep_biases && !(means->feed && means->feed->n_states > 0);
     for (uint32_t i = 0; i < m->n_nodes && any; i++)
         any = !pith_op_is(m->nodes[i].op, TRAIT_OPENS_BODY | TRAIT_RECURS) &&
@@ -195,11 +196,12 @@ static void say_why(const struct wider_layers *kept, struct pith_stage_report *r
 }
 
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
-                                 const struct pith_stage_means *means, uint32_t samples,
+                                 const struct pith_stage_means *means, const struct held_out *held,
                                  const struct recorded_inputs *inputs,
                                  const struct finer_layers *finer, struct pith_stage_report *r,
                                  struct pith_error *err)
 {
+    const uint64_t beside = held->n_fitted + held->n_beside;
     struct pith_quantize_opts opts = s->quantize;
     struct pith_block_improver blocks = {.improve = pith_reconstruct_block,
                                          .user = (void *)(uintptr_t)means};
@@ -213,7 +215,8 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     opts.n_int16 = finer->int16.n;
     opts.data = inputs ? NULL : means->train;
     opts.inputs = inputs ? (const void *const *)inputs->input : NULL;
-    opts.n_samples = inputs ? inputs->n_calls : samples;
+    opts.n_samples = inputs ? inputs->n_calls : beside;
+    opts.n_held_out = opts.n_samples * held->n_beside / beside;
     opts.blocks = s->blocks ? &blocks : NULL;
     opts.runtime = &runtime;
     opts.progress = layer_done;
@@ -222,20 +225,20 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
         means->threads > 1 ? pith_threads_start(&runtime, means->threads) : PITH_OK;
     if (st)
         return pith_error_fill(err, st, "cannot start threads");
-    const struct pith_calibrate_opts judged = samples_of(means, samples);
+    const struct pith_calibrate_opts judged = samples_of(means, 0);
     const struct keep_request request = {.samples = &judged,
+                                         .held = held,
                                          .means = means,
+                                         .may_keep = !s->all_integers && !opts.fixed_bits,
                                          .n_asked = s->quantize.n_keep,
                                          .may_reestimate = may_reestimate(m, s, means),
                                          .floats = s->floats};
-    st = pith_quantize_has_data(&opts) && !s->all_integers
-             ? pith_quantize_and_keep(m, &opts, &request, r, err)
-             : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
+    st = pith_held_out_pick(held, PART_BESIDE, err);
+    if (!st)
+        st = pith_quantize_has_data(&opts)
+                 ? pith_quantize_and_keep(m, &opts, &request, r, err)
+                 : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
-    if (s->all_integers) {
-        r->n_blocks = blocks.n_blocks;
-        r->n_reconstructed = blocks.n_improved;
-    }
     if (!st)
         say_why(&finer->kept, r);
     return st;
@@ -244,17 +247,20 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
 /* Samples of several inputs are recorded while the network is still float: that it may feed back.
  */
 static enum pith_status record_and_quantize(struct pith_model *m, const struct pith_stage *s,
-                                            const struct pith_stage_means *means, uint32_t samples,
+                                            const struct pith_stage_means *means,
+                                            const struct held_out *held,
                                             const struct finer_layers *finer,
                                             struct pith_stage_report *r, struct pith_error *err)
 {
-    const struct pith_calibrate_opts feed = samples_of(means, samples);
+    const struct pith_calibrate_opts feed = samples_of(means, held->n_fitted + held->n_beside);
     struct recorded_inputs inputs = {0};
     if (!means->feed)
-        return quantize(m, s, means, samples, NULL, finer, r, err);
-    enum pith_status st = pith_record_inputs(m, &feed, &inputs, err);
+        return quantize(m, s, means, held, NULL, finer, r, err);
+    enum pith_status st = pith_held_out_pick(held, PART_BESIDE, err);
     if (!st)
-        st = quantize(m, s, means, samples, &inputs, finer, r, err);
+        st = pith_record_inputs(m, &feed, &inputs, err);
+    if (!st)
+        st = quantize(m, s, means, held, &inputs, finer, r, err);
     pith_recorded_inputs_clear(&inputs);
     return st;
 }
@@ -272,7 +278,7 @@ static bool smooths(const struct pith_model *m, const struct pith_stage *s,
 
 /* For what is done by what channels are like. */
 static enum pith_status look(struct pith_model *m, const struct pith_stage_means *means,
-                             uint32_t samples, const char *what, struct pith_error *err)
+                             uint64_t samples, const char *what, struct pith_error *err)
 {
     const struct pith_calibrate_opts see = samples_of(means, samples);
     return means->train || means->feed
@@ -282,7 +288,7 @@ static enum pith_status look(struct pith_model *m, const struct pith_stage_means
 
 /* Channels are looked at first; the ranges that come of it are those of the network as it was. */
 static enum pith_status smooth(struct pith_model *m, const struct pith_stage *s,
-                               const struct pith_stage_means *means, uint32_t samples,
+                               const struct pith_stage_means *means, uint64_t samples,
                                struct pith_stage_report *r, struct pith_error *err)
 {
     enum pith_status st = look(m, means, samples, "smooth", err);
@@ -301,11 +307,13 @@ static const char *rewrite_of(const struct pith_stage *s)
 
 static enum pith_status calibrate_and_quantize(struct pith_model *m, const struct pith_stage *s,
                                                const struct pith_stage_means *means,
-                                               uint32_t samples, struct pith_stage_report *r,
-                                               struct pith_error *err)
+                                               const struct held_out *held,
+                                               struct pith_stage_report *r, struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
     struct finer_layers finer = asked_for(s);
+    const uint64_t samples = held->n_fitted;
+    r->ranges_given = is_calibrated(m) || was_observed(m);
     if (rewrite_of(s) && (is_calibrated(m) || was_observed(m)))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "cannot %s: the model is calibrated, and its ranges would change",
@@ -316,7 +324,7 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
         st = smooth(m, s, means, samples, r, err);
     if (!st)
         st = calibrate(m, s, means, samples, &finer, r, err);
-    return st ? st : record_and_quantize(m, s, means, samples, &finer, r, err);
+    return st ? st : record_and_quantize(m, s, means, held, &finer, r, err);
 }
 
 /* By itself, where whole layers were left float that nobody named; pith_quantize_and_keep has done
@@ -355,6 +363,7 @@ enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_sta
     struct pith_stage_means own = *means;
     struct pith_data *made = NULL;
     uint32_t samples = s->samples ? s->samples : s->synthetic ? SYNTHETIC_SAMPLES : DEFAULT_SAMPLES;
+    struct held_out held = {0};
     enum pith_status st = PITH_OK;
     r->quantize = calloc(PITH_QUANTIZE_PARTS * ((size_t)m->n_nodes + 1), sizeof *r->quantize);
     if (!r->quantize)
@@ -365,7 +374,10 @@ enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_sta
         r->synthetic = samples;
     }
     if (!st)
-        st = calibrate_and_quantize(m, s, &own, samples, r, err);
+        st = pith_hold_out(m, &own, samples, &held, err);
+    if (!st)
+        st = calibrate_and_quantize(m, s, &own, &held, r, err);
+    pith_held_out_end(&held);
     if (!st)
         st = store_floats(m, s, r, err);
     if (!st)

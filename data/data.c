@@ -585,6 +585,12 @@ enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers,
     return PITH_OK;
 }
 
+const uint32_t *pith_data_picked(const struct pith_data *data, uint64_t *n)
+{
+    *n = data->n_picked;
+    return data->picked;
+}
+
 bool pith_data_mirror(struct pith_data *data)
 {
     const uint32_t *dim = data->dim;
@@ -647,8 +653,7 @@ const char *pith_data_unlabelled(const struct pith_data *data)
 static uint64_t stored_number(const struct pith_data *d, uint64_t i)
 {
     i /= d->mirrored ? 2 : 1;
-    if (d->picked)
-        i = d->picked[i];
+    i = d->picked ? d->picked[i] : i;
     return d->chosen ? d->chosen[i] : i;
 }
 

@@ -118,6 +118,8 @@ uint64_t pith_data_count(const struct pith_data *data); /* samples in the range,
  * sample; PITH_ERR_MEMORY; nothing changes on failure. */
 enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers, uint64_t n,
                                 struct pith_error *err);
+/* What pith_data_pick chose: [*n], borrowed until the next; NULL: all. */
+const uint32_t *pith_data_picked(const struct pith_data *data, uint64_t *n);
 /* From now on to the next pith_data_pick each sample is followed by its mirror image, left for
  * right, of the same label: there are twice as many. So is every other sample that a network for
  * photographs may see. False: nothing changes, for samples are no pictures of three channels, or

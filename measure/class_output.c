@@ -150,12 +150,17 @@ static double divergence(const struct row *a, const struct row *b, bool softmax)
     return isfinite(kl) ? fmax(kl, 0) : -log(LEAST_P);
 }
 
+static uint64_t first_of_row(const struct output_kind *kind, uint64_t r)
+{
+    return r / kind->inner * kind->inner * kind->classes + r % kind->inner;
+}
+
 double pith_class_divergence(const struct output_kind *kind, const float *a, const float *b,
                              uint64_t *agree)
 {
     double kl = 0;
     for (uint64_t r = 0; r < kind->rows; r++) {
-        uint64_t from = r / kind->inner * kind->inner * kind->classes + r % kind->inner;
+        uint64_t from = first_of_row(kind, r);
         const struct row of_a = {a + from, kind->classes, kind->inner};
         const struct row of_b = {b + from, kind->classes, kind->inner};
         kl += divergence(&of_a, &of_b, kind->softmax) / (double)kind->rows;
@@ -163,4 +168,44 @@ double pith_class_divergence(const struct output_kind *kind, const float *a, con
             *agree += top_class(&of_a) == top_class(&of_b);
     }
     return kl;
+}
+
+/* ---- logits ---------------------------------------------------------------------------------- */
+
+static double logit(const struct row *r, uint64_t k, bool softmax)
+{
+    double x = at(r, k);
+    return softmax && !isnan(x) ? log(fmax(x, LEAST_P)) : x;
+}
+
+static void add_row_squares(const struct row *a, const struct row *b, bool softmax, double *signal,
+                            double *noise)
+{
+    double sum_a = 0, sum_b = 0, n = 0;
+    for (uint64_t k = 0; k < a->n; k++) {
+        double x = logit(a, k, softmax), y = logit(b, k, softmax);
+        bool finite = isfinite(x) && isfinite(y);
+        sum_a += finite ? x : 0;
+        sum_b += finite ? y : 0;
+        n += finite;
+    }
+    for (uint64_t k = 0; k < a->n; k++) {
+        double x = logit(a, k, softmax) - sum_a / n, y = logit(b, k, softmax) - sum_b / n;
+        if (!isfinite(x) || !isfinite(y))
+            continue;
+        *signal += x * x;
+        *noise += (x - y) * (x - y);
+    }
+}
+
+void pith_class_logit_squares(const struct output_kind *kind, const float *a, const float *b,
+                              double *signal, double *noise)
+{
+    *signal = *noise = 0;
+    for (uint64_t r = 0; r < kind->rows; r++) {
+        uint64_t from = first_of_row(kind, r);
+        const struct row of_a = {a + from, kind->classes, kind->inner};
+        const struct row of_b = {b + from, kind->classes, kind->inner};
+        add_row_squares(&of_a, &of_b, kind->softmax, signal, noise);
+    }
 }

@@ -323,6 +323,7 @@ static void tell_divergence(const struct pair *p, struct pith_comparison *c)
     const struct pith_difference_sums *s = &p->output;
     const double n = (double)s->calls, mean = n > 0 ? s->kl / n : 0;
     c->classes = p->kind.classes > 0;
+    c->logit_db = pith_difference_logit_db(s, NULL);
     c->kl = mean;
     c->kl_se = n > 1 ? sqrt(fmax(s->kl_squares / n - mean * mean, 0) / (n - 1)) : 0;
 }

@@ -54,6 +54,7 @@ static void end_call(struct pith_difference_sums *s, struct pith_difference_sums
 {
     call->calls = 1;
     call->noise_squares = call->noise * call->noise;
+    call->logit_noise_squares = call->logit_noise * call->logit_noise;
     call->kl_squares = call->kl * call->kl;
     pith_difference_merge(s, call);
 }
@@ -66,6 +67,7 @@ void pith_difference_add(struct pith_difference_sums *s, const struct output_kin
     if (kind && kind->classes > 0 && kind->rows * kind->classes == n) {
         call.rows = kind->rows;
         call.kl = pith_class_divergence(kind, a, b, &call.agree);
+        pith_class_logit_squares(kind, a, b, &call.logit_signal, &call.logit_noise);
     } else if (n > 0) {
         call.rows = 1;
         call.agree = pith_top_class(a, n) == pith_top_class(b, n);
@@ -122,6 +124,9 @@ void pith_difference_merge(struct pith_difference_sums *s, const struct pith_dif
     s->noise_squares += more->noise_squares;
     s->rows += more->rows;
     s->agree += more->agree;
+    s->logit_signal += more->logit_signal;
+    s->logit_noise += more->logit_noise;
+    s->logit_noise_squares += more->logit_noise_squares;
     s->kl += more->kl;
     s->kl_squares += more->kl_squares;
     s->unequal_bits |= more->unequal_bits;
@@ -135,6 +140,25 @@ bool pith_difference_is_finite(const struct pith_difference_sums *s)
 double pith_difference_snr_db(const struct pith_difference_sums *s)
 {
     return pith_difference_is_finite(s) ? pith_snr_db(s->signal, s->noise) : -HUGE_VAL;
+}
+
+/* Relative to noise, in dB: of a sum of n, from it and the sum of squares. */
+static double noise_error_db(double sum, double squares, double n)
+{
+    double variance = n > 1 && sum > 0 ? (squares / (sum * sum) * n - 1) / (n - 1) : 0;
+    return 10 / log(10) * sqrt(fmax(variance, 0));
+}
+
+double pith_difference_logit_db(const struct pith_difference_sums *s, double *error_db)
+{
+    const bool classes = s->logit_signal > 0;
+    const double n = (double)s->calls;
+    if (error_db)
+        *error_db = classes ? noise_error_db(s->logit_noise, s->logit_noise_squares, n)
+                            : noise_error_db(s->noise, s->noise_squares, n);
+    if (!classes || !pith_difference_is_finite(s))
+        return pith_difference_snr_db(s);
+    return pith_snr_db(s->logit_signal, s->logit_noise);
 }
 
 double pith_difference_max_abs(const struct pith_difference_sums *s)

@@ -35,6 +35,12 @@ uint64_t pith_top_class(const float *x, uint64_t n);
 double pith_class_divergence(const struct output_kind *kind, const float *a, const float *b,
                              uint64_t *agree);
 
+/* Signal and noise of the rows' logits: sums of squares of a's, and of b's less a's, each less its
+ * mean over the row. Of probabilities the logits are logarithms (of at least 1e-30). Classes whose
+ * logit is not finite on both sides are left out. */
+void pith_class_logit_squares(const struct output_kind *kind, const float *a, const float *b,
+                              double *signal, double *noise);
+
 #ifdef __cplusplus
 }
 #endif

@@ -29,7 +29,9 @@ struct pith_difference_sums {
     double max_abs;                 /* largest |a - b| */
     double low, high;               /* smallest and largest a */
     uint64_t rows, agree;           /* predictions; those with the same class (pith_top_class) */
-    double kl, kl_squares;          /* sums over calls of KL(A || B) in nats, and of its square */
+    double logit_signal, logit_noise; /* of classes, as pith_class_logit_squares */
+    double logit_noise_squares;
+    double kl, kl_squares; /* sums over calls of KL(A || B) in nats, and of its square */
     bool unequal_bits;
 };
 
@@ -51,6 +53,9 @@ bool pith_difference_is_finite(const struct pith_difference_sums *s);
 /* In dB; HUGE_VAL: no pair of numbers differs. -HUGE_VAL: pith_difference_is_finite is false, or
  * there is noise and no signal. */
 double pith_difference_snr_db(const struct pith_difference_sums *s);
+/* The same of the logits of classes, where there are some, else of the numbers; *error_db (may be
+ * NULL): its standard error, from how much the noise of calls differs. */
+double pith_difference_logit_db(const struct pith_difference_sums *s, double *error_db);
 /* Largest |a - b|; HUGE_VAL where pith_difference_is_finite is false. */
 double pith_difference_max_abs(const struct pith_difference_sums *s);
 /* Sum of a b over the root of the sums of squares; 1: nothing differs; 0 where one of them is all

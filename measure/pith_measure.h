@@ -219,6 +219,7 @@ struct pith_comparison {
     uint64_t agree;       /* of these, with the same top-1 class */
     bool classes;         /* output 0 of A is classes (pith_class_output.h) */
     double kl, kl_se;     /* then: mean KL(A || B) over samples, in nats, and its standard error */
+    double logit_db;      /* and the SQNR of its logits, each row less its mean */
     struct pith_difference output;
     struct pith_difference *layers; /* in A's order of execution: values both models name, as floats
                                        or as integers with a grid. malloc'ed */

@@ -220,6 +220,10 @@ struct pith_quantize_opts {
     const void *const *inputs;
     uint64_t
         n_samples; /* of data the first so many, 0 or more than there are: all; of inputs all */
+    uint64_t n_held_out; /* the last so many of these are fitted to by nothing: they choose, layer
+                            by layer, between rounding with error feedback and to nearest, and
+                            whether what a block's improver did stays. 0: feedback stays, and every
+                            eighth sample judges blocks */
     struct pith_block_improver
         *blocks; /* borrowed; needs data, 16 samples at least. Not in fixed point, nor
                     with sums of 64 bits. NULL: layers alone are looked at */

@@ -15,6 +15,7 @@
 #include "pith_fold_affine.h"
 #include "integer_rewrite.h"
 #include "layer_bits.h"
+#include "rounding_choice.h"
 #include "shared_round.h"
 #include "shared_weight.h"
 #include "split_product.h"
@@ -175,24 +176,61 @@ static bool wants_original(const struct pith_quantize_opts *o)
     return has_goals(o) || o->reestimate || o->blocks;
 }
 
+/* rounded: `in`, with the goal only where rounding has one. */
+static enum pith_status correct_biases(const struct improver *i, const struct layer_inputs *in,
+                                       const struct layer_inputs *rounded, struct integer_layer *l)
+{
+    if (l->apart) /* has the float network's bias */
+        return PITH_OK;
+    if (i->opts->reestimate && in->goal)
+        return pith_reestimate_channels(in, l);
+    /* chance is judged by samples that know nothing of each other */
+    return i->opts->keep_biases || in->in_loop ? PITH_OK : pith_bias_correct(rounded, l);
+}
+
+/* near: the weights as nearest rounding made them. */
+static enum pith_status choose_rounding(const struct improver *i, const struct layer_inputs *in,
+                                        const struct layer_inputs *rounded,
+                                        const struct rounded_weights *near, struct integer_layer *l)
+{
+    struct rounded_weights fed_back;
+    double with_feedback = 0, nearest = 0;
+    bool room = pith_rounded_take(l, &fed_back) && pith_held_out_error(in, l, &with_feedback);
+    enum pith_status st = room ? PITH_OK : PITH_ERR_MEMORY;
+    if (!st) {
+        pith_rounded_put(near, l);
+        st = correct_biases(i, in, rounded, l);
+    }
+    if (!st && !pith_held_out_error(in, l, &nearest))
+        st = PITH_ERR_MEMORY;
+    if (!st && !(nearest < with_feedback))
+        pith_rounded_put(&fed_back, l);
+    pith_rounded_free(&fed_back);
+    return st;
+}
+
 static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
                                       struct pith_error *err)
 {
     struct improver *i = user;
     struct integer_layer *l = &i->net->layers[in->layer];
     struct layer_inputs rounded = *in;
+    struct rounded_weights near = {0};
     enum pith_status st = PITH_OK;
     if (!has_goals(i->opts))
         rounded.goal = NULL;
-    if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) && !l->both_ways)
+    bool rounds = i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) &&
+                  !l->both_ways && pith_gptq_applies(l);
+    bool chooses = rounds && i->opts->rounding == PITH_ROUND_DEFAULT && in->n_held > 0;
+    if (chooses && !pith_rounded_take(l, &near))
+        st = PITH_ERR_MEMORY;
+    if (!st && rounds)
         st = pith_gptq_round(&rounded, i->opts->runtime, l);
-    if (l->apart) /* has the float network's bias */
-        return st ? pith_error_no_memory(err) : PITH_OK;
-    if (!st && i->opts->reestimate && in->goal)
-        st = pith_reestimate_channels(in, l);
-    else if (!st && !i->opts->keep_biases && !in->in_loop) /* chance is judged by samples that know
-                                                              nothing of each other */
-        st = pith_bias_correct(&rounded, l);
+    if (!st)
+        st = correct_biases(i, in, &rounded, l);
+    if (!st && chooses)
+        st = choose_rounding(i, in, &rounded, &near, l);
+    pith_rounded_free(&near);
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* block_walk.c - behind a block the walk stops: the block's layers, rounded one by one by then, are
- * made better together on most of the samples, the block is run again, and every eighth sample,
- * which nobody has seen, tells whether it comes nearer to what the float network has there. If not,
- * all is put back. */
+ * made better together on most of the samples, and the block is run again. It stays so if it is
+ * nearer to the float network on the samples held out (where the caller holds none out, every
+ * eighth). Else all is put back. */
 #include "block_walk.h"
 
 #include <math.h>
@@ -14,19 +14,19 @@
 #include "pith_tensor.h"
 #include "trained_grid.h"
 
-#define HELD_OUT 8u /* one sample of so many judges */
+#define HELD_OUT 8u /* one sample of so many, where the caller holds none out */
 #define LEAST_SAMPLES 16u
 
-static bool is_held_out(uint32_t sample)
+static bool is_held_out(const struct walk_state *s, uint32_t sample)
 {
-    return sample % HELD_OUT == HELD_OUT / 2;
+    return s->n_held ? sample >= s->n_samples - s->n_held : sample % HELD_OUT == HELD_OUT / 2;
 }
 
-static uint32_t count_seen(uint32_t n_samples)
+static uint32_t count_seen(const struct walk_state *s)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < n_samples; i++)
-        n += !is_held_out(i);
+    for (uint32_t i = 0; i < s->n_samples; i++)
+        n += !is_held_out(s, i);
     return n;
 }
 
@@ -67,7 +67,7 @@ static double held_out_error(const struct walk_state *s, uint32_t y, const float
     float *x = malloc((size_t)elems * sizeof *x);
     double sum = 0;
     for (uint32_t i = 0; i < s->n_samples && x; i++) {
-        if (!is_held_out(i))
+        if (!is_held_out(s, i))
             continue;
         real_sample(s, y, i, x);
         for (uint64_t k = 0; k < elems; k++) {
@@ -208,7 +208,7 @@ static bool take_samples(const struct walk_state *s, uint32_t x, const float *go
     to->in = malloc((size_t)(to->n_samples * to->x_elems) * sizeof *to->in);
     to->goal = malloc((size_t)(to->n_samples * to->y_elems) * sizeof *to->goal);
     for (uint32_t i = 0; i < s->n_samples && to->in && to->goal; i++) {
-        if (is_held_out(i))
+        if (is_held_out(s, i))
             continue;
         real_sample(s, x, i, to->in + at * to->x_elems);
         memcpy(to->goal + at * to->y_elems, goal + i * to->y_elems,
@@ -277,7 +277,7 @@ static enum pith_status improve(struct walk_state *s, const struct block_walk *b
                               .last = block->last,
                               .x = block->x,
                               .y = block->y,
-                              .n_samples = count_seen(s->n_samples),
+                              .n_samples = count_seen(s),
                               .x_elems = count_elems(&s->m->values[b->x]),
                               .y_elems = count_elems(&s->m->values[y])};
     made.layers = take_layers(s, block, &made.n_layers);

@@ -33,6 +33,7 @@ static enum pith_status find_goal(struct walk_state *s, uint32_t node, struct la
 static enum pith_status improve(struct walk_state *s, uint32_t layer, const uint8_t *data,
                                 uint32_t n, bool in_loop)
 {
+    const uint32_t n_held = (uint32_t)((uint64_t)n * s->n_held / s->n_samples);
     enum pith_status st = PITH_OK;
     const struct pith_node *product = &s->m->nodes[s->walk->net->product[layer]];
     struct layer_inputs in = {.layer = layer,
@@ -40,7 +41,8 @@ static enum pith_status improve(struct walk_state *s, uint32_t layer, const uint
                               .x = &s->m->values[product->in[0]],
                               .w = &s->m->values[product->in[1]],
                               .y = &s->m->values[product->out[0]],
-                              .n_samples = n,
+                              .n_samples = n - n_held,
+                              .n_held = n_held,
                               .bytes = s->kept[product->in[0]].bytes,
                               .data = data,
                               .in_loop = in_loop};
@@ -250,6 +252,7 @@ enum pith_status pith_walk_layers(const struct layer_walk *walk, struct pith_err
 {
     struct walk_state s = {
         .walk = walk, .m = &walk->net->m, .n_samples = count_samples(walk->opts), .err = err};
+    s.n_held = (uint32_t)(walk->opts->n_held_out < s.n_samples ? walk->opts->n_held_out : 0);
     struct walk_state original = {
         .walk = walk, .m = walk->original, .n_samples = s.n_samples, .err = err};
     enum pith_status st = check_samples(s.m, walk->opts, err);

@@ -19,10 +19,10 @@ struct walk_state {
     struct walk_state *original; /* the same walk over the float network, or NULL */
     uint32_t done;               /* nodes of it that were run */
     const struct pith_model *m;
-    struct kept_value *kept; /* [n_values] */
-    uint32_t *number;        /* [n_values] in the piece, or PITH_VALUE_NONE */
-    uint32_t *layer_of;      /* [n_nodes] the layer whose product it is, or NO_LAYER */
-    uint32_t n_samples;
+    struct kept_value *kept;    /* [n_values] */
+    uint32_t *number;           /* [n_values] in the piece, or PITH_VALUE_NONE */
+    uint32_t *layer_of;         /* [n_nodes] the layer whose product it is, or NO_LAYER */
+    uint32_t n_samples, n_held; /* all; of these, the last so many are held out */
     struct pith_error *err;
 };
 

@@ -9,7 +9,7 @@ PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py"
 [ -x "$PITH_O/samples/make_digits" ] || { echo "samples/make_digits is missing"; exit 1; }
 "$PITH_O/samples/make_digits" digits 256 64 >/dev/null || exit 1
 images=digits/train-images-idx3-ubyte
-pith import net.onnx --preprocess imagenet -q -o net.pith || exit 1
+pith import photos.onnx --preprocess imagenet -q -o net.pith || exit 1
 pith train --init digits --preprocess scale=1/255 -d $images --epochs 1 -T 1 -q -o conv.pith || exit 1
 
 # stages FOLDER THREADS: PITH_CPU from the caller
@@ -28,7 +28,7 @@ stages() {
             pith quantize "$1/$net.auto.pith" -q -f -T "$2" -o "$1/$net.blind.pith" ||
             complain "stages of $net failed: $1"
     done
-    pith compress net.onnx -d val.tar --preprocess imagenet --max-drop 2% -q -f -T "$2" \
+    pith compress photos.onnx -d val.tar --preprocess imagenet --max-drop 2% -q -f -T "$2" \
         -o "$1/goal.pith" || complain "compress under a goal failed: $1"
 }
 

@@ -13,7 +13,7 @@
 #include "test_compress.h"
 
 #define N 8u
-#define SAMPLES 32u
+#define SAMPLES 64u
 #define LOUD 1000.0f /* number 0 of the input, beside the others' 1 */
 
 /* Two layers N -> N; weight: of number 0, beside the others' 1. */

@@ -383,6 +383,58 @@ static void refused(struct pith_data *data, bool stop, const char *text)
     pith_model_free(m);
 }
 
+/* ---- held-out samples choose ------------------------------------------------------------------
+ */
+
+enum { WIDE = 96, ROWS = 32, FITTED = 24, HELD = 8, OTHERS = 200 };
+
+/* One layer, whose inputs are white noise, or of which neighbours are alike. */
+static double one_layer_db(bool white, enum pith_rounding rounding)
+{
+    static float x[FITTED + HELD + OTHERS][WIDE], a[OTHERS][ROWS], b[OTHERS][ROWS];
+    struct sample_random r = sample_random_of(11);
+    struct pith_model *m = sample_new();
+    struct pith_error err = {0};
+    uint32_t in = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, WIDE});
+    m->inputs[m->n_inputs++] = in;
+    m->outputs[m->n_outputs++] =
+        add_layer(m, &r, PITH_OP_GEMM, "fc", in, 2, (const uint32_t[]){ROWS, WIDE});
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    for (uint32_t n = 0; n < FITTED + HELD + OTHERS; n++)
+        for (uint32_t k = 0; k < WIDE; k++)
+            x[n][k] =
+                sample_gauss(&r) * (white ? 1 : 0.3f) + (white || k == 0 ? 0 : 0.95f * x[n][k - 1]);
+    struct pith_data *data = data_of(x[0], FITTED + HELD, 2, (const uint32_t[]){1, WIDE});
+    const struct pith_quantize_opts o = {.size_bytes = sizeof o,
+                                         .weight_bits = 4,
+                                         .data = data,
+                                         .n_held_out = HELD,
+                                         .keep_biases = true,
+                                         .rounding = rounding};
+    for (uint32_t n = 0; n < FITTED + HELD + OTHERS; n++)
+        run_network(m, m, x[n], WIDE, n < FITTED + HELD ? NULL : a[n - FITTED - HELD]);
+    if (pith_quantize(m, &o, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    for (uint32_t n = 0; n < OTHERS; n++)
+        run_network(m, NULL, x[FITTED + HELD + n], WIDE, b[n]);
+    pith_model_free(m);
+    pith_data_free(data);
+    return snr_db(a[0], b[0], OTHERS * ROWS);
+}
+
+/* White inputs have no correlations that error feedback could use: what it fits is chance. */
+static void held_out_samples_choose_the_rounding(void **state)
+{
+    (void)state;
+    for (int white = 0; white < 2; white++) {
+        double nearest = one_layer_db(white, PITH_ROUND_NEAREST),
+               feedback = one_layer_db(white, PITH_ROUND_ADAPTIVE),
+               chosen = one_layer_db(white, PITH_ROUND_DEFAULT);
+        assert_true(white ? feedback < nearest - 0.1 : feedback > nearest + 1);
+        assert_true(chosen == fmax(nearest, feedback));
+    }
+}
+
 static void says_what_is_wrong(void **state)
 {
     (void)state;
@@ -403,6 +455,7 @@ int main(void)
         cmocka_unit_test(what_is_cut_is_no_goal),
         cmocka_unit_test(pruned_weights_stay_zero),
         cmocka_unit_test(rounding_is_the_same_for_any_threads),
+        cmocka_unit_test(held_out_samples_choose_the_rounding),
         cmocka_unit_test(says_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
