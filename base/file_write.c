@@ -18,6 +18,7 @@
 #include "pith_error_fill.h"
 #include "file_temp.h"
 
+#define PIPE_MAX_BYTES (UINT64_C(4) << 30)
 #define CHUNK_BYTES (UINT64_C(1) << 30) /* Linux writes at most 2^31 - 4096 bytes a call */
 
 static enum pith_status io_error(struct pith_error *err, const char *what, const char *path)
@@ -271,6 +272,14 @@ static enum pith_status read_open(int fd, const char *path, uint64_t max_bytes,
     if (S_ISDIR(st.st_mode))
         return pith_error_fill(err, PITH_ERR_IO, "cannot read '%s': is a folder", path);
     size_t first = 65535;
+    if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) { /* one that never ends, unless it is empty */
+        char byte;
+        if (read(fd, &byte, 1) > 0)
+            return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                                   "cannot read '%s': is a device, not a file or a pipe", path);
+    }
+    if (!S_ISREG(st.st_mode) && max_bytes > PIPE_MAX_BYTES)
+        max_bytes = PIPE_MAX_BYTES;
     if (S_ISREG(st.st_mode)) {
         if ((uint64_t)st.st_size > max_bytes || (uint64_t)st.st_size > SIZE_MAX / 2)
             return too_long(path, max_bytes, err);

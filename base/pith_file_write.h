@@ -7,7 +7,8 @@
 #include "pith_base.h"
 
 /* The whole file; the caller owns *file. PITH_ERR_IO (also: empty), PITH_ERR_LIMIT when it is
- * longer than max_bytes, PITH_ERR_MEMORY. Reads what is no regular file (a pipe) to its end. */
+ * longer than max_bytes, PITH_ERR_MEMORY. Reads what is no regular file (a pipe) to its end, which
+ * comes within 4 GiB. PITH_ERR_UNSUPPORTED: a device. */
 enum pith_status pith_file_load(const char *path, uint64_t max_bytes, struct pith_buffer *file,
                                 struct pith_error *err);
 

@@ -23,7 +23,6 @@ static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct check_options, feed),
     CLI_STATE_OPTION(struct check_options, feed),
     CLI_IMPORT_OPTIONS(struct check_options, import),
-    CLI_MAX_MEMORY_OPTION(struct check_options, import),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 

@@ -14,7 +14,6 @@ struct import_options {
 
 static const struct cli_option options[] = {
     CLI_IMPORT_OPTIONS(struct import_options, import),
-    CLI_MAX_MEMORY_OPTION(struct import_options, import),
     {0, "no-grids", OPTION_FLAG, offsetof(struct import_options, free_weights), NULL,
      "keep quantized weights as floats", 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},

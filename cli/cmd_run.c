@@ -129,6 +129,12 @@ static enum cli_exit feed_raw(const struct pith_model *m, uint32_t input,
     const uint64_t elems = pith_value_elems(v), bytes = elems * cli_type_bytes(v->type);
     const bool narrow = type != v->type && file->bytes == elems * cli_type_bytes(type);
     if (file->bytes != bytes && !narrow) {
+        const char *format = pith_foreign_picture(file->data, file->bytes);
+        if (format) {
+            cli_error("%s: the picture is %s; pith reads PNG and JPEG: convert it first", path,
+                      format);
+            return EXIT_UNSUPPORTED;
+        }
         cli_error("%s: neither npy, PNG, JPEG nor the %" PRIu64 " raw bytes of input '%s' (%s)",
                   path, elems * cli_type_bytes(type), v->name, pith_type_text(type));
         return EXIT_BROKEN;

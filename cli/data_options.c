@@ -27,4 +27,6 @@ void cli_data_shape(const struct pith_model *m, uint32_t input, struct pith_data
     if (m->n_outputs)
         o->n_outputs = pith_value_elems(&m->values[m->outputs[0]]);
     o->warn = hint_once;
+    o->max_bytes = cli_max_memory();
+    o->skip_broken = cli_skips_broken();
 }

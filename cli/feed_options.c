@@ -182,6 +182,7 @@ static enum cli_exit open_data(const struct cli_feed_options *in, const struct p
         *in->misfit = err;
         return EXIT_NO;
     }
+    cli_count_skipped(pith_data_skipped(f->input[input].data));
     if (!f->leading)
         f->leading = f->input[input].data;
     return EXIT_DONE;
@@ -399,6 +400,20 @@ static enum cli_exit open_all(const struct cli_feed_options *in, const struct pi
     return rc;
 }
 
+/* Samples of several inputs belong together by their numbers. */
+static enum cli_exit check_skipped(const struct cli_feed *f)
+{
+    uint32_t n_data = 0;
+    for (uint32_t i = 0; i < f->feed.n_inputs; i++)
+        n_data += f->input[i].data != NULL;
+    if (n_data < 2 || cli_skipped() == 0)
+        return EXIT_DONE;
+    cli_error("--skip-broken: samples of %u inputs belong together; remove the broken ones from "
+              "all",
+              n_data);
+    return EXIT_USAGE;
+}
+
 enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith_model *m,
                             char **operands, uint32_t n_operands, struct cli_feed *f)
 {
@@ -417,6 +432,8 @@ enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith
     f->feed.input = f->input;
     f->feed.state = f->state;
     enum cli_exit rc = open_all(in, m, operands, n_operands, f);
+    if (!rc)
+        rc = check_skipped(f);
     return rc || in->misfit ? rc : cli_look_at_data(m, &f->feed);
 }
 

@@ -68,10 +68,10 @@ void cli_print_common_options(void)
         print_option(o);
 }
 
-/* "-o FILE, -f, ...": what they do is a page of its own. */
+/* "-o -f ...": what they do is a page of its own. */
 static void print_common_names(void)
 {
-    printf("\nAll commands:");
+    printf("\nCommon:");
     for (const struct cli_option *o = cli_common_options; o->name; o++) {
         if (!o->help)
             continue;
@@ -79,7 +79,6 @@ static void print_common_names(void)
             printf(" -%c", o->letter);
         else
             printf(" --%s", o->name);
-        printf("%s%s", o->arg ? " " : "", o->arg ? o->arg : "");
     }
     puts(" (pith help options)");
 }

@@ -139,7 +139,7 @@ enum cli_exit cli_import_opts(const struct cli_import *in, struct pith_import_op
         cli_import_free(s);
         return rc;
     }
-    opts->max_bytes = in->max_memory;
+    opts->max_bytes = cli_max_memory();
     opts->shapes = s->shapes;
     opts->n_shapes = in->shapes.n;
     opts->set_inputs = s->values;

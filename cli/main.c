@@ -24,6 +24,7 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     uint32_t n_operands = 0;
     enum cli_exit rc;
     struct cli_common *common;
+    char count[32];
     void *options = calloc(1, cmd->struct_bytes);
     if (!options) {
         cli_error("out of memory");
@@ -40,6 +41,7 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     rc = cli_parse(cmd, argc, argv, options, &n_operands);
     bool parsed = rc == EXIT_DONE;
     cli_set_quiet(common->quiet > 0);
+    cli_set_inputs(common->max_memory, common->skip_broken);
     if (common->json)
         cli_end_in_order(); /* the object says that it was interrupted */
     if (rc == EXIT_DONE && (common->help_short || common->help_long)) {
@@ -47,6 +49,9 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     } else if (rc == EXIT_DONE) {
         cli_end_on_bad_alloc(common->json != NULL);
         rc = cmd->run(options, argv, n_operands);
+        if (cli_skipped() > 0)
+            cli_say(common, "skipped %s picture%s that cannot be read",
+                    pith_count_text(cli_skipped(), count), cli_skipped() == 1 ? "" : "s");
     }
     if (rc != EXIT_DONE && (common->json || (!parsed && asked_for_json(argc, argv))))
         cli_json_error(rc);

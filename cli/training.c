@@ -18,6 +18,7 @@ static enum cli_exit open_data(const struct cli_training_options *o, const struc
     cli_data_shape(m, 0, &d);
     if (pith_data_open(&d, data, &err))
         return cli_fail(&err);
+    cli_count_skipped(pith_data_skipped(*data));
     const struct pith_feed_input input = {.data = *data};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
     return m->n_inputs == 1 ? cli_look_at_data(m, &feed) : EXIT_DONE;

@@ -9,7 +9,6 @@
 
 #include "pith_bytes.h"
 #include "data_source.h"
-#include "npy_header.h"
 #include "pith_preprocess.h"
 #include "pith_tensor.h"
 
@@ -19,7 +18,7 @@ struct pith_data {
     struct data_source source;
     struct pith_preprocess pre;
     uint32_t *chosen; /* sample numbers of the range; NULL: all */
-    uint64_t n_chosen;
+    uint64_t n_chosen, n_skipped;
     uint32_t *picked; /* of the range, those that are seen now; NULL: all */
     uint64_t n_picked;
     bool mirrored; /* each of these is followed by its mirror image */
@@ -33,161 +32,6 @@ struct pith_data {
     char input[96];          /* "input 'x'" for messages */
     char name[64];           /* of a sample that has none */
 };
-
-/* ---- which reader ---------------------------------------------------------------------------- */
-
-static bool ends_with(const char *text, const char *tail)
-{
-    size_t n = strlen(text), k = strlen(tail);
-    return k <= n && strcmp(text + n - k, tail) == 0;
-}
-
-/* "raw:TYPE:N:FILE" */
-struct raw_spec {
-    enum pith_type type;
-    uint64_t elems;
-    const char *path;
-};
-
-static bool raw_type(const char *text, size_t n, enum pith_type *type)
-{
-    static const struct {
-        const char *word;
-        enum pith_type type;
-    } types[] = {{"i8", PITH_I8},   {"u8", PITH_U8},   {"i16", PITH_I16}, {"u16", PITH_U16},
-                 {"i32", PITH_I32}, {"f16", PITH_F16}, {"f32", PITH_F32}, {"f64", PITH_F64}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strlen(types[i].word) == n && memcmp(types[i].word, text, n) == 0) {
-            *type = types[i].type;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* "490:..." with 1 <= *n <= DATA_MAX_SAMPLE_ELEMS; *rest is what follows the colon. */
-static bool parse_count(const char *text, uint64_t *n, const char **rest)
-{
-    *n = 0;
-    for (; *text >= '0' && *text <= '9' && *n <= DATA_MAX_SAMPLE_ELEMS; text++)
-        *n = *n * 10 + (uint64_t)(*text - '0');
-    *rest = text + 1;
-    return *text == ':' && *n >= 1 && *n <= DATA_MAX_SAMPLE_ELEMS;
-}
-
-static bool parse_raw(const char *text, struct raw_spec *raw)
-{
-    const char *count = strchr(text, ':');
-    return count && raw_type(text, (size_t)(count - text), &raw->type) &&
-           parse_count(count + 1, &raw->elems, &raw->path);
-}
-
-static enum pith_status load_file(struct data_source *s, const char *path, struct pith_error *err)
-{
-    enum pith_status st = pith_source_open(path, s->max_bytes, &s->file, err);
-    return st == PITH_OK ? pith_source_load(&s->file, s->max_bytes, err) : st;
-}
-
-static enum pith_status open_raw(struct data_source *s, const char *path, struct pith_error *err)
-{
-    struct raw_spec raw;
-    if (!parse_raw(path + strlen("raw:"), &raw))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "'%s' is not raw:TYPE:VALUES:FILE with TYPE i8 u8 i16 u16 i32 f16 "
-                               "f32 or f64",
-                               path);
-    enum pith_status st = load_file(s, raw.path, err);
-    return st == PITH_OK ? pith_raw_open(s, raw.type, raw.elems, err) : st;
-}
-
-/* "wav:FRAME:HOP:FILE" */
-static enum pith_status open_wav(struct data_source *s, const char *path, struct pith_error *err)
-{
-    uint64_t frame, hop;
-    const char *rest;
-    if (!parse_count(path + strlen("wav:"), &frame, &rest) || !parse_count(rest, &hop, &rest))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "'%s' is not wav:FRAME:HOP:FILE with FRAME and HOP in samples",
-                               path);
-    enum pith_status st = load_file(s, rest, err);
-    return st == PITH_OK ? pith_wav_open(s, frame, hop, err) : st;
-}
-
-typedef enum pith_status open_function(struct data_source *s, struct pith_error *err);
-
-/* By content; only CIFAR's records have no mark of their own. NULL: none. */
-static open_function *choose_reader(const char *path, const uint8_t *head, size_t n)
-{
-    if (n == TAR_BLOCK && pith_is_tar_header(head))
-        return pith_tar_open;
-    if (pith_is_npy(head, n))
-        return pith_npy_open;
-    if (pith_is_zip(head, n))
-        return pith_npz_open;
-    if (pith_is_png(head, n) || pith_is_jpeg(head, n))
-        return pith_one_picture_open;
-    if (ends_with(path, ".bin") || ends_with(path, ".bin.gz"))
-        return pith_cifar_open;
-    return pith_is_idx(head, n) ? pith_idx_open : NULL;
-}
-
-/* A file that is in memory already. */
-static enum pith_status take_content(struct data_source *s, const struct pith_data_opts *o,
-                                     struct pith_error *err)
-{
-    s->file.mem = malloc(o->content_bytes ? o->content_bytes : 1);
-    s->file.name = strdup(o->path);
-    if (!s->file.mem || !s->file.name)
-        return pith_error_no_memory(err);
-    memcpy(s->file.mem, o->content, o->content_bytes);
-    s->file.bytes = o->content_bytes;
-    return PITH_OK;
-}
-
-static enum pith_status open_file(struct data_source *s, const struct pith_data_opts *o,
-                                  struct pith_error *err)
-{
-    const char *path = o->path;
-    enum pith_status st =
-        o->content ? take_content(s, o, err) : pith_source_open(path, s->max_bytes, &s->file, err);
-    if (st != PITH_OK)
-        return st;
-    uint8_t head[TAR_BLOCK];
-    size_t n = s->file.bytes < sizeof head ? (size_t)s->file.bytes : sizeof head;
-    st = pith_source_at(&s->file, 0, head, n, err);
-    if (st != PITH_OK)
-        return st;
-    open_function *open = choose_reader(path, head, n);
-    if (!open)
-        return pith_error_fill(
-            err, PITH_ERR_CORRUPT,
-            "%s: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 "
-            "(.bin); headerless records are given as raw:TYPE:VALUES:FILE, sound "
-            "as wav:FRAME:HOP:FILE",
-            s->file.name);
-    bool in_place = open == pith_tar_open || open == pith_one_picture_open;
-    if (!in_place)
-        st = pith_source_load(&s->file, s->max_bytes, err);
-    return st == PITH_OK ? open(s, err) : st;
-}
-
-static enum pith_status open_source(struct data_source *s, const struct pith_data_opts *o,
-                                    struct pith_error *err)
-{
-    const char *path = o->path;
-    struct stat info;
-    if (o->content)
-        return open_file(s, o, err);
-    if (o->files)
-        return pith_files_open(s, path, o->files, o->n_files, err);
-    if (strncmp(path, "raw:", 4) == 0)
-        return open_raw(s, path, err);
-    if (strncmp(path, "wav:", 4) == 0)
-        return open_wav(s, path, err);
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return pith_folder_open(s, path, err);
-    return open_file(s, o, err);
-}
 
 static void close_source(struct data_source *s)
 {
@@ -428,13 +272,66 @@ static const char *picture_name(const struct data_source *s, uint64_t n)
     return s->list.n ? s->list.entry[n].name : s->file.name;
 }
 
+/* Of a picture, not of the whole: other pictures may do. */
+static bool is_broken(enum pith_status st)
+{
+    return st == PITH_ERR_CORRUPT || st == PITH_ERR_UNSUPPORTED || st == PITH_ERR_LIMIT ||
+           st == PITH_ERR_IO;
+}
+
+static enum pith_status decode_picture(struct data_source *s, uint64_t n, struct pith_image *image,
+                                       struct pith_error *err)
+{
+    enum pith_status st = s->picture(s, n, image, err);
+    size_t at = err ? strlen(err->text) : 0;
+    if (is_broken(st) && err && s->list.n > 1)
+        snprintf(err->text + at, sizeof err->text - at, " (--skip-broken leaves it out)");
+    return st;
+}
+
+/* Keeps the pictures of the range that can be decoded. */
+static enum pith_status drop_broken(struct pith_data *d, struct pith_error *err)
+{
+    struct data_source *s = &d->source;
+    uint32_t *kept = malloc((size_t)d->n_chosen * sizeof *kept);
+    uint64_t n = 0;
+    enum pith_status st = kept ? PITH_OK : pith_error_no_memory(err);
+    for (uint64_t i = 0; i < d->n_chosen && st == PITH_OK; i++) {
+        struct pith_error own = {0};
+        struct pith_image image = {0};
+        uint32_t number = d->chosen ? d->chosen[i] : (uint32_t)i;
+        st = s->picture(s, number, &image, &own);
+        pith_image_free(&image);
+        if (st == PITH_OK) {
+            kept[n++] = number;
+        } else if (is_broken(st)) {
+            pith_source_warn(s, "left out: %s", own.text);
+            st = PITH_OK;
+        } else if (err) {
+            *err = own;
+        }
+    }
+    if (st == PITH_OK && n == 0)
+        st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: none of its pictures can be read",
+                             s->file.name);
+    if (st != PITH_OK) {
+        free(kept);
+        return st;
+    }
+    free(d->chosen);
+    d->chosen = kept;
+    d->n_skipped = d->n_chosen - n;
+    d->n_chosen = n;
+    return PITH_OK;
+}
+
 /* The first picture of the range decides whether the data fits; later ones are tested as read. */
 static enum pith_status shape_pictures(struct pith_data *d, struct pith_error *err)
 {
     struct data_source *s = &d->source;
     struct pith_image image = {0};
     uint64_t first = d->chosen ? d->chosen[0] : 0;
-    enum pith_status st = s->picture(s, first, &image, err);
+    enum pith_status st = decode_picture(s, first, &image, err);
     if (st != PITH_OK)
         return st;
     uint32_t whole[] = {image.channels, image.height, image.width};
@@ -466,7 +363,7 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
     if (st != PITH_OK)
         return st;
     take_shape(d, o);
-    st = open_source(&d->source, o, err);
+    st = pith_open_reader(&d->source, o, err);
     if (st == PITH_OK && o->labels)
         st = pith_labels_read(&d->source, o->labels, err);
     else if (st == PITH_OK && !o->files)
@@ -474,8 +371,8 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
     if (st == PITH_OK)
         st = pith_range_choose(o->range, d->source.n_samples, d->source.file.name, &d->chosen,
                                &d->n_chosen, err);
-    if (st == PITH_OK && d->source.targets)
-        st = pith_targets_check(&d->source, d->chosen, d->n_chosen, err);
+    if (st == PITH_OK && o->skip_broken && d->source.list.n > 0)
+        st = drop_broken(d, err);
     if (st == PITH_OK)
         st = d->source.pictures ? shape_pictures(d, err) : shape_numbers(d, err);
     return st;
@@ -490,7 +387,7 @@ enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_d
     if (!d)
         return pith_error_no_memory(err);
     d->source.file.fd = -1;
-    d->source.max_bytes = opts->max_bytes ? opts->max_bytes : DATA_DEFAULT_BYTES;
+    d->source.max_bytes = opts->max_bytes;
     d->source.input_name = opts->input_name;
     d->source.arrays = opts->arrays;
     d->source.n_arrays = opts->arrays ? opts->n_arrays : 0;
@@ -645,6 +542,11 @@ uint64_t pith_data_target_elems(const struct pith_data *data)
     return data->source.target_elems;
 }
 
+uint64_t pith_data_skipped(const struct pith_data *data)
+{
+    return data->n_skipped;
+}
+
 const char *pith_data_unlabelled(const struct pith_data *data)
 {
     return data->source.labels || data->source.targets ? "" : data->source.unlabelled;
@@ -719,7 +621,7 @@ static enum pith_status read_picture(struct pith_data *d, uint64_t n, bool mirro
 {
     struct data_source *s = &d->source;
     struct pith_image image = {0};
-    enum pith_status st = s->picture(s, n, &image, err);
+    enum pith_status st = decode_picture(s, n, &image, err);
     if (st == PITH_OK)
         st = prepare_picture(d, &image, name, err);
     if (st == PITH_OK && !picture_fits(d, &image)) {

@@ -222,9 +222,10 @@ static enum pith_status open_members(struct data_source *s, const struct zip_mem
                                s->file.name);
     struct pith_buffer samples = {0}, labels = {0};
     uint8_t *packed = NULL;
-    enum pith_status st = pith_zip_extract(x, s->max_bytes, s->file.name, &samples, err);
+    const uint64_t bound = pith_input_bound(s->max_bytes, s->file.bytes);
+    enum pith_status st = pith_zip_extract(x, bound, s->file.name, &samples, err);
     if (st == PITH_OK && (y || other))
-        st = pith_zip_extract(y ? y : other, s->max_bytes, s->file.name, &labels, err);
+        st = pith_zip_extract(y ? y : other, bound, s->file.name, &labels, err);
     if (st == PITH_OK) {
         explain_no_labels(s, m, n);
         packed = s->file.mem; /* the members point into it */
@@ -282,7 +283,7 @@ enum pith_status pith_npz_labels(struct data_source *s, const uint8_t *bytes, si
         return st;
     const struct zip_member *y =
         n_members == 1 ? members : find_labels(s, members, n_members, NULL);
-    st = y ? pith_zip_extract(y, s->max_bytes, name, &labels, err)
+    st = y ? pith_zip_extract(y, pith_input_bound(s->max_bytes, n), name, &labels, err)
            : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no array of labels inside", name);
     if (st == PITH_OK && !pith_is_npy(labels.data, labels.bytes))
         st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: its labels are no array", name);
@@ -309,9 +310,9 @@ uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint3
     size_t n_members = 0;
     uint32_t found = 0;
     list[0] = '\0';
-    if (is_file(path) && !pith_source_open(path, DATA_DEFAULT_BYTES, &f, NULL) &&
+    if (is_file(path) && !pith_source_open(path, 0, &f, NULL) &&
         !pith_source_at(&f, 0, head, sizeof head, NULL) && pith_is_zip(head, sizeof head) &&
-        !pith_source_load(&f, DATA_DEFAULT_BYTES, NULL) &&
+        !pith_source_load(&f, 0, NULL) &&
         !list_members(f.mem, (size_t)f.bytes, f.name, &members, &n_members, NULL))
         write_names(members, n_members, list, list_bytes);
     for (uint32_t i = 0; i < n; i++) {

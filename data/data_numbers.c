@@ -218,6 +218,19 @@ static uint32_t load_be32(const uint8_t *p)
     return (uint32_t)pith_load_stored(p, 4, true);
 }
 
+uint64_t pith_idx_bytes(const uint8_t *head, size_t n)
+{
+    enum pith_type type;
+    uint64_t bytes;
+    if (!pith_is_idx(head, n) || n < 4 + 4 * (size_t)head[3] || !idx_type(head[2], &type))
+        return 0;
+    bytes = pith_type_bytes(type);
+    for (uint32_t i = 0; i < head[3]; i++)
+        if (!mul_ok(bytes, load_be32(head + 4 + 4 * i), &bytes))
+            return 0;
+    return add_ok(bytes, 4 + 4 * (uint64_t)head[3], &bytes) ? bytes : 0;
+}
+
 /* Grey pictures, to be resized and cropped like others. */
 static enum pith_status idx_picture(struct data_source *s, uint64_t i, struct pith_image *image,
                                     struct pith_error *err)

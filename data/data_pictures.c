@@ -18,16 +18,58 @@
 enum { FOLDER_MAX_DEPTH = 16, FOLDER_MAX_FILES = 1 << 24 };
 #define PICTURE_MAX_BYTES (256u << 20) /* one packed picture */
 
-static bool is_picture_name(const char *name)
+static bool has_ending(const char *name, const char *const *endings)
 {
-    static const char *const endings[] = {".png", ".jpg", ".jpeg"};
     size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        size_t k = strlen(endings[i]);
-        if (n > k && strcasecmp(name + n - k, endings[i]) == 0)
+    for (; *endings; endings++) {
+        size_t k = strlen(*endings);
+        if (n > k && strcasecmp(name + n - k, *endings) == 0)
             return true;
     }
     return false;
+}
+
+static bool is_picture_name(const char *name)
+{
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", NULL};
+    return has_ending(name, endings);
+}
+
+/* Not read: they are told, for else they were missed. */
+static bool is_foreign_picture_name(const char *name)
+{
+    static const char *const endings[] = {".bmp",  ".gif",  ".tif", ".tiff", ".webp",
+                                          ".avif", ".heic", ".jp2", NULL};
+    return has_ending(name, endings);
+}
+
+struct foreign_pictures {
+    uint64_t n;
+    char first[200];
+};
+
+static void count_foreign(struct foreign_pictures *f, const char *name)
+{
+    if (is_foreign_picture_name(name) && f->n++ == 0)
+        snprintf(f->first, sizeof f->first, "%s", name);
+}
+
+static void warn_of_foreign(const struct data_source *s, const struct foreign_pictures *f)
+{
+    char count[32];
+    if (f->n > 0)
+        pith_source_warn(s, "%.120s: %s picture%s left out (%s); pith reads PNG and JPEG",
+                         s->file.name, pith_count_text(f->n, count), f->n == 1 ? "" : "s",
+                         f->first);
+}
+
+static enum pith_status no_pictures(const char *name, const struct foreign_pictures *f,
+                                    struct pith_error *err)
+{
+    return pith_error_fill(err, f->n ? PITH_ERR_UNSUPPORTED : PITH_ERR_CORRUPT,
+                           f->n ? "%s: no .png or .jpg in it, but %s: convert the pictures first"
+                                : "%s: no .png or .jpg in it",
+                           name, f->first);
 }
 
 /* ---- reading one ----------------------------------------------------------------------------- */
@@ -56,7 +98,7 @@ static enum pith_status archived_picture(struct data_source *s, uint64_t i,
     if (st == PITH_OK)
         st = pith_source_at(&s->file, e->offset, s->packed, (size_t)e->bytes, err);
     if (st == PITH_OK)
-        st = pith_image_decode(s->packed, (size_t)e->bytes, e->name, image, err);
+        st = pith_image_decode(s->packed, (size_t)e->bytes, e->name, s->max_bytes, image, err);
     return st;
 }
 
@@ -79,7 +121,7 @@ static enum pith_status folder_picture(struct data_source *s, uint64_t i, struct
     struct pith_buffer file;
     enum pith_status st = pith_file_read(path, PICTURE_MAX_BYTES, &file, err);
     if (st == PITH_OK) {
-        st = pith_image_decode(file.data, file.bytes, path, image, err);
+        st = pith_image_decode(file.data, file.bytes, path, s->max_bytes, image, err);
         free(file.data);
     }
     free(path);
@@ -225,10 +267,13 @@ static enum pith_status find_classes(struct data_source *s, struct pith_error *e
 
 /* ---- tar ------------------------------------------------------------------------------------- */
 
-static enum pith_status begin_pictures(struct data_source *s, struct pith_error *err)
+static enum pith_status begin_pictures(struct data_source *s,
+                                       const struct foreign_pictures *foreign,
+                                       struct pith_error *err)
 {
     if (s->list.n == 0)
-        return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no .png or .jpg in it", s->file.name);
+        return no_pictures(s->file.name, foreign, err);
+    warn_of_foreign(s, foreign);
     pith_archive_sort(&s->list);
     s->n_samples = s->list.n;
     s->pictures = true;
@@ -236,7 +281,8 @@ static enum pith_status begin_pictures(struct data_source *s, struct pith_error 
 }
 
 /* Takes the pictures out of all files; *labels: the entry labels.csv, freed by the caller. */
-static void keep_pictures(struct archive_list *list, struct archive_entry *labels)
+static void keep_pictures(struct archive_list *list, struct archive_entry *labels,
+                          struct foreign_pictures *foreign)
 {
     size_t n = 0;
     for (size_t i = 0; i < list->n; i++) {
@@ -247,6 +293,7 @@ static void keep_pictures(struct archive_list *list, struct archive_entry *label
         } else if (strcmp(slash ? slash + 1 : e->name, "labels.csv") == 0 && !labels->name) {
             *labels = *e;
         } else {
+            count_foreign(foreign, e->name);
             free(e->name);
         }
     }
@@ -256,13 +303,13 @@ static void keep_pictures(struct archive_list *list, struct archive_entry *label
 static enum pith_status archived_labels(struct data_source *s, const struct archive_entry *e,
                                         struct pith_error *err)
 {
-    if (e->bytes > s->max_bytes)
-        return pith_error_fill(err, PITH_ERR_LIMIT, "%s: labels of %llu bytes", e->name,
-                               (unsigned long long)e->bytes);
+    enum pith_status st = pith_within_bound(e->bytes, s->max_bytes, e->bytes, e->name, err);
+    if (st != PITH_OK)
+        return st;
     uint8_t *text = malloc((size_t)e->bytes + 1);
     if (!text)
         return pith_error_no_memory(err);
-    enum pith_status st = pith_source_at(&s->file, e->offset, text, (size_t)e->bytes, err);
+    st = pith_source_at(&s->file, e->offset, text, (size_t)e->bytes, err);
     if (st == PITH_OK)
         st = pith_labels_parse(s, text, (size_t)e->bytes, e->name, err);
     free(text);
@@ -272,12 +319,13 @@ static enum pith_status archived_labels(struct data_source *s, const struct arch
 enum pith_status pith_tar_open(struct data_source *s, struct pith_error *err)
 {
     struct archive_entry labels = {0};
+    struct foreign_pictures foreign = {0};
     enum pith_status st = pith_tar_list(&s->file, &s->list, err);
     if (st != PITH_OK)
         return st;
-    keep_pictures(&s->list, &labels);
+    keep_pictures(&s->list, &labels, &foreign);
     s->picture = archived_picture;
-    st = begin_pictures(s, err);
+    st = begin_pictures(s, &foreign, err);
     if (st == PITH_OK && labels.name && !s->labels)
         st = archived_labels(s, &labels, err);
     free(labels.name);
@@ -301,6 +349,7 @@ struct folder_walk {
     const char *root;
     struct archive_list *files;
     struct archive_list folders; /* still to be read; offset: depth */
+    struct foreign_pictures foreign;
     struct pith_error *err;
 };
 
@@ -329,6 +378,8 @@ static enum pith_status visit(struct folder_walk *w, const char *path, const cha
             return pith_error_fill(w->err, PITH_ERR_LIMIT, "%s: more than 16,777,216 pictures",
                                    w->root);
         ok = pith_archive_add(w->files, name, strlen(name), 0, (uint64_t)info.st_size);
+    } else {
+        count_foreign(&w->foreign, name);
     }
     return ok ? PITH_OK : pith_error_no_memory(w->err);
 }
@@ -400,7 +451,7 @@ enum pith_status pith_folder_open(struct data_source *s, const char *path, struc
     enum pith_status st = walk_all(&w);
     s->picture = folder_picture;
     if (st == PITH_OK)
-        st = begin_pictures(s, err);
+        st = begin_pictures(s, &w.foreign, err);
     if (st == PITH_OK && !s->labels)
         st = folder_labels(s, err);
     return st;
@@ -416,7 +467,7 @@ static enum pith_status named_picture(struct data_source *s, uint64_t i, struct 
     enum pith_status st = pith_file_read(path, PICTURE_MAX_BYTES, &file, err);
     if (st != PITH_OK)
         return st;
-    st = pith_image_decode(file.data, file.bytes, path, image, err);
+    st = pith_image_decode(file.data, file.bytes, path, s->max_bytes, image, err);
     free(file.data);
     return st;
 }
@@ -429,7 +480,9 @@ static enum pith_status add_folder(struct data_source *s, const char *folder,
     struct folder_walk w = {.root = folder, .files = &files, .err = err};
     enum pith_status st = walk_all(&w);
     if (st == PITH_OK && files.n == 0)
-        st = pith_error_fill(err, PITH_ERR_CORRUPT, "%s: no .png or .jpg in it", folder);
+        st = no_pictures(folder, &w.foreign, err);
+    if (st == PITH_OK)
+        warn_of_foreign(s, &w.foreign);
     pith_archive_sort(&files);
     for (size_t i = 0; i < files.n && st == PITH_OK; i++) {
         char *path = join_path(folder, files.entry[i].name);

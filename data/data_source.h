@@ -15,34 +15,47 @@
 #include "pith_count_text.h"
 #include "pith_data.h"
 
-#define DATA_DEFAULT_BYTES (UINT64_C(4) << 30) /* that a data set may hold */
 enum { DATA_MAX_SAMPLES = 1 << 28, DATA_MAX_SAMPLE_ELEMS = 1 << 28 };
 
 /* ---- bytes (file_source.c, gzip_read.c) ------------------------------------------------------ */
 
-/* A file that is read in place, or whole in memory (inflated, or loaded). */
+/* The memory that a file of n bytes may take once it is inflated or decoded: max_bytes, or for 0
+ * 64 MiB and 100 bytes for each byte, at most 4 GiB. */
+uint64_t pith_input_bound(uint64_t max_bytes, uint64_t n);
+/* PITH_ERR_LIMIT, with what allows it, where `wanted` bytes are more than pith_input_bound. */
+enum pith_status pith_within_bound(uint64_t wanted, uint64_t max_bytes, uint64_t n,
+                                   const char *name, struct pith_error *err);
+
+/* A file that is read in place, or in memory (inflated, or loaded). */
 struct file_source {
     int fd;       /* -1: in memory */
     uint8_t *mem; /* owned */
     uint64_t bytes;
-    char *name; /* for messages; owned */
+    char *name;                /* for messages; owned */
+    bool begun;                /* mem is the beginning; pith_source_load gets the rest */
+    struct pith_buffer packed; /* of gzip that is begun: all of it; owned */
 };
 
-/* Opens a regular file; "-" and pipes are loaded, gzip is inflated (max_bytes in memory). */
+/* Opens a file. A regular one is read in place; of gzip, of "-" and of pipes the first 64 KiB come
+ * into memory. max_bytes as in pith_input_bound. PITH_ERR_UNSUPPORTED: a device. */
 enum pith_status pith_source_open(const char *path, uint64_t max_bytes, struct file_source *f,
                                   struct pith_error *err);
 void pith_source_close(struct file_source *f); /* accepts one never opened when zeroed, fd -1 */
 /* PITH_ERR_CORRUPT when [offset, offset + n) is not all there, PITH_ERR_IO. */
 enum pith_status pith_source_at(const struct file_source *f, uint64_t offset, void *to, size_t n,
                                 struct pith_error *err);
-/* Makes the source one in memory. */
+/* Makes the source one in memory, whole. What an .npy or IDX header asks for is known before that
+ * is inflated. PITH_ERR_LIMIT, and what follows from the header. */
 enum pith_status pith_source_load(struct file_source *f, uint64_t max_bytes,
                                   struct pith_error *err);
 
 bool pith_is_gzip(const void *bytes, size_t n);
-/* All members of a gzip stream. */
+/* All members of a gzip stream: PITH_ERR_LIMIT above max_bytes. */
 enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
                                 struct pith_buffer *out, struct pith_error *err);
+/* The first bytes of it, at most max_bytes; *whole: there are no more. */
+enum pith_status pith_gzip_begin(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
+                                 struct pith_buffer *out, bool *whole, struct pith_error *err);
 /* Raw deflate whose inflated length is known: exactly out_bytes, nothing behind. */
 enum pith_status pith_inflate_exact(const void *bytes, size_t n, void *out, size_t out_bytes,
                                     const char *name, struct pith_error *err);
@@ -86,6 +99,7 @@ bool pith_is_zip(const uint8_t *head, size_t n);
 enum pith_status pith_zip_list(const void *bytes, size_t n, const char *name,
                                struct zip_member *members, size_t *n_members,
                                struct pith_error *err);
+/* max_bytes: of the inflated member, as pith_input_bound tells it of the whole archive. */
 enum pith_status pith_zip_extract(const struct zip_member *member, uint64_t max_bytes,
                                   const char *name, struct pith_buffer *out,
                                   struct pith_error *err);
@@ -121,7 +135,7 @@ struct data_source {
     char *folder;    /* prefix of the names on disk; NULL: in file */
     uint8_t *packed; /* the picture being decoded */
     size_t packed_room;
-    uint64_t max_bytes;
+    uint64_t max_bytes; /* pith_data_opts */
     /* borrowed while it is opened: pith_data_opts */
     const char *input_name;
     const char *const *arrays;
@@ -134,6 +148,9 @@ struct data_source {
                                           them */
 };
 
+/* What o names, by the reader for it. */
+enum pith_status pith_open_reader(struct data_source *s, const struct pith_data_opts *o,
+                                  struct pith_error *err);
 /* Each fills *s (zeroed, s->file opened and, but for pictures, loaded) or fails; the caller closes
  * in any case. */
 enum pith_status pith_idx_open(struct data_source *s, struct pith_error *err);
@@ -153,6 +170,8 @@ enum pith_status pith_files_open(struct data_source *s, const char *name, const 
                                  size_t n, struct pith_error *err);
 
 bool pith_is_idx(const uint8_t *head, size_t n);
+/* What the header says the file has; 0: it cannot be. */
+uint64_t pith_idx_bytes(const uint8_t *head, size_t n);
 
 /* The shared `numbers` for samples that lie one behind the other in file.mem. */
 enum pith_status pith_stored_numbers(const struct data_source *s, uint64_t i, float *x,
@@ -210,14 +229,19 @@ enum pith_status pith_range_choose(const char *text, uint64_t n, const char *nam
 
 enum { IMAGE_MAX_SIDE = 1 << 16, IMAGE_MAX_PIXELS = 1 << 26 };
 
-/* pixels of image: allocated, uninitialised. */
+/* pixels of image: allocated, uninitialised. Of what is decoded pith_within_bound is asked first.
+ */
 enum pith_status pith_image_new(uint32_t width, uint32_t height, uint32_t channels,
                                 const char *name, struct pith_image *image, struct pith_error *err);
+/* PITH_ERR_UNSUPPORTED, of what pith_foreign_picture found. */
+enum pith_status pith_error_foreign_picture(const char *name, const char *format,
+                                            struct pith_error *err);
 bool pith_is_png(const void *bytes, size_t n);
 bool pith_is_jpeg(const void *bytes, size_t n);
-enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name,
+/* max_bytes: as in pith_input_bound. */
+enum pith_status pith_png_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
                                  struct pith_image *image, struct pith_error *err);
-enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name,
+enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
                                   struct pith_image *image, struct pith_error *err);
 /* Bilinear, antialiased when shrinking; width, height >= 1. *out is owned by the caller. */
 enum pith_status pith_image_resize(const struct pith_image *in, uint32_t width, uint32_t height,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* file_source.c - a data file as bytes: read in place when it is plain (a tar may be larger than
- * memory), whole in memory when it is gzip or a pipe. Files are read, never mapped: one that
- * shrinks meanwhile gives an error, not a signal. */
+ * memory), in memory when it is gzip or a pipe: the beginning first, from which a reader is chosen
+ * and which may say how long the whole is. Files are read, never mapped: one that shrinks meanwhile
+ * gives an error, not a signal. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
@@ -10,14 +11,40 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pith_bytes.h"
 #include "data_source.h"
+#include "npy_header.h"
 
-#define DEFAULT_MAX_BYTES (4ull << 30)
+#define BOUND_ANYHOW (UINT64_C(64) << 20)
+#define BOUND_PER_BYTE 100u
+#define BOUND_MOST (UINT64_C(4) << 30)
+#define HEAD_BYTES ((size_t)1 << 17) /* more than the longest header */
 #define READ_PIECE ((size_t)1 << 30)
 
 static enum pith_status io_error(const struct file_source *f, struct pith_error *err)
 {
     return pith_error_fill(err, PITH_ERR_IO, "%s: %s", f->name, strerror(errno));
+}
+
+uint64_t pith_input_bound(uint64_t max_bytes, uint64_t n)
+{
+    if (max_bytes)
+        return max_bytes;
+    return n < (BOUND_MOST - BOUND_ANYHOW) / BOUND_PER_BYTE ? BOUND_ANYHOW + n * BOUND_PER_BYTE
+                                                            : BOUND_MOST;
+}
+
+enum pith_status pith_within_bound(uint64_t wanted, uint64_t max_bytes, uint64_t n,
+                                   const char *name, struct pith_error *err)
+{
+    uint64_t bound = pith_input_bound(max_bytes, n);
+    char many[32], most[32];
+    if (wanted <= bound)
+        return PITH_OK;
+    return pith_error_fill(err, PITH_ERR_LIMIT,
+                           "%s: %s bytes or more when inflated or decoded; allowed are %s "
+                           "(--max-memory allows more)",
+                           name, pith_count_text(wanted, many), pith_count_text(bound, most));
 }
 
 /* Reads until end or n bytes; *got tells how many. */
@@ -39,38 +66,25 @@ static enum pith_status read_some(const struct file_source *f, uint8_t *to, size
     return PITH_OK;
 }
 
-/* From the current position to the end; first_room: what is expected. */
+/* What is behind the bytes that are in `b` already, to the end; first_room: what is expected. */
 static enum pith_status read_all(const struct file_source *f, uint64_t first_room,
-                                 uint64_t max_bytes, struct pith_buffer *out,
-                                 struct pith_error *err)
+                                 uint64_t max_bytes, struct pith_buffer *b, struct pith_error *err)
 {
     uint64_t room = first_room < max_bytes ? first_room + 1 : max_bytes;
-    struct pith_buffer b = {NULL, 0};
-    enum pith_status st = PITH_OK;
     for (;;) {
-        uint8_t *data = realloc(b.data, (size_t)room);
-        if (!data) {
-            st = pith_error_no_memory(err);
-            break;
-        }
-        b.data = data;
+        uint8_t *data = realloc(b->data, (size_t)room);
+        if (!data)
+            return pith_error_no_memory(err);
+        b->data = data;
         size_t got;
-        st = read_some(f, b.data + b.bytes, (size_t)room - b.bytes, &got, err);
-        b.bytes += got;
-        if (st != PITH_OK || b.bytes < room)
-            break;
-        if (room == max_bytes) {
-            st = pith_error_fill(err, PITH_ERR_LIMIT, "%s: larger than %llu bytes", f->name,
-                                 (unsigned long long)max_bytes);
-            break;
-        }
+        enum pith_status st = read_some(f, b->data + b->bytes, (size_t)room - b->bytes, &got, err);
+        b->bytes += got;
+        if (st != PITH_OK || b->bytes < room)
+            return st;
+        if (room >= max_bytes)
+            return pith_within_bound(room + 1, max_bytes, 0, f->name, err);
         room = room < max_bytes / 2 ? room * 2 : max_bytes;
     }
-    if (st == PITH_OK)
-        *out = b;
-    else
-        free(b.data);
-    return st;
 }
 
 static void take_memory(struct file_source *f, struct pith_buffer b)
@@ -83,19 +97,32 @@ static void take_memory(struct file_source *f, struct pith_buffer b)
     f->bytes = b.bytes;
 }
 
-static enum pith_status inflate_memory(struct file_source *f, uint64_t max_bytes,
-                                       struct pith_error *err)
+/* The packed bytes stay until all is wanted. */
+static enum pith_status begin_gzip(struct file_source *f, struct pith_buffer packed,
+                                   struct pith_error *err)
 {
-    if (!pith_is_gzip(f->mem, (size_t)f->bytes))
-        return PITH_OK;
-    struct pith_buffer out;
-    enum pith_status st = pith_gzip_read(f->mem, (size_t)f->bytes, max_bytes, f->name, &out, err);
+    struct pith_buffer head = {0};
+    bool whole = false;
+    enum pith_status st =
+        pith_gzip_begin(packed.data, packed.bytes, HEAD_BYTES, f->name, &head, &whole, err);
     if (st == PITH_OK)
-        take_memory(f, out);
+        take_memory(f, head);
+    f->packed = packed;
+    f->begun = !whole;
     return st;
 }
 
-/* A plain file stays where it is; anything else comes into memory. */
+/* A device never ends, unless it is empty. */
+static enum pith_status refuse_device(const struct file_source *f, const struct stat *info,
+                                      size_t got, struct pith_error *err)
+{
+    if (got == 0 || (!S_ISCHR(info->st_mode) && !S_ISBLK(info->st_mode)))
+        return PITH_OK;
+    return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: is a device, not a file or a pipe",
+                           f->name);
+}
+
+/* A plain file stays where it is; of anything else the beginning comes into memory. */
 static enum pith_status look_inside(struct file_source *f, uint64_t max_bytes,
                                     struct pith_error *err)
 {
@@ -105,21 +132,42 @@ static enum pith_status look_inside(struct file_source *f, uint64_t max_bytes,
     if (S_ISDIR(info.st_mode))
         return pith_error_fill(err, PITH_ERR_IO, "%s: is a folder", f->name);
     bool regular = S_ISREG(info.st_mode);
+    uint8_t magic[3];
+    size_t got = 0;
+    enum pith_status st = PITH_OK;
+    struct pith_buffer b = {0};
     if (regular) {
-        uint8_t head[3];
         f->bytes = (uint64_t)info.st_size;
-        if (f->bytes < sizeof head)
-            return PITH_OK;
-        enum pith_status st = pith_source_at(f, 0, head, sizeof head, err);
-        if (st != PITH_OK || !pith_is_gzip(head, sizeof head))
+        if (f->bytes >= sizeof magic)
+            st = pith_source_at(f, 0, magic, sizeof magic, err);
+        if (st != PITH_OK || f->bytes < sizeof magic || !pith_is_gzip(magic, sizeof magic))
             return st;
+        st = read_all(f, f->bytes, pith_input_bound(max_bytes, UINT64_MAX), &b, err);
+    } else {
+        b.data = malloc(HEAD_BYTES);
+        if (!b.data)
+            return pith_error_no_memory(err);
+        st = read_some(f, b.data, HEAD_BYTES, &got, err);
+        b.bytes = got;
+        if (st == PITH_OK)
+            st = refuse_device(f, &info, got, err);
+        if (st == PITH_OK && pith_is_gzip(b.data, b.bytes))
+            st = read_all(f, 1 << 20, pith_input_bound(max_bytes, UINT64_MAX), &b, err);
     }
-    struct pith_buffer b;
-    enum pith_status st = read_all(f, regular ? f->bytes : 1 << 20, max_bytes, &b, err);
-    if (st != PITH_OK)
+    if (st == PITH_OK && pith_is_gzip(b.data, b.bytes))
+        return begin_gzip(f, b, err);
+    if (st != PITH_OK) {
+        free(b.data);
         return st;
-    take_memory(f, b);
-    return inflate_memory(f, max_bytes, err);
+    }
+    f->begun = got == HEAD_BYTES;
+    if (f->begun) {
+        f->mem = b.data;
+        f->bytes = b.bytes;
+    } else {
+        take_memory(f, b);
+    }
+    return PITH_OK;
 }
 
 enum pith_status pith_source_open(const char *path, uint64_t max_bytes, struct file_source *f,
@@ -142,6 +190,7 @@ void pith_source_close(struct file_source *f)
         close(f->fd);
     free(f->mem);
     free(f->name);
+    pith_buffer_free(&f->packed);
     *f = (struct file_source){.fd = -1};
 }
 
@@ -152,7 +201,7 @@ enum pith_status pith_source_at(const struct file_source *f, uint64_t offset, vo
         return pith_error_fill(err, PITH_ERR_CORRUPT,
                                "%s: ends at %llu bytes, %zu more wanted at %llu", f->name,
                                (unsigned long long)f->bytes, n, (unsigned long long)offset);
-    if (f->fd < 0) {
+    if (f->mem) {
         memcpy(to, f->mem + offset, n);
         return PITH_OK;
     }
@@ -171,27 +220,79 @@ enum pith_status pith_source_at(const struct file_source *f, uint64_t offset, vo
     return PITH_OK;
 }
 
+/* What is to come of a source that is begun: what its header says, or as much as is allowed. */
+static enum pith_status find_length(const struct file_source *f, uint64_t max_bytes,
+                                    uint64_t *declared, struct pith_error *err)
+{
+    enum pith_status st = PITH_OK;
+    *declared = 0;
+    if (pith_is_npy(f->mem, (size_t)f->bytes))
+        st = pith_npy_bytes(f->mem, (size_t)f->bytes, f->name, declared, err);
+    else if (pith_is_idx(f->mem, (size_t)f->bytes))
+        *declared = pith_idx_bytes(f->mem, (size_t)f->bytes);
+    uint64_t n = f->packed.data ? f->packed.bytes : UINT64_MAX, wanted = *declared;
+    if (wanted == 0 && n != UINT64_MAX) /* gzip ends with the length modulo 2^32 */
+        wanted = load_le32(f->packed.data + n - 4);
+    return st == PITH_OK ? pith_within_bound(wanted, max_bytes, n, f->name, err) : st;
+}
+
+static enum pith_status load_rest(struct file_source *f, uint64_t max_bytes, struct pith_error *err)
+{
+    uint64_t declared;
+    struct pith_buffer b = {0};
+    enum pith_status st = find_length(f, max_bytes, &declared, err);
+    if (st != PITH_OK)
+        return st;
+    uint64_t most =
+        declared ? declared
+                 : pith_input_bound(max_bytes, f->packed.data ? f->packed.bytes : UINT64_MAX);
+    if (f->packed.data) {
+        st = pith_gzip_read(f->packed.data, f->packed.bytes, most, f->name, &b, err);
+    } else {
+        b = (struct pith_buffer){f->mem, (size_t)f->bytes};
+        f->mem = NULL;
+        st = read_all(f, declared ? declared : f->bytes, declared ? declared + 1 : most, &b, err);
+    }
+    if (st == PITH_ERR_LIMIT && declared)
+        st = pith_error_fill(err, PITH_ERR_CORRUPT,
+                             "%s: header asks for %llu bytes in all, there are more", f->name,
+                             (unsigned long long)declared);
+    if (st != PITH_OK) {
+        free(b.data);
+        return st;
+    }
+    take_memory(f, b);
+    pith_buffer_free(&f->packed);
+    f->begun = false;
+    return PITH_OK;
+}
+
 enum pith_status pith_source_load(struct file_source *f, uint64_t max_bytes, struct pith_error *err)
 {
+    if (f->begun)
+        return load_rest(f, max_bytes, err);
     if (f->fd < 0)
         return PITH_OK;
     if (lseek(f->fd, 0, SEEK_SET) < 0)
         return io_error(f, err);
-    struct pith_buffer b;
-    enum pith_status st = read_all(f, f->bytes, max_bytes, &b, err);
+    struct pith_buffer b = {0};
+    enum pith_status st = pith_within_bound(f->bytes, max_bytes, f->bytes, f->name, err);
+    if (st == PITH_OK)
+        st = read_all(f, f->bytes, pith_input_bound(max_bytes, UINT64_MAX), &b, err);
     if (st == PITH_OK)
         take_memory(f, b);
+    else
+        free(b.data);
     return st;
 }
 
 enum pith_status pith_file_read(const char *path, uint64_t max_bytes, struct pith_buffer *file,
                                 struct pith_error *err)
 {
-    uint64_t limit = max_bytes ? max_bytes : DEFAULT_MAX_BYTES;
     struct file_source f;
-    enum pith_status st = pith_source_open(path, limit, &f, err);
+    enum pith_status st = pith_source_open(path, max_bytes, &f, err);
     if (st == PITH_OK)
-        st = pith_source_load(&f, limit, err);
+        st = pith_source_load(&f, max_bytes, err);
     if (st == PITH_OK) {
         *file = (struct pith_buffer){f.mem, (size_t)f.bytes};
         f.mem = NULL;

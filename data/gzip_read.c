@@ -28,12 +28,11 @@ struct inflate_job {
 
 static enum pith_status grow(struct inflate_job *j)
 {
-    if (j->room >= j->max_bytes)
-        return pith_error_fill(j->err, PITH_ERR_LIMIT, "%s: inflates to more than %llu bytes",
-                               j->name, (unsigned long long)j->max_bytes);
+    if (j->room > j->max_bytes)
+        return pith_within_bound(j->room, j->max_bytes, 0, j->name, j->err);
     uint64_t room = j->room ? j->room * 2 : FIRST_ROOM;
-    if (room > j->max_bytes)
-        room = j->max_bytes;
+    if (room > j->max_bytes) /* one more proves the end */
+        room = j->max_bytes + 1;
     uint8_t *data = realloc(j->out.data, (size_t)room);
     if (!data)
         return pith_error_no_memory(j->err);
@@ -85,8 +84,11 @@ static bool more_members(struct inflate_job *j)
     return pith_is_gzip(j->z.next_in, j->z.avail_in);
 }
 
-enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
-                                struct pith_buffer *out, struct pith_error *err)
+/* Until there are `enough` bytes, or to the end. */
+static enum pith_status inflate_members(const void *bytes, size_t n, uint64_t enough,
+                                        uint64_t max_bytes, const char *name,
+                                        struct pith_buffer *out, bool *whole,
+                                        struct pith_error *err)
 {
     struct inflate_job j = {
         .next = bytes, .left = n, .max_bytes = max_bytes, .name = name, .err = err};
@@ -94,7 +96,7 @@ enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes,
         return pith_error_no_memory(err);
     enum pith_status st = PITH_OK;
     bool end = false;
-    while (st == PITH_OK && !end) {
+    while (st == PITH_OK && !end && j.out.bytes < enough) {
         st = step(&j, &end);
         if (end && more_members(&j)) {
             end = false;
@@ -103,11 +105,27 @@ enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes,
         }
     }
     inflateEnd(&j.z);
+    if (st == PITH_OK && j.out.bytes > max_bytes)
+        st = pith_within_bound(j.out.bytes, max_bytes, 0, name, err);
+    *whole = end;
     if (st == PITH_OK)
         *out = j.out;
     else
         free(j.out.data);
     return st;
+}
+
+enum pith_status pith_gzip_read(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
+                                struct pith_buffer *out, struct pith_error *err)
+{
+    bool whole;
+    return inflate_members(bytes, n, UINT64_MAX, max_bytes, name, out, &whole, err);
+}
+
+enum pith_status pith_gzip_begin(const void *bytes, size_t n, uint64_t max_bytes, const char *name,
+                                 struct pith_buffer *out, bool *whole, struct pith_error *err)
+{
+    return inflate_members(bytes, n, max_bytes, max_bytes, name, out, whole, err);
 }
 
 enum pith_status pith_inflate_exact(const void *bytes, size_t n, void *out, size_t out_bytes,

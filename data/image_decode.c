@@ -32,13 +32,39 @@ void pith_image_free(struct pith_image *image)
 }
 
 enum pith_status pith_image_decode(const void *bytes, size_t n, const char *name,
-                                   struct pith_image *image, struct pith_error *err)
+                                   uint64_t max_bytes, struct pith_image *image,
+                                   struct pith_error *err)
 {
     if (pith_is_png(bytes, n))
-        return pith_png_decode(bytes, n, name, image, err);
+        return pith_png_decode(bytes, n, name, max_bytes, image, err);
     if (pith_is_jpeg(bytes, n))
-        return pith_jpeg_decode(bytes, n, name, image, err);
-    return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: neither PNG nor JPEG", name);
+        return pith_jpeg_decode(bytes, n, name, max_bytes, image, err);
+    const char *format = pith_foreign_picture(bytes, n);
+    return format ? pith_error_foreign_picture(name, format, err)
+                  : pith_error_fill(err, PITH_ERR_CORRUPT, "%s: neither PNG nor JPEG", name);
+}
+
+const char *pith_foreign_picture(const void *bytes, size_t n)
+{
+    static const struct {
+        const char *format, *mark;
+        size_t at, n;
+    } formats[] = {
+        {"BMP", "BM", 0, 2},       {"GIF", "GIF8", 0, 4},      {"TIFF", "II*\0", 0, 4},
+        {"TIFF", "MM\0*", 0, 4},   {"WebP", "WEBP", 8, 4},     {"AVIF", "ftypavif", 4, 8},
+        {"HEIC", "ftyphei", 4, 7}, {"HEIC", "ftypmif1", 4, 8}, {"JPEG 2000", "jP  ", 4, 4}};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && n >= 26; i++)
+        if (memcmp((const char *)bytes + formats[i].at, formats[i].mark, formats[i].n) == 0)
+            return formats[i].format;
+    return NULL;
+}
+
+enum pith_status pith_error_foreign_picture(const char *name, const char *format,
+                                            struct pith_error *err)
+{
+    return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                           "%s: the picture is %s; pith reads PNG and JPEG: convert it first", name,
+                           format);
 }
 
 enum pith_status pith_image_crop(struct pith_image *image, uint32_t width, uint32_t height,

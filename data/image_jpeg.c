@@ -28,6 +28,7 @@ struct jpeg_job {
     struct jpeg_progress_mgr progress;
     jmp_buf back;
     const char *name;
+    uint64_t max_bytes;
     struct pith_error *err;
     struct pith_image image;
     enum pith_status st;
@@ -41,7 +42,8 @@ static void on_error(j_common_ptr codec)
     if (codec->err->msg_code == JERR_OUT_OF_MEMORY)
         j->st = pith_error_no_memory(j->err);
     else if (codec->err->msg_code == JERR_NO_BACKING_STORE)
-        j->st = pith_error_fill(j->err, PITH_ERR_LIMIT, "%s: JPEG needs more than %ld bytes",
+        j->st = pith_error_fill(j->err, PITH_ERR_LIMIT,
+                                "%s: JPEG needs more than %ld bytes of memory (--max-memory)",
                                 j->name, codec->mem->max_memory_to_use);
     else
         j->st = pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: broken JPEG: %s", j->name, text);
@@ -71,12 +73,14 @@ static void on_progress(j_common_ptr codec)
     longjmp(j->back, 1);
 }
 
-static bool supported(struct jpeg_decompress_struct *codec, struct jpeg_job *j)
+/* Inks, stored inverted as Adobe does and all others after it; as Pillow's CMYK to RGB. */
+static void ink_to_rgb(const uint8_t *cmyk, uint8_t *rgb, uint32_t width)
 {
-    if (codec->jpeg_color_space != JCS_CMYK && codec->jpeg_color_space != JCS_YCCK)
-        return true;
-    j->st = pith_error_fill(j->err, PITH_ERR_UNSUPPORTED, "%s: CMYK JPEG", j->name);
-    return false;
+    for (uint32_t x = 0; x < width; x++, cmyk += 4)
+        for (uint32_t c = 0; c < 3; c++) {
+            uint32_t light = cmyk[3], t = (255u - cmyk[c]) * light + 128;
+            *rgb++ = (uint8_t)(light - ((t + (t >> 8)) >> 8));
+        }
 }
 
 /* Everything between setjmp and longjmp; changes only what *j holds. */
@@ -85,27 +89,35 @@ static void decode(struct jpeg_decompress_struct *codec, struct jpeg_job *j, con
 {
     jpeg_mem_src(codec, bytes, (unsigned long)n);
     (void)jpeg_read_header(codec, TRUE);
-    if (!supported(codec, j))
-        return;
-    codec->out_color_space = codec->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
-    j->st = pith_image_new(codec->image_width, codec->image_height,
-                           codec->num_components == 1 ? 1 : 3, j->name, &j->image, j->err);
+    bool grey = codec->num_components == 1, ink = codec->num_components == 4;
+    codec->out_color_space = grey ? JCS_GRAYSCALE : ink ? JCS_CMYK : JCS_RGB;
+    j->st = pith_within_bound((uint64_t)codec->image_width * codec->image_height * (grey ? 1 : 3),
+                              j->max_bytes, n, j->name, j->err);
+    if (j->st == PITH_OK)
+        j->st = pith_image_new(codec->image_width, codec->image_height, grey ? 1 : 3, j->name,
+                               &j->image, j->err);
     if (j->st != PITH_OK)
         return;
     (void)jpeg_start_decompress(codec);
     size_t row_bytes = (size_t)j->image.width * j->image.channels;
+    JSAMPARRAY inks =
+        ink ? codec->mem->alloc_sarray((j_common_ptr)codec, JPOOL_IMAGE, 4 * codec->image_width, 1)
+            : NULL;
     while (codec->output_scanline < codec->output_height) {
         JSAMPROW row = j->image.pixels + codec->output_scanline * row_bytes;
-        (void)jpeg_read_scanlines(codec, &row, 1);
+        (void)jpeg_read_scanlines(codec, inks ? inks : &row, 1);
+        if (inks)
+            ink_to_rgb(inks[0], row, codec->image_width);
     }
     (void)jpeg_finish_decompress(codec);
 }
 
-enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name,
+enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name, uint64_t max_bytes,
                                   struct pith_image *image, struct pith_error *err)
 {
     struct jpeg_decompress_struct codec;
-    struct jpeg_job j = {.name = name, .err = err};
+    struct jpeg_job j = {.name = name, .max_bytes = max_bytes, .err = err};
+    uint64_t bound = pith_input_bound(max_bytes, n);
     memset(&codec, 0, sizeof codec);
     codec.err = jpeg_std_error(&j.errors);
     j.errors.error_exit = on_error;
@@ -114,7 +126,8 @@ enum pith_status pith_jpeg_decode(const void *bytes, size_t n, const char *name,
     if (setjmp(j.back) == 0) {
         jpeg_create_decompress(&codec);
         /* progressive pictures are held whole: twice the coefficients of the largest allowed */
-        codec.mem->max_memory_to_use = 8l * IMAGE_MAX_PIXELS;
+        codec.mem->max_memory_to_use =
+            bound < 8ul * IMAGE_MAX_PIXELS ? (long)bound : 8l * IMAGE_MAX_PIXELS;
         codec.progress = &j.progress;
         decode(&codec, &j, bytes, n);
     }

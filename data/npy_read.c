@@ -202,27 +202,22 @@ static bool find_dictionary(const uint8_t *b, size_t n, struct text_reader *t, s
     return true;
 }
 
-static enum pith_status check_length(struct npy_header *h, size_t n, const char *name,
-                                     struct pith_error *err)
+/* count, and the length of the file; false: more than 2^64. */
+static bool count_bytes(struct npy_header *h, uint64_t *bytes)
 {
-    uint64_t count = 1, bytes = 0;
+    uint64_t count = 1;
     bool ok = true, empty = false;
     for (uint32_t i = 0; i < h->rank; i++) {
         empty = empty || h->dim[i] == 0;
         ok = ok && mul_ok(count, h->dim[i] ? h->dim[i] : 1, &count);
     }
     h->count = empty ? 0 : count;
-    ok = ok && mul_ok(h->count, h->item_bytes, &bytes);
-    uint64_t have = n - h->data_offset;
-    if (!ok || bytes != have)
-        return pith_error_fill(err, PITH_ERR_CORRUPT,
-                               "%s: shape and type ask for %llu bytes of data, there are %llu",
-                               name, (unsigned long long)bytes, (unsigned long long)have);
-    return PITH_OK;
+    return ok && mul_ok(h->count, h->item_bytes, bytes) && add_ok(*bytes, h->data_offset, bytes);
 }
 
+/* *file_bytes: what shape and type ask for. */
 static enum pith_status parse(const void *bytes, size_t n, const char *name, bool may_be_text,
-                              struct npy_header *h, struct pith_error *err)
+                              struct npy_header *h, uint64_t *file_bytes, struct pith_error *err)
 {
     struct npy_header head = {0};
     struct npy_fields f = {0};
@@ -245,22 +240,49 @@ static enum pith_status parse(const void *bytes, size_t n, const char *name, boo
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                "%s: npy in Fortran order; save it with numpy.ascontiguousarray",
                                name);
-    enum pith_status st = check_length(&head, n, name, err);
-    if (st == PITH_OK)
-        *h = head;
-    return st;
+    if (!count_bytes(&head, file_bytes))
+        return pith_error_fill(err, PITH_ERR_CORRUPT,
+                               "%s: shape and type ask for more than 2^64 "
+                               "bytes",
+                               name);
+    *h = head;
+    return PITH_OK;
+}
+
+static enum pith_status parse_whole(const void *bytes, size_t n, const char *name, bool may_be_text,
+                                    struct npy_header *h, struct pith_error *err)
+{
+    struct npy_header head;
+    uint64_t wanted;
+    enum pith_status st = parse(bytes, n, name, may_be_text, &head, &wanted, err);
+    if (st != PITH_OK)
+        return st;
+    if (wanted != n)
+        return pith_error_fill(err, PITH_ERR_CORRUPT,
+                               "%s: shape and type ask for %llu bytes of data, there are %llu",
+                               name, (unsigned long long)(wanted - head.data_offset),
+                               (unsigned long long)(n - head.data_offset));
+    *h = head;
+    return PITH_OK;
 }
 
 enum pith_status pith_npy_parse(const void *bytes, size_t n, const char *name, struct npy_header *h,
                                 struct pith_error *err)
 {
-    return parse(bytes, n, name, false, h, err);
+    return parse_whole(bytes, n, name, false, h, err);
 }
 
 enum pith_status pith_npy_parse_text(const void *bytes, size_t n, const char *name,
                                      struct npy_header *h, struct pith_error *err)
 {
-    return parse(bytes, n, name, true, h, err);
+    return parse_whole(bytes, n, name, true, h, err);
+}
+
+enum pith_status pith_npy_bytes(const void *head, size_t n, const char *name, uint64_t *bytes,
+                                struct pith_error *err)
+{
+    struct npy_header h;
+    return parse(head, n, name, true, &h, bytes, err);
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */

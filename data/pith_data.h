@@ -73,7 +73,9 @@ struct pith_data_opts {
     uint32_t rank;          /* one sample with its batch axis (1, or 0 for open); 0: as the data is,
                                [1, C, H, W] for pictures */
     uint32_t dim[PITH_MAX_RANK];
-    uint64_t max_bytes;  /* memory the data set may hold; 0: 4 GiB */
+    uint64_t
+        max_bytes;       /* memory that one file may take, inflated or decoded (of a folder or tar:
+                            one picture); 0: 64 MiB and 100 bytes for each byte of it, at most 4 GiB */
     const void *content; /* the file's bytes when they are in memory already; copied. path is then
                             only its name. NULL: path is opened */
     size_t content_bytes;
@@ -90,6 +92,9 @@ struct pith_data_opts {
         *class_names;   /* that labels may be given by, one a line, class 0 first; NULL: none */
     uint64_t n_outputs; /* values of the model's output; from 2 on, one float for each sample is a
                            class number, not a target. 0: unknown */
+    bool skip_broken;   /* pictures of a folder, tar or list: all are decoded once, and those that
+                           cannot be are no samples, each with a warning; labels stay with the others
+                         */
     void (*warn)(void *user, const char *text); /* while it is opened; may be NULL */
     void *user;
 };
@@ -165,6 +170,8 @@ uint64_t pith_data_target_elems(const struct pith_data *data);
 /* y: [pith_data_target_elems] f32. PITH_ERR_ARGUMENT. */
 enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y);
 
+/* Samples of the range that opts.skip_broken left out. */
+uint64_t pith_data_skipped(const struct pith_data *data);
 /* Why there are neither labels nor targets, where the source has a place for them; else "". */
 const char *pith_data_unlabelled(const struct pith_data *data);
 
@@ -177,9 +184,15 @@ struct pith_image {
 void pith_image_free(struct pith_image *image);
 
 /* PNG or JPEG, told by content. 16-bit samples are cut to 8, alpha is dropped, palettes expanded.
- * At most 2^26 pixels and 2^16 a side. `name` stands in messages. */
+ * At most 2^26 pixels, 2^16 a side, and max_bytes as in pith_data_opts. `name` stands in messages.
+ */
 enum pith_status pith_image_decode(const void *bytes, size_t n, const char *name,
-                                   struct pith_image *image, struct pith_error *err);
+                                   uint64_t max_bytes, struct pith_image *image,
+                                   struct pith_error *err);
+
+/* "BMP", "GIF", "TIFF", "WebP", ...: what a picture is that cannot be read, by its first bytes (26
+ * or more); NULL: none of these. */
+const char *pith_foreign_picture(const void *bytes, size_t n);
 
 struct pith_array {
     enum pith_type type; /* as stored; F16 .. I64 and BOOL; u32 and u64 become I64 */
@@ -225,8 +238,8 @@ enum pith_status pith_array_reorder(const struct pith_order *order, void *x, uin
 const char *pith_order_text(const struct pith_order *order, const uint32_t *dim, uint32_t rank,
                             const uint32_t *to, uint32_t to_rank, char text[PITH_ORDER_TEXT_BYTES]);
 
-/* A whole file, inflated when it is gzip, at most max_bytes (0: 4 GiB) in memory. "-" is stdin.
- * The caller owns *file. PITH_ERR_IO, _CORRUPT, _LIMIT, _MEMORY. */
+/* A whole file, inflated when it is gzip; max_bytes as in pith_data_opts. "-" is stdin. The caller
+ * owns *file. PITH_ERR_IO, _CORRUPT, _LIMIT, _MEMORY; _UNSUPPORTED: a device. */
 enum pith_status pith_file_read(const char *path, uint64_t max_bytes, struct pith_buffer *file,
                                 struct pith_error *err);
 

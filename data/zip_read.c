@@ -169,9 +169,9 @@ enum pith_status pith_zip_extract(const struct zip_member *m, uint64_t max_bytes
 {
     if (m->method != METHOD_STORED && m->method != METHOD_DEFLATED)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: zip method %u", name, m->method);
-    if (m->bytes > max_bytes)
-        return pith_error_fill(err, PITH_ERR_LIMIT, "%s: member of %llu bytes, at most %llu", name,
-                               (unsigned long long)m->bytes, (unsigned long long)max_bytes);
+    enum pith_status st = pith_within_bound(m->bytes, max_bytes, 0, name, err);
+    if (st != PITH_OK)
+        return st;
     const uint64_t most_ratio = 1032; /* of deflate */
     if ((m->method == METHOD_STORED && m->bytes != m->packed_bytes) ||
         m->bytes / most_ratio > m->packed_bytes)
@@ -179,7 +179,6 @@ enum pith_status pith_zip_extract(const struct zip_member *m, uint64_t max_bytes
     uint8_t *data = malloc((size_t)m->bytes + 1);
     if (!data)
         return pith_error_no_memory(err);
-    enum pith_status st = PITH_OK;
     if (m->method == METHOD_STORED)
         memcpy(data, m->packed, (size_t)m->bytes);
     else

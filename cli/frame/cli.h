@@ -45,6 +45,8 @@ struct cli_common {
     uint64_t seed;        /* --seed, default 1 */
     const char *progress; /* auto, always, never */
     bool dry_run;         /* -n */
+    uint64_t max_memory;  /* --max-memory; 0: by the length of each input */
+    bool skip_broken;
     bool help_short, help_long;
 };
 
@@ -203,6 +205,13 @@ void cli_end_in_order(void);
 /* Once, before anything else. */
 void cli_catch_signals(void);
 
+/* ---- message.c: what all inputs are read by -------------------------------------------------- */
+void cli_set_inputs(uint64_t max_memory, bool skip_broken);
+uint64_t cli_max_memory(void); /* bytes; 0: each reader's default, by the length of the file */
+bool cli_skips_broken(void);
+void cli_count_skipped(uint64_t n); /* samples that were left out */
+uint64_t cli_skipped(void);
+
 /* ---- model_files.c ------------------------------------------------------------------------- */
 /* Reads a model named on the command line; "-" is stdin (refused on a terminal). */
 enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *opts,
@@ -245,7 +254,6 @@ enum cli_exit cli_write_model(const struct cli_common *c, const struct pith_mode
 struct cli_import {
     struct cli_list shapes, set_inputs;
     const char *outputs, *preprocess, *labels;
-    uint64_t max_memory;
 };
 #define CLI_IMPORT_OPTIONS(type, member)                                                           \
     {0,                                                                                            \
@@ -275,12 +283,6 @@ struct cli_import {
     {                                                                                              \
         0, "class-names", OPTION_TEXT, offsetof(type, member.labels), "FILE",                      \
             "class names, one per line (stored)", 0, 0                                             \
-    }
-/* Of import and check. */
-#define CLI_MAX_MEMORY_OPTION(type, member)                                                        \
-    {                                                                                              \
-        0, "max-memory", OPTION_BYTES, offsetof(type, member.max_memory), "B",                     \
-            "largest memory of tensors (default: from the file size)", 1, 1e15                     \
     }
 /* --preprocess checked and in its canonical form, room for PITH_PREPROCESS_TEXT_BYTES: a mistake
  * found at the first picture would be late. */

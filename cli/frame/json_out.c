@@ -74,6 +74,8 @@ void cli_json_begin(void)
 
 void cli_json_end(void)
 {
+    if (cli_skips_broken())
+        cli_json_uint("skipped", cli_skipped());
     puts("}");
     object = COMPLETE;
 }

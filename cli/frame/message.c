@@ -94,6 +94,37 @@ void cli_set_quiet(bool is_quiet)
     quiet = is_quiet;
 }
 
+static struct {
+    uint64_t max_memory, skipped;
+    bool skip_broken;
+} inputs;
+
+void cli_set_inputs(uint64_t max_memory, bool skip_broken)
+{
+    inputs.max_memory = max_memory;
+    inputs.skip_broken = skip_broken;
+}
+
+uint64_t cli_max_memory(void)
+{
+    return inputs.max_memory;
+}
+
+bool cli_skips_broken(void)
+{
+    return inputs.skip_broken;
+}
+
+void cli_count_skipped(uint64_t n)
+{
+    inputs.skipped += n;
+}
+
+uint64_t cli_skipped(void)
+{
+    return inputs.skipped;
+}
+
 void cli_hint(const char *format, ...)
 {
     va_list args;

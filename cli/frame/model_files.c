@@ -11,68 +11,31 @@
 #endif
 #include "cli.h"
 #include "pith_cpu_allowed.h"
+#include "pith_data.h"
 #include "pith_history_beside.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_onnx.h"
 #include "pith_host.h"
 
-#define MAX_INPUT_BYTES (UINT64_C(4) << 30)
 #define MAX_BESIDE_BYTES (16 << 20)
 #define MAX_THREADS 256 /* the range of -T too */
 
-static enum cli_exit read_stream(FILE *in, const char *name, struct pith_buffer *file)
-{
-    size_t room = 1 << 16;
-    uint8_t *data = malloc(room), *more;
-    size_t n = 0, got;
-    while (data && (got = fread(data + n, 1, room - n, in)) > 0) {
-        n += got;
-        if (n < room)
-            continue;
-        more = room * 2 <= MAX_INPUT_BYTES ? realloc(data, room * 2) : NULL;
-        if (!more)
-            free(data);
-        data = more;
-        room *= 2;
-    }
-    if (!data) {
-        cli_error("%s: out of memory after %zu bytes", name, n);
-        return EXIT_MEMORY;
-    }
-    if (cli_interrupted()) {
-        free(data);
-        return EXIT_INTERRUPTED;
-    }
-    if (ferror(in) || n == 0) {
-        cli_error("%s: %s", name, ferror(in) ? strerror(errno) : "empty input");
-        free(data);
-        return EXIT_IO;
-    }
-    *file = (struct pith_buffer){data, n};
-    return EXIT_DONE;
-}
-
 enum cli_exit cli_read_file(const char *path, struct pith_buffer *file)
 {
-    FILE *in;
-    enum cli_exit rc;
-    if (strcmp(path, "-") == 0) {
-        if (isatty(STDIN_FILENO)) {
-            cli_error("refusing to read a model from the terminal");
-            return EXIT_USAGE;
-        }
-        return read_stream(stdin, "standard input", file);
+    struct pith_error err = {0};
+    bool piped = strcmp(path, "-") == 0;
+    if (piped && isatty(STDIN_FILENO)) {
+        cli_error("refusing to read a model from the terminal");
+        return EXIT_USAGE;
     }
-    in = fopen(path, "rb");
-    if (!in) {
-        rc = errno == ENOMEM ? EXIT_MEMORY : EXIT_IO;
-        cli_error("%s: %s", path, strerror(errno));
-        return rc;
-    }
-    rc = read_stream(in, path, file);
-    fclose(in);
-    return rc;
+    if (pith_file_read(path, cli_max_memory(), file, &err))
+        return cli_fail(&err);
+    if (file->bytes > 0)
+        return EXIT_DONE;
+    pith_buffer_free(file);
+    cli_error("%s: empty input", piped ? "standard input" : path);
+    return EXIT_IO;
 }
 
 /* What a folder may be, the loader of models knows; it reads none. */
@@ -171,7 +134,8 @@ static enum cli_exit take_beside(const char *path, struct pith_model *m)
 enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *given,
                              struct pith_model **m)
 {
-    const struct pith_import_opts plain = {.size_bytes = sizeof plain, .warn = cli_import_warn};
+    const struct pith_import_opts plain = {
+        .size_bytes = sizeof plain, .warn = cli_import_warn, .max_bytes = cli_max_memory()};
     const struct pith_import_opts *opts = given ? given : &plain;
     struct pith_error err = {0};
     struct pith_buffer file;
@@ -193,8 +157,10 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *gi
 
 enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
 {
-    const struct pith_import_opts opts = {
-        .size_bytes = sizeof opts, .warn = cli_import_warn, .strict = true};
+    const struct pith_import_opts opts = {.size_bytes = sizeof opts,
+                                          .warn = cli_import_warn,
+                                          .max_bytes = cli_max_memory(),
+                                          .strict = true};
     struct pith_error err = {0};
     struct pith_buffer file;
     enum cli_exit rc;

@@ -21,6 +21,10 @@ const struct cli_option cli_common_options[] = {
     {0, "seed", OPTION_UINT, COMMON(seed), "N", "seed of all randomness (default 1)", 1, 9e18},
     {0, "progress", OPTION_TEXT, COMMON(progress), "WHEN", "auto, always or never", 0, 0},
     {'n', "dry-run", OPTION_FLAG, COMMON(dry_run), NULL, "run without writing outputs", 0, 0},
+    {0, "max-memory", OPTION_BYTES, COMMON(max_memory), "B",
+     "memory one input file may take; default: by its length", 1, 1e15},
+    {0, "skip-broken", OPTION_FLAG, COMMON(skip_broken), NULL,
+     "leave out and count pictures that cannot be read", 0, 0},
     {'h', "", OPTION_FLAG, COMMON(help_short), NULL, NULL, 0, 0},
     {0, "help", OPTION_FLAG, COMMON(help_long), NULL, NULL, 0, 0},
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0}};

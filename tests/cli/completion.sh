@@ -19,7 +19,7 @@ wants "train" pith tr
 wants "info import init" pith i
 wants "--lambda" pith train --lam
 wants "lambda=" pith train net.pith --set lam
-wants "--sparsity --sigma --scope --steps --set --seed" pith prune net.pith --s
+wants "--sparsity --sigma --scope --steps --set --seed --skip-broken" pith prune net.pith --s
 wants "--verbose" pith eval --verb
 wants "lenet5 lenet300" pith init le
 wants "recipe" pith help rec

@@ -11,11 +11,11 @@ for c in $commands; do
     [ "$(wc -l <short.txt)" -le 24 ] || complain "pith $c -h is longer than 24 lines"
     pith "$c" --help >long.txt
     shown=$(grep -c "$option--" short.txt)
-    all=$(sed '/^All commands:/,$d' long.txt | grep -c "$option--")
+    all=$(sed '/^Common:/,$d' long.txt | grep -c "$option--")
     grep -q "more options: pith help $c" short.txt
     [ $? -eq "$([ "$shown" -lt "$all" ]; echo $?)" ] ||
         complain "pith $c -h shows $shown of $all options and says: $(tail -1 short.txt)"
-    sed '/^All commands:/,$d' long.txt >own.txt
+    sed '/^Common:/,$d' long.txt >own.txt
     grep "$option--" short.txt | grep -vxFf own.txt && complain "pith $c -h has what --help lacks"
     pith help "$c" | cmp -s - long.txt || complain "pith help $c and pith $c --help differ"
     awk 'length > 100' short.txt long.txt | grep . && complain "pith $c: help is wider than 100 columns"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A small file cannot ask for much: whatever it says, info, check and import take or refuse a file of n
 # bytes within 1 s and 1 us a byte (of processor time; the test allows three times as much) and within
-# 64 MB and 20 bytes a byte; pictures likewise. What is refused for its size is exit 6 and says what
+# 64 MB and 20 bytes a byte; pictures, packed arrays and archives likewise. A device is no file. What is refused for its size is exit 6 and says what
 # allows it. Quantizing takes a time by the number of layers, not by its square.
 . "$(dirname "$0")/sandbox.inc"
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'EOP' || status=1
@@ -128,6 +128,50 @@ files["scans.jpg"] = jpeg(4096, 883)
 files["many_scans.jpg"] = jpeg(64, 101)
 files["few_scans.jpg"] = jpeg(64, 100)
 
+def picture(data, side=28, interlaced=0, colours=0):
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, colours, 0, 0, interlaced)) +
+            chunk(b"IDAT", data) + chunk(b"IEND", b""))
+def zeros(n, head=b"", wbits=15):  # deflated: in pieces, for all of it may be large
+    c = zlib.compressobj(6, zlib.DEFLATED, wbits)
+    out = [c.compress(head)] + [c.compress(bytes(min(1 << 20, n - at))) for at in range(0, n, 1 << 20)]
+    return b"".join(out) + c.flush()
+passes = [(4, 4), (4, 4), (7, 4), (7, 7), (14, 7), (14, 14), (28, 14)]  # width and height, of 28 x 28
+woven = sum((w + 1) * h for w, h in passes)
+files["behind.png"] = picture(zeros(200 << 20))  # 28 rows, and what is behind them
+files["woven_behind.png"] = picture(zeros(200 << 20), interlaced=1)
+files["woven.png"] = picture(zeros(woven), interlaced=1)
+files["short.png"] = picture(zeros(29 * 27))  # one row less, in good order
+files["woven_short.png"] = picture(zeros(woven - 29), interlaced=1)
+files["white.png"] = picture(zeros((3 * 8192 + 1) * 8192), 8192, 0, 2)
+files["large.jpg"] = jpeg(8192, 2)
+
+# ---- arrays and what is packed ----
+def npy(shape, type="<f4"):
+    text = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (type, shape)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+ROWS, ROW = 100000, 28 * 28 * 4  # 314 MB in 300 KB
+GZIP = 31
+files["rows.npy.gz"] = zeros(ROWS * ROW, npy((ROWS, 1, 28, 28)), GZIP)
+files["few.npy.gz"] = zeros(10 * ROW, npy((10, 1, 28, 28)), GZIP)
+files["behind.npy.gz"] = zeros(200 << 20, npy((10, 1, 28, 28)), GZIP)
+files["zeros.npy.gz"] = zeros(200 << 20, b"", GZIP)
+files["idx.gz"] = zeros(200 << 20, struct.pack(">4B3I", 0, 0, 8, 3, (200 << 20) // 784, 28, 28), GZIP)
+wave = b"RIFF\xff\xff\xff\xffWAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16) + b"data\xff\xff\xff\xff"
+files["wave.gz"] = zeros(200 << 20, wave, GZIP)
+entry = bytearray(512)
+entry[:5], entry[124:136], entry[148:156] = b"a.png", b"%011o\0" % (200 << 20), b" " * 8
+entry[148:156] = b"%06o\0 " % sum(entry)
+files["tar.gz"] = zeros(200 << 20, bytes(entry), GZIP)
+def member(name, data, n, crc):
+    tail = struct.pack("<5H3I2H", 20, 0, 8, 0, 0, crc, len(data), n, len(name), 0)
+    local = b"PK\3\4" + tail + name + data
+    central = b"PK\1\2" + struct.pack("<H", 20) + tail + struct.pack("<3H2I", 0, 0, 0, 0, 0) + name
+    return local + central + b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, len(central), len(local), 0)
+crc = zlib.crc32(npy((ROWS, 1, 28, 28)))
+for at in range(0, ROWS * ROW, 1 << 20):
+    crc = zlib.crc32(bytes(min(1 << 20, ROWS * ROW - at)), crc)
+files["rows.npz"] = member(b"x.npy", zeros(ROWS * ROW, npy((ROWS, 1, 28, 28)), -15), len(npy((ROWS, 1, 28, 28))) + ROWS * ROW, crc)
+
 for name, data in files.items():
     with open(name, "wb") as f:
         f.write(data)
@@ -150,7 +194,7 @@ failed = False
 def take(rc, said, *command):
     """Seconds, when the command ended with rc, said that, and stayed within the bounds of its file."""
     global failed
-    n = os.path.getsize(next(a for a in command if a in files or a == "coded.pith"))
+    n = os.path.getsize(next(a for a in (w.rsplit(":")[-1] for w in command) if a in files or a == "coded.pith"))
     p = subprocess.Popen(["pith", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     out = p.stdout.read().decode()
     _, status, use = os.wait4(p.pid, 0)
@@ -202,6 +246,38 @@ take(6, "scans", "run", "digits.onnx", "scans.jpg", *small)
 take(6, "101 scans", "run", "digits.onnx", "many_scans.jpg", *small)
 take(0, "", "run", "digits.onnx", "few_scans.jpg", *small)
 take(0, "", "run", "digits.onnx", "texts.png", *small)
+for name in ("behind.png", "woven_behind.png", "woven.png"):
+    take(0, "", "run", "digits.onnx", name, *small)
+for name in ("short.png", "woven_short.png"):
+    take(4, name + ": broken PNG: ", "run", "digits.onnx", name, *small)
+for name in ("white.png", "large.jpg"):
+    take(6, "--max-memory", "run", "digits.onnx", name, *small)
+more = ["--max-memory", "500M"]
+for name in ("rows.npy.gz", "idx.gz", "wav:784:784:wave.gz", "raw:u8:784:zeros.npy.gz", "tar.gz", "rows.npz"):
+    for command in (["run"], ["check"], ["eval", "--labels", "few.npy.gz"], ["compare", "digits.onnx"], ["calibrate", "-o", "c.pith"],
+                    ["quantize", "-o", "c.pith"], ["compress", "-o", "c.pith"], ["train", "-o", "c.pith"], ["sense"]):
+        take(6, "--max-memory", command[0], "digits.onnx", *command[1:], "-d", name)
+        if command[0] == "check" and name == "rows.npy.gz" and not shadowed:
+            p = subprocess.run(["pith", "check", "digits.onnx", "-d", name, "--range", "0:10", *more], capture_output=True, text=True)
+            if p.returncode or "10 samples fit" not in p.stdout:
+                print("--max-memory does not allow more:", p)
+                failed = True
+take(4, "there are more", "run", "digits.onnx", "-d", "behind.npy.gz")
+take(4, "zeros.npy.gz: not IDX", "run", "digits.onnx", "-d", "zeros.npy.gz")
+take(6, "--max-memory", "eval", "digits.onnx", "--labels", "zeros.npy.gz", "-d", "few.npy.gz")
+take(6, "--max-memory", "eval", "digits.onnx", "--labels", "rows.npz", "-d", "few.npy.gz")
+take(6, "--max-memory", "run", "digits.onnx", "rows.npy.gz")
+take(6, "--max-memory", "run", "digits.onnx", "-d", "few.npy.gz", "--max-memory", "30K")
+take(0, "", "run", "digits.onnx", "-d", "few.npy.gz")
+for command in (["info", "/dev/zero"], ["check", "/dev/zero"], ["run", "digits.onnx", "/dev/zero"],
+                ["run", "digits.onnx", "-d", "/dev/zero"], ["eval", "digits.onnx", "-d", "few.npy.gz", "--labels", "/dev/zero"],
+                ["import", "digits.onnx", "--class-names", "/dev/zero", "-o", "c.pith"], ["recipe", "show", "/dev/zero"],
+                ["run", "digits.onnx", "-"]):
+    with open("/dev/zero") as zero:
+        p = subprocess.run(["pith", *command], stdin=zero, capture_output=True, text=True, timeout=60)
+    if p.returncode != 5 or "is a device" not in p.stderr:
+        print(*command, "exit", p.returncode, p.stderr)
+        failed = True
 
 # ---- quantize: four times the layers, at most six times the time ----
 seconds = {}

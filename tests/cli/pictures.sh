@@ -105,4 +105,64 @@ values as_is5x4 wide.png letterbox=5x4,pad=7 \
 values as_is3x2 tall.png letterbox=3x2,pad=0 "10 0 11 0 12 0"
 expect 2 pith run as_is5x4.onnx wide.png --preprocess letterbox=4x4
 grep -q -- '--preprocess .*resize=5x4 makes pictures fit' .err || complain "$(cat .err)"
+
+# One broken picture ends a run with its name and what leaves it out; then it is counted, and the labels stay
+# with the others. What is no PNG and no JPEG is called by its format.
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'END' || exit 1
+import os
+import struct
+from make_inputs import npy, png, write
+os.mkdir("some")
+rows = b""
+for i in range(6):
+    shade = [[(11 * i + 3 * x + (5 + i) * y) % 251 for x in range(28)] for y in range(28)]
+    data = png(28, 28, lambda y, x: shade[y][x])
+    write(f"some/{i}.png", data[:-30] if i in (0, 3) else data)
+    rows += b"" if i in (0, 3) else bytes(sum(shade, []))
+write("whole.npy", npy("|u1", (4, 1, 28, 28), rows))
+for name, head in (("bmp", b"BM"), ("gif", b"GIF89a"), ("tif", b"II*\0"), ("webp", b"RIFF\1\0\0\0WEBP"), ("avif", b"\0\0\0\x20ftypavif")):
+    os.mkdir(name)
+    write(f"{name}/p.{name}", head.ljust(40, b"\0"))
+END
+pith run digits.onnx -d whole.npy | cut -f 2 >answers
+awk 'BEGIN { print "file,class" } { i = NR + (NR > 2); printf "%d.png,%s\n", i, $1 }
+    END { print "0.png,9"; print "3.png,9" }' answers >some/labels.csv
+tar cf some.tar -C some .
+raw="--preprocess raw"
+for d in some some.tar; do
+    expect 4 pith eval digits.onnx -d $d $raw
+    grep -q '0.png: broken PNG: .*(--skip-broken leaves it out)' .err || complain "$d: $(cat .err)"
+    expect 0 pith eval digits.onnx -d $d $raw --skip-broken --json
+    grep -q '"samples":4,"top1":1,.*"skipped":2}' .out || complain "$d: labels do not stay: $(cat .out)"
+    [ "$(grep -c 'left out: .*[03].png: broken PNG' .err)" -eq 2 ] || complain "$d: names: $(cat .err)"
+    [ "$(tail -n 1 .err)" = "skipped 2 pictures that cannot be read" ] || complain "$d: count: $(cat .err)"
+    expect 0 pith eval digits.onnx -d $d $raw --skip-broken --range 1:4
+    grep -q 'top-1 100.00% (2)' .out || complain "$d: range: $(cat .out)"
+    expect 4 pith run digits.onnx -d $d $raw --skip-broken --range 3:4
+    grep -q 'none of its pictures can be read' .err || complain "$d: none: $(cat .err)"
+done
+expect 0 pith run digits.onnx some/*.png $raw --skip-broken
+cut -f 2 .out | cmp -s - answers || complain "run of pictures one by one: $(cat .out)"
+for command in check compare\ digits.onnx calibrate quantize sense compress "train --batch 8"; do
+    set -- pith ${command%% *} digits.onnx -d some $raw -o made.pith -f
+    case $command in
+    compare*) set -- pith compare digits.onnx digits.onnx -d some $raw ;;
+    check | sense) set -- pith $command digits.onnx -d some $raw ;;
+    train*) set -- pith train digits.onnx -d some $raw -o made.pith -f --batch 8 ;;
+    esac
+    "$@" --skip-broken >.out 2>.err
+    [ "$(tail -n 1 .err)" = "skipped 2 pictures that cannot be read" ] || complain "$command: count: $(cat .err)"
+done
+for f in bmp gif tif webp avif; do
+    name=$(echo $f | tr a-z A-Z | sed 's/TIF/TIFF/; s/WEBP/WebP/')
+    for d in "$f/p.$f" "-d $f/p.$f"; do
+        expect 5 pith run digits.onnx $d
+        grep -q "p.$f: the picture is $name; pith reads PNG and JPEG: convert it first" .err || complain "$d: $(cat .err)"
+    done
+    expect 5 pith run digits.onnx -d $f
+    grep -q "$f: no .png or .jpg in it, but p.$f: convert" .err || complain "$f: $(cat .err)"
+done
+cp webp/p.webp some
+expect 0 pith run digits.onnx -d some $raw --skip-broken
+grep -q 'some: 1 picture left out (p.webp); pith reads PNG and JPEG' .err || complain "webp among others: $(cat .err)"
 finish

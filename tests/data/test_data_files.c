@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <jpeglib.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -440,7 +442,7 @@ static void hostile_npy(void **state)
          "$h.npy: npy header is not a plain type, order and shape", PITH_ERR_CORRUPT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2147483647, 2147483647, 2147483647), "
          "}",
-         "$h.npy: shape and type ask for 0 bytes of data, there are 8", PITH_ERR_CORRUPT},
+         "$h.npy: shape and type ask for more than 2^64 bytes", PITH_ERR_CORRUPT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2)}",
          "$h.npy: more than 8 axes", PITH_ERR_UNSUPPORTED},
         {"__import__('os')", "$h.npy: npy header is not a plain type, order and shape",
@@ -498,6 +500,57 @@ static void folders_are_classes(void **state)
                "ant/1.png: cannot crop 4x4 out of a picture of 2x2 (resize=N in front of crop=N "
                "makes it large "
                "enough)");
+}
+
+/* A JPEG of one colour in four inks, as Adobe stores them: inverted. */
+static void put_inks(const char *name, const uint8_t inks[4], J_COLOR_SPACE stored)
+{
+    struct jpeg_compress_struct c;
+    struct jpeg_error_mgr errors;
+    uint8_t row[4 * 16], *rows[1] = {row};
+    FILE *f = fopen(at(name), "wb");
+    assert_non_null(f);
+    for (size_t i = 0; i < sizeof row; i++)
+        row[i] = inks[i % 4];
+    c.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&c);
+    jpeg_stdio_dest(&c, f);
+    c.image_width = c.image_height = 16;
+    c.input_components = 4;
+    c.in_color_space = JCS_CMYK;
+    jpeg_set_defaults(&c);
+    jpeg_set_colorspace(&c, stored);
+    jpeg_set_quality(&c, 100, TRUE);
+    jpeg_start_compress(&c, TRUE);
+    while (c.next_scanline < c.image_height)
+        (void)jpeg_write_scanlines(&c, rows, 1);
+    jpeg_finish_compress(&c);
+    jpeg_destroy_compress(&c);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* What Pillow's convert("RGB") makes of the same. */
+static void inks_become_colours(void **state)
+{
+    static const struct {
+        uint8_t inks[4], rgb[3];
+    } cases[] = {{{200, 100, 50, 255}, {200, 100, 50}},
+                 {{255, 255, 255, 128}, {128, 128, 128}},
+                 {{200, 100, 50, 128}, {100, 50, 25}},
+                 {{0, 255, 7, 0}, {0, 0, 0}}};
+    static const J_COLOR_SPACE spaces[] = {JCS_CMYK, JCS_YCCK};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        put_inks("inks.jpg", cases[i / 2].inks, spaces[i % 2]);
+        struct pith_data_opts o = opts_for(at("inks.jpg"));
+        struct pith_data *d = open_ok(&o);
+        float x[3 * 16 * 16];
+        assert_int_equal(pith_data_elems(d), 3 * 16 * 16);
+        assert_int_equal(pith_data_read(d, 0, x, NULL, NULL), PITH_OK);
+        for (int k = 0; k < 3; k++)
+            assert_true(fabsf(x[256 * k + 100] - cases[i / 2].rgb[k]) <= 2);
+        pith_data_free(d);
+    }
 }
 
 /* Named one by one: in that order, a folder's pictures sorted; no labels, though their folders are
@@ -659,8 +712,19 @@ static void broken_and_missing(void **state)
     put_gz("bomb.npy.gz", zeros, 1 << 20);
     free(zeros);
     o = opts_for(at("bomb.npy.gz"));
+    open_fails(&o, PITH_ERR_CORRUPT,
+               "$bomb.npy.gz: not IDX, npy, npz, PNG, JPEG, a tar of those, or CIFAR-10 (.bin); "
+               "headerless records are given as raw:TYPE:VALUES:FILE, sound as wav:FRAME:HOP:FILE");
+    char raw[600];
+    snprintf(raw, sizeof raw, "raw:u8:1024:%s", at("bomb.npy.gz"));
+    o.path = raw;
     o.max_bytes = 100000;
-    open_fails(&o, PITH_ERR_LIMIT, "$bomb.npy.gz: inflates to more than 100000 bytes");
+    open_fails(
+        &o, PITH_ERR_LIMIT,
+        "$bomb.npy.gz: 1,048,576 bytes or more when inflated or decoded; allowed are 100,000 "
+        "(--max-memory allows more)");
+    o.max_bytes = 1 << 20; /* just enough */
+    pith_data_free(open_ok(&o));
 }
 
 static void npz_members(void **state)
@@ -710,6 +774,7 @@ int main(void)
                                        cmocka_unit_test(numbers_in_memory),
                                        cmocka_unit_test(hostile_npy),
                                        cmocka_unit_test(folders_are_classes),
+                                       cmocka_unit_test(inks_become_colours),
                                        cmocka_unit_test(csv_names_pictures),
                                        cmocka_unit_test(pictures_by_name),
                                        cmocka_unit_test(csv_tells_folders_apart),

@@ -13,7 +13,7 @@ static void use_picture(const uint8_t *bytes, size_t n)
 {
     struct pith_image image;
     struct pith_error err;
-    if (pith_image_decode(bytes, n, "fuzz", &image, &err))
+    if (pith_image_decode(bytes, n, "fuzz", 1 << 26, &image, &err))
         return;
     if ((uint64_t)image.width * image.height <= SMALL_PIXELS &&
         pith_image_resize_shorter(&image, 1 + (uint32_t)(n % 40), "fuzz", &err) == PITH_OK &&
