@@ -128,17 +128,25 @@ static bool close_file(int fd, bool ok)
     return ok;
 }
 
-/* Through a symbolic link, the file it points to is replaced and the link stays. */
+/* Through a symbolic link, the file it points to is replaced, or made, and the link stays. */
 static const char *resolve(const char *path, char real[FILE_PATH_CAP])
 {
     struct stat st;
     if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
         return path;
-    char *found = realpath(path, NULL);
-    if (!found)
+    char *found = realpath(path, NULL), text[FILE_PATH_CAP];
+    if (found) {
+        int n = snprintf(real, FILE_PATH_CAP, "%s", found);
+        free(found);
+        return n > 0 && (unsigned)n < FILE_PATH_CAP ? real : path;
+    }
+    ssize_t bytes = readlink(path, text, sizeof text - 1);
+    const char *slash = strrchr(path, '/');
+    if (bytes <= 0)
         return path;
-    int n = snprintf(real, FILE_PATH_CAP, "%s", found);
-    free(found);
+    text[bytes] = '\0';
+    int folder = text[0] == '/' || !slash ? 0 : (int)(slash - path) + 1;
+    int n = snprintf(real, FILE_PATH_CAP, "%.*s%s", folder, path, text);
     return n > 0 && (unsigned)n < FILE_PATH_CAP ? real : path;
 }
 

@@ -41,6 +41,13 @@ static enum cli_exit print_man(const struct cli_command *const *commands, const 
     return EXIT_DONE;
 }
 
+static void print_options(void)
+{
+    cli_print_common_options();
+    puts("\nOf an option given twice the last one counts; -d, --set, --keep and others that take a "
+         "list add up.");
+}
+
 /* "train-advanced" */
 static bool print_advanced(const struct cli_command *const *commands, const char *subject)
 {
@@ -78,7 +85,7 @@ static enum cli_exit print_subject(const struct cli_command *const *commands, co
     else if (print_advanced(commands, subject))
         return EXIT_DONE;
     else if (strcmp(subject, "options") == 0)
-        cli_print_common_options();
+        print_options();
     else if (strcmp(subject, "exit-codes") == 0)
         print_topic(cli_exit_codes);
     else if (strcmp(subject, "environment") == 0)

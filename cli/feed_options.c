@@ -205,9 +205,11 @@ bool cli_is_picture(const void *head, size_t n)
 static bool may_be_picture(const char *path)
 {
     uint8_t head[4] = {0};
-    FILE *in = strcmp(path, "-") ? fopen(path, "rb") : NULL;
+    struct stat st;
+    bool pipe = strcmp(path, "-") == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
+    FILE *in = pipe ? NULL : fopen(path, "rb");
     if (!in)
-        return strcmp(path, "-") != 0;
+        return !pipe;
     size_t n = fread(head, 1, sizeof head, in);
     fclose(in);
     return cli_is_picture(head, n);

@@ -73,11 +73,14 @@ static int exit_status(enum cli_exit rc)
 /* A full disk or a closed pipe shows only when buffered output is flushed. */
 static enum cli_exit flush_stdout(enum cli_exit rc)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    bool flushed = fflush(stdout) == 0;
+    int reason = errno;
+    if ((flushed && !ferror(stdout)) || rc) /* what failed before was told */
         return rc;
-    if (errno == EPIPE)
-        return rc ? rc : EXIT_IO;
-    cli_error("cannot write to standard output: %s", strerror(errno));
+    if (flushed) /* an earlier write failed; errno is of something else by now */
+        cli_error("cannot write to standard output");
+    else if (reason != EPIPE)
+        cli_error("cannot write to standard output: %s", strerror(reason));
     return EXIT_IO;
 }
 
@@ -96,7 +99,11 @@ int main(int argc, char **argv)
         argv[1] = "version";
     cmd = cli_find_command(cli_commands, argv[1]);
     if (!cmd) {
-        cli_suggest(cli_commands, argv[1]);
+        if (argv[1][0] == '-')
+            cli_error("%s: options follow the command: pith COMMAND [options]; see pith help",
+                      argv[1]);
+        else
+            cli_suggest(cli_commands, argv[1]);
         if (asked_for_json(argc, argv))
             cli_json_error(EXIT_USAGE);
         return exit_status(flush_stdout(EXIT_USAGE));

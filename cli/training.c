@@ -4,15 +4,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static enum cli_exit open_data(const struct cli_training_options *o, const struct pith_model *m,
-                               const char *path, const char *labels, const char *range,
-                               struct pith_data **data)
+                               const char *path, const char *labels, const char *within,
+                               const char *range, struct pith_data **data)
 {
     struct pith_error err = {0};
     struct pith_data_opts d = {.size_bytes = sizeof d,
                                .path = path,
                                .labels = labels,
+                               .within = within,
                                .range = range,
                                .preprocess = o->preprocess};
     cli_data_shape(m, 0, &d);
@@ -28,7 +30,6 @@ enum cli_exit cli_check_training(const struct cli_training_options *o)
 {
     const char *wrong = !o->data                     ? "no data: give -d DATA"
                         : o->val && o->hold          ? "give one of --val and --hold"
-                        : o->hold && o->range        ? "give --hold or --range, not both"
                         : o->hold && *o->hold == '!' ? "--hold takes A:B[:STEP]"
                                                      : NULL;
     if (wrong)
@@ -36,7 +37,15 @@ enum cli_exit cli_check_training(const struct cli_training_options *o)
     return wrong ? EXIT_USAGE : EXIT_DONE;
 }
 
-/* --hold 0::10 keeps these for judging and trains on all others. */
+/* What is held is opened for itself: a pipe can be read once. */
+static bool is_pipe(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") == 0 ||
+           (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+/* --hold 0::10 keeps these for judging and trains on all others; --range limits both. */
 enum cli_exit cli_open_training(const struct cli_training_options *o, const struct pith_model *m,
                                 struct pith_data **train, struct pith_data **val)
 {
@@ -48,11 +57,15 @@ enum cli_exit cli_open_training(const struct cli_training_options *o, const stru
         cli_error("--hold '%s': too long", o->hold);
         return EXIT_USAGE;
     }
-    rc = open_data(o, m, o->data, o->labels, o->hold ? others : o->range, train);
+    if (o->hold && (is_pipe(o->data) || (o->labels && is_pipe(o->labels)))) {
+        cli_error("--hold reads -d and --labels twice, which a pipe does not allow: give files");
+        return EXIT_USAGE;
+    }
+    rc = open_data(o, m, o->data, o->labels, o->range, o->hold ? others : NULL, train);
     if (!rc && o->hold)
-        rc = open_data(o, m, o->data, o->labels, o->hold, val);
+        rc = open_data(o, m, o->data, o->labels, o->range, o->hold, val);
     if (!rc && o->val)
-        rc = open_data(o, m, o->val, NULL, NULL, val);
+        rc = open_data(o, m, o->val, NULL, NULL, NULL, val);
     return rc;
 }
 

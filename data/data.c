@@ -352,6 +352,26 @@ static enum pith_status shape_pictures(struct pith_data *d, struct pith_error *e
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* The range, of the samples of the range `within`. */
+static enum pith_status choose_samples(struct pith_data *d, const struct pith_data_opts *o,
+                                       struct pith_error *err)
+{
+    const char *name = d->source.file.name;
+    uint32_t *within = NULL;
+    uint64_t n;
+    enum pith_status st = pith_range_choose(o->within, d->source.n_samples, name, &within, &n, err);
+    if (st == PITH_OK)
+        st = pith_range_choose(o->range, n, name, &d->chosen, &d->n_chosen, err);
+    if (st == PITH_OK && !d->chosen) {
+        d->chosen = within;
+        return PITH_OK;
+    }
+    for (uint64_t i = 0; i < d->n_chosen && st == PITH_OK && within; i++)
+        d->chosen[i] = within[d->chosen[i]];
+    free(within);
+    return st;
+}
+
 static enum pith_status open_data(struct pith_data *d, const struct pith_data_opts *o,
                                   struct pith_error *err)
 {
@@ -369,8 +389,7 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
     else if (st == PITH_OK && !o->files)
         st = find_labels(d, o->path, err);
     if (st == PITH_OK)
-        st = pith_range_choose(o->range, d->source.n_samples, d->source.file.name, &d->chosen,
-                               &d->n_chosen, err);
+        st = choose_samples(d, o, err);
     if (st == PITH_OK && o->skip_broken && d->source.list.n > 0)
         st = drop_broken(d, err);
     if (st == PITH_OK)

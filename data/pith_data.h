@@ -68,6 +68,7 @@ struct pith_data_opts {
     const char *labels;     /* NULL: found as above, or none */
     const char *range;      /* "a:b", "a:b:step" (either number may be empty), "!a:b:step": all
                                others; NULL: all */
+    const char *within;     /* a range, of whose samples `range` chooses; NULL: all */
     const char *preprocess; /* NULL: none (values as they are, pixels 0..255) */
     const char *input_name; /* for messages; may be NULL */
     uint32_t rank;          /* one sample with its batch axis (1, or 0 for open); 0: as the data is,

@@ -160,8 +160,15 @@ static enum pith_status set_row(const struct cli_option *place, const struct pit
 enum cli_exit cli_store_row(const struct cli_option *o, const char *text, void *options)
 {
     size_t i = (size_t)(o - all.option);
+    const struct pith_option *row = all.row[i];
     struct pith_error err = {0};
-    if (!set_row(all.place[i], all.row[i], text, (char *)options + o->offset, &err))
+    uint64_t zero;
+    if ((row->kind == PITH_OPTION_UINT || row->kind == PITH_OPTION_BYTES) && row->min >= 1 &&
+        pith_parse_uint(text, &zero) && zero == 0) { /* which stands for: not given */
+        cli_error("--%s %s: out of range %g..%g", o->name, text, row->min, row->max);
+        return EXIT_USAGE;
+    }
+    if (!set_row(all.place[i], row, text, (char *)options + o->offset, &err))
         return EXIT_DONE;
     cli_error("--%s %s", o->name, err.text);
     return EXIT_USAGE;

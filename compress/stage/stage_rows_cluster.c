@@ -22,15 +22,12 @@ static bool is_power_of_two(uint32_t n)
     return (n & (n - 1)) == 0;
 }
 
-/* Bits and centroids are one number, said once. */
-static enum pith_status read_count(struct pith_stage *s, const char *text, uint32_t min,
-                                   uint32_t max, uint32_t *n, struct pith_error *err)
+/* Bits and centroids are one number: the last one counts, as of any option. */
+static enum pith_status read_count(const char *text, uint32_t min, uint32_t max, uint32_t *n,
+                                   struct pith_error *err)
 {
     const struct pith_option row = {
         .kind = PITH_OPTION_UINT, .min = min, .max = max, .normal = min};
-    if (s->cluster.n_centroids)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.20s': give bits or centroids, and once",
-                               text);
     return pith_option_read(&row, text, n, err);
 }
 
@@ -39,7 +36,7 @@ static enum pith_status read_bits(struct pith_stage *s, const char *text,
 {
     uint32_t bits = 0;
     (void)texts;
-    enum pith_status st = read_count(s, text, 1, 8, &bits, err);
+    enum pith_status st = read_count(text, 1, 8, &bits, err);
     if (!st)
         s->cluster.n_centroids = 1u << bits;
     return st;
@@ -59,7 +56,7 @@ static enum pith_status read_centroids(struct pith_stage *s, const char *text,
                                        struct pith_stage_texts *texts, struct pith_error *err)
 {
     (void)texts;
-    return read_count(s, text, 2, 256, &s->cluster.n_centroids, err);
+    return read_count(text, 2, 256, &s->cluster.n_centroids, err);
 }
 
 static void print_centroids(const struct pith_stage *s, char *text, size_t room)

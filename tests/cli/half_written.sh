@@ -183,4 +183,19 @@ _, err = p.communicate(timeout=20)
 check("dangling link", p.returncode == 2 and "exists" in err, f"{p.returncode} {err}")
 sys.exit(failed)
 EOP
+
+# through a link, to a file or to none yet, its target is written and the link stays
+ln -s behind.pith link
+for i in 1 2; do
+    expect 0 pith import good.onnx -q -f -o link
+    [ -L link ] && [ -s behind.pith ] || complain "link $i: $(ls -l link behind.pith)"
+    echo old >behind.pith
+done
+# a failed write is told once, with its own reason
+pith import good.onnx -q -o - >/dev/full 2>.err
+[ "$(cat .err)" = "pith import: cannot write to standard output: No space left on device" ] || complain "full: $(cat .err)"
+# what would be read twice is no pipe
+mkfifo pipe
+expect 2 pith train good.onnx -d pipe --hold 0::2 -o held.pith
+grep -q -- '--hold reads -d and --labels twice' .err || complain "hold of a pipe: $(cat .err)"
 finish

@@ -342,6 +342,13 @@ static void arrays_and_label_files(void **state)
         expect_sample(d, 1, (float[]){3, 4}, 5);
         pith_data_free(d);
     }
+    o.within = "1:3";
+    o.range = "!0:1";
+    struct pith_data *rest = open_ok(&o);
+    assert_int_equal(pith_data_count(rest), 1);
+    expect_sample(rest, 0, (float[]){5, 6}, 6);
+    pith_data_free(rest);
+    o.within = o.range = NULL;
     put("y.txt", "4\n5\n", 4);
     o.labels = at("y.txt");
     open_fails(&o, PITH_ERR_CORRUPT, "$y.txt: 2 labels for 3 samples of $x.npy");
