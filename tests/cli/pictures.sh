@@ -9,7 +9,7 @@ warned() { # yes|no
 }
 stores() { pith info --meta "$1" | grep -qx "preprocess: $2" || complain "$1 does not store $2"; }
 
-expect 0 pith import photos.onnx -q -o net.pith
+expect 0 pith import net.onnx -q -o net.pith
 expect 2 pith run net.pith picture.png # does not fit as it is
 grep -q -- '--preprocess NAME,resize=256,crop=224 makes pictures fit' .err || complain "$(cat .err)"
 expect 0 pith run net.pith picture.png --preprocess unit,resize=256,crop=224
