@@ -222,12 +222,16 @@ enum pith_status pith_file_write_pieces(const char *path, bool replace,
 enum pith_status pith_file_write(const char *path, const void *bytes, size_t n,
                                  struct pith_error *err)
 {
+    if (!path || (n > 0 && !bytes))
+        return PITH_ERR_ARGUMENT;
     return write_file(path, true, bytes, n, err);
 }
 
 enum pith_status pith_file_write_new(const char *path, const void *bytes, size_t n,
                                      struct pith_error *err)
 {
+    if (!path || (n > 0 && !bytes))
+        return PITH_ERR_ARGUMENT;
     return write_file(path, false, bytes, n, err);
 }
 

@@ -13,6 +13,8 @@
 const struct pith_option *pith_option_row(const struct pith_option_table *table, uint32_t i,
                                           size_t *at)
 {
+    if (!table)
+        return NULL;
     for (uint32_t p = 0; p < PITH_OPTION_PARTS && table->part[p].set; p++) {
         const struct pith_option_set *set = table->part[p].set;
         if (i < set->n) {
@@ -28,6 +30,8 @@ const struct pith_option *pith_option_row(const struct pith_option_table *table,
 const struct pith_option *pith_option_find(const struct pith_option_table *table, const char *key,
                                            size_t n, size_t *at)
 {
+    if (!table || !key)
+        return NULL;
     const struct pith_option *o;
     for (uint32_t i = 0; (o = pith_option_row(table, i, at)); i++)
         if (strlen(o->key) == n && memcmp(o->key, key, n) == 0)
@@ -121,6 +125,8 @@ static void set(const struct pith_option *o, const union value *v, void *value)
 
 void pith_option_defaults(const struct pith_option_set *s, void *of)
 {
+    if (!s || !of)
+        return;
     for (uint32_t i = 0; i < s->n; i++) {
         union value v = value_of(&s->rows[i], s->rows[i].normal);
         set(&s->rows[i], &v, (char *)of + s->rows[i].at);
@@ -129,17 +135,23 @@ void pith_option_defaults(const struct pith_option_set *s, void *of)
 
 bool pith_option_given(const struct pith_option *o, const void *value)
 {
+    if (!o || !value)
+        return false;
     union value v = value_of(o, o->normal);
     return memcmp(value, &v, bytes_of(o)) != 0;
 }
 
 void pith_option_copy(const struct pith_option *o, const void *from, void *to)
 {
+    if (!o || !from || !to)
+        return;
     memcpy(to, from, bytes_of(o));
 }
 
 const char *pith_option_word(const struct pith_option *o, const void *value)
 {
+    if (!o || !value)
+        return NULL;
     union value v = {0};
     memcpy(&v, value, bytes_of(o));
     int given = o->kind == PITH_OPTION_CHOICE ? v.flag : v.word;
@@ -289,6 +301,8 @@ static enum pith_status read_value(const struct pith_option *o, const char *text
 enum pith_status pith_option_read(const struct pith_option *o, const char *text, void *value,
                                   struct pith_error *err)
 {
+    if (!o || !text || !value)
+        return PITH_ERR_ARGUMENT;
     union value v = {0};
     enum pith_status st = read_value(o, text, &v, err);
     if (!st)
@@ -301,6 +315,8 @@ enum pith_status pith_option_read(const struct pith_option *o, const char *text,
 void pith_option_line(const struct pith_option *o, const void *value,
                       char line[PITH_OPTION_LINE_BYTES])
 {
+    if (!o || !value || !line)
+        return;
     const size_t room = PITH_OPTION_LINE_BYTES;
     union value v = {0};
     memcpy(&v, value, bytes_of(o));

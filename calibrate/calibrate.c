@@ -163,6 +163,8 @@ static void release(struct calibration *c)
 enum pith_status pith_calibrate(struct pith_model *m, const struct pith_calibrate_opts *opts,
                                 uint64_t *n_seen, struct pith_error *err)
 {
+    if (!m || !opts || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct calibration c = {.m = m, .opts = opts, .err = err};
     enum pith_status st = pith_calibrate_check(m, opts, err);
     if (!st)
@@ -219,6 +221,8 @@ static bool same_network(const struct pith_model *a, const struct pith_model *b)
 enum pith_status pith_calibrate_merge(struct pith_model *m, const struct pith_model *other,
                                       struct pith_error *err)
 {
+    if (!m || !other)
+        return PITH_ERR_ARGUMENT;
     struct calibration c = {.m = m, .err = err};
     if (!same_network(m, other))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
@@ -234,6 +238,8 @@ enum pith_status pith_calibrate_merge(struct pith_model *m, const struct pith_mo
 
 void pith_calibrate_reset(struct pith_model *m)
 {
+    if (!m)
+        return;
     for (uint32_t v = 0; v < m->n_values; v++) {
         m->values[v].min = 1;
         m->values[v].max = 0;

@@ -226,6 +226,8 @@ static enum pith_status install(struct choosing *ch, struct pith_range_report *r
 enum pith_status pith_choose_grids(struct pith_model *m, const struct pith_range_opts *opts,
                                    struct pith_range_report *report, struct pith_error *err)
 {
+    if (!m || !opts || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct choosing ch = {.m = m, .opts = opts, .err = err};
     uint64_t n_runs = 0;
     if (report)

@@ -13,8 +13,10 @@ static enum pith_status evaluate(const struct pith_model *m, const struct pith_c
     const struct pith_feed_input input = {.data = o->data};
     const struct pith_feed one = {.size_bytes = sizeof one, .n_inputs = 1, .input = &input};
     const struct pith_feed *feed = o->feed ? o->feed : &one;
+    struct pith_engine_opts engine = o->engine; /* zeros: the defaults */
     struct pith_engine *e;
-    enum pith_status st = pith_engine_open(m, &o->engine, &e, err);
+    engine.size_bytes = sizeof engine;
+    enum pith_status st = pith_engine_open(m, &engine, &e, err);
     if (st)
         return st;
     if (o->progress)
@@ -106,6 +108,8 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
                                const struct pith_compress_opts *opts,
                                struct pith_compress_result *result, struct pith_error *err)
 {
+    if (!m || !recipe || !opts || !result || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     double limit = opts->max_drop >= 0 ? opts->max_drop : recipe->goal.max_drop;
     struct pith_compress_result r = {.met = true, .limit = limit};
     bool measured = opts->data || opts->feed;

@@ -277,6 +277,8 @@ static void close(struct sense *s)
 enum pith_status pith_sense(struct pith_model *m, const struct pith_sense_opts *opts,
                             struct pith_sense *result, struct pith_error *err)
 {
+    if (!m || !opts || !result || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct sense s = {.m = m, .opts = opts, .err = err};
     struct pith_sense r = {0};
     enum pith_status st = check_options(opts, err);
@@ -302,6 +304,8 @@ enum pith_status pith_sense(struct pith_model *m, const struct pith_sense_opts *
 
 void pith_sense_free(struct pith_sense *s)
 {
+    if (!s)
+        return;
     free(s->layer);
     free(s->costs);
     *s = (struct pith_sense){0};
@@ -309,6 +313,8 @@ void pith_sense_free(struct pith_sense *s)
 
 void pith_sense_order(const struct pith_sense *s, uint32_t trial, uint32_t *order)
 {
+    if (!s || !order)
+        return;
     for (uint32_t i = 0; i < s->n_layers; i++) {
         uint32_t at = i;
         for (; at > 0; at--) {

@@ -15,6 +15,8 @@
 
 void pith_stage_report_free(struct pith_stage_report *r)
 {
+    if (!r)
+        return;
     free(r->prune);
     free(r->cluster);
     free(r->quantize);
@@ -274,6 +276,8 @@ enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_sta
                                      const struct pith_stage_means *means,
                                      struct pith_stage_report *report, struct pith_error *err)
 {
+    if (!m || !s || !means || means->size_bytes != sizeof *means)
+        return PITH_ERR_ARGUMENT;
     struct pith_stage_report r = {0};
     uint64_t seed = s->seed ? s->seed : means->seed;
     enum pith_status st = check_texts(s, err);
@@ -296,6 +300,8 @@ enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_sta
 enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s, uint64_t seed,
                                 struct pith_stage_report *report, struct pith_error *err)
 {
+    if (!m || !s)
+        return PITH_ERR_ARGUMENT;
     const struct pith_stage_means means = {.size_bytes = sizeof means, .seed = seed};
     return pith_stage_run_with(m, s, &means, report, err);
 }

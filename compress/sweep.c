@@ -91,6 +91,8 @@ static enum pith_status set_path(json_t *root, const char *path, const json_t *v
 enum pith_status pith_sweep_recipe(const struct pith_sweep *s, uint64_t i,
                                    struct pith_recipe **recipe, struct pith_error *err)
 {
+    if (!s || !recipe)
+        return PITH_ERR_ARGUMENT;
     json_t *params = params_of(s, i), *root = json_deep_copy(s->base), *value;
     const char *path;
     enum pith_status st = params && root ? PITH_OK : pith_error_no_memory(err);
@@ -108,6 +110,8 @@ enum pith_status pith_sweep_recipe(const struct pith_sweep *s, uint64_t i,
 
 char *pith_sweep_params(const struct pith_sweep *s, uint64_t i)
 {
+    if (!s)
+        return NULL;
     json_t *params = params_of(s, i);
     char *text = pith_json_text(params, JSON_COMPACT);
     json_decref(params);
@@ -116,6 +120,8 @@ char *pith_sweep_params(const struct pith_sweep *s, uint64_t i)
 
 uint64_t pith_sweep_count(const struct pith_sweep *s)
 {
+    if (!s)
+        return 0;
     return s->count;
 }
 
@@ -186,6 +192,8 @@ static enum pith_status read_spec(struct pith_sweep *s, json_t *root, const char
 enum pith_status pith_sweep_parse(const char *text, size_t n, const char *name,
                                   struct pith_sweep **sweep, struct pith_error *err)
 {
+    if (!text || !name || !sweep)
+        return PITH_ERR_ARGUMENT;
     struct pith_sweep *s;
     json_t *root;
     enum pith_status st = pith_json_load(text, n, name, &root, err);
@@ -272,6 +280,8 @@ enum pith_status pith_sweep_run(const struct pith_sweep *s, uint64_t i, const st
                                 const struct pith_compress_opts *opts, char **line,
                                 struct pith_buffer *file, struct pith_error *err)
 {
+    if (!s || !m || !opts || !line || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct pith_compress_result result = {0};
     struct pith_error why = {0};
     char mark[16];

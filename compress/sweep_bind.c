@@ -104,6 +104,8 @@ static void put_data(json_t **about, const struct pith_sweep_subject *on, uint32
 enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_sweep_subject *on,
                                  struct pith_error *err)
 {
+    if (!s || !on || on->size_bytes != sizeof *on)
+        return PITH_ERR_ARGUMENT;
     uint32_t model, data = 0, train = 0;
     enum pith_status st = pith_mark_model(on->model, &model, err);
     if (!st && on->data)

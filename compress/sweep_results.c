@@ -149,6 +149,8 @@ static void sort_back(struct pith_sweep_results *r)
 enum pith_status pith_sweep_results_add(struct pith_sweep_results *r, const char *text, size_t n,
                                         struct pith_error *err)
 {
+    if (!r || !text)
+        return PITH_ERR_ARGUMENT;
     enum pith_status st = PITH_OK;
     if (!r->json)
         r->json = json_object();
@@ -168,6 +170,8 @@ enum pith_status pith_sweep_results_add(struct pith_sweep_results *r, const char
 
 void pith_sweep_results_free(struct pith_sweep_results *r)
 {
+    if (!r)
+        return;
     json_decref(lines_of(r));
     free(r->point);
     *r = (struct pith_sweep_results){0};
@@ -175,6 +179,8 @@ void pith_sweep_results_free(struct pith_sweep_results *r)
 
 bool pith_sweep_done(const struct pith_sweep *s, const struct pith_sweep_results *r, uint64_t i)
 {
+    if (!s || !r)
+        return false;
     char mark[16], key[48];
     snprintf(mark, sizeof mark, "%08" PRIx32, s->mark);
     format_key(key, mark, (json_int_t)i);
@@ -194,6 +200,8 @@ static int by_subject(const struct pith_sweep_point *p, const struct pith_sweep_
 
 bool pith_sweep_comparable(const struct pith_sweep_point *a, const struct pith_sweep_point *b)
 {
+    if (!a || !b)
+        return false;
     return by_subject(a, b) == 0;
 }
 
@@ -213,6 +221,8 @@ static int by_bytes(const void *a, const void *b)
 
 void pith_sweep_file_name(const struct pith_sweep_point *p, char name[PITH_SWEEP_NAME_BYTES])
 {
+    if (!p || !name)
+        return;
     const char *model = *p->model ? p->model : "model", *dot = strrchr(model, '.');
     int stem = dot && dot > model ? (int)(dot - model) : (int)strlen(model);
     snprintf(name, PITH_SWEEP_NAME_BYTES, "%.*s-%.16s-%" PRIu64 ".pith", stem < 200 ? stem : 200,
@@ -224,6 +234,8 @@ void pith_sweep_file_name(const struct pith_sweep_point *p, char name[PITH_SWEEP
 
 uint32_t pith_sweep_front(struct pith_sweep_results *r)
 {
+    if (!r)
+        return 0;
     uint32_t n = 0;
     if (r->n)
         qsort(r->point, r->n, sizeof *r->point, by_bytes);

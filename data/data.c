@@ -400,6 +400,8 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
 enum pith_status pith_data_open(const struct pith_data_opts *opts, struct pith_data **data,
                                 struct pith_error *err)
 {
+    if (!opts || !data)
+        return PITH_ERR_ARGUMENT;
     if (opts->size_bytes != sizeof *opts || !opts->path || opts->rank > PITH_MAX_RANK)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot open data: no path, or bad options");
     struct pith_data *d = calloc(1, sizeof *d);
@@ -426,6 +428,8 @@ enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64
                                       float *targets, uint64_t target_elems,
                                       struct pith_data **data, struct pith_error *err)
 {
+    if (!dim || !data)
+        return PITH_ERR_ARGUMENT;
     struct pith_data *d = calloc(1, sizeof *d);
     char *name = strdup("numbers in memory");
     uint64_t elems = 1;
@@ -476,6 +480,8 @@ void pith_data_free(struct pith_data *data)
 
 uint64_t pith_data_count(const struct pith_data *data)
 {
+    if (!data)
+        return 0;
     const uint64_t n = data->picked ? data->n_picked : data->n_chosen;
     return data->mirrored ? 2 * n : n;
 }
@@ -483,6 +489,8 @@ uint64_t pith_data_count(const struct pith_data *data)
 enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers, uint64_t n,
                                 struct pith_error *err)
 {
+    if (!data)
+        return PITH_ERR_ARGUMENT;
     uint32_t *picked = NULL;
     for (uint64_t i = 0; i < n; i++)
         if (numbers[i] >= data->n_chosen)
@@ -503,12 +511,16 @@ enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers,
 
 const uint32_t *pith_data_picked(const struct pith_data *data, uint64_t *n)
 {
+    if (!data)
+        return NULL;
     *n = data->n_picked;
     return data->picked;
 }
 
 bool pith_data_mirror(struct pith_data *data)
 {
+    if (!data)
+        return false;
     const uint32_t *dim = data->dim;
     data->mirrored = pith_data_pictures(data) && data->rank == 4 &&
                      dim[data->pre.nhwc ? 3 : 1] == COLOURS && !data->source.targets;
@@ -517,11 +529,15 @@ bool pith_data_mirror(struct pith_data *data)
 
 uint64_t pith_data_elems(const struct pith_data *data)
 {
+    if (!data)
+        return 0;
     return data->elems;
 }
 
 uint64_t pith_data_steps(const struct pith_data *data)
 {
+    if (!data)
+        return 0;
     uint64_t one = 1;
     for (uint32_t i = 0; i < data->rank; i++)
         one *= data->dim[i];
@@ -530,44 +546,60 @@ uint64_t pith_data_steps(const struct pith_data *data)
 
 uint32_t pith_data_shape(const struct pith_data *data, uint32_t dim[PITH_MAX_RANK])
 {
+    if (!data || !dim)
+        return 0;
     memcpy(dim, data->dim, sizeof data->dim);
     return data->rank;
 }
 
 const char *pith_data_reordered(const struct pith_data *data)
 {
+    if (!data)
+        return NULL;
     return data->reordered;
 }
 
 /* IDX holds planes of bytes that may be anything, as npy does. */
 bool pith_data_pictures(const struct pith_data *data)
 {
+    if (!data)
+        return false;
     return data->source.pictures && (data->source.list.n > 0 || data->source.rank == 3);
 }
 
 bool pith_data_unscaled_pixels(const struct pith_data *data)
 {
+    if (!data)
+        return false;
     const struct data_source *s = &data->source;
     return !data->preprocessed && (s->pictures || s->type == PITH_U8);
 }
 
 bool pith_data_labelled(const struct pith_data *data)
 {
+    if (!data)
+        return false;
     return data->source.labels != NULL;
 }
 
 uint64_t pith_data_target_elems(const struct pith_data *data)
 {
+    if (!data)
+        return 0;
     return data->source.target_elems;
 }
 
 uint64_t pith_data_skipped(const struct pith_data *data)
 {
+    if (!data)
+        return 0;
     return data->n_skipped;
 }
 
 const char *pith_data_unlabelled(const struct pith_data *data)
 {
+    if (!data)
+        return NULL;
     return data->source.labels || data->source.targets ? "" : data->source.unlabelled;
 }
 
@@ -580,12 +612,16 @@ static uint64_t stored_number(const struct pith_data *d, uint64_t i)
 
 const char *pith_data_sample_file(const struct pith_data *data, uint64_t i)
 {
+    if (!data)
+        return NULL;
     bool named = i < pith_data_count(data) && data->source.list.n > 0;
     return named ? data->source.list.entry[stored_number(data, i)].name : NULL;
 }
 
 const char *pith_data_sample_name(struct pith_data *data, uint64_t i)
 {
+    if (!data)
+        return NULL;
     if (pith_data_sample_file(data, i))
         return pith_data_sample_file(data, i);
     uint64_t n = i < pith_data_count(data) ? stored_number(data, i) : i;
@@ -662,6 +698,8 @@ static enum pith_status read_picture(struct pith_data *d, uint64_t n, bool mirro
 enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, int64_t *label,
                                 struct pith_error *err)
 {
+    if (!data || !x)
+        return PITH_ERR_ARGUMENT;
     const struct data_source *s = &data->source;
     if (i >= pith_data_count(data))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: no sample %llu", s->file.name,
@@ -686,6 +724,8 @@ enum pith_status pith_data_read(struct pith_data *data, uint64_t i, float *x, in
 
 int64_t pith_data_label(const struct pith_data *data, uint64_t i)
 {
+    if (!data)
+        return 0;
     const int64_t *labels = data->source.labels;
     return labels && i < pith_data_count(data) ? labels[stored_number(data, i)] : PITH_NO_LABEL;
 }
@@ -693,6 +733,8 @@ int64_t pith_data_label(const struct pith_data *data, uint64_t i)
 enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith_type type, void *x,
                                    int64_t *label, struct pith_error *err)
 {
+    if (!data || !x)
+        return PITH_ERR_ARGUMENT;
     const struct data_source *s = &data->source;
     if (type == PITH_F32)
         return pith_data_read(data, i, x, label, err);
@@ -712,6 +754,8 @@ enum pith_status pith_data_read_as(struct pith_data *data, uint64_t i, enum pith
 
 enum pith_status pith_data_read_target(struct pith_data *data, uint64_t i, float *y)
 {
+    if (!data || !y)
+        return PITH_ERR_ARGUMENT;
     const struct data_source *s = &data->source;
     if (!s->targets || i >= pith_data_count(data))
         return PITH_ERR_ARGUMENT;

@@ -289,6 +289,8 @@ enum pith_status pith_source_load(struct file_source *f, uint64_t max_bytes, str
 enum pith_status pith_file_read(const char *path, uint64_t max_bytes, struct pith_buffer *file,
                                 struct pith_error *err)
 {
+    if (!path || !file)
+        return PITH_ERR_ARGUMENT;
     struct file_source f;
     enum pith_status st = pith_source_open(path, max_bytes, &f, err);
     if (st == PITH_OK)

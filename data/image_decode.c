@@ -27,6 +27,8 @@ enum pith_status pith_image_new(uint32_t width, uint32_t height, uint32_t channe
 
 void pith_image_free(struct pith_image *image)
 {
+    if (!image)
+        return;
     free(image->pixels);
     *image = (struct pith_image){0};
 }
@@ -35,6 +37,8 @@ enum pith_status pith_image_decode(const void *bytes, size_t n, const char *name
                                    uint64_t max_bytes, struct pith_image *image,
                                    struct pith_error *err)
 {
+    if (!bytes || !name || !image)
+        return PITH_ERR_ARGUMENT;
     if (pith_is_png(bytes, n))
         return pith_png_decode(bytes, n, name, max_bytes, image, err);
     if (pith_is_jpeg(bytes, n))

@@ -305,6 +305,8 @@ static enum pith_status copy_items(const struct npy_header *h, const uint8_t *fr
 enum pith_status pith_npy_read(const void *bytes, size_t n, const char *name,
                                struct pith_array *array, struct pith_error *err)
 {
+    if (!bytes || !name || !array)
+        return PITH_ERR_ARGUMENT;
     struct npy_header h;
     enum pith_status st = pith_npy_parse(bytes, n, name, &h, err);
     if (st != PITH_OK)
@@ -327,6 +329,8 @@ enum pith_status pith_npy_read(const void *bytes, size_t n, const char *name,
 
 void pith_array_free(struct pith_array *array)
 {
+    if (!array)
+        return;
     free(array->data);
     *array = (struct pith_array){0};
 }

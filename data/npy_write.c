@@ -80,6 +80,8 @@ static void copy_little_endian(const uint8_t *from, uint64_t n, uint32_t each, u
 enum pith_status pith_npy_write(enum pith_type type, uint32_t rank, const uint32_t *dim,
                                 const void *data, struct pith_buffer *file, struct pith_error *err)
 {
+    if (!dim || !data || !file)
+        return PITH_ERR_ARGUMENT;
     const char *descr = npy_descr(type);
     if (!descr || rank > PITH_MAX_RANK)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot write npy: type %d, rank %u",

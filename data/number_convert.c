@@ -176,6 +176,8 @@ static const char *type_name(enum pith_type type)
 enum pith_status pith_array_convert(const struct pith_array *a, enum pith_type type, void *to,
                                     const char *name, struct pith_error *err)
 {
+    if (!a || !to || !name)
+        return PITH_ERR_ARGUMENT;
     uint32_t from_bytes = pith_type_bytes(a->type), to_bytes = pith_type_bytes(type);
     if (a->type == type) {
         if (a->count)

@@ -60,6 +60,8 @@ static uint32_t image_axes(uint32_t rank)
 struct pith_order pith_array_order(const uint32_t *dim, uint32_t rank, uint32_t times,
                                    const uint32_t *to, uint32_t to_rank)
 {
+    if (!dim || !to)
+        return (struct pith_order){0};
     uint32_t a[PITH_MAX_RANK], b[PITH_MAX_RANK + 1];
     const uint32_t n_a = wide_axes(dim, rank, a), n_times = wide_axes(&times, 1, b);
     const uint32_t n_b = n_times + wide_axes(to, to_rank, b + n_times);
@@ -96,6 +98,8 @@ static void transpose(const uint8_t *from, uint8_t *to, uint64_t rows, uint64_t 
 enum pith_status pith_array_reorder(const struct pith_order *order, void *x, uint64_t n,
                                     uint32_t bytes, struct pith_error *err)
 {
+    if (!order || !x)
+        return PITH_ERR_ARGUMENT;
     const uint64_t one = order->rows * order->columns * bytes;
     uint8_t *image, *at = x;
     if (one == 0)
@@ -114,6 +118,8 @@ enum pith_status pith_array_reorder(const struct pith_order *order, void *x, uin
 const char *pith_order_text(const struct pith_order *order, const uint32_t *dim, uint32_t rank,
                             const uint32_t *to, uint32_t to_rank, char text[PITH_ORDER_TEXT_BYTES])
 {
+    if (!order || !dim || !to || !text)
+        return NULL;
     char is[96], wanted[96];
     pith_shape_text(dim, rank, is);
     pith_shape_text(to, to_rank, wanted);

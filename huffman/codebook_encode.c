@@ -356,6 +356,8 @@ static uint32_t choose_rice(struct book *b, uint64_t *least)
 enum pith_status pith_codebook_encode(const float *centroid, uint64_t n_groups,
                                       uint32_t n_centroids, uint8_t *dst, size_t cap, size_t *bytes)
 {
+    if (!centroid || !dst || !bytes)
+        return PITH_ERR_ARGUMENT;
     struct book b = {centroid, n_groups, n_centroids, 0};
     uint64_t least = 8 * (uint64_t)pith_codebook_bound(n_groups, n_centroids);
     uint32_t rice = UINT32_MAX, step_bits = step_bits_of(&b);

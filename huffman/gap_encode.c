@@ -26,6 +26,8 @@ static void write_head(struct bit_writer *w, const struct pith_support_code *cod
 
 size_t pith_support_table_bytes(const struct pith_support_code *code)
 {
+    if (!code)
+        return 0;
     uint8_t scratch[PITH_HUFF_TABLE_MAX];
     if (code->huff.n_present == 0)
         return 0;
@@ -36,6 +38,8 @@ size_t pith_support_table_bytes(const struct pith_support_code *code)
 
 void pith_support_table_write(const struct pith_support_code *code, uint8_t *dst)
 {
+    if (!code || !dst)
+        return;
     if (code->huff.n_present == 0)
         return;
     struct bit_writer w = bit_writer_to(dst, pith_support_table_bytes(code));
@@ -46,6 +50,8 @@ void pith_support_table_write(const struct pith_support_code *code, uint8_t *dst
 uint64_t pith_support_cost_bits(const struct pith_support_code *code,
                                 const struct pith_support_profile *profile)
 {
+    if (!code || !profile)
+        return 0;
     struct support_histogram h;
     if (profile->nnz == 0)
         return 0;
@@ -58,6 +64,8 @@ uint64_t pith_support_cost_bits(const struct pith_support_code *code,
 size_t pith_support_bound(const struct pith_support_code *code,
                           const struct pith_support_profile *profile)
 {
+    if (!code || !profile)
+        return 0;
     uint64_t bits = pith_support_cost_bits(code, profile);
     uint64_t n = code->kind == PITH_SUPPORT_PATTERNS ? profile->count / code->pattern_bits + 1
                                                      : profile->nnz;
@@ -98,6 +106,8 @@ static enum pith_status try_code(const struct pith_support_profile *profile,
 enum pith_status pith_support_build(const struct pith_support_profile *profile,
                                     struct pith_support_code *code)
 {
+    if (!profile || !code)
+        return PITH_ERR_ARGUMENT;
     struct pith_support_code best, other;
     struct support_histogram h;
     uint64_t cost = UINT64_MAX;
@@ -191,6 +201,8 @@ static enum pith_status encode_gaps(const struct pith_support_code *code, const 
 enum pith_status pith_support_encode(const struct pith_support_code *code, const uint8_t *mask,
                                      uint64_t count, uint8_t *dst, size_t cap, size_t *bytes)
 {
+    if (!code || !mask || !bytes)
+        return PITH_ERR_ARGUMENT;
     bool patterns = code->kind == PITH_SUPPORT_PATTERNS;
     uint64_t nnz = count_nonzeros(mask, count);
     struct support_symbols s = {NULL, NULL, 0};

@@ -35,6 +35,8 @@ static void count_gap(struct pith_support_profile *p, uint64_t gap)
 
 void pith_support_profile_add(struct pith_support_profile *p, const uint8_t *mask, uint64_t count)
 {
+    if (!p || !mask)
+        return;
     uint64_t next = 0;
     for (uint64_t i = 0; i < count; i += 8) {
         uint32_t left = count - i < 8 ? (uint32_t)(count - i) : 8;
@@ -56,6 +58,8 @@ void pith_support_profile_add(struct pith_support_profile *p, const uint8_t *mas
 void pith_support_profile_sum(struct pith_support_profile *sum,
                               const struct pith_support_profile *more)
 {
+    if (!sum || !more)
+        return;
     sum->count += more->count;
     sum->nnz += more->nnz;
     for (uint32_t i = 0; i < 256; i++) {

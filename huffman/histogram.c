@@ -26,6 +26,8 @@ static void count_piece(uint64_t hist[PITH_SYMBOLS], const uint8_t *s, size_t n)
 
 void pith_histogram_add(uint64_t hist[PITH_SYMBOLS], const uint8_t *symbols, size_t n)
 {
+    if (!hist || !symbols)
+        return;
     for (size_t at = 0; at < n; at += PIECE)
         count_piece(hist, symbols + at, n - at < PIECE ? n - at : PIECE);
 }

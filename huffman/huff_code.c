@@ -44,6 +44,8 @@ static void assign_codes(struct pith_huff_code *code)
 enum pith_status pith_huff_build_limited(const uint64_t hist[PITH_SYMBOLS], uint32_t max_len,
                                          struct pith_huff_code *code)
 {
+    if (!hist || !code)
+        return PITH_ERR_ARGUMENT;
     enum pith_status st = PITH_OK;
     memset(code, 0, sizeof *code);
     code->n_present = count_present(hist, &code->n_symbols);
@@ -55,6 +57,8 @@ enum pith_status pith_huff_build_limited(const uint64_t hist[PITH_SYMBOLS], uint
 
 uint64_t pith_huff_cost_bits(const struct pith_huff_code *code, const uint64_t hist[PITH_SYMBOLS])
 {
+    if (!code || !hist)
+        return 0;
     uint64_t bits = 0;
     for (uint32_t s = 0; s < PITH_SYMBOLS; s++) {
         if (hist[s] && !huff_has_code(code, s))
@@ -71,6 +75,8 @@ static uint64_t whole_cost(const struct pith_huff_code *code, const uint64_t his
 
 enum pith_status pith_huff_build(const uint64_t hist[PITH_SYMBOLS], struct pith_huff_code *code)
 {
+    if (!hist || !code)
+        return PITH_ERR_ARGUMENT;
     struct pith_huff_code best, other;
     uint32_t shortest = 1;
     enum pith_status st = pith_huff_build_limited(hist, FAST_LEN, &best);
@@ -188,6 +194,8 @@ void pith_huff_write_code(struct bit_writer *w, const struct pith_huff_code *cod
 
 size_t pith_huff_table_bytes(const struct pith_huff_code *code)
 {
+    if (!code)
+        return 0;
     uint8_t scratch[PITH_HUFF_TABLE_MAX];
     if (code->n_present == 0)
         return 0;
@@ -198,6 +206,8 @@ size_t pith_huff_table_bytes(const struct pith_huff_code *code)
 
 void pith_huff_table_write(const struct pith_huff_code *code, uint8_t *dst)
 {
+    if (!code || !dst)
+        return;
     if (code->n_present == 0)
         return;
     struct bit_writer w = bit_writer_to(dst, pith_huff_table_bytes(code));

@@ -114,6 +114,8 @@ enum pith_status pith_huff_encode_source(const struct pith_huff_code *code,
 enum pith_status pith_huff_encode(const struct pith_huff_code *code, const uint8_t *symbols,
                                   size_t n, uint8_t *dst, size_t cap, size_t *bytes)
 {
+    if (!code || !dst || !bytes)
+        return PITH_ERR_ARGUMENT;
     struct symbol_source src = {.symbols = symbols, .n = n};
     return pith_huff_encode_source(code, &src, dst, cap, bytes);
 }
@@ -128,6 +130,8 @@ size_t pith_huff_stream_overhead(uint64_t n)
 size_t pith_huff_bound(const struct pith_huff_code *code, const uint64_t hist[PITH_SYMBOLS],
                        uint64_t n)
 {
+    if (!code || !hist)
+        return 0;
     uint64_t bits = pith_huff_cost_bits(code, hist);
     return bits == UINT64_MAX ? SIZE_MAX : (size_t)(bits / 8) + pith_huff_stream_overhead(n);
 }

@@ -20,6 +20,8 @@ size_t pith_index_pack_bytes(uint64_t n, uint32_t index_bits)
 
 void pith_index_pack(const uint8_t *index, uint64_t n, uint32_t index_bits, uint8_t *dst)
 {
+    if (!index || !dst)
+        return;
     struct bit_writer w = bit_writer_to(dst, pith_index_pack_bytes(n, index_bits));
     if (index_bits == 8) {
         memcpy(dst, index, (size_t)n);
@@ -32,6 +34,8 @@ void pith_index_pack(const uint8_t *index, uint64_t n, uint32_t index_bits, uint
 
 void pith_bitmap_pack(const uint8_t *mask, uint64_t count, uint8_t *dst)
 {
+    if (!mask || !dst)
+        return;
     struct bit_writer w = bit_writer_to(dst, (size_t)(count / 8 + (count % 8 != 0)));
     for (uint64_t i = 0; i < count; i++)
         bw_bits(&w, mask[i], 1);
@@ -40,6 +44,8 @@ void pith_bitmap_pack(const uint8_t *mask, uint64_t count, uint8_t *dst)
 
 uint64_t pith_index_gather(const uint8_t *index, const uint8_t *mask, uint64_t count, uint8_t *dst)
 {
+    if (!index || !dst)
+        return 0;
     uint64_t n = 0;
     if (!mask) {
         memcpy(dst, index, (size_t)count);

@@ -250,12 +250,16 @@ out:
 enum pith_status pith_huff_share(uint32_t n, const uint64_t (*hist)[PITH_SYMBOLS],
                                  uint32_t reference_bits, uint32_t *table, uint32_t *n_tables)
 {
+    if (!table || !n_tables)
+        return PITH_ERR_ARGUMENT;
     return share(&histogram_kind, n, hist, reference_bits, table, n_tables);
 }
 
 enum pith_status pith_support_share(uint32_t n, const struct pith_support_profile *profile,
                                     uint32_t reference_bits, uint32_t *table, uint32_t *n_tables)
 {
+    if (!profile || !table || !n_tables)
+        return PITH_ERR_ARGUMENT;
     return share(&profile_kind, n, profile, reference_bits, table, n_tables);
 }
 

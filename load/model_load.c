@@ -43,6 +43,8 @@ enum pith_status pith_model_read(const void *bytes, size_t n, const char *name, 
                                  const struct pith_import_opts *opts, struct pith_model **m,
                                  struct pith_error *err)
 {
+    if (!bytes || !name || !m || (opts && opts->size_bytes != sizeof *opts))
+        return PITH_ERR_ARGUMENT;
     if (n == 0)
         return pith_error_fill(err, PITH_ERR_IO, "%s: empty input", name);
     if (pith_is_pith(bytes, n))
@@ -76,6 +78,8 @@ enum pith_status pith_model_file_read(const struct model_file *f, const char *pa
 enum pith_status pith_model_load(const char *path, const struct pith_import_opts *opts,
                                  struct pith_model **m, struct pith_error *err)
 {
+    if (!path || !m || (opts && opts->size_bytes != sizeof *opts))
+        return PITH_ERR_ARGUMENT;
     struct model_file f;
     enum pith_status st = pith_model_file_open(path, &f, err);
     if (st)

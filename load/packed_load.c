@@ -15,6 +15,8 @@
 
 void pith_packed_free(struct pith_packed *packed)
 {
+    if (!packed)
+        return;
     struct model_file file = {packed->data, packed->bytes, packed->mapped};
     pith_model_file_close(&file);
     free(packed->name);
@@ -58,6 +60,8 @@ enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, co
                                   const struct pith_import_opts *opts, struct pith_packed *packed,
                                   struct pith_error *err)
 {
+    if (!file || !name || !packed || (opts && opts->size_bytes != sizeof *opts))
+        return PITH_ERR_ARGUMENT;
     struct pith_packed made = {.data = file->data, .bytes = file->bytes};
     struct pith_model *m;
     if (pith_is_pith(file->data, file->bytes)) {
@@ -72,6 +76,8 @@ enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, co
 enum pith_status pith_packed_load(const char *path, const struct pith_import_opts *opts,
                                   struct pith_packed *packed, struct pith_error *err)
 {
+    if (!path || !opts || !packed || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct model_file f;
     struct pith_model *m;
     enum pith_status st = pith_model_file_open(path, &f, err);

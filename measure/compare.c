@@ -407,6 +407,8 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
                               const struct pith_compare_opts *opts,
                               struct pith_comparison *comparison, struct pith_error *err)
 {
+    if (!a || !b || !opts || !comparison || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct pair p = {0};
     struct pith_comparison c = {0};
     enum pith_status st;
@@ -438,6 +440,8 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
 
 void pith_comparison_free(struct pith_comparison *c)
 {
+    if (!c)
+        return;
     free(c->layers);
     c->layers = NULL;
     c->n_layers = 0;

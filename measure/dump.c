@@ -42,6 +42,8 @@ static void append(struct pith_dump *d, const struct pith_tensor *t)
 void pith_dump_see(struct pith_dump *dump, uint32_t n, const struct pith_layer *layer,
                    const struct pith_tensor *out)
 {
+    if (!dump || !layer || !out)
+        return;
     for (uint32_t i = 0; i < n; i++) {
         struct pith_dump *d = &dump[i];
         if (d->status == PITH_OK && d->step == layer->step && d->output == layer->output &&
@@ -53,6 +55,8 @@ void pith_dump_see(struct pith_dump *dump, uint32_t n, const struct pith_layer *
 enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer *file,
                                struct pith_error *err)
 {
+    if (!dump || !file)
+        return PITH_ERR_ARGUMENT;
     uint32_t dim[PITH_MAX_RANK];
     const char *label = dump->label ? dump->label : dump->name;
     if (dump->status == PITH_ERR_MEMORY)
@@ -70,6 +74,8 @@ enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer 
 
 void pith_dump_free(struct pith_dump *dump)
 {
+    if (!dump)
+        return;
     free(dump->data);
     *dump = (struct pith_dump){.name = dump->name, .label = dump->label};
 }

@@ -116,6 +116,8 @@ static enum pith_status finish(struct pith_engine *e, const struct pith_engine_o
 enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_engine_opts *opts,
                                   struct pith_engine **engine, struct pith_error *err)
 {
+    if (!m || !engine || (opts && opts->size_bytes != sizeof *opts))
+        return PITH_ERR_ARGUMENT;
     struct pith_engine *e = calloc(1, sizeof *e);
     if (!e)
         return fail(err, PITH_ERR_MEMORY, "cannot open the model");
@@ -143,6 +145,8 @@ enum pith_status pith_engine_open_packed(const struct pith_packed *packed,
                                          const struct pith_engine_opts *opts,
                                          struct pith_engine **engine, struct pith_error *err)
 {
+    if (!packed || !engine || (opts && opts->size_bytes != sizeof *opts))
+        return PITH_ERR_ARGUMENT;
     struct pith_engine *e = calloc(1, sizeof *e);
     if (!e)
         return fail(err, PITH_ERR_MEMORY, "cannot open the model");
@@ -166,11 +170,15 @@ void pith_engine_close(struct pith_engine *e)
 
 struct pith_plan *pith_engine_plan(struct pith_engine *e)
 {
+    if (!e)
+        return NULL;
     return e->plan;
 }
 
 uint64_t pith_engine_layer_ns(const struct pith_engine *e, uint32_t layer)
 {
+    if (!e)
+        return 0;
     return e->layer_ns && layer < pith_plan_layer_count(e->plan) ? e->layer_ns[layer] : 0;
 }
 
@@ -199,10 +207,14 @@ enum pith_status pith_tell_end(const struct pith_plan *plan, enum pith_status st
 
 size_t pith_engine_file_bytes(const struct pith_engine *e)
 {
+    if (!e)
+        return 0;
     return e->image_bytes;
 }
 
 struct pith_need pith_engine_need(const struct pith_engine *e)
 {
+    if (!e)
+        return (struct pith_need){0};
     return e->need;
 }

@@ -33,6 +33,8 @@ static bool read_wish(const char *text, struct wish *w)
 
 bool pith_engine_device_known(const char *text)
 {
+    if (!text)
+        return false;
     struct wish w;
     return strcmp(text, "cpu") == 0 || read_wish(text, &w);
 }
@@ -153,27 +155,37 @@ enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err)
 
 const char *pith_engine_device(const struct pith_engine *e)
 {
+    if (!e)
+        return NULL;
     return e->device ? pith_cuda_name(e->cuda) : NULL;
 }
 
 const char *pith_engine_note(const struct pith_engine *e)
 {
+    if (!e)
+        return NULL;
     return e->note.text;
 }
 
 bool pith_engine_on_cpu(const struct pith_engine *e, uint32_t layer)
 {
+    if (!e)
+        return false;
     return !e->device || pith_cuda_plan_on_cpu(e->device, layer);
 }
 
 uint64_t pith_engine_layer_bytes(const struct pith_engine *e, uint32_t layer)
 {
+    if (!e)
+        return 0;
     return e->device ? pith_cuda_plan_step_bytes(e->device, layer) : 0;
 }
 
 enum pith_status pith_engine_copy_speed(struct pith_engine *e, double *bytes_per_s,
                                         struct pith_error *err)
 {
+    if (!e || !bytes_per_s)
+        return PITH_ERR_ARGUMENT;
     *bytes_per_s = 0;
     return e->device ? pith_cuda_copy_speed(e->cuda, bytes_per_s, err) : PITH_OK;
 }

@@ -26,6 +26,8 @@ static uint64_t rank_of(const float *score, uint64_t n, uint64_t label)
 
 bool pith_scores_are_probabilities(const float *score, uint64_t n)
 {
+    if (!score)
+        return false;
     double sum = 0, max = (double)score[0], low = (double)score[0];
     for (uint64_t i = 0; i < n; i++) {
         sum += (double)score[i];
@@ -153,6 +155,8 @@ enum pith_status pith_evaluate(struct pith_engine *e, const struct pith_feed *fe
                                const struct pith_watch *watch, struct pith_accuracy *accuracy,
                                struct pith_error *err)
 {
+    if (!e || !feed || !accuracy || feed->size_bytes != sizeof *feed)
+        return PITH_ERR_ARGUMENT;
     struct pith_accuracy a = {0};
     struct feeder f = {0};
     float *target = NULL;
@@ -201,6 +205,8 @@ enum pith_status pith_confusion(struct pith_engine *e, const struct pith_feed *f
                                 const struct pith_watch *watch, uint64_t *confusion,
                                 uint32_t n_classes, struct pith_error *err)
 {
+    if (!e || !feed || !confusion || feed->size_bytes != sizeof *feed)
+        return PITH_ERR_ARGUMENT;
     struct feeder f = {0};
     bool regression;
     enum pith_status st = check_kind(e, feed, &regression, err);

@@ -85,6 +85,8 @@ static double read_speed(const struct pith_engine *e, struct probe *p, uint32_t 
 enum pith_status pith_engine_roofline(struct pith_engine *e, struct pith_roofline *roof,
                                       struct pith_error *err)
 {
+    if (!e || !roof)
+        return PITH_ERR_ARGUMENT;
     struct pith_kernels kernels;
     const uint32_t mask = e->opts.cpu_mask, count = pith_threads_count(&e->opts);
     const uint32_t threads = e->opts.parallel_for && count < MAX_THREADS ? count : 1;
@@ -111,6 +113,8 @@ enum pith_status pith_engine_roofline(struct pith_engine *e, struct pith_rooflin
 
 uint64_t pith_engine_moved_bytes(const struct pith_engine *e, uint32_t layer)
 {
+    if (!e)
+        return 0;
     struct pith_operand o;
     struct pith_layer l;
     uint64_t bytes;

@@ -277,6 +277,8 @@ enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, int64_t *label,
 
 uint64_t pith_feed_count(const struct pith_feed *feed)
 {
+    if (!feed)
+        return 0;
     for (uint32_t i = 0; i < feed->n_inputs; i++)
         if (feed->input[i].data)
             return pith_data_count(feed->input[i].data);
@@ -286,6 +288,8 @@ uint64_t pith_feed_count(const struct pith_feed *feed)
 enum pith_status pith_feed_check(struct pith_engine *e, const struct pith_feed *feed,
                                  struct pith_error *err)
 {
+    if (!e || !feed || feed->size_bytes != sizeof *feed)
+        return PITH_ERR_ARGUMENT;
     struct feeder f = {0};
     enum pith_status st = pith_feeder_open(&f, pith_engine_plan(e), feed, true, err);
     if (!st)
@@ -300,6 +304,8 @@ enum pith_status pith_feed_run(struct pith_engine *e, const struct pith_feed *fe
                                bool (*taken)(void *user, uint64_t sample), void *user,
                                struct pith_error *err)
 {
+    if (!e || !feed || !taken || feed->size_bytes != sizeof *feed)
+        return PITH_ERR_ARGUMENT;
     struct feeder f = {0};
     enum pith_status st = pith_feeder_open(&f, pith_engine_plan(e), feed, false, err);
     f.engine = e;

@@ -30,6 +30,8 @@ static float next_normal(uint64_t *state)
 
 void pith_fill_normal(struct pith_plan *plan, uint64_t seed)
 {
+    if (!plan)
+        return;
     uint64_t state = seed;
     for (uint32_t i = 0; i < pith_plan_input_count(plan); i++) {
         struct pith_tensor t;
@@ -93,6 +95,8 @@ static enum pith_status timed_run(struct pith_engine *e, uint64_t *ns, struct pi
 enum pith_status pith_time(struct pith_engine *e, double seconds, struct pith_timing *timing,
                            struct pith_error *err)
 {
+    if (!e || !timing)
+        return PITH_ERR_ARGUMENT;
     uint64_t *ns = malloc(MAX_RUNS * sizeof *ns), end = 0, faults = 0;
     enum pith_status st = PITH_OK;
     uint32_t n = 0;
@@ -162,6 +166,8 @@ static bool new_sweep(struct sweep *s, uint32_t threads)
 
 enum pith_status pith_time_cold(struct pith_engine *e, double *ms, struct pith_error *err)
 {
+    if (!e || !ms)
+        return PITH_ERR_ARGUMENT;
     const uint32_t threads = e->opts.parallel_for ? pith_threads_count(&e->opts) : 1;
     uint64_t ns[COLD_RUNS];
     enum pith_status st = PITH_OK;

@@ -102,6 +102,8 @@ static int by_step(const void *a, const void *b)
 
 uint32_t pith_tuned_of_step(const struct pith_tuned *tuned, uint32_t from)
 {
+    if (!tuned)
+        return 0;
     uint32_t n = 0;
     while (from + n < tuned->n_kernels && tuned->kernel[from + n].step == tuned->kernel[from].step)
         n++;
@@ -392,6 +394,9 @@ enum pith_status pith_tune(const struct pith_packed *packed, const struct pith_e
                            const struct pith_tune_opts *tune, struct pith_tuned *tuned,
                            struct pith_error *err)
 {
+    if (!packed || !opts || !tuned || opts->size_bytes != sizeof *opts ||
+        (tune && tune->size_bytes != sizeof *tune))
+        return PITH_ERR_ARGUMENT;
     struct tuning t;
     enum pith_status st = start(&t, packed, opts, tune, err);
     if (!st)
@@ -412,6 +417,8 @@ enum pith_status pith_tune(const struct pith_packed *packed, const struct pith_e
 
 void pith_tuned_free(struct pith_tuned *tuned)
 {
+    if (!tuned)
+        return;
     free(tuned->kernel);
     pith_buffer_free(&tuned->plan_file);
     memset(tuned, 0, sizeof *tuned);
@@ -433,6 +440,9 @@ enum pith_status pith_tune_batch(const struct pith_packed *packed,
                                  const struct pith_tune_opts *tune, double max_ms, uint32_t *batch,
                                  struct pith_error *err)
 {
+    if (!packed || !opts || !tune || !batch || opts->size_bytes != sizeof *opts ||
+        tune->size_bytes != sizeof *tune)
+        return PITH_ERR_ARGUMENT;
     struct tuning t;
     enum pith_status st = start(&t, packed, opts, tune, err);
     const uint32_t most = packed->outline->batch_open ? MAX_BATCH : 1;

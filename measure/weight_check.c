@@ -161,6 +161,8 @@ static bool check_all(const struct pith_model *m, struct pith_weight_ref *refs, 
 enum pith_status pith_weight_check(const struct pith_model *m, struct pith_weight_finding **list,
                                    uint32_t *n, struct pith_error *err)
 {
+    if (!m || !n)
+        return PITH_ERR_ARGUMENT;
     struct findings f = {0};
     struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
     uint64_t *bins = malloc(N_BINS * sizeof *bins);

@@ -292,6 +292,8 @@ static enum pith_status build(const struct architecture *a, struct pith_model *m
 enum pith_status pith_architecture_new(const char *name, const struct pith_alloc *alloc,
                                        struct pith_model **m, struct pith_error *err)
 {
+    if (!name || !m)
+        return PITH_ERR_ARGUMENT;
     struct pith_model *made;
     uint32_t i = 0;
     while (i < N_ARCHITECTURES && strcmp(architectures[i].name, name) != 0)

@@ -109,6 +109,8 @@ static struct pith_meta *copy_texts(struct pith_model *m, const struct pith_meta
 enum pith_status pith_model_copy(const struct pith_model *from, struct pith_model **copy,
                                  struct pith_error *err)
 {
+    if (!from || !copy)
+        return PITH_ERR_ARGUMENT;
     struct pith_model *m;
     if (pith_model_new(NULL, &m))
         return pith_error_no_memory(err);

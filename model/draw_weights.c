@@ -131,6 +131,8 @@ static void apply(struct pith_value *v, const struct fate *f, uint64_t *state)
 enum pith_status pith_model_draw_weights(struct pith_model *m, uint64_t seed,
                                          struct pith_error *err)
 {
+    if (!m)
+        return PITH_ERR_ARGUMENT;
     struct pith_weight_ref *refs = calloc(m->n_nodes + 1u, sizeof *refs);
     struct fate *fate = calloc(m->n_values + 1u, sizeof *fate);
     uint8_t *reached = calloc(m->n_values + 1u, 1);

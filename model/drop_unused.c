@@ -35,6 +35,8 @@ static void renumber(struct pith_model *m, const uint32_t *number)
 
 void pith_model_drop_nodes(struct pith_model *m, const bool *dropped)
 {
+    if (!m || !dropped)
+        return;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (!dropped[i])
@@ -44,6 +46,8 @@ void pith_model_drop_nodes(struct pith_model *m, const bool *dropped)
 
 enum pith_status pith_model_drop_unused(struct pith_model *m, struct pith_error *err)
 {
+    if (!m)
+        return PITH_ERR_ARGUMENT;
     uint32_t *number = calloc(m->n_values + (size_t)1, sizeof *number), n = 0;
     uint32_t *inputs = pith_model_alloc(m, m->n_inputs + (uint64_t)1, sizeof *inputs);
     uint32_t *outputs = pith_model_alloc(m, m->n_outputs + (uint64_t)1, sizeof *outputs);

@@ -26,6 +26,8 @@ static enum pith_type type_of(const char *name, size_t length)
 
 enum pith_type pith_model_end_type(const struct pith_model *m, uint32_t end)
 {
+    if (!m)
+        return (enum pith_type)0;
     const char *text = pith_model_get_meta(m, PITH_META_TYPES);
     enum pith_type own = own_type(m, end), type = own;
     uint32_t n = 0;
@@ -38,6 +40,8 @@ enum pith_type pith_model_end_type(const struct pith_model *m, uint32_t end)
 
 enum pith_status pith_model_set_end_types(struct pith_model *m, const enum pith_type *type)
 {
+    if (!m || !type)
+        return PITH_ERR_ARGUMENT;
     uint32_t n = m->n_inputs + m->n_outputs;
     char *text = pith_model_alloc(m, n + 1u, sizeof "bf16 ");
     bool narrow = false;

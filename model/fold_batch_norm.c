@@ -464,6 +464,8 @@ static enum pith_status prepare(struct folder *f)
 enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
                                           struct pith_error *err)
 {
+    if (!m || !foldable)
+        return PITH_ERR_ARGUMENT;
     struct folder f = {.m = m};
     enum pith_status status = prepare(&f);
     for (uint32_t i = 0; i < m->n_nodes && !status; i++) {
@@ -477,6 +479,8 @@ enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err)
 {
+    if (!m)
+        return PITH_ERR_ARGUMENT;
     return pith_model_fold_onto_grids(m, 23, 0, n_folded, err);
 }
 
@@ -484,6 +488,8 @@ enum pith_status pith_model_fold_onto_grids(struct pith_model *m, uint32_t step_
                                             uint32_t bias_levels, uint32_t *n_folded,
                                             struct pith_error *err)
 {
+    if (!m)
+        return PITH_ERR_ARGUMENT;
     struct folder f = {.m = m, .step_bits = step_bits, .bias_levels = bias_levels};
     uint32_t n = 0;
     enum pith_status status = prepare(&f);

@@ -93,6 +93,8 @@ static enum pith_status infer_node(struct pith_model *m, const struct pith_node 
 
 enum pith_status pith_model_infer_shapes(struct pith_model *m, struct pith_error *err)
 {
+    if (!m)
+        return PITH_ERR_ARGUMENT;
     struct views v = {0};
     enum pith_status status = views_new(m, &v);
     if (status && err)

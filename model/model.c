@@ -36,6 +36,8 @@ static void heap_free(void *user, void *p)
 
 enum pith_status pith_model_new(const struct pith_alloc *alloc, struct pith_model **m)
 {
+    if (!m)
+        return PITH_ERR_ARGUMENT;
     struct pith_alloc a = alloc ? *alloc : (struct pith_alloc){heap_alloc, heap_free, NULL};
     struct pith_model *model = a.alloc(a.user, sizeof *model);
     struct pith_model_arena *arena = a.alloc(a.user, sizeof *arena);
@@ -102,6 +104,8 @@ static void *take(struct pith_model_arena *arena, size_t bytes)
 
 void *pith_model_alloc(struct pith_model *m, uint64_t count, size_t each)
 {
+    if (!m)
+        return NULL;
     uint64_t bytes;
     if (!mul_ok(count, each, &bytes) || !align_ok(bytes ? bytes : 1, ALIGN, &bytes) ||
         bytes > SIZE_MAX / 2)
@@ -112,6 +116,8 @@ void *pith_model_alloc(struct pith_model *m, uint64_t count, size_t each)
 
 char *pith_model_strdup(struct pith_model *m, const char *text)
 {
+    if (!m || !text)
+        return NULL;
     size_t n = strlen(text);
     char *copy = pith_model_alloc(m, n + 1, 1);
     if (copy)
@@ -144,6 +150,8 @@ static uint32_t find_meta(const struct pith_model *m, const char *key, bool *fou
 
 enum pith_status pith_model_set_meta(struct pith_model *m, const char *key, const char *text)
 {
+    if (!m || !key || !text)
+        return PITH_ERR_ARGUMENT;
     bool found;
     uint32_t at = find_meta(m, key, &found);
     char *text_copy = pith_model_strdup(m, text);
@@ -166,6 +174,8 @@ enum pith_status pith_model_set_meta(struct pith_model *m, const char *key, cons
 
 const char *pith_model_get_meta(const struct pith_model *m, const char *key)
 {
+    if (!m || !key)
+        return NULL;
     bool found;
     uint32_t at = find_meta(m, key, &found);
     return found ? m->meta[at].text : NULL;
@@ -173,6 +183,8 @@ const char *pith_model_get_meta(const struct pith_model *m, const char *key)
 
 enum pith_status pith_model_add_history(struct pith_model *m, const char *verb, const char *json)
 {
+    if (!m || !verb || !json)
+        return PITH_ERR_ARGUMENT;
     char *verb_copy = pith_model_strdup(m, verb), *json_copy = pith_model_strdup(m, json);
     struct pith_meta *list = grow(m, m->history, m->n_history);
     if (!verb_copy || !json_copy || !list)

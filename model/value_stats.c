@@ -17,6 +17,8 @@
 
 void pith_exact_sum_carry(struct pith_exact_sum *s)
 {
+    if (!s)
+        return;
     for (uint32_t i = 0; i + 1 < PITH_SUM_DIGITS; i++) {
         int64_t low = s->digit[i] & (DIGIT - 1);
         s->digit[i + 1] += (s->digit[i] - low) / DIGIT;
@@ -28,6 +30,8 @@ void pith_exact_sum_carry(struct pith_exact_sum *s)
  * Each grows by less than 2^32, so carries may wait until one passes 2^62. */
 void pith_exact_sum_add(struct pith_exact_sum *s, double x)
 {
+    if (!s)
+        return;
     int exponent;
     double mantissa = ldexp(frexp(x, &exponent), 53);
     int shift = exponent - 53 - LOWEST_BIT;
@@ -53,6 +57,8 @@ void pith_exact_sum_add(struct pith_exact_sum *s, double x)
 
 void pith_exact_sum_merge(struct pith_exact_sum *s, const struct pith_exact_sum *other)
 {
+    if (!s || !other)
+        return;
     for (uint32_t i = 0; i < PITH_SUM_DIGITS; i++)
         s->digit[i] += other->digit[i];
     pith_exact_sum_carry(s);
@@ -62,6 +68,8 @@ void pith_exact_sum_merge(struct pith_exact_sum *s, const struct pith_exact_sum 
  * more than its last bit. */
 double pith_exact_sum_value(const struct pith_exact_sum *s)
 {
+    if (!s)
+        return 0;
     struct pith_exact_sum t = *s;
     pith_exact_sum_carry(&t);
     double x = 0;
@@ -72,11 +80,15 @@ double pith_exact_sum_value(const struct pith_exact_sum *s)
 
 double pith_stats_mean(const struct pith_value_stats *s)
 {
+    if (!s)
+        return 0;
     return s->n ? pith_exact_sum_value(&s->sum) / (double)s->n : 0;
 }
 
 double pith_stats_variance(const struct pith_value_stats *s)
 {
+    if (!s)
+        return 0;
     double mean = pith_stats_mean(s);
     double v = s->n ? pith_exact_sum_value(&s->sum_squares) / (double)s->n - mean * mean : 0;
     return v > 0 ? v : 0;
@@ -84,6 +96,8 @@ double pith_stats_variance(const struct pith_value_stats *s)
 
 double pith_stats_channel_mean(const struct pith_value_stats *s, uint32_t c)
 {
+    if (!s)
+        return 0;
     uint64_t each = s->n / s->n_channels;
     return each ? pith_exact_sum_value(&s->channel[c].sum) / (double)each : 0;
 }

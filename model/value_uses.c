@@ -9,6 +9,8 @@
 void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
                            uint32_t *producer)
 {
+    if (!m || !uses)
+        return;
     for (uint64_t i = 0; i < room; i++) {
         uses[i] = 0;
         if (producer)
@@ -27,6 +29,8 @@ void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *
 
 const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t v)
 {
+    if (!m)
+        return NULL;
     for (uint32_t i = 0; i < m->n_nodes && v != PITH_VALUE_NONE; i++)
         for (uint32_t k = 0; k < m->nodes[i].n_out; k++)
             if (m->nodes[i].out[k] == v)
@@ -36,6 +40,8 @@ const struct pith_node *pith_model_producer(const struct pith_model *m, uint32_t
 
 uint64_t pith_value_elems(const struct pith_value *v)
 {
+    if (!v)
+        return 0;
     uint64_t n = 1;
     for (uint32_t i = 0; i < v->rank; i++)
         n *= v->dim[i];
@@ -49,6 +55,8 @@ bool pith_op_moves(uint32_t op)
 
 uint32_t pith_model_value_named(const struct pith_model *m, const char *name)
 {
+    if (!m || !name)
+        return 0;
     for (uint32_t v = 0; v < m->n_values; v++)
         if (!m->values[v].constant && strcmp(m->values[v].name, name) == 0)
             return v;

@@ -24,18 +24,24 @@ static uint32_t matrix(const struct pith_model *m, uint32_t v)
 
 uint32_t pith_node_weight(const struct pith_model *m, const struct pith_node *node)
 {
+    if (!m || !node)
+        return 0;
     uint32_t i = pith_op_has_weight(node->op) ? pith_op_traits(node->op).weight_input : UINT32_MAX;
     return i < node->n_in ? matrix(m, node->in[i]) : PITH_VALUE_NONE;
 }
 
 uint32_t pith_node_bias(const struct pith_node *node)
 {
+    if (!node)
+        return 0;
     uint32_t i = pith_op_traits(node->op).bias_input;
     return i > 0 && i < node->n_in ? node->in[i] : PITH_VALUE_NONE;
 }
 
 bool pith_node_by_rows(const struct pith_node *node)
 {
+    if (!node)
+        return false;
     bool turns_x = node->op == PITH_OP_GEMM && node->attr[ATTR_GEMM_TRANS_A];
     return pith_op_has_weight(node->op) && !pith_op_is(node->op, TRAIT_RECURS) &&
            pith_op_rows_first(node->op, node->attr) && !turns_x;
@@ -43,12 +49,16 @@ bool pith_node_by_rows(const struct pith_node *node)
 
 bool pith_node_is_depthwise(const struct pith_model *m, const struct pith_node *node)
 {
+    if (!m || !node)
+        return false;
     return pith_node_by_rows(node) && pith_op_groups(node->op, node->attr) > 1 &&
            m->values[node->in[1]].dim[1] == 1;
 }
 
 uint32_t pith_model_weights(const struct pith_model *m, struct pith_weight_ref *refs)
 {
+    if (!m || !refs)
+        return 0;
     uint32_t n = 0;
     uint8_t *listed = calloc(m->n_values ? m->n_values : 1, 1);
     for (uint32_t i = 0; i < m->n_nodes; i++) {
@@ -92,6 +102,8 @@ static uint32_t integers_of(const struct pith_model *m, const struct pith_node *
 
 uint32_t pith_model_all_weights(const struct pith_model *m, struct pith_weight_ref *refs)
 {
+    if (!m || !refs)
+        return 0;
     uint32_t n = pith_model_weights(m, refs);
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
@@ -131,6 +143,8 @@ static bool regex_matches(const char *pattern, const struct pith_weight_ref *ref
 
 bool pith_weight_matches(const struct pith_weight_ref *ref, const char *pattern)
 {
+    if (!ref || !pattern)
+        return false;
     if (strncmp(pattern, "re:", 3) == 0)
         return regex_matches(pattern + 3, ref);
     return fnmatch(pattern, ref->layer, 0) == 0 || fnmatch(pattern, ref->tensor, 0) == 0;
@@ -138,6 +152,8 @@ bool pith_weight_matches(const struct pith_weight_ref *ref, const char *pattern)
 
 const char *pith_weight_pattern(struct pith_model *m, const char *name)
 {
+    if (!m || !name)
+        return NULL;
     char *pattern = pith_model_alloc(m, 2 * strlen(name) + 1, 1);
     for (char *to = pattern; to && *name; name++) {
         if (strchr("*?[\\", *name) || (to == pattern && *name == 'r'))

@@ -136,6 +136,8 @@ enum pith_status pith_onnx_check(const void *bytes, size_t n, const char *name, 
                                  const struct pith_import_opts *opts,
                                  struct pith_onnx_report **report, struct pith_error *err)
 {
+    if (!bytes || !report || (opts && opts->size_bytes != sizeof *opts))
+        return PITH_ERR_ARGUMENT;
     struct onnx_budget b;
     pith_onnx_budget_init(&b, opts ? opts->alloc : NULL, 0, n);
     struct pith_onnx_survey *s = b.under.alloc(b.under.user, sizeof *s);

@@ -139,6 +139,8 @@ static enum pith_status account(const void *file, size_t n, const struct graph *
 enum pith_status pith_byte_account_new(const void *file, size_t n,
                                        struct pith_byte_account **result, struct pith_error *err)
 {
+    if (!file || !result)
+        return PITH_ERR_ARGUMENT;
     uint64_t need;
     struct graph g;
     struct tview *shapes;

@@ -60,6 +60,8 @@ static enum pith_status add_up(const struct graph *g, double *ns)
 
 enum pith_status pith_load_seconds(const struct pith_buffer *file, double *seconds)
 {
+    if (!file || !seconds)
+        return PITH_ERR_ARGUMENT;
     struct pith_error why;
     struct open_graph o;
     double ns = 0;

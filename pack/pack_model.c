@@ -255,6 +255,8 @@ static enum pith_status pack_pieces(struct packing *p, const struct pith_pack_op
 enum pith_status pith_model_pack(const struct pith_model *m, const struct pith_pack_opts *opts,
                                  struct pith_buffer *file, struct pith_error *err)
 {
+    if (!m || !file || (opts && opts->size_bytes != sizeof *opts))
+        return PITH_ERR_ARGUMENT;
     struct packing p = {.m = m, .err = err};
     struct pith_buffer made = {NULL, 0};
     enum pith_status st = pack_pieces(&p, opts);
@@ -296,6 +298,8 @@ enum pith_status pith_model_write(const struct pith_model *m, const struct pith_
                                   const char *path, bool replace, uint64_t *bytes,
                                   struct pith_error *err)
 {
+    if (!m || !path || (opts && opts->size_bytes != sizeof *opts))
+        return PITH_ERR_ARGUMENT;
     struct packing p = {.m = m, .err = err};
     if (is_special(path))
         return pack_special(m, opts, path, bytes, err);

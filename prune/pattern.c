@@ -62,6 +62,8 @@ static bool read_pattern(const char *text, struct pith_pattern *p)
 enum pith_status pith_pattern_parse(const char *text, struct pith_pattern *pattern,
                                     struct pith_error *err)
 {
+    if (!text || !pattern)
+        return PITH_ERR_ARGUMENT;
     struct pith_pattern p;
     if (!read_pattern(text, &p))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
@@ -74,6 +76,8 @@ enum pith_status pith_pattern_parse(const char *text, struct pith_pattern *patte
 
 void pith_pattern_print(const struct pith_pattern *pattern, char *out, size_t out_bytes)
 {
+    if (!pattern || !out)
+        return;
     switch (pattern->kind) {
     case PITH_PATTERN_ANY:
         snprintf(out, out_bytes, "any");
@@ -98,6 +102,8 @@ void pith_pattern_print(const struct pith_pattern *pattern, char *out, size_t ou
 
 uint64_t pith_pattern_kept(const struct pith_pattern *pattern, uint64_t n)
 {
+    if (!pattern)
+        return 0;
     uint64_t k = (2 * n * pattern->a + pattern->b) / (2 * (uint64_t)pattern->b);
     return k > 0 ? k : 1;
 }

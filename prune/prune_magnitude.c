@@ -139,6 +139,8 @@ enum pith_prune_left pith_prune_leaves(const struct pith_model *m,
                                        const struct pith_weight_ref *ref,
                                        const struct pith_pattern *pattern, struct pith_error *err)
 {
+    if (!m || !ref || !pattern)
+        return PITH_PRUNE_LEFT_PATTERN;
     struct unit_grid grid;
     if (is_depthwise(m, ref))
         return PITH_PRUNE_LEFT_DEPTHWISE;
@@ -446,6 +448,8 @@ enum pith_status pith_prune(struct pith_model *m, const struct pith_prune_opts *
                             struct pith_prune_layer *layers, uint32_t *n_layers,
                             struct pith_error *err)
 {
+    if (!m || !opts)
+        return PITH_ERR_ARGUMENT;
     struct prune_run run = {.m = m, .opts = opts, .err = err};
     enum pith_status st = check_options(&run);
     if (st == PITH_OK)

@@ -326,6 +326,8 @@ enum pith_status pith_quantize_find_places(struct pith_model *m,
                                            struct pith_quantize_places *places,
                                            struct pith_error *err)
 {
+    if (!m || !opts || !places || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct integer_plan plan = {.m = m, .opts = opts};
     enum pith_status st = begin(&plan, err);
     if (!st)
@@ -338,11 +340,13 @@ enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_
                                struct pith_quantize_layer *layers, uint32_t *n_layers,
                                struct pith_error *err)
 {
+    if (!m || !opts)
+        return PITH_ERR_ARGUMENT;
     struct integer_plan plan = {.m = m, .opts = opts};
     struct integer_network net;
     struct integer_table *tables = NULL;
     enum pith_status st = begin(&plan, err);
-    if (opts->blocks)
+    if (!st && opts->blocks)
         opts->blocks->n_blocks = opts->blocks->n_improved = 0;
     if (!st)
         st = pith_integer_rewrite(&plan, &net, err);

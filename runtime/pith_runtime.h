@@ -37,6 +37,12 @@ extern "C" {
 #define PITH_VERSION_PATCH 0
 #define PITH_FORMAT_VERSION 1 /* of the files; docs/format.md */
 
+/* Of all headers of pith: a pointer must not be NULL, unless its function's comment says that it
+ * may be, or it is `err`. A function that returns a status returns PITH_ERR_ARGUMENT where one is
+ * NULL, and changes nothing (*err, too, stays as it was); any other returns 0, false or NULL, or
+ * does nothing. So does one whose options have a size_bytes that is no size of them: 0, or of
+ * options that were never initialised. */
+
 /* What the caller can do about a failure. Numbers are never reused. */
 enum pith_status {
     PITH_OK = 0,
@@ -207,6 +213,7 @@ enum {
 struct pith_ordered;
 extern const struct pith_ordered pith_ordered_sums;
 
+#define PITH_MAX_OPTS_BYTES 4096u /* of size_bytes, whatever the version of the caller */
 struct pith_opts {
     uint32_t size_bytes; /* sizeof(struct pith_opts) of the caller */
     uint32_t cpu_mask;   /* features allowed; 0: all */

@@ -357,6 +357,8 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
                             const struct pith_train_opts *opts, struct pith_train_result *result,
                             struct pith_error *err)
 {
+    if (!m || !train || !opts || !result)
+        return PITH_ERR_ARGUMENT;
     struct pith_train_opts o;
     struct pith_train_result made = {0};
     struct pith_model unfolded = {0};

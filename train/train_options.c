@@ -13,6 +13,8 @@
 
 void pith_train_opts_init(struct pith_train_opts *opts, uint32_t size_bytes)
 {
+    if (!opts || size_bytes < sizeof size_bytes || size_bytes > PITH_MAX_OPTS_BYTES)
+        return;
     struct pith_train_opts o = {.size_bytes = size_bytes, .seed = 1};
     pith_option_defaults(&pith_train_options, &o);
     memset(opts, 0, size_bytes);
@@ -25,8 +27,9 @@ enum pith_status pith_run_take_opts(const struct pith_train_opts *given,
                                     struct pith_train_opts *opts, struct pith_error *err)
 {
     const uint8_t *p = (const uint8_t *)given;
-    bool known = given->size_bytes >= sizeof given->size_bytes;
-    for (uint32_t i = sizeof *given; i < given->size_bytes; i++)
+    bool known =
+        given->size_bytes >= sizeof given->size_bytes && given->size_bytes <= PITH_MAX_OPTS_BYTES;
+    for (uint32_t i = sizeof *given; known && i < given->size_bytes; i++)
         known = known && p[i] == 0;
     if (!known)
         return pith_error_set(err, PITH_ERR_ARGUMENT, "options of another version");

@@ -451,6 +451,8 @@ static enum pith_status open_any(const char *path, struct goal_checkpoint *c,
 enum pith_status pith_goal_compress_finish(const char *path, const struct pith_buffer *result,
                                            struct pith_error *err)
 {
+    if (!path || !result)
+        return PITH_ERR_ARGUMENT;
     struct goal_checkpoint c;
     enum pith_status status = open_any(path, &c, err);
     const struct goal_checkpoint done = {.path = path,
@@ -465,6 +467,8 @@ enum pith_status pith_goal_compress_finish(const char *path, const struct pith_b
 
 bool pith_goal_compress_is_done(const char *path, const char *result)
 {
+    if (!path || !result)
+        return false;
     struct goal_checkpoint c;
     struct pith_buffer file = {NULL, 0};
     bool done =

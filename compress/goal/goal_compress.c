@@ -530,6 +530,8 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_result *result, struct pith_error *err)
 {
+    if (!m || !goal || !opts || !result || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct job j = {.goal = goal,
                     .opts = opts,
                     .err = err,
@@ -565,5 +567,7 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
 
 void pith_goal_result_free(struct pith_goal_result *r)
 {
+    if (!r)
+        return;
     pith_goal_found_free(&r->found);
 }

@@ -282,6 +282,8 @@ enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pit
                                     const struct pith_goal_compress_opts *opts,
                                     struct pith_goal_estimate *estimate, struct pith_error *err)
 {
+    if (!m || !goal || !opts || !estimate || opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct pith_goal_estimate made = {.met = false};
     const bool limits = pith_goal_limits_loss(goal);
     struct pith_goal asked = *goal;

@@ -343,32 +343,44 @@ static enum pith_status pick(const struct pith_feed *feed, const uint32_t *numbe
 enum pith_status pith_goal_judge_pick(struct pith_goal_judge *j, enum pith_goal_part part,
                                       struct pith_error *err)
 {
+    if (!j)
+        return PITH_ERR_ARGUMENT;
     return pick(j->feed, j->split.numbers[part], j->split.n[part], err);
 }
 
 enum pith_status pith_goal_judge_pick_training(struct pith_goal_judge *j, struct pith_error *err)
 {
+    if (!j)
+        return PITH_ERR_ARGUMENT;
     return pick(j->feed, j->split.training, j->split.n_training, err);
 }
 
 enum pith_goal_metric pith_goal_judge_metric(const struct pith_goal_judge *j)
 {
+    if (!j)
+        return PITH_METRIC_NONE;
     return j->metric;
 }
 
 uint64_t pith_goal_judge_count(const struct pith_goal_judge *j, enum pith_goal_part part)
 {
+    if (!j)
+        return 0;
     return j->split.n[part];
 }
 
 uint32_t pith_goal_judge_classes(const struct pith_goal_judge *j)
 {
+    if (!j)
+        return 0;
     const struct judged *o = &j->out[0];
     return j->n_out == 1 && o->output == 0 && o->kind.rows == 1 ? o->kind.classes : 0;
 }
 
 double pith_goal_judge_spread(const struct pith_goal_judge *j)
 {
+    if (!j)
+        return 0;
     const struct kept *k = &j->kept[PITH_GOAL_CHOOSE];
     double sum = 0;
     if (pith_goal_judge_classes(j) == 0)
@@ -380,6 +392,8 @@ double pith_goal_judge_spread(const struct pith_goal_judge *j)
 
 void pith_goal_judge_scales(const struct pith_goal_judge *j, double *scale)
 {
+    if (!j || !scale)
+        return;
     const struct kept *k = &j->kept[PITH_GOAL_CHOOSE];
     for (uint32_t i = 0; i < j->n_out; i++) {
         double power = 0;
@@ -393,11 +407,15 @@ void pith_goal_judge_scales(const struct pith_goal_judge *j, double *scale)
 
 double pith_goal_judge_macs(const struct pith_goal_judge *j)
 {
+    if (!j)
+        return 0;
     return j->macs;
 }
 
 bool pith_goal_judge_shares(const struct pith_goal_judge *j)
 {
+    if (!j)
+        return false;
     return j->split.shared;
 }
 
@@ -491,6 +509,9 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
                                      const struct pith_goal_judge_opts *opts,
                                      struct pith_goal_judge **judge, struct pith_error *err)
 {
+    if (!m || !feed || !opts || !judge || feed->size_bytes != sizeof *feed ||
+        opts->size_bytes != sizeof *opts)
+        return PITH_ERR_ARGUMENT;
     struct pith_goal_judge *j = calloc(1, sizeof *j);
     struct pith_engine *e = NULL;
     if (!j)
@@ -634,6 +655,8 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_go
                                          const struct pith_buffer *file,
                                          struct pith_goal_loss *loss, struct pith_error *err)
 {
+    if (!j || !file || !loss)
+        return PITH_ERR_ARGUMENT;
     const struct pith_packed packed = {
         .data = file->data, .bytes = file->bytes, .name = candidate_name};
     struct kept *kept = &j->kept[j->split.shared ? PITH_GOAL_CHOOSE : part];
@@ -674,6 +697,8 @@ enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *j,
                                      const struct pith_buffer *file, uint64_t *bytes,
                                      struct pith_error *err)
 {
+    if (!j || !file || !bytes)
+        return PITH_ERR_ARGUMENT;
     const struct pith_packed packed = {
         .data = file->data, .bytes = file->bytes, .name = candidate_name};
     struct pith_engine_opts opts = j->engine;
@@ -692,6 +717,8 @@ enum pith_status pith_goal_judge_latency(const struct pith_goal_judge *j,
                                          const struct pith_buffer *file, double *seconds,
                                          struct pith_error *err)
 {
+    if (!j || !file || !seconds)
+        return PITH_ERR_ARGUMENT;
     const struct pith_packed packed = {
         .data = file->data, .bytes = file->bytes, .name = candidate_name};
     const struct pith_tune_opts tune = {.size_bytes = sizeof tune, .seconds = TUNE_SECONDS};

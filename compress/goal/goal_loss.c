@@ -71,6 +71,8 @@ static double drop_over(double max_drop, const struct pith_goal_loss *l, double 
 
 double pith_goal_excess(const struct pith_goal *goal, const struct pith_goal_loss *l, double errors)
 {
+    if (!goal || !l)
+        return 0;
     double worst = -HUGE_VAL;
     if (l->nonfinite > 0)
         return HUGE_VAL;
@@ -210,6 +212,8 @@ static uint32_t deciding_term(const struct term *t, uint32_t n)
 void pith_goal_loss_text(const struct pith_goal *goal, const struct pith_goal_loss *loss,
                          const char *output, enum pith_goal_text how, char *text, size_t room)
 {
+    if (!goal || !loss || !text)
+        return;
     struct term t[TERMS];
     const uint32_t n = list_terms(goal, loss, output, t), decides = deciding_term(t, n);
     size_t at = 0;

@@ -29,11 +29,15 @@
 
 bool pith_goal_fits(const struct pith_goal_point *p)
 {
+    if (!p)
+        return false;
     return p->excess <= 0 && p->small;
 }
 
 bool pith_goal_meets(const struct pith_goal *goal, const struct pith_goal_point *p)
 {
+    if (!goal || !p)
+        return false;
     return p->small && pith_goal_excess(goal, &p->loss, 0) <= 0;
 }
 
@@ -226,6 +230,8 @@ enum pith_status pith_goal_search_try(const struct pith_goal_search *s,
                                       const struct pith_goal_encoder *e, double quality,
                                       struct pith_goal_found *f, struct pith_error *err)
 {
+    if (!s || !e || !f || s->size_bytes != sizeof *s)
+        return PITH_ERR_ARGUMENT;
     struct pith_goal_point p;
     if (f->n == PITH_GOAL_POINTS)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%u files are enough", PITH_GOAL_POINTS);
@@ -297,6 +303,8 @@ static bool any_meets(const struct pith_goal *goal, const struct pith_goal_found
 enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_goal_found *found,
                                   struct pith_error *err)
 {
+    if (!s || !found || s->size_bytes != sizeof *s)
+        return PITH_ERR_ARGUMENT;
     struct pith_goal_found f = {.n = 0};
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < s->n && !f.stopped; i++) {
@@ -325,6 +333,8 @@ enum pith_status pith_goal_search(const struct pith_goal_search *s, struct pith_
 
 void pith_goal_found_free(struct pith_goal_found *f)
 {
+    if (!f)
+        return;
     for (uint32_t i = 0; i < f->n; i++)
         pith_buffer_free(&f->point[i].file);
     f->n = 0;

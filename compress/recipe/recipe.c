@@ -201,6 +201,8 @@ enum pith_status pith_recipe_from_json(json_t *root, const char *name, struct pi
 enum pith_status pith_recipe_parse(const char *text, size_t n, const char *name,
                                    struct pith_recipe **recipe, struct pith_error *err)
 {
+    if (!text || !name || !recipe)
+        return PITH_ERR_ARGUMENT;
     json_t *json;
     enum pith_status st = pith_json_load(text, n, name, &json, err);
     return st ? st : pith_recipe_from_json(json, name, recipe, err);
@@ -219,6 +221,8 @@ void pith_recipe_free(struct pith_recipe *r)
 enum pith_status pith_recipe_classic(double sparsity, uint32_t bits, enum pith_encode_goal goal,
                                      struct pith_recipe **recipe, struct pith_error *err)
 {
+    if (!recipe)
+        return PITH_ERR_ARGUMENT;
     struct pith_recipe *r = calloc(1, sizeof *r);
     struct pith_stage *s = calloc(3, sizeof *s);
     if (!r || !s) {
@@ -253,6 +257,8 @@ static enum pith_status dump(json_t *root, char **text, struct pith_error *err)
 
 enum pith_status pith_recipe_print(const struct pith_recipe *r, char **text, struct pith_error *err)
 {
+    if (!r || !text)
+        return PITH_ERR_ARGUMENT;
     json_t *root = json_pack("{si}", "pith", RECIPE_VERSION), *stages = json_array();
     struct pith_stage all;
     json_t *goal = json_object();
@@ -290,6 +296,8 @@ static enum pith_status add_past_stage(json_t **stages, const char *text, struct
 enum pith_status pith_recipe_of_model(const struct pith_model *m, char **text,
                                       struct pith_error *err)
 {
+    if (!m || !text)
+        return PITH_ERR_ARGUMENT;
     json_t *root = json_pack("{si}", "pith", RECIPE_VERSION), *stages = json_array();
     enum pith_status st = root && stages ? PITH_OK : pith_error_no_memory(err);
     for (uint32_t i = 0; i < m->n_history && !st; i++)

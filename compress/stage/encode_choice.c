@@ -4,5 +4,7 @@
 
 bool pith_encode_chooses(const struct pith_encode_opts *o)
 {
+    if (!o)
+        return false;
     return !o->plain && !o->huffman && !o->adaptive && !o->rans && !o->context;
 }

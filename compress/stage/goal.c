@@ -5,16 +5,22 @@
 
 void pith_goal_init(struct pith_goal *goal)
 {
+    if (!goal)
+        return;
     *goal = (struct pith_goal){.max_drop = -1};
 }
 
 bool pith_goal_limits_loss(const struct pith_goal *goal)
 {
+    if (!goal)
+        return false;
     return goal->max_drop >= 0 || goal->min_agreement > 0 || goal->min_snr > 0;
 }
 
 bool pith_goal_shapes(const struct pith_goal *goal)
 {
+    if (!goal)
+        return false;
     return goal->pattern.kind != PITH_PATTERN_ANY || goal->sparsity > 0 || goal->levels > 0;
 }
 

@@ -13,6 +13,8 @@ static uint32_t take_bits(const char **text)
 
 void pith_integer_spec_set_weights(struct pith_integer_spec *s, uint32_t bits)
 {
+    if (!s)
+        return;
     s->highest = (1 << (bits - 1)) - 1;
     s->lowest = bits == 8 ? -s->highest : -s->highest - 1;
 }
@@ -41,6 +43,8 @@ static bool take_kind(const char **text, struct pith_integer_spec *s)
 
 bool pith_integer_spec_parse(const char *text, struct pith_integer_spec *spec)
 {
+    if (!text || !spec)
+        return false;
     struct pith_integer_spec s;
     if (!take_kind(&text, &s))
         return false;

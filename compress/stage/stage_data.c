@@ -5,6 +5,8 @@
 
 void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
 {
+    if (!s)
+        return;
     memset(s, 0, sizeof *s);
     s->kind = kind;
     s->prune.size_bytes = sizeof s->prune;
@@ -21,11 +23,15 @@ void pith_stage_init(struct pith_stage *s, enum pith_stage_kind kind)
 
 bool pith_stage_trains(const struct pith_stage *s)
 {
+    if (!s)
+        return false;
     return s->kind == PITH_STAGE_TRAIN || (s->kind == PITH_STAGE_PRUNE && s->trains);
 }
 
 enum pith_code pith_encode_code(const struct pith_encode_opts *o)
 {
+    if (!o)
+        return PITH_CODE_PLAIN;
     if (o->plain)
         return PITH_CODE_PLAIN;
     return o->adaptive  ? PITH_CODE_ADAPTIVE
@@ -36,6 +42,8 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *o)
 
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
 {
+    if (!encode)
+        return (struct pith_pack_opts){0};
     return (struct pith_pack_opts){.size_bytes = sizeof(struct pith_pack_opts),
                                    .compact = encode->encode.goal != PITH_FOR_SPEED,
                                    .keep_history = encode->encode.keep_history,
@@ -44,6 +52,8 @@ struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
 
 bool pith_stage_looks_back(const struct pith_stage *s)
 {
+    if (!s)
+        return false;
     return pith_stage_trains(s) &&
            (s->teacher ? strcmp(s->teacher, "start") == 0 : s->until_drop >= 0);
 }

@@ -18,6 +18,8 @@ struct checked {
 
 void pith_option_spell(const struct pith_option *o, bool as_option, char *text, size_t room)
 {
+    if (!o || !text)
+        return;
     if (!as_option) {
         snprintf(text, room, "'%s'", o->key);
         return;
@@ -138,6 +140,8 @@ static bool any_holds(const struct checked *c, const char *others)
 bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table *table,
                       const struct pith_option *o)
 {
+    if (!s || !table || !o)
+        return false;
     const struct checked c = {s, table, false};
     return o->needs && !strstr(o->needs, ": ") && !any_holds(&c, o->needs);
 }
@@ -218,6 +222,8 @@ static bool untrained(const struct pith_stage *s, const struct pith_option_table
 
 bool pith_stage_misfit(const struct pith_stage *s, bool as_options, char why[PITH_MISFIT_BYTES])
 {
+    if (!s || !why)
+        return false;
     struct checked c = {s, pith_stage_options(s->kind), as_options};
     struct line l = {why, 0};
     if (c.table && misfit(&c, &l))

@@ -41,6 +41,8 @@ static bool is_key(const char *key, const char *name, size_t n)
 const struct pith_option *pith_option_renamed(const struct pith_option_table *table,
                                               const char *name, size_t n)
 {
+    if (!table || !name)
+        return NULL;
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(renamed[i].stage, table->stage) == 0 && is_key(renamed[i].was, name, n))
             return pith_option_find(table, renamed[i].now, strlen(renamed[i].now), NULL);
@@ -49,6 +51,8 @@ const struct pith_option *pith_option_renamed(const struct pith_option_table *ta
 
 const char *pith_option_removed(const struct pith_option_table *table, const char *name, size_t n)
 {
+    if (!table || !name)
+        return NULL;
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
         if (strcmp(removed[i].stage, table->stage) == 0 && is_key(removed[i].was, name, n))
             return "was removed: no network gained by it (docs/tried.md)";

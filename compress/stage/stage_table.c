@@ -47,6 +47,8 @@ enum pith_stage_kind pith_stage_named(const char *name, size_t n)
 const struct pith_option *pith_stage_option(enum pith_stage_kind kind, const char *key, size_t n,
                                             size_t *at)
 {
+    if (!key)
+        return NULL;
     static const char training[] = "train.";
     size_t prefix = sizeof training - 1;
     bool trains = kind == PITH_STAGE_PRUNE && n > prefix && memcmp(key, training, prefix) == 0;
@@ -57,6 +59,8 @@ const struct pith_option *pith_stage_option(enum pith_stage_kind kind, const cha
 enum pith_status pith_stage_set(struct pith_stage *s, const char *key, const char *text,
                                 struct pith_stage_texts *texts, struct pith_error *err)
 {
+    if (!s || !key || !text)
+        return PITH_ERR_ARGUMENT;
     size_t at;
     const struct pith_option *o = pith_stage_option(s->kind, key, strlen(key), &at);
     if (!o || (o->kind == PITH_OPTION_OWN && !o->own->read))
@@ -67,6 +71,8 @@ enum pith_status pith_stage_set(struct pith_stage *s, const char *key, const cha
 
 bool pith_stage_given(const struct pith_stage *s, const struct pith_option *o, size_t at)
 {
+    if (!s || !o)
+        return false;
     return o->kind == PITH_OPTION_OWN ? o->own->given(s)
                                       : pith_option_given(o, (const char *)s + at);
 }

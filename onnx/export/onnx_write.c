@@ -300,6 +300,8 @@ static enum pith_status pack(struct onnx_export *x, struct pith_buffer *file)
 enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_buffer *file,
                                        struct pith_error *err)
 {
+    if (!m || !file)
+        return PITH_ERR_ARGUMENT;
     struct onnx_export x = {.m = m, .err = err, .opset = EXPORT_OPSET};
     if (pith_model_new(NULL, &x.arena))
         return pith_error_no_memory(err);

@@ -240,6 +240,8 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
                               struct pith_cluster_layer *layers, uint32_t *n_layers,
                               struct pith_error *err)
 {
+    if (!m || !opts)
+        return PITH_ERR_ARGUMENT;
     struct cluster_run run = {.m = m, .opts = opts, .err = err};
     enum pith_status st = check_options(&run);
     if (st == PITH_OK)

@@ -28,6 +28,8 @@ bool pith_is_radix(double scale)
 
 bool pith_grid_is_radix(const struct pith_grid *g)
 {
+    if (!g)
+        return 0;
     bool all = g->zero_point == 0;
     for (uint32_t i = 0; i < g->n; i++)
         all &= pith_is_radix((double)g->scale[i]);

@@ -137,6 +137,8 @@ enum pith_status pith_integer_places(const struct integer_plan *p,
 
 void pith_quantize_places_free(struct pith_quantize_places *places)
 {
+    if (!places)
+        return;
     free(places->values);
     free(places->weights);
     *places = (struct pith_quantize_places){0};

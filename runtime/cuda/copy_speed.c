@@ -58,6 +58,8 @@ static int measure(struct copying *k, float *ms)
 enum pith_status pith_cuda_copy_speed(struct pith_cuda *cuda, double *bytes_per_s,
                                       struct pith_error *err)
 {
+    if (!cuda || !bytes_per_s)
+        return PITH_ERR_ARGUMENT;
     struct copying k = {.c = cuda};
     void *context;
     float ms = 0;

@@ -282,6 +282,8 @@ static bool runs_in_parts(const struct pith_plan *plan)
 enum pith_status pith_cuda_plan_new(struct pith_cuda *cuda, struct pith_plan *plan,
                                     struct pith_cuda_plan **device_plan, struct pith_error *err)
 {
+    if (!cuda || !plan || !device_plan)
+        return PITH_ERR_ARGUMENT;
     if (plan->opts.observe)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                               "cuda: a plan whose values are observed runs on the CPU");
@@ -411,6 +413,8 @@ static enum pith_status run(struct pith_cuda_plan *p, struct pith_error *err)
  * later run fails at once. */
 enum pith_status pith_cuda_plan_run(struct pith_cuda_plan *p, struct pith_error *err)
 {
+    if (!p)
+        return PITH_ERR_ARGUMENT;
     if (p->lost)
         return pith_error_set(err, p->lost, "cuda: the device failed in an earlier run");
     enum pith_status st = enter(p->cuda, err);
@@ -428,6 +432,8 @@ enum pith_status pith_cuda_plan_run(struct pith_cuda_plan *p, struct pith_error 
 enum pith_status pith_cuda_plan_enqueue(struct pith_cuda_plan *p, void *stream,
                                         struct pith_error *err)
 {
+    if (!p)
+        return PITH_ERR_ARGUMENT;
     if (!p->graph)
         return pith_error_set(err, PITH_ERR_UNSUPPORTED,
                               "cuda: steps of this plan need the CPU: it cannot be enqueued");
@@ -443,12 +449,16 @@ enum pith_status pith_cuda_plan_enqueue(struct pith_cuda_plan *p, void *stream,
 
 int pith_cuda_plan_on_cpu(const struct pith_cuda_plan *p, uint32_t step)
 {
+    if (!p)
+        return 0;
     return step < p->plan->n_steps && p->step[step].on_cpu;
 }
 
 /* Launches are those of the captured walk; without a graph a run's number depends on the data. */
 struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
 {
+    if (!p)
+        return (struct pith_cuda_facts){0};
     struct pith_cuda_facts f = {.steps = p->plan->n_steps,
                                 .launches = p->graph ? p->launches : 0,
                                 .blas_products = p->lowering.n_products,
@@ -461,15 +471,21 @@ struct pith_cuda_facts pith_cuda_plan_facts(const struct pith_cuda_plan *p)
 
 uint64_t pith_cuda_plan_step_bytes(const struct pith_cuda_plan *p, uint32_t step)
 {
+    if (!p)
+        return 0;
     return step < p->plan->n_steps && !p->step[step].on_cpu ? p->step[step].bytes : 0;
 }
 
 uint64_t pith_cuda_plan_input_address(const struct pith_cuda_plan *p, uint32_t i)
 {
+    if (!p)
+        return 0;
     return i < p->n_inputs ? p->end[i].address : 0;
 }
 
 uint64_t pith_cuda_plan_output_address(const struct pith_cuda_plan *p, uint32_t i)
 {
+    if (!p)
+        return 0;
     return i < p->n_outputs ? p->end[p->n_inputs + i].address : 0;
 }

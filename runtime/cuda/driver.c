@@ -164,6 +164,8 @@ static enum pith_status open_device(struct pith_cuda *cuda, uint32_t device, str
  * has made all of them NULL. */
 enum pith_status pith_cuda_open(uint32_t device, struct pith_cuda **cuda, struct pith_error *err)
 {
+    if (!cuda)
+        return PITH_ERR_ARGUMENT;
     struct pith_cuda *c = calloc(1, sizeof *c);
     if (!c)
         return pith_error_set(err, PITH_ERR_MEMORY, "out of memory");
@@ -205,21 +207,29 @@ int pith_driver_launch(const struct pith_cuda *cuda, uint32_t kernel, const uint
 
 void pith_cuda_set_precision(struct pith_cuda *cuda, enum pith_cuda_precision precision)
 {
+    if (!cuda)
+        return;
     cuda->precision = precision;
 }
 
 void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library)
 {
+    if (!cuda || !library)
+        return;
     cuda->blas_allowed = strlen(library) < sizeof cuda->blas_name;
     snprintf(cuda->blas_name, sizeof cuda->blas_name, "%s", library);
 }
 
 const char *pith_cuda_blas_note(const struct pith_cuda *cuda)
 {
+    if (!cuda)
+        return NULL;
     return cuda->blas_note;
 }
 
 const char *pith_cuda_name(const struct pith_cuda *cuda)
 {
+    if (!cuda)
+        return NULL;
     return cuda->name;
 }

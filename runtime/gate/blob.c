@@ -45,6 +45,8 @@ static struct stream next_entry(struct reader *r, const char *key, bool *hit)
 enum pith_status pith_blob_meta(const void *blob, size_t bytes, const char *key, const char **value,
                                 size_t *value_bytes)
 {
+    if (!blob || !key)
+        return PITH_ERR_ARGUMENT;
     struct stream meta;
     if (pith_chunk_find(blob, bytes, TAG_META, &meta))
         return PITH_ERR_ARGUMENT;

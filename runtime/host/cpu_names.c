@@ -27,6 +27,8 @@ static const struct level {
  * text. */
 enum pith_status pith_cpu_mask_parse(const char *text, uint32_t *mask)
 {
+    if (!text || !mask)
+        return PITH_ERR_ARGUMENT;
     uint32_t all = 0;
     for (;;) {
         size_t n = strcspn(text, ",|"), i = 0;
@@ -46,6 +48,8 @@ enum pith_status pith_cpu_mask_parse(const char *text, uint32_t *mask)
 
 const char *pith_cpu_names(uint32_t features, char *text, size_t n)
 {
+    if (!text)
+        return NULL;
     size_t used = 0;
     if (n == 0)
         return text;

@@ -52,17 +52,23 @@ void pith_close(struct pith_session *s)
 
 struct pith_plan *pith_plan_of(struct pith_session *s)
 {
+    if (!s)
+        return NULL;
     return s->plan;
 }
 
 const void *pith_image_of(const struct pith_session *s, size_t *bytes)
 {
+    if (!s || !bytes)
+        return NULL;
     *bytes = s->bytes;
     return s->image;
 }
 
 void pith_session_need(const struct pith_session *s, struct pith_need *need)
 {
+    if (!s || !need)
+        return;
     *need = s->need;
 }
 
@@ -268,6 +274,8 @@ static enum pith_status finish_open(struct pith_session *made, const struct pith
 enum pith_status pith_open_memory(const void *image, size_t bytes, const struct pith_opts *opts,
                                   struct pith_session **s, struct pith_error *err)
 {
+    if (!image || !s)
+        return PITH_ERR_ARGUMENT;
     struct pith_session *made = calloc(1, sizeof *made);
     if (!made)
         return pith_error_set(err, PITH_ERR_MEMORY, "%s", pith_status_text(PITH_ERR_MEMORY));
@@ -280,6 +288,10 @@ enum pith_status pith_open_memory(const void *image, size_t bytes, const struct 
 enum pith_status pith_open(const char *path, const struct pith_opts *opts, struct pith_session **s,
                            struct pith_error *err)
 {
+    if (!path || !s ||
+        (opts &&
+         (opts->size_bytes < sizeof opts->size_bytes || opts->size_bytes > PITH_MAX_OPTS_BYTES)))
+        return PITH_ERR_ARGUMENT;
     struct pith_session *made = calloc(1, sizeof *made);
     uint64_t max = opts && opts->max_bytes ? opts->max_bytes : DEFAULT_MAX_BYTES;
     if (!made)

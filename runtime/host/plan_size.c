@@ -11,6 +11,8 @@
 enum pith_status pith_plan_size(const void *blob, size_t bytes, const struct pith_opts *opts,
                                 struct pith_need *need)
 {
+    if (!blob || !need)
+        return PITH_ERR_ARGUMENT;
     uint64_t work_bytes;
     enum pith_status st = pith_plan_work_bytes(blob, bytes, opts, &work_bytes);
     if (st)

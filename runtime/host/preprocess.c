@@ -14,6 +14,8 @@
 
 void pith_preprocess_init(struct pith_preprocess *pre)
 {
+    if (!pre)
+        return;
     memset(pre, 0, sizeof *pre);
     pre->scale = 1.0f;
     pre->pad = DEFAULT_PAD;
@@ -224,6 +226,8 @@ static bool find_name(struct piece t, struct pith_preprocess *pre)
 enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_preprocess *pre,
                                       struct pith_error *err)
 {
+    if (!pre)
+        return PITH_ERR_ARGUMENT;
     struct pith_preprocess made;
     struct piece rest = {text, n}, after = rest;
     struct piece first = next_piece(&after, ',');
@@ -275,6 +279,8 @@ enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_pr
 
 enum pith_status pith_preprocess_parse(const char *text, size_t n, struct pith_preprocess *pre)
 {
+    if (!text || !pre)
+        return PITH_ERR_ARGUMENT;
     return pith_preprocess_read(text, n, pre, NULL);
 }
 
@@ -353,6 +359,8 @@ static void write_size(struct writer *w, size_t key, uint32_t height, uint32_t w
 
 enum pith_status pith_preprocess_format(const struct pith_preprocess *pre, char *text, size_t n)
 {
+    if (!pre || !text)
+        return PITH_ERR_ARGUMENT;
     struct writer w = {text, 0, n, n == 0};
     if (pre->scale != 1.0f)
         write_list(&w, SCALE, &pre->scale, 1);
@@ -393,6 +401,8 @@ static double item(const float *list, uint32_t n, uint32_t c, double none)
 
 float pith_preprocess_value(const struct pith_preprocess *pre, float pixel, uint32_t c)
 {
+    if (!pre)
+        return 0;
     double mean = item(pre->mean, pre->n_mean, c, 0.0), std = item(pre->std, pre->n_std, c, 1.0);
     return (float)(((double)pixel * (double)pre->scale - mean) / std);
 }
@@ -402,6 +412,8 @@ float pith_preprocess_value(const struct pith_preprocess *pre, float pixel, uint
 enum pith_status pith_preprocess_apply(const struct pith_preprocess *pre, const uint8_t *pixels,
                                        uint32_t h, uint32_t w, uint32_t c, float *out)
 {
+    if (!pre || !pixels || !out)
+        return PITH_ERR_ARGUMENT;
     float table[256];
     size_t n = (size_t)h * w;
     if (c == 0 || c > PITH_PREPROCESS_CHANNELS || (pre->n_mean > 1 && pre->n_mean != c) ||

@@ -181,6 +181,9 @@ no_lock:
 
 enum pith_status pith_threads_start(struct pith_opts *opts, uint32_t n)
 {
+    if (!opts || opts->size_bytes < sizeof opts->size_bytes ||
+        opts->size_bytes > PITH_MAX_OPTS_BYTES)
+        return PITH_ERR_ARGUMENT;
     if (opts->parallel_for || n > MAX_THREADS)
         return PITH_ERR_ARGUMENT;
     if (n == 0)
@@ -203,6 +206,8 @@ enum pith_status pith_threads_start(struct pith_opts *opts, uint32_t n)
 
 void pith_threads_stop(struct pith_opts *opts)
 {
+    if (!opts)
+        return;
     if (opts->parallel_for != pool_for)
         return;
     struct pool *p = opts->parallel_user;
@@ -225,6 +230,8 @@ void pith_threads_stop(struct pith_opts *opts)
 
 uint32_t pith_threads_count(const struct pith_opts *opts)
 {
+    if (!opts)
+        return 0;
     return opts->parallel_for == pool_for
                ? ((const struct pool *)opts->parallel_user)->n_workers + 1
                : 1;

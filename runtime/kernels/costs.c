@@ -40,6 +40,8 @@ static const struct {
 
 void pith_costs_of(uint32_t features, struct pith_costs *costs, const char **name)
 {
+    if (!costs)
+        return;
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
         if (classes[i].features & ~(features & PITH_BUILD_CPU))
             continue;

@@ -21,6 +21,8 @@
 /* By memset, so that fields added later are zero, too. */
 void pith_opts_init(struct pith_opts *opts, uint32_t size_bytes)
 {
+    if (!opts || size_bytes < sizeof size_bytes || size_bytes > PITH_MAX_OPTS_BYTES)
+        return;
     memset(opts, 0, size_bytes);
     opts->size_bytes = size_bytes;
 }
@@ -40,7 +42,8 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
 {
     memset(opts, 0, sizeof *opts);
     if (given) {
-        if (given->size_bytes < sizeof given->size_bytes || !rest_is_zero(given))
+        if (given->size_bytes < sizeof given->size_bytes ||
+            given->size_bytes > PITH_MAX_OPTS_BYTES || !rest_is_zero(given))
             return PITH_ERR_ARGUMENT;
         size_t n = given->size_bytes < sizeof *opts ? given->size_bytes : sizeof *opts;
         memcpy(opts, given, n);

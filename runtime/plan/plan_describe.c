@@ -60,16 +60,22 @@ void pith_describe_tensor(const struct tview *t, const struct graph_name *name,
 /* The accessors are thin so that callers need not know struct pith_plan. */
 uint32_t pith_plan_input_count(const struct pith_plan *plan)
 {
+    if (!plan)
+        return 0;
     return plan->graph.n_inputs;
 }
 
 uint32_t pith_plan_output_count(const struct pith_plan *plan)
 {
+    if (!plan)
+        return 0;
     return plan->graph.n_outputs;
 }
 
 enum pith_status pith_plan_input(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t)
 {
+    if (!plan || !t)
+        return PITH_ERR_ARGUMENT;
     if (i >= plan->graph.n_inputs)
         return PITH_ERR_ARGUMENT;
     pith_describe_tensor(&plan->value[i], &plan->graph.inputs[i].name, t);
@@ -78,6 +84,8 @@ enum pith_status pith_plan_input(const struct pith_plan *plan, uint32_t i, struc
 
 enum pith_status pith_plan_output(const struct pith_plan *plan, uint32_t i, struct pith_tensor *t)
 {
+    if (!plan || !t)
+        return PITH_ERR_ARGUMENT;
     if (i >= plan->graph.n_outputs)
         return PITH_ERR_ARGUMENT;
     pith_describe_tensor(&plan->value[plan->graph.outputs[i]], &plan->graph.output_names[i], t);
@@ -86,21 +94,29 @@ enum pith_status pith_plan_output(const struct pith_plan *plan, uint32_t i, stru
 
 void *pith_plan_input_data(struct pith_plan *plan, uint32_t i)
 {
+    if (!plan)
+        return NULL;
     return i < plan->graph.n_inputs ? plan->value[i].data : NULL;
 }
 
 const void *pith_plan_output_data(const struct pith_plan *plan, uint32_t i)
 {
+    if (!plan)
+        return NULL;
     return i < plan->graph.n_outputs ? plan->value[plan->graph.outputs[i]].data : NULL;
 }
 
 uint32_t pith_plan_layer_count(const struct pith_plan *plan)
 {
+    if (!plan)
+        return 0;
     return plan->n_steps;
 }
 
 enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i, struct pith_layer *layer)
 {
+    if (!plan || !layer)
+        return PITH_ERR_ARGUMENT;
     if (i >= plan->n_steps)
         return PITH_ERR_ARGUMENT;
     pith_describe_layer(plan, &plan->step[i], layer);
@@ -205,6 +221,8 @@ static bool describe_grid(const struct pith_plan *plan, const struct step *s, ui
 enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, uint32_t i,
                                    struct pith_operand *operand)
 {
+    if (!plan || !operand)
+        return PITH_ERR_ARGUMENT;
     if (step >= plan->n_steps)
         return PITH_ERR_ARGUMENT;
     const struct step *s = &plan->step[step];

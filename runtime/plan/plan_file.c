@@ -46,6 +46,8 @@ static uint64_t file_bytes(uint32_t n)
 
 uint64_t pith_plan_file_bytes(const struct pith_plan *plan)
 {
+    if (!plan)
+        return 0;
     return file_bytes(plan->n_steps);
 }
 
@@ -107,6 +109,8 @@ static void put_head(const struct pith_plan *plan, uint8_t *to)
 /* Observed plans share less memory, so they are another plan. */
 enum pith_status pith_plan_file_write(const struct pith_plan *plan, void *file, size_t bytes)
 {
+    if (!plan)
+        return PITH_ERR_ARGUMENT;
     uint8_t *to = file;
     uint32_t n = plan->n_steps;
     uint64_t all = file_bytes(n), at = HEAD;
@@ -148,7 +152,9 @@ enum pith_status pith_plan_file_options(const void *plan_file, size_t bytes, uin
                                         uint32_t *threads)
 {
     const uint8_t *file = plan_file;
-    if (!file || !is_sound(file, bytes))
+    if (!file || !batch || !threads)
+        return PITH_ERR_ARGUMENT;
+    if (!is_sound(file, bytes))
         return PITH_ERR_CORRUPT;
     *batch = load_le32(file + 24);
     *threads = load_le32(file + 28);
@@ -162,6 +168,8 @@ enum pith_status pith_plan_file_options(const void *plan_file, size_t bytes, uin
 enum pith_status pith_plan_file_open(const void *plan_file, size_t bytes, const void *blob,
                                      size_t blob_bytes, struct pith_opts *opts, const char **why)
 {
+    if (!opts)
+        return PITH_ERR_ARGUMENT;
     const uint8_t *file = plan_file;
     struct pith_opts own;
     if (!file || !blob || pith_opts_resolve(opts, &own) || own.observe)
@@ -192,8 +200,10 @@ enum pith_status pith_plan_file_check(const void *plan_file, size_t bytes,
 {
     const uint8_t *file = plan_file;
     uint8_t record[RECORD];
+    if (!file || !plan)
+        return PITH_ERR_ARGUMENT;
     uint32_t n = plan->n_steps;
-    if (!file || !is_sound(file, bytes) || load_le32(file + 44) != n ||
+    if (!is_sound(file, bytes) || load_le32(file + 44) != n ||
         load_le64(file + 48) != plan->arena_bytes || load_le64(file + 56) != plan->weights_bytes)
         return PITH_ERR_CORRUPT;
     file += HEAD;

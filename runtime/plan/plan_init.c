@@ -310,6 +310,8 @@ _Static_assert(LANE_PER_OPERAND <= (WORK_PER_GRAPH_BYTE - 1) * sizeof(uint32_t),
 enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *given,
                                       uint64_t *work_bytes)
 {
+    if (!blob || !work_bytes)
+        return PITH_ERR_ARGUMENT;
     struct pith_opts opts;
     uint64_t graph_bytes, all;
     enum pith_status st = pith_opts_resolve(given, &opts);
@@ -332,6 +334,8 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
 enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pith_opts *given,
                                 void *work, size_t work_bytes, struct pith_need *need)
 {
+    if (!blob || !need)
+        return PITH_ERR_ARGUMENT;
     struct pith_opts opts;
     struct layout l;
     struct builder b = {.block = block_of(work, work_bytes)};
@@ -399,6 +403,8 @@ static void set_addresses(struct builder *b, uint8_t *weights, uint8_t *arena)
 enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, size_t bytes,
                                 const struct pith_opts *given, struct pith_plan **plan)
 {
+    if (!blob)
+        return PITH_ERR_ARGUMENT;
     struct pith_opts opts;
     struct layout l;
     struct builder b = {.block = block_of(mem, mem_bytes)};

@@ -154,11 +154,15 @@ static enum pith_status run_from(struct pith_plan *plan, uint32_t first)
 
 enum pith_status pith_plan_run(struct pith_plan *plan)
 {
+    if (!plan)
+        return PITH_ERR_ARGUMENT;
     return run_from(plan, 0);
 }
 
 void pith_plan_progress(const struct pith_plan *plan, uint64_t *steps, uint32_t *layer)
 {
+    if (!plan || !steps || !layer)
+        return;
     *steps = plan->steps_done;
     *layer = plan->next_step;
 }
@@ -167,6 +171,8 @@ void pith_plan_progress(const struct pith_plan *plan, uint64_t *steps, uint32_t 
  * steps would have to be entered in the middle. */
 enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i)
 {
+    if (!plan)
+        return PITH_ERR_ARGUMENT;
     if (!plan->opts.observe || i > plan->n_steps)
         return PITH_ERR_ARGUMENT;
     for (uint32_t k = 0; k < plan->n_steps; k++)

@@ -320,7 +320,7 @@ static void stopping_ends_the_work(void **state)
     s.trains = true;
     s.steps = 9;
     s.train = training(1).train;
-    assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_STOPPED);
     assert_non_null(strstr(err.text, "stopped"));
     assert_int_equal(f.model->n_history, 0);
     release(&f);
