@@ -233,6 +233,9 @@ struct pair {
     struct recording layers;
     struct pith_difference_sums output;
     struct output_kind kind;
+    const struct pith_grid *grid[2]; /* of integer outputs of A and B; NULL: unknown */
+    struct pith_grid room[2];
+    float *numbers[2]; /* owns: such outputs as numbers; NULL: it is of floats */
 };
 
 static enum pith_status open_side(const struct pith_model *m, const struct pith_packed *packed,
@@ -259,7 +262,67 @@ static enum pith_status open_pair(struct pair *p, const struct pith_model *a,
     return open_side(b, opts->packed_b, &o, &p->b, err);
 }
 
-static enum pith_status check_alike(const struct pair *p, struct pith_error *err)
+static bool is_integers(enum pith_type type)
+{
+    return type >= PITH_I8 && type <= PITH_BOOL;
+}
+
+/* Integers are compared as the numbers that they stand for; where no scale is known on both sides
+ * and the types are the same, as they are. */
+static enum pith_status open_numbers(struct pair *p, const struct pith_tensor out[2],
+                                     struct pith_error *err)
+{
+    static float one = 1;
+    const bool raw = !p->grid[0] && !p->grid[1] && out[0].type == out[1].type;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!is_integers(out[i].type))
+            continue;
+        if (!p->grid[i] && !raw)
+            return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                                   "output '%s' is of integers whose scale is not known",
+                                   out[i].name);
+        if (raw)
+            p->room[i] = (struct pith_grid){.type = out[i].type, .n = 1, .scale = &one};
+        p->grid[i] = raw ? &p->room[i] : p->grid[i];
+        p->numbers[i] = calloc(out[i].bytes / pith_type_bytes(out[i].type) + 1, sizeof(float));
+        if (!p->numbers[i])
+            return pith_error_no_memory(err);
+    }
+    return PITH_OK;
+}
+
+static enum pith_status check_outputs(struct pair *p, struct pith_error *err)
+{
+    struct pith_tensor out[2];
+    if (pith_plan_output(p->a->plan, 0, &out[0]) || pith_plan_output(p->b->plan, 0, &out[1]))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "a model without outputs");
+    const uint64_t a = out[0].bytes / pith_type_bytes(out[0].type),
+                   b = out[1].bytes / pith_type_bytes(out[1].type);
+    if (a != b)
+        return pith_error_fill(
+            err, PITH_ERR_ARGUMENT,
+            "output '%s' has %llu numbers in the first model, %llu in the second", out[0].name,
+            (unsigned long long)a, (unsigned long long)b);
+    for (uint32_t i = 0; i < 2; i++)
+        if (out[i].type != PITH_F32 && !is_integers(out[i].type))
+            return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                                   "output '%s' is neither f32 nor of integers", out[i].name);
+    return open_numbers(p, out, err);
+}
+
+static const float *output_of(const struct pair *p, uint32_t side)
+{
+    const struct pith_plan *plan = side ? p->b->plan : p->a->plan;
+    struct pith_tensor t;
+    if (!p->numbers[side])
+        return pith_plan_output_data(plan, 0);
+    pith_plan_output(plan, 0, &t);
+    t.data = pith_plan_output_data(plan, 0);
+    pith_integers_to_floats(p->grid[side], &t, p->numbers[side]);
+    return p->numbers[side];
+}
+
+static enum pith_status check_alike(struct pair *p, struct pith_error *err)
 {
     struct pith_tensor a, b;
     uint32_t n = pith_plan_input_count(p->a->plan);
@@ -271,17 +334,12 @@ static enum pith_status check_alike(const struct pair *p, struct pith_error *err
             a.bytes != b.bytes || a.type != b.type)
             return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                    "the models take inputs of different size");
-    if (pith_plan_output(p->a->plan, 0, &a) || pith_plan_output(p->b->plan, 0, &b) ||
-        a.bytes != b.bytes || a.type != PITH_F32 || b.type != PITH_F32)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "the models give outputs of different size");
-    return PITH_OK;
+    return check_outputs(p, err);
 }
 
 static enum pith_status run_pair(struct pair *p, struct pith_error *err)
 {
     struct pith_tensor t;
-    const float *a, *b;
-    uint64_t n;
     enum pith_status st = pith_engine_run(p->a, err);
     if (!st && p->layers.out_of_memory)
         return pith_error_no_memory(err);
@@ -293,12 +351,10 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     if (st)
         return st;
     pith_plan_output(p->a->plan, 0, &t);
-    n = t.bytes / sizeof *a;
-    a = pith_plan_output_data(p->a->plan, 0);
-    b = pith_plan_output_data(p->b->plan, 0);
     pith_feeder_keep(&p->feed_a);
     pith_feeder_keep(&p->feed_b);
-    pith_difference_add(&p->output, &p->kind, a, b, n);
+    pith_difference_add(&p->output, &p->kind, output_of(p, 0), output_of(p, 1),
+                        t.bytes / pith_type_bytes(t.type));
     return PITH_OK;
 }
 
@@ -401,6 +457,8 @@ static void close_pair(struct pair *p)
     }
     free(p->layers.value);
     free(p->layers.numbers);
+    free(p->numbers[0]);
+    free(p->numbers[1]);
 }
 
 enum pith_status pith_compare(const struct pith_model *a, const struct pith_model *b,
@@ -416,6 +474,8 @@ enum pith_status pith_compare(const struct pith_model *a, const struct pith_mode
     p.layers.a = a;
     p.layers.b = b;
     p.kind = pith_output_kind(a, 0);
+    p.grid[0] = a->n_outputs ? pith_find_grid(a, a->outputs[0], &p.room[0]) : NULL;
+    p.grid[1] = b->n_outputs ? pith_find_grid(b, b->outputs[0], &p.room[1]) : NULL;
     p.layers.pairing = opts->layers;
     p.layers.dump_a = opts->dump_a;
     p.layers.dump_b = opts->dump_b;

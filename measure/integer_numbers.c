@@ -74,12 +74,19 @@ static uint64_t inner_of(const struct pith_grid *g, const struct pith_tensor *t)
     return g->n > 1 ? inner : elements(t);
 }
 
+static double integer_as_number(enum pith_type type, const void *p, uint64_t i)
+{
+    return type == PITH_I64    ? (double)((const int64_t *)p)[i]
+           : type == PITH_BOOL ? ((const uint8_t *)p)[i]
+                               : integer_at(type, p, i);
+}
+
 void pith_integers_to_floats(const struct pith_grid *g, const struct pith_tensor *t, float *x)
 {
     uint64_t n = elements(t), inner = inner_of(g, t);
     for (uint64_t i = 0; i < n; i++)
-        x[i] =
-            (float)(integer_at(t->type, t->data, i) - g->zero_point) * g->scale[i / inner % g->n];
+        x[i] = (float)(integer_as_number(t->type, t->data, i) - g->zero_point) *
+               g->scale[i / inner % g->n];
 }
 
 /* ---- what a grid does ------------------------------------------------------------------------ */

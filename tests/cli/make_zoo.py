@@ -57,6 +57,14 @@ def convolutions():
     samples("float", 2, 6, 6)
 
 
+def same_output_as_floats_and_bytes():
+    """The same product twice; of the second the output is u8, with its scale beside it."""
+    weights = constants(w=floats(IN, CLASSES), s=np.float32(0.05), z=np.uint8(120))
+    save("floats_out", [node("MatMul", "x w", "y")], X, Y, weights[:1])
+    save("bytes_out", [node("MatMul", "x w", "h"), node("QuantizeLinear", "h s z", "y")], X,
+         [value("y", ["N", CLASSES], TensorProto.UINT8)], weights)
+
+
 def integers():
     """onnxruntime's two forms of integers."""
     from onnxruntime import quantization as q
@@ -158,7 +166,7 @@ def unusual_weights():
 
 
 for make in (convolutions, integers, without_weights, unusual_outputs, bodies, constant_left, several_inputs,
-             unusual_weights):
+             unusual_weights, same_output_as_floats_and_bytes):
     make()
 with open("labels.csv", "w", encoding="ascii") as file:
     file.writelines(f"{i % CLASSES}\n" for i in range(SAMPLES))

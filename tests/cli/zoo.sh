@@ -17,6 +17,11 @@ cat >spec.json <<'END'
 END
 PYTHONDONTWRITEBYTECODE=1 "$python" "$here/zoo.py" float qdq qoperator own.pith codebook.pith pruned.pith no_weights \
     passed_through integer_output if_output loop_output scan_output constant_left states halves dead_channels || status=1
+# Integer outputs are compared as the numbers that they stand for.
+expect 0 pith compare integer_output.onnx integer_output.onnx -d integer_output.npy --tol bits
+expect 0 pith compare floats_out.onnx bytes_out.onnx --tol abs:0.0251
+expect 1 pith compare floats_out.onnx bytes_out.onnx --tol abs:0.02
+expect 2 pith compare floats_out.onnx integer_output.onnx
 expect 5 pith prune depthwise.onnx --sparsity 50% -o none.pith
 absent none.pith
 expect 0 pith prune depthwise.onnx --layer dw=0.5 -q -o pruned.pith -f
