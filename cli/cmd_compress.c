@@ -605,8 +605,7 @@ const struct cli_command cmd_compress = {
     "make",
     "the smallest file within a goal",
     "pith compress MODEL [-d DATA] [--max-drop 0.5%] [--max-size B] [--preset NAME | -r FILE]",
-    "Writes the smallest file within the goal. Stages that are given run once.\n"
-    "More: pith help compress-advanced.\n"
+    "Writes the smallest file within the goal. More: pith help compress-advanced.\n"
     "  pith compress net.onnx -d pictures/ -o net.pith\n"
     "\fThe search writes up to 8 files and keeps the smallest within the goal; -n estimates the "
     "result in\n"
