@@ -163,7 +163,7 @@ static void test_sizes(void **state)
         assert_int_equal(pith_plan_file_check(g.data, n, plan), PITH_ERR_CORRUPT);
         guard_free(&g);
     }
-    assert_int_equal(pith_plan_file_options(NULL, bytes, &batch, &threads), PITH_ERR_CORRUPT);
+    assert_int_equal(pith_plan_file_options(NULL, bytes, &batch, &threads), PITH_ERR_ARGUMENT);
     assert_true(batch == 77 && threads == 77);
     for (size_t i = 0; i < bytes; i++) {
         file[i] ^= 1;
