@@ -390,6 +390,8 @@ static enum pith_status open_data(struct pith_data *d, const struct pith_data_op
         st = find_labels(d, o->path, err);
     if (st == PITH_OK)
         st = choose_samples(d, o, err);
+    if (st == PITH_OK && d->source.targets)
+        st = pith_targets_check(&d->source, d->chosen, d->n_chosen, err);
     if (st == PITH_OK && o->skip_broken && d->source.list.n > 0)
         st = drop_broken(d, err);
     if (st == PITH_OK)

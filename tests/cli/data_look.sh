@@ -69,7 +69,7 @@ every() {
     expect "$code" pith "$verb" "$model" -d "$data" "$@"
     if [ "$text" ]; then
         cat .out .err | grep -q "$text" || complain "pith $verb $model -d $data does not say '$text': $(cat .out .err)"
-    elif cat .out .err | grep "warning.*\(sample\|input\|pixels\|class\)"; then
+    elif cat .out .err | grep -v "held-out samples leave the SQNR uncertain" | grep "warning.*\(sample\|input\|pixels\|class\)"; then
         complain "pith $verb $model -d $data warns of good data"
     fi
 }
@@ -92,7 +92,7 @@ every check net.onnx nan.npy 1 "input 'x' is NaN for sample 5 of nan.npy"
 every check log.onnx good.npy 1 "output 'y' of the network is NaN for sample "
 every check steady.onnx good.npy 0 "all 64 samples are of class 1 for the network"
 
-expect 5 pith train net.onnx -d target.npz --batch 16 --epochs 1 -o out.pith -f
+expect 5 pith train net.onnx -d target.npz --loss mse --batch 16 --epochs 1 -o out.pith -f
 grep -q 'target.npz: the target of sample 9 is NaN' .err || complain "$(cat .err)"
 
 # only the samples that are read count
