@@ -87,9 +87,10 @@ const struct cli_command cmd_decode = {
     "back to a plain .pith or to ONNX",
     "pith decode [MODEL] [--to pith|onnx] [-o FILE]",
     "-o NAME.onnx, or --to onnx, writes the network with the weights that the compressed file\n"
-    "represents, so that any other runtime or viewer can check it. Standard output and names "
-    "without\n"
-    "a suffix get a .pith; the suffix of another format is refused.",
+    "represents, so that any other runtime or viewer can check it. Weights that are 8-bit "
+    "integers\n"
+    "times a scale are written as such, with a DequantizeLinear behind them. Standard output and\n"
+    "names without a suffix get a .pith; the suffix of another format is refused.",
     options,
     sizeof(struct decode_options),
     0,

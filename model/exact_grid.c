@@ -79,11 +79,6 @@ static int by_value(const void *a, const void *b)
 
 /* ---- multiples of a scale -------------------------------------------------------------------- */
 
-struct row_grid {
-    float scale;       /* 0: all elements are */
-    int32_t low, high; /* smallest and largest integer, or 0 */
-};
-
 /* k[i] * scale is x[i], to the bit, and -256 <= k[i] <= 255? x + 1.5 * 2^23 has the integer nearest
  * to x in its low bits; |x| is at most 255 and some. */
 static bool fits(const float *x, uint64_t n, float scale, int16_t *k)
@@ -177,7 +172,7 @@ static bool all_plus_zero(const float *x, uint64_t n)
     return any == 0;
 }
 
-static void note_range(const int16_t *k, uint64_t n, struct row_grid *g)
+static void note_range(const int16_t *k, uint64_t n, struct pith_row_grid *g)
 {
     for (uint64_t i = 0; i < n; i++) {
         g->low = k[i] < g->low ? k[i] : g->low;
@@ -185,13 +180,12 @@ static void note_range(const int16_t *k, uint64_t n, struct row_grid *g)
     }
 }
 
-/* hint: what the largest magnitude was of the row before, in scales; 0: unknown. Becomes that of
- * this row. k: its integers. */
-static bool find_row(const float *x, uint64_t n, uint32_t *hint, struct row_grid *g, int16_t *k)
+bool pith_find_row_grid(const float *x, uint64_t n, uint32_t *hint, struct pith_row_grid *g,
+                        int16_t *k)
 {
     uint32_t bits = largest_magnitude(x, n), most = *hint;
     float largest = f32_from_bits(bits);
-    *g = (struct row_grid){0};
+    *g = (struct pith_row_grid){0};
     if (bits == 0) {
         memset(k, 0, (size_t)n * sizeof *k);
         return all_plus_zero(x, n);
@@ -253,7 +247,7 @@ static void write_multiples(float scale, int32_t below, uint32_t n, float *centr
 
 /* How many centroids, of which `below` are negative: symmetric but for -128 where that holds all,
  * else (false) as many as the row has. */
-static bool is_symmetric(const struct row_grid *g, uint32_t *n, int32_t *below)
+static bool is_symmetric(const struct pith_row_grid *g, uint32_t *n, int32_t *below)
 {
     int32_t most = g->high > -g->low ? g->high : -g->low;
     bool symmetric = g->high <= HIGHEST && g->low >= -HIGHEST - 1;
@@ -275,11 +269,11 @@ static bool reaches_infinity(float scale, int32_t below, uint32_t n)
 static bool lay_multiples(struct pith_codebook *b, const float *sorted, uint32_t n,
                           uint8_t number[MOST])
 {
-    struct row_grid g;
+    struct pith_row_grid g;
     int16_t k[MOST];
     uint32_t hint = 0, n_centroids;
     int32_t below;
-    if (n < 3 || !find_row(sorted, n, &hint, &g, k) || !(g.scale > 0))
+    if (n < 3 || !pith_find_row_grid(sorted, n, &hint, &g, k) || !(g.scale > 0))
         return false;
     is_symmetric(&g, &n_centroids, &below);
     if (index_bits(n_centroids) > index_bits(n) || reaches_infinity(g.scale, below, n_centroids))
@@ -320,9 +314,9 @@ static enum pith_status give_few(struct pith_model *m, struct pith_const *k,
 
 /* Centroids of each row, and below[rows]: how many are negative. Rows whose zero points differ have
  * each its own. 0: some would be infinite, or more than MOST. */
-static uint32_t lay_rows(const struct row_grid *grid, uint64_t rows, int32_t *below)
+static uint32_t lay_rows(const struct pith_row_grid *grid, uint64_t rows, int32_t *below)
 {
-    struct row_grid all = {0};
+    struct pith_row_grid all = {0};
     uint32_t n, each;
     int32_t common;
     for (uint64_t r = 0; r < rows; r++) {
@@ -344,7 +338,7 @@ static uint32_t lay_rows(const struct row_grid *grid, uint64_t rows, int32_t *be
 
 /* grid, below: [rows]; index holds their integers modulo 256. */
 static enum pith_status give_rows(struct pith_model *m, struct pith_const *k, uint64_t rows,
-                                  const struct row_grid *grid, int32_t *below, uint8_t *index)
+                                  const struct pith_row_grid *grid, int32_t *below, uint8_t *index)
 {
     uint64_t cols = k->count / rows;
     uint32_t n = lay_rows(grid, rows, below);
@@ -374,12 +368,12 @@ static enum pith_status find_rows(struct pith_model *m, struct pith_const *k, ui
     const float *x = k->data;
     if (cols < 2)
         return PITH_OK;
-    struct row_grid *grid = malloc((size_t)rows * sizeof *grid);
+    struct pith_row_grid *grid = malloc((size_t)rows * sizeof *grid);
     int32_t *below = malloc((size_t)rows * sizeof *below);
     int16_t *q = malloc((size_t)cols * sizeof *q);
     enum pith_status st = grid && below && q ? PITH_OK : PITH_ERR_MEMORY;
     uint64_t r = 0;
-    for (; !st && r < rows && find_row(x + r * cols, cols, &hint, &grid[r], q); r++)
+    for (; !st && r < rows && pith_find_row_grid(x + r * cols, cols, &hint, &grid[r], q); r++)
         for (uint64_t i = 0; i < cols; i++)
             index[r * cols + i] = (uint8_t)q[i];
     if (!st && r == rows)
@@ -398,11 +392,11 @@ static void try_beginning(const struct pith_const *k, uint64_t rows, bool *few, 
     struct distinct d;
     uint8_t index[2 * MOST];
     int16_t q[2 * MOST];
-    struct row_grid g;
+    struct pith_row_grid g;
     uint32_t hint = 0;
     uint64_t cols = k->count / rows;
     *few = collect(&d, k->data, k->count < enough ? k->count : enough, index);
-    *in_rows = find_row(k->data, cols < enough ? cols : enough, &hint, &g, q);
+    *in_rows = pith_find_row_grid(k->data, cols < enough ? cols : enough, &hint, &g, q);
 }
 
 static enum pith_status find_codebook(struct pith_model *m, struct pith_const *k, uint64_t rows)

@@ -33,6 +33,17 @@ struct pith_grids_found {
 enum pith_status pith_find_grids(struct pith_model *m, struct pith_grids_found *found,
                                  struct pith_error *err);
 
+/* A row whose elements are k * scale, each product rounded once to f32. */
+struct pith_row_grid {
+    float scale;       /* > 0, normal; 0: all elements are 0 */
+    int32_t low, high; /* smallest and largest k, or 0: high - low <= 255 */
+};
+
+/* Whether x[0 .. n) is such a row; k[n]: its integers. *hint: the largest |k| of the row before, or
+ * 0; becomes that of this row. */
+bool pith_find_row_grid(const float *x, uint64_t n, uint32_t *hint, struct pith_row_grid *g,
+                        int16_t *k);
+
 #ifdef __cplusplus
 }
 #endif

@@ -59,7 +59,9 @@ struct pith_import_opts {
     bool strict;  /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
 };
 
-/* The effective network as ONNX (opset 13). The caller owns *file. */
+/* The effective network as ONNX (opset 13). f32 weights that are integers of 8 bits times a scale,
+ * or all f16 or bf16, are written as such, with a node behind them that makes f32. The caller owns
+ * *file. */
 enum pith_status pith_model_write_onnx(const struct pith_model *m, struct pith_buffer *file,
                                        struct pith_error *err);
 

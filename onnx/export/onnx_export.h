@@ -17,6 +17,7 @@ enum {
     EXPORT_IR = 7,           /* the IR version that came with opsets 12 to 14; 8 with 15 and 16 */
     EXPORT_MAX_NODES = 14,   /* ONNX nodes one node becomes, at most */
     EXPORT_MAX_TENSORS = 14, /* initializers it adds, at most */
+    EXPORT_MAX_WEIGHT_TENSORS = 6, /* of a weight, twice: integers, scales, zero points */
     EXPORT_MAX_ATTRS = 8
 };
 
@@ -26,7 +27,7 @@ struct onnx_export {
     struct pith_error *err;
     char **names;            /* of values, none empty, all different */
     const char **end_names;  /* of values that are inputs or outputs of 16 bits; else NULL */
-    Onnx__NodeProto **casts; /* of constants of 16 bits, which go first */
+    Onnx__NodeProto **casts; /* of constants of 8 or 16 bits, which go first */
     size_t n_casts;
     uint32_t *uses;                 /* by inputs of nodes */
     uint32_t *turned_uses;          /* of those, by MatMuls as the transposed right side */
@@ -75,6 +76,16 @@ const char *pith_export_ints_tensor(struct onnx_export *x, const int64_t *v, uin
 const char *pith_export_float_tensor(struct onnx_export *x, const float *v, uint32_t n,
                                      bool scalar);
 
+/* onnx_export_weight.c: constant `value` of the model as an initializer, or as one of fewer bits
+ * and a node that widens it to f32, where no number changes and the file gets smaller. */
+enum export_form {
+    EXPORT_AS_IT_IS,
+    EXPORT_TRANSPOSED, /* f32 of rank 2, with its dims exchanged */
+    EXPORT_STACKED     /* with a dim of 1 in front */
+};
+const char *pith_export_weight(struct onnx_export *x, const char *name, uint32_t value,
+                               enum export_form form);
+
 /* Name, type and shape of an input or output that is a value of the model. */
 enum export_dims { EXPORT_DIMS_ENDS, EXPORT_DIMS_INNER /* left open with the batch */ };
 Onnx__ValueInfoProto *pith_export_info(struct onnx_export *x, uint32_t value, const char *name,
@@ -114,6 +125,9 @@ export_fn pith_export_quantize, pith_export_dequantize, pith_export_requantize,
  */
 void pith_export_find_sums(struct onnx_export *x);
 bool pith_export_qdq(struct op_export *e, enum pith_status *status);
+/* A DequantizeLinear node that makes `real`. zero: a name, or NULL where it is 0. */
+void pith_export_dequantized(struct onnx_export *x, const char *q, const char *scale,
+                             const char *zero, int64_t axis, const char *real);
 /* onnx_export_recurrent.c; find_layers fills x->producer and x->in_layer. */
 export_fn pith_export_recurrent;
 void pith_export_find_layers(struct onnx_export *x);

@@ -44,20 +44,10 @@ static const char *transposed(struct op_export *e)
 {
     struct onnx_export *x = e->x;
     uint32_t value = e->node->in[1];
-    const struct pith_value *v = value_in(e, 1);
-    size_t n = v->dim[0], k = v->dim[1];
-    const uint32_t dims[2] = {v->dim[1], v->dim[0]};
     if (x->replaced[value])
         return x->names[value];
-    float *t = pith_export_alloc(x, v->constant->count, sizeof *t);
-    if (!t)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < k; j++)
-            t[j * n + i] = ((const float *)v->constant->data)[i * k + j];
     x->replaced[value] = true;
-    return pith_export_tensor(x, x->names[value], ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 2, dims, t,
-                              v->constant->count * sizeof *t);
+    return pith_export_weight(x, x->names[value], value, EXPORT_TRANSPOSED);
 }
 
 const char *pith_export_swapped(struct onnx_export *x, const char *name)

@@ -4,9 +4,6 @@
 #include "onnx_export.h"
 
 #include <stdio.h>
-#include "pith_narrow_float.h"
-
-#define NARROW_FEWEST 128u /* elements */
 
 void *pith_export_alloc(struct onnx_export *x, uint64_t count, size_t each)
 {
@@ -157,8 +154,9 @@ void pith_export_graph(struct onnx_export *x, Onnx__NodeProto *node, const char 
         a->g = graph;
 }
 
-static const char *add_tensor(struct onnx_export *x, const char *name, int32_t data_type,
-                              uint32_t rank, const uint32_t *dims, const void *data, uint64_t bytes)
+const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t data_type,
+                               uint32_t rank, const uint32_t *dims, const void *data,
+                               uint64_t bytes)
 {
     Onnx__TensorProto *t = pith_export_alloc(x, 1, sizeof *t);
     int64_t *dim = pith_export_alloc(x, rank + 1u, sizeof *dim);
@@ -177,46 +175,6 @@ static const char *add_tensor(struct onnx_export *x, const char *name, int32_t d
     t->raw_data.len = (size_t)bytes;
     x->graph.initializer[x->graph.n_initializer++] = t;
     return name;
-}
-
-/* The type of 16 bits that has all the numbers of a weight; 0: none has, or they are too few to pay
- * for a node. Vectors stay: readers of ONNX look for those of a normalization. */
-static enum pith_type narrow_type(int32_t data_type, uint32_t rank, const float *x, uint64_t n)
-{
-    if (data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT || rank < 2 || n < NARROW_FEWEST)
-        return 0;
-    return pith_narrow_holds(PITH_BF16, x, n)  ? PITH_BF16
-           : pith_narrow_holds(PITH_F16, x, n) ? PITH_F16
-                                               : 0;
-}
-
-/* name: of the Cast's result, which goes in front of all other nodes. */
-static const char *add_narrow(struct onnx_export *x, const char *name, enum pith_type type,
-                              uint32_t rank, const uint32_t *dims, const float *data, uint64_t n)
-{
-    uint16_t *half = pith_export_alloc(x, n, sizeof *half);
-    const char *stored = pith_export_name(x, name);
-    Onnx__NodeProto *cast = pith_export_node(x, "Cast", "");
-    if (!half || !cast || !stored)
-        return NULL;
-    for (uint64_t i = 0; i < n; i++)
-        half[i] = pith_narrow_bits(type, data[i]);
-    x->casts[x->n_casts++] = x->graph.node[--x->graph.n_node];
-    pith_export_input(cast, stored);
-    pith_export_output(cast, name);
-    pith_export_int(x, cast, "to", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
-    return add_tensor(x, stored, pith_export_type(type), rank, dims, half, n * sizeof *half) ? name
-                                                                                             : NULL;
-}
-
-const char *pith_export_tensor(struct onnx_export *x, const char *name, int32_t data_type,
-                               uint32_t rank, const uint32_t *dims, const void *data,
-                               uint64_t bytes)
-{
-    uint64_t n = bytes / sizeof(float);
-    enum pith_type narrow = name ? narrow_type(data_type, rank, data, n) : 0;
-    return narrow ? add_narrow(x, name, narrow, rank, dims, data, n)
-                  : add_tensor(x, name, data_type, rank, dims, data, bytes);
 }
 
 const char *pith_export_ints_tensor(struct onnx_export *x, const int64_t *v, uint32_t n)

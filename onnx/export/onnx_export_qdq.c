@@ -273,18 +273,23 @@ static const char *zero_tensor(struct onnx_export *x, enum pith_type type,
                               1);
 }
 
-/* zero: a name, or NULL where it is 0. */
-static const char *dequantized(struct onnx_export *x, const char *q, const char *scale,
-                               const char *zero, int64_t axis)
+void pith_export_dequantized(struct onnx_export *x, const char *q, const char *scale,
+                             const char *zero, int64_t axis, const char *real)
 {
     Onnx__NodeProto *node = pith_export_node(x, "DequantizeLinear", "");
-    const char *real = pith_export_name(x, "real");
     pith_export_input(node, q);
     pith_export_input(node, scale);
     pith_export_input(node, zero);
     pith_export_output(node, real);
     if (axis != 1)
         pith_export_int(x, node, "axis", axis);
+}
+
+static const char *dequantized(struct onnx_export *x, const char *q, const char *scale,
+                               const char *zero, int64_t axis)
+{
+    const char *real = pith_export_name(x, "real");
+    pith_export_dequantized(x, q, scale, zero, axis, real);
     return real;
 }
 

@@ -119,13 +119,8 @@ static const char *stacked(struct onnx_export *x, uint32_t v)
     x->replaced[v] = x->stacked_uses[v] == x->uses[v] && !is_output(x, v);
     if (x->stacked[v])
         return x->stacked[v];
-    uint32_t dims[PITH_MAX_RANK + 1] = {1};
-    for (uint32_t i = 0; i < from->rank; i++)
-        dims[i + 1] = from->dim[i];
     x->stacked[v] = x->replaced[v] ? x->names[v] : pith_export_name(x, x->names[v]);
-    return pith_export_tensor(x, x->stacked[v], ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
-                              from->rank + 1, dims, from->constant->data,
-                              from->constant->count * sizeof(float));
+    return pith_export_weight(x, x->stacked[v], v, EXPORT_STACKED);
 }
 
 static const char *identity(struct onnx_export *x, uint32_t rows)

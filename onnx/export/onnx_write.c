@@ -173,9 +173,7 @@ static void export_constants(struct onnx_export *x)
         const struct pith_value *v = &x->m->values[i];
         if (!v->constant || x->replaced[i] || x->uses[i] == 0)
             continue;
-        uint64_t bytes = v->constant->count * pith_type_bytes(v->type);
-        pith_export_tensor(x, x->names[i], pith_export_type(v->type), v->rank, v->dim,
-                           v->constant->data, bytes);
+        pith_export_weight(x, x->names[i], i, EXPORT_AS_IT_IS);
     }
 }
 
@@ -195,7 +193,7 @@ static enum pith_status check_types(const struct onnx_export *x)
     return PITH_OK;
 }
 
-/* Of the weights that the file has in 16 bits. */
+/* Of the weights that the file holds in 8 or 16 bits. */
 static void put_casts_first(struct onnx_export *x)
 {
     size_t n = x->n_casts + x->graph.n_node;
@@ -233,7 +231,9 @@ static enum pith_status export_graph(struct onnx_export *x)
     x->casts = pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_TENSORS + m->n_values + 1,
                                  sizeof *x->casts);
     x->graph.initializer =
-        pith_export_alloc(x, (uint64_t)m->n_nodes * EXPORT_MAX_TENSORS + m->n_values + 1,
+        pith_export_alloc(x,
+                          (uint64_t)m->n_nodes * EXPORT_MAX_TENSORS +
+                              (uint64_t)m->n_values * EXPORT_MAX_WEIGHT_TENSORS + 1,
                           sizeof *x->graph.initializer);
     cast_narrow_inputs(x);
     for (uint32_t i = 0; i < m->n_nodes && !status && !x->failed; i++)
