@@ -46,25 +46,51 @@ enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train
     return status;
 }
 
+/* What the result does not have before the run ends, or has of the model, is not stored. */
+static void add_result(struct checkpoint *c, struct pith_train_result *t)
+{
+    pith_checkpoint_add_u32(c, "epochs", 0, &t->epochs, 1);
+    pith_checkpoint_add_u32(c, "best epoch", 0, &t->best_epoch, 1);
+    pith_checkpoint_add_f64(c, "loss", 0, &t->loss, 1);
+    pith_checkpoint_add_f64(c, "accuracy", 0, &t->accuracy, 1);
+    pith_checkpoint_add_f64(c, "val loss", 0, &t->val_loss, 1);
+    pith_checkpoint_add_f64(c, "val accuracy", 0, &t->val_accuracy, 1);
+    pith_checkpoint_add_u64(c, "kept", 0, &t->kept, 1);
+    pith_checkpoint_add_f64(c, "bytes", 0, &t->bytes, 1);
+}
+
+static void add_past(struct checkpoint *c, uint32_t epoch, struct pith_train_progress *p)
+{
+    pith_checkpoint_add_f64(c, "past loss", epoch, &p->loss, 1);
+    pith_checkpoint_add_f64(c, "past accuracy", epoch, &p->accuracy, 1);
+    pith_checkpoint_add_f64(c, "past val loss", epoch, &p->val_loss, 1);
+    pith_checkpoint_add_f64(c, "past val acc", epoch, &p->val_accuracy, 1);
+    pith_checkpoint_add_f64(c, "past rate", epoch, &p->rate, 1);
+    pith_checkpoint_add_f64(c, "past seconds", epoch, &p->seconds, 1);
+    pith_checkpoint_add_u64(c, "past kept", epoch, &p->kept, 1);
+    pith_checkpoint_add_f64(c, "past bytes", epoch, &p->bytes, 1);
+}
+
 /* Whatever a step or an epoch leaves for the next one belongs here, or in what is called. */
 static void add_state(struct run *r)
 {
     struct checkpoint *c = r->checkpoint;
     uint32_t n;
     struct tape_parameter *statistic = pith_tape_statistics(r->tape, &n);
-    pith_checkpoint_add(c, "epoch", 0, &r->epoch, sizeof r->epoch);
-    pith_checkpoint_add(c, "batches", 0, &r->done, sizeof r->done);
-    pith_checkpoint_add(c, "over", 0, &r->over, sizeof r->over);
-    pith_checkpoint_add(c, "step", 0, &r->step, sizeof r->step);
-    pith_checkpoint_add(c, "sum", 0, &r->sum, sizeof r->sum);
-    pith_checkpoint_add(c, "right", 0, &r->right, sizeof r->right);
-    pith_checkpoint_add(c, "best loss", 0, &r->best_loss, sizeof r->best_loss);
-    pith_checkpoint_add(c, "patient from", 0, &r->patient_from, sizeof r->patient_from);
-    pith_checkpoint_add(c, "result", 0, r->result, sizeof *r->result);
-    pith_checkpoint_add(c, "past", 0, r->past, r->opts->epochs * sizeof *r->past);
+    pith_checkpoint_add_u32(c, "epoch", 0, &r->epoch, 1);
+    pith_checkpoint_add_u64(c, "batches", 0, &r->done, 1);
+    pith_checkpoint_add_flags(c, "over", 0, (uint8_t *)&r->over, 1);
+    pith_checkpoint_add_u64(c, "step", 0, &r->step, 1);
+    pith_checkpoint_add_f64(c, "sum", 0, &r->sum, 1);
+    pith_checkpoint_add_u64(c, "right", 0, &r->right, 1);
+    pith_checkpoint_add_f64(c, "best loss", 0, &r->best_loss, 1);
+    pith_checkpoint_add_u32(c, "patient from", 0, &r->patient_from, 1);
+    add_result(c, r->result);
+    for (uint32_t i = 0; i < r->opts->epochs; i++)
+        add_past(c, i + 1, &r->past[i]);
     for (uint32_t i = 0; i < n; i++)
-        pith_checkpoint_add(c, "statistic", i, statistic[i].data,
-                            statistic[i].count * sizeof *statistic[i].data);
+        pith_checkpoint_add_f32(c, "statistic", i, CHECKPOINT_NOT_NAN, statistic[i].data,
+                                statistic[i].count);
     pith_optimizer_state(r->optimizer, c);
     pith_checkpoint_add_buffer(c, "model", &r->model_state);
     pith_checkpoint_add_buffer(c, "best", &r->best_state);
@@ -83,18 +109,96 @@ enum pith_status pith_run_save(struct run *r)
     return status;
 }
 
+static void mark_moving(bool *moves, const struct tape_parameter *p, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        moves[p[i].value] = true;
+}
+
+/* Only what training moves may differ from the model: other constants are sizes, axes or grids that
+ * were checked when the tape was made. */
 static enum pith_status take_models(struct run *r)
 {
+    uint32_t n;
     enum pith_status status = PITH_OK;
+    bool *moves = calloc(r->m->n_values + 1u, sizeof *moves);
+    if (!moves)
+        return PITH_ERR_MEMORY;
+    const struct tape_parameter *p = pith_tape_parameters(r->tape, &n);
+    mark_moving(moves, p, n);
+    p = pith_tape_statistics(r->tape, &n);
+    mark_moving(moves, p, n);
     if (r->best_state.bytes) {
-        status = pith_model_state_load(&r->best_state, r->m);
-        if (!status && r->best)
+        status = pith_model_state_load(&r->best_state, moves, r->m);
+        if (!status)
             status = pith_snapshot_take(r->best, r->m);
     }
     if (!status)
-        status = pith_model_state_load(&r->model_state, r->m);
+        status = pith_model_state_load(&r->model_state, moves, r->m);
     pith_buffer_free(&r->model_state);
+    free(moves);
     return status;
+}
+
+static bool is_share(double x) /* NAN: without labels */
+{
+    return isnan(x) || (x >= 0 && x <= 1);
+}
+
+static bool is_size(double x) /* NAN: without levels */
+{
+    return isnan(x) || (x >= 0 && isfinite(x));
+}
+
+static bool result_holds(const struct run *r)
+{
+    const struct pith_train_result *t = r->result;
+    return t->epochs == r->epoch - 1 && t->best_epoch <= t->epochs && !isnan(t->loss) &&
+           is_share(t->accuracy) && is_share(t->val_accuracy) && is_size(t->bytes) &&
+           t->kept <= t->n_weights;
+}
+
+static bool past_holds(const struct run *r)
+{
+    for (uint32_t i = 0; i < r->result->epochs; i++) {
+        const struct pith_train_progress *p = &r->past[i];
+        if (isnan(p->loss) || !is_share(p->accuracy) || !is_share(p->val_accuracy) ||
+            !(p->rate >= 0 && isfinite(p->rate)) || !(p->seconds >= 0 && isfinite(p->seconds)) ||
+            p->kept > r->result->n_weights || !is_size(p->bytes))
+            return false;
+    }
+    return true;
+}
+
+/* NULL, or what is wrong with the numbers that were read. */
+static const char *wrong_state(const struct run *r, uint64_t batches)
+{
+    if (r->epoch < 1 || r->epoch > r->opts->epochs + 1 || r->done > batches ||
+        r->step != (r->epoch - 1) * batches + r->done)
+        return "its epoch and its step do not fit this run";
+    if (!isfinite(r->sum) || r->right > batches * r->opts->batch || isnan(r->best_loss) ||
+        r->patient_from >= r->epoch)
+        return "its losses are no numbers or its counts are out of range";
+    if (!result_holds(r))
+        return "its result is out of range";
+    if (!past_holds(r))
+        return "an epoch before has numbers out of range";
+    if ((r->best_state.bytes > 0) != (r->opts->keep_best && r->result->best_epoch > 0))
+        return "it should have a best model, or none";
+    return NULL;
+}
+
+/* What past epochs have from the order of steps. */
+static void report_past(struct run *r, uint64_t batches)
+{
+    for (uint32_t i = 0; i < r->result->epochs; i++) {
+        r->past[i].epoch = i + 1;
+        r->past[i].n_epochs = r->opts->epochs;
+        r->past[i].step = (i + 1) * batches;
+        r->past[i].n_steps = r->n_steps;
+        if (r->opts->progress)
+            r->opts->progress(r->opts->user, &r->past[i]);
+    }
 }
 
 /* From the checkpoint, where there is one: as if the run had never stopped, reports included. */
@@ -105,17 +209,19 @@ static enum pith_status go_on(struct run *r)
     enum pith_status status = pith_checkpoint_read(r->checkpoint, &found, r->err);
     if (status || !found)
         return status;
-    status = pith_ranks_agree(r->opts->ranks, take_models(r), r->err);
-    if (status == PITH_ERR_MEMORY)
-        return pith_tape_no_memory(r->err);
-    if (status || r->epoch < 1 || r->epoch > r->opts->epochs + 1 || r->done > batches ||
-        r->step != (r->epoch - 1) * batches + r->done || r->result->epochs != r->epoch - 1)
-        return pith_error_set(r->err, PITH_ERR_CORRUPT,
-                              "'%.200s' does not hold a state of this run",
-                              pith_checkpoint_path(r->checkpoint));
+    const char *wrong = wrong_state(r, batches);
+    if (!wrong) {
+        status = pith_ranks_agree(r->opts->ranks, take_models(r), r->err);
+        if (status == PITH_ERR_MEMORY)
+            return pith_tape_no_memory(r->err);
+        wrong = status ? "its model does not fit this network" : NULL;
+    }
+    if (wrong)
+        return pith_error_set(r->err, PITH_ERR_CORRUPT, "'%.200s' is damaged: %s",
+                              pith_checkpoint_path(r->checkpoint), wrong);
+    pith_optimizer_resumed(r->optimizer, r->step);
     r->saved = r->step;
-    for (uint32_t i = 0; i < r->result->epochs && r->opts->progress; i++)
-        r->opts->progress(r->opts->user, &r->past[i]);
+    report_past(r, batches);
     return PITH_OK;
 }
 

@@ -33,7 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     static bool made;
     static uint8_t file[1u << 16];
     char path[64];
-    uint32_t step = 7, weights[4] = {1, 2, 3, 4};
+    uint32_t step = 7;
+    float weights[4] = {1, 2, 3, 4};
+    uint8_t alive = 1;
     struct pith_buffer buffer = {0};
     struct checkpoint *c = NULL;
     bool found = false;
@@ -52,12 +54,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     must(fd >= 0 && write(fd, file, n) == (ssize_t)n && close(fd) == 0);
     must(pith_checkpoint_open(folder, "run", NULL, &c, NULL) == PITH_OK);
-    pith_checkpoint_add(c, "step", 0, &step, sizeof step);
-    pith_checkpoint_add(c, "weights", 1, weights, sizeof weights);
+    pith_checkpoint_add_u32(c, "step", 0, &step, 1);
+    pith_checkpoint_add_f32(c, "weights", 1, CHECKPOINT_POSITIVE, weights, 4);
+    pith_checkpoint_add_flags(c, "alive", 0, &alive, 1);
     pith_checkpoint_add_buffer(c, "model", &buffer);
     struct pith_error err = {0};
     enum pith_status st = pith_checkpoint_read(c, &found, &err);
     must(!st || (err.text[0] && step == 7 && weights[3] == 4 && !buffer.data));
+    must(weights[0] > 0 && alive <= 1);
     pith_checkpoint_free(c);
     free(buffer.data);
     return 0;

@@ -339,7 +339,7 @@ static void test_check(void **state)
     new_folder();
     assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
     assert_int_equal(pith_checkpoint_check(c, &err), PITH_OK); /* there is none */
-    pith_checkpoint_add(c, "number", 0, &number, sizeof number);
+    pith_checkpoint_add_u32(c, "number", 0, &number, 1);
     assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
     number = 7;
     assert_int_equal(pith_checkpoint_check(c, &err), PITH_OK);
@@ -416,7 +416,7 @@ static void test_made_files(void **state)
         {lengthen_identity, PITH_ERR_CORRUPT, "damaged or cut short"},
         {exchange_magic, PITH_ERR_CORRUPT, "is no checkpoint"},
         {cut, PITH_ERR_CORRUPT, "is no checkpoint"},
-        {age, PITH_ERR_VERSION, "version 0, not 1"},
+        {age, PITH_ERR_VERSION, "version 0, not 2"},
     };
     struct pith_error err = {0};
     struct checkpoint *c;
@@ -427,7 +427,7 @@ static void test_made_files(void **state)
     new_folder();
     assert_int_equal(pith_checkpoint_open(folder, "epochs 6\n", NULL, &c, &err), PITH_OK);
     pith_checkpoint_add_buffer(c, "model", &buffer);
-    pith_checkpoint_add(c, "number", 0, &number, sizeof number);
+    pith_checkpoint_add_u32(c, "number", 0, &number, 1);
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(pith_checkpoint_write(c, &err), PITH_OK);
         struct pith_buffer file = file_bytes();
@@ -443,6 +443,211 @@ static void test_made_files(void **state)
     remove_folder();
 }
 
+/* ---- values that a right checksum does not tell ------------------------------------------------
+ */
+
+static void put_mended(struct pith_buffer *file, size_t bytes)
+{
+    store_le32(file->data + bytes - 4, pith_crc32c(0, file->data, bytes - 4));
+    put_file(file->data, bytes);
+}
+
+/* Where the elements of block `name` begin, the first of the name; 0: there is none. */
+static size_t find_block(const struct pith_buffer *file, const char *name)
+{
+    size_t at = 16 + load_le32(file->data + 12);
+    while (at + 4 < file->bytes) {
+        if (strcmp((const char *)file->data + at, name) == 0)
+            return at + 32;
+        at += 32 + (size_t)load_le64(file->data + at + 24);
+    }
+    return 0;
+}
+
+#define F32_NAN 0x7fc00000u
+#define F32_INF 0x7f800000u
+#define F32_MINUS 0xbf800000u
+#define F64_NAN UINT64_C(0x7ff8000000000000)
+#define F64_INF UINT64_C(0x7ff0000000000000)
+#define F64_MINUS UINT64_C(0xbff0000000000000)
+#define F64_TWO UINT64_C(0x4000000000000000)
+
+/* At a byte of the first block of that name. */
+static const struct bad_value {
+    const char *name;
+    size_t at;
+    int width;
+    uint64_t value;
+} bad_values[] = {
+    {"epoch", 0, 4, 0},
+    {"epoch", 0, 4, 8},
+    {"epoch", 0, 4, UINT32_MAX},
+    {"batches", 0, 8, UINT64_MAX},
+    {"batches", 0, 8, PER_EPOCH + 1},
+    {"over", 0, 1, 2},
+    {"over", 0, 1, 255},
+    {"step", 0, 8, 0},
+    {"step", 0, 8, UINT64_MAX},
+    {"sum", 0, 8, F64_NAN},
+    {"sum", 0, 8, F64_INF},
+    {"right", 0, 8, SAMPLES + 1},
+    {"right", 0, 8, UINT64_MAX},
+    {"best loss", 0, 8, F64_NAN},
+    {"patient from", 0, 4, 6},
+    {"patient from", 0, 4, UINT32_MAX},
+    {"epochs", 0, 4, 0},
+    {"epochs", 0, 4, UINT32_MAX},
+    {"best epoch", 0, 4, 6},
+    {"best epoch", 0, 4, UINT32_MAX},
+    {"loss", 0, 8, F64_NAN},
+    {"accuracy", 0, 8, F64_TWO},
+    {"val accuracy", 0, 8, F64_MINUS},
+    {"kept", 0, 8, UINT64_MAX},
+    {"bytes", 0, 8, F64_INF},
+    {"bytes", 0, 8, F64_MINUS},
+    {"past loss", 0, 8, F64_NAN},
+    {"past accuracy", 0, 8, F64_TWO},
+    {"past val acc", 0, 8, F64_MINUS},
+    {"past rate", 0, 8, F64_MINUS},
+    {"past rate", 0, 8, F64_NAN},
+    {"past seconds", 0, 8, F64_INF},
+    {"past kept", 0, 8, UINT64_MAX},
+    {"past bytes", 0, 8, F64_MINUS},
+    {"statistic", 0, 4, F32_NAN},
+    {"tensor", 4, 4, F32_NAN},
+    {"value", 4, 4, F32_NAN},
+    {"first", 4, 4, F32_NAN},
+    {"second", 4, 4, F32_NAN},
+    {"second", 0, 4, F32_MINUS},
+    {"ema", 0, 4, F32_NAN},
+    {"grid step", 0, 4, 0},
+    {"grid step", 0, 4, F32_INF},
+    {"grid step", 0, 4, F32_MINUS},
+    {"exact step", 0, 4, 0},
+    {"exact step", 0, 4, F32_NAN},
+    {"factor", 0, 4, 0},
+    {"factor", 4, 4, F32_MINUS},
+    {"zero", 4, 4, F32_MINUS},
+    {"magnitude", 4, 4, F32_NAN},
+    {"dead below", 0, 4, F32_NAN},
+    {"alive", 0, 1, 2},
+    {"alive", 5, 1, 255},
+    {"importance", 0, 4, F32_MINUS},
+    {"bits", 0, 4, 0},
+    {"bits", 4, 4, F32_NAN},
+    {"model", 0, 8, UINT64_MAX},         /* its first constant: which it is */
+    {"model", 8, 8, 2},                  /* is masked */
+    {"model", 16, 8, UINT64_MAX},        /* groups of its codebook */
+    {"model", 16, 8, UINT64_C(1) << 40}, /* for which there is no room */
+    {"model", 40, 4, F32_NAN},           /* an element */
+    {"best", 0, 8, UINT64_MAX},
+    {"best", 8, 8, 2},
+    {"best", 40, 4, F32_NAN},
+};
+enum { BAD_VALUES = sizeof bad_values / sizeof *bad_values };
+
+static void put_value(uint8_t *p, const struct bad_value *v)
+{
+    for (int i = 0; i < v->width; i++)
+        p[i] = (uint8_t)(v->value >> 8 * i);
+}
+
+/* Each in a run that has such a block. No number of the file is used before all of them hold. */
+static void test_bad_values(void **state)
+{
+    (void)state;
+    static const size_t of[] = {3, 4, 7, 9, 10};
+    bool tried[BAD_VALUES] = {false};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct way *w = &ways[of[i]];
+        struct pith_train_opts o = broken_off(w);
+        struct pith_buffer good = file_bytes();
+        for (size_t k = 0; k < BAD_VALUES; k++) {
+            const struct bad_value *v = &bad_values[k];
+            const size_t at = find_block(&good, v->name);
+            if (tried[k] || at == 0 || load_le64(good.data + at - 8) == 0)
+                continue;
+            struct pith_buffer file = file_bytes();
+            memcpy(file.data, good.data, good.bytes);
+            put_value(file.data + at + v->at, v);
+            put_mended(&file, good.bytes);
+            refuse(w, &o, PITH_ERR_CORRUPT, folder);
+            tried[k] = true;
+            put_file(good.data, good.bytes);
+            pith_buffer_free(&file);
+        }
+        pith_buffer_free(&good);
+        remove_folder();
+    }
+    for (size_t k = 0; k < BAD_VALUES; k++)
+        if (!tried[k])
+            fail_msg("no run has a block '%s'", bad_values[k].name);
+}
+
+/* Files that end within any block, and models that are shorter than their network's. */
+static void test_truncated(void **state)
+{
+    (void)state;
+    struct pith_train_opts o = broken_off(&ways[4]);
+    struct pith_buffer good = file_bytes(), file = file_bytes();
+    const size_t model = find_block(&good, "model"), best = find_block(&good, "best");
+    for (size_t n = 20; n < good.bytes; n += 1 + good.bytes / 60) {
+        memcpy(file.data, good.data, good.bytes);
+        put_mended(&file, n);
+        refuse(&ways[4], &o, PITH_ERR_CORRUPT, folder);
+    }
+    const size_t bytes = best - 32 - model;
+    for (size_t n = 0; n < bytes; n += 1 + bytes / 30) {
+        const size_t rest = good.bytes - (model + bytes);
+        memcpy(file.data, good.data, good.bytes);
+        store_le64(file.data + model - 8, n);
+        memcpy(file.data + model + n, good.data + model + bytes, rest);
+        put_mended(&file, model + n + rest);
+        refuse(&ways[4], &o, PITH_ERR_CORRUPT, "its model does not fit this network");
+    }
+    pith_buffer_free(&good);
+    pith_buffer_free(&file);
+    remove_folder();
+}
+
+/* The bytes of a model: masks are 0 or 1, indices are of the codebook, and what training does not
+ * move is as it was. */
+static void test_bad_models(void **state)
+{
+    (void)state;
+    static const struct way masked = {.mask = true}, shared = {.codebook = true};
+    const struct way *of[] = {&masked, &shared};
+    for (int i = 0; i < 2; i++) {
+        struct pith_model *m = network(of[i]);
+        struct pith_buffer b = {0};
+        bool *moves = calloc(m->n_values, sizeof *moves);
+        assert_non_null(moves);
+        assert_int_equal(pith_model_state_save(m, &b), PITH_OK);
+        assert_int_equal(pith_model_state_load(&b, moves, m), PITH_OK);
+        uint32_t v = 0;
+        size_t at = 40; /* the elements of the first that has a mask or a codebook */
+        for (; v < m->n_values; v++) {
+            const struct pith_const *c = m->values[v].constant;
+            if (c && m->values[v].type == PITH_F32 && (c->mask || c->codebook))
+                break;
+            at += c && m->values[v].type == PITH_F32 ? 40 + (size_t)c->count * 4 : 0;
+        }
+        assert_true(v < m->n_values);
+        const struct pith_const *c = m->values[v].constant;
+        b.data[at] ^= 1;
+        assert_int_equal(pith_model_state_load(&b, moves, m), PITH_ERR_CORRUPT);
+        memset(moves, true, m->n_values);
+        assert_int_equal(pith_model_state_load(&b, moves, m), PITH_OK);
+        at += (size_t)c->count * 4;
+        at += c->codebook ? (size_t)(c->codebook->n_groups * c->codebook->n_centroids) * 4 : 0;
+        b.data[at] = c->codebook ? (uint8_t)c->codebook->n_centroids : 2;
+        assert_int_equal(pith_model_state_load(&b, moves, m), PITH_ERR_CORRUPT);
+        free(moves);
+        pith_buffer_free(&b);
+        pith_model_free(m);
+    }
+}
+
 static void test_damage(void **state)
 {
     (void)state;
@@ -456,8 +661,8 @@ static void test_damage(void **state)
         put_file(good.data, i);
         refuse(&ways[4], &o, i ? PITH_ERR_CORRUPT : PITH_ERR_IO, folder);
     }
-    put_file((const uint8_t *)"PITHRUN\0\2\0\0\0 and what comes later", 32);
-    refuse(&ways[4], &o, PITH_ERR_VERSION, "version 2, not 1");
+    put_file((const uint8_t *)"PITHRUN\0\1\0\0\0 and what comes later", 32);
+    refuse(&ways[4], &o, PITH_ERR_VERSION, "version 1, not 2");
     put_file(good.data, good.bytes);
     struct outcome part = run(&ways[4], &o);
     assert_int_equal(part.status, PITH_OK);
@@ -576,6 +781,8 @@ int main(void)
         cmocka_unit_test(test_other_runs),     cmocka_unit_test(test_damage),
         cmocka_unit_test(test_half_written),   cmocka_unit_test(test_made_files),
         cmocka_unit_test(test_no_space),       cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_size_bytes),     cmocka_unit_test(test_check)};
+        cmocka_unit_test(test_size_bytes),     cmocka_unit_test(test_check),
+        cmocka_unit_test(test_bad_values),     cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_bad_models)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

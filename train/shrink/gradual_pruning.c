@@ -163,18 +163,21 @@ enum pith_status pith_gradual_new(const struct pith_model *m, struct tape *t,
 
 void pith_gradual_state(struct gradual_pruning *h, struct checkpoint *c)
 {
-    pith_checkpoint_add(c, "observed", 0, &h->observed, sizeof h->observed);
     for (uint32_t i = 0; i < h->n; i++) {
         struct pruned_tensor *w = &h->of[i];
-        uint64_t floats = w->count * sizeof(float);
-        pith_checkpoint_add(c, "kept", i, &w->kept, sizeof w->kept);
-        pith_checkpoint_add(c, "dead below", i, &w->dead_below, sizeof w->dead_below);
-        pith_checkpoint_add(c, "alive", i, w->alive, w->count);
-        pith_checkpoint_add(c, "importance", i, w->importance, floats);
-        pith_checkpoint_add(c, "bits", i, w->bits, floats);
-        pith_checkpoint_add(c, "in row", i, w->in_row, w->rows * sizeof *w->in_row);
-        pith_checkpoint_add(c, "in column", i, w->in_col, w->cols * sizeof *w->in_col);
+        pith_checkpoint_add_f32(c, "dead below", i, CHECKPOINT_NOT_NEGATIVE, &w->dead_below, 1);
+        pith_checkpoint_add_flags(c, "alive", i, w->alive, w->count);
+        pith_checkpoint_add_f32(c, "importance", i, CHECKPOINT_NOT_NEGATIVE, w->importance,
+                                w->count);
+        pith_checkpoint_add_f32(c, "bits", i, CHECKPOINT_POSITIVE, w->bits, w->count);
     }
+}
+
+void pith_gradual_resumed(struct gradual_pruning *h, uint64_t step)
+{
+    h->observed = step;
+    for (uint32_t i = 0; i < h->n; i++)
+        count_kept(&h->of[i]);
 }
 
 struct pruned_tensor *pith_gradual_tensors(struct gradual_pruning *h, uint32_t *n)

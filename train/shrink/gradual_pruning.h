@@ -52,6 +52,8 @@ void pith_gradual_step(struct gradual_pruning *h, uint64_t step, uint64_t n_step
                        uint32_t n_samples, float *const *value);
 /* What outlives a step, into a checkpoint. */
 void pith_gradual_state(struct gradual_pruning *h, struct checkpoint *c);
+/* After a checkpoint of this step was read: what follows from it is not stored. */
+void pith_gradual_resumed(struct gradual_pruning *h, uint64_t step);
 /* The share of `importance` that is there yet: 0 .. 1. */
 double pith_gradual_known(const struct gradual_pruning *h);
 /* Weights that are alive. */

@@ -179,11 +179,17 @@ struct parametrization *pith_optimizer_numbers(struct optimizer *o, uint32_t *n)
 /* Whatever a step leaves for the next one belongs here, or in what is called. */
 void pith_optimizer_state(struct optimizer *o, struct checkpoint *c)
 {
-    pith_checkpoint_add(c, "optimizer", 0, &o->step, sizeof o->step);
     for (uint32_t i = 0; i < o->n; i++)
         pith_latent_state(&o->of[i], i, c);
     if (o->pruned)
         pith_gradual_state(o->pruned, c);
+}
+
+void pith_optimizer_resumed(struct optimizer *o, uint64_t step)
+{
+    o->step = step;
+    if (o->pruned)
+        pith_gradual_resumed(o->pruned, step);
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */

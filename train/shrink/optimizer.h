@@ -32,5 +32,7 @@ double pith_optimizer_bytes(const struct optimizer *o);
 /* Everything here that outlives a step - numbers, moments, steps, what is alive - into a
  * checkpoint. It must lie where it is until the optimizer is freed. */
 void pith_optimizer_state(struct optimizer *o, struct checkpoint *c);
+/* After a checkpoint of this step was read: what follows from it is not stored. */
+void pith_optimizer_resumed(struct optimizer *o, uint64_t step);
 
 #endif

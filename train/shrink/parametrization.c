@@ -5,7 +5,6 @@
 #include "pith_fold_grid.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,21 +250,21 @@ void pith_latent_close(struct parametrization *f)
 
 void pith_latent_state(struct parametrization *f, uint32_t number, struct checkpoint *c)
 {
-    uint64_t bytes = f->n * sizeof *f->value;
-    pith_checkpoint_add(c, "tensor", number, f->p->data, f->p->count * sizeof *f->p->data);
-    pith_checkpoint_add(c, "value", number, f->own ? f->value : NULL, bytes);
-    pith_checkpoint_add(c, "first", number, f->first, bytes);
-    pith_checkpoint_add(c, "second", number, f->second, bytes);
-    pith_checkpoint_add(c, "ema", number, f->ema, bytes);
-    if (!f->grid)
+    pith_checkpoint_add_f32(c, "tensor", number, CHECKPOINT_NOT_NAN, f->p->data, f->p->count);
+    pith_checkpoint_add_f32(c, "value", number, CHECKPOINT_NOT_NAN, f->own ? f->value : NULL, f->n);
+    pith_checkpoint_add_f32(c, "first", number, CHECKPOINT_NOT_NAN, f->first, f->n);
+    pith_checkpoint_add_f32(c, "second", number, CHECKPOINT_NOT_NEGATIVE, f->second, f->n);
+    pith_checkpoint_add_f32(c, "ema", number, CHECKPOINT_NOT_NAN, f->ema, f->n);
+    if (!f->grid) /* whose number of levels is of the options */
         return;
-    /* all of it but `levels`, which the options tell */
-    pith_checkpoint_add(c, "grid", number, &f->grid->step,
-                        sizeof *f->grid - offsetof(struct grid, step));
+    pith_checkpoint_add_f32(c, "grid step", number, CHECKPOINT_POSITIVE, &f->grid->step, 1);
+    pith_checkpoint_add_f32(c, "exact step", number, CHECKPOINT_POSITIVE, &f->grid->exact, 1);
     if (f->factor)
-        pith_checkpoint_add(c, "factor", number, f->factor, f->n / f->cols * sizeof *f->factor);
-    pith_checkpoint_add(c, "zero", number, f->zero, f->n * sizeof *f->zero);
-    pith_checkpoint_add(c, "magnitude", number, f->magnitude, sizeof f->magnitude);
+        pith_checkpoint_add_f32(c, "factor", number, CHECKPOINT_POSITIVE, f->factor,
+                                f->n / f->cols);
+    pith_checkpoint_add_f32(c, "zero", number, CHECKPOINT_NOT_NEGATIVE, f->zero, f->n);
+    pith_checkpoint_add_f32(c, "magnitude", number, CHECKPOINT_NOT_NEGATIVE, f->magnitude,
+                            (uint64_t)f->grid->levels + 1);
 }
 
 /* ---- there and back -------------------------------------------------------------------------- */

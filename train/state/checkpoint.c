@@ -2,13 +2,16 @@
 #include "checkpoint.h"
 #include "pith_bytes.h"
 #include "pith_container.h"
+#include "pith_f32_bits.h"
 #include "pith_file_write.h"
 #include "pith_host.h"
 #include "ranks.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +19,20 @@
 #include <unistd.h>
 
 enum { NAME_BYTES = 16, BYTES_AT = 24, BLOCK_HEAD = 32, FILE_HEAD = 16, CRC_BYTES = 4 };
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 static const char magic[8] = "PITHRUN";
 static const char file_name[] = "checkpoint";
+
+enum element { FLAG, U32, U64, F64, F32 };
 
 struct block {
     const char *name;
     uint32_t number;
+    enum element element;
+    enum checkpoint_range range; /* of F32 */
     void *data;
-    uint64_t bytes;
-    struct pith_buffer *buffer; /* instead of data and bytes; NULL */
+    uint64_t n;
+    struct pith_buffer *buffer; /* instead of data and n; NULL */
 };
 
 struct checkpoint {
@@ -121,16 +128,45 @@ static void add_block(struct checkpoint *c, struct block block)
     c->block[c->n++] = block;
 }
 
-void pith_checkpoint_add(struct checkpoint *c, const char *name, uint32_t number, void *data,
-                         uint64_t bytes)
+static void add(struct checkpoint *c, struct block block)
 {
-    if (data)
-        add_block(c, (struct block){name, number, data, bytes, NULL});
+    if (block.data)
+        add_block(c, block);
+}
+
+void pith_checkpoint_add_flags(struct checkpoint *c, const char *name, uint32_t number,
+                               uint8_t *flag, uint64_t n)
+{
+    add(c, (struct block){name, number, FLAG, 0, flag, n, NULL});
+}
+
+void pith_checkpoint_add_u32(struct checkpoint *c, const char *name, uint32_t number, uint32_t *x,
+                             uint64_t n)
+{
+    add(c, (struct block){name, number, U32, 0, x, n, NULL});
+}
+
+void pith_checkpoint_add_u64(struct checkpoint *c, const char *name, uint32_t number, uint64_t *x,
+                             uint64_t n)
+{
+    add(c, (struct block){name, number, U64, 0, x, n, NULL});
+}
+
+void pith_checkpoint_add_f64(struct checkpoint *c, const char *name, uint32_t number, double *x,
+                             uint64_t n)
+{
+    add(c, (struct block){name, number, F64, 0, x, n, NULL});
+}
+
+void pith_checkpoint_add_f32(struct checkpoint *c, const char *name, uint32_t number,
+                             enum checkpoint_range range, float *x, uint64_t n)
+{
+    add(c, (struct block){name, number, F32, range, x, n, NULL});
 }
 
 void pith_checkpoint_add_buffer(struct checkpoint *c, const char *name, struct pith_buffer *buffer)
 {
-    add_block(c, (struct block){name, 0, NULL, 0, buffer});
+    add_block(c, (struct block){name, 0, FLAG, 0, NULL, 0, buffer});
 }
 
 const char *pith_checkpoint_path(const struct checkpoint *c)
@@ -149,16 +185,39 @@ enum pith_status pith_checkpoint_remove(const struct checkpoint *c, struct pith_
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static struct pith_buffer bytes_of(const struct block *b)
+static size_t width_of(const struct block *b)
 {
-    return b->buffer ? *b->buffer : (struct pith_buffer){b->data, (size_t)b->bytes};
+    return b->element == FLAG ? 1 : b->element == U32 || b->element == F32 ? 4 : 8;
+}
+
+static size_t bytes_of(const struct block *b)
+{
+    return b->buffer ? b->buffer->bytes : (size_t)b->n * width_of(b);
+}
+
+static void store_block(const struct block *b, uint8_t *to)
+{
+    const uint8_t *from = b->buffer ? b->buffer->data : b->data;
+    const size_t width = b->buffer ? 1 : width_of(b), bytes = bytes_of(b);
+    uint32_t four;
+    uint64_t eight;
+    if (width == 1 && bytes)
+        memcpy(to, from, bytes);
+    for (size_t at = 0; at < bytes && width > 1; at += width)
+        if (width == 4) {
+            memcpy(&four, from + at, sizeof four);
+            store_le32(to + at, four);
+        } else {
+            memcpy(&eight, from + at, sizeof eight);
+            store_le64(to + at, eight);
+        }
 }
 
 static size_t file_bytes(const struct checkpoint *c)
 {
     size_t bytes = FILE_HEAD + strlen(c->identity) + CRC_BYTES;
     for (uint32_t i = 0; i < c->n; i++)
-        bytes += BLOCK_HEAD + bytes_of(&c->block[i]).bytes;
+        bytes += BLOCK_HEAD + bytes_of(&c->block[i]);
     return bytes;
 }
 
@@ -182,11 +241,10 @@ static enum pith_status write_file(const struct checkpoint *c, struct pith_error
     memcpy(p + FILE_HEAD, c->identity, length);
     p += FILE_HEAD + length;
     for (uint32_t i = 0; i < c->n; i++) {
-        struct pith_buffer b = bytes_of(&c->block[i]);
-        block_head(&c->block[i], b.bytes, p);
-        if (b.bytes)
-            memcpy(p + BLOCK_HEAD, b.data, b.bytes);
-        p += BLOCK_HEAD + b.bytes;
+        const size_t bytes = bytes_of(&c->block[i]);
+        block_head(&c->block[i], bytes, p);
+        store_block(&c->block[i], p + BLOCK_HEAD);
+        p += BLOCK_HEAD + bytes;
     }
     store_le32(p, pith_crc32c(0, file, n - CRC_BYTES));
     enum pith_status status = pith_file_write(c->path, file, n, err);
@@ -246,12 +304,39 @@ static bool blocks_agree(const struct checkpoint *c, const struct pith_buffer *f
         if (end - at < BLOCK_HEAD)
             return false;
         uint64_t bytes = load_le64(file->data + at + BYTES_AT);
-        block_head(b, b->buffer ? bytes : b->bytes, head);
+        block_head(b, b->buffer ? bytes : bytes_of(b), head);
         if (memcmp(file->data + at, head, BLOCK_HEAD) != 0 || bytes > end - at - BLOCK_HEAD)
             return false;
         at += BLOCK_HEAD + (size_t)bytes;
     }
     return at == end;
+}
+
+static bool element_holds(const struct block *b, const uint8_t *p)
+{
+    if (b->element == FLAG)
+        return *p <= 1;
+    const float x = f32_from_bits(load_le32(p));
+    return b->range == CHECKPOINT_POSITIVE       ? x > 0 && x <= FLT_MAX
+           : b->range == CHECKPOINT_NOT_NEGATIVE ? x >= 0
+                                                 : !isnan(x);
+}
+
+/* The first block with an element out of its range; NULL: none. The blocks agree with the file. */
+static const struct block *out_of_range(const struct checkpoint *c, const uint8_t *p)
+{
+    p += FILE_HEAD + strlen(c->identity);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct block *b = &c->block[i];
+        const size_t bytes = (size_t)load_le64(p + BYTES_AT), width = width_of(b);
+        p += BLOCK_HEAD;
+        if (!b->buffer && (b->element == FLAG || b->element == F32))
+            for (size_t at = 0; at < bytes; at += width)
+                if (!element_holds(b, p + at))
+                    return b;
+        p += bytes;
+    }
+    return NULL;
 }
 
 static enum pith_status check_run(const struct checkpoint *c, const struct pith_buffer *file,
@@ -277,7 +362,11 @@ static enum pith_status check_file(const struct checkpoint *c, const struct pith
     if (!status && !blocks_agree(c, file))
         status = pith_error_set(err, PITH_ERR_CORRUPT,
                                 "'%.200s' does not hold what this run is made of", c->path);
-    return status;
+    const struct block *bad = status ? NULL : out_of_range(c, file->data);
+    return bad ? pith_error_set(err, PITH_ERR_CORRUPT,
+                                "'%.200s' is damaged: '%s' %" PRIu32 " has a value out of range",
+                                c->path, bad->name, bad->number)
+               : status;
 }
 
 /* Room for what the file has for the buffers. */
@@ -298,13 +387,27 @@ static enum pith_status make_buffers(const struct checkpoint *c, const uint8_t *
     return PITH_OK;
 }
 
+static void load_block(const struct block *b, const uint8_t *from)
+{
+    uint8_t *to = b->buffer ? b->buffer->data : b->data;
+    const size_t width = b->buffer ? 1 : width_of(b), bytes = bytes_of(b);
+    if (width == 1 && bytes)
+        memcpy(to, from, bytes);
+    for (size_t at = 0; at < bytes && width > 1; at += width)
+        if (width == 4) {
+            const uint32_t four = load_le32(from + at);
+            memcpy(to + at, &four, sizeof four);
+        } else {
+            const uint64_t eight = load_le64(from + at);
+            memcpy(to + at, &eight, sizeof eight);
+        }
+}
+
 static void take_blocks(const struct checkpoint *c, const uint8_t *p)
 {
     for (uint32_t i = 0; i < c->n; i++) {
-        struct pith_buffer b = bytes_of(&c->block[i]);
-        if (b.bytes)
-            memcpy(b.data, p + BLOCK_HEAD, b.bytes);
-        p += BLOCK_HEAD + b.bytes;
+        load_block(&c->block[i], p + BLOCK_HEAD);
+        p += BLOCK_HEAD + bytes_of(&c->block[i]);
     }
 }
 

@@ -8,8 +8,10 @@
 
 /* Replaces what `state` holds. PITH_ERR_MEMORY: it is empty then. */
 enum pith_status pith_model_state_save(const struct pith_model *m, struct pith_buffer *state);
-/* Masks and codebooks that m has, and of other sizes than in `state`, are made anew in its arena.
+/* moves [n_values]: the constants that training changes; all others must be those of m. Masks and
+ * codebooks that m has, and of other sizes than in `state`, are made anew in its arena.
  * PITH_ERR_CORRUPT: not of such a model; PITH_ERR_MEMORY. m may then be changed in part. */
-enum pith_status pith_model_state_load(const struct pith_buffer *state, struct pith_model *m);
+enum pith_status pith_model_state_load(const struct pith_buffer *state, const bool *moves,
+                                       struct pith_model *m);
 
 #endif
