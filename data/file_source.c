@@ -47,7 +47,8 @@ enum pith_status pith_within_bound(uint64_t wanted, uint64_t max_bytes, uint64_t
                            name, pith_count_text(wanted, many), pith_count_text(bound, most));
 }
 
-/* Reads until end or n bytes; *got tells how many. */
+/* Reads until end or n bytes; *got: how many. A signal whose handler does not restart calls ends it:
+ * a pipe may never end by itself. */
 static enum pith_status read_some(const struct file_source *f, uint8_t *to, size_t n, size_t *got,
                                   struct pith_error *err)
 {
@@ -55,8 +56,6 @@ static enum pith_status read_some(const struct file_source *f, uint8_t *to, size
     while (*got < n) {
         size_t piece = n - *got < READ_PIECE ? n - *got : READ_PIECE;
         ssize_t r = read(f->fd, to + *got, piece);
-        if (r < 0 && errno == EINTR)
-            continue;
         if (r < 0)
             return io_error(f, err);
         if (r == 0)

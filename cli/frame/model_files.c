@@ -34,6 +34,8 @@ enum cli_exit cli_read_file(const char *path, struct pith_buffer *file)
     if (file->bytes > 0)
         return EXIT_DONE;
     pith_buffer_free(file);
+    if (cli_interrupted())
+        return EXIT_INTERRUPTED;
     cli_error("%s: empty input", piped ? "standard input" : path);
     return EXIT_IO;
 }
