@@ -67,6 +67,8 @@ alike() { # CODE STAGE-AS-JSON COMMAND...
     expect "$code" pith recipe lint one.json
     expect "$([ "$code" = 2 ] && echo 2 || echo 3)" pith "$@" # there is no such model
 }
+echo '{"pith":1,"stages":[{"do":"cluster","bits":3,"centroids":8}]}' >one.json # on the command line the last counts
+expect 2 pith recipe lint one.json
 alike 2 '{"do":"prune","sparsity":0.5,"steps":3}' prune no.pith --sparsity .5 --steps 3
 alike 2 '{"do":"prune","sparsity":0.5,"sigma":1}' prune no.pith --sparsity .5 --sigma 1
 alike 2 '{"do":"prune","sparsity":0.5,"train":{"regrow":0.1}}' prune no.pith --sparsity .5 --train -d $train --set train.regrow=.1
@@ -76,7 +78,6 @@ alike 2 '{"do":"calibrate","method":"mse","percentile":99}' calibrate no.pith -d
 alike 2 '{"do":"calibrate","data":"none","samples":9}' calibrate no.pith --samples 9
 alike 2 '{"do":"calibrate","data":"none","method":"auto"}' calibrate no.pith --method auto
 alike 0 '{"do":"calibrate","samples":9,"percentile":99}' calibrate no.pith -d $train --samples 9 --percentile 99
-alike 2 '{"do":"cluster","bits":3,"centroids":8}' cluster no.pith --bits 3 --centroids 8
 alike 2 '{"do":"train","first_step":0.5}' train no.pith -d $train --set first_step=.5
 
 # Calibration is a stage of recipes, and the history repeats it.

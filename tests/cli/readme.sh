@@ -21,8 +21,10 @@ type_all() {
 # What compress ends with: at least that share of the samples is put into the same class, and the file
 # is so many times smaller.
 ends_with() {
-    sed -n 's/.*: \([0-9.]*\)x smaller .* \([0-9.]*\)% agreement .*/\1 \2/p' err | tail -n 1 >ended
-    awk -v ratio="$1" -v share="$2" 'END { exit !(NR == 1 && $1 >= ratio && $2 >= share) }' ended ||
+    sed -n 's/^photos.*: \([0-9.]*\)x smaller.*/\1/p' err | tail -n 1 >ended
+    sed -n 's/.*agreement \([0-9.]*\) %.*/\1/p' err | tail -n 1 >>ended
+    paste -s ended >both
+    awk -v ratio="$1" -v share="$2" 'END { exit !(NF == 2 && $1 >= ratio && $2 >= share) }' both ||
         complain "compress: $(cat ended): expected $1x and $2%"
 }
 
