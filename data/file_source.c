@@ -47,8 +47,8 @@ enum pith_status pith_within_bound(uint64_t wanted, uint64_t max_bytes, uint64_t
                            name, pith_count_text(wanted, many), pith_count_text(bound, most));
 }
 
-/* Reads until end or n bytes; *got: how many. A signal whose handler does not restart calls ends it:
- * a pipe may never end by itself. */
+/* Reads until end or n bytes; *got: how many. A signal whose handler does not restart calls ends
+ * it: a pipe may never end by itself. */
 static enum pith_status read_some(const struct file_source *f, uint8_t *to, size_t n, size_t *got,
                                   struct pith_error *err)
 {
