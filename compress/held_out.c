@@ -74,7 +74,7 @@ static void split(struct held_out *h, uint64_t n, bool stream, uint8_t *is_held)
     const uint64_t step = step_through(h->n_held);
     for (uint64_t k = 0; k < h->n_held; k++) {
         uint64_t i =
-            stream ? n - h->n_held + k : n * (2 * (k * step % h->n_held) + 1) / (2 * h->n_held);
+            stream ? h->n_fitted + k : n * (2 * (k * step % h->n_held) + 1) / (2 * h->n_held);
         held[k] = (uint32_t)i;
         is_held[i] = 1;
     }

@@ -76,7 +76,7 @@ enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, co
 enum pith_status pith_packed_load(const char *path, const struct pith_import_opts *opts,
                                   struct pith_packed *packed, struct pith_error *err)
 {
-    if (!path || !opts || !packed || opts->size_bytes != sizeof *opts)
+    if (!path || !packed || (opts && opts->size_bytes != sizeof *opts))
         return PITH_ERR_ARGUMENT;
     struct model_file f;
     struct pith_model *m;

@@ -82,8 +82,8 @@ static enum pith_status transpose_weight(struct onnx_lower *l, bool *done)
         return PITH_OK;
     const struct onnx_value *b = &l->im->values[l->in[1]];
     const uint32_t rank = b->shape.rank;
-    if (!is_weight(b) || (rank > 2 && rank > l->im->values[l->in[0]].shape.rank))
-        return PITH_OK;
+    if (!is_weight(b) || (rank > 2 && (b->varies || rank > l->im->values[l->in[0]].shape.rank)))
+        return PITH_OK; /* one that varies is repeated for each sample */
     for (uint32_t i = 0; i + 2 < rank; i++)
         if (b->shape.dim[i] != 1)
             return PITH_OK;

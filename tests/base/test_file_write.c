@@ -231,11 +231,20 @@ static void link_stays(void **state)
 static void link_to_nothing(void **state)
 {
     (void)state;
-    const char *path = in_folder("link");
+    char path[256], target[256];
+    struct stat st;
+    snprintf(path, sizeof path, "%s", in_folder("link"));
+    snprintf(target, sizeof target, "%s", in_folder("not_yet"));
     assert_int_equal(symlink("nowhere/at/all", path), 0);
-    assert_int_equal(pith_file_write(path, "new", 3, NULL), PITH_OK);
-    assert_content(path, "new");
+    assert_int_equal(pith_file_write(path, "new", 3, NULL), PITH_ERR_IO);
     assert_int_equal(entries(false), 1);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("not_yet", path), 0);
+    assert_int_equal(pith_file_write(path, "new", 3, NULL), PITH_OK);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_content(target, "new");
+    assert_int_equal(entries(false), 2);
 }
 
 static void failures_leave_nothing(void **state)

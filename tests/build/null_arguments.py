@@ -36,6 +36,7 @@ MAY_BE_NULL = {
     "pith_model_write": {"bytes", "opts"},
     "pith_model_load": {"opts"},
     "pith_model_read": {"dir", "opts"},
+    "pith_packed_load": {"opts"},
     "pith_packed_read": {"dir", "opts"},
     "pith_engine_open": {"opts"},
     "pith_engine_open_packed": {"opts"},

@@ -185,7 +185,7 @@ static void test_refusals(void **state)
     struct pith_train_integers q = good;
     struct pith_train_opts o = small_options();
     o.levels = 3;
-    refused(&o, "without levels");
+    refused(&o, "does not go with levels");
     o = small_options();
     o.integers = &q;
     q.values = v;
