@@ -30,8 +30,8 @@ enum held_part {
 
 /* Of n samples a fifth is held out, at least 8, and where more than `samples` are left, these, too:
  * up to 256, or of networks with large values up to 32. Up to `samples` of the others are fitted
- * to. Both are evenly spread; of a stream the first steps are fitted to, and the next ones are held out.
- * The data sets then have PART_FITTED. PITH_ERR_MEMORY. End in any case. */
+ * to. Both are evenly spread; of a stream the first steps are fitted to, and the next ones are held
+ * out. The data sets then have PART_FITTED. PITH_ERR_MEMORY. End in any case. */
 enum pith_status pith_hold_out(const struct pith_model *m, const struct pith_stage_means *means,
                                uint32_t samples, struct held_out *h, struct pith_error *err);
 /* The data sets have the samples of this part from now on; nothing happens where none is held. */
