@@ -6,10 +6,9 @@
  * to nearest, which takes no time), all others float. What layers cost alone adds up to about what
  * they cost together, so the gain of keeping one is known beforehand: where the costliest would
  * bring PITH_KEEP_GAIN_DB, the network is quantized again without it. It stays float if that gain
- * is there when measured, or twice that with the next one; then the next, up to PITH_KEEP_MOST. A
- * network whose error is spread over all layers therefore keeps none: that would be slow without
- * being good. Nor does one of more than PITH_KEEP_TRIED layers. In fixed point, which is for
- * machines without floats, none is kept.
+ * is there when measured; then the next, up to PITH_KEEP_MOST. A network whose error is spread over
+ * all layers therefore keeps none: that would be slow without being good. Nor does one of more than
+ * PITH_KEEP_TRIED layers. In fixed point, which is for machines without floats, none is kept.
  *
  * What stays float for what it costs is stored small: f16, and weights as codebooks where the
  * outputs do not mind (kept_codebooks.h).
@@ -257,19 +256,11 @@ static enum pith_status explain(struct keeping *k, const char *const *kept, cons
     return PITH_OK;
 }
 
-/* A layer of that name stays float in the trials to come. */
-static void leave_out(struct keeping *k, const char *name)
-{
-    for (uint32_t i = 0; i < k->n_layers; i++)
-        if (strcmp(k->layer[i].layer, name) == 0)
-            k->noise[i] = 0;
-}
-
 static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_report *r)
 {
     struct pith_model best = *k->m;
     const char *kept[PITH_KEEP_MOST];
-    uint32_t n = 0, accepted = 0;
+    uint32_t n = 0;
     double db[PITH_KEEP_MOST];
     struct pith_quantize_opts o = k->opts;
     enum pith_status st = try_each(k);
@@ -282,27 +273,20 @@ static enum pith_status keep_costliest(struct keeping *k, struct pith_stage_repo
         k->keep[k->n_asked + n] = whole ? pith_weight_pattern(k->m, whole) : NULL;
         o.n_keep = k->n_asked + n + 1;
         st = k->keep[o.n_keep - 1] ? quantize(k, &o, UINT64_MAX) : pith_error_no_memory(k->err);
-        const double gain = st ? 0 : pith_sqnr_db(&k->answers) - r->output_db;
-        const bool enough = gain >= PITH_KEEP_GAIN_DB * (n - accepted + 1);
-        if (st || (!enough && n > accepted))
+        if (st || pith_sqnr_db(&k->answers) < r->output_db + PITH_KEEP_GAIN_DB)
             break;
-        kept[n] = whole;
-        db[n++] = r->output_db;
-        if (!enough) {
-            leave_out(k, whole);
-            continue;
-        }
         best = *k->m;
-        take_trial(k, whole);
+        kept[n] = whole;
+        take_trial(k, kept[n]);
+        db[n++] = r->output_db;
         take_measured(k, r);
-        accepted = n;
     }
     if (st == PITH_ERR_UNSUPPORTED)
         st = PITH_OK; /* it was the last layer: with it float there is nothing to quantize */
     *k->m = st ? k->before : best;
     r->n_layers = k->n_layers;
-    r->n_kept_float = accepted;
-    return st ? st : explain(k, kept, db, accepted);
+    r->n_kept_float = n;
+    return st ? st : explain(k, kept, db, n);
 }
 
 /* ---- other ways ------------------------------------------------------------------------------ */

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A speech network called frame by frame, its state fed back, decides as recorded with onnxruntime on
-# every frame of a recording; probabilities within 1e-3. Quantized on its first 64 frames, its state going
-# round, it decides otherwise on few (4 were measured): what must stay float is found.
+# every frame of a recording; probabilities within 1e-3. Quantized on its first 128 frames, its state going
+# round, it decides otherwise on few (2 were measured): what must stay float is found.
 [ -x "$PITH" ] || { echo "PITH does not name the command"; exit 1; }
 models=$PITH_DATA/models audio=$PITH_DATA/audio
 [ -r "$models/silero_vad_16k.onnx" ] && [ -r "$audio/vad_test_16k.wav" ] || { echo "no $models"; exit 77; }
@@ -25,7 +25,7 @@ if len(got) != 1875 or len(want) != 1875 or worst > 1e-3 or turned:
 EOF
 
 recording=wav:576:512:$audio/vad_test_16k.wav
-"$PITH" quantize "$work/vad.pith" -d "$recording" --state stateN=state -q -o "$work/integers.pith" &&
+"$PITH" quantize "$work/vad.pith" -d "$recording" --state stateN=state --samples 128 -q -o "$work/integers.pith" &&
     "$PITH" run "$work/integers.pith" -d "$recording" --state stateN=state -q -o "$work/q.npy" || exit 1
 python3 - "$work/p.npy" "$work/q.npy" <<'EOF' || exit 1
 import struct, sys
