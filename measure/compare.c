@@ -279,8 +279,8 @@ static enum pith_status open_numbers(struct pair *p, const struct pith_tensor ou
             continue;
         if (!p->grid[i] && !raw)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "output '%s' is of integers whose scale is not known",
-                                   out[i].name);
+                                   "output '%.*s' is of integers whose scale is not known",
+                                   (int)out[i].name_bytes, out[i].name);
         if (raw)
             p->room[i] = (struct pith_grid){.type = out[i].type, .n = 1, .scale = &one};
         p->grid[i] = raw ? &p->room[i] : p->grid[i];
@@ -301,12 +301,13 @@ static enum pith_status check_outputs(struct pair *p, struct pith_error *err)
     if (a != b)
         return pith_error_fill(
             err, PITH_ERR_ARGUMENT,
-            "output '%s' has %llu numbers in the first model, %llu in the second", out[0].name,
-            (unsigned long long)a, (unsigned long long)b);
+            "output '%.*s' has %llu numbers in the first model, %llu in the second",
+            (int)out[0].name_bytes, out[0].name, (unsigned long long)a, (unsigned long long)b);
     for (uint32_t i = 0; i < 2; i++)
         if (out[i].type != PITH_F32 && !is_integers(out[i].type))
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "output '%s' is neither f32 nor of integers", out[i].name);
+                                   "output '%.*s' is neither f32 nor of integers",
+                                   (int)out[i].name_bytes, out[i].name);
     return open_numbers(p, out, err);
 }
 
