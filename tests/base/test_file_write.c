@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "open_files.h"
 #include "pith_file_write.h"
 #include "test_base.h"
 
@@ -167,17 +168,6 @@ static int remove_folder(void **state)
     memset(&fault, 0, sizeof fault);
     entries(true);
     return rmdir(folder);
-}
-
-/* Files that the process has open. */
-static unsigned open_files(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
 }
 
 static const char *in_folder(const char *name)

@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <jpeglib.h>
 #include <png.h>
 #include <zlib.h>
+#include "data_folder.h"
+#include "open_files.h"
 #include "pith_bytes.h"
 #include "test_data.h"
 
@@ -71,36 +72,7 @@ char *__wrap_strndup(const char *text, size_t n)
     return has_memory() ? __real_strndup(text, n) : NULL;
 }
 
-static unsigned open_files(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
-
 /* ---- files of each kind --------------------------------------------------------------------- */
-
-static char folder[64];
-
-static const char *at(const char *name)
-{
-    static char path[16][256];
-    static int next;
-    char *p = path[next++ % 16];
-    snprintf(p, 256, "%s/%s", folder, name);
-    return p;
-}
-
-static void put(const char *name, const void *bytes, size_t n)
-{
-    FILE *f = fopen(at(name), "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
-}
 
 /* Value k of sample i, as all files here have it: below 128, and different everywhere. */
 static uint8_t value(unsigned i, unsigned k)

@@ -14,12 +14,11 @@
 #include <unistd.h>
 #include <png.h>
 #include <zlib.h>
+#include "data_folder.h"
 #include "pith_bytes.h"
 #include "test_data.h"
 
 /* ---- a folder that goes away ----------------------------------------------------------------- */
-
-static char folder[64];
 
 static int make_folder(void **state)
 {
@@ -34,23 +33,6 @@ static int remove_folder(void **state)
     char command[96];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
-}
-
-static const char *at(const char *name)
-{
-    static char path[16][256];
-    static int next;
-    char *p = path[next++ % 16];
-    snprintf(p, 256, "%s/%s", folder, name);
-    return p;
-}
-
-static void put(const char *name, const void *bytes, size_t n)
-{
-    FILE *f = fopen(at(name), "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
 }
 
 static void put_gz(const char *name, const void *bytes, size_t n)

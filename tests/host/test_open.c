@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "open_files.h"
 #include "pith_host.h"
 #include "pith_crc32c.h"
 
@@ -100,16 +100,6 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from);
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t from)
 {
     return fails("mmap") ? MAP_FAILED : __real_mmap(at, n, prot, flags, fd, from);
-}
-
-static unsigned open_files(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */

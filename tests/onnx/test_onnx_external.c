@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "open_files.h"
 #include "import_refuse.h"
 
 /* ---- calls that fail (tests/module.mk has the linker replace them) -------------------------- */
@@ -41,16 +41,6 @@ ssize_t __wrap_pread(int fd, void *p, size_t n, off_t at)
         return fault.reason ? -1 : 0;
     }
     return __real_pread(fd, p, fault.small && n > 3 ? 3 : n, at);
-}
-
-static unsigned open_files(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
 }
 
 /* ---- a model of one tensor ------------------------------------------------------------------ */
