@@ -98,6 +98,9 @@ LONG_TESTS := tests/fuzz/sanitized_tests.sh $(addprefix tests/cuda/,defects.sh p
 check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
 	@$(TEST_ENV) tests/run_tests.sh $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(SHELL_TESTS) $(TEST_BIN))
 
+.PHONY: test-programs
+test-programs: $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(TEST_BIN)
+
 check-unit: $(FAKE_CUDA) $(FAKE_BLAS) $(TEST_BIN) ## unit tests alone (under a minute)
 	@$(TEST_ENV) tests/run_tests.sh $(TEST_BIN)
 
