@@ -4,7 +4,7 @@
 # (docs/add-a-stage.md speaks of a stage that is not.)
 status=0
 complain() { echo "$1"; status=1; }
-for file in README.md $(find docs -name '*.md'); do
+for file in *.md $(find docs -name '*.md'); do
     for link in $(grep -oE '\]\([^)# ]+' "$file" | sed 's/^](//' | grep -v '^https*:'); do
         [ -e "$(dirname "$file")/$link" ] || complain "$file: no $link"
     done
