@@ -176,8 +176,6 @@ static void say_methods(const struct cli_common *c, const struct pith_stage_repo
         cli_say(c, "smooth     %u inputs of matrix products", r->smoothed);
     if (r->reestimated)
         cli_say(c, "reestimate means and variances of channels: outputs are better for it");
-    if (r->n_blocks)
-        cli_say(c, "blocks     %u of %u are better reconstructed", r->n_reconstructed, r->n_blocks);
     if (r->n_infinite)
         cli_warn("%u values were infinite for some sample: what reads them stays float",
                  r->n_infinite);
@@ -268,7 +266,7 @@ const struct cli_command cmd_quantize = {
     "have 64\n"
     "bits. Several inputs: -d NAME=DATA for each; --state: pith help run.\n"
     "\n"
-    "  pith quantize net.pith -d images.tar --weights 4 --set blocks=true -o small.pith",
+    "  pith quantize net.pith -d images.tar --weights 4 --set smooth=always -o small.pith",
     options,
     sizeof(struct quantize_options),
     0,

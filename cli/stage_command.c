@@ -100,10 +100,6 @@ static void print_json(const struct pith_stage_report *r, uint64_t bytes)
         if (r->reestimated)
             cli_json_bool("reestimated", true);
     }
-    if (r->n_blocks) {
-        cli_json_uint("blocks", r->n_blocks);
-        cli_json_uint("reconstructed", r->n_reconstructed);
-    }
     cli_json_end();
 }
 

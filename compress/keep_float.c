@@ -111,10 +111,6 @@ static void take_measured(const struct keeping *k, struct pith_stage_report *r)
     r->held_out = k->request->held->n_held;
     r->expected_changes = pith_sqnr_expected_changes(&k->answers);
     r->changed = k->answers.first.rows - k->answers.first.agree;
-    if (k->opts.blocks) {
-        r->n_blocks = k->opts.blocks->n_blocks;
-        r->n_reconstructed = k->opts.blocks->n_improved;
-    }
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -156,7 +152,6 @@ static void take_no_data(struct pith_quantize_opts *o)
     o->rounding = PITH_ROUND_NEAREST;
     o->bias_correct = o->reestimate = false;
     o->keep_biases = true;
-    o->blocks = NULL;
     o->n_held_out = 0;
 }
 

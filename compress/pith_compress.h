@@ -40,19 +40,18 @@ struct pith_stage_report {
     double reported_db; /* SQNR as pith_compare measures it (pith_difference_logit_db), of the worst
                        output that is no state */
     double reported_error_db; /* its standard error */
-    double output_db;   /* the one that decides: an output less its mean, of a Softmax its input;
-                           both HUGE_VAL: equal, -HUGE_VAL: NaN or infinite now */
-    uint32_t equalized; /* pairs of layers between which factors moved */
-    uint32_t smoothed;  /* values of which factors moved into weights */
-    bool reestimated;   /* because the samples liked it */
-    uint32_t n_blocks, n_reconstructed; /* blocks of layers tried, and better together */
-    uint32_t synthetic;                 /* so many pictures stood for data */
-    enum pith_type floats;              /* of these; 0: none is */
-    uint64_t n_narrow;                  /* numbers that stayed float, now of 2 bytes each */
-    uint32_t n_beyond;      /* tensors that stayed f32: 2 bytes do not have their range */
-    uint32_t n_codebooks;   /* weights that stayed float, now with codebooks of up to 256 numbers */
-    uint64_t n_indexed;     /* elements of these */
-    uint32_t n_kept_float;  /* layers that stayed float because of what they cost */
+    double output_db;      /* the one that decides: an output less its mean, of a Softmax its input;
+                              both HUGE_VAL: equal, -HUGE_VAL: NaN or infinite now */
+    uint32_t equalized;    /* pairs of layers between which factors moved */
+    uint32_t smoothed;     /* values of which factors moved into weights */
+    bool reestimated;      /* because the samples liked it */
+    uint32_t synthetic;    /* so many pictures stood for data */
+    enum pith_type floats; /* of these; 0: none is */
+    uint64_t n_narrow;     /* numbers that stayed float, now of 2 bytes each */
+    uint32_t n_beyond;     /* tensors that stayed f32: 2 bytes do not have their range */
+    uint32_t n_codebooks;  /* weights that stayed float, now with codebooks of up to 256 numbers */
+    uint64_t n_indexed;    /* elements of these */
+    uint32_t n_kept_float; /* layers that stayed float because of what they cost */
     uint64_t integer_bytes; /* the packed model, were they integers; 0: unknown */
     int64_t kept_bytes;     /* the packed model as it is, less that */
     uint32_t n_tiny,

@@ -3,7 +3,6 @@
  * first, on the samples given. */
 #include <stdlib.h>
 #include <string.h>
-#include "block_reconstruct.h"
 #include "pith_equalize.h"
 #include "pith_error_fill.h"
 #include "pith_fold_affine.h"
@@ -203,8 +202,6 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
 {
     const uint64_t beside = held->n_fitted + held->n_beside;
     struct pith_quantize_opts opts = s->quantize;
-    struct pith_block_improver blocks = {.improve = pith_reconstruct_block,
-                                         .user = (void *)(uintptr_t)means};
     struct pith_opts runtime;
     pith_opts_init(&runtime, sizeof runtime);
     runtime.cpu_mask = means->cpu_mask;
@@ -217,7 +214,6 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     opts.inputs = inputs ? (const void *const *)inputs->input : NULL;
     opts.n_samples = inputs ? inputs->n_calls : beside;
     opts.n_held_out = opts.n_samples * held->n_beside / beside;
-    opts.blocks = s->blocks ? &blocks : NULL;
     opts.runtime = &runtime;
     opts.progress = layer_done;
     opts.user = (void *)(uintptr_t)means;

@@ -140,49 +140,6 @@ enum pith_rounding {
 
 #define PITH_WIDER_PART 16u
 
-/* Block reconstruction (BRECQ, Li et al., 2021): layers that belong together - a residual block,
- * say - are looked at as one, for what one of them loses the next may make up for. */
-
-struct pith_block_layer {
-    uint32_t node;           /* of the float network */
-    uint64_t rows, cols;     /* of its weight, as pith_model_weights */
-    int32_t lowest, highest; /* of its integers */
-    bool one_scale;          /* all rows have the same */
-    /* [rows, cols], [rows], [rows]: weight[o, k] = q[o, k] * scale[o] and the bias, real numbers.
-     * May be changed: lowest <= q <= highest; what is pruned stays 0 whatever q says. */
-    int16_t *q;
-    double *scale, *bias;
-};
-
-/* A value that is an integer behind the node that gives it. */
-struct pith_block_value {
-    uint32_t value; /* of the float network */
-    const struct pith_grid *grid;
-    bool rounded; /* its elements come from values on that grid */
-};
-
-/* Nodes [first, last) of the float network; x alone leads into them, y out of them. */
-struct pith_block {
-    const struct pith_model *m; /* the float network; not to be changed */
-    uint32_t first, last, x, y;
-    struct pith_block_layer *layers;
-    struct pith_block_value *values;
-    uint32_t n_layers, n_values;
-    uint64_t n_samples, x_elems, y_elems;
-    /* Owned, malloc'ed: [n_samples, x_elems] what the integers in front of the block give, as real
-     * numbers, and [n_samples, y_elems] what the float network has behind it. Whoever takes one
-     * sets NULL. */
-    float *in, *goal;
-};
-
-/* Makes layers of a block, improved already each for itself, better together. What it did stays
- * where the block's integers come nearer to the float network on samples that it has not seen. */
-struct pith_block_improver {
-    enum pith_status (*improve)(void *user, struct pith_block *block, struct pith_error *err);
-    void *user;
-    uint32_t n_blocks, n_improved; /* counted by pith_quantize */
-};
-
 struct pith_quantize_opts {
     uint32_t size_bytes;
     uint32_t weight_bits;     /* 2..8, stored as i8, or with activations of 16 bits up to 16; 0:
@@ -221,12 +178,8 @@ struct pith_quantize_opts {
     uint64_t
         n_samples; /* of data the first so many, 0 or more than there are: all; of inputs all */
     uint64_t n_held_out; /* the last so many of these are fitted to by nothing: they choose, layer
-                            by layer, between rounding with error feedback and to nearest, and
-                            whether what a block's improver did stays. 0: feedback stays, and every
-                            eighth sample judges blocks */
-    struct pith_block_improver
-        *blocks; /* borrowed; needs data, 16 samples at least. Not in fixed point, nor
-                    with sums of 64 bits. NULL: layers alone are looked at */
+                            by layer, between rounding with error feedback and to nearest. 0: error
+                            feedback stays */
     const struct pith_opts *runtime; /* cpu_mask, max_bytes, parallel_for; NULL: defaults */
     /* Called now and then; false ends the work (PITH_ERR_ARGUMENT). NULL: not wanted. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);

@@ -52,9 +52,6 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
     if (o->n_int16 && (bits != 8 || o->fixed_bits || o->as_trained))
         return bad_option(err,
                           "two bytes are read of activations of 8 bits, not of fixed point, alone");
-    if (o->blocks && (!pith_quantize_has_data(o) || o->fixed_bits || bits > 8))
-        return bad_option(
-            err, "blocks are reconstructed with data, 8 bits and fewer, and not in fixed point");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
     if (o->reestimate && (o->bias_correct || o->keep_biases))
@@ -173,7 +170,7 @@ static bool has_goals(const struct pith_quantize_opts *o)
 
 static bool wants_original(const struct pith_quantize_opts *o)
 {
-    return has_goals(o) || o->reestimate || o->blocks;
+    return has_goals(o) || o->reestimate;
 }
 
 /* rounded: `in`, with the goal only where rounding has one. */
@@ -246,7 +243,7 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
                                     .improve = improve_layer,
                                     .user = &i};
     if (!pith_quantize_has_data(opts) || net->n_layers == 0 ||
-        (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST && !opts->blocks))
+        (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST))
         return PITH_OK;
     enum pith_status st =
         opts->rounding == PITH_ROUND_NEAREST ? PITH_OK : pith_round_shared(&walk, err);
@@ -346,8 +343,6 @@ enum pith_status pith_quantize(struct pith_model *m, const struct pith_quantize_
     struct integer_network net;
     struct integer_table *tables = NULL;
     enum pith_status st = begin(&plan, err);
-    if (!st && opts->blocks)
-        opts->blocks->n_blocks = opts->blocks->n_improved = 0;
     if (!st)
         st = pith_integer_rewrite(&plan, &net, err);
     if (!st)

@@ -204,9 +204,8 @@ struct pith_train_value {
 struct pith_train_weight {
     uint32_t value;          /* number of the constant: k * step, lowest <= k <= highest */
     int32_t lowest, highest; /* -128 .. -1, 1 .. 127; at most 256 in all */
-    bool by_row;             /* a step for each entry of axis 0, else one */
-    const float *first_step; /* borrowed, during pith_train: [entries of axis 0] or [1], positive.
-                                NULL: those with which the weights lose the least squares */
+    bool by_row;             /* a step for each entry of axis 0, else one; at first those
+                                with which the weights lose the least squares */
 };
 
 struct pith_train_integers {

@@ -177,13 +177,14 @@ enum cli_exit cli_store_row(const struct cli_option *o, const char *text, void *
 /* Prints what became of a former option; false: there was none of this name. */
 static bool report_former(const struct pith_option_table *table, const char *name, size_t n)
 {
-    const struct pith_option *o = pith_option_renamed(table, name, n);
-    const char *removed = pith_option_removed(table, name, n);
+    const struct pith_option *o;
     char now[NAME_BYTES + 8];
-    if (removed)
-        cli_error("'%.*s' %s", (int)n, name, removed);
-    if (!o)
-        return removed != NULL;
+    if (!pith_option_former(table, name, n, &o))
+        return false;
+    if (!o) {
+        cli_error("'%.*s' " PITH_OPTION_REMOVED, (int)n, name);
+        return true;
+    }
     pith_option_spell(o, true, now, sizeof now);
     cli_error("'%.*s' is now %s (see pith help %s%s)", (int)n, name, now, table->stage,
               cli_is_advanced(o) ? "-advanced" : "");

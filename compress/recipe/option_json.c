@@ -146,13 +146,12 @@ enum pith_status pith_option_from_json(const struct json_place *p, json_t *v,
     const struct pith_option_table *table = pith_stage_options(kind);
     size_t at = 0;
     const struct pith_option *o = pith_option_find(table, p->key, strlen(p->key), &at);
-    const struct pith_option *now = pith_option_renamed(table, p->key, strlen(p->key));
-    if (!o && now)
-        return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' is now '%s'", p->where, p->key,
-                               now->key);
-    const char *removed = o ? NULL : pith_option_removed(table, p->key, strlen(p->key));
-    if (removed)
-        return pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' %s", p->where, p->key, removed);
+    const struct pith_option *now;
+    if (!o && pith_option_former(table, p->key, strlen(p->key), &now))
+        return now ? pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' is now '%s'", p->where,
+                                     p->key, now->key)
+                   : pith_error_fill(p->err, PITH_ERR_ARGUMENT, "%s: '%s' " PITH_OPTION_REMOVED,
+                                     p->where, p->key);
     if (!o || o->flags & PITH_OPTION_COMMAND)
         return pith_json_no_such_key(p, table->stage);
     return o->kind == PITH_OPTION_OWN ? read_own(p, v, o, s) : read_value(p, v, o, (char *)s + at);

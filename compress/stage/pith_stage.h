@@ -129,9 +129,6 @@ struct pith_stage {
                               correction. AUTO: where the outputs of some samples are better for it;
                               not with biases that are asked to be kept or corrected, all_integers,
                               or samples that are no independent witnesses (loops, streams) */
-    bool blocks; /* QUANTIZE, with data: layers are trained a block together towards what the float
-                    network has behind it, and a block stays so where samples held out like it. Not
-                    in fixed point, nor with activations of 16 bits */
     bool synthetic; /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
                        where samples is 0, by means.seed */
     /* CALIBRATE: of `ranges`, samples is filled in when the stage runs. */

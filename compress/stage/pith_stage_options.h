@@ -65,12 +65,11 @@ bool pith_stage_misfit(const struct pith_stage *s, bool as_options, char why[PIT
 /* Whether none is given of those that the row's column `needs` names; it must be of keys alone. */
 bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table *table,
                       const struct pith_option *o);
-/* The option that took the place of one called so once, as a key or on the command line, where name
- * has n characters; NULL: none was. */
-const struct pith_option *pith_option_renamed(const struct pith_option_table *table,
-                                              const char *name, size_t n);
-/* Why an option that had this name was removed, as the end of a sentence; NULL: none was. */
-const char *pith_option_removed(const struct pith_option_table *table, const char *name, size_t n);
+/* Whether there was an option of this name, of n characters, as a key or on the command line. *now:
+ * the option that replaced it; NULL: it was removed. */
+bool pith_option_former(const struct pith_option_table *table, const char *name, size_t n,
+                        const struct pith_option **now);
+#define PITH_OPTION_REMOVED "was removed: no network gained by it (docs/tried.md)"
 /* "--warm-up", or "--set warm_up" where it is no option by itself. */
 void pith_option_spell(const struct pith_option *o, bool as_option, char *text, size_t room);
 

@@ -6,26 +6,22 @@
 #include "pith_stage_options.h"
 
 static const struct {
-    const char *stage, *was, *now;
-} renamed[] = {
+    const char *stage, *was, *now; /* now NULL: removed */
+} former[] = {
+    {"quantize", "blocks", NULL},
+    {"quantize", "fine", "int16_activations"},
+    {"train", "assignment_temperature", NULL},
     {"train", "average", "ema"},
     {"train", "dampening", "oscillation_damping"},
+    {"train", "feature_distillation", NULL},
     {"train", "feedback", "gptq_samples"},
     {"train", "feedback_loss", "gptq_fisher_share"},
+    {"train", "hint", NULL},
+    {"train", "hints", NULL},
     {"train", "rate_weight", "lambda"},
+    {"train", "softness", NULL},
     {"train", "step_by", "step_init"},
     {"train", "units", "remove_dead_channels"},
-    {"quantize", "fine", "int16_activations"},
-};
-
-static const struct {
-    const char *stage, *was;
-} removed[] = {
-    {"train", "assignment_temperature"},
-    {"train", "feature_distillation"},
-    {"train", "hint"},
-    {"train", "hints"},
-    {"train", "softness"},
 };
 
 static bool is_key(const char *key, const char *name, size_t n)
@@ -38,23 +34,16 @@ static bool is_key(const char *key, const char *name, size_t n)
     return true;
 }
 
-const struct pith_option *pith_option_renamed(const struct pith_option_table *table,
-                                              const char *name, size_t n)
+bool pith_option_former(const struct pith_option_table *table, const char *name, size_t n,
+                        const struct pith_option **now)
 {
-    if (!table || !name)
-        return NULL;
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (strcmp(renamed[i].stage, table->stage) == 0 && is_key(renamed[i].was, name, n))
-            return pith_option_find(table, renamed[i].now, strlen(renamed[i].now), NULL);
-    return NULL;
-}
-
-const char *pith_option_removed(const struct pith_option_table *table, const char *name, size_t n)
-{
-    if (!table || !name)
-        return NULL;
-    for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
-        if (strcmp(removed[i].stage, table->stage) == 0 && is_key(removed[i].was, name, n))
-            return "was removed: no network gained by it (docs/tried.md)";
-    return NULL;
+    *now = NULL;
+    for (size_t i = 0; table && i < sizeof former / sizeof *former; i++) {
+        const char *key = former[i].now;
+        if (strcmp(former[i].stage, table->stage) != 0 || !is_key(former[i].was, name, n))
+            continue;
+        *now = key ? pith_option_find(table, key, strlen(key), NULL) : NULL;
+        return true;
+    }
+    return false;
 }

@@ -184,8 +184,6 @@ static const struct pith_option rows[] = {
                  .option = "keep-biases", .source = "Nagel et al., 2019, Data-free quantization"),
     PITH_ROW(SWITCH, "reestimate", reestimate, "WHEN", "restore each channel's mean and variance",
              PITH_ADVANCED(methods), .words = whens),
-    PITH_ROW(FLAG, "blocks", blocks, NULL, "block reconstruction (slow)", PITH_ADVANCED(methods),
-             .source = "Li et al., 2021, BRECQ"),
     PITH_ROW(FLAG, "same_bits", quantize.same_bits, NULL, "do not give small layers more bits",
              PITH_ADVANCED(methods)),
     PITH_ROW(CHOICE, "data", synthetic, NULL, NULL, .words = made_up, .flags = PITH_OPTION_RECIPE),

@@ -324,7 +324,7 @@ static bool is_bias(const struct pith_value *v, uint64_t rows, uint32_t rank)
 static void swallow_biases(struct integer_plan *p)
 {
     const struct pith_model *m = p->m;
-    for (uint32_t i = 0; i < m->n_nodes && !p->opts->as_trained && !p->opts->blocks; i++) {
+    for (uint32_t i = 0; i < m->n_nodes && !p->opts->as_trained; i++) {
         const struct pith_node *node = &m->nodes[i];
         if (p->node[i].role != ROLE_LAYER || node->op != PITH_OP_MATMUL ||
             p->value[node->in[1]].n_uses != 1 || p->value[node->out[0]].n_uses != 1)

@@ -60,7 +60,8 @@ static void mark_edges(const struct integer_plan *p, bool *mark)
             mark[pith_plan_owner(p, p->m->nodes[i].in[0])] = true;
 }
 
-bool pith_comes_rounded(const struct integer_plan *p, uint32_t v)
+/* Are all elements of v, a value that becomes integers, some of whole values on its grid? */
+static bool comes_rounded(const struct integer_plan *p, uint32_t v)
 {
     uint32_t producer = p->value[v].producer;
     if (producer == NODE_NONE || p->node[producer].role != ROLE_CARRIED)
@@ -90,7 +91,7 @@ static void list_values(const struct integer_plan *p, const bool *at_edge,
         to->values[to->n_values++] =
             (struct pith_quantize_place){.value = v,
                                          .like = owner,
-                                         .rounded = pith_comes_rounded(p, v),
+                                         .rounded = comes_rounded(p, v),
                                          .from_layer = p->value[v].from_layer,
                                          .one_sided = g->zero_point == pith_grid_lowest(g),
                                          .at_edge = at_edge[owner]};

@@ -9,9 +9,6 @@
  * every row or one of all. False: it has not. */
 bool pith_trained_steps(const struct pith_const *c, uint64_t rows, double *step);
 
-/* Are all elements of v, a value that becomes integers, some of whole values on its grid? */
-bool pith_comes_rounded(const struct integer_plan *p, uint32_t v);
-
 /* Values and weights that become integers by the plan. PITH_ERR_MEMORY. */
 enum pith_status pith_integer_places(const struct integer_plan *p,
                                      struct pith_quantize_places *places, struct pith_error *err);

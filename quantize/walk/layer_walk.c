@@ -15,7 +15,7 @@
 
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
-#include "block_walk.h"
+#include "float_walk.h"
 
 /* ---- what layers are given ------------------------------------------------------------------- */
 
@@ -106,18 +106,16 @@ static enum pith_status next_piece(struct walk_state *s, struct piece *p)
     return st;
 }
 
-static enum pith_status walk_pieces(struct walk_state *s, struct block_walk *blocks)
+static enum pith_status walk_pieces(struct walk_state *s)
 {
     const struct pith_quantize_opts *o = s->walk->opts;
-    enum pith_status st = pith_block_walk_pass(blocks, s, 0);
+    enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < s->m->n_nodes && !st;) {
         struct piece p = {.first = i, .last = i + 1};
         st = next_piece(s, &p);
         if (!st)
             st = pith_run_piece(s, &p);
         i = p.last;
-        if (!st)
-            st = pith_block_walk_pass(blocks, s, i);
         if (!st && o->progress && !o->progress(o->user, i, s->m->n_nodes))
             st = pith_error_fill(s->err, PITH_ERR_ARGUMENT, "interrupted");
     }
@@ -216,8 +214,6 @@ static enum pith_status start(struct walk_state *s)
         for (uint32_t k = 0; k < s->m->nodes[i].n_in; k++)
             if (s->m->nodes[i].in[k] != PITH_VALUE_NONE)
                 s->kept[s->m->nodes[i].in[k]].last = i;
-    for (uint32_t i = 0; i < s->m->n_outputs && s->walk->opts->blocks; i++)
-        s->kept[s->m->outputs[i]].last = s->m->n_nodes; /* a block may end there */
     enum pith_status st = read_samples(s);
     return st ? st : check_numbers(s);
 }
@@ -264,12 +260,8 @@ enum pith_status pith_walk_layers(const struct layer_walk *walk, struct pith_err
         s.original = &original;
         st = start_original(&original);
     }
-    struct block_walk blocks = {0};
-    if (!st && pith_block_walk_open(&blocks, &s))
-        st = pith_error_no_memory(err);
     if (!st)
-        st = walk_pieces(&s, &blocks);
-    pith_block_walk_close(&blocks);
+        st = walk_pieces(&s);
     if (s.original)
         end(&original);
     end(&s);

@@ -3,13 +3,11 @@
  * why:
  *
  *     bias_correct.h: means and their errors by hand
- *     channel_reestimate.h: means and variances of one layer
- *     layer_blocks.h: where blocks end, which no file tells */
+ *     channel_reestimate.h: means and variances of one layer */
 #ifndef TEST_QUANTIZE_WALK_H
 #define TEST_QUANTIZE_WALK_H
 
 #include "bias_correct.h"
 #include "channel_reestimate.h"
-#include "layer_blocks.h"
 
 #endif

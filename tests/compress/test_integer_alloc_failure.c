@@ -169,15 +169,6 @@ static enum pith_status fine_and_reestimated(struct pith_error *err)
     return run_stage(&made.pictures, &s, NULL, err);
 }
 
-static enum pith_status blocks(struct pith_error *err)
-{
-    struct pith_stage s = quantize_stage();
-    s.blocks = s.all_integers = true;
-    s.quantize.rounding = PITH_ROUND_NEAREST;
-    s.samples = SAMPLES;
-    return run_stage(&made.pictures, &s, NULL, err);
-}
-
 static enum pith_status fixed_point(struct pith_error *err)
 {
     struct pith_stage s = quantize_stage();
@@ -349,7 +340,6 @@ static int tear_down(void **state)
 SCENE(quantize, true, 13)
 SCENE(adaptive, true, 17)
 SCENE(fine_and_reestimated, true, 17)
-SCENE(blocks, true, 43)
 SCENE(fixed_point, true, 17)
 SCENE(without_data, true, 17)
 SCENE(several_inputs, true, 13)
@@ -368,7 +358,6 @@ int main(void)
         cmocka_unit_test(test_quantize),
         cmocka_unit_test(test_adaptive),
         cmocka_unit_test(test_fine_and_reestimated),
-        cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_fixed_point),
         cmocka_unit_test(test_without_data),
         cmocka_unit_test(test_several_inputs),

@@ -44,10 +44,8 @@ struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *asked, 
     memcpy(v, x, (size_t)count * sizeof *v);
     for (uint64_t r = 0; r < n_rows; r++) {
         const struct fake_grid g = {1, w->lowest, w->highest, radix};
-        w->first[r] = asked->first_step ? asked->first_step[r]
-                                        : pith_fake_first_step(&g, x + r * w->cols,
-                                                               alive ? alive + r * w->cols : NULL,
-                                                               (size_t)w->cols);
+        w->first[r] = pith_fake_first_step(&g, x + r * w->cols, alive ? alive + r * w->cols : NULL,
+                                           (size_t)w->cols);
         v[count + r] = 1;
     }
     return w;
