@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks: each prints its figures; bench/tables.txt names the command behind each
-# table of the documents; bench/studies/ has what made one figure.
+# table of the documents.
 BENCH_BIN := $(patsubst bench/%.c,$(O)/bench/%,$(wildcard bench/bench_*.c))
 $(O)/bench/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(ALL_ROOMS:%=-I%)
 $(O)/bench/bench_%: $(O)/bench/bench_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Behind the leading one: an error of some 1 % of a channel's gain on the mean, far less than what
- * few levels do to its weights. What it loses: docs/results/records-resnet20.md. */
+ * few levels do to its weights. */
 #define STEP_BITS 4u
 
 /* ---- the graph, so that it can be put back --------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep_cost.c - the figures are of drawn networks: dense, convolutional with and without residuals
- * and groups, GRU, LSTM, of weights of Student's t (bench/drawn_goals.py has such), by processor
+ * and groups, GRU, LSTM, of weights of Student's t, by processor
  * time of one thread, least squares of relative errors. */
 #include "sweep_cost.h"
 

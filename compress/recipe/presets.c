@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* presets.c - recipes by name. Their settings are those of the scripts whose figures docs/results
- * has: deep-compression and small of bench/records.sh (LeNets; ResNet-20), qat of bench/qat.sh,
- * distill of bench/distill.sh (keyword networks). How pictures may be moved depends on what they
- * show, so none says: --set train.augment=... does. */
+/* presets.c - recipes by name; what they reach: docs/results/presets.md. deep-compression and qat
+ * have the settings of bench/records.sh and bench/qat.sh. How pictures may be moved depends on what
+ * they show, so none says: --set train.augment=... does. */
 #include "pith_preset.h"
 
 static const struct pith_preset presets[] = {

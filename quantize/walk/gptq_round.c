@@ -14,14 +14,14 @@
  *
  * Weights of fewer than 8 bits are looked for along four paths: ResNet-20 with weights of 4 bits
  * has 22.8 dB so and 22.2 with one; 16 find no more that holds on other samples, and with 8 bits
- * what is left is the activations' noise (docs/results/ptq-4bit.md).
+ * what is left is the activations' noise.
  *
  * Where there are few samples for the length of a row, H = X X^T is of low rank: U is then never
  * made, but found through X (pith_low_rank_factor.h), which makes a layer of 4,096 inputs and 64
  * samples eleven times as fast. Rows do not depend on one another and are rounded on all threads.
  *
  * Deliberately not done: moving single weights afterwards until none lowers the error, with scales
- * fitted to them in between. It lowers the error on the samples only (docs/results/ptq-4bit.md). */
+ * fitted to them in between. It lowers the error on the samples only (docs/tried.md). */
 #include "gptq_round.h"
 
 #include <math.h>

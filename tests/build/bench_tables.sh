@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# bench/ keeps what makes a table of the documents: every page of docs/results has a row in bench/tables.txt,
-# every row a page and files that are there, and every file of bench/ is named by a row or by one that is. What
-# made one figure lies in bench/studies/. A table without a row, and a script without a table, are tried first.
+# bench/ keeps what measures a table of the documents: each page of docs/results has a row in bench/tables.txt, each
+# row a page and files that exist, each file of bench/ a row or a file with a row that names it, and each
+# `bench/run.sh NAME` of the documents, like each NAME of docs/speed.md, is a row. A folder with one of each fault
+# is checked first.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 status=0
 
-check() { # in the current folder; prints what is wrong
+check() { # in the current folder; prints the faults
     rows=$(grep -v '^#' bench/tables.txt)
     for page in docs/results/*.md; do
         echo "$rows" | grep -q "| *$page *|" || echo "$page: no row in bench/tables.txt"
@@ -22,32 +23,32 @@ check() { # in the current folder; prints what is wrong
             [ -f "bench/${program#*/}.c" ] || echo "$name: no $program"
         done
     done
-    for file in bench/*.sh; do # what scripts call beside them
-        for called in $(grep -oE '\$(here|HERE)"?/[a-z0-9_/]+\.(py|sh)' "$file" | sed 's|^[^/]*/||'); do
-            [ -f "bench/$called" ] || echo "$file: no bench/$called"
-        done
-    done
-    for file in bench/*.py bench/*.sh bench/bench_*.c; do
+    for file in bench/*.py bench/*.sh bench/*.[ch]; do
         base=$(basename "$file")
-        stem=${base%.*}
         [ "$base" = run.sh ] && continue
-        echo "$rows" | grep -q "$stem" && continue
-        grep -qE "(^|[^a-z_])$stem([^a-z_]|\$)" $(find bench -maxdepth 1 -type f ! -name "$base") && continue
-        echo "$file makes no table: bench/studies/, or a row in bench/tables.txt"
+        echo "$rows" | grep -q "${base%.*}" && continue
+        grep -qE "(^|[^a-z_])${base%.*}([^a-z_]|\$)" $(find bench -type f ! -name "$base") && continue
+        echo "$file measures no table"
     done
+    { grep -rohE 'bench/run\.sh [a-z0-9-]+' README.md docs | sed 's/.* //'
+      awk -F'|' '/^\|/ {print $(NF - 1)}' docs/speed.md | grep -oE '`[a-z0-9-]+`' | tr -d '`'; } | sort -u |
+        while read -r name; do
+            echo "$rows" | grep -q "^$name " || echo "bench/run.sh $name: no such row"
+        done
 }
 
 mkdir -p "$work/docs/results" "$work/bench" && cd "$work" || exit 1
 touch docs/results/one.md docs/results/two.md bench/one.sh bench/lonely.py
-echo '"$here/gone.py" x' >bench/one.sh
-echo 'one | docs/results/one.md | bench/one.sh; $BIN/bench_gone' >bench/tables.txt
+echo '`bench/run.sh three`' >README.md
+echo '| what | `four` |' >docs/speed.md
+echo 'one | docs/results/one.md | bench/one.sh; bench/gone.py; $BIN/bench_gone' >bench/tables.txt
 check >said
-for text in "two.md: no row" "lonely.py makes no table" "one.sh: no bench/gone.py" 'no \$BIN/bench_gone'; do
-    grep -q "$text" said || { echo "not told: $text"; status=1; }
+for text in "two.md: no row" "lonely.py measures" "no bench/gone.py" 'no \$BIN/bench_gone' "three: no such" "four: no such"; do
+    grep -q "$text" said || { echo "not reported: $text"; status=1; }
 done
 cd - >/dev/null || exit 1
 check >"$work/said"
 [ -s "$work/said" ] && { cat "$work/said"; status=1; }
 [ "$(bench/run.sh | wc -l)" = "$(grep -vc '^#' bench/tables.txt)" ] || { echo "bench/run.sh lists other rows"; status=1; }
-bench/run.sh no-such-table 2>/dev/null && { echo "bench/run.sh runs what is not there"; status=1; }
+bench/run.sh no-such-table 2>/dev/null && { echo "bench/run.sh runs a table that does not exist"; status=1; }
 exit $status

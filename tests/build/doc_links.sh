@@ -5,7 +5,7 @@
 status=0
 complain() { echo "$1"; status=1; }
 for file in *.md $(find docs -name '*.md'); do
-    for link in $(grep -oE '\]\([^)# ]+' "$file" | sed 's/^](//' | grep -v '^https*:'); do
+    for link in $(grep -oE '\]\([^)# ]+|^\[[^]]+\]: [^# ]+' "$file" | sed -E 's/^.*(\]\(|\]: )//' | grep -v '^https*:'); do
         [ -e "$(dirname "$file")/$link" ] || complain "$file: no $link"
     done
     [ "$file" = docs/add-a-stage.md ] && continue

@@ -26,12 +26,10 @@ code=$?
 exit 0
 EOF
 chmod +x stand_in
-mkdir -p nowhere venv/bin
-printf '#!/bin/sh\n' >venv/bin/python # makes samples and members of committees, which nobody reads here
-chmod +x venv/bin/python
+mkdir -p nowhere
 script() {
     n=$(wc -l <said)
-    PITH=$work/stand_in PYTHON=true PITH_VENV=$work/venv PITH_DATA=data sh "$root/bench/$@" >script.out 2>script.err ||
+    PITH=$work/stand_in PITH_DATA=data sh "$root/bench/$@" >script.out 2>script.err ||
         complain "bench/$*: exit $?: $(tail -3 script.err)"
     [ "$(wc -l <said)" -gt "$n" ] || complain "bench/$* said nothing"
 }
@@ -41,11 +39,7 @@ for point in classic small smallest; do
     script records.sh lenet300 out.pith --point $point
     script records.sh lenet5 out.pith --point $point
 done
-script records.sh resnet20 out.pith --point small
-script records.sh resnet20 out.pith --point smallest
 for net in lenet5 resnet20; do script qat.sh $net; done
-for net in lenet300 resnet20; do script sparsity.sh $net 1; done
-for net in dscnn vww gru dnn_l; do script distill.sh $net out.pith 1; done
 [ ! -s said.bad ] || complain "$(cat said.bad)"
-[ "$(grep -c '^train ' said)" -ge 40 ] || complain "only $(grep -c '^train ' said) trainings were said"
+[ "$(grep -c '^train ' said)" -ge 30 ] || complain "only $(grep -c '^train ' said) trainings were said"
 finish

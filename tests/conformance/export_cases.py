@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Cases of what PyTorch's exporters write and import once refused, closed to batches or computed
-wrongly, found by exporting whole networks (bench/blind_networks.py). cases() yields (name, model,
+wrongly, found by exporting whole networks. cases() yields (name, model,
 rows): a dim given as text is the batch, which is fed with that many rows."""
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper

@@ -7,7 +7,7 @@
  * the levels they have, F their diagonal Fisher information (a step of Lloyd's algorithm) - less
  * far as the learning rate falls, or the last moves would take numbers over halfway marks after
  * they can learn no more. Steps learned by gradient (LSQ, Esser et al., 2020) shrank without end
- * under Adam: docs/results/records-lenet.md. The step is used with 8 bits of mantissa, so that a
+ * under Adam: docs/tried.md. The step is used with 8 bits of mantissa, so that a
  * file needs 2 bytes for it and k * step is exact in f32.
  */
 #ifndef GRID_H

@@ -6,7 +6,7 @@
  * file, where that counts, does not pull at them: it decides, every prune_every steps, which of
  * them go and from where on one is rounded to zero. (A pull along the bits, straight through the
  * rounding, brings every latent weight to the edge of its level, where it swings:
- * docs/results/records-lenet.md.) */
+ * docs/tried.md.) */
 #include "optimizer.h"
 
 #include "parametrization.h"
