@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 struct kept_array {
     uint64_t total; /* 0: not there */
     uint8_t *data;  /* NULL: in the file */
+    void *mapped;   /* the file, once it was asked for; else NULL */
     int file;
 };
 
@@ -52,6 +54,8 @@ void pith_kept_drop(struct kept_values *k, uint32_t i)
         k->free_bytes += a->total;
     else if (a->total)
         close(a->file);
+    if (a->mapped)
+        munmap(a->mapped, (size_t)a->total);
     free(a->data);
     *a = (struct kept_array){0};
 }
@@ -136,5 +140,19 @@ enum pith_status pith_kept_read(const struct kept_values *k, uint32_t i, uint64_
         else if (r == 0 || errno != EINTR)
             return file_error(err, "read back", a->total);
     }
+    return PITH_OK;
+}
+
+enum pith_status pith_kept_map(struct kept_values *k, uint32_t i, const void **data,
+                               struct pith_error *err)
+{
+    struct kept_array *a = &k->array[i];
+    if (!a->data && !a->mapped) {
+        void *mapped = mmap(NULL, (size_t)a->total, PROT_READ, MAP_SHARED, a->file, 0);
+        if (mapped == MAP_FAILED)
+            return file_error(err, "read back", a->total);
+        a->mapped = mapped;
+    }
+    *data = a->data ? (const void *)a->data : a->mapped;
     return PITH_OK;
 }

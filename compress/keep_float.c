@@ -148,7 +148,7 @@ static const char *float_name(const struct keeping *k, const char *name)
 static void take_no_data(struct pith_quantize_opts *o)
 {
     o->data = NULL;
-    o->inputs = NULL;
+    o->feed = NULL;
     o->rounding = PITH_ROUND_NEAREST;
     o->bias_correct = o->reestimate = false;
     o->keep_biases = true;

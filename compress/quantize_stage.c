@@ -15,7 +15,7 @@
 #include "pith_pack.h"
 #include "quantize_stage.h"
 #include "range_search.h"
-#include "recorded_inputs.h"
+#include "pith_recorded_feed.h"
 #include "pith_smooth.h"
 #include "pith_store_floats.h"
 #include "synthetic_pictures.h"
@@ -196,9 +196,8 @@ static void say_why(const struct wider_layers *kept, struct pith_stage_report *r
 
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
                                  const struct pith_stage_means *means, const struct held_out *held,
-                                 const struct recorded_inputs *inputs,
-                                 const struct finer_layers *finer, struct pith_stage_report *r,
-                                 struct pith_error *err)
+                                 struct recorded_feed *feed, const struct finer_layers *finer,
+                                 struct pith_stage_report *r, struct pith_error *err)
 {
     const uint64_t beside = held->n_fitted + held->n_beside;
     struct pith_quantize_opts opts = s->quantize;
@@ -210,10 +209,10 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     opts.reestimate = s->reestimate == PITH_ALWAYS;
     opts.int16 = finer->int16.layer;
     opts.n_int16 = finer->int16.n;
-    opts.data = inputs ? NULL : means->train;
-    opts.inputs = inputs ? (const void *const *)inputs->input : NULL;
-    opts.n_samples = inputs ? inputs->n_calls : beside;
-    opts.n_held_out = opts.n_samples * held->n_beside / beside;
+    opts.data = feed ? NULL : means->train;
+    opts.feed = feed;
+    opts.n_samples = beside;
+    opts.n_held_out = (feed ? pith_recorded_feed_calls(feed) : beside) * held->n_beside / beside;
     opts.runtime = &runtime;
     opts.progress = layer_done;
     opts.user = (void *)(uintptr_t)means;
@@ -248,16 +247,15 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
                                             const struct finer_layers *finer,
                                             struct pith_stage_report *r, struct pith_error *err)
 {
-    const struct pith_calibrate_opts feed = samples_of(means, held->n_fitted + held->n_beside);
-    struct recorded_inputs inputs = {0};
+    struct recorded_feed *feed = NULL;
     if (!means->feed)
         return quantize(m, s, means, held, NULL, finer, r, err);
     enum pith_status st = pith_held_out_pick(held, PART_BESIDE, err);
     if (!st)
-        st = pith_record_inputs(m, &feed, &inputs, err);
+        st = pith_recorded_feed_open(m, means->feed, held->n_fitted + held->n_beside, &feed, err);
     if (!st)
-        st = quantize(m, s, means, held, &inputs, finer, r, err);
-    pith_recorded_inputs_clear(&inputs);
+        st = quantize(m, s, means, held, feed, finer, r, err);
+    pith_recorded_feed_close(feed);
     return st;
 }
 

@@ -6,7 +6,6 @@
  *     mixed_precision.h: which layers get more than a byte, where the answer is known
  *     kept_codebooks.h: which weights become codebooks, by a judge of the test
  *     range_search.h: what is cut off, in networks made for it
- *     recorded_inputs.h: what is recorded, call by call
  *     stage_run.h: a stage of two calls, run without a recipe
  *     synthetic_pictures.h: the samples themselves */
 #ifndef TEST_COMPRESS_H
@@ -17,7 +16,6 @@
 #include "mixed_precision.h"
 #include "kept_codebooks.h"
 #include "range_search.h"
-#include "recorded_inputs.h"
 #include "stage_run.h"
 #include "synthetic_pictures.h"
 

@@ -171,12 +171,10 @@ struct pith_quantize_opts {
         *int16; /* layers that read their input as two bytes, by the same patterns: where 256
                   steps are too few. Twice the products there. Activations of 8 bits alone */
     uint32_t n_int16;
-    struct pith_data *data; /* borrowed: samples of the model's only input; NULL: none */
-    /* Borrowed, instead of data: of each input of the model, in their order, n_samples samples, one
-     * behind the other, of the input's own type; NULL: see data. */
-    const void *const *inputs;
-    uint64_t
-        n_samples; /* of data the first so many, 0 or more than there are: all; of inputs all */
+    struct pith_data *data;     /* borrowed: samples of the model's only input; NULL: none */
+    struct recorded_feed *feed; /* borrowed, instead of data: calls of a model of any inputs
+                                   (pith_recorded_feed.h), open for m or one of the same inputs */
+    uint64_t n_samples;         /* of data the first so many, 0 or more than there are: all */
     uint64_t n_held_out; /* the last so many of these are fitted to by nothing: they choose, layer
                             by layer, between rounding with error feedback and to nearest. 0: error
                             feedback stays */
@@ -188,7 +186,7 @@ struct pith_quantize_opts {
 
 static inline bool pith_quantize_has_data(const struct pith_quantize_opts *o)
 {
-    return o->data || o->inputs;
+    return o->data || o->feed;
 }
 
 static inline uint32_t pith_activation_bits(const struct pith_quantize_opts *o)

@@ -168,7 +168,7 @@ static bool has_goals(const struct pith_quantize_opts *o)
     return o->rounding == PITH_ROUND_ADAPTIVE || (o->rounding == PITH_ROUND_DEFAULT && few_bits);
 }
 
-static bool wants_original(const struct pith_quantize_opts *o)
+static bool wants_goals(const struct pith_quantize_opts *o)
 {
     return has_goals(o) || o->reestimate;
 }
@@ -236,18 +236,14 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
 {
     const struct pith_quantize_opts *opts = plan->opts;
     struct improver i = {.opts = opts, .net = net};
-    const struct layer_walk walk = {.net = net,
-                                    .plan = plan,
-                                    .original = wants_original(opts) ? plan->m : NULL,
-                                    .opts = opts,
-                                    .improve = improve_layer,
-                                    .user = &i};
+    const struct integer_walk walk = {
+        .net = net, .plan = plan, .goals = wants_goals(opts), .improve = improve_layer, .user = &i};
     if (!pith_quantize_has_data(opts) || net->n_layers == 0 ||
         (opts->keep_biases && opts->rounding == PITH_ROUND_NEAREST))
         return PITH_OK;
     enum pith_status st =
         opts->rounding == PITH_ROUND_NEAREST ? PITH_OK : pith_round_shared(&walk, err);
-    return st ? st : pith_walk_layers(&walk, err);
+    return st ? st : pith_walk_integers(&walk, err);
 }
 
 /* ---- the stage ------------------------------------------------------------------------------- */

@@ -77,9 +77,9 @@ uint32_t pith_layer_statistics_blocks(const struct pith_model *m, const struct p
 }
 
 /* n: columns of a row, the inputs that one output sums over. */
-static bool open_source(const struct layer_reader *from, struct source *s)
+static bool open_source(const struct layer_input *from, struct source *s)
 {
-    const struct pith_model *m = from->m;
+    const struct pith_model *m = pith_layer_walk_model(from->walk);
     const struct pith_node *node = from->node;
     const struct pith_value *w = &m->values[node->in[1]];
     const uint32_t blocks = pith_layer_statistics_blocks(m, node);
@@ -391,22 +391,21 @@ static bool open_roots(struct sums *s)
     return s->root != NULL;
 }
 
-static enum pith_status read_samples(struct sums *s, const struct layer_reader *const net[2],
+static enum pith_status read_samples(struct sums *s, const struct layer_input *const net[2],
                                      struct pith_error *err)
 {
     enum pith_status status = PITH_OK;
     for (int i = 0; i < s->nets; i++)
         for (uint64_t k = 0; k < s->count && !status; k++)
-            status = pith_layer_reader_read(net[i], s->first + k, s->x[i] + k * s->from.elems, err);
+            status = pith_layer_input_read(net[i], s->first + k, s->x[i] + k * s->from.elems, err);
     return status ? status : read_roots(s, err);
 }
 
-enum pith_status pith_layer_statistics(const struct layer_reader *now,
-                                       const struct layer_reader *was,
+enum pith_status pith_layer_statistics(const struct layer_input *now, const struct layer_input *was,
                                        const struct statistics_opts *opts,
                                        struct layer_statistics *to, struct pith_error *err)
 {
-    const struct layer_reader *const net[] = {now, was};
+    const struct layer_input *const net[] = {now, was};
     struct sums s = {.nets = was ? 2 : 1,
                      .tile = pith_gram_tile(),
                      .to = to,

@@ -8,7 +8,7 @@
 #ifndef LAYER_STATISTICS_H
 #define LAYER_STATISTICS_H
 
-#include "layer_reader.h"
+#include "pith_layer_walk.h"
 #include "pith_sensitivity.h"
 #include "pith_sweep_ranks.h"
 
@@ -51,10 +51,9 @@ struct statistics_opts {
 
 /* Of a node of two models that are alike but for constants, with as many elements a sample; was:
  * NULL where nothing crossed is asked for, nor the mean as it came. The same bits for any number of
- * threads and ranks. PITH_ERR_MEMORY, and what pith_layer_reader_read returns; *s is to be ended
+ * threads and ranks. PITH_ERR_MEMORY, and what pith_layer_input_read returns; *s is to be ended
  * then, too. */
-enum pith_status pith_layer_statistics(const struct layer_reader *now,
-                                       const struct layer_reader *was,
+enum pith_status pith_layer_statistics(const struct layer_input *now, const struct layer_input *was,
                                        const struct statistics_opts *opts,
                                        struct layer_statistics *s, struct pith_error *err);
 /* Data-free: of the weight, rows of n columns. */

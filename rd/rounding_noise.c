@@ -10,7 +10,7 @@
 #include "low_rank_noise.h"
 #include "pith_error_fill.h"
 #include "pith_op_semantics.h"
-#include "sample_walk.h"
+#include "pith_layer_walk.h"
 
 #define MEMORY_BYTES (UINT64_C(64) << 20)
 #define ROWS_PER_COLUMN 4u
@@ -21,7 +21,7 @@ struct noise {
     const struct pith_model *m;
     struct rounding_noise_opts opts;
     struct recorded_feed *feed;
-    struct sample_walk *walk;
+    struct layer_walk *walk;
     struct pith_error *err;
 };
 
@@ -100,12 +100,11 @@ static enum pith_status of_layer(const struct noise *w, uint32_t node, double *s
                                       .few_rows = true,
                                       .centre = centre,
                                       .runtime = w->opts.runtime};
-    struct layer_reader reader = {0};
+    struct layer_input reader = {0};
     struct layer_statistics stats = {0};
-    enum pith_status status = pith_sample_walk_to(w->walk, node, w->err);
+    enum pith_status status = pith_layer_walk_to(w->walk, node, w->err);
     if (!status)
-        status =
-            pith_layer_reader_open(w->walk, w->m, node, (struct body_span){0}, &reader, w->err);
+        status = pith_layer_input_open(w->walk, node, (struct body_span){0}, &reader, w->err);
     if (!status && reader.elems > 0) {
         status = pith_layer_statistics(&reader, NULL, &o, &stats, w->err);
         stats.doubt *= less_doubt(w, &stats);
@@ -116,7 +115,7 @@ static enum pith_status of_layer(const struct noise *w, uint32_t node, double *s
             status = of_many_rows(&stats, centre, damping, share, w->err);
     }
     pith_layer_statistics_end(&stats);
-    pith_layer_reader_close(&reader);
+    pith_layer_input_close(&reader);
     return status == PITH_ERR_MEMORY ? pith_error_no_memory(w->err) : status;
 }
 
@@ -145,13 +144,13 @@ enum pith_status pith_rounding_noise(const struct pith_model *m,
 {
     struct noise w = {.m = m, .opts = *opts, .err = err};
     enum pith_status status = pith_recorded_feed_open(m, opts->feed, opts->samples, &w.feed, err);
-    const struct sample_walk_opts o = {
+    const struct layer_walk_opts o = {
         .feed = w.feed, .runtime = opts->runtime, .memory_bytes = MEMORY_BYTES};
     if (!status)
-        status = pith_sample_walk_open(m, &o, &w.walk, err);
+        status = pith_layer_walk_open(m, &o, &w.walk, err);
     if (!status)
         status = of_layers(&w, share);
-    pith_sample_walk_close(w.walk);
+    pith_layer_walk_close(w.walk);
     pith_recorded_feed_close(w.feed);
     return status;
 }

@@ -5,7 +5,6 @@
  *     eliminate.h: what a removal costs against the constrained minimum
  *     kept_row.h: goals against that minimum
  *     layer_factor.h: goals against least squares, an input that is always 0
- *     layer_reader.h: states and what loops make against sums by hand
  *     layer_round.h: costs against their definition, the factor of steps
  *     layer_support.h: layers of one column and of zeros
  *     layer_statistics.h: sums against windows taken by hand, whatever the threads
@@ -14,7 +13,6 @@
  *     row_coupling.h: what rows ask of each other against the minimum of their cost
  *     row_windows.h: patterns, and their cost against that of the largest weights
  *     sample_doubt.h: variances against single samples' matrices
- *     sample_walk.h: values against a run of the whole network, in memory and in files
  *     step_choice.h: steps against the closed form
  *     weight_store.h: a codebook's values */
 #ifndef TEST_RD_H
@@ -24,7 +22,6 @@
 #include "eliminate.h"
 #include "kept_row.h"
 #include "layer_factor.h"
-#include "layer_reader.h"
 #include "layer_round.h"
 #include "layer_statistics.h"
 #include "layer_support.h"
@@ -33,7 +30,6 @@
 #include "row_coupling.h"
 #include "row_windows.h"
 #include "sample_doubt.h"
-#include "sample_walk.h"
 #include "step_choice.h"
 #include "weight_store.h"
 

@@ -44,12 +44,12 @@ struct sweep {
     struct pith_weight_sweep_opts opts;
     uint64_t samples;
     struct recorded_feed *feed;
-    struct sample_walk *walk[2]; /* of now, was */
-    uint32_t *uses;              /* [n_values] */
-    struct body_span *body;      /* [n_nodes] the outermost one that a node is in */
-    bool *done;                  /* [n_values] constants that have a grid or halves */
-    bool *is_last;               /* [n_nodes] no other weight is behind it */
-    uint64_t answers;            /* rows of the last weights, the most */
+    struct layer_walk *walk[2]; /* of now, was */
+    uint32_t *uses;             /* [n_values] */
+    struct body_span *body;     /* [n_nodes] the outermost one that a node is in */
+    bool *done;                 /* [n_values] constants that have a grid or halves */
+    bool *is_last;              /* [n_nodes] no other weight is behind it */
+    uint64_t answers;           /* rows of the last weights, the most */
     struct pith_error *err;
 };
 
@@ -80,20 +80,6 @@ struct layer {
 };
 
 /* ---- which layers ---------------------------------------------------------------------------- */
-
-static void find_bodies(struct sweep *s)
-{
-    uint32_t depth = 0, begin = 0;
-    for (uint32_t i = 0; i < s->was->n_nodes; i++) {
-        const uint32_t op = s->was->nodes[i].op;
-        if (pith_opens_body(op) && depth++ == 0)
-            begin = i;
-        if (!pith_closes_body(op) || depth == 0 || --depth > 0)
-            continue;
-        for (uint32_t k = begin; k <= i; k++)
-            s->body[k] = (struct body_span){begin, i + 1};
-    }
-}
 
 static void note_answers(struct sweep *s, const struct pith_node *node)
 {
@@ -138,17 +124,15 @@ static size_t window_of(const struct layer *l)
 }
 
 /* Up to the layer, or to the body that it is in; and what it reads, in both networks. */
-static enum pith_status open_readers(struct sweep *s, struct layer *l,
-                                     struct layer_reader reader[2])
+static enum pith_status open_readers(struct sweep *s, struct layer *l, struct layer_input reader[2])
 {
     const uint32_t node = l->ref->node;
     const struct body_span body = s->body[node];
-    const struct pith_model *m[] = {s->now, s->was};
     enum pith_status status = PITH_OK;
     for (int i = 0; i < 2 && !status; i++) {
-        status = pith_sample_walk_to(s->walk[i], body.end ? body.begin : node, s->err);
+        status = pith_layer_walk_to(s->walk[i], body.end ? body.begin : node, s->err);
         if (!status)
-            status = pith_layer_reader_open(s->walk[i], m[i], node, body, &reader[i], s->err);
+            status = pith_layer_input_open(s->walk[i], node, body, &reader[i], s->err);
     }
     if (!status && (reader[0].elems == 0 || reader[0].elems != reader[1].elems)) {
         l->data_free = true;
@@ -167,13 +151,13 @@ static enum pith_status find_statistics(struct sweep *s, struct layer *l,
                                       .centre = l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
                                       .runtime = s->opts.runtime,
                                       .ranks = s->opts.ranks};
-    struct layer_reader reader[2] = {{0}};
+    struct layer_input reader[2] = {{0}};
     enum pith_status status = l->data_free ? PITH_OK : open_readers(s, l, reader);
     *stats = pith_layer_statistics_none(l->n);
     if (!status && !l->data_free)
         status = pith_layer_statistics(&reader[0], &reader[1], &o, stats, s->err);
     for (int i = 0; i < 2; i++)
-        pith_layer_reader_close(&reader[i]);
+        pith_layer_input_close(&reader[i]);
     return status;
 }
 
@@ -682,10 +666,10 @@ static enum pith_status open_feed(struct sweep *s, struct pith_data *data)
 
 static enum pith_status open_walks(struct sweep *s)
 {
-    const struct sample_walk_opts o = {
+    const struct layer_walk_opts o = {
         .feed = s->feed, .runtime = s->opts.runtime, .memory_bytes = s->opts.memory_bytes / 2};
-    enum pith_status status = pith_sample_walk_open(s->now, &o, &s->walk[0], s->err);
-    return status ? status : pith_sample_walk_open(s->was, &o, &s->walk[1], s->err);
+    enum pith_status status = pith_layer_walk_open(s->now, &o, &s->walk[0], s->err);
+    return status ? status : pith_layer_walk_open(s->was, &o, &s->walk[1], s->err);
 }
 
 /* Weights that are swept get numbers and codebooks of their own one by one: until then the numbers
@@ -716,7 +700,7 @@ static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
     bool room = feeds && s->uses && s->done && s->body && s->is_last;
     if (room) {
         pith_model_count_uses(s->was, values, s->uses, NULL);
-        find_bodies(s);
+        pith_layer_bodies(s->was, s->body);
         find_last(s, feeds);
     }
     free(feeds);
@@ -730,8 +714,8 @@ static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
 
 static void close_sweep(struct sweep *s)
 {
-    pith_sample_walk_close(s->walk[0]);
-    pith_sample_walk_close(s->walk[1]);
+    pith_layer_walk_close(s->walk[0]);
+    pith_layer_walk_close(s->walk[1]);
     pith_model_free(s->now);
     free(s->uses);
     free(s->done);

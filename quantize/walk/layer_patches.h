@@ -5,7 +5,7 @@
 #ifndef LAYER_PATCHES_H
 #define LAYER_PATCHES_H
 
-#include "layer_walk.h"
+#include "integer_walk.h"
 #include "pith_window.h"
 
 struct layer_patches {

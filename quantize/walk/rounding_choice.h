@@ -3,7 +3,7 @@
 #ifndef ROUNDING_CHOICE_H
 #define ROUNDING_CHOICE_H
 
-#include "layer_walk.h"
+#include "integer_walk.h"
 
 /* What rounding and bias correction set in a layer. */
 struct rounded_weights {

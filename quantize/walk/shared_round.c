@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* shared_round.c - a weight is rounded when all its readers' inputs are known, and the last of them
- * comes behind the others. So there is a walk before the walk (layer_walk.h): over the network as
+ * comes behind the others. So there is a walk before the walk (integer_walk.h): over the network as
  * rounding to nearest made it, which sums up the products of inputs of all readers, in real units,
  * as scales of inputs differ; then each such weight is rounded by its sum (gptq_round.c). In
  * the walk that follows each reader's bias is corrected for itself.
@@ -141,10 +141,10 @@ static void forget(struct seen *seen)
     pith_few_patches_end(&seen->few);
 }
 
-enum pith_status pith_round_shared(const struct layer_walk *walk, struct pith_error *err)
+enum pith_status pith_round_shared(const struct integer_walk *walk, struct pith_error *err)
 {
     struct shared_sums s = {.net = walk->net};
-    struct layer_walk look = *walk;
+    struct integer_walk look = *walk;
     bool any = false;
     for (uint32_t i = 0; i < s.net->n_layers; i++)
         any |= is_rounded(&s.net->layers[i]);
@@ -153,12 +153,12 @@ enum pith_status pith_round_shared(const struct layer_walk *walk, struct pith_er
     s.seen = calloc(s.net->n_layers, sizeof *s.seen);
     if (!s.seen)
         return pith_error_no_memory(err);
-    look.original = NULL;
+    look.goals = false;
     look.improve = collect;
     look.user = &s;
-    enum pith_status st = pith_walk_layers(&look, err);
+    enum pith_status st = pith_walk_integers(&look, err);
     if (!st)
-        st = round_all(&s, walk->opts->runtime, err);
+        st = round_all(&s, walk->plan->opts->runtime, err);
     for (uint32_t i = 0; i < s.net->n_layers; i++)
         forget(&s.seen[i]);
     free(s.seen);

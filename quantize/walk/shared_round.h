@@ -3,10 +3,10 @@
 #ifndef SHARED_ROUND_H
 #define SHARED_ROUND_H
 
-#include "layer_walk.h"
+#include "integer_walk.h"
 
 /* Rounds, with feedback, what is shared in walk->net; nothing is done where nothing is. Of walk,
- * improve, user and original are not used. What pith_walk_layers returns. */
-enum pith_status pith_round_shared(const struct layer_walk *walk, struct pith_error *err);
+ * improve, user and goals are not used. What pith_walk_integers returns. */
+enum pith_status pith_round_shared(const struct integer_walk *walk, struct pith_error *err);
 
 #endif

@@ -98,6 +98,14 @@ static void expect_part(const struct kept_values *k, uint32_t i, uint64_t part)
         assert_int_equal(data[at], byte_of(i, part * PART + at));
 }
 
+static void expect_mapped(struct kept_values *k, uint32_t i)
+{
+    const void *data = NULL;
+    assert_int_equal(pith_kept_map(k, i, &data, NULL), PITH_OK);
+    for (uint64_t at = 0; at < PARTS * PART; at++)
+        assert_int_equal(((const uint8_t *)data)[at], byte_of(i, at));
+}
+
 /* With memory for none of them, for two, for all; parts in any order, and again in a place left. */
 static void test_all_come_back(void **state)
 {
@@ -112,6 +120,7 @@ static void test_all_come_back(void **state)
         for (uint32_t i = 0; i < ARRAYS; i++)
             for (uint32_t part = 0; part < PARTS; part++)
                 expect_part(k, i, part);
+        expect_mapped(k, 1);
         pith_kept_drop(k, 0);
         pith_kept_drop(k, 0);
         write_part(k, 0, 3);

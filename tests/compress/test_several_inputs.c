@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "measure/small_net.h"
 #include "pith_compress.h"
+#include "pith_recorded_feed.h"
 #include "test_compress.h"
 
 enum { N = 12, STEPS = 40, RANK = 3, CLASSES = 5 };
@@ -125,25 +126,24 @@ static void what_comes_back_is_recorded(void **state)
     struct pith_feed_input in[2] = {{.data = rows(1)}, {0}};
     const struct pith_feed feed = {
         .size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1, .state = &h_is_s};
-    const struct pith_calibrate_opts o = {.size_bytes = sizeof o, .feed = &feed, .n_samples = 9};
-    struct recorded_inputs r;
+    struct recorded_feed *calls;
     struct pith_engine *e = engine_of(m);
     struct pith_plan *plan = pith_engine_plan(e);
-    assert_int_equal(pith_record_inputs(m, &o, &r, NULL), PITH_OK);
-    assert_int_equal(r.n_inputs, 2);
-    assert_int_equal(r.n_calls, 9);
-    const float *x = (const void *)r.input[0], *s = (const void *)r.input[1];
-    float want[N] = {0}, row[N];
+    assert_int_equal(pith_recorded_feed_open(m, &feed, 9, &calls, NULL), PITH_OK);
+    assert_int_equal(pith_recorded_feed_calls(calls), 9);
+    float want[N] = {0}, row[N], found[N];
     for (uint32_t step = 0; step < 9; step++) {
-        assert_memory_equal(s + step * N, want, sizeof want);
+        assert_int_equal(pith_recorded_feed_read(calls, 1, step, found, NULL), PITH_OK);
+        assert_memory_equal(found, want, sizeof want);
         assert_int_equal(pith_data_read(in[0].data, step, row, NULL, NULL), PITH_OK);
-        assert_memory_equal(x + step * N, row, sizeof row);
+        assert_int_equal(pith_recorded_feed_read(calls, 0, step, found, NULL), PITH_OK);
+        assert_memory_equal(found, row, sizeof row);
         memcpy(pith_plan_input_data(plan, 0), row, sizeof row);
         memcpy(pith_plan_input_data(plan, 1), want, sizeof want);
         assert_int_equal(pith_plan_run(plan), PITH_OK);
         memcpy(want, pith_plan_output_data(plan, 1), sizeof want);
     }
-    pith_recorded_inputs_clear(&r);
+    pith_recorded_feed_close(calls);
     pith_engine_close(e);
     pith_data_free(in[0].data);
     pith_model_free(m);

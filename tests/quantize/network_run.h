@@ -6,9 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sample_models.h"
+#include "pith_data.h"
 #include "pith_pack.h"
 #include "pith_host.h"
 #include "pith_snr.h"
+
+/* n samples of so many numbers each, copied. */
+static inline struct pith_data *data_of_rows(const float *x, uint64_t n, uint64_t elems)
+{
+    struct pith_data *data = NULL;
+    float *copy = malloc((size_t)(n * elems) * sizeof *copy);
+    if (copy)
+        memcpy(copy, x, (size_t)(n * elems) * sizeof *copy);
+    if (!copy || pith_data_of_numbers(2, (const uint32_t[]){1, (uint32_t)elems}, n, copy, NULL, 0,
+                                      &data, NULL))
+        abort();
+    return data;
+}
 
 struct network_run {
     struct pith_buffer file;

@@ -440,7 +440,7 @@ static void says_what_is_wrong(void **state)
     (void)state;
     struct images *i = images_of(8);
     struct pith_data *small = data_of(i->x[0], 2, 2, (const uint32_t[]){1, 9});
-    refused(small, false, "takes 294 f32 values, a sample has 9");
+    refused(small, false, "takes 294 values, a sample has 9");
     refused(i->data, true, "interrupted");
     pith_data_free(small);
     free_images(i);

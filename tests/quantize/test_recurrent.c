@@ -180,23 +180,6 @@ struct series {
     struct pith_data *data;
 };
 
-static struct pith_data *data_of(const float *x, uint32_t n)
-{
-    struct pith_buffer npy = {0};
-    struct pith_data *data = NULL;
-    struct pith_error err = {0};
-    struct pith_data_opts o = {
-        .size_bytes = sizeof o, .path = "x.npy", .rank = 2, .dim = {1, SAMPLE}};
-    assert_int_equal(pith_npy_write(PITH_F32, 2, (const uint32_t[]){n, SAMPLE}, x, &npy, &err),
-                     PITH_OK);
-    o.content = npy.data;
-    o.content_bytes = npy.bytes;
-    if (pith_data_open(&o, &data, &err))
-        fail_msg("%s", err.text);
-    pith_buffer_free(&npy);
-    return data;
-}
-
 static struct series *series_of(uint64_t seed)
 {
     struct series *s = calloc(1, sizeof *s);
@@ -204,7 +187,7 @@ static struct series *series_of(uint64_t seed)
     for (uint32_t n = 0; n < 2 * N_SAMPLES; n++)
         for (uint32_t k = 0; k < SAMPLE; k++)
             s->x[n][k] = sample_gauss(&r) * (k % FEATURES ? 1.0f : 60.0f);
-    s->data = data_of(s->x[0], N_SAMPLES);
+    s->data = data_of_rows(s->x[0], N_SAMPLES, SAMPLE);
     return s;
 }
 
@@ -328,7 +311,7 @@ static void constant_data_do_no_harm(void **state)
     for (uint32_t n = 0; n < N_SAMPLES; n++)
         memset(s->x[n], 0, sizeof s->x[n]);
     pith_data_free(s->data);
-    s->data = data_of(s->x[0], N_SAMPLES);
+    s->data = data_of_rows(s->x[0], N_SAMPLES, SAMPLE);
     struct pith_model *m = scan(8);
     double db = judged(m, s, (struct pith_quantize_opts){.data = s->data});
     assert_true(db == db); /* no NaN */
@@ -346,7 +329,7 @@ static void nan_among_samples_is_refused(void **state)
     for (uint32_t n = 0; n < N_SAMPLES; n++)
         run_network(m, m, s->x[n], SAMPLE, NULL);
     s->x[3][4] = NAN;
-    struct pith_data *data = data_of(s->x[0], N_SAMPLES);
+    struct pith_data *data = data_of_rows(s->x[0], N_SAMPLES, SAMPLE);
     const struct pith_quantize_opts o = {.size_bytes = sizeof o, .data = data};
     assert_int_equal(pith_quantize(m, &o, NULL, NULL, &err), PITH_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "is NaN for sample 3"));

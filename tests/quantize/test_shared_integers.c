@@ -110,7 +110,6 @@ static struct result quantize(const struct wanted *w, struct pith_quantize_opts 
     enum { MOST = SAMPLES * CHANNELS * SIDE * SIDE };
     static float seen[MOST], other[MOST], was[MOST], is[MOST];
     uint64_t n = elems_of(w);
-    const void *inputs[1] = {seen};
     struct pith_model *m = network(w);
     struct pith_error err = {0};
     struct pith_buffer file = {0};
@@ -121,12 +120,13 @@ static struct result quantize(const struct wanted *w, struct pith_quantize_opts 
     for (uint32_t i = 0; i < SAMPLES; i++)
         run_network(m, NULL, other + i * n, n, was + i * n);
     o.size_bytes = sizeof o;
-    o.inputs = data ? inputs : NULL;
-    o.n_samples = data ? SAMPLES : 0;
+    struct pith_data *samples = data ? data_of_rows(seen, SAMPLES, n) : NULL;
+    o.data = samples;
     if (pith_quantize(m, &o, NULL, NULL, &err) || pith_model_pack(m, NULL, &file, &err))
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < SAMPLES; i++)
         run_network(m, NULL, other + i * n, n, is + i * n);
+    pith_data_free(samples);
     struct result r = {snr_db(was, is, SAMPLES * n), count_weights(m), file.bytes};
     pith_buffer_free(&file);
     pith_model_free(m);

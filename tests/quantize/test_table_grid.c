@@ -129,8 +129,7 @@ static void look_at(const struct pith_quantize_layer *l, struct result *r)
 static struct result quantize(const struct wanted w, struct pith_quantize_opts o)
 {
     static int32_t seen[SAMPLES * IDS], other[IDS];
-    static float was[OUT], is[OUT];
-    const void *inputs[1] = {seen};
+    static float was[OUT], is[OUT], numbers[SAMPLES * IDS];
     struct result r = {0};
     struct pith_error err = {0};
     struct pith_buffer file = {0};
@@ -141,8 +140,10 @@ static struct result quantize(const struct wanted w, struct pith_quantize_opts o
         run_network(m, m, (const float *)(const void *)(seen + i * IDS), IDS, NULL);
     run_network(m, NULL, (const float *)(const void *)other, IDS, was);
     o.size_bytes = sizeof o;
-    o.inputs = inputs;
-    o.n_samples = SAMPLES;
+    for (uint32_t i = 0; i < SAMPLES * IDS; i++)
+        numbers[i] = (float)seen[i];
+    struct pith_data *data = data_of_rows(numbers, SAMPLES, IDS);
+    o.data = data;
     if (pith_quantize(m, &o, r.layer, &r.n_layers, &err) || pith_model_pack(m, NULL, &file, &err))
         fail_msg("%s", err.text);
     run_network(m, NULL, (const float *)(const void *)other, IDS, is);
@@ -152,6 +153,7 @@ static struct result quantize(const struct wanted w, struct pith_quantize_opts o
     r.db = snr_db(was, is, OUT);
     r.bytes = file.bytes;
     count_numbers(m, &r);
+    pith_data_free(data);
     pith_buffer_free(&file);
     pith_model_free(m);
     return r;

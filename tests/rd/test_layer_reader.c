@@ -120,13 +120,13 @@ static void step(const struct pith_model *m, const float *x, float *h)
 }
 
 static void expect_states(const struct pith_model *m, struct pith_data *data,
-                          const struct layer_reader *reader, bool reverse)
+                          const struct layer_input *reader, bool reverse)
 {
     float h[WIDTH] = {0}, x[STEPS * WIDTH], found[STEPS * WIDTH];
     assert_int_equal(reader->elems, STEPS * WIDTH);
     for (uint64_t call = 0; call < CALLS; call++) {
         check(pith_data_read(data, call, x, NULL, &err));
-        check(pith_layer_reader_read(reader, call, found, &err));
+        check(pith_layer_input_read(reader, call, found, &err));
         for (int t = 0; t < STEPS; t++) {
             const int at = reverse ? STEPS - 1 - t : t;
             for (int i = 0; i < WIDTH; i++)
@@ -148,15 +148,15 @@ static void recurrent_weights_multiply_states(void **state)
         const struct pith_feed feed = {
             .size_bytes = sizeof feed, .n_inputs = 2, .input = in, .n_states = 1, .state = &back};
         struct recorded_feed *calls;
-        struct sample_walk *walk;
-        struct layer_reader reader;
+        struct layer_walk *walk;
+        struct layer_input reader;
         check(pith_recorded_feed_open(m, &feed, 0, &calls, &err));
-        check(pith_sample_walk_open(m, &(struct sample_walk_opts){calls, NULL, 1 << 20}, &walk,
-                                    &err));
-        check(pith_layer_reader_open(walk, m, 0, (struct body_span){0}, &reader, &err));
+        check(pith_layer_walk_open(
+            m, &(struct layer_walk_opts){.feed = calls, .memory_bytes = 1 << 20}, &walk, &err));
+        check(pith_layer_input_open(walk, 0, (struct body_span){0}, &reader, &err));
         expect_states(m, data, &reader, reverse);
-        pith_layer_reader_close(&reader);
-        pith_sample_walk_close(walk);
+        pith_layer_input_close(&reader);
+        pith_layer_walk_close(walk);
         pith_recorded_feed_close(calls);
         pith_data_free(data);
         pith_model_free(m);
@@ -221,16 +221,17 @@ static void a_loop_tells_each_iteration(void **state)
     struct pith_data *data = samples(&r, CALLS, WIDTH);
     const float *w = m->values[m->nodes[1].in[1]].constant->data;
     struct recorded_feed *calls;
-    struct sample_walk *walk;
-    struct layer_reader reader;
+    struct layer_walk *walk;
+    struct layer_input reader;
     float h[WIDTH], found[TRIPS * WIDTH];
     check(pith_recorded_feed_open_data(m, data, 0, &calls, &err));
-    check(pith_sample_walk_open(m, &(struct sample_walk_opts){calls, NULL, 1 << 20}, &walk, &err));
-    check(pith_layer_reader_open(walk, m, 1, (struct body_span){0, 4}, &reader, &err));
+    check(pith_layer_walk_open(m, &(struct layer_walk_opts){.feed = calls, .memory_bytes = 1 << 20},
+                               &walk, &err));
+    check(pith_layer_input_open(walk, 1, (struct body_span){0, 4}, &reader, &err));
     assert_int_equal(reader.elems, TRIPS * WIDTH);
     for (uint64_t call = 0; call < CALLS; call++) {
         check(pith_data_read(data, call, h, NULL, &err));
-        check(pith_layer_reader_read(&reader, call, found, &err));
+        check(pith_layer_input_read(&reader, call, found, &err));
         for (int t = 0; t < TRIPS; t++) {
             float next[WIDTH] = {0};
             for (int i = 0; i < WIDTH; i++)
@@ -246,8 +247,8 @@ static void a_loop_tells_each_iteration(void **state)
     check(pith_weight_sweep(m, data, &o, &out, &report, &err));
     assert_int_equal(report.n_data_free, 0);
     pith_model_free(out);
-    pith_layer_reader_close(&reader);
-    pith_sample_walk_close(walk);
+    pith_layer_input_close(&reader);
+    pith_layer_walk_close(walk);
     pith_recorded_feed_close(calls);
     pith_data_free(data);
     pith_model_free(m);

@@ -30,14 +30,14 @@ static void window(const float *x, uint32_t first, uint32_t channels, int size, 
 }
 
 /* H of a group of a convolution, all places of all samples. */
-static void wanted_h(const struct sample_walk *w, uint32_t value, uint32_t group, uint32_t channels,
+static void wanted_h(const struct layer_walk *w, uint32_t value, uint32_t group, uint32_t channels,
                      int size, double *h, size_t n)
 {
     float x[8 * 36];
     double row[18];
     memset(h, 0, n * n * sizeof *h);
     for (uint64_t s = 0; s < SAMPLES; s++) {
-        check(pith_sample_walk_read(w, value, s, x, &err));
+        check(pith_layer_walk_read(w, value, s, x, &err));
         for (int at = 0; at < 36; at++) {
             window(x, group * channels, channels, size, at, row);
             for (size_t i = 0; i < n * n; i++)
@@ -56,25 +56,24 @@ static void expect_near(const double *found, const double *wanted, size_t n)
             fail_msg("element %zu is %g, wanted %g", i, found[i], wanted[i]);
 }
 
-static void statistics(struct sample_walk *now, struct sample_walk *was, const struct pith_model *m,
-                       uint32_t node, const struct statistics_opts *opts,
-                       struct layer_statistics *s)
+static void statistics(struct layer_walk *now, struct layer_walk *was, uint32_t node,
+                       const struct statistics_opts *opts, struct layer_statistics *s)
 {
-    struct layer_reader reader[2];
-    check(pith_layer_reader_open(now, m, node, (struct body_span){0}, &reader[0], &err));
-    check(pith_layer_reader_open(was, m, node, (struct body_span){0}, &reader[1], &err));
+    struct layer_input reader[2];
+    check(pith_layer_input_open(now, node, (struct body_span){0}, &reader[0], &err));
+    check(pith_layer_input_open(was, node, (struct body_span){0}, &reader[1], &err));
     check(pith_layer_statistics(&reader[0], &reader[1], opts, s, &err));
     for (int i = 0; i < 2; i++)
-        pith_layer_reader_close(&reader[i]);
+        pith_layer_input_close(&reader[i]);
 }
 
 /* Of one network alone: H and its means, to the bit, and nothing crossed. */
-static void expect_alone(struct sample_walk *now, const struct pith_model *m, uint32_t node,
-                         const struct statistics_opts *opts, const struct layer_statistics *both)
+static void expect_alone(struct layer_walk *now, uint32_t node, const struct statistics_opts *opts,
+                         const struct layer_statistics *both)
 {
-    struct layer_reader reader;
+    struct layer_input reader;
     struct layer_statistics s;
-    check(pith_layer_reader_open(now, m, node, (struct body_span){0}, &reader, &err));
+    check(pith_layer_input_open(now, node, (struct body_span){0}, &reader, &err));
     check(pith_layer_statistics(&reader, NULL, opts, &s, &err));
     assert_null(s.crossed);
     assert_null(s.mean[1]);
@@ -83,7 +82,7 @@ static void expect_alone(struct sample_walk *now, const struct pith_model *m, ui
     assert_memory_equal(s.h, both->h, s.groups * s.n * s.n * sizeof *s.h);
     assert_memory_equal(s.mean[0], both->mean[0], s.groups * s.n * sizeof **s.mean);
     pith_layer_statistics_end(&s);
-    pith_layer_reader_close(&reader);
+    pith_layer_input_close(&reader);
 }
 
 static void sums_are_those_of_all_windows(void **state)
@@ -93,23 +92,23 @@ static void sums_are_those_of_all_windows(void **state)
     struct pith_data *data = chain_data(22);
     struct recorded_feed *feed;
     check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
-    const struct sample_walk_opts o = {feed, NULL, 1 << 20};
+    const struct layer_walk_opts o = {.feed = feed, .memory_bytes = 1 << 20};
     static const struct {
         uint32_t node, groups, channels;
         int size;
     } layer[] = {{0, 2, 2, 3}, {2, 8, 1, 3}, {4, 1, 8, 1}};
     const struct statistics_opts all = {.samples = SAMPLES, .per_column = 1000};
-    struct sample_walk *w, *same;
-    check(pith_sample_walk_open(m, &o, &w, &err));
-    check(pith_sample_walk_open(m, &o, &same, &err));
+    struct layer_walk *w, *same;
+    check(pith_layer_walk_open(m, &o, &w, &err));
+    check(pith_layer_walk_open(m, &o, &same, &err));
     for (size_t i = 0; i < 3; i++) {
         const struct pith_node *node = &m->nodes[layer[i].node];
         struct layer_statistics s;
         double h[18 * 18];
-        check(pith_sample_walk_to(w, layer[i].node, &err));
-        check(pith_sample_walk_to(same, layer[i].node, &err));
+        check(pith_layer_walk_to(w, layer[i].node, &err));
+        check(pith_layer_walk_to(same, layer[i].node, &err));
         assert_int_equal(pith_layer_statistics_blocks(m, node), 1);
-        statistics(w, same, m, layer[i].node, &all, &s);
+        statistics(w, same, layer[i].node, &all, &s);
         assert_int_equal(s.groups, layer[i].groups);
         assert_int_equal(s.n, layer[i].channels * (uint32_t)(layer[i].size * layer[i].size));
         assert_int_equal(s.rows, SAMPLES * 36);
@@ -118,11 +117,11 @@ static void sums_are_those_of_all_windows(void **state)
             expect_near(s.h + g * s.n * s.n, h, s.n * s.n);
             expect_near(s.crossed + g * s.n * s.n, h, s.n * s.n);
         }
-        expect_alone(w, m, layer[i].node, &all, &s);
+        expect_alone(w, layer[i].node, &all, &s);
         pith_layer_statistics_end(&s);
     }
-    pith_sample_walk_close(w);
-    pith_sample_walk_close(same);
+    pith_layer_walk_close(w);
+    pith_layer_walk_close(same);
     pith_recorded_feed_close(feed);
     pith_model_free(m);
     pith_data_free(data);
@@ -136,23 +135,23 @@ static void places_count_as_the_loss_minds_them(void **state)
     struct pith_data *data = chain_data(22);
     struct recorded_feed *feed;
     check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
-    const struct sample_walk_opts o = {feed, NULL, 1 << 20};
+    const struct layer_walk_opts o = {.feed = feed, .memory_bytes = 1 << 20};
     const struct pith_node *node = &m->nodes[4];
     struct pith_row_sensitivity of[32] = {0};
     struct pith_sensitivity known = {.n = 32, .n_samples = SAMPLES, .of = of};
     const struct statistics_opts opts = {
         .samples = SAMPLES, .per_column = 1000, .sensitivity = &known, .place_share = 0.5};
     double h[64] = {0}, mean[8] = {0}, all = 0;
-    struct sample_walk *w;
+    struct layer_walk *w;
     struct layer_statistics s;
-    check(pith_sample_walk_open(m, &o, &w, &err));
-    check(pith_sample_walk_to(w, 4, &err));
+    check(pith_layer_walk_open(m, &o, &w, &err));
+    check(pith_layer_walk_to(w, 4, &err));
     of[node->in[1]].n_places = 36;
     of[node->in[1]].place_mean = 1;
     assert_non_null(known.place = pith_kept_new(32, 1 << 20));
     for (uint64_t i = 0; i < SAMPLES; i++) {
         float place[36], x[8 * 36];
-        check(pith_sample_walk_read(w, node->in[0], i, x, &err));
+        check(pith_layer_walk_read(w, node->in[0], i, x, &err));
         for (uint64_t at = 0; at < 36; at++) {
             place[at] = (at + i) % 3 == 0 ? 3 : 0;
             double weight = 0.5 + 0.5 * (double)place[at];
@@ -168,13 +167,13 @@ static void places_count_as_the_loss_minds_them(void **state)
     }
     for (int k = 0; k < 8; k++)
         mean[k] /= all;
-    statistics(w, w, m, (uint32_t)(node - m->nodes), &opts, &s);
+    statistics(w, w, (uint32_t)(node - m->nodes), &opts, &s);
     expect_near(s.h, h, 64);
     expect_near(s.crossed, h, 64);
     expect_near(s.mean[0], mean, 8);
     pith_layer_statistics_end(&s);
     pith_kept_free(known.place);
-    pith_sample_walk_close(w);
+    pith_layer_walk_close(w);
     pith_recorded_feed_close(feed);
     pith_model_free(m);
     pith_data_free(data);

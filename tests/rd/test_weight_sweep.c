@@ -48,14 +48,14 @@ static double error_of(const struct pith_model *m, const struct pith_model *now)
     struct pith_data *data = chain_data(99);
     struct recorded_feed *feed;
     check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
-    const struct sample_walk_opts o = {feed, NULL, 1 << 20};
-    struct sample_walk *walk[2];
+    const struct layer_walk_opts o = {.feed = feed, .memory_bytes = 1 << 20};
+    struct layer_walk *walk[2];
     double sum = 0;
     const uint32_t last = m->n_nodes - 1, x = m->nodes[last].in[0];
-    check(pith_sample_walk_open(m, &o, &walk[0], &err));
-    check(pith_sample_walk_open(now, &o, &walk[1], &err));
+    check(pith_layer_walk_open(m, &o, &walk[0], &err));
+    check(pith_layer_walk_open(now, &o, &walk[1], &err));
     for (int i = 0; i < 2; i++)
-        check(pith_sample_walk_to(walk[i], last, &err));
+        check(pith_layer_walk_to(walk[i], last, &err));
     const float *w[] = {m->values[m->nodes[last].in[1]].constant->data,
                         now->values[m->nodes[last].in[1]].constant->data};
     const float *b[] = {m->values[m->nodes[last].in[2]].constant->data,
@@ -63,7 +63,7 @@ static double error_of(const struct pith_model *m, const struct pith_model *now)
     for (uint64_t s = 0; s < SAMPLES; s++) {
         float in[2][6];
         for (int i = 0; i < 2; i++)
-            check(pith_sample_walk_read(walk[i], x, s, in[i], &err));
+            check(pith_layer_walk_read(walk[i], x, s, in[i], &err));
         for (int o5 = 0; o5 < 5; o5++) {
             double d = (double)(b[0][o5] - b[1][o5]);
             for (int k = 0; k < 6; k++)
@@ -71,8 +71,8 @@ static double error_of(const struct pith_model *m, const struct pith_model *now)
             sum += d * d;
         }
     }
-    pith_sample_walk_close(walk[0]);
-    pith_sample_walk_close(walk[1]);
+    pith_layer_walk_close(walk[0]);
+    pith_layer_walk_close(walk[1]);
     pith_recorded_feed_close(feed);
     pith_data_free(data);
     return sum;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sample_walk.c - nodes between two stops are made a model of their own, whose inputs are what
+/* layer_walk.c - nodes between two stops are made a model of their own, whose inputs are what
  * it reads of earlier ones; each thread has a plan of it.
  *
  * A layer's inputs have to be those of the network as it is after the layers before were
  * changed, so samples advance together, from stop to stop, instead of one after the other. What
  * a sample needs later is kept in memory, or in files beyond a limit. */
-#include "sample_walk.h"
+#include "value_record.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,9 @@
 #include "pith_pack.h"
 
 /* Arrays by value number of the model, whose nodes do not change while a walk lives. */
-struct sample_walk {
+struct layer_walk {
     const struct pith_model *m;
-    struct sample_walk_opts opts;
+    struct layer_walk_opts opts;
     struct kept_values *kept; /* of each value of m */
     uint64_t *bytes;          /* [n_values] of one sample */
     uint32_t *last;           /* [n_values] the node that reads it last; 0: none */
@@ -43,7 +44,7 @@ struct piece {
 /* ---- making a piece -------------------------------------------------------------------------- */
 
 /* Statistics and grids stay out: the piece is run as floats. */
-static void add_to_piece(struct sample_walk *w, struct piece *p, uint32_t v)
+static void add_to_piece(struct layer_walk *w, struct piece *p, uint32_t v)
 {
     uint32_t at = p->m.n_values++;
     struct pith_value *to = &p->m.values[at];
@@ -60,7 +61,7 @@ static void add_to_piece(struct sample_walk *w, struct piece *p, uint32_t v)
 }
 
 /* Values are numbered as they are met. */
-static uint32_t number_in_piece(struct sample_walk *w, struct piece *p, uint32_t v)
+static uint32_t number_in_piece(struct layer_walk *w, struct piece *p, uint32_t v)
 {
     if (v == PITH_VALUE_NONE)
         return v;
@@ -70,7 +71,7 @@ static uint32_t number_in_piece(struct sample_walk *w, struct piece *p, uint32_t
 }
 
 /* Each end of a node may be a value of its own. */
-static size_t count_ends(const struct sample_walk *w, const struct piece *p)
+static size_t count_ends(const struct layer_walk *w, const struct piece *p)
 {
     size_t ends = 0;
     for (uint32_t i = p->first; i < p->last; i++)
@@ -78,7 +79,7 @@ static size_t count_ends(const struct sample_walk *w, const struct piece *p)
     return ends;
 }
 
-static bool make_room(const struct sample_walk *w, struct piece *p)
+static bool make_room(const struct layer_walk *w, struct piece *p)
 {
     size_t ends = count_ends(w, p) + 1;
     p->m = (struct pith_model){.arena = w->m->arena};
@@ -104,7 +105,7 @@ static void free_piece(struct piece *p)
 }
 
 /* node->in and out point behind the inputs. */
-static void copy_nodes(struct sample_walk *w, struct piece *p)
+static void copy_nodes(struct layer_walk *w, struct piece *p)
 {
     uint32_t *ends = p->m.inputs + count_ends(w, p) + 1;
     for (uint32_t i = p->first; i < p->last; i++) {
@@ -123,7 +124,7 @@ static void copy_nodes(struct sample_walk *w, struct piece *p)
 
 /* Inputs: what is there already. Outputs: what is read behind the piece. What was made before is
  * an input, what is read later an output; constants travel inside. */
-static bool make_piece(struct sample_walk *w, struct piece *p)
+static bool make_piece(struct layer_walk *w, struct piece *p)
 {
     if (!make_room(w, p))
         return false;
@@ -143,7 +144,7 @@ static bool make_piece(struct sample_walk *w, struct piece *p)
 
 /* Threads run samples, not parts of one: plans without parallel_for. */
 struct run {
-    const struct sample_walk *w;
+    const struct layer_walk *w;
     const struct piece *piece;
     struct pith_buffer file;
     uint32_t n; /* plans, one for each thread */
@@ -161,7 +162,7 @@ struct recorder {
     uint64_t bytes;        /* of the value */
     uint8_t *data;         /* owns: [room] of the sample that runs */
     uint64_t filled, room;
-    bool no_memory, misfit;
+    bool no_memory, misfit; /* misfit: it had other bytes once */
 };
 
 /* Doubled: how often a loop makes the value is known at its end. */
@@ -183,7 +184,7 @@ static void see(void *user, const struct pith_layer *layer, const struct pith_te
     struct recorder *r = user;
     if (layer->step != r->node || layer->output != r->output)
         return;
-    r->misfit = r->misfit || out->bytes != r->bytes || out->type != PITH_F32;
+    r->misfit = r->misfit || out->bytes != r->bytes;
     if (r->misfit || r->no_memory)
         return;
     r->no_memory = r->filled + r->bytes > r->room && !grow(r);
@@ -214,6 +215,8 @@ static enum pith_status open_plans(struct run *r, struct pith_error *err)
     pith_opts_init(&o, sizeof o);
     if (r->w->opts.runtime)
         o.cpu_mask = r->w->opts.runtime->cpu_mask;
+    if (r->w->opts.runtime && r->w->opts.runtime->max_bytes)
+        o.max_bytes = r->w->opts.runtime->max_bytes;
     o.ordered = &pith_ordered_sums; /* statistics, hence integers, are the same on every CPU */
     o.observe = r->recorder ? see : NULL;
     for (uint32_t i = 0; i < r->n && !status; i++) {
@@ -254,6 +257,32 @@ static void close_run(struct run *r)
     pith_buffer_free(&r->file);
 }
 
+static enum pith_status change(const struct layer_walk *w, uint32_t value, uint64_t sample,
+                               void *data, struct pith_error *err)
+{
+    return w->opts.change ? w->opts.change(w->opts.user, value, sample, data, err) : PITH_OK;
+}
+
+/* Infinities may be meant, as masks are. */
+static bool has_nan(const struct pith_value *v, const float *x)
+{
+    bool any = false;
+    for (uint64_t i = 0; v->type == PITH_F32 && i < pith_value_elems(v); i++)
+        any |= isnan(x[i]);
+    return any;
+}
+
+static enum pith_status read_input(const struct layer_walk *w, uint32_t value, uint64_t sample,
+                                   void *to, struct pith_error *err)
+{
+    enum pith_status status =
+        pith_recorded_feed_read(w->opts.feed, w->input[value] - 1, sample, to, err);
+    if (!status && has_nan(&w->m->values[value], to))
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "input '%.200s' is NaN for sample %llu",
+                               w->m->values[value].name, (unsigned long long)sample);
+    return status ? status : change(w, value, sample, to, err);
+}
+
 /* Calls on a data set may not overlap, so samples come before the threads go on. What comes from
  * a data set is read here; what the walk keeps is read by the threads. */
 static enum pith_status load_inputs(struct run *r, struct pith_error *err)
@@ -261,11 +290,30 @@ static enum pith_status load_inputs(struct run *r, struct pith_error *err)
     const struct piece *p = r->piece;
     enum pith_status status = PITH_OK;
     for (uint32_t i = 0; i < p->m.n_inputs; i++) {
-        const uint32_t input = r->w->input[p->origin[p->m.inputs[i]]];
-        for (uint64_t k = 0; k < r->count && input && !status; k++)
-            status = pith_recorded_feed_read(r->w->opts.feed, input - 1, r->first + k,
-                                             pith_plan_input_data(r->plan[k], i), err);
+        const uint32_t v = p->origin[p->m.inputs[i]];
+        for (uint64_t k = 0; k < r->count && r->w->input[v] && !status; k++)
+            status = read_input(r->w, v, r->first + k, pith_plan_input_data(r->plan[k], i), err);
     }
+    return status;
+}
+
+/* What a plan gives may lie where another output does: a copy is changed. */
+static enum pith_status keep_output(const struct layer_walk *w, uint32_t v, uint64_t sample,
+                                    const void *made, struct pith_error *err)
+{
+    const size_t bytes = (size_t)w->bytes[v];
+    void *changed = w->opts.change ? malloc(bytes + 1) : NULL;
+    enum pith_status status = PITH_OK;
+    if (w->opts.change && !changed)
+        return pith_error_no_memory(err);
+    if (changed) {
+        memcpy(changed, made, bytes);
+        status = change(w, v, sample, changed, err);
+    }
+    if (!status)
+        status = pith_kept_write(w->kept, v, w->n_samples * bytes, sample * bytes,
+                                 changed ? changed : made, bytes, err);
+    free(changed);
     return status;
 }
 
@@ -273,9 +321,9 @@ static enum pith_status load_inputs(struct run *r, struct pith_error *err)
 static void run_sample(void *arg, uint32_t k)
 {
     struct run *r = arg;
-    const struct sample_walk *w = r->w;
+    const struct layer_walk *w = r->w;
     const struct piece *p = r->piece;
-    const uint64_t sample = r->first + k, n = w->n_samples;
+    const uint64_t sample = r->first + k;
     enum pith_status status = PITH_OK;
     for (uint32_t i = 0; i < p->m.n_inputs && !status; i++) {
         uint32_t v = p->origin[p->m.inputs[i]];
@@ -289,9 +337,7 @@ static void run_sample(void *arg, uint32_t k)
                         (unsigned long long)sample, (int)status);
     for (uint32_t i = 0; i < p->m.n_outputs && !status && !r->recorder; i++) {
         uint32_t v = p->origin[p->m.outputs[i]];
-        status =
-            pith_kept_write(w->kept, v, n * w->bytes[v], sample * w->bytes[v],
-                            pith_plan_output_data(r->plan[k], i), (size_t)w->bytes[v], &r->err[k]);
+        status = keep_output(w, v, sample, pith_plan_output_data(r->plan[k], i), &r->err[k]);
     }
     r->status[k] = status;
 }
@@ -321,7 +367,7 @@ static enum pith_status run_samples(struct run *r, struct pith_error *err)
 }
 
 /* Room for all samples before the first one runs. */
-static enum pith_status open_outputs(struct sample_walk *w, const struct piece *p,
+static enum pith_status open_outputs(struct layer_walk *w, const struct piece *p,
                                      struct pith_error *err)
 {
     enum pith_status status = PITH_OK;
@@ -334,7 +380,7 @@ static enum pith_status open_outputs(struct sample_walk *w, const struct piece *
 }
 
 /* Inputs of the piece that nobody behind it reads. */
-static void forget(struct sample_walk *w, const struct piece *p)
+static void forget(struct layer_walk *w, const struct piece *p)
 {
     for (uint32_t i = 0; i < p->m.n_values; i++) {
         uint32_t v = p->origin[i];
@@ -347,7 +393,7 @@ static void forget(struct sample_walk *w, const struct piece *p)
 
 /* What nothing behind reads is freed when the piece is done, not earlier: its inputs are read until
  * its last sample. */
-static enum pith_status run_piece(struct sample_walk *w, struct piece *p, struct pith_error *err)
+static enum pith_status run_piece(struct layer_walk *w, struct piece *p, struct pith_error *err)
 {
     struct run r = {.w = w, .piece = p};
     enum pith_status status = make_piece(w, p) ? PITH_OK : pith_error_no_memory(err);
@@ -366,7 +412,7 @@ static enum pith_status run_piece(struct sample_walk *w, struct piece *p, struct
 }
 
 /* Nothing is run when nothing is between. */
-enum pith_status pith_sample_walk_to(struct sample_walk *w, uint32_t node, struct pith_error *err)
+enum pith_status pith_layer_walk_to(struct layer_walk *w, uint32_t node, struct pith_error *err)
 {
     struct piece p = {.first = w->at, .last = node};
     enum pith_status status = w->at < node ? run_piece(w, &p, err) : PITH_OK;
@@ -377,43 +423,44 @@ enum pith_status pith_sample_walk_to(struct sample_walk *w, uint32_t node, struc
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* kept NULL is nothing to free. */
-void pith_value_record_end(struct value_record *r)
+/* The first sample that makes the value tells how much room there is: for as many in each. */
+static enum pith_status open_record(const struct run *r, uint64_t times, struct value_record *to,
+                                    struct pith_error *err)
 {
-    pith_kept_free(r->kept);
-    *r = (struct value_record){0};
+    to->times = times;
+    return pith_kept_open(to->kept, 0, r->w->n_samples * times * to->bytes, err);
 }
 
-/* The record in order of samples. False in *steady: one makes the value less or more often. The
- * first sample tells how often; each other one has to agree, else rows would not line up. */
+/* In order of samples. False in *steady: one makes the value less or more often than the first. */
 static enum pith_status keep_records(const struct run *r, struct value_record *to, bool *steady,
                                      struct pith_error *err)
 {
-    const uint64_t each = to->elems * sizeof(float);
     enum pith_status status = PITH_OK;
-    for (uint64_t k = 0; k < r->count && !status && *steady; k++) {
+    for (uint64_t k = 0; k < r->count && !status; k++) {
         struct recorder *from = &r->recorder[k];
+        uint64_t n = from->misfit ? 0 : from->filled / to->bytes;
+        from->filled = 0;
         if (from->no_memory)
             return pith_error_no_memory(err);
-        if (r->first + k == 0)
-            to->times = from->filled / each;
-        const uint64_t bytes = to->times * each;
-        *steady = !from->misfit && bytes > 0 && from->filled == bytes;
-        if (*steady)
-            status = pith_kept_write(to->kept, 0, r->w->n_samples * bytes, (r->first + k) * bytes,
-                                     from->data, (size_t)bytes, err);
-        from->filled = 0;
+        if (n > 0 && to->times == 0)
+            status = open_record(r, n, to, err);
+        const uint64_t room = r->w->n_samples * to->times;
+        *steady = *steady && n > 0 && n == to->times && to->n == (r->first + k) * n;
+        n = n < room - to->n ? n : room - to->n;
+        if (n > 0 && !status)
+            status = pith_kept_write(to->kept, 0, room * to->bytes, to->n * to->bytes, from->data,
+                                     (size_t)(n * to->bytes), err);
+        to->n += n;
     }
     return status;
 }
 
-/* Stops at the first sample that differs. */
 static enum pith_status record_samples(struct run *r, struct value_record *to,
                                        struct pith_error *err)
 {
     bool steady = true;
     enum pith_status status = PITH_OK;
-    for (r->first = 0; r->first < r->w->n_samples && !status && steady; r->first += r->count) {
+    for (r->first = 0; r->first < r->w->n_samples && !status; r->first += r->count) {
         status = run_some(r, err);
         if (!status)
             status = keep_records(r, to, &steady, err);
@@ -460,16 +507,17 @@ static enum pith_status open_recorders(struct run *r, const struct record_spec *
                    v = r->piece->m.nodes[node].out[spec->output];
     r->recorder = calloc(n, sizeof *r->recorder);
     to->elems = v == PITH_VALUE_NONE ? 0 : pith_value_elems(&r->piece->m.values[v]);
+    to->bytes = to->elems * (to->elems ? pith_type_bytes(r->piece->m.values[v].type) : 0);
     to->kept = pith_kept_new(1, r->w->opts.memory_bytes);
     for (uint32_t i = 0; i < n && r->recorder; i++)
-        r->recorder[i] = (struct recorder){
-            .node = node, .output = spec->output, .bytes = to->elems * sizeof(float)};
+        r->recorder[i] =
+            (struct recorder){.node = node, .output = spec->output, .bytes = to->bytes};
     return r->recorder && to->kept ? PITH_OK : pith_error_no_memory(err);
 }
 
 /* Nodes of the record are run once more than the walk needs; bodies are seldom. */
-enum pith_status pith_sample_walk_record(struct sample_walk *w, const struct record_spec *spec,
-                                         struct value_record *r, struct pith_error *err)
+enum pith_status pith_layer_walk_record(struct layer_walk *w, const struct record_spec *spec,
+                                        struct value_record *r, struct pith_error *err)
 {
     struct piece p = {.first = spec->first, .last = spec->last};
     struct run run = {.w = w, .piece = &p};
@@ -488,30 +536,82 @@ enum pith_status pith_sample_walk_record(struct sample_walk *w, const struct rec
     }
     free_recorders(&run, threads_of(&run));
     free_piece(&p);
-    if (status)
-        pith_value_record_end(r);
+    if (status) {
+        pith_kept_free(r->kept);
+        r->kept = NULL;
+    }
     return status;
 }
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-uint64_t pith_sample_walk_elems(const struct sample_walk *w, uint32_t value)
-{
-    return pith_value_elems(&w->m->values[value]);
-}
-
-/* From the feed, where the value is one of the model's inputs. */
-enum pith_status pith_sample_walk_read(const struct sample_walk *w, uint32_t value, uint64_t sample,
-                                       float *x, struct pith_error *err)
+enum pith_status pith_layer_walk_read(const struct layer_walk *w, uint32_t value, uint64_t sample,
+                                      void *x, struct pith_error *err)
 {
     if (w->input[value])
-        return pith_recorded_feed_read(w->opts.feed, w->input[value] - 1, sample, x, err);
+        return read_input(w, value, sample, x, err);
     return pith_kept_read(w->kept, value, sample * w->bytes[value], x, (size_t)w->bytes[value],
                           err);
 }
 
+/* An input of the network is not kept until then. */
+static enum pith_status keep_input(struct layer_walk *w, uint32_t value, struct pith_error *err)
+{
+    const size_t bytes = (size_t)w->bytes[value];
+    void *one = malloc(bytes + 1);
+    enum pith_status status = one ? PITH_OK : pith_error_no_memory(err);
+    for (uint64_t i = 0; i < w->n_samples && !status; i++) {
+        status = read_input(w, value, i, one, err);
+        if (!status)
+            status =
+                pith_kept_write(w->kept, value, w->n_samples * bytes, i * bytes, one, bytes, err);
+    }
+    free(one);
+    w->is_kept[value] = !status;
+    return status;
+}
+
+enum pith_status pith_layer_walk_map(struct layer_walk *w, uint32_t value, const void **data,
+                                     struct pith_error *err)
+{
+    enum pith_status status =
+        w->input[value] && !w->is_kept[value] ? keep_input(w, value, err) : PITH_OK;
+    return status ? status : pith_kept_map(w->kept, value, data, err);
+}
+
+uint64_t pith_layer_walk_samples(const struct layer_walk *w)
+{
+    return w->n_samples;
+}
+
+const struct pith_model *pith_layer_walk_model(const struct layer_walk *w)
+{
+    return w->m;
+}
+
+void pith_layer_walk_hold(struct layer_walk *w, uint32_t value, uint32_t node)
+{
+    w->last[value] = w->last[value] > node ? w->last[value] : node;
+}
+
+void pith_layer_bodies(const struct pith_model *m, struct body_span *span)
+{
+    uint32_t depth = 0, begin = 0;
+    memset(span, 0, m->n_nodes * sizeof *span);
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        if (pith_opens_body(m->nodes[i].op) && depth++ == 0)
+            begin = i;
+        if (!pith_closes_body(m->nodes[i].op) || depth == 0 || --depth > 0)
+            continue;
+        for (uint32_t k = begin; k <= i; k++)
+            span[k] = (struct body_span){begin, i + 1};
+    }
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
 /* last[v]: the node that reads v last; what is kept is dropped behind it. */
-static enum pith_status begin(struct sample_walk *w, struct pith_error *err)
+static enum pith_status begin(struct layer_walk *w, struct pith_error *err)
 {
     const struct pith_model *m = w->m;
     size_t n = m->n_values + (size_t)1;
@@ -527,7 +627,7 @@ static enum pith_status begin(struct sample_walk *w, struct pith_error *err)
     for (uint32_t i = 0; i < m->n_inputs; i++)
         w->input[m->inputs[i]] = i + 1;
     for (uint32_t v = 0; v < m->n_values; v++) {
-        w->bytes[v] = pith_sample_walk_elems(w, v) * pith_type_bytes(m->values[v].type);
+        w->bytes[v] = pith_value_elems(&m->values[v]) * pith_type_bytes(m->values[v].type);
         w->number[v] = PITH_VALUE_NONE;
     }
     for (uint32_t i = 0; i < m->n_nodes; i++)
@@ -537,24 +637,24 @@ static enum pith_status begin(struct sample_walk *w, struct pith_error *err)
     return PITH_OK;
 }
 
-enum pith_status pith_sample_walk_open(const struct pith_model *m,
-                                       const struct sample_walk_opts *opts, struct sample_walk **w,
-                                       struct pith_error *err)
+enum pith_status pith_layer_walk_open(const struct pith_model *m,
+                                      const struct layer_walk_opts *opts, struct layer_walk **w,
+                                      struct pith_error *err)
 {
-    struct sample_walk *made = calloc(1, sizeof *made);
+    struct layer_walk *made = calloc(1, sizeof *made);
     if (!made)
         return pith_error_no_memory(err);
     made->m = m;
     made->opts = *opts;
     enum pith_status status = begin(made, err);
     if (status)
-        pith_sample_walk_close(made);
+        pith_layer_walk_close(made);
     else
         *w = made;
     return status;
 }
 
-void pith_sample_walk_close(struct sample_walk *w)
+void pith_layer_walk_close(struct layer_walk *w)
 {
     if (!w)
         return;
