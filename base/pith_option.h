@@ -6,17 +6,16 @@
  * manual pages, completion and what a checkpoint remembers of a run are all made from it: who adds
  * an option adds a row, a member and the code that reads the member.
  *
- *     {.key = "regrow",                     // in recipes; --regrow, or --set regrow=0.1
+ *     {.key = "step_power",                 // in recipes; --step-power, or --set step_power=0.5
  *      .kind = PITH_OPTION_FLOAT,
- *      .at = offsetof(struct pith_train_opts, regrow),
+ *      .at = offsetof(struct pith_train_opts, step_power),
  *      .max = 1,                            // 0..1, and 0 where nothing is said
- *      .needs = "sparsity|keep_weights",    // without one of these it would do nothing
+ *      .needs = "levels",                   // without it it would do nothing
  *      .flags = PITH_OPTION_RUN,            // another value makes another model
  *      .level = PITH_OPTION_ADVANCED,       // by --set alone: pith help train-advanced
- *      .group = "Shrinking",
- *      .arg = "SHARE",
- *      .help = "of the kept weights, as many of the removed may come back",
- *      .source = "Guo et al., 2016, Dynamic network surgery"},
+ *      .group = "Grids",
+ *      .arg = "P",
+ *      .help = "finer steps for small layers"},
  *
  * Rows are of one struct; a table joins the rows of several structs that lie in one (the options of
  * pith_train in struct pith_stage, and what the stage adds to them). */

@@ -100,8 +100,8 @@ lenet5() {
     *) narrower 16000 "--layer conv1=.6 --layer conv2=.68 --layer ip1=.904" ;; # 8, 16 and 48 units
     esac
     case $point in
-    small) smaller lenet5-sparse 2025 48 60 1501 --set regrow=.1 ;; # for a file of 1,600 bytes
-    smallest) smaller lenet5-sparse 1510 48 60 1219 --set regrow=.1 ;;
+    small) smaller lenet5-sparse 2025 48 60 1501 ;; # for a file of 1,600 bytes
+    smallest) smaller lenet5-sparse 1510 48 60 1219 ;;
     esac
 }
 lenet300() {

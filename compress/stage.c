@@ -37,7 +37,7 @@ static enum pith_status run_prune(struct pith_model *m, const struct pith_stage 
 /* Batch normalisation is folded before, not after: folded later, it would turn a layer's codebook
  * into one per channel, which can outweigh the indices. */
 static enum pith_status run_cluster(struct pith_model *m, const struct pith_stage *s,
-                                    uint32_t threads, uint64_t seed, struct pith_stage_report *r,
+                                    uint32_t threads, struct pith_stage_report *r,
                                     struct pith_error *err)
 {
     struct pith_cluster_opts opts = s->cluster;
@@ -45,7 +45,6 @@ static enum pith_status run_cluster(struct pith_model *m, const struct pith_stag
     double noise = 0, signal = 0;
     uint32_t n_folded;
     enum pith_status st;
-    opts.seed = seed;
     r->cluster = calloc(m->n_nodes + 1u, sizeof *r->cluster);
     if (!r->cluster)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot cluster: out of memory");
@@ -116,13 +115,6 @@ static enum pith_status count_kept(const struct pith_model *m, struct pith_stage
     return PITH_OK;
 }
 
-/* Whether another seed would make another model. */
-static bool draws(const struct pith_stage *s)
-{
-    return pith_stage_trains(s) ||
-           (s->kind == PITH_STAGE_CLUSTER && s->cluster.init == PITH_CLUSTER_RANDOM);
-}
-
 uint32_t pith_stage_count_past(const struct pith_model *m)
 {
     uint32_t n = 0;
@@ -155,7 +147,7 @@ static json_t *past_stage(const struct pith_model *m, const struct pith_stage *s
     const char *slash = s->teacher ? strrchr(s->teacher, '/') : NULL;
     if (slash)
         past.teacher = slash + 1;
-    if (draws(s))
+    if (pith_stage_trains(s)) /* another seed makes another model */
         past.seed = seed;
     name_coder(m, &past.encode);
     if (!s->ranges.method)
@@ -239,7 +231,7 @@ static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *
     case PITH_STAGE_PRUNE:
         return run_prune(m, s, means, seed, r, err);
     case PITH_STAGE_CLUSTER:
-        return run_cluster(m, s, means ? means->threads : 1, seed, r, err);
+        return run_cluster(m, s, means ? means->threads : 1, r, err);
     case PITH_STAGE_ENCODE:
         return run_encode(m, s, err);
     case PITH_STAGE_TRAIN:

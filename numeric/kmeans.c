@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#define ITERATIONS 300
+
 struct clusters {
     uint64_t edge[KMEANS_MAX + 1]; /* cluster j holds values [edge[j], edge[j + 1]) */
 };
@@ -87,11 +89,11 @@ static bool add_missing(const struct sorted_values *s, struct centroids *c,
     return added;
 }
 
-void pith_kmeans_lloyd(const struct sorted_values *s, struct centroids *c, uint32_t iterations)
+void pith_kmeans_lloyd(const struct sorted_values *s, struct centroids *c)
 {
     struct clusters now, before;
     memset(&before, 0, sizeof before);
-    for (uint32_t i = 0; i < iterations; i++) {
+    for (uint32_t i = 0; i < ITERATIONS; i++) {
         find_edges(s, c, &now);
         move_to_means(s, c, &now);
         bool added = c->n < c->wanted && add_missing(s, c, &now);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kmeans_init.c - where centroids start: the three of Deep Compression (Han et al., 2016, section
- * 3.2): linear, density-based, random (Forgy). */
+/* kmeans_init.c - where centroids start: evenly over the range, the best of the three starts of
+ * Deep Compression (Han et al., 2016, section 3.2). */
 #include "pith_kmeans.h"
-#include "pith_seeded_random.h"
 
 #include <math.h>
 
@@ -35,33 +34,13 @@ static void pin_zero(struct centroids *c)
         c->at[nearest] = 0;
 }
 
-/* Even over the range, so that the few large weights have centroids near them: the paper's best. */
+/* Even over the range, so that the few large weights have centroids near them. */
 void pith_kmeans_linear(const struct sorted_values *s, struct centroids *c)
 {
     double low = (double)s->v[0], high = (double)s->v[s->n - 1];
     c->n = c->wanted;
     for (uint32_t i = 0; i < c->n; i++)
         c->at[i] = c->n == 1 ? (low + high) / 2 : low + (high - low) * i / (c->n - 1);
-    pith_kmeans_sort(c);
-    pin_zero(c);
-}
-
-/* Even over ranks: the middle of each n-th of the values. */
-void pith_kmeans_density(const struct sorted_values *s, struct centroids *c)
-{
-    c->n = c->wanted;
-    for (uint32_t i = 0; i < c->n; i++)
-        c->at[i] = (double)s->v[(uint64_t)(((double)i + 0.5) / c->n * (double)s->n)];
-    pith_kmeans_sort(c);
-    pin_zero(c);
-}
-
-/* Values drawn with their frequency; two equal ones become one centroid less. */
-void pith_kmeans_random(const struct sorted_values *s, uint64_t seed, struct centroids *c)
-{
-    c->n = c->wanted;
-    for (uint32_t i = 0; i < c->n; i++)
-        c->at[i] = (double)s->v[next_random(&seed) % s->n];
     pith_kmeans_sort(c);
     pin_zero(c);
 }

@@ -5,7 +5,7 @@
 
 #include "pith_sorted_values.h"
 
-enum { KMEANS_MAX = 256, KMEANS_ITERATIONS = 300 /* most, where nobody says how many */ };
+enum { KMEANS_MAX = 256 };
 
 /* Centroids ascending, distinct. Where pin_zero, one of them is exactly 0 and stays it. */
 struct centroids {
@@ -22,13 +22,11 @@ void pith_kmeans_sort(struct centroids *c);
  * than wanted. May give fewer than wanted (coinciding quantiles or choices): Lloyd's iteration adds
  * them. */
 void pith_kmeans_linear(const struct sorted_values *s, struct centroids *c);
-void pith_kmeans_density(const struct sorted_values *s, struct centroids *c);
-void pith_kmeans_random(const struct sorted_values *s, uint64_t seed, struct centroids *c);
 /* The optimum (kmeans_exact.c); false without memory. */
 bool pith_kmeans_exact(const struct sorted_values *s, struct centroids *c);
 
-/* Lloyd's iteration until no boundary moves, at most `iterations` times. */
-void pith_kmeans_lloyd(const struct sorted_values *s, struct centroids *c, uint32_t iterations);
+/* Lloyd's iteration until no boundary moves, at most 300 times. */
+void pith_kmeans_lloyd(const struct sorted_values *s, struct centroids *c);
 
 /* Sum of squared distances to the nearest centroid. */
 double pith_kmeans_error(const struct sorted_values *s, const struct centroids *c);

@@ -33,13 +33,11 @@ extern "C" {
 #endif
 
 enum pith_cluster_init {
-    PITH_CLUSTER_LINEAR = 0,  /* evenly between the extremes (Deep Compression) */
-    PITH_CLUSTER_DENSITY = 1, /* quantiles */
-    PITH_CLUSTER_RANDOM = 2,  /* seeded choice of values */
-    PITH_CLUSTER_EXACT = 3 /* the least squared error there is (dynamic programming), up to double
-                              rounding; with more than 65,536 distinct values in a group, optimal
-                              among boundaries on a grid of as many runs of neighbouring values,
-                              then improved by Lloyd's iteration over all values */
+    PITH_CLUSTER_LINEAR = 0, /* evenly between the extremes (Deep Compression) */
+    PITH_CLUSTER_EXACT = 1   /* the least squared error there is (dynamic programming), up to double
+                                rounding; with more than 65,536 distinct values in a group, optimal
+                                among boundaries on a grid of as many runs of neighbouring values,
+                                then improved by Lloyd's iteration over all values */
 };
 
 enum pith_cluster_per {
@@ -66,8 +64,6 @@ struct pith_cluster_opts {
     enum pith_cluster_per per;
     uint64_t group_elems; /* PER_GROUP: >= 1 */
     enum pith_cluster_values values;
-    uint32_t iterations; /* most of Lloyd's; 0: 300. It stops by itself when nothing moves. */
-    uint64_t seed;       /* RANDOM */
     /* By layer; of several that match, the last counts. */
     const struct pith_cluster_size *layers;
     uint32_t n_layers;

@@ -185,11 +185,8 @@ static void install(struct pith_const *c, struct pith_codebook *cb)
 enum pith_status pith_store_codebook(struct pith_model *m, uint32_t value, struct pith_error *err)
 {
     struct pith_const *c = m->values[value].constant;
-    struct codebook_build b = {.group_elems = c->count,
-                               .wanted = KMEANS_MAX,
-                               .init = PITH_CLUSTER_EXACT,
-                               .half = true,
-                               .iterations = KMEANS_ITERATIONS};
+    struct codebook_build b = {
+        .group_elems = c->count, .wanted = KMEANS_MAX, .init = PITH_CLUSTER_EXACT, .half = true};
     struct pith_codebook *of_all = NULL, *by_row = best_by_row(m, c, m->values[value].dim[0]);
     if (!by_row || pith_codebook_make(&b, m, c, &of_all))
         return pith_error_no_memory(err);

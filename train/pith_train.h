@@ -64,10 +64,9 @@ enum pith_norms {
 };
 
 enum pith_step_init {
-    PITH_STEP_INIT_MEAN = 0,          /* of |w| in a tensor */
-    PITH_STEP_INIT_FISHER_TENSOR = 1, /* what rounding a tensor costs the loss (row_steps.h) */
-    PITH_STEP_INIT_FISHER_ROW =
-        2 /* the same of each of its rows; the steps then stay as they are */
+    PITH_STEP_INIT_MEAN = 0,      /* of |w| in a tensor */
+    PITH_STEP_INIT_FISHER_ROW = 1 /* a step for each row, by what rounding the row costs the loss
+                                     (row_steps.h); the steps then stay as they are */
 };
 
 /* After each epoch, and when it ends. All numbers are of the epoch. */
@@ -102,12 +101,9 @@ struct pith_train_opts {
     float clip_norm;    /* gradients are scaled to this norm at most; 0: not */
     float warm_up;      /* share of the run in which the rate rises from 0; default 0 */
     float step_factor;  /* PITH_STEPS; default 0.1 */
-    float smoothing;    /* label smoothing, 0..1; default 0 */
-    float ema; /* decay of the exponential moving average (EMA) of the weights that is kept; 0: none
-                  (Polyak & Juditsky, 1992) */
-    uint32_t versions; /* of each sample that augmentation makes, shown in turn, epoch after epoch;
-                          a  teacher is then asked once for each, before the run (not with mixup or
-                          features). 0: another one in each epoch */
+    uint32_t versions;  /* of each sample that augmentation makes, shown in turn, epoch after epoch;
+                           a  teacher is then asked once for each, before the run (not with mixup or
+                           features). 0: another one in each epoch */
     const char *augment; /* "shift=2,flip,rotate=7,scale=0.07,shear=0.09,elastic=1.2,cutout=8": the
                             most of each (augment.h); crop, brightness, contrast, saturation; clean:
                             the share that stays as it is. Pictures [N, C, H, W] only but for
@@ -136,14 +132,11 @@ struct pith_train_opts {
     bool remove_dead_channels; /* in the end, channels and neurons that nothing reads leave the
                                   network: smaller matrices, the same outputs. Else they stay, as
                                   zeros */
-    float regrow;          /* 0..1: of the weights that stay by count, this share gives its place to
-                              removed ones whose gradient is largest (dynamic network surgery, Guo et
-                              al., 2016); falls to 0 at prune_until; default 0 */
-    uint32_t levels;       /* 1..127: weights are k * step, |k| <= levels; 0: any float */
-    uint32_t bias_levels;  /* the same of what is not a weight; 0: any float */
-    uint32_t gptq_samples; /* with levels: weights are first put onto them layer by layer by
-                          error-feedback rounding (GPTQ, Frantar et al., 2023) with Hessians of so
-                          many samples (feedback_start.h); 0: each rounded to nearest */
+    uint32_t levels;           /* 1..127: weights are k * step, |k| <= levels; 0: any float */
+    uint32_t bias_levels;      /* the same of what is not a weight; 0: any float */
+    uint32_t gptq_samples;     /* with levels: weights are first put onto them layer by layer by
+                              error-feedback rounding (GPTQ, Frantar et al., 2023) with Hessians of so
+                              many samples (feedback_start.h); 0: each rounded to nearest */
     float first_step; /* step at first, in mean |w| of a tensor; default 0.7. Steps that a network
                          comes with, of so many levels, go on, whatever is said here or by step_init
                        */
@@ -169,10 +162,6 @@ struct pith_train_opts {
     const struct pith_train_integers *integers; /* borrowed: what shall be integers in the end;
                               NULL: nothing. Without levels, sparsity, GPTQ, codebooks; norms
                               and dead channels stay */
-    float gptq_fisher_share;       /* 0..1: share of what GPTQ makes least that weighs an error of a
-                                  layer's results by its gradient, squared: the diagonal Fisher
-                                  information       (sampled_fisher.h); the rest         weighs all of
-                                  them       alike; default 0 */
     enum pith_step_init step_init; /* with levels: where the grids of weights begin. first_step and
                                   step_power then say what the logarithms of all weights' steps are
                                   on the mean. By row: norms stay */

@@ -97,8 +97,8 @@ static const char *wrong_loop(const struct run *r)
         return "the batch must be a multiple of 8";
     if (!(o->rate > 0) || !isfinite(o->rate))
         return "the learning rate must be above 0";
-    if (!(o->momentum >= 0 && o->momentum < 1) || !(o->ema >= 0 && o->ema < 1))
-        return "momentum and ema must be in 0..1, below 1";
+    if (!(o->momentum >= 0 && o->momentum < 1))
+        return "momentum must be in 0..1, below 1";
     if (!(o->weight_decay >= 0) || !(o->clip_norm >= 0) || !isfinite(o->weight_decay))
         return "weight decay and gradient norm must not be negative";
     if (!(o->step_factor >= 0) || !isfinite(o->step_factor))
@@ -109,8 +109,8 @@ static const char *wrong_loop(const struct run *r)
 static const char *wrong_loss(const struct run *r)
 {
     const struct pith_train_opts *o = r->opts;
-    if (!share(o->smoothing) || !share(o->teacher_part) || !(o->warm_up >= 0 && o->warm_up < 1))
-        return "smoothing, teacher part and warm-up must be in 0..1";
+    if (!share(o->teacher_part) || !(o->warm_up >= 0 && o->warm_up < 1))
+        return "teacher part and warm-up must be in 0..1";
     if (o->teacher && (!(o->temperature > 0) || !isfinite(o->temperature)))
         return "the temperature must be above 0";
     if (o->loss == PITH_DISTILL && !o->teacher)
@@ -125,8 +125,8 @@ static const char *wrong_pruning(const struct run *r)
     const struct pith_train_opts *o = r->opts;
     if (!(o->sparsity >= 0 && o->sparsity < 1) || !(o->prune_until > 0 && o->prune_until <= 1))
         return "sparsity must be in 0..1, below 1, and prune_until in 0..1, above 0";
-    if (o->prune_every == 0 || !share(o->regrow))
-        return "prune_every must be above 0, regrow in 0..1";
+    if (o->prune_every == 0)
+        return "prune_every must be above 0";
     return NULL;
 }
 
@@ -137,8 +137,6 @@ static const char *wrong_grid(const struct run *r)
         return "a grid has at most 127 levels, and its first step is above 0";
     if (o->gptq_samples && !o->levels)
         return "GPTQ is for weights on a grid: gptq_samples needs levels";
-    if (!share(o->gptq_fisher_share) || (o->gptq_fisher_share > 0 && !o->gptq_samples))
-        return "gptq_fisher_share must be in 0..1, and needs gptq_samples";
     if (o->step_init && !o->levels)
         return "a step size by Fisher information is for weights on a grid: step_init needs levels";
     if (o->step_init == PITH_STEP_INIT_FISHER_ROW && o->norms == PITH_NORMS_FOLD)

@@ -73,7 +73,7 @@ static enum cli_exit shrink(const struct cli_what_if *w, struct pith_model *m)
     struct pith_error err = {0};
     struct pith_prune_opts prune = {.size_bytes = sizeof prune,
                                     .sparsity = w->density > 0 ? 1 - w->density : 0};
-    struct pith_cluster_opts cluster = {.size_bytes = sizeof cluster, .iterations = 5};
+    struct pith_cluster_opts cluster = {.size_bytes = sizeof cluster};
     cluster.n_centroids = w->bits ? 1u << w->bits : 0;
     if (pith_pattern_parse(w->pattern, &prune.pattern, &err) ||
         pith_prune(m, &prune, NULL, NULL, &err) ||

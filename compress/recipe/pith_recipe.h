@@ -5,7 +5,7 @@
  * command line of the stage:
  *
  *     { "do": "prune", "sparsity": 0.9, "pattern": "any", "scope": "layer", "layers": { "fc*": 0.95
- * } } { "do": "cluster", "bits": 5, "init": "linear", "per": "tensor", "layers": { "conv*": 8 } }
+ * } } { "do": "cluster", "bits": 5, "per": "tensor", "layers": { "conv*": 8 } }
  *     { "do": "train", "epochs": 8, "lr": 0.001, "teacher": "start", "until_drop": "0.3%" }
  *     { "do": "prune", "sparsity": 0.9, "steps": 6, "schedule": "cubic", "train": { "epochs": 1 } }
  *     { "do": "quantize", "weights": 8, "rounding": "gptq", "samples": 64, "keep": ["fc_out"] }

@@ -20,7 +20,7 @@ static const struct pith_preset presets[] = {
      "encode for=size"},
     {"distill", "without labels: distillation onto a grid started by GPTQ rounding",
      "train epochs=10 lr=0.0005 loss=distill teacher=start levels=127 first_step=1 step_power=0.5 "
-     "step_init=fisher-row bias_levels=127 gptq_samples=2048 gptq_fisher_share=0.5\n"
+     "step_init=fisher-row bias_levels=127 gptq_samples=2048\n"
      "encode for=size"},
 };
 

@@ -30,8 +30,6 @@ enum pith_status pith_stage_change(json_t *object, const char *where, struct pit
     struct json_place p = {where, "do", err};
     const char *key;
     json_t *v;
-    if (json_object_get(object, "bits") && json_object_get(object, "centroids"))
-        return pith_error_fill(p.err, PITH_ERR_ARGUMENT, "%s: give bits or centroids", p.where);
     json_object_foreach(object, key, v)
     {
         p.key = key;

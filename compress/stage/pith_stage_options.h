@@ -5,8 +5,8 @@
  *     char why[PITH_MISFIT_BYTES];
  *     pith_stage_init(&s, PITH_STAGE_TRAIN);
  *     pith_stage_set(&s, "lr", "0.002", NULL, &err);
- *     pith_stage_set(&s, "regrow", "0.1", NULL, &err);
- *     pith_stage_misfit(&s, false, why);           // "'regrow' needs 'sparsity' or 'keep_weights'"
+ *     pith_stage_set(&s, "score", "fisher", NULL, &err);
+ *     pith_stage_misfit(&s, false, why);           // "'score' needs 'sparsity' or 'keep_weights'"
  *
  * Of a prune in steps, "train" holds the options of what trains between them: those of TRAIN. */
 #ifndef PITH_STAGE_OPTIONS_H

@@ -12,31 +12,14 @@
 
 /* ---- how many values ------------------------------------------------------------------------- */
 
-static uint32_t centroids_of(const struct pith_stage *s)
-{
-    return s->cluster.n_centroids ? s->cluster.n_centroids : DEFAULT_CENTROIDS;
-}
-
-static bool is_power_of_two(uint32_t n)
-{
-    return (n & (n - 1)) == 0;
-}
-
-/* Bits and centroids are one number: the last one counts, as of any option. */
-static enum pith_status read_count(const char *text, uint32_t min, uint32_t max, uint32_t *n,
-                                   struct pith_error *err)
-{
-    const struct pith_option row = {
-        .kind = PITH_OPTION_UINT, .min = min, .max = max, .normal = min};
-    return pith_option_read(&row, text, n, err);
-}
-
 static enum pith_status read_bits(struct pith_stage *s, const char *text,
                                   struct pith_stage_texts *texts, struct pith_error *err)
 {
+    static const struct pith_option row = {
+        .kind = PITH_OPTION_UINT, .min = 1, .max = 8, .normal = 1};
     uint32_t bits = 0;
     (void)texts;
-    enum pith_status st = read_count(text, 1, 8, &bits, err);
+    enum pith_status st = pith_option_read(&row, text, &bits, err);
     if (!st)
         s->cluster.n_centroids = 1u << bits;
     return st;
@@ -44,34 +27,16 @@ static enum pith_status read_bits(struct pith_stage *s, const char *text,
 
 static void print_bits(const struct pith_stage *s, char *text, size_t room)
 {
-    snprintf(text, room, "%d", __builtin_ctz(centroids_of(s)));
+    const uint32_t n = s->cluster.n_centroids ? s->cluster.n_centroids : DEFAULT_CENTROIDS;
+    snprintf(text, room, "%d", __builtin_ctz(n));
 }
 
 static bool has_bits(const struct pith_stage *s)
 {
-    return is_power_of_two(centroids_of(s));
+    return s->cluster.n_centroids != 0;
 }
 
-static enum pith_status read_centroids(struct pith_stage *s, const char *text,
-                                       struct pith_stage_texts *texts, struct pith_error *err)
-{
-    (void)texts;
-    return read_count(text, 2, 256, &s->cluster.n_centroids, err);
-}
-
-static void print_centroids(const struct pith_stage *s, char *text, size_t room)
-{
-    snprintf(text, room, "%" PRIu32, centroids_of(s));
-}
-
-static bool has_centroids(const struct pith_stage *s)
-{
-    return !is_power_of_two(centroids_of(s));
-}
-
-static const struct pith_option_own bits = {read_bits, print_bits, has_bits, true},
-                                    centroids = {read_centroids, print_centroids, has_centroids,
-                                                 true};
+static const struct pith_option_own bits = {read_bits, print_bits, has_bits, true};
 
 /* ---- for what -------------------------------------------------------------------------------- */
 
@@ -139,28 +104,17 @@ const struct pith_option_own pith_own_cluster_layers = {read_layer, NULL, has_la
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static const struct pith_word inits[] = {{"linear", PITH_CLUSTER_LINEAR},
-                                         {"density", PITH_CLUSTER_DENSITY},
-                                         {"random", PITH_CLUSTER_RANDOM},
-                                         {"exact", PITH_CLUSTER_EXACT},
-                                         {NULL, 0}};
 static const struct pith_word values[] = {
     {"f32", PITH_CLUSTER_F32}, {"f16", PITH_CLUSTER_F16}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
     PITH_OWN_ROW("bits", &bits, "B", "bits of a codebook index: 1 to 8 (default 4)",
-                 .without = "centroids"),
-    PITH_OWN_ROW("centroids", &centroids, "K", "number of centroids: 2 to 256"),
-    PITH_ROW(WORD, "init", cluster.init, "HOW", "", .normal = PITH_CLUSTER_LINEAR, .words = inits,
-             .flags = PITH_OPTION_ALWAYS,
-             .source = "Han et al., 2016, Deep compression, section 3.2"),
+                 .flags = PITH_OPTION_ALWAYS,
+                 .source = "Han et al., 2016, Deep compression, section 3.2"),
     PITH_OWN_ROW("per", &per, "WHAT", "one codebook per tensor (default), channel or group:N",
                  .flags = PITH_OPTION_ALWAYS),
     PITH_ROW(WORD, "values", cluster.values, "TYPE", "type of the centroids",
              .normal = PITH_CLUSTER_F32, .words = values, .flags = PITH_OPTION_ALWAYS),
-    PITH_ROW(UINT, "iterations", cluster.iterations, "N",
-             "largest number of k-means iterations (default 300)", .min = 1, .max = 1e6),
-    PITH_ROW(SEED, "seed", seed, NULL, NULL, .min = 1, .max = 9e18, .flags = PITH_OPTION_RECIPE),
     PITH_OWN_ROW("layers", &pith_own_cluster_layers, "GLOB=B",
                  "bits for these layers; 0: not clustered", .option = "layer"),
 };

@@ -152,8 +152,6 @@ static enum pith_status make_codebook(struct cluster_run *run, uint32_t j)
         .wanted = job->n_centroids,
         .init = run->opts->init,
         .half = run->opts->values == PITH_CLUSTER_F16,
-        .iterations = run->opts->iterations ? run->opts->iterations : KMEANS_ITERATIONS,
-        .seed = run->opts->seed + j, /* layers start differently */
         .runtime = run->opts->runtime,
     };
     enum pith_status st = pith_codebook_make(&b, run->m, job->constant, &job->codebook);

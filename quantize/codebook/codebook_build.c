@@ -40,29 +40,18 @@ static void take_distinct(const struct sorted_values *s, struct centroids *c)
         c->at[c->n++] = 0;
 }
 
-static bool solve(const struct codebook_build *b, const struct sorted_values *s, uint64_t group,
+static bool solve(const struct codebook_build *b, const struct sorted_values *s,
                   struct centroids *c)
 {
     if (pith_sorted_distinct(s, c->wanted + (uint64_t)1) <= c->wanted) {
         take_distinct(s, c);
         return true;
     }
-    switch (b->init) {
-    case PITH_CLUSTER_LINEAR:
+    if (b->init == PITH_CLUSTER_LINEAR)
         pith_kmeans_linear(s, c);
-        break;
-    case PITH_CLUSTER_DENSITY:
-        pith_kmeans_density(s, c);
-        break;
-    case PITH_CLUSTER_RANDOM:
-        pith_kmeans_random(s, b->seed * 0x9e3779b97f4a7c15u + group, c);
-        break;
-    case PITH_CLUSTER_EXACT:
-        if (!pith_kmeans_exact(s, c))
-            return false;
-        break;
-    }
-    pith_kmeans_lloyd(s, c, b->iterations);
+    else if (!pith_kmeans_exact(s, c))
+        return false;
+    pith_kmeans_lloyd(s, c);
     return true;
 }
 
@@ -91,7 +80,7 @@ static bool build_group(struct codebook_build *b, struct sorted_values *s, uint6
     uint64_t zeros = gather(s, w + at, mask ? mask + at : NULL, b->group_elems);
     struct centroids c = {.wanted = b->wanted,
                           .pin_zero = deserves_zero(zeros, b->group_elems, b->wanted)};
-    if (!solve(b, s, group, &c))
+    if (!solve(b, s, &c))
         return false;
     b->used[group] = round_all(b, &c, b->centroid + group * b->wanted);
     if (b->used[group] > b->used_most)

@@ -12,9 +12,7 @@ struct codebook_build {
     uint64_t group_elems, n_groups;
     uint32_t wanted; /* centroids per group, 2..256 */
     enum pith_cluster_init init;
-    bool half; /* centroids are f16 values */
-    uint32_t iterations;
-    uint64_t seed;
+    bool half;                       /* centroids are f16 values */
     const struct pith_opts *runtime; /* parallel_for; NULL: one thread */
     /* results */
     uint32_t used_most; /* largest number of centroids any group uses */
@@ -36,7 +34,7 @@ void pith_codebook_assign(const struct codebook_build *b, const float *centroid,
                           const uint8_t *mask, uint8_t *index);
 
 /* All of these: the codebook of c, cut to the centroids in use, with the index of each element;
- * *made is in m's arena. b: group_elems, wanted, init, half, iterations and seed; what else it has
+ * *made is in m's arena. b: group_elems, wanted, init and half; what else it has
  * is set here and freed. c stays as it is. PITH_ERR_MEMORY. */
 enum pith_status pith_codebook_make(struct codebook_build *b, struct pith_model *m,
                                     const struct pith_const *c, struct pith_codebook **made);

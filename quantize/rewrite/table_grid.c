@@ -92,11 +92,8 @@ static enum pith_status find_centroids(const struct table *t, struct codebook_bu
     float *sample = malloc((size_t)n * sizeof *sample);
     for (uint64_t i = 0; i < n && sample; i++)
         sample[i] = x[i * step];
-    *b = (struct codebook_build){.group_elems = n,
-                                 .n_groups = 1,
-                                 .wanted = KMEANS_MAX,
-                                 .init = PITH_CLUSTER_EXACT,
-                                 .iterations = KMEANS_ITERATIONS};
+    *b = (struct codebook_build){
+        .group_elems = n, .n_groups = 1, .wanted = KMEANS_MAX, .init = PITH_CLUSTER_EXACT};
     enum pith_status st = sample ? pith_codebook_build(b, sample, NULL) : PITH_ERR_MEMORY;
     free(sample);
     return st;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The files in tests/golden: still readable, still what pith writes, to the byte, on every CPU level
 # and for 1, 2 and 3 threads; and their outputs (reference kernels) keep their bits. UPDATE=1
-# rewrites them: only together with a change of docs/format.md.
+# rewrites them: only with a change of docs/format.md, or of the recipe that a file records.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 golden=tests/golden

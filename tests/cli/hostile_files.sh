@@ -234,7 +234,7 @@ with open("equal.onnx", "wb") as f:
     f.write(field(1, 8) + field(8, field(2, 13)) + head(7, len(graph) + len(tensor) + raw) + graph + tensor)
     for _ in range(raw >> 16):
         f.write(struct.pack("<f", 0.5) * (1 << 14))
-subprocess.run(["pith", "cluster", "equal.onnx", "--bits", "4", "--init", "linear", "-q", "-o", "equal.pith"], check=True)
+subprocess.run(["pith", "cluster", "equal.onnx", "--bits", "4", "-q", "-o", "equal.pith"], check=True)
 for coder in ("huffman", "rans", "context", "adaptive"):
     subprocess.run(["pith", "encode", "equal.pith", "--coder", coder, "-q", "-f", "-o", "coded.pith"], check=True)
     for command in ("info", "check"):

@@ -70,7 +70,7 @@ node = field(1, b"x") + field(1, b"w") + field(2, b"y") + field(4, b"MatMul")
 with open("large.onnx", "wb") as f:
     f.write(field(1, 8) + field(8, field(2, 13)) +
             field(7, field(1, node) + field(5, tensor) + value(11, b"x", [1, SIDE]) + value(12, b"y", [1, SIDE])))
-subprocess.run(["pith", "cluster", "large.onnx", "--bits", "4", "--init", "linear", "-q", "-o", "large.pith"], check=True)
+subprocess.run(["pith", "cluster", "large.onnx", "--bits", "4", "-q", "-o", "large.pith"], check=True)
 for sig, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
     command = ["pith", "encode", "large.pith", "--coder", "adaptive", "-f", "-o", "kept.pith"]
     began = time.monotonic()

@@ -64,7 +64,7 @@ for name, n, layers, op, share in (("many", 2048, 8, "Gemm", 1.2), ("one", 5800,
     os.unlink(name + ".pith")
 
 network("net.onnx", 4096, 1, "Gemm")
-peak("pith", "cluster", "net.onnx", "--bits", "4", "--init", "linear", "-q", "-o", "net.pith")
+peak("pith", "cluster", "net.onnx", "--bits", "4", "-q", "-o", "net.pith")
 os.unlink("net.onnx")
 with open("x.raw", "wb") as f:
     f.write(bytes(4 * 4096))
@@ -111,7 +111,7 @@ check("a search of weights on grids", used, rows * count * 1024 + 16e6)
 
 network("net.onnx", 1024, 1, "Gemm")
 peak("pith", "prune", "net.onnx", "--sparsity", "0.5", "-q", "-o", "pruned.pith")  # where adaptive wins
-peak("pith", "cluster", "pruned.pith", "--bits", "4", "--init", "linear", "-q", "-o", "net.pith")
+peak("pith", "cluster", "pruned.pith", "--bits", "4", "-q", "-o", "net.pith")
 seconds = {}
 for coder in ("huffman", "adaptive"):
     told = set()

@@ -226,9 +226,9 @@ static enum pith_status cluster_linear(struct pith_error *err)
     return cluster_with(PITH_CLUSTER_LINEAR, PITH_CLUSTER_PER_TENSOR, err);
 }
 
-static enum pith_status cluster_random(struct pith_error *err)
+static enum pith_status cluster_channels(struct pith_error *err)
 {
-    return cluster_with(PITH_CLUSTER_RANDOM, PITH_CLUSTER_PER_CHANNEL, err);
+    return cluster_with(PITH_CLUSTER_LINEAR, PITH_CLUSTER_PER_CHANNEL, err);
 }
 
 static enum pith_status cluster_exact(struct pith_error *err)
@@ -611,7 +611,7 @@ SCENE(prune_layers, true)
 SCENE(prune_global, true)
 SCENE(prune_rows, true)
 SCENE(cluster_linear, true)
-SCENE(cluster_random, true)
+SCENE(cluster_channels, true)
 SCENE(cluster_exact, true)
 SCENE(calibrate, false)
 SCENE(session, false)
@@ -648,7 +648,7 @@ int main(void)
         cmocka_unit_test(test_prune_global),
         cmocka_unit_test(test_prune_rows),
         cmocka_unit_test(test_cluster_linear),
-        cmocka_unit_test(test_cluster_random),
+        cmocka_unit_test(test_cluster_channels),
         cmocka_unit_test(test_cluster_exact),
         cmocka_unit_test(test_calibrate),
         cmocka_unit_test(test_session),

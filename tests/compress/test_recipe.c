@@ -43,9 +43,9 @@ static void every_key_is_read(void **state)
         "{\"do\":\"prune\",\"sparsity\":0.9,\"pattern\":\"2:4\",\"scope\":\"global\",\"layers\":{"
         "\"fc*\":0.95}},"
         "{\"do\":\"prune\",\"sigma\":1.5},{\"do\":\"prune\",\"zeros\":true},"
-        "{\"do\":\"cluster\",\"bits\":5,\"init\":\"exact\",\"per\":\"group:64\",\"values\":\"f16\","
-        "\"iterations\":9,\"layers\":{\"conv?\":8,\"last\":0}},"
-        "{\"do\":\"cluster\",\"centroids\":7,\"init\":\"random\",\"seed\":42,\"per\":\"channel\"},"
+        "{\"do\":\"cluster\",\"bits\":5,\"per\":\"group:64\",\"values\":\"f16\","
+        "\"layers\":{\"conv?\":8,\"last\":0}},"
+        "{\"do\":\"cluster\",\"bits\":3,\"per\":\"channel\"},"
         "{\"do\":\"encode\",\"coder\":\"none\",\"for\":\"size\",\"keep_history\":true}]}");
     assert_true(r->goal.max_drop == 0.005 && r->goal.min_agreement == 0.9 && r->goal.min_snr == 20);
     assert_true(r->goal.max_size == 500000 && r->goal.max_ram == 65536 && r->goal.time == 1800);
@@ -62,13 +62,12 @@ static void every_key_is_read(void **state)
     assert_true(s[1].prune.by == PITH_PRUNE_BY_SIGMA && s[1].prune.sigma == 1.5);
     assert_true(s[2].prune.by == PITH_PRUNE_BY_ZERO);
     assert_true(s[3].kind == PITH_STAGE_CLUSTER && s[3].cluster.n_centroids == 32);
-    assert_true(s[3].cluster.init == PITH_CLUSTER_EXACT && s[3].cluster.values == PITH_CLUSTER_F16);
+    assert_true(s[3].cluster.values == PITH_CLUSTER_F16);
     assert_true(s[3].cluster.per == PITH_CLUSTER_PER_GROUP && s[3].cluster.group_elems == 64);
-    assert_int_equal(s[3].cluster.iterations, 9);
     assert_int_equal(s[3].cluster.n_layers, 2);
     assert_int_equal(s[3].cluster.layers[0].n_centroids, 256);
     assert_int_equal(s[3].cluster.layers[1].n_centroids, 0);
-    assert_true(s[4].cluster.n_centroids == 7 && s[4].seed == 42);
+    assert_true(s[4].cluster.n_centroids == 8 && s[4].cluster.per == PITH_CLUSTER_PER_CHANNEL);
     assert_true(s[5].encode.plain && s[5].encode.goal == PITH_FOR_SIZE && s[5].encode.keep_history);
     pith_recipe_free(r);
 }
@@ -107,20 +106,19 @@ static void every_key_of_training_is_read(void **state)
         "{\"pith\":1,\"stages\":[{\"do\":\"train\",\"epochs\":7,\"batch\":64,\"lr\":0.003,"
         "\"optimizer\":\"nesterov\",\"schedule\":\"steps\",\"warm_up\":0.1,\"step_factor\":0.2,"
         "\"momentum\":0.8,\"weight_decay\":0.01,\"clip\":5,"
-        "\"ema\":0.995,\"patience\":4,\"versions\":6,\"remove_dead_channels\":true,\"norms\":"
+        "\"patience\":4,\"versions\":6,\"remove_dead_channels\":true,\"norms\":"
         "\"fold\","
-        "\"loss\":\"distill\",\"smoothing\":0.05,"
+        "\"loss\":\"distill\","
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
-        "\"prune_until\":0.6,\"prune_every\":20,\"regrow\":0.15,\"levels\":3,"
-        "\"bias_levels\":31,\"gptq_samples\":64,\"gptq_fisher_share\":0.5,\"first_step\":0.9,"
-        "\"step_init\":"
-        "\"fisher-tensor\",\"step_power\":0.5,\"oscillation_damping\":0.25,\"lambda\":0.02,"
+        "\"prune_until\":0.6,\"prune_every\":20,\"levels\":3,"
+        "\"bias_levels\":31,\"gptq_samples\":64,\"first_step\":0.9,"
+        "\"step_power\":0.5,\"oscillation_damping\":0.25,\"lambda\":0.02,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
         "\"seed\":9},"
         "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"seed\":3,"
         "\"train\":{\"epochs\":2,\"lr\":0.01,\"teacher\":\"net.pith\"}},"
         "{\"do\":\"train\",\"schedule\":\"one-cycle\",\"keep_weights\":900,"
-        "\"score\":\"magnitude\"},"
+        "\"score\":\"magnitude\",\"levels\":7,\"step_init\":\"fisher-row\"},"
         "{\"do\":\"train\",\"quantize\":\"w4a4\",\"patience\":0}]}");
     const struct pith_stage *s = r->stages;
     const struct pith_train_opts *o = &s->train;
@@ -129,14 +127,13 @@ static void every_key_of_training_is_read(void **state)
     assert_true(o->optimizer == PITH_NESTEROV && o->schedule == PITH_STEPS);
     assert_true(o->warm_up == 0.1f && o->step_factor == 0.2f && o->momentum == 0.8f);
     assert_true(o->weight_decay == 0.01f);
-    assert_true(o->clip_norm == 5 && o->ema == 0.995f && o->patience == 4 && o->versions == 6);
+    assert_true(o->clip_norm == 5 && o->patience == 4 && o->versions == 6);
     assert_true(o->remove_dead_channels && o->norms == PITH_NORMS_FOLD);
-    assert_true(o->loss == PITH_DISTILL && o->smoothing == 0.05f && o->temperature == 3);
+    assert_true(o->loss == PITH_DISTILL && o->temperature == 3);
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
     assert_true(o->prune_until == 0.6f && o->prune_every == 20);
-    assert_true(o->regrow == 0.15f && o->levels == 3 && o->bias_levels == 31);
+    assert_true(o->levels == 3 && o->bias_levels == 31);
     assert_true(o->gptq_samples == 64 && o->step_power == 0.5f && o->oscillation_damping == 0.25f);
-    assert_true(o->gptq_fisher_share == 0.5f && o->step_init == PITH_STEP_INIT_FISHER_TENSOR);
     assert_true(o->first_step == 0.9f && o->lambda == 0.02f);
     assert_string_equal(o->augment, "shift=2");
     assert_string_equal(s->teacher, "start");
@@ -147,6 +144,7 @@ static void every_key_of_training_is_read(void **state)
     assert_string_equal(s[1].teacher, "net.pith");
     assert_true(s[2].train.schedule == PITH_ONE_CYCLE);
     assert_true(s[2].train.keep_weights == 900 && s[2].train.score == PITH_SCORE_MAGNITUDE);
+    assert_true(s[2].train.step_init == PITH_STEP_INIT_FISHER_ROW);
     assert_string_equal(s[3].integers, "w4a4");
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
@@ -207,8 +205,8 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"train\",\"until_drop\":0.5"), PITH_ERR_ARGUMENT, "0.5%"},
         {STAGE("\"do\":\"train\",\"first_step\":0.5"), PITH_ERR_ARGUMENT,
          "stage 1: 'first_step' needs 'levels'"},
-        {STAGE("\"do\":\"train\",\"regrow\":0.1"), PITH_ERR_ARGUMENT,
-         "'regrow' needs 'sparsity' or 'keep_weights'"},
+        {STAGE("\"do\":\"train\",\"score\":\"fisher\""), PITH_ERR_ARGUMENT,
+         "'score' needs 'sparsity' or 'keep_weights'"},
         {STAGE("\"do\":\"train\",\"momentum\":0.8"), PITH_ERR_ARGUMENT,
          "'momentum' needs 'optimizer' sgd or nesterov"},
         {STAGE("\"do\":\"train\",\"loss\":\"distill\""), PITH_ERR_ARGUMENT,
@@ -220,8 +218,8 @@ static void what_is_wrong_is_named(void **state)
         {STAGE("\"do\":\"train\",\"quantize\":\"w9\""), PITH_ERR_ARGUMENT, "'quantize' 'w9': give"},
         {STAGE("\"do\":\"train\",\"checkpoint\":\"x\""), PITH_ERR_ARGUMENT,
          "'train' has no key 'checkpoint'"},
-        {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":{\"regrow\":0.1}"), PITH_ERR_ARGUMENT,
-         "'regrow' needs"},
+        {STAGE("\"do\":\"prune\",\"steps\":2,\"train\":{\"score\":\"fisher\"}"), PITH_ERR_ARGUMENT,
+         "'score' needs"},
         {STAGE("\"do\":\"train\",\"augment\":2"), PITH_ERR_ARGUMENT, "'augment' must be a text"},
         {STAGE("\"do\":\"train\",\"teacher\":2"), PITH_ERR_ARGUMENT, "'teacher'"},
         {STAGE("\"do\":\"train\",\"keep\":\"all\""), PITH_ERR_ARGUMENT, "one of best last"},
@@ -319,14 +317,11 @@ static void random_prune(struct sample_random *r, struct pith_stage *s)
 static void random_cluster(struct sample_random *r, struct pith_stage *s)
 {
     pith_stage_init(s, PITH_STAGE_CLUSTER);
-    s->cluster.n_centroids = 2 + sample_below(r, 255);
-    s->cluster.init = sample_below(r, 4);
+    s->cluster.n_centroids = 1u << (1 + sample_below(r, 8));
     s->cluster.per = sample_below(r, 3);
     s->cluster.group_elems =
         s->cluster.per == PITH_CLUSTER_PER_GROUP ? 1 + sample_below(r, 1000) : 0;
     s->cluster.values = sample_below(r, 2);
-    s->cluster.iterations = sample_below(r, 50);
-    s->seed = sample_below(r, 3);
     s->cluster_layers[0] = (struct pith_cluster_size){"re:^fc", 1u << (1 + sample_below(r, 8))};
     s->cluster.layers = s->cluster_layers;
     s->cluster.n_layers = sample_below(r, 2);
@@ -349,13 +344,11 @@ static void random_training(struct sample_random *r, struct pith_stage *s)
     s->train.loss = s->teacher ? 2 * sample_below(r, 2) : sample_below(r, 2);
     s->train.score = sample_below(r, 3);
     s->train.sparsity = (double)random_share(r) / 1.01 + 1e-3;
-    s->train.ema = random_share(r);
     s->train.first_step = random_share(r) + 0.1f;
     s->train.gptq_samples = 1 + sample_below(r, 1000);
     s->train.step_power = random_share(r);
     s->train.oscillation_damping = random_share(r);
-    s->train.gptq_fisher_share = random_share(r);
-    s->train.step_init = sample_below(r, 3);
+    s->train.step_init = sample_below(r, 2);
     s->train.levels = 1 + sample_below(r, 127);
     s->train.lambda = random_share(r) * 3;
     s->train.keep_best = sample_below(r, 2);
@@ -390,7 +383,7 @@ static void printing_and_parsing_lose_nothing(void **state)
                     back->stages[0].prune.sparsity == made.stages[0].prune.sparsity);
         assert_int_equal(back->stages[1].cluster.n_centroids, made.stages[1].cluster.n_centroids);
         const struct pith_train_opts *was = &stages[2].train, *is = &back->stages[2].train;
-        assert_true(is->rate == was->rate && is->ema == was->ema);
+        assert_true(is->rate == was->rate);
         assert_true(is->sparsity == was->sparsity && is->lambda == was->lambda);
         assert_true(is->levels == was->levels && is->keep_best == was->keep_best);
         free(first);
@@ -409,7 +402,7 @@ static void the_history_is_the_recipe(void **state)
     char *from_model, *printed;
     assert_int_equal(pith_recipe_of_model(m, &from_model, &err), PITH_ERR_ARGUMENT);
     struct pith_recipe *r = parse("{\"pith\":1,\"stages\":[{\"do\":\"prune\",\"sparsity\":0.5},"
-                                  "{\"do\":\"cluster\",\"bits\":2,\"init\":\"random\",\"seed\":5},{"
+                                  "{\"do\":\"cluster\",\"bits\":2},{"
                                   "\"do\":\"encode\",\"coder\":\"huffman\"}]}");
     for (uint32_t i = 0; i < r->n_stages; i++)
         assert_int_equal(pith_stage_run(m, &r->stages[i], 1, NULL, &err), PITH_OK);

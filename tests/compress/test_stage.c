@@ -215,32 +215,6 @@ static void cluster_folds_batch_norm_first(void **state)
     pith_model_free(m);
 }
 
-static void cluster_random(uint64_t caller, uint64_t own, float centroid[4], const char *seed_text)
-{
-    struct pith_model *m = normalised_net();
-    struct pith_stage s;
-    pith_stage_init(&s, PITH_STAGE_CLUSTER);
-    s.cluster.n_centroids = 4;
-    s.cluster.init = PITH_CLUSTER_RANDOM;
-    s.cluster.iterations = 1;
-    s.seed = own;
-    run(m, &s, caller, NULL);
-    memcpy(centroid, weight_of(m)->codebook->centroid, 4 * sizeof *centroid);
-    assert_non_null(strstr(m->history[0].text, seed_text));
-    pith_model_free(m);
-}
-
-static void the_recipes_seed_goes_before_the_callers(void **state)
-{
-    (void)state;
-    float seven[4], again[4], eight[4];
-    cluster_random(7, 0, seven, "\"seed\":7");
-    cluster_random(1, 7, again, "\"seed\":7");
-    cluster_random(8, 0, eight, "\"seed\":8");
-    assert_memory_equal(seven, again, sizeof seven);
-    assert_memory_not_equal(seven, eight, sizeof seven);
-}
-
 static void pack_options_follow_encode(void **state)
 {
     (void)state;
@@ -262,7 +236,6 @@ int main(void)
         cmocka_unit_test(adaptive_streams_must_pay),
         cmocka_unit_test(a_failing_stage_leaves_no_trace),
         cmocka_unit_test(cluster_folds_batch_norm_first),
-        cmocka_unit_test(the_recipes_seed_goes_before_the_callers),
         cmocka_unit_test(pack_options_follow_encode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,7 @@ static void many_values_are_sorted_in_pieces(void **state)
     free(v);
 }
 
-static void no_start_beats_the_optimum(void **state)
+static void linear_start_does_not_beat_the_optimum(void **state)
 {
     (void)state;
     struct test_random r = test_seed(52);
@@ -108,22 +108,15 @@ static void no_start_beats_the_optimum(void **state)
         fill_some(&s, &r);
         assert_true(pith_kmeans_exact(&s, &best));
         double least = pith_kmeans_error(&s, &best);
-        for (int start = 0; start < 3; start++) {
-            struct centroids c = {.wanted = best.wanted, .pin_zero = best.pin_zero};
-            if (start == 0)
-                pith_kmeans_linear(&s, &c);
-            else if (start == 1)
-                pith_kmeans_density(&s, &c);
-            else
-                pith_kmeans_random(&s, (uint64_t)round, &c);
-            double before = pith_kmeans_error(&s, &c);
-            pith_kmeans_lloyd(&s, &c, KMEANS_ITERATIONS);
-            double after = pith_kmeans_error(&s, &c);
-            assert_true(c.n <= best.wanted && after <= before * (1 + 1e-12));
-            assert_true(after >= least * (1 - 1e-9));
-            for (uint32_t i = 1; i < c.n; i++)
-                assert_true(c.at[i - 1] < c.at[i]);
-        }
+        struct centroids c = {.wanted = best.wanted, .pin_zero = best.pin_zero};
+        pith_kmeans_linear(&s, &c);
+        double before = pith_kmeans_error(&s, &c);
+        pith_kmeans_lloyd(&s, &c);
+        double after = pith_kmeans_error(&s, &c);
+        assert_true(c.n <= best.wanted && after <= before * (1 + 1e-12));
+        assert_true(after >= least * (1 - 1e-9));
+        for (uint32_t i = 1; i < c.n; i++)
+            assert_true(c.at[i - 1] < c.at[i]);
         pith_sorted_end(&s);
     }
 }
@@ -134,7 +127,7 @@ int main(void)
         cmocka_unit_test(known_clusters_are_found),
         cmocka_unit_test(sums_are_those_of_the_values),
         cmocka_unit_test(many_values_are_sorted_in_pieces),
-        cmocka_unit_test(no_start_beats_the_optimum),
+        cmocka_unit_test(linear_start_does_not_beat_the_optimum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,7 +192,7 @@ static void exact_with_zero_equals_exhaustive_search(void **state)
     }
 }
 
-static void every_start_is_sound_and_exact_is_best(void **state)
+static void both_starts_are_sound_and_exact_is_best(void **state)
 {
     (void)state;
     struct test_random r = test_seed(20265);
@@ -207,19 +207,17 @@ static void every_start_is_sound_and_exact_is_best(void **state)
             data_of_layer(m, 0)[i] = 0;
         float *before = malloc(n * sizeof *before);
         memcpy(before, data_of_layer(m, 0), n * sizeof *before);
-        double mse[4];
+        double mse[2];
         for (enum pith_cluster_init init = PITH_CLUSTER_LINEAR; init <= PITH_CLUSTER_EXACT;
              init++) {
-            struct pith_cluster_opts o = {
-                .size_bytes = sizeof o, .n_centroids = 16, .init = init, .seed = (uint64_t)round};
+            struct pith_cluster_opts o = {.size_bytes = sizeof o, .n_centroids = 16, .init = init};
             memcpy(data_of_layer(m, 0), before, n * sizeof *before);
             struct pith_cluster_layer layer = cluster(m, &o);
             check_codebook(m, 0, before);
             assert_int_equal(layer.n_centroids, 16);
             mse[init] = layer.mse;
         }
-        for (int i = 0; i < 3; i++)
-            assert_true(mse[PITH_CLUSTER_EXACT] <= mse[i] * (1 + 1e-6));
+        assert_true(mse[PITH_CLUSTER_EXACT] <= mse[PITH_CLUSTER_LINEAR] * (1 + 1e-6));
         free(before);
         pith_model_free(m);
     }
@@ -409,7 +407,7 @@ int main(void)
                                        cmocka_unit_test(few_values_are_kept_exactly),
                                        cmocka_unit_test(exact_equals_exhaustive_search),
                                        cmocka_unit_test(exact_with_zero_equals_exhaustive_search),
-                                       cmocka_unit_test(every_start_is_sound_and_exact_is_best),
+                                       cmocka_unit_test(both_starts_are_sound_and_exact_is_best),
                                        cmocka_unit_test(many_distinct_values),
                                        cmocka_unit_test(pruned_weights_are_left_out),
                                        cmocka_unit_test(groups_have_their_own_codebooks),

@@ -22,7 +22,7 @@ enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };
 struct way {
     bool batch_norm, mask, codebook, keep_best, integers;
     enum pith_optimizer optimizer;
-    float rate, ema, clip_norm, lambda, regrow;
+    float rate, clip_norm, lambda;
     double sparsity;
     enum pith_score score;
     const char *augment;
@@ -32,22 +32,19 @@ struct way {
 
 static const struct way ways[] = {
     {.optimizer = PITH_ADAM},
-    {.optimizer = PITH_NESTEROV, .ema = 0.9f, .clip_norm = 1, .mask = true},
-    {.optimizer = PITH_ADAMW, .codebook = true, .ema = 0.95f, .clip_norm = 5},
+    {.optimizer = PITH_NESTEROV, .clip_norm = 1, .mask = true},
+    {.optimizer = PITH_ADAMW, .codebook = true, .clip_norm = 5},
     /* so fast that later epochs are worse than some earlier one */
     {.optimizer = PITH_ADAM, .rate = 3, .batch_norm = true, .keep_best = true, .patience = 3},
     {.optimizer = PITH_SGD, .batch_norm = true, .mask = true, .codebook = true, .keep_best = true},
     {.optimizer = PITH_ADAM, .sparsity = 0.5, .batch_norm = true},
     {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .keep_best = true},
-    {.optimizer = PITH_ADAM, .levels = 5, .lambda = 0.05f, .ema = 0.8f},
-    {.optimizer = PITH_ADAM, .sparsity = 0.5, .score = PITH_SCORE_FISHER, .regrow = 0.2f},
+    {.optimizer = PITH_ADAM, .levels = 5, .lambda = 0.05f},
+    {.optimizer = PITH_ADAM, .sparsity = 0.5, .score = PITH_SCORE_FISHER},
     {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .step_init = PITH_STEP_INIT_FISHER_ROW},
-    {.optimizer = PITH_ADAM,
-     .levels = 7,
-     .lambda = 0.05f,
-     .step_init = PITH_STEP_INIT_FISHER_TENSOR},
+    {.optimizer = PITH_ADAM, .levels = 7, .lambda = 0.05f, .step_init = PITH_STEP_INIT_FISHER_ROW},
     {.optimizer = PITH_ADAM, .augment = "noise=0.1,mixup=0.5,clean=0.2", .keep_best = true},
-    {.optimizer = PITH_ADAM, .integers = true, .mask = true, .ema = 0.9f, .keep_best = true},
+    {.optimizer = PITH_ADAM, .integers = true, .mask = true, .keep_best = true},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -89,14 +86,12 @@ static struct pith_train_opts options(const struct way *w)
     o.optimizer = w->optimizer;
     o.rate = w->rate > 0 ? w->rate : w->optimizer >= PITH_SGD ? 0.1f : 0.02f;
     o.schedule = w->rate > 0 ? PITH_CONSTANT : PITH_COSINE;
-    o.ema = w->ema;
     o.clip_norm = w->clip_norm;
     o.keep_best = w->keep_best;
     o.patience = w->patience;
     o.sparsity = w->sparsity;
     o.levels = w->levels;
     o.step_init = w->step_init;
-    o.regrow = w->regrow;
     o.lambda = w->lambda;
     o.score = w->score;
     o.augment = w->augment;
@@ -519,7 +514,6 @@ static const struct bad_value {
     {"first", 4, 4, F32_NAN},
     {"second", 4, 4, F32_NAN},
     {"second", 0, 4, F32_MINUS},
-    {"ema", 0, 4, F32_NAN},
     {"grid step", 0, 4, 0},
     {"grid step", 0, 4, F32_INF},
     {"grid step", 0, 4, F32_MINUS},

@@ -16,20 +16,18 @@ static const float logits[SAMPLES * CLASSES] = {0.5f, -1, 2,  0.25f, -3, 4, 4, -
 static const float teacher[SAMPLES * CLASSES] = {1, 0, 0, -1, 2, 3, -3, 1, 0.5f, 1, 2, 0, -1, 0, 1};
 static const int64_t labels[SAMPLES] = {2, 0, 1};
 
-static void check_gradient(const int64_t *label, float smoothing, float kl, float t)
+static void check_gradient(const int64_t *label, float kl, float t)
 {
     float x[SAMPLES * CLASSES], d[SAMPLES * CLASSES], unused[SAMPLES * CLASSES];
     for (int i = 0; i < SAMPLES * CLASSES; i++)
         x[i] = logits[i];
-    pith_loss_classes(SAMPLES, CLASSES, x, label, smoothing, kl, t, teacher, d);
+    pith_loss_classes(SAMPLES, CLASSES, x, label, kl, t, teacher, d);
     for (int i = 0; i < SAMPLES * CLASSES; i++) {
         const float h = 1.0f / 256;
         x[i] = logits[i] + h;
-        double up =
-            pith_loss_classes(SAMPLES, CLASSES, x, label, smoothing, kl, t, teacher, unused).loss;
+        double up = pith_loss_classes(SAMPLES, CLASSES, x, label, kl, t, teacher, unused).loss;
         x[i] = logits[i] - h;
-        double down =
-            pith_loss_classes(SAMPLES, CLASSES, x, label, smoothing, kl, t, teacher, unused).loss;
+        double down = pith_loss_classes(SAMPLES, CLASSES, x, label, kl, t, teacher, unused).loss;
         x[i] = logits[i];
         if (fabs((up - down) / (2 * (double)h) - (double)d[i]) > 2e-4)
             fail_msg("element %d: %g, by differences %g", i, (double)d[i],
@@ -41,7 +39,7 @@ static void test_classes(void **state)
 {
     (void)state;
     float d[SAMPLES * CLASSES];
-    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, logits, labels, 0, 0, 1, NULL, d);
+    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, logits, labels, 0, 1, NULL, d);
     double expected = 0;
     for (int s = 0; s < SAMPLES; s++) {
         double sum = 0;
@@ -51,32 +49,29 @@ static void test_classes(void **state)
     }
     assert_true(fabs(p.loss - expected) < 1e-9);
     assert_int_equal(p.right, 2); /* of two equal scores the first counts */
-    check_gradient(labels, 0, 0, 1);
-    check_gradient(labels, 0.1f, 0, 1);
-    check_gradient(labels, 0.1f, 0.7f, 2);
-    check_gradient(NULL, 0, 1, 4);
+    check_gradient(labels, 0, 1);
+    check_gradient(labels, 0.7f, 2);
+    check_gradient(NULL, 1, 4);
 }
 
 /* The loss of a target that is written out, and its gradient p - target. Sample 2 has no pair. */
 static void test_mixed_labels(void **state)
 {
     (void)state;
-    const float share[SAMPLES] = {0.75f, 0.75f, 1}, smoothing = 0.1f, kl = 0.25f;
+    const float share[SAMPLES] = {0.75f, 0.75f, 1}, kl = 0.25f;
     float d[SAMPLES * CLASSES], part[SAMPLES * CLASSES];
-    double loss =
-        pith_loss_classes(SAMPLES, CLASSES, logits, labels, smoothing, kl, 2, teacher, d).loss;
+    double loss = pith_loss_classes(SAMPLES, CLASSES, logits, labels, kl, 2, teacher, d).loss;
     double by_teacher =
-        kl * pith_loss_classes(SAMPLES, CLASSES, logits, NULL, 0, 1, 2, teacher, part).loss;
-    loss += pith_loss_mixed(SAMPLES, CLASSES, logits, labels, share, smoothing, kl, d);
+        kl * pith_loss_classes(SAMPLES, CLASSES, logits, NULL, 1, 2, teacher, part).loss;
+    loss += pith_loss_mixed(SAMPLES, CLASSES, logits, labels, share, kl, d);
     double expected = by_teacher;
     for (int s = 0; s < SAMPLES; s++) {
         double sum = 0;
         for (int i = 0; i < CLASSES; i++)
             sum += exp((double)logits[s * CLASSES + i]);
         for (int i = 0; i < CLASSES; i++) {
-            double target = (double)smoothing / CLASSES, w = 1 - (double)smoothing;
-            target += i == labels[s] ? w * (double)share[s] : 0;
-            target += s < 2 && i == labels[1 - s] ? w * 0.25 : 0;
+            double target = i == labels[s] ? (double)share[s] : 0;
+            target += s < 2 && i == labels[1 - s] ? 0.25 : 0;
             double log_p = (double)logits[s * CLASSES + i] - log(sum);
             expected -= 0.75 * target * log_p;
             double slope = 0.75 * (exp(log_p) - target) + 0.25 * (double)part[s * CLASSES + i];
@@ -92,7 +87,7 @@ static void test_large_scores(void **state)
     const float x[2] = {1000, -1000};
     float d[2];
     const int64_t label = 1;
-    struct loss_part p = pith_loss_classes(1, 2, x, &label, 0, 0, 1, NULL, d);
+    struct loss_part p = pith_loss_classes(1, 2, x, &label, 0, 1, NULL, d);
     assert_true(p.loss == 2000 && d[0] == 1 && d[1] == -1);
 }
 
@@ -100,7 +95,7 @@ static void test_teacher_alike(void **state)
 {
     (void)state;
     float d[SAMPLES * CLASSES];
-    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, logits, NULL, 0, 1, 3, logits, d);
+    struct loss_part p = pith_loss_classes(SAMPLES, CLASSES, logits, NULL, 1, 3, logits, d);
     assert_true(fabs(p.loss) < 1e-9);
     for (int i = 0; i < SAMPLES * CLASSES; i++)
         assert_true(fabsf(d[i]) < 1e-6f);

@@ -41,10 +41,9 @@ static void *work(void *arg)
 /* Way of the network and options of a run. */
 struct way {
     bool batch_norm, codebook, mask, teacher, shares;
-    float rate, alpha, ema; /* alpha: of the products; 0: 1 */
+    float rate, alpha; /* alpha: of the products; 0: 1 */
     double sparsity;
     uint32_t levels, versions, gptq_samples;
-    float gptq_fisher_share;
     enum pith_step_init step_init;
     enum pith_norms norms;
     enum pith_score score;
@@ -64,8 +63,6 @@ static const struct way ways[] = {
      .batch_norm = true,
      .levels = 7,
      .gptq_samples = 100,
-     .ema = 0.9f,
-     .gptq_fisher_share = 0.5f,
      .step_init = PITH_STEP_INIT_FISHER_ROW},
 };
 enum { WAYS = sizeof ways / sizeof *ways, FOLDS = WAYS - 2 };
@@ -89,9 +86,7 @@ static void open_job(struct job *j, const struct way *w, struct meeting *m, uint
     j->o.score = w->score;
     j->o.norms = w->norms;
     j->o.gptq_samples = w->gptq_samples;
-    j->o.gptq_fisher_share = w->gptq_fisher_share;
     j->o.step_init = w->step_init;
-    j->o.ema = w->ema;
     j->o.prune_every = 5;
     j->o.keep_best = true;
     j->o.ranks = m->count > 1 ? &j->seat.ranks : NULL;

@@ -450,21 +450,6 @@ static uint64_t pruned(struct pith_train_opts *o, float dead_below, uint64_t ste
     return kept;
 }
 
-/* What comes back begins at 0, which is small, and stays for now all the same. */
-static void test_regrowth_on_a_grid(void **state)
-{
-    (void)state;
-    struct pith_train_opts o = shrinking();
-    o.sparsity = 0.5;
-    o.score = PITH_SCORE_MAGNITUDE;
-    o.prune_every = 1;
-    o.prune_until = 1;
-    uint64_t plain = pruned(&o, 0.5f, 49);
-    o.regrow = 0.5f;
-    assert_int_equal(pruned(&o, 0.5f, 49), plain);
-    assert_true(plain < 90);
-}
-
 static void test_one_weight_stays(void **state)
 {
     (void)state;
@@ -473,20 +458,6 @@ static void test_one_weight_stays(void **state)
     o.score = PITH_SCORE_MAGNITUDE;
     o.prune_every = 1;
     assert_int_equal(pruned(&o, 0, 99), 1);
-}
-
-/* With removed weights that may come back, the count is the same. */
-static void test_regrowth_keeps_the_count(void **state)
-{
-    (void)state;
-    struct pith_model *m = network_of(3, false);
-    struct pith_train_opts o = shrinking();
-    o.sparsity = 0.7;
-    o.score = PITH_SCORE_FISHER;
-    o.regrow = 0.3f;
-    uint64_t kept = trained_on(m, &o, false).kept;
-    assert_true(kept <= 36 && kept >= 18);
-    pith_model_free(m);
 }
 
 static void test_threads_do_not_matter(void **state)
@@ -501,7 +472,6 @@ static void test_threads_do_not_matter(void **state)
         o.sparsity = 0.5;
         o.levels = 7;
         o.lambda = 0.05f;
-        o.regrow = 0.1f;
         trained_on(m, &o, false);
         assert_int_equal(pith_model_pack(m, NULL, &file[i], &err), PITH_OK);
         assert_int_equal(file[i].bytes, file[0].bytes);
@@ -547,7 +517,6 @@ int main(void)
                                        cmocka_unit_test(test_rate_in_a_short_run),
                                        cmocka_unit_test(test_patience_waits),
                                        cmocka_unit_test(test_stop_before_the_target),
-                                       cmocka_unit_test(test_regrowth_on_a_grid),
                                        cmocka_unit_test(test_one_weight_stays),
                                        cmocka_unit_test(test_by_count),
                                        cmocka_unit_test(test_by_number),
@@ -557,7 +526,6 @@ int main(void)
                                        cmocka_unit_test(test_numbers_settle_at_their_levels),
                                        cmocka_unit_test(test_dampened_weights_settle),
                                        cmocka_unit_test(test_rate_trades),
-                                       cmocka_unit_test(test_regrowth_keeps_the_count),
                                        cmocka_unit_test(test_threads_do_not_matter),
                                        cmocka_unit_test(test_failure_leaves_the_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,6 @@ static void test_mask_holds(void **state)
     attach_mask(m);
     memcpy(before, w, sizeof before);
     struct pith_train_opts o = small_options();
-    o.ema = 0.9f;
     trained_on(m, &o, true);
     uint32_t moved = 0;
     for (uint64_t k = 0; k < c->count; k++) {

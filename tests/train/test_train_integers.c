@@ -66,7 +66,6 @@ static void test_ends_on_grids(void **state)
     (void)state;
     for (int mask = 0; mask < 2; mask++) {
         struct pith_train_opts o = small_options();
-        o.ema = mask ? 0.9f : 0;
         struct trained t = train(&o, mask);
         if (t.status)
             fail_msg("%s", t.err.text);

@@ -19,17 +19,13 @@ static double log_sum(const float *x, uint32_t n, float t, uint32_t *largest)
     return top + log1p(others);
 }
 
-/* weight * cross-entropy against the smoothed label; adds its gradient to d. */
-static double cross_entropy(uint32_t n, const float *x, double lse, int64_t label, double smoothing,
-                            double weight, double *d)
+/* weight * cross-entropy against the label; adds its gradient to d. */
+static double cross_entropy(uint32_t n, const float *x, double lse, int64_t label, double weight,
+                            double *d)
 {
-    double loss = 0, other = smoothing / n;
-    for (uint32_t i = 0; i < n; i++) {
-        double log_p = (double)x[i] - lse, target = other + (i == label ? 1 - smoothing : 0);
-        loss -= target * log_p;
-        d[i] += weight * (exp(log_p) - target);
-    }
-    return weight * loss;
+    for (uint32_t i = 0; i < n; i++)
+        d[i] += weight * (exp((double)x[i] - lse) - (i == label));
+    return weight * (lse - (double)x[label]);
 }
 
 /* weight * T^2 KL; its gradient by the student's logits is T (p - q). */
@@ -49,8 +45,8 @@ static double softened(uint32_t n, const float *x, const float *teacher, float t
 }
 
 struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *logits,
-                                   const int64_t *label, float smoothing, float kl, float t,
-                                   const float *teacher, float *d)
+                                   const int64_t *label, float kl, float t, const float *teacher,
+                                   float *d)
 {
     struct loss_part part = {0, 0};
     for (uint32_t s = 0; s < n; s++, logits += classes, d += classes) {
@@ -60,8 +56,7 @@ struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *lo
         for (uint32_t i = 0; i < classes; i++)
             g[i] = 0;
         if (label && kl < 1)
-            part.loss +=
-                cross_entropy(classes, logits, lse, label[s], (double)smoothing, 1 - (double)kl, g);
+            part.loss += cross_entropy(classes, logits, lse, label[s], 1 - (double)kl, g);
         if (kl > 0)
             part.loss += softened(classes, logits, teacher + (size_t)s * classes, t, (double)kl, g);
         for (uint32_t i = 0; i < classes; i++)
@@ -73,11 +68,11 @@ struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *lo
 
 /* Cross-entropy is linear in the target; and what is logits' common part, drops out. */
 double pith_loss_mixed(uint32_t n, uint32_t classes, const float *logits, const int64_t *label,
-                       const float *share, float smoothing, float kl, float *d)
+                       const float *share, float kl, float *d)
 {
     double loss = 0;
     for (uint32_t s = 0; (s | 1) < n; s++, logits += classes, d += classes) {
-        double other = (1 - (double)share[s]) * (1 - (double)smoothing) * (1 - (double)kl);
+        double other = (1 - (double)share[s]) * (1 - (double)kl);
         int64_t own = label[s], with = label[s ^ 1];
         loss += other * ((double)logits[own] - (double)logits[with]);
         d[own] += (float)other;

@@ -14,18 +14,18 @@ struct loss_part {
 };
 
 /* logits: [n, classes], 2 .. LOSS_MAX_CLASSES classes. label: [n], each in 0 .. classes - 1. d: [n,
- * classes], set. Cross-entropy with label smoothing s (Szegedy et al., 2016, section 7), and part
+ * classes], set. Cross-entropy, and part
  * `kl` of the loss instead T^2 KL(teacher || student) of classes softened by T (Hinton et al.,
  * 2015); teacher: logits [n, classes], NULL where kl is 0. label NULL: kl must be 1. */
 struct loss_part pith_loss_classes(uint32_t n, uint32_t classes, const float *logits,
-                                   const int64_t *label, float smoothing, float kl, float t,
-                                   const float *teacher, float *d);
+                                   const int64_t *label, float kl, float t, const float *teacher,
+                                   float *d);
 
 /* Labels that are mixed of two: part share[i] of sample i's loss is its own label's, the rest that
  * of sample i ^ 1. What that adds to the loss of pith_loss_classes with the same arguments; d is
  * changed accordingly. */
 double pith_loss_mixed(uint32_t n, uint32_t classes, const float *logits, const int64_t *label,
-                       const float *share, float smoothing, float kl, float *d);
+                       const float *share, float kl, float *d);
 
 /* Mean over the elements of the squared difference; summed over samples. y, target, d: [n, elems].
  */

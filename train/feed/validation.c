@@ -57,7 +57,7 @@ static struct loss_part judge_by_teacher(const struct validation *v, uint64_t fi
                                          uint64_t each)
 {
     const float *answer = v->answers->log_p + first * each;
-    struct loss_part part = pith_loss_classes(n, (uint32_t)each, v->log_p, NULL, 0, 1,
+    struct loss_part part = pith_loss_classes(n, (uint32_t)each, v->log_p, NULL, 1,
                                               v->answers->temperature, answer, v->gradient);
     for (uint32_t i = 0; i < n; i++)
         part.right += largest_of(answer + i * each, each) == largest_of(v->log_p + i * each, each);
@@ -93,9 +93,9 @@ static enum pith_status judge(struct validation *v, uint64_t first, uint32_t n,
     enum pith_status status = v->answers ? PITH_OK : check_labels(v, first, n, each, err);
     if (status)
         return status;
-    part = v->answers ? judge_by_teacher(v, first, n, each)
-                      : pith_loss_classes(n, (uint32_t)each, v->log_p, v->label, 0, 0, 1, NULL,
-                                          v->gradient);
+    part = v->answers
+               ? judge_by_teacher(v, first, n, each)
+               : pith_loss_classes(n, (uint32_t)each, v->log_p, v->label, 0, 1, NULL, v->gradient);
     v->sum += part.loss;
     v->right += part.right;
     return PITH_OK;

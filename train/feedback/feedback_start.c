@@ -6,7 +6,6 @@
 #include "feedback_sweep.h"
 #include "parametrization.h"
 #include "layer_inputs.h"
-#include "loss_rows.h"
 #include "row_feedback.h"
 
 #include <stdlib.h>
@@ -20,7 +19,6 @@ enum { MOST_PER_SLICE = 8 };
 
 struct feedback {
     struct feedback_sweep sweep;
-    struct loss_rows *rows; /* NULL: the loss has no share */
     struct parametrization *of;
     uint32_t n;
     struct pith_error *err;
@@ -34,7 +32,6 @@ struct layer {
     double *shift; /* [rows] what the bias is to make up for */
     struct layer_inputs in;
     struct row_feedback feedback;
-    float *weight; /* of a step's rows in a unit; NULL */
 };
 
 static void round_group(struct layer *l, uint32_t g)
@@ -53,7 +50,7 @@ static void round_group(struct layer *l, uint32_t g)
         for (uint32_t k = 0; k < in->n; k++)
             l->shift[row] += ((double)w[k] * in->mean[1][(size_t)g * in->n + k] -
                               (double)v[k] * factor * in->mean[0][(size_t)g * in->n + k]) /
-                             in->weights[g];
+                             in->n_rows[g];
     }
 }
 
@@ -63,13 +60,10 @@ static struct tape_parameter *parameter(struct tape *t, uint32_t value)
     return at == UINT32_MAX ? NULL : &t->parameter[at];
 }
 
-/* What the optimizer's numbers make, for it and for the tape that follows; their mean begins
- * there. */
+/* What the optimizer's numbers make, for it and for the tape that follows. */
 static void show(struct feedback *f, struct parametrization *of)
 {
     struct tape_parameter *p = parameter(f->sweep.now, of->p->value);
-    if (of->ema)
-        memcpy(of->ema, of->value, (size_t)of->n * sizeof *of->value);
     pith_latent_spread(of, of->value, of->p->data);
     memcpy(p->data, of->p->data, (size_t)p->count * sizeof *p->data);
 }
@@ -129,29 +123,19 @@ static enum pith_status look(void *arg, uint32_t step, uint32_t slice, uint64_t 
     struct feedback *f = ((const struct look *)arg)->f;
     struct layer *l = ((const struct look *)arg)->layer;
     const struct feedback_sweep *s = &f->sweep;
-    enum pith_status status = PITH_OK;
-    if (!pith_step_multiplies(s->now, &s->now->step[step], l->of->p->value))
-        return PITH_OK;
-    if (f->rows)
-        status = pith_loss_rows_read(f->rows, step, unit, l->weight);
-    if (!status)
-        pith_layer_inputs_add(&l->in, step, slice, s->samples, s->now, s->before, l->weight);
-    return status;
+    (void)unit;
+    if (pith_step_multiplies(s->now, &s->now->step[step], l->of->p->value))
+        pith_layer_inputs_add(&l->in, step, slice, s->samples, s->now, s->before);
+    return PITH_OK;
 }
 
-static bool open_layer(const struct feedback *f, const struct weight_uses *uses, struct layer *l)
+static bool open_layer(const struct feedback *f, struct layer *l)
 {
     l->rows = l->of->p->count / l->in.n;
     l->was = parameter(f->sweep.before, l->of->p->value)->data;
     l->bias = bias_numbers(f, l->in.bias, l->rows);
     l->shift = calloc((size_t)l->rows, sizeof *l->shift);
-    uint64_t most = 0;
-    for (uint32_t i = uses->first; i <= uses->last && f->rows; i++)
-        if (pith_loss_rows_count(f->rows, i) > most)
-            most = pith_loss_rows_count(f->rows, i);
-    l->weight = f->rows ? malloc((size_t)(most + 1) * sizeof *l->weight) : NULL;
-    return l->shift && (!f->rows || l->weight) &&
-           pith_layer_inputs_open(&l->in, true, f->rows != NULL);
+    return l->shift && pith_layer_inputs_open(&l->in, true);
 }
 
 static enum pith_status round_layer(struct feedback *f, const struct weight_uses *uses)
@@ -160,7 +144,7 @@ static enum pith_status round_layer(struct feedback *f, const struct weight_uses
     const struct sweep_use use = {look, &(struct look){f, &l}};
     if (l.in.n == 0)
         return PITH_OK;
-    enum pith_status status = open_layer(f, uses, &l)
+    enum pith_status status = open_layer(f, &l)
                                   ? pith_sweep_go(&f->sweep, uses->first, uses->last + 1, &use)
                                   : pith_tape_no_memory(f->err);
     if (!status) {
@@ -171,7 +155,6 @@ static enum pith_status round_layer(struct feedback *f, const struct weight_uses
     if (!status)
         round_rows(f, &l);
     free(l.shift);
-    free(l.weight);
     pith_layer_inputs_free(&l.in);
     pith_row_feedback_free(&l.feedback);
     return status;
@@ -227,11 +210,8 @@ enum pith_status pith_feedback_start(const struct pith_model *m, struct pith_dat
     f.of = pith_optimizer_numbers(o, &f.n);
     enum pith_status status =
         pith_sweep_open(m, data, opts, most, (wanted + batch - 1) / batch * batch, &f.sweep, err);
-    if (!status && opts->gptq_fisher_share > 0)
-        status = pith_loss_rows_new(m, &f.sweep, batch, &f.rows);
     if (!status)
         status = round_layers(&f);
-    pith_loss_rows_free(f.rows);
     pith_sweep_close(&f.sweep);
     return status;
 }

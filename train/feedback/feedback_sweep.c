@@ -164,18 +164,12 @@ static uint32_t fitting(uint32_t n, uint64_t bytes, uint64_t most)
     return fit;
 }
 
-/* How many samples are a unit does not depend on the threads: they give the same bits. Gradients
- * need a whole tape, with as much for them. */
+/* How many samples are a unit does not depend on the threads: they give the same bits. */
 static void choose_units(struct feedback_sweep *s)
 {
     const uint32_t n = s->samples;
     const uint64_t worst = worst_stretch(s);
-    uint32_t fit = fitting(n, worst, UNIT_BYTES);
-    if (s->opts->gptq_fisher_share > 0) {
-        uint64_t all = pith_stretch_bytes(s->now, s->life, 0, s->now->n_steps);
-        uint32_t other = fitting(n, 2 * all, UNITS_BYTES);
-        fit = other < fit ? other : fit;
-    }
+    const uint32_t fit = fitting(n, worst, UNIT_BYTES);
     s->samples = fit;
     uint64_t unit = worst / n * fit;
     while (s->slices < PITH_TRAIN_SLICES && 2 * s->slices <= s->opts->threads &&

@@ -56,40 +56,21 @@ static uint64_t count_rows(const struct grad_node *n, uint32_t op, uint32_t cols
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static void add_mean(const float *rows, const float *weight, uint64_t count, uint32_t n,
-                     double *mean)
+static void add_mean(const float *rows, uint64_t count, uint32_t n, double *mean)
 {
     for (uint64_t i = 0; i < count; i++, rows += n)
         for (uint32_t k = 0; k < n; k++)
-            mean[k] += (weight ? (double)weight[i] : 1) * (double)rows[k];
-}
-
-static void add_weights(struct layer_inputs *in, uint32_t g, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        in->weights[g] += in->weight ? (double)in->weight[i] : 1;
-}
-
-/* Rows times the roots of their weights, so that sums of products are weighted. */
-static void weigh(const struct layer_inputs *in, uint64_t count)
-{
-    for (int i = 0; i < 2 && in->x[i] && in->weight; i++)
-        for (uint64_t r = 0; r < count; r++) {
-            float root = sqrtf(in->weight[r]), *x = in->x[i] + r * in->n;
-            for (uint32_t k = 0; k < in->n; k++)
-                x[k] *= root;
-        }
+            mean[k] += (double)rows[k];
 }
 
 static void add_rows(struct layer_inputs *in, uint32_t g, uint64_t count)
 {
     size_t n = in->n, square = n * n * g;
     const float *now = in->x[0], *before = in->x[1];
-    add_weights(in, g, count);
-    add_mean(now, in->weight, count, in->n, in->mean[0] + n * g);
+    in->n_rows[g] += (double)count;
+    add_mean(now, count, in->n, in->mean[0] + n * g);
     if (in->crossed)
-        add_mean(before, in->weight, count, in->n, in->mean[1] + n * g);
-    weigh(in, count);
+        add_mean(before, count, in->n, in->mean[1] + n * g);
     struct gram_piece p = {in->tile, now, now, n, n, (size_t)count, true};
     pith_gram_add(&p, 0, n, in->both + square);
     p = (struct gram_piece){in->tile, now, before, n, n, (size_t)count, false};
@@ -108,48 +89,42 @@ static void add_filled(struct layer_inputs *in)
 
 /* Rows of products wait until there are many: one gemm then goes over the sums once. */
 static void add_product(struct layer_inputs *in, uint64_t count,
-                        const struct grad_node *const *node, const float *weight)
+                        const struct grad_node *const *node)
 {
     if (in->filled + count > in->room)
         add_filled(in);
     for (int i = 0; i < 2 && node[i]; i++)
         memcpy(in->x[i] + in->filled * in->n, node[i]->in[0]->data,
                (size_t)count * in->n * sizeof(float));
-    if (in->weight)
-        memcpy(in->weight + in->filled, weight, (size_t)count * sizeof *weight);
     in->filled += count;
 }
 
-/* Of group g in a sample; *weight: on to the next ones'. */
+/* Of group g in a sample. */
 static void add_windows(struct layer_inputs *in, const struct conv *s, uint32_t sample, uint32_t g,
-                        const struct grad_node *const *node, const float **weight)
+                        const struct grad_node *const *node)
 {
     const uint64_t places = s->v.out;
     for (uint64_t first = 0, count; first < places; first += count) {
         count = places - first < in->room ? places - first : in->room;
         for (int i = 0; i < 2 && node[i]; i++)
             conv_rows(s, in->place, node[i]->in[0], sample, g, first, count, in->x[i]);
-        if (in->weight)
-            memcpy(in->weight, *weight + first, (size_t)count * sizeof **weight);
         add_rows(in, g, count);
     }
-    if (*weight)
-        *weight += places;
 }
 
 /* node: of the network as it is now, and as it was before, or NULL. */
 static void add_node(struct layer_inputs *in, uint32_t op, uint32_t per_slice,
-                     const struct grad_node *const *node, const float *weight)
+                     const struct grad_node *const *node)
 {
     if (op != PITH_OP_CONV) {
-        add_product(in, count_rows(node[0], op, in->n), node, weight);
+        add_product(in, count_rows(node[0], op, in->n), node);
         return;
     }
     struct conv s = conv_of(node[0]);
     pith_im2col_places(&s.v, in->place);
     for (uint32_t k = 0; k < per_slice; k++)
         for (uint32_t g = 0; g < in->groups; g++)
-            add_windows(in, &s, k, g, node, &weight);
+            add_windows(in, &s, k, g, node);
 }
 
 /* The operator that multiplies by the value in this step; UINT32_MAX: none. */
@@ -166,27 +141,13 @@ bool pith_step_multiplies(const struct tape *t, const struct tape_step *step, ui
     return op_of(t, step, value) != UINT32_MAX;
 }
 
-uint64_t pith_layer_rows(const struct tape *t, uint32_t step, uint32_t per_slice)
-{
-    const struct tape_step *at = &t->step[step];
-    const struct pith_node *node = &t->m->nodes[at->at];
-    if (at->converts || node->n_in < 2 || node->in[1] == PITH_VALUE_NONE ||
-        t->parameter_of[node->in[1]] == UINT32_MAX)
-        return 0;
-    const struct tape_parameter *p = &t->parameter[t->parameter_of[node->in[1]]];
-    struct layer_inputs in = pith_layer_inputs_of(t, p);
-    uint64_t rows = in.n ? count_rows(&at->node[0], node->op, in.n) : 0;
-    return node->op == PITH_OP_CONV ? rows * in.groups * per_slice : rows;
-}
-
 void pith_layer_inputs_add(struct layer_inputs *in, uint32_t step, uint32_t slice,
-                           uint32_t per_slice, const struct tape *now, const struct tape *before,
-                           const float *weight)
+                           uint32_t per_slice, const struct tape *now, const struct tape *before)
 {
     const struct grad_node *node[] = {&now->step[step].node[slice],
                                       before ? &before->step[step].node[slice] : NULL};
     const uint32_t op = now->m->nodes[now->step[step].at].op;
-    add_node(in, op, per_slice, node, weight);
+    add_node(in, op, per_slice, node);
 }
 
 void pith_layer_inputs_end(struct layer_inputs *in)
@@ -208,7 +169,7 @@ void pith_layer_inputs_centre(struct layer_inputs *in, double share)
     for (uint32_t g = 0; g < in->groups && in->crossed; g++) {
         const double *now = in->mean[0] + (size_t)n * g, *before = in->mean[1] + (size_t)n * g;
         double *both = in->both + (size_t)n * n * g, *crossed = in->crossed + (size_t)n * n * g;
-        double by = in->weights[g] > 0 ? share / in->weights[g] : 0;
+        double by = in->n_rows[g] > 0 ? share / in->n_rows[g] : 0;
         for (uint32_t i = 0; i < n; i++)
             for (uint32_t k = 0; k < n; k++) {
                 both[(size_t)i * n + k] -= by * now[i] * now[k];
@@ -225,22 +186,21 @@ void pith_layer_inputs_free(struct layer_inputs *in)
         free(in->mean[i]);
         free(in->x[i]);
     }
-    free(in->weights);
-    free(in->weight);
+    free(in->n_rows);
     free(in->place);
     free(in->both);
     free(in->crossed);
     *in = (struct layer_inputs){0};
 }
 
-bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, bool weighted)
+bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed)
 {
     size_t squares = (size_t)in->groups * in->n * in->n;
     in->tile = pith_gram_tile();
     in->place = malloc((size_t)in->places * in->n * sizeof *in->place);
     in->both = calloc(squares, sizeof *in->both);
-    in->weights = calloc(in->groups, sizeof *in->weights);
-    bool room = in->place && in->both && in->weights;
+    in->n_rows = calloc(in->groups, sizeof *in->n_rows);
+    bool room = in->place && in->both && in->n_rows;
     if (crossed)
         in->crossed = calloc(squares, sizeof *in->crossed);
     for (int i = 0; i < 1 + crossed; i++) {
@@ -248,9 +208,7 @@ bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, bool weighted
         in->x[i] = malloc((size_t)in->room * in->n * sizeof **in->x);
         room = room && in->mean[i] && in->x[i];
     }
-    if (weighted)
-        in->weight = malloc((size_t)in->room * sizeof *in->weight);
-    return room && (!crossed || in->crossed) && (!weighted || in->weight);
+    return room && (!crossed || in->crossed);
 }
 
 /* The value that is added to a node's sums as it is, and by no node with another weight; or

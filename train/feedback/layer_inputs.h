@@ -3,9 +3,9 @@
  * products, from tapes after the forward of what makes these inputs.
  *
  *     struct layer_inputs in = pith_layer_inputs_of(tape, parameter);
- *     if (in.n && pith_layer_inputs_open(&in, false, false)) {
+ *     if (in.n && pith_layer_inputs_open(&in, false)) {
  *         for each batch, step with the weight, slice:
- *             pith_layer_inputs_add(&in, step, slice, per_slice, tape, NULL, NULL);
+ *             pith_layer_inputs_add(&in, step, slice, per_slice, tape, NULL);
  *         pith_layer_inputs_end(&in);
  *     }
  *     pith_layer_inputs_free(&in);
@@ -24,9 +24,8 @@ struct layer_inputs {
     uint32_t bias;   /* value added to the rows' sums; PITH_VALUE_NONE: none, or others read it */
     double *both;    /* [groups][n, n] sum of x x^T, once ended */
     double *crossed; /* [groups][n, n] sum of x x'^T; NULL: not asked for */
-    double *mean[2]; /* [groups][n] sum of x, x', times their rows' weights */
-    double *weights; /* [groups] of the rows that were added, summed up */
-    float *weight;   /* [room] of the rows; NULL: all 1 */
+    double *mean[2]; /* [groups][n] sum of x, x', */
+    double *n_rows;  /* [groups] rows that were added */
     uint64_t room, filled;
     gram_tile *tile;
     uint64_t places; /* windows of a convolution */
@@ -37,18 +36,14 @@ struct layer_inputs {
 /* n is 0 where the parameter stands in what is not a convolution or product, or in several of
  * different groups, or reads more than LAYER_INPUTS_MOST. */
 struct layer_inputs pith_layer_inputs_of(const struct tape *t, const struct tape_parameter *p);
-/* weighted: rows have weights (loss_rows.h). False: no memory. */
-bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed, bool weighted);
+/* False: no memory. */
+bool pith_layer_inputs_open(struct layer_inputs *in, bool crossed);
 void pith_layer_inputs_free(struct layer_inputs *in); /* accepts zeros */
 /* The per_slice samples of a slice, in a step that multiplies by the weight. before: a tape of the
- * same steps; NULL if not crossed. weight: [pith_layer_rows] of the rows; of a convolution's sample
- * after sample, in it group after group, place after place; NULL if not weighted. */
+ * same steps; NULL if not crossed. */
 void pith_layer_inputs_add(struct layer_inputs *in, uint32_t step, uint32_t slice,
-                           uint32_t per_slice, const struct tape *now, const struct tape *before,
-                           const float *weight);
+                           uint32_t per_slice, const struct tape *now, const struct tape *before);
 void pith_layer_inputs_end(struct layer_inputs *in);
-/* Rows of a slice that a step multiplies a weight with, each group's; 0: it is not such a step. */
-uint64_t pith_layer_rows(const struct tape *t, uint32_t step, uint32_t per_slice);
 
 /* Behind the end: both and crossed lose this share, 0..1, of what the means make of them. */
 void pith_layer_inputs_centre(struct layer_inputs *in, double share);

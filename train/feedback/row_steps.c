@@ -96,7 +96,7 @@ static void add_inputs(const struct probe *p, const struct probed *w, struct lay
     for (uint32_t i = 0; i < t->n_steps; i++)
         for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
             if (pith_step_multiplies(t, &t->step[i], w->value))
-                pith_layer_inputs_add(in, i, s, p->drawn.per_slice, t, NULL, NULL);
+                pith_layer_inputs_add(in, i, s, p->drawn.per_slice, t, NULL);
 }
 
 /* The inputs of weights first .. end - 1, of one pass over the samples. in: [of them], zeros. */
@@ -108,7 +108,7 @@ static enum pith_status gather_inputs(struct probe *p, uint32_t first, uint32_t 
     enum pith_status status = PITH_OK;
     for (uint32_t i = first; i < end && !status; i++) {
         in[i - first] = pith_layer_inputs_of(p->drawn.tape, &all[p->of[i].parameter]);
-        if (in[i - first].n && !pith_layer_inputs_open(&in[i - first], false, false))
+        if (in[i - first].n && !pith_layer_inputs_open(&in[i - first], false))
             status = pith_tape_no_memory(p->err);
     }
     for (uint64_t b = 0; b < p->n_batches && !status; b++) {
@@ -172,7 +172,7 @@ float pith_row_step_round(double s)
 
 /* F becomes the steps, but for d: F to the power of -TRUST / 2, F at least a part of the tensor's.
  * False: the loss knows none of its rows. */
-static bool find_shape(struct probed *w, bool by_row)
+static bool find_shape(struct probed *w)
 {
     double mean = 0;
     for (uint64_t r = 0; r < w->rows; r++)
@@ -180,7 +180,7 @@ static bool find_shape(struct probed *w, bool by_row)
     if (!(mean > 0) || !isfinite(mean))
         return false;
     for (uint64_t r = 0; r < w->rows; r++) {
-        double f = by_row ? fmax(w->sum[r], mean / (COARSEST * COARSEST)) : mean;
+        double f = fmax(w->sum[r], mean / (COARSEST * COARSEST));
         w->sum[r] = pow((double)w->cols / f, 0.5 * TRUST);
     }
     return true;
@@ -209,7 +209,7 @@ static double find_level(struct probe *p)
         const struct pith_const *c = p->m->values[w->value].constant;
         double count = (double)(w->rows * w->cols);
         double step = pith_latent_mean_step(p->opts, c->count, c->data, c->mask, count / largest);
-        if (!(step > 0) || !find_shape(w, p->opts->step_init == PITH_STEP_INIT_FISHER_ROW)) {
+        if (!(step > 0) || !find_shape(w)) {
             w->rows = 0;
             continue;
         }
@@ -237,14 +237,11 @@ static enum pith_status scale_rows(struct probe *p, struct row_scale *scale)
 static enum pith_status take_steps(struct probe *p, struct row_steps *steps)
 {
     double d = find_level(p);
-    bool by_row = p->opts->step_init == PITH_STEP_INIT_FISHER_ROW;
-    enum pith_status status = PITH_OK;
-    if (by_row)
-        status = scale_rows(p, &steps->scale);
+    enum pith_status status = scale_rows(p, &steps->scale);
     for (uint32_t i = 0; i < p->n && !status; i++) {
         const struct probed *w = &p->of[i];
         struct steps_of *to = &steps->of[w->value];
-        to->n = by_row && !pith_row_scale_evens(&steps->scale, w->value) ? w->rows : w->rows > 0;
+        to->n = pith_row_scale_evens(&steps->scale, w->value) ? w->rows > 0 : w->rows;
         to->step = to->n ? malloc((size_t)to->n * sizeof *to->step) : NULL;
         if (to->n && !to->step)
             return pith_tape_no_memory(p->err);
@@ -308,8 +305,7 @@ static enum pith_status open_probe(struct probe *p, struct pith_data *data)
     uint64_t wanted = count < ROW_STEPS_SAMPLES ? count : ROW_STEPS_SAMPLES;
     uint32_t per_slice = share < PER_SLICE ? (uint32_t)share : PER_SLICE;
     uint32_t batch = per_slice * PITH_TRAIN_SLICES;
-    enum pith_status status =
-        pith_sampled_fisher_open(p->m, p->opts, per_slice, PITH_TRAIN_SLICES, &p->drawn, p->err);
+    enum pith_status status = pith_sampled_fisher_open(p->m, p->opts, per_slice, &p->drawn, p->err);
     if (!status)
         status = pith_batch_new(data, per_slice, 0, false, &p->batch, p->err);
     if (!status)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* row_steps.h - how fine the grid of each weight, or of each of its rows, shall be, by what
- * rounding costs the loss.
+/* row_steps.h - how fine the grid of each row of a weight shall be, by what rounding costs the
+ * loss.
  *
  * Rounding a row to steps of s moves it by noise e, and the loss by 0.5 E (g e)^2 = s^2 / 24 * sum
  * F on the mean, g being the gradient of one sample (sampled_fisher.h). Where each weight is
@@ -23,10 +23,10 @@
 
 #define ROW_STEPS_SAMPLES 2048u /* or as many as there are */
 
-/* Of opts->step_init. Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits
+/* Steps of rows are 1 or 1.5 times a power of two, so that a file has few bits
  * of them, and at most 16 times the tensor's. Weights that the loss does not know have none. Steps
- * of rows move into depthwise weights where they can (not with feature distillation, which looks at
- * what lies between). Each process does all of it. PITH_ERR_MEMORY, and what reading data returns.
+ * of rows move into depthwise weights where they can. Each process does all of it. PITH_ERR_MEMORY,
+ * and what reading data returns.
  */
 enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_data *data,
                                      const struct pith_train_opts *opts, struct row_steps *steps,

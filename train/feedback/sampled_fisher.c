@@ -170,10 +170,9 @@ static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *
 
 enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
                                           const struct pith_train_opts *opts, uint32_t per_slice,
-                                          uint32_t slices, struct sampled_fisher *d,
-                                          struct pith_error *err)
+                                          struct sampled_fisher *d, struct pith_error *err)
 {
-    struct tape_opts t = {.batch = per_slice * slices, .slices = slices};
+    struct tape_opts t = {.batch = per_slice * PITH_TRAIN_SLICES, .slices = PITH_TRAIN_SLICES};
     *d = (struct sampled_fisher){.opts = opts, .per_slice = per_slice};
     return open_tape(m, &t, d, err);
 }

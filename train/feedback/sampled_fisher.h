@@ -26,13 +26,12 @@ struct sampled_fisher {
                           the mean what they were, but gradients are not 0 there any more */
 };
 
-/* A tape of m, as it is when it does not train, with so many slices (tape_opts); opts is borrowed.
+/* A tape of m, as it is when it does not train, in PITH_TRAIN_SLICES slices; opts is borrowed.
  * PITH_ERR_UNSUPPORTED where no float weight leads to what the classes are drawn from;
  * PITH_ERR_MEMORY, and what pith_tape_new returns. */
 enum pith_status pith_sampled_fisher_open(const struct pith_model *m,
                                           const struct pith_train_opts *opts, uint32_t per_slice,
-                                          uint32_t slices, struct sampled_fisher *d,
-                                          struct pith_error *err);
+                                          struct sampled_fisher *d, struct pith_error *err);
 /* The same of one sample, by_gradient, with as little memory as may be: gradients are there when
  * `after` is called, behind each step (tape.h). m is borrowed and may not change. */
 enum pith_status pith_sampled_fisher_open_lean(const struct pith_model *m,

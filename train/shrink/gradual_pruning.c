@@ -286,25 +286,6 @@ static void remove_small(struct gradual_pruning *h, float *const *value)
                 h->of[i].alive[k] = 0;
 }
 
-/* Back comes what was removed and has the largest gradient for its bits. */
-static void grow(struct gradual_pruning *h, uint64_t n_back, float *const *value)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < h->n_weights; i++)
-        for (uint64_t k = 0; k < h->of[i].count; k++)
-            if (!h->of[i].alive[k])
-                h->score[n++] = h->of[i].importance[k] / h->of[i].bits[k];
-    if (n == 0 || n_back == 0)
-        return;
-    float limit = pith_kth_largest(h->score, n, n_back < n ? n_back : n);
-    for (uint32_t i = 0; i < h->n_weights && limit > 0; i++)
-        for (uint64_t k = 0; k < h->of[i].count; k++)
-            if (!h->of[i].alive[k] && h->of[i].importance[k] / h->of[i].bits[k] >= limit) {
-                h->of[i].alive[k] = 1;
-                value[i][k] = 0;
-            }
-}
-
 /* ---- units ----------------------------------------------------------------------------------- */
 
 static bool row_lives(const struct pruned_tensor *w, uint64_t row)
@@ -401,14 +382,6 @@ static uint64_t target(const struct gradual_pruning *h, double part)
     return (uint64_t)(exp(log(end) + (log(start) - log(end)) * left) + 0.5);
 }
 
-/* How many of `keep` are to be others than those that are worth most. */
-static uint64_t places_for_others(const struct gradual_pruning *h, uint64_t keep, double part)
-{
-    double left = 1 - part / (double)h->opts.prune_until;
-    return h->opts.regrow > 0 && left > 0 ? (uint64_t)((double)keep * (double)h->opts.regrow * left)
-                                          : 0;
-}
-
 /* The count is reached at once where the schedule ends; where no step would ever be due, the last
  * one is. */
 bool pith_gradual_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps)
@@ -429,15 +402,11 @@ void pith_gradual_step(struct gradual_pruning *h, uint64_t step, uint64_t n_step
     if (!pith_gradual_due(&h->opts, step, n_steps))
         return;
     double lambda = (double)h->opts.lambda * pith_rate_ramp(part);
-    uint64_t keep = h->opts.sparsity > 0 ? target(h, part) : 0;
-    uint64_t back = places_for_others(h, keep, part);
     if (h->opts.sparsity > 0)
-        remove_below(h, limit_for(h, keep - back, value), value);
+        remove_below(h, limit_for(h, target(h, part), value), value);
     if (lambda > 0)
         remove_dear(h, lambda, n_samples, value);
     remove_small(h, value);
-    if (back) /* they begin at 0: what goes because it is small or dear has gone before */
-        grow(h, back, value);
     drop_dead_units(h);
     for (uint32_t i = 0; i < h->n_weights; i++)
         update_bits(&h->of[i]);

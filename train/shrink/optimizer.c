@@ -56,18 +56,12 @@ static float *floats(uint64_t n)
 
 static bool open_moments(const struct pith_train_opts *opts, struct parametrization *f)
 {
-    bool adam = is_adam(opts), first = adam || opts->momentum > 0, ema = opts->ema > 0;
+    bool adam = is_adam(opts), first = adam || opts->momentum > 0;
     if (first)
         f->first = floats(f->n);
     if (adam)
         f->second = floats(f->n);
-    if (ema)
-        f->ema = floats(f->n);
-    if ((first && !f->first) || (adam && !f->second) || (ema && !f->ema))
-        return false;
-    if (ema)
-        memcpy(f->ema, f->value, (size_t)f->n * sizeof *f->value);
-    return true;
+    return (!first || f->first) && (!adam || f->second);
 }
 
 /* Which numbers may be removed, before the grids are laid. */
@@ -309,13 +303,6 @@ static void move(const struct optimizer *o, struct parametrization *f, uint64_t 
         move_sgd(o, f, begin, end, rate, clip, decay);
 }
 
-static void follow_average(const struct optimizer *o, struct parametrization *f, uint64_t begin,
-                           uint64_t end)
-{
-    for (uint64_t k = begin; k < end && f->ema; k++)
-        f->ema[k] += (1 - o->opts.ema) * (f->value[k] - f->ema[k]);
-}
-
 static void move_slice(void *arg, uint32_t slice)
 {
     struct pass *pass = arg;
@@ -329,7 +316,6 @@ static void move_slice(void *arg, uint32_t slice)
         move(pass->o, f, begin, middle, pass->rate, pass->clip, decay);
         move(pass->o, f, middle, end, pass->rate, pass->clip, 0);
         pith_latent_damp(f, pass->to_level, begin, end);
-        follow_average(pass->o, f, begin, end);
     }
 }
 

@@ -224,8 +224,7 @@ bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *o,
             memset(f->c->mask, 1, (size_t)f->p->count);
     }
     if (ok) {
-        if (!(o->regrow > 0)) /* else the gradient says what comes back */
-            f->p->alive = alive_of(f);
+        f->p->alive = alive_of(f);
         if (f->grid)
             count_levels(f);
         pith_latent_spread(f, f->value, f->p->data);
@@ -245,7 +244,6 @@ void pith_latent_close(struct parametrization *f)
     free(f->fake);
     free(f->first);
     free(f->second);
-    free(f->ema);
 }
 
 void pith_latent_state(struct parametrization *f, uint32_t number, struct checkpoint *c)
@@ -254,7 +252,6 @@ void pith_latent_state(struct parametrization *f, uint32_t number, struct checkp
     pith_checkpoint_add_f32(c, "value", number, CHECKPOINT_NOT_NAN, f->own ? f->value : NULL, f->n);
     pith_checkpoint_add_f32(c, "first", number, CHECKPOINT_NOT_NAN, f->first, f->n);
     pith_checkpoint_add_f32(c, "second", number, CHECKPOINT_NOT_NEGATIVE, f->second, f->n);
-    pith_checkpoint_add_f32(c, "ema", number, CHECKPOINT_NOT_NAN, f->ema, f->n);
     if (!f->grid) /* whose number of levels is of the options */
         return;
     pith_checkpoint_add_f32(c, "grid step", number, CHECKPOINT_POSITIVE, &f->grid->step, 1);
@@ -464,11 +461,10 @@ static void store_codebook(struct parametrization *f)
     struct pith_codebook *b = f->c->codebook;
     for (uint64_t group = 0; group < b->n_groups; group++) {
         uint64_t at = group * b->n_centroids;
-        const float *effective = (f->ema ? f->ema : f->value) + at;
         struct ranked r[256];
         uint8_t now[256];
         for (uint32_t i = 0; i < b->n_centroids; i++)
-            r[i] = (struct ranked){effective[i], i};
+            r[i] = (struct ranked){f->value[at + i], i};
         qsort(r, b->n_centroids, sizeof *r, by_value);
         for (uint32_t i = 0; i < b->n_centroids; i++) {
             now[r[i].was] = (uint8_t)i;
@@ -478,7 +474,7 @@ static void store_codebook(struct parametrization *f)
         }
         for (uint64_t k = group * b->group_elems; k < (group + 1) * b->group_elems; k++)
             b->index[k] = now[b->index[k]];
-        float *all[] = {f->value, f->first, f->second, f->ema};
+        float *all[] = {f->value, f->first, f->second};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
             permute(all[i] ? all[i] + at : NULL, r, b->n_centroids);
     }
@@ -507,7 +503,7 @@ static void store_mask(const struct parametrization *f)
 
 void pith_latent_store(struct parametrization *f)
 {
-    const float *value = f->ema ? f->ema : f->value;
+    const float *value = f->value;
     if (f->fake) {
         pith_fake_weight_store(f->fake, value, f->c->codebook);
     } else if (f->grid) {

@@ -24,7 +24,7 @@ struct parametrization {
     double of_largest;            /* its elements in those of the largest weight */
     bool own;                     /* value and grad: else the parameter's */
     float *value, *grad;          /* [n] */
-    float *first, *second, *ema;  /* moments [n]; NULL where the method has none */
+    float *first, *second;        /* moments [n]; NULL where the method has none */
     struct pruned_tensor *pruned; /* NULL: nothing is removed */
     struct grid *grid;            /* NULL: none */
     const float *steps;           /* [n_steps] at first, told by the loss; NULL: by the mean */
