@@ -206,7 +206,7 @@ static enum pith_status write_file(const char *path, bool replace, const void *b
     if (stat(target, &old) != 0 || S_ISREG(old.st_mode))
         return write_regular(path, target, replace, &content, err);
     if (S_ISDIR(old.st_mode))
-        return pith_error_fill(err, PITH_ERR_IO, "cannot write '%s': is a folder", path);
+        return pith_error_fill(err, PITH_ERR_IO, "cannot write '%s': it is a folder", path);
     return write_special(path, bytes, n, err);
 }
 
@@ -282,13 +282,13 @@ static enum pith_status read_open(int fd, const char *path, uint64_t max_bytes,
     if (fstat(fd, &st) != 0)
         return io_error(err, "read", path);
     if (S_ISDIR(st.st_mode))
-        return pith_error_fill(err, PITH_ERR_IO, "cannot read '%s': is a folder", path);
+        return pith_error_fill(err, PITH_ERR_IO, "cannot read '%s': it is a folder", path);
     size_t first = 65535;
     if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) { /* one that never ends, unless it is empty */
         char byte;
         if (read(fd, &byte, 1) > 0)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "cannot read '%s': is a device, not a file or a pipe", path);
+                                   "cannot read '%s': it is a device, not a file or a pipe", path);
     }
     if (!S_ISREG(st.st_mode) && max_bytes > PIPE_MAX_BYTES)
         max_bytes = PIPE_MAX_BYTES;

@@ -93,7 +93,7 @@ const struct cli_command cmd_completion = {
     "misc",
     "command completion for a shell",
     "pith completion bash",
-    "make install lays it down where bash-completion finds it. By hand, for this shell:\n\n"
+    "make install puts it where bash-completion finds it. By hand, for this shell:\n\n"
     "  source <(pith completion bash)",
     NULL,
     sizeof(struct cli_common),

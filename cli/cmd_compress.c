@@ -51,7 +51,7 @@ static const struct cli_option options[] = {
     {0, "", OPTION_ADVANCED, 0, NULL, NULL, 0, 0},
     CLI_STAGE_RARE(struct compress_options, stage, PITH_STAGE_COMPRESS),
     {0, "weigh", OPTION_TEXT, offsetof(struct compress_options, weigh), "OUT=W,..",
-     "factor of an output's loss: 10 asks 10 dB more, 0 ignores it", 0, 0},
+     "factor of an output's loss: 10 means 10 dB more, 0 ignores it", 0, 0},
     {0, "checkpoint", OPTION_TEXT, offsetof(struct compress_options, checkpoint), "FILE",
      "save the state of the search in FILE", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
@@ -86,7 +86,7 @@ static enum cli_exit refuse_changes(const struct compress_options *o)
         changes = changes || o->asked.option[i].kind != PITH_STAGE_ENCODE;
     if (!changes || !pith_asks_lossless(&o->asked))
         return EXIT_DONE;
-    cli_error("--lossless changes nothing: give it, or --preset, --sparsity and --bits");
+    cli_error("--lossless cannot go with --preset, --sparsity or --bits, which change outputs");
     return EXIT_USAGE;
 }
 
@@ -287,7 +287,7 @@ static enum cli_exit open_training(const struct compress_options *o, const struc
                                         .val = o->from.val,
                                         .hold = o->from.hold};
     if (o->feed.data.n > 1 || o->feed.states.n) {
-        cli_error("training takes networks with one input and no --state");
+        cli_error("training needs a network with one input and no --state");
         return EXIT_USAGE;
     }
     enum cli_exit rc = cli_open_training(&from, m, &d->train, &d->val);
@@ -304,14 +304,14 @@ static enum cli_exit open_job_data(const struct compress_options *o, const struc
 {
     bool judged = o->from.val || o->from.hold;
     if (trains(o, recipe) && !judged && recipe->goal.max_drop >= 0) {
-        cli_error("a limit on the drop and training need samples to judge by: --val or --hold");
+        cli_error("a limit on the drop needs a validation set when stages train: --val or --hold");
         return EXIT_USAGE;
     }
     if (trains(o, recipe) || judged) {
         enum cli_exit rc = open_training(o, m, d);
         if (rc || judged)
             return rc;
-        cli_warn("accuracies are of the samples trained on: --val or --hold gives others");
+        cli_warn("accuracy is measured on the training samples: --val or --hold sets a validation set");
     }
     if (o->feed.data.n == 0)
         return EXIT_DONE;
@@ -399,8 +399,7 @@ static enum cli_exit refuse_search_goals(const struct compress_options *o,
         !(g->max_latency > 0) && !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY &&
         !pith_goal_shapes(g))
         return EXIT_DONE;
-    cli_error("%s takes a search: -d DATA, and no stages, by recipe, preset or options "
-              "(of them --max-drop alone decides)",
+    cli_error("%s needs a search: -d DATA, and no stages by recipe, preset or options (with stages only --max-drop limits)",
               o->checkpoint || o->resume ? "--checkpoint"
               : o->weigh                 ? "--weigh"
                                          : "such a goal");
@@ -559,8 +558,7 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     } else if (!rc) {
         rc = refuse_search_goals(o, recipe);
         if (!rc && o->ranks) {
-            cli_error("--ranks shares a search: -d DATA, and no stages, by recipe, preset or "
-                      "options");
+            cli_error("--ranks needs a search: -d DATA, and no stages by recipe, preset or options");
             rc = EXIT_USAGE;
         }
         if (!rc)

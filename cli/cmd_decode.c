@@ -33,7 +33,7 @@ static enum cli_exit choose_form(const struct decode_options *o, const char **fo
         return EXIT_USAGE;
     }
     if (o->to && told && strcmp(o->to, told) != 0) {
-        cli_error("--to %s and -o %s say two different things", o->to, name);
+        cli_error("--to %s contradicts -o %s", o->to, name);
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -44,8 +44,7 @@ static enum cli_exit print_man(const struct cli_command *const *commands, const 
 static void print_options(void)
 {
     cli_print_common_options();
-    puts("\nOf an option given twice the last one counts; -d, --set, --keep and others that take a "
-         "list add up.");
+    puts("\nIf an option is repeated, the last value counts; -d, --set, --keep and other lists accumulate.");
 }
 
 /* "train-advanced" */

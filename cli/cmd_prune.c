@@ -62,7 +62,7 @@ static enum cli_exit read_options(const struct prune_options *o)
     }
     const char *lost = s->trains ? NULL : for_training(&o->from);
     if (lost) {
-        cli_error("%s is for --train", lost);
+        cli_error("%s needs --train", lost);
         return EXIT_USAGE;
     }
     return cli_check_stage(s);
@@ -70,7 +70,7 @@ static enum cli_exit read_options(const struct prune_options *o)
 
 #define NAMED_LAYERS 4u
 
-/* "prune      2 layers left alone, which the pattern does not divide: conv1, fc" */
+/* "prune      2 layers not pruned, which the pattern does not divide: conv1, fc" */
 static void print_left(const struct cli_common *c, const struct pith_stage_report *r,
                        enum pith_prune_left left, const char *why)
 {
@@ -85,7 +85,7 @@ static void print_left(const struct cli_common *c, const struct pith_stage_repor
         n++;
     }
     if (n > 0)
-        cli_say(c, "prune      %u layer%s left alone, %s: %s%s", n, n == 1 ? "" : "s", why, names,
+        cli_say(c, "prune      %u layer%s not pruned, %s: %s%s", n, n == 1 ? "" : "s", why, names,
                 n > NAMED_LAYERS ? ", ..." : "");
 }
 

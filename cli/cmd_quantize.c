@@ -45,7 +45,7 @@ static enum cli_exit read_options(struct quantize_options *o)
     }
     bool alone = o->feed.range || o->feed.states.n || (o->stage.samples && !o->stage.synthetic);
     if (o->feed.data.n == 0 && alone) {
-        cli_error("--range, --samples and --state are of -d DATA, and there is none");
+        cli_error("--range, --samples and --state need -d DATA");
         return EXIT_USAGE;
     }
     return cli_check_stage(&o->stage);
@@ -65,7 +65,7 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
         cli_table_add(t, "%u bits, %.1f dB, rows looked up", l->weight_bits, l->snr_db);
         return;
     }
-    const char *fine = l->int16 ? ", two bytes read" : "";
+    const char *fine = l->int16 ? ", 16-bit activations" : "";
     if (isinf(l->snr_db))
         cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u%s", l->weight_bits, sum_bits,
                       l->sum_bits - 1, fine);
@@ -100,7 +100,7 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
     char how[48], from[96], expected[32] = "";
     if (isinf(r->reported_db))
         snprintf(how, sizeof how,
-                 r->reported_db > 0 ? "as they were" : "infinite or NaN in one network alone");
+                 r->reported_db > 0 ? "as they were" : "infinite or NaN in one of the networks");
     else
         snprintf(how, sizeof how, "SQNR %.1f dB", r->reported_db);
     if (r->held_out)
@@ -118,8 +118,7 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
 static void say_unsure(const struct pith_stage_report *r)
 {
     if (!r->held_out)
-        cli_warn("with fewer than 12 samples none is held out: the loss on samples that weights "
-                 "were not fitted to is unknown");
+        cli_warn("with fewer than 12 samples none is held out: the loss on other samples is unknown");
     else if (isfinite(r->reported_db) && r->reported_error_db > UNSURE_DB)
         cli_warn("%" PRIu64 " held-out samples leave the SQNR uncertain by %.1f dB (two standard "
                  "errors): give more samples",
@@ -130,11 +129,10 @@ static void say_lost(const struct pith_stage_report *r)
 {
     char what[80] = "more than 3 % of the predictions change";
     if (!(r->output_db >= PITH_LOST_DB))
-        snprintf(what, sizeof what, "the outputs, less their means, have an SQNR of %.1f dB",
+        snprintf(what, sizeof what, "the outputs without their means have an SQNR of %.1f dB",
                  r->output_db);
     cli_warn("%s: try --rounding adaptive, more samples, --int16-activations, or --keep LAYER "
-             "(pith sense tells "
-             "which)",
+             "(pith sense lists sensitive layers)",
              what);
 }
 
@@ -168,16 +166,16 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
 static void say_methods(const struct cli_common *c, const struct pith_stage_report *r)
 {
     if (r->synthetic)
-        cli_say(c, "data       none: %u synthetic samples stand for it, what follows is of these",
+        cli_say(c, "data       none: %u synthetic samples are used, also for the figures below",
                 r->synthetic);
     if (r->equalized)
         cli_say(c, "equalize   %u pairs of layers", r->equalized);
     if (r->smoothed)
         cli_say(c, "smooth     %u inputs of matrix products", r->smoothed);
     if (r->reestimated)
-        cli_say(c, "reestimate means and variances of channels: outputs are better for it");
+        cli_say(c, "reestimate means and variances of channels: the outputs have a higher SQNR");
     if (r->n_infinite)
-        cli_warn("%u values were infinite for some sample: what reads them stays float",
+        cli_warn("%u values were infinite for some sample: layers that read them stay float",
                  r->n_infinite);
     if (r->n_tiny)
         cli_warn("%u values have a scale below 2^-126: it was set to that", r->n_tiny);
@@ -214,7 +212,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", pith_count_text(n, a),
             whole, r->n_layers - tables, looked_up);
     if (fine)
-        cli_say(c, "int16      %u of them read 16-bit activations, as two bytes", fine);
+        cli_say(c, "int16      %u of them have 16-bit activations", fine);
     say_bits(c, r);
     if (wide)
         cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);

@@ -85,7 +85,7 @@ static enum cli_exit read_options(struct sensing *s)
         return EXIT_USAGE;
     }
     if (o->prune && (o->bits || o->activations)) {
-        cli_error("--prune goes without --bits and --activations");
+        cli_error("--prune cannot go with --bits or --activations");
         return EXIT_USAGE;
     }
     if (o->csv && o->common.json) {

@@ -456,9 +456,9 @@ static enum cli_exit read_results(struct job *j)
 static void tell_kept(const struct sweep_options *o)
 {
     if (o->append)
-        cli_set_kept("%s keeps the results; the same command goes on", o->append);
+        cli_set_kept("%s has the results so far; the same command continues", o->append);
     else
-        cli_set_kept("--append FILE keeps what is needed to go on");
+        cli_set_kept("--append FILE makes it resumable");
 }
 
 static enum cli_exit run_model(struct job *j, const char *model, bool named)
@@ -508,7 +508,7 @@ static enum cli_exit check_options(const struct sweep_options *o, uint32_t n_ope
 {
     const char *wrong = NULL;
     if (o->recipe == NO_RECIPE ? n_operands < 2 : n_operands != 1)
-        wrong = o->recipe == NO_RECIPE ? "give a spec and at least one model" : "give a spec alone";
+        wrong = o->recipe == NO_RECIPE ? "give a spec and at least one model" : "give only a spec";
     else if (o->jobs > 1 && !o->append)
         wrong = "-j needs --append FILE";
     else if (o->common.json && !o->append)

@@ -199,11 +199,11 @@ static void tell_kept(const struct training *t)
 {
     char command[2048];
     if (!t->o->stage.train.checkpoint) {
-        cli_set_kept("nothing is kept; --checkpoint DIR keeps what is needed to go on");
+        cli_set_kept("nothing is kept; --checkpoint DIR makes it resumable");
         return;
     }
     cli_command_again("train", "--resume", command, sizeof command);
-    cli_set_kept("%s/checkpoint keeps the run; go on: %s", t->o->stage.train.checkpoint, command);
+    cli_set_kept("%s/checkpoint has the run; continue with: %s", t->o->stage.train.checkpoint, command);
 }
 
 static enum cli_exit train(struct training *t)

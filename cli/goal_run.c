@@ -98,12 +98,12 @@ static void tell_kept(const struct show *s)
     if (s->written)
         snprintf(kept, sizeof kept, "%s is the best file so far", s->best);
     if (!s->run->checkpoint) {
-        cli_set_kept("%s; --checkpoint FILE keeps what is needed to go on", kept);
+        cli_set_kept("%s; --checkpoint FILE makes it resumable", kept);
     } else if (s->files == 0 && !s->run->resume) {
         cli_set_kept("%s", kept);
     } else {
         cli_command_again("compress", "--resume", command, sizeof command);
-        cli_set_kept("%s; %s keeps the search; go on: %s", kept, s->run->checkpoint, command);
+        cli_set_kept("%s; %s has the search; continue with: %s", kept, s->run->checkpoint, command);
     }
 }
 
@@ -383,7 +383,7 @@ static void tell_missed(const struct show *s, const struct pith_goal_result *r, 
     cli_error("goal not met: the best is %s with %s: %s%s", cli_format_bytes(p->bytes, bytes), loss,
               written ? "saved as " : "nothing is written", written ? written : "");
     if (costly[0])
-        cli_say(run->common, "most is lost in: %s", costly);
+        cli_say(run->common, "most loss is in: %s", costly);
     if (largest[0])
         cli_say(run->common, "largest layers: %s", largest);
     tell_looser(run, p);
@@ -432,7 +432,7 @@ static void tell_time(const struct cli_goal_run *run, const struct pith_goal_res
     if (r->needed_seconds > 0)
         cli_say(run->common, "--time ended the search: all of it takes about %.0f s%s",
                 fmax(1, r->needed_seconds),
-                run->checkpoint ? "; a longer --time with --resume goes on" : "");
+                run->checkpoint ? "; --resume with a longer --time continues" : "");
 }
 
 static enum cli_exit tell_done(const struct cli_goal_run *run)

@@ -161,7 +161,7 @@ enum pith_status pith_train_integers(struct pith_model *m, const struct pith_sta
     struct pith_quantize_places places = {0};
     struct pith_integer_spec spec;
     if (!pith_integer_spec_parse(s->integers, &spec))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s' says no integers: int8, w4a8, ...",
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give int8, w4a8, ...",
                                s->integers);
     const struct pith_quantize_opts q = as_trained(&spec);
     enum pith_status st = see(m, means, err);

@@ -95,6 +95,6 @@ enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage 
         st = train_with(m, s, means, seed, teacher, result, err);
     pith_model_free(owned);
     if (!st && result->stopped)
-        return pith_error_fill(err, PITH_ERR_STOPPED, "stopped while training");
+        return pith_error_fill(err, PITH_ERR_STOPPED, "training was stopped");
     return st;
 }

@@ -163,13 +163,12 @@ enum pith_status pith_synthetic_pictures(const struct pith_model *m, uint32_t n,
     uint64_t elems = 1;
     if (!v || v->type != PITH_F32 || (v->rank > 0 && v->dim[0] > 1))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "synthetic samples are for one f32 input with batch 1 alone");
+                               "synthetic samples need a network with one f32 input of batch 1");
     struct picture p;
     if (is_picture(m, &p) && !pith_model_get_meta(m, "preprocess"))
         return pith_error_fill(
             err, PITH_ERR_ARGUMENT,
-            "cannot make up pictures: the model does not store what becomes of their "
-            "pixels (pith import --preprocess, scale=1 for 0 to 255)");
+            "cannot make synthetic pictures: the model stores no preprocessing (pith import --preprocess, scale=1 for 0 to 255)");
     for (uint32_t i = 0; i < v->rank; i++)
         elems *= v->dim[i];
     float *x = elems > SIZE_MAX / sizeof *x / (n + 1u)

@@ -117,7 +117,7 @@ static enum pith_status refuse_device(const struct file_source *f, const struct 
 {
     if (got == 0 || (!S_ISCHR(info->st_mode) && !S_ISBLK(info->st_mode)))
         return PITH_OK;
-    return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: is a device, not a file or a pipe",
+    return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: it is a device, not a file or a pipe",
                            f->name);
 }
 
@@ -129,7 +129,7 @@ static enum pith_status look_inside(struct file_source *f, uint64_t max_bytes,
     if (fstat(f->fd, &info) != 0)
         return io_error(f, err);
     if (S_ISDIR(info.st_mode))
-        return pith_error_fill(err, PITH_ERR_IO, "%s: is a folder", f->name);
+        return pith_error_fill(err, PITH_ERR_IO, "%s: it is a folder", f->name);
     bool regular = S_ISREG(info.st_mode);
     uint8_t magic[3];
     size_t got = 0;

@@ -81,12 +81,11 @@ static enum pith_status check_format(const struct wav *w, const char *name, stru
     if (format != FORMAT_PCM || bits != 8 * SAMPLE_BYTES)
         return pith_error_fill(
             err, PITH_ERR_UNSUPPORTED,
-            "%s: WAV of format %u with %u bits a sample; only PCM (format 1) with "
-            "16 bits is read",
+            "%s: WAV of format %u with %u bits a sample; only PCM (format 1) with 16 bits is supported",
             name, format, bits);
     if (channels != 1)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "%s: WAV with %u channels; only one (mono) is read", name, channels);
+                               "%s: WAV with %u channels; only one (mono) is supported", name, channels);
     return PITH_OK;
 }
 

@@ -40,7 +40,7 @@ enum pith_status pith_model_file_open(const char *path, struct model_file *f,
     enum pith_status st = pith_file_load(path, MAX_FILE_BYTES, &file, err);
     const char *foreign = st == PITH_ERR_IO ? pith_foreign_folder(path) : NULL;
     if (foreign)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: is no ONNX but %s", path, foreign);
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: not ONNX but %s", path, foreign);
     if (!st)
         *f = (struct model_file){file.data, file.bytes, false};
     return st;

@@ -279,7 +279,7 @@ static enum pith_status open_numbers(struct pair *p, const struct pith_tensor ou
             continue;
         if (!p->grid[i] && !raw)
             return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "output '%.*s' is of integers whose scale is not known",
+                                   "output '%.*s' has integers with unknown scale",
                                    (int)out[i].name_bytes, out[i].name);
         if (raw)
             p->room[i] = (struct pith_grid){.type = out[i].type, .n = 1, .scale = &one};

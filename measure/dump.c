@@ -64,7 +64,7 @@ enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer 
     if (dump->status)
         return pith_error_fill(
             err, dump->status,
-            "cannot keep '%s': 8 axes, or a shape that changes from call to call", label);
+            "cannot store '%s': it has 8 axes, or its shape changes between calls", label);
     if (dump->n_seen == 0)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "no layer gives '%s'", label);
     dim[0] = (uint32_t)dump->n_seen;

@@ -61,7 +61,7 @@ enum pith_status pith_onnx_unpack(struct onnx_import *im, const void *bytes, siz
 {
     const char *foreign = pith_foreign_format(bytes, n);
     if (foreign)
-        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "is no ONNX but %s", foreign);
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "not ONNX but %s", foreign);
     struct onnx_wire_facts facts = {0};
     enum pith_status status = pith_onnx_scan(bytes, n, &facts);
     if (status) {

@@ -37,10 +37,10 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
     if (bits != 16 && (bits < 2 || bits > 8))
         return pith_error_fill(
             err, PITH_ERR_ARGUMENT,
-            "cannot quantize: activations of %u bits, allowed are 2 to 8, and 16", bits);
+            "cannot quantize: activations of %u bits, supported are 2 to 8, and 16", bits);
     if (pith_weight_bits(o) < 2 || pith_weight_bits(o) > most)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot quantize: weights of %u bits, allowed are 2 to %u",
+                               "cannot quantize: weights of %u bits, supported are 2 to %u",
                                pith_weight_bits(o), most);
     if ((unsigned)o->rounding > PITH_ROUND_ADAPTIVE)
         return bad_option(err, "unknown option value");
@@ -51,7 +51,7 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
         return bad_option(err, "what was trained is taken as it is, without data");
     if (o->n_int16 && (bits != 8 || o->fixed_bits || o->as_trained))
         return bad_option(err,
-                          "two bytes are read of activations of 8 bits, not of fixed point, alone");
+                          "16-bit activations of some layers need 8 bits elsewhere, not fixed point");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
     if (o->reestimate && (o->bias_correct || o->keep_biases))

@@ -123,7 +123,7 @@ static enum pith_status not_finite(const struct run *r, const char *what)
     const char *node = first == UINT32_MAX ? NULL : r->m->nodes[first].name;
     char saved[64] = "";
     if (r->saved)
-        snprintf(saved, sizeof saved, "; the checkpoint is of step %" PRIu64, r->saved);
+        snprintf(saved, sizeof saved, "; the last checkpoint is of step %" PRIu64, r->saved);
     return pith_error_set(r->err, PITH_ERR_GOAL,
                           "%s is not finite at step %" PRIu64 "%s%.100s%s: try a lower rate%s",
                           what, r->step + 1, node ? ", first in node '" : "", node ? node : "",

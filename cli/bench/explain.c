@@ -12,8 +12,7 @@
 bool cli_explain_refuses(const char *plan, const char *device)
 {
     if (plan || device)
-        cli_error("--explain tells of what is planned here, on the CPU: give no --plan and no "
-                  "--device");
+        cli_error("--explain times kernels on this CPU: it cannot go with --plan or --device");
     return plan || device;
 }
 

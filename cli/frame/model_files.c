@@ -266,7 +266,7 @@ bool cli_ends_in(const char *path, const char *suffix)
 enum cli_exit cli_check_model_output(const struct cli_common *c, const char *input)
 {
     if (c->output && cli_ends_in(c->output, ".onnx")) {
-        cli_error("-o %s: this command writes .pith; pith decode makes ONNX of it", c->output);
+        cli_error("-o %s: this command writes .pith; pith decode writes ONNX", c->output);
         return EXIT_USAGE;
     }
     return cli_check_output(c, input);

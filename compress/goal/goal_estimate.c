@@ -290,7 +290,7 @@ enum pith_status pith_goal_estimate(const struct pith_model *m, const struct pit
     struct estimate e = {.m = m, .goal = &asked, .gain = gain_of(m), .err = err};
     if (pith_goal_shapes(goal))
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "there is no estimate of files in a pattern or with few levels");
+                               "files with a pattern or few levels cannot be estimated");
     if (!limits)
         asked.max_drop = PITH_GOAL_DEFAULT_DROP;
     e.refs = malloc((m->n_nodes + (size_t)1) * sizeof *e.refs);

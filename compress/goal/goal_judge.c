@@ -129,7 +129,7 @@ static enum pith_status check_labels(const struct pith_goal_judge *j, struct pit
         int64_t label = pith_data_label(j->labelled, i);
         if (label != PITH_NO_LABEL && (label < 0 || (uint64_t)label >= classes))
             return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "labels do not fit: sample %llu is of class %lld, output 0 has "
+                                   "labels do not fit: sample %llu has class %lld, output 0 has "
                                    "classes 0 to %llu",
                                    (unsigned long long)i, (long long)label,
                                    (unsigned long long)classes - 1);
@@ -151,8 +151,7 @@ static void doubt_labels(struct pith_goal_judge *j, void (*warn)(void *user, con
         return;
     j->metric = PITH_METRIC_NONE;
     snprintf(text, sizeof text,
-             "labels do not fit: the network as it came is right on %llu of %llu samples, and "
-             "guessing on some %.0f; losses are measured without them",
+             "labels do not fit: the network is right on %llu of %llu samples, guessing on about %.0f; losses are measured without labels",
              (unsigned long long)right, (unsigned long long)n, mean);
     if (warn)
         warn(j->ran_user, text);
@@ -448,8 +447,7 @@ static enum pith_status split_samples(struct pith_goal_judge *j, const struct pi
     if (n < PITH_GOAL_LEAST)
         return pith_error_fill(
             err, PITH_ERR_ARGUMENT,
-            "one sample cannot both choose and tell what was lost: give at least "
-            "%u, better %u or more",
+            "selection and test need separate samples: at least %u, better %u or more",
             PITH_GOAL_LEAST, PITH_GOAL_THREE_PARTS);
     for (uint32_t i = 0; i < pith_plan_layer_count(pith_engine_plan(e)); i++) {
         struct pith_layer l;

@@ -14,7 +14,7 @@ static enum pith_status choose(const struct json_place *p, struct pith_stage *s,
                                enum pith_prune_by by)
 {
     return pith_prune_choose(s, by, NULL)
-               ? pith_json_bad(p, "alone: give one of sparsity, sigma and zeros")
+               ? pith_json_bad(p, "given alone: one of sparsity, sigma and zeros")
                : PITH_OK;
 }
 

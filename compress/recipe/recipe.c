@@ -304,8 +304,7 @@ enum pith_status pith_recipe_of_model(const struct pith_model *m, char **text,
         st = add_past_stage(&stages, m->history[i].text, err);
     if (!st && json_array_size(stages) == 0)
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
-                             "the model has no history to show (that of a compact file is "
-                             "beside it, in FILE.json)");
+                             "the model has no history (a compact file keeps it in FILE.json)");
     if (st) {
         json_decref(stages);
         json_decref(root);

@@ -213,7 +213,7 @@ static bool untrained(const struct pith_stage *s, const struct pith_option_table
         }
         if (!own && strcmp(given, normal) == 0)
             continue;
-        snprintf(given, sizeof given, "'%s' is for what trains: give --train", row->key);
+        snprintf(given, sizeof given, "'%s' needs --train", row->key);
         add(l, given, strlen(given));
         return true;
     }

@@ -15,7 +15,7 @@ enum pith_status pith_prune_choose(struct pith_stage *s, enum pith_prune_by by,
     bool other = s->prune.by != PITH_PRUNE_BY_SPARSITY || s->prune.sparsity > 0;
     if (other && s->prune.by != by)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "is one amount too many: give one of sparsity, sigma and zeros");
+                               "cannot be combined: give one of sparsity, sigma and zeros");
     s->prune.by = by;
     return PITH_OK;
 }

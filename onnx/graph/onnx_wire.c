@@ -294,7 +294,7 @@ static bool scan_field(struct scan *s)
         return skip_value(s, end, wire);
     if (wire != WIRE_BYTES) {
         if (wire != wire_of(field->type))
-            return fail(s, "a field has another type than ONNX gives it");
+            return fail(s, "a field has the wrong type");
         return skip_value(s, end, wire);
     }
     s->length_from = s->at;

@@ -131,8 +131,8 @@ static enum pith_status copy_node(struct two_inputs *e, const struct pith_node *
         if (!g || g->n > 1)
             return pith_error_fill(
                 err, PITH_ERR_ARGUMENT,
-                "cannot quantize: '%.200s' is to read two bytes, but its input was not "
-                "calibrated, or channel by channel",
+                "cannot quantize: '%.200s' cannot have 16-bit activations: its input has no "
+                "range, or one per channel",
                 node->name);
         e->both[v] = expand(e, v, g);
     }
@@ -150,8 +150,8 @@ enum pith_status pith_expand_int16_inputs(struct pith_model *m,
     const struct two_inputs_way way = {.pattern = opts->int16,
                                        .n = opts->n_int16,
                                        .may = pith_readers_mix_channels,
-                                       .what = "read two bytes: not all layers that read what it "
-                                               "reads mix all channels, outside of loops",
+                                       .what = "have 16-bit activations: not all layers "
+                                               "with this input mix all channels, outside of loops",
                                        .nodes = 4,
                                        .values = 7,
                                        .copy = copy_node};

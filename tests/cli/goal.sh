@@ -102,7 +102,7 @@ absent fast.pith
 grep -q -e '^integers .* ms' .err || complain "no integers were tried: $(cat .err)"
 grep -q -e '--max-latency [0-9.e-]*ms would give' .err || complain "no looser latency: $(cat .err)"
 expect 2 pith compress net.onnx --max-latency 1ms -q -o no.pith # needs data
-# One sample cannot both choose and tell.
+# Selection and test need separate samples.
 expect 2 $search --range 0:1 -q -o one.pith
 grep -q 'give at least 2' .err || complain "one sample: $(cat .err)"
 absent one.pith one.best.pith

@@ -58,7 +58,7 @@ END
 # is there however short the time, and one that was made is not thrown away by --resume.
 expect 0 $search --time 0.01s -o timed.pith --checkpoint timed
 [ -s timed.pith ] || complain "no file in 10 ms"
-grep -q "all of it takes about .* s; a longer --time with --resume goes on" .err || complain "in 10 ms: $(cat .err)"
+grep -q "all of it takes about .* s; --resume with a longer --time continues" .err || complain "in 10 ms: $(cat .err)"
 cp timed.pith timed1.pith
 expect 0 $search --time 0.01s -o timed.pith -f --checkpoint timed --resume -q
 same timed.pith timed1.pith
@@ -91,7 +91,7 @@ refuse 2 "kept exists: go on with --resume" --max-drop 2%
 expect 2 $search --resume -q -o refused.pith
 grep -q -e '--resume needs --checkpoint' .err || complain "no checkpoint: $(cat .err)"
 expect 2 pith compress net.onnx --bits 4 -q --checkpoint other -o refused.pith
-grep -q -e '--checkpoint takes a search' .err || complain "a checkpoint of stages: $(cat .err)"
+grep -q -e '--checkpoint needs a search' .err || complain "a checkpoint of stages: $(cat .err)"
 absent refused.pith other
 head -c 300 kept >short && mv short kept
 refuse 4 "kept: damaged: wrong checksum" --resume --max-drop 2% --max-size 100

@@ -62,7 +62,7 @@ END
 
 # Labels.
 expect 2 $search --labels high.csv -q -o high.pith
-grep -q 'labels do not fit: sample 50 is of class 5, output 0 has classes 0 to 4' .err || complain "high: $(cat .err)"
+grep -q 'labels do not fit: sample 50 has class 5, output 0 has classes 0 to 4' .err || complain "high: $(cat .err)"
 absent high.pith high.best.pith
 expect 0 $search --labels others.csv --max-drop 2% -q -o others.pith --json
 grep -q 'labels do not fit: the network as it came is right on [0-9]* of 36 samples' .err || complain "others: $(cat .err)"
@@ -143,7 +143,7 @@ met 0 --min-agreement 1 --min-snr 150 # nor 16
 grep -q '"encoder":"exact"' all.json || complain "not exact: $(cat all.json)"
 met 1 --min-agreement 1 --min-snr 150 --run int8
 expect 1 $search --max-drop 0% --max-size 300 -f -o all.pith
-grep -q 'most is lost in: \(hidden\|classes\) [0-9]*%' .err || complain "no layers: $(cat .err)"
+grep -q 'most loss is in: \(hidden\|classes\) [0-9]*%' .err || complain "no layers: $(cat .err)"
 grep -q -e '--max-size [0-9]* would give' .err || complain "no larger file: $(cat .err)"
 expect 1 $search --max-drop 1% --max-size 300 -f -o all.pith
 grep -q -e '--max-drop [0-9.]*% --max-size [0-9]* would give' .err || complain "no looser limit: $(cat .err)"
@@ -189,7 +189,7 @@ same asked.pith recipe.pith
 expect 1 $search -r goal.json --max-size 200 -q -f -o recipe2.pith # options are added
 absent recipe2.pith
 expect 2 pith compress mlp.onnx -r goal.json -q -o none.pith # without samples
-grep -q 'takes a search: -d DATA' .err || complain "no data: $(cat .err)"
+grep -q 'needs a search: -d DATA' .err || complain "no data: $(cat .err)"
 echo '{ "pith": 1, "goal": { "max_size": "2K" }, "stages": [ { "do": "cluster" } ] }' >both.json
 expect 2 $search -r both.json -q -o both.pith
 absent none.pith both.pith

@@ -31,7 +31,7 @@ while killed < 20 and time.time() < end_by:
         killed += 1
     err = p.communicate()[1]
     last = err.splitlines()[-1] if err else ""
-    if p.returncode == 130 and "keeps the run" in last and " --resume" not in last:
+    if p.returncode == 130 and "has the run" in last and " --resume" not in last:
         sys.exit(f"seed {seed}: the last line of what was broken off: {last}")
     if p.returncode not in (0, -signal.SIGKILL, -signal.SIGINT, 130):
         sys.exit(f"seed {seed}: exit {p.returncode}: {err}")

@@ -168,7 +168,7 @@ static void test_refusals(void **state)
         .size_bytes = sizeof means, .seed = 1, .train = data, .threads = 1};
     struct pith_error err = {0};
     assert_int_equal(pith_stage_run_with(m, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
-    assert_non_null(strstr(err.text, "'w4a12' says no integers"));
+    assert_non_null(strstr(err.text, "'w4a12': give int8"));
     s = stage_of("int8");
     s.train.levels = 3;
     assert_int_equal(pith_stage_run_with(m, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);

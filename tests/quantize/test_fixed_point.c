@@ -364,9 +364,9 @@ static void bits_have_bounds(void **state)
         const char *text;
     } wrong[] = {
         {{.activation_bits = 9}, "activations of 9 bits"},
-        {{.fixed_bits = 12}, "activations of 12 bits, allowed are 2 to 8, and 16"},
-        {{.activation_bits = 16, .weight_bits = 17}, "weights of 17 bits, allowed are 2 to 16"},
-        {{.fixed_bits = 8, .weight_bits = 9}, "weights of 9 bits, allowed are 2 to 8"}};
+        {{.fixed_bits = 12}, "activations of 12 bits, supported are 2 to 8, and 16"},
+        {{.activation_bits = 16, .weight_bits = 17}, "weights of 17 bits, supported are 2 to 16"},
+        {{.fixed_bits = 8, .weight_bits = 9}, "weights of 9 bits, supported are 2 to 8"}};
     struct pith_model *m = network(7);
     for (uint32_t i = 0; i < 4; i++) {
         struct pith_error err = {0};

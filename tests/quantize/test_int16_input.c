@@ -137,7 +137,7 @@ static void says_who_cannot(void **state)
     refused(m,
             &(struct pith_quantize_opts){
                 .size_bytes = sizeof(struct pith_quantize_opts), .int16 = second, .n_int16 = 1},
-            "'b' cannot read two bytes");
+            "'b' cannot have 16-bit activations");
     refused(m,
             &(struct pith_quantize_opts){
                 .size_bytes = sizeof(struct pith_quantize_opts), .int16 = none, .n_int16 = 1},
