@@ -185,7 +185,7 @@ static void print_text(const struct calibrating *c, const struct pith_stage_repo
     }
     if (c->o->common.verbose)
         cli_print_ranges(c->m, stderr);
-    cli_say(&c->o->common, "calibrate  %" PRIu64 " samples, %u grids (%s), %u of them by channel",
+    cli_say(&c->o->common, "calibrate  %" PRIu64 " samples, %u ranges (%s), %u of them per channel",
             report->n_samples, r->n_grids, methods, r->n_channel_grids);
 }
 

@@ -261,9 +261,8 @@ static void print_finding(const char *path, const struct pith_weight_finding *f)
                  count, of, f->count == 1 ? "is" : "are", f->first);
     else
         snprintf(what, sizeof what,
-                 "value %" PRIu64
-                 " is %.4g in magnitude, 99.9%% of the others stay below %.4g: it rules "
-                 "the range, %.1f%% of a grid up to it is wasted",
+                 "outlier: value %" PRIu64 " is %.4g in magnitude, the 99.9th percentile %.4g: "
+                 "%.1f%% of a range up to it is unused",
                  f->first, f->largest, f->rest, 100 * (1 - f->rest / f->largest));
     cli_print("%s: note: layer '%s' weight '%s': %s", path, f->layer, f->tensor, what);
 }
@@ -274,9 +273,9 @@ static void print_ruled(const char *path, const struct pith_range_finding *f)
     pith_count_text(f->count, count);
     pith_count_text(f->of, of);
     printf(
-        "%s: note: value '%s': the largest of %s numbers is %.4g in magnitude, 99.9%% of them stay "
-        "below %.4g: %s rule%s the range, %.1f%% of a grid up to it is wasted\n",
-        path, f->value, of, f->largest, f->rest, count, f->count == 1 ? "s" : "",
+        "%s: note: value '%s': %s outlier%s: the largest of %s numbers is %.4g in magnitude, the "
+        "99.9th percentile %.4g: %.1f%% of a range up to it is unused\n",
+        path, f->value, count, f->count == 1 ? "" : "s", of, f->largest, f->rest,
         100 * (1 - f->rest / f->largest));
 }
 

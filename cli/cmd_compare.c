@@ -142,7 +142,7 @@ static void print_layers(const struct pairing *p, const struct pith_comparison *
         cli_table_add(&t, "%.6f", d->cosine);
         cli_table_add(&t, "%.4g", d->max_abs);
         cli_table_add(&t, "%s",
-                      d->nonfinite_a + d->nonfinite_b > 0 ? "<-- NaN or infinite in one alone"
+                      d->nonfinite_a + d->nonfinite_b > 0 ? "<-- NaN or infinite in one only"
                       : good                              ? ""
                                                           : "<-- over tolerance");
         if (!good && p->o->first)
@@ -215,7 +215,7 @@ static void print_json(const struct pairing *p, const struct pith_comparison *c,
 static void print_difference(const struct pith_difference *d)
 {
     if (d->nonfinite_a + d->nonfinite_b > 0)
-        printf("%" PRIu64 " of %" PRIu64 " numbers are NaN or infinite in one model alone (%" PRIu64
+        printf("%" PRIu64 " of %" PRIu64 " numbers are NaN or infinite in one model only (%" PRIu64
                " in A, %" PRIu64 " in B)",
                d->nonfinite_a + d->nonfinite_b, d->elements, d->nonfinite_a, d->nonfinite_b);
     else
@@ -410,7 +410,7 @@ const struct cli_command cmd_compare = {
     "from a\n"
     "seed. With --tol the exit code is 1 where the outputs or layers differ by more. A value that "
     "is\n"
-    "NaN or infinite in one model alone is beyond every tolerance; where both have the same NaN "
+    "NaN or infinite in one model only is beyond every tolerance; where both have the same NaN "
     "or\n"
     "infinity, it is equal. Layers are paired by name (by position where a file has no names), "
     "with\n"

@@ -311,7 +311,8 @@ static enum cli_exit open_job_data(const struct compress_options *o, const struc
         enum cli_exit rc = open_training(o, m, d);
         if (rc || judged)
             return rc;
-        cli_warn("accuracy is measured on the training samples: --val or --hold sets a validation set");
+        cli_warn(
+            "accuracy is measured on the training samples: --val or --hold sets a validation set");
     }
     if (o->feed.data.n == 0)
         return EXIT_DONE;
@@ -399,7 +400,8 @@ static enum cli_exit refuse_search_goals(const struct compress_options *o,
         !(g->max_latency > 0) && !(g->time > 0) && g->run == PITH_GOAL_RUN_ANY &&
         !pith_goal_shapes(g))
         return EXIT_DONE;
-    cli_error("%s needs a search: -d DATA, and no stages by recipe, preset or options (with stages only --max-drop limits)",
+    cli_error("%s needs a search: -d DATA, and no stages by recipe, preset or options (with stages "
+              "only --max-drop limits)",
               o->checkpoint || o->resume ? "--checkpoint"
               : o->weigh                 ? "--weigh"
                                          : "such a goal");
@@ -558,7 +560,8 @@ static enum cli_exit run_with_output(struct compress_options *o, const char *pat
     } else if (!rc) {
         rc = refuse_search_goals(o, recipe);
         if (!rc && o->ranks) {
-            cli_error("--ranks needs a search: -d DATA, and no stages by recipe, preset or options");
+            cli_error(
+                "--ranks needs a search: -d DATA, and no stages by recipe, preset or options");
             rc = EXIT_USAGE;
         }
         if (!rc)

@@ -44,7 +44,8 @@ static enum cli_exit print_man(const struct cli_command *const *commands, const 
 static void print_options(void)
 {
     cli_print_common_options();
-    puts("\nIf an option is repeated, the last value counts; -d, --set, --keep and other lists accumulate.");
+    puts("\nIf an option is repeated, the last value counts; -d, --set, --keep and other lists "
+         "accumulate.");
 }
 
 /* "train-advanced" */

@@ -88,7 +88,7 @@ static void say_bits(const struct cli_common *c, const struct pith_stage_report 
         n += (double)l->n_weights;
     }
     if (least < most)
-        cli_say(c, "bits       %.2f a weight: %u, and up to %u in layers of few weights", bits / n,
+        cli_say(c, "bits       %.2f per weight: %u, up to %u in layers with few weights", bits / n,
                 least, most);
 }
 
@@ -100,14 +100,14 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
     char how[48], from[96], expected[32] = "";
     if (isinf(r->reported_db))
         snprintf(how, sizeof how,
-                 r->reported_db > 0 ? "as they were" : "infinite or NaN in one of the networks");
+                 r->reported_db > 0 ? "identical" : "infinite or NaN in one of the networks");
     else
         snprintf(how, sizeof how, "SQNR %.1f dB", r->reported_db);
     if (r->held_out)
         snprintf(from, sizeof from, "%" PRIu64 " held-out samples%s", r->held_out,
                  r->ranges_given ? " (pith calibrate may have seen them)" : "");
     else
-        snprintf(from, sizeof from, "the samples fitted to");
+        snprintf(from, sizeof from, "the calibration samples");
     if (!isnan(r->expected_changes))
         snprintf(expected, sizeof expected, " (%.1f %% expected)", 100 * r->expected_changes);
     cli_say(c, "outputs    %s on %s, %" PRIu64 " of %" PRIu64 " predictions changed%s", how, from,
@@ -118,7 +118,8 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
 static void say_unsure(const struct pith_stage_report *r)
 {
     if (!r->held_out)
-        cli_warn("with fewer than 12 samples none is held out: the loss on other samples is unknown");
+        cli_warn(
+            "with fewer than 12 samples none is held out: the loss on other samples is unknown");
     else if (isfinite(r->reported_db) && r->reported_error_db > UNSURE_DB)
         cli_warn("%" PRIu64 " held-out samples leave the SQNR uncertain by %.1f dB (two standard "
                  "errors): give more samples",
@@ -154,9 +155,8 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
 {
     char n[32];
     bool less = r->kept_bytes < 0;
-    cli_say(c, "kept       %u %s float for what %s: %s bytes %s than as integers", r->n_kept_float,
+    cli_say(c, "kept       %u sensitive %s float: %s bytes %s than as integers", r->n_kept_float,
             r->n_kept_float == 1 ? "layer stays" : "layers stay",
-            r->n_kept_float == 1 ? "it costs" : "they cost",
             pith_count_text((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n),
             less ? "less" : "more");
 }

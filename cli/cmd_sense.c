@@ -123,18 +123,18 @@ static uint32_t middle(const struct sensing *s)
 static void print_worst(const struct sensing *s)
 {
     const struct pith_sense_trial *t = &s->trial[middle(s)];
-    printf("most is lost at ");
+    printf("most sensitive at ");
     if (t->kind == PITH_SENSE_PRUNE)
-        printf("share %g by ", t->amount);
+        printf("share %g: ", t->amount);
     else
-        printf("%g bits by ", t->amount);
+        printf("%g bits: ", t->amount);
     for (uint32_t i = 0; i < TOLD && i < s->found.n_layers; i++) {
         const struct pith_sense_layer *l = &s->found.layer[s->worst[i]];
         char db[16], layer[256];
         pith_escape_text(l->layer, layer, sizeof layer);
         format_db(l->cost[middle(s)].output_db, db);
-        printf("%s'%s' (%s, %" PRIu64 " of %" PRIu64 " predictions changed)", i ? ", " : "", layer,
-               db, l->cost[middle(s)].changed, s->found.predictions);
+        printf("%s'%s' (%s dB, %" PRIu64 " of %" PRIu64 " predictions changed)", i ? ", " : "",
+               layer, db, l->cost[middle(s)].changed, s->found.predictions);
     }
     putchar('\n');
 }
@@ -160,9 +160,9 @@ static void print_table(const struct sensing *s)
             cli_table_add(&t, "%s", text);
         }
     }
-    printf("dB of the outputs, with one layer's %s alone %s; %" PRIu64 " samples\n",
+    printf("SQNR of the outputs in dB, one layer's %s %s at a time; %" PRIu64 " samples\n",
            s->trial[0].kind == PITH_SENSE_ACTIVATIONS ? "input" : "weights",
-           s->trial[0].kind == PITH_SENSE_PRUNE ? "pruned" : "on so many bits", s->found.samples);
+           s->trial[0].kind == PITH_SENSE_PRUNE ? "pruned" : "quantized", s->found.samples);
     cli_table_print(&t, stdout);
     print_worst(s);
 }

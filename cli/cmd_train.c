@@ -203,7 +203,8 @@ static void tell_kept(const struct training *t)
         return;
     }
     cli_command_again("train", "--resume", command, sizeof command);
-    cli_set_kept("%s/checkpoint has the run; continue with: %s", t->o->stage.train.checkpoint, command);
+    cli_set_kept("%s/checkpoint has the run; continue with: %s", t->o->stage.train.checkpoint,
+                 command);
 }
 
 static enum cli_exit train(struct training *t)

@@ -118,7 +118,8 @@ static bool names_no_input(const struct pith_model *m, const char *text)
         cli_error("%s: no input of the model is named '%.*s' (input 0 is '%.100s'; see pith info)",
                   text, (int)(eq - text), text, first);
     else
-        cli_error("%s: the model stores no input names: give 0=FILE for the first input, or files in order",
+        cli_error("%s: the model stores no input names: give 0=FILE for the first input, or files "
+                  "in order",
                   text);
     return true;
 }

@@ -117,8 +117,7 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
     if (st)
         return st;
     if (limit >= 0 && !measured)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a limit on the drop needs data");
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "a limit on the drop needs data");
     if (measured)
         st = evaluate(m, opts, "baseline", &r.before, err);
     if (!st)

@@ -152,7 +152,8 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     opts.n_int16 = 0; /* of the float network's values */
     if (!st && s->int16_auto && (!chosen || !has_data || wide || o->fixed_bits))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot choose layers for 16-bit activations: this needs data, a model without ranges, and 8-bit activations, not fixed point");
+                               "cannot choose layers for 16-bit activations: this needs data, a "
+                               "model without ranges, and 8-bit activations, not fixed point");
     if (chosen)
         st = pith_choose_grids(m, &choose, &report, err);
     if (chosen && has_data && !st)

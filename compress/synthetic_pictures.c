@@ -166,9 +166,9 @@ enum pith_status pith_synthetic_pictures(const struct pith_model *m, uint32_t n,
                                "synthetic samples need a network with one f32 input of batch 1");
     struct picture p;
     if (is_picture(m, &p) && !pith_model_get_meta(m, "preprocess"))
-        return pith_error_fill(
-            err, PITH_ERR_ARGUMENT,
-            "cannot make synthetic pictures: the model stores no preprocessing (pith import --preprocess, scale=1 for 0 to 255)");
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "cannot make synthetic pictures: the model stores no preprocessing "
+                               "(pith import --preprocess, scale=1 for 0 to 255)");
     for (uint32_t i = 0; i < v->rank; i++)
         elems *= v->dim[i];
     float *x = elems > SIZE_MAX / sizeof *x / (n + 1u)

@@ -79,13 +79,14 @@ static enum pith_status check_format(const struct wav *w, const char *name, stru
     if (format == FORMAT_EXTENSIBLE && w->format_bytes >= EXTENSION_END)
         format = load_le16(w->format + EXTENSION_FORMAT_AT);
     if (format != FORMAT_PCM || bits != 8 * SAMPLE_BYTES)
-        return pith_error_fill(
-            err, PITH_ERR_UNSUPPORTED,
-            "%s: WAV of format %u with %u bits a sample; only PCM (format 1) with 16 bits is supported",
-            name, format, bits);
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "%s: WAV of format %u with %u bits a sample; only PCM (format 1) "
+                               "with 16 bits is supported",
+                               name, format, bits);
     if (channels != 1)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "%s: WAV with %u channels; only one (mono) is supported", name, channels);
+                               "%s: WAV with %u channels; only one (mono) is supported", name,
+                               channels);
     return PITH_OK;
 }
 

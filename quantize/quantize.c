@@ -50,8 +50,8 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "what was trained is taken as it is, without data");
     if (o->n_int16 && (bits != 8 || o->fixed_bits || o->as_trained))
-        return bad_option(err,
-                          "16-bit activations of some layers need 8 bits elsewhere, not fixed point");
+        return bad_option(
+            err, "16-bit activations of some layers need 8 bits elsewhere, not fixed point");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
     if (o->reestimate && (o->bias_correct || o->keep_biases))

@@ -147,11 +147,12 @@ static void tell_grid(const struct pith_difference *d, char *text, size_t room)
     int n =
         d->clip_db < d->snr_db + HALF_DB
             ? snprintf(text, room,
-                       "%.2g%% of its numbers lie beyond its integers, %.4g to %.4g: cutting them "
+                       "%.2g%% of its values are clipped to its range, %.4g to %.4g: this alone "
                        "leaves %.1f dB",
                        100 * d->clipped, d->low, d->high, d->clip_db)
-            : snprintf(text, room, "a step of its integers is %.4g: rounding to it leaves %.1f dB",
-                       d->step, d->grid_db);
+            : snprintf(text, room,
+                       "its integers have a step of %.4g: rounding alone leaves %.1f dB", d->step,
+                       d->grid_db);
     if (d->dead && n > 0 && (size_t)n < room)
         snprintf(text + n, room - (size_t)n, ", %u of %u channels become 0", d->dead, d->channels);
 }
@@ -176,7 +177,7 @@ enum cli_exit cli_layer_reason(const struct pith_model *a, const struct pith_mod
     if (rc)
         return rc;
     if (off->nonfinite_a + off->nonfinite_b > 0)
-        snprintf(text, room, "%llu of %llu numbers are NaN or infinite in one model alone",
+        snprintf(text, room, "%llu of %llu numbers are NaN or infinite in one model only",
                  (unsigned long long)(off->nonfinite_a + off->nonfinite_b),
                  (unsigned long long)off->elements);
     else if (off->integers && off->grid_db < off->snr_db + HALF_DB)
@@ -188,13 +189,11 @@ enum cli_exit cli_layer_reason(const struct pith_model *a, const struct pith_mod
     else if (isinf(came))
         snprintf(text, room, "computes with integers: inputs are rounded");
     else if (!w.a)
-        snprintf(text, room,
-                 "has no weights to differ: the error comes with its inputs, at %.1f dB", came);
+        snprintf(text, room, "has no weights: its inputs have %.1f dB", came);
     else if (isinf(w.snr_db))
-        snprintf(text, room, "its weights are equal: the error comes with its inputs, at %.1f dB",
-                 came);
+        snprintf(text, room, "its weights are equal: its inputs have %.1f dB", came);
     else
-        snprintf(text, room, "gets inputs at %.1f dB; its weights alone have %.1f dB%s", came,
-                 w.snr_db, off->integers ? ", its integers less error" : "");
+        snprintf(text, room, "its inputs have %.1f dB, its weights alone %.1f dB%s", came, w.snr_db,
+                 off->integers ? ", its integers less error" : "");
     return EXIT_DONE;
 }

@@ -164,10 +164,10 @@ static enum pith_status check_head(const struct goal_checkpoint *c, const struct
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: damaged: wrong checksum", c->path);
     const struct goal_mark mark = mark_of(head);
     const char *what = differs(&c->mark, &mark);
-    return what
-               ? pith_error_fill(err, PITH_ERR_ARGUMENT, "%s belongs to another search: the %s differ%s",
-                                 c->path, what, strcmp(what, "network") == 0 ? "s" : "")
-               : PITH_OK;
+    return what ? pith_error_fill(err, PITH_ERR_ARGUMENT,
+                                  "%s belongs to another search: the %s differ%s", c->path, what,
+                                  strcmp(what, "network") == 0 ? "s" : "")
+                : PITH_OK;
 }
 
 static bool is_first(const struct pith_ranks *ranks)

@@ -151,7 +151,8 @@ static void doubt_labels(struct pith_goal_judge *j, void (*warn)(void *user, con
         return;
     j->metric = PITH_METRIC_NONE;
     snprintf(text, sizeof text,
-             "labels do not fit: the network is right on %llu of %llu samples, guessing on about %.0f; losses are measured without labels",
+             "labels do not fit: the network is right on %llu of %llu samples, guessing on about "
+             "%.0f; losses are measured without labels",
              (unsigned long long)right, (unsigned long long)n, mean);
     if (warn)
         warn(j->ran_user, text);

@@ -43,13 +43,13 @@ for tol in 'snr>-1000dB' abs:1e30 rel:1e30 bits; do
     grep -q '"ok":false' .out || complain "--tol $tol: not \"ok\":false"
     grep -q '"nonfinite_a":0,"nonfinite_b":5,"nonfinite_both":0' .out || complain "--tol $tol: $(cat .out)"
     expect 1 pith compare overflows.onnx finite.onnx -d x.npy --tol "$tol"
-    grep -q '5 of 64 numbers are NaN or infinite in one model alone (5 in A, 0 in B)' .out || complain "$(cat .out)"
+    grep -q '5 of 64 numbers are NaN or infinite in one model only (5 in A, 0 in B)' .out || complain "$(cat .out)"
     expect 0 pith compare overflows.onnx overflows.onnx -d x.npy --tol "$tol"
     grep -q '5 of 64 numbers are NaN or infinite in both' .out || complain "$(cat .out)"
     expect 1 pith compare finite.onnx overflows.onnx -d x.npy --tol "$tol" --layers --first
 done
 expect 1 pith compare finite.onnx overflows.onnx -d x.npy --tol 'snr>-1000dB' --first
-grep -q "first over tolerance: 'exp' 5 of 64 numbers are NaN or infinite in one model alone" .out || complain "$(cat .out)"
+grep -q "first over tolerance: 'exp' 5 of 64 numbers are NaN or infinite in one model only" .out || complain "$(cat .out)"
 
 expect 0 pith eval finite.onnx -d x.npy --labels labels.txt
 expect 0 pith eval overflows.onnx -d x.npy --labels labels.txt --json

@@ -183,7 +183,8 @@ static void a_cut_extension_says_nothing(void **state)
     put_chunk(&w, "fmt ", 24, f, 24);
     put_samples(&w, 1);
     expect_refusal(&w, PITH_ERR_UNSUPPORTED,
-                   "a.wav: WAV of format 65534 with 16 bits a sample; only PCM (format 1) with 16 bits is supported");
+                   "a.wav: WAV of format 65534 with 16 bits a sample; only PCM (format 1) with 16 "
+                   "bits is supported");
 }
 
 static void the_first_format_counts(void **state)
@@ -221,11 +222,14 @@ static void other_encodings_are_refused(void **state)
         const char *text;
     } rows[] = {
         {3, 1, 32,
-         "a.wav: WAV of format 3 with 32 bits a sample; only PCM (format 1) with 16 bits is supported"},
+         "a.wav: WAV of format 3 with 32 bits a sample; only PCM (format 1) with 16 bits is "
+         "supported"},
         {1, 1, 8,
-         "a.wav: WAV of format 1 with 8 bits a sample; only PCM (format 1) with 16 bits is supported"},
+         "a.wav: WAV of format 1 with 8 bits a sample; only PCM (format 1) with 16 bits is "
+         "supported"},
         {7, 1, 16,
-         "a.wav: WAV of format 7 with 16 bits a sample; only PCM (format 1) with 16 bits is supported"},
+         "a.wav: WAV of format 7 with 16 bits a sample; only PCM (format 1) with 16 bits is "
+         "supported"},
         {1, 2, 16, "a.wav: WAV with 2 channels; only one (mono) is supported"},
         {1, 0, 16, "a.wav: WAV with 0 channels; only one (mono) is supported"},
     };

@@ -308,7 +308,8 @@ static void dumps_tell_outputs_apart(void **state)
     struct pith_buffer npy;
     struct pith_error err;
     assert_int_equal(pith_dump_npy(&d, &npy, &err), PITH_ERR_UNSUPPORTED);
-    assert_string_equal(err.text, "cannot store 'half': it has 8 axes, or its shape changes between calls");
+    assert_string_equal(err.text,
+                        "cannot store 'half': it has 8 axes, or its shape changes between calls");
     pith_dump_free(&d);
 }
 
