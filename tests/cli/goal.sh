@@ -104,7 +104,7 @@ grep -q -e '--max-latency [0-9.e-]*ms would give' .err || complain "no looser la
 expect 2 pith compress net.onnx --max-latency 1ms -q -o no.pith # needs data
 # Selection and test need separate samples.
 expect 2 $search --range 0:1 -q -o one.pith
-grep -q 'give at least 2' .err || complain "one sample: $(cat .err)"
+grep -q 'separate samples: at least 2' .err || complain "one sample: $(cat .err)"
 absent one.pith one.best.pith
 # Ended by a signal once something was found: the best so far stays, nothing else does.
 $search --max-drop 0.00001% -o ended.pith 2>ended.err &

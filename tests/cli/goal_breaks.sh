@@ -85,8 +85,8 @@ refuse() {
     grep -q "$words" .err || complain "$*: no '$words' in: $(cat .err)"
     absent refused.pith refused.best.pith
 }
-refuse 2 "of another search: the goal or the options differ" --resume --max-drop 2%
-refuse 2 "of another search: the data differ" --resume --max-drop 2% --max-size 100 --range 0:30
+refuse 2 "belongs to another search: the goal or the options differ" --resume --max-drop 2%
+refuse 2 "belongs to another search: the data differ" --resume --max-drop 2% --max-size 100 --range 0:30
 refuse 2 "kept exists: go on with --resume" --max-drop 2%
 expect 2 $search --resume -q -o refused.pith
 grep -q -e '--resume needs --checkpoint' .err || complain "no checkpoint: $(cat .err)"

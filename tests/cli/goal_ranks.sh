@@ -70,7 +70,7 @@ expect 1 ranks 2 $search --max-drop 2% --max-size 100 --checkpoint kept -o misse
 expect 2 ranks 2 $search --max-drop 2% --checkpoint kept -o refused.pith
 [ "$(grep -c 'kept exists' .err)" -eq 1 ] || complain "not once 'kept exists': $(cat .err)"
 expect 2 ranks 2 $search --max-drop 2% --checkpoint kept --resume -o refused.pith
-[ "$(grep -c 'of another search' .err)" -eq 1 ] || complain "not once 'of another search': $(cat .err)"
+[ "$(grep -c 'belongs to another search' .err)" -eq 1 ] || complain "not once 'belongs to another search': $(cat .err)"
 cp missed.best.pith before.pith
 expect 1 "$PITH" $search --max-drop 2% --max-size 100 --checkpoint kept --resume -o missed.pith
 same before.pith missed.best.pith

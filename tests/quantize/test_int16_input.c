@@ -147,7 +147,7 @@ static void says_who_cannot(void **state)
                                          .fixed_bits = 8,
                                          .int16 = second,
                                          .n_int16 = 1},
-            "of activations of 8 bits");
+            "need 8 bits elsewhere");
     pith_model_free(m);
 }
 
