@@ -240,7 +240,7 @@ static enum pith_status explain(struct keeping *k, const char *const *kept, cons
 {
     char text[96];
     for (uint32_t i = 0; i < n; i++) {
-        snprintf(text, sizeof text, "kept, outputs at %.1f dB without that", db[i]);
+        snprintf(text, sizeof text, "kept: as integers the outputs had %.1f dB", db[i]);
         char *why = pith_model_strdup(k->m, text);
         if (!why)
             return pith_error_no_memory(k->err);

@@ -96,13 +96,13 @@ static bool add_readers(struct pith_model *m, const struct finer_way *way, uint3
 {
     const struct pith_node *before = way->floats ? depthwise_before(m, v) : NULL;
     char text[96];
-    snprintf(text, sizeof text, "kept, outputs at %.1f dB by its input's bytes alone", alone);
+    snprintf(text, sizeof text, "kept: 8-bit input alone gives %.1f dB", alone);
     const char *why = way->floats ? pith_model_strdup(m, text) : NULL;
     bool ok = why || !way->floats;
     for (uint32_t i = 0; i < m->n_nodes && ok; i++) {
         const struct pith_node *node = &m->nodes[i];
         if (node == before)
-            ok = add_layer(m, node, "kept, for the layer behind it is", wider);
+            ok = add_layer(m, node, "kept: the layer behind it is float", wider);
         else if (pith_layer_reads(m, node, v))
             ok = add_layer(m, node, why, wider);
     }

@@ -115,28 +115,28 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
 {
     const struct pith_model *m = p->m;
     if (pith_op_is(node->op, TRAIT_RECURS))
-        return "it has lengths, rare activations, one step without a state, or was not calibrated";
+        return "it has sequence lengths, other activations, one step without a state, or no ranges";
     if (!pith_op_traits(node->op).integer_op)
-        return "integers do not do this operator";
+        return "the operator has no integer form";
     if (!weight_is_by_row(m, node))
         return "its weight is not stored by output channel";
     struct layer_shape s = pith_layer_shape(m, node);
     if (!bias_fits(m, node, s.rows))
-        return "its bias is not one number an output channel";
+        return "its bias does not have one value per output channel";
     if (s.cols > most_summed(p->opts))
-        return "32 bits do not hold its sums";
+        return "its sums may exceed 32 bits";
     const struct pith_value *x = &m->values[node->in[0]];
     if (x->constant || x->rank < 2)
-        return "its input is not computed, or has less than 2 axes";
+        return "its input is constant, or has fewer than 2 axes";
     const struct pith_grid *g = p->value[node->in[0]].grid;
     if (!g)
         return x->n_observed > 0 && (isinf(x->min) || isinf(x->max))
                    ? "its input was infinite for some sample"
                    : "its input was not calibrated";
     if (!pith_grid_is_asked(p, g))
-        return "its input's grid is of other bits";
+        return "its input was calibrated for other bits";
     if (!pith_layer_takes_scales(m, node, g))
-        return "its input's grid has a scale for each of something other than its channels";
+        return "its input has several scales, and not one per channel";
     return NULL;
 }
 
