@@ -40,7 +40,7 @@ static enum pith_status check_data(const struct pith_recipe *r, const struct pit
     for (uint32_t i = 0; i < r->n_stages && !o->train; i++)
         if (pith_stage_trains(&r->stages[i]))
             return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                                   "stage %u trains: that needs data to train on", i + 1);
+                                   "stage %u trains: this needs training data", i + 1);
     return PITH_OK;
 }
 

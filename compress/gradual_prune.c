@@ -68,7 +68,7 @@ enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct p
     enum pith_status st = PITH_OK;
     if (s->prune.by == PITH_PRUNE_BY_ZERO)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "zeros that are there go at once, not in steps");
+                               "existing zeros are pruned at once, not in steps");
     if (pith_stage_looks_back(s) && !mine.start) { /* to before the first step, not each its own */
         st = pith_model_copy(m, &start, err);
         mine.start = start; /* of the number of stages, the caller keeps the count */

@@ -243,7 +243,7 @@ static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *
     case PITH_STAGE_COMPRESS: /* joins stages: pith_compress */
         break;
     }
-    return pith_error_fill(err, PITH_ERR_ARGUMENT, "no such kind of stage");
+    return pith_error_fill(err, PITH_ERR_ARGUMENT, "unknown kind of stage");
 }
 
 /* A stage that finds nothing to work on fails, as pith_quantize() and pith_sense() do. */

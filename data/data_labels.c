@@ -171,7 +171,8 @@ static enum pith_status from_idx(struct data_source *s, const uint8_t *bytes, si
                                "%s: IDX labels must be one unsigned byte a sample", name);
     if (n - 8 != count)
         return pith_error_fill(err, PITH_ERR_CORRUPT,
-                               "%s: header asks for %u labels, there are %zu", name, count, n - 8);
+                               "%s: header declares %u labels, the file has %zu", name, count,
+                               n - 8);
     struct stored_labels l = {bytes + 8, PITH_U8, 1, 0, true, count, 1};
     return take_stored(s, &l, name, err);
 }
@@ -186,7 +187,8 @@ static enum pith_status from_npy(struct data_source *s, const uint8_t *bytes, si
     if (h.rank == 0 || h.dim[0] == 0)
         return wrong_count(s, h.rank ? 0 : 1, name, err);
     if (h.wide_unsigned && h.item_bytes == 4)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: labels of u4; use i4 or i8", name);
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "%s: labels of type u4 are not supported: use i4 or i8", name);
     struct stored_labels l = {bytes + h.data_offset, h.type,   h.item_bytes,      h.char_bytes,
                               h.big_endian,          h.dim[0], h.count / h.dim[0]};
     return take_stored(s, &l, name, err);

@@ -265,7 +265,7 @@ enum pith_status pith_idx_open(struct data_source *s, struct pith_error *err)
          mul_ok(bytes, pith_type_bytes(s->type), &bytes);
     if (!ok || bytes != s->file.bytes - s->first)
         return pith_error_fill(err, PITH_ERR_CORRUPT,
-                               "%s: header asks for %llu bytes of data, there are %llu",
+                               "%s: header declares %llu bytes of data, the file has %llu",
                                s->file.name, (unsigned long long)bytes,
                                (unsigned long long)(s->file.bytes - s->first));
     s->big_endian = true;
@@ -339,7 +339,8 @@ enum pith_status pith_npy_open(struct data_source *s, struct pith_error *err)
         return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: a single number, not samples",
                                s->file.name);
     if (h.wide_unsigned)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "%s: samples of u4 or u8", s->file.name);
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "%s: samples of type u4 or u8 are not supported", s->file.name);
     s->type = h.type;
     s->big_endian = h.big_endian;
     s->first = h.data_offset;

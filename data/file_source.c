@@ -198,7 +198,7 @@ enum pith_status pith_source_at(const struct file_source *f, uint64_t offset, vo
 {
     if (offset > f->bytes || n > f->bytes - offset)
         return pith_error_fill(err, PITH_ERR_CORRUPT,
-                               "%s: ends at %llu bytes, %zu more wanted at %llu", f->name,
+                               "%s: ends at %llu bytes, %zu more are needed at %llu", f->name,
                                (unsigned long long)f->bytes, n, (unsigned long long)offset);
     if (f->mem) {
         memcpy(to, f->mem + offset, n);
@@ -254,7 +254,7 @@ static enum pith_status load_rest(struct file_source *f, uint64_t max_bytes, str
     }
     if (st == PITH_ERR_LIMIT && declared)
         st = pith_error_fill(err, PITH_ERR_CORRUPT,
-                             "%s: header asks for %llu bytes in all, there are more", f->name,
+                             "%s: header declares %llu bytes in all, the file has more", f->name,
                              (unsigned long long)declared);
     if (st != PITH_OK) {
         free(b.data);

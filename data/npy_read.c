@@ -242,9 +242,7 @@ static enum pith_status parse(const void *bytes, size_t n, const char *name, boo
                                name);
     if (!count_bytes(&head, file_bytes))
         return pith_error_fill(err, PITH_ERR_CORRUPT,
-                               "%s: shape and type ask for more than 2^64 "
-                               "bytes",
-                               name);
+                               "%s: shape and type need more than 2^64 bytes", name);
     *h = head;
     return PITH_OK;
 }
@@ -259,7 +257,7 @@ static enum pith_status parse_whole(const void *bytes, size_t n, const char *nam
         return st;
     if (wanted != n)
         return pith_error_fill(err, PITH_ERR_CORRUPT,
-                               "%s: shape and type ask for %llu bytes of data, there are %llu",
+                               "%s: shape and type need %llu bytes of data, the file has %llu",
                                name, (unsigned long long)(wanted - head.data_offset),
                                (unsigned long long)(n - head.data_offset));
     *h = head;

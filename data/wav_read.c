@@ -51,9 +51,9 @@ static enum pith_status find_chunks(const struct file_source *f, struct wav *w,
         if (data && size == SIZE_UNKNOWN)
             size = have;
         if (size > have)
-            return pith_error_fill(err, PITH_ERR_CORRUPT, "%s: %s says %llu bytes, there are %llu",
-                                   f->name, data ? "its data" : "a chunk", (unsigned long long)size,
-                                   (unsigned long long)have);
+            return pith_error_fill(
+                err, PITH_ERR_CORRUPT, "%s: %s declares %llu bytes, the file has %llu", f->name,
+                data ? "its data" : "a chunk", (unsigned long long)size, (unsigned long long)have);
         if (data) {
             w->data = chunk + CHUNK_HEAD;
             w->data_bytes = size;

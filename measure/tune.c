@@ -386,7 +386,8 @@ static enum pith_status start(struct tuning *t, const struct pith_packed *packed
     t->opts.size_bytes = sizeof t->opts;
     t->seconds = tune && tune->seconds > 0 ? tune->seconds : SECONDS;
     if (t->opts.profile || t->opts.observe || t->opts.plan_file || t->opts.choices)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "tuning chooses and times by itself");
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "tuning chooses kernels itself: give no plan");
     return PITH_OK;
 }
 

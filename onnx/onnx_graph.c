@@ -19,8 +19,9 @@ static void unpack_free(void *user, void *p)
 enum pith_status pith_onnx_check_opset(struct onnx_import *im, const char *what, int64_t opset)
 {
     if (opset < 1)
-        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED, "%sopset %lld is none: the first is 1",
-                              what, (long long)opset);
+        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
+                              "%sopset %lld does not exist: the first is 1", what,
+                              (long long)opset);
     if (opset > ONNX_OPSET_MAX)
         pith_onnx_warn(im, "%sopset %lld is newer than %d: operators are read as of opset %d", what,
                        (long long)opset, ONNX_OPSET_MAX, ONNX_OPSET_MAX);

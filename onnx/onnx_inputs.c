@@ -228,10 +228,10 @@ static enum pith_status bind_input(struct onnx_import *im, uint32_t value, bool 
     v->narrow = pith_onnx_narrow(t->elem_type);
     v->wide = t->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
     if (v->wide && !frozen)
-        return pith_onnx_fail(im, PITH_ERR_UNSUPPORTED,
-                              "input '%.100s' is double (f64), which is not computed with here: "
-                              "export the network in float32",
-                              v->name);
+        return pith_onnx_fail(
+            im, PITH_ERR_UNSUPPORTED,
+            "input '%.100s' is double (f64), which is not supported: export the network in float32",
+            v->name);
     if (!t->shape)
         return shapeless_input(im, v, open);
     enum pith_status status = input_shape(im, v->name, t->shape, frozen, &v->shape, open);

@@ -48,7 +48,7 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
         (o->rounding >= PITH_ROUND_GPTQ || o->bias_correct || o->reestimate))
         return bad_option(err, "GPTQ rounding, bias correction and re-estimation need data");
     if (pith_quantize_has_data(o) && o->as_trained)
-        return bad_option(err, "what was trained is taken as it is, without data");
+        return bad_option(err, "quantization-aware training sets the integers: give no data");
     if (o->n_int16 && (bits != 8 || o->fixed_bits || o->as_trained))
         return bad_option(
             err, "16-bit activations of some layers need 8 bits elsewhere, not fixed point");

@@ -519,8 +519,7 @@ static enum pith_status check_shape(const struct pith_model *m, const struct pit
     if (!pith_goal_shapes(g))
         return PITH_OK;
     if (g->run == PITH_GOAL_RUN_INT8)
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "layers of integers keep no pattern or levels of the goal");
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "integer layers keep no pattern or levels");
     return g->pattern.kind == PITH_PATTERN_ANY && !(g->sparsity > 0)
                ? PITH_OK
                : pith_weight_sweep_takes(m, &g->pattern, g->sparsity, err);
@@ -545,8 +544,7 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "the goal limits nothing");
     if (opts->ranks && goal->max_latency > 0)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "a search of several processes has no limit on latency: each would "
-                               "time by itself");
+                               "a search of several processes cannot limit latency");
     enum pith_status st = check_shape(m, goal, err);
     if (!st)
         st = open_checkpoint(&j, m, err);

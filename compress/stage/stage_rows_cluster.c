@@ -84,7 +84,7 @@ static enum pith_status read_layer(struct pith_stage *s, const char *text,
     if (!value)
         return PITH_ERR_ARGUMENT;
     if (value[0] < '0' || value[0] > '8' || (value[1] && strcmp(value + 1, "bit") != 0))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': '%.100s' is not a value for it",
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': '%.100s' is not a valid value",
                                text, value);
     const char *pattern = pith_stage_keep_glob(texts, text, value, s->cluster.n_layers, err);
     if (!pattern)

@@ -98,7 +98,7 @@ static enum pith_status read_layer(struct pith_stage *s, const char *text,
     if (!value)
         return PITH_ERR_ARGUMENT;
     if (pith_option_read(&row, value, &layer.value, NULL))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': '%.100s' is not a value for it",
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.100s': '%.100s' is not a valid value",
                                text, value);
     layer.pattern = pith_stage_keep_glob(texts, text, value, s->prune.n_layers, err);
     if (!layer.pattern)

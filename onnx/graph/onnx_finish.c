@@ -52,8 +52,8 @@ static enum pith_status check_inputs(struct onnx_lower *l)
                                        i, l->im->values[l->in[i]].name);
         if (l->in[i] != ONNX_VALUE_NONE && l->im->values[l->in[i]].selected)
             return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                       "how many rows input %u has is known at run time alone: cut "
-                                       "the graph before it with --outputs '%.100s'",
+                                       "the number of rows of input %u is known only at run time: "
+                                       "cut the graph before it with --outputs '%.100s'",
                                        i, l->im->values[l->in[i]].name);
     }
     return PITH_OK;

@@ -158,14 +158,15 @@ static enum pith_status check(struct onnx_lower *l, const struct equation *e)
                                    e->n_in);
     for (uint32_t i = 0; i < e->n_in; i++)
         if (pith_onnx_in_shape(l, i)->rank != e->in[i].n)
-            return pith_onnx_node_fail(
-                l, PITH_ERR_CORRUPT, "input %u has not the %u dims of the equation", i, e->in[i].n);
+            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT,
+                                       "input %u does not have the %u dims of the equation", i,
+                                       e->in[i].n);
     for (uint32_t k = 0; k < e->out.n; k++) {
         struct term before = e->out;
         bool found = false;
         before.n = k;
         if (has_label(&before, e->out.label[k]))
-            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "output label '%c' stands twice",
+            return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "output label '%c' occurs twice",
                                        e->out.label[k]);
         for (uint32_t i = 0; i < e->n_in; i++)
             found = found || has_label(&e->in[i], e->out.label[k]);

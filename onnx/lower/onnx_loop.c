@@ -408,8 +408,8 @@ static enum pith_status check_collected(struct onnx_lower *l, uint32_t n)
         const struct onnx_value *v = &l->im->values[l->first_out + region_of(l)->n_states + i];
         if (v->live)
             return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                       "how much its output '%.60s' collects is known only when it "
-                                       "has run: freeze its %s '%.60s' with --set-input",
+                                       "the size of its output '%.60s' is known only at run time: "
+                                       "freeze its %s '%.60s' with --set-input",
                                        v->name, what,
                                        l->node->input[loop->attr[ATTR_LOOP_HAS_COUNT] ? 0 : 1]);
     }

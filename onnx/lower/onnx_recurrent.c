@@ -141,7 +141,8 @@ static enum pith_status check_rank(struct onnx_lower *l, uint32_t i, const char 
         return PITH_OK;
     const struct shape *s = pith_onnx_in_shape(l, i);
     if (l->im->values[l->in[i]].empty || s->rank != rank)
-        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %s has not %u dims", name, rank);
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %s does not have %u dims", name,
+                                   rank);
     if (dim0 && s->dim[0] != dim0)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "input %s has %u for %u directions", name,
                                    s->dim[0], dim0);

@@ -69,8 +69,7 @@ static enum pith_status split_sizes(struct onnx_lower *l, uint32_t dim, struct o
         for (uint32_t i = 0; i < sizes->n; i++)
             if (sizes->v[i] == 0)
                 return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                           "part %u has no elements, and a tensor here cannot be "
-                                           "empty",
+                                           "part %u is empty, and empty tensors are not supported",
                                            i);
         if (sizes->n > PITH_MAX_RANK && are_equal_parts(sizes, dim))
             sizes->n = 0; /* more than a list holds, and not needed */
@@ -153,7 +152,7 @@ static enum pith_status take_nothing(struct onnx_lower *l, const struct shape *s
 {
     if (!l->im->values[l->in[0]].constant)
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED,
-                                   "it takes no elements, and a tensor here cannot be empty");
+                                   "its output is empty, and empty tensors are not supported");
     struct onnx_value *v = &l->im->values[l->first_out];
     v->data = pith_onnx_alloc(&l->im->budget, 1, 1);
     if (!v->data)

@@ -92,7 +92,7 @@ refuse() {
     [ "$(grep -c "$words" .err)" -eq 1 ] || complain "$*: not once '$words' in: $(cat .err)"
     absent refused.pith refused.best.pith
 }
-refuse 2 "no limit on latency" compress net.onnx -d val.tar --preprocess imagenet --max-drop 2% --max-latency 5ms
+refuse 2 "cannot limit latency" compress net.onnx -d val.tar --preprocess imagenet --max-drop 2% --max-latency 5ms
 refuse 2 "ranks needs a search" compress net.onnx --bits 4
 refuse 3 "nowhere" compress net.onnx -d nowhere.tar --max-drop 2%
 expect 2 "$PITH" $search --ranks smoke -o refused.pith

@@ -546,7 +546,7 @@ static void a_tar_cut_at_any_byte(void **state)
         memcpy(cut.b, whole, n);
         bool fits = n >= TAR_BLOCK + 3; /* padding may be missing */
         expect_tar("cut", &cut, fits ? PITH_OK : PITH_ERR_CORRUPT,
-                   n < TAR_BLOCK ? "more wanted" : BEYOND, 1, 3);
+                   n < TAR_BLOCK ? "more are needed" : BEYOND, 1, 3);
     }
     free(whole);
 }

@@ -426,12 +426,12 @@ static void hostile_npy(void **state)
          "$h.npy: npy in Fortran order; save it with numpy.ascontiguousarray",
          PITH_ERR_UNSUPPORTED},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
-         "$h.npy: shape and type ask for 12 bytes of data, there are 8", PITH_ERR_CORRUPT},
+         "$h.npy: shape and type need 12 bytes of data, the file has 8", PITH_ERR_CORRUPT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'shape': (2,)}",
          "$h.npy: npy header is not a plain type, order and shape", PITH_ERR_CORRUPT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2147483647, 2147483647, 2147483647), "
          "}",
-         "$h.npy: shape and type ask for more than 2^64 bytes", PITH_ERR_CORRUPT},
+         "$h.npy: shape and type need more than 2^64 bytes", PITH_ERR_CORRUPT},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2)}",
          "$h.npy: more than 8 axes", PITH_ERR_UNSUPPORTED},
         {"__import__('os')", "$h.npy: npy header is not a plain type, order and shape",
@@ -675,7 +675,7 @@ static void broken_and_missing(void **state)
     put("e-images-idx3", images, sizeof images - 1);
     struct pith_data_opts o = opts_for(at("e-images-idx3"));
     open_fails(&o, PITH_ERR_CORRUPT,
-               "$e-images-idx3: header asks for 6 bytes of data, there are 5");
+               "$e-images-idx3: header declares 6 bytes of data, the file has 5");
     put("f-images-idx3", images, sizeof images);
     o.path = at("f-images-idx3");
     o.rank = 4;

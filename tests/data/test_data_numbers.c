@@ -65,8 +65,8 @@ static void idx_is_as_long_as_it_says(void **state)
     (void)state;
     static const uint8_t two[] = {0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2, 7, 8, 9};
     expect_idx(two, 14, PITH_OK, "");
-    expect_idx(two, 13, PITH_ERR_CORRUPT, "f: header asks for 2 bytes of data, there are 1");
-    expect_idx(two, 15, PITH_ERR_CORRUPT, "f: header asks for 2 bytes of data, there are 3");
+    expect_idx(two, 13, PITH_ERR_CORRUPT, "f: header declares 2 bytes of data, the file has 1");
+    expect_idx(two, 15, PITH_ERR_CORRUPT, "f: header declares 2 bytes of data, the file has 3");
     expect_idx(two, 11, PITH_ERR_CORRUPT, "f: IDX header ends early");
     expect_idx(two, 8, PITH_ERR_CORRUPT, "f: IDX header ends early");
     expect_idx(two, 7, PITH_ERR_CORRUPT, "f: not an IDX file");

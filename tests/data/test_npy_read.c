@@ -134,10 +134,10 @@ static void data_have_exactly_the_bytes_told(void **state)
     (void)state;
     struct npy_bytes f = npy(1, DICTIONARY("<f4", "(2,)"), 7);
     expect_refusal(&f, PITH_ERR_CORRUPT,
-                   "a.npy: shape and type ask for 8 bytes of data, there are 7");
+                   "a.npy: shape and type need 8 bytes of data, the file has 7");
     f.n += 2;
     expect_refusal(&f, PITH_ERR_CORRUPT,
-                   "a.npy: shape and type ask for 8 bytes of data, there are 9");
+                   "a.npy: shape and type need 8 bytes of data, the file has 9");
 }
 
 /* With four bytes of data behind: those of a single number, where the shape is what is missing. */

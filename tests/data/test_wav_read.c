@@ -252,10 +252,11 @@ static void broken_files_are_refused(void **state)
     expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: WAV without samples");
     w = plain(3);
     w.n--;
-    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: its data says 6 bytes, there are 5");
+    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: its data declares 6 bytes, the file has 5");
     w = riff();
     put_chunk(&w, "fmt ", UINT32_MAX, "ab", 2);
-    expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: a chunk says 4294967295 bytes, there are 2");
+    expect_refusal(&w, PITH_ERR_CORRUPT,
+                   "a.wav: a chunk declares 4294967295 bytes, the file has 2");
     w = plain(1);
     w.b[3] = 'X'; /* RIFX: big-endian */
     expect_refusal(&w, PITH_ERR_CORRUPT, "a.wav: not a WAV file (RIFF WAVE)");

@@ -95,11 +95,11 @@ static void test_nothing_left(void **state)
     build_ints(&g, "from", 1, 5);
     build_ints(&g, "to", 1, 9);
     refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 's' (Slice): it takes no elements, and a tensor here cannot be empty");
+           "net.onnx: node 's' (Slice): its output is empty, and empty tensors are not supported");
     g = graph_of(build_node("Split", "p", "x parts -> z y"));
     build_ints(&g, "parts", 2, 0, 2);
     refuse(build_model(g, 13), NULL, PITH_ERR_UNSUPPORTED,
-           "net.onnx: node 'p' (Split): part 0 has no elements, and a tensor here cannot be empty");
+           "net.onnx: node 'p' (Split): part 0 is empty, and empty tensors are not supported");
 }
 
 static void test_backward_slice(void **state)

@@ -242,7 +242,7 @@ static void test_graph_errors(void **state)
            "net.onnx: node 'n0' (Add): nothing produces its input 'z'");
     const char *good[] = {"x x -> y"};
     file = wire_graph(good, 1, 0);
-    refuse(&file, NULL, PITH_ERR_UNSUPPORTED, "net.onnx: opset 0 is none: the first is 1");
+    refuse(&file, NULL, PITH_ERR_UNSUPPORTED, "net.onnx: opset 0 does not exist: the first is 1");
     const char *few[] = {"x ' -> y"};
     file = wire_graph(few, 1, 13);
     refuse(&file, NULL, PITH_ERR_CORRUPT, "net.onnx: node 'n0' (Add): input 1 is missing");

@@ -405,14 +405,12 @@ static void test_loop_of_no_trips(void **state)
 static void test_wrong_loops(void **state)
 {
     (void)state;
-    refuse_file(
-        loop_file("n yes x -> y z", loop_body("c"), "z -> r"), PITH_ERR_UNSUPPORTED,
-        "node 'loop' (Loop): how much its output 'z' collects is known only when it has run: "
-        "freeze its trip count 'n' with --set-input");
-    refuse_file(
-        loop_file("five go x -> y z", loop_body("c"), "z -> r"), PITH_ERR_UNSUPPORTED,
-        "node 'loop' (Loop): how much its output 'z' collects is known only when it has run: "
-        "freeze its condition 'go' with --set-input");
+    refuse_file(loop_file("n yes x -> y z", loop_body("c"), "z -> r"), PITH_ERR_UNSUPPORTED,
+                "node 'loop' (Loop): the size of its output 'z' is known only at run time: "
+                "freeze its trip count 'n' with --set-input");
+    refuse_file(loop_file("five go x -> y z", loop_body("c"), "z -> r"), PITH_ERR_UNSUPPORTED,
+                "node 'loop' (Loop): the size of its output 'z' is known only at run time: "
+                "freeze its condition 'go' with --set-input");
     refuse_file(loop_file("' ' x -> y z", loop_body("c"), "y -> r"), PITH_ERR_UNSUPPORTED,
                 "node 'loop' (Loop): it never ends");
     refuse_file(loop_file("x yes x -> y z", loop_body("c"), "y -> r"), PITH_ERR_CORRUPT,

@@ -161,14 +161,14 @@ static void test_refusals(void **state)
     REFUSED(PITH_ERR_CORRUPT, "do not fit 4 gates of 6", l.int_name = "hidden_size", l.value = 6);
     REFUSED(PITH_ERR_CORRUPT, "W 1x20x4 and R 1x15x5 do not fit", l.r_rows = 15);
     REFUSED(PITH_ERR_CORRUPT, "on inputs of 4", l.w_cols = 3);
-    REFUSED(PITH_ERR_CORRUPT, "input X has not 3 dims", l.x_rank = 2);
+    REFUSED(PITH_ERR_CORRUPT, "input X does not have 3 dims", l.x_rank = 2);
     REFUSED(PITH_ERR_CORRUPT, "input 2 is missing", l.links = "x W -> y h c");
     REFUSED(PITH_ERR_CORRUPT, "it has 2 activations, not 3", l.n_activations = 2,
             l.activations[0] = l.activations[1] = "Tanh");
     REFUSED(PITH_ERR_UNSUPPORTED, "activation 'Swish' is not known", l.n_activations = 3,
             l.activations[0] = l.activations[1] = "Tanh", l.activations[2] = "Swish");
     REFUSED(PITH_ERR_CORRUPT, "it has 4 outputs", l.links = "x W R B -> y h c d");
-    REFUSED(PITH_ERR_CORRUPT, "input B has not 2 dims", l.links = "x W R W -> y h c");
+    REFUSED(PITH_ERR_CORRUPT, "input B does not have 2 dims", l.links = "x W R W -> y h c");
 #undef REFUSED
 }
 

@@ -235,7 +235,7 @@ static void test_inputs(void **state)
     refuse_file(input_file(BUILD_FLOAT, beyond, 2), PITH_ERR_CORRUPT,
                 "input 'x' dim 1 is 1099511627776");
     refuse_file(input_file(DOUBLE_TYPE, nine, 2), PITH_ERR_UNSUPPORTED,
-                "input 'x' is double (f64), which is not computed with here: export the network in "
+                "input 'x' is double (f64), which is not supported: export the network in "
                 "float32");
     refuse_file(input_file(STRING_TYPE, nine, 2), PITH_ERR_UNSUPPORTED,
                 "input 'x' has type string");

@@ -230,11 +230,11 @@ static void test_einsum(void **state)
         refuse(einsum_graph(rows[i].equation), rows[i].status, text);
     }
     refuse(einsum_graph("ij,jk->ik"), PITH_ERR_CORRUPT,
-           "net.onnx: node 'sum' (Einsum): input 0 has not the 2 dims of the equation");
+           "net.onnx: node 'sum' (Einsum): input 0 does not have the 2 dims of the equation");
     refuse(einsum_graph("nij,jk->nikz"), PITH_ERR_CORRUPT,
            "net.onnx: node 'sum' (Einsum): output label 'z' is in no operand");
     refuse(einsum_graph("nij,jk->nn"), PITH_ERR_CORRUPT,
-           "net.onnx: node 'sum' (Einsum): output label 'n' stands twice");
+           "net.onnx: node 'sum' (Einsum): output label 'n' occurs twice");
     refuse(einsum_graph("a,b,c->abc"), PITH_ERR_CORRUPT,
            "net.onnx: node 'sum' (Einsum): 2 inputs for a longer equation");
     refuse(einsum_graph("nij,kk->nijk"), PITH_ERR_CORRUPT,
