@@ -121,7 +121,7 @@ static void floats_take_depthwise_layers_along(void **state)
     assert_string_equal(wider.name[1], "even");
     assert_string_equal(wider.name[2], "narrow");
     assert_non_null(strstr(wider.why[1], "behind"));
-    assert_non_null(strstr(wider.why[2], "outputs at 23.0 dB"));
+    assert_non_null(strstr(wider.why[2], "gives 23.0 dB"));
     pith_model_free(n.m);
 }
 
