@@ -55,7 +55,7 @@ endif
 # A module is a folder of the top; its rooms are that folder and those below it. module.mk says which rooms
 # there are and, in USES_<room>, what each may include: rooms of its own module, whole, and of other
 # modules the headers named pith_*.h, which are their interface.
-MODULES := runtime host cuda base numeric huffman model data onnx pack load measure layers rd prune quantize calibrate train compress cli
+MODULES := runtime host cuda base numeric huffman model data onnx pack export load measure layers rd prune quantize calibrate train compress cli
 LIB_MODULES := $(filter-out cli,$(MODULES))
 TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
 TEST_BIN := $(TEST_SRC:%.c=$(O)/%)

@@ -27,7 +27,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 }
 
 const struct cli_command cmd_ops = {"ops",
-                                    "look",
+                                    "misc",
                                     "supported ONNX operators (opsets 7 to 28)",
                                     "pith ops [--json]",
                                     NULL,

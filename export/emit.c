@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT */
+/* emit.c - the constants of each step and its call. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pith_act_kind.h"
+#include "pith_error_fill.h"
+#include "pith_op_semantics.h"
+#include "writer.h"
+
+/* ---- calls
+ * --------------------------------------------------------------------------------------- */
+
+/* The expression for store i as a pointer of its type. */
+static const char *place(const struct writer *w, uint32_t i, bool written, char text[96])
+{
+    const struct store *s = &w->net->store[i];
+    const char *cast = s->is_f32 ? (written ? "(float *)" : "(const float *)") : "";
+    if (s->constant)
+        snprintf(text, 96, "c%u", i);
+    else if (s->output != STORE_NONE)
+        snprintf(text, 96, "out%u", s->output);
+    else if (s->input != STORE_NONE)
+        snprintf(text, 96, "in%u", s->input);
+    else if (s->is_f32)
+        snprintf(text, 96, "%s(void *)(arena + %lld)", cast, (long long)s->at);
+    else
+        snprintf(text, 96, "arena + %lld", (long long)s->at);
+    return text;
+}
+
+static void say_grid(struct byte_out *o, const struct grid *g)
+{
+    pith_c_say(o, "{");
+    pith_c_f32(o, g->scale);
+    pith_c_say(o, ", %d}", g->zero);
+}
+
+static void say_grids(struct byte_out *o, const char *name, const struct grid *a,
+                      const struct grid *b, const struct grid *c)
+{
+    pith_c_say(o, "        static const struct grid %s[] = {", name);
+    say_grid(o, a);
+    pith_c_say(o, ", ");
+    say_grid(o, b);
+    if (c) {
+        pith_c_say(o, ", ");
+        say_grid(o, c);
+    }
+    pith_c_say(o, "};\n");
+}
+
+static uint32_t padded4(uint32_t n)
+{
+    return (n + 3) / 4 * 4;
+}
+
+static void say_window(struct byte_out *o, const struct window_shape *g, uint8_t zero)
+{
+    pith_c_say(
+        o,
+        "        static const struct window g = {%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, "
+        "%u, %u, "
+        "%u, %u};\n",
+        g->h, g->w, g->oh, g->ow, g->c, g->kh, g->kw, g->stride_h, g->stride_w, g->dil_h, g->dil_w,
+        g->pad_top, g->pad_left, g->pad_right, (g->kh - 1) * g->dil_h + 1, zero);
+}
+
+static void say_pool(struct byte_out *o, const struct window_shape *g)
+{
+    pith_c_say(
+        o, "        static const struct pool g = {%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u};\n",
+        g->h, g->w, g->oh, g->ow, g->c, g->kh, g->kw, g->stride_h, g->stride_w, g->pad_top,
+        g->pad_left);
+}
+
+/* Filters, offsets and factors of step i, `size` bytes in `segments` each, and the struct that has
+ * them. false: the factors are none that integers have. */
+static bool say_layer(struct writer *w, uint32_t i, uint32_t size, uint32_t padded,
+                      uint32_t segments)
+{
+    const struct step *s = &w->net->step[i];
+    const uint32_t even = (s->outputs + 1) / 2 * 2;
+    if (s->kind == STEP_DEPTHWISE) {
+        const uint32_t taps = s->k;
+        int8_t *turned = malloc((size_t)s->outputs * taps);
+        if (!turned) {
+            w->constants.failed = true;
+            return true;
+        }
+        for (uint32_t o = 0; o < s->outputs; o++)
+            for (uint32_t t = 0; t < taps; t++)
+                turned[((size_t)(o / 4) * taps + t) * 4 + o % 4] = s->w[(size_t)o * taps + t];
+        pith_c_bytes_array(w, 'w', i, turned, 1, s->outputs * taps, s->outputs * taps, 1);
+        free(turned);
+    } else if (s->kind == STEP_GROUPED || s->kind == STEP_GROUPED_F32) {
+        pith_c_bytes_array(w, 'w', i, s->w, s->outputs, s->k, s->k, s->outputs);
+    } else {
+        pith_c_bytes_array(w, 'w', i, s->w, (uint64_t)s->outputs * segments, size, padded,
+                           (uint64_t)even * segments);
+    }
+    pith_c_i32_array(w, 'b', i, s->bias, s->outputs, even);
+    if (s->kind == STEP_PRODUCT_F32 || s->kind == STEP_GROUPED_F32)
+        pith_c_f32_array(w, 'f', i, s->factor, s->outputs);
+    else if (!pith_c_factor_array(w, i, s->factor, s->outputs, even))
+        return false;
+    pith_c_say(&w->constants, "static const struct layer l%u = {w%u, b%u, f%u, %u, %u};\n\n", i, i,
+               i, i, s->outputs, s->zero_y);
+    return true;
+}
+
+static bool say_product(struct writer *w, uint32_t i, const char *x, const char *y)
+{
+    const struct step *s = &w->net->step[i];
+    const struct window_shape *g = &s->g;
+    struct byte_out *o = &w->calls;
+    char one[80] = "0", two[80] = "0";
+    const unsigned long long scratch = s->scratch_at;
+    if (s->kind == STEP_PRODUCT || s->kind == STEP_PRODUCT_F32) {
+        const bool f32 = s->kind == STEP_PRODUCT_F32;
+        const uint32_t number[] = {padded4(s->k), 1};
+        pith_c_use(w, f32 ? "fc_f32" : "pixels");
+        pith_c_instance(w, one, f32 ? "ONE_PIXEL_F32" : "ONE_PIXEL", f32 ? "product_f32" : "pixel",
+                        number, 2);
+        pith_c_say(o, "        const uint8_t *x = %s;\n", x);
+        if (s->rows == 1)
+            pith_c_say(o, "        %s(&x, &l%u, %s);\n", one, i, y);
+        else
+            pith_c_say(
+                o,
+                "        %s *y = %s;\n        for (uint32_t r = 0; r < %u; r++, x += %u, y += "
+                "%u)\n            "
+                "%s(&x, &l%u, y);\n",
+                f32 ? "float" : "uint8_t", y, s->rows, s->k, s->outputs, one, i);
+        return say_layer(w, i, s->k, padded4(s->k), 1);
+    }
+    if (s->kind == STEP_POINTWISE) {
+        const uint32_t pixels = g->oh * g->ow, number[] = {padded4(g->c), 1, g->c};
+        pith_c_use(w, "pointwise");
+        pith_c_use(w, "two_pixels");
+        if (pixels > 1)
+            pith_c_instance(w, two, "TWO_PIXELS", "pixels", number, 3);
+        if (pixels % 2)
+            pith_c_instance(w, one, "ONE_PIXEL", "pixel", number, 2);
+        pith_c_say(o, "        pointwise(%u, %u, &l%u, %s, %s, arena + %llu, %s, %s);\n", pixels,
+                   g->c, i, x, y, scratch, two, one);
+        return say_layer(w, i, s->k, padded4(s->k), 1);
+    }
+    say_window(o, g, s->zero_x);
+    if (s->kind == STEP_DEPTHWISE) {
+        const uint32_t number[] = {g->kh, g->kw, g->dil_w * g->c};
+        pith_c_use(w, "depthwise");
+        pith_c_use(w, "conv");
+        pith_c_instance(w, one, "DEPTHWISE", "depthwise", number, 3);
+        pith_c_say(o, "        conv(&g, &l%u, %s, %s, arena + %llu, %u, 0, %s);\n", i, x, y,
+                   scratch, g->kh, one);
+        return say_layer(w, i, s->k, s->k, 1);
+    }
+    if (s->kind == STEP_GROUPED || s->kind == STEP_GROUPED_F32) {
+        const bool f32 = s->kind == STEP_GROUPED_F32;
+        pith_c_use(w, f32 ? "grouped_f32" : "grouped");
+        pith_c_say(o, "        conv_grouped%s(&g, &l%u, %s, %s, arena + %llu, %u, %u);\n",
+                   f32 ? "_f32" : "", i, x, y, scratch, g->c / g->groups, g->oc / g->groups);
+        return say_layer(w, i, s->k, s->k, 1);
+    }
+    const bool joined = g->dil_w == 1;
+    const uint32_t size = joined ? g->kw * g->c : g->c, segments = joined ? g->kh : g->kh * g->kw;
+    const uint32_t number[] = {padded4(size), segments, g->stride_w * g->c};
+    pith_c_use(w, "conv");
+    pith_c_use(w, "two_pixels");
+    if (g->ow > 1)
+        pith_c_instance(w, two, "TWO_PIXELS", "pixels", number, 3);
+    if (g->ow % 2)
+        pith_c_instance(w, one, "ONE_PIXEL", "pixel", number, 2);
+    pith_c_say(o, "        conv(&g, &l%u, %s, %s, arena + %llu, %u, %s, %s);\n", i, x, y, scratch,
+               segments, two, one);
+    return say_layer(w, i, size, padded4(size), segments);
+}
+
+static void say_copy(struct writer *w, const struct step *s, const char *x, const char *y)
+{
+    const struct copy_shape *c = &s->copy;
+    struct byte_out *o = &w->calls;
+    const char *f = w->net->store[s->y].is_f32 ? "uint8_t *" : "";
+    pith_c_use(w, "copy");
+    pith_c_say(
+        o,
+        "        static const struct copy c = {{%u, %u, %u, %u}, {%d, %d, %d, %d}, {%d, %d, %d, "
+        "%d}};\n",
+        c->n[0], c->n[1], c->n[2], c->n[3], c->from[0], c->from[1], c->from[2], c->from[3],
+        c->to[0], c->to[1], c->to[2], c->to[3]);
+    if (*f)
+        pith_c_say(
+            o, "        copy_block(&c, (const uint8_t *)(%s) + %lld, (uint8_t *)(%s) + %lld, 4);\n",
+            x, (long long)c->x_at * 4, y, (long long)c->y_at * 4);
+    else
+        pith_c_say(o, "        copy_block(&c, %s + %lld, %s + %lld, 1);\n", x, (long long)c->x_at,
+                   y, (long long)c->y_at);
+}
+
+static void say_activation(struct writer *w, const struct step *s, const char *x, const char *y)
+{
+    struct byte_out *o = &w->calls;
+    pith_c_say(
+        o,
+        "        const float *x = %s;\n        float *y = %s;\n        for (uint32_t i = 0; i < "
+        "%llu; i++)\n"
+        "            y[i] = ",
+        x, y, (unsigned long long)w->net->store[s->y].bytes / 4);
+    switch ((enum act_kind)s->act) {
+    case ACT_RELU:
+        pith_c_say(o, "x[i] < 0.0f ? 0.0f : x[i];\n");
+        break;
+    case ACT_CLIP:
+    case ACT_HARD_SIGMOID:
+        pith_c_use(w, "clip");
+        if (s->act == ACT_CLIP) {
+            pith_c_say(o, "clip(");
+            pith_c_f32(o, s->act_a);
+            pith_c_say(o, ", ");
+            pith_c_f32(o, s->act_b);
+            pith_c_say(o, ", x[i]);\n");
+        } else {
+            pith_c_say(o, "clip(0.0f, 1.0f, ");
+            pith_c_f32(o, s->act_a);
+            pith_c_say(o, " * x[i] + ");
+            pith_c_f32(o, s->act_b);
+            pith_c_say(o, ");\n");
+        }
+        break;
+    case ACT_LEAKY:
+        pith_c_say(o, "x[i] < 0.0f ? ");
+        pith_c_f32(o, s->act_a);
+        pith_c_say(o, " * x[i] : x[i];\n");
+        break;
+    case ACT_HARD_SWISH:
+        pith_c_use(w, "clip");
+        pith_c_say(o, "x[i] * clip(0.0f, 1.0f, 1.0f / 6.0f * x[i] + 0.5f);\n");
+        break;
+    default:
+        pith_c_use(w, s->act == ACT_TANH ? "tanh" : "sigmoid");
+        pith_c_say(o, "%s(x[i]);\n", s->act == ACT_TANH ? "tanh_of" : "sigmoid");
+        break;
+    }
+}
+
+static void say_binary(struct writer *w, const struct step *s, const char *x, const char *y)
+{
+    char b[96];
+    const char op = s->op == PITH_OP_ADD   ? '+'
+                    : s->op == PITH_OP_SUB ? '-'
+                    : s->op == PITH_OP_MUL ? '*'
+                                           : '/';
+    struct byte_out *o = &w->calls;
+    pith_c_say(o, "        const float *a = %s, *b = %s;\n        float *y = %s;\n", x,
+               place(w, s->x[1], false, b), y);
+    for (uint32_t i = 0; i < 4; i++)
+        pith_c_say(o, "        for (uint32_t i%u = 0; i%u < %u; i%u++)\n", i, i, s->dim[i], i);
+    pith_c_say(
+        o,
+        "            *y++ = a[i0 * %u + i1 * %u + i2 * %u + i3 * %u] %c b[i0 * %u + i1 * %u + i2 * "
+        "%u + i3 * %u];\n",
+        s->x_step[0][0], s->x_step[0][1], s->x_step[0][2], s->x_step[0][3], op, s->x_step[1][0],
+        s->x_step[1][1], s->x_step[1][2], s->x_step[1][3]);
+}
+
+static const char *const kernel_name[STEP_KINDS] = {
+    [STEP_CONV] = "conv",
+    [STEP_POINTWISE] = "pointwise",
+    [STEP_GROUPED] = "conv-grouped",
+    [STEP_GROUPED_F32] = "conv-to-f32",
+    [STEP_DEPTHWISE] = "depthwise",
+    [STEP_PRODUCT] = "product",
+    [STEP_PRODUCT_F32] = "product-to-f32",
+    [STEP_QUANTIZE] = "quantize",
+    [STEP_QUANTIZE_CHANNELS] = "quantize-channels",
+    [STEP_DEQUANTIZE] = "dequantize",
+    [STEP_COMBINE] = "combine",
+    [STEP_TABLE] = "table",
+    [STEP_FLIP] = "i8-to-u8",
+    [STEP_MAX_POOL] = "max-pool",
+    [STEP_AVERAGE_POOL] = "average-pool",
+    [STEP_MEAN] = "mean",
+    [STEP_SOFTMAX_BYTES] = "softmax-bytes",
+    [STEP_COPY] = "copy",
+    [STEP_FILL] = "fill",
+    [STEP_SOFTMAX] = "softmax-f32",
+    [STEP_SCALE_SHIFT] = "scale-shift-f32",
+    [STEP_GEMM_F32] = "gemm-f32",
+    [STEP_CONV_F32] = "conv-f32",
+    [STEP_ACTIVATE] = "activation-f32",
+    [STEP_BINARY_F32] = "binary-f32",
+    [STEP_POOL_F32] = "pool-f32",
+};
+
+static bool say_step(struct writer *w, uint32_t i)
+{
+    const struct step *s = &w->net->step[i];
+    const struct window_shape *g = &s->g;
+    const struct store *to = &w->net->store[s->y];
+    struct byte_out *o = &w->calls;
+    char x[96] = "", y[96];
+    bool ok = true;
+    const unsigned long long n = to->bytes / (to->is_f32 ? 4 : 1);
+    if (s->x[0] != STORE_NONE)
+        place(w, s->x[0], false, x);
+    place(w, s->y, true, y);
+    pith_c_say(o, "    { /* %u %s */\n", i, kernel_name[s->kind]);
+    switch (s->kind) {
+    case STEP_CONV:
+    case STEP_POINTWISE:
+    case STEP_GROUPED:
+    case STEP_DEPTHWISE:
+    case STEP_GROUPED_F32:
+    case STEP_PRODUCT:
+    case STEP_PRODUCT_F32:
+        ok = say_product(w, i, x, y);
+        break;
+    case STEP_QUANTIZE:
+        pith_c_use(w, to->channels == 1 ? "quantize" : "quantize_last");
+        if (to->channels == 1)
+            pith_c_say(o, "        quantize(%s, %s, %llu, ", x, y, n);
+        else
+            pith_c_say(o, "        quantize_last(%s, %s, %u, %u, ", x, y, to->channels, to->pixels);
+        pith_c_f32(o, s->grid[2].scale);
+        pith_c_say(o, ", %d);\n", s->grid[2].zero);
+        break;
+    case STEP_QUANTIZE_CHANNELS:
+        pith_c_use(w, "quantize_channels");
+        pith_c_f32_array(w, 'f', i, s->factor, s->outputs);
+        pith_c_u8_array(w, 'z', i, s->table, s->outputs);
+        pith_c_say(o, "        quantize_channels(%s, %s, %u, %u, f%u, z%u);\n", x, y, s->outputs,
+                   s->k, i, i);
+        break;
+    case STEP_DEQUANTIZE:
+        pith_c_use(w, "dequantize");
+        pith_c_say(o, "        dequantize(%s, %s, %u, %u, ", x, y, w->net->store[s->x[0]].channels,
+                   w->net->store[s->x[0]].pixels);
+        pith_c_f32(o, s->grid[0].scale);
+        pith_c_say(o, ", %d);\n", s->grid[0].zero);
+        break;
+    case STEP_COMBINE: {
+        char b[96];
+        pith_c_use(w, "combine");
+        say_grids(o, "q", &s->grid[0], &s->grid[1], &s->grid[2]);
+        pith_c_say(o, "        combine(%s, %s, %s, %llu, %u, q, %s, %s);\n", x,
+                   place(w, s->x[1], false, b), y, n, s->spread, s->multiply ? "true" : "false",
+                   s->relu ? "true" : "false");
+        break;
+    }
+    case STEP_TABLE:
+        pith_c_use(w, "table");
+        pith_c_u8_array(w, 't', i, s->table, 256);
+        pith_c_say(o, "        look_up(t%u, %s, %s, %llu);\n", i, x, y, n);
+        break;
+    case STEP_FLIP:
+        pith_c_say(
+            o,
+            "        for (uint32_t i = 0; i < %llu; i++)\n            (%s)[i] = (%s)[i] ^ 128;\n",
+            n, y, x);
+        break;
+    case STEP_MAX_POOL:
+        pith_c_use(w, "max_pool");
+        say_pool(o, g);
+        pith_c_say(o, "        max_pool(&g, %s, %s, %s);\n", x, y, s->smallest ? "true" : "false");
+        break;
+    case STEP_AVERAGE_POOL:
+        pith_c_use(w, "average_pool");
+        say_pool(o, g);
+        say_grids(o, "q", &s->grid[0], &s->grid[2], NULL);
+        pith_c_say(o, "        average_pool(&g, %s, %s, q, %u);\n", x, y,
+                   s->include_pad ? g->kh * g->kw : 0);
+        break;
+    case STEP_MEAN:
+        pith_c_use(w, "mean");
+        say_grids(o, "q", &s->grid[0], &s->grid[2], NULL);
+        pith_c_say(o, "        mean(%s, %u, %u, %s, q);\n", x, g->h * g->w, g->c, y);
+        break;
+    case STEP_SOFTMAX_BYTES:
+        pith_c_use(w, "softmax_bytes");
+        say_grids(o, "q", &s->grid[0], &s->grid[2], NULL);
+        pith_c_say(o,
+                   "        softmax_bytes(%s, %s, %u, %u, (float *)(void *)(arena + %llu), q);\n",
+                   x, y, s->rows, s->k, (unsigned long long)s->scratch_at);
+        break;
+    case STEP_COPY:
+        say_copy(w, s, x, y);
+        break;
+    case STEP_FILL:
+        pith_c_say(o, "        __builtin_memset(%s, %u, %llu);\n", y, s->fill,
+                   (unsigned long long)to->bytes);
+        break;
+    case STEP_SOFTMAX:
+        pith_c_use(w, s->columns > 1 ? "softmax_columns" : "softmax");
+        if (s->columns > 1)
+            pith_c_say(o, "        softmax_columns(%s, %s, %u, %u, %u);\n", x, y, s->rows, s->k,
+                       s->columns);
+        else
+            pith_c_say(o, "        softmax(%s, %s, %u, %u);\n", x, y, s->rows, s->k);
+        break;
+    case STEP_SCALE_SHIFT:
+        pith_c_use(w, "scale_shift");
+        pith_c_f32_array(w, 'f', i, s->factor, 2ull * s->outputs);
+        pith_c_say(o, "        scale_shift(%s, %s, f%u, f%u + %u, %u, %u);\n", x, y, i, i,
+                   s->outputs, s->outputs, s->k);
+        break;
+    case STEP_GEMM_F32:
+        pith_c_use(w, "gemm_f32");
+        pith_c_f32_array(w, 'w', i, s->wf, (uint64_t)s->outputs * s->k);
+        if (s->bias_f)
+            pith_c_f32_array(w, 'b', i, s->bias_f, s->outputs);
+        pith_c_say(o, "        gemm_f32(%s, w%u, ", x, i);
+        pith_c_say(o, s->bias_f ? "b%u" : "0", i);
+        pith_c_say(o, ", %s, %u, %u, %u);\n", y, s->rows, s->outputs, s->k);
+        break;
+    case STEP_CONV_F32:
+        pith_c_use(w, "conv_f32");
+        pith_c_f32_array(w, 'w', i, s->wf, (uint64_t)s->outputs * s->k);
+        if (s->bias_f)
+            pith_c_f32_array(w, 'b', i, s->bias_f, s->outputs);
+        pith_c_say(
+            o,
+            "        static const struct window_f32 g = {%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, "
+            "%u, %u, %u, %u, "
+            "%u};\n",
+            g->c, g->h, g->w, g->oc, g->oh, g->ow, g->kh, g->kw, g->stride_h, g->stride_w, g->dil_h,
+            g->dil_w, g->pad_top, g->pad_left, g->groups);
+        pith_c_say(o, "        conv_f32(&g, %s, w%u, ", x, i);
+        pith_c_say(o, s->bias_f ? "b%u" : "0", i);
+        pith_c_say(o, ", %s);\n", y);
+        break;
+    case STEP_ACTIVATE:
+        say_activation(w, s, x, y);
+        break;
+    case STEP_BINARY_F32:
+        say_binary(w, s, x, y);
+        break;
+    case STEP_POOL_F32:
+        if (s->smallest) {
+            pith_c_use(w, "mean_f32");
+            pith_c_say(o, "        mean_f32(%s, %s, %u, %u);\n", x, y, g->c, g->h * g->w);
+            break;
+        }
+        pith_c_use(w, "pool_f32");
+        say_pool(o, g);
+        pith_c_say(o, "        pool_f32(&g, %s, %s, %s, %u);\n", x, y,
+                   s->multiply ? "true" : "false", s->include_pad ? g->kh * g->kw : 0);
+        break;
+    case STEP_KINDS:
+        break;
+    }
+    pith_c_say(o, "    }\n");
+    return ok;
+}
+
+/* ---- all
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void constants_of_stores(struct writer *w)
+{
+    for (uint32_t i = 0; i < w->net->n_stores; i++) {
+        const struct store *s = &w->net->store[i];
+        if (s->constant && s->first != STORE_NONE)
+            pith_c_f32_array(w, 'c', i, s->constant, s->bytes / 4);
+    }
+}
+
+enum pith_status pith_export_emit(const struct network *net, struct pith_export *e,
+                                  struct pith_error *err)
+{
+    struct writer w = {.net = net, .name = net->opts->name};
+    enum pith_status st = PITH_OK;
+    for (size_t i = 0; i + 1 < sizeof w.upper && w.name[i]; i++)
+        w.upper[i] =
+            w.name[i] >= 'a' && w.name[i] <= 'z' ? (char)(w.name[i] - 'a' + 'A') : w.name[i];
+    e->layer = pith_model_alloc(net->m, net->n_steps + 1u, sizeof *e->layer);
+    if (!e->layer)
+        return pith_error_no_memory(err);
+    constants_of_stores(&w);
+    for (uint32_t i = 0; i < net->n_steps && !st; i++) {
+        const struct step *s = &net->step[i];
+        const uint64_t before = w.model_bytes;
+        if (!say_step(&w, i))
+            st = pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                                 "layer '%s': a scale of its results is outside 2^-56 to 2^8, "
+                                 "which integers alone do not have",
+                                 s->name);
+        e->layer[e->n_layers++] =
+            (struct pith_export_layer){.name = s->name,
+                                       .kernel = kernel_name[s->kind],
+                                       .macs = s->macs,
+                                       .model_bytes = w.model_bytes - before,
+                                       .output_bytes = net->store[s->y].bytes};
+        e->macs += s->macs;
+    }
+    e->model_bytes = w.model_bytes;
+    e->arena_bytes = net->arena_bytes;
+    if (!st && (w.constants.failed || w.kernels.failed || w.calls.failed))
+        st = pith_error_no_memory(err);
+    if (!st)
+        st = pith_c_files(&w, e, err);
+    pith_out_clear(&w.constants);
+    pith_out_clear(&w.kernels);
+    pith_out_clear(&w.calls);
+    return st;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* export.c - see pith_export.h. */
+#include <string.h>
+#include "network.h"
+#include "pith_error_fill.h"
+
+void pith_export_opts_init(struct pith_export_opts *opts, uint32_t size_bytes)
+{
+    if (!opts || size_bytes < sizeof(uint32_t))
+        return;
+    const struct pith_export_opts all = {.size_bytes = size_bytes, .name = "net", .selftest = 4};
+    memset(opts, 0, size_bytes);
+    memcpy(opts, &all, size_bytes < sizeof all ? size_bytes : sizeof all);
+}
+
+/* Letters, digits and _, no digit first; short enough for every buffer; no word of C. */
+static bool is_identifier(const char *name)
+{
+    static const char *const words[] = {
+        "auto",    "break",  "case",     "char",   "const",    "continue", "default",
+        "do",      "double", "else",     "enum",   "extern",   "float",    "for",
+        "goto",    "if",     "inline",   "int",    "long",     "register", "restrict",
+        "return",  "short",  "signed",   "sizeof", "static",   "struct",   "switch",
+        "typedef", "union",  "unsigned", "void",   "volatile", "while"};
+    const size_t n = strlen(name);
+    if (n == 0 || n > 40 || (name[0] >= '0' && name[0] <= '9') || name[0] == '_')
+        return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(name, words[i]) == 0)
+            return false;
+    return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == n;
+}
+
+/* Weights as they are: the codes of the file say nothing to the code. */
+static void make_plain(struct pith_model *m)
+{
+    for (uint32_t i = 0; i < m->n_values; i++)
+        if (m->values[i].constant) {
+            struct pith_const *c = m->values[i].constant;
+            c->mask = NULL;
+            c->codebook = NULL;
+            c->code = PITH_CODE_PLAIN;
+            c->stored = (enum pith_type)0;
+            c->trellis = 0;
+        }
+}
+
+enum pith_status pith_export_c(const struct pith_model *m, const struct pith_export_opts *opts,
+                               struct pith_export **e, struct pith_error *err)
+{
+    struct pith_export_opts o;
+    struct network net = {0};
+    if (!m || !e)
+        return PITH_ERR_ARGUMENT;
+    pith_export_opts_init(&o, sizeof o);
+    if (opts) {
+        if (opts->size_bytes < sizeof(uint32_t) || opts->size_bytes > 4096)
+            return PITH_ERR_ARGUMENT;
+        memcpy(&o, opts, opts->size_bytes < sizeof o ? opts->size_bytes : sizeof o);
+    }
+    o.name = o.name ? o.name : "net";
+    if (!is_identifier(o.name))
+        return pith_error_fill(err, PITH_ERR_ARGUMENT,
+                               "name '%s': give an identifier of C of at most 40 characters",
+                               o.name);
+    if (o.selftest < 1 || o.selftest > 64)
+        return pith_error_fill(err, PITH_ERR_ARGUMENT, "%u stored pairs: give 1 to 64", o.selftest);
+    enum pith_status st = pith_model_copy(m, &net.m, err);
+    if (st)
+        return st;
+    net.opts = &o;
+    make_plain(net.m);
+    struct pith_export *made = pith_model_alloc(net.m, 1, sizeof *made);
+    if (!made)
+        st = pith_error_no_memory(err);
+    if (!st)
+        st = pith_export_network(&net, err);
+    if (!st && pith_export_place(&net))
+        st = pith_error_no_memory(err);
+    if (!st)
+        st = pith_export_emit(&net, made, err);
+    if (st) {
+        pith_model_free(net.m);
+        return st;
+    }
+    made->memory = net.m;
+    *e = made;
+    return PITH_OK;
+}
+
+void pith_export_free(struct pith_export *e)
+{
+    if (e)
+        pith_model_free(e->memory);
+}

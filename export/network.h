@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* network.h - a network as the calls that the C code makes: steps between stored values.
+ *
+ *     model --network.c--> steps, values --place.c--> offsets in one array --emit.c--> text
+ *
+ * Values of bytes are u8, whatever the network says: an i8 is the u8 that is 128 higher. Values of
+ * rank 3 and 4 are stored pixel by pixel, channels side by side; floats as in the file. */
+#ifndef EXPORT_NETWORK_H
+#define EXPORT_NETWORK_H
+
+#include "pith_export.h"
+
+#define STORE_NONE UINT32_MAX
+
+struct store {
+    bool is_f32;
+    bool flip;                 /* the network has i8 here */
+    uint32_t channels, pixels; /* channels 1: no order to speak of */
+    uint64_t bytes;
+    const float *constant;  /* NULL: computed */
+    uint32_t input, output; /* number of the network's input or output; STORE_NONE */
+    uint32_t first, last;   /* steps that write it and read it last */
+    /* place.c: bytes from the start of the block, then of the arena */
+    uint32_t block;
+    int64_t at;
+};
+
+enum step_kind {
+    STEP_CONV,
+    STEP_POINTWISE,
+    STEP_GROUPED,
+    STEP_GROUPED_F32,
+    STEP_DEPTHWISE,
+    STEP_PRODUCT,
+    STEP_PRODUCT_F32,
+    STEP_QUANTIZE,
+    STEP_QUANTIZE_CHANNELS,
+    STEP_DEQUANTIZE,
+    STEP_COMBINE,
+    STEP_TABLE,
+    STEP_FLIP,
+    STEP_MAX_POOL,
+    STEP_AVERAGE_POOL,
+    STEP_MEAN,
+    STEP_SOFTMAX_BYTES,
+    STEP_COPY,
+    STEP_FILL,
+    /* of floats */
+    STEP_SOFTMAX,
+    STEP_SCALE_SHIFT,
+    STEP_GEMM_F32,
+    STEP_CONV_F32,
+    STEP_ACTIVATE,
+    STEP_BINARY_F32,
+    STEP_POOL_F32,
+    STEP_KINDS
+};
+
+struct window_shape {
+    uint32_t c, h, w, oc, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w;
+    uint32_t pad_top, pad_left, pad_bottom, pad_right, groups;
+};
+
+struct grid {
+    float scale;
+    int32_t zero;
+};
+
+struct copy_shape {
+    uint32_t n[4];
+    int32_t from[4], to[4];
+    int64_t x_at, y_at; /* elements */
+};
+
+struct step {
+    enum step_kind kind;
+    const char *name;
+    uint32_t x[2], y; /* stores; STORE_NONE */
+    struct window_shape g;
+    /* Products: filters [outputs][taps][channels] as in the file, order of the kernel: emit.c. */
+    const int8_t *w;
+    const float *wf, *bias_f;
+    const int32_t *bias; /* the zero point of x taken in */
+    const float *factor; /* [outputs]; of channels: scales, STEP_SCALE_SHIFT: factors */
+    uint32_t outputs, k; /* k: bytes or floats of one filter */
+    uint32_t rows;       /* of a product, a softmax */
+    uint32_t columns;    /* of a softmax: neighbours of one axis lie so far apart */
+    uint8_t zero_x, zero_y;
+    bool in_floats;      /* requantize by floats even without an FPU: sums may reach 2^24 */
+    struct grid grid[3]; /* inputs, then output */
+    uint8_t *table;      /* [256] */
+    bool multiply, relu, smallest, include_pad;
+    uint32_t spread; /* combine: period of the second input; 0: as long as the first */
+    uint32_t act;    /* enum act_kind */
+    float act_a, act_b;
+    uint32_t op; /* of STEP_BINARY_F32 */
+    uint32_t dim[4], x_step[2][4];
+    struct copy_shape copy;
+    uint32_t size; /* bytes of an element: copy, fill */
+    uint8_t fill;
+    uint64_t macs, scratch;
+    int64_t ahead; /* bytes that y may begin before x when both share memory; -1: they may not */
+    uint64_t scratch_at;
+};
+
+struct network {
+    struct pith_model *m; /* a copy; all memory below is its */
+    const struct pith_export_opts *opts;
+    struct store *store;
+    uint32_t n_stores, room_stores;
+    struct step *step;
+    uint32_t n_steps, room_steps;
+    uint32_t *input, *output; /* stores, in the order of the model */
+    struct grid input_grid;
+    bool input_flip;
+    uint64_t arena_bytes;
+};
+
+/* Fills *net. PITH_ERR_UNSUPPORTED, PITH_ERR_MEMORY, PITH_ERR_ARGUMENT. */
+enum pith_status pith_export_network(struct network *net, struct pith_error *err);
+/* Sets store.at, step.scratch_at, arena_bytes. */
+enum pith_status pith_export_place(struct network *net);
+/* Allocates the files of e. */
+enum pith_status pith_export_emit(const struct network *net, struct pith_export *e,
+                                  struct pith_error *err);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* reading.h - what the files that turn nodes into steps share: the state of the reading, stores and
+ * steps, the order of elements, and one entry each for products, operators on bytes, and operators
+ * on floats. */
+#ifndef EXPORT_READING_H
+#define EXPORT_READING_H
+
+#include "network.h"
+#include "pith_error_fill.h"
+#include "pith_host.h"
+#include "pith_integer_at.h"
+#include "pith_kernels.h"
+#include "pith_op_exec.h"
+
+enum form {
+    FORM_NONE = 0,
+    FORM_STORED,        /* in store[value.store] */
+    FORM_BYTE_FUNCTION, /* a float that is a function of an element of value.store */
+    FORM_SUMS           /* of the product that gives it */
+};
+
+struct value {
+    enum form form;
+    uint32_t store;
+    uint32_t floats;  /* of FORM_BYTE_FUNCTION: the store of the floats; STORE_NONE: not stored */
+    bool pure;        /* it is what a DequantizeLinear gives, maybe in another shape */
+    struct grid grid; /* of a pure one */
+    uint32_t node;    /* FORM_SUMS, FORM_BYTE_FUNCTION: which gives it */
+    uint32_t bias;    /* FORM_SUMS: the constant that was added to them; PITH_VALUE_NONE: none */
+};
+
+struct reading {
+    struct network *net;
+    struct pith_model *m;
+    struct value *value;                /* [n_values] */
+    uint32_t *uses, *producer, *reader; /* [n_values]; reader: the last node that reads it */
+    bool *done;                         /* [n_nodes] taken by an earlier one */
+    struct pith_kernels kernels;
+    struct pith_error *err;
+    bool no_memory;
+};
+
+static inline const struct pith_const *constant_of(const struct pith_model *m, uint32_t v)
+{
+    return v == PITH_VALUE_NONE ? NULL : m->values[v].constant;
+}
+
+static inline uint32_t input_of(const struct pith_node *n, uint32_t i)
+{
+    return i < n->n_in ? n->in[i] : PITH_VALUE_NONE;
+}
+
+static inline uint64_t elems(const struct pith_model *m, uint32_t v)
+{
+    return pith_value_elems(&m->values[v]);
+}
+
+static inline bool is_byte_type(enum pith_type t)
+{
+    return t == PITH_I8 || t == PITH_U8;
+}
+
+static inline bool is_view(uint32_t op)
+{
+    return op == PITH_OP_RESHAPE || op == PITH_OP_FLATTEN || op == PITH_OP_SQUEEZE ||
+           op == PITH_OP_UNSQUEEZE || op == PITH_OP_IDENTITY;
+}
+
+enum pith_status pith_export_refuse(struct reading *r, const struct pith_node *n, const char *why);
+/* The one node that reads v, or NULL. */
+struct pith_node *pith_export_only_reader(const struct reading *r, uint32_t v);
+/* A scale of one element and its zero point. */
+bool pith_export_grid_of(const struct reading *r, const struct pith_node *n, enum pith_type type,
+                         struct grid *g);
+uint32_t pith_export_new_store(struct reading *r, bool is_f32, uint32_t channels, uint32_t pixels);
+/* For value v, of floats or of bytes; in the order that the type has. */
+uint32_t pith_export_store_for(struct reading *r, uint32_t v, bool is_f32);
+struct step *pith_export_new_step(struct reading *r, enum step_kind kind, const struct pith_node *n,
+                                  uint32_t x, uint32_t y);
+void pith_export_set_stored(struct reading *r, uint32_t v, uint32_t store);
+/* The 256 reals that value v is of the bytes 0 to 255, as the operators themselves compute them. */
+void pith_export_function_of(const struct reading *r, uint32_t v, float real[256]);
+uint8_t pith_export_quantized_byte(float v, const struct grid *g);
+/* From grid to grid; NULL: they are the same. */
+uint8_t *pith_export_regrid(struct reading *r, const struct grid *from, const struct grid *to);
+enum pith_status pith_export_floats_of(struct reading *r, const struct pith_node *n, uint32_t v,
+                                       uint32_t *store);
+/* Elements of a store in the order of the file, which they have without channels. */
+uint32_t pith_export_in_file_order(struct reading *r, const struct pith_node *n, uint32_t store);
+/* Pixel by pixel, `channels` side by side. */
+uint32_t pith_export_by_pixels(struct reading *r, const struct pith_node *n, uint32_t store,
+                               uint32_t channels);
+uint32_t pith_export_copied(struct reading *r, const struct pith_node *n, uint32_t store);
+bool pith_export_conv_window(const struct pith_model *m, const struct pith_node *n,
+                             struct window_shape *g);
+bool pith_export_pool_window(const struct pith_model *m, const struct pith_node *n,
+                             struct window_shape *g);
+/* Places of a store for the axes of a value of rank <= 4: elements from one to the next. */
+bool pith_export_axis_steps(const struct reading *r, uint32_t v, const struct store *s,
+                            int32_t step[4], uint32_t n[4]);
+/* Which places of x an operator that moves elements puts where in y: copy from steps of x, and what
+ * y has beside them. */
+bool pith_export_move_of(const struct pith_model *m, const struct pith_node *n,
+                         const int32_t from[4], const int32_t to[4], struct copy_shape *c,
+                         bool *pads);
+enum pith_status pith_export_float_step(struct reading *r, const struct pith_node *n);
+/* sums: of a ConvInteger or MatMulInteger; end: the Requantize or DequantizeLinear behind it. */
+enum pith_status pith_export_product(struct reading *r, const struct value *sums,
+                                     const struct pith_node *end);
+/* Whether n is element-wise in values that are functions of the same byte, and constants of one
+ * element; of which store. */
+bool pith_export_one_byte(const struct reading *r, const struct pith_node *n, uint32_t *store);
+/* Of the axes behind channels: one or two. false: another number. */
+bool pith_export_window_of(const struct pith_model *m, const struct pith_node *n, uint32_t strides,
+                           uint32_t dilations, uint32_t pads, const uint32_t kernel[2],
+                           struct window_shape *g);
+/* 16-bit fields of struct window in the written code. */
+bool pith_export_is_small(const struct window_shape *g);
+bool pith_export_is_whole(const struct window_shape *g);
+
+/* Operators on bytes: *taken where n became steps. */
+typedef enum pith_status byte_op(struct reading *r, const struct pith_node *n, bool *taken);
+byte_op pith_export_combine, pith_export_pool, pith_export_move, pith_export_softmax_of_bytes;
+
+#endif

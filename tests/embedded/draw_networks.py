@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Draws small networks by a seed, of the operators that `pith export` knows.
+
+    draw_networks.py FOLDER SEED N    writes FOLDER/I.onnx and data FOLDER/I.npy for I < N
+
+Convolutions over one axis or two, of any window, stride, dilation, padding and groups, pools, sums, products, functions,
+slices, pads, concatenations, transpositions and products at the end, one output or two.
+"""
+import random
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Network:
+    def __init__(self, rng):
+        self.rng = rng
+        self.nodes, self.weights, self.values, self.n = [], [], {}, 0
+
+    def constant(self, array, kind=np.float32):
+        name = f'c{self.n}'
+        self.n += 1
+        self.weights.append(numpy_helper.from_array(np.asarray(array, kind), name))
+        return name
+
+    def node(self, op, inputs, shape, **attributes):
+        name = f'v{self.n}'
+        self.n += 1
+        self.nodes.append(helper.make_node(op, inputs, [name], name=f'{op}_{name}', **attributes))
+        self.values[name] = shape
+        return name
+
+    def normal(self, *shape):
+        return np.array([self.rng.gauss(0, 1) for _ in range(int(np.prod(shape)))]).reshape(shape)
+
+
+def conv(net, x):
+    rng, shape = net.rng, net.values[x]
+    c, space = shape[1], shape[2:]
+    divisors = [g for g in range(1, c + 1) if c % g == 0]
+    groups = rng.choice([1, 1, 1, c, rng.choice(divisors)])
+    outputs = groups * rng.choice([1, 1, 2, 3, 5, 8]) if groups > 1 else rng.randint(1, 13)
+    kernel, strides, dilations, pads, out = [], [], [], [], []
+    for size in space:
+        d = rng.choice([1, 1, 1, 2, 3])
+        k = rng.choice([1, 2, 3, 3, 5, 7])
+        begin, end = rng.randint(0, 3), rng.randint(0, 3)
+        while (k - 1) * d + 1 > size + begin + end:
+            k, d = k - 1, 1
+        s = rng.choice([1, 1, 2, 3])
+        kernel.append(k), strides.append(s), dilations.append(d), pads.append((begin, end))
+        out.append((size + begin + end - (k - 1) * d - 1) // s + 1)
+    w = net.normal(outputs, c // groups, *kernel) / (c // groups * np.prod(kernel)) ** 0.5
+    inputs = [x, net.constant(w)] + ([net.constant(net.normal(outputs) * 0.3)] if rng.random() < 0.8 else [])
+    return net.node('Conv', inputs, [1, outputs] + out, group=groups, kernel_shape=kernel, strides=strides,
+                    dilations=dilations, pads=[p[0] for p in pads] + [p[1] for p in pads])
+
+
+def pool(net, x):
+    rng, shape = net.rng, net.values[x]
+    kernel, strides, pads, out = [], [], [], []
+    op = rng.choice(['MaxPool', 'AveragePool'])
+    for size in shape[2:]:
+        k = min(rng.randint(1, 4), size)
+        begin, end, s = rng.randint(0, k - 1), rng.randint(0, k - 1), rng.randint(1, 3)
+        kernel.append(k), strides.append(s), pads.append((begin, end))
+        out.append((size + begin + end - k) // s + 1)
+    more = {'count_include_pad': rng.randint(0, 1)} if op == 'AveragePool' else {}
+    return net.node(op, [x], shape[:2] + out, kernel_shape=kernel, strides=strides,
+                    pads=[p[0] for p in pads] + [p[1] for p in pads], **more)
+
+
+def function(net, x):
+    rng, shape = net.rng, net.values[x]
+    op = rng.choice(['Relu', 'Relu', 'Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'HardSwish', 'Clip'])
+    inputs = [x] + ([net.constant(0.0), net.constant(6.0)] if op == 'Clip' else [])
+    return net.node(op, inputs, shape)
+
+
+def arithmetic(net, x):
+    rng, shape = net.rng, net.values[x]
+    op = rng.choice(['Add', 'Add', 'Mul'])
+    others = [v for v, s in net.values.items() if s == shape and v != x]
+    if others and rng.random() < 0.8:
+        return net.node(op, [x, rng.choice(others)], shape)
+    if op == 'Mul' and len(shape) > 2 and rng.random() < 0.7:
+        gate = net.node('GlobalAveragePool', [x], shape[:2] + [1] * (len(shape) - 2))
+        gate = net.node('Sigmoid', [gate], net.values[gate])
+        return net.node('Mul', [x, gate], shape)
+    return net.node(op, [x, net.constant(rng.uniform(-1, 1))], shape)
+
+
+def move(net, x):
+    rng, shape = net.rng, net.values[x]
+    kind = rng.choice(['Slice', 'Pad', 'Concat', 'Concat'])
+    if kind == 'Concat':
+        others = [v for v, s in net.values.items() if s[0] == shape[0] and s[2:] == shape[2:] and len(s) == len(shape)]
+        parts = [x] + rng.choices(others, k=rng.randint(1, 2))
+        return net.node('Concat', parts, [1, sum(net.values[p][1] for p in parts)] + shape[2:], axis=1)
+    axis = rng.randrange(1, len(shape))
+    out = list(shape)
+    if kind == 'Slice':
+        step = rng.choice([1, 1, 2])
+        start = rng.randint(0, shape[axis] - 1)
+        out[axis] = (shape[axis] - start + step - 1) // step
+        return net.node('Slice', [x] + [net.constant([v], np.int64) for v in (start, 2 ** 31 - 1, axis, step)], out)
+    begin, end = rng.randint(0, 2), rng.randint(0, 2)
+    out[axis] += begin + end
+    pads = [0] * (2 * len(shape))
+    pads[axis], pads[axis + len(shape)] = begin, end
+    return net.node('Pad', [x, net.constant(pads, np.int64)], out)
+
+
+def end(net, x):
+    rng, shape = net.rng, net.values[x]
+    if len(shape) > 2 and rng.random() < 0.4:
+        x = net.node('GlobalAveragePool', [x], shape[:2] + [1] * (len(shape) - 2))
+    x = net.node('Flatten', [x], [1, int(np.prod(net.values[x]))], axis=1)
+    for _ in range(rng.randint(1, 2)):
+        k, n = net.values[x][1], rng.randint(1, 17)
+        x = net.node('Gemm', [x, net.constant(net.normal(n, k) / k ** 0.5), net.constant(net.normal(n))], [1, n], transB=1)
+        if rng.random() < 0.5:
+            x = net.node('Relu', [x], [1, n])
+    return net.node('Softmax', [x], net.values[x], axis=1) if rng.random() < 0.5 else x
+
+
+def draw(rng):
+    net = Network(rng)
+    space = [rng.randint(1, 24)] if rng.random() < 0.35 else [rng.randint(1, 17), rng.randint(1, 17)]
+    shape = [1, rng.choice([1, 1, 2, 3, 4, 8])] + space
+    net.values['x'] = shape
+    x = conv(net, 'x')
+    for _ in range(rng.randint(1, 7)):
+        x = rng.choice([conv, conv, conv, function, function, pool, arithmetic, arithmetic, move])(net, x)
+    outputs = [end(net, x)]
+    if rng.random() < 0.3:
+        outputs.append(x)
+    graph = helper.make_graph(net.nodes, 'drawn', [helper.make_tensor_value_info('x', TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info(o, TensorProto.FLOAT, net.values[o]) for o in outputs],
+                              net.weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 14)])
+    model.ir_version = 8
+    onnx.checker.check_model(model)
+    data = np.array([rng.gauss(0, 1) for _ in range(16 * int(np.prod(shape)))], np.float32).reshape([16] + shape[1:])
+    return model, data
+
+
+def main():
+    folder, seed, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    for i in range(n):
+        model, data = draw(random.Random(seed * 1000 + i))
+        onnx.save(model, f'{folder}/{i}.onnx')
+        np.save(f'{folder}/{i}.npy', data)
+
+
+main()

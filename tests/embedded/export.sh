@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Exported networks have the runtime's bits. Networks drawn by a seed (SEED=n draws others), as floats and quantized, with
+# each form of input and memory: compiled without a warning, run under sanitizers. Then the networks of the data folder on
+# a Cortex-M4F and a Cortex-M0+ under QEMU: code, RAM and instructions, held against the columns `most`.
+here=tests/embedded
+python=$PITH_VENV/bin/python3
+"$python" -c 'import onnx, numpy' 2>/dev/null || { echo "no onnx in $PITH_VENV"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+status=0
+complain() { echo "$*"; status=1; }
+flags="-std=c99 -O1 -Wall -Wextra -Wconversion -pedantic -Werror -ffp-contract=off"
+sanitize=
+echo 'int main(void) { return 0; }' >"$work/empty.c"
+${CC:-gcc} -fsanitize=address,undefined "$work/empty.c" -o "$work/empty" 2>/dev/null && sanitize="-fsanitize=address,undefined -fno-sanitize-recover"
+
+mkdir "$work/drawn"
+"$python" $here/draw_networks.py "$work/drawn" "${SEED:-1}" "${N:-24}" || exit 1
+tried=0 refused=0
+try() { # model options...
+    model=$1
+    shift
+    rm -rf "$work/c"
+    tried=$((tried + 1))
+    if ! "$PITH" export "$model" --c "$work/c" -q "$@" 2>"$work/why"; then
+        refused=$((refused + 1))
+        grep -q "layer '" "$work/why" || complain "$model $*: $(cat "$work/why")"
+        [ -e "$work/c" ] && complain "$model $*: refused, and files are left"
+        return
+    fi
+    ${CC:-gcc} $flags $sanitize -DNET_MAIN "$work"/c/*.c -o "$work/net" 2>"$work/why" ||
+        { complain "$model $*: $(head -3 "$work/why")"; return; }
+    ASAN_OPTIONS=detect_leaks=0 "$work/net" >"$work/out" 2>&1 || complain "$model $*: $(tail -1 "$work/out")"
+}
+i=0
+while [ -f "$work/drawn/$i.onnx" ]; do
+    net=$work/drawn/$i
+    try "$net.onnx"
+    if "$PITH" quantize "$net.onnx" -d "$net.npy" -q -o "$net.pith" 2>"$work/why"; then
+        case $((i % 4)) in
+        0) try "$net.pith" --input u8 ;;
+        1) try "$net.pith" --input i8 --cpu cortex-m0 ;;
+        2) try "$net.pith" --arena caller --selftest 2 ;;
+        3) try "$net.pith" --cpu cortex-m0 ;;
+        esac
+    else
+        complain "$net: $(cat "$work/why")"
+    fi
+    i=$((i + 1))
+done
+echo "$tried exports of drawn networks, $refused refused by name"
+[ $((refused * 10)) -le "$tried" ] || complain "too many are refused"
+if command -v clang >/dev/null; then
+    clang $flags -c "$work/c/net.c" -o "$work/net.o" || complain "clang warns"
+fi
+if command -v g++ >/dev/null; then
+    printf '#include "net.h"\nint main() { return net_selftest(); }\n' >"$work/net.cc"
+    g++ -Wall -Wextra -Werror -I"$work/c" -c "$work/net.cc" -o "$work/net.o" || complain "C++ does not take the header"
+fi
+
+# ---- boards ------------------------------------------------------------------------------------------------
+if [ ! -d "$PITH_DATA/models" ] || ! command -v arm-none-eabi-gcc >/dev/null || ! command -v qemu-system-arm >/dev/null; then
+    echo "without boards"
+    exit $status
+fi
+inputs() { # file dims...: a few samples of random numbers
+    "$python" - "$@" <<'END'
+import sys
+import numpy as np
+rng = np.random.default_rng(1)
+np.save(sys.argv[1], rng.normal(size=[8] + [int(d) for d in sys.argv[2:]]).astype(np.float32))
+END
+}
+m4="-mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+m0="-mthumb -mcpu=cortex-m0plus"
+board() { # machine "flags" options of the object...
+    machine=$1 cpu=$2
+    shift 2
+    arm-none-eabi-gcc -std=gnu99 "$@" $cpu -ffunction-sections -Wall -Wextra -Wconversion -Werror -ffp-contract=off \
+        -c "$work/c/kws.c" -o "$work/kws.o" || return 1
+    arm-none-eabi-gcc -std=gnu99 -O2 $cpu -ffreestanding -I"$work/c" -DNET_H='"kws.h"' -DNET=kws -DNET_INPUT=uint8_t \
+        -DNET_INPUTS=KWS_IN0_COUNT -DNET_OUTPUTS=KWS_OUT0_COUNT -nostdlib -nostartfiles -Wl,--gc-sections -T $here/mps2.ld \
+        $here/cortex_m_start.c $here/export_main.c "$work/c/kws_selftest.c" "$work/kws.o" -lgcc -o "$work/kws.elf" &&
+        timeout 300 qemu-system-arm -M "$machine" -nographic -icount shift=5 -monitor none -serial none \
+            -semihosting-config enable=on,target=native -kernel "$work/kws.elf" >"$work/run" 2>&1
+}
+number() { sed -n "s/^$1 //p" "$work/run"; }
+printf '%-20s %-11s %10s %6s %10s %6s %14s %12s %6s\n' network cpu "code -Os" most RAM most instructions most stack
+row() { # name cpu code most ram most instructions most
+    printf '%-20s %-11s %10s %6s %10s %6s %14s %12s %6s\n' "$@" "$(number stack)"
+    [ "$3" -le "$4" ] && [ "$5" -le "$6" ] && [ "$7" -le "$8" ] || complain "$1 on $2: above what it may take"
+}
+measure() { # network "dims" code ram instructions [instructions of an M0+]
+    model=$PITH_DATA/models/$1.onnx
+    [ -f "$model" ] || return
+    inputs "$work/in.npy" $2
+    "$PITH" quantize "$model" -d "$work/in.npy" -q -o "$work/$1.pith" || { complain "quantize $1"; return; }
+    rm -rf "$work/c"
+    bytes=$("$PITH" export "$work/$1.pith" --c "$work/c" --name kws --cpu cortex-m4 --input u8 --json |
+        sed 's/.*"pith":[0-9]*,"model_bytes":\([0-9]*\).*/\1/')
+    board mps2-an386 "$m4" -Os || { complain "$1: $(cat "$work/run")"; return; }
+    code=$(($(arm-none-eabi-size "$work/kws.o" | awk 'NR == 2 {print $1}') - bytes))
+    ram=$(arm-none-eabi-size "$work/kws.o" | awk 'NR == 2 {print $3}')
+    board mps2-an386 "$m4" -O2 || { complain "$1: $(cat "$work/run")"; return; }
+    row "$1" cortex-m4f "$code" "$3" "$ram" "$4" "$(number instructions)" "$5"
+    [ -n "$6" ] || return
+    rm -rf "$work/c"
+    "$PITH" export "$work/$1.pith" --c "$work/c" --name kws --cpu cortex-m0 --input u8 -q
+    board mps2-an385 "$m0" -O2 || { complain "$1: $(cat "$work/run")"; return; }
+    row "$1" cortex-m0+ "$code" "$3" "$ram" "$4" "$(number instructions)" "$6"
+}
+measure tiny_kws_dscnn "1 49 10" 8192 12288 7700000 35000000
+measure tiny_ic_resnet8 "3 32 32" 10240 40960 29900000
+measure tiny_ad01_ae "640" 4096 1536 580000
+measure mnist_lenet5_caffe "1 28 28" 7168 17408 5500000
+exit $status
