@@ -18,7 +18,7 @@ struct guarded {
 };
 
 #ifdef GUARD_DEVICE /* memory of a device instead, without such pages                              \
-                       (bench/gpu_cases/gpu_cases.c) */
+                       (bench/gpu_cases.c) */
 void *device_guard_new(size_t bytes);
 void device_guard_free(void *p);
 

@@ -2,7 +2,7 @@
 /* device_compressed.c - products with a weight that has codebooks: which form it gets on the
  * device, and its launch. What a form takes is estimated: bytes from memory, and the slower of
  * issuing instructions and of reading shared memory or L1, of which some overlap; with constants
- * that an H200 agrees with (bench_gpu layers SECONDS forms). */
+ * that an H200 agreed with. */
 #include <math.h>
 #include "device_product.h"
 #include "pack_forms.h"
@@ -269,6 +269,7 @@ static bool launch_tiles(struct lowering *l, const struct gemm_args *g, const st
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
+enum { WAY_RELATIVE, WAY_COLUMNS, WAY_CODES, WAY_MANY, WAY_TILES, N_WAYS };
 static const struct {
     double (*time)(const struct lowering *l, const struct gemm_args *g, const struct weight *w);
     bool (*launch)(struct lowering *l, const struct gemm_args *g, const struct weight *w,
@@ -296,13 +297,6 @@ static bool has_forms(const struct gemm_args *g, const struct weight *w)
 {
     struct pack_shape s;
     return w && g->batch_rank == 0 && w->shape.rank == 2 && pith_pack_shape(w, &s);
-}
-
-bool pith_device_compressed_by(struct lowering *l, const struct gemm_args *g,
-                               const struct weight *w, uint32_t first, enum compressed_way way)
-{
-    return has_forms(g, w) && is_open(g, w, way) && ways[way].time(l, g, w) < HUGE_VAL &&
-           ways[way].launch(l, g, w, first);
 }
 
 /* The quickest by the model; where one refuses - relative index a codebook with infinities, tiles a

@@ -39,10 +39,6 @@ bool pith_device_conv_tiles(const struct conv_args *c, uint32_t images, uint32_t
  * of its codebooks and indices that suits. false, and nothing is launched: it has none. */
 bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                             uint32_t first);
-/* The same by one form, so that a bench can time each. */
-enum compressed_way { WAY_RELATIVE, WAY_COLUMNS, WAY_CODES, WAY_MANY, WAY_TILES, N_WAYS };
-bool pith_device_compressed_by(struct lowering *l, const struct gemm_args *g,
-                               const struct weight *w, uint32_t first, enum compressed_way way);
 /* The convolution. grid is that of pith_device_conv_tiles; where sums are shared, it has their
  * parts, too, afterwards. w may be NULL. false: as there, and the grid is as it was. */
 bool pith_device_conv_compressed(struct lowering *l, const struct conv_args *c, uint32_t grid[3],

@@ -373,7 +373,7 @@ int cuMemAlloc_v2(address *to, size_t bytes)
     return b ? 0 : NO_MEMORY;
 }
 
-/* Of memory that host and device both reach, which all of it is here (bench/gpu_cases). */
+/* Of memory that host and device both reach, which all of it is here (bench/gpu_cases.c). */
 EXPORT int cuMemAllocManaged(address *to, size_t bytes, unsigned flags);
 int cuMemAllocManaged(address *to, size_t bytes, unsigned flags)
 {

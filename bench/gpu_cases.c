@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu_cases.c - the cases of tests/cuda on a device instead of the emulator: its memory is one that
- * the host and the device both reach at the same address (cuMemAllocManaged), and launches are the
- * driver's. Each test program of tests/cuda is linked with its main() renamed. */
+/* gpu_cases.c - the cases of tests/cuda on a device instead of the emulator, in memory that the
+ * host and the device reach at the same address (cuMemAllocManaged). Each test program of
+ * tests/cuda is linked with its main() renamed (bench/gpu.sh). */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,11 @@
 #include "guard_page.h"
 #include "ptx_launch.h"
 
-int main_ops(void), main_weights(void), main_half(void), main_attention(void), main_huffman(void);
-int main_integers(void);
-int main_rows(void);
-int main_cases(int argc, char **argv);
+#define DEVICE_CASES(CASE)                                                                         \
+    CASE(ops) CASE(weights) CASE(half) CASE(attention) CASE(huffman) CASE(integers) CASE(rows)
+#define MAIN_OF(name) int main_##name(void);
+DEVICE_CASES(MAIN_OF)
+int main_cases(const char *name);
 
 #define ATTACH_GLOBAL 1u /* CU_MEM_ATTACH_GLOBAL of cuda.h */
 
@@ -113,8 +114,7 @@ static void check_addresses(uint32_t kernel, const void *arg)
     DEVICE_KERNELS(CHECK_MEMBERS)
 }
 
-/* ---- launches ---------------------------------------------------------------------------------
- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 /* The order of lanes is the device's own, whichever is asked for. */
 void ptx_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
@@ -157,18 +157,12 @@ static int run(const char *name, int (*cases)(void))
     return 0;
 }
 
-int main_cases(int argc, char **argv)
+int main_cases(const char *name)
 {
-    static const struct {
-        const char *name;
-        int (*run)(void);
-    } of[] = {{"ops", main_ops},         {"weights", main_weights},
-              {"half", main_half},       {"attention", main_attention},
-              {"huffman", main_huffman}, {"integers", main_integers},
-              {"rows", main_rows}};
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (argc == 2 && strcmp(argv[1], of[i].name) == 0)
-            return run(of[i].name, of[i].run);
-    fputs("usage: bench_gpu cases ops|weights|half|attention|huffman\n", stderr);
+#define RUN_CASE(of)                                                                               \
+    if (strcmp(name, #of) == 0)                                                                    \
+        return run(name, main_##of);
+    DEVICE_CASES(RUN_CASE)
+    fprintf(stderr, "gpu_cases: no cases '%s'\n", name);
     return 2;
 }
