@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Networks of the usual shapes with seeded weights, for timing alone: write(NAME, FOLDER) gives the path of
 an ONNX file (opset 13, open batch). NAMES lists them. Transformers are written in pieces (LayerNorm, GELU,
-attention), as exporters of that opset do."""
+attention), as exporters of that opset do. Recurrent layers are those of tests/conformance/recurrent_cases.py."""
 import os
+import sys
 
 import numpy as np
 import onnx
@@ -173,9 +174,26 @@ NAMES = {"lenet300": lenet300, "squeezenet_1_0": squeezenet_1_0, "resnet18": res
          "resnet50": resnet([3, 4, 6, 3], 4), "vit_tiny": vit_tiny, "minilm": minilm, "efficientnet_b0": efficientnet_b0}
 
 
+def recurrent(kind, sizes, **attributes):
+    """sizes: steps, batch, inputs, state"""
+    def make():
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/conformance"))
+        import recurrent_cases
+        return recurrent_cases.Layer(np.random.default_rng(1), kind, ("B",), sizes=sizes, **attributes).model()
+    return make
+
+
+LAYERS = {"lstm_step": recurrent("LSTM", (1, 1, 128, 128)), "lstm": recurrent("LSTM", (100, 1, 256, 512)),
+          "lstm_batch": recurrent("LSTM", (50, 16, 256, 512)),
+          "gru": recurrent("GRU", (100, 1, 256, 512), linear_before_reset=1)}
+
+
 def write(name, folder):
     path = os.path.join(folder, name + ".onnx")
     if not os.path.exists(path):
-        w, y = NAMES[name]()
-        w.save(y, path)
+        if name in LAYERS:
+            onnx.save(LAYERS[name](), path)
+        else:
+            w, y = NAMES[name]()
+            w.save(y, path)
     return path

@@ -10,8 +10,8 @@
 # the other columns are whole files. Decoding: f32 bytes of the weights over the processor time of a
 # plan of the file, less that of the same network stored plain (bench_load, medians).
 pith=${PITH:-build/release/pith}
-load=${LOAD:-build/release/bench/bench_load}
-data=${PITH_DATA:-../shared/data}
+load=${BIN:-build/release/bench}/bench_load
+data=${DATA:-../shared/data}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 [ $# -gt 0 ] || set -- "$data"/models/*.onnx
@@ -34,9 +34,9 @@ walk(onnx.load(sys.argv[1]).graph)
 print(len(zipnn.ZipNN(bytearray_dtype="float32", threads=1).compress(bytearray(b"".join(parts)))))
 END
 }
-speed() { # MB/s from the milliseconds of processor time in column 2, of the plain and the coded file
+speed() { # MB/s from the milliseconds of processor time in column 5, of the plain and the coded file
     "$load" --rounds 9 "$work/plain.pith" "$work/speed.pith" | awk -v bytes="$(size "$work/plain.pith")" '
-        $NF ~ /plain.pith$/ {plain = $2} $NF ~ /speed.pith$/ {coded = $2}
+        $1 ~ /plain.pith$/ {plain = $5} $1 ~ /speed.pith$/ {coded = $5}
         END {d = coded - plain; if (d > 0) printf "%.0f", bytes / 1000 / d; else printf "-"}'
 }
 echo '| network | ONNX file | xz -9e | zipnn | lossless | --for size | MB/s |'
