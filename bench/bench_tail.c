@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_tail.c - how even the times of a network's runs are: percentiles of many single runs,
- * beside those of a loop of arithmetic of the same length, which takes turns with them. What the
- * loop shows is the machine's doing; what the network shows beyond it is the runtime's.
+/* bench_tail.c - how even the times of a network's runs are: percentiles of single runs, beside
+ * those of a loop of arithmetic of the same length, which takes turns with them. The tail of the
+ * loop is the machine's.
  *
- *     bench_tail NET.pith [RUNS [THREADS]]     100,000 runs on one thread (bench/tail.sh runs it)
+ *     bench_tail NET.pith [RUNS [THREADS]]     100,000 runs on one thread
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "pith_host.h"
 
 #define USUAL_RUNS 100000u
 #define FIRST_RUNS 1000u /* not counted: caches, clocks, the loop's length */
 
-static volatile uint64_t kept; /* so that the loop is not taken out */
-
-static void loop(uint64_t steps)
-{
-    uint64_t v = kept;
-    for (uint64_t i = 0; i < steps; i++)
-        v = v * UINT64_C(0x5851f42d4c957f2d) + UINT64_C(0x14057b7ef767814f);
-    kept = v;
-}
+static volatile uint64_t kept; /* so that the loop stays */
 
 static uint64_t time_of_run(struct pith_plan *plan)
 {
@@ -35,8 +26,10 @@ static uint64_t time_of_run(struct pith_plan *plan)
 
 static uint64_t time_of_loop(uint64_t steps)
 {
-    uint64_t start = pith_clock_ns(NULL);
-    loop(steps);
+    uint64_t start = pith_clock_ns(NULL), v = kept;
+    for (uint64_t i = 0; i < steps; i++)
+        v = v * UINT64_C(0x5851f42d4c957f2d) + UINT64_C(0x14057b7ef767814f);
+    kept = v;
     return pith_clock_ns(NULL) - start;
 }
 
@@ -54,27 +47,12 @@ static double microseconds(uint64_t *times, size_t n, double part)
     return (double)times[at < n ? at : n - 1] / 1000;
 }
 
-static void tell(const char *what, uint64_t *times, size_t n)
+static void print_row(const char *what, uint64_t *times, size_t n)
 {
     double half = microseconds(times, n, 0.5), p99 = microseconds(times, n, 0.99);
-    double p999 = microseconds(times, n, 0.999), most = microseconds(times, n, 1);
-    printf("%-8s p50 %9.2f us   p99 %9.2f us (%6.2f)   p99.9 %9.2f us (%6.2f)   most %9.0f us\n",
-           what, half, p99, p99 / half, p999, p999 / half, most);
-}
-
-/* Steps of the loop that take as long as the network's median. */
-static uint64_t equal_steps(struct pith_plan *plan, uint64_t *times)
-{
-    uint64_t steps = 1000;
-    for (size_t i = 0; i < FIRST_RUNS; i++)
-        times[i] = time_of_run(plan);
-    double run = microseconds(times, FIRST_RUNS, 0.5);
-    for (int round = 0; round < 4; round++) {
-        for (size_t i = 0; i < FIRST_RUNS / 4; i++)
-            times[i] = time_of_loop(steps);
-        steps = (uint64_t)((double)steps * run / microseconds(times, FIRST_RUNS / 4, 0.5)) + 1;
-    }
-    return steps;
+    double p999 = microseconds(times, n, 0.999);
+    printf("| %s | %.2f us | %.2f us (%.2f) | %.2f us (%.2f) | %.0f us |\n", what, half, p99,
+           p99 / half, p999, p999 / half, microseconds(times, n, 1));
 }
 
 int main(int argc, char **argv)
@@ -95,16 +73,24 @@ int main(int argc, char **argv)
         return 1;
     }
     struct pith_plan *plan = pith_plan_of(s);
-    uint64_t *runs = calloc(n, sizeof *runs), *loops = calloc(n, sizeof *loops);
+    uint64_t *runs = calloc(n, sizeof *runs), *loops = calloc(n, sizeof *loops), steps = 1000;
     if (!runs || !loops)
         return 1;
-    uint64_t steps = equal_steps(plan, runs);
+    for (size_t i = 0; i < FIRST_RUNS; i++)
+        runs[i] = time_of_run(plan);
+    for (int round = 0; round < 4; round++) { /* as long as the network's median */
+        for (size_t i = 0; i < FIRST_RUNS; i++)
+            loops[i] = time_of_loop(steps);
+        steps = 1 + (uint64_t)((double)steps * microseconds(runs, FIRST_RUNS, 0.5) /
+                               microseconds(loops, FIRST_RUNS, 0.5));
+    }
     for (size_t i = 0; i < n; i++) {
         runs[i] = time_of_run(plan);
         loops[i] = time_of_loop(steps);
     }
-    tell("network", runs, n);
-    tell("loop", loops, n);
+    printf("| | p50 | p99 | p99.9 | most |\n| --- | --- | --- | --- | --- |\n");
+    print_row("network", runs, n);
+    print_row("loop", loops, n);
     free(runs);
     free(loops);
     pith_close(s);

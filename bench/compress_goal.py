@@ -3,14 +3,11 @@
 """What `pith compress NET -d DATA --max-drop 0.5%` makes of 256 samples without labels: ratio, what is
 lost on samples that it has never seen, minutes. One line of JSON for each network, and a table.
 
-    bench/compress_goal.py PITH DATA_FOLDER [-o results.jsonl] [--samples N] [NETWORK...]
+    bench/compress_goal.py PITH DATA_FOLDER [-o results.jsonl] [NETWORK...]
     bench/compress_goal.py --table results.jsonl
-    bench/compress_goal.py PITH DATA_FOLDER --estimates results.jsonl
 
-The last: what -n estimates, with the samples that compress sees, beside the bytes of the results.
-
-DATA_FOLDER holds models/, imagenet/, cifar10/, mnist/, kws/, audio/. Samples that compress sees and
-those that judge are apart; the judged ones are read once, when the file is done. The limit: KL of 0.02
+DATA_FOLDER holds models/, imagenet/, cifar10/, mnist/, kws/, audio/. Samples that compress
+sees and those that losses are measured on are apart; the latter are read once, when the file is finished. The limit: KL of 0.02
 nats for classes, an SQNR of 30 dB for other outputs."""
 import json
 import os
@@ -24,7 +21,7 @@ import numpy as np
 
 CIFAR = "scale=1/255,mean=0.485:0.456:0.406,std=0.229:0.224:0.225"
 BGR = "mean=104:117:123,order=bgr,crop="
-# network: data, preprocessing, the range that compress sees, the range that judges
+# network: data, preprocessing, the range that compress sees, the range of the losses
 NETWORKS = {
     "mnist_lenet5_caffe": ("mnist/t10k-images-idx3-ubyte.gz", "scale=1/256", "0:256", "256:2256"),
     "mnist_cntk": ("mnist/t10k-images-idx3-ubyte.gz", "scale=1", "0:256", "256:2256"),
@@ -56,8 +53,8 @@ def data_of(name, folder, work):
     return f"{kind}:{link}" if kind else link
 
 
-def answers(pith, model, data, which, extra, work):
-    out = os.path.join(work, "answers.npy")
+def outputs(pith, model, data, which, extra, work):
+    out = os.path.join(work, "outputs.npy")
     subprocess.run([pith, "run", model, "-d", data, "--range", which, "-q", "-f", "-o", out] + extra, check=True)
     y = np.load(out).astype(np.float64)
     return y.reshape(len(y), -1)
@@ -92,30 +89,23 @@ def run_timed(command):
             "seconds": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024}
 
 
-def first_of(which, n):
-    """The first n samples of a range."""
-    first, _, step = (which.split(":") + ["1"])[:3]
-    return f"{first}:{int(first) + n * int(step)}:{step}"
-
-
-def measure(pith, folder, name, drop, samples):
+def measure(pith, folder, name):
     work = tempfile.mkdtemp()
     try:
         _, preprocess, seen, unseen = NETWORKS[name]
         data, extra = data_of(name, folder, work), STATES.get(name, [])
-        seen = first_of(seen, samples) if samples else seen
         original, small = os.path.join(work, "original.pith"), os.path.join(work, "small.pith")
         options = ["--preprocess", preprocess] if preprocess else []
         subprocess.run([pith, "import", os.path.join(folder, "models", name + ".onnx"), "-q", "-o", original] + options,
                        check=True)
-        code, said, spent = run_timed([pith, "compress", original, "-d", data, "--range", seen, "--max-drop", drop,
+        code, said, spent = run_timed([pith, "compress", original, "-d", data, "--range", seen, "--max-drop", "0.5%",
                                        "-q", "--json", "-o", small] + extra)
         got = json.loads(said)
         written = got.get("written")
         if not written:
             return {"network": name, "exit": code, "error": got}
-        kl, agreement, db = losses(answers(pith, original, data, unseen, extra, work),
-                                   answers(pith, written, data, unseen, extra, work))
+        kl, agreement, db = losses(outputs(pith, original, data, unseen, extra, work),
+                                   outputs(pith, written, data, unseen, extra, work))
         is_classes = got["kl"] is not None
         return {"network": name, "exit": code, "bytes": got["bytes"], "ratio": got["ratio"], "met": got["met"],
                 "encoder": got["encoder"], "calls": got["calls"], "reported_kl": got["kl"],
@@ -125,70 +115,40 @@ def measure(pith, folder, name, drop, samples):
         shutil.rmtree(work)
 
 
-def estimates(pith, folder, path):
-    """Estimated bytes over those of the last result, and seconds of processor time."""
-    found = {r["network"]: r["bytes"] for r in map(json.loads, open(path)) if "bytes" in r}
-    off = []
-    for name, size in found.items():
-        with tempfile.TemporaryDirectory() as work:
-            _, preprocess, seen, _ = NETWORKS[name]
-            original = os.path.join(work, "original.pith")
-            subprocess.run([pith, "import", os.path.join(folder, "models", name + ".onnx"), "-q", "-o", original] +
-                           (["--preprocess", preprocess] if preprocess else []), check=True)
-            _, said, spent = run_timed([pith, "compress", original, "-d", data_of(name, folder, work), "--range", seen,
-                                        "--max-drop", "0.5%", "-n", "-q", "--json"] + STATES.get(name, []))
-        by = json.loads(said)["bytes"] / size
-        off.append(max(by, 1 / by))
-        print(f"{name:28} {by * size:9.0f} of {size:9}: {by:5.2f} in {spent['cpu_seconds']:.2f} s", flush=True)
-    print(f"{sum(o <= 1.4 for o in off)} of {len(off)} within 1.4 times")
-
-
-def table(path, drop=0.005):
-    rows = [json.loads(line) for line in open(path)]
-    last = {r["network"]: r for r in rows}
-    print("| network | ratio | bytes | within the goal | KL unseen | agreement | SQNR unseen | loss / limit | calls | minutes | processor minutes | MB |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+def table(path):
+    last = {r["network"]: r for r in map(json.loads, open(path))}
+    print("| network | ratio | bytes | KL | agreement | SQNR | loss / limit | minutes | MB |\n|---|---|---|---|---|---|---|---|---|")
     for r in last.values():
         if "bytes" not in r:
-            print(f"| {r['network']} | - | exit {r['exit']} | | | | | | | |")
+            print(f"| {r['network']} | exit {r['exit']} |")
             continue
-        part = r["kl"] / (4 * drop) if r["classes"] else 10 ** ((30 - r["db"]) / 10) * drop / 0.005
-        kl, agree = (f"{r['kl']:.4f}", f"{100 * r['agreement']:.1f} %") if r["classes"] else ("", "")
-        print(f"| {r['network']} | {r['ratio']:.1f} | {r['bytes']:,} | {'yes' if r['met'] else 'no'} | {kl} | {agree} | "
-              f"{r['db']:.1f} dB | {part:.2f} | {r['calls']} | {r['seconds'] / 60:.1f} | "
+        kl, agree, part = "-", "-", 10 ** ((30 - r["db"]) / 10)
+        if r["classes"]:
+            kl, agree, part = f"{r['kl']:.4f}", f"{100 * r['agreement']:.1f} %", r["kl"] / 0.02
+        goal = "" if r["met"] else " (beyond the goal)"
+        print(f"| {r['network']}{goal} | {r['ratio']:.1f} | {r['bytes']:,} | {kl} | {agree} | {r['db']:.1f} dB | {part:.2f} | "
               f"{r['cpu_seconds'] / 60:.1f} | {r['peak_mb']:.0f} |")
     ratios = sorted(r["ratio"] for r in last.values() if r.get("met"))
     if ratios:
         print(f"\nMedian ratio of {len(ratios)} within the goal: {ratios[len(ratios) // 2]:.1f}.")
 
 
-def tell(result, out):
-    """A line of JSON, at the end of the file `out`, too, if there is one."""
-    line = json.dumps(result)
+def main(args):
+    if args[0] == "--table":
+        return table(args[1])
+    pith, folder, names, out = args[0], args[1], args[2:], None
+    if names[:1] == ["-o"]:
+        out, names = names[1], names[2:]
+    names = names or list(NETWORKS)
+    for name in names if names[1:] else []:  # a process each: the peak of one counts as its child's, too
+        subprocess.run([sys.executable, __file__] + args[:4 if out else 2] + [name], check=True)
+    if names[1:]:
+        return
+    line = json.dumps(measure(pith, folder, names[0]))
     print(line, flush=True)
     if out:
         with open(out, "a") as f:
             f.write(line + "\n")
-
-
-def main(args):
-    if args[0] == "--table":
-        return table(args[1])
-    pith, folder, rest = args[0], args[1], args[2:]
-    if rest[:1] == ["--estimates"]:
-        return estimates(pith, folder, rest[1])
-    out = None
-    if rest[:1] == ["-o"]:
-        out, rest = rest[1], rest[2:]
-    samples = None
-    if rest[:1] == ["--samples"]:
-        samples, rest = int(rest[1]), rest[2:]
-    names = rest or list(NETWORKS)
-    for name in names if names[1:] else []:  # a process each: the peak of one counts as its child's, too
-        subprocess.run([sys.executable, __file__] + args[:len(args) - len(rest)] + [name], check=True)
-    if names[1:]:
-        return
-    tell(measure(pith, folder, names[0], "0.5%", samples), out)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Networks in integers against themselves in float: how many answers change, and the signal-to-noise
+"""Networks in integers against themselves in float: how many predictions change, and the signal-to-noise
 ratio of the logits (centred per sample; of an autoencoder its output), over samples that calibration did
 not see; and the file's bytes. With --peer onnxruntime's static quantization of the same network, on the same samples, stands
 beside it. Prints Markdown.
@@ -31,7 +31,7 @@ KWS = ("raw:i8:490:kws/kws01_mfcc_int8.bin.gz", "0:1000:16", "raw:i8:490:kws/kws
 CLIPS = "kws/kws_mfcc%d_f32.npy"
 AD = "audio/ad01_logmel640_f32.npy"
 
-# name: preprocess, calibration data and range, judging data and range
+# name: preprocess, calibration data and range, evaluation data and range
 NETWORKS = {
     "mnist_lenet5_caffe": ("scale=1/256", *MNIST),
     "mnist_cntk": ("scale=1", *MNIST),
@@ -78,8 +78,8 @@ def every(text, limit):
 class Network:
     def __init__(self, args, name, work):
         self.args, self.name, self.work = args, name, work
-        preprocess, self.seen, self.seen_range, self.judge, self.judge_range = NETWORKS[name]
-        self.judge_range = every(self.judge_range, args.limit)
+        preprocess, self.seen, self.seen_range, self.test, self.test_range = NETWORKS[name]
+        self.test_range = every(self.test_range, args.limit)
         self.onnx = os.path.join(args.data, "models", name + ".onnx")
         self.logits = logits_name(self.onnx)
         self.model = os.path.join(work, name + ".pith")
@@ -95,7 +95,7 @@ class Network:
 
     def outputs(self, model):
         path = os.path.join(self.work, "outputs.npy")
-        self.pith("run", model, "-d", data_path(self.args.data, self.judge), "--range", self.judge_range,
+        self.pith("run", model, "-d", data_path(self.args.data, self.test), "--range", self.test_range,
                   "-q", "-f", "-o", path)
         y = np.load(path)
         return y.reshape(y.shape[0], -1).astype(np.float64)
@@ -118,19 +118,12 @@ class Network:
         if self.args.top1:
             said = f"top-1 {self.top1(self.model):.2f} -> {self.top1(path):.2f} %; {said}"
         y = self.outputs(path)
-        if self.name == "tiny_ad01_ae":
-            said = f"reconstruction {self.error(self.float):.2f} -> {self.error(y):.2f} (mean square); {said}"
         return y, seconds, said, size
 
-    def error(self, y):
-        """Of an autoencoder: mean squared difference from the samples."""
-        x = samples_of(self, self.judge, self.judge_range).reshape(len(y), -1)
-        return ((x - y) ** 2).mean()
-
     def top1(self, model):
-        """Percent of right answers, where the samples have labels."""
-        out = subprocess.run([self.args.pith, "eval", model, "-d", data_path(self.args.data, self.judge),
-                              "--range", self.judge_range, "--json"], capture_output=True, text=True)
+        """Percent of right predictions, where the samples have labels."""
+        out = subprocess.run([self.args.pith, "eval", model, "-d", data_path(self.args.data, self.test),
+                              "--range", self.test_range, "--json"], capture_output=True, text=True)
         return 100 * json.loads(out.stdout)["top1"] if out.returncode == 0 else np.nan
 
     def row(self, what, y, seconds, said, size):
@@ -187,7 +180,7 @@ def peer(network, percentile):
     seconds = time.time() - start
     session = ort.InferenceSession(out)
     y = [session.run(None, {name: x})[0].reshape(-1)
-         for x in samples_of(network, network.judge, network.judge_range)]
+         for x in samples_of(network, network.test, network.test_range)]
     network.row("onnxruntime " + ("percentile 99.999" if percentile else "MinMax"), np.array(y), seconds, "",
                 os.path.getsize(out))
 
@@ -197,9 +190,9 @@ def main():
     parser.add_argument("pith")
     parser.add_argument("data")
     parser.add_argument("networks", nargs="*", default=[])
-    parser.add_argument("--limit", type=int, default=0, help="judge on about so many samples")
+    parser.add_argument("--limit", type=int, default=0, help="evaluate on about so many samples")
     parser.add_argument("--peer", action="store_true")
-    parser.add_argument("--top1", action="store_true", help="right answers, too, where there are labels")
+    parser.add_argument("--top1", action="store_true", help="accuracy, too, where there are labels")
     parser.add_argument("--options", action="append", default=[])
     args = parser.parse_args()
     print("| network | what | predictions changed | SNR dB | bytes | seconds | |")
