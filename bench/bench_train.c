@@ -5,9 +5,8 @@
  *     bench_train MODEL [BATCH [THREADS [REPEATS]]]
  *
  * Prints the median step and the shortest (other work on the machine makes steps longer, never
- * shorter), and how much was spent inside primitives: the library's, and the convolutions that
- * winograd.c does in their place. Without a model it has nothing to measure. bench/train_torch.py
- * times the same two networks in PyTorch. */
+ * shorter), and how much was spent in convolutions, pools and products. Without a model it has
+ * nothing to measure. bench/train_torch.py times the same two networks in PyTorch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

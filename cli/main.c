@@ -7,7 +7,6 @@
 #include <string.h>
 #include "command_table.h"
 #include "error_subject.h"
-#include "foreign_exceptions.h"
 #include "json_out.h"
 
 /* Options that cannot be parsed may end before --json is. */
@@ -47,7 +46,6 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     if (rc == EXIT_DONE && (common->help_short || common->help_long)) {
         cli_print_help(cmd, common->help_long);
     } else if (rc == EXIT_DONE) {
-        cli_end_on_bad_alloc(common->json != NULL);
         rc = cmd->run(options, argv, n_operands);
         if (cli_skipped() > 0)
             cli_say(common, "skipped %s picture%s that cannot be read",

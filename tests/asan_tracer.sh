@@ -5,8 +5,8 @@
 # Up to gcc 13 and clang 16, AddressSanitizer takes thread-local data of a library that dlopen() brought
 # for glibc 2.19's where it happens to lie 16 bytes behind a page, and the two words before it for its
 # place and length. The leak checker then reads what is not there: "Tracer caught signal 11"
-# (github.com/google/sanitizers/issues/1322). One block of 64 lies so where they take 64 bytes; oneDNN,
-# libgomp and libstdc++, which commands load so, have such data. Here 200 threads have a block each.
+# (github.com/google/sanitizers/issues/1322). One block of 64 lies so where they take 64 bytes.
+# Here 200 threads have a block each.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: MIT
-# oneDNN's header (2 or 3) is needed to build; the library itself, of either version, is loaded when
-# training starts (dnnl_load.c): nothing links it.
 ROOMS_train := train train/feed train/feedback train/kernels train/shrink train/state train/tape
 USES_train := runtime host base model data train/feed train/feedback train/kernels train/shrink train/state train/tape
 USES_train/feed := runtime host base model data pack train train/kernels train/state train/tape
@@ -10,4 +8,3 @@ USES_train/shrink := runtime host base numeric model data train train/kernels tr
 USES_train/state := runtime host base model data train train/kernels
 USES_train/tape := runtime host base model data train train/kernels train/state
 CFLAGS_train := -ftree-vectorize
-LIBS_train := -ldl

@@ -101,16 +101,4 @@ refuse 2 "less than one batch" -d $data --range 0:64
 refuse 1 "not finite at step" -d $data --optimizer sgd --lr 1e30
 refuse 3 "nowhere" -d nowhere.npy
 
-# what PITH_CPU masks, oneDNN has not either; it says which level it has
-level() {
-    PITH_CPU=$1 DNNL_VERBOSE=1 pith train digits.pith -d $data --range 0:128 --epochs 1 -T 1 -q -f \
-        -o level.pith | sed -n 's/.*cpu,isa:\(Intel \)*//p'
-}
-pith init digits --preprocess scale=1/255 -q -o digits.pith
-case $(level avx512) in
-*AVX*)
-    [ "$(level ref)" = SSE4.1 ] || complain "PITH_CPU=ref: oneDNN has $(level ref)"
-    [ "$(level avx2)" = AVX2 ] || complain "PITH_CPU=avx2: oneDNN has $(level avx2)"
-    ;;
-esac
 finish

@@ -109,8 +109,6 @@ static const struct {
     {"decode", "context_indices", trial_context_indices},
     {"checksum", "crc32c", trial_crc32c},
     {"train", "winograd", trial_winograd},
-    {"train", "narrow", trial_narrow},
-    {"train", "sparse", trial_sparse},
     {"train", "panel", trial_panel},
     {"train", "rows", trial_rows},
     {"train", "fake", trial_fake},

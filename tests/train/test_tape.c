@@ -127,7 +127,7 @@ static void set_loss(struct tape *t)
     }
 }
 
-/* Sums are taken in another order, and oneDNN's fuse multiplication and addition: outputs of a net
+/* Sums are taken in another order, and kernels fuse multiplication and addition: outputs of a net
  * of some twenty layers differ by some 1e-6 of the largest; `bound` leaves room for deeper ones. */
 static void same_as_runtime(struct pith_model *m, uint32_t batch, double bound)
 {

@@ -10,22 +10,6 @@
 #include "quantize/network_run.h"
 #include "train/small_network.h"
 
-/* Asked by LeakSanitizer, where there is one. oneDNN loads libgomp while the program runs, whose
- * thread-local data that sanitizer looks for where there is none, and crashes: it leaves such data
- * out, and what is kept by them alone is no leak. */
-__attribute__((visibility("default"))) const char *__lsan_default_options(void);
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-
-const char *__lsan_default_options(void)
-{
-    return "use_tls=0";
-}
-
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libgomp.so\nleak:_dlerror_run\nleak:_dl_exception_create\n";
-}
-
 static struct pith_model *network(void)
 {
     return network_of(3, false);

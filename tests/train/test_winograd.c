@@ -14,7 +14,7 @@ static void run(const struct example *e, const struct winograd_kernels *kernels)
     const struct prim_conv_shape *s = &e->s;
     const double bound = s->kernel[0] == 3 ? 1e-5 : 3e-5;
     float *y = room(e->n_y), *dx = room(e->n_x), *dw = room(e->n_w), *db = room(s->o);
-    assert_int_equal(pith_prim_new(&p), PITH_OK);
+    assert_int_equal(pith_prim_new(pith_cpu_features(), false, &p), PITH_OK);
     assert_int_equal(pith_winograd_new(s, true, kernels, &v), PITH_OK);
     size_t bytes = ((size_t)pith_winograd_scratch_bytes(v) + 63) & ~(size_t)63;
     void *scratch = aligned_alloc(64, bytes);

@@ -42,17 +42,16 @@ static inline struct conv_operands operands_of(struct trial *t, int64_t c, int64
     e.bias = reals(t, (size_t)o), e.y = take(t, e.n_y * sizeof(float));
     e.dx = take(t, e.n_x * sizeof(float)), e.dw = take(t, e.n_w * sizeof(float));
     e.db = take(t, (size_t)o * sizeof(float));
-    assert_int_equal(pith_prim_new(&e.p), PITH_OK);
+    assert_int_equal(pith_prim_new(t->features, false, &e.p), PITH_OK);
     return e;
 }
 
-static inline void leaves_conv(struct trial *t, struct conv_operands *e, bool has_dx)
+static inline void leaves_conv(struct trial *t, struct conv_operands *e)
 {
     leaves_reals(t, e->y, e->n_y, CONV_BOUND);
     leaves_reals(t, e->dw, e->n_w, CONV_BOUND);
     leaves_reals(t, e->db, (size_t)e->s.o, CONV_BOUND);
-    if (has_dx)
-        leaves_reals(t, e->dx, e->n_x, CONV_BOUND);
+    leaves_reals(t, e->dx, e->n_x, CONV_BOUND);
     pith_prim_free(e->p);
 }
 
@@ -74,40 +73,8 @@ static void trial_winograd(struct trial *t)
         pith_winograd_renew(v, e.w, part);
     CALL(t, conv_work(&e), pith_winograd_forward(v, e.p, scratch, e.x, e.bias, e.y);
          pith_winograd_backward(v, e.p, scratch, e.x, e.dy, e.dx, false, e.dw, e.db));
-    leaves_conv(t, &e, true);
+    leaves_conv(t, &e);
     pith_winograd_free(v);
-}
-
-static void trial_narrow(struct trial *t)
-{
-    uint32_t o = size(t, 1, 33, 32), hw = size(t, 5, 13, 32), c = pick(0, 1) ? 1 : 3;
-    struct conv_operands e = operands_of(t, t->timed ? 3 : c, o, hw, 3);
-    struct narrow_conv *v;
-    assert_int_equal(pith_narrow_conv_new(&e.s, train_kernels_of(t->features).narrow, &v), PITH_OK);
-    void *scratch = take(t, (size_t)pith_narrow_conv_scratch_bytes(v));
-    CALL(t, conv_work(&e) * 2 / 3, pith_narrow_conv_forward(v, e.p, scratch, e.x, e.w, e.bias, e.y);
-         pith_narrow_conv_backward(v, e.p, scratch, e.x, e.dy, e.dw, e.db));
-    leaves_conv(t, &e, false);
-    pith_narrow_conv_free(v);
-}
-
-static void trial_sparse(struct trial *t)
-{
-    uint32_t c = size(t, 1, 9, 32), o = size(t, 1, 9, 32), hw = size(t, 5, 10, 16);
-    struct conv_operands e = operands_of(t, c, o, hw, 3);
-    struct sparse_conv *v;
-    uint8_t *alive = take(t, e.n_w);
-    for (size_t i = 0; i < e.n_w; i++)
-        alive[i] = i % 5 == 0;
-    assert_int_equal(
-        pith_sparse_conv_new(&e.s, true, 0.8, train_kernels_of(t->features).sparse, &v), PITH_OK);
-    assert_true(pith_sparse_conv_keep(v, alive));
-    pith_sparse_conv_renew(v, e.w);
-    void *scratch = take(t, (size_t)pith_sparse_conv_scratch_bytes(v));
-    CALL(t, conv_work(&e) / 5, pith_sparse_conv_forward(v, e.p, scratch, e.x, e.bias, e.y);
-         pith_sparse_conv_backward(v, e.p, scratch, e.x, e.dy, e.dx, e.dw, e.db));
-    leaves_conv(t, &e, true);
-    pith_sparse_conv_free(v);
 }
 
 static void trial_panel(struct trial *t)
@@ -181,6 +148,7 @@ static void trial_rows(struct trial *t)
     leaves_bytes(t, z, n * sizeof *z);
     CALL(t, n, k->tree(y, parts, 2, n));
     CALL(t, n, k->add(y, x, n));
+    CALL(t, n, k->add_product(y, x, dy, n));
     leaves_bytes(t, y, n * sizeof *y);
 }
 

@@ -46,8 +46,9 @@ struct channel_rows {
     /* One step of Adam, number by number: the same bits from every variant. */
     void (*adam)(const struct adam_step *a, const float *grad, float *first, float *second,
                  float *value, size_t n);
-    /* to += part */
+    /* to += part; to += a * b, the product rounded: the same bits from every variant. */
     void (*add)(float *to, const float *part, size_t n);
+    void (*add_product)(float *to, const float *a, const float *b, size_t n);
     /* to = ((part 0 + part 1) + (part 2 + part 3)) + ...; parts: 1, 2, 4 or 8 */
     void (*tree)(float *to, const float *const *part, uint32_t parts, size_t n);
 };

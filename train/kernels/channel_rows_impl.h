@@ -206,6 +206,13 @@ static void add(float *restrict to, const float *restrict part, size_t n)
         to[i] += part[i];
 }
 
+static void add_product(float *restrict to, const float *restrict a, const float *restrict b,
+                        size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += a[i] * b[i];
+}
+
 static void tree(float *restrict to, const float *const *part, uint32_t parts, size_t n)
 {
     const float *p[8];
@@ -225,5 +232,5 @@ static void tree(float *restrict to, const float *const *part, uint32_t parts, s
         memcpy(to, p[0], n * sizeof *to);
 }
 
-const struct channel_rows ROWS = {moments, affine,           affine_relu, products, mix,
-                                  rectify, rectify_in_place, adam,        add,      tree};
+const struct channel_rows ROWS = {moments,          affine, affine_relu, products,    mix, rectify,
+                                  rectify_in_place, adam,   add,         add_product, tree};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primitive.h - the numerical work that a library does best: the one interface to it. Backends
- * (prim_backend.h) implement these and nothing else calls a library: oneDNN (backend_dnnl.c), fast;
- * one of our own (backend_ordered.c), whose sums have the same bits on every CPU.
+/* primitive.h - products of matrices, convolutions and pools, forward and back, on the runtime's
+ * kernels.
  *
  * A struct prim serves one slice of the batch: calls on one must not overlap. Calls run on the
  * calling thread alone and give the same bits on every thread. */
@@ -13,19 +12,18 @@
 #include "pith_runtime.h"
 
 struct prim;
-/* oneDNN's. PITH_ERR_MEMORY, _UNSUPPORTED (no such library on this machine). */
-enum pith_status pith_prim_new(struct prim **p);
-/* Each result is one chain of roundings, the same for all features (PITH_CPU_ bits that the process
- * may use): products and convolutions are those of pith_kernel_ordered.h, of 0, or what c or the
- * bias has, + a[k] b[k], k ascending; a convolution's k are taps, each with its channels, its
- * gradients' channels or pixels. PITH_ERR_MEMORY. */
-enum pith_status pith_prim_new_ordered(uint32_t features, struct prim **p);
+/* features: PITH_CPU_ bits that the process may use. Each result is one chain of additions: 0, or
+ * what c or the bias has, + a[k] b[k], k ascending; a convolution's k are taps, each with its
+ * channels, its gradients' channels or pixels. ordered: by the kernels of pith_kernel_ordered.h,
+ * which round each product, so that bits are the same for all features; else by those that fuse.
+ * PITH_ERR_MEMORY. */
+enum pith_status pith_prim_new(uint32_t features, bool ordered, struct prim **p);
 bool pith_prim_is_ordered(const struct prim *p);
 void pith_prim_free(struct prim *p); /* accepts NULL; after everything made with it */
 /* Seconds spent in here since the last call of this function. */
 double pith_prim_seconds(struct prim *p);
-/* Work that is done like the library's, beside it, counts too (winograd.c). */
-void pith_prim_count(struct prim *p, double seconds);
+/* Adds the time since start (pith_clock_ns). */
+void pith_prim_count(struct prim *p, uint64_t start);
 
 /* c[m,n] (+)= alpha * op(a) op(b), row-major, ld* in elements; op: transposed or
  * not. */
@@ -41,8 +39,8 @@ struct prim_conv_shape {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], pad_begin[3], pad_end[3];
 };
 struct prim_conv;
-/* need_dx: the gradient of x is wanted. PITH_ERR_UNSUPPORTED, _MEMORY. */
-enum pith_status pith_prim_conv_new(struct prim *p, const struct prim_conv_shape *s, bool need_dx,
+/* PITH_ERR_MEMORY. */
+enum pith_status pith_prim_conv_new(struct prim *p, const struct prim_conv_shape *s,
                                     struct prim_conv **conv);
 void pith_prim_conv_free(struct prim_conv *conv); /* accepts NULL */
 /* bias: [O] or NULL. */
@@ -52,8 +50,8 @@ void pith_prim_conv_forward(struct prim_conv *conv, const float *x, const float 
 void pith_prim_conv_backward(struct prim_conv *conv, const float *x, const float *w,
                              const float *dy, float *dx, float *dw, float *db);
 
-/* Pooling, channels last (kernel, stride, pads of the shape; c == o); max keeps where its values
- * came from in a workspace. */
+/* Pooling, channels last (kernel, stride, pads of the shape; c == o); max keeps which tap each
+ * value came from. PITH_ERR_MEMORY. */
 struct prim_pool;
 enum prim_pool_kind { PRIM_POOL_MAX, PRIM_POOL_AVERAGE, PRIM_POOL_AVERAGE_WITH_PADS };
 enum pith_status pith_prim_pool_new(struct prim *p, const struct prim_conv_shape *s,

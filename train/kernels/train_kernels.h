@@ -7,16 +7,12 @@
 
 #include "channel_rows.h"
 #include "fake_rows.h"
-#include "narrow_conv_kernels.h"
 #include "panel_product.h"
 #include "pith_kernel_list.h"
-#include "sparse_conv_kernels.h"
 #include "winograd_kernels.h"
 
 struct train_kernels {
     const struct winograd_kernels *winograd;
-    const struct narrow_kernels *narrow;
-    const struct sparse_conv_kernels *sparse;
     const struct panel_kernels *panel;
     const struct channel_rows *rows;
     const struct fake_rows *fake;
@@ -24,22 +20,16 @@ struct train_kernels {
 
 #define TRAIN_KERNELS_ANY(KERNEL)                                                                  \
     KERNEL(winograd, const struct winograd_kernels, pith_winograd_base, 0)                         \
-    KERNEL(narrow, const struct narrow_kernels, pith_narrow_base, 0)                               \
-    KERNEL(sparse, const struct sparse_conv_kernels, pith_sparse_base, 0)                          \
     KERNEL(panel, const struct panel_kernels, pith_panel_base, 0)                                  \
     KERNEL(rows, const struct channel_rows, pith_channel_rows_base, 0)                             \
     KERNEL(fake, const struct fake_rows, pith_fake_rows_base, 0)
 #ifdef __x86_64__
 #define TRAIN_KERNELS_OWN(KERNEL)                                                                  \
     KERNEL(winograd, const struct winograd_kernels, pith_winograd_avx2, PITH_CPU_AVX2)             \
-    KERNEL(narrow, const struct narrow_kernels, pith_narrow_avx2, PITH_CPU_AVX2)                   \
-    KERNEL(sparse, const struct sparse_conv_kernels, pith_sparse_avx2, PITH_CPU_AVX2)              \
     KERNEL(panel, const struct panel_kernels, pith_panel_avx2, PITH_CPU_AVX2)                      \
     KERNEL(rows, const struct channel_rows, pith_channel_rows_avx2, PITH_CPU_AVX2)                 \
     KERNEL(fake, const struct fake_rows, pith_fake_rows_avx2, PITH_CPU_AVX2)                       \
     KERNEL(winograd, const struct winograd_kernels, pith_winograd_avx512, PITH_CPU_AVX512)         \
-    KERNEL(narrow, const struct narrow_kernels, pith_narrow_avx512, PITH_CPU_AVX512)               \
-    KERNEL(sparse, const struct sparse_conv_kernels, pith_sparse_avx512, PITH_CPU_AVX512)          \
     KERNEL(panel, const struct panel_kernels, pith_panel_avx512, PITH_CPU_AVX512)                  \
     KERNEL(rows, const struct channel_rows, pith_channel_rows_avx512, PITH_CPU_AVX512)             \
     KERNEL(fake, const struct fake_rows, pith_fake_rows_avx512, PITH_CPU_AVX512)

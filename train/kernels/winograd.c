@@ -26,7 +26,7 @@
 
 /* Planes of a block: a part of a core's second cache, which holds the rows under them too. */
 static const int64_t block_bytes = 256 << 10;
-/* Of the transformed weights; more is left to the library, whose memory is that of the weights. */
+/* Of the transformed weights; more is left to products, whose memory is that of the weights. */
 static const int64_t most_weights = 1 << 20;
 /* A plane begins one line further in the cache's sets than the one before. */
 enum { PLANE_GAP = 16, ROWS_STEP = 4, LARGEST_KERNEL = 25, MOST_LANES = 16 };
@@ -269,11 +269,6 @@ static void correlate(const struct winograd *v, const struct winograd_block *x,
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void count_from(struct prim *p, uint64_t start)
-{
-    pith_prim_count(p, 1e-9 * (double)(pith_clock_ns(NULL) - start));
-}
-
 void pith_winograd_forward(const struct winograd *v, struct prim *p, void *scratch, const float *x,
                            const float *bias, float *y)
 {
@@ -287,7 +282,7 @@ void pith_winograd_forward(const struct winograd *v, struct prim *p, void *scrat
         touch(v, &to);
         v->kernels->results(&to, points, bias);
     }
-    count_from(p, start);
+    pith_prim_count(p, start);
 }
 
 void pith_winograd_backward(const struct winograd *v, struct prim *p, void *scratch, const float *x,
@@ -318,5 +313,5 @@ void pith_winograd_backward(const struct winograd *v, struct prim *p, void *scra
         finish_dw(v, dw_planes, dw);
     if (db)
         v->kernels->row_sums(dy, v->s.n * v->s.out[0] * v->s.out[1], v->s.o, db);
-    count_from(p, start);
+    pith_prim_count(p, start);
 }

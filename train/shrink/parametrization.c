@@ -224,7 +224,6 @@ bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *o,
             memset(f->c->mask, 1, (size_t)f->p->count);
     }
     if (ok) {
-        f->p->alive = alive_of(f);
         if (f->grid)
             count_levels(f);
         pith_latent_spread(f, f->value, f->p->data);

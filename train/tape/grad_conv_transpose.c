@@ -26,7 +26,7 @@ static enum pith_status prepare(struct grad_node *n, uint64_t *scratch_bytes)
         s.pad_end[i] = (in - 1) * s.stride[i] + (s.kernel[i] - 1) * s.dilation[i] + 1 - s.in[i] -
                        s.pad_begin[i];
     }
-    enum pith_status status = pith_prim_conv_new(n->prim, &s, true, &conv);
+    enum pith_status status = pith_prim_conv_new(n->prim, &s, &conv);
     if (status)
         return status;
     n->state = conv;

@@ -24,9 +24,8 @@ struct grad_node {
     uint32_t n_in, n_out;
     struct tape_tensor *const *in; /* NULL: left out */
     struct tape_tensor *const *out;
-    const bool *sets;                     /* [n_in] */
-    const struct tape_parameter *weights; /* input 1, where it is one; else NULL */
-    uint32_t fixed; /* bit i: input i is a constant or a parameter, the same for all slices */
+    const bool *sets; /* [n_in] */
+    uint32_t fixed;   /* bit i: input i is a constant or a parameter, the same for all slices */
     uint32_t slice, n_slices; /* node of slice s: this + s - slice */
     struct prim *prim;        /* of the slice */
     void *state;              /* of the operator, for this slice; made by prepare() */
@@ -37,8 +36,7 @@ struct grad_node {
     const struct channel_rows *rows;
     uint32_t channels; /* dim 1 of in[0] */
     bool training;
-    bool x_moves; /* input 0 depends on what moves, whether or not its gradient is kept */
-    bool joins;   /* input 1: its gradient is left to grad_op.joined */
+    bool joins; /* input 1: its gradient is left to grad_op.joined */
     /* What follows and is done at once (grad_op.takes_tail): out = max(own + residual, 0). Backward
      * may overwrite the gradient of out. */
     bool rectifies;
@@ -80,8 +78,6 @@ struct grad_op {
      * set and data is in place, but not written. PITH_ERR_UNSUPPORTED, _MEMORY. */
     enum pith_status (*prepare)(struct grad_node *n, uint64_t *scratch_bytes);
     void (*release)(struct grad_node *n); /* frees state */
-    /* Of slice 0 alone, before renew(): weights->alive may be another. NULL: it does not matter. */
-    void (*pruned)(struct grad_node *n);
     /* Of slice 0 alone, on any thread, before any forward: part of 8 of what all slices take from
      * fixed inputs. NULL: nothing. */
     void (*renew)(struct grad_node *n, uint32_t part);

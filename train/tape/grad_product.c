@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* grad_product.c - Gemm: y = alpha op(a) op(b) + beta c. Where b is the same for all slices, and a
- * has few rows in each, the products are panel_product.h's; all else is the library's. */
+ * has few rows in each, the products are panel_product.h's; all else is primitive.h's. */
 #include "grad_list.h"
 #include "pith_host.h"
 #include "pith_train.h"
@@ -14,7 +14,7 @@ struct gemm {
     bool ta, tb;
     float alpha, beta;
     bool plain_c;                        /* [n], as it is */
-    const struct panel_kernels *kernels; /* NULL: left to the library */
+    const struct panel_kernels *kernels; /* NULL: left to pith_prim_gemm */
 };
 
 /* More rows, or a larger b, would not stay in the cache while b goes by. */
@@ -74,7 +74,7 @@ static void multiply(const struct grad_node *n, const struct gemm *g, bool by_tr
         g->kernels->multiply(p);
     else
         g->kernels->multiply_transposed(p);
-    pith_prim_count(n->prim, 1e-9 * (double)(pith_clock_ns(NULL) - start));
+    pith_prim_count(n->prim, start);
 }
 
 /* c of y[i][j], broadcast as numpy does. */
@@ -201,7 +201,7 @@ static void joined_gemm(const struct grad_node *n, uint32_t n_own, uint32_t part
         p.b[s] = g->tb ? x : dy;
     }
     g->kernels->outer(&p);
-    pith_prim_count(n[(int64_t)part - n->slice].prim, 1e-9 * (double)(pith_clock_ns(NULL) - start));
+    pith_prim_count(n[(int64_t)part - n->slice].prim, start);
 }
 
 const struct grad_op pith_grad_gemm = {

@@ -47,11 +47,8 @@ struct tape_tensor {
 struct tape_parameter {
     uint32_t value; /* number in the model */
     uint64_t count;
-    float *data; /* row-major; what the optimizer changes. Copied from the model at first */
-    float *grad; /* sum over the batch, after backward */
-    /* [count] 0 where data is and stays 0 and nobody wants the gradient, which may be left 0 there;
-     * NULL: nowhere. Whoever changes parameters sets it, and may change what is in it with them. */
-    const uint8_t *alive;
+    float *data;    /* row-major; what the optimizer changes. Copied from the model at first */
+    float *grad;    /* sum over the batch, after backward */
     bool is_weight; /* of a product: decays, is pruned, has a codebook */
 };
 
@@ -67,8 +64,7 @@ struct tape_opts {
     uint32_t slices;   /* that the batch is cut into: 1, 2, 4 or 8; 0: PITH_TRAIN_SLICES, as ranks
                           need them */
     bool forward_only; /* no gradients; runs in stretches, with memory for one (tape_stretch.h) */
-    bool ordered; /* all sums have one written order, so the same bits on every CPU: slower, and no
-                     library (pith_prim_new_ordered) */
+    bool ordered;      /* all sums have one written order, so the same bits on every CPU: slower */
     bool borrows; /* parameters are not copied from the model, and nobody changes them meanwhile */
     /* Called when backward is through a step, whose results' gradients are there until it returns;
      * those of a parameter that is whole then (tape_state.h: whole_at), too. Afterwards they are

@@ -190,17 +190,9 @@ static enum pith_status start(struct tape *t, struct pith_error *err)
     if (!t->parameter || !t->parameter_of || !t->statistic || !t->statistic_of || !t->wants_grad ||
         !t->primary || !t->tensor || !t->prim)
         return pith_tape_no_memory(err);
-    for (uint32_t s = 0; s < t->n_slices; s++) {
-        enum pith_status status = t->opts.ordered
-                                      ? pith_prim_new_ordered(pith_cpu_allowed(), &t->prim[s])
-                                      : pith_prim_new(&t->prim[s]);
-        if (status == PITH_ERR_MEMORY)
+    for (uint32_t s = 0; s < t->n_slices; s++)
+        if (pith_prim_new(pith_cpu_allowed(), t->opts.ordered, &t->prim[s]))
             return pith_tape_no_memory(err);
-        if (status)
-            return pith_error_set(err, PITH_ERR_UNSUPPORTED,
-                                  "training needs oneDNN: neither libdnnl.so.2 nor libdnnl.so.3 "
-                                  "is there (Debian, Ubuntu: libdnnl-dev)");
-    }
     t->n_own = t->opts.slices ? t->n_slices : pith_ranks_slices(t->opts.ranks, &t->first);
     if (t->n_own < t->n_slices) {
         t->ranks_scratch = pith_tape_take(t, RANKS_SCRATCH_BYTES, 1);

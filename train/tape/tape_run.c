@@ -297,9 +297,6 @@ static void renew_steps(void *arg, uint32_t part)
 
 void pith_tape_renew(struct tape *t, uint32_t from, uint32_t to)
 {
-    for (uint32_t i = from; i < to; i++)
-        if (t->step[i].op && t->step[i].op->pruned)
-            t->step[i].op->pruned(&t->step[i].node[0]);
     on_threads(t, 0, PITH_TRAIN_SLICES, renew_steps, &(struct renewed){t, from, to});
 }
 

@@ -302,9 +302,6 @@ static enum pith_status wire(struct tape *t, const struct tape_step *step, struc
     }
     for (uint32_t i = 0; i < node->n_out; i++)
         out[i] = tape_at(t, n->slice, tape_output(t, step, i), t->primary[node->out[i]]);
-    if (node->n_in > 1 && node->in[1] != PITH_VALUE_NONE &&
-        t->parameter_of[node->in[1]] != UINT32_MAX)
-        n->weights = &t->parameter[t->parameter_of[node->in[1]]];
     n->rectifies = step->rectifies;
     n->residual = residual_of(t, step, n->slice);
     n->sets_residual = step->sets[node->n_in];
@@ -317,7 +314,6 @@ static enum pith_status wire(struct tape *t, const struct tape_step *step, struc
     n->out = out;
     n->channels = in[0] && in[0]->shape.rank > 1 ? in[0]->shape.dim[1] : 0;
     n->training = t->opts.training;
-    n->x_moves = node->n_in && node->in[0] != PITH_VALUE_NONE && t->wants_grad[node->in[0]];
     n->prim = t->prim[n->slice];
     n->sets = step->sets;
     n->kernels = &t->kernels;

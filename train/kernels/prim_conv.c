@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ordered_conv.c - a convolution as products of matrices, some rows (pixels of the result) at a
+/* prim_conv.c - a convolution as products of matrices, some rows (pixels of the result) at a
  * time, so that columns, which repeat x for each tap, stay in the cache:
  *
  *     columns [rows, taps * c] = the window of each row
@@ -7,32 +7,26 @@
  *
  * of each group, with W [o, taps * c]. Where a group is one channel to one channel, there is
  * nothing to multiply matrices for: taps one by one, all channels side by side. */
-#include "ordered_conv.h"
+#include "prim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ordered_window.h"
+#include "pith_host.h"
 
 enum { COLUMNS = 1 << 17 }; /* floats at once, if that is a row */
 
-struct conv {
-    struct prim_conv head;
-    struct ordered_prim *p;
+struct prim_conv {
+    struct prim *p;
     struct prim_conv_shape s;
+    struct window window;
     int64_t c, o; /* channels of a group */
     int64_t rows, taps, width, at_once;
-    bool plain;     /* columns are x as it is */
-    bool channels;  /* one to one */
-    int64_t *place; /* [taps] of a row */
+    bool plain;    /* columns are x as it is */
+    bool channels; /* one to one */
     /* In the room that all convolutions share: W of a group; columns of some rows. */
     float *w, *columns;
 };
-
-static struct conv *conv_of(struct prim_conv *head)
-{
-    return (struct conv *)(void *)head;
-}
 
 static bool is_plain(const struct prim_conv_shape *s)
 {
@@ -44,12 +38,12 @@ static bool is_plain(const struct prim_conv_shape *s)
 }
 
 /* Floats of the room for W; of a convolution of channels for W and its gradient. */
-static size_t of_weights(const struct conv *v)
+static size_t of_weights(const struct prim_conv *v)
 {
     return (size_t)(v->channels ? 2 * v->s.o * v->taps : v->o * v->width);
 }
 
-static bool share(struct ordered_prim *p, size_t count)
+static bool share(struct prim *p, size_t count)
 {
     if (count <= p->n_shared)
         return true;
@@ -61,98 +55,109 @@ static bool share(struct ordered_prim *p, size_t count)
     return true;
 }
 
-enum pith_status pith_ordered_conv_new(struct prim *p, const struct prim_conv_shape *s,
-                                       bool need_dx, struct prim_conv **conv)
+enum pith_status pith_prim_conv_new(struct prim *p, const struct prim_conv_shape *s,
+                                    struct prim_conv **conv)
 {
-    (void)need_dx;
-    struct conv *v = calloc(1, sizeof *v);
+    struct prim_conv *v = calloc(1, sizeof *v);
     if (!v)
         return PITH_ERR_MEMORY;
-    *v = (struct conv){.p = (struct ordered_prim *)(void *)p,
-                       .s = *s,
-                       .c = s->c / s->group,
-                       .o = s->o / s->group,
-                       .rows = pith_window_rows(s),
-                       .taps = pith_window_taps(s),
-                       .plain = is_plain(s)};
+    *v = (struct prim_conv){
+        .p = p, .s = *s, .c = s->c / s->group, .o = s->o / s->group, .plain = is_plain(s)};
+    enum pith_status status = pith_window_new(s, &v->window);
+    v->rows = v->window.rows;
+    v->taps = v->window.taps;
     v->width = v->taps * v->c;
     v->channels = v->c == 1 && v->o == 1;
     v->at_once = v->width < COLUMNS ? COLUMNS / v->width : 1;
     v->at_once = v->at_once < v->rows ? v->at_once : v->rows;
-    v->place = malloc((size_t)v->taps * sizeof *v->place);
     const size_t columns = v->plain || v->channels ? 0 : (size_t)(v->at_once * v->width);
-    if (!v->place || !share(v->p, of_weights(v) + columns)) {
-        pith_ordered_conv_free(&v->head);
+    if (status || !share(v->p, of_weights(v) + columns)) {
+        pith_prim_conv_free(v);
         return PITH_ERR_MEMORY;
     }
-    *conv = &v->head;
+    *conv = v;
     return PITH_OK;
 }
 
-void pith_ordered_conv_free(struct prim_conv *head)
+void pith_prim_conv_free(struct prim_conv *v)
 {
-    struct conv *v = conv_of(head);
-    free(v->place);
+    if (v)
+        free(v->window.inside);
     free(v);
 }
 
 /* ---- the operands ---------------------------------------------------------------------------- */
 
-static void find_room(struct conv *v)
+static void find_room(struct prim_conv *v)
 {
     v->w = v->p->shared;
     v->columns = v->w + of_weights(v);
 }
 
-/* Between the model's [o, c, taps] and [o, taps, c] of a group. */
-static void take_weights(const struct conv *v, int64_t group, const float *w)
+/* Of a group, [o, taps, c] of the model's [o, c, taps]. */
+static const float *take_weights(const struct prim_conv *v, int64_t group, const float *w)
+{
+    w += group * v->o * v->width;
+    if (v->taps == 1 || v->c == 1)
+        return w;
+    for (int64_t o = 0; o < v->o; o++)
+        for (int64_t c = 0; c < v->c; c++)
+            for (int64_t k = 0; k < v->taps; k++)
+                v->w[(o * v->taps + k) * v->c + c] = *w++;
+    return v->w;
+}
+
+static void give_weights(const struct prim_conv *v, int64_t group, float *w)
 {
     w += group * v->o * v->width;
     for (int64_t o = 0; o < v->o; o++)
-        for (int64_t k = 0; k < v->taps; k++)
-            for (int64_t c = 0; c < v->c; c++)
-                v->w[(o * v->taps + k) * v->c + c] = w[(o * v->c + c) * v->taps + k];
+        for (int64_t c = 0; c < v->c; c++)
+            for (int64_t k = 0; k < v->taps; k++)
+                *w++ = v->w[(o * v->taps + k) * v->c + c];
 }
 
-static void give_weights(const struct conv *v, int64_t group, float *w)
+/* How many taps from k on lie side by side, with all of their channels. */
+static int64_t run_of(const struct prim_conv *v, const int64_t *at, int64_t k)
 {
-    w += group * v->o * v->width;
-    for (int64_t o = 0; o < v->o; o++)
-        for (int64_t k = 0; k < v->taps; k++)
-            for (int64_t c = 0; c < v->c; c++)
-                w[(o * v->c + c) * v->taps + k] = v->w[(o * v->taps + k) * v->c + c];
+    int64_t n = 1;
+    while (v->s.group == 1 && k + n < v->taps && at[k + n] == at[k] + n)
+        n++;
+    return n;
 }
 
-static void gather(const struct conv *v, int64_t group, const float *x, int64_t first, int64_t n)
+static void gather(const struct prim_conv *v, int64_t group, const float *x, int64_t row, int64_t n)
 {
     float *to = v->columns;
-    const size_t bytes = (size_t)v->c * sizeof *to;
-    for (int64_t row = first; row < first + n; row++) {
-        pith_window_places(&v->s, row, v->place);
-        for (int64_t k = 0; k < v->taps; k++, to += v->c)
-            if (v->place[k] < 0)
-                memset(to, 0, bytes);
+    for (int64_t end = row + n, first; row < end; row++) {
+        const int64_t *at = pith_window_taps(&v->window, row, &first);
+        const float *from = x + first * v->s.c + group * v->c;
+        for (int64_t k = 0, run; k < v->taps; k += run, to += run * v->c) {
+            run = at[k] < 0 ? 1 : run_of(v, at, k);
+            if (at[k] < 0)
+                memset(to, 0, (size_t)v->c * sizeof *to);
             else
-                memcpy(to, x + v->place[k] * v->s.c + group * v->c, bytes);
+                memcpy(to, from + at[k] * v->s.c, (size_t)(run * v->c) * sizeof *to);
+        }
     }
 }
 
-static void scatter(const struct conv *v, int64_t group, float *dx, int64_t first, int64_t n)
+static void scatter(const struct prim_conv *v, int64_t group, float *dx, int64_t row, int64_t n)
 {
     const float *from = v->columns;
-    for (int64_t row = first; row < first + n; row++) {
-        pith_window_places(&v->s, row, v->place);
-        for (int64_t k = 0; k < v->taps; k++, from += v->c) {
-            float *to = dx + v->place[k] * v->s.c + group * v->c;
-            for (int64_t c = 0; c < v->c && v->place[k] >= 0; c++)
-                to[c] += from[c];
+    for (int64_t end = row + n, first; row < end; row++) {
+        const int64_t *at = pith_window_taps(&v->window, row, &first);
+        float *to = dx + first * v->s.c + group * v->c;
+        for (int64_t k = 0, run; k < v->taps; k += run, from += run * v->c) {
+            run = at[k] < 0 ? 1 : run_of(v, at, k);
+            if (at[k] >= 0)
+                v->p->rows->add(to + at[k] * v->s.c, from, (size_t)(run * v->c));
         }
     }
 }
 
 /* Columns of rows first .. first + n - 1 as the side of a product: lda. */
-static const float *columns_of(const struct conv *v, int64_t group, const float *x, int64_t first,
-                               int64_t n, int64_t *ld)
+static const float *columns_of(const struct prim_conv *v, int64_t group, const float *x,
+                               int64_t first, int64_t n, int64_t *ld)
 {
     *ld = v->plain ? v->s.c : v->width;
     if (v->plain)
@@ -161,19 +166,14 @@ static const float *columns_of(const struct conv *v, int64_t group, const float 
     return v->columns;
 }
 
-static void multiply(const struct conv *v, const struct prim_product *g)
-{
-    pith_ordered_product(v->p->kernel, &v->p->room, g);
-}
-
-static int64_t some(const struct conv *v, int64_t first)
+static int64_t some(const struct prim_conv *v, int64_t first)
 {
     return v->rows - first < v->at_once ? v->rows - first : v->at_once;
 }
 
 /* ---- of matrices ----------------------------------------------------------------------------- */
 
-static void forward(struct conv *v, int64_t group, const float *x, const float *w, bool add,
+static void forward(struct prim_conv *v, int64_t group, const float *x, const float *w, bool add,
                     float *y)
 {
     struct prim_product g = {.trans_b = true,
@@ -181,39 +181,39 @@ static void forward(struct conv *v, int64_t group, const float *x, const float *
                              .n = v->o,
                              .k = v->width,
                              .alpha = 1,
-                             .b = v->w,
+                             .b = take_weights(v, group, w),
                              .ldb = v->width,
                              .ldc = v->s.o};
-    take_weights(v, group, w);
     for (int64_t first = 0; first < v->rows; first += v->at_once) {
         g.m = some(v, first);
         g.a = columns_of(v, group, x, first, g.m, &g.lda);
         g.c = y + first * v->s.o + group * v->o;
-        multiply(v, &g);
+        pith_prim_multiply(v->p, &g);
     }
 }
 
-static void backward_x(struct conv *v, int64_t group, const float *w, const float *dy, float *dx)
+static void backward_x(struct prim_conv *v, int64_t group, const float *w, const float *dy,
+                       float *dx)
 {
     struct prim_product g = {.n = v->width,
                              .k = v->o,
                              .alpha = 1,
                              .lda = v->s.o,
-                             .b = v->w,
+                             .b = take_weights(v, group, w),
                              .ldb = v->width,
                              .ldc = v->plain ? v->s.c : v->width};
-    take_weights(v, group, w);
     for (int64_t first = 0; first < v->rows; first += v->at_once) {
         g.m = some(v, first);
         g.a = dy + first * v->s.o + group * v->o;
         g.c = v->plain ? dx + first * v->s.c + group * v->c : v->columns;
-        multiply(v, &g);
+        pith_prim_multiply(v->p, &g);
         if (!v->plain)
             scatter(v, group, dx, first, g.m);
     }
 }
 
-static void backward_w(struct conv *v, int64_t group, const float *x, const float *dy, float *dw)
+static void backward_w(struct prim_conv *v, int64_t group, const float *x, const float *dy,
+                       float *dw)
 {
     struct prim_product g = {.trans_a = true,
                              .m = v->o,
@@ -227,7 +227,7 @@ static void backward_w(struct conv *v, int64_t group, const float *x, const floa
         g.a = dy + first * v->s.o + group * v->o;
         g.b = columns_of(v, group, x, first, g.k, &g.ldb);
         g.add = first > 0;
-        multiply(v, &g);
+        pith_prim_multiply(v->p, &g);
     }
     give_weights(v, group, dw);
 }
@@ -235,47 +235,40 @@ static void backward_w(struct conv *v, int64_t group, const float *x, const floa
 /* ---- of channels ----------------------------------------------------------------------------- */
 
 /* w [taps, o] of the model's [o, 1, taps]. */
-static void turn_weights(const struct conv *v, const float *w)
+static void turn_weights(const struct prim_conv *v, const float *w)
 {
     for (int64_t o = 0; o < v->s.o; o++)
         for (int64_t k = 0; k < v->taps; k++)
-            v->w[k * v->s.o + o] = w[o * v->taps + k];
+            v->w[k * v->s.o + o] = *w++;
 }
 
-static void add_products(const float *a, const float *b, float *restrict to, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        to[i] += a[i] * b[i];
-}
-
-static void forward_channels(struct conv *v, const float *x, const float *w, float *y)
+static void forward_channels(struct prim_conv *v, const float *x, const float *w, float *y)
 {
     const int64_t n = v->s.o;
     turn_weights(v, w);
-    for (int64_t row = 0; row < v->rows; row++) {
-        pith_window_places(&v->s, row, v->place);
+    for (int64_t row = 0, first; row < v->rows; row++, y += n) {
+        const int64_t *at = pith_window_taps(&v->window, row, &first);
         for (int64_t k = 0; k < v->taps; k++)
-            if (v->place[k] >= 0)
-                add_products(x + v->place[k] * n, v->w + k * n, y + row * n, n);
+            if (at[k] >= 0)
+                v->p->rows->add_product(y, x + (first + at[k]) * n, v->w + k * n, (size_t)n);
     }
 }
 
-static void backward_channels(struct conv *v, const float *x, const float *w, const float *dy,
+static void backward_channels(struct prim_conv *v, const float *x, const float *w, const float *dy,
                               float *dx, float *dw)
 {
     const int64_t n = v->s.o;
     float *sum = v->w + n * v->taps;
     turn_weights(v, w);
     memset(sum, 0, (size_t)(n * v->taps) * sizeof *sum);
-    for (int64_t row = 0; row < v->rows; row++) {
-        pith_window_places(&v->s, row, v->place);
+    for (int64_t row = 0, first; row < v->rows; row++, dy += n) {
+        const int64_t *at = pith_window_taps(&v->window, row, &first);
         for (int64_t k = 0; k < v->taps; k++) {
-            if (v->place[k] < 0)
-                continue;
-            if (dx)
-                add_products(dy + row * n, v->w + k * n, dx + v->place[k] * n, n);
-            if (dw)
-                add_products(dy + row * n, x + v->place[k] * n, sum + k * n, n);
+            const int64_t pixel = (first + at[k]) * n;
+            if (at[k] >= 0 && dx)
+                v->p->rows->add_product(dx + pixel, dy, v->w + k * n, (size_t)n);
+            if (at[k] >= 0 && dw)
+                v->p->rows->add_product(sum + k * n, dy, x + pixel, (size_t)n);
         }
     }
     for (int64_t i = 0; i < n * v->taps && dw; i++)
@@ -285,33 +278,33 @@ static void backward_channels(struct conv *v, const float *x, const float *w, co
 /* ---- both ------------------------------------------------------------------------------------ */
 
 /* Sums begin with the bias. */
-void pith_ordered_conv_forward(struct prim_conv *head, const float *x, const float *w,
-                               const float *bias, float *y)
+void pith_prim_conv_forward(struct prim_conv *v, const float *x, const float *w, const float *bias,
+                            float *y)
 {
-    struct conv *v = conv_of(head);
+    const uint64_t start = pith_clock_ns(NULL);
     const size_t bytes = (size_t)v->s.o * sizeof *y;
     find_room(v);
-    for (int64_t row = 0; row < v->rows; row++)
-        if (bias)
-            memcpy(y + row * v->s.o, bias, bytes);
-        else
-            memset(y + row * v->s.o, 0, bytes);
+    for (int64_t row = 0; row < v->rows && bias; row++)
+        memcpy(y + row * v->s.o, bias, bytes);
+    if (v->channels && !bias)
+        memset(y, 0, (size_t)v->rows * bytes);
     for (int64_t group = 0; group < v->s.group && !v->channels; group++)
         forward(v, group, x, w, bias != NULL, y);
     if (v->channels)
         forward_channels(v, x, w, y);
+    pith_prim_count(v->p, start);
 }
 
-void pith_ordered_conv_backward(struct prim_conv *head, const float *x, const float *w,
-                                const float *dy, float *dx, float *dw, float *db)
+void pith_prim_conv_backward(struct prim_conv *v, const float *x, const float *w, const float *dy,
+                             float *dx, float *dw, float *db)
 {
-    struct conv *v = conv_of(head);
+    const uint64_t start = pith_clock_ns(NULL);
     const struct prim_conv_shape *s = &v->s;
     int64_t pixels = s->n;
     find_room(v);
     for (uint32_t i = 0; i < s->axes; i++)
         pixels *= s->in[i];
-    if (dx)
+    if (dx && !v->plain)
         memset(dx, 0, (size_t)(pixels * s->c) * sizeof *dx);
     for (int64_t group = 0; group < s->group && !v->channels; group++) {
         if (dx)
@@ -324,6 +317,6 @@ void pith_ordered_conv_backward(struct prim_conv *head, const float *x, const fl
     if (db)
         memset(db, 0, (size_t)s->o * sizeof *db);
     for (int64_t row = 0; row < v->rows && db; row++)
-        for (int64_t o = 0; o < s->o; o++)
-            db[o] += dy[row * s->o + o];
+        v->p->rows->add(db, dy + row * s->o, (size_t)s->o);
+    pith_prim_count(v->p, start);
 }
