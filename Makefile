@@ -113,7 +113,6 @@ ISA_vbmi := $(ISA_avx512) -mavx512vbmi -mavx512vbmi2
 ISA_vnni := $(ISA_avx512) -mavx512vnni
 ISA_amx := $(ISA_vnni) -mamx-tile -mamx-int8
 ISA_vbmivnni := $(ISA_vbmi) -mavx512vnni
-ISA_vbmiamx := $(ISA_amx) $(ISA_vbmi)
 ISA_avxvnni := $(ISA_avx2) -mavxvnni
 ISA_dotprod := -march=armv8.2-a+dotprod
 isa = $(ISA_$(lastword $(subst _, ,$(basename $(notdir $(1))))))

@@ -25,10 +25,6 @@
  * middle: what is summed is (x - middle) * w, for machines that multiply i8 by i8 alone (128), and
  * the offset is larger by middle * sum w.
  *
- * Weights of at most 16 values may be packed in half the bytes, as numbers in a table of those: low
- * bits of a byte are a weight of an even step, high bits that at the same place of the step behind
- * it (of value 0 behind the last one). There is one segment then.
- *
  * gemm_grid is for machines that take rows of x which lie equally far apart. Pixels then lie on a
  * grid, `row` of them in each `pitch` places, and x has one pointer:
  *
@@ -43,8 +39,8 @@
  * leaves hardly more slots empty. What finds no room is kept apart. With 9 % nonzeros that are
  * strewn evenly 84 % of the slots are full, with 4 % 69 %; with at most k in every 128 columns of a
  * row (prune's balanced:k/128), k a multiple of four, all of them. Weights of at most 16 values may
- * be halved, as above, by neighbouring groups. There is one segment of `steps` times SLOTS_STEP
- * columns then, and no group reaches beyond it.
+ * be halved: a byte of the first of two groups has numbers in a table of those, of both. There is
+ * one segment of `steps` times SLOTS_STEP columns then, and no group reaches beyond it.
  *
  * Machines whose permutations stay within 16 bytes take slots in spans instead: the columns of a
  * group are from 1 to SLOTS_LANES neighbouring lanes, and cost as much as there are lanes. No
@@ -108,15 +104,13 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #else
 #define SLOTS_BUILT 0
 #endif
-/* x86 alone has kernels of Winograd's, of grids, and of bitmaps. */
+/* x86 alone has kernels of Winograd's and of grids. */
 #ifdef __x86_64__
 #define WINOGRAD_I8_BUILT 1
 #define GRID_BUILT 1
-#define BITMAP_BUILT 1
 #else
 #define WINOGRAD_I8_BUILT 0
 #define GRID_BUILT 0
-#define BITMAP_BUILT 0
 #endif
 #define WINOGRAD_I8_TERMS 36u
 #define WINOGRAD_I8_ALIGN 32u           /* channels, and outputs, of an element are so many times */
@@ -221,41 +215,14 @@ static inline void slots_outside(const struct slots_panel *p, const int32_t *off
         sum[more[i].output] += (uint32_t)((x[more[i].column] - middle) * more[i].weight);
 }
 
-/* A bitmap: `at` and `values` as the numbers of struct slots_panel. At `at`, 8-byte aligned, stand
- * 16 words for each step of 64 columns: bit 4 o + i of word r says whether the weight of output o
- * and column 4 r + i is stored. Values are stored in the order of bits. */
-struct bitmap_panel {
-    uint32_t at, values;
-};
-
-#define BITMAP_NR 16u
-#define BITMAP_STEP 64u
-#define BITMAP_WORDS 16u  /* of a step */
-#define BITMAP_BEHIND 64u /* bytes that are readable behind the values */
-
-static inline const struct bitmap_panel *bitmap_panel(const uint8_t *w, uint32_t panel)
-{
-    return (const struct bitmap_panel *)(const void *)w + panel;
-}
-
-static inline const uint64_t *bitmap_bits(const struct bitmap_panel *p)
-{
-    return (const uint64_t *)(const void *)((const uint8_t *)p + p->at);
-}
-
-static inline const uint8_t *bitmap_values(const struct bitmap_panel *p)
-{
-    return (const uint8_t *)p + p->values;
-}
-
 struct gemm_i8_job {
     const uint8_t *const *x; /* [m] */
     const uint32_t *segment; /* [segments] in bytes; each is readable for steps * k_step elements */
     uint32_t segments, steps;
     const uint8_t *w;    /* packed panels */
     size_t panel_bytes;  /* from one to the next */
-    const int8_t *table; /* [16], of gemm_i4; of halved slots, where the first is 0 */
-    bool halved;         /* of gemm_slots */
+    const int8_t *table; /* [16], of halved slots; the first is 0 */
+    bool halved;         /* of slots */
     bool fetches;        /* the same: weights ahead of those that are multiplied */
     struct requantize to;
     uint8_t *y;
@@ -400,14 +367,12 @@ struct integer_kernels {
     uint8_t middle;
     bool wide; /* weights of both, and x of gemm_i8; depthwise_i8 reads u8 */
     gemm_i8_fn *gemm_i8;
-    gemm_i8_fn *gemm_grid;   /* of gemm_i8's panels; NULL: there is none */
-    gemm_i8_fn *gemm_i4;     /* of few pixels; NULL: there is none */
-    gemm_i8_fn *gemm_slots;  /* NULL: none */
-    gemm_i8_fn *gemm_bitmap; /* of rows as gemm_grid's; NULL: none */
-    bool slots_in_spans;     /* else they may be halved */
-    uint8_t slots_middle;    /* 0 or SLOTS_MIDDLE */
-    uint32_t slots_rows;     /* of x, up to which it may be faster than gemm_i8 */
-    bool slots_fetch;        /* whether gemm_slots is to fetch weights ahead */
+    gemm_i8_fn *gemm_grid;  /* of gemm_i8's panels; NULL: there is none */
+    gemm_i8_fn *gemm_slots; /* NULL: none */
+    bool slots_in_spans;    /* else they may be halved */
+    uint8_t slots_middle;   /* 0 or SLOTS_MIDDLE */
+    uint32_t slots_rows;    /* of x, up to which it may be faster than gemm_i8 */
+    bool slots_fetch;       /* whether gemm_slots is to fetch weights ahead */
     uint32_t tile_rows; /* of x that gemm_grid takes in the time of one, several times as fast; 0 */
     depthwise_i8_fn *depthwise_i8;
     uint32_t words_nr;              /* of gemm_i16[0] */
@@ -489,10 +454,8 @@ void pith_integer_kernels_fill(struct integer_kernels *k, uint32_t features);
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_avxvnni, PITH_CPU_AVXVNNI)             \
     KERNEL(gemm_i8, gemm_i8_fn, pith_gemm_i8_vnni, PITH_CPU_VNNI)                                  \
     KERNEL(gemm_grid, gemm_i8_fn, pith_gemm_grid_amx, PITH_CPU_AMX)                                \
-    KERNEL(gemm_bitmap, gemm_i8_fn, pith_gemm_bitmap_vbmiamx, PITH_CPU_VBMI | PITH_CPU_AMX)        \
     KERNEL(gemm_i16[0], gemm_i8_fn, pith_gemm_i16_vnni, PITH_CPU_VNNI)                             \
     WINOGRAD_I8_LEVEL(KERNEL, _avx512, PITH_CPU_AVX512)                                            \
-    KERNEL(gemm_i4, gemm_i8_fn, pith_gemm_i4_vnni, PITH_CPU_VNNI)                                  \
     KERNEL(gemm_slots, gemm_i8_fn, pith_gemm_slots_vbmivnni, PITH_CPU_VBMI | PITH_CPU_VNNI)        \
     KERNEL(depthwise_i8, depthwise_i8_fn, pith_depthwise_i8_vnni, PITH_CPU_VNNI)                   \
     BYTE_LEVEL(KERNEL, _avx2, PITH_CPU_AVX2)                                                       \

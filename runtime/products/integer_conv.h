@@ -72,14 +72,11 @@ bool pith_integer_conv_of_matmul(const struct op_args *args, struct integer_conv
 enum { INTEGER_ZERO_X = 2, INTEGER_ZERO_W = 3, INTEGER_BIAS = 4 };
 
 /* false: it does not run on the kernels of env with weights packed so (a depthwise product that
- * keeps its sums; weights of too many values, or dense ones; without fusion). */
+ * keeps its sums; dense weights; without fusion). */
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,
                             enum integer_packing packing, struct integer_layout *l);
-/* Whether halved weights, where they are supported, are faster than plain ones; slots than both;
- * a bitmap than all of them. */
-bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer_kernels *k);
+/* Whether slots, where they are supported, are faster than plain weights. */
 bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_kernels *k);
-bool pith_integer_conv_bitmap(const struct integer_conv *c, const struct integer_kernels *k);
 /* Groups of slots of a window of c that find room; run: elements of a segment. */
 uint32_t pith_integer_most_groups(const struct integer_conv *c, uint32_t run);
 void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_layout *l,

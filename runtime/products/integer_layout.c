@@ -12,18 +12,15 @@
 #define GRID_BYTES 131072u
 #define FEW_MACS 262144u               /* less is not worth waking a thread */
 #define THREADS 2u                     /* where nobody tells how many there are */
-#define FEW_PIXELS 2u                  /* of a product that waits for weights to come from memory */
-#define MANY_WEIGHTS 65536u            /* fewer stay in the cache */
 #define FEWEST_COLUMNS 64u             /* of slots: with fewer most of a window is empty */
 #define MOST_COLUMNS 65536u            /* column of struct slots_more */
-#define MOST_BYTES (UINT64_C(1) << 32) /* of what struct slots_panel and bitmap_panel name */
+#define MOST_BYTES (UINT64_C(1) << 32) /* of what struct slots_panel names */
 #define SPREAD 2u      /* what the fullest of 16 outputs has is about so much above the mean */
 #define MOST_SPREAD 3u /* and what is above that is left to be kept apart */
 #define LEFT_EMPTY 3u  /* slots of an output in 128 columns, where nonzeros are strewn evenly */
 /* Weights are halved where slots of bytes take more than 1.25 MB, as much as second-level caches
  * have: what comes from there takes as long, and two instructions less. */
 #define MANY_NONZEROS 655360u
-#define BITMAP_FEW_ROWS 32u /* up to which products with a bitmap take two panels at once */
 
 /* Whether some window reaches beyond x, on any of the four sides. The padding at the end is not
  * told, but follows from the number of outputs. */
@@ -74,30 +71,15 @@ static uint64_t slots_bytes(const struct integer_layout *l, const struct integer
            aligned_bytes(c->nonzeros * sizeof(struct slots_more));
 }
 
-/* As integer_bitmap.c places its parts. */
-static uint64_t bitmap_bytes(const struct integer_layout *l, uint64_t nonzeros)
-{
-    const uint64_t panels = l->rounded / BITMAP_NR;
-    return aligned_bytes(panels * sizeof(struct bitmap_panel)) +
-           panels * l->segments * l->steps * BITMAP_WORDS * sizeof(uint64_t) + nonzeros +
-           BITMAP_BEHIND;
-}
-
-/* Halved weights and slots are of bytes, with one segment and one group (pith_kernel_integer.h). */
-static bool fits_packing(const struct integer_layout *l, const struct integer_conv *c,
-                         const struct integer_kernels *k)
+/* Slots are of bytes, with one segment and one group (pith_kernel_integer.h). */
+static bool fits_packing(const struct integer_layout *l, const struct integer_conv *c)
 {
     if (l->packing == PACK_PLAIN)
         return true;
     if (c->words || c->groups != 1)
         return false;
-    if (BITMAP_BUILT && l->packing == PACK_BITMAP)
-        return c->nonzeros && l->grid && bitmap_bytes(l, c->nonzeros) < MOST_BYTES;
-    if (l->segments != 1)
-        return false;
-    return l->packing == PACK_HALVED ? c->few_weights && k->gemm_i4
-                                     : SLOTS_BUILT && c->nonzeros && l->run <= MOST_COLUMNS &&
-                                           slots_bytes(l, c) < MOST_BYTES;
+    return SLOTS_BUILT && l->segments == 1 && c->nonzeros && l->run <= MOST_COLUMNS &&
+           slots_bytes(l, c) < MOST_BYTES;
 }
 
 /* Tiles multiply so many bytes of k at once; fewer than the least in all stay with other kernels.
@@ -135,20 +117,18 @@ static void set_grid(struct integer_layout *l, const struct integer_conv *c,
     const bool picture = !c->channels_last && c->kh <= PICTURE_ROWS;
     const uint32_t rows = c->stride_h > 1 && !picture ? c->stride_h : c->kh;
     l->down = l->across = l->step_h = l->step_w = 1;
-    const bool bitmap = BITMAP_BUILT && l->packing == PACK_BITMAP && k->gemm_bitmap;
-    l->grid = GRID_BUILT && k->gemm_grid && (l->packing == PACK_PLAIN || bitmap) && !l->depthwise &&
-              !c->words && window >= LEAST_BYTES &&
-              ((uint64_t)c->oh * c->ow >= k->tile_rows || bitmap);
+    l->grid = GRID_BUILT && k->gemm_grid && l->packing == PACK_PLAIN && !l->depthwise &&
+              !c->words && window >= LEAST_BYTES && (uint64_t)c->oh * c->ow >= k->tile_rows;
     if (!GRID_BUILT || !l->grid)
         return;
-    l->gemm = bitmap ? k->gemm_bitmap : k->gemm_grid;
+    l->gemm = k->gemm_grid;
     l->step_h = c->stride_h;
     l->step_w = c->stride_w;
     l->down = least(c->stride_h, (uint64_t)(c->kh - 1) * c->dil_h + 1);
     l->across = least(c->stride_w, (uint64_t)(c->kw - 1) * c->dil_w + 1);
     const bool apart = c->kh <= c->stride_h && c->kw <= c->stride_w;
     const uint64_t most = apart ? MOST_APART : MOST_FOLDED;
-    if (bitmap || c->groups > 1 || c->dil_h > 1 || c->dil_w > 1 || window > most ||
+    if (c->groups > 1 || c->dil_h > 1 || c->dil_w > 1 || window > most ||
         (uint64_t)rows * c->stride_w * l->cg > most)
         return;
     const uint64_t plain = c->kh * c->kw * ceil_div(l->cg, TILE_BYTES);
@@ -191,19 +171,13 @@ static bool set_product(struct integer_layout *l, const struct integer_conv *c,
     l->steps = (l->run + l->k_step - 1) / l->k_step;
     l->rounded = (l->og + l->nr - 1) / l->nr * l->nr;
     l->panel_bytes = (uint64_t)l->segments * l->steps * l->k_step * l->nr * element;
-    if (l->packing == PACK_HALVED)
-        l->panel_bytes = (l->steps + (uint64_t)1) / 2 * l->k_step * l->nr;
     if (SLOTS_BUILT && l->packing == PACK_SLOTS)
         l->panel_bytes = sizeof(struct slots_panel);
-    if (BITMAP_BUILT && l->packing == PACK_BITMAP)
-        l->panel_bytes = sizeof(struct bitmap_panel);
     l->group_bytes = l->panel_bytes * (l->rounded / l->nr);
-    if (!fits_packing(l, c, k))
+    if (!fits_packing(l, c))
         return false;
     if (SLOTS_BUILT && l->packing == PACK_SLOTS)
         l->group_bytes = slots_bytes(l, c);
-    if (BITMAP_BUILT && l->packing == PACK_BITMAP)
-        l->group_bytes = bitmap_bytes(l, c->nonzeros);
     return true;
 }
 
@@ -212,19 +186,6 @@ static uint64_t band_pixels(const struct integer_layout *l, bool parallel)
     if (!GRID_BUILT || !l->grid || parallel)
         return BAND_PIXELS;
     return l->folded ? FOLDED_PIXELS : GRID_PIXELS;
-}
-
-/* Rows of tiles that lie so far apart share few lines of a first-level cache (64 sets of 12), and
- * those of four groups of pixels, which a bitmap's kernel reads for each panel, push each other
- * out: pixels are then copied to where they lie a line farther apart (49 pixels of 2,048 channels
- * times 512 outputs: 59 -> 52 us). */
-#define SHARED_LINES 1024u
-#define CACHE_LINE 64u
-static bool shares_lines(const struct integer_layout *l, const struct integer_conv *c)
-{
-    return BITMAP_BUILT && l->packing == PACK_BITMAP && c->kh * c->kw == 1 &&
-           c->stride_h * c->stride_w == 1 && c->channels % SHARED_LINES == 0 &&
-           (uint64_t)c->oh * c->ow > BITMAP_FEW_ROWS;
 }
 
 /* Places of a row of the grid, of which some stand for no pixel. */
@@ -241,7 +202,7 @@ static void set_places(struct integer_layout *l, const struct integer_conv *c, b
     const uint64_t most = parallel ? BAND_BYTES : GRID_BYTES;
     const uint64_t rows = band_pixels(l, parallel) / c->ow + 1;
     l->width = grid_width(c);
-    l->pixel = (uint64_t)l->cg * down * across + (shares_lines(l, c) ? CACHE_LINE : 0);
+    l->pixel = (uint64_t)l->cg * down * across;
     l->row = l->width * l->pixel;
     const uint64_t bands = ceil_div(c->oh, least(rows, most / l->row + 1));
     l->rows = (uint32_t)ceil_div(c->oh, bands);
@@ -288,7 +249,7 @@ static void set_bands(struct integer_layout *l, const struct integer_conv *c,
     bool as_it_is = c->words ? c->x_signed : !c->x_signed && !wide;
     /* gemm reads whole steps: a segment that ends within one would be read beyond its end, which in
      * x may be the end of the tensor; a band has room for that behind its last row */
-    l->in_place = c->channels_last && as_it_is && !is_padded(c) && !shares_lines(l, c) &&
+    l->in_place = c->channels_last && as_it_is && !is_padded(c) &&
                   (l->depthwise || l->run % l->k_step == 0) &&
                   !(GRID_BUILT && (l->folded || (l->grid && l->step_h * l->step_w > 1)));
     l->width = l->in_place
@@ -341,7 +302,7 @@ static void set_memory(struct integer_layout *l, const struct integer_conv *c,
     l->tile_bytes = c->y_step ? 0
                               : TILE * (l->depthwise ? aligned_bytes(c->channels)
                                                      : PART * integer_sum_bytes(c));
-    const bool has_table = l->packing == PACK_HALVED || (SLOTS_BUILT && l->slots_halved);
+    const bool has_table = SLOTS_BUILT && l->slots_halved;
     l->packed_at = aligned_bytes(outputs * integer_sum_bytes(c)) + (has_table ? TABLE : 0);
     l->prep_bytes = l->packed_at + groups * l->group_bytes;
     /* offsets and factors; long sums have offsets of twice the size and no factors */
@@ -375,8 +336,6 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
     l->middle = c->words ? 0 : k->middle;
     l->wide = c->words || k->wide;
     l->gemm = c->words ? k->gemm_i16[c->long_sums] : k->gemm_i8;
-    if (l->packing == PACK_HALVED)
-        l->gemm = k->gemm_i4;
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
         l->nr = SLOTS_NR;
         l->k_step = SLOTS_STEP;
@@ -387,23 +346,7 @@ static bool set_kernels(struct integer_layout *l, const struct integer_conv *c,
         l->wide = false;
         l->gemm = k->gemm_slots;
     }
-    if (BITMAP_BUILT && l->packing == PACK_BITMAP) {
-        l->nr = BITMAP_NR;
-        l->k_step = BITMAP_STEP;
-        l->middle = 0;
-        l->wide = false;
-        l->gemm = k->gemm_bitmap;
-    }
     return l->gemm != NULL;
-}
-
-/* With so few pixels of an image the time is that of bringing the weights from memory, which half
- * the bytes halve; fewer weights stay in the cache, where there is nothing to gain. */
-bool pith_integer_conv_halves(const struct integer_conv *c, const struct integer_kernels *k)
-{
-    (void)k;
-    uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
-    return (uint64_t)c->oh * c->ow <= FEW_PIXELS && run * (c->outputs / c->groups) >= MANY_WEIGHTS;
 }
 
 /* Of a window of dense weights, in the time of a slot of one row: tiles wait for weights, about as
@@ -433,17 +376,13 @@ static uint32_t slots_taken(const struct integer_conv *c, const struct integer_k
 #define SPANS_COLUMNS 256u
 
 /* A group takes a permutation beside the product: slots pay off where their bytes are three
- * quarters of those of plain weights, and seven eighths of those of halved ones, which only wait
- * for memory.
- */
+ * quarters of those of plain weights. */
 bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_kernels *k)
 {
     uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
-    uint64_t window = least(run, SLOTS_STEP), dense = window * 64 * 6;
+    uint64_t dense = (uint64_t)least(run, SLOTS_STEP) * 64 * 6;
     if (!SLOTS_BUILT || !c->nonzeros || run < FEWEST_COLUMNS || run > MOST_COLUMNS)
         return false;
-    if (c->few_weights && k->gemm_i4 && pith_integer_conv_halves(c, k))
-        dense = window * 32 * 7;
     const uint32_t slots = slots_taken(c, k, (uint32_t)run);
     const uint64_t rows = (uint64_t)c->n * c->oh * c->ow;
     const bool copied = c->kh > 1;
@@ -453,25 +392,6 @@ bool pith_integer_conv_slots(const struct integer_conv *c, const struct integer_
         return false;
     return rows <= k->slots_rows && slots * pair_bytes(c, k) * 4 <= dense &&
            beats_tiles(rows, slots, k->tile_rows);
-}
-
-/* Tiles are made of a bitmap for up to 64 rows at once, in the time of so many slots of one row,
- * and three for each nonzero that an output has in a window. On a Sapphire Rapids core that is 25
- * ns a tile for 32 rows and 37 for 64, of which dense weights from the third-level cache take 50 to
- * 80. For more rows tiles would be made again, and few weights stay in the cache, from where a
- * dense tile takes 23 ns for 64 rows. */
-#define BITMAP_ROWS 64u
-#define BITMAP_SLOTS 120u
-bool pith_integer_conv_bitmap(const struct integer_conv *c, const struct integer_kernels *k)
-{
-    const uint64_t run = (uint64_t)c->kh * c->kw * (c->channels / c->groups);
-    const uint64_t rows = (c->oh - 1) * grid_width(c) + c->ow;
-    if (!BITMAP_BUILT || !k->gemm_bitmap || !c->nonzeros || run < FEWEST_COLUMNS ||
-        run > MOST_COLUMNS || rows > BITMAP_ROWS ||
-        (rows > BITMAP_FEW_ROWS && run * c->outputs < MANY_WEIGHTS))
-        return false;
-    const uint64_t mean = mean_nonzeros(c, (uint32_t)run);
-    return mean * 2 <= least(run, SLOTS_STEP) && rows * mean > BITMAP_SLOTS + 3 * mean;
 }
 
 bool pith_integer_conv_need(const struct integer_conv *c, const struct op_env *env,

@@ -18,9 +18,9 @@
 #define PART 64u  /* outputs; a multiple of every nr */
 #define TABLE 64u /* bytes of the table of weights' values */
 
-/* How weights are packed: each in a byte (or two), two a byte, nonzeros in slots, nine as 36
- * numbers of 16 bits, or nonzeros and a bitmap. */
-enum integer_packing { PACK_PLAIN, PACK_HALVED, PACK_SLOTS, PACK_WINOGRAD, PACK_BITMAP };
+/* How weights are packed: each in a byte (or two), nonzeros in slots, or nine as 36 numbers of 16
+ * bits. */
+enum integer_packing { PACK_PLAIN, PACK_SLOTS, PACK_WINOGRAD };
 
 /* What follows from the geometry and the level. */
 struct integer_layout {
@@ -41,7 +41,7 @@ struct integer_layout {
      * pixels lie window_bytes apart in a lane; 0: nothing is copied. */
     uint32_t tile;
     uint64_t window_bytes;
-    void (*gemm)(const struct gemm_i8_job *job); /* of bytes, halved or words */
+    void (*gemm)(const struct gemm_i8_job *job); /* of bytes or words */
     uint64_t width, in_rows, pixel, row;         /* of what kernels read; the latter two in bytes */
     /* Column x of a band is element x % across of place x / step_w, row y likewise: elements lie
      * across_bytes and down_bytes apart, in planes of places where they are not folded into one,

@@ -148,8 +148,6 @@ static uint64_t form_of(const struct op_args *args, const struct integer_conv *c
     if (GRID_BUILT && op->layout.folded)
         group = 1u << 30 | c->channels_last << 29 | op->layout.rows_folded << 28 |
                 op->layout.down << 16 | op->layout.across << 4;
-    if (BITMAP_BUILT && packing == PACK_BITMAP)
-        group = 1u << 31;
     return prep_form(conv ? PREP_CONV_INTEGER : PREP_MATMUL_INTEGER,
                      group | packing << 2 | way << 1 | c->words);
 }
@@ -198,28 +196,12 @@ static bool packed_supports(const struct op_args *args, const struct op_env *env
            pith_integer_conv_need(&op->conv, env, PACK_PLAIN, &op->layout);
 }
 
-/* Two weights a byte. */
-static bool halved_supports(const struct op_args *args, const struct op_env *env)
-{
-    struct integer_op *op = args->lowered;
-    return !direct_supports(args, env) &&
-           pith_integer_conv_need(&op->conv, env, PACK_HALVED, &op->layout);
-}
-
 /* Nonzeros in slots. */
 static bool slots_supports(const struct op_args *args, const struct op_env *env)
 {
     struct integer_op *op = args->lowered;
     return SLOTS_BUILT && !direct_supports(args, env) &&
            pith_integer_conv_need(&op->conv, env, PACK_SLOTS, &op->layout);
-}
-
-/* Nonzeros and a bitmap. */
-static bool bitmap_supports(const struct op_args *args, const struct op_env *env)
-{
-    struct integer_op *op = args->lowered;
-    return BITMAP_BUILT && !direct_supports(args, env) &&
-           pith_integer_conv_need(&op->conv, env, PACK_BITMAP, &op->layout);
 }
 
 /* 3x3 in 36 products of 16 bits for 16 pixels. */
@@ -280,18 +262,14 @@ static void winograd_run(const struct op_args *args, const struct op_env *env,
  * numbers; what pays off most is asked first. */
 static const struct integer_kernel kernels[] = {
     {direct_supports, NULL, direct_workspace, NULL, direct_run},
-    {halved_supports, pith_integer_conv_halves, packed_workspace, packed_pack, packed_run},
     {packed_supports, NULL, packed_workspace, packed_pack, packed_run},
     {slots_supports, pith_integer_conv_slots, packed_workspace, packed_pack, packed_run},
     {winograd_supports, pith_integer_winograd_pays, packed_workspace, packed_pack, winograd_run},
-    {bitmap_supports, pith_integer_conv_bitmap, packed_workspace, packed_pack, packed_run},
 };
-static const uint8_t order[] = {0, 5, 3, 1, 4, 2};
+static const uint8_t order[] = {0, 2, 3, 1};
 #define N_KERNELS (sizeof kernels / sizeof *kernels)
-#define HALVED 2u
-#define SLOTS 4u
-#define WINOGRAD 5u
-#define BITMAP 6u
+#define SLOTS 3u
+#define WINOGRAD 4u
 
 /* ---- the operator --------------------------------------------------------------------------- */
 
@@ -331,9 +309,7 @@ static const char *kernel_name(const struct integer_conv *c, uint32_t choice)
         return "depthwise-i8";
     if (choice == WINOGRAD)
         return "winograd-i8";
-    if (choice == BITMAP)
-        return "bitmap-i8";
-    return choice == HALVED ? "gemm-i4" : choice == SLOTS ? "spmm-i8" : "gemm-i8";
+    return choice == SLOTS ? "spmm-i8" : "gemm-i8";
 }
 
 enum pith_status pith_integer_op_need(const struct op_args *args, const struct op_env *env,

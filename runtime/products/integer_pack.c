@@ -10,8 +10,7 @@
  *         step       k_step elements of the run of the first output, then of the second ...
  *
  * so that a kernel reads a panel from its first byte to its last. What stands for no weight is 0.
- * Depthwise weights, halved ones and slots have layouts of their own (pith_kernel_integer.h). */
-#include "integer_bitmap.h"
+ * Depthwise weights and slots have layouts of their own (pith_kernel_integer.h). */
 #include "integer_slots.h"
 #include "integer_element.h"
 
@@ -43,44 +42,6 @@ static void pack_depthwise(const struct integer_conv *c, const struct integer_la
                     put_weight(l, packed, at, w);
                     sum[b * k->block + i] += (uint32_t)w;
                 }
-}
-
-/* The number of w in the table, which begins with 0; n: those that are there. */
-static uint8_t number_of(int8_t *table, uint32_t *n, int8_t w)
-{
-    uint32_t i = 0;
-    while (i < *n && table[i] != w)
-        i++;
-    if (i == *n)
-        table[(*n)++] = w; /* 15 others at most: few_weights */
-    return (uint8_t)i;
-}
-
-/* Weight i of a panel whose steps take `step` bytes. Two steps that follow one another share their
- * bytes: the even one has the low bits. The panel has to be 0 before. */
-static void put_half(uint8_t *panel, uint64_t i, uint64_t step, uint8_t number)
-{
-    uint8_t *at = &panel[i / step / 2 * step + i % step];
-    *at |= (uint8_t)(i / step % 2 ? number << 4 : number);
-}
-
-/* There is one group and so one table, which stands in front of the panels and is made on the way:
- * a value gets its number when it is met first. */
-static void pack_halved(const struct integer_layout *l, const struct integer_weights *weights,
-                        uint32_t *sum, uint8_t *packed)
-{
-    int8_t *table = (int8_t *)packed - TABLE;
-    uint32_t known = 1;
-    memset(table, 0, TABLE + l->group_bytes);
-    for (uint32_t o = 0; o < l->og; o++)
-        for (uint32_t e = 0; e < l->run; e++) {
-            int32_t w = integer_weight_at(l, weights, o, e);
-            uint64_t step = (uint64_t)(e / l->k_step) * l->nr + o % l->nr;
-            uint64_t i = step * l->k_step + e % l->k_step;
-            put_half(packed + o / l->nr * l->panel_bytes, i, (uint64_t)l->nr * l->k_step,
-                     number_of(table, &known, (int8_t)w));
-            sum[o] += (uint32_t)w;
-        }
 }
 
 /* A panel of n outputs of bytes, in steps of four channels that no tap divides: a word at a time,
@@ -247,17 +208,9 @@ void pith_integer_conv_pack(const struct integer_conv *c, const struct integer_l
         pack_depthwise(c, l, &env->kernels->integer, weights, prep, packed);
         return;
     }
-    if (l->packing == PACK_HALVED) {
-        pack_halved(l, weights, prep, packed);
-        return;
-    }
     if (SLOTS_BUILT && l->packing == PACK_SLOTS) {
         pith_pack_slots(l, weights, (uint64_t)c->n * c->oh * c->ow,
                         l->steps * pith_integer_most_groups(c, l->run), prep, packed);
-        return;
-    }
-    if (BITMAP_BUILT && l->packing == PACK_BITMAP) {
-        pith_pack_bitmap(l, weights, prep, packed);
         return;
     }
     if (GRID_BUILT && l->folded) {

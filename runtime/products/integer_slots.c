@@ -24,7 +24,6 @@
  * Of spans a short reach makes groups of few lanes, which are cheap, and many of them,
  * since outputs ahead wait with empty slots; the reach that costs the first panel least is that of
  * all. */
-#include "integer_nonzeros.h"
 #include "integer_slots.h"
 
 #define LEAST_REACH 3u
@@ -40,6 +39,70 @@
 #define MORE_FETCHED_GROUPS 5u
 #define CACHED_SLOTS (UINT64_C(5) << 18)
 #define SEVERAL_ROWS 4u
+
+#define BLOCK 64u /* columns whose nonzeros are one word */
+#define AHEAD                                                                                      \
+    48u /* columns that are fetched before they are looked at: each has a cache line of its own */
+
+/* ---- nonzeros -------------------------------------------------------------------------------- */
+
+/* `outputs` from o on, n columns from `begin` on. */
+struct nonzeros_at {
+    uint32_t o, outputs, begin, n;
+};
+
+static uint32_t lowest_bit(uint64_t bits)
+{
+#ifdef __GNUC__
+    return (uint32_t)__builtin_ctzll(bits);
+#else
+    uint32_t i = 0;
+    while (!(bits >> i & 1))
+        i++;
+    return i;
+#endif
+}
+
+/* The bits of n columns of an output: a matrix's rows, whose columns lie side by side. */
+static uint64_t bits_of_row(const int8_t *w, uint32_t n)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < n; i++)
+        bits |= (uint64_t)(w[i] != 0) << i;
+    return bits;
+}
+
+/* The bit of a column for all outputs. */
+static void set_column(const int8_t *w, size_t output, uint32_t outputs, uint64_t bit,
+                       uint64_t *left)
+{
+    for (uint32_t j = 0; j < outputs; j++)
+        left[j] |= w[j * output] ? bit : 0;
+}
+
+/* bits: [at.outputs], bit i of a column at.begin + i. All outputs of a column are looked at
+ * together, for in memory they may lie side by side. */
+static void find_nonzeros(const struct integer_layout *l, const struct integer_weights *weights,
+                          struct nonzeros_at at, uint64_t *bits)
+{
+    const uint32_t cg = l->cg;
+    const int8_t *w = (const int8_t *)weights->w + at.o * weights->output;
+    memset(bits, 0, at.outputs * sizeof *bits);
+    if (weights->channel == 1 && l->run == cg) {
+        for (uint32_t j = 0; j < at.outputs; j++)
+            bits[j] = bits_of_row(w + j * weights->output + at.begin, at.n);
+        return;
+    }
+    for (uint32_t i = 0; i < at.n; i++) {
+        const uint32_t tap = (at.begin + i) / cg, channel = (at.begin + i) % cg;
+        if (channel + AHEAD < cg)
+            __builtin_prefetch(w + (channel + AHEAD) * weights->channel + tap);
+        set_column(w + channel * weights->channel + tap, weights->output, at.outputs,
+                   UINT64_C(1) << i, bits);
+    }
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /* Where a group may begin, and how far it reaches, in lanes. */
 struct slot_rule {
@@ -83,8 +146,8 @@ static uint64_t *left_of(struct walk *k, uint32_t e)
 static void look_at_block(struct walk *k)
 {
     const uint32_t begin = k->looked_at, n = least(k->l->run - begin, BLOCK);
-    pith_integer_nonzeros(k->l, k->weights, (struct nonzeros_at){k->o, k->outputs, begin, n},
-                          left_of(k, begin));
+    find_nonzeros(k->l, k->weights, (struct nonzeros_at){k->o, k->outputs, begin, n},
+                  left_of(k, begin));
     k->looked_at += n;
 }
 

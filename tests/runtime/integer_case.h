@@ -332,8 +332,8 @@ static inline uint32_t new_graph(const struct shape *x, enum pith_type type)
     return v;
 }
 
-#define SLOTS_CHOICE 4 /* in the list of integer_op.c */
-#define WINOGRAD_CHOICE 5
+#define SLOTS_CHOICE 3 /* in the list of integer_op.c */
+#define WINOGRAD_CHOICE 4
 
 /* A layer over x of `outputs` outputs, k by k. */
 static inline void square_layer(struct layer *l, enum pith_type type, const struct shape *x,

@@ -354,49 +354,6 @@ static inline struct guarded in_spans(const struct byte_product *p, uint32_t ste
     return in_panels(p, steps, groups, each, NULL, put_spans);
 }
 
-/* ---- bitmaps --------------------------------------------------------------------------------- */
-
-/* Bit 4 * output + column % 4 of a word: the weight of four columns of a panel, or 0. Each segment
- * has `words` of them. */
-static inline int8_t weight_of_bit(const struct byte_product *p, uint32_t words, uint32_t panel,
-                                   uint32_t word, uint32_t bit)
-{
-    const uint32_t o = panel * BITMAP_NR + bit / 4, e = word % words * 4 + bit % 4;
-    const size_t segment = (size_t)o * p->segments + word / words;
-    const int8_t *w = p->w.data;
-    return o < p->n && e < p->run ? w[segment * p->run + e] : (int8_t)0;
-}
-
-/* Each panel's words stand in front of its values, which are rounded up to whole words; the last
- * byte is the last that may be read behind them. */
-static inline struct guarded in_bitmap(const struct byte_product *p, uint32_t steps)
-{
-    const uint32_t panels = (p->n + BITMAP_NR - 1) / BITMAP_NR, each = steps * BITMAP_WORDS;
-    const uint32_t words = p->segments * each;
-    const size_t most = (sizeof(struct bitmap_panel) + (size_t)words * 8 * 9) * panels + 8;
-    uint8_t *to = calloc(1, most + BITMAP_BEHIND), *at = to + (panels + 1) / 2 * 16;
-    assert_non_null(to);
-    for (uint32_t i = 0; i < panels; i++) {
-        struct bitmap_panel *panel = (struct bitmap_panel *)(void *)to + i;
-        uint64_t *bits = (uint64_t *)(void *)at;
-        panel->at = (uint32_t)(at - (uint8_t *)panel);
-        at += (size_t)words * sizeof *bits;
-        panel->values = (uint32_t)(at - (uint8_t *)panel);
-        for (uint32_t r = 0; r < words; r++)
-            for (uint32_t bit = 0; bit < 64; bit++) {
-                const int8_t w = weight_of_bit(p, each, i, r, bit);
-                bits[r] |= (uint64_t)(w != 0) << bit;
-                if (w)
-                    *at++ = (uint8_t)w;
-            }
-        at = to + ((size_t)(at - to) + 7) / 8 * 8;
-    }
-    struct guarded g = guard_new((size_t)(at - to) + BITMAP_BEHIND, 1);
-    memcpy(g.data, to, (size_t)(at - to));
-    free(to);
-    return g;
-}
-
 /* ---- depthwise ------------------------------------------------------------------------------- */
 
 struct byte_depthwise {

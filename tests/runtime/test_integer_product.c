@@ -146,13 +146,6 @@ static void use_few_values(struct weight *w, size_t n)
     w->index_stream = (struct stream){index, (n + 1) / 2};
 }
 
-static uint32_t few_weights(struct shape s)
-{
-    uint32_t v = gd_weight_of(PITH_I8, NULL, &s);
-    use_few_values(&gd.weight[gd.g.n_weights - 1], shape_elems(&s));
-    return v;
-}
-
 /* The only step runs on the kernel of this number in its operator's list, with the bits of the best
  * one; what does not take it is refused. */
 static void check_choice(uint8_t choice, const char *name)
@@ -192,39 +185,6 @@ static void check_choice(uint8_t choice, const char *name)
     free(want);
 }
 
-/* Of one row they stay packed where a kernel takes them so, and wherever a plan's file says so. */
-static void test_products_of_few_weights(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < 24; i++) {
-        uint32_t k = pick(250, 330), n = pick(i % 4 ? 300 : 100, 330), rows = pick(1, 3);
-        struct shape x = {2, {rows, k}};
-        enum pith_type type = byte_type();
-        uint32_t v = new_graph(&x, type);
-        struct layer l = {.c.w = product_weight(k, n, i % 5 == 0)};
-        layer_constants(&l, type, n, 1);
-        l.w = few_weights(l.c.w);
-        uint32_t acc = product_node(&l, v, i % 5 == 0);
-        gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
-        check_levels("few weights", 1);
-        bool halved = rows < 3 && k * n >= 65536 && (pith_cpu_features() & PITH_CPU_VNNI);
-        struct pith_opts opts;
-        struct pith_need need;
-        pith_opts_init(&opts, sizeof opts);
-        void *mem = gd_plan(&opts, &plan, &need);
-        if (halved)
-            assert_true(plan->step[0].weight_bytes < (uint64_t)k * n * 3 / 4);
-        else
-            assert_true(plan->step[0].weight_bytes >= (uint64_t)k * n);
-        free(mem);
-        check_choice(1, NULL); /* weights stay in place on the reference alone */
-        check_choice(2, pith_cpu_features() & PITH_CPU_VNNI ? "gemm-i4" : NULL);
-        check_choice(3, "gemm-i8");
-        check_choice(4, NULL); /* they are dense */
-        release_case();
-    }
-}
-
 /* Which of an output's weights stay. */
 enum kept_where { EVENLY, PILED, FAR_APART };
 
@@ -255,13 +215,7 @@ static uint32_t pruned_weights(struct shape s, enum kept_where where, uint32_t k
     return v;
 }
 
-static bool has_bitmaps(void)
-{
-    const uint32_t tiles = PITH_CPU_VBMI | PITH_CPU_AMX;
-    return (pith_cpu_features() & tiles) == tiles;
-}
-
-/* They are multiplied in slots, or tiles made of a bitmap, where there is a kernel, and give the
+/* They are multiplied in slots where there is a kernel, and give the
  * bits of dense ones. */
 static void test_pruned_products(void **state)
 {
@@ -269,8 +223,6 @@ static void test_pruned_products(void **state)
     const bool slots = pith_cpu_features() & (PITH_CPU_AVX2 | PITH_CPU_DOTPROD);
     for (uint32_t i = 0; i < 40; i++) {
         uint32_t k = pick(64, 400), n = pick(1, 150), rows = pick(0, 1) ? pick(1, 9) : pick(10, 70);
-        if (i % 8 == 7) /* rows of x that are copied farther apart */
-            k = 1024, n = pick(64, 150), rows = pick(33, 64);
         struct shape x = {2, {rows, k}};
         enum pith_type type = byte_type();
         uint32_t v = new_graph(&x, type);
@@ -282,9 +234,9 @@ static void test_pruned_products(void **state)
         gd_output(i % 3 == 0 ? real_node(&l, acc) : requantize_node(&l, acc));
         check_levels("pruned product", 1);
         const bool some = gd.weight[gd.g.n_weights - 1].nnz > 0;
-        check_choice(3, "gemm-i8");
+        check_choice(1, NULL); /* weights stay in place on the reference alone */
+        check_choice(2, "gemm-i8");
         check_choice(SLOTS_CHOICE, slots && some ? "spmm-i8" : NULL);
-        check_choice(6, has_bitmaps() && some ? "bitmap-i8" : NULL);
         release_case();
     }
 }
@@ -325,8 +277,7 @@ static bool has_slots(const struct conv_case *c)
            (taps == 1 || c->list[1][last] == 1);
 }
 
-/* Convolutions of one tap are such products; of more taps, windows are copied, or tiles are made of
- * a bitmap. */
+/* Convolutions of one tap are such products; of more taps, windows are copied. */
 static void test_pruned_convolutions(void **state)
 {
     (void)state;
@@ -348,7 +299,6 @@ static void test_pruned_convolutions(void **state)
         check_levels("pruned convolution", 1);
         n_forced = 0;
         check_choice(SLOTS_CHOICE, slots ? "spmm-i8" : NULL);
-        check_choice(6, has_bitmaps() && some && l.c.group == 1 ? "bitmap-i8" : NULL);
         release_case();
     }
 }
@@ -384,7 +334,6 @@ int main(void)
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_words),
-        cmocka_unit_test(test_products_of_few_weights),
         cmocka_unit_test(test_pruned_products),
         cmocka_unit_test(test_slots_of_large_products),
         cmocka_unit_test(test_pruned_convolutions),

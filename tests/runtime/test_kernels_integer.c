@@ -83,13 +83,12 @@ static void run_product(const struct byte_product *p, const struct requantize *t
     guard_free(&y);
 }
 
-/* x of p lies on a grid, whose places have bytes in common; weights in panels, or as a bitmap. */
+/* x of p lies on a grid, whose places have bytes in common. */
 static void run_grid(struct byte_product *p, const struct requantize *to,
-                     const struct integer_kernels *k, bool bitmap)
+                     const struct integer_kernels *k)
 {
     const uint32_t row = pick(1, p->m), pitch = row + pick(0, 1) * pick(0, 20);
-    const uint32_t k_step = bitmap ? BITMAP_STEP : k->k_step;
-    const uint32_t steps = (p->run + k_step - 1) / k_step, last = p->m - 1;
+    const uint32_t steps = (p->run + k->k_step - 1) / k->k_step, last = p->m - 1;
     const size_t x_step = pick(1, 90), each = to->factor ? 1 : 4,
                  y_step = (p->n + pick(0, 3)) * each;
     uint32_t segment[8], farthest = 0;
@@ -98,11 +97,9 @@ static void run_grid(struct byte_product *p, const struct requantize *to,
         segment[s] = pick(0, 300);
         farthest = segment[s] > farthest ? segment[s] : farthest;
     }
-    struct guarded grid =
-        guard_bytes((last / row * pitch + last % row) * x_step + farthest + (size_t)steps * k_step);
-    struct guarded w = bitmap ? in_bitmap(p, steps) : packed(p, k, steps, &panel_bytes);
-    if (bitmap)
-        panel_bytes = sizeof(struct bitmap_panel);
+    struct guarded grid = guard_bytes((last / row * pitch + last % row) * x_step + farthest +
+                                      (size_t)steps * k->k_step);
+    struct guarded w = packed(p, k, steps, &panel_bytes);
     struct guarded y = guard_new(last * y_step + p->n * each, 1);
     for (uint32_t i = 0; i < p->m; i++)
         for (uint32_t s = 0; s < p->segments; s++)
@@ -124,82 +121,11 @@ static void run_grid(struct byte_product *p, const struct requantize *to,
                               .x_step = x_step,
                               .row = row,
                               .pitch = pitch};
-    (bitmap ? k->gemm_bitmap : k->gemm_grid)(&job);
+    k->gemm_grid(&job);
     check_product(p, to, k, y.data, y_step, false);
     guard_free(&grid);
     guard_free(&w);
     guard_free(&y);
-}
-
-/* p->w: weights of a table, a number of it for each in `number`. */
-static void run_halved(const struct byte_product *p, const struct requantize *to,
-                       const struct integer_kernels *k, const uint8_t *number, int8_t table[16])
-{
-    uint32_t steps = (p->run + k->k_step - 1) / k->k_step, segment = 0, zero = 0;
-    size_t step = (size_t)k->k_step * k->nr, panel_bytes = (steps + 1) / 2 * step;
-    size_t each = to->factor ? 1 : 4, y_step = p->n * each;
-    while (table[zero] != 0)
-        zero++;
-    struct guarded x = widened(p, k, steps), y = guard_new(p->m * y_step, 1);
-    struct guarded w = guard_new((p->n + k->nr - 1) / k->nr * panel_bytes, 1);
-    memset(w.data, (int)(zero * 17), (p->n + k->nr - 1) / k->nr * panel_bytes);
-    for (uint32_t o = 0; o < p->n; o++)
-        for (uint32_t e = 0; e < p->run; e++) {
-            uint8_t *at = (uint8_t *)w.data + o / k->nr * panel_bytes + e / k->k_step / 2 * step +
-                          o % k->nr * k->k_step + e % k->k_step;
-            uint8_t q = number[o * p->run + e];
-            *at = (uint8_t)(e / k->k_step % 2 ? (*at & 15) | q << 4 : (*at & 0xf0) | q);
-        }
-    const uint8_t *pixel[MAX_M];
-    for (uint32_t i = 0; i < p->m; i++)
-        pixel[i] = (const uint8_t *)x.data + (size_t)i * steps * k->k_step;
-    struct gemm_i8_job job = {.x = pixel,
-                              .segment = &segment,
-                              .segments = 1,
-                              .steps = steps,
-                              .w = w.data,
-                              .panel_bytes = panel_bytes,
-                              .table = table,
-                              .to = *to,
-                              .y = y.data,
-                              .y_step = y_step,
-                              .m = p->m,
-                              .n = p->n};
-    k->gemm_i4(&job);
-    check_product(p, to, k, y.data, y_step, false);
-    guard_free(&x);
-    guard_free(&w);
-    guard_free(&y);
-}
-
-static void test_gemm_of_few_weights(void **state)
-{
-    (void)state;
-    static struct byte_product p;
-    static uint8_t number[MAX_N * 130];
-    struct integer_kernels k;
-    for (uint32_t i = 0; i < CASES; i++) {
-        int8_t table[16];
-        p.m = pick(1, 3);
-        p.n = pick(1, MAX_N);
-        p.segments = 1;
-        p.run = pick(1, 130);
-        p.x = guard_bytes((size_t)p.m * p.run);
-        p.w = guard_new((size_t)p.n * p.run, 1);
-        for (uint32_t t = 0; t < 16; t++)
-            table[t] = (int8_t)some_byte(pick(0, 9));
-        table[pick(0, 15)] = 0;
-        for (size_t e = 0; e < (size_t)p.n * p.run; e++) {
-            number[e] = (uint8_t)pick(0, 15);
-            ((int8_t *)p.w.data)[e] = table[number[e]];
-        }
-        struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
-        for (uint32_t level = 0; next_level(&level, &k);)
-            if (k.gemm_i4)
-                run_halved(&p, &to, &k, number, table);
-        guard_free(&p.x);
-        guard_free(&p.w);
-    }
 }
 
 /* table: of halved weights, or NULL. */
@@ -325,24 +251,7 @@ static void test_gemm_of_grids(void **state)
         struct requantize to = random_requantize(p.offset, p.factor, MAX_N + 64);
         for (uint32_t level = 0; next_level(&level, &k);)
             if (k.gemm_grid)
-                run_grid(&p, &to, &k, false);
-        guard_free(&p.x);
-        guard_free(&p.w);
-    }
-}
-
-static void test_gemm_of_bitmaps(void **state)
-{
-    (void)state;
-    static struct byte_product p;
-    struct integer_kernels k;
-    for (uint32_t i = 0; i < CASES; i++) {
-        const uint32_t segments = pick(0, 1) ? 1 : pick(2, 4),
-                       percent = pick(0, 1) ? pick(0, 30) : 100;
-        struct requantize to = pruned_product(&p, MAX_M, segments, percent);
-        for (uint32_t level = 0; next_level(&level, &k);)
-            if (k.gemm_bitmap)
-                run_grid(&p, &to, &k, true);
+                run_grid(&p, &to, &k);
         guard_free(&p.x);
         guard_free(&p.w);
     }
@@ -579,14 +488,9 @@ static void test_depthwise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_gemm_of_grids),
-        cmocka_unit_test(test_gemm_of_bitmaps),
-        cmocka_unit_test(test_gemm_of_few_weights),
-        cmocka_unit_test(test_gemm_of_slots),
-        cmocka_unit_test(test_gemm_of_words),
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_gemm),          cmocka_unit_test(test_gemm_of_grids),
+        cmocka_unit_test(test_gemm_of_slots), cmocka_unit_test(test_gemm_of_words),
+        cmocka_unit_test(test_depthwise),     cmocka_unit_test(test_winograd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,63 +174,24 @@ static void trial_gemm_grid(struct trial *t)
     product_close(p);
 }
 
-/* Numbers of a table of 16, in half the bytes, as pith_kernel_integer.h lays them out. */
-static inline void pack_halves(const struct byte_product *p, const struct integer_kernels *k,
-                               uint8_t *w, size_t panel_bytes, uint32_t zero)
+static inline void plain_product(const struct byte_product *p, int64_t *y)
 {
-    const uint8_t *number = p->w.data;
-    size_t step = (size_t)k->k_step * k->nr;
-    memset(w, (int)(zero * 17), (p->n + k->nr - 1) / k->nr * panel_bytes);
-    for (uint32_t i = 0; i < p->n * p->run; i++) {
-        uint32_t o = i / p->run, e = i % p->run, q = number[i] & 15;
-        uint8_t *at = w + o / k->nr * panel_bytes + e / k->k_step / 2 * step +
-                      o % k->nr * k->k_step + e % k->k_step;
-        *at = (uint8_t)(e / k->k_step % 2 ? (*at & 15) | q << 4 : (*at & 0xf0) | q);
-    }
-}
-
-static inline void plain_product(const struct byte_product *p, const int8_t *table, int64_t *y)
-{
-    const uint8_t *x = p->x.data, *w = p->w.data;
+    const uint8_t *x = p->x.data;
+    const int8_t *w = p->w.data;
     size_t terms = (size_t)p->segments * p->run;
     for (size_t i = 0; i < (size_t)p->m * p->n; i++)
-        for (size_t e = 0; e < terms; e++) {
-            uint8_t v = w[i % p->n * terms + e];
-            y[i] += x[i / p->n * terms + e] * (table ? table[v & 15] : (int8_t)v);
-        }
+        for (size_t e = 0; e < terms; e++)
+            y[i] += x[i / p->n * terms + e] * w[i % p->n * terms + e];
 }
 
 /* The same in 32 bits. */
-static inline void plain_sums(struct trial *t, const struct byte_product *p, const int8_t *table,
-                              int32_t *y)
+static inline void plain_sums(struct trial *t, const struct byte_product *p, int32_t *y)
 {
     const size_t n = (size_t)p->m * p->n;
     int64_t *sums = take(t, n * sizeof *sums);
-    plain_product(p, table, sums);
+    plain_product(p, sums);
     for (size_t i = 0; i < n; i++)
         y[i] = (int32_t)sums[i];
-}
-
-static void trial_gemm_i4(struct trial *t)
-{
-    struct integer_kernels k = integer_of(t);
-    struct byte_product *p = product_of(t, 1);
-    int8_t *table = (int8_t *)some_bytes(t, 16);
-    int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
-    table[5] = 0;
-    if (k.gemm_i4) {
-        struct gemm_i8_job job = job_of(t, p, &k, 4);
-        job.panel_bytes = (size_t)(job.steps + 1) / 2 * k.k_step * k.nr;
-        uint8_t *w = take(t, (p->n + k.nr - 1) / k.nr * job.panel_bytes);
-        pack_halves(p, &k, w, job.panel_bytes, 5);
-        job.w = w, job.table = table, job.y = (uint8_t *)y;
-        job.to.offset = take(t, (MAX_N + 64) * sizeof(int32_t));
-        CALL(t, product_work(p), k.gemm_i4(&job));
-    } else {
-        plain_sums(t, p, table, y);
-    }
-    leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
-    product_close(p);
 }
 
 static void trial_gemm_slots(struct trial *t)
@@ -254,30 +215,7 @@ static void trial_gemm_slots(struct trial *t)
         CALL(t, product_work(p), k.gemm_slots(&job));
         guard_free(&w);
     } else {
-        plain_sums(t, p, NULL, y);
-    }
-    leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
-    product_close(p);
-}
-
-static void trial_gemm_bitmap(struct trial *t)
-{
-    struct integer_kernels k = integer_of(t);
-    const struct integer_kernels as_it_is = {.nr = BITMAP_NR, .k_step = BITMAP_STEP};
-    struct byte_product *p = product_of(t, 1);
-    prune_product(p, 15);
-    int32_t *y = take(t, (size_t)p->m * p->n * sizeof *y);
-    if (k.gemm_bitmap) {
-        struct gemm_i8_job job = job_of(t, p, &as_it_is, 4);
-        struct guarded w = in_bitmap(p, job.steps);
-        job.w = w.data, job.y = (uint8_t *)y;
-        job.to.offset = take(t, (MAX_N + 64) * sizeof(int32_t));
-        job.x_step = (size_t)job.steps * BITMAP_STEP;
-        job.row = job.pitch = p->m;
-        CALL(t, product_work(p), k.gemm_bitmap(&job));
-        guard_free(&w);
-    } else {
-        plain_sums(t, p, NULL, y);
+        plain_sums(t, p, y);
     }
     leaves_bytes(t, y, (size_t)p->m * p->n * sizeof *y);
     product_close(p);
@@ -299,7 +237,7 @@ static inline void trial_gemm_i16(struct trial *t, int is_long)
         for (size_t i = 0; i < n; i++)
             sums[i] = is_long ? ((int64_t *)(void *)job.y)[i] : ((int32_t *)(void *)job.y)[i];
     } else {
-        plain_product(p, NULL, sums);
+        plain_product(p, sums);
     }
     leaves_bytes(t, sums, n * sizeof *sums);
     product_close(p);

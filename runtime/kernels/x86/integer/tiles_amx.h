@@ -55,17 +55,6 @@ struct block {
     uint32_t place[MOST_GROUPS], rows;
 };
 
-/* The pixels of a block, each once: its number, and the row of the tiles, one behind the other,
- * that has its sums. */
-struct tile_pixels {
-    uint32_t count;
-    uint32_t number[MOST_GROUPS * GROUP], row[MOST_GROUPS * GROUP];
-};
-
-/* The sums of one panel, the outputs from `first` on. */
-void pith_tiles_store_panel(const struct gemm_i8_job *job, const int32_t (*sums)[LANES],
-                            const struct tile_pixels *pixels, uint32_t first);
-
 /* Places from the first pixel to the last. */
 static inline uint32_t places_of(const struct gemm_i8_job *job)
 {
