@@ -39,7 +39,7 @@ $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 $(call in_runtime,decimal preprocess op_power weight_rows): FILE_CFLAGS := -Os
 # Calls of kernels: what loops over elements is in these.
 $(call in_runtime,conv_run conv_pair conv_tiles conv_direct conv_sparse conv_winograd integer_winograd product_tiles \
-    product_quads product_indices product_form integer_chain byte_table op_attention broadcast): FILE_CFLAGS := -Os
+    product_quads product_form integer_chain byte_table op_attention broadcast): FILE_CFLAGS := -Os
 # What these take is little beside the layers before them.
 $(call in_runtime,op_arg op_resize op_grid_sample op_along_axis op_scatter op_top_k op_one_hot op_lp_pool op_lrn op_non_max_suppression \
     op_matmul_integer): FILE_CFLAGS := -Os

@@ -119,7 +119,6 @@ struct pith_costs {
     /* Of a sparse matrix times a narrow one: nonzeros, and, beside that, vectors of the narrow one
      * that they are multiplied with. 0: never. */
     uint16_t quads[2];
-    uint16_t expand[3]; /* of indices of 4, 5 and 8 bits to be made f32; 0: never */
 };
 
 /* Of the class of machines with these PITH_CPU_ bits. *name (may be NULL): "scalar", "neon",

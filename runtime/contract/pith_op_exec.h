@@ -118,11 +118,10 @@ enum prep_form {
     PREP_MATMUL_INTEGER = 8,
     PREP_RECURRENT = 9, /* recurrent_product.c */
     PREP_CONV_TRANSPOSE = 10,
-    PREP_WIDE_STRIPS = 11,  /* product_f32.c */
-    PREP_INDEX_STRIPS = 12, /* product_indices.c */
-    PREP_QUADS = 13,        /* quad_form.h */
-    PREP_WINOGRAD = 14,     /* conv_winograd.c; detail: groups */
-    PREP_CONV_QUADS = 20    /* and on, by width; detail: taps */
+    PREP_WIDE_STRIPS = 11, /* product_f32.c */
+    PREP_QUADS = 13,       /* quad_form.h */
+    PREP_WINOGRAD = 14,    /* conv_winograd.c; detail: groups */
+    PREP_CONV_QUADS = 20   /* and on, by width; detail: taps */
 };
 
 static inline uint64_t prep_form(enum prep_form form, uint32_t detail)

@@ -89,29 +89,12 @@ enum dense_size {
 typedef void window_rows_fn(const struct run_form *f, const float *x, float *y, uint32_t m,
                             uint32_t unit_begin, uint32_t unit_end);
 
-/* Codebook indices as floats: to[0 .. n), n a multiple of EXPAND_BLOCK, of a block of indices of
- * 4 bits in 32 bytes (codebook: 16 floats), or in 64 bytes, of 5 bits (32 floats) or 8 (256).
- * Bit-equal at every level. */
-#define EXPAND_BLOCK 64u
-enum expand_kind { EXPAND_4 = 0, EXPAND_5 = 1, EXPAND_8 = 2, EXPAND_KINDS = 3 };
-typedef void expand_fn(const uint8_t *index, const float *codebook, float *to, size_t n);
-
-/* The byte of a block where element i's index is; of 4 bits, i / 16 odd: its upper half. 8 bits:
- * as a byte-plane look-up leaves floats behind (FORM_DENSE8). */
-static inline uint32_t expand_byte(enum expand_kind kind, uint32_t i)
-{
-    return kind == EXPAND_4   ? i / 32 * 16 + i % 16
-           : kind == EXPAND_5 ? i
-                              : i % 16 / 4 * 16 + i / 16 * 4 + i % 4;
-}
-
 struct sparse_kernels {
     matvec_fn *matvec[RUN_FORM_KINDS];
     window_rows_fn *window_rows; /* FORM_WINDOW */
     quads_fn *quads;             /* pith_kernel_quads.h */
     uint32_t quad_lanes;         /* columns of x that it takes at once */
-    expand_fn *expand[EXPAND_KINDS];
-    struct pith_costs costs; /* form: by kind; dense: by size */
+    struct pith_costs costs;     /* form: by kind; dense: by size */
 };
 
 /* Processors with kernels of several rows: elsewhere they are left out, as they are never chosen.
@@ -134,10 +117,7 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5, 0)                                 \
     KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8, 0)                                 \
     IF_SPARSE_ROWS(KERNEL(window_rows, window_rows_fn, pith_spmm_window, 0))                       \
-    IF_SPARSE_ROWS(KERNEL(quads, quads_fn, pith_spmm_quads, 0))                                    \
-    IF_SPARSE_ROWS(KERNEL(expand[EXPAND_4], expand_fn, pith_expand4, 0))                           \
-    IF_SPARSE_ROWS(KERNEL(expand[EXPAND_5], expand_fn, pith_expand5, 0))                           \
-    IF_SPARSE_ROWS(KERNEL(expand[EXPAND_8], expand_fn, pith_expand8, 0))
+    IF_SPARSE_ROWS(KERNEL(quads, quads_fn, pith_spmm_quads, 0))
 #ifdef __x86_64__
 #define SPARSE_KERNELS_OWN(KERNEL)                                                                 \
     KERNEL(matvec[FORM_CSR_VALUE], matvec_fn, pith_spmv_csr_value_avx2, PITH_CPU_AVX2)             \
@@ -145,17 +125,12 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx2, PITH_CPU_AVX2)                \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx2, PITH_CPU_AVX2)                \
     KERNEL(quads, quads_fn, pith_spmm_quads_avx2, PITH_CPU_AVX2)                                   \
-    KERNEL(expand[EXPAND_4], expand_fn, pith_expand4_avx2, PITH_CPU_AVX2)                          \
-    KERNEL(expand[EXPAND_5], expand_fn, pith_expand5_avx2, PITH_CPU_AVX2)                          \
     KERNEL(matvec[FORM_WINDOW], matvec_fn, pith_spmv_window_avx512, PITH_CPU_AVX512)               \
     KERNEL(window_rows, window_rows_fn, pith_spmm_window_avx512, PITH_CPU_AVX512)                  \
     KERNEL(quads, quads_fn, pith_spmm_quads_avx512, PITH_CPU_AVX512)                               \
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_avx512, PITH_CPU_AVX512)            \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_avx512, PITH_CPU_AVX512)            \
-    KERNEL(expand[EXPAND_4], expand_fn, pith_expand4_avx512, PITH_CPU_AVX512)                      \
-    KERNEL(expand[EXPAND_5], expand_fn, pith_expand5_avx512, PITH_CPU_AVX512)                      \
-    KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)                \
-    KERNEL(expand[EXPAND_8], expand_fn, pith_expand8_vbmi, PITH_CPU_VBMI)
+    KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_vbmi, PITH_CPU_VBMI)
 #elif defined __aarch64__
 #define SPARSE_KERNELS_OWN(KERNEL)                                                                 \
     KERNEL(matvec[FORM_CSR_VALUE], matvec_fn, pith_spmv_csr_value_neon, PITH_CPU_NEON)             \
@@ -163,9 +138,7 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features);
     KERNEL(matvec[FORM_DENSE4], matvec_fn, pith_gemv_codebook4_neon, PITH_CPU_NEON)                \
     KERNEL(matvec[FORM_DENSE5], matvec_fn, pith_gemv_codebook5_neon, PITH_CPU_NEON)                \
     KERNEL(matvec[FORM_DENSE8], matvec_fn, pith_gemv_codebook8_neon, PITH_CPU_NEON)                \
-    KERNEL(quads, quads_fn, pith_spmm_quads_neon, PITH_CPU_NEON)                                   \
-    KERNEL(expand[EXPAND_4], expand_fn, pith_expand4_neon, PITH_CPU_NEON)                          \
-    KERNEL(expand[EXPAND_5], expand_fn, pith_expand5_neon, PITH_CPU_NEON)
+    KERNEL(quads, quads_fn, pith_spmm_quads_neon, PITH_CPU_NEON)
 #else
 #define SPARSE_KERNELS_OWN(KERNEL)
 #endif

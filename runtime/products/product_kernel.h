@@ -37,8 +37,7 @@ struct product_kernel {
     KERNEL(pith_product_gemv)    /* few rows of a: b's rows are streamed once for each */          \
     IF_DENSE_TILES(KERNEL(pith_product_tiles)) /* packed gemm_f32 */                               \
     KERNEL(pith_product_general) /* plain loops: any transposition, alpha, beta, broadcast c */    \
-    IF_SPARSE_ROWS(KERNEL(pith_product_quads))   /* sparse b, several rows of a at once */         \
-    IF_DENSE_TILES(KERNEL(pith_product_indices)) /* gemm_f32 on indices expanded by pieces */
+    IF_SPARSE_ROWS(KERNEL(pith_product_quads)) /* sparse b, several rows of a at once */
 
 #define DECLARE(name) extern const struct product_kernel name;
 PRODUCT_KERNELS(DECLARE)

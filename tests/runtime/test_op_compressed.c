@@ -152,21 +152,18 @@ static void test_all_ways(void **state)
         assert_true(forms > 0);
 }
 
-/* Kernels of several rows, whatever they cost: with one unit of rows and two, with all ways to keep
- * a weight, and more rows than a strip of them. */
+/* The kernel of several rows, whatever it costs: with one unit of rows and two, with indices and
+ * values, and more rows than a strip of them. */
 static void test_several_rows(void **state)
 {
     static const struct weight_want some[] = {
         {300, 130, PATTERN_RANDOM, 0.2, false, 16, 1, 1.0f},
         {40, 1100, PATTERN_RANDOM, 0.1, false, 0, 1, 1.0f},
-        {33, 257, PATTERN_FULL, 1.0, true, 16, 1, 1.0f},
-        {97, 130, PATTERN_FULL, 1.0, true, 30, 1, 1.0f},
-        {50, 61, PATTERN_FULL, 1.0, true, 256, 1, 1.0f},
     };
     static const uint32_t rows[] = {2, 3, 8, 17, 49, 70};
     static const enum pith_op ops[] = {PITH_OP_GEMM, PITH_OP_MATMUL, PITH_OP_CONV};
     static const uint32_t levels[] = {PITH_CPU_AVX2, PITH_CPU_AVX2 | PITH_CPU_AVX512, UINT32_MAX};
-    enum { QUADS = 7, INDICES = 8 };
+    enum { QUADS = 7 };
     (void)state;
     for (size_t l = 0; l < 3; l++)
         for (size_t w = 0; w < sizeof some / sizeof *some; w++)
@@ -176,10 +173,10 @@ static void test_several_rows(void **state)
                                        .m = rows[r],
                                        .features = features,
                                        .residual = r % 2 == 0,
-                                       .product = some[w].dense ? INDICES : QUADS};
+                                       .product = QUADS};
                 if (!(features & (PITH_CPU_AVX2 | PITH_CPU_NEON)))
                     continue;
-                assert_string_equal(check(&t, &some[w]), some[w].dense ? "gemm-codebook" : "spmm");
+                assert_string_equal(check(&t, &some[w]), "spmm");
             }
 }
 

@@ -522,34 +522,6 @@ static void trial_window_rows(struct trial *t)
     case_free(&c);
 }
 
-static inline void trial_expand(struct trial *t, enum expand_kind kind, uint32_t bits)
-{
-    uint32_t n = size(t, 1, 9, 256) * EXPAND_BLOCK;
-    uint8_t *index = some_bytes(t, n);
-    for (uint32_t i = 0; bits == 5 && i < n; i++)
-        index[i] &= 31;
-    float *codebook = reals(t, 256), *to = take(t, n * sizeof *to);
-    struct sparse_kernels k;
-    pith_sparse_kernels_fill(&k, t->features);
-    CALL(t, n, k.expand[kind](index, codebook, to, n));
-    leaves_bytes(t, to, n * sizeof *to);
-}
-
-static void trial_expand4(struct trial *t)
-{
-    trial_expand(t, EXPAND_4, 4);
-}
-
-static void trial_expand5(struct trial *t)
-{
-    trial_expand(t, EXPAND_5, 5);
-}
-
-static void trial_expand8(struct trial *t)
-{
-    trial_expand(t, EXPAND_8, 8);
-}
-
 static void trial_quads(struct trial *t)
 {
     uint32_t n = size(t, 1, QUAD_WIDTH_MAX, 32);

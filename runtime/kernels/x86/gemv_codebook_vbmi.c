@@ -76,21 +76,3 @@ void pith_gemv_codebook8_vbmi(const struct run_form *f, const float *x, float *y
         y[r] = _mm512_reduce_add_ps(_mm512_add_ps(sum[0], sum[1]));
     }
 }
-
-void pith_expand8_vbmi(const uint8_t *index, const float *codebook, float *to, size_t n)
-{
-    struct planes t;
-    load_planes(&t, codebook);
-    for (size_t i = 0; i < n; i += BLOCK_COLS) {
-        __m512i at = _mm512_loadu_si512(index + i);
-        __mmask64 high = _mm512_movepi8_mask(at);
-        __m512i b0 = plane(t.p[0], at, high), b1 = plane(t.p[1], at, high);
-        __m512i b2 = plane(t.p[2], at, high), b3 = plane(t.p[3], at, high);
-        __m512i low0 = _mm512_unpacklo_epi8(b0, b1), low1 = _mm512_unpackhi_epi8(b0, b1);
-        __m512i high0 = _mm512_unpacklo_epi8(b2, b3), high1 = _mm512_unpackhi_epi8(b2, b3);
-        _mm512_storeu_si512(to + i, _mm512_unpacklo_epi16(low0, high0));
-        _mm512_storeu_si512(to + i + 16, _mm512_unpackhi_epi16(low0, high0));
-        _mm512_storeu_si512(to + i + 32, _mm512_unpacklo_epi16(low1, high1));
-        _mm512_storeu_si512(to + i + 48, _mm512_unpackhi_epi16(low1, high1));
-    }
-}
