@@ -211,7 +211,7 @@ clean: ## remove everything built
 
 # ---- install -----------------------------------------------------------------------------------
 # The library's headers; other pith_*.h are between modules.
-INSTALLED := calibrate cuda compress goal goal_compress goal_estimate goal_loss goal_search option recipe stage stage_options train_options sense sweep huffman measure tune data init model onnx pack value_stats prune quantize host preprocess runtime train base load
+INSTALLED := calibrate cuda compress goal goal_compress goal_loss goal_search option recipe stage stage_options train_options sense sweep huffman measure tune data init model onnx pack value_stats prune quantize host preprocess runtime train base load
 HEADERS := $(foreach m,$(LIB_MODULES),$(foreach h,$(call interfaces,$(m)),$(if $(filter $(INSTALLED),$(patsubst pith_%.h,%,$(notdir $(h)))),$(h))))
 VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print v}' runtime/pith_runtime.h)
 define pc_file

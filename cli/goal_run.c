@@ -17,13 +17,12 @@
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_base.h"
-#include "pith_goal_estimate.h"
 #include "pith_host.h"
 #include "pith_train.h"
 
-#define LARGEST 3       /* layers that a miss names */
-#define SHARE 1000000   /* the bar's all */
-#define ROUNDED_UP 1.05 /* of a limit printed with two digits */
+#define LARGEST 3                 /* layers that a miss names */
+#define ROUNDED_UP 1.05           /* of a limit printed with two digits */
+#define CODEBOOKS_OVER_SEARCH 4.0 /* bytes, at most: 12 of 15 networks of docs/results */
 
 enum cli_exit cli_best_path(const char *output, char best[CLI_BEST_BYTES])
 {
@@ -45,6 +44,7 @@ struct show {
     const struct pith_model *m; /* the network */
     struct cli_progress bar;
     char best[CLI_BEST_BYTES]; /* "": none is written */
+    char best_text[96];        /* of the bar */
     bool written;
     uint32_t files;
     enum cli_exit rc;
@@ -54,12 +54,20 @@ static void progress(void *user, const struct pith_goal_progress *p)
 {
     struct show *s = user;
     char detail[CLI_DETAIL_BYTES] = "";
-    if (p->layers > 0)
-        snprintf(detail, sizeof detail, "file %u: layer %u/%u", p->call, p->layer, p->layers);
-    else if (p->call > 0)
-        snprintf(detail, sizeof detail, "file %u", p->call);
+    int n = 0;
+    if (p->file > 0)
+        n = snprintf(detail, sizeof detail, "file %u: ", p->file);
+    n += snprintf(detail + n, sizeof detail - (size_t)n, "%s", p->part);
+    if (p->all > 0)
+        n += snprintf(detail + n, sizeof detail - (size_t)n, " %llu of %llu",
+                      (unsigned long long)p->done, (unsigned long long)p->all);
+    if (!isnan(p->left_low))
+        n += snprintf(detail + n, sizeof detail - (size_t)n, ", left %.0f:%02d to %.0f:%02d",
+                      floor(p->left_low / 60), (int)fmod(p->left_low, 60), floor(p->left_high / 60),
+                      (int)fmod(p->left_high, 60));
+    snprintf(detail + n, sizeof detail - (size_t)n, "%s", s->best_text);
     cli_progress_tell(&s->bar, detail);
-    cli_progress_step(&s->bar, (uint64_t)(p->share * SHARE));
+    cli_progress_step(&s->bar, p->done);
 }
 
 /* Another rank is not the one that speaks. */
@@ -181,8 +189,12 @@ static void made(void *user, const struct pith_goal_point *p, bool best)
         cli_say(s->run->common, "%-9s %7.3g %8s %6s  %s", p->encoder, p->quality, bytes, ratio,
                 loss);
     s->files++;
-    if (best)
+    if (best) {
+        char deciding[LOSS_BYTES];
+        loss_text(s, &p->loss, PITH_TEXT_SHORT, deciding);
+        snprintf(s->best_text, sizeof s->best_text, ", best %s %.40s", bytes, deciding);
         write_best(s, p);
+    }
     tell_kept(s);
 }
 
@@ -429,9 +441,8 @@ static enum cli_exit finish_checkpoint(const struct cli_goal_run *run,
 
 static void tell_time(const struct cli_goal_run *run, const struct pith_goal_result *r)
 {
-    if (r->needed_seconds > 0)
-        cli_say(run->common, "--time ended the search: all of it takes about %.0f s%s",
-                fmax(1, r->needed_seconds),
+    if (r->timed_out)
+        cli_say(run->common, "--time ended the search after %u files%s", r->found.n,
                 run->checkpoint ? "; --resume with a longer --time continues" : "");
 }
 
@@ -496,51 +507,59 @@ static enum cli_exit open_best(struct show *s)
 
 /* ---- a dry run ------------------------------------------------------------------------------- */
 
-static void print_estimate(const struct cli_goal_run *run, const struct pith_goal_estimate *e,
-                           double seconds)
+static void print_estimate(const struct cli_goal_run *run, const struct pith_goal_result *r,
+                           double low, uint64_t high, bool met)
 {
+    const struct pith_goal_loss *l = &r->loss;
     cli_json_begin();
     cli_json_string("input", run->input);
     cli_json_raw("written", "null");
     cli_json_bool("estimate", true);
-    cli_json_number("bytes", floor(e->bytes));
-    cli_json_number("low_bytes", floor(e->low_bytes));
-    cli_json_number("high_bytes", floor(e->high_bytes));
-    cli_json_number("ratio", (double)run->before_bytes / e->bytes);
-    cli_json_number("kl", e->loss.classes ? e->loss.kl : NAN);
-    cli_json_number("snr_db", or_nothing(e->loss.snr_db));
-    cli_json_uint("samples", e->samples);
-    cli_json_bool("met", e->met);
-    cli_json_number("seconds", seconds);
+    cli_json_number("low_bytes", floor(low));
+    cli_json_uint("high_bytes", high);
+    cli_json_number("kl", l->classes ? l->kl : NAN);
+    cli_json_number("snr_db", or_nothing(l->snr_db));
+    cli_json_uint("samples", l->samples);
+    cli_json_bool("met", met);
+    cli_json_number("seconds", r->seconds);
     cli_json_end();
 }
 
-/* What a search would come to, without one. */
-static enum cli_exit estimate(const struct cli_goal_run *run, const struct pith_model *m,
-                              const struct pith_goal_compress_opts *o)
+/* What a search would come to: no larger than a file of codebooks within the goal, or the float
+ * file where none is, and seldom less than a quarter of the former. */
+static enum cli_exit estimate(const struct cli_goal_run *run, struct pith_model *m,
+                              const struct pith_goal_compress_opts *opts)
 {
-    const uint64_t start = pith_clock_ns(NULL);
-    struct pith_goal_estimate e;
+    struct pith_goal_compress_opts o = *opts;
+    struct pith_goal goal = *run->goal;
+    struct pith_goal_result r;
     struct pith_error err = {0};
-    char bytes[32], low[32], high[32], ratio[32], loss[LOSS_BYTES];
-    if (pith_goal_estimate(m, run->goal, o, &e, &err))
+    char low_text[32], high_text[32], loss[LOSS_BYTES];
+    o.estimate = true;
+    o.checkpoint = NULL;
+    o.begun = NULL;
+    o.made = NULL;
+    o.progress = NULL;
+    goal.max_size = goal.max_ram = goal.max_latency = goal.time = 0;
+    if (!pith_goal_limits_loss(&goal))
+        goal.max_drop = PITH_GOAL_DEFAULT_DROP;
+    if (pith_goal_compress(m, &goal, &o, &r, &err))
         return cli_fail(&err);
-    const double seconds = (double)(pith_clock_ns(NULL) - start) / 1e9;
+    const uint64_t codebooks = best_of(&r)->bytes, high = r.met ? codebooks : run->before_bytes;
+    const double low = (double)codebooks / CODEBOOKS_OVER_SEARCH;
+    const bool met = !(run->goal->max_size > 0 && low > run->goal->max_size);
     if (run->common->json)
-        print_estimate(run, &e, seconds);
-    pith_goal_loss_text(run->goal, &e.loss, NULL, PITH_TEXT_TERSE, loss, sizeof loss);
-    cli_say(run->common, "estimate: %s (68 %% interval: %s to %s), %s, in %.1f s",
-            cli_format_bytes((uint64_t)e.bytes, bytes),
-            cli_format_bytes((uint64_t)e.low_bytes, low),
-            cli_format_bytes((uint64_t)e.high_bytes, high),
-            cli_ratio_text((double)run->before_bytes, e.bytes, ratio), seconds);
-    cli_say(run->common, "  with all weights rounded: %s on %llu samples", loss,
-            (unsigned long long)e.samples);
-    if (e.met)
-        return EXIT_DONE;
-    cli_error("the goal is not likely to be met: some %s",
-              cli_format_bytes((uint64_t)e.bytes, bytes));
-    return EXIT_NO;
+        print_estimate(run, &r, low, high, met);
+    pith_goal_loss_text(&goal, &r.loss, NULL, PITH_TEXT_TERSE, loss, sizeof loss);
+    cli_say(run->common, "estimate: %s to %s, in %.1f s", cli_format_bytes((uint64_t)low, low_text),
+            cli_format_bytes(high, high_text), r.seconds);
+    cli_say(run->common, "  as codebooks: %s, %s on %llu samples%s",
+            cli_format_bytes(codebooks, high_text), loss, (unsigned long long)r.loss.samples,
+            r.met ? "" : ", above the limit");
+    pith_goal_result_free(&r);
+    if (!met)
+        cli_error("the goal is not likely to be met: %s at least", low_text);
+    return met ? EXIT_DONE : EXIT_NO;
 }
 
 /* Gradients, sweeps and measurements follow each other: what one took goes back to the system. */
@@ -583,7 +602,7 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
         return is_silent(run) ? EXIT_DONE : estimate(run, m, &o);
     return_large_blocks();
     tell_kept(&s);
-    cli_progress_start(&s.bar, run->common, "compress", SHARE);
+    cli_progress_start(&s.bar, run->common, "compress", 0);
     enum pith_status st = pith_goal_compress(m, run->goal, &o, &r, &err);
     cli_progress_end(&s.bar);
     if (s.rc)

@@ -8,7 +8,6 @@
  *     layer_round.h: costs against their definition, the factor of steps
  *     layer_support.h: layers of one column and of zeros
  *     layer_statistics.h: sums against windows taken by hand, whatever the threads
- *     low_rank_noise.h: noise against the factor's
  *     rate_table.h: bits against counts
  *     row_coupling.h: what rows ask of each other against the minimum of their cost
  *     row_windows.h: patterns, and their cost against that of the largest weights
@@ -25,7 +24,6 @@
 #include "layer_round.h"
 #include "layer_statistics.h"
 #include "layer_support.h"
-#include "low_rank_noise.h"
 #include "rate_table.h"
 #include "row_coupling.h"
 #include "row_windows.h"

@@ -159,12 +159,12 @@ enum cli_exit cli_exit_of(enum pith_status status);
 enum cli_exit cli_no_memory(void);
 
 /* ---- progress.c -------------------------------------------------------------------------- */
-#define CLI_DETAIL_BYTES 40
+#define CLI_DETAIL_BYTES 160
 /* A bar on a terminal for what takes more than a second, and the events of --json=lines; silent
  * otherwise. One step at a time. */
 struct cli_progress {
     const char *what;
-    char detail[CLI_DETAIL_BYTES]; /* behind the time left */
+    char detail[CLI_DETAIL_BYTES]; /* behind the time */
     uint64_t next_ns;              /* when it is drawn again */
     uint64_t seen, seen_ns;        /* done when it last changed, and when that was drawn */
     uint64_t total;                /* 0: unknown, the time is shown */

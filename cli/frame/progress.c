@@ -14,7 +14,8 @@
 #include "cli.h"
 
 #define BAR_CELLS 20
-#define BESIDE_CELLS 28 /* columns of the name, per cent and the time left */
+#define BESIDE_CELLS 28  /* columns of the name, per cent and the time left */
+#define ELAPSED_CELLS 20 /* of the name and the time that is over */
 #define FIRST_SHOWN_NS UINT64_C(1000000000)
 #define REDRAW_NS UINT64_C(100000000)
 #define EVENT_NS UINT64_C(1000000000) /* between two of them, but in the first minute */
@@ -77,8 +78,9 @@ static void draw(struct cli_progress *p, uint64_t elapsed_ns)
         draw_share(done, p->total, p->seen_ns, elapsed_ns - p->seen_ns, cells);
     else
         fprintf(stderr, "%" PRIu64 ":%02" PRIu64, s / 60, s % 60);
-    if (p->detail[0] && (int)strlen(p->detail) + 2 < room - cells)
-        fprintf(stderr, "  %s", p->detail);
+    const int left = p->total ? room - cells - 2 : cli_columns() - ELAPSED_CELLS;
+    if (p->detail[0] && left > 0)
+        fprintf(stderr, "  %.*s", left, p->detail);
     fputs("\033[K", stderr);
     fflush(stderr);
     p->drawn = true;

@@ -13,16 +13,12 @@
 #include "pith_ranks_agree.h"
 #include "pith_subject_mark.h"
 #include "pith_weight_sweep.h"
-#include "sweep_cost.h"
 #include "sweep_encoder.h"
-#include "work_left.h"
 
 /* Finer files, where none that was made is within the goal on the test samples; by how much of the
  * excess each is finer than the one before. */
 #define TRIES 4u
 #define FINER 0.2
-
-#define FIRST_FILES 4.0 /* that a search takes, before it is known whether they are cheap */
 
 struct job {
     const struct pith_goal *goal;
@@ -40,8 +36,8 @@ struct job {
     uint32_t files;
     bool recalled; /* the file that is measured comes from the checkpoint */
     bool ended;    /* this process ends, whatever the others do */
-    struct work_left work;
     struct pith_goal_progress progress;
+    double file_began, file_seconds; /* the file under way; the last one took. 0: none */
 };
 
 static double seconds_of(const struct job *j)
@@ -105,70 +101,43 @@ static int stop_run(void *user)
 
 /* ---- how far it is --------------------------------------------------------------------------- */
 
-static void tell(struct job *j, double share)
+/* Of the file under way as long as the last one took, or as its layers do; at most PITH_GOAL_CALLS
+ * files, and with a time that is given no more than that. */
+static void find_left(struct job *j)
 {
-    if (!j->opts->progress)
+    struct pith_goal_progress *p = &j->progress;
+    const double now = seconds_of(j), spent = now - j->file_began;
+    double file = j->file_seconds;
+    if (!(file > 0) && strcmp(p->part, "layer") == 0)
+        file = spent * (double)p->all / (double)p->done;
+    p->left_low = p->left_high = NAN;
+    if (!(file > 0) || p->file == 0 || strcmp(p->part, "test") == 0)
         return;
-    j->work.share = fmin(1, share);
-    j->progress.share = pith_work_share(&j->work, seconds_of(j));
-    j->opts->progress(j->opts->user, &j->progress);
+    p->left_low = fmax(0, file - spent);
+    p->left_high = p->left_low + file * fmax(0, PITH_GOAL_CALLS - (double)p->file);
+    if (j->goal->time > 0) { /* all of it: what the search leaves is retrained in */
+        p->left_high = fmax(0, j->goal->time - now);
+        p->left_low = fmin(p->left_low, p->left_high);
+    }
 }
 
-/* judging: samples that choose or report, of which `choosing` choose. */
-static void set_guesses(struct job *j, const struct pith_model *m, double calibrating,
-                        double choosing, double judging)
+static void report_progress(void *user, const char *part, uint64_t done, uint64_t all)
 {
-    const struct sweep_cost cost =
-        pith_sweep_cost(m, calibrating, j->judge ? pith_goal_judge_macs(j->judge) : 0);
-    double *guess = j->work.guess;
-    guess[WORK_BASELINE] = cost.run * judging;
-    guess[WORK_PREPARE] = cost.gradients * calibrating;
-    guess[WORK_ENCODE] = cost.layers / pith_sweep_encoder_speed(&j->encoders) + cost.coder;
-    guess[WORK_MEASURE] = cost.open + cost.run * choosing;
-    guess[WORK_REPORT] = cost.open + cost.run * fmax(judging - choosing, choosing);
-}
-
-/* Before samples are split: as most are. */
-static void guess_work(struct job *j, const struct pith_model *m)
-{
-    const double n = (double)pith_feed_count(j->opts->feed);
-    j->encoders.opts = j->opts;
-    set_guesses(j, m, n * 10 / 16, n * 3 / 16, n * 6 / 16);
-    j->work.wanted[WORK_BASELINE] = j->work.wanted[WORK_PREPARE] = j->work.wanted[WORK_REPORT] = 1;
-    j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = FIRST_FILES;
-}
-
-/* By the samples that there are. */
-static void guess_more(struct job *j)
-{
-    const struct goal_encoders *e = &j->encoders;
-    const double choosing = (double)pith_goal_judge_count(j->judge, PITH_GOAL_CHOOSE),
-                 reporting = (double)pith_goal_judge_count(j->judge, PITH_GOAL_REPORT);
-    set_guesses(j, e->m, pith_sweep_encoder_samples(e), choosing,
-                choosing + (pith_goal_judge_shares(j->judge) ? 0 : reporting));
-    j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = pith_goal_sweep_calls(e);
-}
-
-static void begin(struct job *j, enum work_part part)
-{
-    pith_work_end(&j->work, seconds_of(j));
-    pith_work_begin(&j->work, part, seconds_of(j));
-    j->progress.layer = j->progress.layers = 0;
-    tell(j, 0);
+    struct job *j = user;
+    if (strcmp(part, "sensitivity") == 0) /* once: no part of what another file will take */
+        j->file_began = seconds_of(j);
+    j->progress.part = part;
+    j->progress.done = done;
+    j->progress.all = all;
+    find_left(j);
+    if (j->opts->progress)
+        j->opts->progress(j->opts->user, &j->progress);
 }
 
 static void ran(void *user, uint64_t calls, uint64_t all)
 {
-    tell(user, all > 0 ? (double)calls / (double)all : 0);
-}
-
-/* The first sweep begins with it. */
-static void prepared(void *user, uint64_t done, uint64_t all)
-{
     struct job *j = user;
-    if (j->work.at != WORK_PREPARE)
-        begin(j, WORK_PREPARE);
-    ran(user, done, all);
+    report_progress(j, j->progress.part, calls, all);
 }
 
 static void warn(void *user, const char *text)
@@ -176,16 +145,6 @@ static void warn(void *user, const char *text)
     const struct job *j = user;
     if (j->opts->warn)
         j->opts->warn(j->opts->user, text);
-}
-
-static void rounded(void *watcher, uint32_t layer, uint32_t layers, double share)
-{
-    struct job *j = watcher;
-    if (j->work.at == WORK_PREPARE)
-        begin(j, WORK_ENCODE);
-    j->progress.layer = layer;
-    j->progress.layers = layers;
-    tell(j, share);
 }
 
 /* ---- the search's questions ------------------------------------------------------------------ */
@@ -214,7 +173,7 @@ static enum pith_status refuse_recalled(const struct job *j, const struct pith_g
 static enum pith_status measure(void *user, struct pith_goal_point *p, struct pith_error *err)
 {
     struct job *j = user;
-    begin(j, WORK_MEASURE);
+    report_progress(j, "measure", 0, 0);
     enum pith_status st =
         pith_goal_judge_measure(j->judge, PITH_GOAL_CHOOSE, &p->file, &p->loss, err);
     if (!st && j->goal->max_ram > 0)
@@ -228,22 +187,21 @@ static enum pith_status measure(void *user, struct pith_goal_point *p, struct pi
     return st;
 }
 
-static void started(void *watcher, const struct pith_goal_encoder *e, uint32_t call, double calls)
+static void started(void *watcher, const struct pith_goal_encoder *e, uint32_t call)
 {
     struct job *j = watcher;
     j->progress.encoder = e->name;
-    j->progress.call = call;
-    j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = calls;
-    if (e->early) /* takes so little that it says nothing of others */
-        pith_work_end(&j->work, seconds_of(j));
-    else
-        begin(j, WORK_ENCODE);
+    j->progress.file = call;
+    j->file_began = seconds_of(j);
+    report_progress(j, "encode", 0, 0);
 }
 
 static bool recall(void *watcher, struct pith_goal_point *point)
 {
     struct job *j = watcher;
     j->recalled = j->checkpoint && pith_goal_checkpoint_recall(j->checkpoint, point);
+    if (j->recalled)
+        j->file_began = NAN; /* it takes less than others */
     return j->recalled;
 }
 
@@ -251,6 +209,7 @@ static void made(void *watcher, const struct pith_goal_point *p, bool best)
 {
     struct job *j = watcher;
     j->files++;
+    j->file_seconds = p->early ? 0 : seconds_of(j) - j->file_began;
     if (j->checkpoint && !j->status)
         j->status = pith_goal_checkpoint_add(j->checkpoint, p, &j->state, seconds_of(j), j->err);
     if (j->opts->made)
@@ -302,8 +261,7 @@ static enum pith_status make_finer(struct job *j, struct pith_goal_found *f,
 static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uint32_t i,
                                   double *excess, struct pith_error *err)
 {
-    j->work.wanted[WORK_ENCODE] = j->work.wanted[WORK_MEASURE] = 0; /* but those made */
-    begin(j, WORK_REPORT);
+    report_progress(j, "test", 0, 0);
     enum pith_status st =
         pith_goal_judge_measure(j->judge, PITH_GOAL_REPORT, &r->found.point[i].file, &r->loss, err);
     r->loss.kl_high = r->loss.kl; /* what is reported was measured */
@@ -415,8 +373,7 @@ static enum pith_status open_judge(struct job *j, struct pith_model *m, struct p
                                          .cpu_mask = j->opts->cpu_mask,
                                          .stop = stop_run,
                                          .stop_user = j};
-    guess_work(j, m);
-    begin(j, WORK_BASELINE);
+    report_progress(j, "baseline", 0, 0);
     enum pith_status st = pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
     if (!st && j->opts->begun) {
         const struct pith_goal_samples samples = {
@@ -465,13 +422,11 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                 .judge = j->judge,
                                 .goal = j->goal,
                                 .opts = &j->encoder_opts,
-                                .prepared = prepared,
-                                .rounded = rounded,
+                                .progress = report_progress,
                                 .watcher = j};
     j->encoder_opts = *j->opts;
     j->encoder_opts.stop = ends_file;
     j->encoder_opts.user = j;
-    guess_more(j);
     enum pith_status st = pith_goal_encoders_fill(e, err);
     if (st)
         return st;
@@ -487,8 +442,7 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                           .recall = recall,
                                           .watcher = j};
     st = pith_goal_search(&j->search, &r->found, err);
-    if (!st && r->found.stopped && is_time_over(j))
-        r->needed_seconds = seconds_of(j) / pith_work_share(&j->work, seconds_of(j));
+    r->timed_out = !st && r->found.stopped && is_time_over(j);
     return st || must_end(j) ? st : retrain(j, original, &r->found, err);
 }
 
@@ -514,8 +468,11 @@ static enum pith_status search_and_report(struct job *j, struct pith_model *m,
 
 /* Before samples are run. */
 static enum pith_status check_shape(const struct pith_model *m, const struct pith_goal *g,
-                                    struct pith_error *err)
+                                    bool estimate, struct pith_error *err)
 {
+    if (estimate && (pith_goal_shapes(g) || g->run == PITH_GOAL_RUN_INT8))
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "files with a pattern, few levels or integers cannot be estimated");
     if (!pith_goal_shapes(g))
         return PITH_OK;
     if (g->run == PITH_GOAL_RUN_INT8)
@@ -531,11 +488,7 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
 {
     if (!m || !goal || !opts || !result || opts->size_bytes != sizeof *opts)
         return PITH_ERR_ARGUMENT;
-    struct job j = {.goal = goal,
-                    .opts = opts,
-                    .err = err,
-                    .begun_ns = pith_clock_ns(NULL),
-                    .work = {.at = WORK_PARTS}};
+    struct job j = {.goal = goal, .opts = opts, .err = err, .begun_ns = pith_clock_ns(NULL)};
     struct pith_goal_result r = {.met = false};
     if (!opts->feed)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "a goal needs samples to measure a loss on");
@@ -545,7 +498,7 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
     if (opts->ranks && goal->max_latency > 0)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "a search of several processes cannot limit latency");
-    enum pith_status st = check_shape(m, goal, err);
+    enum pith_status st = check_shape(m, goal, opts->estimate, err);
     if (!st)
         st = open_checkpoint(&j, m, err);
     r.done = !st && is_done(&j);

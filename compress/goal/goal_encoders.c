@@ -10,16 +10,9 @@
 #include "pith_compress.h"
 #include "pith_error_fill.h"
 #include "pith_store_floats.h"
-#include "sweep_cost.h"
 #include "sweep_encoder.h"
 
-/* Files that the sweep makes: so that their number, and with it the time that is left, is known
- * within 30 % from the start. (Of 20,000 simulated searches with 2 to 7 files, or 2 to 5 where each
- * takes longer, the bytes at equal loss are the same, and the files on the mean.) */
-#define LEAST_SWEEPS 3u
-#define MOST_SWEEPS 5u
-#define LEAST_CHEAP_SWEEPS 4u /* those nearer to the limit */
-#define CHEAP 1e10            /* nanoseconds of one, by pith_sweep_cost() */
+#define MOST_SWEEPS (PITH_GOAL_CALLS - 2) /* some calls are left for others, where these miss */
 
 /* Where there are several inputs or outputs, names tell them apart: a full header. */
 static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e, bool fast_coder,
@@ -53,7 +46,7 @@ static enum pith_status encode_sweep(void *user, double quality, struct pith_buf
     const struct goal_encoders *e = user;
     struct pith_model *swept = NULL;
     enum pith_status st = PITH_OK;
-    if (!e->sweep->cost)
+    if (e->sweep->weights == 0)
         st = pith_sweep_encoder_prepare(e->sweep, e, err);
     if (!st)
         st = pith_sweep_encode(e->sweep, e, quality, &swept, err);
@@ -185,36 +178,16 @@ static void add(struct goal_encoders *e, struct pith_goal_encoder encoder)
     e->list[e->n++] = encoder;
 }
 
-static uint32_t least_sweeps(bool cheap)
-{
-    return cheap ? LEAST_CHEAP_SWEEPS : LEAST_SWEEPS;
-}
-
-bool pith_goal_sweep_is_cheap(const struct goal_encoders *e)
-{
-    const struct sweep_cost cost =
-        pith_sweep_cost(e->m, pith_sweep_encoder_samples(e), pith_goal_judge_macs(e->judge));
-    return cost.layers + cost.coder < CHEAP;
-}
-
-double pith_goal_sweep_calls(const struct goal_encoders *e)
-{
-    return pith_goal_calls_likely(least_sweeps(pith_goal_sweep_is_cheap(e)), MOST_SWEEPS, 0);
-}
-
 static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *err)
 {
     e->sweep = calloc(1, sizeof *e->sweep);
     if (!e->sweep)
         return pith_error_no_memory(err);
-    const bool cheap = pith_goal_sweep_is_cheap(e) && !(e->goal->max_latency > 0);
     add(e, (struct pith_goal_encoder){.name = "sweep",
                                       .finest = 0.01,
                                       .first = 1.2,
                                       .coarsest = 100,
-                                      .least = least_sweeps(cheap),
                                       .most = MOST_SWEEPS,
-                                      .cheap = cheap,
                                       .encode = encode_sweep,
                                       .costly = costly_of_sweep});
     return PITH_OK;
@@ -224,10 +197,10 @@ static void add_early(struct goal_encoders *e)
 {
     add(e, (struct pith_goal_encoder){.name = "quick",
                                       .finest = 1,
-                                      .first = 1,
-                                      .coarsest = 1,
-                                      .most = 1,
-                                      .early = true,
+                                      .first = e->opts->estimate ? 8 : 1,
+                                      .coarsest = e->opts->estimate ? 128 : 1,
+                                      .most = e->opts->estimate ? 0 : 1,
+                                      .early = !e->opts->estimate,
                                       .encode = encode_early});
 }
 
@@ -310,8 +283,10 @@ enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_er
         add_one_file(e, "exact", encode_exact);
         return PITH_OK;
     }
-    if (floats && e->goal->time > 0)
+    if (floats && (e->goal->time > 0 || e->opts->estimate))
         add_early(e);
+    if (e->opts->estimate)
+        return st;
     if (floats)
         st = add_sweep(e, err);
     if (integers && fast)

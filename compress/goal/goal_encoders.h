@@ -16,20 +16,14 @@ struct goal_encoders {
     struct pith_goal_encoder list[GOAL_ENCODERS]; /* in the order they are to be tried */
     uint32_t n;
     struct sweep_encoder *sweep; /* owns; NULL: none is needed */
-    /* Of what comes before the first sweep: samples. Of a file: layers, and their share of its
-     * time. May be NULL. */
-    void (*prepared)(void *watcher, uint64_t done, uint64_t all);
-    void (*rounded)(void *watcher, uint32_t layer, uint32_t layers, double share);
+    /* As of struct pith_goal_progress. May be NULL. */
+    void (*progress)(void *watcher, const char *part, uint64_t done, uint64_t all);
     void *watcher;
 };
 
 /* The list. PITH_ERR_MEMORY. */
 enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_error *err);
 void pith_goal_encoders_free(struct goal_encoders *e); /* accepts zeros */
-/* Whether its files take seconds, and how many it is likely to make: can be told before the list is
- * filled. The feed's samples are afterwards those that calibrate. */
-bool pith_goal_sweep_is_cheap(const struct goal_encoders *e);
-double pith_goal_sweep_calls(const struct goal_encoders *e);
 /* The file of a model, coded as the options say. */
 enum pith_status pith_goal_pack(struct pith_model *m, const struct goal_encoders *e,
                                 struct pith_buffer *file, struct pith_error *err);

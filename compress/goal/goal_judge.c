@@ -47,8 +47,6 @@ struct pith_goal_judge {
     const struct pith_feed *feed;
     struct pith_engine_opts engine;
     struct sample_split split;
-    double macs; /* of a sample */
-    bool choosing_only;
     struct pith_data *labelled; /* borrowed; NULL: none is */
     enum pith_goal_metric metric;
     struct judged *out; /* owns: [n_out] */
@@ -405,13 +403,6 @@ void pith_goal_judge_scales(const struct pith_goal_judge *j, double *scale)
     }
 }
 
-double pith_goal_judge_macs(const struct pith_goal_judge *j)
-{
-    if (!j)
-        return 0;
-    return j->macs;
-}
-
 bool pith_goal_judge_shares(const struct pith_goal_judge *j)
 {
     if (!j)
@@ -457,37 +448,26 @@ static enum pith_status split_samples(struct pith_goal_judge *j, const struct pi
     }
     for (uint32_t i = 0; i < j->n_out; i++)
         floats += (double)pith_value_elems(&m->values[m->outputs[j->out[i].output]]);
-    j->macs = macs;
     uint64_t choosing = most_of(macs, CHOOSING_MACS, floats, MOST_CHOOSING);
     uint64_t calibrating = most_of(macs, CALIBRATING_MACS, 0, MOST_CALIBRATING);
-    if (o->most_calibrating)
-        calibrating = o->most_calibrating;
-    if (o->most_choosing)
-        choosing = o->most_choosing;
     const uint64_t most[PITH_GOAL_PARTS] = {calibrating, choosing, choosing};
     bool stream = j->feed->n_states > 0 && calls == 1;
     return pith_sample_split(n, o->seed, stream, most, &j->split) ? PITH_OK
                                                                   : pith_error_no_memory(err);
 }
 
-/* Whether there is a part to measure beside the one that chooses. */
-static bool reports_apart(const struct pith_goal_judge *j)
-{
-    return !j->split.shared && !j->choosing_only;
-}
-
 static enum pith_status run_original(struct pith_goal_judge *j, struct pith_engine *e,
                                      struct pith_error *err)
 {
     const uint64_t choose = calls_in(j, PITH_GOAL_CHOOSE),
-                   all = choose + (reports_apart(j) ? calls_in(j, PITH_GOAL_REPORT) : 0);
+                   all = choose + (j->split.shared ? 0 : calls_in(j, PITH_GOAL_REPORT));
     enum pith_status st = PITH_OK;
     for (int part = PITH_GOAL_CHOOSE; part < PITH_GOAL_PARTS && !st; part++) {
         struct pass p = {.j = j,
                          .kept = &j->kept[part],
                          .before = part == PITH_GOAL_CHOOSE ? 0 : choose,
                          .all = all};
-        if (part == PITH_GOAL_REPORT && !reports_apart(j))
+        if (part == PITH_GOAL_REPORT && j->split.shared)
             break;
         st = run_pass(&p, e, (enum pith_goal_part)part, err);
         j->kept[part].squares = p.squares;
@@ -519,7 +499,6 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
     j->engine = opts->engine;
     j->engine.size_bytes = sizeof j->engine;
     j->engine.ordered = true; /* the same is found on every CPU */
-    j->choosing_only = opts->choosing_only;
     j->ran = opts->ran;
     j->ran_user = opts->user;
     find_labels(j);

@@ -79,8 +79,8 @@ static void tell_epoch(void *user, const struct pith_train_progress *p)
     struct ladder *l = user;
     const struct goal_encoders *e = l->r->encoders;
     l->epoch_seconds = p->seconds;
-    if (e->rounded && l->epochs > 0)
-        e->rounded(e->watcher, p->epoch, l->epochs, (double)p->epoch / (double)l->epochs);
+    if (e->progress && l->epochs > 0)
+        e->progress(e->watcher, "epoch", p->epoch, l->epochs);
 }
 
 static bool ends_training(void *user)

@@ -11,11 +11,9 @@
  * another: two files that are near to each other tell next to nothing of the power. */
 #define ERROR 0.1
 #define POWERS 0.5
-#define SAFER 0.1    /* that is aimed lower, for each miss in a row behind the first */
-#define NEAR (-0.12) /* within the goal, and no smaller file is worth a call */
-#define NARROW 0.06  /* of a bracket, in logarithms of quality: 2 % of bytes */
-#define CHEAP_NARROW 0.02
-#define NARROWEST 0.005 /* no file between is worth a call, however few were made */
+#define SAFER 0.1       /* that is aimed lower, for each miss in a row behind the first */
+#define NEAR (-0.08)    /* within the goal, and no smaller file is worth a call */
+#define NARROW 0.04     /* of a bracket, in logarithms of quality: 1.5 % of bytes */
 #define FAR 1.4         /* the most that one call goes on, likewise, to coarser ones */
 #define FAR_BACK 2.2    /* and to finer ones */
 #define FLOOR 0.15      /* of what finer steps should gain */
@@ -79,7 +77,6 @@ struct line {
     double x[LINE_POINTS], y[LINE_POINTS]; /* all points */
     double good, bad; /* the coarsest x that is within, the finest that is not */
     double good_y, bad_y;
-    double narrow;      /* of a bracket that is left alone */
     uint32_t n, misses; /* misses: in a row, the last ones */
 };
 
@@ -133,19 +130,15 @@ static double next_x(const struct line *l, bool last)
         double from = l->x[l->n - 1];
         x = from + fmax(-FAR_BACK, fmin(FAR, x - from));
         if (isfinite(l->good)) /* finer ones are larger */
-            x = fmax(x, l->good + l->narrow);
+            x = fmax(x, l->good + NARROW);
     }
     return fmax(l->low, fmin(l->high, x));
 }
 
 static bool is_done(const struct line *l)
 {
-    return (l->good_y >= NEAR && isfinite(l->good)) || l->bad - l->good < l->narrow;
-}
-
-static bool is_at_end(const struct line *l)
-{
-    return l->good >= l->high || l->bad <= l->low || l->bad - l->good < NARROWEST;
+    return (l->good_y >= NEAR && isfinite(l->good)) || l->bad - l->good < NARROW ||
+           l->good >= l->high || l->bad <= l->low;
 }
 
 /* Finer, and no better: this encoder's files do not come near to the limit. What is further off
@@ -236,7 +229,7 @@ enum pith_status pith_goal_search_try(const struct pith_goal_search *s,
     if (f->n == PITH_GOAL_POINTS)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%u files are enough", PITH_GOAL_POINTS);
     if (s->started)
-        s->started(s->watcher, e, f->n + 1, f->n + 1.0);
+        s->started(s->watcher, e, f->n + 1);
     enum pith_status st = make_point(s, f, e, quality, &p, err);
     if (st)
         return st;
@@ -253,12 +246,6 @@ static bool is_beaten(const struct pith_goal_found *f, const struct pith_goal_po
            p->bytes >= f->point[f->best].bytes;
 }
 
-double pith_goal_calls_likely(uint32_t least, uint32_t most, uint32_t made)
-{
-    const double fewest = fmax(least, made + 1.0);
-    return sqrt(fewest * fmax(most, fewest));
-}
-
 static enum pith_status search_along(const struct pith_goal_search *s,
                                      const struct pith_goal_encoder *e, struct pith_goal_found *f,
                                      struct pith_error *err)
@@ -268,17 +255,15 @@ static enum pith_status search_along(const struct pith_goal_search *s,
                      .high = fmax(sign * log(e->finest), sign * log(e->coarsest)),
                      .good = -HUGE_VAL,
                      .bad = HUGE_VAL,
-                     .good_y = -HUGE_VAL,
-                     .narrow = e->cheap ? CHEAP_NARROW : NARROW};
+                     .good_y = -HUGE_VAL};
     double x = sign * log(e->like_best && f->n > 0 ? f->point[f->best].quality : e->first);
-    const uint32_t before = f->n, bound = e->last_resort ? PITH_GOAL_POINTS : PITH_GOAL_CALLS;
-    uint32_t most = e->most ? before + e->most : bound;
+    const uint32_t bound = e->last_resort ? PITH_GOAL_POINTS : PITH_GOAL_CALLS;
+    uint32_t most = e->most ? f->n + e->most : bound;
     most = most < bound ? most : bound;
-    while (f->n < most && !is_at_end(&l) && (l.n < e->least || !is_done(&l))) {
+    while (f->n < most && !is_done(&l)) {
         struct pith_goal_point p;
         if (s->started)
-            s->started(s->watcher, e, f->n + 1,
-                       before + pith_goal_calls_likely(e->least, most - before, l.n));
+            s->started(s->watcher, e, f->n + 1);
         enum pith_status st = make_point(s, f, e, exp(sign * x), &p, err);
         if (st)
             return st;

@@ -21,12 +21,12 @@ struct pith_ranks;
 extern "C" {
 #endif
 
-/* How far all of it is. */
 struct pith_goal_progress {
-    double share;           /* of the time, 0..1; never less than before */
-    uint32_t call;          /* file that is being made or measured; 0: not yet */
-    const char *encoder;    /* of it; NULL: not yet */
-    uint32_t layer, layers; /* of the file: done, and all; 0 of 0: measured */
+    const char *part; /* "baseline", "sensitivity", "layer", "encode", "epoch", "measure", "test" */
+    uint64_t done, all;         /* of the part: samples, layers, epochs; all 0: unknown */
+    uint32_t file;              /* that is being made or measured, from 1; 0: not yet */
+    const char *encoder;        /* of it; NULL: not yet */
+    double left_low, left_high; /* seconds, from what the files so far took; NAN: unknown */
 };
 
 /* Samples of a search, by what they are used for. */
@@ -42,6 +42,7 @@ struct pith_goal_compress_opts {
     uint64_t seed;                /* of the split, and of gradients that are drawn */
     uint32_t threads, cpu_mask;   /* as pith_engine_opts */
     bool for_speed;               /* a full header, Huffman codes; else the smallest file */
+    bool estimate;                /* files of codebooks alone, which take a second or so */
     const char *checkpoint;       /* file that what was made is kept in; borrowed; NULL: none */
     bool resume;                  /* with what the checkpoint has, if it is there; else anew */
     const char
@@ -74,9 +75,7 @@ struct pith_goal_result {
     bool met;
     bool done; /* resumed, and pith_goal_compress_is_done: nothing else is filled but seconds */
     double seconds; /* with those before a break */
-    /* Where the time given ended the search: about what all of it takes (without retraining, which
-     * uses whatever time there is), seconds; else 0. */
-    double needed_seconds;
+    bool timed_out; /* the time given ended the search */
 };
 
 /* m is changed in nothing but normalizations that fold. Where the goal is missed, met is false and

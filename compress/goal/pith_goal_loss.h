@@ -55,11 +55,8 @@ struct pith_goal_judge_opts {
     uint32_t size_bytes;
     struct pith_engine_opts engine; /* threads, cpu_mask; stop ends a measurement */
     uint64_t seed;                  /* of the split */
-    uint64_t most_calibrating;      /* samples; 0: by what the network costs */
-    uint64_t most_choosing;         /* and of those that report; likewise */
     const double *weight;           /* [outputs] that losses of each are multiplied with, 0: it is
                                        not judged; borrowed until the judge is freed; NULL: 1 */
-    bool choosing_only;             /* nothing will be asked of those that report */
     /* Runs of the original or of a file are so far. May be NULL. */
     void (*ran)(void *user, uint64_t calls, uint64_t all);
     /* What is no failure, in a line: labels that the network does not know. May be NULL. */
@@ -79,8 +76,6 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
 /* Accepts NULL. The feed's data sets have all their samples again. */
 void pith_goal_judge_free(struct pith_goal_judge *judge);
 uint64_t pith_goal_judge_count(const struct pith_goal_judge *judge, enum pith_goal_part part);
-/* Products of a sample, by the original's plan: of all iterations of loops. */
-double pith_goal_judge_macs(const struct pith_goal_judge *judge);
 /* Of the only output; 0: it is numbers, has several rows, or there are several outputs. */
 uint32_t pith_goal_judge_classes(const struct pith_goal_judge *judge);
 /* Of classes: the standard deviation of the original's scores about their mean, in nats; 0: it is

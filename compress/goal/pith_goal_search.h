@@ -28,9 +28,7 @@ struct pith_goal_cost {
 struct pith_goal_encoder {
     const char *name;               /* a word for messages */
     double finest, first, coarsest; /* of quality; > 0, ascending */
-    uint32_t least;                 /* calls of this one, though fewer would do; 0: none */
-    uint32_t most;                  /* and at most; 0: what is left */
-    bool cheap;                     /* calls take no time to speak of: nearer to the limit */
+    uint32_t most;                  /* calls of this one; 0: what is left */
     bool instead;                   /* only where nothing before it is within the goal */
     bool last_resort;               /* its calls, `most` of them, do not count as others do */
     bool early;                     /* made first, so that there is a file however short the time */
@@ -72,9 +70,9 @@ struct pith_goal_search {
      * fills loss, ram, latency. */
     enum pith_status (*measure)(void *user, struct pith_goal_point *point, struct pith_error *err);
     void *user;
-    /* May be NULL. started: call number `call` begins, of about `calls` (>= call) that there will
-     * be in all. made: with a new point; best: it is better than those before. */
-    void (*started)(void *watcher, const struct pith_goal_encoder *e, uint32_t call, double calls);
+    /* May be NULL. started: call number `call` begins. made: with a new point; best: it is better
+     * than those before. */
+    void (*started)(void *watcher, const struct pith_goal_encoder *e, uint32_t call);
     void (*made)(void *watcher, const struct pith_goal_point *point, bool best);
     bool (*stop)(void *watcher); /* called before each file is made: true ends the search */
     /* Whether the file of point->encoder and point->quality exists from an earlier search. If so,
@@ -104,10 +102,6 @@ enum pith_status pith_goal_search(const struct pith_goal_search *search,
 enum pith_status pith_goal_search_try(const struct pith_goal_search *search,
                                       const struct pith_goal_encoder *encoder, double quality,
                                       struct pith_goal_found *found, struct pith_error *err);
-/* Calls that an encoder is likely to take, of which `made` were made: of the least and the most
- * that are still possible the geometric mean, which is off from both by the same factor. most: > 0.
- */
-double pith_goal_calls_likely(uint32_t least, uint32_t most, uint32_t made);
 void pith_goal_found_free(struct pith_goal_found *found); /* accepts zeros */
 
 #ifdef __cplusplus

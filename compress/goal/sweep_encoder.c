@@ -11,7 +11,6 @@
 #include "pith_host.h"
 #include "pith_weight_sweep.h"
 #include "rank_gather.h"
-#include "sweep_cost.h"
 
 #define RATE_SHARE 0.5
 #define PLACE_SHARE 0.3
@@ -22,7 +21,6 @@
 #define SPREAD 2.0
 /* Of values between layers, in memory; others are in files. */
 #define BETWEEN_LAYERS (UINT64_C(8) << 20)
-#define ANOTHER_THREAD 0.8 /* of one, that each further thread gains in layers; coders have one */
 /* Pictures, up to which each calibrates by its mirror image, too: one more that nobody had to
  * collect. (ResNet-20: 257 and their mirror images have 4.3 % fewer bytes, 516 pictures 5.3 %.) */
 #define MIRRORED 512u
@@ -33,8 +31,7 @@
 struct watch {
     struct sweep_encoder *s;
     const struct goal_encoders *e;
-    double done, all; /* of the file's cost */
-    double loss;      /* of the layers done, nats */
+    double loss; /* of the layers done, nats */
 };
 
 static bool is_stopped(const struct goal_encoders *e)
@@ -55,8 +52,6 @@ static enum pith_status explain(const struct goal_encoders *e, enum pith_status 
     return status && is_stopped(e) ? pith_error_fill(err, PITH_ERR_STOPPED, "interrupted") : status;
 }
 
-/* ---- what layers cost ------------------------------------------------------------------------ */
-
 /* The samples that calibrate are those of the feed from now on. */
 static enum pith_status pick(const struct goal_encoders *e, struct pith_error *err)
 {
@@ -67,39 +62,14 @@ static enum pith_status pick(const struct goal_encoders *e, struct pith_error *e
     return status;
 }
 
-/* As many as calibrate. */
-static double samples_of(const struct goal_encoders *e)
+static bool count_weights(struct sweep_encoder *s, const struct pith_model *m)
 {
-    const struct pith_data *data = pith_goal_only_data(e);
-    return (double)(data ? pith_data_count(data)
-                         : pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE));
-}
-
-static bool find_costs(struct sweep_encoder *s, const struct goal_encoders *e)
-{
-    const struct pith_model *m = e->m;
-    const double samples = samples_of(e),
-                 steps = pith_sweep_cost(m, samples, pith_goal_judge_macs(e->judge)).steps;
     struct pith_weight_ref *refs = malloc((m->n_nodes + (size_t)1) * sizeof *refs);
-    s->layers = refs ? pith_model_weights(m, refs) : 0;
-    s->cost = malloc((s->layers + (size_t)1) * sizeof *s->cost);
-    for (uint32_t i = 0; i < s->layers && s->cost; i++) {
-        s->cost[i] = pith_sweep_cost_layer(m, &refs[i], samples * steps);
+    const uint32_t n = refs ? pith_model_weights(m, refs) : 0;
+    for (uint32_t i = 0; i < n; i++)
         s->weights += refs[i].rows * refs[i].cols;
-    }
     free(refs);
-    return refs && s->cost;
-}
-
-double pith_sweep_encoder_samples(const struct goal_encoders *e)
-{
-    struct pith_error err;
-    return pick(e, &err) ? 0 : samples_of(e);
-}
-
-double pith_sweep_encoder_speed(const struct goal_encoders *e)
-{
-    return e->opts->threads > 1 ? 1 + ANOTHER_THREAD * (e->opts->threads - 1) : 1;
+    return refs != NULL;
 }
 
 /* ---- once ------------------------------------------------------------------------------------ */
@@ -118,8 +88,8 @@ static double allowed_of(const struct goal_encoders *e)
 static bool tell_sample(void *user, uint64_t done, uint64_t all)
 {
     const struct goal_encoders *e = user;
-    if (e->prepared)
-        e->prepared(e->watcher, done, all);
+    if (e->progress)
+        e->progress(e->watcher, "sensitivity", done, all);
     return !is_stopped(e);
 }
 
@@ -152,7 +122,7 @@ enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struc
 {
     s->allowed = allowed_of(e);
     enum pith_status status = pick(e, err);
-    if (!status && !find_costs(s, e))
+    if (!status && !count_weights(s, e->m))
         status = pith_error_no_memory(err);
     return status ? status : find_sensitivity(s, e, err);
 }
@@ -160,7 +130,6 @@ enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struc
 void pith_sweep_encoder_free(struct sweep_encoder *s)
 {
     pith_fisher_rows_free(&s->sensitivity);
-    free(s->cost);
     *s = (struct sweep_encoder){0};
 }
 
@@ -184,10 +153,8 @@ static bool tell_layer(void *user, const struct pith_swept_layer *layer)
     struct watch *w = user;
     w->loss += layer->loss;
     note_loss(w->s, layer);
-    if (layer->number < w->s->layers)
-        w->done += w->s->cost[layer->number] / pith_sweep_encoder_speed(w->e);
-    if (w->e->rounded)
-        w->e->rounded(w->e->watcher, layer->number + 1, layer->n_layers, w->done / w->all);
+    if (w->e->progress)
+        w->e->progress(w->e->watcher, "layer", layer->number + 1, layer->n_layers);
     return !is_stopped(w->e);
 }
 
@@ -195,10 +162,8 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
                               double quality, const struct pith_opts *runtime,
                               struct pith_model **out, struct pith_error *err)
 {
-    struct watch w = {.s = s, .e = e, .all = pith_sweep_cost_coder((double)s->weights)};
+    struct watch w = {.s = s, .e = e};
     struct pith_sweep_ranks ranks;
-    for (uint32_t i = 0; i < s->layers; i++)
-        w.all += s->cost[i] / pith_sweep_encoder_speed(e);
     const struct pith_weight_sweep_opts o = {
         .size_bytes = sizeof o,
         .lambda = quality * quality * s->allowed / (double)s->weights,

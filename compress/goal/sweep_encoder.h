@@ -17,9 +17,7 @@
 struct sweep_encoder {
     struct pith_sensitivity sensitivity; /* owns; of none where the network has no gradients */
     double allowed;                      /* nats, or half a squared error */
-    uint64_t weights;
-    double *cost; /* owns: [layers] of the sweep (sweep_cost.h) */
-    uint32_t layers;
+    uint64_t weights;                    /* 0: not prepared */
     struct pith_goal_cost costly[PITH_GOAL_COSTLY]; /* of the file made last */
 };
 
@@ -28,10 +26,6 @@ struct sweep_encoder {
 enum pith_status pith_sweep_encoder_prepare(struct sweep_encoder *s, const struct goal_encoders *e,
                                             struct pith_error *err);
 void pith_sweep_encoder_free(struct sweep_encoder *s); /* accepts zeros */
-/* Samples that calibrate, mirror images counted; the feed has them from then on. 0: no memory. */
-double pith_sweep_encoder_samples(const struct goal_encoders *e);
-/* How many times as fast layers are swept as by one thread. */
-double pith_sweep_encoder_speed(const struct goal_encoders *e);
 /* *out: the caller's. What pith_weight_sweep returns, PITH_ERR_STOPPED. */
 enum pith_status pith_sweep_encode(struct sweep_encoder *s, const struct goal_encoders *e,
                                    double quality, struct pith_model **out, struct pith_error *err);

@@ -4,20 +4,16 @@
  *
  *     goal_checkpoint.h: files damaged, cut short, of another search
  *     output_kind.h: what outputs are, of networks made for it
- *     sweep_cost.h: by networks that differ in one thing
  *     sweep_encoder.h: which samples it calibrates by
  *     sample_split.h: that no sample is in two parts
- *     uncertain_loss.h: of networks that are certain of all samples but few
- *     work_left.h: by clocks that tests set */
+ *     uncertain_loss.h: of networks that are certain of all samples but few */
 #ifndef TEST_COMPRESS_GOAL_H
 #define TEST_COMPRESS_GOAL_H
 
 #include "goal_checkpoint.h"
 #include "pith_class_output.h"
 #include "sample_split.h"
-#include "sweep_cost.h"
 #include "sweep_encoder.h"
 #include "uncertain_loss.h"
-#include "work_left.h"
 
 #endif

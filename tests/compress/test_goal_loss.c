@@ -186,49 +186,6 @@ static void losses_are_those_of_a_hand(void **state)
     pith_model_free(m);
 }
 
-static void count_calls(void *user, uint64_t calls, uint64_t all)
-{
-    uint64_t *seen = user;
-    seen[0] = calls;
-    seen[1] = all;
-}
-
-/* Where nothing will report, the network runs over the samples that choose alone, and what these
- * tell is the same. */
-static void what_reports_may_be_left_out(void **state)
-{
-    (void)state;
-    const float was[6] = {1, 0, 0, 0, 1, 0}, now[6] = {1, 0, 0, 0, 1, 0.5f};
-    float x[64 * WIDTH];
-    for (uint32_t i = 0; i < 64 * WIDTH; i++)
-        x[i] = (float)(i * 7 % 11) / 5;
-    struct pith_model *m = small_net(WIDTH, CLASSES, was, false);
-    struct pith_data *data = rows_of(x, 64, WIDTH, NULL);
-    struct pith_buffer file = packed(now);
-    const struct pith_feed_input input = {.data = data};
-    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
-    uint64_t seen[2];
-    struct pith_goal_judge_opts o = {
-        .size_bytes = sizeof o, .seed = 1, .ran = count_calls, .user = seen};
-    struct pith_goal_loss l[2];
-    struct pith_error err = {0};
-    for (int i = 0; i < 2; i++) {
-        struct pith_goal_judge *j;
-        o.choosing_only = i == 1;
-        assert_int_equal(pith_goal_judge_new(m, &feed, &o, &j, &err), PITH_OK);
-        assert_int_equal(seen[0], i == 0 ? 24 : 12); /* 12 of 64 choose, 12 report or none */
-        assert_int_equal(seen[1], seen[0]);
-        assert_int_equal(pith_goal_judge_measure(j, PITH_GOAL_CHOOSE, &file, &l[i], &err), PITH_OK);
-        pith_goal_judge_free(j);
-    }
-    assert_int_equal(l[0].samples, 12);
-    assert_int_equal(l[1].samples, 12);
-    assert_true(l[0].kl > 0 && l[0].kl == l[1].kl && l[0].snr_db == l[1].snr_db);
-    pith_buffer_free(&file);
-    pith_data_free(data);
-    pith_model_free(m);
-}
-
 static void one_sample_is_refused(void **state)
 {
     (void)state;
@@ -365,7 +322,6 @@ int main(void)
         cmocka_unit_test(rows_of_a_product_are_classes),
         cmocka_unit_test(softmax_tells_the_axis),
         cmocka_unit_test(losses_are_those_of_a_hand),
-        cmocka_unit_test(what_reports_may_be_left_out),
         cmocka_unit_test(one_sample_is_refused),
         cmocka_unit_test(limits),
         cmocka_unit_test(nan_in_the_outputs_meets_no_goal),

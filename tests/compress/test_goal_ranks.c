@@ -58,8 +58,8 @@ static void note_made(void *user, const struct pith_goal_point *p, bool best)
 static void note_progress(void *user, const struct pith_goal_progress *p)
 {
     struct searcher *s = user;
-    if (p->layers > 0 && s->first == 0)
-        s->first = p->call;
+    if ((strcmp(p->part, "layer") == 0 || strcmp(p->part, "epoch") == 0) && s->first == 0)
+        s->first = p->file;
 }
 
 static void *work(void *arg)

@@ -116,8 +116,8 @@ static void finds_the_limit(void **state)
     }
 }
 
-/* Losses on few samples are off by 15 %: some three files do all the same, and few percent of
- * quality are lost. (A secant through the last two files takes 3.9, and ends 2 % coarser.) */
+/* Losses on few samples are off by 15 %: some four files do all the same, and few percent of
+ * quality are lost. */
 static void few_files_where_losses_have_errors(void **state)
 {
     (void)state;
@@ -132,15 +132,14 @@ static void few_files_where_losses_have_errors(void **state)
         f.scale = 0.02 * pow(right, -f.power);
         f.draws = draws;
         e.first = 1.2;
-        e.most = 5;
         struct pith_goal_found found = run(&goal, &e, 1);
         assert_true(found.met);
         files += found.n;
         quality += log(found.point[found.best].quality / right);
         pith_goal_found_free(&found);
     }
-    assert_true(files / runs < 3.6);
-    assert_true(exp(quality / runs) > 0.92);
+    assert_true(files / runs < 4.2);
+    assert_true(exp(quality / runs) > 0.95);
 }
 
 /* What is known from before is not made again, and the end is the same. */
@@ -299,7 +298,6 @@ static void stops_at_a_floor(void **state)
                         {.scale = 0.04, .power = 2, .most = 1e6}};
     struct pith_goal_encoder e[2] = {encoder_of(&f[0]), encoder_of(&f[1])};
     const struct pith_goal goal = goal_of(0.005);
-    e[0].least = 4;
     e[1].instead = true;
     struct pith_goal_found found = run(&goal, e, 2);
     assert_int_equal(f[0].calls, 2);
@@ -417,7 +415,6 @@ static void meets_by_what_was_measured(void **state)
     struct fake f = {.scale = 0.04, .power = 2, .most = 1e6, .doubt = 0.5};
     struct pith_goal_encoder e = encoder_of(&f);
     struct pith_goal goal = goal_of(0.005); /* q 0.707: 1.41 MB; 1.5 times that loss q 0.577 */
-    e.least = 4;
     goal.max_size = 1.45e6;
     struct pith_goal_found found = run(&goal, &e, 1);
     const struct pith_goal_point *best = &found.point[found.best];
@@ -451,27 +448,6 @@ static void keeps_what_misses_least(void **state)
     pith_goal_found_free(&found);
 }
 
-/* As many files as the encoder says, whatever the first ones are like, and the best is no larger
- * than with fewer. */
-static void keeps_to_its_number_of_files(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 40; i++) {
-        struct fake f = {.scale = 0.02 * pow(10, -1 + 0.05 * i), .power = 2, .most = 1e6};
-        struct pith_goal_encoder e = encoder_of(&f);
-        const struct pith_goal goal = goal_of(0.005);
-        e.most = 5;
-        struct pith_goal_found few = run(&goal, &e, 1);
-        e.least = 4;
-        struct pith_goal_found found = run(&goal, &e, 1);
-        assert_in_range(found.n, 4, 5);
-        assert_true(few.met && found.met);
-        assert_true(found.point[found.best].bytes <= few.point[few.best].bytes);
-        pith_goal_found_free(&few);
-        pith_goal_found_free(&found);
-    }
-}
-
 /* Where quality ends there is no other file. */
 static void ends_where_quality_does(void **state)
 {
@@ -480,23 +456,9 @@ static void ends_where_quality_does(void **state)
     struct pith_goal_encoder e = encoder_of(&f);
     const struct pith_goal goal = goal_of(0.005);
     e.first = e.coarsest;
-    e.least = 4;
     struct pith_goal_found found = run(&goal, &e, 1);
     assert_int_equal(found.n, 1);
     pith_goal_found_free(&found);
-}
-
-/* Off from the fewest and from the most by the same factor, and never less than are made. */
-static void likely_calls_are_between(void **state)
-{
-    (void)state;
-    for (uint32_t least = 0; least <= 5; least++)
-        for (uint32_t made = 0; made < 5; made++) {
-            const double fewest = fmax(least, made + 1), n = pith_goal_calls_likely(least, 5, made);
-            assert_true(n >= fewest && n <= 5);
-            assert_true(fabs(n / fewest - 5 / n) < 1e-9);
-        }
-    assert_true(pith_goal_calls_likely(4, 5, 6) == 7);
 }
 
 struct watch {
@@ -521,11 +483,10 @@ static void stops_with_what_there_is(void **state)
 {
     (void)state;
     for (uint32_t at = 0; at < 3; at++) {
-        struct fake f = {.scale = 0.04, .power = 2, .most = 1e6};
+        struct fake f = {.scale = 0.04, .power = 3, .most = 1e6};
         struct pith_goal_encoder e = encoder_of(&f);
         const struct pith_goal goal = goal_of(0.0001);
         struct watch w = {.stop_at = at};
-        e.least = 4;
         const struct pith_goal_search s = {.size_bytes = sizeof s,
                                            .goal = &goal,
                                            .encoder = &e,
@@ -563,9 +524,7 @@ int main(void)
         cmocka_unit_test(recalls_before_it_stops),
         cmocka_unit_test(an_early_file_changes_no_other),
         cmocka_unit_test(few_files_where_losses_have_errors),
-        cmocka_unit_test(keeps_to_its_number_of_files),
         cmocka_unit_test(ends_where_quality_does),
-        cmocka_unit_test(likely_calls_are_between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

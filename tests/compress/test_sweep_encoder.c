@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "gemm_model.h"
 #include "test_compress_goal.h"
@@ -86,10 +87,11 @@ static struct pith_data *numbers(uint32_t n)
     return d;
 }
 
-static void note(void *watcher, uint64_t done, uint64_t all)
+static void note(void *watcher, const char *part, uint64_t done, uint64_t all)
 {
     (void)done;
-    *(uint64_t *)watcher = all;
+    if (strcmp(part, "sensitivity") == 0)
+        *(uint64_t *)watcher = all;
 }
 
 /* times: of the samples that calibrate. The data is freed. */
@@ -104,7 +106,7 @@ static void expect_samples(struct pith_data *data, uint64_t calibrating, uint64_
     struct sweep_encoder s = {0};
     uint64_t told = 0;
     struct goal_encoders e = {
-        .m = m, .goal = &goal, .opts = &opts, .prepared = note, .watcher = &told};
+        .m = m, .goal = &goal, .opts = &opts, .progress = note, .watcher = &told};
     check(pith_goal_judge_new(m, &feed, &j, &e.judge, &err));
     assert_int_equal(pith_goal_judge_count(e.judge, PITH_GOAL_CALIBRATE), calibrating);
     check(pith_sweep_encoder_prepare(&s, &e, &err));
