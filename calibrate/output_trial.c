@@ -246,21 +246,6 @@ enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_mode
     return st ? st : keep_samples(t, most);
 }
 
-double pith_output_trial_signal(const struct output_trial *t)
-{
-    double signal = 0;
-    for (uint32_t s = 0; s < t->n_samples; s++) {
-        const struct kept_floats *o = &t->output[s];
-        double mean = 0;
-        for (size_t i = 0; i < o->n && o->n > 1;
-             i++) /* a single number has no mean to be less than */
-            mean += (double)o->x[i] / (double)o->n;
-        for (size_t i = 0; i < o->n; i++)
-            signal += ((double)o->x[i] - mean) * ((double)o->x[i] - mean);
-    }
-    return t->n_samples ? signal / t->n_samples : 0;
-}
-
 void pith_output_trial_close(struct output_trial *t)
 {
     for (uint32_t s = 0; s < t->n_samples; s++) {

@@ -53,9 +53,6 @@ void pith_output_trial_behind(struct output_trial *t, uint32_t step);
  * squared changes of the outputs, of a final Softmax's input. Never NaN. */
 enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
                                        double *error);
-/* Of the outputs as they are, each sample's less its mean: the mean of the sums of their squares.
- */
-double pith_output_trial_signal(const struct output_trial *t);
 void pith_output_trial_close(struct output_trial *t);
 
 #endif

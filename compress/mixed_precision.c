@@ -1,40 +1,234 @@
 /* SPDX-License-Identifier: MIT */
-/* mixed_precision.c - more than a byte where that is not enough.
+/* mixed_precision.c - a greedy allocation of more than 8 bits to the layers that need it.
  *
- * Errors of roundings add up (range_search.c), so what the network of integers will be like is
- * known before it is made. Where its outputs would be too near their error, layers whose inputs
- * cost most for what they would take get them finer: as two bytes (int16_input.h), or as floats.
- * That is paid for by products and by passes over values, so it ends at a share of all products;
- * and no layer pays for what changes next to nothing.
+ * The network of integers runs the held-out samples. Where its outputs are less than ENOUGH_DB
+ * above their error, each layer is tried alone on a few of them: it in integers (rounded to
+ * nearest, which takes no time), all others float. The errors of layers add up, so what one loses
+ * is gained if it stays float, or in part if it reads 16-bit activations (a second trial measures
+ * which part). The layer that gains most for its price goes first, until WANTED_DB are expected.
+ * Its price is its products, and passes over what has to be converted; a share of all products may
+ * be spent.
  *
- * A layer that stays float has float outputs, too, so what would round these is gone as well. The
- * depthwise layer in front of one stays float with it: kernels of bytes write bytes. */
+ * Where less than PITH_KEEP_FLOOR_DB is left, the layer that loses most stays float whatever its
+ * price, if that brings PITH_KEEP_GAIN_DB; then the next, up to PITH_KEEP_MOST. A network whose
+ * error is spread over all layers therefore keeps none: that would be slow without being good. Nor
+ * does one of more than PITH_KEEP_TRIED layers, or one in fixed point, which is for machines
+ * without floats. Each step is quantized and measured, and undone where the outputs are no better.
+ *
+ * A layer that stays float takes the depthwise layer in front of it along: kernels of bytes write
+ * bytes. What stays float is stored small: f16, and weights as codebooks where the outputs allow it
+ * (kept_codebooks.h).
+ *
+ * Before that, where outputs are not far above their error anyway, the network is also quantized
+ * with its channels re-estimated, which helps some networks and harms others: the outputs decide.
+ */
 #include "mixed_precision.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "output_sqnr.h"
 #include "pith_error_fill.h"
+#include "pith_fold_affine.h"
 #include "pith_integer_plan.h"
+#include "kept_codebooks.h"
 #include "pith_op_semantics.h"
+#include "pith_pack.h"
+#include "pith_store_floats.h"
 #include "pith_two_inputs.h"
+#include "pith_turn_weight.h"
 
-#define LEAST 0.02 /* of all error */
+#define FEW 8u        /* samples that a trial of one layer runs */
+#define FEW_STEPS 64u /* of a stream */
+#define LEAST 0.02    /* of all error: what gains less is not worth its price */
+#define WANTED_DB 28
 
-static double count_of(const struct pith_value *v)
+/* How a layer may compute what a byte is too coarse for. */
+struct finer_way {
+    double enough_db;
+    double share;  /* of all products, that may be done so */
+    double passes; /* over a value, in products, to take it apart or convert it */
+};
+static const struct finer_way way_int16 = {28, 0.12, 8}, way_float = {25, 0.25, 40};
+
+/* A layer of the float network, with its loss where it alone is of integers. */
+struct candidate {
+    const char *name; /* m's */
+    double noise;     /* in the scale of the outputs; 0: taken */
+    double gain;      /* of that, what the finer way gets back */
+    double price;     /* in products */
+    uint32_t before;  /* the candidate that stays float with it; n_candidates: none */
+};
+
+struct allocation {
+    struct pith_model before; /* borrows m's arrays: the float network */
+    struct pith_model *m;
+    struct pith_quantize_opts opts;
+    const struct mixed_request *request;
+    struct output_sqnr answers;
+    const char **keep, **int16; /* own: patterns of opts, then those added; texts are m's */
+    uint32_t n_asked;
+    struct pith_quantize_layer *layer, *trial; /* [n_layers], [n_trial]; trial: owns */
+    uint32_t n_layers, n_trial; /* what is kept is not taken apart, so it may be fewer */
+    const struct finer_way *way;
+    struct candidate *candidate; /* owns: [n_candidates] */
+    uint32_t n_candidates;
+    struct pith_error *err;
+};
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+static void see(void *user, uint32_t value, float *x, size_t n)
 {
-    double n = 1;
-    for (uint32_t i = 0; i < v->rank; i++)
-        n *= v->dim[i];
-    return n;
+    pith_sqnr_see(user, value, x, n);
+}
+
+/* The first n of the held-out samples. */
+static enum pith_status run_samples(struct allocation *k, const struct pith_model *m, uint64_t n)
+{
+    struct observed_run run = {.see = see, .user = &k->answers};
+    enum pith_status st = pith_observed_run_open(&run, m, k->request->samples, k->err);
+    for (uint64_t i = 0; !st && i < n && i < pith_observed_run_samples(&run); i++)
+        st = pith_observed_run_sample(&run, i, k->err);
+    if (!st && k->answers.no_memory)
+        st = pith_error_no_memory(k->err);
+    pith_observed_run_close(&run);
+    return st;
+}
+
+static enum pith_status measure(struct allocation *k, const struct pith_model *m, uint64_t n,
+                                bool keeps)
+{
+    const struct pith_stage_means *means = k->request->means;
+    enum pith_status st = pith_held_out_pick(k->request->held, PART_HELD, k->err), back;
+    pith_sqnr_begin(&k->answers, m, keeps);
+    if (!st)
+        st = run_samples(k, m, n);
+    back = pith_held_out_pick(k->request->held, PART_BESIDE, k->err);
+    if (!st && !back && means->stop && means->stop(means->user))
+        st = pith_error_fill(k->err, PITH_ERR_ARGUMENT, "interrupted");
+    return st ? st : back;
+}
+
+/* The float network's answers: to the held-out samples, and to the fitted ones. */
+static enum pith_status measure_float(struct allocation *k)
+{
+    enum pith_status st = measure(k, &k->before, UINT64_MAX, true);
+    if (st || !k->request->held->n_held)
+        return st;
+    pith_sqnr_begin_more(&k->answers, &k->before);
+    return run_samples(k, &k->before, k->request->held->n_fitted);
+}
+
+/* m becomes what opts make of the float network, and is measured on up to n samples. */
+static enum pith_status quantize(struct allocation *k, const struct pith_quantize_opts *opts,
+                                 uint64_t n)
+{
+    *k->m = k->before;
+    enum pith_status st = pith_quantize(k->m, opts, k->trial, &k->n_trial, k->err);
+    return st ? st : measure(k, k->m, n, false);
+}
+
+/* What is now in m goes into the report. */
+static void take_measured(const struct allocation *k, struct pith_stage_report *r)
+{
+    r->output_db = pith_sqnr_db(&k->answers); /* which may be infinite */
+    r->reported_db =
+        pith_sqnr_reported_db(&k->answers, k->request->samples->feed, &r->reported_error_db);
+    r->held_out = k->request->held->n_held;
+    r->expected_changes = pith_sqnr_expected_changes(&k->answers);
+    r->changed = k->answers.first.rows - k->answers.first.agree;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct pith_model *m, const struct pith_node *node)
+{
+    return node->name[0] || node->n_out == 0 ? node->name : m->values[node->out[0]].name;
+}
+
+static bool is_float_layer(const struct allocation *k, const char *name, size_t length)
+{
+    const struct pith_model *m = &k->before;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const char *own = name_of(m, &m->nodes[i]);
+        if (strncmp(own, name, length) == 0 && own[length] == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Plans are made of the float network, which knows a layer that was taken apart by its whole name
+ * alone: of `name:first-last` that is `name`. In m's memory; NULL: no memory. */
+static const char *float_name(const struct allocation *k, const char *name)
+{
+    const char *part = strrchr(name, ':');
+    if (!part || is_float_layer(k, name, strlen(name)) ||
+        !is_float_layer(k, name, (size_t)(part - name)))
+        return name;
+    char *whole = pith_model_strdup(k->m, name);
+    if (whole)
+        whole[part - name] = 0;
+    return whole;
+}
+
+/* ---- what each layer costs ------------------------------------------------------------------- */
+
+/* Rounded to nearest, which takes no time. */
+static void take_no_data(struct pith_quantize_opts *o)
+{
+    o->data = NULL;
+    o->feed = NULL;
+    o->rounding = PITH_ROUND_NEAREST;
+    o->bias_correct = o->reestimate = false;
+    o->keep_biases = true;
+    o->n_held_out = 0;
+}
+
+/* All float but layer i; noise relative to the outputs. */
+static enum pith_status try_alone(struct allocation *k, uint32_t i, bool int16, double *noise)
+{
+    struct pith_quantize_opts o = k->opts;
+    const char **keep = malloc((k->n_candidates + (size_t)1) * sizeof *keep);
+    const char *own = pith_weight_pattern(k->m, k->candidate[i].name);
+    enum pith_status st = keep && own ? PITH_OK : pith_error_no_memory(k->err);
+    o.n_keep = 0;
+    for (uint32_t l = 0; l < k->n_candidates && !st; l++) {
+        if (l == i)
+            continue;
+        keep[o.n_keep] = pith_weight_pattern(k->m, k->candidate[l].name);
+        st = keep[o.n_keep++] ? PITH_OK : pith_error_no_memory(k->err);
+    }
+    o.keep = keep;
+    if (int16) {
+        o.int16 = &own;
+        o.n_int16 = 1;
+    }
+    take_no_data(&o);
+    bool stream = k->request->samples->feed && k->request->samples->feed->n_states > 0;
+    if (!st)
+        st = quantize(k, &o, stream ? FEW_STEPS : FEW);
+    *noise = st ? 0 : fmin(pith_sqnr_noise(&k->answers) / k->answers.all.signal, 1);
+    free(keep);
+    return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* alone it cannot be; so nothing is known */
+}
+
+static const struct pith_node *node_of(const struct allocation *k, const char *name)
+{
+    for (uint32_t i = 0; i < k->before.n_nodes; i++)
+        if (strcmp(name_of(&k->before, &k->before.nodes[i]), name) == 0)
+            return &k->before.nodes[i];
+    return NULL;
 }
 
 /* Multiplications of a layer with weights. */
 static double products_of(const struct pith_model *m, const struct pith_node *node)
 {
     const struct pith_value *w = &m->values[node->in[1]];
-    return count_of(&m->values[node->out[0]]) * (double)w->constant->count / w->dim[0];
+    return (double)pith_value_elems(&m->values[node->out[0]]) * (double)w->constant->count /
+           w->dim[0];
 }
 
 static double products_of_all(const struct pith_model *m)
@@ -46,147 +240,366 @@ static double products_of_all(const struct pith_model *m)
     return sum;
 }
 
-/* ---- what becomes finer ---------------------------------------------------------------------- */
-
-/* The depthwise layer that writes v, itself or through activations; NULL: none does. */
-static const struct pith_node *depthwise_before(const struct pith_model *m, uint32_t v)
+/* HUGE_VAL: it cannot be bought. */
+static double price_of(const struct allocation *k, const char *name)
 {
-    const struct pith_node *node = pith_model_producer(m, v);
-    while (node && pith_op_is(node->op, TRAIT_CLAMPS))
+    const struct pith_model *m = &k->before;
+    const struct pith_node *node = node_of(k, name);
+    if (!node || !pith_has_weight(m, node) ||
+        (k->way == &way_int16 && !pith_readers_mix_channels(m, node->in[0])))
+        return HUGE_VAL;
+    double numbers = (double)pith_value_elems(&m->values[node->in[0]]);
+    if (k->way == &way_float)
+        numbers += (double)pith_value_elems(&m->values[node->out[0]]);
+    return products_of(m, node) + k->way->passes * numbers;
+}
+
+/* The depthwise layer that writes what the layer reads, itself or through activations. */
+static uint32_t depthwise_before(const struct allocation *k, const char *name)
+{
+    const struct pith_model *m = &k->before;
+    const struct pith_node *node = node_of(k, name);
+    if (k->way != &way_float || !node)
+        return k->n_candidates;
+    do
         node = pith_model_producer(m, node->in[0]);
-    return node && pith_has_weight(m, node) && pith_node_is_depthwise(m, node) ? node : NULL;
+    while (node && pith_op_is(node->op, TRAIT_CLAMPS));
+    if (node && pith_has_weight(m, node) && pith_node_is_depthwise(m, node))
+        for (uint32_t i = 0; i < k->n_candidates; i++)
+            if (strcmp(k->candidate[i].name, name_of(m, node)) == 0)
+                return i;
+    return k->n_candidates;
 }
 
-static bool may_stay_float(const struct pith_model *m, uint32_t v)
+static enum pith_status list_candidates(struct allocation *k)
 {
-    return pith_layers_read(m, v, NULL);
-}
-
-/* In products: what reads v otherwise, and the passes over what has to be converted. */
-static double price(const struct pith_model *m, const struct finer_way *way, uint32_t v,
-                    uint32_t *layers)
-{
-    const struct pith_node *before = way->floats ? depthwise_before(m, v) : NULL;
-    double numbers = count_of(&m->values[v]), products = before ? products_of(m, before) : 0;
-    *layers = before != NULL;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const struct pith_node *node = &m->nodes[i];
-        if (!pith_layer_reads(m, node, v))
-            continue;
-        products += products_of(m, node);
-        numbers += way->floats ? count_of(&m->values[node->out[0]]) : 0;
-        ++*layers;
-    }
-    return products + way->passes * numbers;
-}
-
-static bool add_layer(struct pith_model *m, const struct pith_node *node, const char *why,
-                      struct wider_layers *wider)
-{
-    const char *name = node->name[0] ? node->name : m->values[node->out[0]].name;
-    wider->name[wider->n] = name;
-    wider->why[wider->n] = why;
-    wider->layer[wider->n] = pith_weight_pattern(m, name);
-    return wider->layer[wider->n++] != NULL;
-}
-
-/* alone: dB of the outputs with no rounding but that of v */
-static bool add_readers(struct pith_model *m, const struct finer_way *way, uint32_t v, double alone,
-                        struct wider_layers *wider)
-{
-    const struct pith_node *before = way->floats ? depthwise_before(m, v) : NULL;
-    char text[96];
-    snprintf(text, sizeof text, "kept: 8-bit input alone gives %.1f dB", alone);
-    const char *why = way->floats ? pith_model_strdup(m, text) : NULL;
-    bool ok = why || !way->floats;
-    for (uint32_t i = 0; i < m->n_nodes && ok; i++) {
-        const struct pith_node *node = &m->nodes[i];
-        if (node == before)
-            ok = add_layer(m, node, "kept: the layer behind it is float", wider);
-        else if (pith_layer_reads(m, node, v))
-            ok = add_layer(m, node, why, wider);
-    }
-    return ok;
-}
-
-/* ---- how much of it -------------------------------------------------------------------------- */
-
-struct offer {
-    struct value_cost cost;
-    double price;
-    uint32_t layers;
-};
-
-/* Most error for its price first. */
-static int by_worth(const void *a, const void *b)
-{
-    const struct offer *x = a, *y = b;
-    double p = x->cost.error * y->price, q = y->cost.error * x->price;
-    if (p != q)
-        return p > q ? -1 : 1;
-    return x->cost.value < y->cost.value ? -1 : 1;
-}
-
-static double below(double signal, double db)
-{
-    return signal * pow(10, -db / 10);
-}
-
-const struct finer_way pith_way_int16 = {.may = pith_readers_mix_channels,
-                                         .left = 0.1,
-                                         .enough = 28,
-                                         .wanted = 28,
-                                         .share = 0.12,
-                                         .passes = 8},
-                       pith_way_float = {.may = may_stay_float,
-                                         .left = 0,
-                                         .enough = 25,
-                                         .wanted = 28,
-                                         .share = 0.25,
-                                         .passes = 40,
-                                         .floats = true};
-
-static enum pith_status choose(struct pith_model *m, const struct finer_way *way,
-                               const struct offer *offer, uint32_t n, double total, double signal,
-                               struct wider_layers *wider, struct pith_error *err)
-{
-    double budget = way->share * products_of_all(m), left = total;
-    for (uint32_t i = 0; i < n && left > below(signal, way->wanted); i++) {
-        const struct offer *o = &offer[i];
-        if (o->price > budget || wider->n + o->layers > PITH_STAGE_LAYERS)
-            continue;
-        if (!add_readers(m, way, o->cost.value, 10 * log10(signal / o->cost.error), wider))
-            return pith_error_no_memory(err);
-        budget -= o->price;
-        left -= (1 - way->left) * o->cost.error;
+    k->candidate = calloc(k->n_layers + (size_t)1, sizeof *k->candidate);
+    if (!k->candidate)
+        return pith_error_no_memory(k->err);
+    for (uint32_t i = 0; i < k->n_layers; i++) {
+        const char *name = k->layer[i].why ? NULL : float_name(k, k->layer[i].layer);
+        if (!name && !k->layer[i].why)
+            return pith_error_no_memory(k->err);
+        for (uint32_t l = 0; l < k->n_candidates && name; l++)
+            if (strcmp(k->candidate[l].name, name) == 0)
+                name = NULL; /* another part of it */
+        if (name)
+            k->candidate[k->n_candidates++].name = name;
     }
     return PITH_OK;
 }
 
-enum pith_status pith_choose_precision(struct pith_model *m, const struct finer_way *way,
-                                       const struct value_cost *cost, uint32_t n, double rest,
-                                       double signal, struct wider_layers *wider,
-                                       struct pith_error *err)
+static enum pith_status try_each(struct allocation *k)
 {
-    double total = rest;
-    uint32_t offers = 0;
-    struct offer *offer = malloc((n + (size_t)1) * sizeof *offer);
-    if (!offer)
-        return pith_error_no_memory(err);
-    for (uint32_t i = 0; i < n; i++)
-        total += cost[i].error;
-    for (uint32_t i = 0; i < n; i++) {
-        struct offer *o = &offer[offers];
-        o->cost = cost[i];
-        if (cost[i].error <= LEAST * total || !way->may(m, cost[i].value))
-            continue;
-        o->price = price(m, way, cost[i].value, &o->layers);
-        offers++;
+    enum pith_status st = list_candidates(k);
+    for (uint32_t i = 0; i < k->n_candidates && !st; i++) {
+        struct candidate *c = &k->candidate[i];
+        double left = 0;
+        st = try_alone(k, i, false, &c->noise);
+        c->price = price_of(k, c->name);
+        c->before = depthwise_before(k, c->name);
+        if (!st && k->way == &way_int16 && isfinite(c->price))
+            st = try_alone(k, i, true, &left);
+        c->gain = fmax(0, c->noise - left);
     }
-    qsort(offer, offers, sizeof *offer, by_worth);
+    return st;
+}
+
+/* ---- the allocation -------------------------------------------------------------------------- */
+
+static double noise_of_all(const struct allocation *k)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < k->n_candidates; i++)
+        sum += k->candidate[i].noise;
+    return sum;
+}
+
+/* With the depthwise layer that goes along. */
+static struct candidate whole_of(const struct allocation *k, uint32_t i)
+{
+    struct candidate c = k->candidate[i];
+    if (c.before < k->n_candidates) {
+        c.gain += k->candidate[c.before].gain;
+        c.price += k->candidate[c.before].noise > 0 ? k->candidate[c.before].price : 0;
+    }
+    return c;
+}
+
+/* The most gain for its price that may be paid; n_candidates: none. */
+static uint32_t worth_most(const struct allocation *k, double budget)
+{
+    const double least = LEAST * noise_of_all(k);
+    uint32_t best = k->n_candidates;
+    for (uint32_t i = 0; i < k->n_candidates; i++) {
+        const struct candidate c = whole_of(k, i);
+        if (c.noise > 0 && c.gain > least && c.price <= budget &&
+            (best == k->n_candidates ||
+             c.gain * whole_of(k, best).price > whole_of(k, best).gain * c.price))
+            best = i;
+    }
+    return best;
+}
+
+/* The costliest, if without it the rest would cost that much less; else none. */
+static uint32_t costliest(const struct allocation *k)
+{
+    const double total = noise_of_all(k);
+    uint32_t worst = k->n_candidates;
+    for (uint32_t i = 0; i < k->n_candidates; i++)
+        if (k->candidate[i].noise > 0 &&
+            (worst == k->n_candidates || k->candidate[i].noise > k->candidate[worst].noise))
+            worst = i;
+    const bool enough =
+        worst < k->n_candidates &&
+        (total - k->candidate[worst].noise) * pow(10, PITH_KEEP_GAIN_DB / 10) < total;
+    return enough ? worst : k->n_candidates;
+}
+
+/* What a step adds to the options. */
+struct step {
+    struct pith_quantize_opts opts;
+    uint32_t taken[PITH_STAGE_LAYERS], n; /* candidates */
+};
+
+static bool add_pattern(struct allocation *k, struct step *s, uint32_t i)
+{
+    const char *pattern = pith_weight_pattern(k->m, k->candidate[i].name);
+    if (k->way == &way_int16)
+        k->int16[s->opts.n_int16++] = pattern;
+    else
+        k->keep[s->opts.n_keep++] = pattern;
+    s->taken[s->n++] = i;
+    k->candidate[i].noise -= k->candidate[i].gain;
+    k->candidate[i].gain = 0;
+    return pattern != NULL;
+}
+
+static enum pith_status take(struct allocation *k, struct step *s, uint32_t i)
+{
+    const uint32_t before = k->candidate[i].before;
+    bool ok = true;
+    if (before < k->n_candidates && k->candidate[before].gain > 0)
+        ok = add_pattern(k, s, before);
+    return ok && add_pattern(k, s, i) ? PITH_OK : pith_error_no_memory(k->err);
+}
+
+/* As many as are expected to bring WANTED_DB. */
+static enum pith_status take_worthy(struct allocation *k, struct step *s, double db)
+{
+    const double total = noise_of_all(k);
+    double budget = k->way->share * products_of_all(&k->before);
     enum pith_status st = PITH_OK;
-    if (total > below(signal, way->enough))
-        st = choose(m, way, offer, offers, total, signal, wider, err);
-    free(offer);
+    while (!st && s->n + 2 <= PITH_STAGE_LAYERS / 2 &&
+           db + 10 * log10(total / noise_of_all(k)) < WANTED_DB) {
+        const uint32_t i = worth_most(k, budget);
+        if (i == k->n_candidates)
+            break;
+        budget -= whole_of(k, i).price;
+        st = take(k, s, i);
+    }
+    return st;
+}
+
+/* Those kept say why. db: without them. */
+static enum pith_status explain(struct allocation *k, const struct step *s, double db)
+{
+    char text[96];
+    snprintf(text, sizeof text, "kept: as integers the outputs had %.1f dB", db);
+    char *why = pith_model_strdup(k->m, text);
+    for (uint32_t i = 0; i < s->n && why && k->way == &way_float; i++)
+        for (uint32_t l = 0; l < k->n_trial; l++)
+            if (strcmp(k->trial[l].layer, k->candidate[s->taken[i]].name) == 0)
+                k->trial[l].why = why;
+    return why ? PITH_OK : pith_error_no_memory(k->err);
+}
+
+/* Quantized and measured with what the step adds. *better: and so it stays. */
+static enum pith_status try_step(struct allocation *k, struct step *s, double gain_db,
+                                 struct pith_stage_report *r, bool *better)
+{
+    struct pith_model best = *k->m;
+    const double db = r->output_db;
+    s->opts.keep = k->keep;
+    s->opts.int16 = k->int16;
+    enum pith_status st = quantize(k, &s->opts, UINT64_MAX);
+    *better = !st && pith_sqnr_db(&k->answers) > db + gain_db;
+    if (!*better) {
+        *k->m = best;
+        return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* nothing is left to quantize */
+    }
+    st = explain(k, s, db);
+    memcpy(k->layer, k->trial, k->n_trial * sizeof *k->layer);
+    k->n_layers = k->n_trial;
+    k->opts = s->opts;
+    take_measured(k, r);
+    if (k->way == &way_float)
+        r->n_kept_float += s->n;
+    return st;
+}
+
+static enum pith_status allocate(struct allocation *k, struct pith_stage_report *r)
+{
+    struct step s = {.opts = k->opts};
+    struct pith_model best = *k->m;
+    enum pith_status st = try_each(k);
+    *k->m = best;
+    bool better = true;
+    if (!st && k->request->may_buy)
+        st = take_worthy(k, &s, r->output_db);
+    if (!st && s.n > 0)
+        st = try_step(k, &s, 0, r, &better);
+    for (uint32_t n = 0; !st && better && k->way == &way_float && n < PITH_KEEP_MOST &&
+                         r->output_db < PITH_KEEP_FLOOR_DB;
+         n++) {
+        const uint32_t i = costliest(k);
+        if (i == k->n_candidates)
+            break;
+        s = (struct step){.opts = k->opts};
+        st = take(k, &s, i);
+        if (!st)
+            st = try_step(k, &s, PITH_KEEP_GAIN_DB, r, &better);
+    }
+    r->n_layers = k->n_layers;
+    return st;
+}
+
+/* ---- other ways ------------------------------------------------------------------------------ */
+
+static enum pith_status try_reestimated(struct allocation *k, struct pith_stage_report *r)
+{
+    struct pith_model best = *k->m;
+    struct pith_quantize_opts o = k->opts;
+    o.reestimate = true;
+    enum pith_status st = quantize(k, &o, UINT64_MAX);
+    double db = pith_sqnr_db(&k->answers);
+    if (st || !(db > r->output_db && db >= r->output_db + PITH_REESTIMATE_GAIN_DB)) {
+        *k->m = best;
+        return st;
+    }
+    k->opts = o;
+    memcpy(k->layer, k->trial, k->n_trial * sizeof *k->layer); /* the same layers */
+    r->reestimated = true;
+    take_measured(k, r);
+    return PITH_OK;
+}
+
+static enum pith_status fold(struct allocation *k)
+{
+    enum pith_status st = pith_model_fold_batch_norm(k->m, NULL, k->err);
+    if (!st)
+        st = pith_fold_affine(k->m, k->err);
+    if (!st)
+        st = pith_turn_weights(k->m, &k->opts, k->err);
+    k->before = *k->m;
+    k->keep = calloc(k->opts.n_keep + 2u * PITH_STAGE_LAYERS, sizeof *k->keep);
+    k->int16 = calloc(k->opts.n_int16 + (size_t)PITH_STAGE_LAYERS, sizeof *k->int16);
+    k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);
+    if (!st && (!k->keep || !k->int16 || !k->trial || pith_sqnr_open(&k->answers, k->m)))
+        st = pith_error_no_memory(k->err);
+    for (uint32_t i = 0; i < k->opts.n_keep && !st; i++)
+        k->keep[i] = k->opts.keep[i];
+    for (uint32_t i = 0; i < k->opts.n_int16 && !st; i++)
+        k->int16[i] = k->opts.int16[i];
+    return st;
+}
+
+/* ---- storing what is kept -------------------------------------------------------------------- */
+
+/* The file's bytes if nothing stayed float for what it costs; what stays for other reasons is
+ * stored as it is now. Rounded to nearest, which takes as many, but for biases that correction
+ * gives to layers without. */
+static enum pith_status count_integer_bytes(struct allocation *k, struct pith_stage_report *r)
+{
+    struct pith_model m = k->before;
+    struct pith_quantize_opts o = k->opts;
+    struct pith_buffer file = {0};
+    o.n_keep = k->n_asked;
+    take_no_data(&o);
+    enum pith_status st = pith_quantize(&m, &o, NULL, NULL, k->err);
+    if (!st)
+        st = pith_model_pack(&m, NULL, &file, k->err);
+    r->integer_bytes = st ? 0 : file.bytes;
+    pith_buffer_free(&file);
+    return st == PITH_ERR_UNSUPPORTED ? PITH_OK
+                                      : st; /* nobody knows what the file would have been */
+}
+
+static enum pith_status measure_outputs(void *user, const struct pith_model *m,
+                                        struct output_error *e)
+{
+    struct allocation *k = user;
+    enum pith_status st = measure(k, m, UINT64_MAX, false);
+    *e = (struct output_error){k->answers.all.signal, pith_sqnr_noise(&k->answers),
+                               k->answers.first.rows - k->answers.first.agree};
+    return st;
+}
+
+static enum pith_status store_kept(struct allocation *k, struct pith_stage_report *r)
+{
+    const struct output_judge judge = {measure_outputs, k};
+    struct pith_stored_floats stored = {0};
+    enum pith_type type = k->request->floats ? k->request->floats : PITH_F16;
+    if (type == PITH_F32)
+        return PITH_OK;
+    enum pith_status st = pith_store_floats(k->m, type, &stored, k->err);
+    r->floats = type;
+    r->n_narrow = stored.n_numbers;
+    r->n_beyond = stored.n_beyond;
+    if (!st && !k->request->floats)
+        st = pith_keep_in_codebooks(k->m, &judge, r, k->err);
+    if (!st)
+        st = measure(k, k->m, UINT64_MAX, false);
+    if (!st)
+        take_measured(k, r);
+    return st;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Where all integers cannot be, it is said by pith_quantize, so that goes first. */
+enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                     const struct mixed_request *request,
+                                     struct pith_stage_report *r, struct pith_error *err)
+{
+    struct allocation k = {.m = m,
+                           .opts = *opts,
+                           .request = request,
+                           .n_asked = opts->n_keep,
+                           .way = request->int16 ? &way_int16 : &way_float,
+                           .layer = r->quantize,
+                           .err = err};
+    enum pith_status st = fold(&k);
+    if (!st)
+        st = pith_quantize(m, opts, r->quantize, &r->n_layers, err);
+    k.n_layers = r->n_layers;
+    if (!st)
+        st = measure_float(&k);
+    if (!st)
+        st = measure(&k, m, UINT64_MAX, false);
+    bool measured = !st;
+    if (st == PITH_ERR_UNSUPPORTED && k.n_layers > 0)
+        st = PITH_OK; /* quantized, and then no way to watch it */
+    if (measured) {
+        const double enough = request->may_buy ? k.way->enough_db : PITH_KEEP_FLOOR_DB;
+        r->predictions = k.answers.first.rows;
+        take_measured(&k, r);
+        if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
+            st = try_reestimated(&k, r);
+        if (!st && r->output_db < enough && (request->may_keep || request->int16) &&
+            k.n_layers <= PITH_KEEP_TRIED)
+            st = allocate(&k, r);
+    }
+    if (!st && r->n_kept_float > 0)
+        st = store_kept(&k, r);
+    if (!st && r->n_kept_float > 0)
+        st = count_integer_bytes(&k, r);
+    if (st)
+        *m = k.before;
+    pith_sqnr_close(&k.answers);
+    free(k.keep);
+    free(k.int16);
+    free(k.candidate);
+    free(k.trial);
     return st;
 }

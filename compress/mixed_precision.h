@@ -1,41 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* mixed_precision.h - mixed precision: which layers read more than 8 bits - 16-bit activations or
- * floats - by the sensitivity of the outputs to each value's rounding. */
+/* mixed_precision.h - 8-bit integers for all layers but those that would lose too much: these stay
+ * float or read 16-bit activations. */
 #ifndef MIXED_PRECISION_H
 #define MIXED_PRECISION_H
 
+#include "held_out.h"
+#include "pith_calibrate.h"
 #include "pith_compress.h"
 
-/* Values on a grid of their own, and what that alone costs. */
-struct value_cost {
-    uint32_t value;
-    double error; /* squared change of the outputs, sum of a sample */
+struct mixed_request {
+    const struct pith_calibrate_opts *samples; /* all that the data sets have at the time */
+    const struct held_out *held; /* the data sets have PART_BESIDE now, and afterwards */
+    const struct pith_stage_means *means;
+    bool may_keep;         /* layers float that lose too much */
+    bool may_buy;          /* finer layers while outputs are good but not far above their error */
+    bool int16;            /* 16-bit activations are what is bought, not floats */
+    bool may_reestimate;   /* where outputs are below PITH_REESTIMATE_BELOW_DB, channels are also
+                              re-estimated (opts->reestimate); that stays if it brings
+                              PITH_REESTIMATE_GAIN_DB */
+    enum pith_type floats; /* that what stays float is stored as; 0: where layers stay float for
+                              their loss, as f16, and weights with codebooks where the outputs
+                              allow it */
 };
 
-struct wider_layers {
-    const char *layer[PITH_STAGE_LAYERS]; /* patterns; these and all else in the model's memory */
-    const char *name[PITH_STAGE_LAYERS];  /* of the layer */
-    const char *why[PITH_STAGE_LAYERS];   /* where layers stay float; else NULL */
-    uint32_t n;
-};
-
-/* How layers may read what one byte is too coarse for. Nothing is done where the outputs are known
- * to be `enough` dB above their error; else until they are `wanted` dB above it. */
-struct finer_way {
-    bool (*may)(const struct pith_model *m, uint32_t v); /* all that read v */
-    double left;                                         /* of the error */
-    double enough, wanted;
-    double share;  /* of all products, that may be done so */
-    double passes; /* over a value, in products, to take it apart or convert it */
-    bool floats;   /* no layer of integers is left on either side where that would be slow */
-};
-extern const struct finer_way pith_way_int16, pith_way_float;
-
-/* Adds to wider, behind what it has. cost: [n]; rest: what all other roundings cost; signal: of the
- * outputs, as errors are counted. PITH_ERR_MEMORY. */
-enum pith_status pith_choose_precision(struct pith_model *m, const struct finer_way *way,
-                                       const struct value_cost *cost, uint32_t n, double rest,
-                                       double signal, struct wider_layers *wider,
-                                       struct pith_error *err);
+/* pith_quantize with opts, which have data; where the outputs lose too much on the held-out
+ * samples, some layers get more than 8 bits. Where no samples are held out, all of them decide and
+ * report. r: quantize, n_layers, what was measured; where layers stay float, n_kept_float, floats,
+ * n_narrow, n_beyond, integer_bytes and the results of pith_keep_in_codebooks. */
+enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                     const struct mixed_request *request,
+                                     struct pith_stage_report *r, struct pith_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include "pith_fold_affine.h"
 #include "pith_integer_plan.h"
 #include "held_out.h"
-#include "keep_float.h"
+#include "mixed_precision.h"
 #include "pith_op_semantics.h"
 #include "pith_calibrate.h"
 #include "pith_host.h"
@@ -88,35 +88,13 @@ static struct pith_calibrate_opts samples_of(const struct pith_stage_means *mean
                                         .user = (void *)(uintptr_t)means};
 }
 
-/* Layers that read more than a byte, each way. */
-struct finer_layers {
-    struct wider_layers int16, kept;
-};
-
-static struct finer_layers asked_for(const struct pith_stage *s)
-{
-    struct finer_layers f = {{.n = s->quantize.n_int16}, {.n = s->quantize.n_keep}};
-    memcpy(f.int16.layer, s->int16, sizeof f.int16.layer);
-    memcpy(f.kept.layer, s->keep, sizeof f.kept.layer);
-    return f;
-}
-
-/* Where few bits are asked for, size counts more than what floats would bring; and what reads two
+/* Where few bits are requested, size counts more than what floats would bring; and what reads two
  * bytes has been chosen already. */
-static bool may_keep(const struct pith_stage *s)
+static bool may_buy(const struct pith_stage *s)
 {
     const struct pith_quantize_opts *o = &s->quantize;
-    return !s->all_integers && !o->fixed_bits && pith_activation_bits(o) == 8 &&
-           pith_weight_bits(o) == 8 && o->n_int16 == 0;
-}
-
-/* layers NULL: nothing is. */
-static struct finer_search left_to_samples(const struct pith_stage *s, struct finer_layers *f)
-{
-    if (s->int16_auto)
-        return (struct finer_search){&pith_way_int16, &f->int16};
-    return may_keep(s) ? (struct finer_search){&pith_way_float, &f->kept}
-                       : (struct finer_search){0};
+    return s->int16_auto || (!s->all_integers && !o->fixed_bits && pith_activation_bits(o) == 8 &&
+                             pith_weight_bits(o) == 8 && o->n_int16 == 0);
 }
 
 /* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples
@@ -125,8 +103,7 @@ static struct finer_search left_to_samples(const struct pith_stage *s, struct fi
  * of two. */
 static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_means *means, uint64_t samples,
-                                  struct finer_layers *finer, struct pith_stage_report *r,
-                                  struct pith_error *err)
+                                  struct pith_stage_report *r, struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
     const struct pith_quantize_opts *o = &opts;
@@ -143,27 +120,20 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
                                            .bits = pith_activation_bits(o),
                                            .radix = o->fixed_bits != 0,
                                            .samples = has_data ? &see : NULL};
-    const struct finer_search search = left_to_samples(s, finer);
     enum pith_status st = PITH_OK;
     if (has_data && !is_calibrated(m))
         st = pith_calibrate(m, &see, NULL, err);
     bool chosen = !st && pith_model_has_stats(m) && !has_grids(m, o);
     opts.keep = s->keep;
     opts.n_int16 = 0; /* of the float network's values */
-    if (!st && s->int16_auto && (!chosen || !has_data || wide || o->fixed_bits))
+    if (!st && s->int16_auto && (!has_data || wide || o->fixed_bits))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot choose layers for 16-bit activations: this needs data, a "
-                               "model without ranges, and 8-bit activations, not fixed point");
+                               "cannot choose layers for 16-bit activations: this needs data, and "
+                               "8-bit activations, not fixed point");
     if (chosen)
         st = pith_choose_grids(m, &choose, &report, err);
     if (chosen && has_data && !st)
-        st = pith_search_ranges(m, o, &see, search.layers ? &search : NULL, err);
-    if (!st &&
-        finer->kept.n > o->n_keep) { /* what was the lesser part of all error is the most now */
-        opts.keep = finer->kept.layer;
-        opts.n_keep = finer->kept.n;
-        st = pith_search_ranges(m, o, &see, NULL, err);
-    }
+        st = pith_search_ranges(m, o, &see, err);
     r->n_tiny = report.n_tiny;
     r->n_infinite = report.n_without;
     return st;
@@ -183,32 +153,19 @@ static bool may_reestimate(const struct pith_model *m, const struct pith_stage *
     return any;
 }
 
-/* Layers that the samples chose to keep. */
-static void say_why(const struct wider_layers *kept, struct pith_stage_report *r)
-{
-    for (uint32_t k = 0; k < kept->n; k++)
-        for (uint32_t i = 0; i < r->n_layers && kept->why[k]; i++)
-            if (strcmp(r->quantize[i].layer, kept->name[k]) == 0) {
-                r->quantize[i].why = kept->why[k];
-                r->n_kept_float++;
-            }
-}
-
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
                                  const struct pith_stage_means *means, const struct held_out *held,
-                                 struct recorded_feed *feed, const struct finer_layers *finer,
-                                 struct pith_stage_report *r, struct pith_error *err)
+                                 struct recorded_feed *feed, struct pith_stage_report *r,
+                                 struct pith_error *err)
 {
     const uint64_t beside = held->n_fitted + held->n_beside;
     struct pith_quantize_opts opts = s->quantize;
     struct pith_opts runtime;
     pith_opts_init(&runtime, sizeof runtime);
     runtime.cpu_mask = means->cpu_mask;
-    opts.keep = finer->kept.layer;
-    opts.n_keep = finer->kept.n;
+    opts.keep = s->keep;
     opts.reestimate = s->reestimate == PITH_ALWAYS;
-    opts.int16 = finer->int16.layer;
-    opts.n_int16 = finer->int16.n;
+    opts.int16 = s->int16;
     opts.data = feed ? NULL : means->train;
     opts.feed = feed;
     opts.n_samples = beside;
@@ -221,21 +178,20 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     if (st)
         return pith_error_fill(err, st, "cannot start threads");
     const struct pith_calibrate_opts judged = samples_of(means, 0);
-    const struct keep_request request = {.samples = &judged,
-                                         .held = held,
-                                         .means = means,
-                                         .may_keep = !s->all_integers && !opts.fixed_bits,
-                                         .n_asked = s->quantize.n_keep,
-                                         .may_reestimate = may_reestimate(m, s, means),
-                                         .floats = s->floats};
+    const struct mixed_request request = {.samples = &judged,
+                                          .held = held,
+                                          .means = means,
+                                          .may_keep = !s->all_integers && !opts.fixed_bits,
+                                          .may_buy = may_buy(s),
+                                          .int16 = s->int16_auto,
+                                          .may_reestimate = may_reestimate(m, s, means),
+                                          .floats = s->floats};
     st = pith_held_out_pick(held, PART_BESIDE, err);
     if (!st)
         st = pith_quantize_has_data(&opts)
-                 ? pith_quantize_and_keep(m, &opts, &request, r, err)
+                 ? pith_quantize_mixed(m, &opts, &request, r, err)
                  : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
-    if (!st)
-        say_why(&finer->kept, r);
     return st;
 }
 
@@ -244,17 +200,16 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
 static enum pith_status record_and_quantize(struct pith_model *m, const struct pith_stage *s,
                                             const struct pith_stage_means *means,
                                             const struct held_out *held,
-                                            const struct finer_layers *finer,
                                             struct pith_stage_report *r, struct pith_error *err)
 {
     struct recorded_feed *feed = NULL;
     if (!means->feed)
-        return quantize(m, s, means, held, NULL, finer, r, err);
+        return quantize(m, s, means, held, NULL, r, err);
     enum pith_status st = pith_held_out_pick(held, PART_BESIDE, err);
     if (!st)
         st = pith_recorded_feed_open(m, means->feed, held->n_fitted + held->n_beside, &feed, err);
     if (!st)
-        st = quantize(m, s, means, held, feed, finer, r, err);
+        st = quantize(m, s, means, held, feed, r, err);
     pith_recorded_feed_close(feed);
     return st;
 }
@@ -305,7 +260,6 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
                                                struct pith_stage_report *r, struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
-    struct finer_layers finer = asked_for(s);
     const uint64_t samples = held->n_fitted;
     r->ranges_given = is_calibrated(m) || was_observed(m);
     if (rewrite_of(s) && (is_calibrated(m) || was_observed(m)))
@@ -317,11 +271,11 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     if (!st && smooths(m, s, means))
         st = smooth(m, s, means, samples, r, err);
     if (!st)
-        st = calibrate(m, s, means, samples, &finer, r, err);
-    return st ? st : record_and_quantize(m, s, means, held, &finer, r, err);
+        st = calibrate(m, s, means, samples, r, err);
+    return st ? st : record_and_quantize(m, s, means, held, r, err);
 }
 
-/* By itself, where whole layers were left float that nobody named; pith_quantize_and_keep has done
+/* By itself, where whole layers were left float that nobody named; pith_quantize_mixed has done
  * it where it could watch the outputs. */
 static enum pith_status store_floats(struct pith_model *m, const struct pith_stage *s,
                                      struct pith_stage_report *r, struct pith_error *err)

@@ -59,9 +59,7 @@ struct group {
     uint32_t value;        /* the first of them */
     struct pith_grid grid; /* owns its scales: the best known */
     bool by_channel, changed;
-    uint32_t n_values;
     double first_error, error; /* on FIRST samples, on those that choose */
-    double cost;               /* of a sample, with the grid that stays */
 };
 
 struct search {
@@ -115,7 +113,6 @@ static bool list_groups(struct search *s, const struct pith_quantize_places *pla
             ok = new_group(s, p->value, g);
         }
         s->group_of[p->value] = of_like[p->like];
-        s->group[of_like[p->like]].n_values++;
         s->is_rounded[p->value] = !p->rounded;
         most = g->n > most ? g->n : most;
     }
@@ -259,8 +256,7 @@ static enum pith_status try_factors(struct search *s, struct group *g, double co
 /* The best grid stays if it is better on the other samples, too. */
 static enum pith_status confirm(struct search *s, struct group *g, double before)
 {
-    double was = 0, is = 0, n = (s->outputs.n_samples + 1) / 2;
-    g->cost = before / n;
+    double was = 0, is = 0;
     g->changed &= g->error < (1 - GAIN) * before;
     copy_grid(&s->grid, &s->was);
     enum pith_status st = g->changed ? measure_half(s, g, true, HUGE_VAL, &was) : PITH_OK;
@@ -270,8 +266,6 @@ static enum pith_status confirm(struct search *s, struct group *g, double before
     g->changed = g->changed && !st && is < (1 - GAIN) * was;
     if (!g->changed)
         copy_grid(&g->grid, &s->was);
-    else /* the half that did not choose tells the truth */
-        g->cost = is / (s->outputs.n_samples - n);
     return st;
 }
 
@@ -349,7 +343,6 @@ static enum pith_status search(struct search *s)
         pith_output_trial_behind(&s->outputs, step_of(s, g));
         st = measure(s, g, 0, 1, FIRST, HUGE_VAL, &g->first_error);
         total += g->first_error;
-        g->cost = g->first_error / FIRST;
     }
     if (!st && !s->outputs.stopped)
         qsort(order, s->n, sizeof(struct group *), by_error);
@@ -384,27 +377,6 @@ static enum pith_status install(struct search *s)
     return PITH_OK;
 }
 
-/* Only values on a grid of their own are worth another: what shares one has its error before it. */
-static enum pith_status choose_fine(struct search *s, const struct finer_search *finer)
-{
-    struct value_cost *cost = malloc((s->n + (size_t)1) * sizeof *cost);
-    enum pith_status st = PITH_ERR_MEMORY;
-    double rest = 0;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n && cost; i++) {
-        const struct group *g = &s->group[i];
-        if (g->n_values == 1 && !g->by_channel)
-            cost[n++] = (struct value_cost){g->value, g->cost};
-        else
-            rest += g->cost;
-    }
-    if (cost)
-        st = pith_choose_precision(s->m, finer->way, cost, n, rest,
-                                   pith_output_trial_signal(&s->outputs), finer->layers, s->err);
-    free(cost);
-    return st;
-}
-
 /* The larger the network, the fewer. */
 static uint32_t samples_for(const struct search *s)
 {
@@ -420,8 +392,7 @@ static uint32_t samples_for(const struct search *s)
 }
 
 static enum pith_status search_grids(struct search *s, const struct pith_quantize_opts *opts,
-                                     const struct pith_calibrate_opts *samples,
-                                     const struct finer_search *finer)
+                                     const struct pith_calibrate_opts *samples)
 {
     enum pith_status st = find_groups(s, opts);
     if (!st && s->n > 0)
@@ -430,8 +401,6 @@ static enum pith_status search_grids(struct search *s, const struct pith_quantiz
         st = search(s);
     if (!st && s->n > 0)
         st = install(s);
-    if (!st && finer && s->n > 0 && s->outputs.apart && !s->outputs.stopped)
-        st = choose_fine(s, finer);
     pith_output_trial_close(&s->outputs);
     for (uint32_t i = 0; i < s->n; i++)
         free(s->group[i].grid.scale);
@@ -445,7 +414,7 @@ static enum pith_status search_grids(struct search *s, const struct pith_quantiz
 
 enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quantize_opts *opts,
                                     const struct pith_calibrate_opts *samples,
-                                    const struct finer_search *finer, struct pith_error *err)
+                                    struct pith_error *err)
 {
     struct search s = {
         .m = m, .outputs = {.change = put_on_grid, .user = &s, .most_bytes = MIDDLE}, .err = err};
@@ -456,5 +425,5 @@ enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quan
         st = pith_fold_affine(m, err);
     if (!st)
         st = pith_turn_weights(m, opts, err);
-    return st ? st : search_grids(&s, opts, samples, finer);
+    return st ? st : search_grids(&s, opts, samples);
 }

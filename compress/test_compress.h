@@ -3,7 +3,6 @@
  *
  *     coarse_weight.h: what one coarse layer does to the outputs, against sums done by hand
  *     held_out.h: which samples are fitted to, which are held out
- *     mixed_precision.h: which layers get more than a byte, where the answer is known
  *     kept_codebooks.h: which weights become codebooks, by a judge of the test
  *     range_search.h: what is cut off, in networks made for it
  *     stage_run.h: a stage of two calls, run without a recipe
@@ -13,7 +12,6 @@
 
 #include "coarse_weight.h"
 #include "held_out.h"
-#include "mixed_precision.h"
 #include "kept_codebooks.h"
 #include "range_search.h"
 #include "stage_run.h"

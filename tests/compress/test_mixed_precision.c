@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mixed_precision.c - the layers that get more than a byte are those that need it most for
- * what it takes. */
-#include <math.h>
+/* test_mixed_precision.c - the one layer that ruins a network of integers gets more than a byte,
+ * and no other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,142 +9,562 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "test_compress.h"
+#include "pith_compress.h"
+#include "pith_pack.h"
 #include "measure/small_net.h"
-#include "pith_op_semantics.h"
 
-#define SIDE 4u
-#define FEW 4u   /* channels in front */
-#define MANY 64u /* and behind: nearly all products are of the last two layers */
+#define N 8u
+#define SAMPLES 32u
 
-struct net {
-    struct pith_model *m;
-    uint32_t x, spread, even, narrow,
-        wide; /* inputs of the layers, in order; the last: of "wide" */
-};
-
-static uint32_t convolution(struct pith_model *m, struct sample_random *r, const char *name,
-                            uint32_t x, uint32_t outputs, uint32_t side, uint32_t groups)
+/* Three layers N -> N with names that a pattern must not take for one. loud: number 0 of the input
+ * is a thousand times as large as the others, and counts as much as they do, for its weights are as
+ * much smaller: no range of bytes is right for both. */
+static struct pith_model *network(bool loud)
 {
-    uint32_t inputs = m->values[x].dim[1];
-    uint32_t w =
-        add_constant(m, r, "", 4, (const uint32_t[]){outputs, inputs / groups, side, side});
-    struct pith_node *node = add_node(m, PITH_OP_CONV, name, "", 2, (const uint32_t[]){x, w});
+    float w[N * N];
+    struct sample_random r = sample_random_of(7);
     struct pith_error err = {0};
-    uint32_t y = node->out[0];
-    node->attr[ATTR_CONV_GROUP] = (int32_t)groups;
-    m->outputs[0] = y;
-    m->n_outputs = 1;
+    for (uint32_t i = 0; i < N * N; i++)
+        w[i] = sample_gauss(&r) * (loud && i % N == 0 ? 0.001f : 1.0f);
+    struct pith_model *m = small_net(N, N, w, true);
+    m->nodes[0].name = pith_model_strdup(m, "re:[fc]*");
+    const char *const names[] = {"fc", "fc*"};
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t v = add_constant(m, &r, "", 2, (const uint32_t[]){N, N});
+        float *x = m->values[v].constant->data;
+        for (uint32_t i = 0; i < N * N; i++)
+            x[i] = sample_gauss(&r);
+        m->outputs[0] =
+            add_node(m, PITH_OP_GEMM, names[k], "", 2, (const uint32_t[]){m->outputs[0], v})
+                ->out[0];
+    }
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    return y;
+    return m;
 }
 
-/* "first" FEW -> FEW, "even" depthwise, Relu, "narrow" FEW -> MANY, "wide" and "last" MANY -> MANY;
- * 1x1. */
-static struct net network(void)
+static struct pith_data *inputs(bool loud)
 {
-    struct sample_random r = sample_random_of(5);
-    struct net n = {.m = sample_new()};
-    n.x = add_value(n.m, "x", PITH_F32, 4, (const uint32_t[]){1, FEW, SIDE, SIDE});
-    n.m->inputs[n.m->n_inputs++] = n.x;
-    n.spread = convolution(n.m, &r, "first", n.x, FEW, 1, 1);
-    n.even = convolution(n.m, &r, "even", n.spread, FEW, 1, FEW);
-    n.narrow = add_node(n.m, PITH_OP_RELU, "act", "", 1, &n.even)->out[0];
-    n.m->outputs[0] = n.narrow;
+    float x[SAMPLES * N];
+    struct sample_random r = sample_random_of(3);
+    for (uint32_t i = 0; i < SAMPLES * N; i++)
+        x[i] = sample_gauss(&r) * (loud && i % N == 0 ? 1000.0f : 1.0f);
+    return rows_of(x, SAMPLES, N, NULL);
+}
+
+static struct pith_stage_report quantize(struct pith_model *m, const struct pith_stage *s,
+                                         struct pith_data *data)
+{
+    const struct pith_stage_means means = {.size_bytes = sizeof means, .train = data};
+    struct pith_stage_report r = {0};
     struct pith_error err = {0};
-    assert_int_equal(pith_model_infer_shapes(n.m, &err), PITH_OK);
-    n.wide = convolution(n.m, &r, "narrow", n.narrow, MANY, 1, 1);
-    convolution(n.m, &r, "last", convolution(n.m, &r, "wide", n.wide, MANY, 1, 1), MANY, 1, 1);
+    if (pith_stage_run_with(m, s, &means, &r, &err))
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static double snr_of(const struct pith_model *a, const struct pith_model *b, struct pith_data *data)
+{
+    const struct pith_feed_input x = {.data = data};
+    const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &x};
+    const struct pith_compare_opts o = {.size_bytes = sizeof o, .feed = &feed};
+    struct pith_comparison c;
+    assert_int_equal(pith_compare(a, b, &o, &c, NULL), PITH_OK);
+    pith_comparison_free(&c);
+    return c.output.snr_db;
+}
+
+static uint32_t n_float(const struct pith_stage_report *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_layers; i++)
+        n += r->quantize[i].why != NULL;
     return n;
 }
 
-/* signal is 10^(db / 10) times all of the error. */
-static struct wider_layers choose(struct net *n, const struct finer_way *way,
-                                  struct value_cost *cost, uint32_t n_costs, double rest, double db)
+static void the_layer_that_costs_most_stays_float(void **state)
 {
-    struct wider_layers wider = {.n = 0};
+    (void)state;
+    struct pith_model *m = network(true), *was = network(true);
+    struct pith_data *data = inputs(true);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_int_equal(r.n_kept_float, 1);
+    assert_int_equal(n_float(&r), 1);
+    assert_string_equal(r.quantize[0].layer, "re:[fc]*");
+    assert_int_equal(strncmp(r.quantize[0].why, "kept: ", 6), 0);
+    assert_int_equal(r.predictions, 8);
+    assert_true(r.output_db > 25);
+    assert_true(snr_of(was, m, data) > 25);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+
+    m = network(true);
+    s.all_integers = true;
+    r = quantize(m, &s, data);
+    assert_true(r.predictions == 8 && r.output_db < 10); /* measured all the same */
+    assert_int_equal(n_float(&r), 0);
+    assert_true(snr_of(was, m, data) < 10);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_model_free(was);
+    pith_data_free(data);
+}
+
+/* The loud network, and behind it layers that make up most of all products. */
+static struct pith_model *cheap_loud_layer(void)
+{
+    struct pith_model *m = network(true);
+    struct sample_random r = sample_random_of(9);
     struct pith_error err = {0};
-    double total = rest;
-    for (uint32_t i = 0; i < n_costs; i++)
-        total += cost[i].error;
-    assert_int_equal(pith_choose_precision(n->m, way, cost, n_costs, rest, total * pow(10, db / 10),
-                                           &wider, &err),
-                     PITH_OK);
-    return wider;
+    const uint32_t sizes[] = {N, 8 * N, 8 * N, N};
+    for (uint32_t k = 0; k < 3; k++) {
+        uint32_t v = add_constant(m, &r, "", 2, (const uint32_t[]){sizes[k + 1], sizes[k]});
+        m->outputs[0] =
+            add_node(m, PITH_OP_GEMM, "large", "", 2, (const uint32_t[]){m->outputs[0], v})->out[0];
+        assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    }
+    return m;
 }
 
-static void what_is_good_enough_stays(void **state)
+/* What stays float is stored in 2 bytes, but where f32 is requested. */
+static void what_is_cheap_stays_float(void **state)
 {
     (void)state;
-    struct net n = network();
-    struct value_cost cost[] = {{n.x, 9}, {n.narrow, 90}};
-    assert_int_equal(choose(&n, &pith_way_int16, cost, 2, 0, 28.1).n, 0);
-    assert_int_equal(choose(&n, &pith_way_float, cost, 2, 0, 25.1).n, 0);
-    assert_int_equal(choose(&n, &pith_way_int16, cost, 2, 0, 27.9).n, 1);
-    pith_model_free(n.m);
+    struct pith_data *data = inputs(true);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct pith_model *m = cheap_loud_layer();
+        struct pith_stage s;
+        pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+        s.floats = i == 1 ? PITH_F32 : 0;
+        s.all_integers = i == 2;
+        s.quantize.weight_bits = i == 3 ? 7 : 0;
+        struct pith_stage_report r = quantize(m, &s, data);
+        assert_int_equal(n_float(&r), r.n_kept_float);
+        assert_int_equal(r.n_kept_float, i != 2);
+        if (i < 2)
+            assert_true(r.quantize[0].why && r.output_db > 25);
+        assert_int_equal(r.floats, i == 1 || r.n_kept_float == 0 ? 0 : PITH_F16);
+        pith_stage_report_free(&r);
+        pith_model_free(m);
+    }
+    pith_data_free(data);
 }
 
-/* The most error for its price goes first, and nothing is done beyond what is wanted. */
-static void the_worth_decides(void **state)
+/* Of the same layers the one that loses most reads two bytes; none stays float. */
+static void what_loses_most_reads_two_bytes(void **state)
 {
     (void)state;
-    struct net n = network();
-    struct value_cost cost[] = {{n.x, 3}, {n.narrow, 45}, {n.wide, 52}};
-    struct wider_layers wider = choose(&n, &pith_way_int16, cost, 3, 0, 27);
-    assert_int_equal(wider.n, 1); /* 40 of 100 less are 2.2 dB */
-    assert_string_equal(wider.name[0], "narrow");
-    assert_null(wider.why[0]);
-    wider = choose(&n, &pith_way_int16, cost, 3, 0, 20);
-    assert_int_equal(wider.n, 2); /* half of all products is too much */
-    assert_string_equal(wider.name[1], "first");
-    cost[0].error = 1;
-    assert_int_equal(choose(&n, &pith_way_int16, cost, 3, 0, 20).n, 1); /* next to nothing */
-    pith_model_free(n.m);
+    struct pith_data *data = inputs(true);
+    double db[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct pith_model *m = cheap_loud_layer();
+        struct pith_stage s;
+        pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+        s.int16_auto = i == 1;
+        s.all_integers = i == 0;
+        struct pith_stage_report r = quantize(m, &s, data);
+        assert_int_equal(n_float(&r), 0);
+        for (uint32_t k = 0; k < r.n_layers; k++)
+            assert_int_equal(r.quantize[k].int16, i == 1 && k == 0);
+        db[i] = r.output_db;
+        pith_stage_report_free(&r);
+        pith_model_free(m);
+    }
+    assert_true(db[1] > db[0] + 1);
+    pith_data_free(data);
 }
 
-/* A layer that stays float takes the depthwise one in front of it along, each says why, and they
- * stand behind those that were asked for. */
-static void floats_take_depthwise_layers_along(void **state)
+/* The depthwise layer in front of it stays float, too: its integers would be bytes again. */
+static void a_depthwise_layer_goes_along(void **state)
 {
     (void)state;
-    struct net n = network();
-    struct finer_way way = pith_way_float;
-    struct value_cost cost = {n.narrow, 50};
+    float x[SAMPLES * N];
+    struct sample_random r = sample_random_of(21);
+    for (uint32_t i = 0; i < SAMPLES * N; i++)
+        x[i] = sample_gauss(&r);
+    struct pith_data *data = rows_of(x, SAMPLES, N, NULL);
+    struct pith_model *m = sample_new();
     struct pith_error err = {0};
-    struct wider_layers wider = {.layer = {"asked"}, .n = 1};
-    way.passes = 0;
-    assert_int_equal(pith_choose_precision(n.m, &way, &cost, 1, 50, 100 * 100, &wider, &err),
-                     PITH_OK);
-    assert_int_equal(wider.n, 3);
-    assert_string_equal(wider.layer[0], "asked");
-    assert_string_equal(wider.name[1], "even");
-    assert_string_equal(wider.name[2], "narrow");
-    assert_non_null(strstr(wider.why[1], "behind"));
-    assert_non_null(strstr(wider.why[2], "gives 23.0 dB"));
-    pith_model_free(n.m);
+    uint32_t in = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, N});
+    m->inputs[m->n_inputs++] = in;
+    struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "picture", "", 1, &in);
+    memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){4, 1, N, 1, 1}, 5 * sizeof(int32_t));
+    const uint32_t groups[] = {1, N, 1, 1}, outs[] = {N, N, N, 64 * N};
+    uint32_t y = node->out[0];
+    for (uint32_t k = 0; k < 4; k++) {
+        const char *const names[] = {"first", "depthwise", "loud", "wide"};
+        uint32_t w = add_constant(m, &r, "", 4, (const uint32_t[]){outs[k], N / groups[k], 1, 1});
+        float *to = m->values[w].constant->data;
+        for (uint64_t i = 0; i < m->values[w].constant->count; i++)
+            to[i] = sample_gauss(&r) * (k == 1 && i == 0       ? 1000.0f
+                                        : k == 2 && i % N == 0 ? 0.001f
+                                                               : 1);
+        node = add_node(m, PITH_OP_CONV, names[k], "", 2, (const uint32_t[]){y, w});
+        node->attr[ATTR_CONV_GROUP] = (int32_t)groups[k];
+        y = node->out[0];
+    }
+    m->outputs[m->n_outputs++] = y;
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    struct pith_stage_report report = quantize(m, &s, data);
+    assert_int_equal(report.n_kept_float, 2);
+    for (uint32_t i = 0; i < report.n_layers; i++)
+        assert_int_equal(report.quantize[i].why != NULL, i == 1 || i == 2);
+    assert_true(report.output_db > 25);
+    pith_stage_report_free(&report);
+    pith_model_free(m);
+    pith_data_free(data);
 }
 
-/* Converting what it reads and writes may be dearer than the layer. */
-static void passes_have_their_price(void **state)
+static size_t packed_bytes(const struct pith_model *m)
+{
+    struct pith_buffer file = {0};
+    assert_int_equal(pith_model_pack(m, NULL, &file, NULL), PITH_OK);
+    size_t bytes = file.bytes;
+    pith_buffer_free(&file);
+    return bytes;
+}
+
+/* Of the layers that stay float the large one has weights that bytes are enough for. */
+static void weights_that_stay_float_have_codebooks(void **state)
 {
     (void)state;
-    struct net n = network();
-    struct finer_way way = pith_way_float;
-    struct value_cost cost[] = {{n.narrow, 50}};
-    way.passes = 0;
-    assert_int_equal(choose(&n, &way, cost, 1, 50, 20).n, 2);
-    way.passes = 4 * MANY;
-    assert_int_equal(choose(&n, &way, cost, 1, 50, 20).n, 0);
-    pith_model_free(n.m);
+    struct pith_data *data = inputs(true);
+    size_t bytes[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct pith_model *m = cheap_loud_layer();
+        struct pith_stage s;
+        pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+        s.keep[s.quantize.n_keep++] = "large";
+        s.floats = i == 0 ? PITH_F16 : 0;
+        struct pith_stage_report r = quantize(m, &s, data);
+        assert_int_equal(r.n_kept_float, 1);
+        assert_int_equal(n_float(&r), 4);
+        assert_int_equal(r.floats, PITH_F16);
+        assert_int_equal(r.n_codebooks, i);
+        assert_int_equal(r.n_indexed, i * 64 * N * N);
+        assert_true(r.output_db > 25);
+        bytes[i] = packed_bytes(m);
+        pith_stage_report_free(&r);
+        pith_model_free(m);
+    }
+    assert_true(bytes[1] + 64 * N * N - 1024 < bytes[0]);
+    pith_data_free(data);
+}
+
+/* What the loud layer costs counts, what was asked to be kept does not. */
+static void bytes_of_what_stays_float_are_told(void **state)
+{
+    (void)state;
+    const size_t history = 256; /* which is written when all is done */
+    struct pith_data *data = inputs(true);
+    for (uint32_t i = 0; i < 4; i++) {
+        struct pith_model *m = cheap_loud_layer(), *whole = cheap_loud_layer();
+        struct pith_stage s;
+        pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+        if (i % 2)
+            s.keep[s.quantize.n_keep++] = "large";
+        s.floats = i < 2 ? PITH_F16 : PITH_F32;
+        s.quantize.keep_biases =
+            true; /* else layers without a bias get one, which is not counted */
+        struct pith_stage_report r = quantize(m, &s, data);
+        assert_int_equal(r.n_kept_float, 1);
+        size_t told = (size_t)((int64_t)r.integer_bytes + r.kept_bytes);
+        assert_in_range(packed_bytes(m), told, told + history);
+        size_t integers = r.integer_bytes;
+        pith_stage_report_free(&r);
+        s.all_integers = true;
+        r = quantize(whole, &s, data);
+        assert_int_equal(r.kept_bytes, 0);
+        assert_in_range(packed_bytes(whole), integers - 64, integers + history);
+        pith_stage_report_free(&r);
+        pith_model_free(m);
+        pith_model_free(whole);
+    }
+    pith_data_free(data);
+}
+
+static void a_good_network_keeps_none(void **state)
+{
+    (void)state;
+    struct pith_model *m = network(false), *was = network(false);
+    struct pith_data *data = inputs(false);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_int_equal(r.n_kept_float, 0);
+    assert_int_equal(n_float(&r), 0);
+    assert_int_equal(r.predictions, 8);
+    assert_true(r.output_db > 30);
+    assert_true(snr_of(was, m, data) > 30);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_model_free(was);
+    pith_data_free(data);
+}
+
+/* Three layers of other weights for each seed. */
+static double quantized_db(uint64_t seed, enum pith_when reestimate, struct pith_data *data,
+                           bool *chosen)
+{
+    struct pith_model *m = network(false);
+    struct sample_random r = sample_random_of(seed);
+    struct pith_stage s;
+    for (uint32_t v = 0; v < m->n_values; v++)
+        for (uint64_t i = 0; m->values[v].constant && i < m->values[v].constant->count; i++)
+            ((float *)m->values[v].constant->data)[i] = sample_gauss(&r);
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 4;
+    s.reestimate = reestimate;
+    struct pith_stage_report report = quantize(m, &s, data);
+    double db = report.output_db;
+    *chosen = report.reestimated;
+    pith_stage_report_free(&report);
+    pith_model_free(m);
+    return db;
+}
+
+/* The better of both, and only by itself is it said. */
+static void channels_are_reestimated_where_outputs_like_it(void **state)
+{
+    (void)state;
+    struct pith_data *data = inputs(false);
+    uint32_t n_chosen = 0, seeds = 6;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        bool said[3];
+        double never = quantized_db(seed, PITH_NEVER, data, &said[0]);
+        double always = quantized_db(seed, PITH_ALWAYS, data, &said[1]);
+        double automatic = quantized_db(seed, PITH_AUTO, data, &said[2]);
+        bool better = always >= never + PITH_REESTIMATE_GAIN_DB;
+        assert_true(!said[0] && !said[1]);
+        assert_int_equal(said[2], better);
+        assert_true(automatic == (better ? always : never));
+        n_chosen += said[2];
+    }
+    assert_true(n_chosen > 0 && n_chosen < seeds);
+    pith_data_free(data);
+}
+
+/* Two bits hurt every layer about alike: keeping one would not bring enough. */
+static void errors_spread_over_all_layers_keep_none(void **state)
+{
+    (void)state;
+    struct pith_model *m = network(false);
+    struct pith_data *data = inputs(false);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 2;
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_true(r.output_db < PITH_KEEP_FLOOR_DB);
+    assert_int_equal(r.n_kept_float, 0);
+    assert_int_equal(n_float(&r), 0);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* To keep it would leave nothing to quantize. */
+static void the_only_layer_does_not_stay_float(void **state)
+{
+    (void)state;
+    float w[N * N];
+    struct sample_random r = sample_random_of(5);
+    for (uint32_t i = 0; i < N * N; i++)
+        w[i] = sample_gauss(&r);
+    struct pith_model *m = small_net(N, N, w, true);
+    struct pith_data *data = inputs(false);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 2;
+    struct pith_stage_report report = quantize(m, &s, data);
+    assert_int_equal(report.n_layers, 1);
+    assert_true(report.output_db < PITH_KEEP_FLOOR_DB);
+    assert_int_equal(report.n_kept_float, 0);
+    assert_null(report.quantize[0].why);
+    pith_stage_report_free(&report);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+#define STEPS 4u
+#define GATES 3u
+
+/* A GRU, whose product is two in integers and one operator in float, and a layer of weights -1 to
+ * 1, which two bits hold. */
+static struct pith_model *recurrent_network(void)
+{
+    struct sample_random r = sample_random_of(11);
+    struct pith_error err = {0};
+    struct pith_model *m = sample_new();
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, STEPS * GATES * N}), in[5];
+    m->inputs[m->n_inputs++] = x;
+    struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
+    memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){3, STEPS, 1, GATES * N},
+           4 * sizeof(int32_t));
+    for (uint32_t i = 0; i < 5; i++)
+        in[i] = PITH_VALUE_NONE;
+    in[0] = node->out[0];
+    in[1] = add_constant(m, &r, "R", 2, (const uint32_t[]){GATES * N, N});
+    node = add_node(m, PITH_OP_RECURRENT, "gru", "y", 5, in);
+    node->attr[ATTR_RECURRENT_KIND] = RECURRENT_GRU;
+    uint32_t y = node->out[0], w = add_constant(m, &r, "w", 2, (const uint32_t[]){5, STEPS * N});
+    node->out = pith_model_alloc(m, 2, sizeof *node->out);
+    node->out[0] = y;
+    node->out[1] = add_value(m, "", PITH_F32, 0, NULL);
+    node->n_out = 2;
+    float *weights = m->values[w].constant->data;
+    for (uint32_t i = 0; i < 5 * STEPS * N; i++)
+        weights[i] = (float)(i % 3) - 1;
+    node = add_node(m, PITH_OP_RESHAPE, "flat", "flat.out", 1, &y);
+    memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){2, 1, -1}, 3 * sizeof(int32_t));
+    node = add_node(m, PITH_OP_GEMM, "out", "out.out", 2, (const uint32_t[]){node->out[0], w});
+    node->attr[ATTR_GEMM_TRANS_B] = 1;
+    m->outputs[m->n_outputs++] = node->out[0];
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static void what_was_taken_apart_stays_float_as_one(void **state)
+{
+    (void)state;
+    float x[SAMPLES * STEPS * GATES * N];
+    struct sample_random random = sample_random_of(13);
+    for (uint32_t i = 0; i < SAMPLES * STEPS * GATES * N; i++)
+        x[i] = sample_gauss(&random);
+    struct pith_data *data = rows_of(x, SAMPLES, STEPS * GATES * N, NULL);
+    struct pith_model *m = recurrent_network();
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 2;
+    s.all_integers = true;
+    struct pith_stage_report r = quantize(m, &s, data);
+    assert_int_equal(r.n_layers, 3);
+    assert_int_equal(n_float(&r), 0);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+
+    m = recurrent_network();
+    s.all_integers = false;
+    r = quantize(m, &s, data);
+    assert_int_equal(r.n_kept_float, 1);
+    assert_int_equal(r.n_layers, 2);
+    assert_string_equal(r.quantize[0].layer, "gru");
+    assert_int_equal(strncmp(r.quantize[0].why, "kept: ", 6), 0);
+    assert_string_equal(r.quantize[1].layer, "out");
+    assert_null(r.quantize[1].why);
+    assert_int_equal(r.weights, GATES * N * N + 5 * STEPS * N);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* A cell in a loop that multiplies one matrix with its loud input and its quiet state, which become
+ * two products with a grid each: one of them is named by its columns. */
+static struct pith_model *parted_network(void)
+{
+    struct sample_random r = sample_random_of(17);
+    struct pith_error err = {0};
+    struct pith_model *m = sample_new();
+    uint32_t x = add_value(m, "x", PITH_F32, 2, (const uint32_t[]){1, STEPS * N});
+    m->inputs[m->n_inputs++] = x;
+    struct pith_node *node = add_node(m, PITH_OP_RESHAPE, "steps", "steps.out", 1, &x);
+    memcpy(&node->attr[ATTR_RESHAPE_DIMS], (const int32_t[]){3, STEPS, 1, N}, 4 * sizeof(int32_t));
+    uint32_t steps = node->out[0], h0 = add_constant(m, &r, "h0", 2, (const uint32_t[]){1, N});
+    memset(m->values[h0].constant->data, 0, N * sizeof(float));
+    node = add_node(m, PITH_OP_LOOP, "loop", "i", 1, &h0);
+    node->attr[ATTR_LOOP_TRIPS] = STEPS;
+    uint32_t index = node->out[0], h = add_value(m, "h", PITH_F32, 0, NULL);
+    node->out = pith_model_alloc(m, 2, sizeof *node->out);
+    node->out[0] = index;
+    node->out[1] = h;
+    node->n_out = 2;
+    uint32_t at =
+        add_node(m, PITH_OP_GATHER, "at", "at.out", 2, (const uint32_t[]){steps, index})->out[0];
+    node = add_node(m, PITH_OP_CONCAT, "join", "join.out", 2, (const uint32_t[]){at, h});
+    node->attr[ATTR_AXIS] = 1;
+    uint32_t w = add_constant(m, &r, "cell.w", 2, (const uint32_t[]){N, 2 * N});
+    float *weights = m->values[w].constant->data;
+    for (uint32_t i = 0; i < 2 * N * N; i++)
+        weights[i] = sample_gauss(&r) * (i % (2 * N) < N ? 0.001f : 0.25f);
+    node = add_node(m, PITH_OP_GEMM, "cell", "cell.out", 2, (const uint32_t[]){node->out[0], w});
+    node->attr[ATTR_GEMM_TRANS_B] = 1;
+    uint32_t next = add_node(m, PITH_OP_TANH, "tanh", "tanh.out", 1, node->out)->out[0];
+    node = add_node(m, PITH_OP_LOOP_END, "loop", "last", 2, (const uint32_t[]){h, next});
+    node->attr[ATTR_LOOP_TRIPS] = STEPS;
+    node->attr[ATTR_LOOP_STATES] = 1;
+    w = add_constant(m, &r, "out.w", 2, (const uint32_t[]){5, N});
+    weights = m->values[w].constant->data;
+    for (uint32_t i = 0; i < 5 * N; i++)
+        weights[i] = (float)(i % 3) - 1;
+    node = add_node(m, PITH_OP_GEMM, "out", "out.out", 2, (const uint32_t[]){node->out[0], w});
+    node->attr[ATTR_GEMM_TRANS_B] = 1;
+    m->outputs[m->n_outputs++] = node->out[0];
+    if (pith_model_infer_shapes(m, &err))
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static bool has_layer(const struct pith_stage_report *r, const char *name)
+{
+    for (uint32_t i = 0; i < r->n_layers; i++)
+        if (strcmp(r->quantize[i].layer, name) == 0)
+            return true;
+    return false;
+}
+
+static void parts_of_a_product_stay_float_as_one(void **state)
+{
+    (void)state;
+    char first[64], second[64];
+    float x[SAMPLES * STEPS * N];
+    struct sample_random random = sample_random_of(19);
+    for (uint32_t i = 0; i < SAMPLES * STEPS * N; i++)
+        x[i] = 250 * sample_gauss(&random);
+    struct pith_data *data = rows_of(x, SAMPLES, STEPS * N, NULL);
+    struct pith_model *m = parted_network();
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.quantize.weight_bits = 2;
+    s.all_integers = true;
+    struct pith_stage_report r = quantize(m, &s, data);
+    snprintf(first, sizeof first, "cell:0-%u", (unsigned)N - 1);
+    snprintf(second, sizeof second, "cell:%u-%u", (unsigned)N, 2 * (unsigned)N - 1);
+    assert_int_equal(r.n_layers, 3);
+    assert_true(has_layer(&r, "cell") && (has_layer(&r, first) || has_layer(&r, second)));
+    assert_true(r.output_db < PITH_KEEP_FLOOR_DB);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+
+    m = parted_network();
+    s.all_integers = false;
+    r = quantize(m, &s, data);
+    assert_int_equal(r.n_kept_float, 1);
+    assert_int_equal(r.n_layers, 2);
+    assert_string_equal(r.quantize[0].layer, "cell");
+    assert_int_equal(strncmp(r.quantize[0].why, "kept: ", 6), 0);
+    pith_stage_report_free(&r);
+    pith_model_free(m);
+    pith_data_free(data);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_good_enough_stays),
-        cmocka_unit_test(the_worth_decides),
-        cmocka_unit_test(floats_take_depthwise_layers_along),
-        cmocka_unit_test(passes_have_their_price),
+        cmocka_unit_test(the_layer_that_costs_most_stays_float),
+        cmocka_unit_test(what_is_cheap_stays_float),
+        cmocka_unit_test(what_loses_most_reads_two_bytes),
+        cmocka_unit_test(a_depthwise_layer_goes_along),
+        cmocka_unit_test(weights_that_stay_float_have_codebooks),
+        cmocka_unit_test(bytes_of_what_stays_float_are_told),
+        cmocka_unit_test(a_good_network_keeps_none),
+        cmocka_unit_test(channels_are_reestimated_where_outputs_like_it),
+        cmocka_unit_test(errors_spread_over_all_layers_keep_none),
+        cmocka_unit_test(the_only_layer_does_not_stay_float),
+        cmocka_unit_test(what_was_taken_apart_stays_float_as_one),
+        cmocka_unit_test(parts_of_a_product_stay_float_as_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

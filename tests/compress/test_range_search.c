@@ -57,7 +57,7 @@ static void search(struct pith_model *m, struct pith_quantize_opts *opts, double
     assert_int_equal(pith_choose_grids(m, &all, NULL, &err), PITH_OK);
     const struct pith_value *x = &m->values[m->inputs[0]];
     *seen = (double)x->max - (double)x->min;
-    assert_int_equal(pith_search_ranges(m, opts, &see, NULL, &err), PITH_OK);
+    assert_int_equal(pith_search_ranges(m, opts, &see, &err), PITH_OK);
     x = &m->values[m->inputs[0]]; /* folding may have moved it */
     *left = (double)x->grid->scale[0] * 255;
     pith_data_free(data);
