@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* goal_checkpoint.h - the files that a search has made, in a file of its own, so that another
  * process need not make them again. Nothing that was measured is stored: a search measures recalled
- * files again, and so ends in the same bytes as if nobody had disturbed it.
+ * files again, and so ends in the same bytes as if it had not been interrupted.
  *
  * All numbers are little-endian, f64 by their bits; a text is u8 bytes, then valid UTF-8.
  *
@@ -26,7 +26,7 @@
 
 struct goal_checkpoint;
 
-/* What a search is told from others by. */
+/* What identifies a search. */
 struct goal_mark {
     uint32_t network, data, options;
 };

@@ -23,8 +23,8 @@
 struct job {
     const struct pith_goal *goal;
     const struct pith_goal_compress_opts *opts;
-    struct pith_goal_compress_opts encoder_opts; /* whose `stop` is ends_file */
-    struct pith_goal_judge *judge;
+    struct pith_goal_compress_opts encoder_opts; /* whose `stop` is should_stop_file */
+    struct pith_goal_eval *eval;
     struct goal_encoders encoders;
     struct pith_goal_search search;
     struct goal_checkpoint *checkpoint; /* owns; NULL: none is kept */
@@ -45,54 +45,50 @@ static double seconds_of(const struct job *j)
     return j->before + 1e-9 * (double)(pith_clock_ns(NULL) - j->begun_ns);
 }
 
-/* Stopped, or unable to go on: nobody else is asked. */
-static bool must_end(struct job *j)
+/* Stopped, or unable to go on, whatever the other processes do. */
+static bool should_stop(void *user)
 {
+    struct job *j = user;
     j->ended = j->ended || j->status || (j->opts->stop && j->opts->stop(j->opts->user));
     return j->ended;
 }
 
 /* However short the time is, a search ends with a file. */
-static bool is_time_over(const struct job *j)
+static bool is_time_up(const struct job *j)
 {
     return j->goal->time > 0 && j->files > 0 && seconds_of(j) > j->goal->time;
 }
 
 /* By the clock of rank 0, in all: each by its own would go on where others have ended. A rank that
  * must end has none to wait for it any more. */
-static bool is_over(void *user)
+static bool should_stop_search(void *user)
 {
     struct job *j = user;
-    if (must_end(j))
+    if (should_stop(j))
         return true;
-    bool over = is_time_over(j);
+    bool over = is_time_up(j);
     if (j->goal->time > 0)
         pith_ranks_share(j->opts->ranks, 0, &over, sizeof over);
     return over;
 }
 
 /* Of training, whose ranks agree by themselves, after each step. */
-static bool ends_training(void *user)
+static bool should_stop_training(void *user)
 {
     struct job *j = user;
     const struct pith_ranks *ranks = j->opts->ranks;
-    return must_end(j) || ((!ranks || ranks->rank == 0) && is_time_over(j));
+    return should_stop(j) || ((!ranks || ranks->rank == 0) && is_time_up(j));
 }
 
-static bool interrupted(void *user)
-{
-    return must_end(user);
-}
-
-/* While a file is made. Several processes end between files alone: they would not all ask at the
- * same moment. */
-static bool ends_file(void *user)
+/* While a file is made. Several processes end between files alone: they would not all stop at
+ * the same moment. */
+static bool should_stop_file(void *user)
 {
     struct job *j = user;
-    return must_end(j) || (!j->opts->ranks && is_time_over(j));
+    return should_stop(j) || (!j->opts->ranks && is_time_up(j));
 }
 
-/* Of the runtime, which asks between layers. */
+/* Of the runtime, between layers. */
 static int stop_run(void *user)
 {
     const struct job *j = user;
@@ -147,13 +143,14 @@ static void warn(void *user, const char *text)
         j->opts->warn(j->opts->user, text);
 }
 
-/* ---- the search's questions ------------------------------------------------------------------ */
+/* ---- callbacks of the search ------------------------------------------------------------------
+ */
 
 /* On the machine and the threads of rank 0. */
 static enum pith_status measure_ram(struct job *j, struct pith_goal_point *p,
                                     struct pith_error *err)
 {
-    enum pith_status st = pith_goal_judge_ram(j->judge, &p->file, &p->ram, err);
+    enum pith_status st = pith_goal_eval_ram(j->eval, &p->file, &p->ram, err);
     if (!st)
         pith_ranks_share(j->opts->ranks, 0, &p->ram, sizeof p->ram);
     return st;
@@ -175,11 +172,11 @@ static enum pith_status measure(void *user, struct pith_goal_point *p, struct pi
     struct job *j = user;
     report_progress(j, "measure", 0, 0);
     enum pith_status st =
-        pith_goal_judge_measure(j->judge, PITH_GOAL_CHOOSE, &p->file, &p->loss, err);
+        pith_goal_eval_measure(j->eval, PITH_GOAL_VALIDATE, &p->file, &p->loss, err);
     if (!st && j->goal->max_ram > 0)
         st = measure_ram(j, p, err);
     if (!st && j->goal->max_latency > 0)
-        st = pith_goal_judge_latency(j->judge, &p->file, &p->latency, err);
+        st = pith_goal_eval_latency(j->eval, &p->file, &p->latency, err);
     if (j->recalled && (st == PITH_ERR_CORRUPT || st == PITH_ERR_UNSUPPORTED ||
                         st == PITH_ERR_ARGUMENT || st == PITH_ERR_VERSION))
         st = refuse_recalled(j, p, err);
@@ -216,7 +213,7 @@ static void made(void *watcher, const struct pith_goal_point *p, bool best)
         j->opts->made(j->opts->user, p, best);
 }
 
-/* ---- samples that did not choose ------------------------------------------------------------- */
+/* ---- the test set --------------------------------------------------------------------------- */
 
 /* The smallest file within the goal that is larger than `above` bytes, the early one or another; n:
  * none. */
@@ -263,7 +260,7 @@ static enum pith_status report_on(struct job *j, struct pith_goal_result *r, uin
 {
     report_progress(j, "test", 0, 0);
     enum pith_status st =
-        pith_goal_judge_measure(j->judge, PITH_GOAL_REPORT, &r->found.point[i].file, &r->loss, err);
+        pith_goal_eval_measure(j->eval, PITH_GOAL_TEST, &r->found.point[i].file, &r->loss, err);
     r->loss.kl_high = r->loss.kl; /* what is reported was measured */
     if (!st)
         *excess = pith_goal_excess(j->goal, &r->loss, 0);
@@ -360,28 +357,28 @@ static bool is_done(const struct job *j)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static enum pith_status open_judge(struct job *j, struct pith_model *m, struct pith_error *err)
+static enum pith_status open_eval(struct job *j, struct pith_model *m, struct pith_error *err)
 {
-    struct pith_goal_judge_opts o = {.size_bytes = sizeof o,
-                                     .seed = j->opts->seed,
-                                     .weight = j->opts->output_weight,
-                                     .ran = ran,
-                                     .warn = warn,
-                                     .user = j};
+    struct pith_goal_eval_opts o = {.size_bytes = sizeof o,
+                                    .seed = j->opts->seed,
+                                    .weight = j->opts->output_weight,
+                                    .ran = ran,
+                                    .warn = warn,
+                                    .user = j};
     o.engine = (struct pith_engine_opts){.size_bytes = sizeof o.engine,
                                          .threads = j->opts->threads,
                                          .cpu_mask = j->opts->cpu_mask,
                                          .stop = stop_run,
                                          .stop_user = j};
     report_progress(j, "baseline", 0, 0);
-    enum pith_status st = pith_goal_judge_new(m, j->opts->feed, &o, &j->judge, err);
+    enum pith_status st = pith_goal_eval_new(m, j->opts->feed, &o, &j->eval, err);
     if (!st && j->opts->begun) {
         const struct pith_goal_samples samples = {
-            .calibrate = pith_goal_judge_count(j->judge, PITH_GOAL_CALIBRATE),
-            .select = pith_goal_judge_count(j->judge, PITH_GOAL_CHOOSE),
-            .test = pith_goal_judge_count(j->judge, PITH_GOAL_REPORT),
-            .shared = pith_goal_judge_shares(j->judge),
-            .labels = pith_goal_judge_metric(j->judge) == PITH_METRIC_TOP1};
+            .calibrate = pith_goal_eval_count(j->eval, PITH_GOAL_CALIBRATE),
+            .select = pith_goal_eval_count(j->eval, PITH_GOAL_VALIDATE),
+            .test = pith_goal_eval_count(j->eval, PITH_GOAL_TEST),
+            .shared = pith_goal_eval_shares(j->eval),
+            .labels = pith_goal_eval_metric(j->eval) == PITH_METRIC_TOP1};
         j->opts->begun(j->opts->user, &samples);
     }
     return st;
@@ -403,9 +400,9 @@ static enum pith_status retrain(struct job *j, const struct pith_model *original
                                       .checkpoint = j->checkpoint,
                                       .state = &j->state,
                                       .seconds_left = seconds_left,
-                                      .is_over = is_over,
-                                      .interrupted = interrupted,
-                                      .ends_training = ends_training,
+                                      .should_stop_search = should_stop_search,
+                                      .interrupted = should_stop,
+                                      .should_stop_training = should_stop_training,
                                       .user = j};
     const bool can = j->goal->run != PITH_GOAL_RUN_INT8 && !pith_goal_shapes(j->goal);
     enum pith_status st = original && can ? pith_goal_retrain(&r, f, err) : PITH_OK;
@@ -419,13 +416,13 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
 {
     struct goal_encoders *e = &j->encoders;
     *e = (struct goal_encoders){.m = m,
-                                .judge = j->judge,
+                                .eval = j->eval,
                                 .goal = j->goal,
                                 .opts = &j->encoder_opts,
                                 .progress = report_progress,
                                 .watcher = j};
     j->encoder_opts = *j->opts;
-    j->encoder_opts.stop = ends_file;
+    j->encoder_opts.stop = should_stop_file;
     j->encoder_opts.user = j;
     enum pith_status st = pith_goal_encoders_fill(e, err);
     if (st)
@@ -438,19 +435,19 @@ static enum pith_status search(struct job *j, const struct pith_model *m,
                                           .user = j,
                                           .started = started,
                                           .made = made,
-                                          .stop = is_over,
+                                          .stop = should_stop_search,
                                           .recall = recall,
                                           .watcher = j};
     st = pith_goal_search(&j->search, &r->found, err);
-    r->timed_out = !st && r->found.stopped && is_time_over(j);
-    return st || must_end(j) ? st : retrain(j, original, &r->found, err);
+    r->timed_out = !st && r->found.stopped && is_time_up(j);
+    return st || should_stop(j) ? st : retrain(j, original, &r->found, err);
 }
 
 static enum pith_status search_and_report(struct job *j, struct pith_model *m,
                                           struct pith_goal_result *r, struct pith_error *err)
 {
     struct pith_model *original = NULL; /* that is retrained, given the time */
-    enum pith_status st = open_judge(j, m, err);
+    enum pith_status st = open_eval(j, m, err);
     if (!st && j->goal->time > 0)
         st = pith_model_copy(m, &original, err);
     if (!st)
@@ -459,7 +456,7 @@ static enum pith_status search_and_report(struct job *j, struct pith_model *m,
         st = search(j, m, original, r, err);
     st = j->status ? j->status : st;
     if (!st) {
-        r->shared = pith_goal_judge_shares(j->judge);
+        r->shared = pith_goal_eval_shares(j->eval);
         st = report(j, r, err);
     }
     pith_model_free(original);
@@ -505,7 +502,7 @@ enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal
     if (!st && !r.done)
         st = search_and_report(&j, m, &r, err);
     pith_goal_encoders_free(&j.encoders);
-    pith_goal_judge_free(j.judge);
+    pith_goal_eval_free(j.eval);
     pith_goal_checkpoint_free(j.checkpoint);
     pith_buffer_free(&j.state);
     r.seconds = seconds_of(&j);

@@ -62,52 +62,57 @@ static void costly_of_sweep(void *user, struct pith_goal_cost cost[PITH_GOAL_COS
     memcpy(cost, e->sweep->costly, sizeof e->sweep->costly);
 }
 
-/* ---- codebooks ------------------------------------------------------------------------------- */
+/* ---- of a copy of the network ---------------------------------------------------------------- */
 
-static enum pith_status encode_clusters(const struct goal_encoders *e, double n, bool fast,
-                                        struct pith_buffer *file, struct pith_error *err)
+static enum pith_status encode_copy(void *user, double quality, struct pith_buffer *file,
+                                    struct pith_error *err)
 {
-    const struct pith_cluster_opts o = {.size_bytes = sizeof o,
-                                        .init = fast ? PITH_CLUSTER_LINEAR : PITH_CLUSTER_EXACT,
-                                        .n_centroids =
-                                            (uint32_t)fmax(2, fmin(256, floor(n + 0.5)))};
+    const struct copy_encoder *c = user;
     struct pith_model *copy = NULL;
-    enum pith_status st = pith_model_copy(e->m, &copy, err);
+    enum pith_status st = pith_model_copy(c->all->m, &copy, err);
     if (!st)
-        st = pith_cluster(copy, &o, NULL, NULL, err);
+        st = c->change(copy, c->all, quality, err);
     if (!st)
-        st = pack(copy, e, fast || e->opts->for_speed, file, err);
+        st = pack(copy, c->all, c->fast_coder || c->all->opts->for_speed, file, err);
     pith_model_free(copy);
     return st;
 }
 
 /* Without data: 256 / quality centroids for each weight. */
-static enum pith_status encode_codebooks(void *user, double quality, struct pith_buffer *file,
-                                         struct pith_error *err)
+static enum pith_status cluster(struct pith_model *copy, enum pith_cluster_init init,
+                                double quality, struct pith_error *err)
 {
-    return encode_clusters(user, 256 / quality, false, file, err);
+    const struct pith_cluster_opts o = {
+        .size_bytes = sizeof o,
+        .init = init,
+        .n_centroids = (uint32_t)fmax(2, fmin(256, floor(256 / quality + 0.5)))};
+    return pith_cluster(copy, &o, NULL, NULL, err);
+}
+
+static enum pith_status to_codebooks(struct pith_model *copy, const struct goal_encoders *e,
+                                     double quality, struct pith_error *err)
+{
+    (void)e;
+    return cluster(copy, PITH_CLUSTER_EXACT, quality, err);
 }
 
 /* Gradients and the first sweep can take minutes, this file less than a second. */
-static enum pith_status encode_early(void *user, double quality, struct pith_buffer *file,
-                                     struct pith_error *err)
+static enum pith_status to_quick_codebooks(struct pith_model *copy, const struct goal_encoders *e,
+                                           double quality, struct pith_error *err)
 {
-    return encode_clusters(user, 256 / quality, true, file, err);
+    (void)e;
+    return cluster(copy, PITH_CLUSTER_LINEAR, quality, err);
 }
-
-/* ---- integers -------------------------------------------------------------------------------- */
 
 static uint32_t bits_of(double quality)
 {
     return (uint32_t)fmax(2, fmin(8, floor(8.5 - log2(quality))));
 }
 
-static enum pith_status encode_integers(void *user, double quality, struct pith_buffer *file,
-                                        struct pith_error *err)
+static enum pith_status to_integers(struct pith_model *copy, const struct goal_encoders *e,
+                                    double quality, struct pith_error *err)
 {
-    const struct goal_encoders *e = user;
     struct pith_stage s;
-    struct pith_model *copy = NULL;
     struct pith_data *data = pith_goal_only_data(e);
     const struct pith_stage_means means = {.size_bytes = sizeof means,
                                            .seed = e->opts->seed,
@@ -117,133 +122,87 @@ static enum pith_status encode_integers(void *user, double quality, struct pith_
                                            .cpu_mask = e->opts->cpu_mask,
                                            .stop = e->opts->stop,
                                            .user = e->opts->user};
-    enum pith_status st = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
-    if (!st)
-        st = pith_model_copy(e->m, &copy, err);
-    if (st)
-        return st;
+    enum pith_status st = pith_goal_eval_pick(e->eval, PITH_GOAL_CALIBRATE, err);
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
     s.quantize.weight_bits = bits_of(quality);
-    s.samples = (uint32_t)pith_goal_judge_count(e->judge, PITH_GOAL_CALIBRATE);
-    st = pith_stage_run_with(copy, &s, &means, NULL, err);
-    if (!st)
-        st = pith_goal_pack(copy, e, file, err);
-    pith_model_free(copy);
-    return st;
+    s.samples = (uint32_t)pith_goal_eval_count(e->eval, PITH_GOAL_CALIBRATE);
+    return st ? st : pith_stage_run_with(copy, &s, &means, NULL, err);
 }
 
-/* ---- floats ---------------------------------------------------------------------------------- */
-
-/* Every number as f16. */
-static enum pith_status encode_halves(void *user, double quality, struct pith_buffer *file,
-                                      struct pith_error *err)
+static enum pith_status to_halves(struct pith_model *copy, const struct goal_encoders *e,
+                                  double quality, struct pith_error *err)
 {
-    const struct goal_encoders *e = user;
-    struct pith_model *copy = NULL;
-    enum pith_status st = pith_model_copy(e->m, &copy, err);
+    (void)e;
     (void)quality;
-    if (!st)
-        st = pith_store_floats(copy, PITH_F16, NULL, err);
-    if (!st)
-        st = pith_goal_pack(copy, e, file, err);
-    pith_model_free(copy);
-    return st;
+    return pith_store_floats(copy, PITH_F16, NULL, err);
 }
 
-/* Every number as it is. */
-static enum pith_status encode_exact(void *user, double quality, struct pith_buffer *file,
-                                     struct pith_error *err)
+static enum pith_status to_exact(struct pith_model *copy, const struct goal_encoders *e,
+                                 double quality, struct pith_error *err)
 {
-    const struct goal_encoders *e = user;
     const struct pith_stage_means means = {.size_bytes = sizeof means, .threads = e->opts->threads};
     struct pith_stage s;
-    struct pith_model *copy = NULL;
-    enum pith_status st = pith_model_copy(e->m, &copy, err);
     (void)quality;
     pith_stage_init(&s, PITH_STAGE_ENCODE);
     s.encode.lossless = true;
-    if (!st)
-        st = pith_stage_run_with(copy, &s, &means, NULL, err);
-    if (!st)
-        st = pith_goal_pack(copy, e, file, err);
-    pith_model_free(copy);
-    return st;
+    return pith_stage_run_with(copy, &s, &means, NULL, err);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static void add(struct goal_encoders *e, struct pith_goal_encoder encoder)
+static struct pith_goal_encoder *add(struct goal_encoders *e, const char *name, double first,
+                                     double coarsest, struct copy_encoder copying)
 {
-    encoder.user = e;
-    e->list[e->n++] = encoder;
+    struct pith_goal_encoder *to = &e->list[e->n];
+    copying.all = e;
+    e->copying[e->n] = copying;
+    *to = (struct pith_goal_encoder){.name = name,
+                                     .finest = 1,
+                                     .first = first,
+                                     .coarsest = coarsest,
+                                     .encode = encode_copy,
+                                     .user = &e->copying[e->n++]};
+    return to;
 }
 
 static enum pith_status add_sweep(struct goal_encoders *e, struct pith_error *err)
 {
+    e->list[e->n++] = (struct pith_goal_encoder){.name = "sweep",
+                                                 .finest = 0.01,
+                                                 .first = 1.2,
+                                                 .coarsest = 100,
+                                                 .most = MOST_SWEEPS,
+                                                 .encode = encode_sweep,
+                                                 .costly = costly_of_sweep,
+                                                 .user = e};
     e->sweep = calloc(1, sizeof *e->sweep);
-    if (!e->sweep)
-        return pith_error_no_memory(err);
-    add(e, (struct pith_goal_encoder){.name = "sweep",
-                                      .finest = 0.01,
-                                      .first = 1.2,
-                                      .coarsest = 100,
-                                      .most = MOST_SWEEPS,
-                                      .encode = encode_sweep,
-                                      .costly = costly_of_sweep});
-    return PITH_OK;
+    return e->sweep ? PITH_OK : pith_error_no_memory(err);
 }
 
-static void add_early(struct goal_encoders *e)
+/* One that files are estimated by, or one file, so that there is one however short the time. */
+static void add_quick(struct goal_encoders *e)
 {
-    add(e, (struct pith_goal_encoder){.name = "quick",
-                                      .finest = 1,
-                                      .first = e->opts->estimate ? 8 : 1,
-                                      .coarsest = e->opts->estimate ? 128 : 1,
-                                      .most = e->opts->estimate ? 0 : 1,
-                                      .early = !e->opts->estimate,
-                                      .encode = encode_early});
-}
-
-static void add_codebooks(struct goal_encoders *e)
-{
-    add(e, (struct pith_goal_encoder){.name = "codebooks",
-                                      .finest = 1,
-                                      .first = 8,
-                                      .coarsest = 128,
-                                      .instead = true,
-                                      .encode = encode_codebooks});
+    const bool estimate = e->opts->estimate;
+    const struct copy_encoder quick = {.change = to_quick_codebooks, .fast_coder = true};
+    struct pith_goal_encoder *to = add(e, "quick", estimate ? 8 : 1, estimate ? 128 : 1, quick);
+    to->most = !estimate;
+    to->early = !estimate;
 }
 
 static void add_integers(struct goal_encoders *e)
 {
-    add(e, (struct pith_goal_encoder){.name = "integers",
-                                      .finest = 1,
-                                      .first = e->goal->run == PITH_GOAL_RUN_INT8 ? 4 : 16,
-                                      .coarsest = 64,
-                                      .instead = e->goal->run == PITH_GOAL_RUN_ANY,
-                                      .encode = encode_integers});
+    const enum pith_goal_run run = e->goal->run;
+    const struct copy_encoder integers = {.change = to_integers};
+    struct pith_goal_encoder *to =
+        add(e, "integers", run == PITH_GOAL_RUN_INT8 ? 4 : 16, 64, integers);
+    to->instead = run == PITH_GOAL_RUN_ANY;
 }
 
-static void add_one_file(struct goal_encoders *e, const char *name,
-                         enum pith_status (*encode)(void *user, double quality,
-                                                    struct pith_buffer *file,
-                                                    struct pith_error *err))
+static void add_one_file(struct goal_encoders *e, const char *name, struct copy_encoder copying)
 {
-    add(e, (struct pith_goal_encoder){.name = name,
-                                      .finest = 1,
-                                      .first = 1,
-                                      .coarsest = 1,
-                                      .most = 1,
-                                      .instead = true,
-                                      .last_resort = true,
-                                      .encode = encode});
-}
-
-/* What no coarser file keeps: outputs whose order hangs on nearly equal scores (TopK), say. */
-static void add_floats(struct goal_encoders *e)
-{
-    add_one_file(e, "f16", encode_halves);
-    add_one_file(e, "exact", encode_exact);
+    struct pith_goal_encoder *to = add(e, name, 1, 1, copying);
+    to->most = 1;
+    to->instead = to->last_resort = true;
 }
 
 /* Of integers and of no weights at all there is one file, within any limit of a loss. */
@@ -280,11 +239,11 @@ enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_er
     if (pith_goal_shapes(e->goal)) /* the others keep no pattern */
         return add_sweep(e, err);
     if (!has) {
-        add_one_file(e, "exact", encode_exact);
+        add_one_file(e, "exact", (struct copy_encoder){.change = to_exact});
         return PITH_OK;
     }
     if (floats && (e->goal->time > 0 || e->opts->estimate))
-        add_early(e);
+        add_quick(e);
     if (e->opts->estimate)
         return st;
     if (floats)
@@ -292,11 +251,14 @@ enum pith_status pith_goal_encoders_fill(struct goal_encoders *e, struct pith_er
     if (integers && fast)
         add_integers(e);
     if (floats)
-        add_codebooks(e);
+        add(e, "codebooks", 8, 128, (struct copy_encoder){.change = to_codebooks})->instead = true;
     if (integers && !fast)
         add_integers(e);
-    if (may_end_in_floats(e->goal))
-        add_floats(e);
+    if (may_end_in_floats(e->goal)) { /* what no coarser file keeps: outputs whose order hangs on
+                                         nearly equal scores, say */
+        add_one_file(e, "f16", (struct copy_encoder){.change = to_halves});
+        add_one_file(e, "exact", (struct copy_encoder){.change = to_exact});
+    }
     return st;
 }
 

@@ -8,12 +8,23 @@
 
 #define GOAL_ENCODERS 7u
 
+struct goal_encoders;
+
+/* An encoder that changes a copy of the network and packs it. */
+struct copy_encoder {
+    struct goal_encoders *all;
+    enum pith_status (*change)(struct pith_model *copy, const struct goal_encoders *e,
+                               double quality, struct pith_error *err);
+    bool fast_coder;
+};
+
 struct goal_encoders {
     const struct pith_model *m; /* normalizations folded */
-    struct pith_goal_judge *judge;
+    struct pith_goal_eval *eval;
     const struct pith_goal *goal;
     const struct pith_goal_compress_opts *opts;
     struct pith_goal_encoder list[GOAL_ENCODERS]; /* in the order they are to be tried */
+    struct copy_encoder copying[GOAL_ENCODERS];   /* the user of list[i], but for the sweep */
     uint32_t n;
     struct sweep_encoder *sweep; /* owns; NULL: none is needed */
     /* As of struct pith_goal_progress. May be NULL. */

@@ -19,7 +19,7 @@
 #define MOST_EPOCHS 40.0 /* of one network, but where these are few steps: */
 #define MOST_STEPS 6000.0
 #define LEAST_EPOCHS 4.0  /* with fewer little is regained */
-#define TIMED_SAMPLES 512 /* one epoch of these tells what one takes */
+#define TIMED_SAMPLES 512 /* an epoch of these is timed */
 #define LEAST_WEIGHTS 16.0
 #define FIRST_SHARE                                                                                \
     0.5 /* of that estimate, before one was made: whole channels leave, and their places cost      \
@@ -74,7 +74,7 @@ static double count_weights(const struct pith_model *m)
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-static void tell_epoch(void *user, const struct pith_train_progress *p)
+static void report_epoch(void *user, const struct pith_train_progress *p)
 {
     struct ladder *l = user;
     const struct goal_encoders *e = l->r->encoders;
@@ -83,10 +83,10 @@ static void tell_epoch(void *user, const struct pith_train_progress *p)
         e->progress(e->watcher, "epoch", p->epoch, l->epochs);
 }
 
-static bool ends_training(void *user)
+static bool should_stop_training(void *user)
 {
     const struct ladder *l = user;
-    return l->r->ends_training(l->r->user);
+    return l->r->should_stop_training(l->r->user);
 }
 
 static struct pith_train_opts opts_of(struct ladder *l, uint32_t epochs)
@@ -100,12 +100,12 @@ static struct pith_train_opts opts_of(struct ladder *l, uint32_t epochs)
     o.teacher = l->r->original;
     o.sparsity = 0;
     o.keep_best = false;
-    if (pith_goal_judge_metric(e->judge) == PITH_METRIC_NONE)
+    if (pith_goal_eval_metric(e->eval) == PITH_METRIC_NONE)
         o.loss = PITH_DISTILL;
-    else if (pith_goal_judge_metric(e->judge) == PITH_METRIC_PSNR)
+    else if (pith_goal_eval_metric(e->eval) == PITH_METRIC_PSNR)
         o.loss = PITH_SQUARED_ERROR, o.teacher = NULL;
-    o.progress = tell_epoch;
-    o.stop = ends_training;
+    o.progress = report_epoch;
+    o.stop = should_stop_training;
     o.ranks = e->opts->ranks;
     o.user = l;
     return o;
@@ -120,7 +120,7 @@ static enum pith_status encode_retrained(void *user, double quality, struct pith
     struct pith_train_result result;
     struct pith_model *made = NULL;
     o.keep_weights = (uint32_t)fmax(LEAST_WEIGHTS, floor(l->weights / quality));
-    enum pith_status st = pith_goal_judge_pick_training(l->r->encoders->judge, err);
+    enum pith_status st = pith_goal_eval_pick_training(l->r->encoders->eval, err);
     if (!st)
         st = pith_model_copy(l->base, &made, err);
     if (!st)
@@ -159,10 +159,10 @@ static enum pith_status time_epoch(struct ladder *l, struct pith_error *err)
     struct pith_data *data = pith_goal_only_data(l->r->encoders);
     struct pith_model *copy = NULL;
     struct pith_train_result result;
-    enum pith_status st = pith_goal_judge_pick_training(l->r->encoders->judge, err);
+    enum pith_status st = pith_goal_eval_pick_training(l->r->encoders->eval, err);
     const uint64_t all = pith_data_count(data);
     if (!st && all > TIMED_SAMPLES)
-        st = pith_goal_judge_pick(l->r->encoders->judge, PITH_GOAL_CALIBRATE, err);
+        st = pith_goal_eval_pick(l->r->encoders->eval, PITH_GOAL_CALIBRATE, err);
     if (!st)
         st = pith_model_copy(l->base, &copy, err);
     const struct pith_train_opts o = opts_of(l, 1);
@@ -205,7 +205,7 @@ static bool is_known(const struct ladder *l, double quality)
 static bool has_time(struct ladder *l, uint32_t networks, struct pith_error *err,
                      enum pith_status *st)
 {
-    if (l->r->is_over(l->r->user))
+    if (l->r->should_stop_search(l->r->user))
         return false;
     if (!(l->epoch_seconds > 0))
         *st = time_epoch(l, err);
@@ -248,9 +248,9 @@ static enum pith_status climb(struct ladder *l, struct pith_goal_found *f, struc
 
 static bool can_train(const struct goal_retraining *r)
 {
-    const enum pith_goal_metric metric = pith_goal_judge_metric(r->encoders->judge);
+    const enum pith_goal_metric metric = pith_goal_eval_metric(r->encoders->eval);
     return pith_goal_only_data(r->encoders) &&
-           (metric != PITH_METRIC_NONE || pith_goal_judge_classes(r->encoders->judge) > 0);
+           (metric != PITH_METRIC_NONE || pith_goal_eval_classes(r->encoders->eval) > 0);
 }
 
 enum pith_status pith_goal_retrain(const struct goal_retraining *r, struct pith_goal_found *f,

@@ -13,13 +13,14 @@
 struct goal_retraining {
     const struct goal_encoders *encoders;  /* borrowed */
     const struct pith_model *original;     /* as it came: normalizations as they are */
-    const struct pith_goal_search *search; /* what a file is measured by, and who is told */
+    const struct pith_goal_search *search; /* measures files and reports them */
     struct goal_checkpoint *checkpoint;    /* borrowed; NULL: none is kept */
     struct pith_buffer *state; /* becomes the network of the file made last, as the next begins */
-    double (*seconds_left)(void *user); /* of several processes rank 0's counts */
-    bool (*is_over)(void *user);        /* no time, or interrupted: in all processes alike */
-    bool (*interrupted)(void *user);    /* by the caller, not by the end of the time */
-    bool (*ends_training)(void *user);  /* likewise, as this one sees it; ends all of a training */
+    double (*seconds_left)(void *user);     /* of several processes rank 0's counts */
+    bool (*should_stop_search)(void *user); /* no time, or interrupted: in all processes alike */
+    bool (*interrupted)(void *user);        /* by the caller, not by the end of the time */
+    bool (*should_stop_training)(
+        void *user); /* likewise, as this one sees it; ends all of a training */
     void *user;
 };
 

@@ -256,7 +256,7 @@ static enum pith_status search_along(const struct pith_goal_search *s,
                      .good = -HUGE_VAL,
                      .bad = HUGE_VAL,
                      .good_y = -HUGE_VAL};
-    double x = sign * log(e->like_best && f->n > 0 ? f->point[f->best].quality : e->first);
+    double x = sign * log(e->first);
     const uint32_t bound = e->last_resort ? PITH_GOAL_POINTS : PITH_GOAL_CALLS;
     uint32_t most = e->most ? f->n + e->most : bound;
     most = most < bound ? most : bound;

@@ -52,7 +52,7 @@ struct pith_goal_compress_opts {
     void (*made)(void *user, const struct pith_goal_point *point, bool best);
     /* Something that is no failure, in a line; may be NULL. */
     void (*warn)(void *user, const char *text);
-    bool (*stop)(void *user); /* asked after each weight and sample */
+    bool (*stop)(void *user); /* called after each weight and sample */
     /* Before the first file; may be NULL. */
     void (*begun)(void *user, const struct pith_goal_samples *samples);
     void *user;
@@ -63,13 +63,13 @@ struct pith_goal_compress_opts {
      * one alone cannot do, end that process: the caller ends the others, which wait for it. */
     const struct pith_ranks *ranks;
     /* [outputs of the network] that the loss of each is multiplied with: with 10 it needs 10 dB
-     * more, with 0 it is not judged. Borrowed; NULL: 1. */
+     * more, with 0 it is ignored. Borrowed; NULL: 1. */
     const double *output_weight;
 };
 
 struct pith_goal_result {
     struct pith_goal_found found;
-    struct pith_goal_loss loss; /* of the best, on the samples that report */
+    struct pith_goal_loss loss; /* of the best, on the test samples */
     bool shared;                /* they are those that chose */
     bool gated;                 /* they have turned a smaller file down, and so chose as well */
     bool met;
@@ -82,7 +82,7 @@ struct pith_goal_result {
  * the best is what misses least. Stopped: with what there is, as found.stopped says.
  * PITH_ERR_ARGUMENT: a goal that limits nothing, or whose pattern does not fit the network; ranks
  * with a limit on latency; too few samples; a checkpoint of another search (PITH_ERR_VERSION,
- * _CORRUPT: that cannot be read; _IO: that cannot be written); and what pith_goal_judge_new and
+ * _CORRUPT: that cannot be read; _IO: that cannot be written); and what pith_goal_eval_new and
  * pith_goal_search return. */
 enum pith_status pith_goal_compress(struct pith_model *m, const struct pith_goal *goal,
                                     const struct pith_goal_compress_opts *opts,

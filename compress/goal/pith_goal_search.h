@@ -17,7 +17,7 @@ extern "C" {
 
 #define PITH_GOAL_CALLS 8u   /* of encoders, in a search; those of a last resort come on top */
 #define PITH_GOAL_POINTS 24u /* that a search can keep */
-#define PITH_GOAL_COSTLY 3u  /* layers that a file is told to lose most in */
+#define PITH_GOAL_COSTLY 3u  /* layers listed, in which a file loses most */
 
 /* A layer that much is lost in. */
 struct pith_goal_cost {
@@ -32,12 +32,11 @@ struct pith_goal_encoder {
     bool instead;                   /* only where nothing before it is within the goal */
     bool last_resort;               /* its calls, `most` of them, do not count as others do */
     bool early;                     /* made first, so that there is a file however short the time */
-    bool like_best; /* its quality means what it did before: it begins with the best one's */
     /* *file: the caller's. PITH_ERR_UNSUPPORTED or _ARGUMENT: this network, or its data, are not
-     * for this encoder, and the search goes on with the next; err tells why. */
+     * for this encoder, and the search goes on with the next; err has the reason. */
     enum pith_status (*encode)(void *user, double quality, struct pith_buffer *file,
                                struct pith_error *err);
-    /* Of the file made last, the most first. May be NULL: nobody knows. */
+    /* Of the file made last, the most first. May be NULL: unknown. */
     void (*costly)(void *user, struct pith_goal_cost cost[PITH_GOAL_COSTLY]);
     void *user;
 };

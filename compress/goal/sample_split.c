@@ -49,8 +49,8 @@ bool pith_sample_split(uint64_t n, uint64_t seed, bool stream, const uint64_t mo
     if (order && !stream)
         shuffle(order, n, seed);
     bool done = order && take(s, PITH_GOAL_CALIBRATE, order, at_most(calibrate, most[0])) &&
-                take(s, PITH_GOAL_CHOOSE, order + calibrate, at_most(choose, most[1])) &&
-                (s->shared || take(s, PITH_GOAL_REPORT, order + calibrate + choose,
+                take(s, PITH_GOAL_VALIDATE, order + calibrate, at_most(choose, most[1])) &&
+                (s->shared || take(s, PITH_GOAL_TEST, order + calibrate + choose,
                                    at_most(n - calibrate - choose, most[2])));
     if (done) {
         s->n_training = calibrate;
@@ -58,8 +58,8 @@ bool pith_sample_split(uint64_t n, uint64_t seed, bool stream, const uint64_t mo
         done = s->training != NULL;
     }
     if (s->shared) {
-        s->numbers[PITH_GOAL_REPORT] = s->numbers[PITH_GOAL_CHOOSE];
-        s->n[PITH_GOAL_REPORT] = s->n[PITH_GOAL_CHOOSE];
+        s->numbers[PITH_GOAL_TEST] = s->numbers[PITH_GOAL_VALIDATE];
+        s->n[PITH_GOAL_TEST] = s->n[PITH_GOAL_VALIDATE];
     }
     free(order);
     if (!done)
@@ -71,8 +71,8 @@ void pith_sample_split_free(struct sample_split *s)
 {
     free(s->training);
     free(s->numbers[PITH_GOAL_CALIBRATE]);
-    free(s->numbers[PITH_GOAL_CHOOSE]);
+    free(s->numbers[PITH_GOAL_VALIDATE]);
     if (!s->shared)
-        free(s->numbers[PITH_GOAL_REPORT]);
+        free(s->numbers[PITH_GOAL_TEST]);
     *s = (struct sample_split){0};
 }

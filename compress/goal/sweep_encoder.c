@@ -56,7 +56,7 @@ static enum pith_status explain(const struct goal_encoders *e, enum pith_status 
 static enum pith_status pick(const struct goal_encoders *e, struct pith_error *err)
 {
     struct pith_data *data = pith_goal_only_data(e);
-    enum pith_status status = pith_goal_judge_pick(e->judge, PITH_GOAL_CALIBRATE, err);
+    enum pith_status status = pith_goal_eval_pick(e->eval, PITH_GOAL_CALIBRATE, err);
     if (!status && data && pith_data_count(data) <= MIRRORED)
         pith_data_mirror(data);
     return status;
@@ -79,13 +79,13 @@ static double allowed_of(const struct goal_encoders *e)
 {
     const struct pith_goal *g = e->goal;
     const double drop = g->max_drop > 0 ? g->max_drop : PITH_GOAL_DEFAULT_DROP;
-    if (pith_goal_judge_classes(e->judge))
+    if (pith_goal_eval_classes(e->eval))
         return pith_goal_kl(drop);
     double snr = g->min_snr > 0 ? g->min_snr : pith_goal_snr(drop);
     return pow(10, -snr / 10);
 }
 
-static bool tell_sample(void *user, uint64_t done, uint64_t all)
+static bool report_sample(void *user, uint64_t done, uint64_t all)
 {
     const struct goal_encoders *e = user;
     if (e->progress)
@@ -100,14 +100,14 @@ static enum pith_status find_sensitivity(struct sweep_encoder *s, const struct g
     double *scale = calloc(e->m->n_outputs + (size_t)1, sizeof *scale);
     if (!scale)
         return pith_error_no_memory(err);
-    pith_goal_judge_scales(e->judge, scale);
+    pith_goal_eval_scales(e->eval, scale);
     const struct pith_fisher_opts o = {.size_bytes = sizeof o,
                                        .seed = e->opts->seed,
-                                       .squares = pith_goal_judge_classes(e->judge) == 0,
+                                       .squares = pith_goal_eval_classes(e->eval) == 0,
                                        .output_scale = e->m->n_outputs > 1 ? scale : NULL,
                                        .temperature =
-                                           fmax(1, pith_goal_judge_spread(e->judge) / SPREAD),
-                                       .progress = tell_sample,
+                                           fmax(1, pith_goal_eval_spread(e->eval) / SPREAD),
+                                       .progress = report_sample,
                                        .user = (void *)(uintptr_t)e,
                                        .feed = e->opts->feed,
                                        .ranks = pith_sweep_ranks_over(e->opts->ranks, &ranks)};
@@ -148,7 +148,7 @@ static void note_loss(struct sweep_encoder *s, const struct pith_swept_layer *la
     s->costly[at].share = layer->loss;
 }
 
-static bool tell_layer(void *user, const struct pith_swept_layer *layer)
+static bool report_layer(void *user, const struct pith_swept_layer *layer)
 {
     struct watch *w = user;
     w->loss += layer->loss;
@@ -172,7 +172,7 @@ static enum pith_status sweep(struct sweep_encoder *s, const struct goal_encoder
         .sensitivity = s->sensitivity.of ? &s->sensitivity : NULL,
         .runtime = runtime,
         .memory_bytes = BETWEEN_LAYERS,
-        .on_layer = tell_layer,
+        .on_layer = report_layer,
         .stop = stop,
         .user = &w,
         .feed = e->opts->feed,

@@ -10,13 +10,17 @@
 #define FACTORS 8u /* that scores are drawn nearer by */
 #define MOST_ERRORS 16u /* of other samples, that each tries */
 
+struct sample {
+    double margin; /* between the two largest scores */
+    uint64_t number;
+};
+
 struct samples {
     uint64_t n, classes;
     bool softmax;
     const float *was, *now;
-    double *p, *q;   /* owns: [classes] logarithms of a distribution */
-    uint64_t *order; /* owns: [n] the least certain first */
-    double *margin;  /* owns: [n] between the two largest scores */
+    double *p, *q;         /* owns: [classes] logarithms of a distribution */
+    struct sample *sample; /* owns: [n] the least certain first */
 };
 
 /* ---- a distribution -------------------------------------------------------------------------- */
@@ -77,35 +81,12 @@ static double margin_of(const struct samples *s, uint64_t i)
     return first - second;
 }
 
-/* Sorts by (margin, number): a heap sort would not be shorter, and n is at most some thousands. */
-static void sift(const struct samples *s, uint64_t at, uint64_t n)
+static int by_margin(const void *a, const void *b)
 {
-    for (uint64_t child; (child = 2 * at + 1) < n; at = child) {
-        uint64_t *o = s->order;
-        if (child + 1 < n && s->margin[o[child]] < s->margin[o[child + 1]])
-            child++;
-        if (s->margin[o[at]] >= s->margin[o[child]])
-            return;
-        uint64_t t = o[at];
-        o[at] = o[child];
-        o[child] = t;
-    }
-}
-
-static void sort_by_margin(const struct samples *s)
-{
-    for (uint64_t i = 0; i < s->n; i++) {
-        s->order[i] = i;
-        s->margin[i] = margin_of(s, i);
-    }
-    for (uint64_t i = s->n / 2; i-- > 0;)
-        sift(s, i, s->n);
-    for (uint64_t n = s->n; n-- > 1;) {
-        uint64_t t = s->order[0];
-        s->order[0] = s->order[n];
-        s->order[n] = t;
-        sift(s, 0, n);
-    }
+    const struct sample *x = a, *y = b;
+    if (x->margin != y->margin)
+        return x->margin < y->margin ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 /* What number `i` of the least certain stands for; `lenders` of them lend errors. */
@@ -115,8 +96,8 @@ static double stand_in(const struct samples *s, uint64_t i, uint64_t lenders)
     double sum = 0;
     for (uint64_t e = 0; e < errors; e++)
         for (uint32_t f = 0; f < FACTORS; f++)
-            sum += with_error(s, s->order[i], (f + 0.5) / FACTORS,
-                              s->order[(i + e * lenders / errors) % lenders]);
+            sum += with_error(s, s->sample[i].number, (f + 0.5) / FACTORS,
+                              s->sample[(i + e * lenders / errors) % lenders].number);
     return sum / (double)(errors * FACTORS);
 }
 
@@ -124,9 +105,12 @@ static double mean_loss(const struct samples *s)
 {
     const uint64_t few = (s->n + SHARE - 1) / SHARE, lenders = 2 * few < s->n ? 2 * few : s->n;
     double sum = 0;
-    sort_by_margin(s);
     for (uint64_t i = 0; i < s->n; i++)
-        sum += i < few ? stand_in(s, i, lenders) : with_error(s, s->order[i], 1, s->order[i]);
+        s->sample[i] = (struct sample){margin_of(s, i), i};
+    qsort(s->sample, (size_t)s->n, sizeof *s->sample, by_margin);
+    for (uint64_t i = 0; i < s->n; i++)
+        sum += i < few ? stand_in(s, i, lenders)
+                       : with_error(s, s->sample[i].number, 1, s->sample[i].number);
     return sum / (double)s->n;
 }
 
@@ -152,14 +136,12 @@ bool pith_uncertain_loss(const struct output_kind *kind, const float *was, const
                         .now = now,
                         .p = malloc(kind->classes * sizeof *s.p),
                         .q = malloc(kind->classes * sizeof *s.q),
-                        .order = malloc((size_t)n * sizeof *s.order),
-                        .margin = malloc((size_t)n * sizeof *s.margin)};
-    bool room = s.p && s.q && s.order && s.margin;
+                        .sample = malloc((size_t)n * sizeof *s.sample)};
+    bool room = s.p && s.q && s.sample;
     if (room)
         *kl = mean_loss(&s);
     free(s.p);
     free(s.q);
-    free(s.order);
-    free(s.margin);
+    free(s.sample);
     return room;
 }

@@ -4,8 +4,8 @@
  *
  * A network that answers 199 of 200 samples with certainty loses nothing on 48 of them, and 0.9
  * nats on the mean of 2,000: errors that move no certain answer change an uncertain one. How many
- * uncertain samples there are is told by those that are least certain, an eighth of all: their
- * scores could as well be nearer to one another by any factor from 0 to 1 (the density of the
+ * uncertain samples there are is estimated from those that are least certain, an eighth of all:
+ * their scores could as well be nearer to one another by any factor from 0 to 1 (the density of the
  * margin is taken to be even, from there down to 0). And each could have had the error of another
  * of the least certain quarter. Their part of the mean is that of all these; the others count as
  * measured. */

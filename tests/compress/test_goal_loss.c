@@ -157,18 +157,18 @@ static void losses_are_those_of_a_hand(void **state)
     unlink(labels);
     const struct pith_feed_input input = {.data = data};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
-    const struct pith_goal_judge_opts o = {.size_bytes = sizeof o, .seed = 1};
-    struct pith_goal_judge *j;
+    const struct pith_goal_eval_opts o = {.size_bytes = sizeof o, .seed = 1};
+    struct pith_goal_eval *j;
     struct pith_goal_loss l;
     struct pith_error err = {0};
-    assert_int_equal(pith_goal_judge_new(m, &feed, &o, &j, &err), PITH_OK);
-    assert_true(pith_goal_judge_shares(j));
-    assert_int_equal(pith_goal_judge_count(j, PITH_GOAL_CALIBRATE), 2);
-    assert_int_equal(pith_goal_judge_count(j, PITH_GOAL_REPORT), 2);
+    assert_int_equal(pith_goal_eval_new(m, &feed, &o, &j, &err), PITH_OK);
+    assert_true(pith_goal_eval_shares(j));
+    assert_int_equal(pith_goal_eval_count(j, PITH_GOAL_CALIBRATE), 2);
+    assert_int_equal(pith_goal_eval_count(j, PITH_GOAL_TEST), 2);
     struct pith_buffer same = packed(was), other = packed(now);
-    assert_int_equal(pith_goal_judge_measure(j, PITH_GOAL_CHOOSE, &same, &l, &err), PITH_OK);
+    assert_int_equal(pith_goal_eval_measure(j, PITH_GOAL_VALIDATE, &same, &l, &err), PITH_OK);
     assert_true(l.kl == 0 && l.agreement == 1 && l.snr_db == HUGE_VAL && l.drop == 0);
-    assert_int_equal(pith_goal_judge_measure(j, PITH_GOAL_REPORT, &other, &l, &err), PITH_OK);
+    assert_int_equal(pith_goal_eval_measure(j, PITH_GOAL_TEST, &other, &l, &err), PITH_OK);
     /* p = softmax(1, 0) against softmax(1, 2) */
     double p = 1 / (1 + exp(-1)), q = 1 / (1 + exp(1));
     double kl = p * log(p / q) + (1 - p) * log((1 - p) / (1 - q));
@@ -178,7 +178,7 @@ static void losses_are_those_of_a_hand(void **state)
     assert_true(l.before == 1 && l.after == 0 && l.drop == 1);
     assert_true(fabs(l.drop_error - 0.5) < 1e-9);             /* sqrt(2 + 1 - 2) / 2 */
     assert_true(fabs(l.snr_db - 10 * log10(1.0 / 4)) < 1e-6); /* 1 + 0 against 2 squared */
-    pith_goal_judge_free(j);
+    pith_goal_eval_free(j);
     assert_int_equal(pith_data_count(data), ROWS); /* all again */
     pith_buffer_free(&same);
     pith_buffer_free(&other);
@@ -194,11 +194,11 @@ static void one_sample_is_refused(void **state)
     struct pith_data *data = rows_of(x, 1, WIDTH, NULL);
     const struct pith_feed_input input = {.data = data};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
-    const struct pith_goal_judge_opts o = {.size_bytes = sizeof o, .seed = 1};
-    struct pith_goal_judge *j = NULL;
+    const struct pith_goal_eval_opts o = {.size_bytes = sizeof o, .seed = 1};
+    struct pith_goal_eval *j = NULL;
     struct pith_error err = {0};
-    assert_int_equal(pith_goal_judge_new(m, &feed, &o, &j, &err), PITH_ERR_ARGUMENT);
-    assert_non_null(strstr(err.text, "give at least 2"));
+    assert_int_equal(pith_goal_eval_new(m, &feed, &o, &j, &err), PITH_ERR_ARGUMENT);
+    assert_non_null(strstr(err.text, "at least 2"));
     assert_null(j);
     pith_data_free(data);
     pith_model_free(m);

@@ -258,7 +258,6 @@ static void takes_the_smaller_of_two(void **state)
         struct pith_goal_encoder e[2] = {encoder_of(&f[order]), encoder_of(&f[1 - order])};
         e[0].most = 4;
         e[order ? 0 : 1].name = "small";
-        e[1].like_best = true;
         const struct pith_goal goal = goal_of(0.005);
         struct pith_goal_found found = run(&goal, e, 2);
         assert_true(found.met);

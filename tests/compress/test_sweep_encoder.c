@@ -100,26 +100,26 @@ static void expect_samples(struct pith_data *data, uint64_t calibrating, uint64_
     struct pith_model *m = new_net();
     const struct pith_feed_input x = {.data = data};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &x};
-    const struct pith_goal_judge_opts j = {.size_bytes = sizeof j, .seed = 1};
+    const struct pith_goal_eval_opts j = {.size_bytes = sizeof j, .seed = 1};
     const struct pith_goal goal = {.max_drop = 0.005};
     const struct pith_goal_compress_opts opts = {.size_bytes = sizeof opts, .feed = &feed};
     struct sweep_encoder s = {0};
     uint64_t told = 0;
     struct goal_encoders e = {
         .m = m, .goal = &goal, .opts = &opts, .progress = note, .watcher = &told};
-    check(pith_goal_judge_new(m, &feed, &j, &e.judge, &err));
-    assert_int_equal(pith_goal_judge_count(e.judge, PITH_GOAL_CALIBRATE), calibrating);
+    check(pith_goal_eval_new(m, &feed, &j, &e.eval, &err));
+    assert_int_equal(pith_goal_eval_count(e.eval, PITH_GOAL_CALIBRATE), calibrating);
     check(pith_sweep_encoder_prepare(&s, &e, &err));
     assert_int_equal(told, times * calibrating);
     assert_int_equal(s.sensitivity.n_samples, times * calibrating);
     struct pith_model *out = NULL;
     check(pith_sweep_encode(&s, &e, 1, &out, &err));
     assert_int_equal(pith_data_count(data), times * calibrating);
-    check(pith_goal_judge_pick(e.judge, PITH_GOAL_CHOOSE, &err));
-    assert_int_equal(pith_data_count(data), pith_goal_judge_count(e.judge, PITH_GOAL_CHOOSE));
+    check(pith_goal_eval_pick(e.eval, PITH_GOAL_VALIDATE, &err));
+    assert_int_equal(pith_data_count(data), pith_goal_eval_count(e.eval, PITH_GOAL_VALIDATE));
     pith_model_free(out);
     pith_sweep_encoder_free(&s);
-    pith_goal_judge_free(e.judge);
+    pith_goal_eval_free(e.eval);
     pith_model_free(m);
     pith_data_free(data);
 }

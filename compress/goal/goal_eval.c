@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* goal_judge.c - the original runs once over the samples that choose and report, and its answers
+/* goal_eval.c - the original runs once over the validation and test samples, and its answers
  * are kept; each candidate runs over them and is compared. Sums are taken in the order of samples,
  * so that figures are the same for every number of threads. */
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "uncertain_loss.h"
 
 #define KEPT_FLOATS 16777216.0 /* of answers, a part: 64 MB */
-#define CHOOSING_MACS 4e11     /* a pass over the samples that choose: some 10 s of a core */
+#define CHOOSING_MACS 4e11     /* a pass over the validation samples: some 10 s of a core */
 #define CALIBRATING_MACS 1.5e11
 #define LEAST_MOST 64.0 /* samples, whatever the network costs */
 #define MOST_CHOOSING 4096.0
@@ -29,7 +29,7 @@ static char candidate_name[] = "the compressed network"; /* for messages */
 
 /* The original's answers to a part. */
 struct kept {
-    float *y; /* owns: [n] of all calls and judged outputs, one behind the other */
+    float *y; /* owns: [n] of all calls and outputs, one behind the other */
     size_t n, room;
     uint64_t *start; /* owns: [calls * outputs + 1] in y */
     bool *right;     /* owns: [calls], with labels */
@@ -37,19 +37,19 @@ struct kept {
     double squares; /* with targets: sum of mean squared errors */
 };
 
-struct judged {
+struct eval_output {
     uint32_t output;
     double weight; /* of losses */
     struct output_kind kind;
 };
 
-struct pith_goal_judge {
+struct pith_goal_eval {
     const struct pith_feed *feed;
     struct pith_engine_opts engine;
     struct sample_split split;
     struct pith_data *labelled; /* borrowed; NULL: none is */
     enum pith_goal_metric metric;
-    struct judged *out; /* owns: [n_out] */
+    struct eval_output *out; /* owns: [n_out] */
     uint32_t n_out;
     struct kept kept[PITH_GOAL_PARTS];
     float *target; /* owns: room for one */
@@ -59,7 +59,7 @@ struct pith_goal_judge {
 
 /* A run over a part: of the original, which is kept, or of a candidate. */
 struct pass {
-    struct pith_goal_judge *j;
+    struct pith_goal_eval *j;
     struct kept *kept;
     struct pith_plan *plan;
     struct pith_difference_sums *sums; /* of each output of a candidate; NULL: it is kept */
@@ -72,7 +72,7 @@ struct pass {
     uint64_t nan_sample;
 };
 
-/* ---- what it is judged by -------------------------------------------------------------------- */
+/* ---- outputs and labels ---------------------------------------------------------------------- */
 
 static bool is_state(const struct pith_feed *feed, uint32_t output)
 {
@@ -82,7 +82,7 @@ static bool is_state(const struct pith_feed *feed, uint32_t output)
     return false;
 }
 
-static void find_labels(struct pith_goal_judge *j)
+static void find_labels(struct pith_goal_eval *j)
 {
     for (uint32_t i = 0; i < j->feed->n_inputs && !j->labelled; i++) {
         struct pith_data *d = j->feed->input[i].data;
@@ -93,7 +93,7 @@ static void find_labels(struct pith_goal_judge *j)
         j->metric = pith_data_labelled(j->labelled) ? PITH_METRIC_TOP1 : PITH_METRIC_PSNR;
 }
 
-static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pith_model *m,
+static enum pith_status find_outputs(struct pith_goal_eval *j, const struct pith_model *m,
                                      const double *weight, struct pith_error *err)
 {
     j->out = calloc(m->n_outputs + 1u, sizeof *j->out);
@@ -103,8 +103,8 @@ static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pit
         const struct pith_value *y = &m->values[m->outputs[i]];
         if (y->type != PITH_F32 || is_state(j->feed, i) || (weight && !(weight[i] > 0)))
             continue;
-        struct judged *o = &j->out[j->n_out++];
-        *o = (struct judged){i, weight ? weight[i] : 1, pith_output_kind(m, i)};
+        struct eval_output *o = &j->out[j->n_out++];
+        *o = (struct eval_output){i, weight ? weight[i] : 1, pith_output_kind(m, i)};
         uint64_t n = pith_value_elems(y);
         if (i == 0 && j->metric == PITH_METRIC_TOP1 && o->kind.classes == 0 && n >= 2)
             o->kind = (struct output_kind){.classes = (uint32_t)n, .rows = 1, .inner = 1};
@@ -119,9 +119,9 @@ static enum pith_status find_outputs(struct pith_goal_judge *j, const struct pit
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-static enum pith_status check_labels(const struct pith_goal_judge *j, struct pith_error *err)
+static enum pith_status check_labels(const struct pith_goal_eval *j, struct pith_error *err)
 {
-    const struct judged *o = &j->out[0];
+    const struct eval_output *o = &j->out[0];
     const uint64_t n = pith_data_count(j->labelled), classes = o->kind.classes;
     for (uint64_t i = 0; i < n && o->output == 0 && classes > 0; i++) {
         int64_t label = pith_data_label(j->labelled, i);
@@ -136,11 +136,11 @@ static enum pith_status check_labels(const struct pith_goal_judge *j, struct pit
 }
 
 /* A limit in points of nothing would be kept by any file. */
-static void doubt_labels(struct pith_goal_judge *j, void (*warn)(void *user, const char *text))
+static void check_labels_fit(struct pith_goal_eval *j, void (*warn)(void *user, const char *text))
 {
     uint64_t n = 0, right = 0;
     char text[200];
-    for (int part = PITH_GOAL_CHOOSE; part < PITH_GOAL_PARTS; part++)
+    for (int part = PITH_GOAL_VALIDATE; part < PITH_GOAL_PARTS; part++)
         for (uint64_t i = 0; i < j->kept[part].calls; i++, n++)
             right += j->kept[part].right[i];
     const double classes = (double)j->out[0].kind.classes, mean = (double)n / classes;
@@ -181,6 +181,15 @@ static bool grow(struct kept *k, uint64_t more, uint32_t n_out)
     return true;
 }
 
+/* What the network under way gives for a sample: [*n] numbers. */
+static const float *answer_of(const struct pass *p, uint32_t output, uint64_t *n)
+{
+    struct pith_tensor t;
+    pith_plan_output(p->plan, output, &t);
+    *n = t.bytes / sizeof(float);
+    return pith_plan_output_data(p->plan, output);
+}
+
 /* The original's answer is what all others are compared with. */
 static bool is_number(struct pass *p, uint32_t output, const float *y, uint64_t n, uint64_t sample)
 {
@@ -197,16 +206,14 @@ static enum pith_status keep_answer(struct pass *p, uint64_t sample)
 {
     struct kept *k = p->kept;
     for (uint32_t i = 0; i < p->j->n_out; i++) {
-        struct pith_tensor t;
-        pith_plan_output(p->plan, p->j->out[i].output, &t);
-        uint64_t n = t.bytes / sizeof(float);
-        const float *y = pith_plan_output_data(p->plan, p->j->out[i].output);
+        uint64_t n;
+        const float *y = answer_of(p, p->j->out[i].output, &n);
         if (!is_number(p, p->j->out[i].output, y, n, sample))
             return PITH_ERR_UNSUPPORTED;
         if (!grow(k, n, p->j->n_out))
             return PITH_ERR_MEMORY;
         k->start[k->calls * p->j->n_out + i] = k->n;
-        memcpy(k->y + k->n, y, (size_t)t.bytes);
+        memcpy(k->y + k->n, y, (size_t)n * sizeof *y);
         k->n += (size_t)n;
         k->start[k->calls * p->j->n_out + i + 1] = k->n;
     }
@@ -218,40 +225,33 @@ static void compare_answer(struct pass *p)
     const struct kept *k = p->kept;
     const uint64_t first = p->calls * p->j->n_out;
     for (uint32_t i = 0; i < p->j->n_out; i++) {
-        struct pith_tensor t;
         const struct output_kind *kind = &p->j->out[i].kind;
-        pith_plan_output(p->plan, p->j->out[i].output, &t);
-        const float *a = k->y + k->start[first + i],
-                    *b = pith_plan_output_data(p->plan, p->j->out[i].output);
-        uint64_t n_a = k->start[first + i + 1] - k->start[first + i], n_b = t.bytes / sizeof(float);
+        uint64_t n_a = k->start[first + i + 1] - k->start[first + i], n_b;
+        const float *a = k->y + k->start[first + i], *b = answer_of(p, p->j->out[i].output, &n_b);
         if (n_a != n_b) {
             pith_difference_add_missing(&p->sums[i], a, n_a);
             continue;
         }
         pith_difference_add(&p->sums[i], kind, a, b, n_a);
-        memcpy(p->y + k->start[first + i], b, (size_t)t.bytes);
+        memcpy(p->y + k->start[first + i], b, (size_t)n_b * sizeof *b);
     }
 }
 
 /* Whether output 0 says what the label does. */
 static bool is_right(struct pass *p, uint64_t sample)
 {
-    struct pith_tensor t;
-    pith_plan_output(p->plan, 0, &t);
-    const float *y = pith_plan_output_data(p->plan, 0);
-    const uint64_t n = t.bytes / sizeof(float);
+    uint64_t n;
+    const float *y = answer_of(p, 0, &n);
     int64_t label = pith_data_label(p->j->labelled, sample);
     return label >= 0 && (uint64_t)label < n && pith_top_class(y, n) == (uint64_t)label;
 }
 
 static enum pith_status add_squares(struct pass *p, uint64_t sample)
 {
-    struct pith_tensor t;
-    const float *y = pith_plan_output_data(p->plan, 0);
-    uint64_t n = pith_data_target_elems(p->j->labelled);
+    uint64_t n = pith_data_target_elems(p->j->labelled), n_y;
+    const float *y = answer_of(p, 0, &n_y);
     double sum = 0;
-    pith_plan_output(p->plan, 0, &t);
-    if (n != t.bytes / sizeof(float))
+    if (n != n_y)
         return PITH_ERR_ARGUMENT;
     enum pith_status st = pith_data_read_target(p->j->labelled, sample, p->j->target);
     for (uint64_t i = 0; i < n && !st; i++) {
@@ -319,14 +319,14 @@ static enum pith_status explain(const struct pass *p, enum pith_status st, struc
 static enum pith_status run_pass(struct pass *p, struct pith_engine *e, enum pith_goal_part part,
                                  struct pith_error *err)
 {
-    enum pith_status st = pith_goal_judge_pick(p->j, part, err);
+    enum pith_status st = pith_goal_eval_pick(p->j, part, err);
     p->plan = pith_engine_plan(e);
     if (!st)
         st = pith_feed_run(e, p->j->feed, take, p, err);
     return explain(p, st, err);
 }
 
-/* ---- the judge ------------------------------------------------------------------------------- */
+/* ---- the evaluation -------------------------------------------------------------------------- */
 
 static enum pith_status pick(const struct pith_feed *feed, const uint32_t *numbers, uint64_t n,
                              struct pith_error *err)
@@ -338,61 +338,61 @@ static enum pith_status pick(const struct pith_feed *feed, const uint32_t *numbe
     return st;
 }
 
-enum pith_status pith_goal_judge_pick(struct pith_goal_judge *j, enum pith_goal_part part,
-                                      struct pith_error *err)
+enum pith_status pith_goal_eval_pick(struct pith_goal_eval *j, enum pith_goal_part part,
+                                     struct pith_error *err)
 {
     if (!j)
         return PITH_ERR_ARGUMENT;
     return pick(j->feed, j->split.numbers[part], j->split.n[part], err);
 }
 
-enum pith_status pith_goal_judge_pick_training(struct pith_goal_judge *j, struct pith_error *err)
+enum pith_status pith_goal_eval_pick_training(struct pith_goal_eval *j, struct pith_error *err)
 {
     if (!j)
         return PITH_ERR_ARGUMENT;
     return pick(j->feed, j->split.training, j->split.n_training, err);
 }
 
-enum pith_goal_metric pith_goal_judge_metric(const struct pith_goal_judge *j)
+enum pith_goal_metric pith_goal_eval_metric(const struct pith_goal_eval *j)
 {
     if (!j)
         return PITH_METRIC_NONE;
     return j->metric;
 }
 
-uint64_t pith_goal_judge_count(const struct pith_goal_judge *j, enum pith_goal_part part)
+uint64_t pith_goal_eval_count(const struct pith_goal_eval *j, enum pith_goal_part part)
 {
     if (!j)
         return 0;
     return j->split.n[part];
 }
 
-uint32_t pith_goal_judge_classes(const struct pith_goal_judge *j)
+uint32_t pith_goal_eval_classes(const struct pith_goal_eval *j)
 {
     if (!j)
         return 0;
-    const struct judged *o = &j->out[0];
+    const struct eval_output *o = &j->out[0];
     return j->n_out == 1 && o->output == 0 && o->kind.rows == 1 ? o->kind.classes : 0;
 }
 
-double pith_goal_judge_spread(const struct pith_goal_judge *j)
+double pith_goal_eval_spread(const struct pith_goal_eval *j)
 {
     if (!j)
         return 0;
-    const struct kept *k = &j->kept[PITH_GOAL_CHOOSE];
+    const struct kept *k = &j->kept[PITH_GOAL_VALIDATE];
     double sum = 0;
-    if (pith_goal_judge_classes(j) == 0)
+    if (pith_goal_eval_classes(j) == 0)
         return 0;
     for (uint64_t call = 0; call < k->calls; call++)
         sum += pith_score_variance(&j->out[0].kind, k->y + k->start[call * j->n_out]);
     return k->calls > 0 ? sqrt(sum / (double)k->calls) : 0;
 }
 
-void pith_goal_judge_scales(const struct pith_goal_judge *j, double *scale)
+void pith_goal_eval_scales(const struct pith_goal_eval *j, double *scale)
 {
     if (!j || !scale)
         return;
-    const struct kept *k = &j->kept[PITH_GOAL_CHOOSE];
+    const struct kept *k = &j->kept[PITH_GOAL_VALIDATE];
     for (uint32_t i = 0; i < j->n_out; i++) {
         double power = 0;
         for (uint64_t call = 0; call < k->calls; call++)
@@ -403,7 +403,7 @@ void pith_goal_judge_scales(const struct pith_goal_judge *j, double *scale)
     }
 }
 
-bool pith_goal_judge_shares(const struct pith_goal_judge *j)
+bool pith_goal_eval_shares(const struct pith_goal_eval *j)
 {
     if (!j)
         return false;
@@ -425,13 +425,13 @@ static uint64_t calls_of(const struct pith_feed *feed)
     return 1;
 }
 
-static uint64_t calls_in(const struct pith_goal_judge *j, enum pith_goal_part part)
+static uint64_t calls_in(const struct pith_goal_eval *j, enum pith_goal_part part)
 {
     return j->split.n[part] * calls_of(j->feed);
 }
 
-static enum pith_status split_samples(struct pith_goal_judge *j, const struct pith_model *m,
-                                      struct pith_engine *e, const struct pith_goal_judge_opts *o,
+static enum pith_status split_samples(struct pith_goal_eval *j, const struct pith_model *m,
+                                      struct pith_engine *e, const struct pith_goal_eval_opts *o,
                                       struct pith_error *err)
 {
     uint64_t n = pith_feed_count(j->feed), calls = calls_of(j->feed);
@@ -456,18 +456,18 @@ static enum pith_status split_samples(struct pith_goal_judge *j, const struct pi
                                                                   : pith_error_no_memory(err);
 }
 
-static enum pith_status run_original(struct pith_goal_judge *j, struct pith_engine *e,
+static enum pith_status run_original(struct pith_goal_eval *j, struct pith_engine *e,
                                      struct pith_error *err)
 {
-    const uint64_t choose = calls_in(j, PITH_GOAL_CHOOSE),
-                   all = choose + (j->split.shared ? 0 : calls_in(j, PITH_GOAL_REPORT));
+    const uint64_t choose = calls_in(j, PITH_GOAL_VALIDATE),
+                   all = choose + (j->split.shared ? 0 : calls_in(j, PITH_GOAL_TEST));
     enum pith_status st = PITH_OK;
-    for (int part = PITH_GOAL_CHOOSE; part < PITH_GOAL_PARTS && !st; part++) {
+    for (int part = PITH_GOAL_VALIDATE; part < PITH_GOAL_PARTS && !st; part++) {
         struct pass p = {.j = j,
                          .kept = &j->kept[part],
-                         .before = part == PITH_GOAL_CHOOSE ? 0 : choose,
+                         .before = part == PITH_GOAL_VALIDATE ? 0 : choose,
                          .all = all};
-        if (part == PITH_GOAL_REPORT && j->split.shared)
+        if (part == PITH_GOAL_TEST && j->split.shared)
             break;
         st = run_pass(&p, e, (enum pith_goal_part)part, err);
         j->kept[part].squares = p.squares;
@@ -484,14 +484,14 @@ static bool answers(const struct kept *k)
     return false;
 }
 
-enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pith_feed *feed,
-                                     const struct pith_goal_judge_opts *opts,
-                                     struct pith_goal_judge **judge, struct pith_error *err)
+enum pith_status pith_goal_eval_new(const struct pith_model *m, const struct pith_feed *feed,
+                                    const struct pith_goal_eval_opts *opts,
+                                    struct pith_goal_eval **eval, struct pith_error *err)
 {
-    if (!m || !feed || !opts || !judge || feed->size_bytes != sizeof *feed ||
+    if (!m || !feed || !opts || !eval || feed->size_bytes != sizeof *feed ||
         opts->size_bytes != sizeof *opts)
         return PITH_ERR_ARGUMENT;
-    struct pith_goal_judge *j = calloc(1, sizeof *j);
+    struct pith_goal_eval *j = calloc(1, sizeof *j);
     struct pith_engine *e = NULL;
     if (!j)
         return pith_error_no_memory(err);
@@ -515,21 +515,21 @@ enum pith_status pith_goal_judge_new(const struct pith_model *m, const struct pi
         st = split_samples(j, m, e, opts, err);
     if (!st)
         st = run_original(j, e, err);
-    if (!st && !answers(&j->kept[PITH_GOAL_CHOOSE]))
+    if (!st && !answers(&j->kept[PITH_GOAL_VALIDATE]))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT,
                              "every output is NaN or infinite on every sample: there is nothing to "
                              "measure a loss on");
     if (!st && j->metric == PITH_METRIC_TOP1)
-        doubt_labels(j, opts->warn);
+        check_labels_fit(j, opts->warn);
     pith_engine_close(e);
     if (st)
-        pith_goal_judge_free(j);
+        pith_goal_eval_free(j);
     else
-        *judge = j;
+        *eval = j;
     return st;
 }
 
-void pith_goal_judge_free(struct pith_goal_judge *j)
+void pith_goal_eval_free(struct pith_goal_eval *j)
 {
     if (!j)
         return;
@@ -555,7 +555,7 @@ static double error_of(double sum, double squares, uint64_t n)
 }
 
 /* What is NaN or infinite in the original alone is not lost, and counts as nothing. */
-static void take_output(struct pith_goal_loss *l, const struct judged *o,
+static void take_output(struct pith_goal_loss *l, const struct eval_output *o,
                         const struct pith_difference_sums *s, uint64_t calls)
 {
     double noise_error = error_of(s->noise, s->noise_squares, calls) * (double)calls * o->weight;
@@ -617,7 +617,7 @@ static void take_metric(struct pith_goal_loss *l, const struct pass *p)
 }
 
 /* A file from elsewhere may be another network. */
-static enum pith_status check_outputs(const struct pith_goal_judge *j, struct pith_engine *e,
+static enum pith_status check_outputs(const struct pith_goal_eval *j, struct pith_engine *e,
                                       struct pith_error *err)
 {
     for (uint32_t i = 0; i < j->n_out; i++) {
@@ -629,15 +629,15 @@ static enum pith_status check_outputs(const struct pith_goal_judge *j, struct pi
     return PITH_OK;
 }
 
-enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_goal_part part,
-                                         const struct pith_buffer *file,
-                                         struct pith_goal_loss *loss, struct pith_error *err)
+enum pith_status pith_goal_eval_measure(struct pith_goal_eval *j, enum pith_goal_part part,
+                                        const struct pith_buffer *file, struct pith_goal_loss *loss,
+                                        struct pith_error *err)
 {
     if (!j || !file || !loss)
         return PITH_ERR_ARGUMENT;
     const struct pith_packed packed = {
         .data = file->data, .bytes = file->bytes, .name = candidate_name};
-    struct kept *kept = &j->kept[j->split.shared ? PITH_GOAL_CHOOSE : part];
+    struct kept *kept = &j->kept[j->split.shared ? PITH_GOAL_VALIDATE : part];
     struct pass p = {.j = j,
                      .kept = kept,
                      .sums = calloc(j->n_out, sizeof *p.sums),
@@ -671,9 +671,8 @@ enum pith_status pith_goal_judge_measure(struct pith_goal_judge *j, enum pith_go
     return st;
 }
 
-enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *j,
-                                     const struct pith_buffer *file, uint64_t *bytes,
-                                     struct pith_error *err)
+enum pith_status pith_goal_eval_ram(const struct pith_goal_eval *j, const struct pith_buffer *file,
+                                    uint64_t *bytes, struct pith_error *err)
 {
     if (!j || !file || !bytes)
         return PITH_ERR_ARGUMENT;
@@ -691,9 +690,9 @@ enum pith_status pith_goal_judge_ram(const struct pith_goal_judge *j,
 
 #define TUNE_SECONDS 2.0 /* of measuring a file */
 
-enum pith_status pith_goal_judge_latency(const struct pith_goal_judge *j,
-                                         const struct pith_buffer *file, double *seconds,
-                                         struct pith_error *err)
+enum pith_status pith_goal_eval_latency(const struct pith_goal_eval *j,
+                                        const struct pith_buffer *file, double *seconds,
+                                        struct pith_error *err)
 {
     if (!j || !file || !seconds)
         return PITH_ERR_ARGUMENT;
