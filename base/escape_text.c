@@ -8,12 +8,11 @@
 #include <string.h>
 #include "pith_format.h"
 
-/* Bytes of the UTF-8 character at p; 0: there is none. */
-static size_t length_of(const char *p)
+size_t pith_utf8_length(const char *p, size_t n)
 {
-    for (size_t n = 1; n <= 4 && (n == 1 || p[n - 1]); n++)
-        if (pith_utf8_ok((const uint8_t *)p, n))
-            return n;
+    for (size_t length = 1; length <= 4 && length <= n; length++)
+        if (pith_utf8_ok((const uint8_t *)p, length))
+            return length;
     return 0;
 }
 
@@ -41,7 +40,8 @@ void pith_escape_text(const char *text, char *to, size_t size)
     size_t at = 0;
     while (*text) {
         char shown[4 * 4 + 1];
-        size_t length = length_of(text), taken = length ? length : 1, n = 0;
+        size_t length = pith_utf8_length(text, strnlen(text, 4)), taken = length ? length : 1,
+               n = 0;
         if (length && !acts((const uint8_t *)text, length))
             memcpy(shown, text, n = length);
         else

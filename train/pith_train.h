@@ -15,8 +15,6 @@
  * The network may shrink while it trains. With `sparsity` weights go, little by little, those
  * whose loss costs least for each bit that the file would pay for them. With `levels` what is left
  * lies on a uniform grid whose step is learned too, and the model ends with masks and codebooks.
- * With `lambda` bits of the file are weighed against the loss, and decide what is removed and
- * what is rounded to zero: one number from 10x to 1000x.
  *
  * Numbers: a batch is cut into PITH_TRAIN_SLICES slices of equal size, each computed on one thread;
  * gradients and batch statistics are added along a fixed tree of slices. So the result is the same
@@ -143,9 +141,6 @@ struct pith_train_opts {
     float step_power; /* 0..1: that step is also multiplied by (weights of the tensor / those of the
                          largest)^step_power: a small layer's bits are few, the loss by its rounding
                          is not. 0.5 gives each weight the same share of that loss; default 0 */
-    float lambda; /* >= 0, the rate-distortion multiplier of D + lambda R: what one bit of a weight,
-                     on the mean, is worth in loss. It decides which weights go and which latent
-                     ones are 0; none is pulled. It rises from 0 in the first fifth of the run */
 
     /* Going on after a break. */
     const char *checkpoint;    /* folder, made if need be; NULL: none are written */

@@ -36,15 +36,6 @@ static bool good_enough(const struct run *r, const struct pith_train_progress *p
     return r->opts->enough > 0 && p->val_accuracy >= r->opts->enough && sparse_enough(r);
 }
 
-/* What the best epoch has least of: the loss on samples not trained on, and the rate. */
-static double objective(const struct run *r, const struct pith_train_progress *p)
-{
-    double bits = r->opts->lambda > 0 && r->opts->levels ? 8 * p->bytes : 0;
-    if (!(bits > 0) || r->result->n_weights == 0)
-        return p->val_loss;
-    return p->val_loss + (double)r->opts->lambda * bits / (double)r->result->n_weights;
-}
-
 static void take_result(const struct run *r, const struct pith_train_progress *p)
 {
     r->result->loss = p->loss;
@@ -59,9 +50,9 @@ static void take_result(const struct run *r, const struct pith_train_progress *p
  * thin enough to be it. */
 static bool is_best(struct run *r, const struct pith_train_progress *p)
 {
-    bool best = sparse_enough(r) && objective(r, p) < r->best_loss;
+    bool best = sparse_enough(r) && p->val_loss < r->best_loss;
     if (best)
-        r->best_loss = objective(r, p);
+        r->best_loss = p->val_loss;
     if (best || (sparse_enough(r) && r->patient_from == 0))
         r->patient_from = p->epoch;
     return best;
@@ -319,7 +310,7 @@ static enum pith_status finish(struct run *r, struct pith_model *unfolded)
         return pith_tape_no_memory(r->err);
     if (o->norms == PITH_NORMS_FOLD)
         status = pith_norms_fold(r, unfolded);
-    r->shrinks |= o->sparsity > 0 || o->lambda > 0 || o->remove_dead_channels;
+    r->shrinks |= o->sparsity > 0 || o->remove_dead_channels;
     if (!status && r->shrinks && pith_permute_channels(r->m))
         status = pith_tape_no_memory(r->err);
     if (!status && o->remove_dead_channels)

@@ -80,8 +80,7 @@ static bool words_known(const struct pith_train_opts *o)
 /* What has a say in which values a weight takes, or in the network's shape, beside its integers. */
 static bool shrinks_too(const struct pith_train_opts *o)
 {
-    return o->levels || o->bias_levels || o->sparsity > 0 || o->lambda > 0 ||
-           o->remove_dead_channels || o->norms;
+    return o->levels || o->bias_levels || o->sparsity > 0 || o->remove_dead_channels || o->norms;
 }
 
 /* What is wrong with an option, in the order of the groups; NULL: nothing. */
@@ -153,10 +152,8 @@ static const char *wrong_run(const struct run *r)
 {
     const struct pith_train_opts *o = r->opts;
     if (o->integers && shrinks_too(o))
-        return "quantization-aware training does not go with levels, sparsity, lambda, "
+        return "quantization-aware training does not go with levels, sparsity, "
                "remove_dead_channels and norms";
-    if (!(o->lambda >= 0) || !isfinite(o->lambda))
-        return "lambda must not be negative";
     if (o->ranks && (o->ranks->count == 0 || o->ranks->rank >= o->ranks->count ||
                      PITH_TRAIN_SLICES % o->ranks->count))
         return "a batch can be shared by 1, 2, 4 or 8 processes";

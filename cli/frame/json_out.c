@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "error_subject.h"
+#include "pith_escape_text.h"
 
 static bool first_member; /* no comma before the next one */
 
@@ -14,29 +15,13 @@ static char open_brackets[MAX_OPEN]; /* '{' or '[' inside the object */
 static unsigned n_open;
 static enum { NOT_BEGUN, BEGUN, COMPLETE } object;
 
-/* Bytes of the UTF-8 sequence at p; 0 when it is none: readers of JSON refuse anything else. */
-static size_t utf8_bytes(const unsigned char *p, size_t n)
-{
-    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = p[0] < 0x80 ? 1 : (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : 4;
-    uint32_t v = len == 1 ? p[0] : p[0] & (0x7fu >> len);
-    if (len > n || (len > 1 && (p[0] < 0xc2 || p[0] > 0xf4)))
-        return 0;
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        v = v << 6 | (p[i] & 0x3f);
-    }
-    return v < lowest[len] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000) ? 0 : len;
-}
-
 static void put_quoted(const char *text, size_t n)
 {
     const unsigned char *p = (const unsigned char *)text;
     size_t len;
-    putchar('"');
+    putchar('"'); /* readers of JSON refuse what is not UTF-8 */
     for (size_t i = 0; i < n; i += len ? len : 1) {
-        len = utf8_bytes(p + i, n - i);
+        len = pith_utf8_length(text + i, n - i);
         if (len == 0)
             fputs("\\ufffd", stdout);
         else if (p[i] == '"' || p[i] == '\\')

@@ -48,7 +48,7 @@ static const struct pith_option rows[] = {
              .source = "Hinton et al., 2015, Distilling the knowledge in a neural network"),
     PITH_OWN_ROW(
         "quantize", &integers, "SPEC", "quantization-aware: int8, w4a8, w4a4, ternary, fixed:8",
-        .without = "levels|bias_levels|sparsity|keep_weights|lambda|"
+        .without = "levels|bias_levels|sparsity|keep_weights|"
                    "remove_dead_channels|norms",
         .level = PITH_OPTION_PLAIN, .source = "Esser et al., 2020, Learned step size quantization"),
     PITH_ROW(UINT, "start", start, NULL, NULL, .max = PITH_STAGE_STEPS,

@@ -17,8 +17,8 @@ wants() {
 }
 wants "train" pith tr
 wants "info import init" pith i
-wants "--lambda" pith train --lam
-wants "lambda=" pith train net.pith --set lam
+wants "--levels" pith train --lev
+wants "momentum=" pith train net.pith --set mom
 wants "--sparsity --sigma --scope --steps --set --seed --skip-broken" pith prune net.pith --s
 wants "--verbose" pith eval --verb
 wants "lenet5 lenet300" pith init le

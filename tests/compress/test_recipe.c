@@ -112,7 +112,7 @@ static void every_key_of_training_is_read(void **state)
         "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
         "\"prune_until\":0.6,\"prune_every\":20,\"levels\":3,"
         "\"bias_levels\":31,\"gptq_samples\":64,\"first_step\":0.9,"
-        "\"step_power\":0.5,\"oscillation_damping\":0.25,\"lambda\":0.02,"
+        "\"step_power\":0.5,\"oscillation_damping\":0.25,"
         "\"augment\":\"shift=2\",\"teacher\":\"start\",\"until_drop\":\"0.3%\",\"keep\":\"last\","
         "\"seed\":9},"
         "{\"do\":\"prune\",\"sparsity\":0.9,\"steps\":6,\"seed\":3,"
@@ -134,7 +134,7 @@ static void every_key_of_training_is_read(void **state)
     assert_true(o->prune_until == 0.6f && o->prune_every == 20);
     assert_true(o->levels == 3 && o->bias_levels == 31);
     assert_true(o->gptq_samples == 64 && o->step_power == 0.5f && o->oscillation_damping == 0.25f);
-    assert_true(o->first_step == 0.9f && o->lambda == 0.02f);
+    assert_true(o->first_step == 0.9f);
     assert_string_equal(o->augment, "shift=2");
     assert_string_equal(s->teacher, "start");
     assert_true(fabs(s->until_drop - 0.003) < 1e-12 && !o->keep_best && s->seed == 9);
@@ -227,7 +227,7 @@ static void what_is_wrong_is_named(void **state)
                "_weight\":1"),
          PITH_ERR_ARGUMENT,
          "'rate"
-         "_weight' is now 'lambda'"},
+         "_weight' was removed: no network gained by it"},
         {STAGE("\"do\":\"quantize\",\"fine\":\"auto\""), PITH_ERR_ARGUMENT,
          "'fine' is now 'int16_activations'"},
         {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"student\":\"a\"}]"),
@@ -350,7 +350,6 @@ static void random_training(struct sample_random *r, struct pith_stage *s)
     s->train.oscillation_damping = random_share(r);
     s->train.step_init = sample_below(r, 2);
     s->train.levels = 1 + sample_below(r, 127);
-    s->train.lambda = random_share(r) * 3;
     s->train.keep_best = sample_below(r, 2);
     s->train.augment = sample_below(r, 2) ? "shift=2,\"flip" : NULL;
     s->until_drop = sample_below(r, 2) ? sample_below(r, 1000) / 1e4 : -1;
@@ -384,7 +383,7 @@ static void printing_and_parsing_lose_nothing(void **state)
         assert_int_equal(back->stages[1].cluster.n_centroids, made.stages[1].cluster.n_centroids);
         const struct pith_train_opts *was = &stages[2].train, *is = &back->stages[2].train;
         assert_true(is->rate == was->rate);
-        assert_true(is->sparsity == was->sparsity && is->lambda == was->lambda);
+        assert_true(is->sparsity == was->sparsity);
         assert_true(is->levels == was->levels && is->keep_best == was->keep_best);
         free(first);
         free(second);

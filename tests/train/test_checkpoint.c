@@ -22,7 +22,7 @@ enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };
 struct way {
     bool batch_norm, mask, codebook, keep_best, integers;
     enum pith_optimizer optimizer;
-    float rate, clip_norm, lambda;
+    float rate, clip_norm;
     double sparsity;
     enum pith_score score;
     const char *augment;
@@ -39,10 +39,10 @@ static const struct way ways[] = {
     {.optimizer = PITH_SGD, .batch_norm = true, .mask = true, .codebook = true, .keep_best = true},
     {.optimizer = PITH_ADAM, .sparsity = 0.5, .batch_norm = true},
     {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .keep_best = true},
-    {.optimizer = PITH_ADAM, .levels = 5, .lambda = 0.05f},
+    {.optimizer = PITH_ADAM, .levels = 5},
     {.optimizer = PITH_ADAM, .sparsity = 0.5, .score = PITH_SCORE_FISHER},
     {.optimizer = PITH_ADAM, .levels = 7, .sparsity = 0.4, .step_init = PITH_STEP_INIT_FISHER_ROW},
-    {.optimizer = PITH_ADAM, .levels = 7, .lambda = 0.05f, .step_init = PITH_STEP_INIT_FISHER_ROW},
+    {.optimizer = PITH_ADAM, .levels = 7, .step_init = PITH_STEP_INIT_FISHER_ROW},
     {.optimizer = PITH_ADAM, .augment = "noise=0.1,mixup=0.5,clean=0.2", .keep_best = true},
     {.optimizer = PITH_ADAM, .integers = true, .mask = true, .keep_best = true},
 };
@@ -92,7 +92,6 @@ static struct pith_train_opts options(const struct way *w)
     o.sparsity = w->sparsity;
     o.levels = w->levels;
     o.step_init = w->step_init;
-    o.lambda = w->lambda;
     o.score = w->score;
     o.augment = w->augment;
     o.prune_every = 5;
@@ -521,7 +520,6 @@ static const struct bad_value {
     {"exact step", 0, 4, F32_NAN},
     {"factor", 0, 4, 0},
     {"factor", 4, 4, F32_MINUS},
-    {"zero", 4, 4, F32_MINUS},
     {"magnitude", 4, 4, F32_NAN},
     {"dead below", 0, 4, F32_NAN},
     {"alive", 0, 1, 2},

@@ -65,7 +65,7 @@ static void round_once(const struct row_feedback *s, const struct grid *grid, fl
         double wanted = s->goal[s->order[j]];
         for (uint32_t i = j + 1; i < s->n; i++)
             wanted += error[i] * s->ordered[j * s->n + i] / s->ordered[j * s->n + j];
-        float level = (float)pith_grid_level(grid, (float)wanted, GRID_HALFWAY);
+        float level = (float)pith_grid_level(grid, (float)wanted);
         v[s->order[j]] = level * grid->step;
         error[j] = s->goal[s->order[j]] - (double)v[s->order[j]];
     }

@@ -62,17 +62,13 @@ static void test_grid_by_hand(void **state)
 {
     (void)state;
     struct grid g;
-    const float x[] = {0.24f, -0.26f, 0.8f, -9.0f, 0.4f}, zero[] = {0.5f, 0.6f, 0.9f, 0.9f, 0.5f};
-    const int32_t want[] = {0, -1, 2, -2, 1}, later[] = {0, 0, 2, -2, 1};
+    const float x[] = {0.24f, -0.26f, 0.8f, -9.0f, 0.4f};
+    const int32_t want[] = {0, -1, 2, -2, 1};
     float grad[] = {1, 2, 3, 4, 5};
     const uint8_t alive[] = {1, 1, 1, 1, 0};
     pith_grid_init(&g, 2, 0.5f);
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(pith_grid_level(&g, x[i], GRID_HALFWAY), want[i]);
-        assert_int_equal(pith_grid_level(&g, x[i], zero[i]), later[i]);
-    }
-    assert_int_equal(pith_grid_level(&g, 0.46f, 0.95f), 0);
-    assert_int_equal(pith_grid_level(&g, 0.48f, 0.95f), 1);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(pith_grid_level(&g, x[i]), want[i]);
     pith_grid_gradient(&g, 5, x, alive, grad);
     assert_true(grad[0] == 1 && grad[1] == 2 && grad[2] == 3);
     assert_true(grad[3] == 0); /* descent would bring it further out */
@@ -91,7 +87,7 @@ static void test_grid_at_the_limits(void **state)
         for (size_t k = 0; k < sizeof x / sizeof *x; k++) {
             struct grid g;
             pith_grid_init(&g, 7, steps[i]);
-            int32_t q = pith_grid_level(&g, x[k], GRID_HALFWAY);
+            int32_t q = pith_grid_level(&g, x[k]);
             assert_true(g.step > 0 && isfinite(7 * g.step));
             assert_in_range(q + 7, 0, 14);
             assert_true(q == 0 || !isnan(x[k]));
@@ -117,7 +113,7 @@ static void test_step_is_learned(void **state)
                 double weight = i % 2 ? 1 : 100;
                 float x = 0.3f * roundf(3 * noise(&random));
                 x += (i % 2 ? 0.1f : 0.01f) * noise(&random);
-                double k = pith_grid_level(&g, x, GRID_HALFWAY);
+                double k = pith_grid_level(&g, x);
                 fit.xk += weight * (double)x * k;
                 fit.kk += weight * k * k;
             }
@@ -319,23 +315,6 @@ static void test_dampened_weights_settle(void **state)
     assert_true(free > 0 && dampened == 0);
 }
 
-static void test_rate_trades(void **state)
-{
-    (void)state;
-    double bytes[3];
-    static const float lambda[] = {1e-3f, 0.1f, 1.0f};
-    for (int i = 0; i < 3; i++) {
-        struct pith_model *m = network_of(3, false);
-        struct pith_train_opts o = shrinking();
-        o.levels = 7;
-        o.bias_levels = 7;
-        o.lambda = lambda[i];
-        bytes[i] = trained_on(m, &o, false).bytes;
-        pith_model_free(m);
-    }
-    assert_true(bytes[0] > bytes[1] && bytes[1] > bytes[2]);
-}
-
 /* Steps between removals that do not divide the run, or are more than it has: the share asked for
  * is gone where the schedule ends, and the best epoch is one of those behind that. */
 static void test_target_is_reached(void **state)
@@ -355,18 +334,6 @@ static void test_target_is_reached(void **state)
         assert_true(r.best_epoch >= 10);
         pith_model_free(m);
     }
-}
-
-/* A run that removes only what is dear does so once, however short it is. */
-static void test_rate_in_a_short_run(void **state)
-{
-    (void)state;
-    struct pith_model *m = network_of(3, false);
-    struct pith_train_opts o = shrinking();
-    o.lambda = 1;
-    o.prune_every = 1000;
-    assert_true(trained_on(m, &o, false).kept < 100);
-    pith_model_free(m);
 }
 
 /* Patience waits for the network that was asked for, and then is none without end. */
@@ -440,7 +407,7 @@ static uint64_t pruned(struct pith_train_opts *o, float dead_below, uint64_t ste
         grad[k] = 1 + 0.01f * (float)k;
     pith_gradual_observe(&w[0], 0, w[0].count, grad);
     w[0].dead_below = dead_below;
-    pith_gradual_step(h, step, 100, 8, value);
+    pith_gradual_step(h, step, 100, value);
     uint64_t kept = pith_gradual_kept(h);
     for (uint32_t i = 0; i < n; i++)
         free(value[i]);
@@ -471,7 +438,6 @@ static void test_threads_do_not_matter(void **state)
         o.threads = 1u << i;
         o.sparsity = 0.5;
         o.levels = 7;
-        o.lambda = 0.05f;
         trained_on(m, &o, false);
         assert_int_equal(pith_model_pack(m, NULL, &file[i], &err), PITH_OK);
         assert_int_equal(file[i].bytes, file[0].bytes);
@@ -514,7 +480,6 @@ int main(void)
                                        cmocka_unit_test(test_step_is_learned),
                                        cmocka_unit_test(test_grid_at_the_limits),
                                        cmocka_unit_test(test_target_is_reached),
-                                       cmocka_unit_test(test_rate_in_a_short_run),
                                        cmocka_unit_test(test_patience_waits),
                                        cmocka_unit_test(test_stop_before_the_target),
                                        cmocka_unit_test(test_one_weight_stays),
@@ -525,7 +490,6 @@ int main(void)
                                        cmocka_unit_test(test_step_rests_with_the_rate),
                                        cmocka_unit_test(test_numbers_settle_at_their_levels),
                                        cmocka_unit_test(test_dampened_weights_settle),
-                                       cmocka_unit_test(test_rate_trades),
                                        cmocka_unit_test(test_threads_do_not_matter),
                                        cmocka_unit_test(test_failure_leaves_the_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ struct gradual_pruning {
         bool by_row;           /* channel_dependency.h */
     } * link;                  /* [n_weights] */
     float *score;              /* [count of the weights] */
-    uint64_t count, first_kept, observed;
+    uint64_t count, first_kept;
 };
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -173,9 +173,8 @@ void pith_gradual_state(struct gradual_pruning *h, struct checkpoint *c)
     }
 }
 
-void pith_gradual_resumed(struct gradual_pruning *h, uint64_t step)
+void pith_gradual_resumed(struct gradual_pruning *h)
 {
-    h->observed = step;
     for (uint32_t i = 0; i < h->n; i++)
         count_kept(&h->of[i]);
 }
@@ -195,11 +194,6 @@ uint64_t pith_gradual_kept(const struct gradual_pruning *h)
 }
 
 /* ---- what a weight is worth, and what it costs ----------------------------------------------- */
-
-double pith_gradual_known(const struct gradual_pruning *h)
-{
-    return 1 - pow((double)FORGET, (double)h->observed);
-}
 
 void pith_gradual_observe(struct pruned_tensor *w, uint64_t begin, uint64_t end, const float *grad)
 {
@@ -259,22 +253,6 @@ static void remove_below(struct gradual_pruning *h, float limit, float *const *v
         for (uint64_t k = 0; k < w->count; k++)
             if (w->alive[k] && score_of(h, w, k, value[i][k]) < limit)
                 w->alive[k] = 0;
-    }
-}
-
-/* 0.5 F w^2, the loss a sample, against lambda / count for each bit: F is n_samples times the
- * squared mean gradient, for the gradients of samples are nearly independent. */
-static void remove_dear(struct gradual_pruning *h, double lambda, uint32_t n_samples,
-                        float *const *value)
-{
-    float limit = (float)(lambda / (double)h->count * 2 * pith_gradual_known(h) / n_samples);
-    for (uint32_t i = 0; i < h->n_weights; i++) {
-        struct pruned_tensor *w = &h->of[i];
-        for (uint64_t k = 0; k < w->count; k++) {
-            float x = value[i][k];
-            if (w->alive[k] && w->importance[k] * x * x < limit * w->bits[k])
-                w->alive[k] = 0;
-        }
     }
 }
 
@@ -365,12 +343,6 @@ static void drop_dead_units(struct gradual_pruning *h)
 /* Between the same share at each step (1) and most at first (3, Zhu & Gupta). */
 #define PRUNE_POWER 1.5
 
-double pith_rate_ramp(double part)
-{
-    const double ramp = (double)0.2f; /* a fifth; in float, so that files stay what they were */
-    return part < ramp ? part / ramp : 1;
-}
-
 /* Geometric in the count: the same share goes at each step of a schedule of power 1. */
 static uint64_t target(const struct gradual_pruning *h, double part)
 {
@@ -382,30 +354,23 @@ static uint64_t target(const struct gradual_pruning *h, double part)
     return (uint64_t)(exp(log(end) + (log(start) - log(end)) * left) + 0.5);
 }
 
-/* The count is reached at once where the schedule ends; where no step would ever be due, the last
- * one is. */
+/* The count is reached at once where the schedule ends. */
 bool pith_gradual_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps)
 {
     double until = (double)opts->prune_until;
     bool ends =
         (double)(step + 1) / (double)n_steps >= until && (double)step / (double)n_steps < until;
-    bool only = step + 1 == n_steps && n_steps < opts->prune_every;
-    return (step + 1) % opts->prune_every == 0 || (ends && opts->sparsity > 0) ||
-           (only && opts->lambda > 0);
+    return (step + 1) % opts->prune_every == 0 || (ends && opts->sparsity > 0);
 }
 
 void pith_gradual_step(struct gradual_pruning *h, uint64_t step, uint64_t n_steps,
-                       uint32_t n_samples, float *const *value)
+                       float *const *value)
 {
     double part = (double)(step + 1) / (double)n_steps;
-    h->observed++;
     if (!pith_gradual_due(&h->opts, step, n_steps))
         return;
-    double lambda = (double)h->opts.lambda * pith_rate_ramp(part);
     if (h->opts.sparsity > 0)
         remove_below(h, limit_for(h, target(h, part), value), value);
-    if (lambda > 0)
-        remove_dear(h, lambda, n_samples, value);
     remove_small(h, value);
     drop_dead_units(h);
     for (uint32_t i = 0; i < h->n_weights; i++)

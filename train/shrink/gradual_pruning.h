@@ -3,9 +3,8 @@
  * little by little while the network trains.
  *
  * Every opts->prune_every steps, and where the schedule ends, the weights with the least score go,
- * until as many are left as the schedule says (sparsity), and those that cost more bits than they
- * are worth (lambda, of D + lambda R). A dead channel, which reads nothing or which nothing reads,
- * goes whole, with its bias.
+ * until as many are left as the schedule says (sparsity). A dead channel, which reads nothing or
+ * which nothing reads, goes whole, with its bias.
  *
  * The score is the loss that a removal costs, to second order with the diagonal Fisher information
  * (optimal brain damage, LeCun et al., 1990), for each bit that it saves: 0.5 v w^2 / c. c is what
@@ -43,19 +42,15 @@ void pith_gradual_free(struct gradual_pruning *h); /* accepts NULL */
 struct pruned_tensor *pith_gradual_tensors(struct gradual_pruning *h, uint32_t *n);
 /* Of the mean gradient of a batch, grad [count], elements begin .. end. */
 void pith_gradual_observe(struct pruned_tensor *w, uint64_t begin, uint64_t end, const float *grad);
-/* What a bit costs by now: a share of what it costs at last, `part` of the run over. */
-double pith_rate_ramp(double part);
 /* Whether weights go after step `step` of n_steps. */
 bool pith_gradual_due(const struct pith_train_opts *opts, uint64_t step, uint64_t n_steps);
 /* After step `step` of n_steps: value[i]: the numbers of tensor i. */
 void pith_gradual_step(struct gradual_pruning *h, uint64_t step, uint64_t n_steps,
-                       uint32_t n_samples, float *const *value);
+                       float *const *value);
 /* What outlives a step, into a checkpoint. */
 void pith_gradual_state(struct gradual_pruning *h, struct checkpoint *c);
-/* After a checkpoint of this step was read: what follows from it is not stored. */
-void pith_gradual_resumed(struct gradual_pruning *h, uint64_t step);
-/* The share of `importance` that is there yet: 0 .. 1. */
-double pith_gradual_known(const struct gradual_pruning *h);
+/* After a checkpoint was read: what follows from it is not stored. */
+void pith_gradual_resumed(struct gradual_pruning *h);
 /* Weights that are alive. */
 uint64_t pith_gradual_kept(const struct gradual_pruning *h);
 

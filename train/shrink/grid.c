@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#define GRID_HALFWAY 0.5f
 #define LEAST_STEP 1e-30f
 #define MOST_STEP 1e30f
 
@@ -30,10 +31,10 @@ void pith_grid_init(struct grid *g, uint32_t levels, float step)
     *g = (struct grid){.levels = (int32_t)levels, .step = round_short(step), .exact = step};
 }
 
-int32_t pith_grid_level(const struct grid *g, float x, float zero)
+int32_t pith_grid_level(const struct grid *g, float x)
 {
     float k = rintf(x / g->step), most = (float)g->levels;
-    if (!(fabsf(x) >= zero * g->step)) /* what is no number is 0, too */
+    if (!(fabsf(x) >= GRID_HALFWAY * g->step)) /* what is no number is 0, too */
         return 0;
     if (k == 0)
         k = copysignf(1, x);

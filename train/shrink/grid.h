@@ -15,8 +15,6 @@
 
 #include <stdint.h>
 
-#define GRID_HALFWAY 0.5f
-
 struct grid {
     int32_t levels;
     float step;  /* rounded: the one in use */
@@ -25,8 +23,8 @@ struct grid {
 
 /* step: > 0 at first. */
 void pith_grid_init(struct grid *g, uint32_t levels, float step);
-/* k of x; below zero * step it is 0, zero: 0.5 .. 1. Of what is no number: 0. */
-int32_t pith_grid_level(const struct grid *g, float x, float zero);
+/* k of x. Of what is no number: 0. */
+int32_t pith_grid_level(const struct grid *g, float x);
 /* The gradient by q, grad [n], becomes that by x. Where alive (may be NULL) is 0, it stays. */
 void pith_grid_gradient(const struct grid *g, uint64_t n, const float *x, const uint8_t *alive,
                         float *grad);

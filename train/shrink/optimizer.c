@@ -2,11 +2,10 @@
 /* optimizer.c - SGD with momentum, Nesterov's form of it, Adam (Kingma and Ba, 2015), AdamW
  * (Loshchilov and Hutter, 2019), over what is free to move.
  *
- * Each parameter tensor has a vector of latent weights (parametrization.h). What they cost the
- * file, where that counts, does not pull at them: it decides, every prune_every steps, which of
- * them go and from where on one is rounded to zero. (A pull along the bits, straight through the
- * rounding, brings every latent weight to the edge of its level, where it swings:
- * docs/tried.md.) */
+ * Each parameter tensor has a vector of latent weights (parametrization.h). What they cost the file
+ * decides which of them are removed and does not pull at them: a pull along the bits, straight
+ * through the rounding, brings every latent weight to the edge of its level, where it swings
+ * (docs/tried.md). */
 #include "optimizer.h"
 
 #include "parametrization.h"
@@ -27,7 +26,7 @@ struct optimizer {
     struct gradual_pruning *pruned; /* NULL: nothing is removed */
     float **pruned_value;           /* of its tensors */
     uint32_t n_weights;
-    uint64_t step, n_steps, n_elements; /* of the weights */
+    uint64_t step, n_steps;
 };
 
 static bool is_adam(const struct pith_train_opts *o)
@@ -69,14 +68,12 @@ static enum pith_status open_gradual_pruning(struct optimizer *o, const struct p
                                              struct tape *t, struct pith_error *err)
 {
     uint32_t n = 0;
-    if (!(o->opts.sparsity > 0) && !(o->opts.lambda > 0) && o->opts.levels == 0)
+    if (!(o->opts.sparsity > 0) && o->opts.levels == 0)
         return PITH_OK;
     enum pith_status status = pith_gradual_new(m, t, &o->opts, &o->pruned, err);
     struct pruned_tensor *w = status ? NULL : pith_gradual_tensors(o->pruned, &n);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         o->of[w[i].parameter].pruned = &w[i];
-        o->n_elements += w[i].is_weight ? w[i].count : 0;
-    }
     o->pruned_value = calloc(n + 1u, sizeof *o->pruned_value);
     if (!status && !o->pruned_value)
         status = pith_tape_no_memory(err);
@@ -183,7 +180,7 @@ void pith_optimizer_resumed(struct optimizer *o, uint64_t step)
 {
     o->step = step;
     if (o->pruned)
-        pith_gradual_resumed(o->pruned, step);
+        pith_gradual_resumed(o->pruned);
 }
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -244,13 +241,6 @@ static double gather(struct pass *pass)
 static double over(const struct optimizer *o)
 {
     return (double)o->step / (double)o->n_steps;
-}
-
-/* The weight of one bit in the loss, at this step. */
-static double bit_weight(const struct optimizer *o)
-{
-    double lambda = (double)o->opts.lambda * pith_rate_ramp(over(o));
-    return o->n_elements ? lambda / (double)o->n_elements : 0;
 }
 
 /* The share of its way to its level that a number on a grid goes at this step. */
@@ -319,22 +309,19 @@ static void move_slice(void *arg, uint32_t slice)
     }
 }
 
-/* What costs more than it is worth goes; a grid's latent weights that are all but zero, too. */
-static void prune_least(struct optimizer *o, double rate, uint32_t n_samples)
+/* What costs the loss least goes; a grid's latent weights that are all but zero, too. */
+static void prune_least(struct optimizer *o, double rate)
 {
-    bool shrinks = o->opts.sparsity > 0 || o->opts.lambda > 0;
     for (uint32_t i = 0; i < o->n; i++) {
         struct parametrization *f = &o->of[i];
-        if (f->pruned && f->grid && f->pruned->is_weight && shrinks)
+        if (f->pruned && f->grid && f->pruned->is_weight && o->opts.sparsity > 0)
             f->pruned->dead_below = DEAD_BELOW * f->grid->step;
     }
-    pith_gradual_step(o->pruned, o->step - 1, o->n_steps, n_samples, o->pruned_value);
+    pith_gradual_step(o->pruned, o->step - 1, o->n_steps, o->pruned_value);
     if (!pith_gradual_due(&o->opts, o->step - 1, o->n_steps))
         return;
-    for (uint32_t i = 0; i < o->n; i++) {
+    for (uint32_t i = 0; i < o->n; i++)
         pith_latent_fit_grid(&o->of[i], rate / (double)o->opts.rate);
-        pith_latent_aim(&o->of[i], bit_weight(o), n_samples / pith_gradual_known(o->pruned));
-    }
 }
 
 double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
@@ -349,7 +336,7 @@ double pith_optimizer_step(struct optimizer *o, double rate, uint32_t n_samples)
     pass.to_level = to_level(o);
     pith_tape_ranges(o->tape, move_slice, &pass);
     if (o->pruned)
-        prune_least(o, rate, n_samples);
+        prune_least(o, rate);
     for (uint32_t i = 0; i < o->n; i++)
         if (o->of[i].c->mask || o->of[i].own)
             pith_latent_spread(&o->of[i], o->of[i].value, o->of[i].p->data);

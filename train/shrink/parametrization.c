@@ -8,16 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ZERO_MOST 0.45f /* steps beyond halfway */
-
 static const uint8_t *alive_of(const struct parametrization *f)
 {
     return f->pruned ? f->pruned->alive : f->c->mask;
-}
-
-static int32_t level_of(const struct parametrization *f, uint64_t k, float x)
-{
-    return pith_grid_level(f->grid, x, f->zero ? f->zero[k] : GRID_HALFWAY);
 }
 
 /* Number of the centroid of element k. */
@@ -34,7 +27,7 @@ static void learn_step(struct parametrization *f, double rate)
     const float *fisher = f->pruned ? f->pruned->importance : NULL;
     struct grid_fit fit = {0, 0};
     for (uint64_t k = 0; k < f->n; k++) {
-        double q = alive && !alive[k] ? 0 : (double)level_of(f, k, f->value[k]);
+        double q = alive && !alive[k] ? 0 : (double)pith_grid_level(f->grid, f->value[k]);
         double weight = fisher ? (double)fisher[k] : 1;
         fit.xk += weight * (double)f->value[k] * q;
         fit.kk += weight * q * q;
@@ -49,7 +42,7 @@ static void count_levels(struct parametrization *f)
     for (int k = 1; k <= f->grid->levels; k++)
         n[k] = 0.5;
     for (uint64_t k = 0; k < f->n; k++) {
-        int32_t q = alive && !alive[k] ? 0 : level_of(f, k, f->value[k]);
+        int32_t q = alive && !alive[k] ? 0 : pith_grid_level(f->grid, f->value[k]);
         n[q < 0 ? -q : q] += q != 0;
     }
     for (int k = 1; k <= f->grid->levels; k++)
@@ -161,12 +154,7 @@ static bool open_grid(struct pith_model *m, const struct pith_train_opts *o, uin
         return false;
     pith_grid_init(f->grid, levels, step);
     f->c->codebook = b;
-    if (!f->p->is_weight || !f->pruned || !(o->lambda > 0))
-        return true;
-    f->zero = malloc((size_t)f->n * sizeof *f->zero);
-    for (uint64_t k = 0; f->zero && k < f->n; k++)
-        f->zero[k] = GRID_HALFWAY;
-    return f->zero != NULL;
+    return true;
 }
 
 static bool open_codebook(struct parametrization *f)
@@ -239,7 +227,6 @@ void pith_latent_close(struct parametrization *f)
     }
     free(f->grid);
     free(f->factor);
-    free(f->zero);
     free(f->fake);
     free(f->first);
     free(f->second);
@@ -258,7 +245,6 @@ void pith_latent_state(struct parametrization *f, uint32_t number, struct checkp
     if (f->factor)
         pith_checkpoint_add_f32(c, "factor", number, CHECKPOINT_POSITIVE, f->factor,
                                 f->n / f->cols);
-    pith_checkpoint_add_f32(c, "zero", number, CHECKPOINT_NOT_NEGATIVE, f->zero, f->n);
     pith_checkpoint_add_f32(c, "magnitude", number, CHECKPOINT_NOT_NEGATIVE, f->magnitude,
                             (uint64_t)f->grid->levels + 1);
 }
@@ -325,7 +311,8 @@ void pith_latent_spread(const struct parametrization *f, const float *value, flo
         if (alive && !alive[k])
             to[k] = 0;
         else if (f->grid)
-            to[k] = (float)level_of(f, k, value[k]) * (f->grid->step * pith_latent_factor(f, k));
+            to[k] = (float)pith_grid_level(f->grid, value[k]) *
+                    (f->grid->step * pith_latent_factor(f, k));
         else
             to[k] = b ? value[centroid_of(b, k)] : value[k];
     }
@@ -340,8 +327,8 @@ void pith_latent_damp(struct parametrization *f, float share, uint64_t begin, ui
         return;
     for (uint64_t k = begin; k < end; k++)
         if (!alive || alive[k])
-            f->value[k] +=
-                share * ((float)level_of(f, k, f->value[k]) * f->grid->step - f->value[k]);
+            f->value[k] += share * ((float)pith_grid_level(f->grid, f->value[k]) * f->grid->step -
+                                    f->value[k]);
 }
 
 void pith_latent_fit_grid(struct parametrization *f, double rate)
@@ -351,22 +338,6 @@ void pith_latent_fit_grid(struct parametrization *f, double rate)
     if (!f->factor)
         learn_step(f, rate);
     count_levels(f);
-}
-
-/* With a = |x| / step between 0 and 1 and F the diagonal Fisher information, level 1 rather than 0
- * costs 0.5 F step^2 (1 - 2 a) of the loss and so many bits more. */
-void pith_latent_aim(struct parametrization *f, double bit_weight, double n_samples)
-{
-    if (!f->zero)
-        return;
-    for (uint64_t k = 0; k < f->n; k++) {
-        float bits = f->pruned->bits[k] - PITH_VALUE_BITS + f->magnitude[1];
-        double fisher = n_samples * (double)f->pruned->importance[k];
-        double worth = fisher * (double)f->grid->step * (double)f->grid->step;
-        double later = bit_weight * (double)bits;
-        f->zero[k] = later >= ZERO_MOST * worth ? GRID_HALFWAY + ZERO_MOST
-                                                : GRID_HALFWAY + (float)(later / worth);
-    }
 }
 
 struct level_counts {
@@ -421,7 +392,7 @@ double pith_latent_bytes(const struct parametrization *f)
         free(n.col);
     }
     for (uint64_t k = 0; k < f->n; k++) {
-        int32_t q = f->p->data[k] != 0 ? level_of(f, k, f->value[k]) : 0;
+        int32_t q = f->p->data[k] != 0 ? pith_grid_level(f->grid, f->value[k]) : 0;
         bits += q ? (double)f->magnitude[q < 0 ? -q : q] : 0;
     }
     return bits / 8;
@@ -489,7 +460,7 @@ static void store_grid(const struct parametrization *f, const float *value)
                         b->centroid + g * b->n_centroids);
     }
     for (uint64_t k = 0; k < f->n; k++)
-        b->index[k] = (uint8_t)(level_of(f, k, value[k]) + levels);
+        b->index[k] = (uint8_t)(pith_grid_level(f->grid, value[k]) + levels);
 }
 
 /* Weights that are 0 on the grid of a network that shrinks are stored as removed. */

@@ -31,7 +31,6 @@ struct parametrization {
     uint64_t n_steps;             /* its rows', which then stay, or one */
     float *factor;                /* [n / cols] a row's step in those of the grid; NULL: 1 */
     uint64_t cols;                /* of factor */
-    float *zero;                  /* [n] below this many steps a latent is 0; NULL: halfway */
     struct fake_weight *fake;     /* NULL: no integers */
     float magnitude[129];         /* bits of level k > 0, sign included */
 };
@@ -68,9 +67,6 @@ void pith_latent_damp(struct parametrization *f, float share, uint64_t begin, ui
 /* Fits the step to the numbers as they are now, the less the lower the learning rate (0..1 of the
  * run's highest), and counts how often each level stands: what one costs. */
 void pith_latent_fit_grid(struct parametrization *f, double rate);
-/* From where on a latent is not 0, when a bit weighs so much in the loss and n_samples are a step:
- * where the loss gained by it pays for its bits. */
-void pith_latent_aim(struct parametrization *f, double bit_weight, double n_samples);
 /* Estimated bytes of the tensor in a file. */
 double pith_latent_bytes(const struct parametrization *f);
 /* Values, mask, codebook into the model. Centroids are sorted, what the optimizer knows of each
