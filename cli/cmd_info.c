@@ -91,10 +91,10 @@ static void build_flags(const struct layer_rows *r, char text[FLAGS_ROOM])
     const struct pith_byte_account *a = r->account;
     snprintf(text, FLAGS_ROOM,
              "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64
-             "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_CONTEXT=%d -DPITH_BUILD_TRELLIS=%d "
-             "-DPITH_BUILD_SECOND=%d -DPITH_BUILD_SLICES=%d",
-             ops.low, ops.high, has_code(a, PITH_CODE_RANS), has_code(a, PITH_CODE_CONTEXT),
-             has_trellis(a), has_second(a), has_slices(a));
+             "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_TRELLIS=%d -DPITH_BUILD_SECOND=%d "
+             "-DPITH_BUILD_SLICES=%d",
+             ops.low, ops.high, has_code(a, PITH_CODE_RANS), has_trellis(a), has_second(a),
+             has_slices(a));
 }
 
 /* What running it takes. No weight is decoded for it. */

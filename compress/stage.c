@@ -132,9 +132,8 @@ static void name_coder(const struct pith_model *m, struct pith_encode_opts *o)
         const struct pith_const *c = m->values[i].constant;
         o->adaptive = o->adaptive || (c && c->code == PITH_CODE_ADAPTIVE);
         o->rans = o->rans || (c && c->code == PITH_CODE_RANS);
-        o->context = o->context || (c && c->code == PITH_CODE_CONTEXT);
     }
-    o->huffman = !o->adaptive && !o->rans && !o->context;
+    o->huffman = !o->adaptive && !o->rans;
 }
 
 /* The stage as the history keeps it: with its seed, with the coder it chose, with what it looks

@@ -42,9 +42,7 @@ enum pith_code {
     PITH_CODE_HUFFMAN = 1, /* gaps and indices entropy-coded, tables shared where smaller; f32 of at
                               least 4096 elements byte by byte */
     PITH_CODE_ADAPTIVE = 2, /* as an adaptive stream, or as above where that is smaller */
-    PITH_CODE_RANS = 3,     /* indices by rANS, or as Huffman codes where those are smaller */
-    PITH_CODE_CONTEXT = 4   /* indices by distributions that adapt to their neighbours, or as rANS
-                               does where that is smaller */
+    PITH_CODE_RANS = 3      /* indices by rANS, or as Huffman codes where those are smaller */
 };
 
 struct pith_const {

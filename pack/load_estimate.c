@@ -17,7 +17,6 @@
 #define HUFFMAN_NS 4.0
 #define PLANES_NS 3.0
 #define RANS_NS 0.6
-#define CONTEXT_NS 17.0
 
 /* Elements that the code tells: those of rows and columns whose flags say that something is there,
  * in slices by the flags of each; 0 without memory: *st says so. */
@@ -48,8 +47,6 @@ static enum pith_status add_up(const struct graph *g, double *ns)
             *ns += (w->second ? SECOND_NS : ADAPTIVE_NS) * (double)adaptive_elements(w, &st);
         else if (w->code == CODE_PLANES)
             *ns += PLANES_NS * (double)w->count;
-        else if (w->code == CODE_CONTEXT)
-            *ns += CONTEXT_NS * (double)w->count;
         else if (w->code == CODE_RANS && w->support != SUPPORT_GAPS)
             *ns += RANS_NS * (double)w->nnz;
         else if (w->code == CODE_HUFFMAN || w->support == SUPPORT_GAPS)

@@ -63,10 +63,6 @@ enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err
  * it stays as it is. Those before it are done. */
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
                                     struct pith_error *err);
-/* c, which has a codebook, by adaptive distributions if that takes less than other_bytes; else it
- * stays as it is. */
-enum pith_status pith_pack_context(struct pack_const *c, uint64_t other_bytes,
-                                   struct pith_error *err);
 /* A stream of w that may be cut: what it takes whole, what others take that it has to stay below,
  * bytes by which the description is longer for slices, and its encoder in slices of `rows` rows. */
 struct pack_slices {

@@ -94,9 +94,7 @@ static uint32_t long_code(const struct weight *w)
 {
     if (!w->sliced)
         return w->code;
-    return w->code == CODE_CONTEXT ? CODE_CONTEXT_SLICED
-           : w->settled            ? CODE_SETTLED_SLICED
-                                   : CODE_ADAPTIVE_SLICED;
+    return w->settled ? CODE_SETTLED_SLICED : CODE_ADAPTIVE_SLICED;
 }
 
 static void write_long_head(struct byte_out *o, const struct weight *w, uint32_t code)
@@ -131,7 +129,7 @@ static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint
 /* Told by the long head alone. */
 static bool long_head(const struct weight *w)
 {
-    return w->code == CODE_PLANES || w->code == CODE_RANS || w->code == CODE_CONTEXT;
+    return w->code == CODE_PLANES || w->code == CODE_RANS;
 }
 
 static void write_model_prefix(struct byte_out *o, const struct weight *w)
@@ -225,7 +223,7 @@ static void write_weight(struct graph_pack *p, const struct weight *w)
     write_tables(p, w);
     if (w->support == SUPPORT_GAPS && w->nnz > 0)
         pith_out_varint(p->out, w->support_stream.n_bytes);
-    bool coded = w->code == CODE_HUFFMAN || w->code == CODE_RANS || w->code == CODE_CONTEXT;
+    bool coded = w->code == CODE_HUFFMAN || w->code == CODE_RANS;
     if (w->grid == GRID_CODEBOOK && coded && w->nnz > 0)
         pith_out_varint(p->out, w->index_stream.n_bytes);
     write_data(p, w);

@@ -14,8 +14,7 @@
 #include "pith_plane_encode.h"
 #include "pith_rans_encode.h"
 
-#define FEWEST_SHORT 64u /* where these are not wanted in place: fewer save nothing */
-#define MOST_BESIDE 4096u
+#define FEWEST_SHORT 64u   /* where these are not wanted in place: fewer save nothing */
 #define LONG_HEAD_BYTES 5u /* more in a long head than in a common one */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
@@ -254,7 +253,7 @@ static void use_table(struct huff_table *t, const struct pack_tables *tables, ui
 /* Support and indices are one stream, without tables. */
 static bool is_streamed(const struct pack_const *c)
 {
-    return c->w.code == CODE_ADAPTIVE || c->w.code == CODE_CONTEXT;
+    return c->w.code == CODE_ADAPTIVE;
 }
 
 /* Those constants that take part, and the table each got. */
@@ -323,7 +322,7 @@ static enum pith_status choose_index_code(const struct pack_const *c, const hist
         *code = CODE_HUFFMAN;
         *bytes = coded;
     }
-    if (st || (const_of(c)->code != PITH_CODE_RANS && const_of(c)->code != PITH_CODE_CONTEXT))
+    if (st || const_of(c)->code != PITH_CODE_RANS)
         return st;
     pith_rans_build(hist, &rans);
     coded = pith_rans_stream_bytes(&rans, hist, c->w.nnz) + rans.table_bytes + LONG_HEAD_BYTES;
@@ -636,19 +635,6 @@ static enum pith_status other_support_bytes(const struct pack_const *c, uint64_t
     return PITH_OK;
 }
 
-static bool wants_context(const struct pack_const *c)
-{
-    return const_of(c)->code == PITH_CODE_CONTEXT && const_of(c)->codebook;
-}
-
-/* Beside context-coded weights small ones, biases and scales may be adaptive streams: those take no
- * time to speak of. */
-static bool wants_adaptive(const struct pack_const *c)
-{
-    enum pith_code code = const_of(c)->code;
-    return code == PITH_CODE_ADAPTIVE || (code == PITH_CODE_CONTEXT && c->w.count <= MOST_BESIDE);
-}
-
 /* c, number `at`, as one stream of support and indices, where that is shorter. */
 static enum pith_status pack_streamed(struct pack_const *c, uint32_t at, struct pith_error *err)
 {
@@ -656,14 +642,7 @@ static enum pith_status pack_streamed(struct pack_const *c, uint32_t at, struct 
     enum pith_status st = other_support_bytes(c, &support, err);
     if (!st)
         st = other_index_bytes(c, &index, err);
-    uint64_t other = support + index;
-    if (!st && wants_context(c) && other > LONG_HEAD_BYTES)
-        st = pith_pack_context(c, other - LONG_HEAD_BYTES, err);
-    if (c->w.code == CODE_CONTEXT)
-        other = c->w.index_stream.n_bytes + LONG_HEAD_BYTES;
-    if (!st && wants_adaptive(c))
-        st = pith_pack_adaptive(c, at, other, err);
-    return st;
+    return st ? st : pith_pack_adaptive(c, at, support + index, err);
 }
 
 static enum pith_status pack_all_streamed(struct pack_const *consts, uint32_t n,
@@ -672,7 +651,7 @@ static enum pith_status pack_all_streamed(struct pack_const *consts, uint32_t n,
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
         struct pack_const *c = &consts[i];
-        if ((wants_context(c) || wants_adaptive(c)) && c->w.nnz > 0 && c->w.count <= UINT32_MAX)
+        if (const_of(c)->code == PITH_CODE_ADAPTIVE && c->w.nnz > 0 && c->w.count <= UINT32_MAX)
             st = pack_streamed(c, i, err);
     }
     return st;

@@ -231,9 +231,8 @@ static bool lacks_zero(const float *centroid, uint32_t n)
 
 enum pith_code pith_code_of(const struct weight *w)
 {
-    return w->code == CODE_ADAPTIVE  ? PITH_CODE_ADAPTIVE
-           : w->code == CODE_RANS    ? PITH_CODE_RANS
-           : w->code == CODE_CONTEXT ? PITH_CODE_CONTEXT
+    return w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
+           : w->code == CODE_RANS   ? PITH_CODE_RANS
            : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
                ? PITH_CODE_HUFFMAN
                : PITH_CODE_PLAIN;

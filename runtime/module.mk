@@ -31,7 +31,7 @@ in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
 # operators and decoders too, is built for speed.
 ONCE_runtime := bytes graph_parse graph_read validate stats_read container weight_head weight_read blob region \
     plan_init plan_block plan_weights plan_steps segment run_segment pair run_pair lanes plan_fill plan_file plan_describe alias fuse fuse_chain fuse_table place step_inputs layout integer_layout integer_slots integer_op run opts cpu costs kernels kernels_dense kernels_decode kernels_integer kernels_ordered kernels_row kernels_sparse \
-    op_attr op_parallel op_loop op_branch op_view codebook_decode huff_table weight_open weight_kind weight_cut row_slices context_decode window open text cpu_names \
+    op_attr op_parallel op_loop op_branch op_view codebook_decode huff_table weight_open weight_kind weight_cut row_slices window open text cpu_names \
     run_form run_form_window quad_form rans_table reduced_axes
 $(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Pow and Mod: their time is that of one powf or division an element. Weights read row by row: that of the decoders
@@ -44,7 +44,7 @@ $(call in_runtime,conv_run conv_pair conv_tiles conv_direct conv_sparse conv_win
 $(call in_runtime,op_arg op_resize op_grid_sample op_along_axis op_scatter op_top_k op_one_hot op_lp_pool op_lrn op_non_max_suppression \
     op_matmul_integer): FILE_CFLAGS := -Os
 # References of kernels that every CPU of today has a wide variant of, and products that run beside those alone.
-$(call in_runtime,byte_rows row_f32 activate context_indices conv_f32 gemm_i8 integer_direct op_conv_integer): FILE_CFLAGS := -Os -fno-tree-vectorize
+$(call in_runtime,byte_rows row_f32 activate conv_f32 gemm_i8 integer_direct op_conv_integer): FILE_CFLAGS := -Os -fno-tree-vectorize
 # Where its loops begin decides over 5 %, and not where a linker happens to put the function.
 $(call in_runtime,gemm_f32_avx512): FILE_CFLAGS := -falign-functions=64 -falign-loops=32
 # Loops around copies of whole rows.

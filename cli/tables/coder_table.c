@@ -11,7 +11,6 @@ static const struct {
 } coders[] = {{PITH_CODE_PLAIN, "none"},
               {PITH_CODE_HUFFMAN, "huffman"},
               {PITH_CODE_RANS, "rans"},
-              {PITH_CODE_CONTEXT, "context"},
               {PITH_CODE_ADAPTIVE, "adaptive"}};
 #define CODERS (sizeof coders / sizeof *coders)
 

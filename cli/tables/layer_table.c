@@ -38,7 +38,6 @@ static void fill_row(struct layer_row *row, const struct pith_model *m,
     row->code = b->trellis                      ? "trellis"
                 : b->code == PITH_CODE_ADAPTIVE ? "adaptive"
                 : b->code == PITH_CODE_RANS     ? "rans"
-                : b->code == PITH_CODE_CONTEXT  ? "context"
                 : b->code == PITH_CODE_HUFFMAN  ? "huffman"
                                                 : "plain";
     row->bytes = b->support + b->codebook + b->index + b->values + b->table;

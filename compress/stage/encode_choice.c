@@ -6,5 +6,5 @@ bool pith_encode_chooses(const struct pith_encode_opts *o)
 {
     if (!o)
         return false;
-    return !o->plain && !o->huffman && !o->adaptive && !o->rans && !o->context;
+    return !o->plain && !o->huffman && !o->adaptive && !o->rans;
 }

@@ -41,8 +41,6 @@ struct pith_encode_opts {
     bool adaptive; /* adaptive streams, for each tensor where they are smaller */
     bool huffman;  /* Huffman codes alone */
     bool rans;     /* rANS, for each tensor where it is smaller than Huffman codes */
-    bool context;  /* adaptive distributions, for each dense tensor where they are smaller than rANS
-                    */
     enum pith_encode_goal goal;
     bool keep_history; /* also in the compact header */
     bool lossless;     /* every number stays as it is: batch normalisation is not folded; grids that
@@ -53,12 +51,10 @@ struct pith_encode_opts {
  * Huffman codes for others. */
 #define PITH_RANS_ELEMENTS 65536u
 /* For size: adaptive streams where the file is then loaded in less than this by the estimate of
- * pith_load_seconds, or is smaller by this share than with Huffman codes; else the smaller one of
- * context-coded indices and rANS. Context-coded ones, too, where they cost no more than this share
- * over adaptive streams. For flash: Huffman codes. */
+ * pith_load_seconds, or is smaller by this share than with rANS; else rANS. For flash: Huffman
+ * codes. */
 #define PITH_ADAPTIVE_SECONDS 0.005
 #define PITH_ADAPTIVE_SAVES 0.02
-#define PITH_CONTEXT_COSTS 0.001
 #define PITH_ADAPTIVE_SAVES_EXACT 0.005 /* of a lossless file, where nothing else can be saved */
 
 /* How the constants will be written if a coder is named. */

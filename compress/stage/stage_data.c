@@ -34,10 +34,7 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *o)
         return PITH_CODE_PLAIN;
     if (o->plain)
         return PITH_CODE_PLAIN;
-    return o->adaptive  ? PITH_CODE_ADAPTIVE
-           : o->context ? PITH_CODE_CONTEXT
-           : o->rans    ? PITH_CODE_RANS
-                        : PITH_CODE_HUFFMAN;
+    return o->adaptive ? PITH_CODE_ADAPTIVE : o->rans ? PITH_CODE_RANS : PITH_CODE_HUFFMAN;
 }
 
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)

@@ -9,8 +9,7 @@
 static const char *const coder_name[] = {[PITH_CODE_PLAIN] = "none",
                                          [PITH_CODE_HUFFMAN] = "huffman",
                                          [PITH_CODE_ADAPTIVE] = "adaptive",
-                                         [PITH_CODE_RANS] = "rans",
-                                         [PITH_CODE_CONTEXT] = "context"};
+                                         [PITH_CODE_RANS] = "rans"};
 #define CODERS (sizeof coder_name / sizeof *coder_name)
 
 static enum pith_status read_coder(struct pith_stage *s, const char *text,
@@ -22,12 +21,11 @@ static enum pith_status read_coder(struct pith_stage *s, const char *text,
         code++;
     if (code == CODERS)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "'%.60s': give huffman, rans, context, adaptive or none", text);
+                               "'%.60s': give huffman, rans, adaptive or none", text);
     s->encode.plain = code == PITH_CODE_PLAIN;
     s->encode.huffman = code == PITH_CODE_HUFFMAN;
     s->encode.adaptive = code == PITH_CODE_ADAPTIVE;
     s->encode.rans = code == PITH_CODE_RANS;
-    s->encode.context = code == PITH_CODE_CONTEXT;
     return PITH_OK;
 }
 
@@ -47,8 +45,7 @@ static const struct pith_word goals[] = {
     {"speed", PITH_FOR_SPEED}, {"size", PITH_FOR_SIZE}, {"flash", PITH_FOR_FLASH}, {NULL, 0}};
 
 static const struct pith_option rows[] = {
-    PITH_OWN_ROW("coder", &coder, "NAME",
-                 "huffman, rans, context, adaptive, none (default: by --for)"),
+    PITH_OWN_ROW("coder", &coder, "NAME", "huffman, rans, adaptive, none (default: by --for)"),
     PITH_ROW(WORD, "for", encode.goal, "GOAL", "optimise for", .words = goals,
              .flags = PITH_OPTION_ALWAYS),
     PITH_ROW(FLAG, "keep_history", encode.keep_history, NULL, "keep the history in a compact file"),

@@ -7,9 +7,7 @@
  * For size, whether adaptive streams are taken. They are some fifty times as slow to read as
  * Huffman codes, so they must pay: with a file that is loaded in no time all the same, or with
  * bytes. One answer for the whole file: where half of its tensors were coded so, half of the time
- * would be spent for half of the gain. Context-coded indices are read six times as fast as they:
- * they are taken where they cost next to nothing, and in the place of rANS where they are smaller.
- */
+ * would be spent for half of the gain. */
 #include "choose_coder.h"
 #include "pith_error_fill.h"
 #include "pith_stage.h"
@@ -54,22 +52,14 @@ static enum pith_status weigh_with(struct pith_model *m, enum pith_code code,
 static enum pith_status choose_for_size(struct pith_model *m, double saves,
                                         const struct pith_pack_opts *pack, struct pith_error *err)
 {
-    uint64_t adaptive = 0, huffman = 0, context = 0, rans = 0;
+    uint64_t adaptive = 0, rans = 0;
     double seconds = 0, unused;
     enum pith_status st = weigh_with(m, PITH_CODE_ADAPTIVE, pack, &adaptive, &seconds, err);
     if (st || seconds < PITH_ADAPTIVE_SECONDS)
         return st;
-    st = weigh_with(m, PITH_CODE_HUFFMAN, pack, &huffman, &unused, err);
-    if (!st)
-        st = weigh_with(m, PITH_CODE_CONTEXT, pack, &context, &unused, err);
-    if (!st)
-        st = weigh_with(m, PITH_CODE_RANS, pack, &rans, &unused, err);
-    uint64_t faster = context < rans ? context : rans;
-    bool pays = (double)adaptive <= (1 - saves) * (double)huffman &&
-                (double)adaptive * (1 + PITH_CONTEXT_COSTS) < (double)faster;
-    pith_set_coder(m, pays             ? PITH_CODE_ADAPTIVE
-                      : context < rans ? PITH_CODE_CONTEXT
-                                       : PITH_CODE_RANS);
+    st = weigh_with(m, PITH_CODE_RANS, pack, &rans, &unused, err);
+    if (!st && (double)adaptive <= (1 - saves) * (double)rans)
+        pith_set_coder(m, PITH_CODE_ADAPTIVE);
     return st;
 }
 

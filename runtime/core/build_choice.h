@@ -6,12 +6,11 @@
  *     -DPITH_BUILD_OPS_LOW=0x...ull   of the operators only those whose bit is set: numbers 0 to 63
  *     -DPITH_BUILD_OPS_HIGH=0x...ull  numbers 64 to 127
  *     -DPITH_BUILD_RANS=0             no decoder of rANS-coded indices
- *     -DPITH_BUILD_CONTEXT=0          no decoder of context-coded indices
  *     -DPITH_BUILD_TRELLIS=0          no trellis in the decoder of adaptive streams
  *     -DPITH_BUILD_SECOND=0           no second model in it
  *     -DPITH_BUILD_SLICES=0           no streams in slices of rows
  *
- * `pith info NET.pith --build` prints the last seven for a network. Nothing refers then to what was
+ * `pith info NET.pith --build` prints the last six for a network. Nothing refers then to what was
  * left out, so that the linker does not take it from an archive (or drops it by --gc-sections). A
  * network with another operator or code is refused as PITH_ERR_UNSUPPORTED. */
 #ifndef BUILD_CHOICE_H
@@ -22,9 +21,6 @@
 #endif
 #ifndef PITH_BUILD_RANS
 #define PITH_BUILD_RANS 1
-#endif
-#ifndef PITH_BUILD_CONTEXT
-#define PITH_BUILD_CONTEXT 1
 #endif
 #ifndef PITH_BUILD_TRELLIS
 #define PITH_BUILD_TRELLIS 1

@@ -31,8 +31,7 @@ struct row_slices {
 
 struct row_slice {
     struct reader bytes;
-    uint64_t n,
-        stored; /* elements; of sparse context-coded tensors in slices `stored` is not known */
+    uint64_t n, stored; /* elements */
 };
 
 /* Before the first slice of w, whose directory is tested. s borrows w's stream. false: the

@@ -35,12 +35,10 @@ enum weight_code {
     CODE_HUFFMAN = 1,  /* indices only */
     CODE_ADAPTIVE = 2, /* support, and indices or f32 elements, as one adaptive stream */
     CODE_PLANES = 3,   /* f32 elements of dense support, each of their bytes by itself */
-    CODE_RANS = 4,     /* indices only */
-    CODE_CONTEXT = 5   /* support, and indices, by distributions of contexts */
+    CODE_RANS = 4      /* indices only */
 };
 
 /* In files what is in slices (weight.sliced) has codes of its own. */
-#define CODE_CONTEXT_SLICED 6
 #define CODE_ADAPTIVE_SLICED 7
 #define CODE_SETTLED_SLICED 8 /* weight.settled */
 
@@ -83,7 +81,7 @@ struct weight {
                         begin as ones that have seen much */
     uint8_t trellis; /* adaptive, with codebooks: states of pith_trellis.h, whose levels are
                         coded; 0: indices are */
-    bool sliced;     /* context-coded or adaptive, in slices of rows (pith_row_slices.h) */
+    bool sliced;     /* adaptive, in slices of rows (pith_row_slices.h) */
     bool second;     /* adaptive, with codebooks: by the second model (pith_adaptive_second.h) */
     bool own_align;  /* few plain elements, aligned for their type alone (HEAD_ALIGN) */
 };

@@ -70,9 +70,7 @@ enum pith_status pith_decoder_positions(struct decoder *d, uint32_t *pos, uint32
         ok = n == 0 || pith_gap_next(d->gaps, pos, n) == PITH_OK;
         break;
     case SUPPORT_ADAPTIVE:
-        ok = (uses_contexts(d->w)
-                  ? pith_context_stored(d->contexts, pos, d->index, n)
-                  : pith_adaptive_next(d->adaptive, pos, d->index, d->value, n)) == PITH_OK;
+        ok = pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK;
         break;
     }
     d->pos_taken += n;
@@ -142,8 +140,7 @@ static uint32_t largest(const uint8_t *v, uint32_t n)
 static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *value, uint32_t n)
 {
     if (d->w->support != SUPPORT_ADAPTIVE)
-        return uses_contexts(d->w) ? pith_context_next(d->contexts, index, n)
-                                   : pith_adaptive_next(d->adaptive, NULL, index, value, n);
+        return pith_adaptive_next(d->adaptive, NULL, index, value, n);
     if (index && index != d->index)
         memcpy(index, d->index, n);
     if (value && value != d->value)
@@ -156,7 +153,7 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
     const struct weight *w = d->w;
     /* Only where an index could name no centroid is the chunk looked through. */
     uint32_t possible;
-    if (w->code == CODE_ADAPTIVE || uses_contexts(w))
+    if (w->code == CODE_ADAPTIVE)
         return next_adaptive(d, dst, NULL, n);
     if (w->code == CODE_HUFFMAN) {
         if (!next_huffman_indices(d, dst, n))

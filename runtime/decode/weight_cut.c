@@ -123,12 +123,8 @@ static enum pith_status decode_stored(const struct pieces *p, struct decoder *d,
 static enum pith_status enter_slice(struct decoder *d, uint32_t i, uint64_t slice)
 {
     size_t away = (i + (size_t)1) * d->piece_bytes;
-    if (d->w->code == CODE_ADAPTIVE) {
-        d->adaptive = (void *)((uint8_t *)d->adaptive + away);
-        return pith_adaptive_enter(d->adaptive, d->w, d->piece_mem + away, slice);
-    }
-    d->contexts = (void *)((uint8_t *)d->contexts + away);
-    return pith_context_enter(d->contexts, d->w, d->piece_mem + away, slice);
+    d->adaptive = (void *)((uint8_t *)d->adaptive + away);
+    return pith_adaptive_enter(d->adaptive, d->w, d->piece_mem + away, slice);
 }
 
 /* The last piece also reads the codebooks behind its own, as a whole decoder would. */

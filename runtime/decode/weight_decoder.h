@@ -4,7 +4,7 @@
  * over chunks that wants some of the three (weight.c).
  *
  *     support: dense | bitmap | gaps ──> pos[]
- *     code: k-bit|Huffman|rANS|context > index[] ┐
+ *     code: k-bit|Huffman|rANS|adaptive > index[] ┐
  *     grid: codebook groups ───────────────────────┴─> value[]   (plain elements: value[] at once)
  *
  * Scratch (weight_open.c): struct decoder, then what this weight needs of readers, decode tables
@@ -15,7 +15,6 @@
 #include "gap_decode.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
-#include "pith_context_decode.h"
 #include "pith_rans_decode.h"
 #include "weight_kind.h"
 
@@ -47,7 +46,6 @@ struct decoder {
     struct rans_stream *rans; /* by pointer: a piece goes on with a copy of its own */
     /* What learns, and its memory. A piece has the next such, as far from the decoder's as it has a
      * number, from 1 on. */
-    struct context_stream *contexts;
     struct adaptive *adaptive; /* positions, indices and elements at once */
     uint8_t *piece_mem;
     size_t piece_bytes;

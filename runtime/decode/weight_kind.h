@@ -14,7 +14,7 @@ static inline uint64_t stored_values(const struct weight *w)
     return w->support == SUPPORT_DENSE ? w->count : w->nnz;
 }
 
-/* The next five are asked when memory is counted and when it is cut: alike both times. */
+/* The next four are asked when memory is counted and when it is cut: alike both times. */
 static inline bool uses_gaps(const struct weight *w)
 {
     return w->support == SUPPORT_GAPS && w->nnz > 0;
@@ -31,15 +31,10 @@ static inline bool uses_rans(const struct weight *w)
            stored_values(w) > 0;
 }
 
-static inline bool uses_contexts(const struct weight *w)
-{
-    return PITH_BUILD_CONTEXT && w->grid == GRID_CODEBOOK && w->code == CODE_CONTEXT;
-}
-
 /* Its code goes on from what was before, so that only slices can be entered. */
 static inline bool learns(const struct weight *w)
 {
-    return w->code == CODE_ADAPTIVE || uses_contexts(w);
+    return w->code == CODE_ADAPTIVE;
 }
 
 /* n_centroids in 1..256, by one comparison of the unsigned difference. */

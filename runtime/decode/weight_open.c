@@ -60,9 +60,7 @@ static size_t buffer_bytes(const struct weight *w)
 /* What learns: of the decoder, and of each piece that is decoded beside others. */
 static size_t piece_bytes(const struct weight *w)
 {
-    return uses_contexts(w)
-               ? aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w))
-               : aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    return aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
 }
 
 /* Pieces take half as much as the elements do as floats, and a little: a plan has room for that,
@@ -171,7 +169,7 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
             return open_gaps(d, mem);
         return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
     case SUPPORT_ADAPTIVE:
-        return w->code == CODE_ADAPTIVE || uses_contexts(w) ? PITH_OK : PITH_ERR_CORRUPT;
+        return w->code == CODE_ADAPTIVE ? PITH_OK : PITH_ERR_CORRUPT;
     }
     return PITH_ERR_CORRUPT;
 }
@@ -226,12 +224,6 @@ static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
     return pith_adaptive_open(d->adaptive, d->w, d->piece_mem);
 }
 
-static enum pith_status open_contexts(struct decoder *d, uint8_t **mem)
-{
-    d->contexts = take_pieces(d, sizeof *d->contexts, mem);
-    return pith_context_open(d->contexts, d->w, d->piece_mem);
-}
-
 /* A codebook is read whatever code its indices have, so it is opened before the code is asked for.
  * Which reader is opened here is which one pith_decoder_values() asks. */
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
@@ -255,8 +247,6 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
         return open_index_stream(d, mem);
     if (uses_rans(w))
         return open_rans(d, mem);
-    if (uses_contexts(w))
-        return open_contexts(d, mem);
     return pith_plain_indices_ok(w, d->n_values) ? PITH_OK : PITH_ERR_CORRUPT;
 }
 

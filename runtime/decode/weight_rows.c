@@ -10,7 +10,6 @@
 #include "weight_rows.h"
 #include "pith_adaptive_decode.h"
 #include "pith_codebook_decode.h"
-#include "pith_context_decode.h"
 #include "pith_element_f32.h"
 #include "gap_decode.h"
 #include "huff_pull.h"
@@ -62,7 +61,6 @@ struct weight_rows {
     struct adaptive *adaptive;
     struct plane_pull *planes;
     struct rans_rows *rans;
-    struct context_stream *contexts;
 };
 
 static size_t aligned(size_t n)
@@ -118,8 +116,6 @@ size_t pith_weight_rows_bytes(const struct weight *w)
         bytes += aligned(sizeof(struct plane_pull)) + pith_plane_pull_bytes(w);
     if (uses_rans(w))
         bytes += aligned(sizeof(struct rans_rows));
-    if (uses_contexts(w))
-        bytes += aligned(sizeof(struct context_stream)) + aligned(pith_context_bytes(w));
     return (bytes + 63) & ~(size_t)63;
 }
 
@@ -167,7 +163,7 @@ static bool open_support(struct weight_rows *r, uint8_t **mem)
     case SUPPORT_GAPS:
         return w->nnz > 0 ? open_gaps(r, mem) : bytes == 0;
     case SUPPORT_ADAPTIVE:
-        return w->code == CODE_ADAPTIVE || uses_contexts(w);
+        return w->code == CODE_ADAPTIVE;
     }
     return false;
 }
@@ -226,10 +222,6 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
         return open_indices(r, mem);
     if (uses_rans(w))
         return open_rans(r, mem);
-    if (uses_contexts(w)) {
-        r->contexts = take(mem, sizeof *r->contexts);
-        return !pith_context_open(r->contexts, w, take(mem, pith_context_bytes(w)));
-    }
     return pith_plain_indices_ok(w, r->n_values);
 }
 
@@ -394,17 +386,6 @@ static bool next_position(struct weight_rows *r)
     }
 }
 
-/* Context models code positions and indices together where the support is sparse. */
-static bool next_context(struct weight_rows *r)
-{
-    uint32_t pos = (uint32_t)r->taken;
-    enum pith_status st = r->w->support == SUPPORT_DENSE
-                              ? pith_context_next(r->contexts, &r->index, 1)
-                              : pith_context_stored(r->contexts, &pos, &r->index, 1);
-    r->at = pos;
-    return st == PITH_OK;
-}
-
 /* Positions come with the elements where the adaptive code tells both. */
 static bool next_adaptive(struct weight_rows *r)
 {
@@ -428,9 +409,6 @@ static bool take_element(struct weight_rows *r)
     const struct weight *w = r->w;
     if (r->adaptive) {
         if (!next_adaptive(r))
-            return false;
-    } else if (uses_contexts(w)) {
-        if (!next_context(r))
             return false;
     } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r)) ||
                (r->planes && !pith_plane_pull(r->planes, &r->value.f32))) {

@@ -8,7 +8,6 @@
  * All arithmetic is on bounded numbers: counts are at most 2^40 elements (pith_shape_count). */
 #include "build_choice.h"
 #include "pith_adaptive_decode.h"
-#include "pith_context_decode.h"
 #include "graph_parse.h"
 
 /* Writers call it, too: head bytes are made in one place. */
@@ -277,14 +276,6 @@ static bool is_rans(const struct long_head *h, const struct weight *w)
            (w->type == PITH_F32 || w->type == PITH_I8);
 }
 
-static bool is_context(const struct long_head *h, const struct weight *w)
-{
-    return PITH_BUILD_CONTEXT && (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
-           (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) &&
-           (h->code == CODE_CONTEXT || (PITH_BUILD_SLICES && h->code == CODE_CONTEXT_SLICED)) &&
-           (w->type == PITH_F32 || w->type == PITH_I8);
-}
-
 /* An adaptive tensor that no other head tells: settled, in slices, or both. */
 static bool is_long_adaptive(const struct long_head *h, const struct weight *w)
 {
@@ -319,22 +310,16 @@ static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
     struct long_head h = {told[0], told[1], told[2], told[3]};
     if (h.shape <= SHAPE_RANK && is_long_adaptive(&h, w))
         return parse_long_adaptive(p, &h, w);
-    if (h.shape > SHAPE_RANK || (!is_planes(&h, w) && !is_rans(&h, w) && !is_context(&h, w)))
+    if (h.shape > SHAPE_RANK || (!is_planes(&h, w) && !is_rans(&h, w)))
         return pith_parse_unsupported(p);
     enum pith_status st = parse_shape_and_count(p, h.shape, w);
     w->support = (enum weight_support)h.support;
     w->grid = h.grid == GRID_PLAIN ? GRID_PLAIN : GRID_CODEBOOK;
-    w->sliced = h.code == CODE_CONTEXT_SLICED;
-    w->code = w->sliced ? CODE_CONTEXT : (enum weight_code)h.code;
+    w->code = (enum weight_code)h.code;
     if (st || w->code == CODE_PLANES)
         return st;
     w->n_centroids = rd_u8(&p->r) + 1u;
     st = parse_groups(p, w, h.grid == GRID_GROUPS);
-    if (!st && w->support == SUPPORT_ADAPTIVE)
-        w->nnz = rd_varint(&p->r, w->count);
-    if (!st && PITH_BUILD_CONTEXT && w->code == CODE_CONTEXT &&
-        (p->r.bad || !pith_context_allows(w)))
-        return pith_parse_corrupt(p);
     return st ? st : parse_gap_count(p, w);
 }
 

@@ -15,17 +15,10 @@ static void fill_rans(struct decode_kernels *k, uint32_t features)
     RANS_KERNELS(KERNEL_TAKE)
 }
 
-static void fill_context(struct decode_kernels *k, uint32_t features)
-{
-    CONTEXT_KERNELS(KERNEL_TAKE)
-}
-
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features)
 {
-    *k = (struct decode_kernels){NULL, NULL, NULL};
+    *k = (struct decode_kernels){NULL, NULL};
     fill_huff(k, features & PITH_BUILD_CPU);
     if (PITH_BUILD_RANS)
         fill_rans(k, features & PITH_BUILD_CPU);
-    if (PITH_BUILD_CONTEXT)
-        fill_context(k, features & PITH_BUILD_CPU);
 }

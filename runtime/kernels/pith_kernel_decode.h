@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "pith_kernel_context.h"
-
 #include "pith_kernel_list.h"
 
 #define RANS_LANES 32u
@@ -53,7 +51,6 @@ typedef void huff_chains_fn(struct huff_chain *chain, uint32_t n, const uint16_t
 struct decode_kernels {
     huff_chains_fn *huff_chains;
     rans_rows_fn *rans_rows;
-    context_indices_fn *context_indices;
 };
 
 void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
@@ -65,17 +62,12 @@ void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
 #define RANS_KERNELS_OWN(KERNEL)                                                                   \
     KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx2, PITH_CPU_AVX2)                            \
     KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_avx512, PITH_CPU_AVX512)
-#define CONTEXT_KERNELS_OWN(KERNEL)                                                                \
-    KERNEL(context_indices, context_indices_fn, pith_context_indices_avx2, PITH_CPU_AVX2)
 #elif defined(__aarch64__)
 #define HUFF_KERNELS_OWN(KERNEL)
 #define RANS_KERNELS_OWN(KERNEL) KERNEL(rans_rows, rans_rows_fn, pith_rans_rows_neon, PITH_CPU_NEON)
-#define CONTEXT_KERNELS_OWN(KERNEL)                                                                \
-    KERNEL(context_indices, context_indices_fn, pith_context_indices_neon, PITH_CPU_NEON)
 #else
 #define HUFF_KERNELS_OWN(KERNEL)
 #define RANS_KERNELS_OWN(KERNEL)
-#define CONTEXT_KERNELS_OWN(KERNEL)
 #endif
 #define HUFF_KERNELS(KERNEL)                                                                       \
     KERNEL(huff_chains, huff_chains_fn, pith_huff_chains, 0)                                       \
@@ -83,10 +75,7 @@ void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features);
 #define RANS_KERNELS(KERNEL)                                                                       \
     KERNEL(rans_rows, rans_rows_fn, pith_rans_rows, 0)                                             \
     RANS_KERNELS_OWN(KERNEL)
-#define CONTEXT_KERNELS(KERNEL)                                                                    \
-    KERNEL(context_indices, context_indices_fn, pith_context_indices, 0)                           \
-    CONTEXT_KERNELS_OWN(KERNEL)
-#define DECODE_KERNELS(KERNEL) HUFF_KERNELS(KERNEL) RANS_KERNELS(KERNEL) CONTEXT_KERNELS(KERNEL)
+#define DECODE_KERNELS(KERNEL) HUFF_KERNELS(KERNEL) RANS_KERNELS(KERNEL)
 
 DECODE_KERNELS(KERNEL_DECLARE)
 

@@ -96,8 +96,7 @@ static const struct weight *step_weight(const struct fill *f, uint32_t i)
 
 /* About what decoding takes, in quarter nanoseconds; 0: nothing is decoded. An adaptive code
  * takes fifty times as long as most others. Measured on Zen 4: 96 ns an element adaptive, two
- * thirds more by the second model, 15 context-coded, the others by their stored elements. Only
- * ratios matter. */
+ * thirds more by the second model, the others by their stored elements. Only ratios matter. */
 static uint64_t cost_of(const struct weight *w)
 {
     bool plain = w && w->code == CODE_PLAIN && w->grid == GRID_PLAIN && w->support == SUPPORT_DENSE;
@@ -105,9 +104,8 @@ static uint64_t cost_of(const struct weight *w)
         return 0;
     if (plain)
         return w->count * 4;
-    return w->code == CODE_ADAPTIVE  ? w->count * (w->second ? 1650 : 1000) /* counts < 2^40 */
-           : w->code == CODE_CONTEXT ? w->count * 60
-                                     : w->count + w->nnz * 16;
+    return w->code == CODE_ADAPTIVE ? w->count * (w->second ? 1650 : 1000) /* counts < 2^40 */
+                                    : w->count + w->nnz * 16;
 }
 
 /* Powers of two: jobs of like size need no order among each other. */

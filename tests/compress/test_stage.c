@@ -116,7 +116,7 @@ static enum pith_code code_after(struct pith_model *m, struct pith_encode_opts e
 }
 
 /* Where no coder is named: for size adaptive streams where they cost little time or bring bytes,
- * else what is smaller of rANS and contexts; for speed rANS where there is much to decode. */
+ * else rANS; for speed rANS where there is much to decode. */
 static void adaptive_streams_must_pay(void **state)
 {
     (void)state;
@@ -128,8 +128,6 @@ static void adaptive_streams_must_pay(void **state)
         {64, 100, 0, PITH_CODE_ADAPTIVE, "\"coder\":\"adaptive\""}, /* loaded in a millisecond */
         /* 14 ms, and nothing to learn from such numbers */
         {256, 100, 0, PITH_CODE_RANS, "\"coder\":\"rans\""},
-        /* some rows differ, which saves little, but without waiting for it */
-        {256, 100, 20, PITH_CODE_CONTEXT, "\"coder\":\"context\""},
         /* half of the columns are gone: adaptive streams see that at once */
         {256, 50, 0, PITH_CODE_ADAPTIVE, "\"coder\":\"adaptive\""}};
     const struct pith_encode_opts size = {.goal = PITH_FOR_SIZE},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_streams.c - any bytes as the streams of one tensor: adaptive, context-coded, rANS-coded,
- * byte planes, Huffman-coded, with and without a support, whole and in pieces. The tensor is
+/* fuzz_streams.c - any bytes as the streams of one tensor: adaptive, rANS-coded, byte planes,
+ * Huffman-coded, with and without a support, whole and in pieces. The tensor is
  * described in a .pith around them, so the gate's rules hold; then it is expanded, some twice to
  * the same, and its streams are in blocks of their own, so that a read past the end is seen. */
 #include <stdlib.h>

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "guard_page.h"
-#include "pith_context_encode.h"
+#include "pith_adaptive_decode.h"
+#include "pith_adaptive_encode.h"
 #include "pith_huffman.h"
 #include "pith_rans_encode.h"
 #include "pith_weight.h"
@@ -76,7 +77,7 @@ static inline void case_codebook(struct weight_case *c, uint32_t n_centroids, ui
 }
 
 /* The codes of indices that a form may have. */
-static const enum weight_code case_codes[] = {CODE_PLAIN, CODE_HUFFMAN, CODE_RANS, CODE_CONTEXT};
+static const enum weight_code case_codes[] = {CODE_PLAIN, CODE_HUFFMAN, CODE_RANS, CODE_ADAPTIVE};
 enum {
     CASE_CODES = sizeof case_codes / sizeof *case_codes,
     CASE_CODES_APART = CASE_CODES - 1 /* the first ones are read without the codebook */
@@ -99,18 +100,19 @@ static inline void case_rans(struct weight_case *c, const uint64_t *hist, const 
 }
 
 /* Support and indices at once. What cannot be coded so has a bitmap and plain indices. */
-static inline bool case_context(struct weight_case *c)
+static inline bool case_adaptive(struct weight_case *c)
 {
     struct weight *w = &c->w;
     w->support = w->support == SUPPORT_DENSE ? SUPPORT_DENSE : SUPPORT_ADAPTIVE;
-    if (!pith_context_allows(w)) {
+    if (!pith_adaptive_allows(w)) {
         w->code = CODE_PLAIN;
         w->support = SUPPORT_BITMAP;
         return false;
     }
     size_t cap = 3 * w->count + 100;
+    const struct adaptive_input in = {.w = w, .mask = c->mask, .index = c->index};
     c->bytes[3] = malloc(cap);
-    if (pith_context_encode(w, c->mask, c->index, c->bytes[3], cap, &w->index_stream.n_bytes))
+    if (pith_adaptive_encode(&in, c->bytes[3], cap, &w->index_stream.n_bytes))
         abort();
     w->index_stream.bytes = c->bytes[3];
     w->cpu = pith_cpu_features();
@@ -120,7 +122,7 @@ static inline bool case_context(struct weight_case *c)
 static inline void case_indices(struct weight_case *c)
 {
     struct weight *w = &c->w;
-    if (w->code == CODE_CONTEXT && case_context(c))
+    if (w->code == CODE_ADAPTIVE && case_adaptive(c))
         return;
     uint64_t hist[PITH_SYMBOLS] = {0};
     struct pith_huff_code code;

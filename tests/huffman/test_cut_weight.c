@@ -13,7 +13,6 @@
 #include "guard_page.h"
 #include "pith_adaptive_encode.h"
 #include "pith_bytes.h"
-#include "pith_context_encode.h"
 #include "pith_op_exec.h"
 #include "pith_rans_encode.h"
 #include "test_decode.h"
@@ -85,19 +84,6 @@ static void set_plain(struct big *b)
     b->w.index_stream = (struct stream){b->stream, COUNT / 2 + COUNT % 2};
 }
 
-/* Three slices of two rows and one of one. */
-static void set_context(struct big *b)
-{
-    size_t cap = 2 * (size_t)COUNT;
-    b->stream = malloc(cap);
-    b->w.code = CODE_CONTEXT;
-    b->w.sliced = true;
-    assert_int_equal(pith_context_encode_sliced(&b->w, 2, NULL, symbol, b->stream, cap,
-                                                &b->w.index_stream.n_bytes),
-                     PITH_OK);
-    b->w.index_stream.bytes = b->stream;
-}
-
 /* Of many rows, as each piece remembers all columns: four slices, whose ends are none of groups. */
 static void set_adaptive(struct big *b)
 {
@@ -125,8 +111,6 @@ static struct big *make(enum weight_code code, enum pith_type type, uint32_t gro
     set_codebooks(b, groups);
     if (code == CODE_RANS)
         set_rans(b);
-    else if (code == CODE_CONTEXT)
-        set_context(b);
     else if (code == CODE_ADAPTIVE)
         set_adaptive(b);
     else
@@ -157,11 +141,10 @@ static void test_same_bits(void **state)
     (void)state;
     float *cut = malloc(COUNT * sizeof *cut), *whole = malloc(COUNT * sizeof *whole);
     uint8_t *index = malloc(COUNT), *as_i8 = malloc(COUNT), *whole_i8 = malloc(COUNT);
-    for (uint32_t k = 0; k < 8; k++) {
-        static const enum weight_code codes[] = {CODE_PLAIN, CODE_RANS, CODE_CONTEXT,
-                                                 CODE_ADAPTIVE};
-        enum weight_code code = codes[k % 4];
-        struct big *b = make(code, PITH_F32, k < 4 ? 1 : ROWS), *i8 = make(code, PITH_I8, ROWS);
+    for (uint32_t k = 0; k < 6; k++) {
+        static const enum weight_code codes[] = {CODE_PLAIN, CODE_RANS, CODE_ADAPTIVE};
+        enum weight_code code = codes[k % 3];
+        struct big *b = make(code, PITH_F32, k < 3 ? 1 : ROWS), *i8 = make(code, PITH_I8, ROWS);
         assert_true(pith_weight_is_cut(&b->w));
         assert_int_equal(pith_weight_cut_f32(&b->env, &b->w, cut, b->scratch), PITH_OK);
         assert_int_equal(pith_weight_expand_f32(&b->w, whole, b->scratch), PITH_OK);
@@ -232,10 +215,11 @@ static void test_damage(void **state)
     let_go(b);
 }
 
-/* The same of slices: in the directory, in a head, in the code of any. */
-static void damage_slices(enum weight_code code)
+/* The same of slices: in the directory, in the code of any. */
+static void test_damaged_slices(void **state)
 {
-    struct big *b = make(code, PITH_F32, 1);
+    (void)state;
+    struct big *b = make(CODE_ADAPTIVE, PITH_F32, 1);
     float *value = malloc(COUNT * sizeof *value);
     uint64_t seed = SEED;
     for (uint32_t i = 0; i < 16; i++) {
@@ -250,24 +234,6 @@ static void damage_slices(enum weight_code code)
     b->w.sliced = false;
     assert_false(pith_weight_is_cut(&b->w));
     free(value);
-    let_go(b);
-}
-
-static void test_damaged_slices(void **state)
-{
-    (void)state;
-    damage_slices(CODE_CONTEXT);
-    damage_slices(CODE_ADAPTIVE);
-}
-
-/* Of sparse weights only those whose slices count what they store. */
-static void test_sparse_contexts(void **state)
-{
-    (void)state;
-    struct big *b = make(CODE_CONTEXT, PITH_F32, 1);
-    assert_true(pith_weight_is_cut(&b->w));
-    b->w.support = SUPPORT_ADAPTIVE;
-    assert_false(pith_weight_is_cut(&b->w));
     let_go(b);
 }
 
@@ -296,7 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_not_cut),
         cmocka_unit_test(test_damage),    cmocka_unit_test(test_damaged_slices),
-        cmocka_unit_test(test_tables),    cmocka_unit_test(test_sparse_contexts),
+        cmocka_unit_test(test_tables),
     };
     fill();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -389,8 +389,7 @@ static void scratch_follows_size(void **state)
              {SUPPORT_BITMAP, CODE_PLAIN, 100000, 16, 20480},
              {SUPPORT_DENSE, CODE_HUFFMAN, 64, 16, 2048},
              {SUPPORT_GAPS, CODE_HUFFMAN, 64, 16, 6144},
-             {SUPPORT_DENSE, CODE_RANS, 70000, 256, 32768},
-             {SUPPORT_DENSE, CODE_CONTEXT, 70000, 256, 300000}};
+             {SUPPORT_DENSE, CODE_RANS, 70000, 256, 32768}};
     uint64_t seed = SEED;
     (void)state;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {

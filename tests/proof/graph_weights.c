@@ -30,11 +30,6 @@ bool pith_adaptive_allows(const struct weight *w)
     return w->count > 0 && any_bool();
 }
 
-bool pith_context_allows(const struct weight *w)
-{
-    return w->count > 0 && any_bool();
-}
-
 /* Of shapes before, only that they were accepted is known: a rank that there is. */
 static struct graph_parse any_place(void)
 {

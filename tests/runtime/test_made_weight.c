@@ -10,7 +10,6 @@
 #include <cmocka.h>
 #include "pith_adaptive_decode.h"
 #include "pith_adaptive_model.h"
-#include "pith_context_decode.h"
 #include "pith_plane_decode.h"
 #include "test_decode.h"
 
@@ -134,9 +133,7 @@ static void codes(void **state)
     BAD(coded, w.code = CODE_ADAPTIVE; w.type = PITH_I32);
     BAD(coded, w.code = CODE_ADAPTIVE; w.n_centroids = 0);
     BAD(coded, w.code = CODE_ADAPTIVE; w.group_elems = 0);
-    BAD(coded, w.code = CODE_CONTEXT; w.type = PITH_I32);
-    BAD(coded, w.code = CODE_CONTEXT; w.nnz = w.count = 0);
-    BAD(sparse, w.code = CODE_CONTEXT);
+    BAD(coded, w.code = CODE_ADAPTIVE; w.nnz = w.count = 0);
     BAD(plain, w.code = CODE_PLANES; w.type = PITH_I32);
     BAD(plain, w.code = CODE_PLANES; w.nnz--);
     BAD(plain, w.code = CODE_PLANES; w.count = w.nnz = 0);
@@ -146,16 +143,11 @@ static void codes(void **state)
     assert_false(pith_planes_allow(&w));
     w = coded();
     assert_false(pith_planes_allow(&w));
-    assert_true(pith_context_allows(&w) && pith_adaptive_allows(&w));
-    w.n_centroids = 256;
-    assert_true(pith_context_allows(&w));
-    w.support = SUPPORT_ADAPTIVE; /* "not stored" is a level more */
-    assert_false(pith_context_allows(&w));
-    w = coded();
+    assert_true(pith_adaptive_allows(&w));
     w.type = PITH_I8;
-    assert_true(pith_context_allows(&w) && pith_adaptive_allows(&w));
+    assert_true(pith_adaptive_allows(&w));
     w.count = w.nnz = ADAPTIVE_MAX + 1;
-    assert_false(pith_context_allows(&w) || pith_adaptive_allows(&w));
+    assert_false(pith_adaptive_allows(&w));
 }
 
 /* Where they lie are elements that are computed with as they are. */

@@ -77,8 +77,6 @@ for support in dense bitmap coded; do
     done
 done
 for word in gaps patterns "dense grid plain code planes" "grid codebooks code rans" "adaptive settled" \
-    "dense grid codebook code context" "dense grid codebooks code context" "sparse grid codebook code context" \
-    "sparse grid codebooks code context" "dense grid codebook code context sliced" "sparse grid codebook code context sliced" \
     "dense grid codebook code adaptive trellis" "sparse grid codebook code adaptive trellis" \
     "codebooks code adaptive trellis" "dense grid codebook code adaptive second" "sparse grid codebook code adaptive second" \
     "dense grid codebook code adaptive second trellis" "sparse grid codebook code adaptive second trellis" \
@@ -99,7 +97,7 @@ takes() {
 }
 seed=1
 while [ $seed -le 200 ]; do
-    for f in small.pith steps.pith trellis.pith second.pith planes.pith rans_compact.pith contexts_compact.pith wiring.pith bodies.pith integers.pith; do
+    for f in small.pith steps.pith trellis.pith second.pith planes.pith rans_compact.pith wiring.pith bodies.pith integers.pith; do
         "$work/flip_bits" $f $seed damaged || exit 1
         takes "$spec" damaged && complain "$f, flip_bits seed $seed: taken by spec_decode"
         takes "$work/dump_model" damaged && complain "$f, flip_bits seed $seed: taken by the library"

@@ -357,47 +357,6 @@ static void rans(void)
     finish("rans_compact", &compact);
 }
 
-/* Indices by context: kernels and matrices, vectors, sparse ones, codebooks for groups, alphabets
- * of one class and of classes of many levels. */
-static void contexts(void)
-{
-    const struct recipe r[] = {
-        {2, {300, 300}, 100, 256, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-        {2, {90, 70}, 100, 3, 70, PITH_CODE_CONTEXT, 40, 0, 0},
-        {2, {300, 300}, 50, 32, 0, PITH_CODE_CONTEXT, 1, 1, 0},
-        {4, {64, 30, 5, 5}, 100, 14, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-        {4, {64, 30, 3, 3}, 8, 9, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-        {1, {30000}, 100, 64, 0, PITH_CODE_CONTEXT, 300, 0, 0},
-        {1, {30000}, 100, 2, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-        {2, {150, 200}, 30, 200, 200, PITH_CODE_CONTEXT, 1, 0, 0},
-        {2, {15, 20}, 30, 4, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-        {1, {75}, 100, 0, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-    };
-    add_tensors(0, r, 10, 80);
-    finish("contexts", &full);
-    add_tensors(0, r + 4, 4, 81);
-    finish("contexts_compact", &compact);
-    const struct recipe few[] = {
-        {2, {40, 60}, 100, 14, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-        {4, {40, 30, 3, 3}, 8, 9, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-        {2, {90, 70}, 30, 3, 70, PITH_CODE_CONTEXT, 40, 0, 0},
-        {2, {100, 100}, 50, 32, 0, PITH_CODE_CONTEXT, 1, 0, 0},
-    };
-    add_tensors(0, few, 4, 82);
-    finish("contexts_few", &compact);
-    /* several slices each: with counters that begin anew these take hardly more */
-    const struct recipe large[] = {
-        {2, {700, 300}, 100, 64, 0, PITH_CODE_CONTEXT, BY_ROW, 0, 0},
-        {4, {512, 64, 3, 3}, 60, 16, 0, PITH_CODE_CONTEXT, BY_ROW, 0, 0},
-        {2, {1024, 256}, 100, 8, 256, PITH_CODE_CONTEXT, BY_ROW, 0, 0},
-    };
-    add_tensors(0, large, 3, 83);
-    finish("contexts_large", &full);
-    const struct recipe two = {2, {256, 512}, 100, 12, 0, PITH_CODE_CONTEXT, BY_ROW, 0, 0};
-    add_tensors(0, &two, 1, 84);
-    finish("contexts_sliced", &compact);
-}
-
 /* Floats as byte planes: streams of four and of more sub-streams, planes of one symbol; between
  * them and behind them tensors that are too small. */
 static void planes(void)
@@ -765,7 +724,6 @@ int main(int argc, char **argv)
     slices();
     planes();
     rans();
-    contexts();
     far_tables();
     shapes();
     element_types("types", &full);

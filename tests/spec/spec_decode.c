@@ -26,7 +26,6 @@
  *     spec_flags      S8          their rows and columns
  *     spec_second     S12         their second model
  *     spec_adaptive   S8 S12      their elements
- *     spec_context    S11         context-coded streams
  *     spec_values     S4 S9 F5    the elements of any tensor
  *     spec_streams    F5 F6       where a tensor's streams lie
  *     spec_heads      F5          the heads of tensors

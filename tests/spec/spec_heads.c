@@ -200,28 +200,6 @@ static void read_rans_tensor(struct span *s, struct tensor *t, uint32_t support,
     read_streams(s, t, data);
 }
 
-static void read_context_tensor(struct span *s, struct tensor *t, uint32_t support, bool groups,
-                                struct span *data, uint32_t *last_centroids)
-{
-    t->context = true;
-    t->support = support;
-    t->grid = groups ? 3 : 1;
-    must(t->count < UINT64_C(1) << 28, s->at,
-         "a context-coded tensor has fewer than 2^28 elements");
-    t->n_centroids = u8(s) + 1u;
-    must(support == 0 || t->n_centroids <= 255, s->at, "one level is of what is not stored");
-    last_centroids[t->rank < 2 ? 0 : 1] = t->n_centroids;
-    if (groups) {
-        t->n_groups = varint_in(s, 2, t->count, "groups: at least 2, at most the elements");
-        must(t->count % t->n_groups == 0, s->at, "groups must divide the elements");
-    }
-    if (support != 0) {
-        t->nnz = varint_in(s, 1, t->count, "nnz is at least 1, at most the elements");
-    }
-    t->codebook = cut(data, varint_in(s, 1, UINT64_MAX, "a codebook has bytes"));
-    t->elements = cut(data, varint(s));
-}
-
 /* F5, the long head: its byte has been read. */
 static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last, struct span *data,
                       uint32_t *last_centroids)
@@ -245,20 +223,13 @@ static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last
     bool planes = support == 0 && grid == 0 && code == 3 && t->type == 1;
     bool rans =
         support <= 2 && (grid == 1 || grid == 2) && code == 4 && (t->type == 1 || t->type == 5);
-    bool context = (support == 0 || support == 3) && (grid == 1 || grid == 2) &&
-                   (code == 5 || code == 6) && (t->type == 1 || t->type == 5);
-    unsupported_unless(planes || rans || context, at + 1,
+    unsupported_unless(planes || rans, at + 1,
                        "a support, grid and code that this version does not have");
     read_shape(s, t, before, shape);
     t->n_groups = 1;
     t->nnz = t->count;
     if (rans) {
         read_rans_tensor(s, t, support, grid == 2, data, last_centroids);
-        return;
-    }
-    if (context) {
-        t->sliced = code == 6;
-        read_context_tensor(s, t, support, grid == 2, data, last_centroids);
         return;
     }
     t->planes = true;

@@ -52,8 +52,6 @@ void print_tensor(uint64_t number, const struct tensor *t)
                          : "codebooks",
            t->adaptive          ? adaptive_kind(t)
            : t->planes          ? "planes"
-           : t->sliced          ? "context sliced"
-           : t->context         ? "context"
            : t->rans            ? "rans"
            : huffman_indices(t) ? "huffman"
                                 : "plain");

@@ -6,7 +6,6 @@
 #include "spec_adaptive.h"
 #include "spec_codebook.h"
 #include "spec_coded.h"
-#include "spec_context.h"
 #include "spec_support.h"
 
 static uint8_t *read_indices(const struct tensor *t)
@@ -72,10 +71,6 @@ uint8_t *read_values(const struct tensor *t)
     uint8_t *value = zeroed(t->count * each, 1);
     if (t->adaptive) {
         read_adaptive_values(t, value);
-        return value;
-    }
-    if (t->context) {
-        read_context_values(t, value);
         return value;
     }
     if (t->planes) {

@@ -41,7 +41,7 @@ for grid in "plain code plain" "codebook code plain" "codebook code huffman" "co
 done
 for coding in "sparse grid plain code adaptive" "sparse grid codebook code adaptive" \
     "sparse grid codebooks code adaptive" "dense grid codebook code adaptive" "dense grid plain code planes" "dense grid codebook code rans" \
-    "dense grid codebook code context" "dense grid codebook code context sliced" "sparse grid codebook code adaptive sliced second" "sparse grid codebook code context" "sparse grid codebooks code context" "dense grid codebook code adaptive trellis" "dense grid codebook code adaptive second trellis" "sparse grid codebook code adaptive second"; do
+    "sparse grid codebook code adaptive sliced second" "dense grid codebook code adaptive trellis" "dense grid codebook code adaptive second trellis" "sparse grid codebook code adaptive second"; do
     grep -q "support $coding" "$work/codings" || { echo "no file: $coding"; status=1; }
 done
 exit $status

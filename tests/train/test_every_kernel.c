@@ -101,7 +101,6 @@ static const struct {
     {"integer", "bytes.real_sums", trial_real_sums},
     {"decode", "huff_chains", trial_huff_chains},
     {"decode", "rans_rows", trial_rans_rows},
-    {"decode", "context_indices", trial_context_indices},
     {"checksum", "crc32c", trial_crc32c},
     {"train", "winograd", trial_winograd},
     {"train", "panel", trial_panel},

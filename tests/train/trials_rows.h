@@ -477,54 +477,6 @@ static void trial_rans_rows(struct trial *t)
     leaves_bytes(t, state, sizeof state);
 }
 
-/* 16 classes, each of one index, in a tensor of rows of 3x3 filters; any bytes are a stream. Zeros
- * are told apart where their number is odd. */
-static void trial_context_indices(struct trial *t)
-{
-    const uint32_t cols = 9 * size(t, 1, 8, 64), n = size(t, 1, 3000, 65536);
-    const uint8_t *stream = some_bytes(t, n);
-    uint32_t *column = take(t, cols * sizeof *column);
-    uint8_t *out = take(t, n);
-    struct context_coder *c = take(t, sizeof *c), *first = take(t, sizeof *first);
-    struct decode_kernels k;
-    pith_decode_kernels_fill(&k, t->features);
-    memset(first, 0, sizeof *first);
-    first->n_indices = CONTEXT_SYMBOLS;
-    first->cols = cols;
-    first->place = 9;
-    first->mean = 1 << 16;
-    first->middle = 6 * (16 << 3);
-    first->column = column;
-    first->apart = n % 2 != 0;
-    first->zero = 8;
-    first->line = 3;
-    first->anywhere = UINT32_C(1) << 31;
-    first->classes.keep = 65536 - 2 * CONTEXT_SYMBOLS;
-    for (uint32_t i = 0; i < CONTEXT_SYMBOLS; i++) {
-        first->first[i] = (uint8_t)i;
-        first->before[i] = (uint8_t)(i + 1);
-        first->magnitude[i] = (i < 8 ? 8 - i : i - 8) << 14;
-        first->classes.least[i] = (uint16_t)(2 * (CONTEXT_SYMBOLS - 1 - i));
-        first->more[CONTEXT_ALL][i] = (uint16_t)(4096 * (CONTEXT_SYMBOLS - 1 - i));
-    }
-    for (uint32_t i = 0; i < CONTEXT_RATES; i++)
-        first->rate[i] = (uint16_t)(131072 / (2 * i + 3));
-    for (uint32_t i = 0; i < CONTEXT_AVERAGES; i++)
-        first->average_rate[i] = (uint16_t)(65536 / (i + 5));
-    first->walk = (struct context_walk){.range = 65535,
-                                        .at = stream,
-                                        .end = stream + n,
-                                        .average = first->mean,
-                                        .activity = CONTEXT_ACTIVITIES / 2};
-    CALL(t, n, *c = *first; for (uint32_t i = 0; i < cols; i++) column[i] = first->mean;
-         k.context_indices(c, out, n));
-    leaves_bytes(t, out, n);
-    leaves_bytes(t, column, cols * sizeof *column);
-    leaves_bytes(t, c->more, sizeof c->more);
-    leaves_bytes(t, c->by_density, sizeof c->by_density);
-    leaves_bytes(t, c->around, sizeof c->around);
-}
-
 static void trial_crc32c(struct trial *t)
 {
     uint32_t n = size(t, 1, 5000, 1 << 20), crc = 0;
