@@ -346,7 +346,7 @@ def first(args, path, name):
     preprocess = ["--preprocess", args.preprocess] if args.preprocess else []
     int8 = made(args, path, ".int8.pith", ("quantize", "-d", args.samples, "--range", "0:32", *preprocess))
     forms = {c: made(args, int8, f".{c}", ("encode", "--coder", c))
-             for c in ("none", "huffman", "rans", "context", "adaptive")}
+             for c in ("none", "huffman", "rans", "adaptive")}
     qdq, best, peer = int8 + ".qdq", {}, float("inf")
     subprocess.run([PITH, "decode", int8, "--to", "onnx", "-q", "-f", "-o", qdq], check=True)
     for _ in range(args.rounds):

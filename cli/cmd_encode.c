@@ -107,7 +107,7 @@ const struct cli_command cmd_encode = {
     "OUTPUT.json beside it. --for size takes the adaptive coder where the file still loads within\n"
     "5 ms or where it saves at least 2 % beside rANS, else rANS. --for flash takes Huffman codes,\n"
     "which have the smallest decoder.\n"
-    "Decoding takes about 0.6 ns per element with rANS (AVX2), 4 ns with Huffman and 220 ns with "
+    "Decoding takes about 0.6 ns per element with rANS (AVX2), 4 ns with Huffman and 370 ns with "
     "the\n"
     "adaptive coder, which gives the smallest files, above all after pruning. When one core needs "
     "10\n"

@@ -67,14 +67,6 @@ static bool has_trellis(const struct pith_byte_account *a)
     return found;
 }
 
-static bool has_second(const struct pith_byte_account *a)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < a->n_tensors && !found; i++)
-        found = a->tensor[i].second;
-    return found;
-}
-
 static bool has_slices(const struct pith_byte_account *a)
 {
     bool found = false;
@@ -91,10 +83,10 @@ static void build_flags(const struct layer_rows *r, char text[FLAGS_ROOM])
     const struct pith_byte_account *a = r->account;
     snprintf(text, FLAGS_ROOM,
              "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64
-             "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_TRELLIS=%d -DPITH_BUILD_SECOND=%d "
+             "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_ADAPTIVE=%d -DPITH_BUILD_TRELLIS=%d "
              "-DPITH_BUILD_SLICES=%d",
-             ops.low, ops.high, has_code(a, PITH_CODE_RANS), has_trellis(a), has_second(a),
-             has_slices(a));
+             ops.low, ops.high, has_code(a, PITH_CODE_RANS), has_code(a, PITH_CODE_ADAPTIVE),
+             has_trellis(a), has_slices(a));
 }
 
 /* What running it takes. No weight is decoded for it. */

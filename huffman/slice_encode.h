@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slice_encode.h - a tensor in slices of rows (docs/format-streams.md, section 13), whatever codes
+/* slice_encode.h - a tensor in slices of rows (docs/format-streams.md, section 11), whatever codes
  * one of them. */
 #ifndef SLICE_ENCODE_H
 #define SLICE_ENCODE_H

@@ -68,7 +68,6 @@ static void describe_tensor(const struct weight *w, struct pith_tensor_bytes *b)
     b->stored = w->type;
     b->code = pith_code_of(w);
     b->trellis = w->trellis;
-    b->second = w->second;
     b->sliced = w->sliced;
 }
 

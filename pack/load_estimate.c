@@ -9,11 +9,9 @@
 
 /* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed
  * by bench/bench_load.c on what `pith encode --coder adaptive` and `--coder huffman` make.
- * Adaptive: ResNet-20 and SqueezeNet v1.1 after `cluster --bits 4`, 215 and 225; pruned tensors
- * take less (LeNet-5 after `prune --sparsity .95`: about 100). Huffman: eight layers of 2048x2048
- * in 16 centroids, 4. Byte planes: MobileNet-v2 as it was imported, 3. */
-#define ADAPTIVE_NS 220.0
-#define SECOND_NS 370.0 /* SqueezeNet's file of the sweep: 1.65 of what its first model takes */
+ * Adaptive: SqueezeNet's file of the sweep, 370; pruned tensors take less. Huffman: eight layers of
+ * 2048x2048 in 16 centroids, 4. Byte planes: MobileNet-v2 as it was imported, 3. */
+#define ADAPTIVE_NS 370.0
 #define HUFFMAN_NS 4.0
 #define PLANES_NS 3.0
 #define RANS_NS 0.6
@@ -44,7 +42,7 @@ static enum pith_status add_up(const struct graph *g, double *ns)
     for (uint32_t i = 0; i < g->n_weights && !st; i++) {
         const struct weight *w = &g->weights[i];
         if (w->code == CODE_ADAPTIVE)
-            *ns += (w->second ? SECOND_NS : ADAPTIVE_NS) * (double)adaptive_elements(w, &st);
+            *ns += ADAPTIVE_NS * (double)adaptive_elements(w, &st);
         else if (w->code == CODE_PLANES)
             *ns += PLANES_NS * (double)w->count;
         else if (w->code == CODE_RANS && w->support != SUPPORT_GAPS)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_adaptive.c - one constant as an adaptive stream, with the source among the tensors before it
  * that makes it shortest (docs/format-streams.md, section 8), its description included. Integers
- * that are levels of a trellis are seen to be such: nothing else fits for long. Behind all that the
- * second model (section 12) is tried once. */
+ * that are levels of a trellis are recognized: nothing else fits for long. */
 #include <stdlib.h>
 #include "pith_adaptive_decode.h"
 #include "pith_adaptive_encode.h"
@@ -11,13 +10,8 @@
 #include "pith_narrow_float.h"
 #include "pack.h"
 
-#define LONG_HEAD 5u /* bytes by which it is longer than others, about */
+#define SLICED_HEAD 2u /* bytes by which a description is longer, about */
 #define TRELLIS_HEAD 1u
-#define SECOND_HEAD 2u
-/* The second model is for tensors that are no small program's, as it takes 55 KB to decode, and for
- * those where it saves more than a 256th: it is three times as slow. */
-#define SECOND_ELEMENTS 2048u
-#define SECOND_SAVES 256u
 #define SOURCES_TRIED 3u /* a weight and its bias lie between a unit's row and its column */
 
 struct choice {
@@ -71,14 +65,6 @@ static bool use_source(struct weight *w, const struct pack_const *c, uint32_t ba
     return pith_adaptive_feed(w, &c[-(int32_t)back].w);
 }
 
-/* What the head has more by these choices. */
-static size_t head_more(const struct weight *w)
-{
-    return (w->settled || w->sliced ? LONG_HEAD : 0) + (w->second    ? SECOND_HEAD
-                                                        : w->trellis ? TRELLIS_HEAD
-                                                                     : 0);
-}
-
 static enum pith_status encode_sliced(const void *arg, uint64_t rows, uint8_t *dst, size_t cap,
                                       size_t *bytes)
 {
@@ -92,8 +78,8 @@ static enum pith_status encode_chosen(const struct pack_const *c, struct choice 
     struct adaptive_input in = input_of(c, &best->w);
     const struct pack_slices s = {.w = &best->w,
                                   .bytes = best->stream,
-                                  .below = other_bytes - head_more(&best->w),
-                                  .head = best->w.settled ? 0 : LONG_HEAD,
+                                  .below = other_bytes - (best->w.trellis ? TRELLIS_HEAD : 0),
+                                  .head = SLICED_HEAD,
                                   .encode = encode_sliced,
                                   .arg = &in};
     enum pith_status st = pith_pack_slices(&s, stream);
@@ -137,24 +123,6 @@ static enum pith_status choose_source(const struct pack_const *c, uint32_t at, s
     return PITH_OK;
 }
 
-/* The same with counters that begin settled, if that is shorter with the long head that tells it.
- */
-static enum pith_status try_settled(const struct pack_const *c, uint32_t at, struct choice *best)
-{
-    struct choice one = *best;
-    if (one.stream == SIZE_MAX || one.w.grid != GRID_CODEBOOK || one.w.n_groups != 1 ||
-        one.w.n_centroids <= 2 * ADAPTIVE_FEW)
-        return PITH_OK;
-    one.w.settled = true;
-    struct adaptive_input in = input_of(c, &one.w);
-    if (pith_adaptive_encode(&in, NULL, 0, &one.stream))
-        return PITH_ERR_MEMORY;
-    one.all = one.stream + head_bytes(c, at, &best->w) + LONG_HEAD;
-    if (one.all < best->all)
-        *best = one;
-    return PITH_OK;
-}
-
 /* The same as levels of a trellis, if they are and that is shorter. An encoder that meets an index
  * which is none gives up there. */
 static enum pith_status try_trellis(const struct pack_const *c, struct choice *best)
@@ -176,22 +144,6 @@ static enum pith_status try_trellis(const struct pack_const *c, struct choice *b
     return PITH_OK;
 }
 
-/* The same by the second model, without the long head of settled counters. */
-static enum pith_status try_second(const struct pack_const *c, struct choice *best)
-{
-    struct choice one = *best;
-    if (one.stream == SIZE_MAX || one.w.grid != GRID_CODEBOOK || one.w.count < SECOND_ELEMENTS)
-        return PITH_OK;
-    one.w.second = true;
-    one.w.settled = false;
-    struct adaptive_input in = input_of(c, &one.w);
-    enum pith_status st = pith_adaptive_encode(&in, NULL, 0, &one.stream);
-    one.all = best->all - head_more(&best->w) - best->stream + one.stream + head_more(&one.w);
-    if (!st && one.all + best->stream / SECOND_SAVES < best->all)
-        *best = one;
-    return st;
-}
-
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
                                     struct pith_error *err)
 {
@@ -203,10 +155,9 @@ enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t 
         best.w.support = SUPPORT_ADAPTIVE;
     if (!pith_adaptive_allows(&best.w))
         return PITH_OK;
-    if (choose_source(c, at, &best) || try_settled(c, at, &best) || try_trellis(c, &best) ||
-        try_second(c, &best))
+    if (choose_source(c, at, &best) || try_trellis(c, &best))
         return pith_error_no_memory(err);
-    uint64_t bytes = best.stream + head_more(&best.w);
+    uint64_t bytes = best.stream + (best.w.trellis ? TRELLIS_HEAD : 0);
     if (best.stream == SIZE_MAX || bytes >= other_bytes)
         return PITH_OK;
     return write_stream(c, &best, other_bytes) ? pith_error_no_memory(err) : PITH_OK;

@@ -3,11 +3,12 @@
  * or a centroid that tells nothing. It says the same numbers. */
 #include <string.h>
 
-#include "pith_adaptive_model.h"
 #include "pith_bytes.h"
 #include "pith_error_fill.h"
 #include "pith_fold_grid.h"
 #include "pack.h"
+
+#define FEW_LEVELS 16u
 
 struct made_content {
     struct pith_const content;
@@ -119,8 +120,8 @@ static void narrow(struct made_content *made, const struct pith_const *k, const 
     made->codebook.n_centroids = n;
 }
 
-/* Ranks of few centroids are told one by one, with contexts; those of many as bits of a number,
- * most of which say that the outer ones are not used. A mask tells what is 0. */
+/* Outer levels that do not occur are left out where there are many; a few cost nothing, and tensors
+ * with equally many share the number. A mask has what is 0. */
 static enum pith_status narrow_grid(struct pack_const *c, struct pith_error *err)
 {
     const struct pith_const *k = c->content;
@@ -130,7 +131,7 @@ static enum pith_status narrow_grid(struct pack_const *c, struct pith_error *err
     struct use use = use_of(k);
     if (use.levels > levels) /* an index that is none: whoever checks the codebook says so */
         return PITH_OK;
-    if (levels <= ADAPTIVE_FEW)
+    if (levels <= FEW_LEVELS)
         use.levels = levels;
     if (use.levels == levels && use.zero)
         return PITH_OK;

@@ -89,24 +89,6 @@ static void write_shape(struct byte_out *o, const struct shape *s, uint32_t code
         write_dims(o, s, 0, code == SHAPE_RANK4_SQUARE);
 }
 
-/* In slices a code has another number. */
-static uint32_t long_code(const struct weight *w)
-{
-    if (!w->sliced)
-        return w->code;
-    return w->settled ? CODE_SETTLED_SLICED : CODE_ADAPTIVE_SLICED;
-}
-
-static void write_long_head(struct byte_out *o, const struct weight *w, uint32_t code)
-{
-    pith_out_u8(o, HEAD_LONG);
-    pith_out_u8(o, code);
-    pith_out_u8(o, w->support);
-    pith_out_u8(o, w->grid == GRID_CODEBOOK && w->n_groups > 1 ? GRID_GROUPS : w->grid);
-    pith_out_u8(o, long_code(w));
-    write_shape(o, &w->shape, code);
-}
-
 static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint32_t code,
                                 bool same)
 {
@@ -115,51 +97,32 @@ static void write_adaptive_head(struct byte_out *o, const struct weight *w, uint
         pith_out_u8(o, HEAD_VECTOR + (coded ? 1u : 0u) + (same ? 1u : 0u));
         return;
     }
-    if (w->settled || w->sliced) {
-        write_long_head(o, w, code);
-    } else {
-        pith_out_u8(o, HEAD_FORM | code);
-        write_shape(o, &w->shape, code);
-    }
+    pith_out_u8(o, HEAD_FORM | code);
+    write_shape(o, &w->shape, code);
     pith_out_u8(o, (w->support != SUPPORT_DENSE ? FORM_SPARSE : 0) | (coded ? FORM_CODEBOOK : 0) |
                        (w->n_groups > 1 ? FORM_GROUPS : 0) | (same ? FORM_SAME_CENTROIDS : 0) |
-                       w->source_back << FORM_SOURCE);
-}
-
-/* Told by the long head alone. */
-static bool long_head(const struct weight *w)
-{
-    return w->code == CODE_PLANES || w->code == CODE_RANS;
-}
-
-static void write_model_prefix(struct byte_out *o, const struct weight *w)
-{
-    if (w->trellis || w->second)
-        pith_out_u8(o, w->trellis == 16 ? HEAD_TRELLIS_16 : HEAD_TRELLIS_8);
-    if (w->second)
-        pith_out_u8(o, w->trellis == 8 ? HEAD_TRELLIS_8 : HEAD_TRELLIS_16);
+                       w->source_back << FORM_SOURCE | (w->sliced ? FORM_SLICED : 0));
 }
 
 static void write_head(struct graph_pack *p, const struct weight *w)
 {
     bool coded = w->grid == GRID_CODEBOOK;
-    bool same = coded && !long_head(w) && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
+    bool same = coded && w->n_centroids == p->prev_centroids[w->shape.rank >= 2];
     uint32_t code = pith_shape_code(&w->shape, p->prev);
     enum short_kind kind = pith_weight_short_kind(w, code, rows_two_before(p, w));
     if (w->type != PITH_F32) {
         pith_out_u8(p->out, HEAD_TYPE);
         pith_out_u8(p->out, w->type);
     }
-    write_model_prefix(p->out, w);
-    if (w->own_align && !p->compact)
-        pith_out_u8(p->out, HEAD_ALIGN);
+    if (w->trellis)
+        pith_out_u8(p->out, w->trellis == 16 ? HEAD_TRELLIS_16 : HEAD_TRELLIS_8);
+    if (w->code == CODE_PLANES || w->code == CODE_RANS)
+        pith_out_u8(p->out, HEAD_OTHER_CODE);
     if (kind != SHORT_KINDS) {
         write_short_head(p, w, kind, same);
         return;
     }
-    if (long_head(w)) {
-        write_long_head(p->out, w, code);
-    } else if (w->code == CODE_ADAPTIVE) {
+    if (w->code == CODE_ADAPTIVE) {
         write_adaptive_head(p->out, w, code, same);
     } else {
         pith_out_u8(p->out, pith_weight_common_head(w, code, same));
@@ -205,7 +168,7 @@ static void write_data(struct graph_pack *p, const struct weight *w)
 {
     pith_pieces_add(p->data, w->codebook.bytes, w->codebook.n_bytes);
     pith_pieces_add(p->data, w->support_stream.bytes, w->support_stream.n_bytes);
-    size_t align = w->own_align ? pith_type_bytes(w->type) : FULL_ALIGN;
+    size_t align = w->index_stream.n_bytes < FULL_ALIGN ? pith_type_bytes(w->type) : FULL_ALIGN;
     if (w->grid == GRID_PLAIN && w->code == CODE_PLAIN && !p->compact &&
         w->index_stream.n_bytes > 0)
         pith_pieces_zeros(p->data, (align - p->data->bytes % align) % align);

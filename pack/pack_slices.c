@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_slices.c - when a tensor whose code learns is cut into slices of rows, which threads decode
- * side by side (docs/format-streams.md, section 13): a slice begins with counters that know
+ * side by side (docs/format-streams.md, section 11): a slice begins with counters that know
  * nothing, which costs some 100 bytes. */
 #include "pack.h"
 #include "pith_row_slices.h"

@@ -14,8 +14,8 @@
 #include "pith_plane_encode.h"
 #include "pith_rans_encode.h"
 
-#define FEWEST_SHORT 64u   /* where these are not wanted in place: fewer save nothing */
-#define LONG_HEAD_BYTES 5u /* more in a long head than in a common one */
+#define FEWEST_SHORT 64u    /* where these are not wanted in place: fewer save nothing */
+#define OTHER_CODE_BYTES 1u /* its prefix */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
 
@@ -325,7 +325,7 @@ static enum pith_status choose_index_code(const struct pack_const *c, const hist
     if (st || const_of(c)->code != PITH_CODE_RANS)
         return st;
     pith_rans_build(hist, &rans);
-    coded = pith_rans_stream_bytes(&rans, hist, c->w.nnz) + rans.table_bytes + LONG_HEAD_BYTES;
+    coded = pith_rans_stream_bytes(&rans, hist, c->w.nnz) + rans.table_bytes + OTHER_CODE_BYTES;
     if (coded < *bytes) {
         *code = CODE_RANS;
         *bytes = coded;
@@ -659,13 +659,6 @@ static enum pith_status pack_all_streamed(struct pack_const *consts, uint32_t n,
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* A scale of 4 bytes would take 64. */
-static void align_few(struct weight *w)
-{
-    w->own_align = w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code == CODE_PLAIN &&
-                   w->index_stream.n_bytes < FULL_ALIGN;
-}
-
 enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
                                    struct pack_tables *tables, struct pith_error *err)
 {
@@ -689,8 +682,6 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
         st = pack_supports(consts, n, tables, err);
     if (!st)
         st = pack_indices(consts, n, tables, err);
-    for (uint32_t i = 0; i < n && !st; i++)
-        align_few(&consts[i].w);
     return st;
 }
 

@@ -71,8 +71,7 @@ struct pith_tensor_bytes {
                               be found to hold f16 or bf16 numbers when it is read */
     enum pith_code code;
     uint8_t trellis; /* states; 0: none */
-    bool second;     /* adaptive, by the second model */
-    bool sliced;     /* adaptive or by context, in slices of rows */
+    bool sliced;     /* adaptive, in slices of rows */
 };
 
 struct pith_byte_account {

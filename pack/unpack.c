@@ -35,13 +35,16 @@ bool pith_is_pith(const void *bytes, size_t n)
     return n >= 4 && memcmp(b, FULL_MAGIC, 4) == 0;
 }
 
-/* Of version 0, which came before the first release. */
-static bool is_draft(const void *bytes, size_t n)
+/* Versions 0 and 1 came before the first release. */
+#define READS_VERSION_1 "3c8a4081"
+
+/* UINT32_MAX: unknown. */
+static uint32_t version_of(const void *bytes, size_t n)
 {
     const uint8_t *b = bytes;
     if (n >= 2 && b[0] == COMPACT_MAGIC_0)
-        return b[1] == COMPACT_MAGIC_1;
-    return n >= FULL_VERSION_AT + 4 && load_le32(b + FULL_VERSION_AT) == 0;
+        return b[1] & 15u;
+    return n >= FULL_VERSION_AT + 4 ? load_le32(b + FULL_VERSION_AT) : UINT32_MAX;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -492,11 +495,12 @@ static enum pith_status open_graph(struct unpacking *u, const void *bytes, size_
     enum pith_status st = pith_graph_open(bytes, n, flags, &u->graph, &why);
     if (st == PITH_ERR_MEMORY)
         return no_memory(u);
-    if (st == PITH_ERR_VERSION && is_draft(bytes, n))
+    if (st == PITH_ERR_VERSION && version_of(bytes, n) < FORMAT_VERSION)
         return pith_error_fill(u->err, st,
-                               "%s: written in version 0 of the format, a draft that is no longer "
-                               "read: make it again from its network",
-                               u->name);
+                               "%s: written in version %u of the format, which is no longer read: "
+                               "make it again from its network (commit " READS_VERSION_1
+                               " of pith reads version 1)",
+                               u->name, (unsigned)version_of(bytes, n));
     if (st)
         return refuse(u->name, st, &why, u->err);
     pith_image_open(bytes, n, flags | PITH_FLAG_NO_CHECKSUM, &u->im, NULL); /* tested just now */

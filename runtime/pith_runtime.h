@@ -35,7 +35,7 @@ extern "C" {
 #define PITH_VERSION_MAJOR 0
 #define PITH_VERSION_MINOR 1
 #define PITH_VERSION_PATCH 0
-#define PITH_FORMAT_VERSION 1 /* of the files; docs/format.md */
+#define PITH_FORMAT_VERSION 2 /* of the files; docs/format.md */
 
 /* Of all headers of pith: a pointer must not be NULL, unless its function's comment says that it
  * may be, or it is `err`. A function that returns a status returns PITH_ERR_ARGUMENT where one is

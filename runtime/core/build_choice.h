@@ -6,8 +6,8 @@
  *     -DPITH_BUILD_OPS_LOW=0x...ull   of the operators only those whose bit is set: numbers 0 to 63
  *     -DPITH_BUILD_OPS_HIGH=0x...ull  numbers 64 to 127
  *     -DPITH_BUILD_RANS=0             no decoder of rANS-coded indices
+ *     -DPITH_BUILD_ADAPTIVE=0         no decoder of adaptive streams
  *     -DPITH_BUILD_TRELLIS=0          no trellis in the decoder of adaptive streams
- *     -DPITH_BUILD_SECOND=0           no second model in it
  *     -DPITH_BUILD_SLICES=0           no streams in slices of rows
  *
  * `pith info NET.pith --build` prints the last six for a network. Nothing refers then to what was
@@ -25,8 +25,8 @@
 #ifndef PITH_BUILD_TRELLIS
 #define PITH_BUILD_TRELLIS 1
 #endif
-#ifndef PITH_BUILD_SECOND
-#define PITH_BUILD_SECOND 1
+#ifndef PITH_BUILD_ADAPTIVE
+#define PITH_BUILD_ADAPTIVE 1
 #endif
 #ifndef PITH_BUILD_SLICES
 #define PITH_BUILD_SLICES 1

@@ -105,7 +105,7 @@ static ONCE bool read_source(struct adaptive *a)
         struct row_slice slice = pith_slices_next(&s);
         uint64_t rows = slice.n / ADAPTIVE_MAX;
         open_stream(a, &slice.bytes);
-        start_flags(a);
+        start_row_flags(a);
         *live = slice.stored > 0;
         if (rows > 1 && slice.stored > 0)
             code_row_flags(a, live, rows);
@@ -127,7 +127,7 @@ void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *l
 static ONCE NOT_INLINE bool open_slice(struct adaptive *a, uint64_t first)
 {
     struct row_slice slice = pith_slices_next(&a->slices);
-    adaptive_place(a, a->second);
+    adaptive_place(a, a->chosen);
     if (!read_source(a) || adaptive_enter(a, first, slice.n, slice.stored))
         return false;
     open_stream(a, &slice.bytes);
@@ -166,11 +166,10 @@ static bool open_tensor(struct adaptive *a, const struct weight *w, void *mem)
 {
     memset(a, 0, sizeof *a);
     if (!pith_adaptive_allows(w) ||
-        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)) ||
-        (w->second && w->grid != GRID_CODEBOOK))
+        (w->grid == GRID_CODEBOOK && (w->n_centroids - 1 > 255 || w->group_elems == 0)))
         return false;
     a->w = w;
-    a->second = mem;
+    a->chosen = mem;
     return !adaptive_begin(a) && pith_slices_open(&a->slices, w);
 }
 

@@ -12,19 +12,13 @@
 
 #include "pith_adaptive_model.h"
 
-/* Trellis-coded quantization (Marcellin and Fischer 1990), as in VVC: two interleaved
- * quantizers, and a state that says which one comes next. */
 /* ---- trellis --------------------------------------------------------------------------------- */
 
-/* Runs once a tensor: small code rather than fast. */
-#define ONCE __attribute__((cold))
+/* Trellis-coded quantization (Marcellin and Fischer 1990), as in VVC: two interleaved
+ * quantizers, and a state that chooses the next one. */
 
 #ifndef PITH_BUILD_TRELLIS /* build_choice.h of the runtime */
 #define PITH_BUILD_TRELLIS 1
-#endif
-
-#ifndef PITH_BUILD_SECOND
-#define PITH_BUILD_SECOND 1
 #endif
 
 static inline bool has_trellis(const struct adaptive *a)
@@ -32,20 +26,19 @@ static inline bool has_trellis(const struct adaptive *a)
     return PITH_BUILD_TRELLIS && a->w->trellis;
 }
 
-/* The state's low bit chooses. */
+/* The state's low bit. */
 static inline uint32_t quantizer(const struct adaptive *a)
 {
     return PITH_BUILD_TRELLIS ? a->state & 1 : 0;
 }
 
-/* Of n centroids of a sign: what a rank is coded among. Both quantizers count alike. Each
- * quantizer has every other centroid of a sign. */
+/* Of n centroids of a sign: what a rank is coded among. Each quantizer has every other one. */
 static inline uint32_t n_levels(const struct adaptive *a, uint32_t n)
 {
     return has_trellis(a) ? (n + 1) / 2 : n;
 }
 
-/* The integer rank + 1 is level + 1 of the quantizer, or none: then a reader sees another. */
+/* The integer rank + 1 is level + 1 of the quantizer, or none: then a reader gets another. */
 static inline uint32_t level_of(const struct adaptive *a, uint32_t rank)
 {
     return has_trellis(a) ? (rank + 1 + quantizer(a)) / 2 - 1 : rank;
@@ -58,6 +51,7 @@ static inline uint32_t rank_of(const struct adaptive *a, uint32_t level)
 }
 
 #include "pith_adaptive_mix.h"
+#include "pith_adaptive_sizes.h"
 
 /* ---- what surrounds an element --------------------------------------------------------------- */
 
@@ -88,7 +82,7 @@ static inline struct around look_around(const struct adaptive *a)
 }
 
 /* Zero or not is all most contexts look at. */
-static inline uint32_t told(uint32_t last)
+static inline uint32_t is_set(uint32_t last)
 {
     return last != 0;
 }
@@ -105,27 +99,15 @@ static inline uint32_t rank_class(uint32_t last)
     return last == 0 ? 0 : last < 4 ? 1 : last < 6 ? 2 : 3;
 }
 
-/* All counters of an array alike. */
-static void fill(uint32_t *counter, size_t bytes, uint32_t value)
-{
-    for (size_t i = 0; i < bytes / sizeof *counter; i++)
-        counter[i] = value;
-}
-
-#define FILL(array, value) fill((uint32_t *)(array), sizeof(array), value)
-#define START(sixty_fourths, seen) ((uint32_t)(sixty_fourths) << 26 | (seen))
-
 /* Of nodes of ranks: small ranks are common where there are few, more so than far ones behind
  * them. */
 static const uint32_t first_rank[4] = {START(47, 1), START(17, 1), START(23, 1), START(32, 1)};
-
-#include "pith_adaptive_second.h"
 
 /* ---- one element ----------------------------------------------------------------------------- */
 
 /* What the numbers that are left alone say: so many are still to come in so many places. Of
  * dense tensors nothing is known. */
-static inline uint32_t expected(const struct adaptive *a)
+static inline uint32_t expected_rest(const struct adaptive *a)
 {
     uint64_t q = (a->left << 20) / (a->open_left ? a->open_left : 1); /* left < 2^28 */
     if (a->w->support == SUPPORT_DENSE)
@@ -133,12 +115,16 @@ static inline uint32_t expected(const struct adaptive *a)
     return counter_of((uint32_t)(q > 1046000 ? 1046000 : q), 30);
 }
 
-/* What is asked for at several places is there once: written out each time it would be some 9 KB
- * more. */
-#define NOT_INLINE __attribute__((noinline))
+/* Counters of the sizes that are expected, for what is stored and for each node of a rank. */
+static inline void add_sizes(struct adaptive *a, struct decision *d, uint32_t kind)
+{
+    add_counter(d, &a->by_expected[kind][a->expected]);
+    add_counter(d, &a->by_both[kind][a->of_row][a->of_column]);
+    add_counter(d, &a->by_near[kind][a->near]);
+}
 
-/* Eight opinions: column, row, neighbours, both densities, place in the kernel, the kernel's
- * elements so far, trellis state or what is left, ranks beside. */
+/* Column, row, neighbours, both densities, place in the kernel, the kernel's elements so far,
+ * trellis state or what is left, ranks beside, sizes. */
 static NOT_INLINE uint32_t code_stored(struct adaptive *a, const struct around *s, uint32_t bit)
 {
     struct adaptive_column *c = &a->column[a->col];
@@ -146,186 +132,130 @@ static NOT_INLINE uint32_t code_stored(struct adaptive *a, const struct around *
     uint32_t place = (uint32_t)(a->col % a->place), left = s->left != 0;
     uint32_t seen = place < 7 ? place : 7;
     uint32_t ones = count_ones64(a->run & ((1u << seen) - 1));
-    uint32_t left_alone = expected(a);
+    uint32_t left_alone = expected_rest(a);
     bool by_state = has_trellis(a) && a->w->support == SUPPORT_DENSE;
-    uint32_t *const counter[] = {
-        &c->stored,
-        &a->row_stored,
-        &a->beside[quantizer(a)][left | told(s->line) << 1 | told(s->above) << 2 |
-                                 told(s->channel) << 3 | told(last_of(a, 2)) << 4 |
-                                 told(next) << 5],
-        &a->densities[level(a, c->stored) * 8 + level(a, a->row_stored)],
-        &a->places[(place < 64 ? place : 0) * 2 + left],
-        &a->kernel[seen * 8 + ones],
-        by_state ? &a->by_state[a->state] : &left_alone,
-        &a->near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
-                       rank_class(s->line) << 2 | rank_class(s->channel)],
-    };
-    return is_second(a) ? second_stored(a, counter, bit)
-                        : code_mixed(a, SET_SUPPORT, counter, 8, bit);
+    struct decision d = {{&c->stored, &a->row_stored,
+                          &a->beside[quantizer(a)][left | is_set(s->line) << 1 |
+                                                   is_set(s->above) << 2 | is_set(s->channel) << 3 |
+                                                   is_set(last_of(a, 2)) << 4 | is_set(next) << 5],
+                          &a->densities[level(a, c->stored) * 8 + level(a, a->row_stored)],
+                          &a->places[(place < 64 ? place : 0) * 2 + left],
+                          &a->kernel[seen * 8 + ones],
+                          by_state ? &a->by_state[a->state] : &left_alone,
+                          &a->near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
+                                         rank_class(s->line) << 2 | rank_class(s->channel)]},
+                         8};
+    add_sizes(a, &d, quantizer(a));
+    return code_decision(a, KIND_STORED, a->expected / 2, &d, bit);
 }
 
-/* Signs are nearly even; maps and places of one sign exist in first layers. */
-/* rank: known before the sign in the second model alone. */
+/* Signs are nearly even, but maps and places of one sign exist in first layers, elements of a
+ * kernel go on like those beside them, and rows resemble the row above, or its opposite. */
 static NOT_INLINE uint32_t code_sign(struct adaptive *a, const struct around *s, uint32_t rank,
                                      uint32_t bit)
 {
-    uint32_t *const counter[] = {
-        &a->column[a->col].sign,
-        &a->sign_beside[sign_class(s->left) + 3 * sign_class(s->line) + 9 * sign_class(s->above) +
-                        27 * sign_class(s->channel)],
-        &a->column[a->col - a->col % a->place].map_sign,
-        &a->sign_place[a->col % a->place % 64],
-    };
-    return is_second(a) ? second_sign(a, counter, rank, bit)
-                        : code_mixed(a, SET_SIGN, counter, 4, bit);
+    uint32_t at = (uint32_t)(a->col % a->place), k = a->place_row, r = rank < 3 ? rank : 3;
+    bool kernel = a->place > 1 && a->place < a->cols && k > 1;
+    bool in = kernel && at % k > 0, below = kernel && at >= k;
+    int32_t left = signed_back(a, in, 1), up = signed_back(a, below, k);
+    int32_t both = 2 * left + 2 * up + signed_back(a, in && below, k + 1) +
+                   signed_back(a, below && at % k + 1 < k, k - 1);
+    struct decision d = {
+        {&a->column[a->col].sign,
+         &a->sign_beside[sign_class(s->left) + 3 * sign_class(s->line) + 9 * sign_class(s->above) +
+                         27 * sign_class(s->channel)],
+         &a->column[a->col - at].map_sign, &a->sign_place[at % 64],
+         &a->sign_pair[r][step_of(left, 4)][step_of(up, 4)],
+         &a->sign_sum[(r * 11 + step_of(both, 5)) * a->sign_places + (at < 63 ? at : 63)],
+         &a->sign_above[step_of(a->column[a->col].size, 3)][step_of(a->agreement / 256, 5)],
+         &a->sign_balance[step_of(a->balance / 64, 5)]},
+        8};
+    return code_decision(a, KIND_SIGN, r, &d, bit);
 }
 
-/* Ranks by nodes of a tree; below node 16 contexts are mixed, above there is too little to learn
- * from. */
-static NOT_INLINE uint32_t code_rank_bit(struct adaptive *a, const struct around *s, uint32_t sign,
-                                         uint32_t node, uint32_t bit)
+/* "It is larger" than rank `node`. */
+static NOT_INLINE uint32_t code_rank_bit(struct adaptive *a, const struct around *s, uint32_t node,
+                                         uint32_t bit)
 {
-    uint32_t *all = &a->rank_all[has_trellis(a) ? quantizer(a) : sign][node];
-    if (node > 15)
-        return code_single(a, all, bit);
     uint32_t row = a->row_rank >> 3, col = a->column[a->col].rank >> 3;
-    uint32_t *const counter[] = {
-        all,
-        &a->rank_row[node][row < 7 ? row : 7],
-        &a->rank_column[node][col < 7 ? col : 7],
-        &a->rank_beside[node][rank_class(s->left) * 4 + rank_class(s->above)],
-        &a->rank_level[node][level(a, a->column[a->col].stored) * 8 + level(a, a->row_stored)],
-    };
-    return is_second(a) ? second_rank_bit(a, counter, node, bit)
-                        : code_mixed(a, node > 1 ? SET_RANK_MORE : SET_RANK, counter, 5, bit);
+    struct decision d = {
+        {&a->rank_all[quantizer(a)][node], &a->rank_row[node][row < 7 ? row : 7],
+         &a->rank_column[node][col < 7 ? col : 7],
+         &a->rank_beside[node][rank_class(s->left) * 4 + rank_class(s->above)],
+         &a->rank_level[node][level(a, a->column[a->col].stored) * 8 + level(a, a->row_stored)]},
+        5};
+    add_sizes(a, &d, 2 + node);
+    return code_decision(a, node > 1 ? KIND_RANK_MORE : KIND_RANK, a->expected / 2, &d, bit);
 }
 
-/* rank < n. Few: one decision "is it larger?" after another; many: a binary number. The order of
- * decisions is the order of ranks, so small ranks cost few decisions. */
-static uint32_t code_rank(struct adaptive *a, const struct around *s, uint32_t sign, uint32_t n,
-                          uint32_t rank)
-{
-    uint32_t r = 0;
-    if (n <= ADAPTIVE_FEW) {
-        while (r + 1 < n && code_rank_bit(a, s, sign, r, rank > r))
-            r++;
-        return r;
-    }
-    uint32_t node = 1;
-    for (uint32_t i = 32 - (uint32_t)__builtin_clz(n - 1); i-- > 0;)
-        node = node * 2 + code_rank_bit(a, s, sign, node, rank >> i & 1);
-    return node - (1u << (32 - (uint32_t)__builtin_clz(n - 1)));
-}
-
-#define FAR_COUNTERS                                                                               \
-    64u             /* of rank_all[0], how many bits a far rank has; from twice that on its first */
-#define FAR_BITS 7u /* of 242 ranks */
-
-/* Of the second model. Ranks that nodes do not reach are numbers in an Exp-Golomb code. false: none
- * of n. */
-static inline bool code_any_rank(struct adaptive *a, const struct around *s, uint32_t n,
-                                 uint32_t *rank)
+/* A rank of n, from zero outwards; those that nodes do not reach are numbers in an Exp-Golomb code.
+ * false: none of n. */
+static inline bool code_rank(struct adaptive *a, const struct around *s, uint32_t n, uint32_t *rank)
 {
     uint32_t r = 0, bits = 0, want = *rank;
-    while (r < SECOND_NODES && r + 1 < n && code_rank_bit(a, s, 0, r, want > r))
+    while (r < ADAPTIVE_NODES && r + 1 < n && code_rank_bit(a, s, r, want > r))
         r++;
-    if (r == SECOND_NODES && r + 1 < n) {
-        uint32_t v = want - SECOND_NODES + 1, far = 1;
-        uint32_t most = want < SECOND_NODES ? 0 : 31u - (uint32_t)__builtin_clz(v);
-        while (code_single(a, &a->rank_all[0][FAR_COUNTERS + bits], most > bits))
+    if (r == ADAPTIVE_NODES && r + 1 < n) {
+        uint32_t v = want - ADAPTIVE_NODES + 1, far = 1;
+        uint32_t most = want < ADAPTIVE_NODES ? 0 : 31u - (uint32_t)__builtin_clz(v);
+        while (code_single(a, &a->far_bits[bits], most > bits))
             if (++bits > FAR_BITS)
                 return false;
         for (uint32_t i = bits; i-- > 0;)
-            far = far * 2 +
-                  (i + 1 == bits
-                       ? code_single(a, &a->rank_all[0][2 * FAR_COUNTERS + bits], v >> i & 1)
-                       : code_bit(a, 32768, v >> i & 1));
-        r = SECOND_NODES - 1 + far;
+            far = far * 2 + (i + 1 == bits ? code_single(a, &a->far_first[bits], v >> i & 1)
+                                           : code_bit(a, 32768, v >> i & 1));
+        r = ADAPTIVE_NODES - 1 + far;
     }
     *rank = r;
     return r < n;
 }
 
-static inline uint32_t code_side(struct adaptive *a, const struct around *s, uint32_t rank,
-                                 uint32_t sign)
-{
-    if (a->n_negative == 0 || a->n_positive == 0)
-        return a->n_negative != 0;
-    return code_sign(a, s, rank, sign);
-}
-
-/* Sign and level of a value that is not zero: the sign first, in the second model behind the level.
- * false: there is no such centroid. */
-static inline bool code_level(struct adaptive *a, const struct around *s, uint32_t *sign,
-                              uint32_t *level)
-{
-    uint32_t most = a->n_negative > a->n_positive ? a->n_negative : a->n_positive;
-    if (is_second(a)) {
-        if (most == 0 || !code_any_rank(a, s, n_levels(a, most), level))
-            return false;
-        *sign = code_side(a, s, *level, *sign);
-        return true;
-    }
-    *sign = code_side(a, s, 0, *sign);
-    uint32_t n = *sign ? a->n_negative : a->n_positive;
-    if (n > 0)
-        *level = code_rank(a, s, *sign, n_levels(a, n), *level);
-    return n > 0;
-}
-
-/* Of weights that are not selective; in the second model with all contexts. */
+/* Of weights whose zeros are not told by "stored". */
 static inline bool code_zero(struct adaptive *a, const struct around *s, bool is_zero)
 {
-    if (!is_second(a) || a->selects)
+    if (a->selects)
         return code_single(a, &a->zero[(s->left != 0) + 2 * (s->above != 0)], is_zero);
     is_zero = !code_stored(a, s, !is_zero);
     a->run = a->run << 1 | !is_zero;
     return is_zero;
 }
 
-/* The index of a centroid, or the bits of an f32. *e: what is coded. Averages of rank move a
- * quarter (column) or an eighth (row) toward what was seen. */
+/* Averages of rank move a quarter (column) or an eighth (row) toward the new one. */
+static inline void learn_rank(struct adaptive *a, uint32_t level)
+{
+    struct adaptive_column *c = &a->column[a->col];
+    uint32_t far = level < 255 ? level : 255;
+    a->row_rank = (a->row_rank * 7 + far * 16) / 8;
+    c->rank = (uint16_t)((c->rank * 3u + far * 16) / 4);
+}
+
+/* The index of a centroid. false: there is none such. */
 static inline bool code_index(struct adaptive *a, const struct around *s,
                               struct adaptive_element *e, uint32_t *last)
 {
-    uint32_t index = e->index, zero = a->n_negative, sign = index < zero, rank, n;
-    if (a->has_zero && (!a->selects || a->w->support != SUPPORT_DENSE)) {
-        if (code_zero(a, s, index == zero)) {
-            *last = 0;
-            e->index = (uint8_t)zero;
-            return true;
-        }
+    uint32_t index = e->index, zero = a->n_negative, sign = index < zero;
+    uint32_t most = a->n_negative > a->n_positive ? a->n_negative : a->n_positive;
+    if (a->has_zero && (!a->selects || a->w->support != SUPPORT_DENSE) &&
+        code_zero(a, s, index == zero)) {
+        *last = 0;
+        e->index = (uint8_t)zero;
+        return true;
     }
     uint32_t k = level_of(a, sign ? zero - 1 - index : index - zero - a->has_zero);
-    if (!code_level(a, s, &sign, &k))
+    if (most == 0 || !code_rank(a, s, n_levels(a, most), &k))
         return false;
-    n = sign ? a->n_negative : a->n_positive;
-    rank = rank_of(a, k);
+    sign = a->n_negative && a->n_positive ? code_sign(a, s, k, sign) : a->n_negative != 0;
+    uint32_t rank = rank_of(a, k);
     /* A rank that the other quantizer has, behind the last centroid. */
-    if (rank >= n)
+    if (rank >= (sign ? a->n_negative : a->n_positive))
         return false;
+    int32_t size = has_trellis(a) ? (int32_t)rank + 1 : 2 * (int32_t)rank + 2;
+    a->size = sign ? -size : size;
     a->odd = ~k & 1;
     e->index = (uint8_t)(sign ? zero - 1 - rank : zero + a->has_zero + rank);
     *last = (k < RANK_CLASSES ? k + 1 : RANK_CLASSES + 1) * 2 + sign;
-    if (is_second(a)) {
-        int32_t size = has_trellis(a) ? (int32_t)rank + 1 : 2 * (int32_t)rank + 2;
-        a->size = sign ? -size : size;
-    }
-    struct adaptive_column *c = &a->column[a->col];
-    uint32_t far = k < 255 ? k : 255;
-    a->row_rank = (a->row_rank * 7 + far * 16) / 8;
-    c->rank = (uint16_t)((c->rank * 3u + far * 16) / 4);
+    learn_rank(a, k);
     return true;
-}
-
-/* At even odds: noise. */
-static uint32_t code_raw(struct adaptive *a, uint32_t v, uint32_t n_bits)
-{
-    uint32_t r = 0;
-    while (n_bits-- > 0)
-        r = r * 2 + code_bit(a, 32768, v >> n_bits & 1);
-    return r;
 }
 
 /* Sign, exponent as a binary number under a tree of counters, mantissa as it is. Mantissas of
@@ -339,15 +269,15 @@ static inline void code_float(struct adaptive *a, const struct around *s,
     uint32_t mantissa = code_raw(a, (e->bits & 0x7fffff) >> a->zero_bits, 23 - a->zero_bits);
     e->bits = sign << 31 | (node & 255) << 23 | mantissa << a->zero_bits;
     *last = 2 + sign;
+    a->size = sign ? -2 : 2;
 }
 
 static inline bool code_value(struct adaptive *a, const struct around *s,
                               struct adaptive_element *e, uint32_t *last)
 {
-    if (a->w->grid == GRID_PLAIN)
-        code_float(a, s, e, last);
-    else
+    if (a->w->grid == GRID_CODEBOOK)
         return code_index(a, s, e, last);
+    code_float(a, s, e, last);
     return true;
 }
 
@@ -389,8 +319,7 @@ static void next_row(struct adaptive *a)
     a->row_any = false;
     a->run = 0;
     a->state = 0;
-    if (is_second(a))
-        second_row(a);
+    start_row_sizes(a);
 }
 
 /* The trellis moves on with each element, coded or not. */
@@ -441,8 +370,7 @@ static inline void make_zero(const struct adaptive *a, struct adaptive_element *
 static inline bool code_open(struct adaptive *a, struct adaptive_element *e, uint32_t *last)
 {
     struct around s = look_around(a);
-    if (is_second(a))
-        expect_size(a);
+    expect_size(a);
     bool sparse = a->w->support != SUPPORT_DENSE;
     if (a->selects && !code_selected(a, &s, sparse ? e->stored : is_not_zero(a, e))) {
         make_zero(a, e);
@@ -468,10 +396,8 @@ static inline bool code_element(struct adaptive *a, struct adaptive_element *e)
         make_zero(a, e);
     }
     a->column[a->col].last = (uint8_t)last;
-    if (is_second(a)) {
-        second_saw(a, a->size);
-        a->size = 0;
-    }
+    learn_size(a, a->size);
+    a->size = 0;
     step(a);
     return true;
 }
@@ -513,14 +439,6 @@ static ONCE NOT_INLINE struct places places_of(const struct weight *w)
     return p;
 }
 
-static const int32_t first_weight[ADAPTIVE_SETS][ADAPTIVE_INPUTS] = {
-    [SET_SUPPORT] = {27, 27, 33, 61, 35, 18, 13, 30},
-    [SET_SIGN] = {-54, 155, 50, 33},
-    [SET_RANK] = {85, -1, -15, 76, 79},
-    [SET_RANK_MORE] = {113, 64, 62, 34, -4},
-    [SET_FLAG] = {79, 65, 73, 78},
-}; /* 1/256 */
-
 /* Counters of flags as trained networks leave them: the flags before that are set, 0 to 3; of
  * columns for each of no source, a dead unit of it, a live one. */
 static const uint32_t first_row_flag[4] = {START(15, 1), START(25, 1), START(20, 1), START(44, 1)};
@@ -531,21 +449,21 @@ static const uint32_t first_column_flag[3][4] = {
 };
 static const uint32_t first_other_flag[3] = {START(49, 0), START(1, 0), START(32, 0)};
 
-/* Before the first flag. Also before the flags of another weight, which are read with counters
- * of their own. */
-static ONCE void start_flags(struct adaptive *a)
+/* Also before the flags of another weight, which are read with counters of their own. */
+static ONCE void start_row_flags(struct adaptive *a)
 {
     build_tables(a);
     memcpy(a->row_flag, first_row_flag, sizeof a->row_flag);
+}
+
+static ONCE void start_column_flags(struct adaptive *a)
+{
     memcpy(a->flag_before, first_column_flag, sizeof a->flag_before);
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < FLAG_CHOICES; i++) {
         FILL(a->flag_around[i], first_other_flag[i]);
         FILL(a->flag_channel[i], first_other_flag[i]);
         FILL(a->flag_place[i], first_other_flag[i]);
     }
-    for (uint32_t k = 0; k < ADAPTIVE_SETS; k++)
-        for (uint32_t i = 0; i < ADAPTIVE_INPUTS; i++)
-            a->weight[0][k][i] = a->weight[1][k][i] = first_weight[k][i] * 256;
 }
 
 /* Dead rows come in runs: two flags before are context enough. */
@@ -578,36 +496,49 @@ static void code_column_flags(struct adaptive *a, uint64_t source_rows)
                  place = map && i % map < 63 ? (uint32_t)(i % map) : 63;
         uint32_t above = up | (line ? column_flag(a, i, line - 1) << 1 : 0) |
                          (line ? column_flag(a, i, line + 1) << 2 : 0);
-        uint32_t *const counter[] = {
-            &a->flag_before[fed][before & 3],
-            &a->flag_around[fed]
-                           [above << 3 | one << 2 | (before & 2) | column_flag(a, i, 2 * line)],
-            &a->flag_channel[fed][column_flag(a, i, map) << 3 | column_flag(a, i, 2 * map) << 2 |
-                                  one << 1 | up],
-            &a->flag_place[fed][place],
-        };
+        struct decision d = {
+            {&a->flag_before[fed][before & 3],
+             &a->flag_around[fed]
+                            [above << 3 | one << 2 | (before & 2) | column_flag(a, i, 2 * line)],
+             &a->flag_channel[fed][column_flag(a, i, map) << 3 | column_flag(a, i, 2 * map) << 2 |
+                                   one << 1 | up],
+             &a->flag_place[fed][place]},
+            4};
         uint8_t *live = &a->column[i].live;
-        *live = (uint8_t)code_mixed(a, SET_FLAG, counter, 4, *live);
+        *live = (uint8_t)code_decision(a, KIND_FLAG, fed, &d, *live);
         before = before << 1 | *live;
     }
 }
 
-#define SETTLED 40u /* looks that a counter of a settled tensor begins with */
-
-/* Settled tensors (docs/format-streams.md) have equal numbers of ranks: counters start even, and
- * slow. */
-static ONCE void start_ranks(struct adaptive *a)
+/* Those of stored, and of each node of a rank. */
+static ONCE void start_nodes(struct adaptive *a)
 {
-    bool few = is_second(a) || a->few;
-    FILL(a->rank_all, a->w->settled ? COUNTER_HALF | SETTLED : COUNTER_HALF);
-    for (uint32_t node = 0; node < 16; node++) {
-        uint32_t v = few ? first_rank[node < 3 ? node : 3] : COUNTER_HALF;
+    for (uint32_t kind = 0; kind < 2 + ADAPTIVE_NODES; kind++) {
+        uint32_t v = kind < 2 ? a->fresh : first_rank[kind - 2 < 3 ? kind - 2 : 3];
+        FILL(a->by_expected[kind], v);
+        FILL(a->by_both[kind], v);
+        FILL(a->by_near[kind], v);
+    }
+    for (uint32_t node = 0; node < ADAPTIVE_NODES; node++) {
+        uint32_t v = first_rank[node < 3 ? node : 3];
         a->rank_all[0][node] = a->rank_all[1][node] = v;
         FILL(a->rank_row[node], v);
         FILL(a->rank_column[node], v);
         FILL(a->rank_beside[node], v);
         FILL(a->rank_level[node], v);
     }
+    FILL(a->far_bits, COUNTER_HALF);
+    FILL(a->far_first, COUNTER_HALF);
+}
+
+static ONCE void start_signs(struct adaptive *a)
+{
+    FILL(a->sign_beside, COUNTER_HALF);
+    FILL(a->sign_place, COUNTER_HALF);
+    FILL(a->sign_pair, COUNTER_HALF);
+    FILL(a->sign_above, COUNTER_HALF);
+    FILL(a->sign_balance, COUNTER_HALF);
+    fill(a->sign_sum, 4 * 11 * a->sign_places * sizeof *a->sign_sum, COUNTER_HALF);
 }
 
 /* Behind the flags: what the elements start with. fresh: what density says of any element,
@@ -642,51 +573,59 @@ static ONCE void start_elements(struct adaptive *a)
     FILL(a->kernel, a->fresh);
     FILL(a->by_state, a->fresh);
     FILL(a->near_ranks, a->fresh);
-    FILL(a->sign_beside, COUNTER_HALF);
-    FILL(a->sign_place, COUNTER_HALF);
     FILL(a->zero, COUNTER_HALF);
     FILL(a->exponent, COUNTER_HALF);
-    start_ranks(a);
-    if (is_second(a))
-        start_second(a);
+    start_nodes(a);
+    start_signs(a);
+    start_sizes(a);
     next_row(a);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* What lies behind a->..., in this order: what the second model has of its own, columns, rows, rows
- * of the source. Sizes are bounded by ADAPTIVE_MAX. */
-static ONCE size_t second_memory(const struct weight *w)
+/* What lies in the memory of a tensor, in this order. Sizes are bounded by ADAPTIVE_MAX; only a
+ * trellis has a second quantizer. */
+struct adaptive_room {
+    size_t chosen, sums, columns, rows, source;
+    uint32_t sign_places, quantizers;
+};
+
+static ONCE struct adaptive_room adaptive_room_of(const struct weight *w)
 {
-    if (!PITH_BUILD_SECOND || !w->second)
-        return 0;
-    const struct second_sizes n = second_sizes(w, places_of(w).place);
-    const uint64_t cols = w->count / adaptive_rows(w);
-    return (size_t)(sizeof(struct adaptive_second) + second_table_bytes(&n) +
-                    cols * sizeof(struct adaptive_second_column));
+    const struct adaptive *a = NULL;
+    uint64_t rows = adaptive_rows(w), place = places_of(w).place;
+    struct adaptive_room room = {.rows = (size_t)rows, .source = (size_t)w->source_rows};
+    room.sign_places = place < 64 ? (uint32_t)place : 64;
+    room.quantizers = PITH_BUILD_TRELLIS && w->trellis ? 2 : 1;
+    room.chosen = room.quantizers * sizeof *a->chosen;
+    room.sums = (4 * 11 * room.sign_places * sizeof *a->sign_sum + 7) & ~(size_t)7;
+    room.columns = (size_t)(w->count / rows) * sizeof *a->column;
+    return room;
 }
 
 static inline size_t adaptive_memory(const struct weight *w)
 {
-    uint64_t rows = adaptive_rows(w);
-    return second_memory(w) +
-           (size_t)(w->count / rows * sizeof(struct adaptive_column) + rows + w->source_rows);
+    const struct adaptive_room room = adaptive_room_of(w);
+    return room.chosen + room.sums + room.columns + room.rows + room.source;
 }
 
 static void adaptive_place(struct adaptive *a, void *mem)
 {
+    const struct adaptive_room room = adaptive_room_of(a->w);
+    const struct places p = places_of(a->w);
+    uint8_t *at = mem;
     memset(mem, 0, adaptive_memory(a->w));
     a->rows = adaptive_rows(a->w);
     a->cols = a->w->count / a->rows;
-    const struct places p = places_of(a->w);
     a->place = p.place < UINT32_MAX ? (uint32_t)p.place : UINT32_MAX;
     a->place_row = p.line < UINT32_MAX ? (uint32_t)p.line : UINT32_MAX;
-    a->second = mem;
-    if (is_second(a))
-        place_second(a->second, second_sizes(a->w, a->place));
-    a->column = (struct adaptive_column *)(void *)((uint8_t *)mem + second_memory(a->w));
-    a->row_live = (uint8_t *)(a->column + a->cols);
-    a->source_live = a->row_live + a->rows;
+    a->sign_places = room.sign_places;
+    a->chosen = (void *)at;
+    a->sign_sum = (void *)(at += room.chosen);
+    a->column = (void *)(at += room.sums);
+    a->row_live = at += room.columns;
+    a->source_live = at + room.rows;
+    start_mixing(a, room.quantizers);
 }
 
 /* A single codebook with a zero makes a dense tensor selective, too. What the first codebook tells
@@ -706,8 +645,6 @@ static enum pith_status adaptive_begin(struct adaptive *a)
         if (w->n_groups == 1 && a->has_zero)
             a->selects = true;
     }
-    a->few =
-        n_levels(a, a->n_negative) <= ADAPTIVE_FEW && n_levels(a, a->n_positive) <= ADAPTIVE_FEW;
     return st;
 }
 
@@ -729,7 +666,8 @@ static enum pith_status adaptive_enter(struct adaptive *a, uint64_t first, uint6
 /* Flags of rows come first: another weight may want to read them alone. */
 static void code_flags(struct adaptive *a)
 {
-    start_flags(a);
+    start_row_flags(a);
+    start_column_flags(a);
     if (a->selects) {
         if (a->rows > 1)
             code_row_flags(a, a->row_live, a->rows);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_adaptive_model.h - what the adaptive code knows about a weight while it goes through it: the
- * same for the decoder (adaptive_decode.c) and the encoder, who differ in one function, code_bit
+/* pith_adaptive_model.h - the state of the adaptive code while it walks through a weight: the same
+ * for the decoder (adaptive_decode.c) and the encoder, which differ in one function, code_bit
  * (docs/format-streams.md, section 8).
  *
  *     for each element of a live row and a live column:
- *         stored? zero?   sign   distance from zero        each a few binary decisions
+ *         stored? zero?   rank (distance from zero)   sign      each a few binary decisions
  *
- * A decision has some counters, one in each context that may know something about it (its row, its
- * column, its neighbours, its place in the kernel ...). A counter holds a probability that moves by
- * about 1/(n + 1.4) at the n-th look, so that it is worth something after two; the probabilities
- * are mixed as logarithms of odds with weights that learn (Mahoney's logistic mixing, in integers).
+ * A decision has some counters, one in each context that may predict it (its row, its column, its
+ * neighbours, its place in the kernel, the size that is expected of it ...). A counter holds a
+ * probability that moves by about 1/(n + 1.4) at the n-th decision, so that two are enough for a
+ * first estimate. The probabilities are mixed as logarithms of odds by weights that learn
+ * (Mahoney's logistic mixing, 2005, in integers): by one set for all elements and one for the
+ * expected size. The mean of both is corrected by how it went so far (an adaptive probability map,
+ * as in PAQ).
  *
  * The matrix is [rows, cols]: dimension 0 and all others; a vector is one row. Integers only: the
- * same bits everywhere. All shifts of negative numbers round down. */
+ * same bits on every machine. Shifts of negative numbers round down. */
 #ifndef PITH_ADAPTIVE_MODEL_H
 #define PITH_ADAPTIVE_MODEL_H
 
@@ -20,68 +23,46 @@
 #include "pith_row_slices.h"
 #include "pith_trellis.h"
 
-#define ADAPTIVE_INPUTS 8u
-#define ADAPTIVE_FEW                                                                               \
-    16u /* centroids of a sign that are counted from zero outwards, not numbered in bits */
+#define ADAPTIVE_INPUTS 13u              /* counters of a decision and a constant */
+#define ADAPTIVE_NODES 14u               /* ranks that are counted from zero outwards */
+#define FAR_BITS 7u                      /* of a rank behind them: 242 ranks */
 #define COUNTER_HALF (UINT32_C(1) << 31) /* 22 bits of probability, 10 of count */
 #define COUNTER_SEEN 1023u
 #define MIX_ONE 65536
 #define MIX_LIMIT (16 * MIX_ONE)
+#define REFINED 33u /* points of a probability map */
 
-enum adaptive_set { SET_SUPPORT, SET_SIGN, SET_RANK, SET_RANK_MORE, SET_FLAG, ADAPTIVE_SETS };
+enum decision_kind {
+    KIND_STORED,
+    KIND_RANK,
+    KIND_RANK_MORE, /* from node 2 on */
+    KIND_SIGN,
+    KIND_FLAG,
+    DECISION_KINDS
+};
+/* Sets of weights that a kind chooses among, one behind the other. */
+#define SIZE_CHOICES 32u
+#define SIGN_CHOICES 4u /* ranks */
+#define FLAG_CHOICES 3u /* no source, a dead unit of it, a live one */
+#define ALL_CHOICES (3 * SIZE_CHOICES + SIGN_CHOICES + FLAG_CHOICES)
 
 struct adaptive_column {
     uint32_t stored, sign; /* counters */
     uint32_t map_sign;     /* counter; of all columns of an input map, kept in the first */
-    uint16_t rank;         /* moving average of distances, 4 fraction bits */
-    uint8_t last; /* the element coded last in this column: 0 none, rank class * 2 + sign */
-    uint8_t live; /* bit 0: live; bit 1: an element was stored */
-};
-
-/* The second model (pith_adaptive_second.h). */
-#define SECOND_INPUTS 13u
-#define SECOND_NODES 14u   /* ranks told by contexts */
-#define SECOND_CHOICES 32u /* sets of weights */
-#define SECOND_RANKS 4u    /* of signs */
-#define SECOND_WEIGHTS (3 * SECOND_CHOICES + SECOND_RANKS)
-enum second_set { SECOND_STORED, SECOND_RANK, SECOND_RANK_MORE, SECOND_SIGN, SECOND_SETS };
-
-struct adaptive_second_column {
-    uint32_t mean : 24; /* of sizes, 8 fraction bits: at most 256 * 512 + 64 */
+    uint32_t mean : 24;    /* of sizes, 8 fraction bits: at most 256 * 512 + 64 */
     uint32_t seen : 8;
-    int16_t last;   /* size and sign of the element in the row before, or, behind, of this row */
+    int16_t size;   /* with its sign, of the element in the row before, or, behind, of this row */
     uint16_t above; /* size of the one in the row before that */
-};
-
-/* How much of the model a tensor can reach. */
-struct second_sizes {
-    uint32_t places, quantizers;
-};
-
-struct adaptive_second {
-    uint32_t mean, seen, row, row_seen; /* of the tensor, of the row */
-    uint32_t before[3];                 /* sizes of the row's last elements */
-    int32_t agreement, balance; /* of the row's signs: with the row above; among each other */
-    /* what size is expected of the element: of row and column together, of each, of those around */
-    uint32_t expected, of_row, of_column, near;
-    uint32_t sign_pair[4][9][9], sign_above[7][11], sign_balance[11];
-    uint32_t refined[SECOND_SETS][33];
-    int32_t weight[2][SECOND_SETS][SECOND_INPUTS];
-    /* counters: of stored by the quantizer, then of each node of a rank */
-    uint32_t by_expected[2 + SECOND_NODES][64], by_both[2 + SECOND_NODES][16][16],
-        by_near[2 + SECOND_NODES][64];
-    /* as much as the tensor reaches, behind the struct */
-    uint32_t *sign_sum;                               /* [4, 11, places] */
-    int32_t (*chosen)[SECOND_WEIGHTS][SECOND_INPUTS]; /* [quantizers] */
-    struct adaptive_second_column *column;            /* [cols] */
-    struct second_sizes sizes;
+    uint16_t rank;  /* moving average of ranks, 4 fraction bits */
+    uint8_t last;   /* the element coded last in this column: 0 none, rank class * 2 + sign */
+    uint8_t live;   /* bit 0: live; bit 1: an element was stored */
 };
 
 struct adaptive {
     /* coder */
     uint32_t low, high, code;
     const uint8_t *at, *end; /* decoder */
-    uint64_t missing;        /* bytes wanted past the end */
+    uint64_t missing;        /* bytes read past the end */
     uint8_t *out;            /* encoder; NULL: only counts */
     uint64_t out_bytes, out_cap;
 
@@ -91,8 +72,7 @@ struct adaptive {
     uint32_t place,
         place_row;      /* elements of a channel in a row (KH*KW), of one of its lines (KW) */
     uint32_t zero_bits; /* plain grid: low bits of the mantissa that are 0 everywhere */
-    bool selects;       /* elements are told stored or not, rows and columns live or not */
-    bool few;           /* centroids of the first group, ADAPTIVE_FEW of each sign at most */
+    bool selects;       /* elements are stored or not, rows and columns live or not */
     struct codebook_reader codebooks;
     uint64_t group_end;
     uint32_t n_negative, n_positive; /* centroids of the group below and above zero */
@@ -112,29 +92,48 @@ struct adaptive {
     uint32_t row_rank;
     uint32_t state; /* of the trellis; 0 without one */
     bool odd;       /* the element's level */
-    int32_t size;   /* with its sign, in the second model */
+    int32_t size;   /* of the element, with its sign */
 
-    /* what was learned */
-    uint32_t fresh; /* counter of an element about which nothing is known */
+    /* sizes */
+    uint32_t mean, seen, row_mean, row_seen; /* of the tensor, of the row */
+    uint32_t before[3];                      /* sizes of the row's last elements */
+    int32_t agreement, balance; /* of the row's signs: with the row above; among each other */
+    /* the size expected of the element: by row and column together, by each, by those around */
+    uint32_t expected, of_row, of_column, near;
+
+    /* counters */
+    uint32_t fresh; /* of an element about which nothing is known */
     uint32_t row_stored;
     uint32_t beside[2][64], densities[64], places[128], kernel[64], near_ranks[256];
     uint32_t by_state[PITH_TRELLIS_MOST_STATES];
-    uint32_t sign_beside[81], sign_place[64];
+    /* of stored by the quantizer, then of each node of a rank */
+    uint32_t by_expected[2 + ADAPTIVE_NODES][64], by_both[2 + ADAPTIVE_NODES][16][16],
+        by_near[2 + ADAPTIVE_NODES][64];
+    uint32_t sign_beside[81], sign_place[64], sign_pair[4][9][9], sign_above[7][11],
+        sign_balance[11];
     uint32_t row_flag[4];
     uint32_t flag_before[3][4], flag_around[3][64], flag_channel[3][16], flag_place[3][64];
-    uint32_t rank_all[2][256];
-    uint32_t rank_row[16][8], rank_column[16][8], rank_beside[16][16], rank_level[16][64];
+    uint32_t rank_all[2][ADAPTIVE_NODES], rank_row[ADAPTIVE_NODES][8],
+        rank_column[ADAPTIVE_NODES][8], rank_beside[ADAPTIVE_NODES][16],
+        rank_level[ADAPTIVE_NODES][64];
+    uint32_t far_bits[FAR_BITS + 1], far_first[FAR_BITS + 1];
     uint32_t zero[4];
     uint32_t exponent[256];
-    int32_t weight[2][ADAPTIVE_SETS][ADAPTIVE_INPUTS]; /* of each quantizer of the trellis */
 
+    /* mixing */
+    int32_t weight[2][DECISION_KINDS][ADAPTIVE_INPUTS]; /* of each quantizer of the trellis */
+    uint32_t refined[DECISION_KINDS][REFINED];
     uint16_t rate[256];
     int16_t stretch[4096];
     float codebook[256];
-    struct adaptive_second *second; /* NULL: the first model */
+
+    /* as much as the tensor needs, in memory of its own */
+    int32_t (*chosen)[ALL_CHOICES][ADAPTIVE_INPUTS]; /* [quantizers] */
+    uint32_t *sign_sum;                              /* [4, 11, sign_places] */
+    uint32_t sign_places;
     struct adaptive_column *column; /* [cols] */
     uint8_t *row_live;              /* [rows] */
-    uint8_t *source_live;           /* [rows of the tensor that w refers to] */
+    uint8_t *source_live;           /* [rows of the source] */
 };
 
 struct adaptive_element {

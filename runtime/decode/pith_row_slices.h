@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_row_slices.h - a tensor whose code learns, cut into slices of whole rows that learn each by
- * itself (docs/format-streams.md, section 13): how many elements each has, and its bytes. What is
+ * itself (docs/format-streams.md, section 11): how many elements each has, and its bytes. What is
  * not cut is one slice, so that its decoder needs no second way.
  *
  *     stream:   rows of a slice | bytes, stored elements of each but the last | slice | slice | ...

@@ -38,10 +38,6 @@ enum weight_code {
     CODE_RANS = 4      /* indices only */
 };
 
-/* In files what is in slices (weight.sliced) has codes of its own. */
-#define CODE_ADAPTIVE_SLICED 7
-#define CODE_SETTLED_SLICED 8 /* weight.settled */
-
 /* One table in the file (docs/format.md), of a Huffman code, a support or rANS frequencies; tensors
  * may share it. */
 struct huff_table {
@@ -77,13 +73,9 @@ struct weight {
     uint64_t source_nnz;  /* of a sparse one in slices: what it stores; else 0 */
     bool source_sliced;
     uint32_t cpu;    /* PITH_CPU_ bits that decoding may use; 0: the reference */
-    bool settled;    /* one codebook of many centroids, all about as frequent: its counters
-                        begin as ones that have seen much */
     uint8_t trellis; /* adaptive, with codebooks: states of pith_trellis.h, whose levels are
                         coded; 0: indices are */
     bool sliced;     /* adaptive, in slices of rows (pith_row_slices.h) */
-    bool second;     /* adaptive, with codebooks: by the second model (pith_adaptive_second.h) */
-    bool own_align;  /* few plain elements, aligned for their type alone (HEAD_ALIGN) */
 };
 
 /* The elements where they lie in the image, when they are stored there as they are computed with -

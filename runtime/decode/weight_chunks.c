@@ -70,7 +70,7 @@ enum pith_status pith_decoder_positions(struct decoder *d, uint32_t *pos, uint32
         ok = n == 0 || pith_gap_next(d->gaps, pos, n) == PITH_OK;
         break;
     case SUPPORT_ADAPTIVE:
-        ok = pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK;
+        ok = learns(d->w) && pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK;
         break;
     }
     d->pos_taken += n;
@@ -153,7 +153,7 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
     const struct weight *w = d->w;
     /* Only where an index could name no centroid is the chunk looked through. */
     uint32_t possible;
-    if (w->code == CODE_ADAPTIVE)
+    if (learns(w))
         return next_adaptive(d, dst, NULL, n);
     if (w->code == CODE_HUFFMAN) {
         if (!next_huffman_indices(d, dst, n))
@@ -225,7 +225,7 @@ enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uin
                                      uint8_t *index, float *value, uint32_t n)
 {
     const struct weight *w = d->w;
-    if (w->grid == GRID_PLAIN && w->code == CODE_ADAPTIVE)
+    if (w->grid == GRID_PLAIN && learns(w))
         return next_adaptive(d, NULL, value, n);
     /* open_values() has seen that the stream is as long as all elements */
     if (w->grid == GRID_PLAIN) {

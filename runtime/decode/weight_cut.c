@@ -29,7 +29,7 @@ struct pieces {
 bool pith_weight_is_cut(const struct weight *w)
 {
     bool dense = w->support == SUPPORT_DENSE;
-    if (!PITH_BUILD_RANS || (!dense && w->code != CODE_ADAPTIVE))
+    if (!PITH_BUILD_RANS || (!dense && !learns(w)))
         return false;
     if (learns(w))
         return pith_decoder_pieces(w) > 1;

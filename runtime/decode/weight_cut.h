@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_cut.h - large weights decoded by several threads, in pieces that begin where a reader can
  * enter: rANS-coded indices at any block (docs/format-streams.md, section 10), context-coded ones
- * and adaptive streams at any slice (section 13), plain ones at any byte. What has no such places,
+ * and adaptive streams at any slice (section 11), plain ones at any byte. What has no such places,
  * is small, or is sparse and not adaptive is decoded by one thread, as pith_weight.h does it. The
  * same bits for any number of threads. */
 #ifndef WEIGHT_CUT_H

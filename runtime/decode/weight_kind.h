@@ -34,7 +34,7 @@ static inline bool uses_rans(const struct weight *w)
 /* Its code goes on from what was before, so that only slices can be entered. */
 static inline bool learns(const struct weight *w)
 {
-    return w->code == CODE_ADAPTIVE;
+    return PITH_BUILD_ADAPTIVE && w->code == CODE_ADAPTIVE;
 }
 
 /* n_centroids in 1..256, by one comparison of the unsigned difference. */

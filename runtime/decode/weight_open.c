@@ -67,7 +67,7 @@ static size_t piece_bytes(const struct weight *w)
  * and sizes of 32 bits. A build without rANS cuts nothing. */
 uint32_t pith_decoder_pieces(const struct weight *w)
 {
-    if (!PITH_BUILD_RANS || !PITH_BUILD_SLICES || !w->sliced)
+    if (!PITH_BUILD_RANS || !PITH_BUILD_SLICES || !learns(w) || !w->sliced)
         return 0;
     uint64_t n = pith_slice_pieces(w), room = (2 * w->count + PIECES_ROOM) / piece_bytes(w);
     n = n < room ? n : room;
@@ -169,7 +169,7 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
             return open_gaps(d, mem);
         return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
     case SUPPORT_ADAPTIVE:
-        return w->code == CODE_ADAPTIVE ? PITH_OK : PITH_ERR_CORRUPT;
+        return learns(w) ? PITH_OK : PITH_ERR_CORRUPT;
     }
     return PITH_ERR_CORRUPT;
 }
@@ -229,7 +229,7 @@ static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
-    if (w->grid == GRID_PLAIN && w->code == CODE_ADAPTIVE)
+    if (w->grid == GRID_PLAIN && learns(w))
         return open_adaptive(d, mem);
     if (w->grid == GRID_PLAIN)
         return pith_plain_size_ok(&w->index_stream, d->n_values, 8 * pith_type_bytes(w->type))
@@ -241,7 +241,7 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
                                              w->n_groups, w->n_centroids);
     if (st)
         return st;
-    if (w->code == CODE_ADAPTIVE)
+    if (learns(w))
         return open_adaptive(d, mem);
     if (uses_index_table(w))
         return open_index_stream(d, mem);

@@ -110,7 +110,7 @@ size_t pith_weight_rows_bytes(const struct weight *w)
     size_t bytes = aligned(sizeof(struct weight_rows)) + gap_bytes(w) + index_bytes(w);
     if (w->grid == GRID_CODEBOOK)
         bytes += codebook_bytes(w);
-    if (w->code == CODE_ADAPTIVE)
+    if (learns(w))
         bytes += aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
     if (w->code == CODE_PLANES)
         bytes += aligned(sizeof(struct plane_pull)) + pith_plane_pull_bytes(w);
@@ -163,7 +163,7 @@ static bool open_support(struct weight_rows *r, uint8_t **mem)
     case SUPPORT_GAPS:
         return w->nnz > 0 ? open_gaps(r, mem) : bytes == 0;
     case SUPPORT_ADAPTIVE:
-        return w->code == CODE_ADAPTIVE;
+        return learns(w);
     }
     return false;
 }
@@ -208,7 +208,7 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
     const struct weight *w = r->w;
     if (w->grid == GRID_CODEBOOK && !open_codebook(r, mem))
         return false;
-    if (w->code == CODE_ADAPTIVE) {
+    if (learns(w)) {
         r->adaptive = take(mem, sizeof *r->adaptive);
         return !pith_adaptive_open(r->adaptive, w, take(mem, pith_adaptive_bytes(w)));
     }
@@ -407,7 +407,7 @@ static bool next_adaptive(struct weight_rows *r)
 static bool take_element(struct weight_rows *r)
 {
     const struct weight *w = r->w;
-    if (r->adaptive) {
+    if (learns(w)) {
         if (!next_adaptive(r))
             return false;
     } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r)) ||
@@ -479,7 +479,7 @@ static bool ends(struct weight_rows *r, uint64_t last)
 {
     const struct weight *w = r->w;
     r->at = last;
-    if (r->adaptive && r->n_values == 0)
+    if (learns(w) && r->n_values == 0)
         return !pith_adaptive_next(r->adaptive, NULL, NULL, NULL, 0);
     bool ok = support_ends(r) && (!r->planes || pith_plane_pull_ended(r->planes)) &&
               (!r->indices || pith_huff_pull_ended(r->indices));

@@ -11,7 +11,7 @@
 
 #include "pith_container.h"
 
-#define FORMAT_VERSION 1u
+#define FORMAT_VERSION 2u
 
 /* A tag as it stands in err->chunk: its four characters, first one lowest. Lower case first
  * letter: ancillary, a reader that does not know it may go on without. */
@@ -48,7 +48,8 @@ enum chunk_kind {
 #define FULL_ENTRY_BYTES 24u /* tag 4, crc 4, offset 8, length 8 */
 #define FULL_CRC_BYTES 4u
 #define FULL_MAX_CHUNKS 64u
-#define FULL_ALIGN 64u /* of the data chunk, and in it of plain elements without HEAD_ALIGN */
+/* Of the data chunk, and in it of plain elements of as many bytes or more. */
+#define FULL_ALIGN 64u
 
 /* Compact header: 2 bytes of magic (the version in the low half of the second), chunk table,
  * chunks, one CRC32C. */
@@ -86,24 +87,19 @@ enum chunk_kind {
 #define SHAPE_PREV 6u
 #define SHAPE_RANK 7u
 /* Head byte of a tensor. Below HEAD_TYPE: a common one, shape code in bits 0-2, support *
- * COMMON_KINDS + kind in bits 3-6. Frequent combinations of support, grid and code have heads of
- * one byte; the long head tells each of the three in a byte of its own. */
+ * COMMON_KINDS + kind in bits 3-6. */
 #define COMMON_KINDS 5u /* plain, codebook, coded codebook, grouped, coded grouped */
 #define HEAD_TYPE 0x78u /* prefix: a type byte and the real head follow */
 /* From here on: adaptive, rank 1, dim 0 of the tensor before, dense, source 1. */
 #define HEAD_VECTOR 0x79u
 #define HEAD_VECTORS 3u /* plain, codebook, codebook with the same centroids */
-#define HEAD_LONG 0x7cu /* shape code, support, grid and code follow; a byte each */
-#define HEAD_LONG_BYTES 4u
-/* Prefix: the real head follows, of an adaptive tensor with codebooks, whose levels of a trellis
- * are coded: of 8 states, of 16. Twice: by the second model; the first before the second: by that
- * model, without a trellis. */
+/* Prefix: a common head follows, whose coded indices are rANS-coded, or whose dense f32 elements
+ * are byte planes. */
+#define HEAD_OTHER_CODE 0x7cu
+/* Prefix: the head of an adaptive tensor with codebooks follows, whose levels of a trellis are
+ * coded: of 8 states, of 16. */
 #define HEAD_TRELLIS_8 0x7du
 #define HEAD_TRELLIS_16 0x7eu
-/* Prefix: the common head of a dense plain tensor follows, whose elements, of less than FULL_ALIGN
- * bytes, lie at a multiple of what one of them takes. */
-#define HEAD_ALIGN 0x7fu
-#define GRID_GROUPS 2u            /* of a long head: a codebook for each group */
 #define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head */
 #define HEAD_FORM 0xf8u           /* from here on: adaptive, a form byte follows the shape */
 /* What would be common heads with the same centroids, but no codebook, are short heads of the most
@@ -125,8 +121,9 @@ enum short_kind {
 #define FORM_CODEBOOK 0x02u
 #define FORM_GROUPS 0x04u
 #define FORM_SAME_CENTROIDS 0x08u
-#define FORM_SOURCE 4u /* bits 4-7: how many tensors back the source is; 0: none */
-#define FORM_SOURCE_MAX 15u
+#define FORM_SOURCE 4u /* bits 4-6: how many tensors back the source is; 0: none */
+#define FORM_SOURCE_MAX 7u
+#define FORM_SLICED 0x80u
 
 /* The word before a list's entries: it is that of the list written before in this node. */
 #define LIST_AGAIN 0u
@@ -166,7 +163,7 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 
 /* ---- the meaning of single fields, shared with the packer ---------------------------------- */
 
-/* The common head of a tensor that is neither adaptive nor of planes. */
+/* The common head of a tensor that is not adaptive; of planes or rANS behind HEAD_OTHER_CODE. */
 uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids);
 /* Is w, with this shape code, one of the tensors whose head byte tells the form? */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code);

@@ -15,7 +15,7 @@ uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, boo
 {
     uint32_t kind = 0;
     if (w->grid == GRID_CODEBOOK)
-        kind = 1u + (w->code == CODE_HUFFMAN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
+        kind = 1u + (w->code != CODE_PLAIN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
     return (uint8_t)(((uint32_t)w->support * COMMON_KINDS + kind) << 3 | shape_code |
                      (same_centroids ? HEAD_SAME_CENTROIDS : 0));
 }
@@ -23,8 +23,8 @@ uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, boo
 /* A bias behind its layer's weight: as long as its rows, fed by them. */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
 {
-    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE && !w->settled &&
-           !w->sliced && w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
+    return shape_code == SHAPE_PREV_FIRST && w->code == CODE_ADAPTIVE && !w->sliced &&
+           w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
 /* Shape code 2: a matrix unlike the tensor before. fed < 2: a layer of one row tells nothing. */
@@ -33,7 +33,7 @@ enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_co
     bool conv = shape_code == SHAPE_RANK4_SQUARE;
     uint32_t cols = w->shape.dim[1];
     if ((!conv && shape_code != 2) || w->code != CODE_ADAPTIVE || w->grid != GRID_CODEBOOK ||
-        w->n_groups != 1 || w->settled || w->sliced)
+        w->n_groups != 1 || w->sliced)
         return SHORT_KINDS;
     if (w->source_back == 0)
         return !conv ? SHORT_MATRIX : cols == 1 ? SHORT_CONV_ONE : SHORT_CONV;
@@ -183,9 +183,12 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
     bool codebook = form & FORM_CODEBOOK, same = form & FORM_SAME_CENTROIDS;
     if (p->r.bad || (!codebook && form & (FORM_GROUPS | FORM_SAME_CENTROIDS)) ||
         /* A source must exist; find_source() tests whether it fits. */
-        form >> FORM_SOURCE > p->weight_at)
+        (form >> FORM_SOURCE & FORM_SOURCE_MAX) > p->weight_at)
         return pith_parse_corrupt(p);
-    w->source_back = form >> FORM_SOURCE;
+    if (form & FORM_SLICED && !PITH_BUILD_SLICES)
+        return pith_parse_unsupported(p);
+    w->source_back = form >> FORM_SOURCE & FORM_SOURCE_MAX;
+    w->sliced = form & FORM_SLICED;
     w->code = CODE_ADAPTIVE;
     w->support = form & FORM_SPARSE ? SUPPORT_ADAPTIVE : SUPPORT_DENSE;
     w->grid = codebook ? GRID_CODEBOOK : GRID_PLAIN;
@@ -255,72 +258,19 @@ static enum pith_status parse_common(struct graph_parse *p, uint32_t head, struc
     return st ? st : parse_gap_count(p, w);
 }
 
-/* Fields of a long head behind its first byte. Each of the three questions has a byte of its
- * own, and most values are still free. */
-struct long_head {
-    uint8_t shape, support, grid, code;
-};
-
-/* One predicate for each combination that a long head may tell; builds without a coder refuse
- * its tensors as a newer writer's. */
-static bool is_planes(const struct long_head *h, const struct weight *w)
+/* Behind HEAD_OTHER_CODE. Combinations without a meaning may get one in a later version. */
+static enum pith_status parse_other_code(struct graph_parse *p, struct weight *w)
 {
-    return h->support == SUPPORT_DENSE && h->grid == GRID_PLAIN && h->code == CODE_PLANES &&
-           w->type == PITH_F32;
-}
-
-static bool is_rans(const struct long_head *h, const struct weight *w)
-{
-    return PITH_BUILD_RANS && h->support <= SUPPORT_GAPS &&
-           (h->grid == GRID_CODEBOOK || h->grid == GRID_GROUPS) && h->code == CODE_RANS &&
-           (w->type == PITH_F32 || w->type == PITH_I8);
-}
-
-/* An adaptive tensor that no other head tells: settled, in slices, or both. */
-static bool is_long_adaptive(const struct long_head *h, const struct weight *w)
-{
-    bool settled =
-        h->code == CODE_ADAPTIVE || (PITH_BUILD_SLICES && h->code == CODE_SETTLED_SLICED);
-    return (h->support == SUPPORT_DENSE || h->support == SUPPORT_ADAPTIVE) &&
-           (h->grid == GRID_CODEBOOK ||
-            (!settled && (h->grid == GRID_PLAIN || h->grid == GRID_GROUPS))) &&
-           (settled || (PITH_BUILD_SLICES && h->code == CODE_ADAPTIVE_SLICED)) &&
-           (w->type == PITH_F32 || (w->type == PITH_I8 && h->grid != GRID_PLAIN));
-}
-
-/* The form repeats support and grid. Told twice, so both must agree. */
-static enum pith_status parse_long_adaptive(struct graph_parse *p, const struct long_head *h,
-                                            struct weight *w)
-{
-    w->settled = h->code != CODE_ADAPTIVE_SLICED;
-    w->sliced = h->code != CODE_ADAPTIVE;
-    enum pith_status st = parse_form(p, HEAD_FORM | h->shape, w);
-    uint32_t grid = w->n_groups > 1 ? GRID_GROUPS : (uint32_t)w->grid;
-    bool same = w->support == h->support && grid == h->grid;
-    return st || same ? st : pith_parse_corrupt(p);
-}
-
-/* What has no other head. All else is a newer writer's. PITH_ERR_UNSUPPORTED, not corrupt:
- * combinations that have no meaning yet may get one. */
-static enum pith_status parse_long(struct graph_parse *p, struct weight *w)
-{
-    const uint8_t *told = rd_bytes(&p->r, HEAD_LONG_BYTES);
-    if (!told)
-        return pith_parse_corrupt(p);
-    struct long_head h = {told[0], told[1], told[2], told[3]};
-    if (h.shape <= SHAPE_RANK && is_long_adaptive(&h, w))
-        return parse_long_adaptive(p, &h, w);
-    if (h.shape > SHAPE_RANK || (!is_planes(&h, w) && !is_rans(&h, w)))
+    uint8_t head = rd_u8(&p->r);
+    uint32_t number = (head & ~HEAD_SAME_CENTROIDS) >> 3, kind = number % COMMON_KINDS;
+    bool planes = number == 0 && head < HEAD_SAME_CENTROIDS && w->type == PITH_F32;
+    bool rans = PITH_BUILD_RANS && (kind == 2 || kind == 4) && number < 3 * COMMON_KINDS &&
+                (w->type == PITH_F32 || w->type == PITH_I8);
+    if (!p->r.bad && !planes && !rans)
         return pith_parse_unsupported(p);
-    enum pith_status st = parse_shape_and_count(p, h.shape, w);
-    w->support = (enum weight_support)h.support;
-    w->grid = h.grid == GRID_PLAIN ? GRID_PLAIN : GRID_CODEBOOK;
-    w->code = (enum weight_code)h.code;
-    if (st || w->code == CODE_PLANES)
-        return st;
-    w->n_centroids = rd_u8(&p->r) + 1u;
-    st = parse_groups(p, w, h.grid == GRID_GROUPS);
-    return st ? st : parse_gap_count(p, w);
+    enum pith_status st = p->r.bad ? pith_parse_corrupt(p) : parse_common(p, head, w);
+    w->code = planes ? CODE_PLANES : CODE_RANS;
+    return st;
 }
 
 /* f32 has no prefix, so it must not be told. */
@@ -340,58 +290,30 @@ static bool is_plain_head(uint32_t head)
 
 static enum pith_status parse_real_head(struct graph_parse *p, uint8_t head, struct weight *w)
 {
-    if (head == HEAD_LONG)
-        return parse_long(p, w);
-    if (head > HEAD_LONG && head < HEAD_SAME_CENTROIDS)
+    if (head == HEAD_OTHER_CODE)
+        return parse_other_code(p, w);
+    if (head > HEAD_OTHER_CODE && head < HEAD_SAME_CENTROIDS)
         return pith_parse_unsupported(p);
     bool codebooks = w->type == PITH_F32 || w->type == PITH_I8; /* of these types there are some */
     if (p->r.bad || head == HEAD_TYPE || (!codebooks && !is_plain_head(head)))
         return pith_parse_corrupt(p);
     uint32_t number = short_number(head);
-    if (number < SHORT_HEADS)
-        return parse_short(p, number, w);
-    if (head >= HEAD_FORM || head - HEAD_VECTOR < HEAD_VECTORS)
-        return parse_form(p, head, w);
-    return parse_common(p, head, w);
+    bool form = head >= HEAD_FORM || head - HEAD_VECTOR < HEAD_VECTORS;
+    if (!PITH_BUILD_ADAPTIVE && (number < SHORT_HEADS || form))
+        return pith_parse_unsupported(p);
+    return number < SHORT_HEADS ? parse_short(p, number, w)
+           : form               ? parse_form(p, head, w)
+                                : parse_common(p, head, w);
 }
 
-static bool is_trellis_prefix(uint8_t head)
-{
-    return head == HEAD_TRELLIS_8 || head == HEAD_TRELLIS_16;
-}
-
-/* A prefix that is not the last one leaves a head that is none. Both a trellis and the second model
- * are ways to read indices of an adaptive codebook, so prefixes change nothing else. Two of them
- * tell the second model: the same ones with a trellis, that of 8 before that of 16 without. */
 static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, struct weight *w)
 {
-    uint8_t head = rd_u8(&p->r);
     w->trellis = prefix == HEAD_TRELLIS_8 ? 8 : 16;
-    if (!p->r.bad && is_trellis_prefix(head)) {
-        w->second = true;
-        if (head != prefix)
-            w->trellis = 0;
-        if (!PITH_BUILD_SECOND || prefix > head)
-            return pith_parse_unsupported(p);
-        head = rd_u8(&p->r);
-    }
-    if (!PITH_BUILD_TRELLIS && w->trellis)
+    if (!PITH_BUILD_TRELLIS)
         return pith_parse_unsupported(p);
-    enum pith_status st = parse_real_head(p, head, w);
-    bool fits = w->code == CODE_ADAPTIVE && w->grid == GRID_CODEBOOK && !(w->second && w->settled);
-    return st || fits ? st : pith_parse_corrupt(p);
-}
-
-/* There is no alignment to be told of in a compact file, and 64 bytes have the one that all have.
- */
-static enum pith_status parse_align(struct graph_parse *p, struct weight *w)
-{
     enum pith_status st = parse_real_head(p, rd_u8(&p->r), w);
-    bool plain = w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code == CODE_PLAIN;
-    if (!st && (p->im->compact || !plain || w->count * pith_type_bytes(w->type) >= FULL_ALIGN))
-        return pith_parse_corrupt(p);
-    w->own_align = true;
-    return st;
+    bool fits = w->code == CODE_ADAPTIVE && w->grid == GRID_CODEBOOK;
+    return st || fits ? st : pith_parse_corrupt(p);
 }
 
 /* Everything told before the streams. */
@@ -405,9 +327,7 @@ enum pith_status pith_parse_head(struct graph_parse *p, struct weight *w)
             return st;
         head = rd_u8(&p->r);
     }
-    if (is_trellis_prefix(head))
+    if (head == HEAD_TRELLIS_8 || head == HEAD_TRELLIS_16)
         return parse_trellis(p, head, w);
-    if (head == HEAD_ALIGN)
-        return parse_align(p, w);
     return parse_real_head(p, head, w);
 }

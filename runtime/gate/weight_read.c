@@ -7,6 +7,7 @@
  *
  * All arithmetic is on bounded numbers: lengths are at most those of the data chunk. */
 #include "pith_adaptive_decode.h"
+#include "build_choice.h"
 #include "graph_parse.h"
 
 /* Ones of a nibble, for the bytes behind the last whole word. */
@@ -79,14 +80,14 @@ static uint32_t bits_for(uint32_t n_centroids)
     return bits;
 }
 
-/* Plain elements start at a multiple of 64 in files with the full header, so that they can be
- * used where they lie. Padding is tested to be zero. */
+/* Plain elements start at a multiple of 64 in files with the full header, fewer bytes at one of
+ * their type, so that they can be used where they lie. Padding is tested to be zero. */
 static enum pith_status cut_elements(struct graph_parse *p, struct weight *w)
 {
     uint64_t bytes = w->nnz * pith_type_bytes(w->type); /* <= 2^43 */
     uint64_t start = p->data_at;
     struct stream pad;
-    size_t align = w->own_align ? pith_type_bytes(w->type) : FULL_ALIGN;
+    size_t align = bytes < FULL_ALIGN ? pith_type_bytes(w->type) : FULL_ALIGN;
     if (!p->im->compact && bytes > 0 && !align_ok(start, align, &start))
         return data_corrupt(p);
     enum pith_status st = cut_stream(p, start - p->data_at, &pad);
@@ -170,7 +171,7 @@ static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct st
  * Only in the second pass, where weights are stored; both read the same bytes. */
 static enum pith_status find_source(struct graph_parse *p, struct weight *w)
 {
-    if (w->source_back == 0 || !p->fill)
+    if (!PITH_BUILD_ADAPTIVE || w->source_back == 0 || !p->fill)
         return PITH_OK;
     bool feeds = pith_adaptive_feed(w, &p->g.weights[p->weight_at - w->source_back]);
     return feeds ? PITH_OK : pith_parse_corrupt(p);

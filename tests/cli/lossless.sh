@@ -46,7 +46,7 @@ most() { # most FILE BYTES
 }
 most imagenet_mobilenet_v2.speed 3350000
 most imagenet_squeezenet_v1_dc.speed 534000
-most imagenet_squeezenet_v1_dc.size 520000
+most imagenet_squeezenet_v1_dc.size 525000
 most imagenet_squeezenet_v1_1.speed 2114803
 most tiny_kws_dscnn.speed 91343
 

@@ -18,9 +18,9 @@ imported() { # network: its first two files
 forms() { # network inputs...
     imported "$1" || return
     shift
-    "$PITH" cluster "$work/$name.float.pith" --bits 4 --iterations 10 -q -o "$work/$name.codebook.pith" &&
+    "$PITH" cluster "$work/$name.float.pith" --bits 4 -q -o "$work/$name.codebook.pith" &&
         "$PITH" prune "$work/$name.float.pith" --sparsity 0.8 -q -o "$work/$name.sparse.pith" &&
-        "$PITH" cluster "$work/$name.sparse.pith" --bits 5 --iterations 10 -q -o "$work/$name.few" &&
+        "$PITH" cluster "$work/$name.sparse.pith" --bits 5 -q -o "$work/$name.few" &&
         "$PITH" encode "$work/$name.few" --coder huffman -q -o "$work/$name.huffman.pith" &&
         "$PITH" encode "$work/$name.few" --coder adaptive -q -o "$work/$name.adaptive.pith" || exit 1
     integers "$@"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* adaptive_sample.h - tensors for adaptive streams: every shape, density, codebook, both models and
- * trellises; whole or in slices. What comes back is compared with what went in, in every way that
+/* adaptive_sample.h - tensors for adaptive streams: every shape, density, codebook and trellis;
+ * whole or in slices. What comes back is compared with what went in, in every way that
  * it can be read. */
 #ifndef ADAPTIVE_SAMPLE_H
 #define ADAPTIVE_SAMPLE_H
@@ -22,7 +22,7 @@ struct spec {
     uint32_t n_centroids; /* 0: plain f32 */
     uint64_t n_groups;
     uint32_t zeros;  /* of dense: percent of elements that are the zero */
-    uint8_t trellis; /* states; 1 more: by the second model */
+    uint8_t trellis; /* states */
 };
 
 struct sample {
@@ -172,9 +172,7 @@ static inline void encode_sliced(struct sample *s, uint64_t rows)
 static inline struct sample make(const struct spec *spec, const struct weight *source,
                                  uint64_t *seed)
 {
-    struct sample s = {
-        .w = {.type = PITH_F32, .code = CODE_ADAPTIVE, .trellis = spec->trellis & 24}};
-    s.w.second = spec->trellis % 2 != 0;
+    struct sample s = {.w = {.type = PITH_F32, .code = CODE_ADAPTIVE, .trellis = spec->trellis}};
     struct weight *w = &s.w;
     w->shape.rank = spec->rank;
     w->count = 1;
@@ -343,13 +341,6 @@ static const struct spec specs[] = {
     {2, {9, 100}, 1000, 70, 1, 0, 8},
 };
 #define N_SPECS (sizeof specs / sizeof *specs)
-
-static inline struct spec by_second(const struct spec *spec)
-{
-    struct spec s = *spec;
-    s.trellis |= s.n_centroids > 0;
-    return s;
-}
 
 /* What was decoded stays inside the tensor; nothing else is promised. */
 static inline enum pith_status decode(const struct weight *w, float *dst)

@@ -54,7 +54,7 @@ static inline void seal_full(struct made *f, const struct piece *piece, uint32_t
     size_t at = FULL_TABLE_AT + (size_t)n * FULL_ENTRY_BYTES + FULL_CRC_BYTES;
     memset(f, 0, sizeof *f);
     memcpy(f->data, FULL_MAGIC, 8);
-    store_le32(f->data + FULL_VERSION_AT, 1);
+    store_le32(f->data + FULL_VERSION_AT, FORMAT_VERSION);
     store_le32(f->data + FULL_COUNT_AT, n);
     for (uint32_t i = 0; i < n; i++) {
         uint8_t *e = entry_of(f, i);
@@ -95,7 +95,7 @@ static inline enum pith_status read_file(const void *p, size_t n, uint32_t flags
 static inline void make_parts(struct made *f, const char *graph, size_t n, const char *tables,
                               size_t n_tables, const char *data, size_t n_data)
 {
-    const uint8_t head[] = {0xb9, 0x51, 0x01, (uint8_t)n}, table[] = {0x02, (uint8_t)n_tables};
+    const uint8_t head[] = {0xb9, 0x52, 0x01, (uint8_t)n}, table[] = {0x02, (uint8_t)n_tables};
     f->bytes = 0;
     assert_true(n < 128 && n_tables < 128);
     put(f, head, sizeof head);

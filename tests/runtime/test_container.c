@@ -12,19 +12,19 @@
 
 /* docs/format.md, section 14. */
 static const uint8_t compact_file[] = {
-    0xb9, 0x51, 0x01, 0x0c, 0x42, 0x0d, 0x7f, 0x01, 0x02, 0x03, 0x02, 0x32, 0x02,
+    0xb9, 0x52, 0x01, 0x0c, 0x42, 0x0d, 0x7f, 0x01, 0x02, 0x03, 0x02, 0x32, 0x02,
     0x03, 0x02, 0x05, 0x00, 0x02, 0x10, 0x01, 0x0b, 0x73, 0x63, 0x61, 0x6c, 0x65,
     0x3d, 0x31, 0x2f, 0x32, 0x35, 0x36, 0x2f, 0xc8, 0x9f, 0xdf, 0x00, 0x2a, 0x21,
-    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x80, 0xbf, 0xf4, 0x3c, 0x30, 0xf4,
+    0x00, 0x00, 0x80, 0x3f, 0x00, 0x00, 0x80, 0xbf, 0xc6, 0x9e, 0x00, 0x34,
 };
 enum { GRAPH_AT = 7, GRAPH_BYTES = 12, META_AT = 19, META_BYTES = 13, DATA_AT = 32 };
 
-/* The example's data with its bias at a multiple of 64. */
+/* The example's data with its bias at a multiple of 4. */
 static void example_full(struct made *f)
 {
-    uint8_t data[72] = {0};
+    uint8_t data[16] = {0};
     memcpy(data, compact_file + DATA_AT, 7);
-    memcpy(data + 64, compact_file + DATA_AT + 7, 8);
+    memcpy(data + 8, compact_file + DATA_AT + 7, 8);
     const struct piece piece[] = {{"DATA", data, sizeof data},
                                   {"GRPH", compact_file + GRAPH_AT, GRAPH_BYTES},
                                   {"meta", compact_file + META_AT, META_BYTES}};
@@ -163,16 +163,17 @@ static void other_versions(void **state)
 {
     (void)state;
     static struct made f;
+    static const uint8_t version[] = {0, 1, 3};
     struct pith_error err;
     example_full(&f);
-    for (uint8_t version = 0; version <= 2; version += 2) {
-        f.data[FULL_VERSION_AT] = version;
+    for (size_t i = 0; i < sizeof version; i++) {
+        f.data[FULL_VERSION_AT] = version[i];
         assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_VERSION);
     }
     f.bytes = 0;
     put(&f, compact_file, sizeof compact_file);
-    for (uint8_t version = 0; version <= 2; version += 2) {
-        f.data[1] = 0x50 | version;
+    for (size_t i = 0; i < sizeof version; i++) {
+        f.data[1] = (uint8_t)(0x50 | version[i]);
         assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_VERSION);
     }
     assert_int_equal(read_file("\x89PTH\n\x1a\n ", 8, 0, &err), PITH_ERR_CORRUPT);
@@ -189,7 +190,7 @@ static void unknown_chunks(void **state)
     assert_int_equal(read_file(f.data, f.bytes, 0, &err), PITH_ERR_VERSION);
     assert_int_equal(err.chunk, FORMAT_TAG('Z', 'Z', 'Z', 'Z'));
     example_full(&f);
-    uint8_t data[72];
+    uint8_t data[16];
     memcpy(data, f.data + 128, sizeof data);
     const struct piece ancillary[] = {{"DATA", data, sizeof data},
                                       {"GRPH", compact_file + GRAPH_AT, GRAPH_BYTES},
@@ -282,7 +283,7 @@ static enum pith_status read_meta(const char *meta, size_t n)
 {
     static struct made f;
     f.bytes = 0;
-    const uint8_t head[] = {0xb9, 0x51, 0x01, GRAPH_BYTES, 0x42, (uint8_t)n, 0x7f};
+    const uint8_t head[] = {0xb9, 0x52, 0x01, GRAPH_BYTES, 0x42, (uint8_t)n, 0x7f};
     put(&f, head, sizeof head);
     put(&f, compact_file + GRAPH_AT, GRAPH_BYTES);
     put(&f, meta, n);
@@ -313,7 +314,7 @@ static enum pith_status read_names(const char *names, size_t n)
 {
     static struct made example, f;
     example_full(&example);
-    const struct piece piece[] = {{"DATA", example.data + 128, 72},
+    const struct piece piece[] = {{"DATA", example.data + 128, 16},
                                   {"GRPH", compact_file + GRAPH_AT, GRAPH_BYTES},
                                   {"name", names, n}};
     seal_full(&f, piece, 3);

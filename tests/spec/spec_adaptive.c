@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_adaptive.c - the elements of adaptive tensors (S8, S12). */
+/* spec_adaptive.c - the elements of adaptive tensors (S8). */
 #include "spec_adaptive.h"
 #include <stdlib.h>
 #include "spec_codebook.h"
 #include "spec_flags.h"
-#include "spec_second.h"
+#include "spec_sizes.h"
 #include "spec_slices.h"
 
 static uint32_t last_back(const struct view *v, uint64_t k)
@@ -48,8 +48,7 @@ static uint32_t read_stored(struct model *m, const struct view *v, struct counte
         &m->ranks[64 * height(v->left) + 16 * height(v->above) + 4 * height(v->line) +
                   height(v->channel)],
     };
-    return m->second ? mixed_by_size(m, 0, m->quantizer, c, 8)
-                     : mixed(m, m->w[m->quantizer][0], c, 8);
+    return mixed_by_size(m, 0, m->quantizer, c, 8);
 }
 
 static uint32_t sign_kind(uint32_t last)
@@ -57,7 +56,6 @@ static uint32_t sign_kind(uint32_t last)
     return last == 0 ? 0 : 1 + last % 2;
 }
 
-/* rank: in section 12 alone. */
 static uint32_t read_sign(struct model *m, const struct view *v, uint32_t rank)
 {
     struct counter *c[13] = {&v->column[v->c].D,
@@ -65,58 +63,33 @@ static uint32_t read_sign(struct model *m, const struct view *v, uint32_t rank)
                                        9 * sign_kind(v->above) + 27 * sign_kind(v->channel)],
                              &v->column[v->c - v->c % v->place].map,
                              &m->sign_places[v->c % v->place % 64]};
-    return m->second ? second_sign(m, v, c, v->line_of_kernel, rank)
-                     : mixed(m, m->w[m->quantizer][1], c, 4);
+    return sign_by_size(m, v, c, rank);
 }
 
-static uint32_t read_rank_bit(struct model *m, const struct view *v, uint32_t sign, uint32_t node)
+static uint32_t read_rank_bit(struct model *m, const struct view *v, uint32_t node)
 {
-    struct counter *K = &m->K[m->states > 0 ? m->quantizer : sign][node];
-    if (node >= 16) {
-        return single(m, K);
-    }
-    struct counter *c[13] = {K, &m->U[node][between(m->B >> 3, 0, 7)],
+    struct counter *c[13] = {&m->K[m->quantizer][node], &m->U[node][between(m->B >> 3, 0, 7)],
                              &m->V[node][between(v->column[v->c].A >> 3, 0, 7)],
                              &m->W[node][4 * height(v->left) + height(v->above)],
                              &m->X[node][8 * level(v->column[v->c].C) + level(m->r)]};
-    return m->second ? mixed_by_size(m, node < 2 ? 2 : 3, 2 + node, c, 5)
-                     : mixed(m, m->w[m->quantizer][node < 2 ? 2 : 3], c, 5);
+    return mixed_by_size(m, node < 2 ? 2 : 3, 2 + node, c, 5);
 }
 
-static uint32_t read_rank(struct model *m, const struct view *v, uint32_t sign, uint32_t n)
-{
-    uint32_t k = 0, bits = 0, node = 1;
-    if (n <= 16) {
-        while (k + 1 < n && read_rank_bit(m, v, sign, k) == 1) {
-            k++;
-        }
-        return k;
-    }
-    while ((n - 1) >> bits != 0) {
-        bits++;
-    }
-    for (uint32_t i = 0; i < bits; i++) {
-        node = 2 * node + read_rank_bit(m, v, sign, node);
-    }
-    must(node - (1u << bits) < n, m->bytes.at, "a rank is below the number of centroids");
-    return node - (1u << bits);
-}
-
-static uint32_t read_second_rank(struct model *m, const struct view *v, uint32_t n)
+static uint32_t read_rank(struct model *m, const struct view *v, uint32_t n)
 {
     uint32_t k = 0, e = 0, x = 1;
-    while (k < 14 && k + 1 < n && read_rank_bit(m, v, 0, k) == 1) {
+    while (k < 14 && k + 1 < n && read_rank_bit(m, v, k) == 1) {
         k++;
     }
     if (k < 14 || k + 1 == n) {
         return k;
     }
-    while (single(m, &m->K[0][64 + e]) == 1) {
+    while (single(m, &m->far_bits[e]) == 1) {
         e++;
         must(e <= 7, m->bytes.at, "a far rank has 7 bits at most");
     }
     for (uint32_t i = 0; i < e; i++) {
-        x = 2 * x + (i == 0 ? single(m, &m->K[0][128 + e]) : decide(m, 32768));
+        x = 2 * x + (i == 0 ? single(m, &m->far_first[e]) : decide(m, 32768));
     }
     must(13 + x < n, m->bytes.at, "a rank is below the number of centroids");
     return 13 + x;
@@ -125,9 +98,6 @@ static uint32_t read_second_rank(struct model *m, const struct view *v, uint32_t
 /* What the numbers left alone say of a weight that is not selective: nothing. */
 static uint32_t read_zero(struct model *m, const struct view *v)
 {
-    if (!m->second) {
-        return single(m, &m->Z[is(v->left) + 2 * is(v->above)]);
-    }
     struct counter rest = new_counter;
     uint32_t b = read_stored(m, v, rest, false);
     m->run = (m->run << 1 | b) & 0xFF;
@@ -148,18 +118,11 @@ static uint32_t read_index(struct model *m, const struct view *v, const uint32_t
         (selective ? single(m, &m->Z[is(v->left) + 2 * is(v->above)]) : read_zero(m, v)) == 1) {
         return N;
     }
-    uint32_t most = N > M ? N : M, coded = 0;
+    uint32_t most = N > M ? N : M;
     must(most > 0, m->bytes.at, "a value that is not zero has a centroid");
-    if (m->second) {
-        coded = read_second_rank(m, v, m->states > 0 ? (most + 1) / 2 : most);
-    }
+    uint32_t coded = read_rank(m, v, m->states > 0 ? (most + 1) / 2 : most);
     uint32_t sign = N == 0 ? 0 : M == 0 ? 1 : read_sign(m, v, coded);
-    must((sign == 1 ? N : M) > 0, m->bytes.at, "a value that is not zero has a centroid");
-    uint32_t n = sign == 1 ? N : M;
-    if (!m->second) {
-        coded = read_rank(m, v, sign, m->states > 0 ? (n + 1) / 2 : n);
-    }
-    uint32_t rank = coded, far = coded < 255 ? coded : 255;
+    uint32_t n = sign == 1 ? N : M, rank = coded, far = coded < 255 ? coded : 255;
     if (m->states > 0) {
         m->k = coded + 1;
         rank = 2 * m->k - m->quantizer - 1;
@@ -183,27 +146,23 @@ static uint32_t read_float(struct model *m, const struct view *v, uint32_t z, ui
         mantissa = 2 * mantissa + decide(m, 32768);
     }
     *last = 2 + sign;
+    m->size = sign == 1 ? -2 : 2;
     return sign << 31 | (node - 256) << 23 | mantissa << z;
 }
 
-/* few: at most 16 centroids, or levels of a trellis, on each side of zero. */
-static void start_ranks(struct model *m, bool few, bool settled)
+static void start_ranks(struct model *m)
 {
     static const int64_t first[4] = {47, 17, 23, 32};
-    RENEW(m->K);
-    for (uint32_t sign = 0; settled && sign < 2; sign++) {
-        for (uint32_t node = 0; node < 256; node++) {
-            m->K[sign][node].n = 40;
-        }
-    }
-    for (uint32_t node = 0; node < 16; node++) {
-        struct counter c = few ? start_at(first[node < 3 ? node : 3], 1) : new_counter;
+    for (uint32_t node = 0; node < 14; node++) {
+        struct counter c = start_at(first[node < 3 ? node : 3], 1);
         m->K[0][node] = m->K[1][node] = c;
         renew(m->U[node], 8, c);
         renew(m->V[node], 8, c);
         renew(m->W[node], 16, c);
         renew(m->X[node], 64, c);
     }
+    RENEW(m->far_bits);
+    RENEW(m->far_first);
 }
 
 static void start_counters(struct model *m, struct view *v, struct counter stored)
@@ -225,18 +184,6 @@ static void start_counters(struct model *m, struct view *v, struct counter store
     }
 }
 
-/* The first group's, if there is a codebook. */
-static bool sides_are_small(const struct tensor *t, const uint32_t *centroid)
-{
-    uint32_t N = 0, zero = 0;
-    while (centroid != NULL && N < t->n_centroids && centroid[N] >> 31 == 1) {
-        N++;
-    }
-    zero = centroid != NULL && N < t->n_centroids && centroid[N] == 0 ? 1 : 0;
-    uint32_t most = t->trellis > 0 ? 32 : 16;
-    return N <= most && (centroid == NULL || t->n_centroids - N - zero <= most);
-}
-
 /* mask: [count] zeroed; bits: [count] zeroed, of the f32. */
 static void read_adaptive_slice(const struct tensor *t, const struct slice *s, uint8_t *mask,
                                 uint32_t *bits)
@@ -252,7 +199,7 @@ static void read_adaptive_slice(const struct tensor *t, const struct slice *s, u
     struct counter stored = new_counter;
     open_code(m, s->bytes);
     find_places(t, cols, &v.place, &line);
-    first_weights(m);
+    start_mixing(m);
     if (selective) {
         row_flag = rows > 1 ? read_row_flags(m, rows) : zeroed(1, 1);
         row_flag[0] = rows > 1 ? row_flag[0] : 1;
@@ -277,12 +224,9 @@ static void read_adaptive_slice(const struct tensor *t, const struct slice *s, u
         stored.n = 1;
     }
     start_counters(m, &v, stored);
-    m->second = t->second;
     v.line_of_kernel = line;
-    start_ranks(m, t->second || sides_are_small(t, centroid), t->settled);
-    if (t->second) {
-        start_second(m, &v, stored);
-    }
+    start_ranks(m);
+    start_sizes(m, &v, stored);
     bool row_any = false;
     m->states = t->trellis;
     for (uint64_t i = s->first * cols; i < (s->first + rows) * cols; i++) {
@@ -305,9 +249,7 @@ static void read_adaptive_slice(const struct tensor *t, const struct slice *s, u
         v.line = last_back(&v, line);
         v.above = v.column[v.c].last;
         v.channel = last_back(&v, v.place);
-        if (t->second) {
-            expect_size(m, &v, line);
-        }
+        expect_size(m, &v, line);
         if (selective) {
             if (row_flag[r] == 0 || col_flag[v.c] == 0 || (sparse && left_n == 0)) {
                 chosen = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* spec_adaptive.h - the elements of adaptive tensors, one by one: S8 from "State at an element" on,
- * the trellis included, and "An element" of S12. */
+ * the trellis included. */
 #ifndef SPEC_ADAPTIVE_H
 #define SPEC_ADAPTIVE_H
 

@@ -21,11 +21,11 @@
  *     spec_tensor     F5 F6       what is known of a tensor
  *     spec_support    S5          which elements are stored
  *     spec_codebook   S6          centroids
- *     spec_slices     S13         slices of rows
- *     spec_model      S8          adaptive streams: arithmetic code, counters, mixing
+ *     spec_slices     S11         slices of rows
+ *     spec_model      S8          adaptive streams: arithmetic code, counters
+ *     spec_sizes      S8          their mixed decisions, sizes
  *     spec_flags      S8          their rows and columns
- *     spec_second     S12         their second model
- *     spec_adaptive   S8 S12      their elements
+ *     spec_adaptive   S8          their elements
  *     spec_values     S4 S9 F5    the elements of any tensor
  *     spec_streams    F5 F6       where a tensor's streams lie
  *     spec_heads      F5          the heads of tensors

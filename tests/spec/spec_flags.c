@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "spec_codebook.h"
+#include "spec_sizes.h"
 #include "spec_slices.h"
 
 bool is_selective(const struct tensor *t)
@@ -95,13 +96,13 @@ uint8_t *read_column_flags(struct model *m, const struct tensor *t, uint64_t col
         uint32_t up1 = l > 0 ? flag_back(flag, i, l - 1) : 0,
                  up2 = l > 0 ? flag_back(flag, i, l + 1) : 0;
         uint64_t pos = p > 0 && i % p < 63 ? i % p : 63;
-        struct counter *c[4] = {
+        struct counter *c[13] = {
             &m->G[4 * s + a + 2 * b],
             &m->H[s][8 * (up + 2 * up1 + 4 * up2) + 4 * a + 2 * b + far],
             &m->I[s][8 * flag_back(flag, i, p) + 4 * flag_back(flag, i, 2 * p) + 2 * a + up],
             &m->J[s][pos],
         };
-        flag[i] = (uint8_t)mixed(m, m->w[0][4], c, 4);
+        flag[i] = (uint8_t)mixed(m, 4, s, c, 4);
     }
     free(fed);
     return flag;

@@ -95,7 +95,8 @@ static void read_form(struct span *s, struct tensor *t, uint32_t form, uint32_t 
     t->support = form & 1 ? SPARSE : 0;
     t->n_groups = 1;
     t->nnz = t->count;
-    t->source_back = form >> 4;
+    t->source_back = form >> 4 & 7;
+    t->sliced = form >> 7 & 1;
     if (codebook) {
         t->grid = groups ? 3 : 1;
         t->n_centroids = same ? *last_centroids : u8(s) + 1u;
@@ -123,7 +124,7 @@ static uint32_t short_kind(const struct tensor *t, uint64_t i)
 {
     uint32_t R = fed_by(t, i), code = shape_code_of(t, i > 0 ? t - 1 : NULL);
     bool conv = code == 5;
-    if ((code != 2 && !conv) || t->grid != 1) {
+    if ((code != 2 && !conv) || t->grid != 1 || t->sliced) {
         return 6;
     }
     if (t->source_back == 0) {
@@ -184,56 +185,26 @@ static void unsupported_unless(bool known, uint64_t at, const char *what)
     }
 }
 
-static void read_rans_tensor(struct span *s, struct tensor *t, uint32_t support, bool groups,
-                             struct span *data, uint32_t *last_centroids)
+/* F5, the other code: its prefix has been read. */
+static void read_other_code(struct span *s, struct tensor *t, uint64_t i, bool is_last,
+                            struct span *data, uint32_t *last_centroids)
 {
-    t->rans = true;
-    t->support = support;
-    t->grid = groups ? 4 : 2;
-    must(support != CODED || t->count < UINT64_C(1) << 32, s->at, "coded support: below 2^32");
-    t->n_centroids = u8(s) + 1u;
-    last_centroids[t->rank < 2 ? 0 : 1] = t->n_centroids;
-    if (groups) {
-        t->n_groups = varint_in(s, 2, t->count, "groups: at least 2, at most the elements");
-        must(t->count % t->n_groups == 0, s->at, "groups must divide the elements");
-    }
-    read_streams(s, t, data);
-}
-
-/* F5, the long head: its byte has been read. */
-static void read_long(struct span *s, struct tensor *t, uint64_t i, bool is_last, struct span *data,
-                      uint32_t *last_centroids)
-{
-    const struct tensor *before = i > 0 ? t - 1 : NULL;
     uint64_t at = s->at;
-    uint32_t shape = u8(s), support = u8(s), grid = u8(s), code = u8(s);
-    unsupported_unless(shape < 8, at, "bits 3-7 of the shape byte");
-    bool settled = code == 2 || code == 8;
-    if ((settled ? grid == 1 : code == 7 && grid <= 2) && (support == 0 || support == 3) &&
-        (t->type == 1 || (t->type == 5 && grid != 0))) {
-        read_shape(s, t, before, shape);
-        t->settled = settled;
-        t->sliced = code >= 7;
-        read_form(s, t, u8(s), &last_centroids[t->rank < 2 ? 0 : 1]);
-        must(t->grid == (grid == 2 ? 3 : grid) && (t->support == SPARSE) == (support == 3), at,
-             "the form must say what the head says");
-        read_adaptive_streams(s, t - i, t, is_last, data);
+    uint32_t head = u8(s), common = (head & 0x7F) >> 3, k = common % 5;
+    bool planes = head < 8 && t->type == 1;
+    bool rans = common < 15 && (k == 2 || k == 4) && (t->type == 1 || t->type == 5);
+    unsupported_unless(planes || rans, at, "a prefix for a head that has no other code");
+    read_shape(s, t, i > 0 ? t - 1 : NULL, head & 7);
+    t->planes = planes;
+    t->rans = rans;
+    if (planes) {
+        t->n_groups = 1;
+        t->nnz = t->count;
+        t->elements = cut(data, is_last ? left(data) : varint(s));
         return;
     }
-    bool planes = support == 0 && grid == 0 && code == 3 && t->type == 1;
-    bool rans =
-        support <= 2 && (grid == 1 || grid == 2) && code == 4 && (t->type == 1 || t->type == 5);
-    unsupported_unless(planes || rans, at + 1,
-                       "a support, grid and code that this version does not have");
-    read_shape(s, t, before, shape);
-    t->n_groups = 1;
-    t->nnz = t->count;
-    if (rans) {
-        read_rans_tensor(s, t, support, grid == 2, data, last_centroids);
-        return;
-    }
-    t->planes = true;
-    t->elements = cut(data, is_last ? left(data) : varint(s));
+    read_common(s, t, head, at, &last_centroids[t->rank < 2 ? 0 : 1]);
+    read_streams(s, t, data);
 }
 
 /* Behind the prefixes. */
@@ -247,7 +218,7 @@ static void read_head(struct span *s, struct tensor *t, uint64_t i, uint64_t n, 
     uint32_t head = u8(s);
     unsupported_unless(head < 0x7D || head > 0x7F, at, "a prefix behind a prefix");
     if (head == 0x7C) {
-        read_long(s, t, i, i + 1 == n, data, last_centroids);
+        read_other_code(s, t, i, i + 1 == n, data, last_centroids);
         return;
     }
     bool may_have_codebook = t->type == 1 || t->type == 5;
@@ -285,25 +256,10 @@ void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struc
         t->type = read_type(s);
     }
     if (left(s) > 0 && (file[s->at] == 0x7D || file[s->at] == 0x7E)) {
-        uint32_t first = u8(s);
-        t->trellis = first == 0x7D ? 8 : 16;
-        if (left(s) > 0 && (file[s->at] == 0x7D || file[s->at] == 0x7E)) {
-            uint32_t second = u8(s);
-            unsupported_unless(first <= second, s->at - 1, "the prefix 0x7E before 0x7D");
-            t->second = true;
-            t->trellis = first == second ? t->trellis : 0;
-        }
-    } else if (left(s) > 0 && file[s->at] == 0x7F) {
-        must(!compact, s->at, "no alignment in a compact file");
-        s->at++;
-        t->own_align = true;
+        t->trellis = u8(s) == 0x7D ? 8 : 16;
     }
     uint64_t at = s->at;
     read_head(s, t, i, n, data, last_centroids);
-    must((t->trellis == 0 && !t->second) || (t->adaptive && t->grid != 0), at,
+    must(t->trellis == 0 || (t->adaptive && t->grid != 0), at,
          "levels of a trellis are those of an adaptive tensor with a codebook");
-    must(!t->second || !t->settled, at, "no settled tensor has the second model");
-    must(!t->own_align ||
-             (t->support == 0 && t->grid == 0 && !t->adaptive && !t->planes && plain_bytes(t) < 64),
-         at, "an alignment of its own have few plain elements alone");
 }

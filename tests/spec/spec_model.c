@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_model.c - arithmetic code, counters and mixed decisions (S8). */
+/* spec_model.c - arithmetic code and counters (S8). */
 #include "spec_model.h"
 
 const struct counter new_counter = {1 << 21, 0};
@@ -98,27 +98,6 @@ int64_t stretch(int64_t q)
     return known[q];
 }
 
-uint32_t mixed(struct model *m, int64_t *w, struct counter **c, uint32_t k)
-{
-    static const int64_t Y[8] = {80, 40, 45, 48, 55, 54, 54, 58};
-    int64_t t[8], sum = 0;
-    for (uint32_t j = 0; j < k; j++) {
-        t[j] = stretch(c[j]->P >> 10);
-        if (c[j]->n < 8) {
-            t[j] = t[j] * Y[c[j]->n] / 64;
-        }
-        sum += w[j] * t[j];
-    }
-    int64_t p = between(squash(sum >> 16), 24, 65512);
-    uint32_t b = decide(m, p);
-    int64_t e = ((int64_t)b * 65536 - p) * 512 >> 10;
-    for (uint32_t j = 0; j < k; j++) {
-        w[j] = between(w[j] + ((t[j] * e + 8192) >> 14), -(1 << 20), 1 << 20);
-        learn_bit(c[j], b);
-    }
-    return b;
-}
-
 void renew(struct counter *c, uint32_t n, struct counter value)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -129,16 +108,4 @@ void renew(struct counter *c, uint32_t n, struct counter value)
 struct counter start_at(int64_t sixty_fourths, int64_t n)
 {
     return (struct counter){sixty_fourths << 16, n};
-}
-
-void first_weights(struct model *m)
-{
-    static const int64_t first[5][8] = {{27, 27, 33, 61, 35, 18, 13, 30},
-                                        {-54, 155, 50, 33},
-                                        {85, -1, -15, 76, 79},
-                                        {113, 64, 62, 34, -4},
-                                        {79, 65, 73, 78}};
-    for (uint32_t i = 0; i < 40; i++) {
-        m->w[0][i / 8][i % 8] = m->w[1][i / 8][i % 8] = 256 * first[i / 8][i % 8];
-    }
 }

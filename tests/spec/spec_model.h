@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_model.h - the arithmetic code of adaptive streams, counters, and mixed decisions: S8 up to
- * "The matrix". Here is also all that S8 and S12 remember between two decisions.
+/* spec_model.h - the arithmetic code of adaptive streams and counters: S8 up to "Mixed decisions".
+ * Here is also all that S8 remembers between two decisions.
  *
- * This file and spec_flags, spec_adaptive, spec_second follow S8 and S12 letter by letter: names as
- * there, arrays as there, nothing for speed. */
+ * This file and spec_flags, spec_adaptive, spec_sizes follow S8 letter by letter: names as there,
+ * arrays as there, nothing for speed. */
 #ifndef SPEC_MODEL_H
 #define SPEC_MODEL_H
 
@@ -18,8 +18,6 @@ struct model {
     uint64_t low, high, code;
     struct span bytes;
     uint64_t shifted;
-    /* mixing */
-    int64_t w[2][5][8];
     /* trellis */
     uint32_t states, state, quantizer, k;
     struct counter Q[16];
@@ -27,23 +25,23 @@ struct model {
     struct counter F[4], G[12], H[3][64], I[3][16], J[3][64], Z[4], E[256];
     struct counter beside[2][64], levels[64], places[128], seen[64], ranks[256], signs[81],
         sign_places[64];
-    struct counter K[2][256], U[16][8], V[16][8], W[16][16], X[16][64];
+    struct counter K[2][14], U[14][8], V[14][8], W[14][16], X[14][64], far_bits[8], far_first[8];
     struct counter r;
     int64_t B, run;
-    /* section 12 */
-    bool second;
+    /* sizes */
     int64_t size, mean, mean_n, row_mean, row_n, L[3], agree, balance, expected, at_row, at_column,
         near;
     struct counter act[16][64], both[16][16][16], around[16][64];
     struct counter pair[4][9][9], sum[4][11][64], above[7][11], even[11];
-    int64_t refine[4][33], all[2][4][13], one[2][32][4][13];
+    /* mixing */
+    int64_t refine[5][33], all[2][5][13], one[2][32][5][13];
 };
 
 struct column {
     struct counter C, D, map;
     int64_t A;
     uint32_t last;
-    int64_t mean, n, S, P; /* section 12 */
+    int64_t mean, n, S, P;
 };
 
 /* What one element sees. */
@@ -66,14 +64,11 @@ int64_t between(int64_t v, int64_t lo, int64_t hi);
 void open_code(struct model *m, struct span stream);
 void check_code_end(const struct model *m, struct span stream);
 
-/* Decisions: with the probability p in 1/65536, under one counter, under k counters mixed by their
- * weights w. */
+/* Decisions: with the probability p in 1/65536, under one counter. */
 uint32_t decide(struct model *m, int64_t p);
 uint32_t single(struct model *m, struct counter *c);
-uint32_t mixed(struct model *m, int64_t *w, struct counter **c, uint32_t k);
-void first_weights(struct model *m);
 
-/* What decisions mixed twice (S12) are made of, too. */
+/* What mixed decisions are made of. */
 void learn_bit(struct counter *c, uint32_t b);
 int64_t squash(int64_t x);
 int64_t stretch(int64_t q);

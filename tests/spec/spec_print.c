@@ -27,12 +27,9 @@ void print_shape(uint32_t type, uint32_t rank, const uint32_t *dim)
 
 static const char *adaptive_kind(const struct tensor *t)
 {
-    static const char *const kind[2][5] = {
-        {"adaptive", "adaptive trellis", "adaptive second", "adaptive second trellis",
-         "adaptive settled"},
-        {"adaptive sliced", "adaptive sliced trellis", "adaptive sliced second",
-         "adaptive sliced second trellis", "adaptive sliced settled"}};
-    return kind[t->sliced][t->settled ? 4 : 2 * t->second + (t->trellis > 0)];
+    static const char *const kind[2][2] = {{"adaptive", "adaptive trellis"},
+                                           {"adaptive sliced", "adaptive sliced trellis"}};
+    return kind[t->sliced][t->trellis > 0];
 }
 
 void print_tensor(uint64_t number, const struct tensor *t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_slices.c - slices (S13). */
+/* spec_slices.c - slices (S11). */
 #include "spec_slices.h"
 
 uint64_t rows_of(const struct tensor *t)

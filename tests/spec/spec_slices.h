@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_slices.h - slices of a tensor's rows: S13. What is not sliced is read as one slice. */
+/* spec_slices.h - slices of a tensor's rows: S11. What is not sliced is read as one slice. */
 #ifndef SPEC_SLICES_H
 #define SPEC_SLICES_H
 

@@ -10,7 +10,7 @@
 static void cut_elements(struct tensor *t, struct span *data)
 {
     uint64_t n = coded_indices(t) ? t->index_bytes : plain_bytes(t);
-    uint64_t align = t->own_align ? type_bytes[t->type] : 64;
+    uint64_t align = n < 64 ? type_bytes[t->type] : 64;
     while (!compact && t->grid == 0 && n > 0 && data->at % align != 0) {
         const uint64_t at = data->at;
         must(u8(data) == 0, at, "bytes before plain elements must be zero");

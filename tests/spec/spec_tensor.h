@@ -17,7 +17,7 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
-    bool adaptive, planes, rans, settled, sliced, own_align, second;
+    bool adaptive, planes, rans, sliced;
     uint32_t trellis; /* states; 0: none */
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
