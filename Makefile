@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # pith: one make, no recursion into folders. Each module's module.mk names its sources and, in its
-# USES_ line, the modules it may include; the compiler gets -I for those and for nothing else.
+# USES_ line, the modules it may include; the compiler gets -I for those and for nothing else. Headers
+# of runtime/ are included by their path from there, so its rooms share one -I: tests/build/rooms.sh holds them to USES_.
 # Everything built lies under $(BUILD)/$(VARIANT).
 
 MAKEFLAGS += --no-builtin-rules
@@ -70,14 +71,16 @@ objs = $(patsubst %.c,$(O)/%.o,$(SRC_$(1)))
 # modules that module m may see, itself included, each once
 direct = $(sort $(foreach r,$(ROOMS_$(1)),$(foreach u,$(USES_$(r)),$(firstword $(subst /, ,$(u))))))
 closure = $(sort $(1) $(CLOSURE_$(1)))
-public_incs = $(foreach u,$(1),-I$(O)/include/$(u))
+public_incs = $(sort $(foreach u,$(1),$(if $(filter runtime host,$(u)),-Iruntime,-I$(O)/include/$(u))))
+room_incs = $(filter-out -Iruntime/%,$(1:%=-I%))
 # of room r in module m
-incs = -I$(1) $(foreach u,$(USES_$(1)),$(if $(filter-out $(2),$(filter $(ROOMS_$(2)),$(u))),-I$(u),-I$(O)/include/$(u)))
+own_rooms = $(filter-out $(2),$(filter $(ROOMS_$(2)),$(USES_$(1))))
+incs = $(if $(filter runtime host,$(2)),-Iruntime,$(call room_incs,$(1) $(own_rooms)) $(call public_incs,$(filter-out $(own_rooms),$(USES_$(1)))))
 
-include $(foreach m,$(filter-out host cuda,$(MODULES)) mpi,$(m)/module.mk)
+include $(foreach m,$(filter-out host,$(MODULES)) mpi,$(m)/module.mk)
 $(foreach m,$(MODULES),$(eval SRC_$(m) := $(call sources,$(m))))
 $(foreach m,$(MODULES),$(eval CLOSURE_$(m) := $(sort $(foreach u,$(filter-out $(m),$(call direct,$(m))),$(u) $(CLOSURE_$(u))))))
-include runtime/cuda/module.mk tests/module.mk bench/module.mk samples/module.mk
+include tests/module.mk bench/module.mk samples/module.mk
 
 # ---- flags -------------------------------------------------------------------------------------
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
@@ -137,7 +140,7 @@ $(foreach m,$(MODULES),$(eval $(call module_rules,$(m))))
 
 # Interfaces by module: links to the headers named pith_*.h, made anew when one comes or goes.
 interfaces = $(foreach r,$(ROOMS_$(1)),$(wildcard $(r)/pith_*.h))
-INTERFACES := $(foreach m,$(MODULES) mpi,$(patsubst %,$(m):%,$(call interfaces,$(m))))
+INTERFACES := $(foreach m,$(filter-out runtime host,$(MODULES)) mpi,$(patsubst %,$(m):%,$(call interfaces,$(m))))
 $(O)/include/made: FORCE
 	@echo '$(CURDIR) $(INTERFACES)' | cmp -s - $@ || { rm -rf $(@D) && for i in $(INTERFACES); do \
 	    mkdir -p $(@D)/$${i%%:*} && ln -s "$(CURDIR)/$${i#*:}" $(@D)/$${i%%:*}/ || exit 1; \
@@ -153,7 +156,8 @@ endif
 tell = $(if $(TOLD_$(subst $() ,_,$(1)))$(findstring s,$(firstword -$(MAKEFLAGS))),,$(eval TOLD_$(subst $() ,_,$(1)) := 1)$(info $(1)))
 
 .PHONY: all
-all: $(O)/pith $(O)/libpith-runtime.a $(O)/libpith.a ## the command and the libraries
+LIBRARIES := $(addprefix $(O)/libpith,.a -runtime.a -cuda.a)
+all: $(O)/pith $(LIBRARIES) ## the command and the libraries
 
 # A stamp of the flags, rewritten only when they change: every object depends on it.
 FLAGS_NOW = $(CC) $(ALL_CFLAGS)
@@ -169,9 +173,9 @@ $(O)/%.o: %.c $(O)/flags | $(O)/include/made
 	$(Q)$(CC) $(ALL_CFLAGS) $(MODULE_CFLAGS) $(FILE_CFLAGS) $(call isa,$<) -MMD -MP -c $< -o $@
 
 $(O)/libpith-runtime.a: $(call objs,runtime) $(call objs,host)
-	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+$(O)/libpith-cuda.a: $(call objs,cuda)
 $(O)/libpith.a: $(foreach m,$(LIB_MODULES),$(call objs,$(m)))
+$(LIBRARIES):
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
@@ -190,7 +194,7 @@ TESTS_USE_quantize := load
 TESTS_USE_train := load calibrate
 seen_by_tests = $(sort $(foreach u,$(1) $(TESTS_USE_$(1)),$(call closure,$(u))))
 define test_rules
-$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(foreach m,$$(call seen_by_tests,$(1)),$$(ROOMS_$$(m):%=-I%)) $$(CFLAGS_runtime) -Itests $$(TEST_CFLAGS_$(1))
+$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(foreach m,$$(call seen_by_tests,$(1)),$$(call room_incs,$$(ROOMS_$$(m)))) $$(CFLAGS_runtime) -Itests $$(TEST_CFLAGS_$(1))
 $$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call seen_by_tests,$(1)),$$(O)/lib/$$(m).a)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(foreach m,$$(call seen_by_tests,$(1)),$$(LIBS_$$(m)))) -lm -lpthread -o $$@
 .PHONY: test-$(1)

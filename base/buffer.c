@@ -2,7 +2,7 @@
 /* buffer.c - bytes for the caller, and bytes in the making. */
 #include <stdlib.h>
 #include "pith_byte_out.h"
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_base.h"
 
 void pith_buffer_free(struct pith_buffer *buffer)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include "pith_format.h"
+#include "gate/pith_format.h"
 
 size_t pith_utf8_length(const char *p, size_t n)
 {

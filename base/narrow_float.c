@@ -3,7 +3,7 @@
  * bits of what is rounded already. */
 #include "pith_narrow_float.h"
 
-#include "pith_element_f32.h"
+#include "core/pith_element_f32.h"
 #include "pith_half_float.h"
 
 #define F32_INFINITY 0x7f800000u /* bits; larger without the sign: NaN */

@@ -3,7 +3,7 @@
 #ifndef PITH_HALF_FLOAT_H
 #define PITH_HALF_FLOAT_H
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 
 #define HALF_INFINITY 0x7c00u /* bits; the largest finite value, 65504, is one less */
 

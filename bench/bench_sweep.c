@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "pith_fisher_rows.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_load.h"
 #include "pith_measure.h"
 #include "pith_pack.h"

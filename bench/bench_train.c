@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_load.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_train.h"
 #include "tape.h"
 

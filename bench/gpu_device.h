@@ -9,7 +9,7 @@
 #include <string.h>
 #include "device_plan.h"
 #include "pith_cuda.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 
 #define MOST_RUNS 2000u
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_kernels.h"
-#include "pith_weight.h"
-#include "product_f32.h"
+#include "kernels/pith_kernels.h"
+#include "decode/pith_weight.h"
+#include "products/product_f32.h"
 
 static uint32_t seed = 2026;
 

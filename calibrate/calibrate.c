@@ -14,8 +14,8 @@
 #include "pith_error_fill.h"
 #include "observed_detail.h"
 #include "pith_observed_run.h"
-#include "pith_op_semantics.h"
-#include "pith_host.h"
+#include "contract/pith_op_semantics.h"
+#include "host/pith_host.h"
 #include "pith_value_stats.h"
 
 struct calibration {

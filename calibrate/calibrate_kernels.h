@@ -5,7 +5,7 @@
 #define CALIBRATE_KERNELS_H
 
 #include "histogram_count.h"
-#include "pith_kernel_list.h"
+#include "kernels/pith_kernel_list.h"
 #include "run_sums.h"
 
 struct calibrate_kernels {

@@ -23,7 +23,7 @@
 
 #include "pith_error_fill.h"
 #include "observed_detail.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_output_trial.h"
 
 #define SAMPLES 4u

@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_error_fill.h"
 #include "pith_grid_choice.h"
 #include "observed_detail.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 struct choosing {
     struct pith_model *m;

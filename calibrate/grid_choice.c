@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_normal_scale.h"
 
 static struct pith_grid *new_grid(struct pith_model *m, const struct candidate *from, uint32_t bits,

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
-#include "pith_host.h"
+#include "contract/pith_op_semantics.h"
+#include "host/pith_host.h"
 
 static bool same_shape(const struct pith_value *v, const struct pith_tensor *t)
 {

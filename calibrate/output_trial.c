@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 
 /* ---- watching -------------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_compress.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_plain_copy.h"
 #include "ranks_start.h"
 #include "stage_options.h"

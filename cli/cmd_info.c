@@ -11,7 +11,7 @@
 #include "json_out.h"
 #include "layer_table.h"
 #include "plan_table.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "range_table.h"
 
 struct info_options {

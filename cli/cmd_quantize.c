@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "stage_command.h"
 #include "stage_options.h"
 #include "table.h"

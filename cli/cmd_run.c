@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "array_files.h"
 #include "engine_options.h"
-#include "pith_element_f32.h"
+#include "core/pith_element_f32.h"
 #include "pith_escape_text.h"
 #include "pith_load.h"
 #include "class_scores.h"
@@ -16,7 +16,7 @@
 #include "explain.h"
 #include "feed_options.h"
 #include "json_out.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 
 struct run_options {
     struct cli_common common;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "engine_options.h"
 #include "json_out.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_sweep.h"
 #include "sweep_keep.h"
 #include "table.h"

@@ -17,7 +17,7 @@
 #include "json_out.h"
 #include "layer_table.h"
 #include "pith_base.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_train.h"
 
 #define LARGEST 3                 /* layers that a miss names */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "cli.h"
 #include "pith_onnx.h"
-#include "pith_preprocess.h"
+#include "host/pith_preprocess.h"
 
 struct cli_import_storage {
     struct pith_input_shape shapes[CLI_LIST_MAX];

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "json_out.h"
-#include "pith_preprocess.h"
+#include "host/pith_preprocess.h"
 
 static void json_pruned(const struct pith_prune_layer *l)
 {

@@ -3,7 +3,7 @@
  * number of it changing: grids, then supports. */
 #include <stdlib.h>
 #include <string.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_error_fill.h"
 #include "pith_exact_grid.h"
 #include "stage_run.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_store_floats.h"
 
 #define SHARE 0.05 /* of the error without them: 0.2 dB */

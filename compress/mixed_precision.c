@@ -34,7 +34,7 @@
 #include "pith_fold_affine.h"
 #include "pith_integer_plan.h"
 #include "kept_codebooks.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_pack.h"
 #include "pith_store_floats.h"
 #include "pith_two_inputs.h"

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_format.h"
-#include "pith_host.h"
+#include "gate/pith_format.h"
+#include "host/pith_host.h"
 #include "pith_narrow_float.h"
 #include "pith_pack.h"
 #include "pith_snr.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_container.h"
-#include "pith_host.h"
+#include "gate/pith_container.h"
+#include "host/pith_host.h"
 #include "stage_json.h"
 #include "sweep_spec.h"
 

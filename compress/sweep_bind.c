@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_pack.h"
-#include "pith_container.h"
-#include "pith_host.h"
+#include "gate/pith_container.h"
+#include "host/pith_host.h"
 #include "stage_json.h"
 #include "pith_subject_mark.h"
 #include "sweep_spec.h"

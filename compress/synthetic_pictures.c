@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_preprocess.h"
+#include "host/pith_preprocess.h"
 #include "pith_seeded_random.h"
 
 #define DISCS 250u

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "data_source.h"
-#include "pith_preprocess.h"
-#include "pith_tensor.h"
+#include "host/pith_preprocess.h"
+#include "core/pith_tensor.h"
 
 #define COLOURS 3u /* channels of a photograph */
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_error_fill.h"
 #include "pith_data.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 
 enum { NPY_ALIGN = 64, NPY_HEAD_ROOM = 256 };
 

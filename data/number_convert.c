@@ -10,7 +10,7 @@
 
 #include "data_source.h"
 #include "pith_half_float.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 
 #define TWO_TO_63 9223372036854775808.0
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_pack.h"
 #include "writer.h"
 

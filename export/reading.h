@@ -7,10 +7,10 @@
 
 #include "network.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
-#include "pith_integer_at.h"
-#include "pith_kernels.h"
-#include "pith_op_exec.h"
+#include "host/pith_host.h"
+#include "core/pith_integer_at.h"
+#include "kernels/pith_kernels.h"
+#include "contract/pith_op_exec.h"
 
 enum form {
     FORM_NONE = 0,

@@ -4,7 +4,7 @@
  * leading bytes go out). */
 #include "pith_adaptive_encode.h"
 #include <stdlib.h>
-#include "pith_adaptive_decode.h"
+#include "decode/pith_adaptive_decode.h"
 #include "slice_encode.h"
 
 static void put(struct adaptive *a, uint32_t byte)
@@ -29,7 +29,7 @@ static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
     return bit;
 }
 
-#include "pith_adaptive_impl.h"
+#include "decode/pith_adaptive_impl.h"
 
 /* Zeros at its end need not be written: a reader sees them there. */
 static void finish_code(struct adaptive *a)

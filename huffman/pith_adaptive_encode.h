@@ -3,7 +3,7 @@
 #ifndef PITH_ADAPTIVE_ENCODE_H
 #define PITH_ADAPTIVE_ENCODE_H
 
-#include "pith_weight.h"
+#include "decode/pith_weight.h"
 
 /* w: shape, count, nnz, support (dense, or anything else for a mask), grid, codebook and source are
  * looked at; nnz is how many the mask has. mask: [count] 0 or 1, where support is not dense; index:

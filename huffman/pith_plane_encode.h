@@ -3,7 +3,7 @@
 #ifndef PITH_PLANE_ENCODE_H
 #define PITH_PLANE_ENCODE_H
 
-#include "pith_plane_decode.h"
+#include "decode/pith_plane_decode.h"
 
 /* Room that pith_planes_encode needs for n floats. */
 size_t pith_planes_bound(uint64_t n);

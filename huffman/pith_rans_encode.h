@@ -11,7 +11,7 @@
 #define PITH_RANS_ENCODE_H
 
 #include "pith_huffman.h"
-#include "pith_rans_decode.h"
+#include "decode/pith_rans_decode.h"
 
 #define PITH_RANS_TABLE_MAX 255u
 

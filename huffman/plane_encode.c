@@ -2,7 +2,7 @@
 /* The encoder of byte planes: each plane with a code of its own where that is shorter than its
  * bytes. */
 #include <stdlib.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_huffman.h"
 #include "pith_plane_encode.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "pith_kept_values.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 /* Of a recurrent product the weight meets the state, not input 0; its inputs' part is a MatMul
  * of its own. */

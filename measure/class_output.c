@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 static uint64_t elems(const struct pith_value *v, uint32_t first, uint32_t last)
 {

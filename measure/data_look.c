@@ -12,7 +12,7 @@
 #include "pith_class_output.h"
 #include "pith_engine.h"
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_sample_feed.h"
 
 enum { LEAST_SAMPLES = 16, LEAST_RUNS = 8, MOST_RUNS = 4096, FEW_VALUES = 8, LEAST_OBSERVED = 256 };

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_engine.h"

@@ -5,7 +5,7 @@
 #include "pith_cuda.h"
 #include "pith_engine.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 
 /* A device as it is asked for: auto and cuda:N, each alone or with ",f16" behind it. */
 struct wish {

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pith_integer_at.h"
-#include "pith_op_semantics.h"
+#include "core/pith_integer_at.h"
+#include "contract/pith_op_semantics.h"
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 

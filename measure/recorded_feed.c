@@ -10,7 +10,7 @@
 #include "pith_error_fill.h"
 #include "pith_kept_values.h"
 #include "pith_sample_feed.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 
 #define STATE_BYTES (UINT64_C(4) << 20) /* in memory */
 

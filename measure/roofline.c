@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include "pith_engine.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_in_parallel.h"
-#include "pith_kernels.h"
+#include "kernels/pith_kernels.h"
 
 #define K 128u         /* of the product: b is 24 KiB of 48 columns */
 #define READ_K 1040u   /* floats of a row that is read: rows are in different sets of caches */

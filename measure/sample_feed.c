@@ -17,7 +17,7 @@
 
 #include "pith_engine.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 
 static const char *name_of(const struct pith_tensor *t, char text[96])
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_engine.h"
 #include "pith_error_fill.h"
 #include "pith_in_parallel.h"

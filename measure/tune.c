@@ -5,7 +5,7 @@
 #include <string.h>
 #include "pith_engine.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_tune.h"
 
 #define SECONDS 10.0

@@ -5,7 +5,7 @@
  * runs out while a network is being built is noticed once, at the end: until then the builder goes
  * on without storing anything. */
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_init.h"
 
 #include <math.h>

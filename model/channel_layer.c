@@ -3,7 +3,7 @@
  * of their numbers. */
 #include "pith_channel_layer.h"
 
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 static const struct pith_value *constant_in(const struct pith_model *m,
                                             const struct pith_node *node, uint32_t i)

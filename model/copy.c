@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_value_stats.h"
 
 /* NULL stays NULL; ok becomes false where there is no memory. */

@@ -7,7 +7,7 @@
  * and a square root, which IEEE 754 rounds the same everywhere; so a seed means the same weights on
  * every machine, which no libm's logarithm promises. */
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_init.h"
 #include "pith_seeded_random.h"
 

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_error_fill.h"
 #include "pith_narrow_float.h"
 

@@ -23,7 +23,7 @@
 #include "pith_channel_layer.h"
 #include "pith_error_fill.h"
 #include "pith_fold_grid.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_model.h"
 
 #include <math.h>

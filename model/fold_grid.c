@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 
 #define LEAST_NORMAL 1.17549435e-38f
 

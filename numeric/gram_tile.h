@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "pith_gram.h"
-#include "pith_kernel_list.h"
+#include "kernels/pith_kernel_list.h"
 
 #define GRAM_TILE_ROWS 6u
 #define GRAM_TILE_COLS 32u

@@ -3,7 +3,7 @@
 #ifndef PITH_IM2COL_H
 #define PITH_IM2COL_H
 
-#include "pith_window.h"
+#include "contract/pith_window.h"
 
 /* Offset in a channel of what lies under a tap at a position of the output; false: outside. */
 bool pith_im2col_offset(const struct window *v, uint64_t position, size_t tap, size_t *offset);

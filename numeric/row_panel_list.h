@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "pith_kernel_list.h"
+#include "kernels/pith_kernel_list.h"
 #include "pith_row_panel.h"
 
 typedef const struct row_panel_kernels row_panel_entry;

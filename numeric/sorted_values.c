@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_in_parallel.h"
 
 /* Of so few values the four passes over DIGITS counters take longer than their sorting. */

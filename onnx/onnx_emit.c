@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pith_format.h"
+#include "gate/pith_format.h"
 
 struct emitter {
     struct onnx_import *im;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "pith_error_fill.h"
 #include "pack.h"
-#include "pith_format.h"
+#include "gate/pith_format.h"
 #include "pith_pack.h"
 
 const char *pith_section_name(enum pith_section section)

@@ -14,7 +14,7 @@
 #define PACK_H
 
 #include "pith_byte_out.h"
-#include "pith_format.h"
+#include "gate/pith_format.h"
 #include "pack_pieces.h"
 #include "pith_model.h"
 

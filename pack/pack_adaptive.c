@@ -3,9 +3,9 @@
  * that makes it shortest (docs/format-streams.md, section 8), its description included. Integers
  * that are levels of a trellis are recognized: nothing else fits for long. */
 #include <stdlib.h>
-#include "pith_adaptive_decode.h"
+#include "decode/pith_adaptive_decode.h"
 #include "pith_adaptive_encode.h"
-#include "pith_adaptive_model.h"
+#include "decode/pith_adaptive_model.h"
 #include "pith_error_fill.h"
 #include "pith_narrow_float.h"
 #include "pack.h"

@@ -3,7 +3,7 @@
  * or a centroid that tells nothing. It says the same numbers. */
 #include <string.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_error_fill.h"
 #include "pith_fold_grid.h"
 #include "pack.h"

@@ -3,7 +3,7 @@
 #include "pith_error_fill.h"
 #include "pack.h"
 #include "pith_value_stats.h"
-#include "pith_stats_read.h"
+#include "gate/pith_stats_read.h"
 
 _Static_assert(STATS_SUM_BYTES == 4 * PITH_SUM_DIGITS, "a digit is 32 bits");
 _Static_assert(STATS_MAX_BINS == PITH_HISTOGRAM_BINS, "bins");

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include "pith_error_fill.h"
-#include "pith_format.h"
+#include "gate/pith_format.h"
 #include "graph_open.h"
 #include "pack.h"
 #include "pith_narrow_float.h"

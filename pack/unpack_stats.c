@@ -2,7 +2,7 @@
 /* unpack_stats.c - the chunk `stat` back into a model. The gate has checked its syntax; here it
  * must also fit the shapes of the values. */
 #include "pith_value_stats.h"
-#include "pith_stats_read.h"
+#include "gate/pith_stats_read.h"
 #include "pith_unpack.h"
 
 static void read_sum(const struct stats_sum *from, struct pith_exact_sum *s)

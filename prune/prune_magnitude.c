@@ -11,9 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_select_largest.h"
 #include "unit_score.h"
 

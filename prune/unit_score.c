@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_error_fill.h"
 
 static enum pith_status refuse(const struct pith_weight_ref *ref, const char *what, uint64_t unit,

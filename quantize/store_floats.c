@@ -14,7 +14,7 @@
 #include "pith_error_fill.h"
 #include "pith_fold_grid.h"
 #include "pith_narrow_float.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 #define ROW_LEVELS 127u
 #define SHORT_STEP_BITS 8u

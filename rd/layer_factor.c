@@ -11,7 +11,7 @@
 #include "pith_cholesky.h"
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_in_parallel.h"
 #include "pith_row_panel.h"
 

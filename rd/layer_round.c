@@ -18,10 +18,10 @@
 #include "pith_cholesky.h"
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_in_parallel.h"
 #include "pith_row_panel.h"
-#include "pith_trellis.h"
+#include "decode/pith_trellis.h"
 
 /* Bits follow from counts and counts from bits; two rounds come to rest but for some integers. */
 #define RATE_ROUNDS 2 /* that integers are counted and rounded again */

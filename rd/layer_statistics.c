@@ -9,11 +9,11 @@
 
 #include "pith_error_fill.h"
 #include "pith_gram.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_im2col.h"
 #include "pith_in_parallel.h"
 #include "pith_kept_values.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "sample_doubt.h"
 
 #define PANEL (4 * PITH_GRAM_PART) /* rows, at most; any multiple gives the same sums */

@@ -6,7 +6,7 @@
 
 #include "pith_error_feedback.h"
 #include "pith_error_fill.h"
-#include "pith_trellis.h"
+#include "decode/pith_trellis.h"
 
 static bool fixes_share(const struct pith_pattern *p)
 {

@@ -12,7 +12,7 @@
 #include "pith_error_fill.h"
 #include "pith_narrow_float.h"
 #include "pith_error_feedback.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_plain_copy.h"
 #include "step_choice.h"
 #include "sweep_options.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The root: includes nothing outside itself. host/ adds what needs an operating system, cuda/ what a GPU does.
+# The root: includes nothing outside itself. host/ adds what needs an operating system.
 ROOMS_runtime := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/kernels/arm runtime/kernels/ref runtime/kernels/x86 runtime/kernels/x86/integer runtime/ops runtime/plan runtime/products
 USES_runtime := 
 USES_runtime/contract := runtime runtime/core runtime/kernels
@@ -17,10 +17,6 @@ USES_runtime/products := runtime runtime/contract runtime/core runtime/decode ru
 ROOMS_host := runtime/host
 USES_runtime/host := runtime
 LIBS_host := -lpthread
-# Plans on NVIDIA GPUs (cuda/module.mk).
-ROOMS_cuda := runtime/cuda runtime/cuda/kernels
-USES_runtime/cuda := runtime/cuda/kernels runtime host
-LIBS_cuda := -ldl -lm
 # gcc's -O2 alone leaves loops of unknown length scalar; operators are written as such loops.
 CFLAGS_runtime := -ftree-vectorize
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_model.h"
 #include "pith_onnx.h"
 #include "pith_onnx_read.h"

@@ -6,7 +6,7 @@
 #define LOOP_MODEL_H
 
 #include <string.h>
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_model.h"
 
 struct loop_model {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fold_norms.h"
 
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "ranks.h"
 
 #include <stdlib.h>

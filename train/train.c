@@ -9,11 +9,11 @@
 #include "feedback_start.h"
 #include "fold_norms.h"
 #include "model_state.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "ranks.h"
 #include "row_steps.h"
 #include "schedule.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 #include "channel_permutation.h"
 
 #include <math.h>

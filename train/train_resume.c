@@ -3,7 +3,7 @@
 #include "train_run.h"
 
 #include "model_state.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "ranks.h"
 #include "run_identity.h"
 

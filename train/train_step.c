@@ -3,10 +3,10 @@
  * finite ends the run. */
 #include "train_run.h"
 
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "ranks.h"
 #include "schedule.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 
 #include <inttypes.h>
 #include <math.h>

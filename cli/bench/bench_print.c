@@ -7,7 +7,7 @@
 #include "bench_side.h"
 #include "csv_out.h"
 #include "json_out.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "table.h"
 
 static uint32_t used_features(const struct bench_side *side)

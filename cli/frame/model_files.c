@@ -16,7 +16,7 @@
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_onnx.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 
 #define MAX_BESIDE_BYTES (16 << 20)
 #define MAX_THREADS 256 /* the range of -T too */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_difference.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_snr.h"
 
 #define HALF_DB 3.0103 /* half the squared error */

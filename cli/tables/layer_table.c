@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "json_out.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_huffman.h"
 #include "pith_load.h"
 #include "table.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 #include "pith_unpack.h"
 
 static void print_shape(const struct pith_value *v, char *out, size_t room)

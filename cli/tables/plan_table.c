@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "json_out.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "table.h"
 
 #define CELL_BYTES 160u

@@ -2,7 +2,7 @@
 #include "range_table.h"
 #include "json_out.h"
 #include "pith_calibrate.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "table.h"
 
 static bool is_told(const struct pith_value *v)

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "pith_byte_out.h"
-#include "pith_bytes.h"
-#include "pith_container.h"
+#include "core/pith_bytes.h"
+#include "gate/pith_container.h"
 #include "pith_error_fill.h"
-#include "pith_f64_bits.h"
+#include "core/pith_f64_bits.h"
 #include "pith_file_write.h"
-#include "pith_format.h"
+#include "gate/pith_format.h"
 #include "pith_goal_compress.h"
 #include "pith_ranks_agree.h"
 

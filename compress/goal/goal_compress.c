@@ -9,7 +9,7 @@
 #include "goal_encoders.h"
 #include "goal_retrain.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_ranks_agree.h"
 #include "pith_subject_mark.h"
 #include "pith_weight_sweep.h"

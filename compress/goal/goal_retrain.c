@@ -7,7 +7,7 @@
 #include "choose_coder.h"
 #include "pith_entropy.h"
 #include "pith_error_fill.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_preset.h"

@@ -8,7 +8,7 @@
 
 #include "pith_error_fill.h"
 #include "pith_fisher_rows.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_weight_sweep.h"
 #include "rank_gather.h"
 

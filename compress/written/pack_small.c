@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pith_pack_small.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 
 enum pith_status pith_small_bytes(const struct pith_model *m, uint64_t *bytes,
                                   struct pith_error *err)

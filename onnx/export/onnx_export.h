@@ -5,7 +5,7 @@
 #define ONNX_EXPORT_H
 
 #include "onnx.pb-c.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_model.h"
 #include "pith_value_stats.h"
 

@@ -25,7 +25,7 @@
 
 #include "onnx.pb-c.h"
 #include "pith_onnx_read.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_onnx.h"
 
 enum {

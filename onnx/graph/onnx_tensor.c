@@ -10,7 +10,7 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-#include "pith_f64_bits.h"
+#include "core/pith_f64_bits.h"
 #include "pith_half_float.h"
 
 #define DT(name) ONNX__TENSOR_PROTO__DATA_TYPE__##name

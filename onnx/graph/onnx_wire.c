@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include "onnx.h"
 #include "pith_escape_text.h"
-#include "pith_format.h"
+#include "gate/pith_format.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 

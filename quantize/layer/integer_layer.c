@@ -17,7 +17,7 @@
 
 #include "pith_error_fill.h"
 #include "pith_normal_scale.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_snr.h"
 #include "radix.h"
 #include "radix_weight.h"

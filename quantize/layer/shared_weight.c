@@ -28,7 +28,7 @@
 
 #include "pith_error_fill.h"
 #include "integer_layer.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 #define OWN_BITS 64u /* of an output channel of each reader: bias, factor */
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 /* ---- weights --------------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@
 #include "pith_error_fill.h"
 #include "pith_integer_plan.h"
 #include "pith_node_list.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "radix.h"
 
 enum { IN_X, IN_R, IN_BIAS, IN_LENGTHS, IN_H0, IN_C0, IN_PEEPHOLES };

@@ -12,7 +12,7 @@
 
 #include "pith_channel_layer.h"
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 struct affine_fold {
     struct pith_model *m;

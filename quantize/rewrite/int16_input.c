@@ -24,7 +24,7 @@
 
 #include "pith_error_fill.h"
 #include "pith_integer_plan.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "radix.h"
 #include "pith_two_inputs.h"
 

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 #define NOT_MADE UINT32_MAX
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "pith_error_fill.h"
-#include "pith_format.h"
-#include "pith_op_semantics.h"
+#include "gate/pith_format.h"
+#include "contract/pith_op_semantics.h"
 
 bool pith_node_list_begin(struct node_list *l, struct pith_model *m, uint64_t n_nodes,
                           uint64_t n_values)

@@ -21,7 +21,7 @@
 
 #include "pith_error_fill.h"
 #include "pith_node_list.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_value_stats.h"
 
 /* all-MiniLM-L6-v2, all of its layers rounded to nearest with 0.5, 0.7, 0.8, 0.85, 0.9: 16.7, 22.5,

@@ -20,7 +20,7 @@
 #include "pith_error_fill.h"
 #include "pith_integer_plan.h"
 #include "pith_node_list.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "radix.h"
 
 #define MOST_PARTS (PITH_QUANTIZE_PARTS / 2)

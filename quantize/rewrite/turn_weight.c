@@ -8,7 +8,7 @@
 #include "pith_error_fill.h"
 #include "pith_integer_plan.h"
 #include "pith_node_list.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 /* The slot that says whether the node reads its weight by rows; NULL: it is no such product. */
 static int32_t *by_rows(const struct pith_node *node)

@@ -7,7 +7,7 @@
 
 #include "pith_error_fill.h"
 #include "pith_integer_plan.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 /* ---- which ----------------------------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 
 #include "pith_error_fill.h"
 #include "pith_layer_walk.h"
-#include "pith_op_semantics.h"
-#include "pith_tensor.h"
+#include "contract/pith_op_semantics.h"
+#include "core/pith_tensor.h"
 
 #define MEMORY_BYTES (UINT64_C(256) << 20) /* of each walk's values; the others are in files */
 

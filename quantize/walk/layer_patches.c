@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pith_im2col.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 static struct shape shape_of(const struct pith_value *v)
 {

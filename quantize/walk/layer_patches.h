@@ -6,7 +6,7 @@
 #define LAYER_PATCHES_H
 
 #include "integer_walk.h"
-#include "pith_window.h"
+#include "contract/pith_window.h"
 
 struct layer_patches {
     const struct layer_inputs *in;

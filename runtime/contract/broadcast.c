@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_broadcast.h"
-#include "op_range.h"
+#include "contract/pith_broadcast.h"
+#include "contract/op_range.h"
 
 #define PIECE 4096u /* elements of a long row that one call computes: the unit of threads */
 

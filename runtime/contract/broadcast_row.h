@@ -4,7 +4,7 @@
 #ifndef BROADCAST_ROW_H
 #define BROADCAST_ROW_H
 
-#include "pith_broadcast.h"
+#include "contract/pith_broadcast.h"
 
 /* Element types in the order of tables of rows. */
 enum row_type { ROW_F32, ROW_I8, ROW_U8, ROW_I16, ROW_U16, ROW_I32, ROW_I64, ROW_BOOL, ROW_TYPES };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* op_attr.c - attributes against their schema. */
-#include "pith_op_exec.h"
+#include "contract/pith_op_exec.h"
 
 /* A float is told by its bits. NaN is never allowed, infinity where the schema says so (max 1). */
 static bool float_ok(const struct attr_field *f, int32_t bits)

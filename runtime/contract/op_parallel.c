@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* op_parallel.c - the one way operators use threads. */
-#include "pith_op_exec.h"
+#include "contract/pith_op_exec.h"
 
 /* One item, or no threads: the caller does it. Each body writes what no other one writes, so the
  * order of items does not matter. */

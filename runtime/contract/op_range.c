@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "op_range.h"
+#include "contract/op_range.h"
 
 #define TASK_WORK 32768u /* elements: two microseconds at least, as much as a hand-over costs */
 #define MAX_TASKS 64u

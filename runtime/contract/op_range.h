@@ -5,7 +5,7 @@
 #ifndef OP_RANGE_H
 #define OP_RANGE_H
 
-#include "pith_op_exec.h"
+#include "contract/pith_op_exec.h"
 
 typedef void pith_range_body(void *arg, size_t begin, size_t end);
 

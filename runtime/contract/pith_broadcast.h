@@ -8,7 +8,7 @@
 #ifndef PITH_BROADCAST_H
 #define PITH_BROADCAST_H
 
-#include "pith_op_exec.h"
+#include "contract/pith_op_exec.h"
 
 struct broadcast {
     uint32_t rank; /* 1..8, axis rank-1 is the row */

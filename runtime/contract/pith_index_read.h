@@ -4,7 +4,7 @@
 #ifndef PITH_INDEX_READ_H
 #define PITH_INDEX_READ_H
 
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 static inline bool index_type(const struct tview *t)
 {

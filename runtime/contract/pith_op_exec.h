@@ -4,8 +4,8 @@
 #ifndef PITH_OP_EXEC_H
 #define PITH_OP_EXEC_H
 
-#include "pith_act_kind.h"
-#include "pith_op_semantics.h"
+#include "kernels/pith_act_kind.h"
+#include "contract/pith_op_semantics.h"
 
 /* What the planner adds behind a Conv, Gemm or MatMul: y = act(acc + bias + residual). */
 struct epilogue {

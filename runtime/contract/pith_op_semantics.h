@@ -18,8 +18,8 @@
 #ifndef PITH_OP_SEMANTICS_H
 #define PITH_OP_SEMANTICS_H
 
-#include "pith_tensor.h"
-#include "pith_bytes.h"
+#include "core/pith_tensor.h"
+#include "core/pith_bytes.h"
 
 /* Numbers are part of the file format (docs/format.md); never reused. */
 enum pith_op {

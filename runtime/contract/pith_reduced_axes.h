@@ -4,7 +4,7 @@
 #ifndef PITH_REDUCED_AXES_H
 #define PITH_REDUCED_AXES_H
 
-#include "pith_op_exec.h"
+#include "contract/pith_op_exec.h"
 
 /* A walk over some axes of the input, in row-major order. */
 struct axis_walk {

@@ -4,7 +4,7 @@
 #ifndef PITH_SLICE_AXIS_H
 #define PITH_SLICE_AXIS_H
 
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 static inline int64_t slice_clamp(int64_t v, int64_t low, int64_t high)
 {

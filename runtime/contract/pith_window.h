@@ -6,7 +6,7 @@
 #ifndef PITH_WINDOW_H
 #define PITH_WINDOW_H
 
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 #define WINDOW_MAX_AXES 4u
 

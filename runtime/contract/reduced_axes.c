@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_reduced_axes.h"
-#include "shape_rule.h"
+#include "contract/pith_reduced_axes.h"
+#include "contract/shape_rule.h"
 
 /* A set is one bit an axis; rank is at most PITH_MAX_RANK (8). No axes at all mean all of them. */
 static enum pith_status reduced_set(const struct op_args *args, uint32_t axes, uint32_t *set)

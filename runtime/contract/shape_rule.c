@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shape_rule.h"
+#include "contract/shape_rule.h"
 
 enum pith_status pith_in_present(const struct op_args *args, uint32_t n)
 {

@@ -4,7 +4,7 @@
 #ifndef SHAPE_RULE_H
 #define SHAPE_RULE_H
 
-#include "pith_op_exec.h"
+#include "contract/pith_op_exec.h"
 
 /* The first n inputs are there; PITH_ERR_CORRUPT otherwise. */
 enum pith_status pith_in_present(const struct op_args *args, uint32_t n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Axes of 1 are dropped and neighbours that lie behind one another in the source are merged, so a
  * copy of whole trailing axes becomes few long rows. */
-#include "strided_copy.h"
-#include "op_range.h"
+#include "contract/strided_copy.h"
+#include "contract/op_range.h"
 
 /* The destination is dense, so merging depends on the source alone: two axes are one when a step
  * along the outer is as far as the whole inner axis. */

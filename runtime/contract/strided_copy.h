@@ -4,7 +4,7 @@
 #ifndef STRIDED_COPY_H
 #define STRIDED_COPY_H
 
-#include "pith_op_exec.h"
+#include "contract/pith_op_exec.h"
 
 /* Element (i0, i1, ...) of the box lies at src + sum(i * src_step), and goes to the dense row-major
  * dst. Steps count elements and may be negative or 0. */

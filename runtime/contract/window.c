@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_window.h"
+#include "contract/pith_window.h"
 
 struct window pith_window_conv(const int32_t *attr, const struct shape *x, const struct shape *w,
                                const struct shape *y)

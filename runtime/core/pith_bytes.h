@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include "pith_f32_bits.h"
+#include "core/pith_f32_bits.h"
 
 /* Byte by byte: compilers make one load of it where the machine is little-endian and may read
  * unaligned, and the right bytes elsewhere. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_f32_bits.h - a float as its bits and back; C and C++, for the CPU and for a device
- * (runtime/cuda/kernels/device.h). */
+ * (cuda/kernels/device.h). */
 #ifndef PITH_F32_BITS_H
 #define PITH_F32_BITS_H
 

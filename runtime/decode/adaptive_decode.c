@@ -6,8 +6,8 @@
  *
  * The coder is the carryless one of Mahoney's lpaq: 32-bit bounds, a byte leaves when both agree in
  * it. */
-#include "pith_adaptive_decode.h"
-#include "build_choice.h"
+#include "decode/pith_adaptive_decode.h"
+#include "core/build_choice.h"
 
 /* `missing` counts zeros read past the end, which the end's test then asks for exactly. */
 static inline uint32_t next_byte(struct adaptive *a)
@@ -34,7 +34,7 @@ static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
     return bit;
 }
 
-#include "pith_adaptive_impl.h"
+#include "decode/pith_adaptive_impl.h"
 
 /* Other types are coded in other ways; the count bounds memory and 32-bit positions. */
 bool pith_adaptive_allows(const struct weight *w)

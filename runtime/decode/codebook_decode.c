@@ -8,8 +8,8 @@
  *
  * Differences of sorted numbers are small and near each other, so Rice codes (Golomb 1966, Rice
  * 1979) with one parameter for the list are close to their entropy. */
-#include "pith_codebook_decode.h"
-#include "weight_kind.h"
+#include "decode/pith_codebook_decode.h"
+#include "decode/weight_kind.h"
 
 /* Infinity and NaN are no centroids: products with them would not be defined. */
 #define MAX_FINITE 0x7f7fffffu

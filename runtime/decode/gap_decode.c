@@ -6,7 +6,7 @@
  * each gap is a base and extra bits, without a branch between direct and far ones, and is compared
  * with what is left before it is added: no sum can wrap or leave the tensor. Near the end of the
  * extra bits the careful reader takes over. Patterns become words of a bitmap. */
-#include "gap_decode.h"
+#include "decode/gap_decode.h"
 
 /* Sixteen symbols are two words to test and one block to unroll. */
 #define BLOCK 16u

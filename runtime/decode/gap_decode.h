@@ -4,7 +4,7 @@
 #ifndef GAP_DECODE_H
 #define GAP_DECODE_H
 
-#include "pith_huff_decode.h"
+#include "decode/pith_huff_decode.h"
 
 struct support_lengths {
     bool patterns;

@@ -5,7 +5,7 @@
  *
  * Bit by bit is slower than by table, and needs none: a decode table of 11
  * bits is 8 KB, more than many microcontrollers have left. */
-#include "huff_pull.h"
+#include "decode/huff_pull.h"
 
 /* Symbols in canonical order: by length, then by number. Two loops instead of a sort. */
 static void set_codes(struct huff_pull *p, const struct huff_lengths *lengths)

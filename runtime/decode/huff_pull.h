@@ -4,7 +4,7 @@
 #ifndef HUFF_PULL_H
 #define HUFF_PULL_H
 
-#include "pith_huff_decode.h"
+#include "decode/pith_huff_decode.h"
 
 struct huff_pull {
     struct huff_stream stream;

@@ -4,7 +4,7 @@
 #ifndef PITH_ADAPTIVE_DECODE_H
 #define PITH_ADAPTIVE_DECODE_H
 
-#include "pith_adaptive_model.h"
+#include "decode/pith_adaptive_model.h"
 
 /* May w be coded so? The gate asks; the decoder relies on it. */
 bool pith_adaptive_allows(const struct weight *w);

@@ -10,7 +10,7 @@
 #ifndef PITH_ADAPTIVE_IMPL_H
 #define PITH_ADAPTIVE_IMPL_H
 
-#include "pith_adaptive_model.h"
+#include "decode/pith_adaptive_model.h"
 
 /* ---- trellis --------------------------------------------------------------------------------- */
 
@@ -50,8 +50,8 @@ static inline uint32_t rank_of(const struct adaptive *a, uint32_t level)
     return has_trellis(a) ? 2 * level + 1 - quantizer(a) : level;
 }
 
-#include "pith_adaptive_mix.h"
-#include "pith_adaptive_sizes.h"
+#include "decode/pith_adaptive_mix.h"
+#include "decode/pith_adaptive_sizes.h"
 
 /* ---- what surrounds an element --------------------------------------------------------------- */
 

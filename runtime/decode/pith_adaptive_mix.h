@@ -4,7 +4,7 @@
 #ifndef PITH_ADAPTIVE_MIX_H
 #define PITH_ADAPTIVE_MIX_H
 
-#include "pith_adaptive_model.h"
+#include "decode/pith_adaptive_model.h"
 
 /* Runs once a tensor: small code rather than fast. */
 #define ONCE __attribute__((cold))

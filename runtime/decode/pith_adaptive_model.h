@@ -19,9 +19,9 @@
 #ifndef PITH_ADAPTIVE_MODEL_H
 #define PITH_ADAPTIVE_MODEL_H
 
-#include "pith_codebook_decode.h"
-#include "pith_row_slices.h"
-#include "pith_trellis.h"
+#include "decode/pith_codebook_decode.h"
+#include "decode/pith_row_slices.h"
+#include "decode/pith_trellis.h"
 
 #define ADAPTIVE_INPUTS 13u              /* counters of a decision and a constant */
 #define ADAPTIVE_NODES 14u               /* ranks that are counted from zero outwards */

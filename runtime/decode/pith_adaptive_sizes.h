@@ -4,7 +4,7 @@
 #ifndef PITH_ADAPTIVE_SIZES_H
 #define PITH_ADAPTIVE_SIZES_H
 
-#include "pith_adaptive_model.h"
+#include "decode/pith_adaptive_model.h"
 
 /* Averages have 8 fraction bits, and a little of a size for none. */
 #define SIZE_ONE 256

@@ -8,7 +8,7 @@
 #ifndef PITH_BIT_READER_H
 #define PITH_BIT_READER_H
 
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 
 struct bit_reader {
     const uint8_t *bytes;

@@ -3,7 +3,7 @@
 #ifndef PITH_CODEBOOK_DECODE_H
 #define PITH_CODEBOOK_DECODE_H
 
-#include "pith_bit_reader.h"
+#include "decode/pith_bit_reader.h"
 #include "pith_runtime.h"
 
 struct codebook_reader {

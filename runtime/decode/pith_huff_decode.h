@@ -3,7 +3,7 @@
 #ifndef PITH_HUFF_DECODE_H
 #define PITH_HUFF_DECODE_H
 
-#include "pith_huff_table.h"
+#include "decode/pith_huff_table.h"
 
 #define HUFF_LANES 4u
 #define HUFF_SPLIT_MIN 4096u      /* shorter streams are one sub-stream */

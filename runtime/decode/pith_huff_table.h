@@ -4,7 +4,7 @@
 #ifndef PITH_HUFF_TABLE_H
 #define PITH_HUFF_TABLE_H
 
-#include "pith_bit_reader.h"
+#include "decode/pith_bit_reader.h"
 #include "pith_runtime.h"
 
 #define HUFF_MAX_LEN 12u

@@ -3,7 +3,7 @@
 #ifndef PITH_PLANE_DECODE_H
 #define PITH_PLANE_DECODE_H
 
-#include "pith_weight.h"
+#include "decode/pith_weight.h"
 
 #define PLANES 4u
 

@@ -7,7 +7,7 @@
 #ifndef PITH_RANS_DECODE_H
 #define PITH_RANS_DECODE_H
 
-#include "pith_rans_table.h"
+#include "decode/pith_rans_table.h"
 
 #define RANS_MIN_BLOCK 12u /* bits of a block's symbols */
 #define RANS_MAX_BLOCK 24u

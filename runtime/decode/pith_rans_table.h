@@ -4,8 +4,8 @@
 #ifndef PITH_RANS_TABLE_H
 #define PITH_RANS_TABLE_H
 
-#include "pith_bit_reader.h"
-#include "pith_kernel_decode.h"
+#include "decode/pith_bit_reader.h"
+#include "kernels/pith_kernel_decode.h"
 #include "pith_runtime.h"
 
 #define RANS_SYMBOLS 256u

@@ -9,8 +9,8 @@
 #ifndef PITH_ROW_SLICES_H
 #define PITH_ROW_SLICES_H
 
-#include "pith_bytes.h"
-#include "pith_weight.h"
+#include "core/pith_bytes.h"
+#include "decode/pith_weight.h"
 
 #define ADAPTIVE_MAX ((UINT32_C(1) << 28) - 1) /* elements of such a tensor */
 #define SLICE_PIECES 16u                       /* at most, that one tensor is decoded in at once */

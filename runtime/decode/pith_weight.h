@@ -15,7 +15,7 @@
 #ifndef PITH_WEIGHT_H
 #define PITH_WEIGHT_H
 
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 
 enum weight_support {
     SUPPORT_DENSE = 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plane_pull.c - see plane_pull.h. The planes stand one behind the other; each tells its length. */
-#include "plane_pull.h"
+#include "decode/plane_pull.h"
 
 struct plane {
     struct huff_lengths lengths;

@@ -4,8 +4,8 @@
 #ifndef PLANE_PULL_H
 #define PLANE_PULL_H
 
-#include "huff_pull.h"
-#include "pith_plane_decode.h"
+#include "decode/huff_pull.h"
+#include "decode/pith_plane_decode.h"
 
 struct plane_pull {
     struct huff_pull *codes[PLANES]; /* NULL: plain */

@@ -7,9 +7,9 @@
 #ifndef TEST_DECODE_H
 #define TEST_DECODE_H
 
-#include "gap_decode.h"
-#include "weight_cut.h"
-#include "weight_f32.h"
-#include "weight_rows.h"
+#include "decode/gap_decode.h"
+#include "decode/weight_cut.h"
+#include "decode/weight_f32.h"
+#include "decode/weight_rows.h"
 
 #endif

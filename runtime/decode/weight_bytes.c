@@ -2,8 +2,8 @@
 /* weight_bytes.c - see weight_decoder.h: all of a dense weight as bytes, without chunks. A code's
  * table tells what is written in the place of a symbol, so that nothing goes through what was
  * decoded a second time. */
-#include "build_choice.h"
-#include "weight_decoder.h"
+#include "core/build_choice.h"
+#include "decode/weight_decoder.h"
 
 #define PIECE 16384u /* bytes that stay in the first cache until they are mapped */
 #define LONG_CODE 8u /* half bits: from there on a look-up of one symbol is the faster one */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_chunks.c - see weight_decoder.h: the next positions, indices and values. */
-#include "build_choice.h"
-#include "pith_element_f32.h"
-#include "weight_decoder.h"
+#include "core/build_choice.h"
+#include "core/pith_element_f32.h"
+#include "decode/weight_decoder.h"
 
 /* ---- positions ------------------------------------------------------------------------------- */
 

@@ -5,9 +5,9 @@
  * of a sparse weight lie behind those that slices before count. Codebooks of groups have no entry
  * points: a piece reads those in front of its first group again, which is little
  * beside the elements of a group. */
-#include "build_choice.h"
-#include "weight_cut.h"
-#include "weight_decoder.h"
+#include "core/build_choice.h"
+#include "decode/weight_cut.h"
+#include "decode/weight_decoder.h"
 
 #define PIECE_ELEMENTS (UINT64_C(1) << 18) /* at least: some 0.1 ms of decoding */
 #define MAX_PIECES SLICE_PIECES            /* what learns has memory for so many */

@@ -7,8 +7,8 @@
 #ifndef WEIGHT_CUT_H
 #define WEIGHT_CUT_H
 
-#include "pith_op_exec.h"
-#include "pith_weight.h"
+#include "contract/pith_op_exec.h"
+#include "decode/pith_weight.h"
 
 /* Whether w is decoded in pieces where there are threads; its streams have not been looked at. */
 bool pith_weight_is_cut(const struct weight *w);

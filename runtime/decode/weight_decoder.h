@@ -12,11 +12,11 @@
 #ifndef WEIGHT_DECODER_H
 #define WEIGHT_DECODER_H
 
-#include "gap_decode.h"
-#include "pith_adaptive_decode.h"
-#include "pith_codebook_decode.h"
-#include "pith_rans_decode.h"
-#include "weight_kind.h"
+#include "decode/gap_decode.h"
+#include "decode/pith_adaptive_decode.h"
+#include "decode/pith_codebook_decode.h"
+#include "decode/pith_rans_decode.h"
+#include "decode/weight_kind.h"
 
 /* Apart from the decoder, because its entries are 16 KB that other codes do not need. */
 struct rans_coded {

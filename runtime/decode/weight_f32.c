@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_f32.c - see weight_f32.h. */
-#include "weight_f32.h"
-#include "pith_bytes.h"
-#include "weight_cut.h"
+#include "decode/weight_f32.h"
+#include "core/pith_bytes.h"
+#include "decode/weight_cut.h"
 
 const float *pith_weight_f32_borrow(const struct weight *w)
 {

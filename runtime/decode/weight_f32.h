@@ -3,8 +3,8 @@
 #ifndef WEIGHT_F32_H
 #define WEIGHT_F32_H
 
-#include "pith_op_exec.h"
-#include "pith_weight.h"
+#include "contract/pith_op_exec.h"
+#include "decode/pith_weight.h"
 
 /* The elements inside the image when they are dense, plain, little-endian f32 on an aligned
  * address; else NULL. Lives as long as the image. */

@@ -5,9 +5,9 @@
 #ifndef WEIGHT_KIND_H
 #define WEIGHT_KIND_H
 
-#include "build_choice.h" /* the files that ask it include it: link_budget.sh */
-#include "pith_f32_bits.h"
-#include "pith_weight.h"
+#include "core/build_choice.h" /* the files that ask it include it: link_budget.sh */
+#include "core/pith_f32_bits.h"
+#include "decode/pith_weight.h"
 
 static inline uint64_t stored_values(const struct weight *w)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_open.c - see weight_decoder.h: what decoding a weight takes of memory, and its readers
  * opened in it. */
-#include "build_choice.h"
-#include "pith_plane_decode.h"
-#include "weight_decoder.h"
+#include "core/build_choice.h"
+#include "decode/pith_plane_decode.h"
+#include "decode/weight_decoder.h"
 
 /* 2,048 elements of position, index and value are 18 KB: the first cache of most CPUs. */
 #define CHUNK 2048u /* at most; multiples of 8: chunks of packed indices start on bytes */

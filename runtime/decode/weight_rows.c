@@ -6,17 +6,17 @@
  * Slower than those by the table look-ups that it does without, and bit for bit as strict:
  * pith_weight_rows_check() accepts exactly what expanding accepts, so that run() needs no
  * status. */
-#include "build_choice.h"
-#include "weight_rows.h"
-#include "pith_adaptive_decode.h"
-#include "pith_codebook_decode.h"
-#include "pith_element_f32.h"
-#include "gap_decode.h"
-#include "huff_pull.h"
-#include "pith_kernels.h"
-#include "pith_rans_decode.h"
-#include "plane_pull.h"
-#include "weight_kind.h"
+#include "core/build_choice.h"
+#include "decode/weight_rows.h"
+#include "decode/pith_adaptive_decode.h"
+#include "decode/pith_codebook_decode.h"
+#include "core/pith_element_f32.h"
+#include "decode/gap_decode.h"
+#include "decode/huff_pull.h"
+#include "kernels/pith_kernels.h"
+#include "decode/pith_rans_decode.h"
+#include "decode/plane_pull.h"
+#include "decode/weight_kind.h"
 
 /* Structs and counters; no vectors here. */
 #define ALIGN 8u

@@ -9,8 +9,8 @@
 #ifndef WEIGHT_ROWS_H
 #define WEIGHT_ROWS_H
 
-#include "pith_op_exec.h"
-#include "pith_weight.h"
+#include "contract/pith_op_exec.h"
+#include "decode/pith_weight.h"
 
 struct weight_rows;
 

@@ -3,7 +3,7 @@
  *
  * The functions walk the image at each call instead of keeping what they found: who only wants a
  * label list needs no arena. */
-#include "pith_format.h"
+#include "gate/pith_format.h"
 
 static const char *const meta_keys[] = {NULL, "preprocess", "labels", "recipe"};
 

@@ -7,7 +7,7 @@
  *
  * Offsets in the full table are redundant: each is compared with where its chunk must lie. A
  * compact file has lengths alone. */
-#include "pith_format.h"
+#include "gate/pith_format.h"
 
 /* In the order of enum chunk_kind; tags as strings are the order in the file. */
 struct chunk_name {

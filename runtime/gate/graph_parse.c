@@ -10,7 +10,7 @@
  *
  * Numbers are bounded where they are read (rd_varint's max), before anything multiplies or
  * allocates by them. */
-#include "graph_parse.h"
+#include "gate/graph_parse.h"
 
 enum pith_status pith_parse_corrupt(struct graph_parse *p)
 {

@@ -9,7 +9,7 @@
 #ifndef GRAPH_PARSE_H
 #define GRAPH_PARSE_H
 
-#include "pith_format.h"
+#include "gate/pith_format.h"
 
 /* The fields fall into what is being read, what was told so far (values repeat: shapes, tables,
  * attributes and wiring are written by reference to what stood before), and where the second

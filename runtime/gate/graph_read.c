@@ -2,8 +2,8 @@
 /* graph_read.c - a file's graph in memory: parsed twice, once to count and once to fill, then
  * names, regions and shapes. Everything lives in one block of the caller's: no allocation, no
  * failure half way. */
-#include "graph_parse.h"
-#include "region.h"
+#include "gate/graph_parse.h"
+#include "gate/region.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 #ifndef PITH_CONTAINER_H
 #define PITH_CONTAINER_H
 
-#include "pith_crc32c.h"
-#include "pith_graph.h"
+#include "kernels/pith_crc32c.h"
+#include "gate/pith_graph.h"
 
 /* Bytes of memory (64-byte aligned) that pith_graph_read will use for this image. Checks the
  * header, the chunk table and, unless PITH_FLAG_NO_CHECKSUM, the checksums. */

@@ -9,7 +9,7 @@
 #ifndef PITH_FORMAT_H
 #define PITH_FORMAT_H
 
-#include "pith_container.h"
+#include "gate/pith_container.h"
 
 #define FORMAT_VERSION 2u
 

@@ -7,9 +7,9 @@
 #ifndef PITH_GRAPH_H
 #define PITH_GRAPH_H
 
-#include "pith_op_exec.h"
-#include "pith_op_semantics.h"
-#include "pith_weight.h"
+#include "contract/pith_op_exec.h"
+#include "contract/pith_op_semantics.h"
+#include "decode/pith_weight.h"
 
 #define PITH_NO_VALUE UINT32_MAX /* in memory only: an optional input left out */
 #define PITH_NO_NODE UINT32_MAX

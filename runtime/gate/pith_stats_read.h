@@ -3,8 +3,8 @@
 #ifndef PITH_STATS_READ_H
 #define PITH_STATS_READ_H
 
-#include "pith_bytes.h"
-#include "pith_tensor.h"
+#include "core/pith_bytes.h"
+#include "core/pith_tensor.h"
 
 #define STATS_KEPT 1u     /* flags: statistics follow */
 #define STATS_CHANNELS 2u /* by channel too; only with STATS_KEPT */

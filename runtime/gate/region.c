@@ -10,7 +10,7 @@
  *
  * Matching on a stack of fixed depth: no recursion that a file could deepen, and the depth
  * bounds what the executor keeps as well. */
-#include "region.h"
+#include "gate/region.h"
 
 /* open: from the outermost to the innermost. */
 struct walk {

@@ -3,7 +3,7 @@
 #ifndef REGION_H
 #define REGION_H
 
-#include "pith_graph.h"
+#include "gate/pith_graph.h"
 
 /* Sets region and partner of every node. PITH_ERR_CORRUPT: brackets that do not match or nest
  * deeper than PITH_MAX_DEPTH, values read outside of the region they belong to. */

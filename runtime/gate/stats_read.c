@@ -6,7 +6,7 @@
  * grid that was chosen. Sums are fixed-point numbers of 640 bits, in which adding f32 and their
  * squares is exact and so does not depend on an order: parts of a data set, measured apart,
  * merge to the same bytes. */
-#include "pith_stats_read.h"
+#include "gate/pith_stats_read.h"
 
 /* All exponent bits set are infinity and NaN. */
 static bool finite_f32(float x)

@@ -5,6 +5,6 @@
 #ifndef TEST_GATE_H
 #define TEST_GATE_H
 
-#include "region.h"
+#include "gate/region.h"
 
 #endif

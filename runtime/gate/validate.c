@@ -5,9 +5,9 @@
  *
  * Each rule has one place: the parser bounds numbers, this file relates them to each other,
  * region.c matches brackets, decoders check streams while they expand them. */
-#include "pith_format.h"
-#include "pith_op_exec.h"
-#include "pith_stats_read.h"
+#include "gate/pith_format.h"
+#include "contract/pith_op_exec.h"
+#include "gate/pith_stats_read.h"
 
 /* Where the reader stopped is the byte that is told. */
 static enum pith_status corrupt_at(const struct image *im, enum chunk_kind kind,

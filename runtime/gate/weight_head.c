@@ -6,9 +6,9 @@
  * that feeds it), and where it can be left out it must be: the canonical form of graph_parse.c.
  *
  * All arithmetic is on bounded numbers: counts are at most 2^40 elements (pith_shape_count). */
-#include "build_choice.h"
-#include "pith_adaptive_decode.h"
-#include "graph_parse.h"
+#include "core/build_choice.h"
+#include "decode/pith_adaptive_decode.h"
+#include "gate/graph_parse.h"
 
 /* Writers call it, too: head bytes are made in one place. */
 uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids)

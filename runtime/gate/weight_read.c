@@ -6,9 +6,9 @@
  * where it is entropy-coded, what the description says; its decoder takes exactly that many bytes.
  *
  * All arithmetic is on bounded numbers: lengths are at most those of the data chunk. */
-#include "pith_adaptive_decode.h"
-#include "build_choice.h"
-#include "graph_parse.h"
+#include "decode/pith_adaptive_decode.h"
+#include "core/build_choice.h"
+#include "gate/graph_parse.h"
 
 /* Ones of a nibble, for the bytes behind the last whole word. */
 static const uint8_t byte_bits[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};

@@ -10,7 +10,7 @@
  * Writing: digits of increasing count until reading gives the value back; 9 always suffice. */
 #include <stdint.h>
 #include <string.h>
-#include "decimal.h"
+#include "host/decimal.h"
 
 /* 19 digits are below 2^64; more would not change the nearest f32. */
 #define MAX_DIGITS 19

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_plan_size: pith_plan_need in memory from malloc. */
 #include <stdlib.h>
-#include "checked_opts.h"
-#include "pith_host.h"
+#include "host/checked_opts.h"
+#include "host/pith_host.h"
 
 #define WORK_ALIGN 64u
 

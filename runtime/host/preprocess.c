@@ -3,9 +3,9 @@
  * is one table look-up per pixel and channel; the tables are computed as the formula says, in
  * double, and rounded once. */
 #include <string.h>
-#include "decimal.h"
-#include "pith_host.h"
-#include "pith_preprocess.h"
+#include "host/decimal.h"
+#include "host/pith_host.h"
+#include "host/pith_preprocess.h"
 
 /* A picture of 65,536 pixels a side is refused before it is decoded. */
 #define MAX_SIDE 65536u

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "pith_host.h"
-#include "processors.h"
+#include "host/pith_host.h"
+#include "host/processors.h"
 
 /* "200000 100000": of 100 ms of time, 200 on all processors together. "max": any. */
 uint32_t pith_cpu_quota(const char *path)

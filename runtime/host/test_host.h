@@ -6,7 +6,7 @@
 #ifndef TEST_HOST_H
 #define TEST_HOST_H
 
-#include "decimal.h"
-#include "processors.h"
+#include "host/decimal.h"
+#include "host/processors.h"
 
 #endif

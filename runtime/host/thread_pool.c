@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include "pith_host.h"
+#include "host/pith_host.h"
 
 #define MAX_THREADS 1024u
 #define SPIN_NS 200000u

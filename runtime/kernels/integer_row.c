@@ -2,9 +2,9 @@
 /* integer_row.c - one factor times a row, for products of integers that no kernel runs. What those
  * of 16 bits spend their time in are rows without gaps around 0, which the compiler makes vectors
  * of. */
-#include "integer_row.h"
+#include "kernels/integer_row.h"
 
-#include "integer_element.h"
+#include "kernels/ref/integer_element.h"
 
 /* |scale| <= 2^15, so a product is less than 2^31 in size. */
 #define WIDE_ROW(T)                                                                                \

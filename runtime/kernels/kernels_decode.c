@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_decode.c - fills the kernels of the entropy decoders from their lists. Those of codes
  * that are not built are NULL. */
-#include "build_choice.h"
-#include "pith_kernel_decode.h"
+#include "core/build_choice.h"
+#include "kernels/pith_kernel_decode.h"
 #include "pith_runtime.h"
 
 static void fill_huff(struct decode_kernels *k, uint32_t features)

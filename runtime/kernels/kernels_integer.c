@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_integer.c - fills the integer part of the kernel table from its list. */
-#include "pith_kernel_integer.h"
-#include "build_choice.h"
+#include "kernels/pith_kernel_integer.h"
+#include "core/build_choice.h"
 
 /* What kernels of a level take: the last whose features are there. */
 struct panels {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pith_kernel_list.h"
+#include "kernels/pith_kernel_list.h"
 
 /* CRC32C (Castagnoli), as in RFC 3720; start with crc 0. */
 typedef uint32_t crc32c_fn(uint32_t crc, const void *p, size_t bytes);

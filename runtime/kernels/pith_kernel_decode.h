@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "pith_kernel_list.h"
+#include "kernels/pith_kernel_list.h"
 
 #define RANS_LANES 32u
 #define RANS_BITS 12u      /* frequencies sum to 2^this */

@@ -32,8 +32,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pith_act_kind.h"
-#include "pith_kernel_list.h"
+#include "kernels/pith_act_kind.h"
+#include "kernels/pith_kernel_list.h"
 
 /* What happens to a finished sum: y = act(sum + bias + residual). NULL: none. */
 struct dense_act {

@@ -72,8 +72,8 @@
 #define PITH_KERNEL_INTEGER_H
 
 #include <stdbool.h>
-#include "pith_bytes.h"
-#include "pith_kernel_list.h"
+#include "core/pith_bytes.h"
+#include "kernels/pith_kernel_list.h"
 #include "pith_runtime.h"
 
 /* How sums become values. factor NULL: y is the sums, i32. */

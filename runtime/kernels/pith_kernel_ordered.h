@@ -18,7 +18,7 @@
 #ifndef PITH_KERNEL_ORDERED_H
 #define PITH_KERNEL_ORDERED_H
 
-#include "pith_kernel_dense.h"
+#include "kernels/pith_kernel_dense.h"
 
 #define ORDERED_MR 8u
 #define ORDERED_NR 48u

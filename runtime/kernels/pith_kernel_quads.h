@@ -25,7 +25,7 @@
 
 #include <stdint.h>
 
-#include "pith_kernel_dense.h"
+#include "kernels/pith_kernel_dense.h"
 
 #define QUAD_UNIT_ROWS 256u
 #define QUAD_PLACE_FLOATS 2u /* places of rows of x are told in pairs of floats */

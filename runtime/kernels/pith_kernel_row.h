@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pith_kernel_list.h"
+#include "kernels/pith_kernel_list.h"
 
 /* One row of a normalisation: y = (x - mean) * (factor * scale) + bias, factor = 1 / sqrt(variance
  * + epsilon). */

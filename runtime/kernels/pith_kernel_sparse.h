@@ -37,9 +37,9 @@
 #define PITH_KERNEL_SPARSE_H
 
 #include <stdint.h>
-#include "pith_bytes.h"
-#include "pith_kernel_list.h"
-#include "pith_kernel_quads.h"
+#include "core/pith_bytes.h"
+#include "kernels/pith_kernel_list.h"
+#include "kernels/pith_kernel_quads.h"
 #include "pith_runtime.h"
 
 enum run_form_kind {

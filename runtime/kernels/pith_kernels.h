@@ -8,10 +8,10 @@
 #ifndef PITH_KERNELS_H
 #define PITH_KERNELS_H
 
-#include "pith_kernel_dense.h"
-#include "pith_kernel_integer.h"
-#include "pith_kernel_row.h"
-#include "pith_kernel_sparse.h"
+#include "kernels/pith_kernel_dense.h"
+#include "kernels/pith_kernel_integer.h"
+#include "kernels/pith_kernel_row.h"
+#include "kernels/pith_kernel_sparse.h"
 
 struct pith_kernels {
     uint32_t features; /* the set it was filled for */

@@ -9,10 +9,10 @@
  * Sixteen columns are one cache line of f32: a walk along an axis that is not the last then uses
  * all that it loads. Each column has an accumulator of its own, so the order of a sum is that of
  * its line, whatever else is computed beside it. */
-#include "math_f32.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
+#include "kernels/ref/math_f32.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
 
 #define COLUMNS 16u
 

@@ -5,10 +5,10 @@
  *
  * With `last` a later equal element replaces an earlier one; integers are compared in their own
  * type: a conversion to f32 would make neighbours above 2^24 equal. */
-#include "op_list.h"
-#include "op_range.h"
-#include "broadcast_row.h"
-#include "shape_rule.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/broadcast_row.h"
+#include "contract/shape_rule.h"
 
 #define COLUMNS 16u
 

@@ -5,10 +5,10 @@
  * ONNX BatchNormalization-15 with training_mode = 0. Stages that change weights anyway fold it
  * into the convolution before it (model/fold_batch_norm.c); import leaves it, since folding
  * rounds the weights anew. */
-#include "math_f32.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
+#include "kernels/ref/math_f32.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
 
 static enum pith_status shape_batch_norm(const struct op_args *args)
 {

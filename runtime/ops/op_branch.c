@@ -11,8 +11,8 @@
  * Of values on two sides only one is ever alive, so the planner may put both where BranchEnd's
  * output lies (plan/alias.c). Both have to leave values of the same types and shapes, because
  * whoever reads them has been planned once. */
-#include "op_list.h"
-#include "shape_rule.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
 
 /* A scalar bool. Anything else would need a rule for what a vector's truth is, which ONNX does
  * not have. */

@@ -5,8 +5,8 @@
  * Along the outermost axis that is not 1 the planner lets inputs be written straight into their
  * piece of the output, and parts be read where they lie (plan/alias.c): then there is nothing
  * left to copy. */
-#include "op_list.h"
-#include "shape_rule.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
 
 /* ONNX broadcasts nothing here. */
 static bool same_but_axis(const struct tview *a, const struct tview *b, uint32_t axis)

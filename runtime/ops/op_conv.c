@@ -4,9 +4,9 @@
  *
  * ONNX Conv-11. The rule is here, apart from everything that computes, because import,
  * quantization and training ask it as well; ConvInteger shares it. */
-#include "conv_run.h"
-#include "op_list.h"
-#include "shape_rule.h"
+#include "products/conv_run.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
 
 #define MAX_STEP 65535 /* strides, dilations, groups: so that products stay small */
 #define MAX_PAD (1 << 24)

@@ -10,14 +10,14 @@
  * ONNX ConvInteger-10, with a bias added that ONNX lacks: a zero point of x multiplies the sum
  * of the weights, and folding both into one number a channel is what every kernel does
  * (docs/arithmetic.md). Of what the planner fused behind it, this file knows nothing. */
-#include "conv_run.h"
-#include "integer_conv.h"
-#include "integer_element.h"
-#include "integer_row.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
-#include "pith_window.h"
+#include "products/conv_run.h"
+#include "products/integer_conv.h"
+#include "kernels/ref/integer_element.h"
+#include "kernels/integer_row.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
+#include "contract/pith_window.h"
 
 /* Optional inputs in the order of the format; in[0] is x, in[1] the weight. */
 enum { IN_ZERO_X = 2, IN_ZERO_W = 3, IN_BIAS = 4 };

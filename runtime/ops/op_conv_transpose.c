@@ -17,11 +17,11 @@
  *
  * ONNX ConvTranspose-11, whose auto_pad and output_shape import turns into pads. The sum of
  * overlaps is formed by one thread for each output plane, so no two add to one element. */
-#include "pith_kernels.h"
-#include "op_list.h"
-#include "shape_rule.h"
-#include "weight_cut.h"
-#include "weight_f32.h"
+#include "kernels/pith_kernels.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
+#include "decode/weight_cut.h"
+#include "decode/weight_f32.h"
 
 /* As of op_conv.c: bounds that keep every product of the shape rule within 63 bits. */
 #define MAX_STEP 65535

@@ -8,9 +8,9 @@
  * ONNX DepthToSpace-13 and SpaceToDepth-13. strided_copy.c merges what stays together and copies
  * rows, so that no loop over six axes is here. DCR and CRD differ in whether the block's offset
  * is the slow or the fast part of the channel; PyTorch's PixelShuffle is CRD. */
-#include "op_list.h"
-#include "shape_rule.h"
-#include "strided_copy.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
+#include "contract/strided_copy.h"
 
 enum { DCR = 0, CRD = 1, SPACE_TO_DEPTH = 2 };
 

@@ -16,11 +16,11 @@
  * Coded tables are embeddings: without memory for the decoded table, one pass of the decoder
  * over all rows finds those that were asked for. The cost is a decode of the table for each run,
  * whatever the number of indices. */
-#include "pith_index_read.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
-#include "weight_rows.h"
+#include "contract/pith_index_read.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
+#include "decode/weight_rows.h"
 
 enum { GATHER_AXIS = 0, GATHER_ELEMENTS = 1, GATHER_ND = 2 };
 

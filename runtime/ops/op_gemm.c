@@ -4,8 +4,8 @@
  * ONNX Gemm-13. What can be a product of matrices in this runtime ends in struct product
  * (products/product.h); this file says which. A Gemm is the form of fully connected layers: b is
  * constant, its rows are outputs when trans_b is set, as PyTorch's Linear exports it. */
-#include "op_list.h"
-#include "product_f32.h"
+#include "ops/op_list.h"
+#include "products/product_f32.h"
 
 /* As bits, because a schema holds integers (op_activation.c). */
 #define F32_ONE 0x3f800000

@@ -4,10 +4,10 @@
  * ONNX GlobalMaxPool-1 and GlobalAveragePool-1. The mean's sum is in double in pieces
  * (ref/sum_f32.h) and divided once, so that a plane of any size loses no more than the last
  * rounding. */
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
-#include "sum_f32.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
+#include "kernels/ref/sum_f32.h"
 
 static enum pith_status shape_global_pool(const struct op_args *args)
 {

@@ -7,11 +7,11 @@
  * and together so many products of weights, at offsets that are the same in every channel: they
  * are found once a pixel. Beyond its ends x is 0 (those taps are left out), its border repeats, or
  * it is reflected there. NaN is taken for a place before the beginning. */
-#include "cubic_weights.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "pith_rounding_f32.h"
-#include "shape_rule.h"
+#include "ops/cubic_weights.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "kernels/ref/pith_rounding_f32.h"
+#include "contract/shape_rule.h"
 
 /* Numbers of the format. */
 enum { LINEAR, NEAREST, CUBIC };

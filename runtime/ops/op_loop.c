@@ -13,9 +13,9 @@
  * ONNX Loop-13 with its number of trips as an attribute, which bounds what is stacked; a count
  * or a condition that is computed (`open`) may end it earlier, but then nothing can be stacked,
  * because shapes are known before a network runs. Scan becomes this at import. */
-#include "loop.h"
-#include "op_list.h"
-#include "shape_rule.h"
+#include "ops/loop.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
 
 /* Conditions and counts are of rank 0; import makes them so. */
 static bool is_scalar(const struct tview *t, enum pith_type type)

@@ -8,13 +8,13 @@
  * again in the root.
  *
  * ONNX LpPool-18 and GlobalLpPool-2. */
-#include "elementary_f32.h"
-#include "math_f32.h"
-#include "op_list.h"
-#include "op_pool.h"
-#include "op_range.h"
-#include "shape_rule.h"
-#include "sum_f32.h"
+#include "kernels/ref/elementary_f32.h"
+#include "kernels/ref/math_f32.h"
+#include "ops/op_list.h"
+#include "ops/op_pool.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
+#include "kernels/ref/sum_f32.h"
 
 #define ROOT_WORK 32u /* elements that a root takes as long as */
 

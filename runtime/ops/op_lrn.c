@@ -7,10 +7,10 @@
  * ONNX LRN-13, of AlexNet (Krizhevsky et al. 2012, section 3.3), over channels only. Each
  * channel sums its window anew instead of sliding it: a running sum would add and take away in
  * f32 and drift, and depend on where a thread began. */
-#include "math_f32.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
+#include "kernels/ref/math_f32.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
 
 #define PIXELS 64u
 

@@ -7,10 +7,10 @@
  *
  * ONNX MatMul-13. b transposed is not of ONNX: import writes it where a Transpose of a constant
  * stood before, so that weights of all layers lie the same way. */
-#include "op_list.h"
-#include "product_f32.h"
-#include "weight_cut.h"
-#include "weight_f32.h"
+#include "ops/op_list.h"
+#include "products/product_f32.h"
+#include "decode/weight_cut.h"
+#include "decode/weight_f32.h"
 
 static const struct attr_field fields[] = {
     {ATTR_INT, ATTR_MATMUL_TRANS_B, 0, 0, 1},

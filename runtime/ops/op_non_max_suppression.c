@@ -11,8 +11,8 @@
  * ONNX NonMaxSuppression-11. A heap and not a sort: of tens of thousands of candidates some
  * hundred are taken, and a heap is built in linear time. The order among equal scores is defined
  * here because ONNX leaves it open and results shall be the same everywhere. */
-#include "op_list.h"
-#include "shape_rule.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
 
 static enum pith_status shape_nms(const struct op_args *args)
 {

@@ -8,13 +8,13 @@
  * ONNX GroupNormalization-21, InstanceNormalization-6, LayerNormalization-17,
  * MeanVarianceNormalization-13. A group is summed by one thread in the order of memory, in
  * pieces of fixed length, so results depend on nothing but the data. */
-#include "pith_kernels.h"
-#include "math_f32.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "pith_reduced_axes.h"
-#include "shape_rule.h"
-#include "sum_f32.h"
+#include "kernels/pith_kernels.h"
+#include "kernels/ref/math_f32.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/pith_reduced_axes.h"
+#include "contract/shape_rule.h"
+#include "kernels/ref/sum_f32.h"
 
 #define COLUMNS 16u
 

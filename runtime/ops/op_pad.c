@@ -7,9 +7,9 @@
  * than 0 is defined for f32 only; steps on bytes (integer_chain.c) give the border as a byte.
  *
  * ONNX Pad-13; the wrap mode that Pad-19 added is not here. */
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
 
 enum { PAD_CONSTANT = 0, PAD_REFLECT = 1, PAD_EDGE = 2 };
 

@@ -18,12 +18,12 @@
  * hundred taps; means of whole planes go to sum_f32.h, since there K is not bounded by a
  * kernel's size. Maxima are the same in any order; sums are columns first, then the row, on
  * every machine. */
-#include "pith_kernels.h"
-#include "op_list.h"
-#include "op_pool.h"
-#include "op_range.h"
-#include "shape_rule.h"
-#include "sum_f32.h"
+#include "kernels/pith_kernels.h"
+#include "ops/op_list.h"
+#include "ops/op_pool.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
+#include "kernels/ref/sum_f32.h"
 
 /* An estimate only: beyond it the number of tasks no longer changes. */
 #define PLENTY 65536u /* taps enough for threads */

@@ -14,11 +14,11 @@
  * ONNX QuantizeLinear-21, DequantizeLinear-21, DynamicQuantizeLinear-11 (docs/arithmetic.md,
  * "Quantized networks"). Inside of networks of integers the planner makes these part of what
  * stands before or behind; as steps of their own they stand at the edges. */
-#include "integer_element.h"
-#include "pith_kernels.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
+#include "kernels/ref/integer_element.h"
+#include "kernels/pith_kernels.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
 
 /* Short enough that one item's scale and its floats are in the cache, long enough for vectors. */
 #define PIECE 4096u /* elements of a row that are one item of work */

@@ -9,12 +9,12 @@
  * ONNX Reduce*-18. One operator in the format for nine of ONNX's, because they differ in how an
  * element joins the sum alone. LogSumExp subtracts the maximum first, as softmax does, so that
  * no exponential overflows. */
-#include "math_f32.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "pith_reduced_axes.h"
-#include "shape_rule.h"
-#include "sum_f32.h"
+#include "kernels/ref/math_f32.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/pith_reduced_axes.h"
+#include "contract/shape_rule.h"
+#include "kernels/ref/sum_f32.h"
 
 /* A cache line of f32, and few enough accumulators for registers. */
 #define COLUMNS 16u

@@ -9,11 +9,11 @@
  * ONNX ReduceMean-18. Apart from op_reduce.c because global means end most image networks: it
  * has one loop and no switch, and the sum of a row is in pieces of f32 (sum_f32.h), not in
  * double. */
-#include "op_list.h"
-#include "op_range.h"
-#include "pith_reduced_axes.h"
-#include "shape_rule.h"
-#include "sum_f32.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/pith_reduced_axes.h"
+#include "contract/shape_rule.h"
+#include "kernels/ref/sum_f32.h"
 
 #define COLUMNS 16u
 

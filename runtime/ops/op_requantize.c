@@ -10,10 +10,10 @@
  * product, with factor = x_scale * w_scale / y_scale. 2^24 is exact in f32, larger sums are
  * rounded once (to even) before they are multiplied: what the kernels' vector conversions do,
  * too. */
-#include "integer_element.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
+#include "kernels/ref/integer_element.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
 
 /* One factor a channel, so a piece is a run of one factor. */
 #define PIECE 4096u

@@ -12,10 +12,10 @@
  * ONNX Resize-19 and Upsample-9 (asymmetric), antialias excepted. The work is separable, but
  * outputs are formed as products of weights over corners and not axis after axis: pictures have
  * two sampled axes, four corners, and an intermediate image would cost its memory. */
-#include "cubic_weights.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
+#include "ops/cubic_weights.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
 
 /* Numbers of the format; they are ONNX's words in its order. */
 enum { RESIZE_NEAREST = 0, RESIZE_LINEAR = 1, RESIZE_CUBIC = 2 };

@@ -11,9 +11,9 @@
  *
  * ONNX ScatterElements-18 and ScatterND-18. One thread, because order is part of the result;
  * scatters of networks (masks, key-value caches) are short beside what surrounds them. */
-#include "pith_index_read.h"
-#include "op_list.h"
-#include "shape_rule.h"
+#include "contract/pith_index_read.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
 
 /* Numbers of the format. */
 enum { SCATTER_ELEMENTS = 0, SCATTER_ND = 1 };

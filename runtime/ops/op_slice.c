@@ -6,10 +6,10 @@
  * ONNX Slice-13 with constant starts, ends and steps; others import makes into Gather where it
  * can. ATTR_SLICE_ENDS of INT32_MAX (INT32_MIN) is how exporters say "to the end", which
  * clamping gives. */
-#include "op_list.h"
-#include "pith_slice_axis.h"
-#include "shape_rule.h"
-#include "strided_copy.h"
+#include "ops/op_list.h"
+#include "contract/pith_slice_axis.h"
+#include "contract/shape_rule.h"
+#include "contract/strided_copy.h"
 
 /* A list of steps may be left out, but a step of 0 would never end. */
 static bool lists_fit(const int32_t *attr)

@@ -9,12 +9,12 @@
  * ONNX Softmax-13 and LogSoftmax-13. y may be x: a column's maximum is known before its first
  * element is written. LogSoftmax is (x - max) - log(sum) and never the log of a softmax, whose
  * small shares would be 0. */
-#include "math_f32.h"
-#include "pith_kernels.h"
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
-#include "sum_f32.h"
+#include "kernels/ref/math_f32.h"
+#include "kernels/pith_kernels.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
+#include "kernels/ref/sum_f32.h"
 
 #define COLUMNS 16u
 

@@ -8,8 +8,8 @@
  *
  * A new operator is one row here, one number in pith_op_semantics.h and one file
  * (docs/add-an-operator.md). */
-#include "build_choice.h"
-#include "op_list.h"
+#include "core/build_choice.h"
+#include "ops/op_list.h"
 
 _Static_assert(PITH_OP_END <= 128, "build_choice.h has bits for 128 operators");
 

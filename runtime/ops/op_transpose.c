@@ -5,9 +5,9 @@
  * beside each other are merged there, so [N, H, W, C] <-> [N, C, H, W] is a loop over two axes.
  * Most transposes of networks are gone before: import moves them into weights and products, the
  * planner into layouts. */
-#include "op_list.h"
-#include "shape_rule.h"
-#include "strided_copy.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
+#include "contract/strided_copy.h"
 
 static uint32_t input_axis(const int32_t *attr, uint32_t rank, uint32_t i)
 {

@@ -4,9 +4,9 @@
  *
  * ONNX Trilu-14, of causal masks above all. In place too: a row's part that stays is where it
  * was. */
-#include "op_list.h"
-#include "op_range.h"
-#include "shape_rule.h"
+#include "ops/op_list.h"
+#include "contract/op_range.h"
+#include "contract/shape_rule.h"
 
 static enum pith_status shape_trilu(const struct op_args *args)
 {

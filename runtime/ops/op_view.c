@@ -5,8 +5,8 @@
  * ONNX Squeeze-13, Unsqueeze-13, Reshape-14, Flatten-13, Identity-16. Tensors are row-major and
  * dense, so these never move an element; they copy where an input or constant of the graph is
  * also its output (plan/alias.c). */
-#include "op_list.h"
-#include "shape_rule.h"
+#include "ops/op_list.h"
+#include "contract/shape_rule.h"
 
 static enum pith_status shape_identity(const struct op_args *args)
 {

@@ -5,6 +5,6 @@
 #ifndef TEST_OPS_H
 #define TEST_OPS_H
 
-#include "op_list.h"
+#include "ops/op_list.h"
 
 #endif

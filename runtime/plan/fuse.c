@@ -16,10 +16,10 @@
  * more. Values are the same bits either way: a step computes act(sum + bias + residual) in the
  * order in which the nodes would have (docs/arithmetic.md), but for packed products, which begin
  * with the bias. */
-#include "build_choice.h"
-#include "integer_conv.h"
-#include "plan.h"
-#include "region.h"
+#include "core/build_choice.h"
+#include "products/integer_conv.h"
+#include "plan/plan.h"
+#include "gate/region.h"
 
 #define F32_ONE 0x3f800000
 

@@ -6,9 +6,9 @@
  * The pattern is what quantizing exporters write around every operator: DequantizeLinear -> op
  * -> QuantizeLinear. Run as three steps it would write two tensors of floats, eight times the
  * bytes it reads and writes. */
-#include "integer_chain.h"
-#include "plan.h"
-#include "region.h"
+#include "products/integer_chain.h"
+#include "plan/plan.h"
+#include "gate/region.h"
 
 /* Grids by channel would need a table for each; none of these operators has a channel axis of
  * its own. */

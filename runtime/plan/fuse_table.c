@@ -14,10 +14,10 @@
  *
  * Nodes inside are linked by node_plan.before, from the QuantizeLinear, whose step the table is,
  * downwards; DequantizeLinears are not, for one may serve others, too. */
-#include "byte_table.h"
-#include "integer_chain.h"
-#include "plan.h"
-#include "region.h"
+#include "products/byte_table.h"
+#include "products/integer_chain.h"
+#include "plan/plan.h"
+#include "gate/region.h"
 
 /* The last one is the QuantizeLinear. A node reads up to three values. */
 #define MAX_NODES 16u

@@ -5,7 +5,7 @@
  * to group where the value is there for the whole batch, and lies in the lane's memory where it is
  * not. Lanes from 1 on have copies of all views and of the op_args that point to them; what was
  * prepared and lowered is read alone, so all share it. */
-#include "plan_build.h"
+#include "plan/plan_build.h"
 
 /* Operands with samples of node n's step: what segment.c found not to be constant. */
 static uint32_t count_views(const struct builder *b, uint32_t n)

@@ -16,7 +16,7 @@
  * not turned. Orders are found by elimination: all values that could are taken to be
  * channels-last, then what cannot is cleared until nothing changes. Clearing only ever removes,
  * so it ends; the bound on sweeps is for files made to be slow. */
-#include "plan.h"
+#include "plan/plan.h"
 
 #define SWEEPS 64u /* of nodes; what does not come to rest by then stays row-major */
 

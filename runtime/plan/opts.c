@@ -3,8 +3,8 @@
  *
  * A struct with its own size lets a library and a caller of different age meet: the smaller of
  * both sizes is copied, and what a newer caller asks of an older library must be nothing. */
-#include "build_choice.h"
-#include "plan.h"
+#include "core/build_choice.h"
+#include "plan/plan.h"
 
 /* What a file may ask for by default: enough for every network that runs on a CPU, too little to
  * exhaust a machine. */

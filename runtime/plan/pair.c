@@ -5,9 +5,9 @@
  *
  * Pairs are found when kernels are chosen, which they do not change. Where the threads are not
  * known there are none: one thread would run what all could. */
-#include "conv_pair.h"
-#include "plan_build.h"
-#include "run_pair.h"
+#include "products/conv_pair.h"
+#include "plan/plan_build.h"
+#include "plan/run_pair.h"
 
 /* An observer sees every value whole; executors that know no segments know no pairs. */
 static bool allows_pairs(const struct pith_opts *o)

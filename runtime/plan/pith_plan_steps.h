@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_plan_steps.h - a finished plan, for those who execute it: run.c, and executors on other
- * devices (runtime/cuda/). What planning works on stands in plan.h. */
+ * devices (cuda/). What planning works on stands in plan.h. */
 #ifndef PITH_PLAN_STEPS_H
 #define PITH_PLAN_STEPS_H
 
-#include "pith_op_exec.h"
-#include "pith_graph.h"
-#include "pith_kernels.h"
+#include "contract/pith_op_exec.h"
+#include "gate/pith_graph.h"
+#include "kernels/pith_kernels.h"
 
 /* One executed step. */
 struct step {

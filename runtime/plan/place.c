@@ -19,7 +19,7 @@
  *
  * Every piece is rounded up to a cache line (PLAN_ALIGN), so vector loads are aligned and
  * threads do not share lines. */
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Some eight million comparisons an order at most; steps of real networks are a few hundred. */
 #define GREEDY_MAX 4096u

@@ -20,9 +20,9 @@
 #ifndef PLAN_H
 #define PLAN_H
 
-#include "build_choice.h"
-#include "pith_container.h"
-#include "pith_plan_steps.h"
+#include "core/build_choice.h"
+#include "gate/pith_container.h"
+#include "plan/pith_plan_steps.h"
 
 #define PLAN_ALIGN 64u
 #define PLAN_NONE UINT32_MAX

@@ -5,7 +5,7 @@
 #ifndef PLAN_BUILD_H
 #define PLAN_BUILD_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* A block of memory filled from both ends. */
 struct block {

@@ -4,7 +4,7 @@
  *
  * What is told here is what run() reads: views of values, steps and addresses, not a second
  * record of decisions. `pith info --plan`, observers and tests stand on it. */
-#include "run_pair.h"
+#include "plan/run_pair.h"
 
 /* Words of activations, in the order of enum act_kind. */
 static const char *activation_of(const struct step *s)

@@ -16,10 +16,10 @@
  * Decoding is what opening a model costs, and packing where it is bytes. Which job
  * runs in which slot depends on nothing that a run may change, so the same file fails with the
  * same status whatever the threads do. */
-#include "build_choice.h"
-#include "plan.h"
-#include "weight_cut.h"
-#include "weight_rows.h"
+#include "core/build_choice.h"
+#include "plan/plan.h"
+#include "decode/weight_cut.h"
+#include "decode/weight_rows.h"
 
 /* More threads than this wait for the largest weight. */
 #define MAX_SLOTS 16u

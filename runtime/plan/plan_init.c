@@ -8,10 +8,10 @@
  * they lie, aliasing which share storage, steps what else is needed, and only then can anything
  * be placed. Costs that the caller measured (opts.costs) replace those of the machine's class
  * before anything is chosen. */
-#include "byte_table.h"
-#include "integer_conv.h"
-#include "pith_kernel_ordered.h"
-#include "plan_build.h"
+#include "products/byte_table.h"
+#include "products/integer_conv.h"
+#include "kernels/pith_kernel_ordered.h"
+#include "plan/plan_build.h"
 
 /* ---- phases --------------------------------------------------------------------------------- */
 

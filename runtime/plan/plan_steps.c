@@ -9,10 +9,10 @@
  * A step is struct op_args with every pointer set: run() computes nothing that could have been
  * computed here. Two counts come before the arrays (needs_step, count_extras) because memory is
  * taken once. */
-#include "byte_table.h"
-#include "integer_chain.h"
-#include "plan_build.h"
-#include "weight_rows.h"
+#include "products/byte_table.h"
+#include "products/integer_chain.h"
+#include "plan/plan_build.h"
+#include "decode/weight_rows.h"
 
 /* A Gather along an axis decodes row after row, of 2^32 - 1 elements at most. Only where there
  * is no memory for decoded tables (pith_weight_rows_wanted). */

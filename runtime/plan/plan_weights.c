@@ -3,7 +3,7 @@
  * form, and those that are decoded. Scales, zero points, biases lie in the image as they are
  * computed with, so that their place there is all that a plan needs; a network of integers has more
  * of them than of weights. */
-#include "plan_build.h"
+#include "plan/plan_build.h"
 
 /* May the node read its input i in file form? (plan_steps.c decides. Tables are read so where they
  * are coded alone.) */

@@ -4,9 +4,9 @@
  *
  * The executor knows four operators by name, those that jump. Time is read only when a clock was
  * given, and it is charged to steps without what observers take. */
-#include "loop.h"
-#include "run_pair.h"
-#include "run_segment.h"
+#include "ops/loop.h"
+#include "plan/run_pair.h"
+#include "plan/run_segment.h"
 
 /* Below, vector kernels take some 10 us, and handing values from core to core costs as much
  * as a second thread saves. */

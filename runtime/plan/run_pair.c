@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Running a pair of steps (pair.c): each thread runs a band of the first, then of the second, then
  * the same of its next band. Time is taken in lane 0, which works as long as any other. */
-#include "run_pair.h"
-#include "conv_pair.h"
-#include "run_segment.h"
+#include "plan/run_pair.h"
+#include "products/conv_pair.h"
+#include "plan/run_segment.h"
 
 struct pair {
     struct pith_plan *plan;

@@ -3,7 +3,7 @@
 #ifndef RUN_PAIR_H
 #define RUN_PAIR_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Runs plan->next_step and the step behind it, and sets that to the one behind both; or to the one
  * that it stopped at, as pith_count_step says. */

@@ -4,7 +4,7 @@
  * With one lane a step is cut among threads as steps elsewhere are. With several, each thread has
  * groups of its own and memory for one; they meet after some milliseconds, when whoever runs the
  * plan may ask to stop. Time is taken in lane 0, which works as long as any other. */
-#include "run_segment.h"
+#include "plan/run_segment.h"
 
 /* Of one lane between two questions whether to stop: some milliseconds. */
 #define ROUND_MACS (UINT64_C(1) << 28)

@@ -3,7 +3,7 @@
 #ifndef RUN_SEGMENT_H
 #define RUN_SEGMENT_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 /* Runs s's operation with `args`, which has `macs` multiply-accumulates (0: not counted). */
 void pith_run_operation(const struct step *s, const struct op_args *args, uint64_t macs,

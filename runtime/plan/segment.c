@@ -12,7 +12,7 @@
  * activations where they do not fit, what is handed from one segment to the next - and the least
  * sum over all steps is found step by step (Viterbi). Neither the machine's cache nor its threads
  * are asked: the groups decide kernels, and kernels decide bits. */
-#include "plan_build.h"
+#include "plan/plan_build.h"
 
 /* Caches of today's cores and chips, rounded down: of a core, of which half is left to what is
  * not counted; its share of the one behind. */

@@ -5,9 +5,9 @@
  * One numbering of what a step reads, for everything that walks over operands: lifetimes,
  * constants, wiring. Nodes that were fused are looked up in the graph, so nothing is stored
  * twice. */
-#include "integer_conv.h"
-#include "plan.h"
-#include "region.h"
+#include "products/integer_conv.h"
+#include "plan/plan.h"
+#include "gate/region.h"
 
 static bool is_matmul_integer(const struct graph_node *node)
 {

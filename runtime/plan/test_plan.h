@@ -5,6 +5,6 @@
 #ifndef TEST_PLAN_H
 #define TEST_PLAN_H
 
-#include "plan.h"
+#include "plan/plan.h"
 
 #endif

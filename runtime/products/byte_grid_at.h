@@ -3,8 +3,8 @@
 #ifndef BYTE_GRID_AT_H
 #define BYTE_GRID_AT_H
 
-#include "integer_element.h"
-#include "pith_op_exec.h"
+#include "kernels/ref/integer_element.h"
+#include "contract/pith_op_exec.h"
 
 /* Of bytes of a type. */
 static inline struct byte_grid byte_grid_at(const struct grid_operand *grid, enum pith_type type)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_table.c - see byte_table.h. */
-#include "byte_table.h"
-#include "op_range.h"
-#include "pith_kernels.h"
+#include "products/byte_table.h"
+#include "contract/op_range.h"
+#include "kernels/pith_kernels.h"
 
 #define BYTES 256u
 #define PIECE 16384u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_coded.c - see conv_coded.h. */
-#include "conv_coded.h"
-#include "activate.h"
+#include "products/conv_coded.h"
+#include "kernels/ref/activate.h"
 
 /* Outputs of one axis whose tap lies inside the image: [begin, end), the first at input `at`. */
 struct outputs {

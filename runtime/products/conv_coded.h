@@ -5,8 +5,8 @@
 #ifndef CONV_CODED_H
 #define CONV_CODED_H
 
-#include "pith_kernel_dense.h"
-#include "weight_rows.h"
+#include "kernels/pith_kernel_dense.h"
+#include "decode/weight_rows.h"
 
 /* One output channel of all images; x, y, residual: of its group in the first image. */
 struct conv_coded_job {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_direct.c - convolutions with weights as the file has them: nothing is packed. */
-#include "conv_coded.h"
-#include "conv_kernel.h"
-#include "conv_window.h"
-#include "weight_cut.h"
-#include "weight_f32.h"
-#include "weight_rows.h"
+#include "products/conv_coded.h"
+#include "products/conv_kernel.h"
+#include "products/conv_window.h"
+#include "decode/weight_cut.h"
+#include "decode/weight_f32.h"
+#include "decode/weight_rows.h"
 
 #define DEPTHWISE_MAX_O 3u
 

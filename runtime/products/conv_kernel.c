@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_kernel.c - what the kernels of convolutions share. */
-#include "conv_kernel.h"
-#include "weight_f32.h"
+#include "products/conv_kernel.h"
+#include "decode/weight_f32.h"
 
 bool pith_conv_is_small(const struct conv *v)
 {

@@ -8,9 +8,9 @@
 #ifndef CONV_KERNEL_H
 #define CONV_KERNEL_H
 
-#include "pith_kernels.h"
-#include "pith_window.h"
-#include "product.h"
+#include "kernels/pith_kernels.h"
+#include "contract/pith_window.h"
+#include "products/product.h"
 
 #define CONV_CHUNKS 16u
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_pair.c - which convolutions run band by band, and the bands: as large as leave half of a
  * second-level cache of 2 MB to what is read and written beside them. */
-#include "conv_pair.h"
-#include "conv_kernel.h"
+#include "products/conv_pair.h"
+#include "products/conv_kernel.h"
 
 #define BAND_BYTES (1u << 19)
 #define WHOLE_BYTES (1u << 20) /* so much stays in cache as it is */

@@ -3,7 +3,7 @@
  * conv_rows_f32, on a padded copy of the input rows under it.
  *
  *     scratch = one band [C][band rows, padded width] for each lane */
-#include "conv_kernel.h"
+#include "products/conv_kernel.h"
 
 #define BAND_FLOATS 65536u /* of a band: a quarter of a second-level cache of 1 MiB */
 #define BANDS 8u           /* of an image at least, where that leaves BAND_PIXELS */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_run.c - a convolution, lowered: its geometry and the choice among its kernels
  * (conv_kernel.h); and the kernel that is a matrix product. */
-#include "conv_run.h"
-#include "conv_kernel.h"
-#include "product_f32.h"
+#include "products/conv_run.h"
+#include "products/conv_kernel.h"
+#include "products/product_f32.h"
 
 #define ENTRY(name) &name,
 static const struct conv_kernel *const kernels[] = {CONV_KERNELS(ENTRY)};

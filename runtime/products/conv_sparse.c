@@ -6,9 +6,9 @@
  *
  *     prep    = the weight as quads, columns in the order of im2col_f32
  *     scratch = one panel [K][width] for each lane */
-#include "conv_kernel.h"
-#include "quad_form.h"
-#include "run_form.h"
+#include "products/conv_kernel.h"
+#include "products/quad_form.h"
+#include "products/run_form.h"
 
 #define PANEL_FLOATS (1u << 17) /* half of a second-level cache */
 #define COPY_CHANNELS 8u        /* copying the columns takes as long as so many output channels */

@@ -5,9 +5,9 @@
  *     scratch = one panel [K_BLOCK][ldb] for each lane
  *
  * Few tiles (7x7 pixels) are cut by output channels, too. */
-#include "conv_kernel.h"
-#include "conv_window.h"
-#include "weight_f32.h"
+#include "products/conv_kernel.h"
+#include "products/conv_window.h"
+#include "decode/weight_f32.h"
 
 #define K_BLOCK 768u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
 #define COPY_CHANNELS 8u       /* copying the columns takes as long as so many output channels */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the taps of an output row lie is the same for all channels: it is found once a tap and row,
  * outside the loop over channels. */
-#include "conv_window.h"
-#include "activate.h"
+#include "products/conv_window.h"
+#include "kernels/ref/activate.h"
 
 static size_t least(size_t a, size_t b)
 {

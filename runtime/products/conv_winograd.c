@@ -7,8 +7,8 @@
  *     scratch = for each lane a panel [terms][C][ldb], sums [terms][pass][ldb]
  *
  * Few blocks are cut by output channels, too, as the tiles of conv_tiles.c are. */
-#include "conv_kernel.h"
-#include "weight_f32.h"
+#include "products/conv_kernel.h"
+#include "decode/weight_f32.h"
 
 /* Weights that do not stay in a second-level cache are read for so many tiles at least. */
 #define CACHED_WEIGHTS (1u << 18)

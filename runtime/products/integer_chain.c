@@ -16,11 +16,11 @@
  *
  * All but the last work on channels-last tensors and on row-major ones; pools are made for the
  * former. */
-#include "byte_grid_at.h"
-#include "integer_chain.h"
-#include "integer_element.h"
-#include "pith_kernels.h"
-#include "op_range.h"
+#include "products/byte_grid_at.h"
+#include "products/integer_chain.h"
+#include "kernels/ref/integer_element.h"
+#include "kernels/pith_kernels.h"
+#include "contract/op_range.h"
 
 #define PIECE 4096u
 #define MOST_TAPS 256u

@@ -8,9 +8,9 @@
  *
  * Where y is not channels-last, tiles of TILE pixels by PART outputs are written there transposed.
  */
-#include "integer_conv.h"
-#include "integer_places.h"
-#include "integer_element.h"
+#include "products/integer_conv.h"
+#include "products/integer_places.h"
+#include "kernels/ref/integer_element.h"
 
 struct conv_run {
     const struct integer_conv *c;

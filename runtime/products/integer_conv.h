@@ -5,8 +5,8 @@
 #ifndef INTEGER_CONV_H
 #define INTEGER_CONV_H
 
-#include "integer_layout.h"
-#include "pith_op_exec.h"
+#include "products/integer_layout.h"
+#include "contract/pith_op_exec.h"
 
 /* x is [n, h, w, channels] when channels_last, else [n, channels, h, w]; y is channels-last with
  * y_step elements from pixel to pixel, or [n, outputs, oh, ow] where y_step is 0. */

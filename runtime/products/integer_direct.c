@@ -8,10 +8,10 @@
  *
  * Padding has the value of the zero point and so adds nothing. Sums are modulo 2^32: their order
  * does not show. */
-#include "integer_direct.h"
-#include "integer_element.h"
-#include "pith_kernels.h"
-#include "weight_rows.h"
+#include "products/integer_direct.h"
+#include "kernels/ref/integer_element.h"
+#include "kernels/pith_kernels.h"
+#include "decode/weight_rows.h"
 
 struct direct_run {
     const struct integer_conv *c;

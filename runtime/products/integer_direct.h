@@ -5,7 +5,7 @@
 #ifndef INTEGER_DIRECT_H
 #define INTEGER_DIRECT_H
 
-#include "integer_conv.h"
+#include "products/integer_conv.h"
 
 /* Scratch, kernel name and whether the weight is decoded. Always true; c: what args is. */
 bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args,

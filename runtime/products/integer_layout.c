@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_layout.c - see integer_layout.h: what a plan decides of an integer convolution. */
-#include "integer_conv.h"
-#include "integer_element.h"
+#include "products/integer_conv.h"
+#include "kernels/ref/integer_element.h"
 
 #define CHUNKS 16u
 #define BAND_PIXELS 192u  /* of output, at least: few input rows are then copied twice */

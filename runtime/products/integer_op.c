@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_op.c - ConvInteger and MatMulInteger, seen as what integer_conv.c runs: their geometry,
  * their weights from the file, their inputs. */
-#include "byte_grid_at.h"
-#include "integer_conv.h"
-#include "integer_direct.h"
-#include "integer_element.h"
-#include "integer_winograd.h"
-#include "pith_kernels.h"
-#include "weight_cut.h"
-#include "weight_rows.h"
+#include "products/byte_grid_at.h"
+#include "products/integer_conv.h"
+#include "products/integer_direct.h"
+#include "kernels/ref/integer_element.h"
+#include "products/integer_winograd.h"
+#include "kernels/pith_kernels.h"
+#include "decode/weight_cut.h"
+#include "decode/weight_rows.h"
 
 #define LIMIT (UINT64_C(1) << 31)
 

@@ -11,8 +11,8 @@
  *
  * so that a kernel reads a panel from its first byte to its last. What stands for no weight is 0.
  * Depthwise weights and slots have layouts of their own (pith_kernel_integer.h). */
-#include "integer_slots.h"
-#include "integer_element.h"
+#include "products/integer_slots.h"
+#include "kernels/ref/integer_element.h"
 
 /* i counts elements, whichever size these have. */
 static void put_weight(const struct integer_layout *l, uint8_t *packed, uint64_t i, int32_t w)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_places.c - see integer_places.h. */
-#include "integer_places.h"
+#include "products/integer_places.h"
 #include <string.h>
 
 /* n bytes of each of `count` places, to_step bytes apart, from where they are x_step apart. A loop

@@ -4,7 +4,7 @@
 #ifndef INTEGER_PLACES_H
 #define INTEGER_PLACES_H
 
-#include "integer_conv.h"
+#include "products/integer_conv.h"
 
 /* What a band is filled from: `rows` rows of places under output rows oy .. of an image, the
  * channels of a group from `channel` on. */

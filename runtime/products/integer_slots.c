@@ -24,7 +24,7 @@
  * Of spans a short reach makes groups of few lanes, which are cheap, and many of them,
  * since outputs ahead wait with empty slots; the reach that costs the first panel least is that of
  * all. */
-#include "integer_slots.h"
+#include "products/integer_slots.h"
 
 #define LEAST_REACH 3u
 /* Of a group of a span, in instructions: those of a lane, and those besides. */

@@ -3,7 +3,7 @@
 #ifndef INTEGER_SLOTS_H
 #define INTEGER_SLOTS_H
 
-#include "integer_conv.h"
+#include "products/integer_conv.h"
 
 /* Slots (pith_kernel_integer.h), for so many rows of x, or slots in spans, at most `most` groups a
  * panel. sum: of the weights of each output. The table of halved weights stands in front of packed.

@@ -8,8 +8,8 @@
  *
  * Of the layout, a band is a block of `rows` tiles, band_bytes its elements, tile_bytes its sums.
  */
-#include "integer_winograd.h"
-#include "integer_element.h"
+#include "products/integer_winograd.h"
+#include "kernels/ref/integer_element.h"
 
 #define SIDE 6u
 #define OUT 4u

@@ -4,7 +4,7 @@
 #ifndef INTEGER_WINOGRAD_H
 #define INTEGER_WINOGRAD_H
 
-#include "integer_conv.h"
+#include "products/integer_conv.h"
 
 /* As pith_integer_conv_need, with packing PACK_WINOGRAD. false also where y is not bytes,
  * channels-last like x, and where a sum might not fit 26 bits: whatever the weights, of more than

@@ -3,8 +3,8 @@
 #ifndef PRODUCT_H
 #define PRODUCT_H
 
-#include "pith_kernel_dense.h"
-#include "pith_op_exec.h"
+#include "kernels/pith_kernel_dense.h"
+#include "contract/pith_op_exec.h"
 
 struct product_kernel;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* product_f32.c - see product_f32.h: the choice among the kernels. */
-#include "product_f32.h"
-#include "product_kernel.h"
+#include "products/product_f32.h"
+#include "products/product_kernel.h"
 
 #define ENTRY(name) &name,
 static const struct product_kernel *const kernels[] = {PRODUCT_KERNELS(ENTRY)};

@@ -5,7 +5,7 @@
 #ifndef PRODUCT_F32_H
 #define PRODUCT_F32_H
 
-#include "product.h"
+#include "products/product.h"
 
 /* weight: constant b, or NULL. choice: the kernel that is wanted, its number from 1 on; 0: the
  * cheapest. Sets kernel and constant. PITH_ERR_CORRUPT: that kernel cannot do it. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* product_form.c - products that read a constant b as it is compressed: in a run form (run_form.h),
  * or decoded at each run, row by row (weight_rows.h). */
-#include "product_kernel.h"
-#include "run_form.h"
-#include "weight_rows.h"
+#include "products/product_kernel.h"
+#include "products/run_form.h"
+#include "decode/weight_rows.h"
 
 /* ---- a run form ----------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* product_kernel.c - what the kernels of products share. */
-#include "product_kernel.h"
-#include "run_form.h"
+#include "products/product_kernel.h"
+#include "products/run_form.h"
 
 uint64_t pith_product_gemv_cost(const struct product_case *c)
 {

@@ -4,10 +4,10 @@
 #ifndef PRODUCT_KERNEL_H
 #define PRODUCT_KERNEL_H
 
-#include "pith_kernels.h"
-#include "product.h"
-#include "weight_cut.h"
-#include "weight_f32.h"
+#include "kernels/pith_kernels.h"
+#include "products/product.h"
+#include "decode/weight_cut.h"
+#include "decode/weight_f32.h"
 
 /* A product that a kernel is asked about. */
 struct product_case {

@@ -7,8 +7,8 @@
  *
  *     scratch = a in panels [panels][k][16], then the rest [k][4] or [k][8], then of each lane
  *               y of one unit and strip [256][width], and the same turned [width][256] */
-#include "product_kernel.h"
-#include "quad_form.h"
+#include "products/product_kernel.h"
+#include "products/quad_form.h"
 
 #define MIN_M 2u /* one row is a matter of run forms */
 #define STRIP 2u /* panels that are taken together: with three, x leaves the caches sooner */

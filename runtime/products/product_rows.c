@@ -4,8 +4,8 @@
  *     gemv     prep = rows [n][k], or nothing where they can be used in the image
  *     general  the same
  *     columns  prep = [k][n] */
-#include "activate.h"
-#include "product_kernel.h"
+#include "kernels/ref/activate.h"
+#include "products/product_kernel.h"
 
 /* Rows shorter than this fill no register. Column after column goes faster, and adds in ascending
  * order: the same bits on every level, which loops of integers with a few floats among them depend

@@ -8,8 +8,8 @@
  *     constant b:  prep = strips [ceil(n/nr)][k][nr]
  *     scratch          = panels of a [ceil(m/mr)][k][mr], then strips of b, unless they lie ready
  */
-#include "product_kernel.h"
-#include "run_form.h"
+#include "products/product_kernel.h"
+#include "products/run_form.h"
 
 #define K_BLOCK 512u /* of k at a time: K_BLOCK x nr floats of b stay in the second-level cache */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* quad_form.c - see quad_form.h. Rows are counted block by block, sorted by their quads, and get
  * their entries in a second pass; both passes go through the nonzeros in the order of the file. */
-#include "quad_form.h"
-#include "run_form.h"
+#include "products/quad_form.h"
+#include "products/run_form.h"
 
 #define BLOCK_COLS 512u /* times 16 floats: a first-level cache; times 48: part of the second */
 #define BLOCK_COLS_MAX 2048u /* times 256 bytes a row of x, by 8: fits u16 */

@@ -4,8 +4,8 @@
 #ifndef QUAD_FORM_H
 #define QUAD_FORM_H
 
-#include "pith_kernel_sparse.h"
-#include "weight_cut.h"
+#include "kernels/pith_kernel_sparse.h"
+#include "decode/weight_cut.h"
 
 /* The matrix as the product sees it. Column c = channel * taps + tap of the weight stands for row
  * tap * (cols / taps) + channel of x (what im2col makes of an image); taps 1: c itself. */

@@ -9,12 +9,12 @@
  *
  * A part is shown to product_f32.c as a weight of its own, plain rows inside R. Of a run form, a
  * part takes the units that write its rows. */
-#include "recurrent_product.h"
-#include "pith_kernels.h"
-#include "op_range.h"
-#include "product_f32.h"
-#include "product_kernel.h"
-#include "run_form.h"
+#include "products/recurrent_product.h"
+#include "kernels/pith_kernels.h"
+#include "contract/op_range.h"
+#include "products/product_f32.h"
+#include "products/product_kernel.h"
+#include "products/run_form.h"
 
 /* Multiply-accumulates of a step below which threads are not woken: some 20 microseconds. */
 #define PARALLEL_MACS (UINT64_C(1) << 19)

@@ -6,7 +6,7 @@
 #ifndef RECURRENT_PRODUCT_H
 #define RECURRENT_PRODUCT_H
 
-#include "product.h"
+#include "products/product.h"
 
 /* The lowered product. The caller fills the upper part, pith_recurrent_product_need the rest. */
 struct recurrent_product {

@@ -8,10 +8,10 @@
  * row-pointer form (3 bytes a nonzero with a codebook) has a size that follows from the counts. The
  * window form has not, but it is the fastest, so it is tried first and taken when it fits into the
  * promise; what does not fit is a pattern that leaves most of its slots empty. */
-#include "run_form.h"
-#include "pith_kernels.h"
-#include "run_form_window.h"
-#include "weight_cut.h"
+#include "products/run_form.h"
+#include "kernels/pith_kernels.h"
+#include "products/run_form_window.h"
+#include "decode/weight_cut.h"
 
 #define UNIT_ROWS_CSR 16u
 #define UNIT_ROWS_DENSE 4u

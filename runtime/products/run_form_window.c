@@ -10,7 +10,7 @@
  * Packing has no branches on the pattern: element numbers ascend through the whole matrix, so the
  * entries behind a row's last one lie outside any window of that row, and sentinels follow the very
  * last. */
-#include "run_form_window.h"
+#include "products/run_form_window.h"
 
 #define EMPTY WINDOW_COLS
 #define MAX_STEP 255u

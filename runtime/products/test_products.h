@@ -9,10 +9,10 @@
 #ifndef TEST_PRODUCTS_H
 #define TEST_PRODUCTS_H
 
-#include "integer_conv.h"
-#include "integer_slots.h"
-#include "product_f32.h"
-#include "quad_form.h"
-#include "run_form.h"
+#include "products/integer_conv.h"
+#include "products/integer_slots.h"
+#include "products/product_f32.h"
+#include "products/quad_form.h"
+#include "products/run_form.h"
 
 #endif

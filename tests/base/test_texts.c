@@ -14,7 +14,7 @@
 #include "guard_page.h"
 #include "pith_base.h"
 #include "pith_byte_out.h"
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_count_text.h"
 #include "pith_error_fill.h"
 #include "pith_foreign_format.h"

@@ -26,10 +26,9 @@ find . -maxdepth 1 ! -name . ! -name .git ! -name build -exec cp -a {} "$work" \
 mkdir -p "$work/build/release" && cp -a "$PITH_O/runtime" "$PITH_O/flags" "$work/build/release" && cd "$work" || exit 1
 find build -name '*.d' -exec sed -i "s|$top/||g" {} +
 patch -s -p1 <"$patch" || { echo "the patch does not apply any more"; exit 1; }
-make="${MAKE:-make} -s -j2 -o runtime/kernels/$table -o build/release/include/runtime/$table -o build/release/flags BUILD=build VARIANT=release"
+make="${MAKE:-make} -s -j2 -o runtime/kernels/$table -o build/release/flags BUILD=build VARIANT=release"
 touch runtime/kernels/kernels_sparse.c # where the list is compiled
 build() { $make CC="${CC:-gcc}" $test >log 2>&1 || { cat log; exit 1; }; }
-$make CC="${CC:-gcc}" build/release/include/made || exit 1
 build
 grep -E "\.[ch]:[0-9]+:.*warning" log && exit 1
 $test >log 2>&1 || { echo "the new kernel is wrong:"; cat log; exit 1; }

@@ -8,6 +8,6 @@ trap 'rm -rf "$work"' EXIT INT TERM
 for cpu in "-mcpu=cortex-m3" "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"; do
     for file in $core; do
         arm-none-eabi-gcc -std=c11 -Os -mthumb $cpu -ffreestanding -Wall -Wextra -Werror \
-            -ffp-contract=off $core_includes -c "$file" -o "$work/o" || exit 1
+            -ffp-contract=off -Iruntime -c "$file" -o "$work/o" || exit 1
     done
 done

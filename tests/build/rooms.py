@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: MIT
 """Rooms: folders of sources, and which file needs which.
 
-    rooms.py OBJECTS ROOM...    run in the root of a tree; the rooms are folders of sources
+    rooms.py OBJECTS    run in the root of a tree; rooms are those of each module.mk
 
 A file is stem.c and stem.h. It needs another file where it includes its header, or where its object
 leaves a symbol undefined that the other's object defines. Headers named pith_*.h are interfaces: they
 stand apart from their folder, below it, and may include nothing but interfaces. Told, with status 1:
 
 - an interface that includes a header which is none
-- a file that includes a header of another module that is no interface
+- a file that includes a header that its room's USES_ in module.mk does not allow: of rooms named there, all
+  headers, of modules, the interfaces
+- a header of runtime/ that is included by another name than its path from there
 - a test that includes a header of a room that is neither an interface nor named test_*.h: such a
   header says which insides of its room tests look at, and why
 - a circle of rooms
 """
+import glob
 import os
 import re
 import subprocess
@@ -38,19 +41,27 @@ def is_seam(path):
     return os.path.basename(path).startswith('test_') and path.endswith('.h')
 
 
-def module_of(path):
-    parts = path.split('/')
-    return parts[1] if path.startswith(('runtime/host/', 'runtime/cuda/')) else parts[0]
+def rooms_and_uses():
+    """{room: its module}, {room: what it may include}"""
+    module_of, uses = {}, {}
+    for f in glob.glob('*/module.mk'):
+        with open(f, encoding='utf-8') as text:
+            for kind, name, words in re.findall(r'^(ROOMS|USES)_(\S+) :=(.*)$', text.read(), re.M):
+                if kind == 'ROOMS':
+                    module_of.update((room, name) for room in words.split())
+                else:
+                    uses[name] = words.split()
+    return module_of, uses
 
 
 def includes(paths, headers):
-    """[path, header] for each include in paths of one of the headers; file names are unique."""
-    by_name = {os.path.basename(h): h for h in headers}
+    """[path, header, name] for each include in paths of one of the headers; file names are unique."""
+    by_name = {os.path.basename(h): h for h in headers if not h.endswith('.c')}
     for p in paths:
         with open(p, encoding='utf-8') as f:
             for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', f.read(), re.M):
-                if name in by_name:
-                    yield p, by_name[name]
+                if os.path.basename(name) in by_name:
+                    yield p, by_name[os.path.basename(name)], name
 
 
 def symbols(objects, paths):
@@ -123,18 +134,23 @@ def tests():
     return sorted(os.path.join(d, f) for d, _, names in os.walk('tests') for f in names if f.endswith(('.c', '.h')))
 
 
-def faults(objects, rooms):
-    paths = sources(rooms)
+def faults(objects):
+    module_of, uses = rooms_and_uses()
+    paths = sources(module_of)
     edges = []
-    for p, h in includes(paths, paths):
+    for p, h, name in includes(paths + tests(), paths):
+        if h.startswith('runtime/') and name != h[len('runtime/'):]:
+            yield f'{p} includes {h} by the name {name}'
+    for p, h, _ in includes(paths, paths):
+        room, of = os.path.dirname(p), os.path.dirname(h)
         edges.append((file_of(p), file_of(h), os.path.basename(h)))
         if is_interface(p) and not is_interface(h):
             yield f'interface {p} includes {h}, which is none'
-        if module_of(p) != module_of(h) and not is_interface(h):
-            yield f'{p} includes {h}, a private header of another module'
+        if room != of and of not in uses[room] and not (is_interface(h) and module_of[of] in uses[room]):
+            yield f'{p} includes {h}, which USES_{room} does not allow'
         if is_seam(h):
             yield f'{p} includes {h}, which is for tests'
-    for p, h in includes(tests(), paths):
+    for p, h, _ in includes(tests(), paths):
         if not is_interface(h) and not is_seam(h):
             yield f'{p} includes {h}, a private header: name it in a test_*.h of its room'
     edges += symbols(objects, paths)
@@ -144,7 +160,7 @@ def faults(objects, rooms):
 
 
 def main():
-    found = list(faults(sys.argv[1], sys.argv[2:]))
+    found = list(faults(sys.argv[1]))
     print('\n'.join(found) if found else 'rooms are in order')
     return 1 if found else 0
 

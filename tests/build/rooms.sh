@@ -5,28 +5,29 @@
 here=$(pwd)/tests/build
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-rooms=$(sed -n 's/^ROOMS_[a-z]* := //p' -- */module.mk)
 status=0
 
-# Two modules of two rooms; one/top needs one/low, which needs nothing.
+# Two modules, of two rooms and of one; runtime/top needs runtime/low, which needs nothing.
 plant() {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree/one/low" "$work/tree/two" "$work/tree/tests/one" && cd "$work/tree" || exit 1
-    echo 'int pith_top(int);' >one/pith_one.h
-    echo 'int low(int);' >one/low/low.h
-    printf '#include "low.h"\nint low(int x) { return x; }\n' >one/low/low.c
-    printf '#include "pith_one.h"\n#include "low.h"\nint pith_top(int x) { return low(x); }\n' >one/top.c
-    printf '#include "low.h"\n' >one/low/test_low.h
-    printf '#include "pith_one.h"\nint two(void);\nint two(void) { return pith_top(2); }\n' >two/two.c
-    printf '#include "test_low.h"\n' >tests/one/test_top.c
+    mkdir -p "$work/tree/runtime/low" "$work/tree/two" "$work/tree/tests" && cd "$work/tree" || exit 1
+    printf 'ROOMS_runtime := runtime runtime/low\nUSES_runtime := runtime/low\nUSES_runtime/low :=\n' >runtime/module.mk
+    printf 'ROOMS_two := two\nUSES_two := runtime\n' >two/module.mk
+    echo 'int pith_top(int);' >runtime/pith_top.h
+    echo 'int low(int);' >runtime/low/low.h
+    printf '#include "low/low.h"\nint low(int x) { return x; }\n' >runtime/low/low.c
+    printf '#include "pith_top.h"\n#include "low/low.h"\nint pith_top(int x) { return low(x); }\n' >runtime/top.c
+    printf '#include "low/low.h"\n' >runtime/low/test_low.h
+    printf '#include "pith_top.h"\nint two(void);\nint two(void) { return pith_top(2); }\n' >two/two.c
+    printf '#include "low/test_low.h"\n' >tests/test_top.c
 }
 # What rooms.py says of the planted tree.
 judge() {
-    for c in $(find one two -name '*.c'); do
+    for c in $(find runtime two -name '*.c'); do
         mkdir -p "objects/$(dirname "$c")"
-        ${CC:-cc} -w -Ione -Ione/low -Itwo -c "$c" -o "objects/${c%.c}.o" || exit 1
+        ${CC:-cc} -w -Iruntime -c "$c" -o "objects/${c%.c}.o" || exit 1
     done
-    python3 "$here/rooms.py" objects one one/low two
+    python3 "$here/rooms.py" objects
 }
 # The fault just planted must be told in these words.
 told() {
@@ -38,24 +39,32 @@ plant
 judge >"$work/said" || { echo "in order, yet told:"; cat "$work/said"; status=1; }
 
 plant
-echo '#include "low.h"' >>two/two.c
-told '^two/two.c includes one/low/low.h, a private header of another module'
+echo '#include "low/low.h"' >>two/two.c
+told '^two/two.c includes runtime/low/low.h, which USES_two does not allow'
 
 plant
-echo '#include "low.h"' >>one/pith_one.h
-told '^interface one/pith_one.h includes one/low/low.h, which is none'
+sed -i '/^USES_runtime :=/s/runtime.low//' runtime/module.mk
+told '^runtime/top.c includes runtime/low/low.h, which USES_runtime does not allow'
 
 plant
-printf '#include "pith_one.h"\nint back(int x) { return pith_top(x); }\n' >one/low/back.c
-told '^circle of rooms: one, one/low'
+echo '#include "low.h"' >>runtime/low/low.c
+told '^runtime/low/low.c includes runtime/low/low.h by the name low.h'
 
 plant
-echo '#include "low.h"' >>tests/one/test_top.c
-told '^tests/one/test_top.c includes one/low/low.h, a private header: name it in a test_'
+echo '#include "low/low.h"' >>runtime/pith_top.h
+told '^interface runtime/pith_top.h includes runtime/low/low.h, which is none'
 
 plant
-echo '#include "test_low.h"' >>one/top.c
-told '^one/top.c includes one/low/test_low.h, which is for tests'
+printf '#include "pith_top.h"\nint back(int x) { return pith_top(x); }\n' >runtime/low/back.c
+told '^circle of rooms: runtime, runtime/low'
 
-cd "$here/../.." && python3 tests/build/rooms.py "$PITH_O" $rooms || status=1
+plant
+echo '#include "low/low.h"' >>tests/test_top.c
+told '^tests/test_top.c includes runtime/low/low.h, a private header: name it in a test_'
+
+plant
+echo '#include "low/test_low.h"' >>runtime/top.c
+told '^runtime/top.c includes runtime/low/test_low.h, which is for tests'
+
+cd "$here/../.." && python3 tests/build/rooms.py "$PITH_O" || status=1
 exit $status

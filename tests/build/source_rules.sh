@@ -3,7 +3,7 @@
 # Rules a compiler does not check: SPDX lines, includes that stay in their folder, unique file names,
 # libraries that never print or exit, no structs in files, no open ends.
 status=0
-modules="runtime base numeric huffman model data onnx pack load measure prune quantize calibrate train compress"
+modules="runtime cuda base numeric huffman model data onnx pack load measure prune quantize calibrate train compress"
 complain() { echo "$1:"; echo "$2"; status=1; }
 files=$(find $modules cli mpi tests samples bench -name '*.[ch]')
 found=$(grep -L 'SPDX-License-Identifier: MIT' $files Makefile */module.mk)
@@ -21,7 +21,7 @@ found=$(grep -nE '(^|[^a-z_])getenv\(' $(find $modules cli mpi samples -name '*.
 # function gets the sizeof of nothing but arrays of bytes that the same file declares. `&x, sizeof x` of a struct goes
 # to no function but those named here (options, a system call, processes of one run). Left out: CUDA kernels, which
 # take structs, and pack_pieces.c, which keeps its list in memory.
-found=$(find $modules cli mpi samples -name '*.[ch]' | grep -vE '^(runtime/cuda/|pack/pack_pieces.c$)' | xargs awk '
+found=$(find $modules cli mpi samples -name '*.[ch]' | grep -vE '^(cuda/|pack/pack_pieces.c$)' | xargs awk '
     FNR == 1 { text = ""; split("", bytes); split("", object) }
     {
         for (s = $0; match(s, /(uint8_t|char) [a-z_0-9]+\[/); s = substr(s, RSTART + RLENGTH)) {

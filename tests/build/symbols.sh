@@ -4,7 +4,7 @@
 status=0
 # strlen: gcc makes it of a loop that looks for a NUL, unless told that there is no libc
 allowed='^(memcpy|memmove|memset|memcmp|strlen|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$'
-core=$(find "$PITH_O/runtime" -name '*.o' ! -path '*/host/*' ! -path '*/cuda/*')
+core=$(find "$PITH_O/runtime" -name '*.o' ! -path '*/host/*')
 defined=$(nm -g --defined-only $core | awk 'NF==3{print $3}' | sort -u)
 for symbol in $(nm -g --undefined-only $core | awk 'NF==2{print $2}' | sort -u); do
     echo "$defined" | grep -qx "$symbol" || echo "$symbol" | grep -Eq "$allowed" || {

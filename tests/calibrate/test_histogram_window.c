@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backwards.h"
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "test_calibrate.h"
 
 #define SEED 20261121u

@@ -21,7 +21,7 @@
 #include "pith_calibrate.h"
 #include "pith_compress.h"
 #include "pith_preset.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_onnx.h"
 
 /* What the scenes work on; made once, never changed by them. */

@@ -8,7 +8,7 @@
 #include "conv_chain.h"
 #include "pith_cpu_allowed.h"
 #include "pith_fisher_rows.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_kept_values.h"
 #include "pith_measure.h"
 

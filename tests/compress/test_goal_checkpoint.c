@@ -13,9 +13,9 @@
 #include <cmocka.h>
 #include "sample_models.h"
 #include "test_compress_goal.h"
-#include "pith_bytes.h"
-#include "pith_crc32c.h"
-#include "pith_f64_bits.h"
+#include "core/pith_bytes.h"
+#include "kernels/pith_crc32c.h"
+#include "core/pith_f64_bits.h"
 #include "pith_file_write.h"
 #include "pith_goal_compress.h"
 #include "pith_pack.h"

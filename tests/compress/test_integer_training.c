@@ -12,7 +12,7 @@
 #include "pith_pack.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "test_compress.h"
 #include "train/small_network.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "test_compress.h"
 #include "measure/small_net.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_store_floats.h"
 
 #define N 40u /* 1,600 weights a layer */

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 
-EMU_INCLUDES = '-Itests/cuda -Iruntime -Iruntime/core -Iruntime/kernels -Iruntime/kernels/ref'.split()
+EMU_INCLUDES = ['-Itests/cuda', '-Iruntime']
 
 
 def read(path):
@@ -43,7 +43,7 @@ def plant(text, old, new):
 
 
 def both(folder):
-    """Flags that find the headers of a copy of runtime/cuda and of its kernels."""
+    """Flags that find the headers of a copy of cuda and of its kernels."""
     return ['-I' + folder, '-I' + os.path.join(folder, 'kernels')]
 
 
@@ -116,7 +116,7 @@ def main():
         for file, program, old, new in changes(list_path):
             folder, obj = os.path.join(work, 'cuda'), os.path.join(work, 'changed.o')
             shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree('runtime/cuda', folder)
+            shutil.copytree('cuda', folder)
             path = os.path.join(folder, file)
             text = read(path) if new is None else plant(read(path), old, new)
             if text is None:

@@ -8,7 +8,7 @@
 #include "runtime/op_case.h"
 #include "ptx_launch.h"
 #include "guard_page.h"
-#include "pith_kernels.h"
+#include "kernels/pith_kernels.h"
 #include "test_cuda.h"
 
 static const uint32_t orders[] = {0, 1, 2, 77};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* emu.h - the words of runtime/cuda/kernels/device.h for the emulator: kernels compiled as C, one
+/* emu.h - the words of cuda/kernels/device.h for the emulator: kernels compiled as C, one
  * fiber a thread that has to wait, one block at a time. emu.c says what it refuses. */
 #ifndef EMU_H
 #define EMU_H

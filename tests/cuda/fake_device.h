@@ -16,7 +16,7 @@
 #include "fake_cuda.h"
 #include "pith_cuda.h"
 #include "pith_engine.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 
 static void *fake_library;
 

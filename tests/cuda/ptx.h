@@ -2,7 +2,7 @@
 /* ptx.h - an interpreter of PTX: it runs what nvcc made of the kernels, where emu.c runs what the
  * host's compiler makes of them. Both have to give the same bits.
  *
- * It knows the instructions that nvcc 13 emits for runtime/cuda/kernels (PTX ISA 7.0) and refuses
+ * It knows the instructions that nvcc 13 emits for cuda/kernels (PTX ISA 7.0) and refuses
  * others by name. Lanes of a warp go together: the lowest program counter first, which brings them
  * together again behind a branch. Addresses on the device are addresses of this process. */
 #ifndef PTX_H

@@ -15,9 +15,9 @@ python3 tests/cuda/sass.py "$disassembler" "$list" "$PITH_O"/../cuda/sm_*.cubin 
 
 # A kernel that grew is told: one instruction more for each number that is read.
 flags=$("$MAKE" -s --eval 'print-flags: ; @echo $(CUDA_FLAGS)' print-flags)
-cp -r runtime/cuda/kernels "$work/cuda"
-sed 's/(const char \*)base + bytes)/(const char *)base + (bytes ^ 4u))/' runtime/cuda/kernels/sparse.cu >"$work/cuda/sparse.cu"
-cmp -s runtime/cuda/kernels/sparse.cu "$work/cuda/sparse.cu" && { echo "nothing planted"; status=1; }
+cp -r cuda/kernels "$work/cuda"
+sed 's/(const char \*)base + bytes)/(const char *)base + (bytes ^ 4u))/' cuda/kernels/sparse.cu >"$work/cuda/sparse.cu"
+cmp -s cuda/kernels/sparse.cu "$work/cuda/sparse.cu" && { echo "nothing planted"; status=1; }
 printf '#include "product.cu"\n#include "sparse.cu"\n' >"$work/cuda/planted.cu"
 "$nvcc" -I"$work/cuda" $flags -cubin -arch=sm_90 "$work/cuda/planted.cu" -o "$work/sm_90.cubin" || status=1
 python3 tests/cuda/sass.py "$disassembler" "$list" "$work/sm_90.cubin" >"$work/said" && { echo "a dearer loop passes"; status=1; }

@@ -7,7 +7,7 @@
 #include "runtime/weight_case.h"
 #include "emu_launch.h"
 #include "guard_page.h"
-#include "pith_kernels.h"
+#include "kernels/pith_kernels.h"
 #include "ptx.h"
 #include "test_cuda.h"
 

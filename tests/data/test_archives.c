@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <zlib.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "test_data.h"
 #include "guard_page.h"
 

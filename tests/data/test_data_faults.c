@@ -20,7 +20,7 @@
 #include <zlib.h>
 #include "data_folder.h"
 #include "open_files.h"
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "test_data.h"
 
 /* ---- memory that fails (tests/module.mk has the linker replace these) ----------------------- */

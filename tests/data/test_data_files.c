@@ -15,7 +15,7 @@
 #include <png.h>
 #include <zlib.h>
 #include "data_folder.h"
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "test_data.h"
 
 /* ---- a folder that goes away ----------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "test_data.h"
 #include "guard_page.h"
 

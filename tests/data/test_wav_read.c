@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "test_data.h"
 #include "guard_page.h"
 

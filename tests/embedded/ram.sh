@@ -7,7 +7,7 @@
 [ -d "$PITH_DATA/models" ] || { echo "no $PITH_DATA/models"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-${CC:-gcc} -std=c11 -O2 -D_GNU_SOURCE -Iruntime -Iruntime/host tests/embedded/plan_need.c "$PITH_O/libpith-runtime.a" \
+${CC:-gcc} -std=c11 -O2 -D_GNU_SOURCE -Iruntime tests/embedded/plan_need.c "$PITH_O/libpith-runtime.a" \
     -lpthread -lm -o "$work/plan_need" || exit 1
 imported() { # network: its first two files
     name=$1

@@ -22,7 +22,7 @@ graph = helper.make_graph([helper.make_node('Gemm', ['x', 'w'], ['y'], transB=1)
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)]), sys.argv[1])
 END
 "$PITH" compress "$work/net.onnx" --sparsity 0.8 --bits 5 -q -o "$work/net.pith" &&
-    ${CC:-cc} -O1 -Iruntime -Iruntime/host tests/embedded/resident.c "$PITH_O/libpith-runtime.a" -lpthread -lm -o "$work/resident" || exit 1
+    ${CC:-cc} -O1 -Iruntime tests/embedded/resident.c "$PITH_O/libpith-runtime.a" -lpthread -lm -o "$work/resident" || exit 1
 [ "$(wc -c <"$work/net.pith")" -gt 1048576 ] || { echo "the file is too small to be mapped"; status=1; }
 resident=$("$work/resident" "$work/net.pith") || exit 1
 echo "resident, weights and arena, decoding: $resident"

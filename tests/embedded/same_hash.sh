@@ -25,7 +25,7 @@ EOF
 }
 image "$work/net.pith"
 . tests/build/runtime_files.inc
-flags="-std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno $(echo $core_includes)"
+flags="-std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno -Iruntime"
 
 expect() { # the hash here
     ${CC:-gcc} $flags -Wl,-z,noexecstack "$work/image.S" $here/output_hash.c $here/hosted_main.c \

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "test_train_state.h"
-#include "pith_bytes.h"
-#include "pith_container.h"
+#include "core/pith_bytes.h"
+#include "gate/pith_container.h"
 
 static char folder[] = "/dev/shm/pith-fuzz-XXXXXX";
 

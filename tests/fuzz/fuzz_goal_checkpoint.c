@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "test_compress_goal.h"
-#include "pith_bytes.h"
-#include "pith_container.h"
+#include "core/pith_bytes.h"
+#include "gate/pith_container.h"
 #include "pith_goal_compress.h"
 
 enum { HEAD_BYTES = 28, CRC_BYTES = 4, MOST_BYTES = 1 << 16 };

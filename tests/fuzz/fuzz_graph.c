@@ -12,7 +12,7 @@
 #include "pith_pack.h"
 #include "pith_onnx_read.h"
 #include "pith_calibrate.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_onnx.h"
 #include "pith_quantize.h"
 

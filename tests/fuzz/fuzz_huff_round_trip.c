@@ -3,10 +3,10 @@
  * the table parameters. */
 #include <stdlib.h>
 #include <string.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "pith_huffman.h"
 #include "pith_rans_encode.h"
-#include "pith_weight.h"
+#include "decode/pith_weight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "test_data.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

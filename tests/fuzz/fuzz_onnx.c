@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "onnx_mutator.h"
-#include "pith_crc32c.h"
+#include "kernels/pith_crc32c.h"
 #include "pith_onnx_read.h"
 
 #define MAX_BYTES (64u << 20)

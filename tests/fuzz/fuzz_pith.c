@@ -12,7 +12,7 @@
 #include "closure.h"
 #include "test_pack.h"
 #include "pith_pack.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_unpack.h"
 
 #define MAX_MODEL_BYTES (1u << 24)

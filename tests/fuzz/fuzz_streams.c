@@ -5,12 +5,12 @@
  * the same, and its streams are in blocks of their own, so that a read past the end is seen. */
 #include <stdlib.h>
 #include <string.h>
-#include "pith_crc32c.h"
-#include "pith_format.h"
-#include "pith_graph.h"
-#include "pith_weight.h"
+#include "kernels/pith_crc32c.h"
+#include "gate/pith_format.h"
+#include "gate/pith_graph.h"
+#include "decode/pith_weight.h"
 #include "backwards.h"
-#include "test_decode.h"
+#include "decode/test_decode.h"
 
 #define MAX_ELEMENTS 4096u
 #define GRAPH_ROOM 64u

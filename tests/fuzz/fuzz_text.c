@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "test_data.h"
-#include "pith_preprocess.h"
+#include "host/pith_preprocess.h"
 #include "pith_stage_options.h"
 
 static void must(int holds)

@@ -16,7 +16,7 @@ status=0
 # Behind a job the caller tells workers so without the lock.
 sed '/take_pieces(p, &job, true);/,/spin(/{/(&p->lock)/d}' runtime/host/thread_pool.c >"$work/thread_pool.c"
 [ "$(diff runtime/host/thread_pool.c "$work/thread_pool.c" | grep -c '^<')" -eq 2 ] || { echo "no race was planted"; exit 1; }
-${CC:-cc} -g -O1 -w -D_GNU_SOURCE= -Iruntime -Iruntime/host -Iruntime/core -c "$work/thread_pool.c" -o "$work/thread_pool.o" &&
+${CC:-cc} -g -O1 -w -D_GNU_SOURCE= -Iruntime -c "$work/thread_pool.c" -o "$work/thread_pool.o" &&
     ${CC:-cc} "$PITH_O/tests/host/test_threads.o" "$work/thread_pool.o" "$PITH_O/libpith-runtime.a" \
         -Wl,--wrap=pthread_create -Wl,--wrap=pthread_join -lcmocka -lm -lpthread -o "$work/planted" || exit 1
 $WATCH "$work/planted" >"$work/log" 2>&1

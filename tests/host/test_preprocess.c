@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include "test_seed.h"
 #include "guard_page.h"
-#include "test_host.h"
-#include "pith_preprocess.h"
+#include "host/test_host.h"
+#include "host/pith_preprocess.h"
 
 static struct pith_preprocess parsed(const char *text)
 {

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "pith_host.h"
-#include "test_host.h"
+#include "host/pith_host.h"
+#include "host/test_host.h"
 
 #define MAX_PIECES 1000u
 #define SECONDS 60u

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "backwards.h"
 #include "guard_page.h"
-#include "pith_adaptive_decode.h"
+#include "decode/pith_adaptive_decode.h"
 #include "pith_adaptive_encode.h"
 #include "pith_huffman.h"
 #include "rows_agree.h"

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "guard_page.h"
-#include "pith_adaptive_decode.h"
+#include "decode/pith_adaptive_decode.h"
 #include "pith_adaptive_encode.h"
 #include "pith_huffman.h"
 #include "pith_rans_encode.h"
-#include "pith_weight.h"
+#include "decode/pith_weight.h"
 
 struct weight_case {
     struct weight w;

@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "guard_page.h"
-#include "test_decode.h"
+#include "decode/test_decode.h"
 
 static inline void rows_are(const struct weight *w, const float *whole, uint32_t row, void *mem)
 {

@@ -12,10 +12,10 @@
 #include "backwards.h"
 #include "guard_page.h"
 #include "pith_adaptive_encode.h"
-#include "pith_bytes.h"
-#include "pith_op_exec.h"
+#include "core/pith_bytes.h"
+#include "contract/pith_op_exec.h"
 #include "pith_rans_encode.h"
-#include "test_decode.h"
+#include "decode/test_decode.h"
 
 /* Neither whole blocks nor whole rows of 32 symbols; 7 divides it, and 7 rows end inside of blocks.
  */

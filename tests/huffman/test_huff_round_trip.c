@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "pith_huff_decode.h"
+#include "decode/pith_huff_decode.h"
 #include "test_huffman.h"
 #include "pith_huffman.h"
 

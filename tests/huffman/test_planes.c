@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
 #include "pith_plane_encode.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "test_decode.h"
+#include "decode/test_decode.h"
 #include "test_huffman.h"
 #include "guard_page.h"
 #include "pith_huffman.h"

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "pith_bytes.h"
+#include "core/pith_bytes.h"
 #include "coded_weight.h"
-#include "pith_rans_table.h"
+#include "decode/pith_rans_table.h"
 
 #define SEED 20240611u
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_exact_grid.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 #define MOST 40000u
 

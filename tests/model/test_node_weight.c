@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "pith_model.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 enum { X, W, OTHER, N_VALUES };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "pith_row_panel.h"
-#include "pith_trellis.h"
+#include "decode/pith_trellis.h"
 #include "feedback_problem.h"
 
 static double error_of(const struct problem *p, double scale, const int16_t *q)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 #include "pith_onnx_read.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_onnx.h"
 #include "proto_builder.h"
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_onnx.h"
 #include "pith_onnx_read.h"
 #include "proto_builder.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_onnx_read.h"
 #include "pith_onnx.h"
 #include "pith_value_stats.h"

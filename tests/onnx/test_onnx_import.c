@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "failing_alloc.h"
 #include "import_refuse.h"
 

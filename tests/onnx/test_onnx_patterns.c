@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_onnx.h"
 #include "pith_onnx_read.h"
 #include "proto_builder.h"

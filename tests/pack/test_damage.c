@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_pack.h"
 #include "pith_init.h"
 #include "sample_models.h"

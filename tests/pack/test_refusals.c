@@ -15,7 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "pith_format.h"
+#include "gate/pith_format.h"
 #include "pith_model.h"
 #include "pith_unpack.h"
 

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "test_decode.h"
-#include "pith_huff_decode.h"
-#include "pith_rans_table.h"
+#include "decode/test_decode.h"
+#include "decode/pith_huff_decode.h"
+#include "decode/pith_rans_table.h"
 
 static uint64_t n_taken;
 

@@ -9,9 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 status=0
-flags="-I. -Itests/proof"
-for folder in runtime runtime/core runtime/contract runtime/gate runtime/decode runtime/kernels runtime/kernels/ref runtime/ops \
-    runtime/products runtime/plan; do flags="$flags -I$folder"; done
+flags="-I. -Itests/proof -Iruntime"
 
 # ROOT NAME: 0 where there is no alarm, 1 where there is one, 2 where it cannot be told. Frama-C looks for
 # what is included in the folder where it runs, first.

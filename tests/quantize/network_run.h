@@ -8,7 +8,7 @@
 #include "sample_models.h"
 #include "pith_data.h"
 #include "pith_pack.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_snr.h"
 
 /* n samples of so many numbers each, copied. */

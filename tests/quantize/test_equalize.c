@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "pith_equalize.h"
 #include "network_run.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 #define C 4u
 #define SIDE 6u

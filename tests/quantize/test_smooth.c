@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "network_run.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "pith_value_stats.h"
 #include "pith_smooth.h"
 

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "pith_element_f32.h"
+#include "core/pith_element_f32.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_narrow_float.h"

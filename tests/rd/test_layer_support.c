@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "conv_chain.h"
 #include "pith_cholesky.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_weight_sweep.h"
 #include "test_rd.h"
 

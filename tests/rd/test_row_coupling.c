@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "conv_chain.h"
 #include "drawn_sensitivity.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_weight_sweep.h"
 #include "test_rd.h"
 

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_pack.h"
-#include "pith_trellis.h"
+#include "decode/pith_trellis.h"
 #include "pith_unpack.h"
 #include "pith_weight_sweep.h"
 #include "test_rd.h"

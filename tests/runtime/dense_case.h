@@ -11,12 +11,12 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backwards.h"
-#include "test_kernels.h"
+#include "kernels/ref/test_kernels.h"
 #include "guard_page.h"
-#include "pith_kernels.h"
-#include "pith_op_exec.h"
-#include "test_ops.h"
-#include "pith_weight.h"
+#include "kernels/pith_kernels.h"
+#include "contract/pith_op_exec.h"
+#include "ops/test_ops.h"
+#include "decode/pith_weight.h"
 
 static uint64_t seed;
 

@@ -20,9 +20,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backwards.h"
-#include "pith_container.h"
-#include "pith_op_exec.h"
-#include "test_gate.h"
+#include "gate/pith_container.h"
+#include "contract/pith_op_exec.h"
+#include "gate/test_gate.h"
 
 #define GD_MAX 256u
 #define GD_MAX_IN 16u

@@ -10,8 +10,8 @@
 #include "avxvnni_twin.h"
 #include "cpu_levels.h"
 #include "guard_page.h"
-#include "test_kernels.h"
-#include "pith_kernels.h"
+#include "kernels/ref/test_kernels.h"
+#include "kernels/pith_kernels.h"
 
 #define MAX_M 70u /* more than two groups of tiles */
 #define MAX_N 140u

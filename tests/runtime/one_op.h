@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backwards.h"
-#include "pith_op_exec.h"
-#include "test_ops.h"
+#include "contract/pith_op_exec.h"
+#include "ops/test_ops.h"
 
 #define ONE_OP_MAX 8u
 #define CANARY 0xa5

@@ -3,7 +3,7 @@
  * afterwards, and by the bytes of the arena. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
-#include "test_plan.h"
+#include "plan/test_plan.h"
 
 #define SIDE 4u
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_bytes.h"
-#include "test_kernels_ref.h"
+#include "core/pith_bytes.h"
+#include "kernels/ref/test_kernels_ref.h"
 
 typedef void row_function(const float *x, float *y, size_t n);
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "pith_codebook_decode.h"
-#include "test_decode.h"
+#include "decode/pith_codebook_decode.h"
+#include "decode/test_decode.h"
 #include "guard_page.h"
 
 #define SEED 7u

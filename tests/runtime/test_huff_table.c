@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "pith_huff_table.h"
+#include "decode/pith_huff_table.h"
 
 struct bits {
     uint8_t bytes[512];

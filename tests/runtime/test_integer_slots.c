@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_kernels.h"
-#include "test_products.h"
+#include "kernels/pith_kernels.h"
+#include "products/test_products.h"
 
 #define COLUMNS 4096u
 #define STEPS (COLUMNS / SLOTS_STEP)

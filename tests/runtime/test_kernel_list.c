@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "cpu_levels.h"
-#include "pith_kernels.h"
-#include "test_products.h"
+#include "kernels/pith_kernels.h"
+#include "products/test_products.h"
 #include "weight_case.h"
 
 static const uint32_t levels[] = {CPU_LEVELS};

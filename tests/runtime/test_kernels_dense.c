@@ -10,9 +10,9 @@
 #include <string.h>
 #include <math.h>
 #include <cmocka.h>
-#include "test_kernels.h"
+#include "kernels/ref/test_kernels.h"
 #include "guard_page.h"
-#include "pith_kernels.h"
+#include "kernels/pith_kernels.h"
 
 static uint64_t seed = 0x5eed;
 

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "test_kernels.h"
+#include "kernels/ref/test_kernels.h"
 #include "guard_page.h"
-#include "pith_kernels.h"
+#include "kernels/pith_kernels.h"
 
 enum { LONGEST = 300 };
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <math.h>
 #include <cmocka.h>
-#include "pith_kernel_sparse.h"
-#include "test_products.h"
+#include "kernels/pith_kernel_sparse.h"
+#include "products/test_products.h"
 #include "weight_case.h"
 
 static uint64_t seed = 0x5ba5e;

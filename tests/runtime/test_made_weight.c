@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_adaptive_decode.h"
-#include "pith_adaptive_model.h"
-#include "pith_plane_decode.h"
-#include "test_decode.h"
+#include "decode/pith_adaptive_decode.h"
+#include "decode/pith_adaptive_model.h"
+#include "decode/pith_plane_decode.h"
+#include "decode/test_decode.h"
 
 enum { N = 8 };
 

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "pith_bytes.h"
-#include "test_kernels_ref.h"
+#include "core/pith_bytes.h"
+#include "kernels/ref/test_kernels_ref.h"
 
 /* |got - exact| in units in the last place of a float of exact's size. Results beyond the largest
  * float by less than half a unit may round to it. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "guard_page.h"
-#include "pith_kernels.h"
+#include "kernels/pith_kernels.h"
 #include "one_op.h"
 
 struct dims {

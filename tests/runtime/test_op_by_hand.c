@@ -3,7 +3,7 @@
  * undefined: integer division, casts out of range, NaN, -0, windows without input. */
 #include <math.h>
 #include "one_op.h"
-#include "test_kernels.h"
+#include "kernels/ref/test_kernels.h"
 
 static void open_f32(struct one_op *t, enum pith_op op, uint32_t rank, const uint32_t *dims,
                      const float *x)

@@ -7,10 +7,10 @@
 #include <setjmp.h>
 #include <math.h>
 #include <cmocka.h>
-#include "test_kernels.h"
-#include "pith_kernels.h"
-#include "pith_op_exec.h"
-#include "test_ops.h"
+#include "kernels/ref/test_kernels.h"
+#include "kernels/pith_kernels.h"
+#include "contract/pith_op_exec.h"
+#include "ops/test_ops.h"
 #include "weight_case.h"
 
 static uint64_t seed = 0xc0de;

@@ -6,7 +6,7 @@
 #include "graph_double.h"
 #include <math.h>
 #include <stdio.h>
-#include "test_plan.h"
+#include "plan/test_plan.h"
 #include "test_seed.h"
 
 #define SIDE 4u

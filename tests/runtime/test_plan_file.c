@@ -5,8 +5,8 @@
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"
-#include "pith_crc32c.h"
-#include "test_plan.h"
+#include "kernels/pith_crc32c.h"
+#include "plan/test_plan.h"
 #include "weight_case.h"
 
 #define C 4u

@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <string.h>
 #include <cmocka.h>
-#include "test_products.h"
+#include "products/test_products.h"
 #include "weight_case.h"
 
 static uint64_t seed = 0xf04;

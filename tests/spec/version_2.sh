@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT INT TERM
 LC_ALL=C
 export LC_ALL
 # shellcheck disable=SC2086 # CC may hold options
-${CC:-gcc} -std=c11 -O2 $(for d in "$PITH_O"/include/*/; do printf "%s " "-I$d"; done) "$here/dump_model.c" \
+${CC:-gcc} -std=c11 -O2 -Iruntime $(for d in "$PITH_O"/include/*/; do printf "%s " "-I$d"; done) "$here/dump_model.c" \
     "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/dump_model" || exit 1
 
 # told PROGRAM: what it reads from each file. spec_decode's lines with a blank in front tell codings.

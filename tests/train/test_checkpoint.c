@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "pith_container.h"
+#include "gate/pith_container.h"
 #include "test_train_state.h"
 #include "train/small_network.h"
 

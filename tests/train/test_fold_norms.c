@@ -9,7 +9,7 @@
 #include <math.h>
 #include "test_train.h"
 #include "pith_pack.h"
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 #include "train/small_network.h"
 
 struct last {

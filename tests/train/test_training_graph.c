@@ -10,7 +10,7 @@
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "test_train_tape.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_train.h"
 #include "pith_value_stats.h"
 

@@ -5,8 +5,8 @@
 #define TRIALS_DENSE_H
 
 #include "kernel_trial.h"
-#include "pith_kernel_ordered.h"
-#include "test_products.h"
+#include "kernels/pith_kernel_ordered.h"
+#include "products/test_products.h"
 
 static inline struct dense_kernels dense_of(const struct trial *t)
 {

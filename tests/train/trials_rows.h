@@ -5,8 +5,8 @@
 #define TRIALS_ROWS_H
 
 #include "kernel_trial.h"
-#include "pith_crc32c.h"
-#include "pith_kernel_decode.h"
+#include "kernels/pith_crc32c.h"
+#include "kernels/pith_kernel_decode.h"
 
 static inline struct row_kernels row_of_features(const struct trial *t)
 {

@@ -2,7 +2,7 @@
 /* augment.c - all geometry is one map from the pixel that is written to the place that is read,
  * interpolated once. */
 #include "augment.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "shuffle.h"
 
 #include <math.h>

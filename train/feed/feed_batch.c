@@ -2,7 +2,7 @@
 /* feed_batch.c - samples are read once and kept, where memory permits: the second epoch costs no
  * decoding. */
 #include "feed_batch.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_train.h"
 #include "shuffle.h"
 

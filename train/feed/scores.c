@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scores.h"
 
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 /* Whether a softmax over axis 1 is one over all of a sample's values: [N, classes, 1, 1...]. */
 static bool is_of_classes(const struct pith_value *v)

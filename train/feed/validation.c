@@ -3,7 +3,7 @@
 #include "pith_pack.h"
 #include "feed_batch.h"
 #include "loss.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "ranks.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "pith_error_fill.h"
-#include "pith_kernel_row.h"
+#include "kernels/pith_kernel_row.h"
 #include "pith_seeded_random.h"
 #include "scores.h"
 #include "tape_state.h"

@@ -8,7 +8,7 @@
 #include "channel_rows.h"
 #include "fake_rows.h"
 #include "panel_product.h"
-#include "pith_kernel_list.h"
+#include "kernels/pith_kernel_list.h"
 #include "winograd_kernels.h"
 
 struct train_kernels {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "channel_dependency.h"
 
-#include "pith_op_semantics.h"
+#include "contract/pith_op_semantics.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "pith_fold_grid.h"
-#include "pith_op_semantics.h"
-#include "pith_host.h"
+#include "contract/pith_op_semantics.h"
+#include "host/pith_host.h"
 #include "channel_dependency.h"
 
 struct unit {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check_batch.h"
-#include "pith_host.h"
+#include "host/pith_host.h"
 #include "pith_train.h"
 #include "shuffle.h"
 

@@ -10,7 +10,7 @@
 #define GRAD_OP_H
 
 #include "channel_rows.h"
-#include "pith_op_exec.h"
+#include "contract/pith_op_exec.h"
 #include "primitive.h"
 #include "tape.h"
 

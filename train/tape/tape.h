@@ -28,7 +28,7 @@
 #define TAPE_H
 
 #include "pith_model.h"
-#include "pith_tensor.h"
+#include "core/pith_tensor.h"
 
 struct tape;
 struct pith_ranks;

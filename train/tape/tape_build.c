@@ -2,7 +2,7 @@
 /* tape_build.c - building a tape: what moves, shapes at the slice's batch, memory. */
 #include "check_batch.h"
 #include "pith_cpu_allowed.h"
-#include "pith_kernel_ordered.h"
+#include "kernels/pith_kernel_ordered.h"
 #include "ranks.h"
 #include "tape_state.h"
 #include "train_kernels.h"

@@ -7,8 +7,8 @@
 #define TAPE_STATE_H
 
 #include "grad_op.h"
-#include "pith_kernels.h"
-#include "pith_host.h"
+#include "kernels/pith_kernels.h"
+#include "host/pith_host.h"
 #include "pith_train.h"
 #include "primitive.h"
 #include "ranks.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_rows_f32_neon.c - 8 x 12, as gemm_f32_neon.c. */
-#include "simd_neon.h"
+#include "kernels/arm/simd_neon.h"
 #define MR 8
 #define NV 3
-#include "conv_rows_f32_impl.h"
+#include "kernels/ref/conv_rows_f32_impl.h"

@@ -2,7 +2,7 @@
 /* depthwise_i8_dotprod.c - depthwise_i8 (pith_kernel_integer.h) in blocks of 16 channels:
  * interleaving the bytes of four taps brings those of a channel side by side, as SDOT adds them up.
  * x becomes x - 128 in registers, as in gemm_i8_dotprod.c. */
-#include "simd_i32_neon.h"
+#include "kernels/arm/simd_i32_neon.h"
 
 /* A register of bytes. */
 #define BLOCK 16u

@@ -4,7 +4,7 @@
  * which they fit. Pairs are added at the end, modulo 2^32, or each as it comes, to 64 bits. */
 #include <arm_neon.h>
 #include <string.h>
-#include "pith_kernel_integer.h"
+#include "kernels/pith_kernel_integer.h"
 
 #define LANES WORDS_NR
 #define ROWS 4u

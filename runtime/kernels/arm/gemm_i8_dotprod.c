@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_i8_dotprod.c - see gemm_i8_impl.h: SDOT adds 4 products of i8 to 32 bits at once. It has no
  * form for u8 by i8, so x becomes x - 128 in registers (pith_kernel_integer.h: middle). */
-#include "simd_i32_neon.h"
+#include "kernels/arm/simd_i32_neon.h"
 
 #define ISA(name) name##_dotprod
 /* Two registers a vector, so that panels have eight outputs as on other levels. */
@@ -42,4 +42,4 @@ static inline __attribute__((always_inline)) void store_values(uint8_t *y, const
         store_some(y, values_of(acc[v], to, first + v * (size_t)LANES), n < LANES ? n : LANES);
 }
 
-#include "gemm_i8_impl.h"
+#include "kernels/ref/gemm_i8_impl.h"

@@ -2,7 +2,7 @@
 /* gemm_i8_neon.c - gemm_i8 and depthwise_i8 (pith_kernel_integer.h) with the base instructions of
  * AArch64: x and w as i16, whose products are added to 32 bits; nothing saturates. Tiles of ROWS
  * pixels by VECS panels of 8 outputs stay in registers. */
-#include "simd_i32_neon.h"
+#include "kernels/arm/simd_i32_neon.h"
 
 /* Eight outputs a panel; four pixels by two panels are 16 registers of sums of 32. */
 #define LANES 8u

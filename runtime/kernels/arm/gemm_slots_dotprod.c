@@ -3,7 +3,7 @@
  * a row of x stay in eight registers while groups do not advance, and two look-ups put four of them
  * beside the weights of each output: TBL in the first four, TBX in the others, where TBL found
  * nothing. SDOT takes i8 alone, so x enters as x - SLOTS_MIDDLE. */
-#include "simd_i32_neon.h"
+#include "kernels/arm/simd_i32_neon.h"
 
 #define LANES SLOTS_NR
 

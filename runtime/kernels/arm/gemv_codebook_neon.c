@@ -4,7 +4,7 @@
  * Field j of the 16 words of a block belongs to 16 neighbouring columns. A load that takes every
  * fourth byte gives byte b of all words, from which a shift or two make the 16 indices of a field:
  * as many as a look-up takes. */
-#include "look_up_f32.h"
+#include "kernels/arm/look_up_f32.h"
 
 #define BLOCK_BYTES 64u
 #define UNIT_ROWS 4u

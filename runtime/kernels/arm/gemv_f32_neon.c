@@ -2,8 +2,8 @@
 /* gemv_f32_neon.c - gemv_f32_impl.h with a pointer for each row: addresses have no room for an
  * index and a distance at once, and made of both they were a third of the instructions. Nothing is
  * fetched ahead: a step is half a cache line. */
-#include "simd_neon.h"
-#include "pith_kernel_dense.h"
+#include "kernels/arm/simd_neon.h"
+#include "kernels/pith_kernel_dense.h"
 #define OWN_DOT
 
 static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32_job *job, size_t r,
@@ -39,4 +39,4 @@ static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32
         sums[i] = vec_sum(vec_add(even[i], odd[i]));
 }
 
-#include "gemv_f32_impl.h"
+#include "kernels/ref/gemv_f32_impl.h"

@@ -34,4 +34,4 @@ static inline void four_turn(four v[4])
     v[3] = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
 }
 
-#include "pack_rows_f32_impl.h"
+#include "kernels/ref/pack_rows_f32_impl.h"

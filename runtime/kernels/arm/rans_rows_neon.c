@@ -3,7 +3,7 @@
  * that are low take the next words in order: a table of byte permutations says, for each set of
  * lanes, which of the four next words goes to which lane. */
 #include <arm_neon.h>
-#include "pith_kernel_decode.h"
+#include "kernels/pith_kernel_decode.h"
 
 #define WIDTH 4u
 #define REGISTERS (RANS_LANES / WIDTH)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* spmm_quads_neon.c - 16 columns at once: 16 sums, the weights, an element of x. A vector is four
  * columns, so there are no tails. */
-#include "simd_neon.h"
+#include "kernels/arm/simd_neon.h"
 #define NV 4
 
 struct tail_sums {
@@ -23,4 +23,4 @@ static inline void tail_end(const struct tail_sums *s, float *to, int tail)
     (void)s, (void)to, (void)tail;
 }
 
-#include "spmm_quads_impl.h"
+#include "kernels/ref/spmm_quads_impl.h"

@@ -2,8 +2,8 @@
 /* spmv_csr_neon.c - the row-pointer products, sixteen nonzeros at a time, then four, the last ones
  * of a row one by one. x is collected lane by lane; up to 32 centroids are looked up in
  * registers. */
-#include "csr_rows.h"
-#include "look_up_f32.h"
+#include "kernels/ref/csr_rows.h"
+#include "kernels/arm/look_up_f32.h"
 
 /* The elements of x under four neighbouring nonzeros, whose columns are one load. */
 static inline float32x4_t x_at(const float *x, const uint16_t *col)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* act_row_f32_impl.h - template of the second pass over what a kernel has stored, for activations
  * that are no clamp. Once a level: inlined into each kernel it would be half a kilobyte there. */
-#include "pith_kernel_row.h"
-#include "simd_act.h"
+#include "kernels/pith_kernel_row.h"
+#include "kernels/ref/simd_act.h"
 
 /* Row kernels of the same level: the same functions as Sigmoid and kin of their own. */
 static row_f32_fn *row_of(enum act_kind kind)

@@ -3,10 +3,10 @@
  *
  * Both forms are one function, so an epilogue that activates element by element and an operator
  * that activates rows give the same bits. */
-#include "activate.h"
-#include "pith_bytes.h"
-#include "elementary_f32.h"
-#include "math_f32.h"
+#include "kernels/ref/activate.h"
+#include "core/pith_bytes.h"
+#include "kernels/ref/elementary_f32.h"
+#include "kernels/ref/math_f32.h"
 
 /* Written as two comparisons and not as min and max, so that a NaN, for which both fail, passes
  * through. */

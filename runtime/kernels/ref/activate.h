@@ -9,7 +9,7 @@
 #define ACTIVATE_H
 
 #include <stddef.h>
-#include "pith_act_kind.h"
+#include "kernels/pith_act_kind.h"
 
 float pith_activate(enum act_kind act, float a, float b, float x);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_rows.c - see byte_rows_impl.h; and what levels have no template of. */
 #define ROW(name) name
-#include "byte_rows_impl.h"
+#include "kernels/ref/byte_rows_impl.h"
 
 void pith_interleave(const struct interleave *job, uint8_t *y, size_t n)
 {

@@ -7,7 +7,7 @@
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
  * calls, not copies of one another: a call costs little beside 32 divisions. */
 #include <string.h>
-#include "pith_kernel_integer.h"
+#include "kernels/pith_kernel_integer.h"
 
 /* Two vectors of AVX2, half a one of AVX-512's bytes; a multiple of all. */
 #define LANES 32u

@@ -4,8 +4,8 @@
  *
  * Taps outside the image contribute nothing. The direct loops add channel by channel, then row by
  * row, then column by column: that order is part of the definition (docs/arithmetic.md). */
-#include "activate.h"
-#include "pith_kernel_dense.h"
+#include "kernels/ref/activate.h"
+#include "kernels/pith_kernel_dense.h"
 
 /* Input coordinate under tap `tap` of output `out`, or SIZE_MAX outside the image. out * stride
  * + tap * dil < 2^48: no overflow. */

@@ -7,7 +7,7 @@
  * vectors do not divide costs nothing; one that LANES does not divide costs the lanes left over.
  * The band is swept panel by panel: a panel of weights stays in the first-level cache, the band in
  * the second. An element is one chain of fused multiply-adds over k, the same as gemm_f32's. */
-#include "simd_act.h"
+#include "kernels/ref/simd_act.h"
 
 /* Up to NV vectors of pixels: where they are read, written, and which lanes are pixels. Offsets
  * instead of pointers: they are the same for all panels. */

@@ -12,8 +12,8 @@
  * and not multiply-adds: hence rows in registers. An element's sum begins with the bias and adds
  * taps in ascending order in either way of running; taps outside of the image add 0 * w or
  * nothing. */
-#include "simd_act.h"
-#include "simd_column.h"
+#include "kernels/ref/simd_act.h"
+#include "kernels/ref/simd_column.h"
 
 #ifndef DEPTHWISE_FLAT_IMPL_H
 /* Only vectors of 16 lanes waste so many of them on narrow planes. */

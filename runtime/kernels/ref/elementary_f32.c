@@ -5,9 +5,9 @@
  * bits of 2/pi that matter for x's exponent (Payne and Hanek), then Taylor's series in double; the
  * one rounding to float is all that is lost.
  * Rows have no jumps, so compilers make vector code of them. */
-#include "elementary_f32.h"
-#include "pith_activation_f32.h"
-#include "math_f32.h"
+#include "kernels/ref/elementary_f32.h"
+#include "kernels/ref/pith_activation_f32.h"
+#include "kernels/ref/math_f32.h"
 
 #define QUIET_NAN f32_from_bits(0x7fc00000u)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_f32.c - product of a packed matrix and a tile, the definition of right
  * (pith_kernel_dense.h). */
-#include "activate.h"
-#include "pith_kernel_dense.h"
+#include "kernels/ref/activate.h"
+#include "kernels/pith_kernel_dense.h"
 
 /* The definition adds bias and residual last; variants begin with them, which the bound of
  * pith_kernel_dense.h allows. */

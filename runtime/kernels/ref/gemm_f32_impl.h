@@ -17,7 +17,7 @@
  *
  * Whichever way an element takes, it is one chain of fused multiply-adds over k, begun with what is
  * to be added: residual and bias of the column, or the sum over earlier k. */
-#include "simd_act.h"
+#include "kernels/ref/simd_act.h"
 
 /* A job of one column would leave all but one lane idle: eight panels at once fill them. */
 #define COLUMN_PANELS 8

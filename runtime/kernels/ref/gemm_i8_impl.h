@@ -11,7 +11,7 @@
  * Pixels that are left over: one or two run alone, more as a whole tile that ends at the last
  * pixel, which writes again what the tile before it wrote. */
 #include <string.h>
-#include "pith_kernel_integer.h"
+#include "kernels/pith_kernel_integer.h"
 
 /* Whether panels are fetched to the second-level cache while those in front of them are multiplied.
  * Streams of 64 KB and more that come from farther are as slow as products of 24 rows with them;

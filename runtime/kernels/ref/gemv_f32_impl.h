@@ -3,8 +3,8 @@
  * a time share the loads of x. Each row has the same two partial sums in either loop, so its
  * result does not depend on its neighbours. Parameter, besides the vector operations: OWN_DOT, if
  * the level has a rows_dot of its own. */
-#include "activate.h"
-#include "simd_act.h"
+#include "kernels/ref/activate.h"
+#include "kernels/ref/simd_act.h"
 
 #define GEMV_ROWS 4
 

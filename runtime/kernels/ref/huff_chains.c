@@ -2,7 +2,7 @@
 /* huff_chains.c - reference of pith_kernel_decode.h. The place of what is written does not depend
  * on what was read, so a round of a chain is short enough that several are in flight, which hides
  * the seven cycles of a look-up and the twelve of a refill. */
-#include "huff_chains.h"
+#include "kernels/ref/huff_chains.h"
 
 /* The bytes of a round; returns what is left of the bits. */
 static inline uint64_t look_up(uint64_t bits, const uint16_t *entries, uint64_t mask, uint8_t *out)

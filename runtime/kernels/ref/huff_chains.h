@@ -3,8 +3,8 @@
 #ifndef HUFF_CHAINS_H
 #define HUFF_CHAINS_H
 
-#include "pith_bytes.h"
-#include "pith_kernel_decode.h"
+#include "core/pith_bytes.h"
+#include "kernels/pith_kernel_decode.h"
 
 /* The next 56 bits and more. A sentinel one stands above the data and moves down with every shift,
  * so that the count of leading zeros tells what was consumed (as in zstd's and Giesen's decoders).

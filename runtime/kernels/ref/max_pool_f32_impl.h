@@ -9,7 +9,7 @@
  * third element is the first one of the window that follows.
  *
  * The maximum is exact, so any order of reduction gives the same bits but for the sign of zeros. */
-#include "simd_column.h"
+#include "kernels/ref/simd_column.h"
 
 /* Rows [begin, end) of the window of one output row. rows may be 0, of a window in the padding:
  * the result is -inf. */

@@ -4,4 +4,4 @@
 #define ORDERED(name) name##_ordered
 #define VECTOR_BYTES 16
 #define ROWS 4u
-#include "ordered_f32_impl.h"
+#include "kernels/ref/ordered_f32_impl.h"

@@ -9,9 +9,9 @@
  * Compilers keep to that because of -ffp-contract=off. */
 #include <string.h>
 
-#include "activate.h"
-#include "pith_bytes.h"
-#include "pith_kernel_ordered.h"
+#include "kernels/ref/activate.h"
+#include "core/pith_bytes.h"
+#include "kernels/pith_kernel_ordered.h"
 
 typedef float vec __attribute__((vector_size(VECTOR_BYTES)));
 typedef float column __attribute__((vector_size(ORDERED_MR * sizeof(float)))); /* of a panel */

@@ -7,7 +7,7 @@
 #ifndef ACTIVATION_F32_H
 #define ACTIVATION_F32_H
 
-#include "pith_exp_log_f32.h"
+#include "kernels/ref/pith_exp_log_f32.h"
 
 /* By bits: no jump, and -0 becomes 0. */
 static inline float magnitude_of(float x)

@@ -5,7 +5,7 @@
 #define EXP_LOG_F32_H
 
 #include <stdbool.h>
-#include "pith_f32_bits.h"
+#include "core/pith_f32_bits.h"
 
 /* What such constants do relies on round to even, the default mode; docs/arithmetic.md asks for
  * it. */

@@ -3,7 +3,7 @@
 #ifndef ROUNDING_F32_H
 #define ROUNDING_F32_H
 
-#include "pith_activation_f32.h"
+#include "kernels/ref/pith_activation_f32.h"
 
 /* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. */
 static inline float round_f32(float x)

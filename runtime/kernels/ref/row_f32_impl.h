@@ -6,10 +6,10 @@
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may
  * be the same. What is left of a row is copied out and back and runs as one block more. */
-#include "pith_activation_f32.h"
-#include "pith_kernel_row.h"
-#include "math_f32.h"
-#include "sum_f32.h"
+#include "kernels/ref/pith_activation_f32.h"
+#include "kernels/pith_kernel_row.h"
+#include "kernels/ref/math_f32.h"
+#include "kernels/ref/sum_f32.h"
 
 /* One AVX-512 register, two of AVX2, four of SSE or NEON: the same blocks everywhere, hence the
  * same bits. */

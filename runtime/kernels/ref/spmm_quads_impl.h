@@ -10,8 +10,8 @@
  *
  * A tail is half a vector or a quarter: it costs its loads, which are less of both bandwidth and
  * first-level cache than those of a whole vector. */
-#include "pith_kernel_sparse.h"
-#include "simd_act.h"
+#include "kernels/pith_kernel_sparse.h"
+#include "kernels/ref/simd_act.h"
 
 #define UNROLL _Pragma("GCC unroll 4")
 

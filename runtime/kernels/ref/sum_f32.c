@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sum_f32.h"
-#include "math_f32.h"
-#include "pith_bytes.h"
+#include "kernels/ref/sum_f32.h"
+#include "kernels/ref/math_f32.h"
+#include "core/pith_bytes.h"
 
 #define LANES 16u
 

@@ -8,8 +8,8 @@
 #ifndef TEST_KERNELS_H
 #define TEST_KERNELS_H
 
-#include "activate.h"
-#include "integer_element.h"
-#include "shape_rule.h"
+#include "kernels/ref/activate.h"
+#include "kernels/ref/integer_element.h"
+#include "contract/shape_rule.h"
 
 #endif

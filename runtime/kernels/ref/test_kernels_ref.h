@@ -8,8 +8,8 @@
 #ifndef TEST_KERNELS_REF_H
 #define TEST_KERNELS_REF_H
 
-#include "elementary_f32.h"
-#include "math_f32.h"
-#include "sum_f32.h"
+#include "kernels/ref/elementary_f32.h"
+#include "kernels/ref/math_f32.h"
+#include "kernels/ref/sum_f32.h"
 
 #endif

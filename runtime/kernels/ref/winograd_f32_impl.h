@@ -15,7 +15,7 @@
  *
  *     B^T  0: C(x)   +-p: x (x +- p)(x^2 - q^2)   +-q: x (x +- q)(x^2 - p^2)   infinity: x C(x)
  *     A^T  [1 1 1 1 1 0; 0 p -p q -q 0; 0 p^2 p^2 q^2 q^2 0; 0 p^3 -p^3 q^3 -q^3 1] */
-#include "simd_act.h"
+#include "kernels/ref/simd_act.h"
 
 #define MOST_OUT 4 /* pixels of a tile's side */
 

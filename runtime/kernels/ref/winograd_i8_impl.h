@@ -21,7 +21,7 @@
  * finish_of, what is the same for all values; store_bytes: sums as values, store_first: n of them.
  */
 #include <string.h>
-#include "pith_kernel_integer.h"
+#include "kernels/pith_kernel_integer.h"
 
 #define SIDE 6
 #define OUT 4

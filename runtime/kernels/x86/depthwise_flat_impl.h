@@ -13,7 +13,7 @@
 #ifndef DEPTHWISE_FLAT_IMPL_H
 #define DEPTHWISE_FLAT_IMPL_H
 
-#include "simd_act.h"
+#include "kernels/ref/simd_act.h"
 
 #define FLAT_VECTORS 128u
 /* A pattern of 64 bits holds a vector's lanes wherever in a row it begins. */

@@ -2,7 +2,7 @@
 /* gemv_codebook_avx2.c - gemv_codebook_impl.h with 8 lanes: a look-up among 16 or 32 centroids is
  * two or four VPERMPS and blends by the bits above the third. */
 #include <immintrin.h>
-#include "pith_kernel_sparse.h"
+#include "kernels/pith_kernel_sparse.h"
 
 #define LANES 8u
 #define NAME(n) n##_avx2
@@ -42,4 +42,4 @@ static inline float sum_of(__m256 v)
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-#include "gemv_codebook_impl.h"
+#include "kernels/x86/gemv_codebook_impl.h"

@@ -2,7 +2,7 @@
 /* gemv_codebook_avx512.c - gemv_codebook_impl.h with 16 lanes: a look-up is one VPERMPS or
  * VPERMT2PS. */
 #include <immintrin.h>
-#include "pith_kernel_sparse.h"
+#include "kernels/pith_kernel_sparse.h"
 
 #define LANES 16u
 #define NAME(n) n##_avx512
@@ -23,4 +23,4 @@ typedef __m512 TABLE5[2];
 #define LOOK_UP4(t, words) _mm512_permutexvar_ps(words, (t)[0])
 #define LOOK_UP5(t, words) _mm512_permutex2var_ps((t)[0], words, (t)[1])
 
-#include "gemv_codebook_impl.h"
+#include "kernels/x86/gemv_codebook_impl.h"

@@ -8,7 +8,7 @@
  * to tell: a row for each step of each chain, so that a compiler does not join stores by shifts.
  * Their bytes are then cut out 64 at once. */
 #include <immintrin.h>
-#include "huff_chains.h"
+#include "kernels/ref/huff_chains.h"
 
 #define BLOCK 16u /* rounds, a register of entries */
 

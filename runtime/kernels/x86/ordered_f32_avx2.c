@@ -3,4 +3,4 @@
 #define ORDERED(name) name##_ordered_avx2
 #define VECTOR_BYTES 32
 #define ROWS 4u
-#include "ordered_f32_impl.h"
+#include "kernels/ref/ordered_f32_impl.h"

@@ -3,4 +3,4 @@
 #define ORDERED(name) name##_ordered_avx512
 #define VECTOR_BYTES 64
 #define ROWS 8u
-#include "ordered_f32_impl.h"
+#include "kernels/ref/ordered_f32_impl.h"

@@ -26,4 +26,4 @@ static inline void four_turn(four v[4])
     _MM_TRANSPOSE4_PS(v[0], v[1], v[2], v[3]);
 }
 
-#include "pack_rows_f32_impl.h"
+#include "kernels/ref/pack_rows_f32_impl.h"

@@ -3,8 +3,8 @@
  * that are low take the next words in order: a table says, for each set of lanes, which of the
  * eight next words goes to which lane. */
 #include <immintrin.h>
-#include "pith_bytes.h"
-#include "pith_kernel_decode.h"
+#include "core/pith_bytes.h"
+#include "kernels/pith_kernel_decode.h"
 
 #define WIDTH 8u
 #define REGISTERS (RANS_LANES / WIDTH)
@@ -54,7 +54,7 @@ static inline void put_symbols(uint8_t *out, const __m256i *e)
     _mm256_storeu_si256((__m256i *)(void *)out, symbols);
 }
 
-#include "rans_rows_impl.h"
+#include "kernels/x86/rans_rows_impl.h"
 
 size_t pith_rans_rows_avx2(uint32_t *state, const uint32_t *entries, const uint8_t **in,
                            const uint8_t *in_end, uint8_t *out, size_t rows)

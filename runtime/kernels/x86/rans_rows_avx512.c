@@ -3,8 +3,8 @@
  * bits: on Zen 4 two gathers of eight take less than one of sixteen (2.06 against 1.61 G symbols a
  * second). */
 #include <immintrin.h>
-#include "pith_bytes.h"
-#include "pith_kernel_decode.h"
+#include "core/pith_bytes.h"
+#include "kernels/pith_kernel_decode.h"
 
 #define WIDTH 8u
 #define REGISTERS (RANS_LANES / WIDTH)
@@ -27,7 +27,7 @@ static inline void put_symbols(uint8_t *out, const __m256i *e)
         _mm_storel_epi64((__m128i *)(void *)(out + WIDTH * i), _mm256_cvtepi32_epi8(e[i]));
 }
 
-#include "rans_rows_impl.h"
+#include "kernels/x86/rans_rows_impl.h"
 
 size_t pith_rans_rows_avx512(uint32_t *state, const uint32_t *entries, const uint8_t **in,
                              const uint8_t *in_end, uint8_t *out, size_t rows)

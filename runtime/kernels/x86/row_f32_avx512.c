@@ -8,8 +8,8 @@
  * sigmoid_f32 and gelu_f32, but that one instruction scales by 2^n, rounding once, where integers
  * make two factors of it. */
 #include <immintrin.h>
-#include "pith_activation_f32.h"
-#include "pith_kernel_row.h"
+#include "kernels/ref/pith_activation_f32.h"
+#include "kernels/pith_kernel_row.h"
 
 #define ROW(name) name##_avx512
 #define OWN_GROUPS
@@ -163,4 +163,4 @@ void ROW(pith_softmax_columns_f32)(float *x, size_t ld, size_t n, size_t width, 
     }
 }
 
-#include "row_f32_impl.h"
+#include "kernels/ref/row_f32_impl.h"

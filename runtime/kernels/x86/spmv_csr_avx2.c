@@ -10,7 +10,7 @@
  * Prefetch: three streams and the scattered reads of x are too much for the hardware alone (4096 x
  * 9216 at 9 %, 10 MB: 1480 us without, 1140 us with). */
 #include <immintrin.h>
-#include "csr_rows.h"
+#include "kernels/ref/csr_rows.h"
 
 #define PREFETCH 512u /* nonzeros ahead */
 

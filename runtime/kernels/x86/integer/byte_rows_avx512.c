@@ -3,7 +3,7 @@
  * stay in registers. */
 #include <immintrin.h>
 #include <math.h>
-#include "pith_kernel_integer.h"
+#include "kernels/pith_kernel_integer.h"
 
 #define BLOCK 64u /* elements: a register of bytes, four of numbers */
 
@@ -391,4 +391,4 @@ static void mean_block(const struct mean_bytes *m, const uint8_t *x, size_t n, u
 /* The rest is the template's, which compilers vectorize well. */
 #define OWN_ROWS
 #define ROW(name) name##_avx512
-#include "byte_rows_impl.h"
+#include "kernels/ref/byte_rows_impl.h"

@@ -5,7 +5,7 @@
  * vpmaddubsw it cannot saturate: 255 * 127 * 2 < 2^31. */
 #define ISA(name) name##_avx2
 #define GROUP 2u
-#include "depthwise_i8_impl.h"
+#include "kernels/x86/integer/depthwise_i8_impl.h"
 
 static inline __m256i dot(__m256i acc, __m256i x, const uint8_t *w)
 {

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
 /* depthwise_i8_avxvnni.c - see depthwise_i8_bytes.h. */
 #define ISA(name) name##_avxvnni
-#include "depthwise_i8_bytes.h"
+#include "kernels/x86/integer/depthwise_i8_bytes.h"

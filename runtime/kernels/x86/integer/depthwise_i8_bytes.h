@@ -5,7 +5,7 @@
  * vpdpbusd multiplies u8 by i8 and adds four products without saturation. Interleaving twice, by
  * bytes and then by words, brings the four taps of a channel side by side. */
 #define GROUP 4u
-#include "depthwise_i8_impl.h"
+#include "kernels/x86/integer/depthwise_i8_impl.h"
 
 static inline __m256i dot(__m256i acc, __m256i x, const uint8_t *w)
 {

@@ -4,7 +4,7 @@
  * bytes of GROUP taps brings a channel's taps side by side, 4 channels of each 16-byte lane to a
  * vector; packing the values puts them back into order. Parameters: ISA(name), GROUP; dot_group is
  * written behind it. */
-#include "simd_i32_avx2.h"
+#include "kernels/x86/integer/simd_i32_avx2.h"
 
 /* Eight channels a vector, in the order that unpacking leaves. */
 struct sums {

@@ -10,7 +10,7 @@
  * Weights of two panels are multiplied with all pixels before the next ones, so that each comes
  * from far away once. The tile registers are configured and released in each call, so no other code
  * meets them. */
-#include "tiles_amx.h"
+#include "kernels/x86/integer/tiles_amx.h"
 
 #define LINE 64u /* of a cache */
 

@@ -5,7 +5,7 @@
  * in 64 bits; what was added so is taken from the sum at the end. */
 #include <immintrin.h>
 #include <string.h>
-#include "pith_kernel_integer.h"
+#include "kernels/pith_kernel_integer.h"
 
 #define LANES 8u
 #define ROWS 4u

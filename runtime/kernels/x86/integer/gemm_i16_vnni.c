@@ -3,7 +3,7 @@
  * at once. Networks of 16 bits run on it, and Winograd's products of bytes (integer_winograd.c),
  * which are short: with 64 channels a tile of sums is complete after 32 steps, so these are stored
  * from the registers they are in. Panels that are left over go one by one. */
-#include "gemm_i8_zmm.h"
+#include "kernels/x86/integer/gemm_i8_zmm.h"
 
 #define ISA(name) pith_gemm_i16_vnni
 #define ROWS 6u
@@ -19,4 +19,4 @@ static inline ivec ivec_dot(ivec acc, ivec x, ivec w)
     return _mm512_dpwssd_epi32(acc, x, w);
 }
 
-#include "gemm_i8_impl.h"
+#include "kernels/ref/gemm_i8_impl.h"

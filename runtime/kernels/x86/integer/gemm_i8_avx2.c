@@ -3,7 +3,7 @@
  * would saturate. */
 #define ISA(name) name##_avx2
 #define VALUES_INLINE 2u
-#include "gemm_i8_ymm.h"
+#include "kernels/x86/integer/gemm_i8_ymm.h"
 
 static inline ivec ivec_dot(ivec acc, ivec x, ivec w)
 {

@@ -3,7 +3,7 @@
  * machines whose vectors end at 256 bits. */
 #define ISA(name) name##_avxvnni
 #define VALUES_INLINE 3u /* none */
-#include "gemm_i8_ymm.h"
+#include "kernels/x86/integer/gemm_i8_ymm.h"
 
 /* The VEX form exists on CPUs that lack AVX-512 (Alder Lake). */
 static inline ivec ivec_dot(ivec acc, ivec x, ivec w)

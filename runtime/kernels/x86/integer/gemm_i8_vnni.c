@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_i8_vnni.c - see gemm_i8_impl.h: 4 products of u8 and i8 are added to 32 bits at once. */
-#include "gemm_i8_zmm.h"
+#include "kernels/x86/integer/gemm_i8_zmm.h"
 
 #define ISA(name) name##_vnni
 /* Six rows by four vectors: 24 sums, 4 weights, 1 broadcast of 32 registers. */
@@ -18,4 +18,4 @@ static inline ivec ivec_dot(ivec acc, ivec x, ivec w)
     return _mm512_dpbusd_epi32(acc, x, w);
 }
 
-#include "gemm_i8_impl.h"
+#include "kernels/ref/gemm_i8_impl.h"

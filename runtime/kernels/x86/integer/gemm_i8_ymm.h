@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_i8_ymm.h - gemm_i8_impl.h for 256-bit vectors. Parameters: ISA(name), VALUES_INLINE,
  * ivec_dot. */
-#include "simd_i32_avx2.h"
+#include "kernels/x86/integer/simd_i32_avx2.h"
 
 #define LANES 8u
 #define VECS 2u
@@ -41,4 +41,4 @@ static inline __attribute__((always_inline)) void store_values(uint8_t *y, const
         store_some(y, _mm256_castsi128_si256(all), n);
 }
 
-#include "gemm_i8_impl.h"
+#include "kernels/ref/gemm_i8_impl.h"

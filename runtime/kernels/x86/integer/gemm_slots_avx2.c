@@ -9,7 +9,7 @@
  * modulo 256: and a negative number is one that PSHUFB makes 0 of. So a lane costs a shuffle and
  * two additions, and no masks. x enters as x - 128, so that a pair of products, |x| by w with x's
  * sign, is at most 2 * 128 * 127 and fits 16 bits. */
-#include "simd_i32_avx2.h"
+#include "kernels/x86/integer/simd_i32_avx2.h"
 
 #define ROWS 2 /* of x at once: they share slots and places */
 #define LANES 8u
@@ -122,7 +122,7 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
         store(&job->to, sum[r], first, job->n - first, job->y + (i + (uint32_t)r) * job->y_step);
 }
 
-#include "gemm_slots_rows.h"
+#include "kernels/x86/integer/gemm_slots_rows.h"
 
 void pith_gemm_slots_avx2(const struct gemm_i8_job *job)
 {

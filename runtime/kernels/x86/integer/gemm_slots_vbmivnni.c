@@ -11,7 +11,7 @@
  * waits for the one before by an addition; loads, which take longer, wait for that alone. */
 #include <immintrin.h>
 #include <stdint.h>
-#include "pith_kernel_integer.h"
+#include "kernels/pith_kernel_integer.h"
 
 #define ROWS 4 /* of x at once: they share positions and weights */
 #define LANES SLOTS_NR
@@ -152,7 +152,7 @@ panel_run(const struct gemm_i8_job *job, uint32_t i, uint32_t panel, const int r
               job->n - first, job->y + (i + (uint32_t)r) * job->y_step);
 }
 
-#include "gemm_slots_rows.h"
+#include "kernels/x86/integer/gemm_slots_rows.h"
 
 void pith_gemm_slots_vbmivnni(const struct gemm_i8_job *job)
 {

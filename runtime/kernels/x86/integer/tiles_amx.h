@@ -8,7 +8,7 @@
 #define TILES_AMX_H
 
 #include <string.h>
-#include "gemm_i8_zmm.h"
+#include "kernels/x86/integer/gemm_i8_zmm.h"
 
 #define GROUP 16u     /* pixels of a tile */
 #define ROW_BYTES 64u /* of k in a row of a tile */

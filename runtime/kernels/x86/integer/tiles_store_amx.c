@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tiles_store_amx.c - see tiles_amx.h: sums of 16 pixels by 32 outputs become values, 64 at a time.
  */
-#include "tiles_amx.h"
+#include "kernels/x86/integer/tiles_amx.h"
 
 /* What the sums of up to 32 outputs become, of which `some` are stored. */
 struct outputs {

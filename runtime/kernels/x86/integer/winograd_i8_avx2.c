@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* winograd_i8_avx2.c - see winograd_i8_impl.h. */
-#include "simd_i32_avx2.h"
+#include "kernels/x86/integer/simd_i32_avx2.h"
 
 #define ISA(name) name##_avx2
 #define WORDS 16u
@@ -53,4 +53,4 @@ static inline void store_first(uint8_t *y, sums s, uint32_t n, floats factor,
     store_some(y, _mm256_castsi128_si256(values(s, factor, f)), n);
 }
 
-#include "winograd_i8_impl.h"
+#include "kernels/ref/winograd_i8_impl.h"

@@ -2,7 +2,7 @@
 /* winograd_i8_avx512.c - see winograd_i8_impl.h. */
 #include <immintrin.h>
 #include <stdint.h>
-#include "pith_kernel_integer.h"
+#include "kernels/pith_kernel_integer.h"
 
 #define ISA(name) name##_avx512
 #define WORDS 32u
@@ -57,4 +57,4 @@ static inline void store_first(uint8_t *y, sums s, uint32_t n, floats factor,
     _mm_mask_storeu_epi8(y, (__mmask16)((1u << n) - 1), values(s, factor, f));
 }
 
-#include "winograd_i8_impl.h"
+#include "kernels/ref/winograd_i8_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device_elementwise.c - functions of one element and of two. */
 #include "device_lower.h"
-#include "pith_broadcast.h"
+#include "contract/pith_broadcast.h"
 
 /* false, by n 0: there are too many elements. */
 static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, float a, float b)

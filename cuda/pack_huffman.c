@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "launch.h"
-#include "pith_huff_decode.h"
+#include "decode/pith_huff_decode.h"
 
 static bool read_lengths(const struct weight *w, struct huff_lengths *lengths)
 {

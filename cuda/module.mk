@@ -2,26 +2,29 @@
 # Plans on NVIDIA GPUs (docs/cuda.md). Kernels are one fatbin: machine code for each of CUDA_TARGETS, each
 # compiled by itself, and PTX for others, embedded in cuda_image.c. make NVCC= builds the same
 # library with no kernels in it. The driver is looked for at run time; nothing is linked.
+ROOMS_cuda := cuda cuda/kernels
+USES_cuda := cuda/kernels runtime host
+USES_cuda/kernels := runtime
+LIBS_cuda := -ldl -lm
 NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_TARGETS ?= 80 86 89 90 100 120
 CUDA_PTX := 75 80
 # The oldest version of PTX that has all instructions used, so that drivers from R450 on compile it.
 CUDA_PTX_VERSION := 7.0
-CUDA_KERNELS := $(wildcard runtime/cuda/kernels/*) runtime/core/pith_f32_bits.h \
+CUDA_KERNELS := $(wildcard cuda/kernels/*) runtime/core/pith_f32_bits.h \
     $(wildcard runtime/kernels/ref/*_f32.h) runtime/kernels/ref/pith_integer_range.h runtime/kernels/pith_act_kind.h
 # The CPU's scalar functions are compiled for the device, too, and have to give the same bits.
-CUDA_FLAGS := -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true -std=c++17 -Iruntime/cuda/kernels -Iruntime -Iruntime/core -Iruntime/kernels \
-    -Iruntime/kernels/ref
+CUDA_FLAGS := -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true -std=c++17 -Icuda/kernels -Iruntime
 # Kernels do not depend on the variant.
 CUDA_O := $(BUILD)/cuda
 CUDA_FATBIN := $(if $(NVCC),$(CUDA_O)/kernels.fatbin)
 
 $(CUDA_O)/sm_%.cubin: $(CUDA_KERNELS) $(CUDA_O)/flags
 	$(call tell,compiling kernels for NVIDIA GPUs)
-	$(Q)$(NVCC) $(CUDA_FLAGS) -Xptxas -v -cubin -arch=sm_$* runtime/cuda/kernels/kernels.cu -o $@ 2>$(@:.cubin=.resources) || \
+	$(Q)$(NVCC) $(CUDA_FLAGS) -Xptxas -v -cubin -arch=sm_$* cuda/kernels/kernels.cu -o $@ 2>$(@:.cubin=.resources) || \
 	    { cat $(@:.cubin=.resources) >&2; exit 1; }
 $(CUDA_O)/compute_%.ptx: $(CUDA_KERNELS) $(CUDA_O)/flags
-	$(Q)$(NVCC) $(CUDA_FLAGS) -ptx -arch=compute_$* runtime/cuda/kernels/kernels.cu -o $@.new
+	$(Q)$(NVCC) $(CUDA_FLAGS) -ptx -arch=compute_$* cuda/kernels/kernels.cu -o $@.new
 	$(Q)sed 's/^\.version .*/.version $(CUDA_PTX_VERSION)/' $@.new >$@ && rm $@.new
 $(CUDA_O)/kernels.fatbin: $(CUDA_TARGETS:%=$(CUDA_O)/sm_%.cubin) $(CUDA_PTX:%=$(CUDA_O)/compute_%.ptx)
 	$(Q)$(dir $(NVCC))fatbinary --create=$@ -64 --compress-all --compress-mode=size \
@@ -31,11 +34,5 @@ $(CUDA_O)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS)' | cmp -s - $@ || printf '%s\n' '$(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS)' >$@
 
-$(O)/runtime/cuda/cuda_image.o: $(CUDA_FATBIN) $(CUDA_O)/flags
-$(O)/runtime/cuda/cuda_image.o: FILE_CFLAGS := $(if $(CUDA_FATBIN),-DPITH_CUDA_FATBIN='"$(abspath $(CUDA_FATBIN))"')
-
-# An archive of its own, for programs that embed: it goes with libpith-runtime.a.
-all: $(O)/libpith-cuda.a
-$(O)/libpith-cuda.a: $(call objs,cuda)
-	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+$(O)/cuda/cuda_image.o: $(CUDA_FATBIN) $(CUDA_O)/flags
+$(O)/cuda/cuda_image.o: FILE_CFLAGS := $(if $(CUDA_FATBIN),-DPITH_CUDA_FATBIN='"$(abspath $(CUDA_FATBIN))"')
