@@ -33,7 +33,7 @@ static double speed(const struct matrix *matrix, uint32_t m, const struct pith_k
                     uint32_t more_percent)
 {
     struct weight w = weight_new(matrix);
-    struct made_product made = product_new(&w, m, kernels, PITH_FLAG_DECODE_ONCE);
+    struct made_product made = product_new(&w, m, kernels, PITH_FLAG_DECODE_ONCE, NULL);
     float *x = new_bytes((uint64_t)m * matrix->cols * sizeof *x);
     float *y = new_bytes((uint64_t)m * matrix->rows * sizeof *y);
     made.d.a = x, made.d.y = y;

@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     operands(&c);
     load_peers(&c);
     c.csr = c.mkl.create ? csr_of(&c) : NULL;
-    c.made = product_new_threads(&c.w, c.batch, &k, 0, &opts);
+    c.made = product_new(&c.w, c.batch, &k, 0, &opts);
     c.made.d.a = c.x, c.made.d.y = c.y;
     for (int line = getchar(); line != EOF; line = getchar())
         if (line == '\n')

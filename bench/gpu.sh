@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a GPU makes of the networks of the data folder, in three steps, of which the middle one needs nothing but a driver:
+# What a GPU makes of the networks of the data folder, in three steps; the second needs nothing but a driver:
 #
-#     bench/gpu.sh pack             here: .gpu/, with the benches, networks in f32, f16 and INT8, their inputs and the CPU's outputs
-#     sh .gpu/gpu.sh run [OUT]      there: OUT/gpu.jsonl and a table; without a driver on the emulator, which tests this script
+#     bench/gpu.sh pack             here: .gpu/, with bench_gpu, networks in f32, f16 and INT8, inputs, the CPU's outputs
+#     sh .gpu/gpu.sh run [OUT]      there: OUT/gpu.jsonl and tables; without a driver on the emulator, which tests this
 #     bench/gpu.sh report OUT       here: docs/results/gpu.md, of a device that is one
 #
-# PITH, DATA, PYTHON as bench/run.sh; NETWORKS (all), GPU (.gpu) and MOST_KIB (61440) choose what is packed, where, and how much at most.
-# A run takes 600 s at most: each part has its share, and says what it left out.
+# PITH, DATA, PYTHON as in bench/run.sh; NETWORKS (all), GPU (.gpu) and MOST_KIB (61440) choose what is packed, where,
+# and how much at most. A run takes 600 s at most: each part has its share, and reports what it left out.
 here=$(cd "$(dirname "$0")" && pwd)
 most_kib=${MOST_KIB:-61440} # 60 MiB
 cases="ops weights half attention huffman integers rows"
 fail() { echo "gpu.sh: $1" >&2; exit 1; }
 
-# in f16, too, and in INT8: NAME DATA PREPROCESS, ranges of the data; without data those of seeded samples, good for bits and times
+# NAME DATA PREPROCESS: in f16 and INT8, ranges of the data; without data those of seeded samples, good for times
 add() {
     "$gpu/bench_gpu_pack" half "$gpu/nets/$1.pith" "$gpu/nets/$1.f16.pith" || fail "cannot make f16 of $1"
     if [ -n "$2" ]; then
@@ -46,7 +46,7 @@ onnx.save(model, sys.argv[2])
 PY
 }
 
-# bench_gpu with the cases of tests/cuda, each with a main() of another name: the kernels' code is most of it.
+# bench_gpu with the cases of tests/cuda, each with a main() of another name
 build() {
     flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -DGPU_CASES -Itests/embedded/shim -Itests -Itests/cuda -Iruntime -Icuda -Icuda/kernels -Ihuffman -Imodel -Ibase"
     mkdir -p "$gpu/o"
@@ -102,7 +102,7 @@ sanitize() {
     done
 }
 
-# cuBLASLt and cuSPARSE are often there as torch brought them alone: libraries that are in its environment are found, too.
+# cuBLASLt and cuSPARSE are often there only as torch brought them
 find_libraries() {
     for folder in $(python3 -c 'import glob, site
 for s in site.getsitepackages(): print(*glob.glob(s + "/nvidia/*/lib"))' 2>/dev/null); do
@@ -111,12 +111,12 @@ for s in site.getsitepackages(): print(*glob.glob(s + "/nvidia/*/lib"))' 2>/dev/
     export LD_LIBRARY_PATH
 }
 
-# The networks that torch has, too (gpu_peers.py), or else, and on the emulator, the first one.
+# The networks that gpu_peers.py has; on the emulator the first one
 batched() {
     [ -z "$emulated" ] && ls "$here"/nets/imagenet_squeezenet_v1_1*.pith "$here"/nets/imagenet_mobilenet_v2*.pith 2>/dev/null || ls "$here"/nets/*.pith | head -1
 }
 
-# bash gives no part more than its seconds: a part that is ended early fails, but those that count them themselves leave out and say so.
+# A part that takes longer than its seconds is ended, and fails.
 part() { # NAME SECONDS COMMAND...
     name=$1 seconds=$2; shift 2
     timeout "$seconds" "$@" || echo "$name" >>"$out/failed"

@@ -78,12 +78,11 @@ struct made_product {
     struct product_data d; /* prep is owned, a and y are the caller's */
     struct op_env env;     /* scratch is owned */
     const char *kernel;
-    uint64_t kept_bytes, scratch_bytes; /* of d.prep and env.scratch */
 };
 
-static inline struct made_product product_new_threads(const struct weight *w, uint32_t m,
-                                                      const struct pith_kernels *k, uint32_t flags,
-                                                      const struct pith_opts *opts)
+static inline struct made_product product_new(const struct weight *w, uint32_t m,
+                                              const struct pith_kernels *k, uint32_t flags,
+                                              const struct pith_opts *opts)
 {
     struct made_product c = {.p = {.m = m,
                                    .n = w->shape.dim[0],
@@ -100,8 +99,6 @@ static inline struct made_product product_new_threads(const struct weight *w, ui
     if (pith_product_need(&c.p, w, 0, &c.env, &need))
         exit(1);
     c.kernel = need.kernel;
-    c.kept_bytes = need.prep_bytes;
-    c.scratch_bytes = need.scratch_bytes;
     c.d.prep = need.prep_bytes ? new_bytes(need.prep_bytes) : NULL;
     c.env.scratch = new_bytes(need.prep_scratch_bytes);
     if (pith_product_prepare(&c.p, w, c.d.prep, &c.env))
@@ -109,12 +106,6 @@ static inline struct made_product product_new_threads(const struct weight *w, ui
     free(c.env.scratch);
     c.env.scratch = new_bytes(need.scratch_bytes);
     return c;
-}
-
-static inline struct made_product product_new(const struct weight *w, uint32_t m,
-                                              const struct pith_kernels *k, uint32_t flags)
-{
-    return product_new_threads(w, m, k, flags, NULL);
 }
 
 static inline void product_free(struct made_product *c)
