@@ -84,7 +84,7 @@ static void fill(const struct work *w, uint64_t row, size_t first, const struct 
     const struct layer_factor *f = w->c->factor;
     const struct elimination *x = &r->x;
     for (size_t k = 0; k < x->rows; k++) {
-        pith_layer_row_goal(f, w->group, w->c->w + (row + k) * f->n, r->goal, r->other);
+        pith_layer_row_target(f, w->group, w->c->w + (row + k) * f->n, r->goal, r->other);
         for (size_t j = 0; j < x->n; j++)
             x->w[k * x->n + j] = r->goal[r->place[first + j]];
     }

@@ -240,7 +240,7 @@ static void round_row(const struct work *w, uint64_t place, struct room *r)
     struct layer_round *l = w->l;
     const uint64_t row = row_at(l, place);
     const size_t n = l->factor->n, *order = l->factor->order + group_of(l, row) * n;
-    pith_layer_row_goal(l->factor, group_of(l, row), l->w + row * n, r->goal, r->other);
+    pith_layer_row_target(l->factor, group_of(l, row), l->w + row * n, r->goal, r->other);
     if (w->off && !w->nearest)
         shift_goal(w, place, r->goal);
     find_kept(l, row, order, r);
@@ -285,7 +285,7 @@ static void compare_row(const struct work *w, uint64_t place, const struct room 
     const struct layer_factor *f = l->factor;
     const size_t n = f->n;
     const double *u = f->u + group_of(l, row) * n * n;
-    pith_layer_row_goal(f, group_of(l, row), l->w + row * n, r->goal, r->other);
+    pith_layer_row_target(f, group_of(l, row), l->w + row * n, r->goal, r->other);
     to_places(l, group_of(l, row), l->q + row * n, l->step[row], r->other);
     if (w->off)
         couple_row(w, place, r);
@@ -342,7 +342,7 @@ static void find_errors(const struct work *w, const struct room *r)
         const uint64_t row = row_at(l, place);
         const int16_t *q = l->q + row * n;
         double *off = w->off + place * n;
-        pith_layer_row_goal(l->factor, 0, l->w + row * n, r->goal, r->other);
+        pith_layer_row_target(l->factor, 0, l->w + row * n, r->goal, r->other);
         for (size_t j = 0; j < n; j++)
             off[j] = l->step[row] * q[order[j]] - r->goal[j];
     }

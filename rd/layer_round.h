@@ -10,7 +10,7 @@
 #ifndef LAYER_ROUND_H
 #define LAYER_ROUND_H
 
-#include "layer_factor.h"
+#include "pith_layer_round.h"
 #include "pith_sweep_ranks.h"
 #include "rate_table.h"
 #include "row_coupling.h"

@@ -10,7 +10,7 @@
  *     pith_model_write(out, &(struct pith_pack_opts){.size_bytes = ..., .compact = true}, ...);
  *
  * Layer by layer, in the order of the network: statistics of what comes in, behind layers that were
- * swept already (layer_statistics.h); steps from the one lambda and the sensitivity
+ * swept already (pith_layer_moments.h); steps from the one lambda and the sensitivity
  * (step_choice.h); integers by error feedback along several paths, their bits counted
  * (layer_round.h); one factor for the steps by least squares; what is left on the mean into the
  * bias, and that onto a grid. Weights that no statistics can be had of, and all other numbers that

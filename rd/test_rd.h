@@ -4,14 +4,11 @@
  *     block_choice.h: whole blocks, their number, threads
  *     eliminate.h: what a removal costs against the constrained minimum
  *     kept_row.h: goals against that minimum
- *     layer_factor.h: goals against least squares, an input that is always 0
  *     layer_round.h: costs against their definition, the factor of steps
  *     layer_support.h: layers of one column and of zeros
- *     layer_statistics.h: sums against windows taken by hand, whatever the threads
  *     rate_table.h: bits against counts
  *     row_coupling.h: what rows ask of each other against the minimum of their cost
  *     row_windows.h: patterns, and their cost against that of the largest weights
- *     sample_doubt.h: variances against single samples' matrices
  *     step_choice.h: steps against the closed form
  *     weight_store.h: a codebook's values */
 #ifndef TEST_RD_H
@@ -20,14 +17,11 @@
 #include "block_choice.h"
 #include "eliminate.h"
 #include "kept_row.h"
-#include "layer_factor.h"
 #include "layer_round.h"
-#include "layer_statistics.h"
 #include "layer_support.h"
 #include "rate_table.h"
 #include "row_coupling.h"
 #include "row_windows.h"
-#include "sample_doubt.h"
 #include "step_choice.h"
 #include "weight_store.h"
 

@@ -19,7 +19,8 @@
 #include "weight_store.h"
 
 #define MEMORY_BYTES (UINT64_C(20) << 20)
-#define ROWS_PER_COLUMN 256u /* of statistics */
+#define ROWS_PER_COLUMN 256u /* of moments */
+#define LEAST_ROWS 32768u
 #define PATHS 16u
 #define TRELLIS_PATHS 32u   /* twice as many with 16 states */
 #define TRELLIS_COLUMNS 16u /* of a row, so that a trellis gains something behind its beginning */
@@ -105,15 +106,15 @@ static void find_last(struct sweep *s, bool *feeds)
     }
 }
 
-/* 0: its weight has no statistics. */
+/* 0: its weight has no moments. */
 static uint32_t blocks_of(const struct sweep *s, const struct pith_weight_ref *ref)
 {
     return s->uses[ref->value] == 1 && !(s->opts.without & PITH_SWEEP_NO_STATISTICS)
-               ? pith_layer_statistics_blocks(s->was, &s->was->nodes[ref->node])
+               ? pith_layer_blocks(s->was, &s->was->nodes[ref->node])
                : 0;
 }
 
-/* ---- statistics ------------------------------------------------------------------------------ */
+/* ---- moments --------------------------------------------------------------------------------- */
 
 /* How a row's places are ordered, as pith_layer_factor has it. */
 static size_t window_of(const struct layer *l)
@@ -141,38 +142,53 @@ static enum pith_status open_readers(struct sweep *s, struct layer *l, struct la
     return status;
 }
 
-static enum pith_status find_statistics(struct sweep *s, struct layer *l,
-                                        struct layer_statistics *stats)
+static enum pith_status sum_moments(const struct sweep *s, const struct layer_input reader[2],
+                                    const struct moments_opts *o, struct layer_moments *stats)
 {
-    const struct statistics_opts o = {.samples = s->samples,
-                                      .per_column = ROWS_PER_COLUMN,
-                                      .sensitivity = s->opts.sensitivity,
-                                      .place_share = s->opts.place_share,
-                                      .centre = l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
-                                      .runtime = s->opts.runtime,
-                                      .ranks = s->opts.ranks};
+    struct layer_rows rows[2] = {{0}};
+    enum pith_status status = PITH_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        status = pith_layer_rows_of(&reader[i], &rows[i], s->err);
+    if (!status)
+        status = pith_layer_moments(&rows[0], &rows[1], o, stats, s->err);
+    for (int i = 0; i < 2; i++)
+        pith_layer_rows_end(&rows[i]);
+    return status;
+}
+
+static enum pith_status find_moments(struct sweep *s, struct layer *l, struct layer_moments *stats)
+{
+    const struct moments_opts o = {.samples = s->samples,
+                                   .per_column = ROWS_PER_COLUMN,
+                                   .least_rows = LEAST_ROWS,
+                                   .sensitivity = s->opts.sensitivity,
+                                   .weight = l->ref->value,
+                                   .place_share = s->opts.place_share,
+                                   .centre = l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
+                                   .runtime = s->opts.runtime,
+                                   .ranks = s->opts.ranks};
     struct layer_input reader[2] = {{0}};
     enum pith_status status = l->data_free ? PITH_OK : open_readers(s, l, reader);
-    *stats = pith_layer_statistics_none(l->n);
+    *stats = pith_layer_moments_none(l->n);
     if (!status && !l->data_free)
-        status = pith_layer_statistics(&reader[0], &reader[1], &o, stats, s->err);
+        status = sum_moments(s, reader, &o, stats);
     for (int i = 0; i < 2; i++)
         pith_layer_input_close(&reader[i]);
     return status;
 }
 
 /* As if inputs had been what they are now. */
-static void forget_original(struct layer_statistics *stats)
+static void forget_original(struct layer_moments *stats)
 {
-    free(stats->crossed);
-    stats->crossed = NULL;
+    free(stats->cross);
+    stats->cross = NULL;
     memcpy(stats->mean[1], stats->mean[0], stats->groups * stats->n * sizeof **stats->mean);
 }
 
 static enum pith_status find_factor(struct sweep *s, struct layer *l)
 {
-    struct layer_statistics stats;
-    enum pith_status status = find_statistics(s, l, &stats);
+    struct layer_moments stats;
+    enum pith_status status = find_moments(s, l, &stats);
     l->goal_damping = pith_layer_damping(&stats, GOAL_DOUBTS);
     if (!status && !l->data_free && s->opts.without & PITH_SWEEP_NO_CORRECTION)
         forget_original(&stats);
@@ -184,7 +200,7 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
         l->mean[i] = stats.mean[i];
         stats.mean[i] = NULL;
     }
-    pith_layer_statistics_end(&stats);
+    pith_layer_moments_end(&stats);
     return status;
 }
 
@@ -460,11 +476,11 @@ static enum pith_status join_rows(const struct sweep *s, struct layer *l)
 /* With a damping of their own. */
 static enum pith_status find_goals(const struct sweep *s, struct layer *l)
 {
-    const bool own = l->factor.crossed && l->goal_damping > l->damping;
+    const bool own = l->factor.cross && l->goal_damping > l->damping;
     if (own && !pith_layer_factor_again(&l->factor, l->goal_damping))
         return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
-    enum pith_status status = pith_layer_goals(&l->factor, l->round.w, l->round.rows,
-                                               s->opts.runtime, s->opts.ranks, s->err);
+    enum pith_status status = pith_layer_targets(&l->factor, l->round.w, l->round.rows,
+                                                 s->opts.runtime, s->opts.ranks, s->err);
     if (!status && own && !pith_layer_factor_again(&l->factor, l->damping))
         return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
     return status;
@@ -593,8 +609,8 @@ static enum pith_status sweep_layer(struct sweep *s, struct layer *l)
         status = round_rows(s, l);
     /* What is large is not needed any more. */
     free(l->factor.u);
-    free(l->factor.goal);
-    l->factor.u = l->factor.goal = NULL;
+    free(l->factor.target);
+    l->factor.u = l->factor.target = NULL;
     return status ? status : store(s, l);
 }
 

@@ -293,12 +293,12 @@ static const float *scaled_weights(const struct integer_plan *p, const struct in
     return w;
 }
 
-struct layer_factor pith_weight_factor(const struct integer_plan *p, uint32_t i)
+struct weight_factor pith_weight_factor(const struct integer_plan *p, uint32_t i)
 {
     const struct pith_node *node = &p->m->nodes[i];
     double alpha = node->op == PITH_OP_GEMM ? (double)attr_f32(node->attr, ATTR_GEMM_ALPHA) : 1;
     uint64_t groups = pith_layer_shape(p->m, node).groups;
-    return (struct layer_factor){alpha, pith_plan_grid(p, node->in[0])->n > groups};
+    return (struct weight_factor){alpha, pith_plan_grid(p, node->in[0])->n > groups};
 }
 
 static void read_float_layer(const struct integer_plan *p, struct integer_layer *l)

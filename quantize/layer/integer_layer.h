@@ -72,11 +72,11 @@ enum pith_status pith_integer_layer_make(const struct integer_plan *p, uint32_t 
 bool pith_layer_is_wide(const struct integer_plan *p, uint32_t node);
 
 /* What is put together before weights are rounded and scales found. */
-struct layer_factor {
+struct weight_factor {
     double weight;       /* Gemm's alpha; else 1 */
     bool scales_weights; /* the input's scales by channel are in the weights */
 };
-struct layer_factor pith_weight_factor(const struct integer_plan *p, uint32_t node);
+struct weight_factor pith_weight_factor(const struct integer_plan *p, uint32_t node);
 
 /* Does the network hold its integers as [rows, cols]? Only another layer's that are turned. */
 static inline bool pith_layer_is_turned(const struct integer_layer *l)

@@ -35,7 +35,7 @@
 static bool are_alike(const struct integer_plan *p, uint32_t a, uint32_t b)
 {
     const struct pith_model *m = p->m;
-    struct layer_factor x = pith_weight_factor(p, a), y = pith_weight_factor(p, b);
+    struct weight_factor x = pith_weight_factor(p, a), y = pith_weight_factor(p, b);
     bool one_kind =
         pith_op_traits(m->nodes[a].op).integer_op == pith_op_traits(m->nodes[b].op).integer_op;
     return one_kind && x.weight == y.weight && !x.scales_weights && !y.scales_weights &&

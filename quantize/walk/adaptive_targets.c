@@ -20,6 +20,7 @@
 #include "adaptive_targets.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pith_cholesky.h"
@@ -28,96 +29,126 @@
 
 static const double dampings[] = {0.03, 0.3, 3}; /* of the mean of H's diagonal */
 
-double pith_mean_diagonal(const double *h, size_t n, size_t step)
-{
-    double mean = 0;
-    for (size_t k = 0; k < n; k++)
-        mean += h[k * step] / (double)n;
-    return mean > 0 ? mean : 1;
-}
+/* Of one group. */
+struct targets {
+    const struct integer_layer *l;
+    size_t n, rows, first;      /* the layer's rows from first on */
+    const double *h[2];         /* [n, n] of each half */
+    const double *c[2];         /* [n, rows] */
+    double *u;                  /* [n, n] room */
+    double *w, *change, *asked; /* [n] room */
+    double share;
+};
 
-static void read_row(const struct layer_moments *m, uint64_t group, size_t o, double *w)
+static void read_row(const struct targets *t, size_t o)
 {
-    const float *from = m->l->w + (group * m->rows + o) * m->n;
-    for (size_t k = 0; k < m->n; k++)
-        w[k] = (double)from[k] * m->l->w_factor;
+    const float *from = t->l->w + (t->first + o) * t->n;
+    for (size_t k = 0; k < t->n; k++)
+        t->w[k] = (double)from[k] * t->l->w_factor;
 }
 
 /* to += c - H w of a half */
-static void add_shortfall(const struct layer_moments *m, int half, size_t o, const double *w,
-                          double *to)
+static void add_shortfall(const struct targets *t, int half, size_t o, double *to)
 {
-    for (size_t i = 0; i < m->n; i++)
-        to[i] += m->c[half][o * m->n + i] - pith_dot(m->h[half] + i * m->n, w, m->n);
+    for (size_t i = 0; i < t->n; i++)
+        to[i] += t->c[half][i * t->rows + o] - pith_dot(t->h[half] + i * t->n, t->w, t->n);
 }
 
 /* Of one half, or (other) of both together. */
-static bool factor(const struct layer_moments *m, int half, const double *other, double damping,
-                   double *u)
+static bool factor(const struct targets *t, int half, const double *other, double damping)
 {
-    memcpy(u, m->h[half], m->n * m->n * sizeof *u);
-    for (size_t i = 0; i < m->n * m->n && other; i++)
-        u[i] += other[i];
-    double add = damping * pith_mean_diagonal(u, m->n, m->n + 1);
-    for (size_t k = 0; k < m->n; k++)
-        u[k * m->n + k] += add;
-    return pith_cholesky(u, m->n);
+    const size_t n = t->n;
+    double mean = 0;
+    memcpy(t->u, t->h[half], n * n * sizeof *t->u);
+    for (size_t i = 0; i < n * n && other; i++)
+        t->u[i] += other[i];
+    for (size_t k = 0; k < n; k++)
+        mean += t->u[k * n + k] / (double)n;
+    for (size_t k = 0; k < n; k++)
+        t->u[k * n + k] += damping * (mean > 0 ? mean : 1);
+    return pith_cholesky(t->u, n);
 }
 
 /* What either half gains by the other; *share: how far it is best to go. */
-static double gain(const struct layer_moments *m, uint64_t group, double damping,
-                   struct adaptive_targets *g, double *share)
+static double gain(const struct targets *t, double damping, double *share)
 {
-    double *w = g->room, *change = w + m->n, *asked = w + 2 * m->n, agreed = 0, all = 0;
-    size_t step = (m->rows + MOST_ROWS - 1) / MOST_ROWS;
+    const size_t n = t->n, step = (t->rows + MOST_ROWS - 1) / MOST_ROWS;
+    double agreed = 0, all = 0;
     for (int half = 0; half < 2; half++) {
-        if (!factor(m, half, NULL, damping, g->u))
+        if (!factor(t, half, NULL, damping))
             return 0;
-        for (size_t o = 0; o < m->rows; o += step) {
-            read_row(m, group, o, w);
-            memset(change, 0, 2 * m->n * sizeof *change);
-            add_shortfall(m, half, o, w, change);
-            pith_cholesky_solve(g->u, m->n, change);
-            add_shortfall(m, 1 - half, o, w, asked);
-            agreed += pith_dot(change, asked, m->n);
-            for (size_t i = 0; i < m->n; i++)
-                all += change[i] * pith_dot(m->h[1 - half] + i * m->n, change, m->n);
+        for (size_t o = 0; o < t->rows; o += step) {
+            read_row(t, o);
+            memset(t->change, 0, n * sizeof *t->change);
+            memset(t->asked, 0, n * sizeof *t->asked);
+            add_shortfall(t, half, o, t->change);
+            pith_cholesky_solve(t->u, n, t->change);
+            add_shortfall(t, 1 - half, o, t->asked);
+            agreed += pith_dot(t->change, t->asked, n);
+            for (size_t i = 0; i < n; i++)
+                all += t->change[i] * pith_dot(t->h[1 - half] + i * n, t->change, n);
         }
     }
     *share = all > 0 ? fmin(fmax(agreed / all, 0), 1) : 0;
     return 2 * *share * agreed - *share * *share * all;
 }
 
-static void go(const struct layer_moments *m, uint64_t group, struct adaptive_targets *g)
-{
-    double *w = g->room, *change = w + m->n;
-    for (size_t o = 0; o < m->rows; o++) {
-        read_row(m, group, o, w);
-        memset(change, 0, m->n * sizeof *change);
-        if (g->share > 0) {
-            add_shortfall(m, 0, o, w, change);
-            add_shortfall(m, 1, o, w, change);
-            pith_cholesky_solve(g->u, m->n, change);
-        }
-        for (size_t k = 0; k < m->n; k++) /* what floats overflow in asks for nothing */
-            g->row[o * m->n + k] = w[k] + (isfinite(change[k]) ? g->share * change[k] : 0);
-    }
-}
-
-void pith_find_adaptive_targets(const struct layer_moments *m, uint64_t group,
-                                struct adaptive_targets *g)
+static void choose_share(struct targets *t)
 {
     double most = 0, damping = dampings[0];
-    g->share = 0;
+    t->share = 0;
     for (size_t i = 0; i < sizeof dampings / sizeof *dampings; i++) {
-        double share = 0, gained = gain(m, group, dampings[i], g, &share);
+        double share = 0, gained = gain(t, dampings[i], &share);
         if (gained > most) {
             most = gained;
             damping = dampings[i];
-            g->share = share;
+            t->share = share;
         }
     }
-    if (g->share > 0 && !factor(m, 0, m->h[1], damping, g->u))
-        g->share = 0;
-    go(m, group, g);
+    if (t->share > 0 && !factor(t, 0, t->h[1], damping))
+        t->share = 0;
+}
+
+static void find_targets(const struct targets *t, double *target)
+{
+    for (size_t o = 0; o < t->rows; o++) {
+        read_row(t, o);
+        memset(t->change, 0, t->n * sizeof *t->change);
+        if (t->share > 0) {
+            add_shortfall(t, 0, o, t->change);
+            add_shortfall(t, 1, o, t->change);
+            pith_cholesky_solve(t->u, t->n, t->change);
+        }
+        for (size_t k = 0; k < t->n; k++) /* what floats overflow in asks for nothing */
+            target[o * t->n + k] = t->w[k] + (isfinite(t->change[k]) ? t->share * t->change[k] : 0);
+    }
+}
+
+enum pith_status pith_adaptive_targets(const struct layer_moments half[2],
+                                       const struct integer_layer *l, double *target, double *share)
+{
+    const size_t n = half->n, rows = half->n_others;
+    double *room = malloc(n * (n + 3) * sizeof *room);
+    if (!room)
+        return PITH_ERR_MEMORY;
+    *share = 0;
+    for (uint32_t g = 0; g < half->groups; g++) {
+        struct targets t = {.l = l,
+                            .n = n,
+                            .rows = rows,
+                            .first = g * rows,
+                            .u = room + 3 * n,
+                            .w = room,
+                            .change = room + n,
+                            .asked = room + 2 * n};
+        for (int i = 0; i < 2; i++) {
+            t.h[i] = half[i].h + g * n * n;
+            t.c[i] = half[i].cross + g * n * rows;
+        }
+        choose_share(&t);
+        find_targets(&t, target + t.first * n);
+        *share += t.share / half->groups;
+    }
+    free(room);
+    return PITH_OK;
 }

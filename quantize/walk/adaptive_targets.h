@@ -5,21 +5,15 @@
 #ifndef ADAPTIVE_TARGETS_H
 #define ADAPTIVE_TARGETS_H
 
-#include "layer_moments.h"
+#include "integer_layer.h"
+#include "pith_layer_moments.h"
 
-struct adaptive_targets {
-    double *row;  /* [rows, n]; NULL: rows stay what they are */
-    double *u;    /* [n, n] room */
-    double *room; /* [3, n] */
-    double share; /* gone of the way to what least squares asks for: 0 to 1 */
-};
-
-/* Of one group, before pith_layer_moments_join. */
-void pith_find_adaptive_targets(const struct layer_moments *m, uint64_t group,
-                                struct adaptive_targets *g);
-
-/* The mean of the n numbers h[k * step], a matrix's diagonal where step is n + 1; 1 where they are
- * 0. */
-double pith_mean_diagonal(const double *h, size_t n, size_t step);
+/* half: moments of every second sample and of the others, with the float network's sums beside
+ * them, in units of the input's scale; what the means make is taken off. target: [rows, cols];
+ * *share: how far it is gone to what least squares asks for, 0 to 1, the mean of groups.
+ * PITH_ERR_MEMORY. */
+enum pith_status pith_adaptive_targets(const struct layer_moments half[2],
+                                       const struct integer_layer *l, double *target,
+                                       double *share);
 
 #endif

@@ -16,48 +16,42 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "layer_patches.h"
+#include "integer_rows.h"
 
 /* So many samples go through a layer's weights together. */
 #define BESIDE 16u
 
-/* Sums of the patches of some samples. */
+/* Of some samples. */
 struct sample_sums {
+    struct row_reader at;
+    uint64_t positions, size; /* groups * cols */
     uint32_t n;
-    int64_t *of[BESIDE]; /* [groups * cols] of each */
-    double *beside;      /* [groups * cols, BESIDE] the same, 0 behind n */
+    double *x;    /* [size, BESIDE] sums of rows, 0 behind n */
+    double *goal; /* [rows, BESIDE] of the float network's sums; NULL: not wanted */
 };
 
-/* Means of (w - q s) x over the positions of each sample: loss [BESIDE]. */
-static void mean_losses(const struct layer_patches *p, const struct integer_layer *l, uint64_t o,
-                        const struct sample_sums *sums, double *loss)
+/* Means over the positions of each sample of (w - q s) x, or as far as the goal goes of y - q s x,
+ * y being what the float network has there: loss [BESIDE]. */
+static void mean_losses(const struct sample_sums *s, uint64_t o, double *loss)
 {
+    const struct integer_layer *l = s->at.rows->l;
     const uint64_t cols = l->shape.cols, group = o / (l->shape.rows / l->shape.groups);
     const float *w = l->w + o * cols;
     const int16_t *q = l->q + o * cols;
-    const double *x = sums->beside + group * cols * BESIDE;
-    double lost[BESIDE] = {0};
+    const double *x = s->x + group * cols * BESIDE, share = s->goal ? l->goal_share : 0;
+    double lost[BESIDE] = {0}, has[BESIDE] = {0};
     for (uint64_t k = 0; k < cols; k++, x += BESIDE) {
-        double e = (double)w[k] * l->w_factor - (double)q[k] * l->scale[o];
-        for (uint32_t i = 0; i < BESIDE; i++)
+        const double is = (double)q[k] * l->scale[o], e = (double)w[k] * l->w_factor - is;
+        for (uint32_t i = 0; i < BESIDE; i++) {
             lost[i] += e * x[i];
+            has[i] += is * x[i];
+        }
     }
-    for (uint32_t i = 0; i < BESIDE; i++)
-        loss[i] = lost[i] / (double)p->positions * pith_layer_input_scale(l, o);
-}
-
-/* Mean of y - q s x, y being what the float network has there. */
-static double mean_shortfall(const struct layer_patches *p, const struct integer_layer *l,
-                             uint64_t n, uint64_t o, const int64_t *sum)
-{
-    uint64_t group = o / (l->shape.rows / l->shape.groups);
-    double wanted = 0, has = 0;
-    for (uint64_t k = 0; k < l->shape.cols; k++)
-        has += (double)l->q[o * l->shape.cols + k] * (double)sum[group * l->shape.cols + k];
-    for (uint64_t at = 0; at < p->positions; at++)
-        wanted += pith_layer_goal(p, l, n, o, at);
-    has *= l->scale[o] * pith_layer_input_scale(l, o);
-    return (wanted - has) / (double)p->positions;
+    for (uint32_t i = 0; i < BESIDE; i++) {
+        if (share > 0)
+            lost[i] += share * (s->goal[o * BESIDE + i] - has[i] - lost[i]);
+        loss[i] = lost[i] / (double)s->positions * pith_layer_input_scale(l, o);
+    }
 }
 
 static void correct(struct integer_layer *l, const double *sum, const double *squares, uint32_t n)
@@ -73,42 +67,39 @@ static void correct(struct integer_layer *l, const double *sum, const double *sq
     pith_layer_store(l);
 }
 
-static bool begin_sums(struct sample_sums *s, uint64_t size)
+static bool begin_sums(struct sample_sums *s, const struct integer_rows *r)
 {
-    *s = (struct sample_sums){0};
-    s->of[0] = malloc((size_t)size * BESIDE * sizeof *s->of[0]);
-    s->beside = malloc((size_t)size * BESIDE * sizeof *s->beside);
-    for (uint32_t i = 1; i < BESIDE && s->of[0]; i++)
-        s->of[i] = s->of[i - 1] + size;
-    return s->of[0] && s->beside;
+    s->positions = r->x.places;
+    s->size = r->x.groups * r->x.n;
+    s->x = malloc((size_t)s->size * BESIDE * sizeof *s->x);
+    if (r->goal.n)
+        s->goal = malloc((size_t)r->l->shape.rows * BESIDE * sizeof *s->goal);
+    return s->x && (s->goal || !r->goal.n) && pith_row_reader_open(&s->at, r);
 }
 
-static void end_sums(struct sample_sums *s)
+/* Of sample number `sample`, or of none, as lane i. */
+static void add_sample(struct sample_sums *s, uint64_t sample, uint32_t i)
 {
-    free(s->of[0]);
-    free(s->beside);
+    const struct integer_rows *r = s->at.rows;
+    double *x = s->x + i, *goal = s->goal ? s->goal + i : NULL;
+    for (uint64_t k = 0; k < s->size; k++)
+        x[k * BESIDE] = 0;
+    if (i >= s->n)
+        return;
+    pith_row_reader_sample(&s->at, sample);
+    pith_layer_row_sums(&r->x, s->at.x, x, BESIDE);
+    for (uint64_t o = 0; goal && o < r->l->shape.rows; o++)
+        goal[o * BESIDE] = 0;
+    if (goal)
+        pith_layer_row_sums(&r->goal, s->at.y, goal, BESIDE);
 }
 
-/* Of samples first to first + s->n - 1. */
-static void add_patches(const struct layer_patches *p, uint32_t first, struct sample_sums *s)
-{
-    uint64_t size = p->groups * p->cols;
-    for (uint32_t i = 0; i < s->n; i++)
-        pith_patch_sums(p, first + i, s->of[i]);
-    for (uint64_t k = 0; k < size; k++)
-        for (uint32_t i = 0; i < BESIDE; i++)
-            s->beside[k * BESIDE + i] = i < s->n ? (double)s->of[i][k] : 0;
-}
-
-static void add_losses(const struct layer_patches *p, const struct integer_layer *l, uint32_t first,
-                       const struct sample_sums *s, double *sum, double *squares)
+static void add_losses(const struct sample_sums *s, double *sum, double *squares)
 {
     double lost[BESIDE];
-    for (uint64_t o = 0; o < l->shape.rows; o++) {
-        mean_losses(p, l, o, s, lost);
+    for (uint64_t o = 0; o < s->at.rows->l->shape.rows; o++) {
+        mean_losses(s, o, lost);
         for (uint32_t i = 0; i < s->n; i++) {
-            if (l->goal_share > 0)
-                lost[i] += l->goal_share * (mean_shortfall(p, l, first + i, o, s->of[i]) - lost[i]);
             sum[o] += lost[i];
             squares[o] += lost[i] * lost[i];
         }
@@ -117,19 +108,23 @@ static void add_losses(const struct layer_patches *p, const struct integer_layer
 
 enum pith_status pith_bias_correct(const struct layer_inputs *in, struct integer_layer *l)
 {
-    struct layer_patches p = pith_layer_patches(in, l);
-    uint64_t rows = l->shape.rows;
-    struct sample_sums s;
+    const uint64_t rows = l->shape.rows;
+    struct integer_rows r;
+    struct sample_sums s = {0};
     double *sum = calloc(rows, sizeof *sum), *squares = calloc(rows, sizeof *squares);
-    bool room = begin_sums(&s, p.groups * p.cols) && sum && squares;
+    const bool room = !pith_integer_rows(in, l, &r) && begin_sums(&s, &r) && sum && squares;
     for (uint32_t n = 0; n < in->n_samples && room; n += BESIDE) {
         s.n = in->n_samples - n < BESIDE ? in->n_samples - n : BESIDE;
-        add_patches(&p, n, &s);
-        add_losses(&p, l, n, &s, sum, squares);
+        for (uint32_t i = 0; i < BESIDE; i++)
+            add_sample(&s, n + i, i);
+        add_losses(&s, sum, squares);
     }
     if (room)
         correct(l, sum, squares, in->n_samples);
-    end_sums(&s);
+    pith_row_reader_close(&s.at);
+    pith_integer_rows_end(&r);
+    free(s.x);
+    free(s.goal);
     free(sum);
     free(squares);
     return room ? PITH_OK : PITH_ERR_MEMORY;

@@ -13,9 +13,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "layer_patches.h"
+#include "integer_rows.h"
 
 #define POSITIONS 2048u /* of all samples */
 #define MOST_GAIN 2.0   /* or its inverse: sums that are nearly constant tell nothing */
@@ -59,22 +58,18 @@ static double error_of(const struct channel_sums *c, struct affine a)
 }
 
 /* Sums of all rows at one position, as numbers. */
-static void add_position(const struct layer_patches *p, const struct integer_layer *l, uint32_t n,
-                         uint64_t position, int16_t *patch, struct channel_sums *sums)
+static void add_position(struct row_reader *at, uint64_t position, struct channel_sums *sums)
 {
-    uint64_t rows = l->shape.rows / l->shape.groups;
-    for (uint64_t g = 0; g < l->shape.groups; g++) {
-        pith_patch_row(p, n, g, position, patch, 1);
+    const struct integer_layer *l = at->rows->l;
+    const uint64_t rows = l->shape.rows / l->shape.groups, cols = l->shape.cols;
+    for (uint32_t g = 0; g < l->shape.groups; g++) {
+        pith_row_reader_at(at, g, position);
         for (uint64_t o = g * rows; o < (g + 1) * rows; o++) {
-            const int16_t *q = l->q + o * l->shape.cols;
-            int64_t sum = 0;
-            for (uint64_t k = 0; k < l->shape.cols; k++)
-                sum += (int32_t)q[k] * patch[k];
-            double s =
-                (double)sum * pith_patch_unit(p) * l->scale[o] * pith_layer_input_scale(l, o);
-            double y = pith_layer_goal(p, l, n, o, position);
+            const double unit = pith_layer_input_scale(l, o);
+            const double y = (double)at->goal[o - g * rows] * unit;
             if (isfinite(y))
-                add(&sums[o], s, y);
+                add(&sums[o], pith_integer_dot(l->q + o * cols, at->row, cols) * l->scale[o] * unit,
+                    y);
         }
     }
 }
@@ -105,21 +100,24 @@ static void apply(struct integer_layer *l, uint64_t o, const struct channel_sums
 
 enum pith_status pith_reestimate_channels(const struct layer_inputs *in, struct integer_layer *l)
 {
-    struct layer_patches p = pith_layer_patches(in, l);
+    struct integer_rows r;
+    struct row_reader at = {0};
     struct channel_sums *sums = calloc(2 * l->shape.rows, sizeof *sums);
-    int16_t *patch = malloc((size_t)p.cols * sizeof *patch);
-    uint64_t per_sample = POSITIONS / in->n_samples + 1;
-    uint64_t step = p.positions > per_sample ? p.positions / per_sample : 1;
-    bool room = sums && patch;
-    for (uint32_t n = 0; n < in->n_samples && room; n++) /* not in the same column each time */
-        for (uint64_t at = n % step; at < p.positions; at += step)
-            add_position(&p, l, n, at, patch, sums + n % 2 * l->shape.rows);
+    const bool room = !pith_integer_rows(in, l, &r) && sums && pith_row_reader_open(&at, &r);
+    const uint64_t per_sample = POSITIONS / in->n_samples + 1, positions = r.x.places,
+                   step = positions > per_sample ? positions / per_sample : 1;
+    for (uint32_t n = 0; n < in->n_samples && room; n++) { /* not in the same column each time */
+        pith_row_reader_sample(&at, n);
+        for (uint64_t i = n % step; i < positions; i += step)
+            add_position(&at, i, sums + n % 2 * l->shape.rows);
+    }
     l->n_corrected = 0;
     for (uint64_t o = 0; o < l->shape.rows && room; o++)
         apply(l, o, sums);
     if (room)
         pith_layer_store(l);
     free(sums);
-    free(patch);
+    pith_row_reader_close(&at);
+    pith_integer_rows_end(&r);
     return room ? PITH_OK : PITH_ERR_MEMORY;
 }

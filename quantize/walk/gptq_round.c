@@ -2,23 +2,27 @@
 /* gptq_round.c - rounding with error feedback (Frantar & Alistarh, "Optimal Brain Compression",
  * 2022; Frantar et al., "GPTQ", 2023).
  *
- * A row of weights becomes q * s so that the layer's sums over the samples' patches x change little
- * from those of a goal g: the row itself, or what makes up for what the layers before have lost
- * (adaptive_targets.c). e (H + D) e^T is to be small, where e = g - q s, H is the sum of x x^T, and
- * D, a part of H's mean diagonal, stands for what the samples do not show.
+ * A row of weights becomes q * s so that the layer's sums over the samples' rows x change little
+ * from those of a target g: the weights themselves, or what makes up for what the layers before
+ * have lost (adaptive_targets.c). e (H + D) e^T is to be small, where e = g - q s, H is the sum of
+ * x x^T, and D, a part of H's mean diagonal, stands for what the samples do not show.
  *
- * How a row is rounded, and along how many paths, stands in pith_error_feedback.h.
+ * How a row is rounded, and along how many paths, stands in pith_error_feedback.h; H and its factor
+ * in layers/.
  *
  * A scale a little below largest / most cuts the largest weights but makes all steps finer: the row
  * is rounded with several (numeric/scale_search.c), and that with the least error stays.
+ *
+ * There are many rows x for each weight: few are overfitted. Rounded adaptively,
+ * SqueezeNet v1.1 with weights of 4 bits had 15.2 dB with 8 for each, 16.0 with 24.
  *
  * Weights of fewer than 8 bits are looked for along four paths: ResNet-20 with weights of 4 bits
  * has 22.8 dB so and 22.2 with one; 16 find no more that holds on other samples, and with 8 bits
  * what is left is the activations' noise.
  *
  * Where there are few samples for the length of a row, H = X X^T is of low rank: U is then never
- * made, but found through X (pith_low_rank_factor.h), which makes a layer of 4,096 inputs and 64
- * samples eleven times as fast. Rows do not depend on one another and are rounded on all threads.
+ * made, but found through X (few_rows.h), which makes a layer of 4,096 inputs and 64 samples eleven
+ * times as fast. Rows do not depend on one another and are rounded on all threads.
  *
  * Deliberately not done: moving single weights afterwards until none lowers the error, with scales
  * fitted to them in between. It lowers the error on the samples only (docs/tried.md). */
@@ -28,36 +32,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_cholesky.h"
+#include "adaptive_targets.h"
 #include "pith_error_feedback.h"
 #include "pith_feedback_panel.h"
 #include "pith_in_parallel.h"
-#include "few_patches.h"
-#include "layer_moments.h"
-#include "adaptive_targets.h"
+#include "pith_layer_round.h"
 #include "weight_scale_search.h"
 
-#define DAMPING 0.03       /* of the mean of H's diagonal */
-#define MORE_DAMPING 0.01  /* of each element, when rounding errors do harm */
-#define MOST_COLUMNS 8192u /* three matrices of doubles: 1.5 GiB */
+#define ROWS_PER_COLUMN 64u /* of moments, where the samples have so many */
+#define LEAST_ROWS 4096u
+#define MOST_COLUMNS 8192u /* two matrices of doubles: 1 GiB */
 #define PATHS 4u           /* of a row (pith_error_feedback.h), where bits are few */
 #define TASKS 16u          /* parts of the rows, at most */
 
+/* Of a group of rows. */
 struct rounding {
     struct integer_layer *l;
     size_t n, rows; /* weights of a row, rows of a group */
     uint32_t paths;
-    bool few; /* what samples tell: */
-    struct few_patches patches;
-    struct layer_moments moments;  /* else */
-    const double *h;               /* [n, n] of the group, all samples; few: not used */
-    double *diagonal;              /* [n] of H, by weight */
-    double *damping;               /* [n] by weight */
-    size_t *order;                 /* [n] weight at each place; the last is rounded first */
-    double *u;                     /* [n, n] by place: factor of the damped h; few: not used */
-    struct low_rank_factor factor; /* few: the same */
-    struct adaptive_targets goals;
-    double *room; /* [3, n] */
+    const size_t *order;                  /* [n] weight at each place; the last is rounded first */
+    const double *u;                      /* [n, n] by place; NULL: */
+    const struct low_rank_factor *factor; /* the same */
+    const double *target;                 /* [all rows, n]; NULL: the weights */
     struct row_panel_kernels kernels;
     uint32_t beside; /* rows that are rounded beside each other, one copy of u for all: 1 or
                         PITH_ROW_PANEL */
@@ -69,45 +65,12 @@ struct part {
     uint64_t first, last;
     double *e;     /* [n, paths], [n, beside] */
     double *goal;  /* [n] by place */
-    double *seen;  /* [patches, paths], [patches, beside] */
+    double *seen;  /* [r, paths], [r, beside] of a factor of rank r */
     uint8_t *kept; /* [n] by place: 0: pruned */
     int16_t *q;    /* [beside, n] by place */
     double *goals; /* [n, beside] */
     uint8_t *all_kept;
 };
-
-/* ---- order and factor ------------------------------------------------------------------------ */
-
-static void damp(struct rounding *r)
-{
-    double mean = pith_mean_diagonal(r->diagonal, r->n, 1);
-    for (size_t k = 0; k < r->n; k++)
-        r->damping[k] = DAMPING * mean;
-}
-
-static bool try_low_rank(struct rounding *r)
-{
-    for (size_t j = 0; j < r->n; j++)
-        r->room[j] = r->damping[r->order[j]];
-    return pith_low_rank_cholesky(&r->factor, r->room, r->patches.room);
-}
-
-static bool try_dense(struct rounding *r)
-{
-    for (size_t i = 0; i < r->n; i++)
-        for (size_t k = i; k < r->n; k++)
-            r->u[i * r->n + k] =
-                r->h[r->order[i] * r->n + r->order[k]] + (i == k ? r->damping[r->order[i]] : 0);
-    return pith_cholesky(r->u, r->n);
-}
-
-/* With more and more damping until rounding errors do no harm. */
-static void factor(struct rounding *r)
-{
-    while (!(r->few ? try_low_rank(r) : try_dense(r)))
-        for (size_t k = 0; k < r->n; k++)
-            r->damping[k] += MORE_DAMPING * (r->diagonal[k] + r->damping[k]);
-}
 
 /* ---- a row ----------------------------------------------------------------------------------- */
 
@@ -120,7 +83,7 @@ static double weight(const struct rounding *r, uint64_t row, size_t k)
 static void find_goal(const struct part *p, uint64_t row)
 {
     const struct rounding *r = p->r;
-    const double *goal = r->goals.row ? r->goals.row + row % r->rows * r->n : NULL;
+    const double *goal = r->target ? r->target + row * r->n : NULL;
     for (size_t i = 0; i < r->n; i++)
         p->goal[i] = goal ? goal[r->order[i]] : weight(r, row, r->order[i]);
 }
@@ -133,7 +96,7 @@ static struct error_feedback one_row(const struct part *p, uint64_t row)
         p->kept[i] = r->l->mask[row * r->n + r->order[i]];
     return (struct error_feedback){.n = r->n,
                                    .u = r->u,
-                                   .factor = &r->factor,
+                                   .factor = r->factor,
                                    .goal = p->goal,
                                    .kept = r->l->mask ? p->kept : NULL,
                                    .most = r->l->most,
@@ -198,7 +161,7 @@ static void round_panels(const struct part *p)
     const struct rounding *r = p->r;
     struct feedback_panel panel = {.n = r->n,
                                    .u = r->u,
-                                   .factor = &r->factor,
+                                   .factor = r->factor,
                                    .goal = p->goals,
                                    .kept = r->l->mask ? p->all_kept : NULL,
                                    .lowest = r->l->lowest,
@@ -231,7 +194,7 @@ static bool make_part(const struct rounding *r, struct part *p)
     const uint32_t lanes = r->paths > beside ? r->paths : beside;
     p->e = calloc(r->n * lanes, sizeof *p->e);
     p->goal = malloc(r->n * sizeof *p->goal);
-    p->seen = malloc((r->patches.r + 1) * lanes * sizeof *p->seen);
+    p->seen = malloc(((r->factor ? r->factor->r : 0) + 1) * lanes * sizeof *p->seen);
     p->kept = calloc(r->n, 1);
     p->q = malloc(beside * r->n * sizeof *p->q);
     p->goals = calloc(beside * r->n, sizeof *p->goals);
@@ -269,92 +232,64 @@ static enum pith_status round_rows(const struct rounding *r, uint64_t group,
     return room ? PITH_OK : PITH_ERR_MEMORY;
 }
 
-static void place_patches(struct rounding *r)
+static struct rounding rounding_of(struct integer_layer *l)
 {
-    damp(r);
-    pith_order_by_diagonal(r->diagonal, r->n, r->order);
-    pith_few_patches_place(&r->patches, r->order);
+    struct rounding r = {.l = l, .n = l->shape.cols, .rows = l->shape.rows / l->shape.groups};
+    r.paths = l->most < INT8_MAX ? PATHS : 1;
+    r.kernels = pith_row_panel_kernels();
+    r.beside = r.paths == 1 && pith_feedback_panel_pays(&r.kernels) ? PITH_ROW_PANEL : 1;
+    return r;
 }
 
-static void look_at_patches(struct rounding *r, uint64_t group)
+enum pith_status pith_gptq_round_rows(struct few_rows *few, const struct pith_opts *opts,
+                                      struct integer_layer *l)
 {
-    pith_few_patches_read(&r->patches, group, r->diagonal);
-    place_patches(r);
+    struct rounding r = rounding_of(l);
+    pith_few_rows_factor(few, PITH_LAYER_DAMPING_WITH_MEANS);
+    r.order = few->order;
+    r.factor = &few->factor;
+    return round_rows(&r, 0, opts);
 }
 
-static void look_at_products(struct rounding *r, const double *h)
+/* What never comes in has the identity as its factor: all is rounded to nearest. */
+static enum pith_status round_groups(const struct layer_factor *f, const double *target,
+                                     const struct pith_opts *opts, struct integer_layer *l)
 {
-    r->h = h;
-    for (size_t k = 0; k < r->n; k++)
-        r->diagonal[k] = h[k * r->n + k];
-    damp(r);
-    pith_order_by_diagonal(r->diagonal, r->n, r->order);
-}
-
-static void look_at_moments(struct rounding *r, uint64_t group)
-{
-    pith_layer_moments_sum(&r->moments, group);
-    if (r->goals.row)
-        pith_find_adaptive_targets(&r->moments, group, &r->goals);
-    r->l->goal_share += r->goals.share / (double)r->l->shape.groups;
-    pith_layer_moments_join(&r->moments);
-    look_at_products(r, r->moments.h[0]);
-}
-
-/* ---- a layer --------------------------------------------------------------------------------- */
-
-static bool make_room(struct rounding *r, bool goals)
-{
-    r->paths = r->l->most < INT8_MAX ? PATHS : 1;
-    r->kernels = pith_row_panel_kernels();
-    r->beside = r->paths == 1 && pith_feedback_panel_pays(&r->kernels) ? PITH_ROW_PANEL : 1;
-    r->diagonal = malloc(r->n * sizeof *r->diagonal);
-    r->damping = malloc(r->n * sizeof *r->damping);
-    r->order = malloc(2 * r->n * sizeof *r->order);
-    r->room = malloc(3 * r->n * sizeof *r->room);
-    r->u = r->few ? NULL : malloc(r->n * r->n * sizeof *r->u);
-    r->factor.diagonal = r->few ? malloc(r->n * sizeof *r->factor.diagonal) : NULL;
-    if (goals && !(r->goals.row = malloc(r->rows * r->n * sizeof *r->goals.row)))
-        return false;
-    return r->diagonal && r->damping && r->order && r->room && (r->few ? r->factor.diagonal : r->u);
-}
-
-static void point_factor(struct rounding *r)
-{
-    r->factor.n = r->n;
-    r->factor.r = r->patches.r;
-    r->factor.x = r->patches.by_place;
-    r->factor.p = r->patches.p;
-}
-
-static enum pith_status begin(const struct layer_inputs *in, struct rounding *r)
-{
-    enum pith_status st;
-    r->few = !in->goal && pith_patches_are_few(in, r->l);
-    st = r->few ? pith_few_patches(in, r->l, &r->patches)
-                : pith_layer_moments(in, r->l, &r->moments);
-    if (!st && !make_room(r, in->goal != NULL))
-        st = PITH_ERR_MEMORY;
-    r->goals.u = r->u;
-    r->goals.room = r->room;
-    point_factor(r);
+    struct rounding r = rounding_of(l);
+    double *ones = malloc(f->n * sizeof *ones);
+    const struct low_rank_factor identity = {.n = f->n, .x = ones, .p = ones, .diagonal = ones};
+    enum pith_status st = ones ? PITH_OK : PITH_ERR_MEMORY;
+    for (size_t k = 0; k < f->n && ones; k++)
+        ones[k] = 1;
+    r.target = target;
+    r.factor = f->u ? NULL : &identity;
+    for (uint32_t g = 0; g < f->groups && !st; g++) {
+        r.order = f->order + g * f->n;
+        r.u = f->u ? f->u + g * f->n * f->n : NULL;
+        st = round_rows(&r, g, opts);
+    }
+    free(ones);
     return st;
 }
 
-static void end(struct rounding *r)
+static enum pith_status round_to(struct layer_moments *m, const double *target,
+                                 const struct pith_opts *opts, struct integer_layer *l)
 {
-    if (r->few)
-        pith_few_patches_end(&r->patches);
-    else
-        pith_layer_moments_end(&r->moments);
-    free(r->goals.row);
-    free(r->u);
-    free(r->factor.diagonal);
-    free(r->diagonal);
-    free(r->damping);
-    free(r->order);
-    free(r->room);
+    struct layer_factor f;
+    enum pith_status st = pith_layer_factor(m, 0, PITH_LAYER_DAMPING_WITH_MEANS, 1, &f, NULL);
+    if (!st)
+        st = round_groups(&f, target, opts, l);
+    pith_layer_factor_end(&f);
+    return st;
 }
+
+enum pith_status pith_gptq_round_moments(struct layer_moments *m, const struct pith_opts *opts,
+                                         struct integer_layer *l)
+{
+    return round_to(m, NULL, opts, l);
+}
+
+/* ---- a layer --------------------------------------------------------------------------------- */
 
 bool pith_gptq_applies(const struct integer_layer *l)
 {
@@ -362,54 +297,97 @@ bool pith_gptq_applies(const struct integer_layer *l)
            l->most <= INT8_MAX; /* 16 bits are as good as none lost */
 }
 
-enum pith_status pith_gptq_round_patches(const struct few_patches *patches,
-                                         const struct pith_opts *opts, struct integer_layer *l)
+static struct moments_opts moments_of(const struct integer_rows *rows, const struct pith_opts *opts)
 {
-    struct rounding r = {
-        .l = l, .n = l->shape.cols, .rows = l->shape.rows, .few = true, .patches = *patches};
-    enum pith_status st = make_room(&r, false) ? PITH_OK : PITH_ERR_MEMORY;
-    point_factor(&r);
-    if (!st) {
-        pith_few_patches_diagonal(&r.patches, r.diagonal);
-        place_patches(&r);
-        factor(&r);
-        st = round_rows(&r, 0, opts);
+    return (struct moments_opts){.samples = rows->in->n_samples,
+                                 .per_column = ROWS_PER_COLUMN,
+                                 .least_rows = LEAST_ROWS,
+                                 .runtime = opts};
+}
+
+enum pith_status pith_gptq_moments(const struct integer_rows *rows, const struct pith_opts *opts,
+                                   struct layer_moments *m)
+{
+    const struct moments_opts o = moments_of(rows, opts);
+    return pith_layer_moments(&rows->x, NULL, &o, m, NULL);
+}
+
+static enum pith_status round_few(const struct integer_rows *rows, const struct pith_opts *opts,
+                                  struct integer_layer *l)
+{
+    struct few_rows few;
+    struct row_reader from;
+    struct rounding r = rounding_of(l);
+    enum pith_status st = pith_few_rows(r.n, (size_t)(rows->x.places * rows->in->n_samples), &few);
+    if (!pith_row_reader_open(&from, rows))
+        st = PITH_ERR_MEMORY;
+    r.order = few.order;
+    r.factor = &few.factor;
+    for (uint32_t group = 0; group < l->shape.groups && !st; group++) {
+        pith_few_rows_read(&few, &from, group);
+        pith_few_rows_factor(&few, PITH_LAYER_DAMPING_WITH_MEANS);
+        st = round_rows(&r, group, opts);
     }
-    r.patches = (struct few_patches){0}; /* the caller's */
-    end(&r);
+    pith_row_reader_close(&from);
+    pith_few_rows_end(&few);
     return st;
 }
 
-enum pith_status pith_gptq_round_sums(const double *h, const struct pith_opts *opts,
-                                      struct integer_layer *l)
+/* Both halves' as one, with what their means make. */
+static void join(struct layer_moments half[2])
 {
-    struct rounding r = {.l = l, .n = l->shape.cols, .rows = l->shape.rows / l->shape.groups};
-    enum pith_status st = make_room(&r, false) ? PITH_OK : PITH_ERR_MEMORY;
-    for (uint64_t group = 0; group < l->shape.groups && !st; group++) {
-        look_at_products(&r, h + group * r.n * r.n);
-        factor(&r);
-        st = round_rows(&r, group, opts);
+    const size_t all = half->groups * half->n * half->n;
+    const double samples = (double)(half[0].samples + half[1].samples),
+                 part[] = {(double)half[0].samples / samples, (double)half[1].samples / samples};
+    pith_layer_centre(&half[0], -1);
+    pith_layer_centre(&half[1], -1);
+    for (size_t i = 0; i < all; i++)
+        half[0].h[i] = part[0] * half[0].h[i] + part[1] * half[1].h[i];
+}
+
+static enum pith_status round_adaptively(const struct integer_rows *rows,
+                                         const struct pith_opts *opts, struct integer_layer *l)
+{
+    struct layer_moments half[2] = {{0}};
+    struct moments_opts o = moments_of(rows, opts);
+    double *target = malloc(l->shape.rows * l->shape.cols * sizeof *target);
+    enum pith_status st = target ? PITH_OK : PITH_ERR_MEMORY;
+    o.step = 2;
+    for (o.first = 0; o.first < 2 && !st; o.first++) {
+        st = pith_layer_moments(&rows->x, &rows->goal, &o, &half[o.first], NULL);
+        if (!st)
+            pith_layer_centre(&half[o.first], 1);
     }
-    end(&r);
+    if (!st)
+        st = pith_adaptive_targets(half, l, target, &l->goal_share);
+    if (!st) {
+        join(half);
+        free(half[0].cross);
+        half[0].cross = NULL;
+        st = round_to(half, target, opts, l);
+    }
+    free(target);
+    pith_layer_moments_end(&half[0]);
+    pith_layer_moments_end(&half[1]);
     return st;
 }
 
 enum pith_status pith_gptq_round(const struct layer_inputs *in, const struct pith_opts *opts,
                                  struct integer_layer *l)
 {
-    struct rounding r = {.l = l, .n = l->shape.cols, .rows = l->shape.rows / l->shape.groups};
+    struct integer_rows rows;
+    struct layer_moments m = {0};
     if (!pith_gptq_applies(l))
         return PITH_OK;
-    enum pith_status st = begin(in, &r);
-    for (uint64_t group = 0; group < l->shape.groups && !st; group++) {
-        if (r.few)
-            look_at_patches(&r, group);
-        else
-            look_at_moments(&r, group);
-        factor(&r);
-        st = round_rows(&r, group, opts);
-    }
-    end(&r);
+    enum pith_status st = pith_integer_rows(in, l, &rows);
+    if (!st && in->goal && in->n_samples > 1)
+        st = round_adaptively(&rows, opts, l);
+    else if (!st && pith_rows_are_few(in, l))
+        st = round_few(&rows, opts, l);
+    else if (!st && !(st = pith_gptq_moments(&rows, opts, &m)))
+        st = round_to(&m, NULL, opts, l);
+    pith_layer_moments_end(&m);
+    pith_integer_rows_end(&rows);
     if (!st)
         pith_layer_store(l);
     return st;

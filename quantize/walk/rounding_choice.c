@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layer_patches.h"
+#include "integer_rows.h"
 
 #define POSITIONS 512u /* of all held-out samples */
 
@@ -45,33 +45,31 @@ void pith_rounded_free(struct rounded_weights *w)
     free(w->bias_shift);
 }
 
-/* Of a row at one position. |sum| < 2^31: the layer's sums are held by 32 bits, or by 52. */
-static double row_error(const struct layer_patches *p, const struct integer_layer *l, uint64_t n,
-                        uint64_t o, uint64_t position, const int16_t *patch)
+/* Of a row at a position that was read. */
+static double row_error(const struct row_reader *at, uint64_t o, uint64_t first)
 {
-    const int16_t *q = l->q + o * l->shape.cols;
-    const float *w = l->w + o * l->shape.cols;
-    const double unit = pith_patch_unit(p) * pith_layer_input_scale(l, o);
-    int64_t sum = 0;
+    const struct integer_layer *l = at->rows->l;
+    const uint64_t cols = l->shape.cols;
+    const float *w = l->w + o * cols;
+    const double unit = pith_layer_input_scale(l, o),
+                 is = pith_integer_dot(l->q + o * cols, at->row, cols) * l->scale[o];
     double wanted = 0;
-    for (uint64_t k = 0; k < l->shape.cols; k++)
-        sum += (int32_t)q[k] * patch[k];
-    if (p->in->goal)
-        return (double)sum * l->scale[o] * unit - pith_layer_goal(p, l, n, o, position);
-    for (uint64_t k = 0; k < l->shape.cols; k++)
-        wanted += (double)w[k] * patch[k];
-    return ((double)sum * l->scale[o] - wanted * l->w_factor) * unit + l->bias_shift[o];
+    if (at->rows->goal.n)
+        return (is - (double)at->goal[o - first]) * unit;
+    for (uint64_t k = 0; k < cols; k++)
+        wanted += (double)w[k] * (double)at->row[k];
+    return (is - wanted * l->w_factor) * unit + l->bias_shift[o];
 }
 
-static double position_error(const struct layer_patches *p, const struct integer_layer *l,
-                             uint64_t n, uint64_t position, int16_t *patch)
+static double position_error(struct row_reader *at, uint64_t position)
 {
-    const uint64_t rows = l->shape.rows / l->shape.groups;
+    const struct layer_shape *shape = &at->rows->l->shape;
+    const uint64_t rows = shape->rows / shape->groups;
     double error = 0;
-    for (uint64_t g = 0; g < l->shape.groups; g++) {
-        pith_patch_row(p, n, g, position, patch, 1);
+    for (uint32_t g = 0; g < shape->groups; g++) {
+        pith_row_reader_at(at, g, position);
         for (uint64_t o = g * rows; o < (g + 1) * rows; o++) {
-            double d = row_error(p, l, n, o, position, patch);
+            double d = row_error(at, o, g * rows);
             error += d * d;
         }
     }
@@ -81,14 +79,18 @@ static double position_error(const struct layer_patches *p, const struct integer
 bool pith_held_out_error(const struct layer_inputs *in, const struct integer_layer *l,
                          double *error)
 {
-    const struct layer_patches p = pith_layer_patches(in, l);
+    struct integer_rows r;
+    struct row_reader at = {0};
+    const bool room = !pith_integer_rows(in, l, &r) && pith_row_reader_open(&at, &r);
     const uint64_t each = POSITIONS / in->n_held + 1,
-                   step = p.positions > each ? p.positions / each : 1;
-    int16_t *patch = malloc((size_t)p.cols * sizeof *patch);
+                   step = r.x.places > each ? r.x.places / each : 1;
     *error = 0;
-    for (uint32_t n = in->n_samples; n < in->n_samples + in->n_held && patch; n++)
-        for (uint64_t at = n % step; at < p.positions; at += step)
-            *error += position_error(&p, l, n, at, patch);
-    free(patch);
-    return patch != NULL;
+    for (uint32_t n = in->n_samples; n < in->n_samples + in->n_held && room; n++) {
+        pith_row_reader_sample(&at, n);
+        for (uint64_t i = n % step; i < r.x.places; i += step)
+            *error += position_error(&at, i);
+    }
+    pith_row_reader_close(&at);
+    pith_integer_rows_end(&r);
+    return room;
 }

@@ -13,19 +13,19 @@
 
 #include "pith_error_fill.h"
 #include "gptq_round.h"
-#include "layer_moments.h"
 
-/* What one weight is multiplied with: products, or where all readers together have few, the
- * patches. */
-struct seen {
-    double *h; /* [groups, n, n]; NULL: few, or nothing was seen */
-    struct few_patches few;
+/* What one weight is multiplied with, in real units: moments, or where all readers together have
+ * few, the rows. */
+struct read_rows {
+    struct layer_moments sum; /* n 0: few, or nothing was read */
+    struct few_rows few;
     size_t n_few; /* of few.r: there */
 };
 
 struct shared_sums {
     struct integer_network *net;
-    struct seen *seen; /* [n_layers] of the first reader */
+    const struct pith_opts *runtime;
+    struct read_rows *read; /* [n_layers] of the first reader */
 };
 
 static bool is_rounded(const struct integer_layer *l)
@@ -33,11 +33,11 @@ static bool is_rounded(const struct integer_layer *l)
     return pith_layer_is_shared(l) && !l->both_ways && pith_gptq_applies(l);
 }
 
-/* ---- what is seen ---------------------------------------------------------------------------- */
+/* ---- what is read ---------------------------------------------------------------------------- */
 
-/* Patches of a fully connected layer, as often as `in` says that there are samples. */
-static uint64_t count_patches(const struct shared_sums *s, const struct layer_inputs *in,
-                              const struct integer_layer *l)
+/* Rows of a fully connected layer, as often as `in` says that there are samples. */
+static uint64_t count_rows(const struct shared_sums *s, const struct layer_inputs *in,
+                           const struct integer_layer *l)
 {
     const struct pith_model *m = &s->net->m;
     const struct pith_node *product = &m->nodes[s->net->product[l - s->net->layers]];
@@ -54,47 +54,54 @@ static bool are_few(const struct shared_sums *s, const struct layer_inputs *in,
 {
     uint64_t n = 0;
     for (const struct integer_layer *l = first; l; l = l->next)
-        n += count_patches(s, in, l);
-    return first->transposed && n <= first->shape.cols / PITH_COLUMNS_FOR_A_PATCH;
+        n += count_rows(s, in, l);
+    return first->transposed && n <= first->shape.cols / PITH_COLUMNS_FOR_A_ROW;
 }
 
-static enum pith_status make_room(const struct shared_sums *s, const struct layer_inputs *in,
-                                  const struct integer_layer *first, struct seen *seen)
+static void add_few(const struct integer_rows *rows, struct row_reader *from, struct read_rows *to)
 {
-    size_t n = first->shape.cols;
-    if (are_few(s, in, first))
-        return pith_few_patches_room(n, n / PITH_COLUMNS_FOR_A_PATCH, &seen->few);
-    seen->h = calloc((size_t)first->shape.groups * n * n, sizeof *seen->h);
-    return seen->h ? PITH_OK : PITH_ERR_MEMORY;
-}
-
-static void add_patches(const struct layer_inputs *in, const struct integer_layer *l,
-                        struct seen *seen)
-{
-    struct layer_patches p = pith_layer_patches(in, l);
-    double unit = pith_layer_input_scale(l, 0) * pith_patch_unit(&p);
-    for (uint64_t i = 0; i < p.positions * in->n_samples && seen->n_few < seen->few.r; i++) {
-        size_t to = seen->n_few++;
-        seen->few.unit[to] = unit;
-        pith_patch_row(&p, i / p.positions, 0, i % p.positions, seen->few.x + to * p.cols, 1);
+    const float unit = (float)pith_layer_input_scale(rows->l, 0);
+    const uint64_t n = rows->x.places * rows->in->n_samples;
+    for (uint64_t i = 0; i < n && to->n_few < to->few.r; i++) {
+        float *x = to->few.x + to->n_few++ * to->few.n;
+        if (i % rows->x.places == 0)
+            pith_row_reader_sample(from, i / rows->x.places);
+        pith_layer_row(&rows->x, from->x, 0, i % rows->x.places, x);
+        for (size_t k = 0; k < to->few.n; k++)
+            x[k] *= unit;
     }
 }
 
 /* A group's rows read channels of one scale. */
-static enum pith_status add_products(const struct layer_inputs *in, const struct integer_layer *l,
-                                     double *h)
+static void add_moments(const struct integer_layer *l, struct layer_moments *m,
+                        struct layer_moments *to)
 {
-    uint64_t each = l->shape.rows / l->shape.groups;
-    struct layer_inputs without_goal = *in;
-    struct layer_moments m;
-    without_goal.goal = NULL;
-    enum pith_status st = pith_layer_moments(&without_goal, l, &m);
-    for (uint64_t group = 0; group < l->shape.groups && !st; group++, h += m.n * m.n) {
-        double unit = pith_layer_input_scale(l, group * each) * pith_patch_unit(&m.patches);
-        pith_layer_moments_sum(&m, group);
-        for (size_t i = 0; i < m.n * m.n; i++)
-            h[i] += unit * unit * m.h[0][i];
+    const size_t square = m->n * m->n, each = (size_t)(l->shape.rows / l->shape.groups);
+    for (size_t i = 0; i < m->groups * square; i++) {
+        const double unit = pith_layer_input_scale(l, i / square * each);
+        m->h[i] = unit * unit * m->h[i] + (to->n ? to->h[i] : 0);
     }
+    pith_layer_moments_end(to);
+    *to = *m;
+    *m = (struct layer_moments){0};
+}
+
+static enum pith_status add_reader(const struct shared_sums *s, const struct integer_rows *rows,
+                                   struct read_rows *to)
+{
+    struct row_reader from;
+    struct layer_moments m = {0};
+    enum pith_status st = PITH_OK;
+    if (to->few.x) {
+        st = pith_row_reader_open(&from, rows) ? PITH_OK : PITH_ERR_MEMORY;
+        if (!st)
+            add_few(rows, &from, to);
+        pith_row_reader_close(&from);
+        return st;
+    }
+    st = pith_gptq_moments(rows, s->runtime, &m);
+    if (!st)
+        add_moments(rows->l, &m, &to->sum);
     pith_layer_moments_end(&m);
     return st;
 }
@@ -102,65 +109,65 @@ static enum pith_status add_products(const struct layer_inputs *in, const struct
 static enum pith_status collect(void *user, const struct layer_inputs *in, struct pith_error *err)
 {
     struct shared_sums *s = user;
+    struct integer_rows rows;
     const struct integer_layer *l = &s->net->layers[in->layer], *first = l->first ? l->first : l;
-    struct seen *seen = &s->seen[first - s->net->layers];
-    enum pith_status st = PITH_OK;
+    struct read_rows *to = &s->read[first - s->net->layers];
+    const size_t n = first->shape.cols;
     if (!is_rounded(l))
         return PITH_OK;
-    if (!seen->h && !seen->few.x)
-        st = make_room(s, in, first, seen);
-    if (!st && seen->h)
-        st = add_products(in, l, seen->h);
-    else if (!st)
-        add_patches(in, l, seen);
+    enum pith_status st = pith_integer_rows(in, l, &rows);
+    if (!st && !to->sum.n && !to->few.x && are_few(s, in, first))
+        st = pith_few_rows(n, n / PITH_COLUMNS_FOR_A_ROW, &to->few);
+    if (!st)
+        st = add_reader(s, &rows, to);
+    pith_integer_rows_end(&rows);
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
-static enum pith_status round_all(struct shared_sums *s, const struct pith_opts *opts,
-                                  struct pith_error *err)
+static enum pith_status round_all(struct shared_sums *s, struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < s->net->n_layers && !st; i++) {
-        struct seen *seen = &s->seen[i];
-        if (!seen->h && !seen->few.x)
+        struct read_rows *read = &s->read[i];
+        if (!read->sum.n && !read->few.x)
             continue;
-        seen->few.r = seen->n_few;
-        st = seen->h ? pith_gptq_round_sums(seen->h, opts, &s->net->layers[i])
-                     : pith_gptq_round_patches(&seen->few, opts, &s->net->layers[i]);
+        read->few.r = read->n_few;
+        st = read->sum.n ? pith_gptq_round_moments(&read->sum, s->runtime, &s->net->layers[i])
+                         : pith_gptq_round_rows(&read->few, s->runtime, &s->net->layers[i]);
         if (!st)
             pith_layer_store_all(&s->net->layers[i]);
     }
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 
-static void forget(struct seen *seen)
+static void forget(struct read_rows *read)
 {
-    free(seen->h);
-    pith_few_patches_end(&seen->few);
+    pith_layer_moments_end(&read->sum);
+    pith_few_rows_end(&read->few);
 }
 
 enum pith_status pith_round_shared(const struct integer_walk *walk, struct pith_error *err)
 {
-    struct shared_sums s = {.net = walk->net};
+    struct shared_sums s = {.net = walk->net, .runtime = walk->plan->opts->runtime};
     struct integer_walk look = *walk;
     bool any = false;
     for (uint32_t i = 0; i < s.net->n_layers; i++)
         any |= is_rounded(&s.net->layers[i]);
     if (!any)
         return PITH_OK;
-    s.seen = calloc(s.net->n_layers, sizeof *s.seen);
-    if (!s.seen)
+    s.read = calloc(s.net->n_layers, sizeof *s.read);
+    if (!s.read)
         return pith_error_no_memory(err);
     look.goals = false;
     look.improve = collect;
     look.user = &s;
     enum pith_status st = pith_walk_integers(&look, err);
     if (!st)
-        st = round_all(&s, walk->plan->opts->runtime, err);
+        st = round_all(&s, err);
     for (uint32_t i = 0; i < s.net->n_layers; i++)
-        forget(&s.seen[i]);
-    free(s.seen);
+        forget(&s.read[i]);
+    free(s.read);
     return st;
 }

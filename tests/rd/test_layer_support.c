@@ -37,14 +37,14 @@ static void draw_gram(struct test_random *r, size_t n, double *h)
 
 static struct layer_factor factor_of(struct test_random *r, size_t n, size_t window)
 {
-    struct layer_statistics s = pith_layer_statistics_none(n);
+    struct layer_moments s = pith_layer_moments_none(n);
     struct layer_factor f;
     s.h = malloc(n * n * sizeof *s.h);
     draw_gram(r, n, s.h);
     for (int net = 0; net < 2; net++)
         s.mean[net] = calloc(n, sizeof **s.mean);
     check(pith_layer_factor(&s, 0, 0.01, window, &f, &err));
-    pith_layer_statistics_end(&s);
+    pith_layer_moments_end(&s);
     return f;
 }
 

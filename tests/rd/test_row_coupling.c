@@ -118,7 +118,7 @@ static void none_that_samples_do_not_know(void **state)
 /* Inputs of a common part. */
 static struct layer_factor factor_of(struct test_random *r)
 {
-    struct layer_statistics s = pith_layer_statistics_none(COLUMNS);
+    struct layer_moments s = pith_layer_moments_none(COLUMNS);
     struct layer_factor f;
     s.h = calloc(COLUMNS * COLUMNS, sizeof *s.h);
     for (int net = 0; net < 2; net++)
@@ -132,7 +132,7 @@ static struct layer_factor factor_of(struct test_random *r)
                 s.h[a * COLUMNS + b] += x[a] * x[b];
     }
     check(pith_layer_factor(&s, 0, 0.01, 1, &f, &err));
-    pith_layer_statistics_end(&s);
+    pith_layer_moments_end(&s);
     return f;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sample_doubt.h"
+#include "shrinkage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,16 +17,16 @@ static uint64_t one_of(uint64_t n, uint64_t most)
     return (n + most - 1) / most;
 }
 
-bool pith_doubt_open(struct sample_doubt *d, uint64_t samples, uint64_t rows, uint32_t groups,
-                     size_t n)
+bool pith_shrinkage_open(struct shrinkage *d, uint64_t samples, uint64_t rows, uint32_t groups,
+                         size_t n)
 {
-    *d = (struct sample_doubt){.n = n,
-                               .samples = samples,
-                               .rows = rows,
-                               .groups = groups,
-                               .each_sample = one_of(samples, MOST_SAMPLES),
-                               .each_row = one_of(rows, MOST_ROWS),
-                               .each_group = (uint32_t)one_of(groups, MOST_GROUPS)};
+    *d = (struct shrinkage){.n = n,
+                            .samples = samples,
+                            .rows = rows,
+                            .groups = groups,
+                            .each_sample = one_of(samples, MOST_SAMPLES),
+                            .each_row = one_of(rows, MOST_ROWS),
+                            .each_group = (uint32_t)one_of(groups, MOST_GROUPS)};
     d->kept_samples = one_of(samples, d->each_sample);
     d->kept_rows = one_of(rows, d->each_row);
     const size_t kept = (size_t)(d->kept_samples * d->kept_rows);
@@ -35,15 +35,15 @@ bool pith_doubt_open(struct sample_doubt *d, uint64_t samples, uint64_t rows, ui
     return d->x && d->root;
 }
 
-void pith_doubt_close(struct sample_doubt *d)
+void pith_shrinkage_close(struct shrinkage *d)
 {
     free(d->x);
     free(d->root);
-    *d = (struct sample_doubt){0};
+    *d = (struct shrinkage){0};
 }
 
 /* Among the rows that are kept of all groups. */
-static size_t place_of(const struct sample_doubt *d, uint32_t group, uint64_t sample, uint64_t row)
+static size_t place_of(const struct shrinkage *d, uint32_t group, uint64_t sample, uint64_t row)
 {
     return (size_t)((group / d->each_group * d->kept_samples + sample / d->each_sample) *
                         d->kept_rows +
@@ -52,7 +52,7 @@ static size_t place_of(const struct sample_doubt *d, uint32_t group, uint64_t sa
 
 /* One of each run of rows is kept, which differs from sample to sample: with the same one, places
  * of a picture that are one above the other would stand for all. */
-static bool is_kept(const struct sample_doubt *d, uint64_t sample, uint64_t row)
+static bool is_kept(const struct shrinkage *d, uint64_t sample, uint64_t row)
 {
     uint64_t state = sample * d->rows + row / d->each_row;
     const uint64_t first = row / d->each_row * d->each_row,
@@ -60,8 +60,8 @@ static bool is_kept(const struct sample_doubt *d, uint64_t sample, uint64_t row)
     return sample % d->each_sample == 0 && row == first + next_random(&state) % run;
 }
 
-void pith_doubt_add(struct sample_doubt *d, uint64_t sample, uint64_t row, uint32_t group,
-                    const float *x, float root)
+void pith_shrinkage_add(struct shrinkage *d, uint64_t sample, uint64_t row, uint32_t group,
+                        const float *x, float root)
 {
     if (group % d->each_group || !is_kept(d, sample, row))
         return;
@@ -72,7 +72,7 @@ void pith_doubt_add(struct sample_doubt *d, uint64_t sample, uint64_t row, uint3
 
 /* The product of two rows, of both as much of the mean taken off as leaves 1 - centre of its
  * square. */
-static double product_of(const struct sample_doubt *d, const struct doubted *of, uint32_t group,
+static double product_of(const struct shrinkage *d, const struct shrunk *of, uint32_t group,
                          const size_t at[2])
 {
     const size_t first = place_of(d, group, 0, 0);
@@ -87,7 +87,7 @@ static double product_of(const struct sample_doubt *d, const struct doubted *of,
 
 /* |H_s|^2 of a group, the mean of the samples kept: pairs of one row with itself and of two stand
  * for all that there are. */
-static double square_of_one(const struct sample_doubt *d, const struct doubted *of, uint32_t group)
+static double square_of_one(const struct shrinkage *d, const struct shrunk *of, uint32_t group)
 {
     const double kept = (double)d->kept_rows, rows = (double)d->rows,
                  scale = of->scale * (double)d->samples;
@@ -104,7 +104,7 @@ static double square_of_one(const struct sample_doubt *d, const struct doubted *
 }
 
 /* |H|^2 of a group, the means' part taken off. */
-static double square_of_all(const struct sample_doubt *d, const struct doubted *of, uint32_t group,
+static double square_of_all(const struct shrinkage *d, const struct shrunk *of, uint32_t group,
                             double *trace)
 {
     const size_t n = d->n;
@@ -120,7 +120,7 @@ static double square_of_all(const struct sample_doubt *d, const struct doubted *
     return squares;
 }
 
-double pith_doubt_odds(const struct sample_doubt *d, const struct doubted *of)
+double pith_shrinkage_find(const struct shrinkage *d, const struct shrunk *of)
 {
     double variance = 0, spread = 0;
     for (uint32_t g = 0; g < d->groups && d->samples > 1; g += d->each_group) {

@@ -2,7 +2,7 @@
 /* layer_factor.c - what GPTQ calls the Hessian of a row, H = X^T X, damped and factored. Weights
  * are put in the order of rising diagonal, and rounded from the last place to the first: those that
  * matter most first, as GPTQ's act-order has it. */
-#include "layer_factor.h"
+#include "pith_layer_round.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,12 +15,11 @@
 #include "pith_in_parallel.h"
 #include "pith_row_panel.h"
 
-#define DAMPING 0.01     /* share of the diagonal's mean that is added, as GPTQ has it */
 #define LEAST_TRACE 1e-6 /* of a group, of the mean group's: so that each has a factor */
 
-double pith_layer_damping(const struct layer_statistics *s, double doubts)
+double pith_layer_damping(const struct layer_moments *s, double times)
 {
-    return s->h ? DAMPING + doubts * s->doubt : 0;
+    return s->h ? PITH_LAYER_DAMPING + times * s->shrinkage : 0;
 }
 
 /* The sum of the diagonal, always added in one order, so that its bits do not vary. */
@@ -30,22 +29,6 @@ static double trace_of(const double *h, size_t n)
     for (size_t i = 0; i < n; i++)
         sum += h[i * n + i];
     return sum;
-}
-
-/* E[(x - m)(x - m)^T] = E[x x^T] - m m^T: an error of the mean output is corrected by the bias
- * later, so rounding need not avoid it. share: how much of the mean's part is taken off. */
-static void centre_group(struct layer_statistics *s, uint32_t g, double share)
-{
-    size_t n = s->n;
-    double *h = s->h + g * n * n, *crossed = s->crossed ? s->crossed + g * n * n : NULL;
-    const double by = share * s->places;
-    const double *now = s->mean[0] + g * n, *was = crossed ? s->mean[1] + g * n : NULL;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n; k++) {
-            h[i * n + k] -= by * now[i] * now[k];
-            if (crossed)
-                crossed[i * n + k] -= by * now[i] * was[k];
-        }
 }
 
 /* A trellis runs along the row as it is stored: as rounding begins at the last place, element 0 is
@@ -164,26 +147,20 @@ void pith_layer_factor_end(struct layer_factor *f)
     free(f->diagonal);
     free(f->ridge);
     free(f->order);
-    free(f->crossed);
-    free(f->goal);
+    free(f->cross);
+    free(f->target);
     free(f->trace);
     free(f->noise);
     *f = (struct layer_factor){0};
 }
 
-void pith_layer_centre(struct layer_statistics *s, double share)
-{
-    for (uint32_t g = 0; g < s->groups && s->h; g++)
-        centre_group(s, g, share);
-}
-
-/* The identity: where there are no statistics, or nothing ever comes in. Rounding to nearest is
+/* The identity: where there are no moments, or nothing ever comes in. Rounding to nearest is
  * what feedback with the identity is. */
 static void make_data_free(struct layer_factor *f, bool as_stored)
 {
     free(f->u);
-    free(f->crossed);
-    f->u = f->crossed = NULL;
+    free(f->cross);
+    f->u = f->cross = NULL;
     for (uint32_t g = 0; g < f->groups; g++) {
         f->noise[g] = 1;
         f->trace[g] = (double)f->n;
@@ -193,7 +170,7 @@ static void make_data_free(struct layer_factor *f, bool as_stored)
 }
 
 /* PITH_ERR_ARGUMENT of factoring means that there is no factor: data-free then, not a failure. */
-enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, double damping,
+enum pith_status pith_layer_factor(struct layer_moments *s, double centre, double damping,
                                    size_t window, struct layer_factor *f, struct pith_error *err)
 {
     *f = (struct layer_factor){.n = s->n, .groups = s->groups};
@@ -211,8 +188,8 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
         f->trace[g] = trace_of(s->h + g * s->n * s->n, s->n);
     pith_layer_centre(s, centre);
     f->u = s->h;
-    f->crossed = s->crossed;
-    s->h = s->crossed = NULL;
+    f->cross = s->cross;
+    s->h = s->cross = NULL;
     for (uint32_t g = 0; g < f->groups && f->u; g++)
         order_group(f, g, window, room);
     free(room);
@@ -221,12 +198,12 @@ enum pith_status pith_layer_factor(struct layer_statistics *s, double centre, do
     return PITH_OK;
 }
 
-/* ---- goals ----------------------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
-struct goals {
+struct targets {
     const struct layer_factor *f;
     const float *w;
-    double *goal;
+    double *target;
     uint64_t each; /* rows of a group */
     uint32_t n_threads;
     double *room; /* [n_threads, 2, n, PITH_ROW_PANEL] */
@@ -235,7 +212,7 @@ struct goals {
 };
 
 /* Of as many rows as a panel has, or as are left of the group. */
-static void find_panel(const struct goals *g, uint32_t group, uint64_t first, uint64_t rows,
+static void find_panel(const struct targets *g, uint32_t group, uint64_t first, uint64_t rows,
                        double *room)
 {
     const struct layer_factor *f = g->f;
@@ -244,7 +221,7 @@ static void find_panel(const struct goals *g, uint32_t group, uint64_t first, ui
     for (size_t k = 0; k < n; k++)
         for (uint64_t row = 0; row < PITH_ROW_PANEL; row++)
             x[k * PITH_ROW_PANEL + row] = row < rows ? (double)g->w[(first + row) * n + k] : 0;
-    g->kernels.multiply(f->crossed + group * n * n, n, f->order + group * n, x, y);
+    g->kernels.multiply(f->cross + group * n * n, n, f->order + group * n, x, y);
     for (size_t i = 0; i < n; i++)
         for (size_t row = 0; row < PITH_ROW_PANEL; row++)
             y[i * PITH_ROW_PANEL + row] +=
@@ -252,12 +229,12 @@ static void find_panel(const struct goals *g, uint32_t group, uint64_t first, ui
     g->kernels.solve(f->u + group * n * n, n, y);
     for (uint64_t row = 0; row < rows; row++)
         for (size_t i = 0; i < n; i++)
-            g->goal[(first + row) * n + i] = y[i * PITH_ROW_PANEL + row];
+            g->target[(first + row) * n + i] = y[i * PITH_ROW_PANEL + row];
 }
 
 static void find_panels(void *arg, uint32_t thread)
 {
-    const struct goals *g = arg;
+    const struct targets *g = arg;
     const uint64_t panels = (g->each + PITH_ROW_PANEL - 1) / PITH_ROW_PANEL;
     double *room = g->room + thread * 2 * g->f->n * PITH_ROW_PANEL;
     for (uint64_t i = thread; i < panels * g->f->groups; i += g->n_threads) {
@@ -269,53 +246,53 @@ static void find_panels(void *arg, uint32_t thread)
     }
 }
 
-enum pith_status pith_layer_goals(struct layer_factor *f, const float *w, uint64_t rows,
-                                  const struct pith_opts *runtime,
-                                  const struct pith_sweep_ranks *ranks, struct pith_error *err)
+enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint64_t rows,
+                                    const struct pith_opts *runtime,
+                                    const struct pith_sweep_ranks *ranks, struct pith_error *err)
 {
-    struct goals g = {.f = f, .w = w, .each = rows / f->groups, .n_threads = 1};
-    if (!f->crossed)
+    struct targets g = {.f = f, .w = w, .each = rows / f->groups, .n_threads = 1};
+    if (!f->cross)
         return PITH_OK;
     if (runtime && runtime->parallel_for)
         g.n_threads = pith_threads_count(runtime);
     g.kernels = pith_row_panel_kernels();
-    g.goal = malloc((size_t)rows * f->n * sizeof *g.goal);
+    g.target = malloc((size_t)rows * f->n * sizeof *g.target);
     g.room = malloc(g.n_threads * 2 * f->n * PITH_ROW_PANEL * sizeof *g.room);
-    bool room = g.goal && g.room;
+    bool room = g.target && g.room;
     /* Panels lie one behind the other where there is one group; more have small matrices. */
     g.ranks = f->groups == 1 ? ranks : NULL;
     if (room)
         pith_in_parallel(runtime, g.n_threads, find_panels, &g);
     free(g.room);
-    room = room && rank_gather(g.ranks, g.goal, (size_t)rows * f->n * sizeof *g.goal,
-                               PITH_ROW_PANEL * f->n * sizeof *g.goal);
-    f->goal = g.goal;
+    room = room && rank_gather(g.ranks, g.target, (size_t)rows * f->n * sizeof *g.target,
+                               PITH_ROW_PANEL * f->n * sizeof *g.target);
+    f->target = g.target;
     if (!room)
         return pith_error_no_memory(err);
     f->w = w;
-    free(f->crossed);
-    f->crossed = NULL;
+    free(f->cross);
+    f->cross = NULL;
     return PITH_OK;
 }
 
-void pith_layer_row_goal(const struct layer_factor *f, uint32_t group, const float *w, double *goal,
-                         double *room)
+void pith_layer_row_target(const struct layer_factor *f, uint32_t group, const float *w,
+                           double *target, double *room)
 {
     size_t n = f->n;
     const size_t *order = f->order + group * n;
-    if (f->goal) {
-        memcpy(goal, f->goal + (w - f->w), n * sizeof *goal);
+    if (f->target) {
+        memcpy(target, f->target + (w - f->w), n * sizeof *target);
         return;
     }
-    if (!f->crossed) {
+    if (!f->cross) {
         for (size_t i = 0; i < n; i++)
-            goal[i] = (double)w[order[i]];
+            target[i] = (double)w[order[i]];
         return;
     }
-    const double *crossed = f->crossed + group * n * n;
+    const double *crossed = f->cross + group * n * n;
     for (size_t k = 0; k < n; k++)
         room[k] = (double)w[k];
     for (size_t i = 0; i < n; i++)
-        goal[i] = pith_dot(crossed + order[i] * n, room, n) + f->ridge[group] * room[order[i]];
-    pith_cholesky_solve(f->u + group * n * n, n, goal);
+        target[i] = pith_dot(crossed + order[i] * n, room, n) + f->ridge[group] * room[order[i]];
+    pith_cholesky_solve(f->u + group * n * n, n, target);
 }

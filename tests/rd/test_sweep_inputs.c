@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "gemm_model.h"
 #include "pith_weight_sweep.h"
-#include "test_rd.h"
+#include "pith_layer_walk.h"
 
 enum { WIDTH = 4, STEPS = 3, CALLS = 6, TRIPS = 5, LONG = 2050, ROWS = 3 };
 
@@ -290,7 +290,7 @@ static void long_rows_have_blocks(void **state)
     struct pith_data *data = samples_alike(&r, 40, LONG);
     struct pith_weight_sweep_report report;
     struct pith_weight_sweep_opts o = {.size_bytes = sizeof o, .lambda = 1e-4, .paths = 2};
-    assert_int_equal(pith_layer_statistics_blocks(m, &m->nodes[0]), 2);
+    assert_int_equal(pith_layer_blocks(m, &m->nodes[0]), 2);
     check(pith_weight_sweep(m, data, &o, &out, &report, &err));
     assert_int_equal(report.n_data_free, 0);
     const struct pith_const *w = weight_of_layer(m, 0), *swept = weight_of_layer(out, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sample_doubt.h - how little the Gram matrix of few samples tells of that of all: how far it is to
+/* shrinkage.h - how little the Gram matrix of few samples tells of that of all: how far it is to
  * be drawn to a multiple of the identity so that it comes closest to it (Ledoit and Wolf, 2004).
  * Rows of one sample are much alike, so samples are what is independent, not rows.
  *
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sample_doubt {
+struct shrinkage {
     size_t n;
     uint64_t samples, rows; /* that are summed up; rows of a sample, in each group */
     uint32_t groups;
@@ -25,17 +25,17 @@ struct sample_doubt {
 };
 
 /* False: no memory; the doubt is to be closed then, too. */
-bool pith_doubt_open(struct sample_doubt *d, uint64_t samples, uint64_t rows, uint32_t groups,
-                     size_t n);
-void pith_doubt_close(struct sample_doubt *d); /* accepts zeros */
+bool pith_shrinkage_open(struct shrinkage *d, uint64_t samples, uint64_t rows, uint32_t groups,
+                         size_t n);
+void pith_shrinkage_close(struct shrinkage *d); /* accepts zeros */
 
 /* A row of a sample, x [n] times root, the square root of what it counts. Each may be added by a
  * thread of its own. */
-void pith_doubt_add(struct sample_doubt *d, uint64_t sample, uint64_t row, uint32_t group,
-                    const float *x, float root);
+void pith_shrinkage_add(struct shrinkage *d, uint64_t sample, uint64_t row, uint32_t group,
+                        const float *x, float root);
 
 /* The matrices that doubts are about. */
-struct doubted {
+struct shrunk {
     const double *h;    /* [groups, n, n] */
     const double *mean; /* [groups, n] of a row, by weight */
     double scale;       /* what the sum of all rows' products was multiplied with */
@@ -45,6 +45,6 @@ struct doubted {
 
 /* a / (1 - a) of the share a: what the mean of H's diagonal is to be multiplied with before it is
  * added to the diagonal. One for all groups. As much as may be, where there is one sample. */
-double pith_doubt_odds(const struct sample_doubt *d, const struct doubted *of);
+double pith_shrinkage_find(const struct shrinkage *d, const struct shrunk *of);
 
 #endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pith_error_fill.h"
+#include "pith_im2col.h"
+#include "pith_layer_moments.h"
+#include "contract/pith_op_semantics.h"
+
+static struct shape shape_of(const struct pith_value *v)
+{
+    struct shape s = {.rank = v->rank};
+    memcpy(s.dim, v->dim, v->rank * sizeof *v->dim);
+    return s;
+}
+
+static bool is_conv(const struct pith_node *node)
+{
+    return node->op == PITH_OP_CONV;
+}
+
+/* Only weights whose inputs are rows: a matrix product, a convolution of one to three axes, a
+ * recurrent state. */
+static bool can(const struct pith_model *m, const struct pith_node *node)
+{
+    uint32_t w = pith_node_weight(m, node);
+    bool recurs = pith_op_is(node->op, TRAIT_RECURS);
+    if (w == PITH_VALUE_NONE || (!recurs && !pith_node_by_rows(node)))
+        return false;
+    const struct pith_value *v = &m->values[w], *x = &m->values[node->in[0]];
+    bool conv = is_conv(node) && x->rank >= 3 && x->rank <= 5;
+    bool product = !is_conv(node) && v->rank == 2 && x->rank >= 1 &&
+                   (recurs || x->dim[x->rank - 1] == v->dim[1]);
+    return !x->constant && x->type == PITH_F32 && (conv || product);
+}
+
+/* Blocks of a convolution's rows are of whole channels. */
+uint32_t pith_layer_blocks(const struct pith_model *m, const struct pith_node *node)
+{
+    if (!can(m, node))
+        return 0;
+    const struct pith_value *v = &m->values[node->in[1]];
+    const uint64_t n = v->constant->count / v->dim[0];
+    const bool grouped = pith_op_groups(node->op, node->attr) > 1;
+    uint32_t blocks = 1;
+    while (n / blocks > PITH_LAYER_MOST_COLUMNS || (blocks <= v->dim[1] && v->dim[1] % blocks != 0))
+        blocks++;
+    return blocks > v->dim[1] || (blocks > 1 && grouped) ? 0 : blocks;
+}
+
+static enum pith_status read_input(const void *of, uint64_t sample, float *x,
+                                   struct pith_error *err)
+{
+    return pith_layer_input_read(of, sample, x, err);
+}
+
+/* n: columns of a row, the inputs that one output sums over. */
+enum pith_status pith_layer_rows_of(const struct layer_input *in, struct layer_rows *rows,
+                                    struct pith_error *err)
+{
+    const struct pith_model *m = pith_layer_walk_model(in->walk);
+    const struct pith_node *node = in->node;
+    const struct pith_value *w = &m->values[node->in[1]];
+    const uint32_t blocks = pith_layer_blocks(m, node);
+    *rows = (struct layer_rows){.n = (size_t)(w->constant->count / w->dim[0] / blocks),
+                                .groups = blocks * pith_op_groups(node->op, node->attr),
+                                .elems = in->elems,
+                                .read = read_input,
+                                .of = in};
+    rows->places = in->elems / (rows->n * rows->groups);
+    if (!is_conv(node))
+        return PITH_OK;
+    struct shape x = shape_of(&m->values[node->in[0]]), k = shape_of(w),
+                 y = shape_of(&m->values[node->out[0]]);
+    const struct window v = pith_window_conv(node->attr, &x, &k, &y);
+    rows->places = in->elems / (rows->groups * (rows->n / v.taps) * v.in) * v.out;
+    return pith_layer_rows_window(rows, &v) ? PITH_OK : pith_error_no_memory(err);
+}
+
+bool pith_layer_rows_window(struct layer_rows *rows, const struct window *window)
+{
+    rows->taps = window->taps;
+    rows->in = window->in;
+    rows->out = window->out;
+    rows->place = malloc(window->out * window->taps * sizeof *rows->place);
+    if (rows->place)
+        pith_im2col_places(window, rows->place);
+    return rows->place != NULL;
+}
+
+void pith_layer_rows_end(struct layer_rows *rows)
+{
+    free(rows->place);
+    *rows = (struct layer_rows){0};
+}
+
+void pith_layer_row(const struct layer_rows *rows, const float *x, uint32_t group, uint64_t place,
+                    float *row)
+{
+    if (!rows->place) {
+        memcpy(row, x + (place * rows->groups + group) * rows->n, rows->n * sizeof *row);
+        return;
+    }
+    const size_t channels = rows->n / rows->taps;
+    x += (place / rows->out * rows->groups + group) * channels * rows->in;
+    const struct im2col_input from = {.data = x, .by_place = 1, .by_channel = rows->in};
+    pith_im2col_row(&from, rows->place + place % rows->out * rows->taps, rows->taps, channels, row);
+}
+
+/* Of one channel under one tap. */
+static double tap_sum(const struct layer_rows *rows, const float *x, size_t tap)
+{
+    double sum = 0;
+    for (size_t at = 0; at < rows->out; at++) {
+        const int64_t place = rows->place[at * rows->taps + tap];
+        sum += place < 0 ? 0 : (double)x[place];
+    }
+    return sum;
+}
+
+void pith_layer_row_sums(const struct layer_rows *rows, const float *x, double *sum, size_t step)
+{
+    const size_t all = rows->groups * rows->n;
+    if (!rows->place) {
+        for (size_t i = 0; i < rows->places * all; i++)
+            sum[i % all * step] += (double)x[i];
+        return;
+    }
+    for (uint64_t image = 0; image < rows->places / rows->out; image++)
+        for (size_t k = 0; k < all; k++)
+            sum[k * step] += tap_sum(
+                rows, x + (image * (all / rows->taps) + k / rows->taps) * rows->in, k % rows->taps);
+}
