@@ -198,6 +198,20 @@ enum pith_status pith_layer_factor(struct layer_moments *s, double centre, doubl
     return PITH_OK;
 }
 
+double pith_layer_gradient_noise(const struct layer_factor *f, uint32_t group, const float *g,
+                                 double *room)
+{
+    const size_t n = f->n, *order = f->order + group * n;
+    const double *u = f->u + group * n * n;
+    double sum = 0;
+    for (size_t j = 0; j < n; j++)
+        room[j] = (double)g[order[j]];
+    pith_cholesky_forward(u, n, room);
+    for (size_t j = 0; j < n; j++)
+        sum += room[j] * u[j * n + j] * room[j] * u[j * n + j];
+    return sum;
+}
+
 /* ---- targets --------------------------------------------------------------------------------- */
 
 struct targets {

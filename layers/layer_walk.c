@@ -137,6 +137,10 @@ static bool make_piece(struct layer_walk *w, struct piece *p)
         else if (!w->m->values[v].constant && w->last[v] >= p->last)
             p->m.outputs[p->m.n_outputs++] = i;
     }
+    if (p->m.n_inputs == 0 && w->m->n_inputs > 0) { /* nodes of constants: a model has an input */
+        p->m.inputs[p->m.n_inputs++] = number_in_piece(w, p, w->m->inputs[0]);
+        w->number[w->m->inputs[0]] = PITH_VALUE_NONE;
+    }
     return true;
 }
 

@@ -389,6 +389,24 @@ static void factor_of_two_columns(void **state)
     pith_layer_moments_end(&m);
 }
 
+/* Of H = (4 2; 2 2) and U = (sqrt 2, sqrt 2; 0, sqrt 2): a rounding of 1 of column 0, which is
+ * rounded first, moves column 1 by -1, one of column 1 nothing else; so of g = (3 5) the noise is
+ * (3 - 5)^2 + 5^2. */
+static void noise_of_two_columns(void **state)
+{
+    (void)state;
+    struct layer_moments m = pith_layer_moments_none(2);
+    struct layer_factor f;
+    double room[2];
+    m.h = malloc(4 * sizeof *m.h);
+    memcpy(m.h, ((double[]){4, 2, 2, 2}), 4 * sizeof *m.h);
+    m.mean[0] = calloc(2, sizeof **m.mean);
+    check(pith_layer_factor(&m, 0, 0, 1, &f, &err));
+    assert_true(fabs(pith_layer_gradient_noise(&f, 0, ((float[]){3, 5}), room) - 29) < 1e-9);
+    pith_layer_factor_end(&f);
+    pith_layer_moments_end(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +416,7 @@ int main(void)
         cmocka_unit_test(few_samples_shrink),
         cmocka_unit_test(moments_of_two_columns),
         cmocka_unit_test(factor_of_two_columns),
+        cmocka_unit_test(noise_of_two_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,7 @@
 #include "sampled_fisher.h"
 #include "feed_batch.h"
 #include "parametrization.h"
-#include "layer_inputs.h"
-#include "row_feedback.h"
+#include "weight_walk.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,17 +12,15 @@
 #define PER_SLICE 2u     /* small batches: each is one draw of the sums */
 #define LEAST_STEP 1e-30 /* so that it is a number, whatever the weights are */
 #define MOST_STEP 1e30
-#define TRUST 0.85          /* in the logarithm of F, that samples not seen do not share in full */
-#define ONE_PASS 16777216.0 /* elements of matrices that one pass over the samples fills */
-#define COARSEST 16.0       /* a row's step, in those of its tensor */
+#define TRUST 0.85    /* in the logarithm of F, that samples not seen do not share in full */
+#define COARSEST 16.0 /* a row's step, in those of its tensor */
 
 /* A weight whose steps are asked for. */
 struct probed {
     uint32_t parameter, value; /* of the tape, of the model */
     uint64_t rows, cols;
-    double *sum;     /* [rows] F of the row, summed over weights and samples; in the end its step */
-    uint32_t groups; /* of rows, with a solver each; 0: each weight is rounded for itself */
-    struct row_feedback *solver;
+    double *sum; /* [rows] F of the row, summed over weights and samples; in the end its step */
+    struct layer_factor factor; /* u NULL: each weight is rounded for itself */
 };
 
 struct probe {
@@ -35,6 +32,7 @@ struct probe {
     uint32_t n;
     struct probed *of;
     uint64_t n_batches;
+    double *room; /* [most columns] */
 };
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
@@ -55,8 +53,10 @@ static void add_gradients(struct probe *p)
         struct probed *w = &p->of[i];
         for (uint64_t r = 0; r < w->rows; r++) {
             const float *g = all[w->parameter].grad + r * w->cols;
-            struct row_feedback *s = w->groups ? &w->solver[r / (w->rows / w->groups)] : NULL;
-            w->sum[r] += s && s->n ? pith_row_feedback_noise(s, g) : squares(g, w->cols);
+            w->sum[r] += w->factor.u ? pith_layer_gradient_noise(
+                                           &w->factor, (uint32_t)(r / (w->rows / w->factor.groups)),
+                                           g, p->room)
+                                     : squares(g, w->cols);
         }
     }
 }
@@ -76,87 +76,32 @@ static enum pith_status add_samples(struct probe *p)
 
 /* ---- what feedback makes of roundings -------------------------------------------------------- */
 
-static enum pith_status factor(struct probe *p, struct probed *w, const struct layer_inputs *in)
+/* Of each weight, as the network is. */
+static enum pith_status find_factors(struct probe *p, struct weight_walk *walk)
 {
-    w->solver = calloc(in->groups, sizeof *w->solver);
-    w->groups = w->solver ? in->groups : 0;
-    for (uint32_t g = 0; g < w->groups; g++) {
-        if (!pith_row_feedback_open(&w->solver[g], in->n, false))
-            return pith_tape_no_memory(p->err);
-        if (!pith_row_feedback_factor(&w->solver[g], in->both + (size_t)in->n * in->n * g, NULL))
-            pith_row_feedback_free(&w->solver[g]); /* nothing comes in, and n is 0 */
-    }
-    return w->solver ? PITH_OK : pith_tape_no_memory(p->err);
-}
-
-/* All slices of all steps that multiply by the weight. */
-static void add_inputs(const struct probe *p, const struct probed *w, struct layer_inputs *in)
-{
-    const struct tape *t = p->drawn.tape;
-    for (uint32_t i = 0; i < t->n_steps; i++)
-        for (uint32_t s = 0; s < PITH_TRAIN_SLICES; s++)
-            if (pith_step_multiplies(t, &t->step[i], w->value))
-                pith_layer_inputs_add(in, i, s, p->drawn.per_slice, t, NULL);
-}
-
-/* The inputs of weights first .. end - 1, of one pass over the samples. in: [of them], zeros. */
-static enum pith_status gather_inputs(struct probe *p, uint32_t first, uint32_t end,
-                                      struct layer_inputs *in)
-{
-    uint32_t n;
-    const struct tape_parameter *all = pith_tape_parameters(p->drawn.tape, &n);
     enum pith_status status = PITH_OK;
-    for (uint32_t i = first; i < end && !status; i++) {
-        in[i - first] = pith_layer_inputs_of(p->drawn.tape, &all[p->of[i].parameter]);
-        if (in[i - first].n && !pith_layer_inputs_open(&in[i - first], false))
-            status = pith_tape_no_memory(p->err);
-    }
-    for (uint64_t b = 0; b < p->n_batches && !status; b++) {
-        status = pith_batch_load(p->batch, p->drawn.tape, b, p->err);
-        if (status)
-            break;
-        pith_tape_forward(p->drawn.tape);
-        for (uint32_t i = first; i < end; i++)
-            if (in[i - first].n)
-                add_inputs(p, &p->of[i], &in[i - first]);
-    }
-    return status;
-}
-
-static enum pith_status open_solvers(struct probe *p, uint32_t first, uint32_t end)
-{
-    struct layer_inputs *in = calloc(end - first, sizeof *in);
-    enum pith_status status = in ? gather_inputs(p, first, end, in) : pith_tape_no_memory(p->err);
-    for (uint32_t i = first; i < end && !status; i++)
-        if (in[i - first].n) {
-            pith_layer_inputs_end(&in[i - first]);
-            status = factor(p, &p->of[i], &in[i - first]);
+    for (uint32_t node = 0; node < p->m->n_nodes; node++)
+        for (uint32_t i = 0; i < p->n && !status; i++) {
+            struct layer_moments m;
+            if (pith_weight_first_use(p->m, p->of[i].value) != node)
+                continue;
+            status = pith_weight_moments(walk, p->of[i].value, &m);
+            if (!status && m.n)
+                status = pith_layer_factor(&m, 0, pith_layer_damping(&m, 1), 1, &p->of[i].factor,
+                                           p->err);
+            pith_layer_moments_end(&m);
         }
-    for (uint32_t i = first; i < end && in; i++)
-        pith_layer_inputs_free(&in[i - first]);
-    free(in);
     return status;
 }
 
-/* Elements of the matrices of a weight's inputs. */
-static double inputs_of(const struct probe *p, const struct probed *w)
+static enum pith_status open_factors(struct probe *p, struct pith_data *data)
 {
-    uint32_t n;
-    const struct tape_parameter *all = pith_tape_parameters(p->drawn.tape, &n);
-    const struct layer_inputs in = pith_layer_inputs_of(p->drawn.tape, &all[w->parameter]);
-    return (double)in.n * in.n * in.groups;
-}
-
-/* As many weights with one pass as find room. */
-static enum pith_status open_all_solvers(struct probe *p)
-{
-    enum pith_status status = PITH_OK;
-    for (uint32_t i = 0, end; i < p->n && !status; i = end) {
-        double elements = inputs_of(p, &p->of[i]);
-        for (end = i + 1; end < p->n && elements + inputs_of(p, &p->of[end]) <= ONE_PASS; end++)
-            elements += inputs_of(p, &p->of[end]);
-        status = open_solvers(p, i, end);
-    }
+    struct weight_walk walk;
+    enum pith_status status = pith_weight_walk_open(p->m, data, ROW_STEPS_SAMPLES, p->opts->threads,
+                                                    false, &walk, p->err);
+    if (!status)
+        status = find_factors(p, &walk);
+    pith_weight_walk_close(&walk);
     return status;
 }
 
@@ -265,12 +210,11 @@ void pith_row_steps_free(struct row_steps *steps)
 static void close_probe(struct probe *p)
 {
     for (uint32_t i = 0; i < p->n && p->of; i++) {
-        for (uint32_t g = 0; g < p->of[i].groups; g++)
-            pith_row_feedback_free(&p->of[i].solver[g]);
-        free(p->of[i].solver);
+        pith_layer_factor_end(&p->of[i].factor);
         free(p->of[i].sum);
     }
     free(p->of);
+    free(p->room);
     pith_batch_free(p->batch);
     pith_sampled_fisher_close(&p->drawn);
 }
@@ -281,7 +225,8 @@ static enum pith_status list_weights(struct probe *p)
     uint32_t n;
     const struct tape_parameter *all = pith_tape_parameters(p->drawn.tape, &n);
     p->of = calloc(n + 1u, sizeof *p->of);
-    for (uint32_t i = 0; i < n && p->of; i++) {
+    p->room = malloc(PITH_LAYER_MOST_COLUMNS * sizeof *p->room);
+    for (uint32_t i = 0; i < n && p->of && p->room; i++) {
         const struct pith_value *v = &p->m->values[all[i].value];
         if (!all[i].is_weight || v->rank == 0 ||
             pith_latent_had_steps(v->constant->codebook, p->opts->levels))
@@ -296,7 +241,7 @@ static enum pith_status list_weights(struct probe *p)
         if (!w->sum)
             return pith_tape_no_memory(p->err);
     }
-    return p->of ? PITH_OK : pith_tape_no_memory(p->err);
+    return p->of && p->room ? PITH_OK : pith_tape_no_memory(p->err);
 }
 
 static enum pith_status open_probe(struct probe *p, struct pith_data *data)
@@ -333,7 +278,7 @@ enum pith_status pith_row_steps_find(const struct pith_model *m, struct pith_dat
     *steps = (struct row_steps){m->n_values, calloc(m->n_values + 1u, sizeof *steps->of), {0}};
     enum pith_status status = steps->of ? open_probe(&p, data) : pith_tape_no_memory(err);
     if (!status && opts->gptq_samples)
-        status = open_all_solvers(&p);
+        status = open_factors(&p, data);
     if (!status)
         status = add_samples(&p);
     if (!status)

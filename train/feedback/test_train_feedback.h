@@ -2,12 +2,10 @@
 /* test_train_feedback.h - what tests look at inside of train/feedback/, beside its interface, and
  * why:
  *
- *     row_feedback.h: the noise that feedback makes of roundings
  *     row_steps.h: the steps told from it */
 #ifndef TEST_TRAIN_FEEDBACK_H
 #define TEST_TRAIN_FEEDBACK_H
 
-#include "row_feedback.h"
 #include "row_steps.h"
 
 #endif

@@ -60,11 +60,10 @@ struct tape_opts {
     uint32_t n_features;
     bool training; /* batch statistics in BatchNorm (and its running ones are updated), dropout */
     const struct pith_ranks *ranks; /* borrowed; NULL: all slices are computed here (ranks.h) */
-    bool unchecked;    /* a batch opened by the tape is not tried first (check_batch.h) */
-    uint32_t slices;   /* that the batch is cut into: 1, 2, 4 or 8; 0: PITH_TRAIN_SLICES, as ranks
-                          need them */
-    bool forward_only; /* no gradients; runs in stretches, with memory for one (tape_stretch.h) */
-    bool ordered;      /* all sums have one written order, so the same bits on every CPU: slower */
+    bool unchecked;  /* a batch opened by the tape is not tried first (check_batch.h) */
+    uint32_t slices; /* that the batch is cut into: 1, 2, 4 or 8; 0: PITH_TRAIN_SLICES, as ranks
+                        need them */
+    bool ordered;    /* all sums have one written order, so the same bits on every CPU: slower */
     bool borrows; /* parameters are not copied from the model, and nobody changes them meanwhile */
     /* Called when backward is through a step, whose results' gradients are there until it returns;
      * those of a parameter that is whole then (tape_state.h: whole_at), too. Afterwards they are

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tape_stretch.h"
+#include "tape_lives.h"
 
 #define SEGMENTS 8u /* that a tape's values make, about */
 #define ALIGN 64u

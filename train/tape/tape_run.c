@@ -282,25 +282,21 @@ static void clear_times(struct tape *t)
     }
 }
 
-struct renewed {
-    const struct tape *t;
-    uint32_t from, to; /* steps */
-};
-
 static void renew_steps(void *arg, uint32_t part)
 {
-    const struct renewed *r = arg;
-    for (uint32_t i = r->from; i < r->to; i++)
-        if (r->t->step[i].op && r->t->step[i].op->renew)
-            r->t->step[i].op->renew(&r->t->step[i].node[0], part);
+    const struct tape *t = arg;
+    for (uint32_t i = 0; i < t->n_steps; i++)
+        if (t->step[i].op && t->step[i].op->renew)
+            t->step[i].op->renew(&t->step[i].node[0], part);
 }
 
-void pith_tape_renew(struct tape *t, uint32_t from, uint32_t to)
+/* What a forward makes once for all slices from the parameters. */
+static void renew(struct tape *t)
 {
-    on_threads(t, 0, PITH_TRAIN_SLICES, renew_steps, &(struct renewed){t, from, to});
+    on_threads(t, 0, PITH_TRAIN_SLICES, renew_steps, t);
 }
 
-void pith_tape_steps_forward(struct tape *t, uint32_t from, uint32_t to)
+static void steps_forward(struct tape *t, uint32_t from, uint32_t to)
 {
     all_steps(t, false, 2 * from, 2 * to);
 }
@@ -309,8 +305,8 @@ void pith_tape_forward(struct tape *t)
 {
     uint64_t start = pith_clock_ns(NULL);
     clear_times(t);
-    pith_tape_renew(t, 0, t->n_steps);
-    pith_tape_steps_forward(t, 0, t->n_steps);
+    renew(t);
+    steps_forward(t, 0, t->n_steps);
     pith_tape_slices(t, clear_ends, t);
     t->seconds = 1e-9 * (double)(pith_clock_ns(NULL) - start);
 }
@@ -321,7 +317,7 @@ static void lean_backward(struct tape *t)
     for (uint32_t s = t->n_segments; s-- > 0;) {
         const uint32_t from = t->segment[s], to = t->segment[s + 1];
         if (s + 1 < t->n_segments)
-            pith_tape_steps_forward(t, from, to);
+            steps_forward(t, from, to);
         all_steps(t, true, 2 * (t->n_steps - to), 2 * (t->n_steps - from));
     }
 }

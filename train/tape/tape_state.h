@@ -98,20 +98,8 @@ static inline uint32_t tape_output(const struct tape *t, const struct tape_step 
 enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *s,
                                       struct pith_error *err);
 
-/* Of a tape that is forward_only: operators' states and scratch for steps from .. to - 1, in memory
- * taken from here on; or what pith_tape_new returns. */
-enum pith_status pith_tape_prepare(struct tape *t, uint32_t from, uint32_t to,
-                                   struct pith_error *err);
-/* Memory for a slice's tensor, or that of its other layout where both are the same bytes. */
-enum pith_status pith_tape_place(struct tape *t, uint32_t slice, uint32_t value,
-                                 enum tape_layout layout);
 /* The layout in which a step reads input i of its node, which is there. */
 enum tape_layout pith_tape_reads(const struct tape *t, const struct tape_step *step, uint32_t i);
-/* What a forward makes once for all slices from the parameters of steps from .. to - 1; then these
- * steps' forward. */
-void pith_tape_renew(struct tape *t, uint32_t from, uint32_t to);
-void pith_tape_steps_forward(struct tape *t, uint32_t from, uint32_t to);
-
 /* Between the layouts of shape s: rank >= 3, axis 1 goes last. */
 void pith_to_channels_last(const struct shape *s, const float *from, float *to, bool add);
 void pith_to_row_major(const struct shape *s, const float *from, float *to, bool add);

@@ -189,7 +189,7 @@ static enum pith_status place_parameters(struct tape *t)
 {
     t->slice_grad =
         pith_tape_take(t, (uint64_t)t->n_slices * t->n_parameters + 1, sizeof *t->slice_grad);
-    const bool grads = !t->opts.forward_only && !t->opts.after;
+    const bool grads = !t->opts.after;
     for (uint32_t i = 0; i < t->n_parameters && grads; i++)
         t->n_grad += (t->parameter[i].count + 15) & ~UINT64_C(15); /* aligned to 64 bytes */
     t->grad = pith_tape_take(t, t->n_grad + 1, sizeof *t->grad);
@@ -231,8 +231,9 @@ static enum pith_status place_statistics(struct tape *t)
     return PITH_OK;
 }
 
-enum pith_status pith_tape_place(struct tape *t, uint32_t slice, uint32_t value,
-                                 enum tape_layout layout)
+/* Memory for a slice's tensor, or that of its other layout where both are the same bytes. */
+static enum pith_status place(struct tape *t, uint32_t slice, uint32_t value,
+                              enum tape_layout layout)
 {
     struct tape_tensor *x = tape_at(t, slice, value, layout);
     uint32_t p = t->parameter_of[value], q = t->statistic_of[value];
@@ -265,7 +266,7 @@ enum pith_status pith_tape_place(struct tape *t, uint32_t slice, uint32_t value,
         return PITH_OK;
     }
     x->data = pith_tape_take(t, count, pith_type_bytes(x->type));
-    bool wants_grad = t->wants_grad[value] && !t->opts.forward_only;
+    const bool wants_grad = t->wants_grad[value];
     if (wants_grad)
         x->grad = pith_tape_take(t, count, sizeof *x->grad);
     return x->data && (x->grad || !wants_grad) ? PITH_OK : PITH_ERR_MEMORY;
@@ -279,8 +280,7 @@ static enum pith_status place_tensors(struct tape *t, struct pith_error *err)
     for (uint32_t s = 0; s < t->n_slices; s++)
         for (uint32_t v = 0; v < t->n_values; v++)
             for (int layout = 0; layout < TAPE_LAYOUTS && !status; layout++)
-                if (!t->opts.forward_only || t->m->values[v].constant)
-                    status = pith_tape_place(t, s, v, (enum tape_layout)layout);
+                status = place(t, s, v, (enum tape_layout)layout);
     return status ? pith_tape_no_memory(err) : PITH_OK;
 }
 
@@ -469,11 +469,11 @@ static void join_step(struct tape *t, const struct tape_step *step)
         step->node[s].joins = true;
 }
 
-enum pith_status pith_tape_prepare(struct tape *t, uint32_t from, uint32_t to,
-                                   struct pith_error *err)
+/* Operators' states and scratch. */
+static enum pith_status prepare_steps(struct tape *t, struct pith_error *err)
 {
     uint64_t scratch_bytes = 0;
-    for (uint32_t i = from; i < to; i++) {
+    for (uint32_t i = 0; i < t->n_steps; i++) {
         enum pith_status status =
             t->step[i].converts ? PITH_OK : prepare_step(t, &t->step[i], &scratch_bytes, err);
         if (status)
@@ -487,7 +487,7 @@ enum pith_status pith_tape_prepare(struct tape *t, uint32_t from, uint32_t to,
             return pith_tape_no_memory(err);
     if (!t->scratch)
         return pith_tape_no_memory(err);
-    for (uint32_t i = from; i < to; i++)
+    for (uint32_t i = 0; i < t->n_steps; i++)
         for (uint32_t s = 0; s < t->n_slices && t->step[i].node; s++)
             t->step[i].node[s].scratch = t->scratch[s];
     return PITH_OK;
@@ -508,7 +508,5 @@ enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *
     for (uint32_t i = 0; i < t->n_steps && !status; i++)
         if (!t->step[i].converts && wire_step(t, &t->step[i]))
             status = pith_tape_no_memory(err);
-    if (status || t->opts.forward_only)
-        return status;
-    return pith_tape_prepare(t, 0, t->n_steps, err);
+    return status ? status : prepare_steps(t, err);
 }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* weight_walk.h - a walk through the network that is trained (pith_layer_walk.h), and the moments
+ * of what each of its weights is multiplied with. Where weights become others, the network as it
+ * came is walked through beside that with the weights changed so far.
+ *
+ *     pith_weight_walk_open(m, data, samples, threads, true, &w, err);
+ *     for each weight, those first that are read first (pith_weight_first_use)
+ *         pith_weight_moments(&w, value, &moments);
+ *         pith_weight_become(&w, value, data);
+ *     pith_weight_walk_close(&w);
+ */
+#ifndef WEIGHT_WALK_H
+#define WEIGHT_WALK_H
+
+#include "pith_layer_round.h"
+
+/* Of the mean's square, that weights need not make up for: the bias does, but for being rounded. */
+#define PITH_BIAS_SHARE 0.95
+
+struct weight_walk {
+    const struct pith_model *was; /* borrowed */
+    struct pith_model *now;       /* owns; NULL: no weight changes */
+    struct recorded_feed *feed;   /* of all but the first input zeros */
+    struct pith_feed_input *input;
+    void *zeros;
+    struct layer_walk *walk[2]; /* of now, was; or of was alone */
+    struct body_span *body;     /* [n_nodes] */
+    struct pith_opts runtime;
+    struct pith_error *err;
+};
+
+/* Over the first `samples` of data. *w stays where it is; close in any case. PITH_ERR_MEMORY, and
+ * what reading data and starting threads return. */
+enum pith_status pith_weight_walk_open(const struct pith_model *m, struct pith_data *data,
+                                       uint64_t samples, uint32_t threads, bool changes,
+                                       struct weight_walk *w, struct pith_error *err);
+void pith_weight_walk_close(struct weight_walk *w);
+
+/* The first node that multiplies by the value; n_nodes: none does. */
+uint32_t pith_weight_first_use(const struct pith_model *m, uint32_t value);
+/* Of all its readers together, with those of the network as it came as others, where weights
+ * change. m->n is 0 where there are none: the value is not the weight of convolutions and products
+ * alone, or of different groups, or has rows of more than PITH_LAYER_MOST_COLUMNS. PITH_ERR_MEMORY,
+ * and what running the network returns; end m in any case. */
+enum pith_status pith_weight_moments(struct weight_walk *w, uint32_t value,
+                                     struct layer_moments *m);
+/* The value's numbers from now on: copied. PITH_ERR_MEMORY. */
+enum pith_status pith_weight_become(struct weight_walk *w, uint32_t value, const float *data);
+/* The value that is added as it is to what the weight gives, and to nothing else; PITH_VALUE_NONE:
+ * there is none. */
+uint32_t pith_weight_bias(const struct pith_model *m, uint32_t value);
+
+#endif
