@@ -708,7 +708,7 @@ static void test_not_finite(void **state)
     o.checkpoint_every = 1;
     new_folder();
     o.checkpoint = folder;
-    refuse(&ways[0], &o, PITH_ERR_GOAL, "the checkpoint is of step ");
+    refuse(&ways[0], &o, PITH_ERR_GOAL, "the last checkpoint is of step ");
     assert_int_equal(stat(file_path(), &st), 0);
     /* a new run does not keep the old one's */
     struct hook h = {.at = 1};
