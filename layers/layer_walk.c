@@ -7,7 +7,6 @@
  * a sample needs later is kept in memory, or in files beyond a limit. */
 #include "value_record.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,23 +266,11 @@ static enum pith_status change(const struct layer_walk *w, uint32_t value, uint6
     return w->opts.change ? w->opts.change(w->opts.user, value, sample, data, err) : PITH_OK;
 }
 
-/* Infinities may be meant, as masks are. */
-static bool has_nan(const struct pith_value *v, const float *x)
-{
-    bool any = false;
-    for (uint64_t i = 0; v->type == PITH_F32 && i < pith_value_elems(v); i++)
-        any |= isnan(x[i]);
-    return any;
-}
-
 static enum pith_status read_input(const struct layer_walk *w, uint32_t value, uint64_t sample,
                                    void *to, struct pith_error *err)
 {
     enum pith_status status =
         pith_recorded_feed_read(w->opts.feed, w->input[value] - 1, sample, to, err);
-    if (!status && has_nan(&w->m->values[value], to))
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "input '%.200s' is NaN for sample %llu",
-                               w->m->values[value].name, (unsigned long long)sample);
     return status ? status : change(w, value, sample, to, err);
 }
 

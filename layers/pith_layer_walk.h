@@ -44,8 +44,7 @@ enum pith_status pith_layer_walk_open(const struct pith_model *m,
 void pith_layer_walk_close(struct layer_walk *w); /* accepts NULL */
 const struct pith_model *pith_layer_walk_model(const struct layer_walk *w);
 /* Runs the nodes before `node`, which is in no loop or branch; nothing where they were run already.
- * PITH_ERR_MEMORY, _IO, _UNSUPPORTED (an input is NaN), and what reading data, running and
- * opts.change return. */
+ * PITH_ERR_MEMORY, _IO, and what reading data, running and opts.change return. */
 enum pith_status pith_layer_walk_to(struct layer_walk *w, uint32_t node, struct pith_error *err);
 /* Keeps a value that some node makes until the nodes before `node` were run, though nothing reads
  * it any more. Before it is made. */
