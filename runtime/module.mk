@@ -17,33 +17,15 @@ USES_runtime/products := runtime runtime/contract runtime/core runtime/decode ru
 ROOMS_host := runtime/host
 USES_runtime/host := runtime
 LIBS_host := -lpthread
-# gcc's -O2 alone leaves loops of unknown length scalar; operators are written as such loops.
-CFLAGS_runtime := -ftree-vectorize
+# gcc's -O2 alone leaves loops of unknown length scalar; operators are written as such loops. Nothing unwinds the
+# stack of the core: tables for that would be a tenth of a linked program.
+CFLAGS_runtime := -ftree-vectorize -fno-asynchronous-unwind-tables -DPITH_BUILD_CPU=0xffffffffu
 
-# $(call in_runtime,FILES): patterns of their objects, whatever room they lie in.
-in_runtime = $(addprefix $(O)/runtime/%/,$(1:=.o))
-# Code that runs once a plan, or once a step without a loop over elements: built for size. The forms of weights
-# are, too: filling them waits for the decoder. Everything else,
-# operators and decoders too, is built for speed.
-ONCE_runtime := bytes graph_parse graph_read validate stats_read container weight_head weight_read blob region \
-    plan_init plan_block plan_weights plan_steps segment run_segment pair run_pair lanes plan_fill plan_file plan_describe alias fuse fuse_chain fuse_table place step_inputs layout integer_layout integer_slots integer_op run opts cpu costs kernels kernels_dense kernels_decode kernels_integer kernels_ordered kernels_row kernels_sparse \
-    op_attr op_parallel op_loop op_branch op_view codebook_decode huff_table weight_open weight_kind weight_cut row_slices window open text cpu_names \
-    run_form run_form_window quad_form rans_table reduced_axes
-$(call in_runtime,$(ONCE_runtime)): FILE_CFLAGS := -Os -fno-tree-vectorize
-# Pow and Mod: their time is that of one powf or division an element. Weights read row by row: that of the decoders
-# they call.
-$(call in_runtime,decimal preprocess op_power weight_rows): FILE_CFLAGS := -Os
-# Calls of kernels: what loops over elements is in these.
-$(call in_runtime,conv_run conv_pair conv_tiles conv_direct conv_sparse conv_winograd integer_winograd product_tiles \
-    product_quads product_form integer_chain byte_table op_attention broadcast): FILE_CFLAGS := -Os
-# What these take is little beside the layers before them.
-$(call in_runtime,op_arg op_resize op_grid_sample op_along_axis op_scatter op_top_k op_one_hot op_lp_pool op_lrn op_non_max_suppression \
-    op_matmul_integer): FILE_CFLAGS := -Os
-# References of kernels that every CPU of today has a wide variant of, and products that run beside those alone.
-$(call in_runtime,byte_rows row_f32 activate conv_f32 gemm_i8 integer_direct op_conv_integer): FILE_CFLAGS := -Os -fno-tree-vectorize
+# Decoders and kernels are built for speed, all else for size, but these: their own loops run over elements.
+FAST_runtime := op_activation op_batch_norm op_binary op_conv_transpose op_normalize op_pool op_quantize op_recurrent op_reduce \
+    op_softmax op_unary op_where conv_coded conv_rows integer_conv integer_pack product_kernel product_rows recurrent_product \
+    strided_copy
+$(O)/runtime/%.o: FILE_CFLAGS := -Os
+$(O)/runtime/decode/%.o $(O)/runtime/kernels/%.o $(FAST_runtime:%=$(O)/runtime/\%/%.o): FILE_CFLAGS :=
 # Where its loops begin decides over 5 %, and not where a linker happens to put the function.
-$(call in_runtime,gemm_f32_avx512): FILE_CFLAGS := -falign-functions=64 -falign-loops=32
-# Loops around copies of whole rows.
-$(call in_runtime,op_gather op_pad op_tile op_slice op_concat): FILE_CFLAGS := -Os
-# Calls of kernels around short loops; one short loop for each of many functions.
-$(call in_runtime,op_recurrent op_unary op_compare op_variadic elementary_f32): FILE_CFLAGS := -fno-tree-vectorize
+$(O)/runtime/kernels/x86/gemm_f32_avx512.o: FILE_CFLAGS := -falign-functions=64 -falign-loops=32

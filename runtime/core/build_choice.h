@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* build_choice.h - what a build of the runtime may leave out, said to the compiler:
+/* build_choice.h - what a build of the runtime holds and what it leaves out, said to the compiler:
  *
- *     -DPITH_BUILD_CPU=1              of the instruction sets only these PITH_CPU_ bits; 0: the
- *                                     scalar reference alone
- *     -DPITH_BUILD_OPS_LOW=0x...ull   of the operators only those whose bit is set: numbers 0 to 63
- *     -DPITH_BUILD_OPS_HIGH=0x...ull  numbers 64 to 127
+ *     -DPITH_BUILD_CPU=1              kernels of these PITH_CPU_ bits beside the scalar reference:
+ * the folders kernels/x86 or kernels/arm are compiled, too, each file with the flags of the
+ * instruction set that ends its name -DPITH_BUILD_OPS_LOW=0x...ull   of the operators only those
+ * whose bit is set: numbers 0 to 63 -DPITH_BUILD_OPS_HIGH=0x...ull  numbers 64 to 127
  *     -DPITH_BUILD_RANS=0             no decoder of rANS-coded indices
  *     -DPITH_BUILD_ADAPTIVE=0         no decoder of adaptive streams
  *     -DPITH_BUILD_TRELLIS=0          no trellis in the decoder of adaptive streams
@@ -17,7 +17,7 @@
 #define BUILD_CHOICE_H
 
 #ifndef PITH_BUILD_CPU
-#define PITH_BUILD_CPU 0xffffffffu
+#define PITH_BUILD_CPU 0
 #endif
 #ifndef PITH_BUILD_RANS
 #define PITH_BUILD_RANS 1

@@ -8,7 +8,7 @@ command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/nul
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 . tests/build/runtime_files.inc
-cc="aarch64-linux-gnu-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime"
+cc="aarch64-linux-gnu-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno -DPITH_BUILD_CPU=0xffffffffu -Iruntime"
 objects=
 for file in $core runtime/kernels/arm/*.c huffman/*.c; do
     object=$work/$(basename "$file" .c).o

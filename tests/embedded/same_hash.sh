@@ -60,7 +60,7 @@ arm_objects=
 command -v aarch64-linux-gnu-gcc >/dev/null && for file in $core runtime/kernels/arm/*.c; do
     case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
     object=$work/$(basename "$file" .c).o
-    aarch64-linux-gnu-gcc $flags $isa -c "$file" -o "$object" || exit 1
+    aarch64-linux-gnu-gcc $flags -DPITH_BUILD_CPU=0xffffffffu $isa -c "$file" -o "$object" || exit 1
     arm_objects="$arm_objects $object"
 done
 arm() { # flags of hosted_main.c
