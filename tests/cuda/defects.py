@@ -77,10 +77,9 @@ def compile_kernels(cc, folder, file, out, flags):
                     '-Itests', '-c', unit, '-o', out], check=True)
 
 
-def compile_host(cc, folder, file, out, build):
-    includes = both(folder) + ['-I' + os.path.join(build, 'include', m) for m in ('runtime', 'host')]
-    subprocess.run([*cc, '-std=c11', '-O1', '-w', '-D_GNU_SOURCE', *includes, '-c', os.path.join(folder, file), '-o', out],
-                   check=True)
+def compile_host(cc, folder, file, out):
+    subprocess.run([*cc, '-std=c11', '-O1', '-w', '-D_GNU_SOURCE', *both(folder), '-Iruntime', '-c', os.path.join(folder, file),
+                    '-o', out], check=True)
 
 
 def fails(command):
@@ -128,7 +127,7 @@ def main():
             if file.startswith('kernels/'):
                 compile_kernels(cc, folder, file, obj, [] if new is not None else ['-O3', old])
             else:
-                compile_host(cc, folder, file, obj, build)
+                compile_host(cc, folder, file, obj)
             planted += 1
             if not notices(cc, build, program, obj, rest, work):
                 print(f'NOT NOTICED: {file}: {old} => {new}')
