@@ -2,6 +2,7 @@
 with is the answer or a sentence. Usage: zoo.py KIND..."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -30,6 +31,7 @@ COMMANDS = {
     "eval": ["%m %s --labels labels.csv"],
     "bench": ["%m --time 10ms", "%m --time 10ms --per-layer"],
     "decode": ["%m -o %o", "%m --to onnx -o %o"],
+    "export": ["%m --c %c", "%m --c %c --input u8 --cpu cortex-m0"],
     "recipe": ["show %m"],
 }
 WITHOUT_MODEL = {"ops", "help", "completion", "version"}
@@ -56,7 +58,7 @@ def words_of(kind, line):
     single = ["-d", base + ".npy"]
     words = []
     for word in line.split():
-        words += {"%m": [model], "%d": data, "%s": single, "%o": ["out.file", "-f"]}.get(word, [word])
+        words += {"%m": [model], "%d": data, "%s": single, "%o": ["out.file", "-f"], "%c": ["out.c"]}.get(word, [word])
     return words
 
 
@@ -76,6 +78,7 @@ def run(command, kind, line):
     words = ["pith", command] + words_of(kind, line)
     if os.path.exists("out.file"):
         os.remove("out.file")
+    shutil.rmtree("out.c", ignore_errors=True)
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=60,
                           stdin=subprocess.DEVNULL)
     if os.environ.get("ZOO_SHOW"):
@@ -91,6 +94,8 @@ def run(command, kind, line):
         return complain(words, "is no sentence for its user", done.stderr + done.stdout)
     if "%o" in line and os.path.exists("out.file") != (done.returncode == 0):
         return complain(words, f"exit {done.returncode} and a file, or 0 and none", done.stderr)
+    if "%c" in line and os.path.exists("out.c") != (done.returncode == 0):
+        return complain(words, f"exit {done.returncode} and a folder, or 0 and none", done.stderr)
     return 0
 
 
