@@ -262,7 +262,7 @@ for name in ("rows.npy.gz", "idx.gz", "wav:784:784:wave.gz", "raw:u8:784:zeros.n
             if p.returncode or "10 samples fit" not in p.stdout:
                 print("--max-memory does not allow more:", p)
                 failed = True
-take(4, "there are more", "run", "digits.onnx", "-d", "behind.npy.gz")
+take(4, "the file has more", "run", "digits.onnx", "-d", "behind.npy.gz")
 take(4, "zeros.npy.gz: not IDX", "run", "digits.onnx", "-d", "zeros.npy.gz")
 take(6, "--max-memory", "eval", "digits.onnx", "--labels", "zeros.npy.gz", "-d", "few.npy.gz")
 take(6, "--max-memory", "eval", "digits.onnx", "--labels", "rows.npz", "-d", "few.npy.gz")
