@@ -136,7 +136,7 @@ static void test_opset_of_function(void **state)
     struct pith_error err = {0};
     assert_int_equal(pith_onnx_read(file.data, file.n, "n", NULL, NULL, &m, &err),
                      PITH_ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "function 'lift' is of opset 0 is none"));
+    assert_non_null(strstr(err.text, "function 'lift' is of opset 0 does not exist"));
     free(file.data);
 }
 

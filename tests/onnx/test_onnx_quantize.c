@@ -85,8 +85,8 @@ static void test_selection_is_an_output(void **state)
         if (read) {
             add(&g, "Neg", "i -> y");
             refuse(g,
-                   "net.onnx: node 'i -> y' (Neg): how many rows input 0 has is known at run time "
-                   "alone: cut the graph before it with --outputs 'i'");
+                   "net.onnx: node 'i -> y' (Neg): the number of rows of input 0 is known only at "
+                   "run time: cut the graph before it with --outputs 'i'");
             continue;
         }
         struct pith_model *m = import_of(g);

@@ -135,9 +135,9 @@ static void test_wrong_wire(void **state)
     (void)state;
     struct proto file = {0};
     proto_int(&file, 7, 3); /* graph as a number */
-    refused(&file, PITH_ERR_CORRUPT, "another type", 1 << 16);
+    refused(&file, PITH_ERR_CORRUPT, "the wrong type", 1 << 16);
     proto_varint(&file, 7 << 3 | 3); /* a group */
-    refused(&file, PITH_ERR_CORRUPT, "another type", 1 << 16);
+    refused(&file, PITH_ERR_CORRUPT, "the wrong type", 1 << 16);
     proto_bytes(&file, 7, "", 0);
     proto_bytes(&file, 7, "", 0);
     refused(&file, PITH_ERR_CORRUPT, "occurs twice", 1 << 16);
