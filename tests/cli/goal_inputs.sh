@@ -145,7 +145,7 @@ met 1 --min-agreement 1 --min-snr 150 --run int8
 expect 1 $search --max-drop 0% --max-size 300 -f -o all.pith
 grep -q 'most loss is in: \(hidden\|classes\) [0-9]*%' .err || complain "no layers: $(cat .err)"
 grep -q -e '--max-size [0-9]* would give' .err || complain "no larger file: $(cat .err)"
-expect 1 $search --max-drop 1% --max-size 300 -f -o all.pith
+expect 1 $search --max-drop 0.3% --max-size 300 -f -o all.pith
 grep -q -e '--max-drop [0-9.]*% --max-size [0-9]* would give' .err || complain "no looser limit: $(cat .err)"
 expect 1 $search --min-snr 40 --min-agreement 0.99 --max-size 300 -f -o all.pith
 grep -q -e '--min-snr [0-9]* --max-size [0-9]* would give' .err || complain "no looser limits: $(cat .err)"
