@@ -46,8 +46,10 @@ static bool is_key(const char *key, const char *name, size_t n)
 bool pith_option_former(const struct pith_option_table *table, const char *name, size_t n,
                         const struct pith_option **now)
 {
+    if (!table || !name || !now)
+        return false;
     *now = NULL;
-    for (size_t i = 0; table && i < sizeof former / sizeof *former; i++) {
+    for (size_t i = 0; i < sizeof former / sizeof *former; i++) {
         const char *key = former[i].now;
         if (strcmp(former[i].stage, table->stage) != 0 || !is_key(former[i].was, name, n))
             continue;
