@@ -271,8 +271,8 @@ struct pith_plan;
 /* With reference kernels alone (cpu_mask PITH_CPU_REF, or a CPU without vectors: a microcontroller)
  * and without parallel_for, weights are read at each run where they lie in the blob: integers
  * stored plain as they are, coded ones element after element by a decoder in the scratch of their
- * step, some hundred bytes and more with its codebook, of adaptive streams some 33 KB and 12 bytes
- * a column. Convolutions of coded integers keep one filter beside it, products of them a sum of 4
+ * step, some hundred bytes and more with its codebook, of adaptive streams up to some 100 KB.
+ * Convolutions of coded integers keep one filter beside it, products of them a sum of 4
  * bytes for each output. Such a plan needs no more memory than one of the float network that the
  * file was made from, where the network has that much to spare beside its largest step; a small
  * coded network needs so much more. Outputs have the same bits; a run takes the time of decoding
