@@ -414,7 +414,7 @@ enum pith_status pith_layer_walk_to(struct layer_walk *w, uint32_t node, struct 
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* The first sample that makes the value tells how much room there is: for as many in each. */
+/* The first sample that makes the value sets the room: for as many in each. */
 static enum pith_status open_record(const struct run *r, uint64_t times, struct value_record *to,
                                     struct pith_error *err)
 {

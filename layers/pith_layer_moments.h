@@ -84,9 +84,8 @@ struct moments_opts {
     uint64_t per_column;  /* as many rows are taken for each column, evenly from all samples, or all
                              that there are */
     uint64_t least_rows;  /* but no fewer than that */
-    /* A row counts as much as the loss minds its place: this share of it, the mean of all rows
-     * being
-     * 1. NULL, or a layer whose places are not known: all rows count the same. */
+    /* A row is weighted by the sensitivity of the loss to its place: this share of it, the mean of
+     * all rows being 1. NULL, or a layer whose places are not known: all rows count the same. */
     const struct pith_sensitivity *sensitivity;
     uint32_t weight;    /* with sensitivity: the value */
     double place_share; /* 0..1 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_sensitivity.h - how much the loss minds changes of each row of a weight: the diagonal of the
- * Fisher information, summed up over the row. It is known before anything is changed and serves any
- * number of searches. */
+/* pith_sensitivity.h - how sensitive the loss is to changes of each row of a weight: the diagonal
+ * of the Fisher information, summed up over the row. It is known before anything is changed and
+ * serves any number of searches. */
 #ifndef PITH_SENSITIVITY_H
 #define PITH_SENSITIVITY_H
 
@@ -33,7 +33,7 @@ struct pith_sensitivity {
     struct kept_values *place;
     /* Of value i, f32 [n_samples, n_draws, rows]: the gradient of the rows times random signs, one
      * for each column. The products of two rows' are on the mean those of their gradients: how far
-     * the loss minds that both are off together. NULL: none. */
+     * the loss depends on both errors together. NULL: none. */
     struct kept_values *draw;
 };
 

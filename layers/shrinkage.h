@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shrinkage.h - how little the Gram matrix of few samples tells of that of all: how far it is to
- * be drawn to a multiple of the identity so that it comes closest to it (Ledoit and Wolf, 2004).
+/* shrinkage.h - how uncertain the Gram matrix of few samples is: how far it is to be drawn to a
+ * multiple of the identity so that it comes closest to that of all (Ledoit and Wolf, 2004).
  * Rows of one sample are much alike, so samples are what is independent, not rows.
  *
  * With H the mean of N single samples' matrices H_s and V = E |H_s - H|^2 / (N - 1), all elements'

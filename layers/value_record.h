@@ -6,8 +6,8 @@
 #include "pith_layer_walk.h"
 
 /* Output `output` of node `node`, in runs of the nodes first .. last - 1 in which it is; they are
- * run again by whoever goes on. A loop or branch is in there as a whole. An output that the model
- * leaves out has a shape nowhere: dim, of `rank` axes, and is f32; else NULL. */
+ * run again when the walk goes on. A loop or branch is in there as a whole. An output that the
+ * model leaves out has a shape nowhere: dim, of `rank` axes, and is f32; else NULL. */
 struct record_spec {
     uint32_t first, last, node, output;
     uint32_t rank;
