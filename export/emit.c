@@ -291,6 +291,7 @@ static const char *const kernel_name[STEP_KINDS] = {
     [STEP_ACTIVATE] = "activation-f32",
     [STEP_BINARY_F32] = "binary-f32",
     [STEP_POOL_F32] = "pool-f32",
+    [STEP_MEAN_F32] = "mean-f32",
 };
 
 static bool say_step(struct writer *w, uint32_t i)
@@ -435,16 +436,15 @@ static bool say_step(struct writer *w, uint32_t i)
     case STEP_BINARY_F32:
         say_binary(w, s, x, y);
         break;
+    case STEP_MEAN_F32:
+        pith_c_use(w, "mean_f32");
+        pith_c_say(o, "        mean_f32(%s, %s, %u, %u);\n", x, y, g->c, g->h * g->w);
+        break;
     case STEP_POOL_F32:
-        if (s->smallest) {
-            pith_c_use(w, "mean_f32");
-            pith_c_say(o, "        mean_f32(%s, %s, %u, %u);\n", x, y, g->c, g->h * g->w);
-            break;
-        }
         pith_c_use(w, "pool_f32");
         say_pool(o, g);
         pith_c_say(o, "        pool_f32(&g, %s, %s, %s, %u);\n", x, y,
-                   s->multiply ? "true" : "false", s->include_pad ? g->kh * g->kw : 0);
+                   s->largest ? "true" : "false", s->include_pad ? g->kh * g->kw : 0);
         break;
     case STEP_KINDS:
         break;

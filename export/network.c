@@ -82,7 +82,6 @@ static enum pith_status quantize(struct reading *r, const struct pith_node *n)
     if (r->net->store[from].input == 0 && r->net->opts->input != PITH_EXPORT_F32) {
         /* the caller gives what this step would make */
         r->net->input_grid = g;
-        r->net->input_flip = m->values[y].type == PITH_I8;
         r->net->n_steps--;
         r->net->store[from].input = STORE_NONE;
         uint32_t given = store;

@@ -53,12 +53,13 @@ enum step_kind {
     STEP_ACTIVATE,
     STEP_BINARY_F32,
     STEP_POOL_F32,
+    STEP_MEAN_F32,
     STEP_KINDS
 };
 
 struct window_shape {
     uint32_t c, h, w, oc, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w;
-    uint32_t pad_top, pad_left, pad_bottom, pad_right, groups;
+    uint32_t pad_top, pad_left, pad_right, groups;
 };
 
 struct grid {
@@ -86,12 +87,12 @@ struct step {
     uint32_t rows;       /* of a product, a softmax */
     uint32_t columns;    /* of a softmax: neighbours of one axis lie so far apart */
     uint8_t zero_x, zero_y;
-    bool in_floats;      /* requantize by floats even without an FPU: sums may reach 2^24 */
     struct grid grid[3]; /* inputs, then output */
     uint8_t *table;      /* [256] */
-    bool multiply, relu, smallest, include_pad;
-    uint32_t spread; /* combine: period of the second input; 0: as long as the first */
-    uint32_t act;    /* enum act_kind */
+    bool multiply, relu, include_pad;
+    bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative */
+    uint32_t spread;        /* combine: period of the second input; 0: as long as the first */
+    uint32_t act;           /* enum act_kind */
     float act_a, act_b;
     uint32_t op; /* of STEP_BINARY_F32 */
     uint32_t dim[4], x_step[2][4];
@@ -99,7 +100,6 @@ struct step {
     uint32_t size; /* bytes of an element: copy, fill */
     uint8_t fill;
     uint64_t macs, scratch;
-    int64_t ahead; /* bytes that y may begin before x when both share memory; -1: they may not */
     uint64_t scratch_at;
 };
 
@@ -112,7 +112,6 @@ struct network {
     uint32_t n_steps, room_steps;
     uint32_t *input, *output; /* stores, in the order of the model */
     struct grid input_grid;
-    bool input_flip;
     uint64_t arena_bytes;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - where values lie. A step whose input nobody reads any more may write over it: its
+/* place.c - where values lie. A step that is the last to read its input may write over it: its
  * output then begins so many bytes before the input that what is written stays behind what is still
  * to be read. Values that share memory so are one block; blocks, and the scratch of each step, are
  * placed by size, the largest first, each at the lowest offset that is free in its lifetime. */
@@ -59,8 +59,8 @@ static int64_t ahead(const struct network *net, const struct step *s)
     case STEP_SCALE_SHIFT:
     case STEP_ACTIVATE:
         return 0;
-    case STEP_BINARY_F32:
-        return s->ahead;
+    case STEP_BINARY_F32: /* the first operand is not broadcast */
+        return x->bytes == net->store[s->y].bytes ? 0 : -1;
     case STEP_QUANTIZE:
         return net->store[s->y].channels == 1 ? 0 : -1;
     case STEP_DEQUANTIZE:

@@ -149,10 +149,8 @@ bool pith_export_pool_window(const struct pith_model *m, const struct pith_node 
     }
     kernel[0] = (uint32_t)attr_item(n->attr, ATTR_POOL_KERNEL, 0, 1);
     kernel[1] = (uint32_t)attr_item(n->attr, ATTR_POOL_KERNEL, 1, 1);
-    if (x->rank == 3)
-        kernel[1] = 1;
     return pith_export_window_of(m, n, ATTR_POOL_STRIDES, ATTR_POOL_DILATIONS, ATTR_POOL_PADS,
-                                 x->rank == 3 ? (uint32_t[2]){kernel[0], 1} : kernel, g) &&
+                                 kernel, g) &&
            pith_export_is_small(g) && g->dil_h == 1 && g->dil_w == 1 && g->kw <= 160;
 }
 
@@ -168,7 +166,7 @@ enum pith_status pith_export_pool(struct reading *r, const struct pith_node *n, 
         (!is_max && r->value[n->in[0]].form != FORM_BYTE_FUNCTION))
         return PITH_OK;
     const struct grid from = *grid_in(r, n->in[0]);
-    const bool mean = !is_max && (n->op == PITH_OP_GLOBAL_AVERAGE_POOL || pith_export_is_whole(&g));
+    const bool mean = !is_max && pith_export_is_whole(&g);
     const uint32_t y = byte_output(r, n, &to, NULL);
     if (y == PITH_VALUE_NONE)
         return PITH_OK;
@@ -222,30 +220,37 @@ bool pith_export_axis_steps(const struct reading *r, uint32_t v, const struct st
     return true;
 }
 
-bool pith_export_move_of(const struct pith_model *m, const struct pith_node *n,
-                         const int32_t from[4], const int32_t to[4], struct copy_shape *c,
-                         bool *pads)
+bool pith_export_move_of(const struct pith_model *m, const struct pith_node *n, uint32_t i,
+                         const int32_t from[4], const int32_t to[4], uint32_t *at,
+                         struct copy_shape *c, bool *pads)
 {
-    const struct pith_value *x = &m->values[n->in[0]], *y = &m->values[n->out[0]];
+    const struct pith_value *x = &m->values[n->in[i]], *y = &m->values[n->out[0]];
     const int32_t *a = n->attr;
     *c = (struct copy_shape){.n = {1, 1, 1, 1}};
     *pads = false;
-    for (uint32_t i = 0; i < y->rank; i++) {
-        c->n[i] = y->dim[i];
-        c->from[i] = from[i];
-        c->to[i] = to[i];
+    for (uint32_t k = 0; k < y->rank; k++) {
+        c->n[k] = y->dim[k];
+        c->from[k] = from[k];
+        c->to[k] = to[k];
     }
     switch (n->op) {
+    case PITH_OP_CONCAT: {
+        const uint32_t axis = (uint32_t)a[ATTR_AXIS];
+        c->n[axis] = x->dim[axis];
+        c->y_at = (int64_t)*at * to[axis];
+        *at += x->dim[axis];
+        return true;
+    }
     case PITH_OP_TRANSPOSE:
-        for (uint32_t i = 0; i < y->rank; i++)
-            c->from[i] = from[attr_item(a, ATTR_PERM, i, (int32_t)(y->rank - 1 - i))];
+        for (uint32_t k = 0; k < y->rank; k++)
+            c->from[k] = from[attr_item(a, ATTR_PERM, k, (int32_t)(y->rank - 1 - k))];
         return true;
     case PITH_OP_SLICE:
-        for (uint32_t i = 0; i < (uint32_t)attr_count(a, ATTR_SLICE_AXES); i++) {
-            const uint32_t axis = (uint32_t)a[ATTR_SLICE_AXES + 1 + i];
-            int64_t start = a[ATTR_SLICE_STARTS + 1 + i];
+        for (uint32_t k = 0; k < (uint32_t)attr_count(a, ATTR_SLICE_AXES); k++) {
+            const uint32_t axis = (uint32_t)a[ATTR_SLICE_AXES + 1 + k];
+            int64_t start = a[ATTR_SLICE_STARTS + 1 + k];
             const int64_t dim = x->dim[axis];
-            const int32_t step = attr_item(a, ATTR_SLICE_STEPS, i, 1);
+            const int32_t step = attr_item(a, ATTR_SLICE_STEPS, k, 1);
             start += start < 0 ? dim : 0;
             start = start < 0 ? 0 : start;
             start = start > dim - 1 ? dim - 1 : start;
@@ -257,13 +262,13 @@ bool pith_export_move_of(const struct pith_model *m, const struct pith_node *n,
         if (a[ATTR_PAD_MODE] != 0)
             return false;
         *pads = true;
-        for (uint32_t i = 0; i < y->rank; i++) {
-            const int32_t begin = attr_item(a, ATTR_PAD_BEGIN, i, 0),
-                          end = attr_item(a, ATTR_PAD_END, i, 0);
+        for (uint32_t k = 0; k < y->rank; k++) {
+            const int32_t begin = attr_item(a, ATTR_PAD_BEGIN, k, 0),
+                          end = attr_item(a, ATTR_PAD_END, k, 0);
             if (begin < 0 || end < 0)
                 return false;
-            c->n[i] = x->dim[i];
-            c->y_at += (int64_t)begin * to[i];
+            c->n[k] = x->dim[k];
+            c->y_at += (int64_t)begin * to[k];
         }
         return true;
     default:
@@ -291,7 +296,7 @@ enum pith_status pith_export_move(struct reading *r, const struct pith_node *n, 
     r->net->store[store].flip = m->values[y].type == PITH_I8;
     if (!pith_export_axis_steps(r, n->out[0], &r->net->store[store], step, dim))
         return pith_export_refuse(r, n, "moves more than four axes");
-    int64_t at = 0;
+    uint32_t at = 0;
     for (uint32_t i = 0; i < n->n_in && (i == 0 || n->op == PITH_OP_CONCAT); i++) {
         const uint32_t v = n->in[i];
         struct grid g = *grid_in(r, v);
@@ -305,17 +310,10 @@ enum pith_status pith_export_move(struct reading *r, const struct pith_node *n, 
         }
         if (real)
             x = through_table(r, n, x, &g, &to);
-        struct copy_shape c = {.n = {dim[0], dim[1], dim[2], dim[3]}};
-        bool pads = false;
-        if (n->op == PITH_OP_CONCAT) {
-            const uint32_t axis = (uint32_t)n->attr[ATTR_AXIS];
-            memcpy(c.from, from, sizeof from);
-            memcpy(c.to, step, sizeof step);
-            c.y_at = at * step[axis];
-            at += dim[axis];
-        } else if (!pith_export_move_of(m, n, from, step, &c, &pads)) {
+        struct copy_shape c;
+        bool pads;
+        if (!pith_export_move_of(m, n, i, from, step, &at, &c, &pads))
             return pith_export_refuse(r, n, "of this kind has no C kernel");
-        }
         if (pads) {
             struct step *f = pith_export_new_step(r, STEP_FILL, n, STORE_NONE, store);
             const float value = attr_f32(n->attr, ATTR_PAD_VALUE);

@@ -32,7 +32,9 @@ static enum pith_status gemm_f32(struct reading *r, const struct pith_node *n)
                  (bias && attr_f32(n->attr, ATTR_GEMM_BETA) != 1.0f)))
         return pith_export_refuse(r, n, "has factors, or a first operand that is transposed");
     const uint32_t k = w->dim[turned ? 0 : 1], outputs = w->dim[turned ? 1 : 0];
-    if (input_of(n, 2) != PITH_VALUE_NONE && (!bias || bias->count != outputs))
+    const struct pith_value *b = bias ? &m->values[n->in[2]] : NULL;
+    if (input_of(n, 2) != PITH_VALUE_NONE &&
+        (!bias || bias->count != outputs || (b->rank && b->dim[b->rank - 1] != outputs)))
         return pith_export_refuse(r, n, "has a bias that is no constant of its outputs");
     enum pith_status st = pith_export_floats_of(r, n, n->in[0], &x);
     if (st)
@@ -100,7 +102,6 @@ static enum pith_status activate(struct reading *r, const struct pith_node *n)
     s->act = act.kind;
     s->act_a = act.a;
     s->act_b = act.b;
-    s->ahead = 0;
     set_floats(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
@@ -141,7 +142,6 @@ static enum pith_status binary(struct reading *r, const struct pith_node *n)
     for (uint32_t i = 0; i < 4; i++)
         s->dim[i] = i + y->rank >= 4 ? y->dim[i + y->rank - 4] : 1;
     memcpy(s->x_step, step, sizeof step);
-    s->ahead = elems(m, n->in[0]) == elems(m, n->out[0]) ? 0 : -1;
     set_floats(r, n->out[0], to);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
@@ -164,7 +164,6 @@ static enum pith_status softmax(struct reading *r, const struct pith_node *n)
     for (uint32_t i = axis + 1; i < v->rank && !n->attr[ATTR_SOFTMAX_FLAT]; i++)
         s->columns *= v->dim[i];
     s->k /= s->columns;
-    s->ahead = 0;
     set_floats(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
@@ -198,7 +197,6 @@ static enum pith_status batch_norm(struct reading *r, const struct pith_node *n)
     s->factor = f;
     s->outputs = channels;
     s->k = (uint32_t)(elems(m, n->out[0]) / channels);
-    s->ahead = 0;
     set_floats(r, n->out[0], y);
     return PITH_OK;
 }
@@ -214,10 +212,10 @@ static enum pith_status pool_f32(struct reading *r, const struct pith_node *n)
     if (st)
         return st;
     const uint32_t y = pith_export_store_for(r, n->out[0], true);
-    struct step *s = pith_export_new_step(r, STEP_POOL_F32, n, x, y);
+    struct step *s = pith_export_new_step(
+        r, !is_max && pith_export_is_whole(&g) ? STEP_MEAN_F32 : STEP_POOL_F32, n, x, y);
     s->g = g;
-    s->multiply = is_max;
-    s->smallest = n->op == PITH_OP_GLOBAL_AVERAGE_POOL || (!is_max && pith_export_is_whole(&g));
+    s->largest = is_max;
     s->include_pad = n->op == PITH_OP_AVERAGE_POOL && n->attr[ATTR_POOL_INCLUDE_PAD];
     if (s->include_pad && n->attr[ATTR_POOL_CEIL])
         return pith_export_refuse(r, n, "counts its padding in windows of ceil mode");
@@ -231,29 +229,22 @@ static enum pith_status move_f32(struct reading *r, const struct pith_node *n)
     const uint32_t y = pith_export_store_for(r, n->out[0], true);
     int32_t step[4], from[4];
     uint32_t dim[4];
-    int64_t at = 0;
+    uint32_t at = 0;
     if (r->no_memory)
         return PITH_ERR_MEMORY;
     if (!pith_export_axis_steps(r, n->out[0], &r->net->store[y], step, dim))
         return pith_export_refuse(r, n, "moves more than four axes");
     for (uint32_t i = 0; i < n->n_in && (i == 0 || n->op == PITH_OP_CONCAT); i++) {
         uint32_t x;
-        bool pads = false;
+        bool pads;
         enum pith_status st = pith_export_floats_of(r, n, n->in[i], &x);
         if (st)
             return st;
         if (!pith_export_axis_steps(r, n->in[i], &r->net->store[x], from, dim))
             return pith_export_refuse(r, n, "moves more than four axes");
-        struct copy_shape c = {.n = {dim[0], dim[1], dim[2], dim[3]}};
-        if (n->op == PITH_OP_CONCAT) {
-            const uint32_t axis = (uint32_t)n->attr[ATTR_AXIS];
-            memcpy(c.from, from, sizeof from);
-            memcpy(c.to, step, sizeof step);
-            c.y_at = at * step[axis];
-            at += dim[axis];
-        } else if (!pith_export_move_of(m, n, from, step, &c, &pads)) {
+        struct copy_shape c;
+        if (!pith_export_move_of(m, n, i, from, step, &at, &c, &pads))
             return pith_export_refuse(r, n, "of this kind has no C kernel");
-        }
         if (pads && attr_f32(n->attr, ATTR_PAD_VALUE) != 0.0f)
             return pith_export_refuse(r, n, "pads with another number than 0");
         if (pads)

@@ -81,7 +81,7 @@ static int8_t *filters(struct reading *r, const struct pith_node *n, uint32_t ou
     return w;
 }
 
-/* bias - zero point of x * sum of the weights; whether some sum may reach 2^24. */
+/* bias - zero point of x * sum of the weights. false: a sum may not fit 32 bits, or no memory. */
 static bool offsets(struct reading *r, struct step *s, const int32_t *bias)
 {
     int32_t *b = pith_model_alloc(r->m, s->outputs + 1u, sizeof *b);
@@ -100,7 +100,6 @@ static bool offsets(struct reading *r, struct step *s, const int32_t *bias)
         const int64_t most = (offset < 0 ? -offset : offset) + 255 * size;
         if (most > INT32_MAX)
             return false;
-        s->in_floats = s->in_floats || most >= 1 << 24;
         b[o] = (int32_t)offset;
     }
     s->bias = b;
@@ -173,7 +172,11 @@ enum pith_status pith_export_product(struct reading *r, const struct value *sums
     if (bias_at != PITH_VALUE_NONE &&
         (constant_of(m, bias_at)->count != outputs || m->values[bias_at].type != PITH_I32))
         return pith_export_refuse(r, n, "has a bias that is none of its outputs");
-    if (factor->count != 1 && factor->count != outputs)
+    if (to_f32 && zero && integer_at(PITH_I32, zero->data, 0) != 0)
+        return pith_export_refuse(r, n, "has sums with a zero point");
+    if (factor->count != 1 &&
+        (factor->count != outputs ||
+         (uint32_t)end->attr[ATTR_QUANTIZE_AXIS] != (is_conv ? 1 : m->values[y].rank - 1)))
         return pith_export_refuse(r, n, "has scales along an axis that is not its outputs'");
     if (outputs >= UINT16_MAX)
         return pith_export_refuse(r, n, "has too many outputs");

@@ -3,6 +3,7 @@
 #include "reading.h"
 
 #include <string.h>
+#include "kernels/ref/pith_integer_range.h"
 
 /* ---- what stands in the model -------------------------------------------------------------- */
 
@@ -83,15 +84,13 @@ uint32_t pith_export_store_for(struct reading *r, uint32_t v, bool is_f32)
 struct step *pith_export_new_step(struct reading *r, enum step_kind kind, const struct pith_node *n,
                                   uint32_t x, uint32_t y)
 {
-    static struct step nowhere;
     struct network *net = r->net;
     struct step *s = grown(r, net->step, net->n_steps, &net->room_steps, sizeof *s);
     if (!s)
-        return &nowhere;
+        return &r->nowhere;
     net->step = s;
     s += net->n_steps++;
-    *s = (struct step){
-        .kind = kind, .name = layer_name(r->m, n), .x = {x, STORE_NONE}, .y = y, .ahead = -1};
+    *s = (struct step){.kind = kind, .name = layer_name(r->m, n), .x = {x, STORE_NONE}, .y = y};
     return s;
 }
 
@@ -103,6 +102,8 @@ void pith_export_set_stored(struct reading *r, uint32_t v, uint32_t store)
 
 /* ---- functions of one byte --------------------------------------------------------------------
  */
+
+#define OPERANDS 3u /* the most of an operator in a table */
 
 static bool is_function(const struct pith_node *n)
 {
@@ -131,7 +132,7 @@ static bool is_function(const struct pith_node *n)
 bool pith_export_one_byte(const struct reading *r, const struct pith_node *n, uint32_t *store)
 {
     *store = STORE_NONE;
-    if (!is_function(n))
+    if (!is_function(n) || n->n_in > OPERANDS)
         return false;
     for (uint32_t i = 0; i < n->n_in; i++) {
         const uint32_t v = n->in[i];
@@ -159,11 +160,11 @@ void pith_export_function_of(const struct reading *r, uint32_t v, float real[256
             real[q] = (float)(q - g->zero) * g->scale;
         return;
     }
-    float operand[3][256];
-    struct tview view[3], y = {.type = PITH_F32, .shape = {1, {256}}, .data = real};
-    const struct tview *in[3] = {0};
+    float operand[OPERANDS][256];
+    struct tview view[OPERANDS], y = {.type = PITH_F32, .shape = {1, {256}}, .data = real};
+    const struct tview *in[OPERANDS] = {0};
     struct tview *out[1] = {&y};
-    for (uint32_t i = 0; i < n->n_in && i < 3; i++) {
+    for (uint32_t i = 0; i < n->n_in; i++) {
         const struct pith_const *c = constant_of(r->m, n->in[i]);
         if (n->in[i] == PITH_VALUE_NONE)
             continue;
@@ -183,11 +184,8 @@ void pith_export_function_of(const struct reading *r, uint32_t v, float real[256
 
 uint8_t pith_export_quantized_byte(float v, const struct grid *g)
 {
-    const float low = (float)-g->zero, high = (float)(255 - g->zero);
-    v /= g->scale;
-    v = v > low ? v : low;
-    v = v < high ? v : high;
-    return (uint8_t)((int32_t)((v + 12582912.0f) - 12582912.0f) + g->zero);
+    const struct integer_range range = integer_range_of(PITH_U8, g->zero);
+    return (uint8_t)quantized(&range, v / g->scale);
 }
 
 uint8_t *pith_export_regrid(struct reading *r, const struct grid *from, const struct grid *to)

@@ -38,6 +38,7 @@ struct reading {
     struct pith_kernels kernels;
     struct pith_error *err;
     bool no_memory;
+    struct step nowhere; /* what is written to when memory is out */
 };
 
 static inline const struct pith_const *constant_of(const struct pith_model *m, uint32_t v)
@@ -62,8 +63,7 @@ static inline bool is_byte_type(enum pith_type t)
 
 static inline bool is_view(uint32_t op)
 {
-    return op == PITH_OP_RESHAPE || op == PITH_OP_FLATTEN || op == PITH_OP_SQUEEZE ||
-           op == PITH_OP_UNSQUEEZE || op == PITH_OP_IDENTITY;
+    return (pith_op_get(op)->flags & OP_VIEW) != 0;
 }
 
 enum pith_status pith_export_refuse(struct reading *r, const struct pith_node *n, const char *why);
@@ -98,11 +98,12 @@ bool pith_export_pool_window(const struct pith_model *m, const struct pith_node 
 /* Places of a store for the axes of a value of rank <= 4: elements from one to the next. */
 bool pith_export_axis_steps(const struct reading *r, uint32_t v, const struct store *s,
                             int32_t step[4], uint32_t n[4]);
-/* Which places of x an operator that moves elements puts where in y: copy from steps of x, and what
- * y has beside them. */
-bool pith_export_move_of(const struct pith_model *m, const struct pith_node *n,
-                         const int32_t from[4], const int32_t to[4], struct copy_shape *c,
-                         bool *pads);
+/* Which places of input i an operator that moves elements puts where in y, for elements `from`
+ * apart in one and `to` in the other. *at: places of a Concat's axis that inputs before i have;
+ * *pads: y has other elements beside. false: it moves in another way. */
+bool pith_export_move_of(const struct pith_model *m, const struct pith_node *n, uint32_t i,
+                         const int32_t from[4], const int32_t to[4], uint32_t *at,
+                         struct copy_shape *c, bool *pads);
 enum pith_status pith_export_float_step(struct reading *r, const struct pith_node *n);
 /* sums: of a ConvInteger or MatMulInteger; end: the Requantize or DequantizeLinear behind it. */
 enum pith_status pith_export_product(struct reading *r, const struct value *sums,

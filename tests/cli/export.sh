@@ -20,6 +20,8 @@ diff -r a b || complain "two exports differ"
 sed -i 's/^static const float expected0.*/&\n{1.0f},/' a/digits_selftest.c
 (cd a && ${CC:-gcc} -w -std=c99 -O1 -ffp-contract=off -DDIGITS_MAIN digits.c digits_selftest.c -o run && ./run) >out &&
     complain "the self-test cannot fail"
+(umask 027 && pith export digits.onnx --c modes -q)
+[ "$(stat -c %a modes modes/net.c | tr '\n' ' ')" = "750 640 " ] || complain "modes: $(stat -c '%a %n' modes modes/*)"
 refused 3 "'a' exists" pith export digits.onnx --c a
 refused 3 "cannot make" pith export digits.onnx --c nowhere/a
 refused 2 "where to" pith export digits.onnx

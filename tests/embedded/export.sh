@@ -51,6 +51,9 @@ while [ -f "$work/drawn/$i.onnx" ]; do
 done
 echo "$tried exports of drawn networks, $refused refused by name"
 [ $((refused * 10)) -le "$tried" ] || complain "too many are refused"
+"$PITH" export "$work/drawn/0.pith" --c "$work/m0" --cpu cortex-m0 -q &&
+    ${CC:-gcc} -std=c99 -O2 -ffp-contract=off -w -DNET_C="\"$work/m0/net.c\"" -I"$work/m0" $here/export_requantize.c \
+        -o "$work/requantize" && "$work/requantize" || complain "requantization in integers has other bits"
 if command -v clang >/dev/null; then
     clang $flags -c "$work/c/net.c" -o "$work/net.o" || complain "clang warns"
 fi
