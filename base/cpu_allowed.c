@@ -8,13 +8,13 @@
 #include "pith_runtime.h"
 
 /* As a set: asked already, by whichever thread was first; all find the same. */
-#define ASKED (1u << 30)
+#define IS_SET (1u << 30)
 static _Atomic uint32_t allowed;
 
 void pith_cpu_allow(uint32_t mask)
 {
     uint32_t all = mask == 0 ? UINT32_MAX : mask & PITH_CPU_REF ? 0 : mask;
-    atomic_store_explicit(&allowed, (pith_cpu_features() & all) | ASKED, memory_order_relaxed);
+    atomic_store_explicit(&allowed, (pith_cpu_features() & all) | IS_SET, memory_order_relaxed);
 }
 
 uint32_t pith_cpu_allowed(void)
@@ -24,5 +24,5 @@ uint32_t pith_cpu_allowed(void)
         pith_cpu_allow(0);
         set = atomic_load_explicit(&allowed, memory_order_relaxed);
     }
-    return set & ~ASKED;
+    return set & ~IS_SET;
 }

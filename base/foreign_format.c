@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 /* Of a zip archive the names of its entries stand at its front and, all of them, at its end. */
-#define ZIP_SEEN ((size_t)1 << 16)
+#define ZIP_SEARCHED ((size_t)1 << 16)
 
 static const char pytorch[] =
     "a PyTorch file: build the model in Python, load this into it, then torch.onnx.export(model, "
@@ -58,8 +58,8 @@ static bool holds(const uint8_t *b, size_t n, const char *text)
 
 static bool zip_holds(const uint8_t *b, size_t n, const char *entry)
 {
-    size_t seen = n < ZIP_SEEN ? n : ZIP_SEEN;
-    return holds(b, seen, entry) || holds(b + (n - seen), seen, entry);
+    size_t searched = n < ZIP_SEARCHED ? n : ZIP_SEARCHED;
+    return holds(b, searched, entry) || holds(b + (n - searched), searched, entry);
 }
 
 static const char *zip_format(const uint8_t *b, size_t n)

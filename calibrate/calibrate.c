@@ -23,7 +23,7 @@ struct calibration {
     const struct pith_calibrate_opts *opts;
     struct pith_error *err;
     struct observed_plan *plan;      /* owns: [n_values] */
-    struct value_observer *seen;     /* owns: [n_values] */
+    struct value_observer *observer; /* owns: [n_values] */
     struct pith_value_stats **stats; /* owns: [n_values], results */
     struct count_team team;          /* owns its scratch */
 };
@@ -34,13 +34,13 @@ static void see(void *user, uint32_t value, float *x, size_t n)
 {
     struct calibration *c = user;
     if (!c->plan[value].joins)
-        pith_observer_see(&c->seen[value], x, n, &c->team);
+        pith_observer_see(&c->observer[value], x, n, &c->team);
 }
 
 static enum pith_status check_sample(struct calibration *c, uint64_t i)
 {
     for (uint32_t v = 0; v < c->m->n_values; v++)
-        if (c->seen[v].has_nan)
+        if (c->observer[v].has_nan)
             return pith_error_fill(c->err, PITH_ERR_UNSUPPORTED,
                                    "cannot calibrate: '%s' is NaN for %s",
                                    c->m->values[v].name ? c->m->values[v].name : "",
@@ -58,7 +58,7 @@ static enum pith_status start_team(struct calibration *c, const struct observed_
     return c->team.scratch ? PITH_OK : pith_error_no_memory(c->err);
 }
 
-static enum pith_status run_samples(struct calibration *c, uint64_t *n_seen)
+static enum pith_status run_samples(struct calibration *c, uint64_t *n_samples)
 {
     struct observed_run run = {.see = see, .user = c};
     enum pith_status st = pith_observed_run_open(&run, c->m, c->opts, c->err);
@@ -74,37 +74,38 @@ static enum pith_status run_samples(struct calibration *c, uint64_t *n_seen)
         on = !st && (!c->opts->progress || c->opts->progress(c->opts->user, done, total));
     }
     pith_observed_run_close(&run);
-    if (!st && n_seen)
-        *n_seen = done;
+    if (!st && n_samples)
+        *n_samples = done;
     return st;
 }
 
 /* ---- the observers --------------------------------------------------------------------------- */
 
 /* What the values of a model hold, but where parts tell the whole: they hold it all. */
-static void add_seen(struct calibration *c, const struct pith_model *m)
+static void add_observed(struct calibration *c, const struct pith_model *m)
 {
     for (uint32_t v = 0; v < m->n_values; v++)
         if (!c->plan[v].joins)
-            pith_observer_merge(&c->seen[v], &m->values[v]);
+            pith_observer_merge(&c->observer[v], &m->values[v]);
 }
 
 static enum pith_status start(struct calibration *c)
 {
     uint32_t n = c->m->n_values;
     c->plan = calloc(n + (size_t)1, sizeof *c->plan);
-    c->seen = calloc(n + (size_t)1, sizeof *c->seen);
+    c->observer = calloc(n + (size_t)1, sizeof *c->observer);
     c->stats = calloc(n + (size_t)1, sizeof *c->stats);
-    enum pith_status st = c->plan && c->seen && c->stats ? PITH_OK : PITH_ERR_MEMORY;
+    enum pith_status st = c->plan && c->observer && c->stats ? PITH_OK : PITH_ERR_MEMORY;
     if (!st)
         st = pith_observed_plan(c->m, c->plan);
     for (uint32_t v = 0; v < n && !st; v++) {
-        st = pith_observer_start(&c->seen[v], &c->m->values[v], c->plan[v].detail, c->plan[v].axis);
+        st = pith_observer_start(&c->observer[v], &c->m->values[v], c->plan[v].detail,
+                                 c->plan[v].axis);
         if (c->opts)
-            pith_observer_hurry(&c->seen[v], c->opts->cpu_mask);
+            pith_observer_hurry(&c->observer[v], c->opts->cpu_mask);
     }
     if (!st)
-        add_seen(c, c->m);
+        add_observed(c, c->m);
     return st ? pith_error_no_memory(c->err) : PITH_OK;
 }
 
@@ -118,10 +119,10 @@ static enum pith_status join_parts(struct calibration *c)
             continue;
         for (uint32_t k = 0; k < node->n_in; k++) {
             uint32_t part = node->in[k];
-            pith_observer_join(&c->seen[whole], &c->seen[part], c->stats[part], channel);
+            pith_observer_join(&c->observer[whole], &c->observer[part], c->stats[part], channel);
             channel += c->stats[part] ? c->stats[part]->n_channels : 0;
         }
-        if (pith_observer_result(&c->seen[whole], c->m, &c->stats[whole]))
+        if (pith_observer_result(&c->observer[whole], c->m, &c->stats[whole]))
             return pith_error_no_memory(c->err);
     }
     return PITH_OK;
@@ -131,14 +132,14 @@ static enum pith_status join_parts(struct calibration *c)
 static enum pith_status install(struct calibration *c)
 {
     for (uint32_t v = 0; v < c->m->n_values; v++)
-        if (pith_observer_result(&c->seen[v], c->m, &c->stats[v]))
+        if (pith_observer_result(&c->observer[v], c->m, &c->stats[v]))
             return pith_error_no_memory(c->err);
     enum pith_status st = join_parts(c);
     if (st)
         return st;
     for (uint32_t v = 0; v < c->m->n_values; v++) {
         struct pith_value *value = &c->m->values[v];
-        const struct value_observer *o = &c->seen[v];
+        const struct value_observer *o = &c->observer[v];
         if (o->detail == OBSERVE_NOTHING || o->sum.n == 0)
             continue;
         value->min = o->min;
@@ -152,16 +153,16 @@ static enum pith_status install(struct calibration *c)
 
 static void release(struct calibration *c)
 {
-    for (uint32_t v = 0; c->seen && v < c->m->n_values; v++)
-        pith_observer_clear(&c->seen[v]);
+    for (uint32_t v = 0; c->observer && v < c->m->n_values; v++)
+        pith_observer_clear(&c->observer[v]);
     free(c->plan);
-    free(c->seen);
+    free(c->observer);
     free(c->stats);
     free(c->team.scratch);
 }
 
 enum pith_status pith_calibrate(struct pith_model *m, const struct pith_calibrate_opts *opts,
-                                uint64_t *n_seen, struct pith_error *err)
+                                uint64_t *n_samples, struct pith_error *err)
 {
     if (!m || !opts || opts->size_bytes != sizeof *opts)
         return PITH_ERR_ARGUMENT;
@@ -170,7 +171,7 @@ enum pith_status pith_calibrate(struct pith_model *m, const struct pith_calibrat
     if (!st)
         st = start(&c);
     if (!st)
-        st = run_samples(&c, n_seen);
+        st = run_samples(&c, n_samples);
     if (!st)
         st = install(&c);
     release(&c);
@@ -229,7 +230,7 @@ enum pith_status pith_calibrate_merge(struct pith_model *m, const struct pith_mo
                                "cannot merge ranges: the two models are not the same network");
     enum pith_status st = start(&c);
     if (!st) {
-        add_seen(&c, other);
+        add_observed(&c, other);
         st = install(&c);
     }
     release(&c);

@@ -58,8 +58,8 @@ static bool fits_before(const struct pith_value *v, uint32_t axis)
 }
 
 /* Can the parts tell all about what `concat` makes of them? */
-static bool parts_tell(const struct pith_model *m, const struct observed_plan *plan,
-                       const struct pith_node *concat)
+static bool parts_suffice(const struct pith_model *m, const struct observed_plan *plan,
+                          const struct pith_node *concat)
 {
     const struct observed_plan *whole = &plan[concat->out[0]];
     bool by_channel = whole->axis < PITH_MAX_RANK;
@@ -87,7 +87,7 @@ static void join_parts(const struct pith_model *m, struct observed_plan *plan)
         for (uint32_t k = 0; k < node->n_out; k++)
             plan[node->out[k]].in_body = depth > 0;
         depth -= pith_closes_body(node->op);
-        if (depth > 0 || node->op != PITH_OP_CONCAT || !parts_tell(m, plan, node))
+        if (depth > 0 || node->op != PITH_OP_CONCAT || !parts_suffice(m, plan, node))
             continue;
         struct observed_plan *whole = &plan[node->out[0]];
         whole->joins = node;
@@ -103,9 +103,9 @@ enum pith_status pith_observed_plan(const struct pith_model *m, struct observed_
         return PITH_ERR_MEMORY;
     pith_mark_read(m, vanishes_into_layer, vanishes);
     for (uint32_t v = 0; v < m->n_values; v++) {
-        bool seen = m->values[v].type == PITH_F32 && !m->values[v].constant;
-        plan[v] = (struct observed_plan){seen ? OBSERVE_HISTOGRAM : OBSERVE_NOTHING, PITH_MAX_RANK,
-                                         NULL, false};
+        bool observed = m->values[v].type == PITH_F32 && !m->values[v].constant;
+        plan[v] = (struct observed_plan){observed ? OBSERVE_HISTOGRAM : OBSERVE_NOTHING,
+                                         PITH_MAX_RANK, NULL, false};
     }
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];

@@ -39,7 +39,7 @@ struct pith_calibrate_opts {
  * (several inputs, shapes differ), PITH_ERR_UNSUPPORTED (a value became NaN), and what
  * pith_model_pack, the plan and the data return. */
 enum pith_status pith_calibrate(struct pith_model *m, const struct pith_calibrate_opts *opts,
-                                uint64_t *n_seen, struct pith_error *err);
+                                uint64_t *n_samples, struct pith_error *err);
 
 /* Adds what `other` holds, the same network calibrated elsewhere. PITH_ERR_ARGUMENT when the two
  * are not the same network, PITH_ERR_MEMORY; m is then as before. */

@@ -93,8 +93,8 @@ static bool list_alive(struct prefix_reuse *w, uint32_t step)
     for (uint32_t v = 0; v < w->m->n_values; v++) {
         const struct value_place *p = &w->place[v];
         bool was = p->from == NO_STEP || p->from <= step;
-        bool is_told = p->from == step && p->x; /* read or not */
-        if (w->m->values[v].constant || !was || !(is_told || (p->is_read && p->to > step)))
+        bool is_output = p->from == step && p->x; /* read or not */
+        if (w->m->values[v].constant || !was || !(is_output || (p->is_read && p->to > step)))
             continue;
         if (!p->x)
             return false;

@@ -56,8 +56,8 @@ void pith_observer_clear(struct value_observer *o)
 void pith_observer_hurry(struct value_observer *o, uint32_t cpu_mask)
 {
     struct calibrate_kernels k;
-    uint32_t asked = cpu_mask & PITH_CPU_REF ? 0 : cpu_mask ? cpu_mask : UINT32_MAX;
-    pith_calibrate_kernels_fill(&k, asked & pith_cpu_allowed());
+    uint32_t requested = cpu_mask & PITH_CPU_REF ? 0 : cpu_mask ? cpu_mask : UINT32_MAX;
+    pith_calibrate_kernels_fill(&k, requested & pith_cpu_allowed());
     o->run_sums = k.run_sums;
     o->window.count_numbers = k.histogram_count;
 }

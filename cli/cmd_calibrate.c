@@ -119,11 +119,11 @@ static enum cli_exit run_stage(struct calibrating *c, struct pith_stage_report *
 {
     struct pith_error err = {0};
     struct pith_engine_opts e;
-    struct pith_stage_means means = {.size_bytes = sizeof means,
-                                     .seed = c->o->common.seed,
-                                     .stop = stop,
-                                     .user = c,
-                                     .part = show_part};
+    struct pith_stage_context context = {.size_bytes = sizeof context,
+                                         .seed = c->o->common.seed,
+                                         .stop = stop,
+                                         .user = c,
+                                         .part = show_part};
     bool has_data = c->o->stage.with_data;
     enum cli_exit rc = has_data ? cli_open_feed(&c->o->feed, c->m, NULL, 0, &c->feed) : EXIT_DONE;
     if (!rc && has_data)
@@ -133,11 +133,11 @@ static enum cli_exit run_stage(struct calibrating *c, struct pith_stage_report *
     if (rc)
         return rc;
     if (has_data) {
-        means.feed = &c->feed.feed;
-        means.threads = e.threads;
-        means.cpu_mask = e.cpu_mask;
+        context.feed = &c->feed.feed;
+        context.threads = e.threads;
+        context.cpu_mask = e.cpu_mask;
     }
-    enum pith_status st = pith_stage_run_with(c->m, &c->o->stage, &means, report, &err);
+    enum pith_status st = pith_stage_run_with(c->m, &c->o->stage, &context, report, &err);
     cli_progress_end(&c->bar);
     if (st)
         return cli_fail(&err);

@@ -112,7 +112,7 @@ static void json_open_dims(const struct pith_onnx_report *r)
 }
 
 /* What is being checked, and what was found so far. */
-struct subject {
+struct checked_file {
     const char *path;
     struct pith_buffer file;           /* owns */
     char dir[4096];                    /* where external data may lie; empty: standard input */
@@ -127,7 +127,7 @@ struct subject {
     struct pith_answer_look answers;
 };
 
-static enum cli_exit read_subject(struct subject *s, const char *operand)
+static enum cli_exit open_checked_file(struct checked_file *s, const char *operand)
 {
     const char *slash = strrchr(operand, '/');
     s->path = strcmp(operand, "-") == 0 ? "standard input" : operand;
@@ -137,13 +137,13 @@ static enum cli_exit read_subject(struct subject *s, const char *operand)
     return cli_read_model_file(operand, &s->file);
 }
 
-static bool is_pith(const struct subject *s)
+static bool is_pith(const struct checked_file *s)
 {
     /* an ONNX file begins with a protobuf field: a varint tag, never with pith's first byte */
     return (s->file.data[0] & 0x80) != 0;
 }
 
-static enum cli_exit survey_onnx(struct subject *s, const struct pith_import_opts *import)
+static enum cli_exit survey_onnx(struct checked_file *s, const struct pith_import_opts *import)
 {
     struct pith_error err = {0};
     struct pith_import_opts silent =
@@ -158,7 +158,7 @@ static enum cli_exit survey_onnx(struct subject *s, const struct pith_import_opt
 #define LOOK_VALUES (UINT64_C(1) << 28) /* of an input */
 
 /* Every sample, or of large sets many; then what the network answers. */
-static enum cli_exit look_at_data(struct subject *s, struct pith_engine *e)
+static enum cli_exit look_at_data(struct checked_file *s, struct pith_engine *e)
 {
     struct pith_error err = {0};
     const struct pith_feed *feed = &s->feed.feed;
@@ -175,7 +175,7 @@ static enum cli_exit look_at_data(struct subject *s, struct pith_engine *e)
 }
 
 /* The data against the model: types, sizes and counts, and the values. */
-static enum cli_exit check_data(const struct check_options *o, struct subject *s,
+static enum cli_exit check_data(const struct check_options *o, struct checked_file *s,
                                 struct pith_engine *e)
 {
     struct cli_feed_options in = o->feed;
@@ -191,7 +191,7 @@ static enum cli_exit check_data(const struct check_options *o, struct subject *s
 }
 
 /* A .pith is planned as it is: packing it again would take longer than reading it. */
-static enum pith_status open_engine(struct subject *s, const struct pith_engine_opts *opts,
+static enum pith_status open_engine(struct checked_file *s, const struct pith_engine_opts *opts,
                                     struct pith_engine **e, struct pith_error *err)
 {
     const struct pith_packed file = {
@@ -201,7 +201,7 @@ static enum pith_status open_engine(struct subject *s, const struct pith_engine_
 }
 
 /* Read whole: every chunk, stream and shape; then a plan is made, and data is held against it. */
-static enum cli_exit check_model(const struct check_options *o, struct subject *s,
+static enum cli_exit check_model(const struct check_options *o, struct checked_file *s,
                                  const struct pith_import_opts *import)
 {
     struct pith_engine *e;
@@ -225,7 +225,7 @@ static enum cli_exit check_model(const struct check_options *o, struct subject *
 
 /* Each weight with values that are NaN or infinite, from *at on: the survey of an ONNX file knows
  * them, also where it cannot be imported. false: no more. */
-static bool next_nonfinite(const struct subject *s, uint32_t *at, const char **name,
+static bool next_nonfinite(const struct checked_file *s, uint32_t *at, const char **name,
                            uint64_t *count)
 {
     if (s->onnx) {
@@ -279,7 +279,7 @@ static void print_ruled(const char *path, const struct pith_range_finding *f)
         100 * (1 - f->rest / f->largest));
 }
 
-static void print_findings(const struct subject *s)
+static void print_findings(const struct checked_file *s)
 {
     for (uint32_t i = 0; i < s->n_found; i++)
         if (s->found[i].kind != PITH_WEIGHT_NONFINITE)
@@ -301,7 +301,7 @@ static void json_ruled(const struct pith_range_finding *f)
     cli_json_close('}');
 }
 
-static void json_findings(const struct subject *s)
+static void json_findings(const struct checked_file *s)
 {
     static const char *const kinds[] = {"", "nonfinite", "denormal", "dead", "outlier"};
     cli_json_open("suspicious", '[');
@@ -328,7 +328,7 @@ static void json_findings(const struct subject *s)
     cli_json_close(']');
 }
 
-static void print_nonfinite(const struct subject *s)
+static void print_nonfinite(const struct checked_file *s)
 {
     const char *name;
     uint64_t n;
@@ -337,7 +337,7 @@ static void print_nonfinite(const struct subject *s)
                   n == 1 ? " that is" : "s that are");
 }
 
-static void json_nonfinite(const struct subject *s)
+static void json_nonfinite(const struct checked_file *s)
 {
     const char *name;
     uint64_t n;
@@ -351,7 +351,7 @@ static void json_nonfinite(const struct subject *s)
     cli_json_close(']');
 }
 
-static bool is_sound(const struct subject *s)
+static bool is_sound(const struct checked_file *s)
 {
     const char *name;
     uint64_t n;
@@ -359,12 +359,12 @@ static bool is_sound(const struct subject *s)
     return !next_nonfinite(s, &at, &name, &n);
 }
 
-static bool has_table(const struct subject *s)
+static bool has_table(const struct checked_file *s)
 {
     return s->look && !s->misfit.status;
 }
 
-static void print_look(const struct subject *s)
+static void print_look(const struct checked_file *s)
 {
     static const char *const heads[] = {"input", "samples", "min",           "mean",
                                         "max",   "zeros",   "calibrated for"};
@@ -395,8 +395,8 @@ static void print_look(const struct subject *s)
 }
 
 /* The findings, each to `put`. */
-static void each_finding(const struct subject *s, void (*put)(const char *path, const char *text),
-                         const char *path)
+static void each_finding(const struct checked_file *s,
+                         void (*put)(const char *path, const char *text), const char *path)
 {
     char text[PITH_LOOK_TEXT_BYTES];
     for (uint32_t i = 0; i < s->model->n_inputs; i++)
@@ -418,7 +418,7 @@ static void put_json(const char *path, const char *text)
     cli_json_string(NULL, text);
 }
 
-static void json_look(const struct subject *s)
+static void json_look(const struct checked_file *s)
 {
     cli_json_open("data", '[');
     for (uint32_t i = 0; i < s->model->n_inputs; i++) {
@@ -446,7 +446,7 @@ static void json_look(const struct subject *s)
     cli_json_close(']');
 }
 
-static void print_data(const struct check_options *o, const struct subject *s)
+static void print_data(const struct check_options *o, const struct checked_file *s)
 {
     const struct pith_data *d = s->feed.leading;
     if (s->misfit.status)
@@ -462,7 +462,7 @@ static void print_data(const struct check_options *o, const struct subject *s)
     }
 }
 
-static void print_text(const struct check_options *o, const struct subject *s, bool ok)
+static void print_text(const struct check_options *o, const struct checked_file *s, bool ok)
 {
     if (s->onnx)
         print_report(s->path, s->onnx);
@@ -474,7 +474,7 @@ static void print_text(const struct check_options *o, const struct subject *s, b
     print_data(o, s);
 }
 
-static void print_json(const struct subject *s, bool ok)
+static void print_json(const struct checked_file *s, bool ok)
 {
     cli_json_begin();
     cli_json_bool("ok", ok);
@@ -495,7 +495,7 @@ static void print_json(const struct subject *s, bool ok)
 
 /* NaN and infinite weights and data that does not fit make the honest answer no; what cannot be
  * imported is exit 5. */
-static enum cli_exit check(const struct check_options *o, struct subject *s,
+static enum cli_exit check(const struct check_options *o, struct checked_file *s,
                            const struct pith_import_opts *import)
 {
     enum cli_exit rc = is_pith(s) ? EXIT_DONE : survey_onnx(s, import);
@@ -512,13 +512,13 @@ static enum cli_exit check(const struct check_options *o, struct subject *s,
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     struct check_options *o = opts;
-    struct subject s = {0};
+    struct checked_file s = {0};
     struct pith_import_opts import;
     struct cli_import_storage *storage = NULL;
     enum cli_exit rc = cli_import_opts(&o->import, &import, &storage);
     import.strict = true;
     if (!rc)
-        rc = read_subject(&s, n_operands ? operands[0] : "-");
+        rc = open_checked_file(&s, n_operands ? operands[0] : "-");
     if (!rc)
         rc = check(o, &s, &import);
     cli_close_feed(&s.feed);

@@ -24,9 +24,9 @@ struct compress_options {
     struct cli_common common;
     struct cli_import import;
     struct cli_feed_options feed;
-    struct cli_training_options from; /* val and hold; the rest is in feed */
-    struct pith_stage stage;          /* what is asked of the whole */
-    struct pith_asked asked;          /* and of its stages */
+    struct cli_training_options from;        /* val and hold; the rest is in feed */
+    struct pith_stage stage;                 /* what is asked of the whole */
+    struct pith_requested_options requested; /* and of its stages */
     const char *checkpoint, *weigh;
     bool resume;
     const char *how_ranks;
@@ -36,15 +36,15 @@ struct compress_options {
 static const struct cli_option options[] = {
     CLI_FEED_DATA_OPTIONS(struct compress_options, feed),
     CLI_STATE_OPTION(struct compress_options, feed),
-    CLI_JUDGE_OPTIONS(struct compress_options, from),
+    CLI_VALIDATION_OPTIONS(struct compress_options, from),
     CLI_STAGE_BASIC(struct compress_options, stage, PITH_STAGE_COMPRESS),
-    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_PRUNE, "sparsity", NULL),
-    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_CLUSTER, "bits",
-                  "bits of a codebook index: 1 to 8 (default 8 or the preset's)"),
-    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "for", NULL),
-    CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_ENCODE, "lossless",
-                  "bit-identical outputs: detect quantized weights, entropy-code"),
-    CLI_ASKED_SET(struct compress_options, asked),
+    CLI_REQUESTED_ROW(struct compress_options, requested, PITH_STAGE_PRUNE, "sparsity", NULL),
+    CLI_REQUESTED_ROW(struct compress_options, requested, PITH_STAGE_CLUSTER, "bits",
+                      "bits of a codebook index: 1 to 8 (default 8 or the preset's)"),
+    CLI_REQUESTED_ROW(struct compress_options, requested, PITH_STAGE_ENCODE, "for", NULL),
+    CLI_REQUESTED_ROW(struct compress_options, requested, PITH_STAGE_ENCODE, "lossless",
+                      "bit-identical outputs: detect quantized weights, entropy-code"),
+    CLI_REQUESTED_SET(struct compress_options, requested),
     {0, "", OPTION_HEADING, 0, NULL, "More", 0, 0},
     CLI_STAGE_PLAIN(struct compress_options, stage, PITH_STAGE_COMPRESS),
     CLI_IMPORT_OPTIONS(struct compress_options, import),
@@ -82,9 +82,9 @@ static enum cli_exit read_recipe(const char *path, struct pith_recipe **recipe)
 static enum cli_exit refuse_changes(const struct compress_options *o)
 {
     bool changes = o->stage.preset != NULL;
-    for (uint32_t i = 0; i < o->asked.n; i++)
-        changes = changes || o->asked.option[i].kind != PITH_STAGE_ENCODE;
-    if (!changes || !pith_asks_lossless(&o->asked))
+    for (uint32_t i = 0; i < o->requested.n; i++)
+        changes = changes || o->requested.option[i].kind != PITH_STAGE_ENCODE;
+    if (!changes || !pith_requests_lossless(&o->requested))
         return EXIT_DONE;
     cli_error("--lossless cannot go with --preset, --sparsity or --bits, which change outputs");
     return EXIT_USAGE;
@@ -94,7 +94,7 @@ static enum cli_exit get_recipe(const struct compress_options *o, struct pith_re
 {
     struct pith_error err = {0};
     enum cli_exit rc = cli_check_stage(&o->stage);
-    if (!rc && o->stage.recipe && o->asked.n) {
+    if (!rc && o->stage.recipe && o->requested.n) {
         cli_error("give a recipe, or --preset and options of stages");
         return EXIT_USAGE;
     }
@@ -102,7 +102,7 @@ static enum cli_exit get_recipe(const struct compress_options *o, struct pith_re
         rc = refuse_changes(o);
     if (!rc && o->stage.recipe)
         rc = read_recipe(o->stage.recipe, recipe);
-    else if (!rc && pith_recipe_make(o->stage.preset, &o->asked, recipe, &err))
+    else if (!rc && pith_recipe_make(o->stage.preset, &o->requested, recipe, &err))
         rc = cli_fail(&err);
     if (!rc)
         pith_recipe_set_goal(*recipe, &o->stage);
@@ -247,7 +247,7 @@ static enum cli_exit put_out(struct target *t, const struct pith_model *m,
 }
 
 /* In one line, with what became of the file. */
-static enum cli_exit tell_missed(const struct target *t, const struct pith_error *err)
+static enum cli_exit report_missed(const struct target *t, const struct pith_error *err)
 {
     if (t->dropped || t->common.dry_run)
         cli_error("%s: nothing is written", err->text);
@@ -302,14 +302,14 @@ static enum cli_exit open_training(const struct compress_options *o, const struc
 static enum cli_exit open_job_data(const struct compress_options *o, const struct pith_model *m,
                                    const struct pith_recipe *recipe, struct job_data *d)
 {
-    bool judged = o->from.val || o->from.hold;
-    if (trains(o, recipe) && !judged && recipe->goal.max_drop >= 0) {
+    bool has_validation = o->from.val || o->from.hold;
+    if (trains(o, recipe) && !has_validation && recipe->goal.max_drop >= 0) {
         cli_error("a limit on the drop needs a validation set when stages train: --val or --hold");
         return EXIT_USAGE;
     }
-    if (trains(o, recipe) || judged) {
+    if (trains(o, recipe) || has_validation) {
         enum cli_exit rc = open_training(o, m, d);
-        if (rc || judged)
+        if (rc || has_validation)
             return rc;
         cli_warn(
             "accuracy is measured on the training samples: --val or --hold sets a validation set");
@@ -361,7 +361,7 @@ static enum cli_exit compress(const struct compress_options *o, const char *path
         return cli_fail(&err);
     rc = put_out(&target, m, &result, before_bytes, (double)(pith_clock_ns(NULL) - start) / 1e9);
     if (!rc && st == PITH_ERR_GOAL)
-        rc = tell_missed(&target, &err);
+        rc = report_missed(&target, &err);
     pith_compress_result_free(&result);
     return rc;
 }
@@ -383,9 +383,9 @@ static char *derive_output(const char *input)
 /* A search, unless somebody says how: with data, and nothing but a goal and a header. */
 static bool searches(const struct compress_options *o, const struct pith_recipe *recipe)
 {
-    for (uint32_t i = 0; i < o->asked.n; i++)
-        if (o->asked.option[i].kind != PITH_STAGE_ENCODE ||
-            strcmp(o->asked.option[i].key, "for") != 0)
+    for (uint32_t i = 0; i < o->requested.n; i++)
+        if (o->requested.option[i].kind != PITH_STAGE_ENCODE ||
+            strcmp(o->requested.option[i].key, "for") != 0)
             return false;
     return o->feed.data.n > 0 && (!o->stage.recipe || recipe->n_stages == 0) && !o->stage.preset &&
            !o->from.val && !o->from.hold;
@@ -411,7 +411,7 @@ static enum cli_exit refuse_search_goals(const struct compress_options *o,
 /* The recipe that nobody gave has what was said of its header. */
 static bool for_speed(const struct compress_options *o, const struct pith_recipe *recipe)
 {
-    return o->asked.n > 0 && recipe->stages[recipe->n_stages - 1].encode.goal == PITH_FOR_SPEED;
+    return o->requested.n > 0 && recipe->stages[recipe->n_stages - 1].encode.goal == PITH_FOR_SPEED;
 }
 
 /* A new search throws an old one's checkpoint away: not by mistake. Of several processes rank 0 has

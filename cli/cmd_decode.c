@@ -25,14 +25,14 @@ static enum cli_exit choose_form(const struct decode_options *o, const char **fo
                                          ".keras", ".safetensors", ".gguf",   ".pb",
                                          ".npy",   ".npz",         ".c",      ".h"};
     const char *name = o->common.output ? o->common.output : "-";
-    const char *told = cli_ends_in(name, ".onnx")   ? "onnx"
-                       : cli_ends_in(name, ".pith") ? "pith"
-                                                    : NULL;
+    const char *by_name = cli_ends_in(name, ".onnx")   ? "onnx"
+                          : cli_ends_in(name, ".pith") ? "pith"
+                                                       : NULL;
     if (o->to && strcmp(o->to, "onnx") != 0 && strcmp(o->to, "pith") != 0) {
         cli_error("--to '%s': give pith or onnx", o->to);
         return EXIT_USAGE;
     }
-    if (o->to && told && strcmp(o->to, told) != 0) {
+    if (o->to && by_name && strcmp(o->to, by_name) != 0) {
         cli_error("--to %s contradicts -o %s", o->to, name);
         return EXIT_USAGE;
     }
@@ -41,7 +41,7 @@ static enum cli_exit choose_form(const struct decode_options *o, const char **fo
             cli_error("-o %s: decode writes .pith and .onnx, no %s", name, others[i]);
             return EXIT_USAGE;
         }
-    *form = o->to ? o->to : told ? told : "pith";
+    *form = o->to ? o->to : by_name ? by_name : "pith";
     return EXIT_DONE;
 }
 

@@ -49,14 +49,14 @@ static void print_options(void)
 }
 
 /* "train-advanced" */
-static bool print_advanced(const struct cli_command *const *commands, const char *subject)
+static bool print_advanced(const struct cli_command *const *commands, const char *topic)
 {
     static const char suffix[] = "-advanced";
     char name[64];
-    size_t n = strlen(subject), end = sizeof suffix - 1;
-    if (n <= end || n >= sizeof name || strcmp(subject + n - end, suffix) != 0)
+    size_t n = strlen(topic), end = sizeof suffix - 1;
+    if (n <= end || n >= sizeof name || strcmp(topic + n - end, suffix) != 0)
         return false;
-    snprintf(name, sizeof name, "%.*s", (int)(n - end), subject);
+    snprintf(name, sizeof name, "%.*s", (int)(n - end), topic);
     const struct cli_command *cmd = cli_find_command(commands, name);
     return cmd && cli_print_advanced(cmd);
 }
@@ -77,25 +77,25 @@ static void print_presets(void)
     }
 }
 
-static enum cli_exit print_subject(const struct cli_command *const *commands, const char *subject)
+static enum cli_exit print_page(const struct cli_command *const *commands, const char *topic)
 {
-    const struct cli_command *cmd = cli_find_command(commands, subject);
+    const struct cli_command *cmd = cli_find_command(commands, topic);
     if (cmd)
         cli_print_help(cmd, true);
-    else if (print_advanced(commands, subject))
+    else if (print_advanced(commands, topic))
         return EXIT_DONE;
-    else if (strcmp(subject, "options") == 0)
+    else if (strcmp(topic, "options") == 0)
         print_options();
-    else if (strcmp(subject, "exit-codes") == 0)
+    else if (strcmp(topic, "exit-codes") == 0)
         print_topic(cli_exit_codes);
-    else if (strcmp(subject, "environment") == 0)
+    else if (strcmp(topic, "environment") == 0)
         print_topic(cli_environment);
-    else if (strcmp(subject, "preprocess") == 0)
+    else if (strcmp(topic, "preprocess") == 0)
         print_topic(cli_preprocessing);
-    else if (strcmp(subject, "presets") == 0)
+    else if (strcmp(topic, "presets") == 0)
         print_presets();
     else {
-        cli_suggest(commands, subject);
+        cli_suggest(commands, topic);
         return EXIT_USAGE;
     }
     return EXIT_DONE;
@@ -104,11 +104,11 @@ static enum cli_exit print_subject(const struct cli_command *const *commands, co
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     const struct help_options *o = opts;
-    const char *subject = n_operands ? operands[0] : NULL;
+    const char *topic = n_operands ? operands[0] : NULL;
     if (o->man)
-        return print_man(o->common.commands, subject);
-    if (subject)
-        return print_subject(o->common.commands, subject);
+        return print_man(o->common.commands, topic);
+    if (topic)
+        return print_page(o->common.commands, topic);
     cli_print_overview(o->common.commands);
     return EXIT_DONE;
 }

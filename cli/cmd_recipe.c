@@ -11,17 +11,17 @@
 struct recipe_options {
     struct cli_common common;
     struct pith_stage stage; /* the preset */
-    struct pith_asked asked;
+    struct pith_requested_options requested;
 };
 
 static const struct cli_option options[] = {
     CLI_STAGE_ROW(struct recipe_options, stage, PITH_STAGE_COMPRESS, "preset",
                   "write: recipe of this preset"),
-    CLI_ASKED_ROW(struct recipe_options, asked, PITH_STAGE_PRUNE, "sparsity",
-                  "write: share of weights to remove"),
-    CLI_ASKED_ROW(struct recipe_options, asked, PITH_STAGE_CLUSTER, "bits",
-                  "write: bits of an index, 1 to 8 (default 5 or the preset's)"),
-    CLI_ASKED_SET(struct recipe_options, asked),
+    CLI_REQUESTED_ROW(struct recipe_options, requested, PITH_STAGE_PRUNE, "sparsity",
+                      "write: share of weights to remove"),
+    CLI_REQUESTED_ROW(struct recipe_options, requested, PITH_STAGE_CLUSTER, "bits",
+                      "write: bits of an index, 1 to 8 (default 5 or the preset's)"),
+    CLI_REQUESTED_SET(struct recipe_options, requested),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -101,11 +101,12 @@ static enum cli_exit write(struct recipe_options *o)
     struct pith_recipe *r = NULL;
     struct pith_error err = {0};
     char *text;
-    bool classic = !o->stage.preset && !pith_is_asked(&o->asked, PITH_STAGE_CLUSTER) &&
-                   !pith_is_asked(&o->asked, PITH_STAGE_QUANTIZE);
-    if (classic && pith_ask(&o->asked, PITH_STAGE_CLUSTER, "bits", CLASSIC_BITS, &err))
+    bool classic = !o->stage.preset && !pith_is_requested(&o->requested, PITH_STAGE_CLUSTER) &&
+                   !pith_is_requested(&o->requested, PITH_STAGE_QUANTIZE);
+    if (classic &&
+        pith_request_option(&o->requested, PITH_STAGE_CLUSTER, "bits", CLASSIC_BITS, &err))
         return cli_fail(&err);
-    if (pith_recipe_make(o->stage.preset, &o->asked, &r, &err))
+    if (pith_recipe_make(o->stage.preset, &o->requested, &r, &err))
         return cli_fail(&err);
     enum cli_exit rc =
         pith_recipe_print(r, &text, &err) ? cli_fail(&err) : print_recipe(&o->common, text);

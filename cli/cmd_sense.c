@@ -15,7 +15,7 @@
 #include "table.h"
 
 #define MAX_TRIALS (TABLE_COLUMNS - 2) /* beside the layer and its weights */
-#define TOLD 3                         /* layers that cost most */
+#define MOST_SENSITIVE 3               /* layers that cost most */
 
 struct sense_options {
     struct cli_common common;
@@ -128,7 +128,7 @@ static void print_worst(const struct sensing *s)
         printf("share %g: ", t->amount);
     else
         printf("%g bits: ", t->amount);
-    for (uint32_t i = 0; i < TOLD && i < s->found.n_layers; i++) {
+    for (uint32_t i = 0; i < MOST_SENSITIVE && i < s->found.n_layers; i++) {
         const struct pith_sense_layer *l = &s->found.layer[s->worst[i]];
         char db[16], layer[256];
         pith_escape_text(l->layer, layer, sizeof layer);
@@ -213,7 +213,7 @@ static void print_json(const struct sensing *s)
         json_layer(s, &s->found.layer[s->order[i]]);
     cli_json_close(']');
     cli_json_open("worst", '[');
-    for (uint32_t i = 0; i < TOLD && i < s->found.n_layers; i++)
+    for (uint32_t i = 0; i < MOST_SENSITIVE && i < s->found.n_layers; i++)
         cli_json_string(NULL, s->found.layer[s->worst[i]].layer);
     cli_json_close(']');
     cli_json_end();

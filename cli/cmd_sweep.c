@@ -71,7 +71,7 @@ struct job {
 /* ---- the front ------------------------------------------------------------------------------- */
 
 /* {"name", "crc32c"}, where the line named it. */
-static void json_subject(const char *key, const char *name, const char *crc32c)
+static void json_named_file(const char *key, const char *name, const char *crc32c)
 {
     if (!*name)
         return;
@@ -89,8 +89,8 @@ static void print_front_json(const struct pith_sweep_results *r, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         const struct pith_sweep_point *p = &r->point[i];
         cli_json_open(NULL, '{');
-        json_subject("model", p->model, p->model_crc32c);
-        json_subject("data", p->data, p->data_crc32c);
+        json_named_file("model", p->model, p->model_crc32c);
+        json_named_file("data", p->data, p->data_crc32c);
         cli_json_uint("combination", p->combination);
         cli_json_uint("bytes", p->bytes);
         cli_json_number(p->regression ? "psnr" : "top1", p->quality);
@@ -128,7 +128,7 @@ static void print_front_table(const struct pith_sweep_point *point, uint32_t n, 
 }
 
 /* "net.pith on val.idx, 1,000 samples" above the Pareto front of each model and data. */
-static void print_subject(const struct pith_sweep_point *p, FILE *out)
+static void print_inputs(const struct pith_sweep_point *p, FILE *out)
 {
     char number[32];
     fputs(*p->model ? p->model : "model not named", out);
@@ -144,7 +144,7 @@ static void print_front_tables(const struct pith_sweep_results *r, uint32_t n, F
         for (to = from; to < n && pith_sweep_comparable(&r->point[from], &r->point[to]);)
             to++;
         if (to - from < n)
-            print_subject(&r->point[from], out);
+            print_inputs(&r->point[from], out);
         print_front_table(r->point + from, to - from, out);
         from = to;
         if (from < n)
@@ -312,7 +312,7 @@ static enum cli_exit run_combinations(struct job *j)
 static enum cli_exit wait_for(const pid_t *child, uint64_t n)
 {
     enum cli_exit worst = EXIT_DONE;
-    bool told = false;
+    bool signalled = false;
     cli_end_in_order(); /* when they have */
     for (uint64_t i = 0; i < n;) {
         int status;
@@ -321,9 +321,9 @@ static enum cli_exit wait_for(const pid_t *child, uint64_t n)
                 cli_error("cannot wait for process %" PRIu64 ": %s", i + 1, strerror(errno));
                 return EXIT_MEMORY;
             }
-            for (uint64_t k = i; cli_interrupted() && !told && k < n; k++)
+            for (uint64_t k = i; cli_interrupted() && !signalled && k < n; k++)
                 kill(child[k], SIGTERM);
-            told = told || cli_interrupted();
+            signalled = signalled || cli_interrupted();
             continue;
         }
         enum cli_exit rc = WIFEXITED(status) ? (enum cli_exit)WEXITSTATUS(status) : EXIT_MEMORY;
@@ -425,16 +425,16 @@ static enum cli_exit bind(struct job *j, const char *model)
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     enum cli_exit rc = from->data ? cli_open_training(from, j->m, &train, &val) : EXIT_DONE;
-    struct pith_sweep_subject on = {.size_bytes = sizeof on,
-                                    .model = j->m,
-                                    .model_name = strcmp(model, "-") ? model : "standard input",
-                                    .data = val ? val : train,
-                                    .data_name = from->val ? from->val : from->data,
-                                    .range = from->val    ? NULL
-                                             : from->hold ? from->hold
-                                                          : from->range,
-                                    .train = val ? train : NULL,
-                                    .host = *host ? host : NULL};
+    struct pith_sweep_inputs on = {.size_bytes = sizeof on,
+                                   .model = j->m,
+                                   .model_name = strcmp(model, "-") ? model : "standard input",
+                                   .data = val ? val : train,
+                                   .data_name = from->val ? from->val : from->data,
+                                   .range = from->val    ? NULL
+                                            : from->hold ? from->hold
+                                                         : from->range,
+                                   .train = val ? train : NULL,
+                                   .host = *host ? host : NULL};
     if (!rc && pith_sweep_bind(j->sweep, &on, &err))
         rc = cli_fail(&err);
     pith_data_free(train);
@@ -453,7 +453,7 @@ static enum cli_exit read_results(struct job *j)
 }
 
 /* The last line, should a signal end the sweep. */
-static void tell_kept(const struct sweep_options *o)
+static void set_kept_line(const struct sweep_options *o)
 {
     if (o->append)
         cli_set_kept("%s has the results so far; the same command continues", o->append);
@@ -490,7 +490,7 @@ static enum cli_exit run_shard(struct job *j, char **models, uint32_t n)
     enum cli_exit rc = o->keep && !o->common.dry_run ? cli_sweep_keep_open(o->keep) : EXIT_DONE;
     if (!rc)
         rc = read_results(j);
-    tell_kept(o);
+    set_kept_line(o);
     for (uint32_t i = 0; i < n && rc <= EXIT_NO; i++) {
         enum cli_exit one = run_model(j, models[i], n > 1);
         rc = one > rc ? one : rc;

@@ -142,7 +142,7 @@ static enum cli_exit output_exists(const struct training *t)
 
 /* The checkpoint was that of the last step: nothing was trained. The output has to be what the run
  * ends in. */
-static enum cli_exit tell_done(const struct training *t)
+static enum cli_exit report_done(const struct training *t)
 {
     const struct cli_common *c = &t->o->common;
     struct pith_error err = {0};
@@ -195,7 +195,7 @@ static enum cli_exit open_model(struct training *t, const char *path)
 }
 
 /* The last line, should a signal end the run. */
-static void tell_kept(const struct training *t)
+static void set_kept_line(const struct training *t)
 {
     char command[2048];
     if (!t->o->stage.train.checkpoint) {
@@ -209,32 +209,32 @@ static void tell_kept(const struct training *t)
 
 static enum cli_exit train(struct training *t)
 {
-    struct pith_stage_means means = {.size_bytes = sizeof means,
-                                     .seed = t->o->common.seed,
-                                     .train = t->train,
-                                     .val = t->val,
-                                     .progress = show,
-                                     .stop = should_stop,
-                                     .user = t};
+    struct pith_stage_context context = {.size_bytes = sizeof context,
+                                         .seed = t->o->common.seed,
+                                         .train = t->train,
+                                         .val = t->val,
+                                         .progress = show,
+                                         .stop = should_stop,
+                                         .user = t};
     struct pith_stage_report report = {0};
     struct pith_error err = {0};
-    enum cli_exit rc = cli_threads(&t->o->common, &means.threads);
+    enum cli_exit rc = cli_threads(&t->o->common, &context.threads);
     if (!rc)
-        rc = cli_cpu_mask(&means.cpu_mask);
+        rc = cli_cpu_mask(&context.cpu_mask);
     if (rc)
         return rc;
     if (!t->ranks || t->ranks->rank == 0)
-        tell_kept(t);
+        set_kept_line(t);
     if (t->o->log)
         add_log(t, "epoch,step,loss,top1,val_loss,val_top1,lr,seconds,kept,bytes\n");
-    if (pith_stage_run_with(t->m, t->stage, &means, &report, &err)) {
+    if (pith_stage_run_with(t->m, t->stage, &context, &report, &err)) {
         if (t->may_be_done && t->stepped && !cli_interrupted())
             return output_exists(t);
         return cli_fail(&err);
     }
     if (t->stage->train.norms == PITH_NORMS_FOLD)
         cli_say_folded(&t->o->common, &report.train);
-    rc = t->may_be_done ? tell_done(t) : finish(t, &report.train);
+    rc = t->may_be_done ? report_done(t) : finish(t, &report.train);
     pith_stage_report_free(&report);
     return rc;
 }

@@ -88,7 +88,7 @@ static double us(uint64_t ns)
 }
 
 /* Whether the fastest kernel of the step is not the planned one, or all are wanted. */
-static bool is_told(const struct tuner *t, uint32_t from, uint32_t n)
+static bool is_listed(const struct tuner *t, uint32_t from, uint32_t n)
 {
     bool other = false;
     for (uint32_t i = from; i < from + n; i++)
@@ -96,11 +96,11 @@ static bool is_told(const struct tuner *t, uint32_t from, uint32_t n)
     return other || t->o->common.verbose;
 }
 
-static bool any_told(const struct tuner *t)
+static bool any_listed(const struct tuner *t)
 {
     for (uint32_t i = 0, n; i < t->found.n_kernels; i += n) {
         n = pith_tuned_of_step(&t->found, i);
-        if (is_told(t, i, n))
+        if (is_listed(t, i, n))
             return true;
     }
     return false;
@@ -123,7 +123,7 @@ static void print_kernels(const struct tuner *t, const struct pith_plan *plan)
     static const char *const heads[] = {"step", "layer",   "kernel", "number",
                                         "us",   "planned", "taken"};
     struct cli_table table;
-    if (!any_told(t))
+    if (!any_listed(t))
         return;
     cli_table_start(&table, 7);
     for (uint32_t c = 0; c < 7; c++) {
@@ -134,7 +134,7 @@ static void print_kernels(const struct tuner *t, const struct pith_plan *plan)
     for (uint32_t i = 0, n; i < t->found.n_kernels; i += n) {
         struct pith_layer l;
         n = pith_tuned_of_step(&t->found, i);
-        if (!is_told(t, i, n))
+        if (!is_listed(t, i, n))
             continue;
         pith_plan_layer(plan, t->found.kernel[i].step, &l);
         for (uint32_t k = i; k < i + n; k++)
@@ -180,7 +180,7 @@ static void print_json(const struct tuner *t, const struct pith_plan *plan)
 }
 
 /* The names of layers are the plan's. */
-static enum cli_exit tell(struct tuner *t)
+static enum cli_exit print_result(struct tuner *t)
 {
     struct pith_engine *e = NULL;
     struct pith_error err = {0};
@@ -247,7 +247,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc)
         rc = measure(&t);
     if (!rc)
-        rc = tell(&t);
+        rc = print_result(&t);
     if (!rc && t.o->common.output)
         rc = cli_write_array(&t.o->common, t.o->common.output, &t.found.plan_file);
     pith_tuned_free(&t.found);

@@ -66,7 +66,7 @@ static void progress(void *user, const struct pith_goal_progress *p)
                       floor(p->left_low / 60), (int)fmod(p->left_low, 60), floor(p->left_high / 60),
                       (int)fmod(p->left_high, 60));
     snprintf(detail + n, sizeof detail - (size_t)n, "%s", s->best_text);
-    cli_progress_tell(&s->bar, detail);
+    cli_progress_detail(&s->bar, detail);
     cli_progress_step(&s->bar, p->done);
 }
 
@@ -98,7 +98,7 @@ static void write_best(struct show *s, const struct pith_goal_point *p)
 }
 
 /* The last line, should a signal end the search now. */
-static void tell_kept(const struct show *s)
+static void set_kept_line(const struct show *s)
 {
     char kept[CLI_BEST_BYTES + 40] = "no file is kept", command[2048];
     if (is_silent(s->run))
@@ -195,7 +195,7 @@ static void made(void *user, const struct pith_goal_point *p, bool best)
         snprintf(s->best_text, sizeof s->best_text, ", best %s %.40s", bytes, deciding);
         write_best(s, p);
     }
-    tell_kept(s);
+    set_kept_line(s);
 }
 
 static void warn(void *user, const char *text)
@@ -375,7 +375,7 @@ static const struct pith_goal_point *small_one(const struct pith_goal_result *r)
     return best;
 }
 
-static void tell_looser(const struct cli_goal_run *run, const struct pith_goal_point *p)
+static void print_looser(const struct cli_goal_run *run, const struct pith_goal_point *p)
 {
     char limits[200], bytes[32];
     list_looser(run->goal, p, limits, sizeof limits);
@@ -383,8 +383,8 @@ static void tell_looser(const struct cli_goal_run *run, const struct pith_goal_p
         cli_say(run->common, "%s would give %s", limits, cli_format_bytes(p->bytes, bytes));
 }
 
-static void tell_missed(const struct show *s, const struct pith_goal_result *r, const char *written,
-                        const struct layer_rows *rows)
+static void report_missed(const struct show *s, const struct pith_goal_result *r,
+                          const char *written, const struct layer_rows *rows)
 {
     const struct cli_goal_run *run = s->run;
     const struct pith_goal_point *p = best_of(r), *small = small_one(r);
@@ -398,9 +398,9 @@ static void tell_missed(const struct show *s, const struct pith_goal_result *r, 
         cli_say(run->common, "most loss is in: %s", costly);
     if (largest[0])
         cli_say(run->common, "largest layers: %s", largest);
-    tell_looser(run, p);
+    print_looser(run, p);
     if (small && small != p)
-        tell_looser(run, small);
+        print_looser(run, small);
 }
 
 /* Where the file goes: the name asked for, or where it misses the goal beside it. NULL: nowhere. */
@@ -439,14 +439,14 @@ static enum cli_exit finish_checkpoint(const struct cli_goal_run *run,
                                                                                : EXIT_DONE;
 }
 
-static void tell_time(const struct cli_goal_run *run, const struct pith_goal_result *r)
+static void print_time_limit(const struct cli_goal_run *run, const struct pith_goal_result *r)
 {
     if (r->timed_out)
         cli_say(run->common, "--time ended the search after %u files%s", r->found.n,
                 run->checkpoint ? "; --resume with a longer --time continues" : "");
 }
 
-static enum cli_exit tell_done(const struct cli_goal_run *run)
+static enum cli_exit report_done(const struct cli_goal_run *run)
 {
     const char *output = run->common->output;
     if (run->common->json) {
@@ -468,7 +468,7 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
     if (is_silent(s->run))
         return EXIT_DONE;
     if (r->done)
-        return tell_done(s->run);
+        return report_done(s->run);
     if (cli_interrupted()) /* what there is was written when it was made */
         return EXIT_INTERRUPTED;
     const struct pith_goal_point *p = best_of(r);
@@ -483,11 +483,11 @@ static enum cli_exit put_out(struct show *s, const struct pith_goal_result *r)
     if (!rc)
         print_summary(s, r, written);
     if (!rc)
-        tell_time(s->run, r);
+        print_time_limit(s->run, r);
     if (!rc && r->met && written)
         rc = finish_checkpoint(s->run, r);
     if (!rc && !r->met) {
-        tell_missed(s, r, written, &rows);
+        report_missed(s, r, written, &rows);
         rc = EXIT_NO;
     }
     cli_layer_rows_free(&rows);
@@ -601,7 +601,7 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
     if (run->common->dry_run)
         return is_silent(run) ? EXIT_DONE : estimate(run, m, &o);
     return_large_blocks();
-    tell_kept(&s);
+    set_kept_line(&s);
     cli_progress_start(&s.bar, run->common, "compress", 0);
     enum pith_status st = pith_goal_compress(m, run->goal, &o, &r, &err);
     cli_progress_end(&s.bar);

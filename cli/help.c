@@ -122,12 +122,12 @@ static void print_rows(const struct pith_option_table *table)
 {
     const struct pith_option *first, *row;
     for (uint32_t i = 0; (first = pith_option_row(table, i, NULL)); i++) {
-        bool seen = !cli_is_advanced(first);
-        for (uint32_t k = 0; k < i && !seen; k++) {
+        bool printed = !cli_is_advanced(first);
+        for (uint32_t k = 0; k < i && !printed; k++) {
             row = pith_option_row(table, k, NULL);
-            seen = cli_is_advanced(row) && strcmp(row->group, first->group) == 0;
+            printed = cli_is_advanced(row) && strcmp(row->group, first->group) == 0;
         }
-        if (seen)
+        if (printed)
             continue;
         printf("\n%s:\n", first->group);
         for (uint32_t k = i; (row = pith_option_row(table, k, NULL)); k++)

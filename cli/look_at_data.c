@@ -79,10 +79,10 @@ enum cli_exit cli_look_at_answers(const struct cli_common *c, struct pith_engine
     char text[CLI_ANSWER_TEXT_BYTES];
     if (!e && cli_engine_opts(c, &opts) == EXIT_DONE && !pith_engine_open(m, &opts, &made, &err))
         e = made;
-    bool told = e && !pith_look_at_answers(e, m, feed, &look, &err) &&
-                cli_answer_finding(m, feed, &look, text);
+    bool has_finding = e && !pith_look_at_answers(e, m, feed, &look, &err) &&
+                       cli_answer_finding(m, feed, &look, text);
     pith_engine_close(made);
-    if (!told)
+    if (!has_finding)
         return EXIT_DONE;
     if (look.nan && made) {
         err = (struct pith_error){.status = PITH_ERR_UNSUPPORTED};

@@ -10,7 +10,7 @@
 #include "json_out.h"
 
 /* Options that cannot be parsed may end before --json is. */
-static bool asked_for_json(int argc, char **argv)
+static bool wants_json(int argc, char **argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strncmp(argv[i], "--json", 6) == 0 && (argv[i][6] == '\0' || argv[i][6] == '='))
@@ -51,7 +51,7 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
             cli_say(common, "skipped %s picture%s that cannot be read",
                     pith_count_text(cli_skipped(), count), cli_skipped() == 1 ? "" : "s");
     }
-    if (rc != EXIT_DONE && (common->json || (!parsed && asked_for_json(argc, argv))))
+    if (rc != EXIT_DONE && (common->json || (!parsed && wants_json(argc, argv))))
         cli_json_error(rc);
     free(options);
     free(words);
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
                       argv[1]);
         else
             cli_suggest(cli_commands, argv[1]);
-        if (asked_for_json(argc, argv))
+        if (wants_json(argc, argv))
             cli_json_error(EXIT_USAGE);
         return exit_status(flush_stdout(EXIT_USAGE));
     }

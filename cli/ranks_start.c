@@ -102,7 +102,7 @@ static void end_all(enum cli_exit rc)
         sleep(2);
         if (cli_interrupted())
             _exit((int)rc);
-        cli_tell_held_error(who);
+        cli_report_held_error(who);
     } else if (rc == EXIT_INTERRUPTED) {
         cli_error("interrupted");
     }

@@ -139,7 +139,8 @@ static bool takes_data(const struct sources *from)
 
 /* Of one input of floats and no states, the data set itself is what stages know best. */
 static enum cli_exit open_calibration(struct sources *from, const struct cli_common *c,
-                                      const struct pith_model *m, struct pith_stage_means *means)
+                                      const struct pith_model *m,
+                                      struct pith_stage_context *context)
 {
     struct pith_feed *feed = &from->feed.feed;
     enum cli_exit rc = cli_open_feed(from->calibration, m, NULL, 0, &from->feed);
@@ -149,21 +150,21 @@ static enum cli_exit open_calibration(struct sources *from, const struct cli_com
     if (rc)
         return rc;
     if (simple) {
-        means->train = from->feed.input[0].data;
-        from->feed.input[0].data = NULL; /* the means own it */
+        context->train = from->feed.input[0].data;
+        from->feed.input[0].data = NULL; /* the context owns it */
     } else {
-        means->feed = feed;
+        context->feed = feed;
     }
     return EXIT_DONE;
 }
 
 static enum cli_exit open_data(struct sources *from, const struct cli_common *c,
                                const struct pith_model *m, bool trains,
-                               struct pith_stage_means *means)
+                               struct pith_stage_context *context)
 {
     if (trains)
-        return cli_open_training(from->training, m, &means->train, &means->val);
-    return takes_data(from) ? open_calibration(from, c, m, means) : EXIT_DONE;
+        return cli_open_training(from->training, m, &context->train, &context->val);
+    return takes_data(from) ? open_calibration(from, c, m, context) : EXIT_DONE;
 }
 
 /* The lines of epochs show that time passes; other stages have a bar. */
@@ -172,35 +173,35 @@ static enum cli_exit run_shown(const struct cli_common *c, const struct pith_sta
                                struct pith_stage_report *report)
 {
     struct display display = {.common = c};
-    struct pith_stage_means means = {.size_bytes = sizeof means,
-                                     .seed = c->seed,
-                                     .progress = show_epoch,
-                                     .stop = cli_stop_training,
-                                     .user = &display,
-                                     .part = show_part};
+    struct pith_stage_context context = {.size_bytes = sizeof context,
+                                         .seed = c->seed,
+                                         .progress = show_epoch,
+                                         .stop = cli_stop_training,
+                                         .user = &display,
+                                         .part = show_part};
     struct pith_error err = {0};
     bool trains = pith_stage_trains(stage);
     bool made_up = stage->kind == PITH_STAGE_QUANTIZE && stage->synthetic;
     bool reads = trains || made_up || takes_data(from);
     bool shares = reads || stage->kind == PITH_STAGE_CLUSTER;
-    enum cli_exit rc = shares ? cli_threads(c, &means.threads) : EXIT_DONE;
+    enum cli_exit rc = shares ? cli_threads(c, &context.threads) : EXIT_DONE;
     if (!rc && reads)
-        rc = cli_cpu_mask(&means.cpu_mask);
+        rc = cli_cpu_mask(&context.cpu_mask);
     if (!rc)
-        rc = open_data(from, c, m, trains, &means);
+        rc = open_data(from, c, m, trains, &context);
     if (!rc && !trains)
         cli_progress_start(&display.bar, c,
                            stage->kind == PITH_STAGE_PRUNE     ? "prune"
                            : stage->kind == PITH_STAGE_CLUSTER ? "cluster"
                                                                : "quantize",
                            0);
-    if (!rc && pith_stage_run_with(m, stage, &means, report, &err)) {
+    if (!rc && pith_stage_run_with(m, stage, &context, report, &err)) {
         cli_progress_end(&display.bar);
         rc = cli_fail(&err);
     }
     cli_progress_end(&display.bar);
-    pith_data_free(means.train);
-    pith_data_free(means.val);
+    pith_data_free(context.train);
+    pith_data_free(context.val);
     cli_close_feed(&from->feed);
     return rc;
 }

@@ -29,8 +29,8 @@ struct cli_training_options {
          "samples A to B-1, every STEP-th; !A:B:STEP: all others",                                 \
          0,                                                                                        \
          0},                                                                                       \
-        CLI_JUDGE_OPTIONS(type, member)
-#define CLI_JUDGE_OPTIONS(type, member)                                                            \
+        CLI_VALIDATION_OPTIONS(type, member)
+#define CLI_VALIDATION_OPTIONS(type, member)                                                       \
     {                                                                                              \
         0,           "val",                                                                        \
         OPTION_TEXT, offsetof(type, member.val),                                                   \
@@ -55,7 +55,7 @@ void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress 
 /* "folded 19 normalizations  held out: ...", or that there was none, unless -q. */
 void cli_say_folded(const struct cli_common *c, const struct pith_train_result *r);
 
-/* Fits struct pith_stage_means: true once ^C came. */
+/* Fits struct pith_stage_context: true once ^C came. */
 bool cli_stop_training(void *user);
 
 #endif

@@ -62,24 +62,24 @@ static enum pith_status run_stages(struct pith_model *m, const struct pith_recip
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < r->n_stages && !st; i++) {
         const struct pith_stage *s = &r->stages[i];
-        struct pith_stage_means means = {.size_bytes = sizeof means,
-                                         .seed = o->seed,
-                                         .train = o->train,
-                                         .feed = o->train ? NULL : o->feed,
-                                         .val = o->val,
-                                         .start_stages = begun + s->start,
-                                         .threads = o->engine.threads,
-                                         .cpu_mask = o->engine.cpu_mask,
-                                         .progress = o->train_progress,
-                                         .stop = o->stop,
-                                         .user = o->user};
+        struct pith_stage_context context = {.size_bytes = sizeof context,
+                                             .seed = o->seed,
+                                             .train = o->train,
+                                             .feed = o->train ? NULL : o->feed,
+                                             .val = o->val,
+                                             .start_stages = begun + s->start,
+                                             .threads = o->engine.threads,
+                                             .cpu_mask = o->engine.cpu_mask,
+                                             .progress = o->train_progress,
+                                             .stop = o->stop,
+                                             .user = o->user};
         if (o->progress)
             o->progress(o->user, pith_stage_name(s->kind), 0);
         if (wanted_later(r, i))
             st = pith_model_copy(m, &past[i], err);
-        means.start = s->start <= i ? past[s->start] : NULL;
+        context.start = s->start <= i ? past[s->start] : NULL;
         if (!st)
-            st = pith_stage_run_with(m, s, &means, NULL, err);
+            st = pith_stage_run_with(m, s, &context, NULL, err);
     }
     return st;
 }

@@ -47,7 +47,7 @@ static bool step_opts(const struct pith_stage *s, uint32_t step, struct pith_pru
 }
 
 static enum pith_status run_step(struct pith_model *m, const struct pith_stage *s, uint32_t step,
-                                 const struct pith_stage_means *means, uint64_t seed,
+                                 const struct pith_stage_context *context, uint64_t seed,
                                  struct pith_stage_report *report, struct pith_error *err)
 {
     struct pith_prune_amount layers[PITH_STAGE_LAYERS];
@@ -55,15 +55,15 @@ static enum pith_status run_step(struct pith_model *m, const struct pith_stage *
     enum pith_status st = PITH_OK;
     if (step_opts(s, step, &opts, layers))
         st = pith_prune(m, &opts, report->prune, &report->n_layers, err);
-    return st ? st : pith_stage_train(m, s, means, seed, &report->train, err);
+    return st ? st : pith_stage_train(m, s, context, seed, &report->train, err);
 }
 
 enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct pith_stage *s,
-                                            const struct pith_stage_means *means, uint64_t seed,
+                                            const struct pith_stage_context *context, uint64_t seed,
                                             struct pith_stage_report *report,
                                             struct pith_error *err)
 {
-    struct pith_stage_means mine = *means;
+    struct pith_stage_context mine = *context;
     struct pith_model *start = NULL;
     enum pith_status st = PITH_OK;
     if (s->prune.by == PITH_PRUNE_BY_ZERO)

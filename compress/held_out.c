@@ -79,11 +79,11 @@ static void split(struct held_out *h, uint64_t n, bool stream, uint8_t *is_held)
         is_held[i] = 1;
     }
     const uint64_t rest = n - h->n_held;
-    uint64_t seen = 0, at = 0;
+    uint64_t n_visited = 0, at = 0;
     for (uint64_t i = 0; i < n && at < h->n_fitted; i++) {
         if (is_held[i])
             continue;
-        if (seen++ == (stream ? at : at * rest / h->n_fitted))
+        if (n_visited++ == (stream ? at : at * rest / h->n_fitted))
             h->numbers[at++] = (uint32_t)i;
     }
 }
@@ -102,10 +102,10 @@ static enum pith_status remember(struct held_out *h, const struct pith_data *dat
     return PITH_OK;
 }
 
-enum pith_status pith_hold_out(const struct pith_model *m, const struct pith_stage_means *means,
+enum pith_status pith_hold_out(const struct pith_model *m, const struct pith_stage_context *context,
                                uint32_t samples, struct held_out *h, struct pith_error *err)
 {
-    *h = (struct held_out){.data = means->feed ? NULL : means->train, .feed = means->feed};
+    *h = (struct held_out){.data = context->feed ? NULL : context->train, .feed = context->feed};
     const struct pith_data *data = first_data(h);
     const uint64_t n = data ? pith_data_count(data) : 1;
     bool stream = h->feed && h->feed->n_states > 0 && data && pith_data_steps(data) == 1;

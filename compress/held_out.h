@@ -32,7 +32,7 @@ enum held_part {
  * up to 256, or of networks with large values up to 32. Up to `samples` of the others are fitted
  * to. Both are evenly spread; of a stream the first steps are fitted to, and the next ones are held
  * out. The data sets then have PART_FITTED. PITH_ERR_MEMORY. End in any case. */
-enum pith_status pith_hold_out(const struct pith_model *m, const struct pith_stage_means *means,
+enum pith_status pith_hold_out(const struct pith_model *m, const struct pith_stage_context *context,
                                uint32_t samples, struct held_out *h, struct pith_error *err);
 /* The data sets have the samples of this part from now on; nothing happens where none is held. */
 enum pith_status pith_held_out_pick(const struct held_out *h, enum held_part part,

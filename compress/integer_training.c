@@ -45,14 +45,14 @@ static enum pith_status make(void *user, const struct pith_model *m, struct pith
 
 /* To the end, even if training shall stop: a checkpoint is of the grids that a run going on from it
  * finds again. */
-static enum pith_status see(struct pith_model *m, const struct pith_stage_means *means,
+static enum pith_status see(struct pith_model *m, const struct pith_stage_context *context,
                             struct pith_error *err)
 {
     const struct pith_calibrate_opts o = {.size_bytes = sizeof o,
-                                          .data = means->train,
+                                          .data = context->train,
                                           .n_samples = SAMPLES,
-                                          .threads = means->threads,
-                                          .cpu_mask = means->cpu_mask};
+                                          .threads = context->threads,
+                                          .cpu_mask = context->cpu_mask};
     return pith_model_has_stats(m) ? PITH_OK : pith_calibrate(m, &o, NULL, err);
 }
 
@@ -95,8 +95,8 @@ static enum pith_status place_both(struct pith_model *m, const struct pith_integ
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-static void ask_values(const struct pith_quantize_places *p, const struct pith_integer_spec *spec,
-                       struct pith_train_value *to)
+static void fill_values(const struct pith_quantize_places *p, const struct pith_integer_spec *spec,
+                        struct pith_train_value *to)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
         const struct pith_quantize_place *v = &p->values[i];
@@ -110,8 +110,8 @@ static void ask_values(const struct pith_quantize_places *p, const struct pith_i
 }
 
 /* Fixed point has one scale a tensor. */
-static void ask_weights(const struct pith_quantize_places *p, const struct pith_integer_spec *spec,
-                        struct pith_train_weight *to)
+static void fill_weights(const struct pith_quantize_places *p, const struct pith_integer_spec *spec,
+                         struct pith_train_weight *to)
 {
     struct pith_integer_spec fine = *spec;
     if (!spec->all)
@@ -125,7 +125,7 @@ static void ask_weights(const struct pith_quantize_places *p, const struct pith_
     }
 }
 
-static enum pith_status train_placed(struct pith_model *m, const struct pith_stage_means *means,
+static enum pith_status train_placed(struct pith_model *m, const struct pith_stage_context *context,
                                      const struct pith_integer_spec *spec,
                                      const struct pith_quantize_places *places,
                                      const struct pith_train_opts *opts,
@@ -134,19 +134,19 @@ static enum pith_status train_placed(struct pith_model *m, const struct pith_sta
     struct pith_train_opts o = *opts;
     struct pith_train_value *values = calloc(places->n_values + (size_t)1, sizeof *values);
     struct pith_train_weight *weights = calloc(places->n_weights + (size_t)1, sizeof *weights);
-    const struct pith_train_integers asked = {.values = values,
-                                              .n_values = places->n_values,
-                                              .weights = weights,
-                                              .n_weights = places->n_weights,
-                                              .radix = spec->radix,
-                                              .make = make,
-                                              .user = (void *)(uintptr_t)spec};
+    const struct pith_train_integers request = {.values = values,
+                                                .n_values = places->n_values,
+                                                .weights = weights,
+                                                .n_weights = places->n_weights,
+                                                .radix = spec->radix,
+                                                .make = make,
+                                                .user = (void *)(uintptr_t)spec};
     enum pith_status st = values && weights ? PITH_OK : pith_error_no_memory(err);
     if (!st) {
-        ask_values(places, spec, values);
-        ask_weights(places, spec, weights);
-        o.integers = &asked;
-        st = pith_train(m, means->train, means->val, &o, result, err);
+        fill_values(places, spec, values);
+        fill_weights(places, spec, weights);
+        o.integers = &request;
+        st = pith_train(m, context->train, context->val, &o, result, err);
     }
     free(values);
     free(weights);
@@ -154,7 +154,7 @@ static enum pith_status train_placed(struct pith_model *m, const struct pith_sta
 }
 
 enum pith_status pith_train_integers(struct pith_model *m, const struct pith_stage *s,
-                                     const struct pith_stage_means *means,
+                                     const struct pith_stage_context *context,
                                      const struct pith_train_opts *opts,
                                      struct pith_train_result *result, struct pith_error *err)
 {
@@ -164,11 +164,11 @@ enum pith_status pith_train_integers(struct pith_model *m, const struct pith_sta
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give int8, w4a8, ...",
                                s->integers);
     const struct pith_quantize_opts q = as_trained(&spec);
-    enum pith_status st = see(m, means, err);
+    enum pith_status st = see(m, context, err);
     if (!st)
         st = place_both(m, &spec, &places, err);
     if (!st)
-        st = train_placed(m, means, &spec, &places, opts, result, err);
+        st = train_placed(m, context, &spec, &places, opts, result, err);
     if (!st)
         st = pith_quantize(m, &q, NULL, NULL, err);
     pith_quantize_places_free(&places);

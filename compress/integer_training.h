@@ -9,7 +9,7 @@
  * val_loss and val_accuracy are that network's. On failure m computes what it did, with layers
  * folded. */
 enum pith_status pith_train_integers(struct pith_model *m, const struct pith_stage *s,
-                                     const struct pith_stage_means *means,
+                                     const struct pith_stage_context *context,
                                      const struct pith_train_opts *opts,
                                      struct pith_train_result *result, struct pith_error *err);
 

@@ -22,7 +22,7 @@
 
 struct trial {
     struct pith_model *m;
-    const struct output_judge *judge;
+    const struct output_evaluator *evaluator;
     uint32_t *weight; /* owns: [n] values */
     float **was;      /* owns: [n] and each: its elements before; NULL: has no codebook */
     uint32_t n;
@@ -59,10 +59,10 @@ static void give_back(struct trial *t, uint32_t i)
 }
 
 /* Are the outputs as they may be with the codebooks there are? */
-static enum pith_status ask(struct trial *t, double most_noise, bool *yes)
+static enum pith_status within_limits(struct trial *t, double most_noise, bool *yes)
 {
     struct output_error e;
-    enum pith_status st = t->judge->measure(t->judge->user, t->m, &e);
+    enum pith_status st = t->evaluator->measure(t->evaluator->user, t->m, &e);
     *yes = !st && e.noise <= most_noise && e.changed <= t->changed;
     return st;
 }
@@ -75,7 +75,7 @@ static enum pith_status try_all(struct trial *t, double most_noise, bool *yes)
     for (uint32_t i = 0; i < t->n && !st; i++)
         st = take(t, i);
     if (!st)
-        st = ask(t, most_noise, yes);
+        st = within_limits(t, most_noise, yes);
     for (uint32_t i = 0; i < t->n && !st && !*yes; i++)
         give_back(t, i);
     return st;
@@ -88,7 +88,7 @@ static enum pith_status try_each(struct trial *t, double noise, double growth)
         bool yes = false;
         st = take(t, i);
         if (!st)
-            st = ask(t, noise + growth * (i + 1) / t->n, &yes);
+            st = within_limits(t, noise + growth * (i + 1) / t->n, &yes);
         if (!st && !yes)
             give_back(t, i);
     }
@@ -99,7 +99,7 @@ static enum pith_status try_codebooks(struct trial *t)
 {
     bool all = false;
     struct output_error before;
-    enum pith_status st = t->judge->measure(t->judge->user, t->m, &before);
+    enum pith_status st = t->evaluator->measure(t->evaluator->user, t->m, &before);
     if (st || !isfinite(before.noise))
         return st;
     double most = fmax((1 + SHARE) * before.noise, before.signal * pow(10, -ENOUGH_DB / 10));
@@ -125,10 +125,11 @@ static enum pith_status find_weights(struct trial *t)
     return room ? PITH_OK : pith_error_no_memory(t->err);
 }
 
-enum pith_status pith_keep_in_codebooks(struct pith_model *m, const struct output_judge *judge,
+enum pith_status pith_keep_in_codebooks(struct pith_model *m,
+                                        const struct output_evaluator *evaluator,
                                         struct pith_stage_report *r, struct pith_error *err)
 {
-    struct trial t = {.m = m, .judge = judge, .err = err};
+    struct trial t = {.m = m, .evaluator = evaluator, .err = err};
     enum pith_status st = find_weights(&t);
     if (!st && t.n > 0)
         st = try_codebooks(&t);

@@ -12,7 +12,7 @@ struct output_error {
     uint64_t changed;     /* answers */
 };
 
-struct output_judge {
+struct output_evaluator {
     enum pith_status (*measure)(void *user, const struct pith_model *m, struct output_error *e);
     void *user;
 };
@@ -21,7 +21,8 @@ struct output_judge {
  * (pith_store_codebook), all of them if the outputs like that, else one by one those of which they
  * like it. r: n_codebooks, n_indexed, and n_narrow less these. Else f16 they stay, to the bit.
  * PITH_ERR_MEMORY, and what judge returns; m is to be thrown away then. */
-enum pith_status pith_keep_in_codebooks(struct pith_model *m, const struct output_judge *judge,
+enum pith_status pith_keep_in_codebooks(struct pith_model *m,
+                                        const struct output_evaluator *evaluator,
                                         struct pith_stage_report *r, struct pith_error *err);
 
 #endif

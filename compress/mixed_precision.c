@@ -69,7 +69,7 @@ struct allocation {
     const struct mixed_request *request;
     struct output_sqnr answers;
     const char **keep, **int16; /* own: patterns of opts, then those added; texts are m's */
-    uint32_t n_asked;
+    uint32_t n_requested;
     struct pith_quantize_layer *layer, *trial; /* [n_layers], [n_trial]; trial: owns */
     uint32_t n_layers, n_trial; /* what is kept is not taken apart, so it may be fewer */
     const struct finer_way *way;
@@ -101,13 +101,13 @@ static enum pith_status run_samples(struct allocation *k, const struct pith_mode
 static enum pith_status measure(struct allocation *k, const struct pith_model *m, uint64_t n,
                                 bool keeps)
 {
-    const struct pith_stage_means *means = k->request->means;
+    const struct pith_stage_context *context = k->request->context;
     enum pith_status st = pith_held_out_pick(k->request->held, PART_HELD, k->err), back;
     pith_sqnr_begin(&k->answers, m, keeps);
     if (!st)
         st = run_samples(k, m, n);
     back = pith_held_out_pick(k->request->held, PART_BESIDE, k->err);
-    if (!st && !back && means->stop && means->stop(means->user))
+    if (!st && !back && context->stop && context->stop(context->user))
         st = pith_error_fill(k->err, PITH_ERR_ARGUMENT, "interrupted");
     return st ? st : back;
 }
@@ -514,7 +514,7 @@ static enum pith_status count_integer_bytes(struct allocation *k, struct pith_st
     struct pith_model m = k->before;
     struct pith_quantize_opts o = k->opts;
     struct pith_buffer file = {0};
-    o.n_keep = k->n_asked;
+    o.n_keep = k->n_requested;
     take_no_data(&o);
     enum pith_status st = pith_quantize(&m, &o, NULL, NULL, k->err);
     if (!st)
@@ -537,7 +537,7 @@ static enum pith_status measure_outputs(void *user, const struct pith_model *m,
 
 static enum pith_status store_kept(struct allocation *k, struct pith_stage_report *r)
 {
-    const struct output_judge judge = {measure_outputs, k};
+    const struct output_evaluator evaluator = {measure_outputs, k};
     struct pith_stored_floats stored = {0};
     enum pith_type type = k->request->floats ? k->request->floats : PITH_F16;
     if (type == PITH_F32)
@@ -547,7 +547,7 @@ static enum pith_status store_kept(struct allocation *k, struct pith_stage_repor
     r->n_narrow = stored.n_numbers;
     r->n_beyond = stored.n_beyond;
     if (!st && !k->request->floats)
-        st = pith_keep_in_codebooks(k->m, &judge, r, k->err);
+        st = pith_keep_in_codebooks(k->m, &evaluator, r, k->err);
     if (!st)
         st = measure(k, k->m, UINT64_MAX, false);
     if (!st)
@@ -565,7 +565,7 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
     struct allocation k = {.m = m,
                            .opts = *opts,
                            .request = request,
-                           .n_asked = opts->n_keep,
+                           .n_requested = opts->n_keep,
                            .way = request->int16 ? &way_int16 : &way_float,
                            .layer = r->quantize,
                            .err = err};

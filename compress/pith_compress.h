@@ -69,7 +69,7 @@ enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s
                                 struct pith_stage_report *report, struct pith_error *err);
 
 /* What a stage that trains needs besides its options. */
-struct pith_stage_means {
+struct pith_stage_context {
     uint32_t size_bytes;
     uint64_t seed;
     struct pith_data
@@ -93,7 +93,7 @@ struct pith_stage_means {
  * that is not UTF-8, which no history could hold; stopped. Also what pith_train and pith_evaluate
  * return. On failure the model is as after some of its steps. */
 enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_stage *stage,
-                                     const struct pith_stage_means *means,
+                                     const struct pith_stage_context *context,
                                      struct pith_stage_report *report, struct pith_error *err);
 struct pith_compress_opts {
     uint32_t size_bytes;
@@ -107,8 +107,8 @@ struct pith_compress_opts {
     void *user;
     const struct pith_feed *feed; /* instead of data: several inputs, states; both NULL: no accuracy
                                      is measured */
-    struct pith_data *train, *val; /* for the stages that train, as in struct pith_stage_means; val
-                                      may be the same as data */
+    struct pith_data *train, *val; /* for the stages that train, as in struct pith_stage_context;
+                                      val may be the same as data */
     void (*train_progress)(void *user, const struct pith_train_progress *p);
     bool (*stop)(void *user); /* asked after each training step: true ends the work */
 };

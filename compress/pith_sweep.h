@@ -14,7 +14,7 @@
  * fastest.
  *
  *     struct pith_sweep *s;
- *     struct pith_sweep_subject on = {.size_bytes = sizeof on, .model = model, .model_name =
+ *     struct pith_sweep_inputs on = {.size_bytes = sizeof on, .model = model, .model_name =
  * "net.pith"}; pith_sweep_parse(text, n, "grid.json", &s, &err); pith_sweep_bind(s, &on, &err); for
  * (uint64_t i = 0; i < pith_sweep_count(s); i++) if (!pith_sweep_done(s, results, i) &&
  * pith_sweep_run(s, i, model, &opts, &line, NULL, &err) == PITH_OK) append(line), free(line);
@@ -43,7 +43,7 @@ enum pith_status pith_sweep_parse(const char *text, size_t n, const char *name,
 void pith_sweep_free(struct pith_sweep *sweep); /* accepts NULL */
 uint64_t pith_sweep_count(const struct pith_sweep *sweep);
 /* What combinations will be run on. */
-struct pith_sweep_subject {
+struct pith_sweep_inputs {
     uint32_t size_bytes;
     const struct pith_model *model;
     const char *model_name;  /* a path: its last part is told; NULL: "model" */
@@ -57,7 +57,7 @@ struct pith_sweep_subject {
 /* Tells what will be run, and on what: results of other specs, models or data are not this one's,
  * and lines name these. Texts are copied, nothing is kept. As pith_model_pack and pith_data_read;
  * nothing changes on failure. */
-enum pith_status pith_sweep_bind(struct pith_sweep *sweep, const struct pith_sweep_subject *on,
+enum pith_status pith_sweep_bind(struct pith_sweep *sweep, const struct pith_sweep_inputs *on,
                                  struct pith_error *err);
 
 /* The i-th recipe; the caller owns it. */

@@ -58,34 +58,35 @@ static bool has_grids(const struct pith_model *m, const struct pith_quantize_opt
 
 /* Calls of calibration and of the walk over layers alike: told, and stopped where the caller asks
  * for it. */
-static bool go_on(const struct pith_stage_means *means, const char *what, uint64_t done,
+static bool go_on(const struct pith_stage_context *context, const char *what, uint64_t done,
                   uint64_t total)
 {
-    if (means->part)
-        means->part(means->user, what, done, total);
-    return !means->stop || !means->stop(means->user);
+    if (context->part)
+        context->part(context->user, what, done, total);
+    return !context->stop || !context->stop(context->user);
 }
 
-static bool sample_done(void *means, uint64_t done, uint64_t total)
+static bool sample_done(void *context, uint64_t done, uint64_t total)
 {
-    return go_on(means, total ? "calibrate" : "choose", done, total);
+    return go_on(context, total ? "calibrate" : "choose", done, total);
 }
 
-static bool layer_done(void *means, uint64_t done, uint64_t total)
+static bool layer_done(void *context, uint64_t done, uint64_t total)
 {
-    return go_on(means, "quantize", done, total);
+    return go_on(context, "quantize", done, total);
 }
 
-static struct pith_calibrate_opts samples_of(const struct pith_stage_means *means, uint64_t samples)
+static struct pith_calibrate_opts samples_of(const struct pith_stage_context *context,
+                                             uint64_t samples)
 {
     return (struct pith_calibrate_opts){.size_bytes = sizeof(struct pith_calibrate_opts),
-                                        .data = means->feed ? NULL : means->train,
-                                        .feed = means->feed,
+                                        .data = context->feed ? NULL : context->train,
+                                        .feed = context->feed,
                                         .n_samples = samples,
-                                        .threads = means->threads,
-                                        .cpu_mask = means->cpu_mask,
+                                        .threads = context->threads,
+                                        .cpu_mask = context->cpu_mask,
                                         .progress = sample_done,
-                                        .user = (void *)(uintptr_t)means};
+                                        .user = (void *)(uintptr_t)context};
 }
 
 /* Where few bits are requested, size counts more than what floats would bring; and what reads two
@@ -102,14 +103,14 @@ static bool may_buy(const struct pith_stage *s)
  * covered, and twice as much; in fixed point half as much again, before it is rounded up to a power
  * of two. */
 static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
-                                  const struct pith_stage_means *means, uint64_t samples,
+                                  const struct pith_stage_context *context, uint64_t samples,
                                   struct pith_stage_report *r, struct pith_error *err)
 {
     struct pith_quantize_opts opts = s->quantize;
     const struct pith_quantize_opts *o = &opts;
-    const struct pith_calibrate_opts see = samples_of(means, samples);
+    const struct pith_calibrate_opts see = samples_of(context, samples);
     struct pith_range_report report = {0};
-    bool has_data = means->train || means->feed;
+    bool has_data = context->train || context->feed;
     bool wide = pith_activation_bits(o) > 8;
     const struct pith_range_opts choose = {.size_bytes = sizeof choose,
                                            .method = wide ? PITH_RANGE_MAX : PITH_RANGE_AUTO,
@@ -143,10 +144,10 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
  * independent witnesses of means, and not between normalizations that find mean and variance of
  * each sample anew. */
 static bool may_reestimate(const struct pith_model *m, const struct pith_stage *s,
-                           const struct pith_stage_means *means)
+                           const struct pith_stage_context *context)
 {
     bool any = s->reestimate == PITH_AUTO && !s->all_integers && !s->quantize.bias_correct &&
-               !s->quantize.keep_biases && !(means->feed && means->feed->n_states > 0);
+               !s->quantize.keep_biases && !(context->feed && context->feed->n_states > 0);
     for (uint32_t i = 0; i < m->n_nodes && any; i++)
         any = !pith_op_is(m->nodes[i].op, TRAIT_OPENS_BODY | TRAIT_RECURS) &&
               m->nodes[i].op != PITH_OP_LAYER_NORM;
@@ -154,37 +155,37 @@ static bool may_reestimate(const struct pith_model *m, const struct pith_stage *
 }
 
 static enum pith_status quantize(struct pith_model *m, const struct pith_stage *s,
-                                 const struct pith_stage_means *means, const struct held_out *held,
-                                 struct recorded_feed *feed, struct pith_stage_report *r,
-                                 struct pith_error *err)
+                                 const struct pith_stage_context *context,
+                                 const struct held_out *held, struct recorded_feed *feed,
+                                 struct pith_stage_report *r, struct pith_error *err)
 {
     const uint64_t beside = held->n_fitted + held->n_beside;
     struct pith_quantize_opts opts = s->quantize;
     struct pith_opts runtime;
     pith_opts_init(&runtime, sizeof runtime);
-    runtime.cpu_mask = means->cpu_mask;
+    runtime.cpu_mask = context->cpu_mask;
     opts.keep = s->keep;
     opts.reestimate = s->reestimate == PITH_ALWAYS;
     opts.int16 = s->int16;
-    opts.data = feed ? NULL : means->train;
+    opts.data = feed ? NULL : context->train;
     opts.feed = feed;
     opts.n_samples = beside;
     opts.n_held_out = (feed ? pith_recorded_feed_calls(feed) : beside) * held->n_beside / beside;
     opts.runtime = &runtime;
     opts.progress = layer_done;
-    opts.user = (void *)(uintptr_t)means;
+    opts.user = (void *)(uintptr_t)context;
     enum pith_status st =
-        means->threads > 1 ? pith_threads_start(&runtime, means->threads) : PITH_OK;
+        context->threads > 1 ? pith_threads_start(&runtime, context->threads) : PITH_OK;
     if (st)
         return pith_error_fill(err, st, "cannot start threads");
-    const struct pith_calibrate_opts judged = samples_of(means, 0);
-    const struct mixed_request request = {.samples = &judged,
+    const struct pith_calibrate_opts validation = samples_of(context, 0);
+    const struct mixed_request request = {.samples = &validation,
                                           .held = held,
-                                          .means = means,
+                                          .context = context,
                                           .may_keep = !s->all_integers && !opts.fixed_bits,
                                           .may_buy = may_buy(s),
                                           .int16 = s->int16_auto,
-                                          .may_reestimate = may_reestimate(m, s, means),
+                                          .may_reestimate = may_reestimate(m, s, context),
                                           .floats = s->floats};
     st = pith_held_out_pick(held, PART_BESIDE, err);
     if (!st)
@@ -198,18 +199,18 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
 /* Samples of several inputs are recorded while the network is still float: that it may feed back.
  */
 static enum pith_status record_and_quantize(struct pith_model *m, const struct pith_stage *s,
-                                            const struct pith_stage_means *means,
+                                            const struct pith_stage_context *context,
                                             const struct held_out *held,
                                             struct pith_stage_report *r, struct pith_error *err)
 {
     struct recorded_feed *feed = NULL;
-    if (!means->feed)
-        return quantize(m, s, means, held, NULL, r, err);
+    if (!context->feed)
+        return quantize(m, s, context, held, NULL, r, err);
     enum pith_status st = pith_held_out_pick(held, PART_BESIDE, err);
     if (!st)
-        st = pith_recorded_feed_open(m, means->feed, held->n_fitted + held->n_beside, &feed, err);
+        st = pith_recorded_feed_open(m, context->feed, held->n_fitted + held->n_beside, &feed, err);
     if (!st)
-        st = quantize(m, s, means, held, feed, r, err);
+        st = quantize(m, s, context, held, feed, r, err);
     pith_recorded_feed_close(feed);
     return st;
 }
@@ -218,29 +219,29 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
 #define LEAST_FACTOR 2
 
 static bool smooths(const struct pith_model *m, const struct pith_stage *s,
-                    const struct pith_stage_means *means)
+                    const struct pith_stage_context *context)
 {
-    bool has_data = means->train || means->feed, fresh = !is_calibrated(m) && !was_observed(m);
+    bool has_data = context->train || context->feed, fresh = !is_calibrated(m) && !was_observed(m);
     return s->smooth == PITH_ALWAYS ||
            (s->smooth == PITH_AUTO && has_data && fresh && pith_may_smooth(m));
 }
 
 /* For what is done by what channels are like. */
-static enum pith_status look(struct pith_model *m, const struct pith_stage_means *means,
+static enum pith_status look(struct pith_model *m, const struct pith_stage_context *context,
                              uint64_t samples, const char *what, struct pith_error *err)
 {
-    const struct pith_calibrate_opts see = samples_of(means, samples);
-    return means->train || means->feed
+    const struct pith_calibrate_opts see = samples_of(context, samples);
+    return context->train || context->feed
                ? pith_calibrate(m, &see, NULL, err)
                : pith_error_fill(err, PITH_ERR_ARGUMENT, "cannot %s: no data given", what);
 }
 
 /* Channels are looked at first; the ranges that come of it are those of the network as it was. */
 static enum pith_status smooth(struct pith_model *m, const struct pith_stage *s,
-                               const struct pith_stage_means *means, uint64_t samples,
+                               const struct pith_stage_context *context, uint64_t samples,
                                struct pith_stage_report *r, struct pith_error *err)
 {
-    enum pith_status st = look(m, means, samples, "smooth", err);
+    enum pith_status st = look(m, context, samples, "smooth", err);
     if (!st)
         st = pith_smooth(m, s->smooth == PITH_ALWAYS ? 0 : LEAST_FACTOR, &r->smoothed, err);
     if (st || r->smoothed || s->smooth == PITH_ALWAYS)
@@ -255,7 +256,7 @@ static const char *rewrite_of(const struct pith_stage *s)
 }
 
 static enum pith_status calibrate_and_quantize(struct pith_model *m, const struct pith_stage *s,
-                                               const struct pith_stage_means *means,
+                                               const struct pith_stage_context *context,
                                                const struct held_out *held,
                                                struct pith_stage_report *r, struct pith_error *err)
 {
@@ -268,11 +269,11 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
                              rewrite_of(s));
     else if (s->equalize)
         st = pith_equalize(m, &r->equalized, err);
-    if (!st && smooths(m, s, means))
-        st = smooth(m, s, means, samples, r, err);
+    if (!st && smooths(m, s, context))
+        st = smooth(m, s, context, samples, r, err);
     if (!st)
-        st = calibrate(m, s, means, samples, r, err);
-    return st ? st : record_and_quantize(m, s, means, held, r, err);
+        st = calibrate(m, s, context, samples, r, err);
+    return st ? st : record_and_quantize(m, s, context, held, r, err);
 }
 
 /* By itself, where whole layers were left float that nobody named; pith_quantize_mixed has done
@@ -305,10 +306,10 @@ static enum pith_status count_kept_bytes(const struct pith_model *m, struct pith
 }
 
 enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_stage *s,
-                                     const struct pith_stage_means *means,
+                                     const struct pith_stage_context *context,
                                      struct pith_stage_report *r, struct pith_error *err)
 {
-    struct pith_stage_means own = *means;
+    struct pith_stage_context own = *context;
     struct pith_data *made = NULL;
     uint32_t samples = s->samples ? s->samples : s->synthetic ? SYNTHETIC_SAMPLES : DEFAULT_SAMPLES;
     struct held_out held = {0};
@@ -317,7 +318,7 @@ enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_sta
     if (!r->quantize)
         return pith_error_no_memory(err);
     if (s->synthetic) {
-        st = pith_synthetic_pictures(m, samples, means->seed, &made, err);
+        st = pith_synthetic_pictures(m, samples, context->seed, &made, err);
         own.train = made;
         r->synthetic = samples;
     }

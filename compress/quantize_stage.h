@@ -7,7 +7,7 @@
 
 /* r->quantize, n_layers, weights and kept. */
 enum pith_status pith_stage_quantize(struct pith_model *m, const struct pith_stage *s,
-                                     const struct pith_stage_means *means,
+                                     const struct pith_stage_context *context,
                                      struct pith_stage_report *r, struct pith_error *err);
 
 #endif

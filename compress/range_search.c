@@ -209,12 +209,12 @@ static double covering_scale(const struct search *s, const struct group *g)
  * that is less. */
 static void set_trial(struct search *s, const struct group *g, double scale, double share)
 {
-    const struct pith_value_stats *seen = s->m->values[g->value].stats;
+    const struct pith_value_stats *observed = s->m->values[g->value].stats;
     const float whole = pith_normal_scale(scale);
     copy_grid(&s->grid, &g->grid);
     for (uint32_t c = 0; c < g->grid.n; c++) {
         double own =
-            g->by_channel ? share * (double)seen->channel[c].max / steps_above(&g->grid) : 0;
+            g->by_channel ? share * (double)observed->channel[c].max / steps_above(&g->grid) : 0;
         s->grid.scale[c] = own > 0 ? pith_channel_scale(own, whole) : whole;
     }
 }

@@ -24,13 +24,13 @@ void pith_stage_report_free(struct pith_stage_report *r)
 }
 
 static enum pith_status run_prune(struct pith_model *m, const struct pith_stage *s,
-                                  const struct pith_stage_means *means, uint64_t seed,
+                                  const struct pith_stage_context *context, uint64_t seed,
                                   struct pith_stage_report *r, struct pith_error *err)
 {
     r->prune = calloc(m->n_nodes + 1u, sizeof *r->prune);
     if (!r->prune)
         return pith_error_fill(err, PITH_ERR_MEMORY, "cannot prune: out of memory");
-    return s->trains ? pith_stage_prune_gradually(m, s, means, seed, r, err)
+    return s->trains ? pith_stage_prune_gradually(m, s, context, seed, r, err)
                      : pith_prune(m, &s->prune, r->prune, &r->n_layers, err);
 }
 
@@ -223,22 +223,22 @@ static enum pith_status check_texts(const struct pith_stage *s, struct pith_erro
 }
 
 static enum pith_status run_kind(struct pith_model *m, const struct pith_stage *s,
-                                 const struct pith_stage_means *means, uint64_t seed,
+                                 const struct pith_stage_context *context, uint64_t seed,
                                  struct pith_stage_report *r, struct pith_error *err)
 {
     switch (s->kind) {
     case PITH_STAGE_PRUNE:
-        return run_prune(m, s, means, seed, r, err);
+        return run_prune(m, s, context, seed, r, err);
     case PITH_STAGE_CLUSTER:
-        return run_cluster(m, s, means ? means->threads : 1, r, err);
+        return run_cluster(m, s, context ? context->threads : 1, r, err);
     case PITH_STAGE_ENCODE:
         return run_encode(m, s, err);
     case PITH_STAGE_TRAIN:
-        return pith_stage_train(m, s, means, seed, &r->train, err);
+        return pith_stage_train(m, s, context, seed, &r->train, err);
     case PITH_STAGE_QUANTIZE:
-        return pith_stage_quantize(m, s, means, r, err);
+        return pith_stage_quantize(m, s, context, r, err);
     case PITH_STAGE_CALIBRATE:
-        return pith_stage_calibrate(m, s, means, r, err);
+        return pith_stage_calibrate(m, s, context, r, err);
     case PITH_STAGE_COMPRESS: /* joins stages: pith_compress */
         break;
     }
@@ -264,23 +264,23 @@ static enum pith_status check_work(const struct pith_stage_report *r, struct pit
 }
 
 enum pith_status pith_stage_run_with(struct pith_model *m, const struct pith_stage *s,
-                                     const struct pith_stage_means *means,
+                                     const struct pith_stage_context *context,
                                      struct pith_stage_report *report, struct pith_error *err)
 {
-    if (!m || !s || !means || means->size_bytes != sizeof *means)
+    if (!m || !s || !context || context->size_bytes != sizeof *context)
         return PITH_ERR_ARGUMENT;
     struct pith_stage_report r = {0};
-    uint64_t seed = s->seed ? s->seed : means->seed;
+    uint64_t seed = s->seed ? s->seed : context->seed;
     enum pith_status st = check_texts(s, err);
     if (!st)
-        st = run_kind(m, s, means, seed, &r, err);
+        st = run_kind(m, s, context, seed, &r, err);
     if (!st)
         st = check_work(&r, err);
     if (!st && s->kind != PITH_STAGE_QUANTIZE) /* whose weights are no floats any more */
         st = count_kept(m, &r, err);
     if (!st)
-        st = add_history(m, s, seed, means->start ? means->start_stages : pith_stage_count_past(m),
-                         &r, err);
+        st = add_history(
+            m, s, seed, context->start ? context->start_stages : pith_stage_count_past(m), &r, err);
     if (st || !report)
         pith_stage_report_free(&r);
     else
@@ -293,6 +293,6 @@ enum pith_status pith_stage_run(struct pith_model *m, const struct pith_stage *s
 {
     if (!m || !s)
         return PITH_ERR_ARGUMENT;
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .seed = seed};
-    return pith_stage_run_with(m, s, &means, report, err);
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .seed = seed};
+    return pith_stage_run_with(m, s, &context, report, err);
 }

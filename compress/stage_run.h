@@ -16,18 +16,18 @@ enum pith_status pith_find_exact(struct pith_model *m, struct pith_error *err);
 
 /* With the data of means, but where s is without. */
 enum pith_status pith_stage_calibrate(struct pith_model *m, const struct pith_stage *s,
-                                      const struct pith_stage_means *means,
+                                      const struct pith_stage_context *context,
                                       struct pith_stage_report *r, struct pith_error *err);
 
 /* seed: of the order of samples. */
 enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage *s,
-                                  const struct pith_stage_means *means, uint64_t seed,
+                                  const struct pith_stage_context *context, uint64_t seed,
                                   struct pith_train_result *result, struct pith_error *err);
 
 /* Prunes a little more, trains, prunes again. layers and *n_layers as for pith_prune, of the last
  * step. */
 enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct pith_stage *s,
-                                            const struct pith_stage_means *means, uint64_t seed,
+                                            const struct pith_stage_context *context, uint64_t seed,
                                             struct pith_stage_report *report,
                                             struct pith_error *err);
 

@@ -11,7 +11,7 @@
 
 /* *owned: what is to be freed behind the training; NULL: nothing. */
 static enum pith_status find_teacher(const struct pith_model *m, const struct pith_stage *s,
-                                     const struct pith_stage_means *means,
+                                     const struct pith_stage_context *context,
                                      const struct pith_model **teacher, struct pith_model **owned,
                                      struct pith_error *err)
 {
@@ -20,29 +20,29 @@ static enum pith_status find_teacher(const struct pith_model *m, const struct pi
         return PITH_OK;
     if (strcmp(s->teacher, "start") != 0)
         st = pith_model_load(s->teacher, NULL, owned, err);
-    else if (!means->start)
+    else if (!context->start)
         st = pith_model_copy(m, owned, err);
     if (!st)
-        *teacher = *owned ? *owned : means->start;
+        *teacher = *owned ? *owned : context->start;
     return st;
 }
 
 /* The validation accuracy at which s->until_drop is kept. */
 static enum pith_status measure_enough(const struct pith_model *m, const struct pith_stage *s,
-                                       const struct pith_stage_means *means, double *enough,
+                                       const struct pith_stage_context *context, double *enough,
                                        struct pith_error *err)
 {
-    const struct pith_feed_input input = {.data = means->val};
+    const struct pith_feed_input input = {.data = context->val};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
     const struct pith_engine_opts opts = {
-        .size_bytes = sizeof opts, .threads = means->threads, .ordered = true};
+        .size_bytes = sizeof opts, .threads = context->threads, .ordered = true};
     struct pith_accuracy a;
     struct pith_engine *engine;
-    if (means->val && !pith_data_labelled(means->val) && s->train.loss == PITH_DISTILL) {
+    if (context->val && !pith_data_labelled(context->val) && s->train.loss == PITH_DISTILL) {
         *enough = 1 - s->until_drop; /* of the samples, both put into one class */
         return PITH_OK;
     }
-    if (!means->val || !pith_data_labelled(means->val))
+    if (!context->val || !pith_data_labelled(context->val))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "a limit on the drop needs a validation split with labels");
     enum pith_status st = pith_engine_open(m, &opts, &engine, err);
@@ -56,7 +56,7 @@ static enum pith_status measure_enough(const struct pith_model *m, const struct 
 }
 
 static enum pith_status train_with(struct pith_model *m, const struct pith_stage *s,
-                                   const struct pith_stage_means *means, uint64_t seed,
+                                   const struct pith_stage_context *context, uint64_t seed,
                                    const struct pith_model *teacher,
                                    struct pith_train_result *result, struct pith_error *err)
 {
@@ -64,35 +64,35 @@ static enum pith_status train_with(struct pith_model *m, const struct pith_stage
     enum pith_status st = PITH_OK;
     o.size_bytes = sizeof o;
     o.seed = seed;
-    o.threads = means->threads;
+    o.threads = context->threads;
     o.teacher = teacher;
-    o.keep_best = o.keep_best && means->val;
-    o.progress = means->progress;
-    o.stop = means->stop;
-    o.user = means->user;
+    o.keep_best = o.keep_best && context->val;
+    o.progress = context->progress;
+    o.stop = context->stop;
+    o.user = context->user;
     o.enough = 0;
     if (s->until_drop >= 0)
-        st = measure_enough(teacher        ? teacher
-                            : means->start ? means->start
-                                           : m,
-                            s, means, &o.enough, err);
+        st = measure_enough(teacher          ? teacher
+                            : context->start ? context->start
+                                             : m,
+                            s, context, &o.enough, err);
     if (st)
         return st;
-    return s->integers ? pith_train_integers(m, s, means, &o, result, err)
-                       : pith_train(m, means->train, means->val, &o, result, err);
+    return s->integers ? pith_train_integers(m, s, context, &o, result, err)
+                       : pith_train(m, context->train, context->val, &o, result, err);
 }
 
 enum pith_status pith_stage_train(struct pith_model *m, const struct pith_stage *s,
-                                  const struct pith_stage_means *means, uint64_t seed,
+                                  const struct pith_stage_context *context, uint64_t seed,
                                   struct pith_train_result *result, struct pith_error *err)
 {
     const struct pith_model *teacher = NULL;
     struct pith_model *owned = NULL;
-    if (!means->train)
+    if (!context->train)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "training needs data");
-    enum pith_status st = find_teacher(m, s, means, &teacher, &owned, err);
+    enum pith_status st = find_teacher(m, s, context, &teacher, &owned, err);
     if (!st)
-        st = train_with(m, s, means, seed, teacher, result, err);
+        st = train_with(m, s, context, seed, teacher, result, err);
     pith_model_free(owned);
     if (!st && result->stopped)
         return pith_error_fill(err, PITH_ERR_STOPPED, "training was stopped");

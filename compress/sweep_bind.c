@@ -92,7 +92,7 @@ static json_t *version_text(void)
 }
 
 /* "data": the samples that accuracy is measured on. */
-static void put_data(json_t **about, const struct pith_sweep_subject *on, uint32_t crc)
+static void put_data(json_t **about, const struct pith_sweep_inputs *on, uint32_t crc)
 {
     json_t *data = named(on->data_name ? on->data_name : "data", crc);
     if (on->range)
@@ -101,7 +101,7 @@ static void put_data(json_t **about, const struct pith_sweep_subject *on, uint32
     pith_json_put(about, "data", data);
 }
 
-enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_sweep_subject *on,
+enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_sweep_inputs *on,
                                  struct pith_error *err)
 {
     if (!s || !on || on->size_bytes != sizeof *on)

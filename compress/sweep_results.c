@@ -192,7 +192,7 @@ static double quality_of(const struct pith_sweep_point *p)
     return isnan(p->quality) ? 0 : p->quality;
 }
 
-static int by_subject(const struct pith_sweep_point *p, const struct pith_sweep_point *q)
+static int by_inputs(const struct pith_sweep_point *p, const struct pith_sweep_point *q)
 {
     int order = strcmp(p->model_crc32c, q->model_crc32c);
     return order ? order : strcmp(p->data_crc32c, q->data_crc32c);
@@ -202,14 +202,14 @@ bool pith_sweep_comparable(const struct pith_sweep_point *a, const struct pith_s
 {
     if (!a || !b)
         return false;
-    return by_subject(a, b) == 0;
+    return by_inputs(a, b) == 0;
 }
 
 /* By model and data, then smallest first; of equal ones the best, then the lowest number. */
 static int by_bytes(const void *a, const void *b)
 {
     const struct pith_sweep_point *p = a, *q = b;
-    int order = by_subject(p, q);
+    int order = by_inputs(p, q);
     if (order)
         return order;
     if (p->bytes != q->bytes)

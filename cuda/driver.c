@@ -131,9 +131,9 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
         result = cuda->cuModuleGetFunction(&cuda->kernel[LAUNCH_##name], cuda->module, #name);
     DEVICE_KERNELS(FIND_KERNEL)
     /* more than 48 KB of shared memory has to be asked for */
-    static const uint32_t asking[] = {LAUNCH_spmv_relative, LAUNCH_spmv_columns};
-    for (size_t i = 0; i < sizeof asking / sizeof *asking && !result; i++)
-        result = cuda->cuFuncSetAttribute(cuda->kernel[asking[i]], LAUNCH_SHARED_MOST,
+    static const uint32_t large_shared[] = {LAUNCH_spmv_relative, LAUNCH_spmv_columns};
+    for (size_t i = 0; i < sizeof large_shared / sizeof *large_shared && !result; i++)
+        result = cuda->cuFuncSetAttribute(cuda->kernel[large_shared[i]], LAUNCH_SHARED_MOST,
                                           (int)cuda->shared_most);
     return pith_driver_status(cuda, result, "cannot load the kernels", err);
 }

@@ -25,7 +25,7 @@ struct png_job {
     struct pith_error *err;
     struct pith_image image;
     enum pith_status st;
-    bool told; /* st and *err hold the reason */
+    bool has_error; /* st and *err hold the reason */
     bool refused_memory, ended;
 };
 
@@ -46,9 +46,9 @@ static void release(png_structp png, png_voidp p)
 static void on_error(png_structp png, png_const_charp text)
 {
     struct png_job *j = png_get_error_ptr(png);
-    if (j->refused_memory && !j->told)
+    if (j->refused_memory && !j->has_error)
         j->st = pith_error_no_memory(j->err);
-    else if (!j->told)
+    else if (!j->has_error)
         j->st = pith_error_fill(j->err, PITH_ERR_CORRUPT, "%s: broken PNG: %s", j->name, text);
     longjmp(png_jmpbuf(png), 1);
 }
@@ -59,7 +59,7 @@ static void on_warning(png_structp png, png_const_charp text)
     (void)text;
 }
 
-static void ask_for_8_bits(png_structp png, png_infop info)
+static void request_8_bits(png_structp png, png_infop info)
 {
     png_set_expand(png);
     png_set_strip_16(png);
@@ -72,7 +72,7 @@ static void ask_for_8_bits(png_structp png, png_infop info)
 static void on_info(png_structp png, png_infop info)
 {
     struct png_job *j = png_get_progressive_ptr(png);
-    ask_for_8_bits(png, info);
+    request_8_bits(png, info);
     uint32_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
     uint32_t channels = png_get_channels(png, info);
     j->st =
@@ -80,7 +80,7 @@ static void on_info(png_structp png, png_infop info)
     if (j->st == PITH_OK)
         j->st = pith_image_new(width, height, channels, j->name, &j->image, j->err);
     if (j->st != PITH_OK) {
-        j->told = true;
+        j->has_error = true;
         png_error(png, "refused");
     }
 }

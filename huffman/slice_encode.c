@@ -4,7 +4,7 @@
 #include "slice_encode.h"
 #include <stdlib.h>
 
-struct told {
+struct slice_entry {
     size_t bytes;
     uint64_t stored;
 };
@@ -26,7 +26,7 @@ static uint8_t *put_varint(uint8_t *at, uint64_t v)
 }
 
 /* The last slice is not told. */
-static size_t directory_bytes(const struct slice_code *c, const struct told *t, uint64_t n)
+static size_t directory_bytes(const struct slice_code *c, const struct slice_entry *t, uint64_t n)
 {
     size_t bytes = varint_bytes(c->rows);
     for (uint64_t i = 0; i + 1 < n; i++)
@@ -34,7 +34,7 @@ static size_t directory_bytes(const struct slice_code *c, const struct told *t, 
     return bytes;
 }
 
-static void put_directory(const struct slice_code *c, const struct told *t, uint64_t n,
+static void put_directory(const struct slice_code *c, const struct slice_entry *t, uint64_t n,
                           uint8_t *dst)
 {
     uint8_t *at = put_varint(dst, c->rows);
@@ -46,7 +46,7 @@ static void put_directory(const struct slice_code *c, const struct told *t, uint
 }
 
 /* One behind the other; *total: their bytes. What has no room is only counted. */
-static enum pith_status encode_all(const struct slice_code *c, struct told *t, uint8_t *dst,
+static enum pith_status encode_all(const struct slice_code *c, struct slice_entry *t, uint8_t *dst,
                                    size_t cap, size_t *total)
 {
     enum pith_status st = PITH_OK;
@@ -63,11 +63,11 @@ static enum pith_status encode_all(const struct slice_code *c, struct told *t, u
     return st;
 }
 
-static enum pith_status encode(const struct slice_code *c, struct told *t, uint64_t n, uint8_t *dst,
-                               size_t cap, size_t *bytes)
+static enum pith_status encode(const struct slice_code *c, struct slice_entry *t, uint64_t n,
+                               uint8_t *dst, size_t cap, size_t *bytes)
 {
-    size_t total, told = varint_bytes(UINT32_MAX) * (c->stored ? 2 : 1);
-    size_t room = varint_bytes(c->rows) + (size_t)(n - 1) * told;
+    size_t total, entry_bytes = varint_bytes(UINT32_MAX) * (c->stored ? 2 : 1);
+    size_t room = varint_bytes(c->rows) + (size_t)(n - 1) * entry_bytes;
     bool fits = dst && room < cap;
     enum pith_status st = encode_all(c, t, fits ? dst + room : NULL, fits ? cap - room : 0, &total);
     if (st)
@@ -89,7 +89,7 @@ enum pith_status pith_slices_encode(const struct slice_code *c, uint8_t *dst, si
     if (c->rows == 0 || c->rows >= c->all)
         return PITH_ERR_ARGUMENT;
     uint64_t n = (c->all + c->rows - 1) / c->rows;
-    struct told *t = calloc((size_t)n, sizeof *t);
+    struct slice_entry *t = calloc((size_t)n, sizeof *t);
     enum pith_status st = t ? encode(c, t, n, dst, cap, bytes) : PITH_ERR_MEMORY;
     free(t);
     return st;

@@ -6,8 +6,8 @@
  * With H the mean of N single samples' matrices H_s and V = E |H_s - H|^2 / (N - 1), all elements'
  * squares added up, the best share of the identity is V / |H - (tr H / n) I|^2. |H_s|^2 is the sum
  * of (x, y)^2 over pairs of the sample's rows: some rows of some samples are kept for that. */
-#ifndef SAMPLE_DOUBT_H
-#define SAMPLE_DOUBT_H
+#ifndef SHRINKAGE_H
+#define SHRINKAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -359,7 +359,7 @@ static enum pith_status run_pair(struct pair *p, struct pith_error *err)
     return PITH_OK;
 }
 
-static void tell_grid(const struct kept_value *v, struct pith_difference *d)
+static void fill_grid_error(const struct kept_value *v, struct pith_difference *d)
 {
     const struct grid_error *e = &v->grid;
     d->integers = e->n > 0;
@@ -375,7 +375,7 @@ static void tell_grid(const struct kept_value *v, struct pith_difference *d)
     d->channels = e->n_channels;
 }
 
-static void tell_divergence(const struct pair *p, struct pith_comparison *c)
+static void fill_divergence(const struct pair *p, struct pith_comparison *c)
 {
     const struct pith_difference_sums *s = &p->output;
     const double n = (double)s->calls, mean = n > 0 ? s->kl / n : 0;
@@ -391,7 +391,7 @@ static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
     const struct recording *r = &p->layers;
     c->agree = p->output.agree;
     c->predictions = p->output.rows;
-    tell_divergence(p, c);
+    fill_divergence(p, c);
     c->output = result_of(&p->output, "output");
     c->layers = calloc(r->n + 1u, sizeof *c->layers);
     if (!c->layers)
@@ -401,7 +401,7 @@ static enum pith_status collect(const struct pair *p, struct pith_comparison *c,
             struct pith_difference *d = &c->layers[c->n_layers++];
             *d = result_of(&r->value[i].sums, r->value[i].name);
             d->equal_bits &= !r->value[i].uneven;
-            tell_grid(&r->value[i], d);
+            fill_grid_error(&r->value[i], d);
         }
     return PITH_OK;
 }

@@ -56,7 +56,7 @@ static void find_range(const struct pith_model *m, uint32_t value, struct pith_i
 
 struct values {
     float *x, *first; /* own: [n] */
-    uint64_t n, seen, n_zero, n_beyond;
+    uint64_t n, n_values, n_zero, n_beyond;
     double sum;
 };
 
@@ -78,7 +78,7 @@ static void see_values(struct values *v, struct pith_input_look *l)
         still += v->first[k] == v->x[k];
     }
     l->still = still;
-    v->seen += v->n;
+    v->n_values += v->n;
     l->samples++;
 }
 
@@ -110,10 +110,10 @@ static enum pith_status look_at_input(struct pith_data *data, uint64_t max_value
     }
     free(v.x);
     free(v.first);
-    if (v.seen) {
-        l->mean = v.sum / (double)v.seen;
-        l->zeros = (double)v.n_zero / (double)v.seen;
-        l->beyond = l->ranged ? (double)v.n_beyond / (double)v.seen : 0;
+    if (v.n_values) {
+        l->mean = v.sum / (double)v.n_values;
+        l->zeros = (double)v.n_zero / (double)v.n_values;
+        l->beyond = l->ranged ? (double)v.n_beyond / (double)v.n_values : 0;
     }
     return st;
 }

@@ -13,13 +13,13 @@ static bool same_shape(const struct pith_dump *d, const struct pith_tensor *t)
 
 static void append(struct pith_dump *d, const struct pith_tensor *t)
 {
-    if (d->n_seen == 0) {
+    if (d->n_samples == 0) {
         d->type = t->type;
         d->rank = t->rank;
         memcpy(d->dim, t->dim, t->rank * sizeof *t->dim);
     }
     /* the times take an axis of their own */
-    if (!same_shape(d, t) || t->rank == PITH_MAX_RANK || d->n_seen == UINT32_MAX) {
+    if (!same_shape(d, t) || t->rank == PITH_MAX_RANK || d->n_samples == UINT32_MAX) {
         d->status = PITH_ERR_UNSUPPORTED;
         return;
     }
@@ -36,7 +36,7 @@ static void append(struct pith_dump *d, const struct pith_tensor *t)
     if (t->bytes) /* a selection may be of nothing */
         memcpy(d->data + d->n_bytes, t->data, (size_t)t->bytes);
     d->n_bytes += t->bytes;
-    d->n_seen++;
+    d->n_samples++;
 }
 
 void pith_dump_see(struct pith_dump *dump, uint32_t n, const struct pith_layer *layer,
@@ -65,9 +65,9 @@ enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer 
         return pith_error_fill(
             err, dump->status,
             "cannot store '%s': it has 8 axes, or its shape changes between calls", label);
-    if (dump->n_seen == 0)
+    if (dump->n_samples == 0)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "no layer gives '%s'", label);
-    dim[0] = (uint32_t)dump->n_seen;
+    dim[0] = (uint32_t)dump->n_samples;
     memcpy(dim + 1, dump->dim, dump->rank * sizeof *dim);
     return pith_npy_write(dump->type, dump->rank + 1, dim, dump->data, file, err);
 }

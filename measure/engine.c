@@ -182,13 +182,13 @@ uint64_t pith_engine_layer_ns(const struct pith_engine *e, uint32_t layer)
     return e->layer_ns && layer < pith_plan_layer_count(e->plan) ? e->layer_ns[layer] : 0;
 }
 
-enum pith_status pith_run_or_tell(struct pith_plan *plan, struct pith_error *err)
+enum pith_status pith_run_with_error(struct pith_plan *plan, struct pith_error *err)
 {
-    return pith_tell_end(plan, pith_plan_run(plan), err);
+    return pith_fill_run_error(plan, pith_plan_run(plan), err);
 }
 
-enum pith_status pith_tell_end(const struct pith_plan *plan, enum pith_status st,
-                               struct pith_error *err)
+enum pith_status pith_fill_run_error(const struct pith_plan *plan, enum pith_status st,
+                                     struct pith_error *err)
 {
     struct pith_layer l = {.name = ""};
     uint64_t steps;

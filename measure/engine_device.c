@@ -145,12 +145,12 @@ enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pit
 enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err)
 {
     if (!e->device)
-        return pith_run_or_tell(e->plan, err);
+        return pith_run_with_error(e->plan, err);
     enum pith_status st = pith_cuda_plan_run(e->device, &e->note);
     if (!st || st == PITH_ERR_LIMIT || st == PITH_ERR_STOPPED)
-        return pith_tell_end(e->plan, st, err);
+        return pith_fill_run_error(e->plan, st, err);
     st = give_up(e, err);
-    return st ? st : pith_run_or_tell(e->plan, err);
+    return st ? st : pith_run_with_error(e->plan, err);
 }
 
 const char *pith_engine_device(const struct pith_engine *e)

@@ -50,10 +50,10 @@ static double cross_entropy(const float *score, uint64_t n, uint64_t label)
     return log(total) - ((double)score[label] - max);
 }
 
-static enum pith_status wrong_label(struct pith_data *judge, uint64_t i, int64_t label,
+static enum pith_status wrong_label(struct pith_data *labels, uint64_t i, int64_t label,
                                     uint64_t n_classes, struct pith_error *err)
 {
-    const char *name = pith_data_sample_name(judge, i);
+    const char *name = pith_data_sample_name(labels, i);
     if (label == PITH_NO_LABEL)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%.300s has no label", name);
     return pith_error_fill(err, PITH_ERR_ARGUMENT,
@@ -62,7 +62,7 @@ static enum pith_status wrong_label(struct pith_data *judge, uint64_t i, int64_t
 }
 
 static enum pith_status add_label(struct pith_accuracy *a, const struct pith_plan *plan,
-                                  struct pith_data *judge, int64_t label, struct pith_error *err)
+                                  struct pith_data *labels, int64_t label, struct pith_error *err)
 {
     struct pith_tensor t;
     const float *score = pith_plan_output_data(plan, 0);
@@ -70,7 +70,7 @@ static enum pith_status add_label(struct pith_accuracy *a, const struct pith_pla
     pith_plan_output(plan, 0, &t);
     n = t.bytes / sizeof *score;
     if (label < 0 || (uint64_t)label >= n) /* PITH_NO_LABEL, too */
-        return wrong_label(judge, a->samples, label, n, err);
+        return wrong_label(labels, a->samples, label, n, err);
     rank = rank_of(score, n, (uint64_t)label);
     a->n_nan += pith_top_class(score, n) == n;
     a->correct1 += rank < 1;
@@ -90,7 +90,7 @@ static void add_target(struct pith_accuracy *a, const struct pith_plan *plan, co
 }
 
 /* The first data set with labels or targets says what is right. */
-static struct pith_data *judge_of(const struct pith_feed *feed)
+static struct pith_data *labelled_data(const struct pith_feed *feed)
 {
     for (uint32_t i = 0; i < feed->n_inputs; i++) {
         struct pith_data *d = feed->input[i].data;
@@ -103,48 +103,48 @@ static struct pith_data *judge_of(const struct pith_feed *feed)
 static enum pith_status check_kind(const struct pith_engine *e, const struct pith_feed *feed,
                                    bool *regression, struct pith_error *err)
 {
-    const struct pith_data *judge = judge_of(feed);
+    const struct pith_data *labels = labelled_data(feed);
     struct pith_tensor t;
     pith_plan_output(e->plan, 0, &t);
     if (t.type != PITH_F32)
         return pith_error_fill(err, PITH_ERR_UNSUPPORTED, "the model's output is not f32");
-    if (!judge)
+    if (!labels)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "the data set has no labels: give --labels FILE");
-    *regression = pith_data_target_elems(judge) > 0;
-    if (*regression && pith_data_target_elems(judge) != t.bytes / sizeof(float))
+    *regression = pith_data_target_elems(labels) > 0;
+    if (*regression && pith_data_target_elems(labels) != t.bytes / sizeof(float))
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "a target has %" PRIu64 " values, the model's output %" PRIu64,
-                               pith_data_target_elems(judge), t.bytes / sizeof(float));
+                               pith_data_target_elems(labels), t.bytes / sizeof(float));
     return PITH_OK;
 }
 
-static enum pith_status judge_sample(struct feeder *f, float *target, struct pith_accuracy *a,
-                                     struct pith_error *err)
+static enum pith_status evaluate_sample(struct feeder *f, float *target, struct pith_accuracy *a,
+                                        struct pith_error *err)
 {
     int64_t label;
-    struct pith_data *judge = judge_of(f->feed);
+    struct pith_data *labels = labelled_data(f->feed);
     enum pith_status st = pith_feeder_run(f, a->samples, &label, err);
     if (st)
         return st;
     if (!target)
-        return add_label(a, f->plan, judge, label, err);
-    st = pith_data_read_target(judge, a->samples, target);
+        return add_label(a, f->plan, labels, label, err);
+    st = pith_data_read_target(labels, a->samples, target);
     if (st)
         return pith_error_fill(err, st, "cannot read the target of %.300s",
-                               pith_data_sample_name(judge, a->samples));
-    add_target(a, f->plan, target, pith_data_target_elems(judge));
+                               pith_data_sample_name(labels, a->samples));
+    add_target(a, f->plan, target, pith_data_target_elems(labels));
     return PITH_OK;
 }
 
-static enum pith_status judge_all(struct feeder *f, const struct pith_watch *watch, float *target,
-                                  struct pith_accuracy *a, struct pith_error *err)
+static enum pith_status evaluate_all(struct feeder *f, const struct pith_watch *watch,
+                                     float *target, struct pith_accuracy *a, struct pith_error *err)
 {
     for (; a->samples < f->n_samples; a->samples++) {
         if (watch && a->samples % WATCH_EVERY == 0 && !watch->step(watch->user, a->samples))
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "interrupted after %" PRIu64 " samples",
                                    a->samples);
-        enum pith_status st = judge_sample(f, target, a, err);
+        enum pith_status st = evaluate_sample(f, target, a, err);
         if (st)
             return st;
     }
@@ -165,11 +165,11 @@ enum pith_status pith_evaluate(struct pith_engine *e, const struct pith_feed *fe
         st = pith_feeder_open(&f, e->plan, feed, false, err);
     f.engine = e;
     if (!st && a.regression) {
-        target = malloc(pith_data_target_elems(judge_of(feed)) * sizeof *target);
+        target = malloc(pith_data_target_elems(labelled_data(feed)) * sizeof *target);
         st = target ? PITH_OK : pith_error_no_memory(err);
     }
     if (!st)
-        st = judge_all(&f, watch, target, &a, err);
+        st = evaluate_all(&f, watch, target, &a, err);
     free(target);
     pith_feeder_close(&f);
     if (st)
@@ -193,7 +193,7 @@ static enum pith_status count_answers(struct feeder *f, const struct pith_watch 
         if (st)
             return st;
         if (label < 0 || label >= (int64_t)n_classes)
-            return wrong_label(judge_of(f->feed), i, label, n_classes, err);
+            return wrong_label(labelled_data(f->feed), i, label, n_classes, err);
         uint64_t top = pith_top_class(pith_plan_output_data(f->plan, 0), n_classes);
         if (top < n_classes)
             confusion[(uint64_t)label * n_classes + top]++;

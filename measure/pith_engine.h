@@ -32,15 +32,15 @@ enum pith_status pith_engine_open_device(struct pith_engine *e, const struct pit
                                          struct pith_error *err);
 void pith_engine_close_device(struct pith_engine *e);
 
-/* One run, wherever it is; as pith_run_or_tell, and PITH_ERR_UNSUPPORTED where the device was
+/* One run, wherever it is; as pith_run_with_error, and PITH_ERR_UNSUPPORTED where the device was
  * lost. */
 enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err);
 
 /* pith_plan_run; what ended it early is told: after how many steps, before which layer.
  * PITH_ERR_LIMIT, PITH_ERR_STOPPED. */
-enum pith_status pith_run_or_tell(struct pith_plan *plan, struct pith_error *err);
+enum pith_status pith_run_with_error(struct pith_plan *plan, struct pith_error *err);
 /* What ended it, in words, where the status is one of these. */
-enum pith_status pith_tell_end(const struct pith_plan *plan, enum pith_status st,
-                               struct pith_error *err);
+enum pith_status pith_fill_run_error(const struct pith_plan *plan, enum pith_status st,
+                                     struct pith_error *err);
 
 #endif

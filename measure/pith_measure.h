@@ -179,7 +179,7 @@ struct pith_dump {
     enum pith_type type;
     uint32_t rank; /* of one time */
     uint32_t dim[PITH_MAX_RANK];
-    uint64_t n_seen, n_bytes, room;
+    uint64_t n_samples, n_bytes, room;
     uint8_t *data; /* owned: pith_dump_free */
     enum pith_status
         status; /* what prevented more: PITH_ERR_MEMORY, _UNSUPPORTED (shape changed) */

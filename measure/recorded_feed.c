@@ -109,7 +109,7 @@ static enum pith_status record(struct recorded_feed *r, struct feeder *f, struct
             if (!status)
                 status = keep_states(r, f->plan, i * r->steps + step, err);
             if (!status)
-                status = pith_run_or_tell(f->plan, err);
+                status = pith_run_with_error(f->plan, err);
             if (!status)
                 pith_feeder_keep(f);
         }

@@ -265,7 +265,7 @@ enum pith_status pith_feeder_run(struct feeder *f, uint64_t i, int64_t *label,
         st = pith_feeder_step(f, step, 0, err);
         if (st)
             break;
-        st = f->engine ? pith_engine_run(f->engine, err) : pith_run_or_tell(f->plan, err);
+        st = f->engine ? pith_engine_run(f->engine, err) : pith_run_with_error(f->plan, err);
         if (st)
             break;
         pith_feeder_keep(f);

@@ -77,7 +77,7 @@ static bool add_kernel(struct tuning *t, const struct pith_layer *l)
 /* ---- which kernels there are ----------------------------------------------------------------- */
 
 /* Those that take `choice`: it came out as it was asked for. */
-static enum pith_status ask_for(struct tuning *t, uint32_t choice)
+static enum pith_status add_kernels_of(struct tuning *t, uint32_t choice)
 {
     struct pith_engine *e = NULL;
     struct pith_layer l;
@@ -151,7 +151,7 @@ static enum pith_status find_kernels(struct tuning *t)
 {
     enum pith_status st = find_planned(t);
     for (uint32_t choice = 1; !st && choice <= LAST_CHOICE; choice++) {
-        st = ask_for(t, choice);
+        st = add_kernels_of(t, choice);
         if (!st && choice % 16 == 0)
             st = watch(t, 0);
     }

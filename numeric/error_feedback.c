@@ -3,7 +3,8 @@
  * the error that none after it changes, so what is too much can be told early.
  *
  * Where U is of low rank, sum over i > j of U[j, i] e_i = p_j . (sum over i > j of e_i x_i): the
- * sum in brackets is kept in `seen`, and a weight takes 2 r multiplications instead of n - j. */
+ * sum in brackets is kept in `projection`, and a weight takes 2 r multiplications instead of n - j.
+ */
 #include "pith_error_feedback.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ static double feedback(const struct error_feedback *r, size_t j, double *diagona
     const struct low_rank_factor *f = r->factor;
     if (!r->u) {
         *diagonal = f->diagonal[j];
-        return pith_dot(f->p + j * f->r, r->seen, f->r);
+        return pith_dot(f->p + j * f->r, r->projection, f->r);
     }
     const double *u = r->u + j * r->n;
     *diagonal = u[j];
@@ -31,16 +32,16 @@ static void remember(const struct error_feedback *r, size_t j)
     if (r->u)
         return;
     const double *x = f->x + j * f->r;
-    double e = r->e[j], *restrict seen = r->seen;
+    double e = r->e[j], *restrict projection = r->projection;
     for (size_t k = 0; k < f->r; k++)
-        seen[k] += e * x[k];
+        projection[k] += e * x[k];
 }
 
 static double one_path(const struct error_feedback *r, double scale, double enough, int16_t *q)
 {
     double error = 0, u;
     if (!r->u)
-        memset(r->seen, 0, r->factor->r * sizeof *r->seen);
+        memset(r->projection, 0, r->factor->r * sizeof *r->projection);
     for (size_t j = r->n; j-- > 0 && error < enough;) {
         double back = feedback(r, j, &u);
         double wanted = !r->kept || r->kept[j] ? (r->goal[j] + back / u) / scale : 0;

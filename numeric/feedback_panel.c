@@ -50,7 +50,7 @@ static double feedback(const struct feedback_panel *p, size_t j, double *back)
     }
     memset(back, 0, PITH_ROW_PANEL * sizeof *back);
     if (j + 1 < p->n)
-        p->kernels->add_dot(f->x + (j + 1) * f->r, e, f->p + j * f->r, f->r, p->seen, back);
+        p->kernels->add_dot(f->x + (j + 1) * f->r, e, f->p + j * f->r, f->r, p->projection, back);
     return f->diagonal[j];
 }
 
@@ -61,7 +61,7 @@ void pith_feedback_panel(const struct feedback_panel *p, const double *scale, co
     for (uint32_t row = 0; row < PITH_ROW_PANEL; row++)
         error[row] = 0;
     if (!p->u)
-        memset(p->seen, 0, f->r * PITH_ROW_PANEL * sizeof *p->seen);
+        memset(p->projection, 0, f->r * PITH_ROW_PANEL * sizeof *p->projection);
     for (size_t j = p->n; j-- > 0 && any_left(p, error, enough);) {
         double back[PITH_ROW_PANEL], u = feedback(p, j, back);
         for (uint32_t row = 0; row < p->rows; row++)

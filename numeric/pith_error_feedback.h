@@ -52,9 +52,9 @@ struct error_feedback {
                             times its bits, >= 0; with a trellis [2] of that, for each quantizer;
                             NULL: nothing */
     const struct quantizer_trellis *trellis; /* NULL: all integers may follow each other */
-    uint32_t n_paths; /* 1..PITH_MOST_PATHS, see below; with a trellis a multiple of its states */
-    double *e;        /* [n, n_paths] room */
-    double *seen;     /* [factor->r, n_paths] room, with a factor only */
+    uint32_t n_paths;   /* 1..PITH_MOST_PATHS, see below; with a trellis a multiple of its states */
+    double *e;          /* [n, n_paths] room */
+    double *projection; /* [factor->r, n_paths] room, with a factor only */
     const struct row_panel_kernels *panel; /* pith_row_panel.h, for sums over paths; NULL: none. No
                                               bit depends on it */
 };

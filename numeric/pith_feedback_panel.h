@@ -18,9 +18,9 @@ struct feedback_panel {
     const double *goal;  /* [n, PITH_ROW_PANEL] */
     const uint8_t *kept; /* [n, PITH_ROW_PANEL]; NULL: none has to stay 0 */
     int32_t lowest, most;
-    double *e;    /* [n, PITH_ROW_PANEL], any numbers in it: room */
-    double *seen; /* [factor->r, PITH_ROW_PANEL] room, with a factor only */
-    int16_t *q;   /* [rows, n] */
+    double *e;          /* [n, PITH_ROW_PANEL], any numbers in it: room */
+    double *projection; /* [factor->r, PITH_ROW_PANEL] room, with a factor only */
+    int16_t *q;         /* [rows, n] */
     const struct row_panel_kernels *kernels;
 };
 

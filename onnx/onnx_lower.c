@@ -79,7 +79,7 @@ static enum pith_status check_outputs(struct onnx_lower *l)
 
 static enum pith_status lower_by_row(struct onnx_lower *l)
 {
-    l->im->asked = 0;
+    l->im->attributes_read = 0;
     enum pith_status status = l->row->lower(l);
     const char *news = status || l->flat->role != ONNX_PLAIN ? NULL : pith_onnx_too_new(l);
     if (news)

@@ -397,8 +397,9 @@ static bool is_expanded(const struct matcher *m, uint32_t value, uint32_t *from)
     const struct shape *x = shape_of(m, tile->in[0]), *y = shape_of(m, value);
     uint32_t n = attr_count(tile->attr, ATTR_TILE_REPEATS);
     for (uint32_t i = 0; i < x->rank; i++) {
-        bool told = n + i >= x->rank; /* an entry is 0 where an open batch repeats: here once */
-        int32_t times = told ? tile->attr[ATTR_TILE_REPEATS + 1 + n + i - x->rank] : 1;
+        bool has_repeat =
+            n + i >= x->rank; /* an entry is 0 where an open batch repeats: here once */
+        int32_t times = has_repeat ? tile->attr[ATTR_TILE_REPEATS + 1 + n + i - x->rank] : 1;
         if (x->dim[i] != 1 && (times == 0 || x->dim[i] != y->dim[y->rank - x->rank + i]))
             return false;
     }

@@ -9,8 +9,8 @@ struct graph_pack {
     bool compact;
     struct byte_out *out, *tables;
     struct pack_pieces *data;
-    struct huff_table *seen; /* those written, oldest first */
-    uint32_t n_seen;
+    struct huff_table *written; /* those written, oldest first */
+    uint32_t n_written;
     const struct shape *prev;
     uint32_t prev_centroids[2];                       /* of vectors, of others */
     const struct graph_node *attributes[PITH_OP_END]; /* whose attributes were written last */
@@ -139,10 +139,10 @@ static void write_head(struct graph_pack *p, const struct weight *w)
 /* 0: written now for the first time; else distance back from the newest. */
 static uint32_t table_ref(struct graph_pack *p, const struct huff_table *t)
 {
-    for (uint32_t back = 1; back <= p->n_seen; back++)
-        if (p->seen[p->n_seen - back].bytes == t->bytes)
+    for (uint32_t back = 1; back <= p->n_written; back++)
+        if (p->written[p->n_written - back].bytes == t->bytes)
             return back;
-    p->seen[p->n_seen++] = *t;
+    p->written[p->n_written++] = *t;
     pith_out_varint(p->tables, t->n_bytes);
     pith_out_bytes(p->tables, t->bytes, t->n_bytes);
     return 0;
@@ -250,7 +250,8 @@ static bool same_attributes(const struct graph_node *a, const struct graph_node 
 }
 
 /* Those of this operator that were written last need not be written again. */
-static void tell_attributes(struct graph_pack *p, const struct graph_node *node, uint64_t present)
+static void write_new_attributes(struct graph_pack *p, const struct graph_node *node,
+                                 uint64_t present)
 {
     const struct graph_node **last = &p->attributes[node->info->op];
     if (*last && same_attributes(*last, node)) {
@@ -304,7 +305,7 @@ static void write_node(struct graph_pack *p, const struct graph_node *node)
     if (low == NODE_OP)
         pith_out_varint(p->out, op - NODE_OP);
     if (present)
-        tell_attributes(p, node, present);
+        write_new_attributes(p, node, present);
     if (wired)
         write_wiring(p, node);
     else
@@ -320,12 +321,12 @@ static void write_graph(struct graph_pack *p)
     pith_out_varint(p->out, g->n_weights);
     for (uint32_t i = 0; i < g->n_weights; i++)
         write_weight(p, &g->weights[i]);
-    bool told = !outputs_are_default(g);
-    if (told)
+    bool lists_outputs = !outputs_are_default(g);
+    if (lists_outputs)
         pith_out_varint(p->out, g->n_nodes);
     for (uint32_t i = 0; i < g->n_nodes; i++)
         write_node(p, &g->nodes[i]);
-    if (!told)
+    if (!lists_outputs)
         return;
     pith_out_varint(p->out, g->n_outputs);
     for (uint32_t i = 0; i < g->n_outputs; i++)
@@ -334,16 +335,16 @@ static void write_graph(struct graph_pack *p)
 
 enum pith_status pith_pack_graph(const struct graph *g, struct pack_file *f)
 {
-    struct byte_out seen = {0};
+    struct byte_out written = {0};
     struct graph_pack p = {.g = g,
                            .compact = f->compact,
                            .out = &f->chunk[CHUNK_GRAPH],
                            .tables = &f->chunk[CHUNK_TABLES],
                            .data = &f->data};
-    p.seen = (void *)pith_out_room(&seen, 2 * (size_t)g->n_weights * sizeof *p.seen);
-    if (p.seen || g->n_weights == 0)
+    p.written = (void *)pith_out_room(&written, 2 * (size_t)g->n_weights * sizeof *p.written);
+    if (p.written || g->n_weights == 0)
         write_graph(&p);
-    bool failed = seen.failed || p.out->failed || p.tables->failed || pith_pieces_failed(p.data);
-    pith_out_clear(&seen);
+    bool failed = written.failed || p.out->failed || p.tables->failed || pith_pieces_failed(p.data);
+    pith_out_clear(&written);
     return failed ? PITH_ERR_MEMORY : PITH_OK;
 }

@@ -88,16 +88,16 @@ enum pith_status pith_pack_stats(const struct pith_model *m, const struct pack_n
     uint32_t next = 0;
     for (uint32_t i = 0; i < numbers->n; i++) {
         const struct pith_value *v = &m->values[numbers->order[i]];
-        bool seen = v->n_observed > 0 && v->min <= v->max;
-        const struct pith_value_stats *s = seen ? v->stats : NULL;
-        if (!seen && !v->grid)
+        bool observed = v->n_observed > 0 && v->min <= v->max;
+        const struct pith_value_stats *s = observed ? v->stats : NULL;
+        if (!observed && !v->grid)
             continue;
         pith_out_varint(o, i - next);
         pith_out_u8(o, (s ? STATS_KEPT : 0) | (s && s->n_channels ? STATS_CHANNELS : 0) |
                            (v->grid ? STATS_GRID : 0));
-        pith_out_le32(o, seen ? f32_bits(v->min) : 0);
-        pith_out_le32(o, seen ? f32_bits(v->max) : 0);
-        pith_out_varint(o, seen ? v->n_observed : 0);
+        pith_out_le32(o, observed ? f32_bits(v->min) : 0);
+        pith_out_le32(o, observed ? f32_bits(v->max) : 0);
+        pith_out_varint(o, observed ? v->n_observed : 0);
         if (s)
             write_stats(o, s);
         if (v->grid)

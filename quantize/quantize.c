@@ -250,7 +250,7 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
 
 /* A QuantizeLinear or DequantizeLinear tells the grid of its integers, but where it has fewer than
  * their type. */
-static void drop_told_grids(struct pith_model *m)
+static void drop_redundant_grids(struct pith_model *m)
 {
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct pith_node *node = &m->nodes[i];
@@ -278,7 +278,7 @@ static void commit(struct pith_model *m, const struct integer_network *net)
     m->n_values = net->m.n_values;
     m->inputs = net->m.inputs;
     m->outputs = net->m.outputs;
-    drop_told_grids(m);
+    drop_redundant_grids(m);
 }
 
 /* Folds and plans. */

@@ -29,7 +29,7 @@
 
 /* One thread's: nothing is allocated for a row. */
 struct room {
-    double *goal, *other, *error, *seen, *unit, *price;
+    double *goal, *other, *error, *projection, *unit, *price;
     uint8_t *kept;
     int16_t *q;
     struct kept_row row;             /* where some weights have to be 0 */
@@ -44,7 +44,7 @@ struct work {
      * what is told of the results' errors. */
     double *off;          /* [rows, n] */
     int16_t *placed;      /* [rows, n] */
-    double *told;         /* [rows] */
+    double *gathered;     /* [rows] */
     uint64_t first, last; /* places of the rows that are rounded at once */
     bool nearest;         /* nothing but the nearest integers of the goals */
     bool counts;          /* integers are only counted */
@@ -145,7 +145,7 @@ static double round_along_paths(const struct work *w, uint64_t row, const struct
     const double *u = f->u && !alone ? f->u + group_of(l, row) * n * n : NULL;
     const struct quantizer_trellis trellis = trellis_of(l);
     const struct low_rank_factor diagonal = {
-        .n = n, .x = r->seen, .p = r->seen, .diagonal = r->unit};
+        .n = n, .x = r->projection, .p = r->projection, .diagonal = r->unit};
     struct error_feedback e = {.n = n,
                                .u = u,
                                .factor = u ? NULL : &diagonal,
@@ -160,7 +160,7 @@ static double round_along_paths(const struct work *w, uint64_t row, const struct
                                           : l->states ? l->states
                                                       : 1,
                                .e = r->error,
-                               .seen = r->seen,
+                               .projection = r->projection,
                                .panel = &w->panel};
     if (l->lambda > 0 && !alone) {
         set_prices(l, row, r->price);
@@ -228,7 +228,7 @@ static void shift_goal(const struct work *w, uint64_t place, double *goal)
     const struct row_coupling *c = w->l->coupling;
     const size_t n = w->l->factor->n;
     for (uint64_t i = coupled_from(c, place); i < c->rows; i++) {
-        const double by = c->ask[place * c->rows + i], *off = w->off + i * n;
+        const double by = c->compensation[place * c->rows + i], *off = w->off + i * n;
         for (size_t j = 0; j < n; j++)
             goal[j] -= by * off[j];
     }
@@ -251,7 +251,7 @@ static void round_row(const struct work *w, uint64_t place, struct room *r)
         error = round_kept(w, row, r);
     else
         error = round_along_paths(w, row, r);
-    *(w->told ? &w->told[place] : &l->error[row]) = error;
+    *(w->gathered ? &w->gathered[place] : &l->error[row]) = error;
     int16_t *to = w->placed ? w->placed + place * n : l->q + row * n;
     for (size_t j = 0; j < n; j++)
         to[order[j]] = r->q[j];
@@ -265,7 +265,7 @@ static void couple_row(const struct work *w, uint64_t place, const struct room *
     const struct row_coupling *c = l->coupling;
     const size_t n = l->factor->n, *order = l->factor->order;
     for (uint64_t i = coupled_from(c, place); i < c->rows; i++) {
-        const double by = c->ask[place * c->rows + i], *off = w->off + i * n,
+        const double by = c->compensation[place * c->rows + i], *off = w->off + i * n,
                      step = l->step[c->order[i]];
         const int16_t *q = l->q + c->order[i] * n;
         for (size_t j = 0; j < n; j++) {
@@ -355,11 +355,12 @@ static bool take_block(const struct work *w)
     const size_t n = l->factor->n, bytes = n * sizeof *w->placed,
                  count = (size_t)(w->last - w->first);
     if (!rank_gather(l->ranks, w->placed + w->first * n, count * bytes, bytes) ||
-        !rank_gather(l->ranks, w->told + w->first, count * sizeof *w->told, sizeof *w->told))
+        !rank_gather(l->ranks, w->gathered + w->first, count * sizeof *w->gathered,
+                     sizeof *w->gathered))
         return false;
     for (uint64_t place = w->first; place < w->last; place++) {
         memcpy(l->q + row_at(l, place) * n, w->placed + place * n, bytes);
-        l->error[row_at(l, place)] = w->told[place];
+        l->error[row_at(l, place)] = w->gathered[place];
     }
     find_errors(w, w->room);
     return true;
@@ -387,15 +388,15 @@ static bool open_room(const struct layer_round *l, struct room *r)
     r->goal = malloc(n * sizeof *r->goal);
     r->other = malloc(n * sizeof *r->other);
     r->error = malloc(n * l->paths * sizeof *r->error);
-    r->seen = malloc(l->paths * sizeof *r->seen);
+    r->projection = malloc(l->paths * sizeof *r->projection);
     r->unit = malloc(n * sizeof *r->unit);
     r->price = malloc(2 * (2 * (size_t)l->levels + 1) * sizeof *r->price);
     r->kept = malloc(n);
     r->q = malloc(n * sizeof *r->q);
     for (size_t k = 0; k < n && r->unit; k++)
         r->unit[k] = 1;
-    return r->goal && r->other && r->error && r->seen && r->unit && r->price && r->kept && r->q &&
-           (!is_masked(l) || pith_kept_row_open(l->factor, &r->row)) &&
+    return r->goal && r->other && r->error && r->projection && r->unit && r->price && r->kept &&
+           r->q && (!is_masked(l) || pith_kept_row_open(l->factor, &r->row)) &&
            (!l->windows || pith_row_windows_room(l->windows, &r->windows));
 }
 
@@ -410,8 +411,8 @@ static bool open_work(struct layer_round *l, struct work *w)
     if (l->coupling) {
         w->off = malloc((size_t)l->rows * l->factor->n * sizeof *w->off);
         w->placed = malloc((size_t)l->rows * l->factor->n * sizeof *w->placed);
-        w->told = malloc((size_t)l->rows * sizeof *w->told);
-        ok = ok && w->off && w->placed && w->told;
+        w->gathered = malloc((size_t)l->rows * sizeof *w->gathered);
+        ok = ok && w->off && w->placed && w->gathered;
     }
     for (uint32_t i = 0; i < w->n && ok; i++)
         ok = open_room(l, &w->room[i]);
@@ -425,7 +426,7 @@ static void close_work(struct work *w)
         free(r->goal);
         free(r->other);
         free(r->error);
-        free(r->seen);
+        free(r->projection);
         free(r->unit);
         free(r->price);
         free(r->kept);
@@ -436,7 +437,7 @@ static void close_work(struct work *w)
     free(w->room);
     free(w->off);
     free(w->placed);
-    free(w->told);
+    free(w->gathered);
     free(w->overlap);
     free(w->square);
 }

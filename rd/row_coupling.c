@@ -45,7 +45,7 @@ static enum pith_status sum_draws(const struct pith_sensitivity *known, uint32_t
 void pith_row_coupling_close(struct row_coupling *c)
 {
     free(c->order);
-    free(c->ask);
+    free(c->compensation);
     *c = (struct row_coupling){0};
 }
 
@@ -67,11 +67,11 @@ static void place_rows(double *g, size_t n, double share, const double *loss, co
         g[i * n + i] = loss[order[i]];
 }
 
-/* Rows of U become those of what is asked: the block's own part of U, turned round, times U. */
+/* Rows of U become those of the compensation: the block's own part of U, turned round, times U. */
 static void solve_block(const struct row_coupling *c, size_t first, size_t last, double *loss)
 {
     const size_t n = (size_t)c->rows;
-    double *u = c->ask;
+    double *u = c->compensation;
     for (size_t j = first; j < last; j++) {
         loss[c->order[j]] = 0;
         for (size_t i = first; i <= j; i++)
@@ -103,14 +103,15 @@ enum pith_status pith_row_coupling_open(const struct pith_sensitivity *known, ui
     *c = (struct row_coupling){.rows = n,
                                .at_once = n / BLOCKS > LEAST_AT_ONCE ? n / BLOCKS : LEAST_AT_ONCE,
                                .order = malloc(2 * n * sizeof *c->order), /* and room behind */
-                               .ask = calloc(n * n, sizeof *c->ask)};
-    enum pith_status status = square && c->order && c->ask ? sum_draws(known, value, c->ask, err)
-                                                           : pith_error_no_memory(err);
+                               .compensation = calloc(n * n, sizeof *c->compensation)};
+    enum pith_status status = square && c->order && c->compensation
+                                  ? sum_draws(known, value, c->compensation, err)
+                                  : pith_error_no_memory(err);
     bool factored = false;
     if (!status) {
         pith_order_by_diagonal(loss, n, c->order);
-        place_rows(c->ask, n, share, loss, c->order, square);
-        factored = pith_cholesky(c->ask, n);
+        place_rows(c->compensation, n, share, loss, c->order, square);
+        factored = pith_cholesky(c->compensation, n);
     }
     free(square);
     for (size_t last = n; factored && last > 0;) {

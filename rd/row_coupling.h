@@ -13,10 +13,10 @@
 
 struct row_coupling {
     uint64_t rows;
-    uint64_t at_once; /* rows that know nothing of each other, so that threads can share them */
-    size_t *order;    /* [rows] the row at each place */
-    double *ask; /* [rows, rows] by place: how much of the errors of places that were rounded before
-                    a place makes up for. NULL: rows are not coupled */
+    uint64_t at_once;     /* rows that know nothing of each other, so that threads can share them */
+    size_t *order;        /* [rows] the row at each place */
+    double *compensation; /* [rows, rows] by place: how much of the errors of places that were
+                    rounded before a place makes up for. NULL: rows are not coupled */
 };
 
 /* Of a weight whose sensitivity has draws, else none. answers: how many the network gives, as many

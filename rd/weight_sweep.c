@@ -29,7 +29,7 @@
  * at 0.4 bits: 21,080 bytes without, 32,905 with a trellis, by their counts 21,501 and 24,119.) */
 #define TRELLIS_BITS 1.0
 /* Times that of rounding: goals are fitted to all that earlier layers did to the samples. */
-#define GOAL_DOUBTS 2.0
+#define GOAL_DAMPING_FACTOR 2.0
 /* Damping makes steps finer, as if all of it were an error to come, so that layers that samples
  * tell little of are; up to so much of it. (At equal KL 9 % of ResNet-20's bytes with 32 pictures.)
  */
@@ -189,7 +189,7 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
 {
     struct layer_moments stats;
     enum pith_status status = find_moments(s, l, &stats);
-    l->goal_damping = pith_layer_damping(&stats, GOAL_DOUBTS);
+    l->goal_damping = pith_layer_damping(&stats, GOAL_DAMPING_FACTOR);
     if (!status && !l->data_free && s->opts.without & PITH_SWEEP_NO_CORRECTION)
         forget_original(&stats);
     l->damping = pith_layer_damping(&stats, 1);
@@ -526,7 +526,7 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .paths = s->opts.paths ? s->opts.paths
                                              : l->states   ? TRELLIS_PATHS * (l->states > 8 ? 2 : 1)
                                                            : PATHS,
-                                    .coupling = l->coupling.ask ? &l->coupling : NULL,
+                                    .coupling = l->coupling.compensation ? &l->coupling : NULL,
                                     .runtime = s->opts.runtime,
                                     .ranks = s->opts.ranks};
     enum pith_status status = cut_rows(s, l);
@@ -616,26 +616,26 @@ static enum pith_status sweep_layer(struct sweep *s, struct layer *l)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static bool tell(const struct sweep *s, const struct layer *l, struct pith_swept_layer *told,
-                 struct pith_weight_sweep_report *report)
+static bool report_layer(const struct sweep *s, const struct layer *l,
+                         struct pith_swept_layer *swept, struct pith_weight_sweep_report *report)
 {
     const uint64_t rows = l->ref->rows;
-    told->layer = l->ref->layer;
-    told->weights = rows * l->n;
-    told->bits = l->round.bits;
-    told->by_row = l->by_row;
-    told->data_free = l->data_free;
+    swept->layer = l->ref->layer;
+    swept->weights = rows * l->n;
+    swept->bits = l->round.bits;
+    swept->by_row = l->by_row;
+    swept->data_free = l->data_free;
     for (uint64_t row = 0; row < l->round.rows; row++)
-        told->loss += 0.5 * l->round.loss[row] * l->round.error[row];
+        swept->loss += 0.5 * l->round.loss[row] * l->round.error[row];
     for (uint64_t row = 0; row < rows; row++)
-        told->step += log(l->step[row]) / (double)rows;
-    told->step = exp(told->step);
+        swept->step += log(l->step[row]) / (double)rows;
+    swept->step = exp(swept->step);
     report->n_layers++;
     report->n_data_free += l->data_free;
-    report->weights += told->weights;
-    report->bits += told->bits;
-    report->loss += told->loss;
-    return (!s->opts.on_layer || s->opts.on_layer(s->opts.user, told)) &&
+    report->weights += swept->weights;
+    report->bits += swept->bits;
+    report->loss += swept->loss;
+    return (!s->opts.on_layer || s->opts.on_layer(s->opts.user, swept)) &&
            (!s->opts.stop || !s->opts.stop(s->opts.user));
 }
 
@@ -646,9 +646,9 @@ static enum pith_status sweep_layers(struct sweep *s, struct pith_weight_sweep_r
     enum pith_status status = refs ? PITH_OK : pith_error_no_memory(s->err);
     for (uint32_t i = 0; i < n && !status; i++) {
         struct layer l;
-        struct pith_swept_layer told = {.number = i, .n_layers = n};
+        struct pith_swept_layer swept = {.number = i, .n_layers = n};
         status = open_layer(s, &refs[i], &l) ? sweep_layer(s, &l) : pith_error_no_memory(s->err);
-        if (!status && !tell(s, &l, &told, report))
+        if (!status && !report_layer(s, &l, &swept, report))
             status = pith_error_fill(s->err, PITH_ERR_ARGUMENT, "interrupted");
         close_layer(&l);
     }
@@ -745,7 +745,7 @@ enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data 
                                    struct pith_model **out, struct pith_weight_sweep_report *report,
                                    struct pith_error *err)
 {
-    struct pith_weight_sweep_report told = {0};
+    struct pith_weight_sweep_report total = {0};
     struct sweep s = {.was = m, .err = err};
     memcpy(&s.opts, opts, opts->size_bytes < sizeof s.opts ? opts->size_bytes : sizeof s.opts);
     if (s.opts.memory_bytes == 0)
@@ -754,14 +754,14 @@ enum pith_status pith_weight_sweep(const struct pith_model *m, struct pith_data 
     if (!status)
         status = open_sweep(&s, calibration);
     if (!status)
-        status = sweep_layers(&s, &told);
+        status = sweep_layers(&s, &total);
     if (!status)
         status = store_others(&s);
     if (!status) {
         *out = s.now;
         s.now = NULL;
         if (report)
-            *report = told;
+            *report = total;
     }
     close_sweep(&s);
     return status;

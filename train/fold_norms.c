@@ -74,7 +74,7 @@ enum pith_status pith_norms_fold(struct run *r, struct pith_model *was)
     return status;
 }
 
-enum pith_status pith_norms_judge(struct run *r)
+enum pith_status pith_norms_validate(struct run *r)
 {
     struct pith_train_result *to = r->result;
     if (!r->val || to->folded == 0)

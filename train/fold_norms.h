@@ -13,6 +13,6 @@ enum pith_status pith_norms_fold(struct run *r, struct pith_model *was);
 void pith_norms_put_back(struct pith_model *m, const struct pith_model *was);
 
 /* Held-out loss and accuracy of the network as it is now, into the result. */
-enum pith_status pith_norms_judge(struct run *r);
+enum pith_status pith_norms_validate(struct run *r);
 
 #endif

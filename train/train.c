@@ -59,7 +59,7 @@ static bool is_best(struct run *r, const struct pith_train_progress *p)
 }
 
 /* As the network of integers that it shall be, where it shall. */
-static enum pith_status judge(struct run *r, struct pith_train_progress *p)
+static enum pith_status validate(struct run *r, struct pith_train_progress *p)
 {
     const struct pith_train_integers *q = r->opts->integers;
     struct pith_model *made = NULL;
@@ -89,7 +89,7 @@ static enum pith_status close_epoch(struct run *r, struct pith_train_progress *p
     p->kept = pith_optimizer_kept(r->optimizer);
     p->bytes = pith_optimizer_bytes(r->optimizer);
     if (r->val) {
-        enum pith_status status = judge(r, p);
+        enum pith_status status = validate(r, p);
         if (status)
             return status;
     }
@@ -115,7 +115,7 @@ static enum pith_status train_batches(struct run *r, bool *stop)
     while (r->done < pith_batch_count(r->batch) && !status && !*stop) {
         status = pith_run_step(r, r->done);
         r->done++;
-        *stop = r->asked_to_stop;
+        *stop = r->should_stop;
         if (!status && r->checkpoint && (*stop || (every && r->step % every == 0)))
             status = pith_run_save(r);
     }
@@ -281,7 +281,7 @@ static enum pith_status open_run(struct run *r, struct pith_data *train)
     if (!status && r->opts->keep_best && pith_snapshot_new(r->m, &r->best))
         status = pith_tape_no_memory(r->err);
     if (!status)
-        status = pith_run_ask_teacher(r);
+        status = pith_run_record_teacher(r);
     status = pith_ranks_agree(r->opts->ranks, status, r->err);
     if (!status && r->memory)
         pith_memory_join(r->memory, r->opts->ranks);
@@ -315,7 +315,7 @@ static enum pith_status finish(struct run *r, struct pith_model *unfolded)
         status = pith_tape_no_memory(r->err);
     if (!status && o->remove_dead_channels)
         status = pith_remove_dead_channels(r->m, &r->result->dropped, r->err);
-    return status ? status : pith_norms_judge(r);
+    return status ? status : pith_norms_validate(r);
 }
 
 /* The network as it came; the snapshot knows all that the graph of integers has. */

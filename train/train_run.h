@@ -42,7 +42,7 @@ struct run {
     struct checkpoint *checkpoint;              /* NULL: none are written */
     struct pith_buffer model_state, best_state; /* of checkpoints alone */
     struct pith_train_progress *past;           /* [epochs] */
-    bool asked_to_stop;                         /* in the last step */
+    bool should_stop;                           /* in the last step */
     bool shrinks;                               /* units are put in order in the end */
     uint64_t saved;                             /* step of the last checkpoint */
     struct loss_part part[PITH_TRAIN_SLICES];
@@ -59,7 +59,7 @@ enum pith_status pith_run_check_scores(const struct run *r, const struct pith_da
 
 /* Asks the teacher for all versions of all samples that the run will show, where the options let it
  * be asked once. */
-enum pith_status pith_run_ask_teacher(struct run *r);
+enum pith_status pith_run_record_teacher(struct run *r);
 /* Batch i of the epoch: forward, loss, backward, optimizer. */
 enum pith_status pith_run_step(struct run *r, uint64_t i);
 

@@ -76,7 +76,7 @@ static void keep_answers(void *arg, uint32_t slice)
 }
 
 /* In the order of the data set: a run that goes on later gets the same outputs. */
-enum pith_status pith_run_ask_teacher(struct run *r)
+enum pith_status pith_run_record_teacher(struct run *r)
 {
     const struct tape_tensor *y = pith_tape_value(r->tape, 0, r->scores);
     uint64_t n = pith_data_count(r->train);
@@ -165,8 +165,7 @@ enum pith_status pith_run_step(struct run *r, uint64_t i)
     status = pith_ranks_agree(r->opts->ranks, status, r->err);
     if (status)
         return status;
-    r->asked_to_stop =
-        pith_ranks_any(r->opts->ranks, r->opts->stop && r->opts->stop(r->opts->user));
+    r->should_stop = pith_ranks_any(r->opts->ranks, r->opts->stop && r->opts->stop(r->opts->user));
     double loss = add_losses(r);
     if (!isfinite(loss))
         return not_finite(r, "the loss");

@@ -51,27 +51,27 @@ struct cli_common {
 };
 
 enum option_kind {
-    OPTION_FLAG,     /* bool */
-    OPTION_COUNT,    /* uint32_t, counts occurrences */
-    OPTION_TEXT,     /* const char * */
-    OPTION_OPT_TEXT, /* const char *, argument optional as --name=arg, else "" */
-    OPTION_LIST,     /* struct cli_list, one entry per occurrence */
-    OPTION_UINT,     /* uint64_t in [min, max] */
-    OPTION_NUMBER,   /* double in [min, max] */
-    OPTION_TIME,     /* double, seconds in [min, max]: 2ms, 90s, 30m, or a bare number */
-    OPTION_FRACTION, /* double: 0.9 or 90% */
-    OPTION_PERCENT,  /* double, as a fraction: 0.5% (a bare number is refused); -1: not given */
-    OPTION_BYTES,    /* uint64_t: 8M, 64KiB, 500K */
-    OPTION_U32,      /* uint32_t in [min, max] */
-    OPTION_FLOAT,    /* float in [min, max] */
-    OPTION_HEADING,  /* no option: its help text heads those that follow. -h ends at the first */
-    OPTION_ADVANCED, /* no option: what follows stands on the advanced page, not in the help */
-    OPTION_ROWS,     /* no option: here stand rows of a stage's table (stage_options.h) */
-    OPTION_ONE_ROW,  /* the same of one row, by its key */
-    OPTION_ASKED,    /* the same, for a stage that is made later */
-    OPTION_ROW,      /* one of them, in cli_all_options */
-    OPTION_SET,      /* KEY=VALUE, by a stage's table */
-    OPTION_SET_ASKED /* STAGE.KEY=VALUE, for stages that are made later */
+    OPTION_FLAG,      /* bool */
+    OPTION_COUNT,     /* uint32_t, counts occurrences */
+    OPTION_TEXT,      /* const char * */
+    OPTION_OPT_TEXT,  /* const char *, argument optional as --name=arg, else "" */
+    OPTION_LIST,      /* struct cli_list, one entry per occurrence */
+    OPTION_UINT,      /* uint64_t in [min, max] */
+    OPTION_NUMBER,    /* double in [min, max] */
+    OPTION_TIME,      /* double, seconds in [min, max]: 2ms, 90s, 30m, or a bare number */
+    OPTION_FRACTION,  /* double: 0.9 or 90% */
+    OPTION_PERCENT,   /* double, as a fraction: 0.5% (a bare number is refused); -1: not given */
+    OPTION_BYTES,     /* uint64_t: 8M, 64KiB, 500K */
+    OPTION_U32,       /* uint32_t in [min, max] */
+    OPTION_FLOAT,     /* float in [min, max] */
+    OPTION_HEADING,   /* no option: its help text heads those that follow. -h ends at the first */
+    OPTION_ADVANCED,  /* no option: what follows stands on the advanced page, not in the help */
+    OPTION_ROWS,      /* no option: here stand rows of a stage's table (stage_options.h) */
+    OPTION_ONE_ROW,   /* the same of one row, by its key */
+    OPTION_REQUESTED, /* the same, for a stage that is made later */
+    OPTION_ROW,       /* one of them, in cli_all_options */
+    OPTION_SET,       /* KEY=VALUE, by a stage's table */
+    OPTION_SET_REQUESTED /* STAGE.KEY=VALUE, for stages that are made later */
 };
 
 #define CLI_LIST_MAX 64
@@ -140,7 +140,7 @@ void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *cli_last_error(void);
 /* Errors are kept, the last of them, until they are told behind `who`. */
 void cli_hold_errors(void);
-void cli_tell_held_error(const char *who);
+void cli_report_held_error(const char *who);
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A warning that -q silences: of what may well be meant. */
 void cli_hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -164,10 +164,10 @@ enum cli_exit cli_no_memory(void);
  * otherwise. One step at a time. */
 struct cli_progress {
     const char *what;
-    char detail[CLI_DETAIL_BYTES]; /* behind the time */
-    uint64_t next_ns;              /* when it is drawn again */
-    uint64_t seen, seen_ns;        /* done when it last changed, and when that was drawn */
-    uint64_t total;                /* 0: unknown, the time is shown */
+    char detail[CLI_DETAIL_BYTES];      /* behind the time */
+    uint64_t next_ns;                   /* when it is drawn again */
+    uint64_t last_done, last_change_ns; /* done when it last changed, and when that was drawn */
+    uint64_t total;                     /* 0: unknown, the time is shown */
     _Atomic uint64_t done;
     uint64_t started_ns;
     bool bar, events, drawn, running, stop;
@@ -180,7 +180,7 @@ void cli_progress_start(struct cli_progress *p, const struct cli_common *c, cons
 /* Fits the progress callbacks of the library; returns false once the user pressed ^C. */
 bool cli_progress_step(void *progress, uint64_t done);
 /* What it is at; detail may be "". */
-void cli_progress_tell(struct cli_progress *p, const char *detail);
+void cli_progress_detail(struct cli_progress *p, const char *detail);
 /* Takes the bar away for a message, which is to come at once. */
 void cli_progress_hide(struct cli_progress *p);
 void cli_progress_end(struct cli_progress *p);

@@ -88,7 +88,7 @@ static const char *exit_word(enum cli_exit rc)
     return "done";
 }
 
-static void json_subjects(const char *text)
+static void json_error_place(const char *text)
 {
     const char *at;
     size_t n;
@@ -111,7 +111,7 @@ void cli_json_error(enum cli_exit rc)
     cli_json_string("status", exit_word(rc));
     cli_json_string("text", rc == EXIT_INTERRUPTED ? "interrupted" : cli_last_error());
     if (rc != EXIT_INTERRUPTED)
-        json_subjects(cli_last_error());
+        json_error_place(cli_last_error());
     cli_json_close('}');
     cli_json_end();
 }

@@ -40,7 +40,7 @@ void cli_hold_errors(void)
     holds = true;
 }
 
-void cli_tell_held_error(const char *who)
+void cli_report_held_error(const char *who)
 {
     holds = false;
     if (held[0])

@@ -185,12 +185,12 @@ static enum cli_exit store(const struct cli_option *o, const char *text, void *o
     case OPTION_ADVANCED:
     case OPTION_ROWS:
     case OPTION_ONE_ROW:
-    case OPTION_ASKED:
+    case OPTION_REQUESTED:
         break;
     case OPTION_ROW:
         return cli_store_row(o, text, options);
     case OPTION_SET:
-    case OPTION_SET_ASKED:
+    case OPTION_SET_REQUESTED:
         return cli_store_set(o, text, options);
     case OPTION_FRACTION:
     case OPTION_PERCENT:
@@ -210,7 +210,7 @@ static enum cli_exit parse_long(const struct cli_command *cmd, char **words, int
     int n_found;
     const struct cli_option *o = find_name(cmd, name, len, &n_found);
     *used = 1;
-    if (!o && n_found == 0 && cli_told_as_set(cmd, name, len))
+    if (!o && n_found == 0 && cli_report_set_only(cmd, name, len))
         return EXIT_USAGE;
     if (!o) {
         cli_error("%s option '--%.*s' (see pith %s -h)", n_found ? "ambiguous" : "unknown",

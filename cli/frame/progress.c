@@ -69,13 +69,13 @@ static void draw(struct cli_progress *p, uint64_t elapsed_ns)
     uint64_t done = atomic_load(&p->done);
     const int room = cli_columns() - BESIDE_CELLS;
     const int cells = room < BAR_CELLS ? (room > 0 ? room : 0) : BAR_CELLS;
-    if (done != p->seen || p->seen_ns == 0) {
-        p->seen = done;
-        p->seen_ns = elapsed_ns;
+    if (done != p->last_done || p->last_change_ns == 0) {
+        p->last_done = done;
+        p->last_change_ns = elapsed_ns;
     }
     fprintf(stderr, "\r%-10s ", p->what);
     if (p->total)
-        draw_share(done, p->total, p->seen_ns, elapsed_ns - p->seen_ns, cells);
+        draw_share(done, p->total, p->last_change_ns, elapsed_ns - p->last_change_ns, cells);
     else
         fprintf(stderr, "%" PRIu64 ":%02" PRIu64, s / 60, s % 60);
     const int left = p->total ? room - cells - 2 : cli_columns() - ELAPSED_CELLS;
@@ -162,7 +162,7 @@ bool cli_progress_step(void *progress, uint64_t done)
     return !cli_interrupted();
 }
 
-void cli_progress_tell(struct cli_progress *p, const char *detail)
+void cli_progress_detail(struct cli_progress *p, const char *detail)
 {
     if (!p->running)
         return;

@@ -42,8 +42,8 @@ void cli_set_kept(const char *format, ...)
 void cli_say_interrupted(void)
 {
     const char *line = last_line[line_at];
-    ssize_t told = write(STDERR_FILENO, line, strlen(line));
-    (void)told;
+    ssize_t written = write(STDERR_FILENO, line, strlen(line));
+    (void)written;
 }
 
 /* The step did not look at the mark: one large layer is being rounded, or a file decoded. */

@@ -100,7 +100,7 @@ const struct cli_option *cli_all_options(const struct cli_command *cmd)
     static const struct cli_option end = {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0};
     all.n = 0;
     for (const struct cli_option *o = cmd->options; o && o->name; o++)
-        if (o->kind == OPTION_ROWS || o->kind == OPTION_ONE_ROW || o->kind == OPTION_ASKED)
+        if (o->kind == OPTION_ROWS || o->kind == OPTION_ONE_ROW || o->kind == OPTION_REQUESTED)
             add_rows(o);
         else
             add(o, NULL, o);
@@ -122,10 +122,10 @@ const struct pith_option_table *cli_set_table(const struct cli_command *cmd, uin
     static const struct {
         enum pith_stage_kind kind;
         const char *prefix;
-    } asked[] = {{PITH_STAGE_PRUNE, "prune."},         {PITH_STAGE_TRAIN, "prune.train."},
-                 {PITH_STAGE_TRAIN, "train."},         {PITH_STAGE_CLUSTER, "cluster."},
-                 {PITH_STAGE_CALIBRATE, "calibrate."}, {PITH_STAGE_QUANTIZE, "quantize."},
-                 {PITH_STAGE_ENCODE, "encode."}};
+    } requested[] = {{PITH_STAGE_PRUNE, "prune."},         {PITH_STAGE_TRAIN, "prune.train."},
+                     {PITH_STAGE_TRAIN, "train."},         {PITH_STAGE_CLUSTER, "cluster."},
+                     {PITH_STAGE_CALIBRATE, "calibrate."}, {PITH_STAGE_QUANTIZE, "quantize."},
+                     {PITH_STAGE_ENCODE, "encode."}};
     const struct pith_option_table *own = cli_stage_table(cmd);
     const struct cli_option *o = cmd->options;
     *prefix = i ? "train." : "";
@@ -134,12 +134,12 @@ const struct pith_option_table *cli_set_table(const struct cli_command *cmd, uin
                : i == 1 && own == pith_stage_options(PITH_STAGE_PRUNE)
                    ? pith_stage_options(PITH_STAGE_TRAIN)
                    : NULL;
-    while (o && o->name && o->kind != OPTION_SET_ASKED)
+    while (o && o->name && o->kind != OPTION_SET_REQUESTED)
         o++;
-    if (!o || !o->name || i >= sizeof asked / sizeof *asked)
+    if (!o || !o->name || i >= sizeof requested / sizeof *requested)
         return NULL;
-    *prefix = asked[i].prefix;
-    return pith_stage_options(asked[i].kind);
+    *prefix = requested[i].prefix;
+    return pith_stage_options(requested[i].kind);
 }
 
 /* ---- setting --------------------------------------------------------------------------------- */
@@ -150,8 +150,8 @@ static enum pith_status set_row(const struct cli_option *place, const struct pit
 {
     enum pith_stage_kind kind = (enum pith_stage_kind)place->min;
     char key[64];
-    if (place->kind == OPTION_ASKED)
-        return pith_ask(at, kind, row->key, text, err);
+    if (place->kind == OPTION_REQUESTED)
+        return pith_request_option(at, kind, row->key, text, err);
     bool nested = ((struct pith_stage *)at)->kind != kind;
     snprintf(key, sizeof key, "%s%s", nested ? "train." : "", row->key);
     return pith_stage_set(at, key, text, &texts, err);
@@ -222,10 +222,11 @@ static enum cli_exit set_key(struct pith_stage *stage, const char *text, size_t 
 }
 
 /* "prune.sparsity=0.9" */
-static enum cli_exit ask_key(struct pith_asked *asked, const char *text, size_t n)
+static enum cli_exit request_key(struct pith_requested_options *requested, const char *text,
+                                 size_t n)
 {
     struct pith_error err = {0};
-    char key[PITH_ASKED_KEY_BYTES];
+    char key[PITH_REQUESTED_KEY_BYTES];
     size_t stage = strcspn(text, ".");
     enum pith_stage_kind kind = stage < n ? pith_stage_named(text, stage) : (enum pith_stage_kind)0;
     if (!kind || kind == PITH_STAGE_COMPRESS)
@@ -234,7 +235,7 @@ static enum cli_exit ask_key(struct pith_asked *asked, const char *text, size_t 
     if (bytes >= sizeof key || !key_of(kind, text + stage + 1, bytes))
         return no_such_key(text, n, pith_stage_name(kind));
     snprintf(key, sizeof key, "%.*s", (int)bytes, text + stage + 1);
-    if (!pith_ask(asked, kind, key, text + n + 1, &err))
+    if (!pith_request_option(requested, kind, key, text + n + 1, &err))
         return EXIT_DONE;
     cli_error("--set %.*s=%s", (int)n, text, err.text);
     return EXIT_USAGE;
@@ -249,7 +250,7 @@ enum cli_exit cli_store_set(const struct cli_option *o, const char *text, void *
         return EXIT_USAGE;
     }
     size_t n = (size_t)(equals - text);
-    return o->kind == OPTION_SET ? set_key(at, text, n) : ask_key(at, text, n);
+    return o->kind == OPTION_SET ? set_key(at, text, n) : request_key(at, text, n);
 }
 
 static bool is_called(const struct pith_option *o, const char *name, size_t n)
@@ -264,7 +265,7 @@ static bool is_called(const struct pith_option *o, const char *name, size_t n)
            (o->option && strlen(o->option) == n && memcmp(o->option, name, n) == 0);
 }
 
-bool cli_told_as_set(const struct cli_command *cmd, const char *name, size_t n)
+bool cli_report_set_only(const struct cli_command *cmd, const char *name, size_t n)
 {
     const struct pith_option_table *table = cli_stage_table(cmd);
     const struct pith_option *o;

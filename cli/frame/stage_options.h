@@ -11,8 +11,9 @@
  * makes later from what it was asked for (pith_preset.h):
  *
  *     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "batch", NULL),
- *     CLI_ASKED_ROW(struct compress_options, asked, PITH_STAGE_PRUNE, "sparsity", NULL),
- *     CLI_ASKED_SET(struct compress_options, asked),                    --set prune.pattern=2:4 */
+ *     CLI_REQUESTED_ROW(struct compress_options, requested, PITH_STAGE_PRUNE, "sparsity", NULL),
+ *     CLI_REQUESTED_SET(struct compress_options, requested),          --set prune.pattern=2:4
+ */
 #ifndef STAGE_OPTIONS_H
 #define STAGE_OPTIONS_H
 
@@ -42,13 +43,13 @@
     {                                                                                              \
         0, key, OPTION_ONE_ROW, offsetof(type, member), NULL, help, kind, 0                        \
     }
-#define CLI_ASKED_ROW(type, member, kind, key, help)                                               \
+#define CLI_REQUESTED_ROW(type, member, kind, key, help)                                           \
     {                                                                                              \
-        0, key, OPTION_ASKED, offsetof(type, member), NULL, help, kind, 0                          \
+        0, key, OPTION_REQUESTED, offsetof(type, member), NULL, help, kind, 0                      \
     }
-#define CLI_ASKED_SET(type, member)                                                                \
+#define CLI_REQUESTED_SET(type, member)                                                            \
     {                                                                                              \
-        0, "set", OPTION_SET_ASKED, offsetof(type, member), "STAGE.KEY=VALUE",                     \
+        0, "set", OPTION_SET_REQUESTED, offsetof(type, member), "STAGE.KEY=VALUE",                 \
             "option of a stage, such as cluster.bits=4; repeatable", 0, 0                          \
     }
 
@@ -65,11 +66,11 @@ bool cli_is_advanced(const struct pith_option *o);
 bool cli_has_advanced(const struct pith_option_table *table);
 
 /* Sets a row's option (OPTION_ROW, from cli_all_options), or one by KEY=VALUE (OPTION_SET,
- * OPTION_SET_ASKED). */
+ * OPTION_SET_REQUESTED). */
 enum cli_exit cli_store_row(const struct cli_option *o, const char *text, void *options);
 enum cli_exit cli_store_set(const struct cli_option *o, const char *text, void *options);
 /* Tells of an option that there is as --set KEY=VALUE alone; false: there is none of that name. */
-bool cli_told_as_set(const struct cli_command *cmd, const char *name, size_t n);
+bool cli_report_set_only(const struct cli_command *cmd, const char *name, size_t n);
 
 #define CLI_HELP_BYTES 200u
 /* A row's line of help: what it is, its words, its default. */

@@ -130,7 +130,7 @@ static enum cli_exit compare_weights(const struct pith_model *a, const struct pi
     return EXIT_DONE;
 }
 
-static void tell_float_weights(const struct weights *w, char *text, size_t room)
+static void describe_float_weights(const struct weights *w, char *text, size_t room)
 {
     int n = snprintf(text, room, "its weights differ by %.1f dB: %.3f kept, was %.3f", w->snr_db,
                      (double)count_kept(w->b->data, w->b->count) / (double)w->b->count,
@@ -142,7 +142,7 @@ static void tell_float_weights(const struct weights *w, char *text, size_t room)
 /* ---- the reason ------------------------------------------------------------------------------ */
 
 /* What putting the right numbers on the layer's grid does by itself. */
-static void tell_grid(const struct pith_difference *d, char *text, size_t room)
+static void describe_grid(const struct pith_difference *d, char *text, size_t room)
 {
     int n =
         d->clip_db < d->snr_db + HALF_DB
@@ -181,9 +181,9 @@ enum cli_exit cli_layer_reason(const struct pith_model *a, const struct pith_mod
                  (unsigned long long)(off->nonfinite_a + off->nonfinite_b),
                  (unsigned long long)off->elements);
     else if (off->integers && off->grid_db < off->snr_db + HALF_DB)
-        tell_grid(off, text, room);
+        describe_grid(off, text, room);
     else if (w.a && w.snr_db < came && !w.integers)
-        tell_float_weights(&w, text, room);
+        describe_float_weights(&w, text, room);
     else if (w.a && w.snr_db < came)
         snprintf(text, room, "its weights as integers have an SQNR of %.1f dB", w.snr_db);
     else if (isinf(came))

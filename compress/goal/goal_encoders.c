@@ -114,19 +114,19 @@ static enum pith_status to_integers(struct pith_model *copy, const struct goal_e
 {
     struct pith_stage s;
     struct pith_data *data = pith_goal_only_data(e);
-    const struct pith_stage_means means = {.size_bytes = sizeof means,
-                                           .seed = e->opts->seed,
-                                           .train = data,
-                                           .feed = data ? NULL : e->opts->feed,
-                                           .threads = e->opts->threads,
-                                           .cpu_mask = e->opts->cpu_mask,
-                                           .stop = e->opts->stop,
-                                           .user = e->opts->user};
+    const struct pith_stage_context context = {.size_bytes = sizeof context,
+                                               .seed = e->opts->seed,
+                                               .train = data,
+                                               .feed = data ? NULL : e->opts->feed,
+                                               .threads = e->opts->threads,
+                                               .cpu_mask = e->opts->cpu_mask,
+                                               .stop = e->opts->stop,
+                                               .user = e->opts->user};
     enum pith_status st = pith_goal_eval_pick(e->eval, PITH_GOAL_CALIBRATE, err);
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
     s.quantize.weight_bits = bits_of(quality);
     s.samples = (uint32_t)pith_goal_eval_count(e->eval, PITH_GOAL_CALIBRATE);
-    return st ? st : pith_stage_run_with(copy, &s, &means, NULL, err);
+    return st ? st : pith_stage_run_with(copy, &s, &context, NULL, err);
 }
 
 static enum pith_status to_halves(struct pith_model *copy, const struct goal_encoders *e,
@@ -140,12 +140,13 @@ static enum pith_status to_halves(struct pith_model *copy, const struct goal_enc
 static enum pith_status to_exact(struct pith_model *copy, const struct goal_encoders *e,
                                  double quality, struct pith_error *err)
 {
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .threads = e->opts->threads};
+    const struct pith_stage_context context = {.size_bytes = sizeof context,
+                                               .threads = e->opts->threads};
     struct pith_stage s;
     (void)quality;
     pith_stage_init(&s, PITH_STAGE_ENCODE);
     s.encode.lossless = true;
-    return pith_stage_run_with(copy, &s, &means, NULL, err);
+    return pith_stage_run_with(copy, &s, &context, NULL, err);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */

@@ -261,7 +261,7 @@ enum pith_status pith_goal_retrain(const struct goal_retraining *r, struct pith_
                        .good = (double)f->point[f->best].bytes,
                        .bad = HUGE_VAL,
                        .share = FIRST_SHARE};
-    const struct pith_asked nothing = {0};
+    const struct pith_requested_options nothing = {0};
     if (!can_train(r) || l.weights < LEAST_WEIGHTS)
         return PITH_OK;
     enum pith_status st = pith_recipe_make("small", &nothing, &l.recipe, err);

@@ -113,8 +113,9 @@ static double x_of(const struct line *l, double y)
         xx += weight[i] * (l->x[i] - mean_x) * (l->x[i] - mean_x);
         xy += weight[i] * (l->x[i] - mean_x) * (l->y[i] - mean_y);
     }
-    const double doubt = ERROR * ERROR / (POWERS * POWERS);
-    const double slope = fmax(LEAST_SLOPE, fmin(MOST_SLOPE, (xy + doubt * POWER) / (xx + doubt)));
+    const double prior_weight = ERROR * ERROR / (POWERS * POWERS);
+    const double slope =
+        fmax(LEAST_SLOPE, fmin(MOST_SLOPE, (xy + prior_weight * POWER) / (xx + prior_weight)));
     return mean_x + (y - mean_y) / slope;
 }
 

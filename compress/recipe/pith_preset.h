@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_preset.h - recipes by name, and options that are given for stages without a recipe.
  *
- *     struct pith_asked asked = {0};
- *     pith_ask(&asked, PITH_STAGE_PRUNE, "sparsity", "95%", &err);
- *     pith_ask(&asked, PITH_STAGE_TRAIN, "epochs", "4", &err);
+ *     struct pith_requested_options asked = {0};
+ *     pith_request_option(&asked, PITH_STAGE_PRUNE, "sparsity", "95%", &err);
+ *     pith_request_option(&asked, PITH_STAGE_TRAIN, "epochs", "4", &err);
  *     pith_recipe_make("deep-compression", &asked, &recipe, &err);
  *
  * What is asked wins over what the preset says. In recipes: "preset": "deep-compression", with the
@@ -25,35 +25,37 @@ struct pith_preset {
 /* Row i of all; NULL past the last. */
 const struct pith_preset *pith_preset_row(uint32_t i);
 
-#define PITH_ASKED 64u
-#define PITH_ASKED_KEY_BYTES 48u
+#define PITH_MAX_REQUESTED 64u
+#define PITH_REQUESTED_KEY_BYTES 48u
 /* Options of stages by their kind, in the order in which they were given. */
-struct pith_asked {
+struct pith_requested_options {
     struct {
         enum pith_stage_kind kind;
-        char key[PITH_ASKED_KEY_BYTES]; /* "sparsity", "train.epochs" */
-        const char *text;               /* borrowed */
-    } option[PITH_ASKED];
+        char key[PITH_REQUESTED_KEY_BYTES]; /* "sparsity", "train.epochs" */
+        const char *text;                   /* borrowed */
+    } option[PITH_MAX_REQUESTED];
     uint32_t n;
 };
 
 /* PITH_ERR_ARGUMENT: no such key, or not a value for it (err->text as of pith_stage_set). */
-enum pith_status pith_ask(struct pith_asked *asked, enum pith_stage_kind kind, const char *key,
-                          const char *text, struct pith_error *err);
-bool pith_is_asked(const struct pith_asked *asked, enum pith_stage_kind kind);
+enum pith_status pith_request_option(struct pith_requested_options *requested,
+                                     enum pith_stage_kind kind, const char *key, const char *text,
+                                     struct pith_error *err);
+bool pith_is_requested(const struct pith_requested_options *requested, enum pith_stage_kind kind);
 /* Whether encode is asked to leave every number as it is. */
-bool pith_asks_lossless(const struct pith_asked *asked);
+bool pith_requests_lossless(const struct pith_requested_options *requested);
 
 /* The stages of a preset with what is asked of them, all of one kind alike. Without one (NULL):
  * prune, train, cluster (8 bits), calibrate and quantize where something is asked of them, cluster
  * also where nothing is of quantize and encode is not lossless, and encode. The recipe borrows the
  * texts. PITH_ERR_ARGUMENT: no such preset, a stage that it does not have, options that do not fit
  * each other. */
-enum pith_status pith_recipe_make(const char *preset, const struct pith_asked *asked,
+enum pith_status pith_recipe_make(const char *preset,
+                                  const struct pith_requested_options *requested,
                                   struct pith_recipe **recipe, struct pith_error *err);
 
 /* The goal of a COMPRESS, as far as one is given, in the place of the recipe's. */
-void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *asked);
+void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *requested);
 
 #ifdef __cplusplus
 }

@@ -52,17 +52,17 @@ static enum pith_status read_goal(json_t *goal, const char *name, struct pith_re
 
 /* ---- a preset, and what "stages" says of it ------------------------------------------------- */
 
-static enum pith_status say(struct pith_asked *said, enum pith_stage_kind kind, const char *prefix,
-                            const char *key, const struct json_place *p)
+static enum pith_status say(struct pith_requested_options *said, enum pith_stage_kind kind,
+                            const char *prefix, const char *key, const struct json_place *p)
 {
-    if (said->n == PITH_ASKED)
+    if (said->n == PITH_MAX_REQUESTED)
         return pith_json_bad(p, "at most 64 options beside those of the preset");
     said->option[said->n].kind = kind;
-    snprintf(said->option[said->n++].key, PITH_ASKED_KEY_BYTES, "%s%s", prefix, key);
+    snprintf(said->option[said->n++].key, PITH_REQUESTED_KEY_BYTES, "%s%s", prefix, key);
     return PITH_OK;
 }
 
-static enum pith_status say_object(struct pith_asked *said, enum pith_stage_kind kind,
+static enum pith_status say_object(struct pith_requested_options *said, enum pith_stage_kind kind,
                                    const char *prefix, json_t *object, const struct json_place *p)
 {
     const char *key;
@@ -79,8 +79,8 @@ static enum pith_status say_object(struct pith_asked *said, enum pith_stage_kind
 }
 
 /* What the stages say that is not left to the preset. */
-static enum pith_status read_said(json_t *stages, const char *name, struct pith_asked *said,
-                                  struct pith_error *err)
+static enum pith_status read_said(json_t *stages, const char *name,
+                                  struct pith_requested_options *said, struct pith_error *err)
 {
     const struct json_place p = {name, "stages", err};
     size_t i;
@@ -108,7 +108,7 @@ static enum pith_status read_preset(json_t *root, const char *name, struct pith_
                                     struct pith_error *err)
 {
     struct pith_stage all;
-    struct pith_asked said = {0};
+    struct pith_requested_options said = {0};
     json_t *stages = json_object_get(root, "stages"), *s;
     size_t i;
     const struct json_place p = {name, "preset", err};

@@ -14,8 +14,9 @@ static const char classic[] = "prune\ntrain\ncluster bits=8\ncalibrate\nquantize
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 
-enum pith_status pith_ask(struct pith_asked *asked, enum pith_stage_kind kind, const char *key,
-                          const char *text, struct pith_error *err)
+enum pith_status pith_request_option(struct pith_requested_options *requested,
+                                     enum pith_stage_kind kind, const char *key, const char *text,
+                                     struct pith_error *err)
 {
     struct pith_stage alone; /* whether they fit each other is seen when all are there */
     struct pith_stage_texts *texts = calloc(1, sizeof *texts);
@@ -24,33 +25,33 @@ enum pith_status pith_ask(struct pith_asked *asked, enum pith_stage_kind kind, c
     pith_stage_init(&alone, kind);
     enum pith_status st = pith_stage_set(&alone, key, text, texts, err);
     free(texts);
-    if (!st && (asked->n == PITH_ASKED || strlen(key) >= PITH_ASKED_KEY_BYTES))
+    if (!st && (requested->n == PITH_MAX_REQUESTED || strlen(key) >= PITH_REQUESTED_KEY_BYTES))
         st = pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': too many options of stages", text);
     if (st)
         return st;
-    asked->option[asked->n].kind = kind;
-    asked->option[asked->n].text = text;
-    snprintf(asked->option[asked->n++].key, PITH_ASKED_KEY_BYTES, "%s", key);
+    requested->option[requested->n].kind = kind;
+    requested->option[requested->n].text = text;
+    snprintf(requested->option[requested->n++].key, PITH_REQUESTED_KEY_BYTES, "%s", key);
     return PITH_OK;
 }
 
-bool pith_is_asked(const struct pith_asked *asked, enum pith_stage_kind kind)
+bool pith_is_requested(const struct pith_requested_options *requested, enum pith_stage_kind kind)
 {
-    for (uint32_t i = 0; i < asked->n; i++)
-        if (asked->option[i].kind == kind)
+    for (uint32_t i = 0; i < requested->n; i++)
+        if (requested->option[i].kind == kind)
             return true;
     return false;
 }
 
-bool pith_asks_lossless(const struct pith_asked *asked)
+bool pith_requests_lossless(const struct pith_requested_options *requested)
 {
     struct pith_error unused;
     struct pith_stage encode;
     pith_stage_init(&encode, PITH_STAGE_ENCODE);
-    for (uint32_t i = 0; i < asked->n; i++)
-        if (asked->option[i].kind == PITH_STAGE_ENCODE &&
-            strcmp(asked->option[i].key, "lossless") == 0)
-            pith_stage_set(&encode, "lossless", asked->option[i].text, NULL, &unused);
+    for (uint32_t i = 0; i < requested->n; i++)
+        if (requested->option[i].kind == PITH_STAGE_ENCODE &&
+            strcmp(requested->option[i].key, "lossless") == 0)
+            pith_stage_set(&encode, "lossless", requested->option[i].text, NULL, &unused);
     return encode.encode.lossless;
 }
 
@@ -85,7 +86,8 @@ static bool excludes(enum pith_stage_kind kind, const char *a, const char *b)
                             (lists(one->without, other->key) || lists(other->without, one->key)));
 }
 
-static bool gives_way(const struct pith_asked *said, enum pith_stage_kind kind, const char *key)
+static bool gives_way(const struct pith_requested_options *said, enum pith_stage_kind kind,
+                      const char *key)
 {
     for (uint32_t i = 0; i < said->n; i++)
         if (said->option[i].kind == kind && excludes(kind, said->option[i].key, key))
@@ -105,7 +107,8 @@ static bool next_word(const char **text, char *word, size_t room)
     return n > 0;
 }
 
-static enum pith_status set_pair(struct pith_stage *s, char *pair, const struct pith_asked *said,
+static enum pith_status set_pair(struct pith_stage *s, char *pair,
+                                 const struct pith_requested_options *said,
                                  struct pith_stage_texts *texts, struct pith_error *err)
 {
     char *equals = strchr(pair, '=');
@@ -120,15 +123,15 @@ static enum pith_status set_pair(struct pith_stage *s, char *pair, const struct 
 }
 
 /* Without a preset: whether a stage is there. */
-static bool wanted(const struct pith_asked *asked, enum pith_stage_kind kind)
+static bool wanted(const struct pith_requested_options *requested, enum pith_stage_kind kind)
 {
-    return kind == PITH_STAGE_ENCODE || pith_is_asked(asked, kind) ||
-           (kind == PITH_STAGE_CLUSTER && !pith_is_asked(asked, PITH_STAGE_QUANTIZE) &&
-            !pith_asks_lossless(asked));
+    return kind == PITH_STAGE_ENCODE || pith_is_requested(requested, kind) ||
+           (kind == PITH_STAGE_CLUSTER && !pith_is_requested(requested, PITH_STAGE_QUANTIZE) &&
+            !pith_requests_lossless(requested));
 }
 
-static enum pith_status add_stage(const char *line, const struct pith_asked *said, bool always,
-                                  struct pith_recipe *r, struct pith_error *err)
+static enum pith_status add_stage(const char *line, const struct pith_requested_options *said,
+                                  bool always, struct pith_recipe *r, struct pith_error *err)
 {
     char word[PITH_STAGE_TEXT_BYTES];
     next_word(&line, word, sizeof word);
@@ -160,7 +163,7 @@ static uint32_t count_lines(const char *text)
 }
 
 static enum pith_status from_lines(const char *lines, const char *preset,
-                                   const struct pith_asked *said, struct pith_recipe *r,
+                                   const struct pith_requested_options *said, struct pith_recipe *r,
                                    struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
@@ -192,7 +195,7 @@ static enum pith_status no_such_preset(const char *name, struct pith_error *err)
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "no preset '%.60s': give %s", name, known);
 }
 
-enum pith_status pith_preset_stages(const char *preset, const struct pith_asked *said,
+enum pith_status pith_preset_stages(const char *preset, const struct pith_requested_options *said,
                                     struct pith_recipe *r, struct pith_error *err)
 {
     const struct pith_preset *p;
@@ -204,32 +207,34 @@ enum pith_status pith_preset_stages(const char *preset, const struct pith_asked 
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static enum pith_status set_asked(struct pith_stage *s, const struct pith_asked *asked,
-                                  struct pith_stage_texts *texts, struct pith_error *err)
+static enum pith_status set_requested(struct pith_stage *s,
+                                      const struct pith_requested_options *requested,
+                                      struct pith_stage_texts *texts, struct pith_error *err)
 {
     struct pith_error why = {0};
     char misfit[PITH_MISFIT_BYTES];
-    for (uint32_t i = 0; i < asked->n; i++)
-        if (asked->option[i].kind == s->kind &&
-            pith_stage_set(s, asked->option[i].key, asked->option[i].text, texts, &why))
+    for (uint32_t i = 0; i < requested->n; i++)
+        if (requested->option[i].kind == s->kind &&
+            pith_stage_set(s, requested->option[i].key, requested->option[i].text, texts, &why))
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s %s", pith_stage_name(s->kind),
-                                   asked->option[i].key, why.text);
+                                   requested->option[i].key, why.text);
     if (pith_stage_misfit(s, false, misfit))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s", pith_stage_name(s->kind), misfit);
     return PITH_OK;
 }
 
-enum pith_status pith_recipe_make(const char *preset, const struct pith_asked *asked,
+enum pith_status pith_recipe_make(const char *preset,
+                                  const struct pith_requested_options *requested,
                                   struct pith_recipe **recipe, struct pith_error *err)
 {
     struct pith_recipe *r = calloc(1, sizeof *r);
     if (!r)
         return pith_error_no_memory(err);
     r->goal.max_drop = -1;
-    enum pith_status st = preset ? pith_preset_stages(preset, asked, r, err)
-                                 : from_lines(classic, NULL, asked, r, err);
+    enum pith_status st = preset ? pith_preset_stages(preset, requested, r, err)
+                                 : from_lines(classic, NULL, requested, r, err);
     for (uint32_t i = 0; i < r->n_stages && !st; i++)
-        st = set_asked(&r->stages[i], asked, r->texts, err);
+        st = set_requested(&r->stages[i], requested, r->texts, err);
     if (st)
         pith_recipe_free(r);
     else
@@ -249,7 +254,7 @@ static void copy_goal(const struct pith_option *o, const struct pith_stage *from
     (void)o->own->read(to, text, NULL, NULL); /* takes what it prints */
 }
 
-void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *asked)
+void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *requested)
 {
     const struct pith_option_table *table = pith_stage_options(PITH_STAGE_COMPRESS);
     const struct pith_option *o;
@@ -258,7 +263,7 @@ void pith_recipe_set_goal(struct pith_recipe *recipe, const struct pith_stage *a
     pith_stage_init(&all, PITH_STAGE_COMPRESS);
     all.goal = recipe->goal;
     for (uint32_t i = 0; (o = pith_option_row(table, i, &at)); i++)
-        if (o->flags & PITH_OPTION_GOAL && pith_stage_given(asked, o, at))
-            copy_goal(o, asked, at, &all);
+        if (o->flags & PITH_OPTION_GOAL && pith_stage_given(requested, o, at))
+            copy_goal(o, requested, at, &all);
     recipe->goal = all.goal;
 }

@@ -8,7 +8,7 @@
 /* Stages of a preset, but for what `said` says of them: texts do not count, nobody sets them here.
  * r->stages and r->texts are set. PITH_ERR_ARGUMENT (no such preset; said of a stage that is none
  * of its own), PITH_ERR_MEMORY. */
-enum pith_status pith_preset_stages(const char *preset, const struct pith_asked *said,
+enum pith_status pith_preset_stages(const char *preset, const struct pith_requested_options *said,
                                     struct pith_recipe *r, struct pith_error *err);
 
 #endif

@@ -102,16 +102,16 @@ static void add(struct line *l, const char *text, size_t n)
     l->text[l->n] = '\0';
 }
 
-/* "--optimizer sgd", "--set norms=fold", "'levels'"; told: the row named last, whose name is not
+/* "--optimizer sgd", "--set norms=fold", "'levels'"; named: the row named last, whose name is not
  * said again. */
 static void add_other(struct line *l, const struct checked *c, const struct other *o,
-                      const struct pith_option *told)
+                      const struct pith_option *named)
 {
     char name[64];
     pith_option_spell(o->row, c->as_options, name, sizeof name);
-    if (o->row != told)
+    if (o->row != named)
         add(l, name, strlen(name));
-    if (o->word && o->row != told)
+    if (o->word && o->row != named)
         add(l, c->as_options && o->row->level == PITH_OPTION_ADVANCED ? "=" : " ", 1);
     if (o->word)
         add(l, o->word, o->word_bytes);
@@ -149,7 +149,7 @@ bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table
 static bool lacks(const struct checked *c, const struct pith_option *row, size_t at, struct line *l)
 {
     const char *others, *word;
-    const struct pith_option *told = NULL;
+    const struct pith_option *named = NULL;
     if (!row->needs || !speaks(c, row, at, row->needs, &others, &word) || any_holds(c, others))
         return false;
     const char *end = others + strlen(others);
@@ -158,8 +158,8 @@ static bool lacks(const struct checked *c, const struct pith_option *row, size_t
     for (const char *p = others; p < end; p += part(p, (size_t)(end - p)) + 1) {
         struct other o = read_other(c, p, part(p, (size_t)(end - p)));
         add(l, " or ", p == others ? 0 : strlen(" or "));
-        add_other(l, c, &o, told);
-        told = o.row;
+        add_other(l, c, &o, named);
+        named = o.row;
     }
     return true;
 }

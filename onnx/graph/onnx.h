@@ -198,8 +198,9 @@ struct onnx_import {
     struct onnx_budget budget;
     Onnx__ModelProto *model;
     const Onnx__GraphProto *graph;
-    int64_t opset;  /* of the file; while a node is lowered, of that node */
-    uint64_t asked; /* bit i: the lowering of the node at hand looked at its attribute i < 64 */
+    int64_t opset;            /* of the file; while a node is lowered, of that node */
+    uint64_t attributes_read; /* bit i: the lowering of the node at hand looked at its attribute i <
+                                 64 */
 
     struct onnx_value *values;
     uint32_t n_values, cap_values;

@@ -25,7 +25,7 @@ const Onnx__AttributeProto *pith_onnx_attr(const struct onnx_lower *l, const cha
     for (size_t i = 0; i < l->node->n_attribute; i++) {
         const Onnx__AttributeProto *a = l->node->attribute[i];
         if (a->name && strcmp(a->name, name) == 0) {
-            l->im->asked |= i < 64 ? UINT64_C(1) << i : 0;
+            l->im->attributes_read |= i < 64 ? UINT64_C(1) << i : 0;
             return a;
         }
     }
@@ -42,7 +42,7 @@ const char *pith_onnx_too_new(const struct onnx_lower *l)
                                           "stash_type",        "storage_order", "training_mode"};
     for (size_t i = 0; i < l->node->n_attribute && l->im->opset > ONNX_OPSET_MAX; i++) {
         const char *name = l->node->attribute[i]->name;
-        bool known = !name || i >= 64 || (l->im->asked >> i & 1) != 0 ||
+        bool known = !name || i >= 64 || (l->im->attributes_read >> i & 1) != 0 ||
                      strncmp(name, "value", 5) == 0; /* of Constant, told by their types */
         for (size_t k = 0; k < sizeof ignored / sizeof *ignored && !known; k++)
             known = strcmp(ignored[k], name) == 0;
@@ -340,19 +340,19 @@ enum pith_status pith_onnx_axis(struct onnx_lower *l, const char *name, uint32_t
 enum pith_status pith_onnx_axes(struct onnx_lower *l, const char *name, uint32_t rank,
                                 struct onnx_ints *axes)
 {
-    uint32_t seen = 0;
+    uint32_t visited = 0;
     for (uint32_t i = 0; i < axes->n; i++) {
         enum pith_status status = pith_onnx_axis(l, name, rank, &axes->v[i]);
         if (status)
             return status;
-        if (seen >> axes->v[i] & 1)
+        if (visited >> axes->v[i] & 1)
             return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "%s names axis %lld twice", name,
                                        (long long)axes->v[i]);
-        seen |= 1u << axes->v[i];
+        visited |= 1u << axes->v[i];
     }
     uint32_t n = 0;
     for (uint32_t axis = 0; axis < rank; axis++)
-        if (seen >> axis & 1)
+        if (visited >> axis & 1)
             axes->v[n++] = axis;
     return PITH_OK;
 }

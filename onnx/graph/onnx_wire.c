@@ -37,7 +37,7 @@ enum { RAW_DATA = 9, LENGTH_BYTES = 5 /* what protobuf-c reads at most */ };
 struct frame {
     const ProtobufCMessageDescriptor *type;
     size_t begin, end;
-    uint64_t seen;    /* bit i: field number i (< 64) was met, for messages that occur once */
+    uint64_t present; /* bit i: field number i (< 64) was met, for messages that occur once */
     size_t length_at; /* of its length in what is written */
 };
 
@@ -207,7 +207,7 @@ static void escape(const uint8_t *p, size_t n, char *to, size_t size)
 
 /* " of node 3 'fc'": the innermost node at hand, whose name may stand behind what is wrong; where
  * there is none, " of a TensorProto": the message. */
-static void tell_node(const struct scan *s, char *text, size_t size)
+static void describe_node(const struct scan *s, char *text, size_t size)
 {
     uint64_t key, n;
     uint32_t d = s->depth;
@@ -241,7 +241,7 @@ static bool check_string(struct scan *s, const ProtobufCFieldDescriptor *field, 
     if (pith_utf8_ok(s->p + s->at, n) || strcmp(field->name, "doc_string") == 0)
         return true;
     escape(s->p + s->at, n, text, sizeof text);
-    tell_node(s, node, sizeof node);
+    describe_node(s, node, sizeof node);
     snprintf(s->text, sizeof s->text, "%s '%s'%s is not UTF-8", field->name, text, node);
     return false;
 }
@@ -253,9 +253,9 @@ static bool scan_bytes_field(struct scan *s, const ProtobufCFieldDescriptor *fie
     size_t end = s->at + n;
     if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
         if (field->label != PROTOBUF_C_LABEL_REPEATED && field->id < 64) {
-            if (top->seen >> field->id & 1)
+            if (top->present >> field->id & 1)
                 return fail(s, "a field that occurs once occurs twice");
-            top->seen |= UINT64_C(1) << field->id;
+            top->present |= UINT64_C(1) << field->id;
         }
         return enter(s, field->descriptor, end);
     }

@@ -61,20 +61,20 @@ static enum pith_status take_grid(struct onnx_lower *l, bool divisor)
 /* The zero point's type, or output_dtype, or u8. */
 enum pith_status pith_lower_quantize(struct onnx_lower *l)
 {
-    int64_t told;
+    int64_t dtype;
     enum pith_status status = take_grid(l, true);
     if (!status)
-        status = pith_onnx_get_int(l, "output_dtype", 0, &told);
+        status = pith_onnx_get_int(l, "output_dtype", 0, &dtype);
     if (status)
         return status;
     enum pith_type type = PITH_U8;
-    if (told < 0 || told > INT32_MAX)
-        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "output_dtype is %lld", (long long)told);
-    if (told)
-        type = pith_onnx_type((int32_t)told);
+    if (dtype < 0 || dtype > INT32_MAX)
+        return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "output_dtype is %lld", (long long)dtype);
+    if (dtype)
+        type = pith_onnx_type((int32_t)dtype);
     if (!type)
         return pith_onnx_node_fail(l, PITH_ERR_UNSUPPORTED, "it quantizes to %s",
-                                   pith_onnx_type_name((int32_t)told));
+                                   pith_onnx_type_name((int32_t)dtype));
     if (pith_onnx_has_input(l, 2))
         type = l->im->values[l->in[2]].type;
     l->attr[ATTR_QUANTIZE_TYPE] = (int32_t)type;

@@ -288,8 +288,8 @@ enum pith_status pith_lower_eye_like(struct onnx_lower *l)
     if (status)
         return status;
     const struct onnx_value *x = &l->im->values[l->in[0]];
-    bool told = dtype >= 0 && dtype <= INT32_MAX;
-    enum pith_type type = told ? pith_onnx_type((int32_t)dtype) : x->type;
+    bool is_valid = dtype >= 0 && dtype <= INT32_MAX;
+    enum pith_type type = is_valid ? pith_onnx_type((int32_t)dtype) : x->type;
     if (x->shape.rank != 2)
         return pith_onnx_node_fail(l, PITH_ERR_CORRUPT, "its input has %u dims, not 2",
                                    x->shape.rank);

@@ -164,9 +164,9 @@ static uint32_t position_bias(struct onnx_steps *s, const struct attention *a)
     for (int64_t i = 0; i < a->rows && bias; i++)
         for (int64_t j = 0; j < a->cols; j++) {
             int64_t ahead = j - (i + a->past);
-            bool seen = (!a->causal || ahead <= 0) && (a->left < 0 || -ahead <= a->left) &&
-                        (a->right < 0 || ahead <= a->right);
-            bias[i * a->cols + j] = seen ? 0.0f : -INFINITY;
+            bool attended = (!a->causal || ahead <= 0) && (a->left < 0 || -ahead <= a->left) &&
+                            (a->right < 0 || ahead <= a->right);
+            bias[i * a->cols + j] = attended ? 0.0f : -INFINITY;
         }
     return value;
 }

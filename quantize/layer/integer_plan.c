@@ -75,7 +75,7 @@ bool pith_moves_elements(const struct pith_node *node, int32_t zero_point)
            (!constant_pad || (zero_point == 0 && node->attr[ATTR_PAD_VALUE] == 0));
 }
 
-bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g)
+bool pith_grid_is_requested(const struct integer_plan *p, const struct pith_grid *g)
 {
     return p->opts->as_trained ? g->bits <= 8 : g->bits == pith_activation_bits(p->opts);
 }
@@ -133,7 +133,7 @@ static const char *obstacle(const struct integer_plan *p, const struct pith_node
         return x->n_observed > 0 && (isinf(x->min) || isinf(x->max))
                    ? "its input was infinite for some sample"
                    : "its input was not calibrated";
-    if (!pith_grid_is_asked(p, g))
+    if (!pith_grid_is_requested(p, g))
         return "its input was calibrated for other bits";
     if (!pith_layer_takes_scales(m, node, g))
         return "its input has several scales, and not one per channel";
@@ -372,7 +372,7 @@ static void choose_values(struct integer_plan *p)
 {
     for (uint32_t v = 0; v < p->m->n_values; v++) {
         struct value_plan *plan = &p->value[v];
-        if (!computed(p, v) || !plan->grid || !pith_grid_is_asked(p, plan->grid))
+        if (!computed(p, v) || !plan->grid || !pith_grid_is_requested(p, plan->grid))
             continue;
         if (plan->grid->n > 1 && (plan->grid->axis != 1 || !may_have_scales(p, v)))
             continue;

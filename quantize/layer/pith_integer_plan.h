@@ -80,7 +80,7 @@ bool pith_moves_elements(const struct pith_node *node, int32_t zero_point);
 bool pith_takes_grid(const struct pith_node *node);
 
 /* Is a grid of those that the options ask for? */
-bool pith_grid_is_asked(const struct integer_plan *p, const struct pith_grid *g);
+bool pith_grid_is_requested(const struct integer_plan *p, const struct pith_grid *g);
 
 /* Do the options' patterns keep this node, which has a weight or a table, float? used: NULL, or
  * [n_keep] where those that match are marked. */

@@ -38,9 +38,9 @@ static double reach(const struct pith_value *x, const struct pith_grid *g)
 {
     double high = (double)(pith_grid_highest(g) - g->zero_point) * (double)g->scale[0];
     double low = (double)(g->zero_point - pith_grid_lowest(g)) * (double)g->scale[0];
-    double seen = fmax(fabs((double)x->min), fabs((double)x->max)), cut = fmax(low, high);
+    double observed = fmax(fabs((double)x->min), fabs((double)x->max)), cut = fmax(low, high);
     bool known = x->n_observed > 0 && x->min <= x->max;
-    return known ? fmax(cut, fmin(seen, ROOM * cut)) : cut;
+    return known ? fmax(cut, fmin(observed, ROOM * cut)) : cut;
 }
 
 static float wide_step(const struct pith_value *x, const struct pith_grid *g)

@@ -32,11 +32,11 @@ static const double dampings[] = {0.03, 0.3, 3}; /* of the mean of H's diagonal 
 /* Of one group. */
 struct targets {
     const struct integer_layer *l;
-    size_t n, rows, first;      /* the layer's rows from first on */
-    const double *h[2];         /* [n, n] of each half */
-    const double *c[2];         /* [n, rows] */
-    double *u;                  /* [n, n] room */
-    double *w, *change, *asked; /* [n] room */
+    size_t n, rows, first;         /* the layer's rows from first on */
+    const double *h[2];            /* [n, n] of each half */
+    const double *c[2];            /* [n, rows] */
+    double *u;                     /* [n, n] room */
+    double *w, *change, *residual; /* [n] room */
     double share;
 };
 
@@ -80,11 +80,11 @@ static double gain(const struct targets *t, double damping, double *share)
         for (size_t o = 0; o < t->rows; o += step) {
             read_row(t, o);
             memset(t->change, 0, n * sizeof *t->change);
-            memset(t->asked, 0, n * sizeof *t->asked);
+            memset(t->residual, 0, n * sizeof *t->residual);
             add_shortfall(t, half, o, t->change);
             pith_cholesky_solve(t->u, n, t->change);
-            add_shortfall(t, 1 - half, o, t->asked);
-            agreed += pith_dot(t->change, t->asked, n);
+            add_shortfall(t, 1 - half, o, t->residual);
+            agreed += pith_dot(t->change, t->residual, n);
             for (size_t i = 0; i < n; i++)
                 all += t->change[i] * pith_dot(t->h[1 - half] + i * n, t->change, n);
         }
@@ -140,7 +140,7 @@ enum pith_status pith_adaptive_targets(const struct layer_moments half[2],
                             .u = room + 3 * n,
                             .w = room,
                             .change = room + n,
-                            .asked = room + 2 * n};
+                            .residual = room + 2 * n};
         for (int i = 0; i < 2; i++) {
             t.h[i] = half[i].h + g * n * n;
             t.c[i] = half[i].cross + g * n * rows;

@@ -63,12 +63,12 @@ struct rounding {
 struct part {
     const struct rounding *r;
     uint64_t first, last;
-    double *e;     /* [n, paths], [n, beside] */
-    double *goal;  /* [n] by place */
-    double *seen;  /* [r, paths], [r, beside] of a factor of rank r */
-    uint8_t *kept; /* [n] by place: 0: pruned */
-    int16_t *q;    /* [beside, n] by place */
-    double *goals; /* [n, beside] */
+    double *e;          /* [n, paths], [n, beside] */
+    double *goal;       /* [n] by place */
+    double *projection; /* [r, paths], [r, beside] of a factor of rank r */
+    uint8_t *kept;      /* [n] by place: 0: pruned */
+    int16_t *q;         /* [beside, n] by place */
+    double *goals;      /* [n, beside] */
     uint8_t *all_kept;
 };
 
@@ -103,7 +103,7 @@ static struct error_feedback one_row(const struct part *p, uint64_t row)
                                    .lowest = r->l->lowest,
                                    .n_paths = r->paths,
                                    .e = p->e,
-                                   .seen = p->seen};
+                                   .projection = p->projection};
 }
 
 static void store_row(const struct rounding *r, uint64_t row, const int16_t *q)
@@ -167,7 +167,7 @@ static void round_panels(const struct part *p)
                                    .lowest = r->l->lowest,
                                    .most = r->l->most,
                                    .e = p->e,
-                                   .seen = p->seen,
+                                   .projection = p->projection,
                                    .q = p->q,
                                    .kernels = &r->kernels};
     for (uint64_t row = p->first; row < p->last; row += panel.rows) {
@@ -194,12 +194,12 @@ static bool make_part(const struct rounding *r, struct part *p)
     const uint32_t lanes = r->paths > beside ? r->paths : beside;
     p->e = calloc(r->n * lanes, sizeof *p->e);
     p->goal = malloc(r->n * sizeof *p->goal);
-    p->seen = malloc(((r->factor ? r->factor->r : 0) + 1) * lanes * sizeof *p->seen);
+    p->projection = malloc(((r->factor ? r->factor->r : 0) + 1) * lanes * sizeof *p->projection);
     p->kept = calloc(r->n, 1);
     p->q = malloc(beside * r->n * sizeof *p->q);
     p->goals = calloc(beside * r->n, sizeof *p->goals);
     p->all_kept = calloc(beside * r->n, 1);
-    return p->e && p->goal && p->seen && p->kept && p->q && p->goals && p->all_kept;
+    return p->e && p->goal && p->projection && p->kept && p->q && p->goals && p->all_kept;
 }
 
 static void free_parts(struct part part[TASKS])
@@ -207,7 +207,7 @@ static void free_parts(struct part part[TASKS])
     for (uint32_t i = 0; i < TASKS; i++) {
         free(part[i].e);
         free(part[i].goal);
-        free(part[i].seen);
+        free(part[i].projection);
         free(part[i].kept);
         free(part[i].q);
         free(part[i].goals);

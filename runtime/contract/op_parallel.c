@@ -34,11 +34,11 @@ uint32_t pith_op_lanes(const struct op_env *env, uint32_t n)
 static uint32_t take_lane(uint32_t *taken)
 {
     for (;;) {
-        uint32_t seen = __atomic_load_n(taken, __ATOMIC_RELAXED);
-        const uint32_t with = seen | (seen + 1);
-        if (seen != with && __atomic_compare_exchange_n(taken, &seen, with, true, __ATOMIC_ACQUIRE,
-                                                        __ATOMIC_RELAXED))
-            return (uint32_t)__builtin_ctz(with ^ seen);
+        uint32_t current = __atomic_load_n(taken, __ATOMIC_RELAXED);
+        const uint32_t with = current | (current + 1);
+        if (current != with && __atomic_compare_exchange_n(taken, &current, with, true,
+                                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return (uint32_t)__builtin_ctz(with ^ current);
     }
 }
 

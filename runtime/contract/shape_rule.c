@@ -36,14 +36,14 @@ enum pith_status pith_out_set(struct tview *out, enum pith_type type, const stru
 
 enum pith_status pith_axes_set(const int32_t *attr, uint32_t slot, uint32_t rank, uint32_t *set)
 {
-    uint32_t seen = 0;
+    uint32_t visited = 0;
     for (uint32_t i = 0; i < attr_count(attr, slot); i++) {
         int32_t axis = attr[slot + 1 + i];
-        if (axis < 0 || (uint32_t)axis >= rank || (seen >> axis & 1u))
+        if (axis < 0 || (uint32_t)axis >= rank || (visited >> axis & 1u))
             return PITH_ERR_CORRUPT;
-        seen |= 1u << axis;
+        visited |= 1u << axis;
     }
-    *set = seen;
+    *set = visited;
     return PITH_OK;
 }
 

@@ -45,7 +45,7 @@ bool pith_adaptive_allows(const struct weight *w)
 
 /* Without zeros there is nothing to flag, so the codebook has to have one. Groups have a zero
  * each, or not. */
-bool pith_adaptive_tells_rows(const struct weight *w)
+bool pith_adaptive_flags_rows(const struct weight *w)
 {
     struct codebook_reader r;
     float group[256];
@@ -66,7 +66,7 @@ bool pith_adaptive_tells_rows(const struct weight *w)
 bool pith_adaptive_feed(struct weight *w, const struct weight *source)
 {
     uint64_t rows = adaptive_rows(source);
-    if (!pith_adaptive_tells_rows(source) || w->count / adaptive_rows(w) % rows != 0)
+    if (!pith_adaptive_flags_rows(source) || w->count / adaptive_rows(w) % rows != 0)
         return false;
     w->source_rows = rows;
     w->source_stream = source->index_stream;

@@ -10,7 +10,7 @@
 bool pith_adaptive_allows(const struct weight *w);
 
 /* Does its stream begin with flags of rows, so that another weight may refer to it? */
-bool pith_adaptive_tells_rows(const struct weight *w);
+bool pith_adaptive_flags_rows(const struct weight *w);
 
 /* Lets w refer to the row flags of source, whose stream outlives w. false, and w is as it was: it
  * has none, or its rows do not divide the columns of w. */

@@ -130,8 +130,8 @@ static NOT_INLINE uint32_t code_stored(struct adaptive *a, const struct around *
     struct adaptive_column *c = &a->column[a->col];
     uint32_t next = a->col + 1 < a->cols ? a->column[a->col + 1].last : 0;
     uint32_t place = (uint32_t)(a->col % a->place), left = s->left != 0;
-    uint32_t seen = place < 7 ? place : 7;
-    uint32_t ones = count_ones64(a->run & ((1u << seen) - 1));
+    uint32_t n_before = place < 7 ? place : 7;
+    uint32_t ones = count_ones64(a->run & ((1u << n_before) - 1));
     uint32_t left_alone = expected_rest(a);
     bool by_state = has_trellis(a) && a->w->support == SUPPORT_DENSE;
     struct decision d = {{&c->stored, &a->row_stored,
@@ -140,7 +140,7 @@ static NOT_INLINE uint32_t code_stored(struct adaptive *a, const struct around *
                                                    is_set(last_of(a, 2)) << 4 | is_set(next) << 5],
                           &a->densities[level(a, c->stored) * 8 + level(a, a->row_stored)],
                           &a->places[(place < 64 ? place : 0) * 2 + left],
-                          &a->kernel[seen * 8 + ones],
+                          &a->kernel[n_before * 8 + ones],
                           by_state ? &a->by_state[a->state] : &left_alone,
                           &a->near_ranks[rank_class(s->left) << 6 | rank_class(s->above) << 4 |
                                          rank_class(s->line) << 2 | rank_class(s->channel)]},

@@ -44,9 +44,9 @@ static ONCE void build_tables(struct adaptive *a)
 }
 
 /* p: in 1/2^20. At least 1000 / 2^20, so that no counter is certain. */
-static inline uint32_t counter_of(uint32_t p, uint32_t seen)
+static inline uint32_t counter_of(uint32_t p, uint32_t count)
 {
-    return (p < 1000 ? 1000 : p) << 12 | seen;
+    return (p < 1000 ? 1000 : p) << 12 | count;
 }
 
 static inline int32_t stretch_of(const struct adaptive *a, uint32_t counter)
@@ -62,7 +62,7 @@ static void fill(uint32_t *counter, size_t bytes, uint32_t value)
 }
 
 #define FILL(array, value) fill((uint32_t *)(array), sizeof(array), value)
-#define START(sixty_fourths, seen) ((uint32_t)(sixty_fourths) << 26 | (seen))
+#define START(sixty_fourths, count) ((uint32_t)(sixty_fourths) << 26 | (count))
 
 #define LIMIT 210u /* the count stops there: from then on a counter forgets */
 #define COUNTER_BITS 22u
@@ -72,10 +72,10 @@ static void fill(uint32_t *counter, size_t bytes, uint32_t value)
  * Fixed point: 22 bits of probability are enough for rates of 1/211. */
 static inline uint32_t learned(const struct adaptive *a, uint32_t counter, uint32_t bit)
 {
-    uint32_t seen = counter & COUNTER_SEEN, p = counter >> 10, down = bit - 1; /* 0 or all ones */
+    uint32_t count = counter & COUNTER_COUNT, p = counter >> 10, down = bit - 1; /* 0 or all ones */
     uint32_t way = (p ^ ~down) & ((1u << COUNTER_BITS) - 1);
-    uint32_t step = (way >> 5) * a->rate[seen] >> 9;
-    return (p + ((step ^ down) - down)) << 10 | (seen + (seen < LIMIT));
+    uint32_t step = (way >> 5) * a->rate[count] >> 9;
+    return (p + ((step ^ down) - down)) << 10 | (count + (count < LIMIT));
 }
 
 /* So a decision costs 11.4 bits at most, and 0.0005 at least. */
@@ -123,10 +123,10 @@ static inline void find_inputs(const struct adaptive *a, const struct decision *
                                int32_t input[ADAPTIVE_INPUTS])
 {
     for (uint32_t i = 0; i < d->n; i++) {
-        uint32_t seen = *d->counter[i] & COUNTER_SEEN;
+        uint32_t count = *d->counter[i] & COUNTER_COUNT;
         input[i] = stretch_of(a, *d->counter[i]);
-        if (seen < YOUNG)
-            input[i] = input[i] * young[seen] / 64;
+        if (count < YOUNG)
+            input[i] = input[i] * young[count] / 64;
     }
     input[d->n] = BIAS;
 }

@@ -27,7 +27,7 @@
 #define ADAPTIVE_NODES 14u               /* ranks that are counted from zero outwards */
 #define FAR_BITS 7u                      /* of a rank behind them: 242 ranks */
 #define COUNTER_HALF (UINT32_C(1) << 31) /* 22 bits of probability, 10 of count */
-#define COUNTER_SEEN 1023u
+#define COUNTER_COUNT 1023u
 #define MIX_ONE 65536
 #define MIX_LIMIT (16 * MIX_ONE)
 #define REFINED 33u /* points of a probability map */
@@ -50,7 +50,7 @@ struct adaptive_column {
     uint32_t stored, sign; /* counters */
     uint32_t map_sign;     /* counter; of all columns of an input map, kept in the first */
     uint32_t mean : 24;    /* of sizes, 8 fraction bits: at most 256 * 512 + 64 */
-    uint32_t seen : 8;
+    uint32_t count : 8;
     int16_t size;   /* with its sign, of the element in the row before, or, behind, of this row */
     uint16_t above; /* size of the one in the row before that */
     uint16_t rank;  /* moving average of ranks, 4 fraction bits */
@@ -95,8 +95,8 @@ struct adaptive {
     int32_t size;   /* of the element, with its sign */
 
     /* sizes */
-    uint32_t mean, seen, row_mean, row_seen; /* of the tensor, of the row */
-    uint32_t before[3];                      /* sizes of the row's last elements */
+    uint32_t mean, count, row_mean, row_count; /* of the tensor, of the row */
+    uint32_t before[3];                        /* sizes of the row's last elements */
     int32_t agreement, balance; /* of the row's signs: with the row above; among each other */
     /* the size expected of the element: by row and column together, by each, by those around */
     uint32_t expected, of_row, of_column, near;

@@ -9,9 +9,9 @@
 /* Averages have 8 fraction bits, and a little of a size for none. */
 #define SIZE_ONE 256
 #define SIZE_NONE 64
-#define ROW_SEEN 40u
-#define COLUMN_SEEN 40u
-#define TENSOR_SEEN 1000u
+#define ROW_COUNT_MAX 40u
+#define COLUMN_COUNT_MAX 40u
+#define TENSOR_COUNT_MAX 1000u
 
 /* Logarithm to the base 2 in eighths; x < 2^29. */
 static inline int32_t eighths(uint32_t x)
@@ -77,13 +77,13 @@ static void learn_size(struct adaptive *a, int32_t v)
     struct adaptive_column *c = &a->column[a->col];
     int32_t size = (int32_t)magnitude(v), x = SIZE_ONE * size + SIZE_NONE;
     uint32_t column = c->mean;
-    follow(&column, x, 3 + smaller(c->seen, COLUMN_SEEN));
+    follow(&column, x, 3 + smaller(c->count, COLUMN_COUNT_MAX));
     c->mean = column & 0xffffff;
-    follow(&a->row_mean, x, 4 + smaller(a->row_seen, ROW_SEEN));
-    follow(&a->mean, x, 2 + smaller(a->seen, TENSOR_SEEN));
-    c->seen = smaller(c->seen + 1u, COLUMN_SEEN) & 255;
-    a->row_seen = smaller(a->row_seen + 1, ROW_SEEN);
-    a->seen = smaller(a->seen + 1, TENSOR_SEEN);
+    follow(&a->row_mean, x, 4 + smaller(a->row_count, ROW_COUNT_MAX));
+    follow(&a->mean, x, 2 + smaller(a->count, TENSOR_COUNT_MAX));
+    c->count = smaller(c->count + 1u, COLUMN_COUNT_MAX) & 255;
+    a->row_count = smaller(a->row_count + 1, ROW_COUNT_MAX);
+    a->count = smaller(a->count + 1, TENSOR_COUNT_MAX);
     a->agreement += 256 * sign_of(c->size) * sign_of(v) - a->agreement / 16;
     a->balance += 64 * sign_of(v) - a->balance / 16;
     c->above = (uint16_t)magnitude(c->size);
@@ -96,7 +96,7 @@ static void learn_size(struct adaptive *a, int32_t v)
 static inline void start_row_sizes(struct adaptive *a)
 {
     a->row_mean = a->mean;
-    a->row_seen = 0;
+    a->row_count = 0;
     a->agreement = a->balance = 0;
     memset(a->before, 0, sizeof a->before);
 }
@@ -104,7 +104,7 @@ static inline void start_row_sizes(struct adaptive *a)
 static ONCE void start_sizes(struct adaptive *a)
 {
     a->mean = 2 * SIZE_ONE;
-    a->seen = 0;
+    a->count = 0;
     for (uint64_t i = 0; i < a->cols; i++)
         a->column[i].mean = a->mean & 0xffffff;
 }

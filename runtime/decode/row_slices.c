@@ -5,7 +5,7 @@
 #include "decode/pith_row_slices.h"
 
 /* What the directory is of. */
-struct told_of {
+struct sliced_tensor {
     struct stream stream;
     uint64_t rows, cols, nnz; /* cols: at most ADAPTIVE_MAX, so elements are below 2^59 */
     bool sparse, cut, counted;
@@ -14,27 +14,27 @@ struct told_of {
 /* 0: there are not two slices. */
 static uint64_t slice_rows(struct reader *r, uint64_t rows)
 {
-    uint64_t told = rd_varint(r, rows - 1);
-    return r->bad ? 0 : told;
+    uint64_t rows_each = rd_varint(r, rows - 1);
+    return r->bad ? 0 : rows_each;
 }
 
 /* The last slice stores what the others have left, if it has so many elements. */
-static bool read_directory(struct row_slices *s, const struct told_of *t)
+static bool read_directory(struct row_slices *s, const struct sliced_tensor *t)
 {
     struct reader r = s->sizes;
-    uint64_t bytes = 0, told = 0, last = (s->behind - 1) % s->each + 1;
+    uint64_t bytes = 0, n_stored = 0, last = (s->behind - 1) % s->each + 1;
     for (uint64_t at = s->each; at < s->behind && !r.bad; at += s->each) {
         bytes +=
             rd_varint(&r, r.left); /* < 2^28 terms below 2^32, or too much for the test below */
-        told += t->counted ? rd_varint(&r, s->each) : 0;
+        n_stored += t->counted ? rd_varint(&r, s->each) : 0;
     }
     s->bytes = r;
-    s->last = t->sparse ? t->nnz - told : last;
-    return !r.bad && bytes <= r.left && (!t->counted || (told <= t->nnz && s->last <= last));
+    s->last = t->sparse ? t->nnz - n_stored : last;
+    return !r.bad && bytes <= r.left && (!t->counted || (n_stored <= t->nnz && s->last <= last));
 }
 
 /* Of a tensor that is not cut nothing is read. */
-static bool open(struct row_slices *s, const struct told_of *t)
+static bool open(struct row_slices *s, const struct sliced_tensor *t)
 {
     struct reader r = reader_of(t->stream.bytes, t->stream.n_bytes);
     s->behind = s->each = t->rows * t->cols;
@@ -52,26 +52,26 @@ bool pith_slices_open(struct row_slices *s, const struct weight *w)
 {
     uint64_t rows = adaptive_rows(w);
     bool sparse = w->support != SUPPORT_DENSE;
-    struct told_of t = {.stream = w->index_stream,
-                        .rows = rows,
-                        .cols = w->count / rows,
-                        .nnz = w->nnz,
-                        .sparse = sparse,
-                        .cut = w->sliced,
-                        .counted = sparse && w->sliced && w->code == CODE_ADAPTIVE};
+    struct sliced_tensor t = {.stream = w->index_stream,
+                              .rows = rows,
+                              .cols = w->count / rows,
+                              .nnz = w->nnz,
+                              .sparse = sparse,
+                              .cut = w->sliced,
+                              .counted = sparse && w->sliced && w->code == CODE_ADAPTIVE};
     return open(s, &t);
 }
 
 bool pith_slices_of_source(struct row_slices *s, const struct weight *w)
 {
     bool counted = w->source_nnz > 0;
-    struct told_of t = {.stream = w->source_stream,
-                        .rows = w->source_rows,
-                        .cols = ADAPTIVE_MAX,
-                        .nnz = counted ? w->source_nnz : 1,
-                        .sparse = counted,
-                        .cut = w->source_sliced,
-                        .counted = counted};
+    struct sliced_tensor t = {.stream = w->source_stream,
+                              .rows = w->source_rows,
+                              .cols = ADAPTIVE_MAX,
+                              .nnz = counted ? w->source_nnz : 1,
+                              .sparse = counted,
+                              .cut = w->source_sliced,
+                              .counted = counted};
     return open(s, &t);
 }
 

@@ -87,9 +87,9 @@ static void put_integers(int8_t *dst, const uint32_t *pos, const float *value, u
 }
 
 #ifdef __OPTIMIZE_SIZE__
-#define TABLES_TELL 0
+#define DECODE_BY_TABLE 0
 #else
-#define TABLES_TELL 1
+#define DECODE_BY_TABLE 1
 #endif
 
 /* One codebook of integers, which the code's table tells. */
@@ -111,7 +111,7 @@ static enum pith_status expand_integers(const struct weight *w, int8_t *dst, voi
     uint64_t at = 0;
     if (st)
         return st;
-    if (TABLES_TELL && pith_decoder_maps(d))
+    if (DECODE_BY_TABLE && pith_decoder_maps(d))
         return expand_mapped(d, dst);
     if (sparse)
         memset(dst, 0, (size_t)w->count);

@@ -49,10 +49,10 @@ static enum pith_status huffman_bytes(struct decoder *d, const uint8_t *byte, ui
  */
 static bool all_differ(const uint8_t *byte, uint32_t n)
 {
-    bool seen[256] = {false}, ok = true;
+    bool used[256] = {false}, ok = true;
     for (uint32_t i = 0; i < n; i++) {
-        ok = ok && !seen[byte[i]];
-        seen[byte[i]] = true;
+        ok = ok && !used[byte[i]];
+        used[byte[i]] = true;
     }
     return ok;
 }

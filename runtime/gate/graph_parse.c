@@ -93,11 +93,11 @@ static enum pith_status parse_input(struct graph_parse *p, struct graph_input *i
 }
 
 /* The count has 2 bits beside it; n_inputs - 1 is stored, because there is at least one. */
-static enum pith_status parse_inputs(struct graph_parse *p, bool *outputs_told)
+static enum pith_status parse_inputs(struct graph_parse *p, bool *lists_outputs)
 {
     uint64_t head = rd_varint(&p->r, (uint64_t)MAX_INPUTS * 4 - 1);
     p->batch_open = (head & GRAPH_BATCH_OPEN) != 0;
-    *outputs_told = (head & GRAPH_OUTPUTS) != 0;
+    *lists_outputs = (head & GRAPH_OUTPUTS) != 0;
     p->g.n_inputs = p->r.bad ? 0 : (uint32_t)(head >> 2) + 1;
     for (uint32_t i = 0; i < p->g.n_inputs; i++) {
         struct graph_input in;
@@ -202,13 +202,13 @@ static enum pith_status parse_attributes(struct graph_parse *p, const struct op_
     return PITH_OK;
 }
 
-/* *told: how the value was named; 1 is the next constant. base: what distances count from.
+/* *ref_code: the stored number; 1 is the next constant. base: what distances count from.
  * Distances count back from the node's first output, so most are small and fit one byte. */
 static enum pith_status parse_ref(struct graph_parse *p, uint32_t base, uint32_t *value,
-                                  uint64_t *told)
+                                  uint64_t *ref_code)
 {
     uint64_t ref = rd_varint(&p->r, (uint64_t)base + 1);
-    *told = ref;
+    *ref_code = ref;
     *value = PITH_NO_VALUE;
     if (p->r.bad)
         return pith_parse_corrupt(p);
@@ -253,7 +253,7 @@ static enum pith_status default_wiring(struct graph_parse *p, struct graph_node 
 
 /* n_in_max and n_out_max of OP_ANY are the largest number that the field holds; pith_op_check()
  * has the rule. */
-static enum pith_status told_wiring(struct graph_parse *p, struct graph_node *node)
+static enum pith_status explicit_wiring(struct graph_parse *p, struct graph_node *node)
 {
     const struct op_info *info = node->info;
     node->n_in = (uint32_t)rd_varint(&p->r, info->n_in_max);
@@ -267,15 +267,15 @@ static enum pith_status told_wiring(struct graph_parse *p, struct graph_node *no
         node->n_in == pith_default_inputs(info) && node->n_in > 0 && node->n_out == info->n_out_min;
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t value;
-        uint64_t told;
-        enum pith_status st = parse_ref(p, node->first_out, &value, &told);
+        uint64_t ref_code;
+        enum pith_status st = parse_ref(p, node->first_out, &value, &ref_code);
         if (st)
             return st;
         /* An optional input may be absent, but not in a list of any length, where it would mean
          * nothing. */
         if (value == PITH_NO_VALUE && (i < info->n_in_min || info->n_in_max == OP_ANY))
             return pith_parse_corrupt(p);
-        by_default &= i == 0 ? value == p->chain : told == 1;
+        by_default &= i == 0 ? value == p->chain : ref_code == 1;
         store_ref(p, i, value);
     }
     return by_default ? pith_parse_corrupt(p) : PITH_OK;
@@ -303,7 +303,7 @@ static enum pith_status parse_node(struct graph_parse *p, struct graph_node *nod
     enum pith_status st;
     if ((head & NODE_ATTR) && (st = parse_attributes(p, node->info, attr)))
         return st;
-    st = head & NODE_WIRED ? told_wiring(p, node) : default_wiring(p, node);
+    st = head & NODE_WIRED ? explicit_wiring(p, node) : default_wiring(p, node);
     if (st)
         return st;
     /* Type-independent limits here, shapes later, when all types are known. */
@@ -328,12 +328,12 @@ static enum pith_status parse_node(struct graph_parse *p, struct graph_node *nod
 
 /* Without a list of outputs behind them the nodes go on to the end. The common case saves two
  * varints, a list and a count. */
-static enum pith_status parse_nodes(struct graph_parse *p, bool outputs_told)
+static enum pith_status parse_nodes(struct graph_parse *p, bool lists_outputs)
 {
-    uint32_t n = outputs_told ? (uint32_t)rd_varint(&p->r, MAX_NODES) : MAX_NODES;
+    uint32_t n = lists_outputs ? (uint32_t)rd_varint(&p->r, MAX_NODES) : MAX_NODES;
     p->g.n_values = p->g.n_inputs + p->g.n_weights;
     p->g.n_nodes = 0;
-    for (uint32_t i = 0; i < n && (outputs_told || p->r.left > 0); i++) {
+    for (uint32_t i = 0; i < n && (lists_outputs || p->r.left > 0); i++) {
         struct graph_node node;
         enum pith_status st = parse_node(p, &node);
         if (st)
@@ -346,10 +346,10 @@ static enum pith_status parse_nodes(struct graph_parse *p, bool outputs_told)
 }
 
 /* One output, the chain's, is left out. */
-static enum pith_status parse_outputs(struct graph_parse *p, bool told)
+static enum pith_status parse_outputs(struct graph_parse *p, bool listed)
 {
     p->g.n_outputs = 1;
-    if (!told) {
+    if (!listed) {
         if (p->g.n_nodes == 0)
             return pith_parse_corrupt(p);
         if (p->fill)
@@ -378,19 +378,19 @@ static enum pith_status parse_outputs(struct graph_parse *p, bool told)
  * named: an unused one could hide data. */
 enum pith_status pith_parse_graph(struct graph_parse *p)
 {
-    bool outputs_told;
+    bool lists_outputs;
     const struct stream *graph = &p->im->chunk[CHUNK_GRAPH];
     const struct stream *tables = &p->im->chunk[CHUNK_TABLES];
     p->r = reader_of(graph->bytes, graph->n_bytes);
     p->tables = reader_of(tables->bytes, tables->n_bytes);
     p->g.compact = p->im->compact;
-    enum pith_status st = parse_inputs(p, &outputs_told);
+    enum pith_status st = parse_inputs(p, &lists_outputs);
     if (!st)
         st = parse_weights(p);
     if (!st)
-        st = parse_nodes(p, outputs_told);
+        st = parse_nodes(p, lists_outputs);
     if (!st)
-        st = parse_outputs(p, outputs_told);
+        st = parse_outputs(p, lists_outputs);
     if (st)
         return st;
     if (p->r.left != 0 || p->n_introduced != p->g.n_weights)

@@ -53,7 +53,7 @@ static uint32_t region_of(const struct graph *g, uint32_t value)
 
 /* Whether all of value[n] are seen from inside `region`. At most PITH_MAX_DEPTH steps outward a
  * value. */
-static bool are_seen(const struct graph *g, const uint32_t *value, uint32_t n, uint32_t region)
+static bool are_visible(const struct graph *g, const uint32_t *value, uint32_t n, uint32_t region)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (value[i] == PITH_NO_VALUE)
@@ -93,7 +93,7 @@ static bool end_loop(struct walk *w, uint32_t n)
 {
     struct graph_node *end = &w->g->nodes[n];
     uint32_t opened = close_region(w, PITH_OP_LOOP);
-    if (opened == PITH_NO_NODE || !are_seen(w->g, end->in, end->n_in, opened))
+    if (opened == PITH_NO_NODE || !are_visible(w->g, end->in, end->n_in, opened))
         return false;
     struct graph_node *loop = &w->g->nodes[opened];
     uint32_t n_states = loop->n_out - 1, first = end->attr[ATTR_LOOP_HAS_COND] != 0;
@@ -132,8 +132,8 @@ static bool end_branch(struct walk *w, uint32_t n)
         return false;
     uint32_t first = w->g->nodes[other].partner;
     w->g->nodes[other].partner = n;
-    return end->in[0] == w->g->nodes[first].first_out && are_seen(w->g, end->in + 1, k, first) &&
-           are_seen(w->g, end->in + 1 + k, end->n_in - 1 - k, other);
+    return end->in[0] == w->g->nodes[first].first_out && are_visible(w->g, end->in + 1, k, first) &&
+           are_visible(w->g, end->in + 1 + k, end->n_in - 1 - k, other);
 }
 
 /* region: what the node itself lies in; an ELSE lies beside its Branch, not inside of it. */
@@ -147,7 +147,7 @@ static bool visit(struct walk *w, uint32_t n)
         ok = end_loop(w, n);
     else if (op == PITH_OP_BRANCH_END)
         ok = end_branch(w, n);
-    else if (!are_seen(w->g, node->in, node->n_in, innermost(w)))
+    else if (!are_visible(w->g, node->in, node->n_in, innermost(w)))
         return false;
     else if (op == PITH_OP_BRANCH_ELSE)
         ok = begin_else(w, n);
@@ -166,7 +166,7 @@ enum pith_status pith_graph_regions(struct graph *g)
         if (!visit(&w, n))
             return PITH_ERR_CORRUPT;
     /* No bracket may stay open, and no output lie in a body that may not run. */
-    if (w.depth || !are_seen(g, g->outputs, g->n_outputs, PITH_NO_NODE))
+    if (w.depth || !are_visible(g, g->outputs, g->n_outputs, PITH_NO_NODE))
         return PITH_ERR_CORRUPT;
     return PITH_OK;
 }

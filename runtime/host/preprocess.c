@@ -231,7 +231,7 @@ enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_pr
     struct pith_preprocess made;
     struct piece rest = {text, n}, after = rest;
     struct piece first = next_piece(&after, ',');
-    unsigned seen = 0;
+    unsigned present = 0;
     pith_preprocess_init(&made);
     bool more = n > 0;
     if (find_name(first, &made)) {
@@ -252,23 +252,23 @@ enum pith_status pith_preprocess_read(const char *text, size_t n, struct pith_pr
                 "crop, letterbox, pad, order or layout, and in front of them a name may stand: "
                 "imagenet, caffe, unit, signed or raw",
                 shown(key.n), key.p);
-        if (seen >> k & 1)
+        if (present >> k & 1)
             return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing names '%s' twice",
                                   keys[k]);
         if (!parse_value(k, value, &made))
             return pith_error_set(err, PITH_ERR_ARGUMENT, "bad preprocessing value '%.*s'",
                                   shown(all.n), all.p);
-        seen |= 1u << k;
+        present |= 1u << k;
     }
-    if (made.letterbox_h && (seen >> RESIZE | seen >> CROP) & 1)
+    if (made.letterbox_h && (present >> RESIZE | present >> CROP) & 1)
         return pith_error_set(err, PITH_ERR_ARGUMENT,
                               "preprocessing has letterbox, which resizes: give it without resize "
                               "and crop");
-    if (seen >> PAD & 1 && !made.letterbox_h)
+    if (present >> PAD & 1 && !made.letterbox_h)
         return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing has pad without letterbox");
     if (made.letterbox_h)
         made.resize = made.crop = 0; /* of a name */
-    if (made.resize_h && !(seen >> CROP & 1))
+    if (made.resize_h && !(present >> CROP & 1))
         made.crop = 0; /* of a name */
     if (made.n_mean > 1 && made.n_std > 1 && made.n_mean != made.n_std)
         return pith_error_set(err, PITH_ERR_ARGUMENT, "preprocessing has %u means and %u stds",

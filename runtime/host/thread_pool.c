@@ -98,12 +98,12 @@ static void *work(void *arg)
 {
     struct pool *p = arg;
     leave_signals_to_others();
-    uint32_t seen = 0;
+    uint32_t last_job = 0;
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        if (p->open && job_number(p) != seen) {
+        if (p->open && job_number(p) != last_job) {
             struct job job = p->job;
-            seen = job_number(p);
+            last_job = job_number(p);
             atomic_fetch_add_explicit(&p->n_inside, 1, memory_order_relaxed);
             pthread_mutex_unlock(&p->lock);
             take_pieces(p, &job, false);
@@ -112,11 +112,11 @@ static void *work(void *arg)
                 pthread_cond_signal(&p->done);
             continue;
         }
-        seen = job_number(p); /* a job that closed before this thread came is missed for good */
+        last_job = job_number(p); /* a job that closed before this thread came is missed for good */
         pthread_mutex_unlock(&p->lock);
-        spin(&p->number, seen, false);
+        spin(&p->number, last_job, false);
         pthread_mutex_lock(&p->lock);
-        if (!p->stop && job_number(p) == seen) {
+        if (!p->stop && job_number(p) == last_job) {
             p->n_asleep++;
             pthread_cond_wait(&p->work, &p->lock);
             p->n_asleep--;

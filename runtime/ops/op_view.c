@@ -86,20 +86,20 @@ static enum pith_status shape_reshape(const struct op_args *args)
         return st;
     struct shape s = {.rank = 0};
     uint32_t left;
-    uint64_t have, told;
+    uint64_t have, known;
     st = reshape_dims(args->attr, &args->in[0]->shape, &s, &left);
     if (st == PITH_OK)
         st = pith_shape_count(&args->in[0]->shape, &have);
     if (st == PITH_OK)
         /* Each told dim is at least 1, so the division below is defined. */
-        st = pith_shape_count(&s, &told); /* >= 1 */
+        st = pith_shape_count(&s, &known); /* >= 1 */
     if (st)
         return st;
     if (left != PITH_MAX_RANK) {
-        if (have % told != 0 || have / told > INT32_MAX)
+        if (have % known != 0 || have / known > INT32_MAX)
             return PITH_ERR_CORRUPT;
-        s.dim[left] = (uint32_t)(have / told);
-    } else if (have != told) {
+        s.dim[left] = (uint32_t)(have / known);
+    } else if (have != known) {
         return PITH_ERR_CORRUPT;
     }
     return pith_out_set(args->out[0], args->in[0]->type, &s);

@@ -153,7 +153,7 @@ static struct tview *add_extra(struct pith_plan *plan, uint32_t v, const struct 
 
 /* A weight input that is read as data elsewhere. The same tensor as a weight here and as data
  * elsewhere: here data must be NULL. */
-static bool is_seen_apart(const struct builder *b, const struct graph_node *node, uint32_t i)
+static bool is_read_as_data(const struct builder *b, const struct graph_node *node, uint32_t i)
 {
     return is_weight_input(b, node, i) &&
            b->const_at[node->in[i] - b->plan->graph.n_inputs] != NOT_STORED;
@@ -169,8 +169,8 @@ static bool takes_conv_bias(const struct builder *b, uint32_t n)
 static uint32_t count_extras(const struct builder *b, uint32_t n)
 {
     const struct graph_node *node = &b->plan->graph.nodes[n];
-    return (uint32_t)(node->n_in > 0 && is_seen_apart(b, node, 0)) +
-           (uint32_t)(node->n_in > 1 && is_seen_apart(b, node, 1)) +
+    return (uint32_t)(node->n_in > 0 && is_read_as_data(b, node, 0)) +
+           (uint32_t)(node->n_in > 1 && is_read_as_data(b, node, 1)) +
            (uint32_t)takes_conv_bias(b, n);
 }
 
@@ -185,7 +185,7 @@ static void wire_inputs(struct builder *b, uint32_t n, const struct tview **in, 
         if (!is_weight_input(b, node, i))
             continue;
         s->args.weight = kept_weight(b, v - plan->graph.n_inputs);
-        if (is_seen_apart(b, node, i))
+        if (is_read_as_data(b, node, i))
             in[i] = add_extra(plan, v, &plan->value[v].shape, PLAN_NONE);
     }
     if (takes_conv_bias(b, n)) {
@@ -476,7 +476,7 @@ static void write_late(struct builder *b, const struct step *s)
 }
 
 /* need() is asked once, when all pointers but data are set; what it answers is kept in the step. */
-static enum pith_status ask_need(struct builder *b, uint32_t i)
+static enum pith_status query_need(struct builder *b, uint32_t i)
 {
     struct step *s = &b->plan->step[i];
     const struct segment *segment = plan_segment(b->plan, s);
@@ -543,7 +543,7 @@ enum pith_status pith_build_steps(struct builder *b)
     if (!st)
         st = take_step_need(b);
     for (uint32_t i = 0; i < plan->n_steps && !st; i++)
-        st = ask_need(b, i);
+        st = query_need(b, i);
     if (!st)
         set_jumps(plan);
     if (!st && PLAN_SEGMENTS)

@@ -57,11 +57,11 @@ static void run_step(const struct pith_plan *plan, const struct step *s)
     pith_run_operation(s, &s->args, s->macs, &env);
 }
 
-/* Runs the control step `at`; returns the step to go on with. *seen: the step whose outputs are
+/* Runs the control step `at`; returns the step to go on with. *observed: the step whose outputs are
  * now there, which is the Loop at the beginning of each iteration and the LoopEnd behind the
  * last. A Loop enters its body or jumps behind its end; LoopEnd goes back or on; Branch and its
  * Else choose a side. */
-static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const struct step **seen)
+static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const struct step **observed)
 {
     const struct step *s = &plan->step[at], *partner = &plan->step[s->jump];
     bool again;
@@ -72,14 +72,14 @@ static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const str
             return at + 1;
         /* Without an iteration the final states are the first ones: LoopEnd's run() copies them. */
         run_step(plan, partner);
-        *seen = partner;
+        *observed = partner;
         return s->jump + 1;
     case PITH_OP_LOOP_END:
         again = pith_loop_step(&partner->args, &s->args, s->scratch);
         if (!again)
             run_step(plan, s);
         else
-            *seen = partner;
+            *observed = partner;
         return again ? s->jump + 1 : at + 1;
     default: /* Branch goes on when the condition holds, BranchElse when it does not */
         run_step(plan, s);
@@ -109,12 +109,12 @@ static enum pith_status run_next(struct pith_plan *plan, uint64_t *start)
 {
     uint32_t i = plan->next_step;
     struct step *s = &plan->step[i];
-    const struct step *seen = s;
+    const struct step *observed = s;
     enum pith_status st = pith_count_step(plan);
     if (st)
         return st;
     if (s->args.info->flags & OP_CONTROL) {
-        plan->next_step = run_control(plan, i, &seen);
+        plan->next_step = run_control(plan, i, &observed);
     } else {
         run_step(plan, s);
         plan->next_step = i + 1;
@@ -123,7 +123,7 @@ static enum pith_status run_next(struct pith_plan *plan, uint64_t *start)
     s->ns += end - *start;
     *start = end;
     if (plan->opts.observe) {
-        observe(plan, seen);
+        observe(plan, observed);
         *start = plan_now(plan);
     }
     return PITH_OK;

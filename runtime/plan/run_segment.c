@@ -16,7 +16,7 @@ struct round {
 };
 
 /* Whether somebody wants the run to end; steps of groups behind the first are not counted. */
-static enum pith_status ask(struct pith_plan *plan, bool counts)
+static enum pith_status check_stop(struct pith_plan *plan, bool counts)
 {
     if (counts)
         return pith_count_step(plan);
@@ -80,7 +80,7 @@ static enum pith_status run_lanes(struct pith_plan *plan, const struct segment *
     for (; r.first < s->n_groups; r.first += r.span * s->lanes) {
         /* All steps of the segment run between here and the next question. */
         for (uint32_t i = s->first; i < s->end; i++) {
-            enum pith_status st = ask(plan, r.first == 0);
+            enum pith_status st = check_stop(plan, r.first == 0);
             if (st)
                 return st;
             plan->next_step += r.first == 0;
@@ -101,7 +101,7 @@ enum pith_status pith_run_segment(struct pith_plan *plan)
     for (uint32_t group = 0; s->lanes == 1 && group < s->n_groups; group++)
         for (uint32_t i = s->first; i < s->end; i++) {
             plan->next_step = i;
-            st = ask(plan, group == 0);
+            st = check_stop(plan, group == 0);
             if (st)
                 return st;
             run_group_step(plan, s, &plan->step[i], 0, group);

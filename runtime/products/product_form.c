@@ -21,7 +21,7 @@ static bool form_supports(const struct product_case *c)
     const struct sparse_kernels *k = &c->env->kernels->sparse;
     return c->weight && product_is_plain(p) && p->trans_b && product_rows_of_a(p) &&
            !(c->env->flags & PITH_FLAG_DENSE_ONLY) &&
-           (c->asked ? form_of(c, &form) : pith_run_form_need(c->weight, p->n, p->k, k, &form)) ==
+           (c->forced ? form_of(c, &form) : pith_run_form_need(c->weight, p->n, p->k, k, &form)) ==
                PITH_OK;
 }
 

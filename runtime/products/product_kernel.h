@@ -14,7 +14,7 @@ struct product_case {
     const struct product *p;
     const struct weight *weight; /* constant b, or NULL */
     const struct op_env *env;
-    bool asked; /* by the number that a plan file says: whether it pays is not asked */
+    bool forced; /* by the number that a plan file says: whether it pays is not asked */
 };
 
 struct product_kernel {

@@ -347,14 +347,14 @@ static bool write_with_fault(bool replace, int system, const char *call, int aft
 static void every_call_fails_once(void **state)
 {
     (void)state;
-    unsigned seen = 0;
+    unsigned called = 0;
     for (int system = 0; system < FILE_SYSTEMS; system++)
         for (int replace = 0; replace < 2; replace++)
             for (int c = 0; c < CALLS; c++)
                 for (int after = 0; write_with_fault(replace, system, calls[c], after, EIO);
                      after++)
-                    seen |= 1u << c;
-    assert_int_equal(seen, (1u << CALLS) - 1);
+                    called |= 1u << c;
+    assert_int_equal(called, (1u << CALLS) - 1);
 }
 
 /* What may not be done fails the write; what only makes it safer, a sync of the folder, does not.

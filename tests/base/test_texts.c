@@ -354,7 +354,7 @@ static void files_of_other_programs(void **state)
     expect_format(BYTES("\x0a\x82\x80\x80\x80\x00\x0a\x00"), 8, "a TensorFlow graph");
     expect_format(BYTES("\x08\x07\x12\x02\x0a\x00"), 7, ""); /* ONNX of ir_version 7 */
     /* of a zip its entries' names, at its front or within its last 64 KiB */
-    enum { SEEN = 1 << 16, LONG = 3 * SEEN };
+    enum { SEARCHED = 1 << 16, LONG = 3 * SEARCHED };
     static const struct {
         const char *name, *begins;
     } entries[] = {{"data.pkl", "a PyTorch file"},
@@ -366,19 +366,19 @@ static void files_of_other_programs(void **state)
         size_t length = strlen(entries[i].name);
         const struct {
             size_t at;
-            bool seen;
+            bool searched;
         } places[] = {{4, true},
-                      {SEEN - length, true},
-                      {SEEN - length + 1, false},
-                      {LONG - SEEN - 1, false},
-                      {LONG - SEEN, true},
+                      {SEARCHED - length, true},
+                      {SEARCHED - length + 1, false},
+                      {LONG - SEARCHED - 1, false},
+                      {LONG - SEARCHED, true},
                       {LONG - length, true}};
         for (size_t k = 0; k < 6; k++) {
             memset(zip, 0, LONG);
             memcpy(zip, "PK\3\4", 4);
             memcpy(zip + places[k].at, entries[i].name, length);
             const char *text = format_of(zip, LONG);
-            const char *want = places[k].seen ? entries[i].begins : "a zip archive";
+            const char *want = places[k].searched ? entries[i].begins : "a zip archive";
             if (!text || strncmp(text, want, strlen(want)) != 0)
                 fail_msg("%s at %zu: %s", entries[i].name, places[k].at, text ? text : "unknown");
         }

@@ -53,10 +53,10 @@ static void run(struct pith_model *m, struct pith_data *d, uint64_t n_samples, u
 {
     struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = d, .n_samples = n_samples};
     struct pith_error err = {0};
-    uint64_t seen = 0;
-    if (pith_calibrate(m, &o, &seen, &err))
+    uint64_t n_run = 0;
+    if (pith_calibrate(m, &o, &n_run, &err))
         fail_msg("%s", err.text);
-    assert_int_equal(seen, want);
+    assert_int_equal(n_run, want);
 }
 
 static void ranges_by_hand(void **state)

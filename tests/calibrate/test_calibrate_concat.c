@@ -117,7 +117,7 @@ static float *numbers(uint32_t n, int most)
     return x;
 }
 
-static void test_parts_tell(void **state)
+static void test_parts_suffice(void **state)
 {
     (void)state;
     struct joined j = joined();
@@ -185,7 +185,7 @@ static void test_merged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts_tell), cmocka_unit_test(test_merged),
+        cmocka_unit_test(test_parts_suffice), cmocka_unit_test(test_merged),
         cmocka_unit_test(test_infinite), cmocka_unit_test(test_parts_without_channels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

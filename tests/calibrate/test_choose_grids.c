@@ -180,7 +180,7 @@ static void refusals(void **state)
 /* One number in 20,000 of value 0 is far away. Where the first layer looks at it, a range without
  * it ruins the output; where its weight is 0, all others gain from leaving it out. The squared
  * error of the value itself is the same both times. */
-static void auto_asks_the_outputs(void **state)
+static void auto_compares_the_outputs(void **state)
 {
     (void)state;
     enum { WIDE = 1000, ROWS = 20 };
@@ -255,9 +255,11 @@ static void auto_with_an_infinite_output(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_by_hand),          cmocka_unit_test(headroom),
-        cmocka_unit_test(zeros_and_tiny_numbers), cmocka_unit_test(refusals),
-        cmocka_unit_test(auto_asks_the_outputs),  cmocka_unit_test(auto_with_an_infinite_output)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(grids_by_hand),
+                                       cmocka_unit_test(headroom),
+                                       cmocka_unit_test(zeros_and_tiny_numbers),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(auto_compares_the_outputs),
+                                       cmocka_unit_test(auto_with_an_infinite_output)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -411,12 +411,12 @@ static enum pith_status recipe_make(struct pith_error *err)
 {
     enum pith_status st;
     struct pith_recipe *r = NULL;
-    struct pith_asked asked = {0};
-    FAILING(pith_ask(&asked, PITH_STAGE_CLUSTER, "layers", "conv*=3", err));
-    assert_int_equal(asked.n, st == PITH_OK);
+    struct pith_requested_options requested = {0};
+    FAILING(pith_request_option(&requested, PITH_STAGE_CLUSTER, "layers", "conv*=3", err));
+    assert_int_equal(requested.n, st == PITH_OK);
     if (st)
         return st;
-    FAILING(pith_recipe_make("deep-compression", &asked, &r, err));
+    FAILING(pith_recipe_make("deep-compression", &requested, &r, err));
     assert_int_equal(r == NULL, st != PITH_OK);
     pith_recipe_free(r);
     return st;

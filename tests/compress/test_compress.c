@@ -151,8 +151,9 @@ static void a_limit_needs_data(void **state)
 
 static void note(void *user, const char *what, uint64_t total)
 {
-    char *seen = user;
-    snprintf(seen + strlen(seen), 200 - strlen(seen), "%s%llu ", what, (unsigned long long)total);
+    char *parts = user;
+    snprintf(parts + strlen(parts), 200 - strlen(parts), "%s%llu ", what,
+             (unsigned long long)total);
 }
 
 static void steps_are_announced(void **state)
@@ -160,17 +161,17 @@ static void steps_are_announced(void **state)
     (void)state;
     struct fixture f = make();
     struct pith_recipe *r = classic(4);
-    char seen[200] = "";
+    char parts[200] = "";
     struct pith_compress_opts o = {.size_bytes = sizeof o,
                                    .data = f.data,
                                    .max_drop = -1,
                                    .seed = 1,
                                    .progress = note,
-                                   .user = seen};
+                                   .user = parts};
     struct pith_compress_result result = {0};
     struct pith_error err = {0};
     assert_int_equal(pith_compress(f.model, r, &o, &result, &err), PITH_OK);
-    assert_string_equal(seen, "baseline64 cluster0 encode0 evaluate64 ");
+    assert_string_equal(parts, "baseline64 cluster0 encode0 evaluate64 ");
     pith_recipe_free(r);
     release(&f, &result);
 }

@@ -210,7 +210,7 @@ static void put(const struct pith_buffer *file, size_t bytes)
 }
 
 /* Each byte changed, each length: told, never taken for whole. */
-static void damage_is_told(void **state)
+static void damage_is_reported(void **state)
 {
     (void)state;
     struct pith_buffer file = {NULL, 0};
@@ -368,7 +368,7 @@ static uint32_t bad_bytes(const struct layout *l, const struct field *f)
     return made;
 }
 
-static void bad_fields_are_told(void **state)
+static void bad_fields_are_reported(void **state)
 {
     (void)state;
     struct pith_buffer file = {NULL, 0};
@@ -412,9 +412,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(comes_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_written_can_be_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_search_that_is_done, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bad_fields_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_fields_are_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(is_of_another_search, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(damage_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(damage_is_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_folder_that_is_not_there, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ static struct pith_model *softmax_net(const uint32_t *dim, uint32_t rank, int32_
     return m;
 }
 
-static void softmax_tells_the_axis(void **state)
+static void softmax_gives_the_axis(void **state)
 {
     (void)state;
     static const struct {
@@ -320,7 +320,7 @@ int main(void)
         cmocka_unit_test(parts_are_apart),
         cmocka_unit_test(most_are_limits),
         cmocka_unit_test(rows_of_a_product_are_classes),
-        cmocka_unit_test(softmax_tells_the_axis),
+        cmocka_unit_test(softmax_gives_the_axis),
         cmocka_unit_test(losses_are_those_of_a_hand),
         cmocka_unit_test(one_sample_is_refused),
         cmocka_unit_test(limits),

@@ -225,7 +225,7 @@ static void all_refuse(const char *path, enum pith_status status, const char *wo
     close_searchers(s, 2);
 }
 
-static void what_rank_0_cannot_read_or_write_is_told_in_all(void **state)
+static void what_rank_0_cannot_read_or_write_is_reported_in_all(void **state)
 {
     (void)state;
     static const struct {
@@ -247,7 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_clock_of_rank_0_counts),
         cmocka_unit_test(another_number_goes_on),
-        cmocka_unit_test(what_rank_0_cannot_read_or_write_is_told_in_all),
+        cmocka_unit_test(what_rank_0_cannot_read_or_write_is_reported_in_all),
     };
     return cmocka_run_group_tests(tests, search_alone, end_alone);
 }

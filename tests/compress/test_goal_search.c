@@ -14,8 +14,8 @@
 /* kl = scale q^power, bytes = most / q. */
 struct fake {
     double scale, power, most;
-    double error; /* of a loss measured, in logarithms: its standard deviation */
-    double doubt; /* the standard error that is measured, as a share of the loss */
+    double error;          /* of a loss measured, in logarithms: its standard deviation */
+    double standard_error; /* the standard error that is measured, as a share of the loss */
     uint64_t draws;
     enum pith_status fails;
     uint32_t calls;
@@ -44,7 +44,7 @@ static enum pith_status encode(void *user, double quality, struct pith_buffer *f
     double kl = f->scale * pow(quality, f->power);
     if (f->error > 0)
         kl *= exp(f->error * gauss(&f->draws));
-    const double measured[2] = {kl, f->doubt * kl};
+    const double measured[2] = {kl, f->standard_error * kl};
     memcpy(file->data, measured, sizeof measured); /* for measure */
     return PITH_OK;
 }
@@ -411,7 +411,7 @@ static void takes_the_fast_one(void **state)
 static void meets_by_what_was_measured(void **state)
 {
     (void)state;
-    struct fake f = {.scale = 0.04, .power = 2, .most = 1e6, .doubt = 0.5};
+    struct fake f = {.scale = 0.04, .power = 2, .most = 1e6, .standard_error = 0.5};
     struct pith_goal_encoder e = encoder_of(&f);
     struct pith_goal goal = goal_of(0.005); /* q 0.707: 1.41 MB; 1.5 times that loss q 0.577 */
     goal.max_size = 1.45e6;

@@ -31,29 +31,29 @@ static const struct pith_model m; /* no large values */
 static void expect(uint32_t n, uint32_t samples, uint64_t fitted, uint64_t held)
 {
     struct pith_data *data = numbers(n);
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .train = data};
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .train = data};
     struct held_out h;
-    uint8_t *seen = calloc(n, 1);
-    assert_int_equal(pith_hold_out(&m, &means, samples, &h, NULL), PITH_OK);
+    uint8_t *visited = calloc(n, 1);
+    assert_int_equal(pith_hold_out(&m, &context, samples, &h, NULL), PITH_OK);
     assert_true(h.n_fitted == fitted && h.n_held == held);
     assert_int_equal(pith_data_count(data), held ? fitted : n);
     for (uint64_t i = 0; i < fitted; i++)
-        assert_int_equal(seen[sample(data, i)]++, 0);
+        assert_int_equal(visited[sample(data, i)]++, 0);
     assert_int_equal(pith_held_out_pick(&h, PART_HELD, NULL), PITH_OK);
     for (uint64_t i = 0, below = 0; i < held; i++) {
         uint32_t k = sample(data, i);
-        assert_int_equal(seen[k]++, 0); /* in one part alone, once */
+        assert_int_equal(visited[k]++, 0); /* in one part alone, once */
         below += k < n / 2;
         if (i == 7) /* the first eight come from all over */
             assert_true(below >= 2 && below <= 6);
     }
     assert_int_equal(pith_held_out_pick(&h, PART_BESIDE, NULL), PITH_OK);
     for (uint64_t i = 0; i < pith_data_count(data); i++)
-        assert_int_equal(seen[sample(data, i)], i < fitted + held);
+        assert_int_equal(visited[sample(data, i)], i < fitted + held);
     pith_held_out_end(&h);
     assert_int_equal(pith_data_count(data), n);
     pith_data_free(data);
-    free(seen);
+    free(visited);
 }
 
 static void a_fifth_is_held_out(void **state)
@@ -76,13 +76,13 @@ static void a_choice_before_is_kept(void **state)
 {
     (void)state;
     struct pith_data *data = numbers(40);
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .train = data};
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .train = data};
     struct held_out h;
     uint32_t odd[20];
     for (uint32_t i = 0; i < 20; i++)
         odd[i] = 2 * i + 1;
     assert_int_equal(pith_data_pick(data, odd, 20, NULL), PITH_OK);
-    assert_int_equal(pith_hold_out(&m, &means, 64, &h, NULL), PITH_OK);
+    assert_int_equal(pith_hold_out(&m, &context, 64, &h, NULL), PITH_OK);
     for (int part = PART_FITTED; part <= PART_HELD; part++) {
         assert_int_equal(pith_held_out_pick(&h, (enum held_part)part, NULL), PITH_OK);
         for (uint64_t i = 0; i < pith_data_count(data); i++)
@@ -106,9 +106,9 @@ static void the_end_of_a_stream_is_held_out(void **state)
                                    .input = &input,
                                    .n_states = 1,
                                    .state = &state_of};
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .feed = &feed};
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .feed = &feed};
     struct held_out h;
-    assert_int_equal(pith_hold_out(&m, &means, 30, &h, NULL), PITH_OK);
+    assert_int_equal(pith_hold_out(&m, &context, 30, &h, NULL), PITH_OK);
     for (uint32_t i = 0; i < 30; i++)
         assert_int_equal(sample(data, i), i);
     assert_int_equal(pith_held_out_pick(&h, PART_HELD, NULL), PITH_OK);

@@ -124,12 +124,13 @@ static enum pith_status run_stage(const struct pith_buffer *file, const struct p
     enum pith_status st;
     struct pith_model *m = copy_of(file);
     struct pith_stage_report r = {0};
-    const struct pith_stage_means means = {.size_bytes = sizeof means,
-                                           .seed = 1,
-                                           .train = feed || stage->synthetic ? NULL : made.images,
-                                           .feed = feed,
-                                           .threads = 1};
-    FAILING(pith_stage_run_with(m, stage, &means, &r, err));
+    const struct pith_stage_context context = {.size_bytes = sizeof context,
+                                               .seed = 1,
+                                               .train =
+                                                   feed || stage->synthetic ? NULL : made.images,
+                                               .feed = feed,
+                                               .threads = 1};
+    FAILING(pith_stage_run_with(m, stage, &context, &r, err));
     assert_int_equal(m->n_history, st ? 0 : 1);
     if (!st)
         pith_stage_report_free(&r);
@@ -306,9 +307,9 @@ static int set_up(void **state)
     made.pictures = make_float(picture_network());
     made.stream = make_float(stream_network());
     made.integers = copy_of(&made.pictures);
-    const struct pith_stage_means means = {
-        .size_bytes = sizeof means, .train = made.images, .threads = 1};
-    if (pith_stage_run_with(made.integers, &s, &means, &r, &err) ||
+    const struct pith_stage_context context = {
+        .size_bytes = sizeof context, .train = made.images, .threads = 1};
+    if (pith_stage_run_with(made.integers, &s, &context, &r, &err) ||
         pith_model_pack(made.integers, NULL, &made.packed, &err) ||
         pith_model_write_onnx(made.integers, &made.onnx, &err))
         fail_msg("%s", err.text);

@@ -105,13 +105,13 @@ static void test_ends_as_integers(void **state)
         struct pith_model *m = network_of(3, true); /* batch normalisation is folded before */
         struct pith_data *data = clouds(0), *val = clouds(0);
         struct pith_stage s = stage_of(specs[i]);
-        struct pith_stage_means means = {
-            .size_bytes = sizeof means, .seed = 1, .train = data, .val = val, .threads = 1};
+        struct pith_stage_context context = {
+            .size_bytes = sizeof context, .seed = 1, .train = data, .val = val, .threads = 1};
         struct pith_stage_report r = {0};
         struct pith_integer_spec spec;
         struct pith_error err = {0};
         assert_true(pith_integer_spec_parse(specs[i], &spec));
-        if (pith_stage_run_with(m, &s, &means, &r, &err))
+        if (pith_stage_run_with(m, &s, &context, &r, &err))
             fail_msg("%s: %s", specs[i], err.text);
         assert_int_equal(count_ops(m, PITH_OP_MATMUL_INTEGER), 2);
         assert_int_equal(count_ops(m, PITH_OP_BATCH_NORM), 0);
@@ -143,13 +143,13 @@ static void test_without_labels(void **state)
     struct pith_model *m = network_of(3, false);
     struct pith_data *data = clouds(0);
     struct pith_stage s = stage_of("w4a8");
-    const struct pith_stage_means means = {
-        .size_bytes = sizeof means, .seed = 1, .train = data, .threads = 1};
+    const struct pith_stage_context context = {
+        .size_bytes = sizeof context, .seed = 1, .train = data, .threads = 1};
     struct pith_stage_report r = {0};
     struct pith_error err = {0};
     s.train.loss = PITH_DISTILL;
     s.teacher = "start";
-    if (pith_stage_run_with(m, &s, &means, &r, &err))
+    if (pith_stage_run_with(m, &s, &context, &r, &err))
         fail_msg("%s", err.text);
     assert_true(r.train.loss < 0.2);
     assert_int_equal(count_ops(m, PITH_OP_MATMUL_INTEGER), 2);
@@ -164,14 +164,14 @@ static void test_refusals(void **state)
     struct pith_model *m = network_of(3, false);
     struct pith_data *data = clouds(0);
     struct pith_stage s = stage_of("w4a12");
-    const struct pith_stage_means means = {
-        .size_bytes = sizeof means, .seed = 1, .train = data, .threads = 1};
+    const struct pith_stage_context context = {
+        .size_bytes = sizeof context, .seed = 1, .train = data, .threads = 1};
     struct pith_error err = {0};
-    assert_int_equal(pith_stage_run_with(m, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_stage_run_with(m, &s, &context, NULL, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "'w4a12': give int8"));
     s = stage_of("int8");
     s.train.levels = 3;
-    assert_int_equal(pith_stage_run_with(m, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_stage_run_with(m, &s, &context, NULL, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "does not go with levels"));
     assert_int_equal(count_ops(m, PITH_OP_GEMM), 2);
     assert_int_equal(m->n_history, 0);

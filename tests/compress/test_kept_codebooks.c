@@ -16,10 +16,10 @@
 #define LAYERS 3u
 
 /* noise = before + what layer i weighs, as often as it has a codebook */
-struct minds {
+struct fake_outputs {
     double before, each[LAYERS];
     uint64_t changes[LAYERS];
-    uint32_t n_asked;
+    uint32_t n_calls;
 };
 
 static const struct pith_const *weight(const struct pith_model *m, uint32_t i)
@@ -29,14 +29,14 @@ static const struct pith_const *weight(const struct pith_model *m, uint32_t i)
 
 static enum pith_status measure(void *user, const struct pith_model *m, struct output_error *e)
 {
-    struct minds *minds = user;
-    *e = (struct output_error){.signal = 100, .noise = minds->before};
+    struct fake_outputs *fake_outputs = user;
+    *e = (struct output_error){.signal = 100, .noise = fake_outputs->before};
     for (uint32_t i = 0; i < LAYERS; i++)
         if (weight(m, i)->codebook) {
-            e->noise += minds->each[i];
-            e->changed += minds->changes[i];
+            e->noise += fake_outputs->each[i];
+            e->changed += fake_outputs->changes[i];
         }
-    minds->n_asked++;
+    fake_outputs->n_calls++;
     return PITH_OK;
 }
 
@@ -58,17 +58,17 @@ static struct pith_model *network(void)
 }
 
 /* Which layers have a codebook, as bits; the others are f16, and what they were. */
-static uint32_t chosen(struct minds minds, uint32_t *n_asked)
+static uint32_t chosen(struct fake_outputs fake_outputs, uint32_t *n_calls)
 {
     struct pith_model *m = network(), *was = network();
     struct pith_stored_floats stored;
     struct pith_stage_report r = {0};
-    const struct output_judge judge = {measure, &minds};
+    const struct output_evaluator evaluator = {measure, &fake_outputs};
     uint32_t bits = 0, n = 0;
     assert_int_equal(pith_store_floats(m, PITH_F16, &stored, NULL), PITH_OK);
     assert_int_equal(pith_store_floats(was, PITH_F16, NULL, NULL), PITH_OK);
     r.n_narrow = stored.n_numbers;
-    assert_int_equal(pith_keep_in_codebooks(m, &judge, &r, NULL), PITH_OK);
+    assert_int_equal(pith_keep_in_codebooks(m, &evaluator, &r, NULL), PITH_OK);
     for (uint32_t i = 0; i < LAYERS; i++) {
         const struct pith_const *c = weight(m, i);
         bits |= (c->codebook ? 1u : 0u) << i;
@@ -80,61 +80,61 @@ static uint32_t chosen(struct minds minds, uint32_t *n_asked)
     assert_int_equal(r.n_codebooks, n);
     assert_int_equal(r.n_indexed, n * N * N);
     assert_int_equal(r.n_narrow, stored.n_numbers - n * N * N);
-    *n_asked = minds.n_asked;
+    *n_calls = fake_outputs.n_calls;
     pith_model_free(m);
     pith_model_free(was);
     return bits;
 }
 
 /* Noise of 1 below a signal of 100: 20 dB, which is not enough to lose anything. */
-static void outputs_that_do_not_mind(void **state)
+static void outputs_that_do_not_change(void **state)
 {
     (void)state;
-    uint32_t asked;
-    assert_int_equal(chosen((struct minds){1, {0, 0, 0}, {0}, 0}, &asked), 7);
-    assert_int_equal(asked, 2); /* before, and with all */
-    assert_int_equal(chosen((struct minds){1, {0.04, 0.009, 0}, {0}, 0}, &asked), 7);
-    assert_int_equal(asked, 2);
+    uint32_t n_calls;
+    assert_int_equal(chosen((struct fake_outputs){1, {0, 0, 0}, {0}, 0}, &n_calls), 7);
+    assert_int_equal(n_calls, 2); /* before, and with all */
+    assert_int_equal(chosen((struct fake_outputs){1, {0.04, 0.009, 0}, {0}, 0}, &n_calls), 7);
+    assert_int_equal(n_calls, 2);
 }
 
 static void a_layer_that_matters_stays_f16(void **state)
 {
     (void)state;
-    uint32_t asked;
-    assert_int_equal(chosen((struct minds){1, {0.01, 0.06, 0.01}, {0}, 0}, &asked), 5);
-    assert_int_equal(asked, 2 + LAYERS);
-    assert_int_equal(chosen((struct minds){1, {0.06, 0.06, 0.06}, {0}, 0}, &asked), 0);
+    uint32_t n_calls;
+    assert_int_equal(chosen((struct fake_outputs){1, {0.01, 0.06, 0.01}, {0}, 0}, &n_calls), 5);
+    assert_int_equal(n_calls, 2 + LAYERS);
+    assert_int_equal(chosen((struct fake_outputs){1, {0.06, 0.06, 0.06}, {0}, 0}, &n_calls), 0);
     /* what one leaves the next may have: 0.05 of 1 in all */
-    assert_int_equal(chosen((struct minds){1, {0.06, 0.03, 0.015}, {0}, 0}, &asked), 6);
+    assert_int_equal(chosen((struct fake_outputs){1, {0.06, 0.03, 0.015}, {0}, 0}, &n_calls), 6);
 }
 
 static void no_answer_may_change(void **state)
 {
     (void)state;
-    uint32_t asked;
-    assert_int_equal(chosen((struct minds){1, {0}, {0, 0, 1}, 0}, &asked), 3);
+    uint32_t n_calls;
+    assert_int_equal(chosen((struct fake_outputs){1, {0}, {0, 0, 1}, 0}, &n_calls), 3);
 }
 
 /* Noise of 0.01: 40 dB; 0.1 is 30, and enough. */
 static void far_from_their_error_outputs_may_lose(void **state)
 {
     (void)state;
-    uint32_t asked;
-    assert_int_equal(chosen((struct minds){0.01, {0.03, 0.03, 0.02}, {0}, 0}, &asked), 7);
-    assert_int_equal(chosen((struct minds){0.01, {0.02, 0.2, 0.02}, {0}, 0}, &asked), 5);
+    uint32_t n_calls;
+    assert_int_equal(chosen((struct fake_outputs){0.01, {0.03, 0.03, 0.02}, {0}, 0}, &n_calls), 7);
+    assert_int_equal(chosen((struct fake_outputs){0.01, {0.02, 0.2, 0.02}, {0}, 0}, &n_calls), 5);
 }
 
 static void infinite_noise_changes_nothing(void **state)
 {
     (void)state;
-    uint32_t asked;
-    assert_int_equal(chosen((struct minds){HUGE_VAL, {0}, {0}, 0}, &asked), 0);
-    assert_int_equal(asked, 1);
+    uint32_t n_calls;
+    assert_int_equal(chosen((struct fake_outputs){HUGE_VAL, {0}, {0}, 0}, &n_calls), 0);
+    assert_int_equal(n_calls, 1);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(outputs_that_do_not_mind),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(outputs_that_do_not_change),
                                        cmocka_unit_test(a_layer_that_matters_stays_f16),
                                        cmocka_unit_test(no_answer_may_change),
                                        cmocka_unit_test(far_from_their_error_outputs_may_lose),

@@ -54,10 +54,10 @@ static struct pith_data *inputs(bool loud)
 static struct pith_stage_report quantize(struct pith_model *m, const struct pith_stage *s,
                                          struct pith_data *data)
 {
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .train = data};
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .train = data};
     struct pith_stage_report r = {0};
     struct pith_error err = {0};
-    if (pith_stage_run_with(m, s, &means, &r, &err))
+    if (pith_stage_run_with(m, s, &context, &r, &err))
         fail_msg("%s", err.text);
     return r;
 }
@@ -255,7 +255,7 @@ static void weights_that_stay_float_have_codebooks(void **state)
 }
 
 /* What the loud layer costs counts, what was asked to be kept does not. */
-static void bytes_of_what_stays_float_are_told(void **state)
+static void bytes_of_what_stays_float_are_reported(void **state)
 {
     (void)state;
     const size_t history = 256; /* which is written when all is done */
@@ -271,8 +271,8 @@ static void bytes_of_what_stays_float_are_told(void **state)
             true; /* else layers without a bias get one, which is not counted */
         struct pith_stage_report r = quantize(m, &s, data);
         assert_int_equal(r.n_kept_float, 1);
-        size_t told = (size_t)((int64_t)r.integer_bytes + r.kept_bytes);
-        assert_in_range(packed_bytes(m), told, told + history);
+        size_t reported = (size_t)((int64_t)r.integer_bytes + r.kept_bytes);
+        assert_in_range(packed_bytes(m), reported, reported + history);
         size_t integers = r.integer_bytes;
         pith_stage_report_free(&r);
         s.all_integers = true;
@@ -558,7 +558,7 @@ int main(void)
         cmocka_unit_test(what_loses_most_reads_two_bytes),
         cmocka_unit_test(a_depthwise_layer_goes_along),
         cmocka_unit_test(weights_that_stay_float_have_codebooks),
-        cmocka_unit_test(bytes_of_what_stays_float_are_told),
+        cmocka_unit_test(bytes_of_what_stays_float_are_reported),
         cmocka_unit_test(a_good_network_keeps_none),
         cmocka_unit_test(channels_are_reestimated_where_outputs_like_it),
         cmocka_unit_test(errors_spread_over_all_layers_keep_none),

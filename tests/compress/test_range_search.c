@@ -44,7 +44,7 @@ static struct pith_data *inputs(void)
 }
 
 /* All that was seen of the input, then what is left of it when ranges were searched. */
-static void search(struct pith_model *m, struct pith_quantize_opts *opts, double *seen,
+static void search(struct pith_model *m, struct pith_quantize_opts *opts, double *range,
                    double *left)
 {
     struct pith_data *data = inputs();
@@ -56,7 +56,7 @@ static void search(struct pith_model *m, struct pith_quantize_opts *opts, double
     assert_int_equal(pith_calibrate(m, &see, NULL, &err), PITH_OK);
     assert_int_equal(pith_choose_grids(m, &all, NULL, &err), PITH_OK);
     const struct pith_value *x = &m->values[m->inputs[0]];
-    *seen = (double)x->max - (double)x->min;
+    *range = (double)x->max - (double)x->min;
     assert_int_equal(pith_search_ranges(m, opts, &see, &err), PITH_OK);
     x = &m->values[m->inputs[0]]; /* folding may have moved it */
     *left = (double)x->grid->scale[0] * 255;
@@ -68,9 +68,9 @@ static void what_no_output_heeds_is_cut_off(void **state)
     (void)state;
     struct pith_model *m = network(0);
     struct pith_quantize_opts opts = {0};
-    double seen, left;
-    search(m, &opts, &seen, &left);
-    assert_true(seen > 2 * (double)LOUD);
+    double range, left;
+    search(m, &opts, &range, &left);
+    assert_true(range > 2 * (double)LOUD);
     assert_true(left > 3 && left < 20);
     pith_model_free(m);
 }
@@ -80,9 +80,9 @@ static void what_all_outputs_heed_is_kept(void **state)
     (void)state;
     struct pith_model *m = network(1);
     struct pith_quantize_opts opts = {0};
-    double seen, left;
-    search(m, &opts, &seen, &left);
-    assert_true(left > 0.9 * seen);
+    double range, left;
+    search(m, &opts, &range, &left);
+    assert_true(left > 0.9 * range);
     pith_model_free(m);
 }
 
@@ -92,9 +92,9 @@ static void fixed_point_is_left_alone(void **state)
     (void)state;
     struct pith_model *m = network(0);
     struct pith_quantize_opts opts = {.fixed_bits = 8};
-    double seen, left;
-    search(m, &opts, &seen, &left);
-    assert_true(left > 0.99 * seen && left < 1.01 * seen);
+    double range, left;
+    search(m, &opts, &range, &left);
+    assert_true(left > 0.99 * range && left < 1.01 * range);
     pith_model_free(m);
 }
 
@@ -103,12 +103,12 @@ static void the_command_s_stage_searches(void **state)
     (void)state;
     struct pith_model *m = network(0);
     struct pith_data *data = inputs();
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .train = data};
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .train = data};
     struct pith_stage_report r = {0};
     struct pith_error err = {0};
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
-    assert_int_equal(pith_stage_run_with(m, &s, &means, &r, &err), PITH_OK);
+    assert_int_equal(pith_stage_run_with(m, &s, &context, &r, &err), PITH_OK);
     assert_int_equal(r.n_kept_float, 0);
     assert_true(r.output_db > 25);
     pith_stage_report_free(&r);

@@ -79,7 +79,7 @@ static void goals_have_patterns_and_levels(void **state)
     struct pith_recipe *r = parse(
         "{\"pith\":1,\"goal\":{\"max_drop\":\"1%\",\"pattern\":\"4x2\",\"pattern_sparsity\":0.25,"
         "\"levels\":15}}");
-    struct pith_stage asked;
+    struct pith_stage requested;
     assert_true(pith_goal_shapes(&r->goal));
     assert_int_equal(r->goal.pattern.kind, PITH_PATTERN_BLOCK);
     assert_true(r->goal.pattern.a == 4 && r->goal.pattern.b == 2 && r->goal.sparsity == 0.25);
@@ -89,10 +89,10 @@ static void goals_have_patterns_and_levels(void **state)
     assert_non_null(strstr(text, "\"pattern_sparsity\": 0.25"));
     assert_non_null(strstr(text, "\"levels\": 15"));
     free(text);
-    pith_stage_init(&asked, PITH_STAGE_COMPRESS);
-    assert_false(pith_goal_shapes(&asked.goal));
-    assert_int_equal(pith_stage_set(&asked, "pattern", "balanced:12/128", NULL, NULL), PITH_OK);
-    pith_recipe_set_goal(r, &asked);
+    pith_stage_init(&requested, PITH_STAGE_COMPRESS);
+    assert_false(pith_goal_shapes(&requested.goal));
+    assert_int_equal(pith_stage_set(&requested, "pattern", "balanced:12/128", NULL, NULL), PITH_OK);
+    pith_recipe_set_goal(r, &requested);
     assert_int_equal(r->goal.pattern.kind, PITH_PATTERN_BALANCED);
     assert_true(r->goal.pattern.a == 12 && r->goal.pattern.b == 128);
     assert_int_equal(r->goal.levels, 15);

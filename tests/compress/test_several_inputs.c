@@ -66,7 +66,7 @@ static double quantized_db(const struct pith_feed *feed, enum pith_rounding roun
                            struct pith_stage_report *report)
 {
     struct pith_model *m = network(), *was = network();
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .feed = feed};
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .feed = feed};
     const struct pith_compare_opts o = {.size_bytes = sizeof o, .feed = feed};
     struct pith_comparison c;
     struct pith_error err = {0};
@@ -76,7 +76,7 @@ static double quantized_db(const struct pith_feed *feed, enum pith_rounding roun
     s.quantize.rounding = rounding;
     s.quantize.keep_biases = rounding == PITH_ROUND_NEAREST;
     s.all_integers = rounding == PITH_ROUND_NEAREST;
-    if (pith_stage_run_with(m, &s, &means, report, &err))
+    if (pith_stage_run_with(m, &s, &context, report, &err))
         fail_msg("%s", err.text);
     if (pith_compare(was, m, &o, &c, &err))
         fail_msg("%s", err.text);
@@ -86,14 +86,14 @@ static double quantized_db(const struct pith_feed *feed, enum pith_rounding roun
     return c.output.snr_db;
 }
 
-static void expect_feedback_wins(const struct pith_feed *feed, uint64_t judged)
+static void expect_feedback_wins(const struct pith_feed *feed, uint64_t n_samples)
 {
     struct pith_stage_report r = {0}, plain = {0};
     double nearest = quantized_db(feed, PITH_ROUND_NEAREST, &plain);
     double feedback = quantized_db(feed, PITH_ROUND_DEFAULT, &r);
     if (feedback < nearest + 3)
         fail_msg("%.1f dB with feedback, %.1f to nearest", feedback, nearest);
-    assert_int_equal(r.predictions, judged);
+    assert_int_equal(r.predictions, n_samples);
     pith_stage_report_free(&r);
     pith_stage_report_free(&plain);
 }
@@ -155,11 +155,11 @@ static void an_input_without_source_is_named(void **state)
     struct pith_model *m = network();
     struct pith_feed_input in[2] = {{.data = rows(1)}, {0}};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 2, .input = in};
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .feed = &feed};
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .feed = &feed};
     struct pith_error err = {0};
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
-    assert_int_equal(pith_stage_run_with(m, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_stage_run_with(m, &s, &context, NULL, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "input 's'"));
     pith_data_free(in[0].data);
     pith_model_free(m);

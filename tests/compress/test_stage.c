@@ -104,14 +104,14 @@ static struct pith_model *drawn_net(uint32_t n, uint32_t kept_percent, uint32_t 
 }
 
 static enum pith_code code_after(struct pith_model *m, struct pith_encode_opts encode,
-                                 const char *told)
+                                 const char *expected)
 {
     struct pith_stage s;
     pith_stage_init(&s, PITH_STAGE_ENCODE);
     s.encode = encode;
     run(m, &s, 1, NULL);
-    if (!strstr(m->history[m->n_history - 1].text, told))
-        fail_msg("%s is not in %s", told, m->history[m->n_history - 1].text);
+    if (!strstr(m->history[m->n_history - 1].text, expected))
+        fail_msg("%s is not in %s", expected, m->history[m->n_history - 1].text);
     return weight_of(m)->code;
 }
 
@@ -123,7 +123,7 @@ static void adaptive_streams_must_pay(void **state)
     static const struct {
         uint32_t n, kept_percent, narrow;
         enum pith_code code;
-        const char *told;
+        const char *expected;
     } cases[] = {
         {64, 100, 0, PITH_CODE_ADAPTIVE, "\"coder\":\"adaptive\""}, /* loaded in a millisecond */
         /* 14 ms, and nothing to learn from such numbers */
@@ -143,7 +143,7 @@ static void adaptive_streams_must_pay(void **state)
         pith_stage_init(&s, PITH_STAGE_CLUSTER);
         s.cluster.n_centroids = 16;
         run(m, &s, 1, NULL);
-        assert_int_equal(code_after(m, size, cases[i].told), cases[i].code);
+        assert_int_equal(code_after(m, size, cases[i].expected), cases[i].code);
         assert_int_equal(code_after(m, adaptive, "\"coder\":\"adaptive\""), PITH_CODE_ADAPTIVE);
         assert_int_equal(code_after(m, huffman, "\"coder\":\"huffman\""), PITH_CODE_HUFFMAN);
         assert_int_equal(code_after(m, flash, "\"coder\":\"huffman\""), PITH_CODE_HUFFMAN);

@@ -123,12 +123,12 @@ static void add(struct pith_sweep_results *r, const char *text)
 static void bind(struct pith_sweep *s, const struct pith_model *m, const char *name,
                  struct pith_data *data)
 {
-    const struct pith_sweep_subject on = {.size_bytes = sizeof on,
-                                          .model = m,
-                                          .model_name = name,
-                                          .data = data,
-                                          .data_name = data ? "raw:f32:4:x/val.f32" : NULL,
-                                          .range = data ? "0::2" : NULL};
+    const struct pith_sweep_inputs on = {.size_bytes = sizeof on,
+                                         .model = m,
+                                         .model_name = name,
+                                         .data = data,
+                                         .data_name = data ? "raw:f32:4:x/val.f32" : NULL,
+                                         .range = data ? "0::2" : NULL};
     struct pith_error err = {0};
     if (pith_sweep_bind(s, &on, &err))
         fail_msg("%s", err.text);
@@ -192,7 +192,7 @@ static void results_on_other_data_are_others(void **state)
 }
 
 /* Runs all combinations; what one line says counts, the model stays. */
-static void results_tell_what_is_done(void **state)
+static void results_record_what_is_done(void **state)
 {
     (void)state;
     const float w[8] = {1, -2, 3, -4, 5, -6, 7, -8};
@@ -362,7 +362,7 @@ int main(void)
         cmocka_unit_test(the_last_key_changes_fastest),
         cmocka_unit_test(a_value_stays_as_the_spec_has_it),
         cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(results_tell_what_is_done),
+        cmocka_unit_test(results_record_what_is_done),
         cmocka_unit_test(what_cannot_be_run_is_said_in_its_line),
         cmocka_unit_test(the_front_holds_what_nothing_beats),
         cmocka_unit_test(the_last_result_counts),

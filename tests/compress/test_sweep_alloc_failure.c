@@ -94,7 +94,7 @@ static enum pith_status sweep_bind(struct pith_error *err)
     struct pith_data *data = NULL;
     assert_int_equal(
         pith_data_of_numbers(2, dim, 2, calloc(4, sizeof(float)), NULL, 0, &data, NULL), PITH_OK);
-    const struct pith_sweep_subject on = {.size_bytes = sizeof on, .model = plain, .data = data};
+    const struct pith_sweep_inputs on = {.size_bytes = sizeof on, .model = plain, .data = data};
     assert_int_equal(pith_sweep_parse(sweep_text, sizeof sweep_text - 1, "text", &s, NULL),
                      PITH_OK);
     FAILING(pith_sweep_bind(s, &on, err));

@@ -104,13 +104,13 @@ static void expect_samples(struct pith_data *data, uint64_t calibrating, uint64_
     const struct pith_goal goal = {.max_drop = 0.005};
     const struct pith_goal_compress_opts opts = {.size_bytes = sizeof opts, .feed = &feed};
     struct sweep_encoder s = {0};
-    uint64_t told = 0;
+    uint64_t n_reports = 0;
     struct goal_encoders e = {
-        .m = m, .goal = &goal, .opts = &opts, .progress = note, .watcher = &told};
+        .m = m, .goal = &goal, .opts = &opts, .progress = note, .watcher = &n_reports};
     check(pith_goal_eval_new(m, &feed, &j, &e.eval, &err));
     assert_int_equal(pith_goal_eval_count(e.eval, PITH_GOAL_CALIBRATE), calibrating);
     check(pith_sweep_encoder_prepare(&s, &e, &err));
-    assert_int_equal(told, times * calibrating);
+    assert_int_equal(n_reports, times * calibrating);
     assert_int_equal(s.sensitivity.n_samples, times * calibrating);
     struct pith_model *out = NULL;
     check(pith_sweep_encode(&s, &e, 1, &out, &err));

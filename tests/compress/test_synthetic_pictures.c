@@ -128,14 +128,14 @@ static void a_network_is_quantized_without_data(void **state)
 {
     (void)state;
     struct pith_model *m = picture_net(1, "scale=1/255");
-    const struct pith_stage_means means = {.size_bytes = sizeof means, .seed = 1};
+    const struct pith_stage_context context = {.size_bytes = sizeof context, .seed = 1};
     struct pith_stage_report r = {0};
     struct pith_stage s;
     struct pith_error err = {0};
     pith_stage_init(&s, PITH_STAGE_QUANTIZE);
     s.synthetic = true;
     s.samples = 9;
-    if (pith_stage_run_with(m, &s, &means, &r, &err))
+    if (pith_stage_run_with(m, &s, &context, &r, &err))
         fail_msg("%s", err.text);
     assert_int_equal(r.synthetic, 9);
     assert_true(r.output_db > 30);

@@ -101,14 +101,14 @@ static void the_history_says_what_was_trained(void **state)
     (void)state;
     struct fixture f = make(1);
     struct pith_stage s = training(3);
-    struct pith_stage_means means = {
-        .size_bytes = sizeof means, .seed = 8, .train = f.data, .val = f.data};
+    struct pith_stage_context context = {
+        .size_bytes = sizeof context, .seed = 8, .train = f.data, .val = f.data};
     struct pith_stage_report r = {0};
     struct pith_error err = {0};
     s.teacher = "some/folder/net.pith";
-    assert_int_equal(pith_stage_run_with(f.model, &s, &means, &r, &err), PITH_ERR_IO);
+    assert_int_equal(pith_stage_run_with(f.model, &s, &context, &r, &err), PITH_ERR_IO);
     s.teacher = "start";
-    assert_int_equal(pith_stage_run_with(f.model, &s, &means, &r, &err), PITH_OK);
+    assert_int_equal(pith_stage_run_with(f.model, &s, &context, &r, &err), PITH_OK);
     assert_int_equal(r.train.epochs, 3);
     assert_int_equal(r.weights, WEIGHTS);
     assert_int_equal(f.model->n_history, 1);
@@ -119,13 +119,13 @@ static void the_history_says_what_was_trained(void **state)
     release(&f);
 }
 
-static void a_teachers_folder_is_not_told(void **state)
+static void a_teachers_folder_is_not_recorded(void **state)
 {
     (void)state;
     char path[] = "/tmp/pith-teacher-XXXXXX";
     struct fixture f = make(1);
     struct pith_stage s = training(1);
-    struct pith_stage_means means = {.size_bytes = sizeof means, .seed = 1, .train = f.data};
+    struct pith_stage_context context = {.size_bytes = sizeof context, .seed = 1, .train = f.data};
     struct pith_buffer file;
     struct pith_error err = {0};
     int fd = mkstemp(path);
@@ -134,7 +134,7 @@ static void a_teachers_folder_is_not_told(void **state)
     assert_int_equal(pith_model_pack(f.model, NULL, &file, &err), PITH_OK);
     assert_int_equal(pith_file_write(path, file.data, file.bytes, &err), PITH_OK);
     s.teacher = path;
-    assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_OK);
+    assert_int_equal(pith_stage_run_with(f.model, &s, &context, NULL, &err), PITH_OK);
     assert_null(strstr(f.model->history[0].text, "/tmp"));
     assert_non_null(strstr(f.model->history[0].text, "\"teacher\":\"pith-teacher-"));
     unlink(path);
@@ -155,8 +155,8 @@ static void names_that_the_history_cannot_hold_are_refused_first(void **state)
     static const char latin[] = "caf\xe9";
     struct fixture f = make(1);
     bool began = false;
-    struct pith_stage_means means = {
-        .size_bytes = sizeof means, .train = f.data, .stop = never_reached, .user = &began};
+    struct pith_stage_context context = {
+        .size_bytes = sizeof context, .train = f.data, .stop = never_reached, .user = &began};
     struct pith_error err = {0};
     for (int i = 0; i < 2; i++) {
         struct pith_stage s = training(1);
@@ -168,7 +168,7 @@ static void names_that_the_history_cannot_hold_are_refused_first(void **state)
             s.prune.layers = &half;
             s.prune.n_layers = 1;
         }
-        assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
+        assert_int_equal(pith_stage_run_with(f.model, &s, &context, NULL, &err), PITH_ERR_ARGUMENT);
         assert_non_null(strstr(err.text, "is not UTF-8"));
         assert_false(began);
     }
@@ -186,10 +186,10 @@ static void the_recipe_of_a_trained_model_repeats_it(void **state)
     struct pith_error err = {0};
     for (int i = 0; i < 2; i++) {
         struct fixture f = make(1);
-        struct pith_stage_means means = {.size_bytes = sizeof means,
-                                         .seed = 5 + 100 * (uint64_t)i,
-                                         .train = f.data,
-                                         .val = f.data};
+        struct pith_stage_context context = {.size_bytes = sizeof context,
+                                             .seed = 5 + 100 * (uint64_t)i,
+                                             .train = f.data,
+                                             .val = f.data};
         struct pith_recipe *r = NULL;
         struct pith_stage s[2] = {training(2), training(1)};
         s[0].teacher = "start";
@@ -203,7 +203,7 @@ static void the_recipe_of_a_trained_model_repeats_it(void **state)
             assert_int_equal(pith_recipe_parse(recipe, strlen(recipe), "r", &r, &err), PITH_OK);
         for (uint32_t k = 0; k < 2; k++)
             assert_int_equal(
-                pith_stage_run_with(f.model, i ? &r->stages[k] : &s[k], &means, NULL, &err),
+                pith_stage_run_with(f.model, i ? &r->stages[k] : &s[k], &context, NULL, &err),
                 PITH_OK);
         assert_int_equal(pith_model_pack(f.model, NULL, &file[i], &err), PITH_OK);
         if (i == 0)
@@ -236,13 +236,16 @@ static void gradually(struct pith_stage *s, const uint64_t *kept, uint32_t n)
 {
     struct fixture f = make(1);
     struct watched w = {.m = f.model};
-    struct pith_stage_means means = {
-        .size_bytes = sizeof means, .seed = 1, .train = f.data, .progress = note_kept, .user = &w};
+    struct pith_stage_context context = {.size_bytes = sizeof context,
+                                         .seed = 1,
+                                         .train = f.data,
+                                         .progress = note_kept,
+                                         .user = &w};
     struct pith_error err = {0};
     s->trains = true;
     s->steps = n;
     s->train = training(1).train;
-    if (pith_stage_run_with(f.model, s, &means, NULL, &err))
+    if (pith_stage_run_with(f.model, s, &context, NULL, &err))
         fail_msg("%s", err.text);
     assert_int_equal(w.n, n);
     for (uint32_t i = 0; i < n; i++)
@@ -286,14 +289,14 @@ static void zeros_have_no_steps(void **state)
 {
     (void)state;
     struct fixture f = make(1);
-    struct pith_stage_means means = {.size_bytes = sizeof means, .train = f.data};
+    struct pith_stage_context context = {.size_bytes = sizeof context, .train = f.data};
     struct pith_stage s;
     struct pith_error err = {0};
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.prune.by = PITH_PRUNE_BY_ZERO;
     s.trains = true;
     s.steps = 2;
-    assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_stage_run_with(f.model, &s, &context, NULL, &err), PITH_ERR_ARGUMENT);
     release(&f);
 }
 
@@ -309,32 +312,32 @@ static void stopping_ends_the_work(void **state)
     struct fixture f = make(1);
     struct watched w = {.m = f.model};
     struct pith_stage s;
-    struct pith_stage_means means = {.size_bytes = sizeof means,
-                                     .train = f.data,
-                                     .progress = note_kept,
-                                     .stop = stop_after_one,
-                                     .user = &w};
+    struct pith_stage_context context = {.size_bytes = sizeof context,
+                                         .train = f.data,
+                                         .progress = note_kept,
+                                         .stop = stop_after_one,
+                                         .user = &w};
     struct pith_error err = {0};
     pith_stage_init(&s, PITH_STAGE_PRUNE);
     s.prune.sparsity = 0.5;
     s.trains = true;
     s.steps = 9;
     s.train = training(1).train;
-    assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_STOPPED);
+    assert_int_equal(pith_stage_run_with(f.model, &s, &context, NULL, &err), PITH_ERR_STOPPED);
     assert_non_null(strstr(err.text, "stopped"));
     assert_int_equal(f.model->n_history, 0);
     release(&f);
 }
 
-static void a_limit_on_the_drop_needs_a_judge(void **state)
+static void a_limit_on_the_drop_needs_a_validation_set(void **state)
 {
     (void)state;
     struct fixture f = make(1);
     struct pith_stage s = training(1);
-    struct pith_stage_means means = {.size_bytes = sizeof means, .train = f.data};
+    struct pith_stage_context context = {.size_bytes = sizeof context, .train = f.data};
     struct pith_error err = {0};
     s.until_drop = 0.01;
-    assert_int_equal(pith_stage_run_with(f.model, &s, &means, NULL, &err), PITH_ERR_ARGUMENT);
+    assert_int_equal(pith_stage_run_with(f.model, &s, &context, NULL, &err), PITH_ERR_ARGUMENT);
     assert_non_null(strstr(err.text, "validation split"));
     release(&f);
 }
@@ -345,12 +348,12 @@ static void training_ends_where_it_is_good_enough(void **state)
     (void)state;
     struct fixture f = make(0);
     struct pith_stage s = training(20);
-    struct pith_stage_means means = {
-        .size_bytes = sizeof means, .seed = 1, .train = f.data, .val = f.data};
+    struct pith_stage_context context = {
+        .size_bytes = sizeof context, .seed = 1, .train = f.data, .val = f.data};
     struct pith_stage_report r = {0};
     struct pith_error err = {0};
     s.until_drop = 0.5;
-    assert_int_equal(pith_stage_run_with(f.model, &s, &means, &r, &err), PITH_OK);
+    assert_int_equal(pith_stage_run_with(f.model, &s, &context, &r, &err), PITH_OK);
     assert_int_equal(r.train.epochs, 1);
     release(&f);
 }
@@ -360,14 +363,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_without_data_is_refused),
         cmocka_unit_test(the_history_says_what_was_trained),
-        cmocka_unit_test(a_teachers_folder_is_not_told),
+        cmocka_unit_test(a_teachers_folder_is_not_recorded),
         cmocka_unit_test(names_that_the_history_cannot_hold_are_refused_first),
         cmocka_unit_test(the_recipe_of_a_trained_model_repeats_it),
         cmocka_unit_test(steps_reach_their_share),
         cmocka_unit_test(patterns_go_gradually_too),
         cmocka_unit_test(zeros_have_no_steps),
         cmocka_unit_test(stopping_ends_the_work),
-        cmocka_unit_test(a_limit_on_the_drop_needs_a_judge),
+        cmocka_unit_test(a_limit_on_the_drop_needs_a_validation_set),
         cmocka_unit_test(training_ends_where_it_is_good_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

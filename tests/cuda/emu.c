@@ -391,14 +391,14 @@ static void run_block(const struct guarded *shared)
 /* The first time that a kernel runs in an order: a line of both. */
 static void note_launch(uint32_t kernel, uint32_t order)
 {
-    static uint32_t seen[LAUNCH_KERNELS][ORDERS_NOTED], n_seen[LAUNCH_KERNELS];
+    static uint32_t orders[LAUNCH_KERNELS][ORDERS_NOTED], n_orders[LAUNCH_KERNELS];
     const char *path = getenv("EMU_LAUNCHED");
-    for (uint32_t i = 0; i < n_seen[kernel]; i++)
-        if (seen[kernel][i] == order)
+    for (uint32_t i = 0; i < n_orders[kernel]; i++)
+        if (orders[kernel][i] == order)
             return;
-    if (!path || n_seen[kernel] == ORDERS_NOTED)
+    if (!path || n_orders[kernel] == ORDERS_NOTED)
         return;
-    seen[kernel][n_seen[kernel]++] = order;
+    orders[kernel][n_orders[kernel]++] = order;
     FILE *f = fopen(path, "a");
     if (!f || fprintf(f, "%s %u\n", kernels[kernel].name, order) < 0 || fclose(f) != 0)
         abort();

@@ -17,7 +17,7 @@ enum { NOT_INITIALIZED = 1, INVALID = 7, FAILED = 13, NOT_SUPPORTED = 15 };
 
 static struct fake_blas_behaviour behaviour;
 static struct fake_blas_counts counts;
-static uint32_t asked; /* products, of a stream or a graph */
+static uint32_t n_products; /* products, of a stream or a graph */
 
 struct layout {
     uint64_t rows, columns;
@@ -43,7 +43,7 @@ struct found {
 EXPORT void fake_blas_set(const struct fake_blas_behaviour *b)
 {
     behaviour = *b;
-    counts.products = asked = 0;
+    counts.products = n_products = 0;
 }
 
 EXPORT struct fake_blas_counts fake_blas_counts(void)
@@ -249,7 +249,7 @@ EXPORT int cublasLtMatmul(void *handle, const struct desc *desc, const float *al
                         c,     d,         *alpha,    *beta,     work,      work_bytes};
     if (!handle || !stream || algorithm[0] != ALGORITHM || !fits(&p))
         return INVALID;
-    if (behaviour.failing_product && ++asked >= behaviour.failing_product)
+    if (behaviour.failing_product && ++n_products >= behaviour.failing_product)
         return FAILED;
     return fake_cuda_call(run, &p, sizeof p) ? FAILED : 0;
 }

@@ -225,7 +225,7 @@ static __attribute__((constructor)) void read_behaviour(void)
                                              v[6]};
 }
 
-static __attribute__((destructor)) void tell_leaks(void)
+static __attribute__((destructor)) void report_leaks(void)
 {
     if (counts.allocations || counts.objects) {
         fprintf(stderr, "fake cuda: %llu allocations and %llu objects are left\n",

@@ -278,18 +278,18 @@ static void what_a_member_says_of_itself(void **state)
         {3, 4 * 1032 - 1, 9999, 8, 0, PITH_ERR_CORRUPT, "inflates to 1 bytes, 4127 declared"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct zip_member told = m;
+        struct zip_member stated = m;
         struct guarded g;
         struct pith_buffer out = {0};
         struct pith_error err = {0};
-        told.packed_bytes = cases[i].packed_bytes;
-        told.packed = guarded_copy(packed, (size_t)told.packed_bytes, &g);
-        told.bytes = cases[i].bytes;
-        told.method = cases[i].method;
-        told.crc ^= cases[i].crc_changes;
+        stated.packed_bytes = cases[i].packed_bytes;
+        stated.packed = guarded_copy(packed, (size_t)stated.packed_bytes, &g);
+        stated.bytes = cases[i].bytes;
+        stated.method = cases[i].method;
+        stated.crc ^= cases[i].crc_changes;
         char what[16];
         snprintf(what, sizeof what, "case %zu", i);
-        expect(what, pith_zip_extract(&told, cases[i].limit, "z", &out, &err), &err,
+        expect(what, pith_zip_extract(&stated, cases[i].limit, "z", &out, &err), &err,
                cases[i].status, cases[i].text);
         assert_true(cases[i].status == PITH_OK ? *out.data == 'a' : !out.data);
         free(out.data);

@@ -606,7 +606,7 @@ static void csv_names_pictures(void **state)
 }
 
 /* A name that several folders have: the whole path tells them apart, a part of it may not. */
-static void csv_tells_folders_apart(void **state)
+static void csv_distinguishes_folders(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -766,7 +766,7 @@ int main(void)
                                        cmocka_unit_test(inks_become_colours),
                                        cmocka_unit_test(csv_names_pictures),
                                        cmocka_unit_test(pictures_by_name),
-                                       cmocka_unit_test(csv_tells_folders_apart),
+                                       cmocka_unit_test(csv_distinguishes_folders),
                                        cmocka_unit_test(tar_of_pictures),
                                        cmocka_unit_test(broken_and_missing),
                                        cmocka_unit_test(npz_members)};

@@ -129,7 +129,7 @@ static void numbers_of_many_bytes_have_an_order(void **state)
     expect_refusal(&f, PITH_ERR_UNSUPPORTED, "a.npy: npy type 'f4" NO_NUMBER);
 }
 
-static void data_have_exactly_the_bytes_told(void **state)
+static void data_have_exactly_the_stated_bytes(void **state)
 {
     (void)state;
     struct npy_bytes f = npy(1, DICTIONARY("<f4", "(2,)"), 7);
@@ -168,7 +168,7 @@ int main(void)
         cmocka_unit_test(an_axis_is_below_2_to_31),
         cmocka_unit_test(eight_axes_are_read),
         cmocka_unit_test(numbers_of_many_bytes_have_an_order),
-        cmocka_unit_test(data_have_exactly_the_bytes_told),
+        cmocka_unit_test(data_have_exactly_the_stated_bytes),
         cmocka_unit_test(each_key_stands_exactly_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

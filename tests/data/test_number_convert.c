@@ -84,7 +84,7 @@ static void reals_are_rounded_to_the_nearest(void **state)
     assert_false(pith_number_store(real(1), PITH_BF16, &f));
 }
 
-static void arrays_tell_which_element_does_not_fit(void **state)
+static void arrays_report_which_element_does_not_fit(void **state)
 {
     (void)state;
     float x[] = {3, -1, 2.5f};
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_type_takes_what_it_can_hold),
         cmocka_unit_test(reals_are_rounded_to_the_nearest),
-        cmocka_unit_test(arrays_tell_which_element_does_not_fit),
+        cmocka_unit_test(arrays_report_which_element_does_not_fit),
         cmocka_unit_test(samples_are_read_as_the_input_s_type),
         cmocka_unit_test(a_sample_may_be_several_steps),
     };

@@ -43,7 +43,7 @@ static uint64_t hash(const struct pith_plan *plan)
 }
 
 /* name: of the mask and flags. */
-static int tell(const char *path, const char *name, uint32_t mask, uint32_t flags, int run)
+static int report(const char *path, const char *name, uint32_t mask, uint32_t flags, int run)
 {
     struct pith_session *session;
     struct pith_error err;
@@ -77,9 +77,9 @@ int main(int argc, char **argv)
 {
     int bad = 0, run = argc > 1 && !strcmp(argv[1], "-r");
     for (int i = 1 + run; i < argc; i++) {
-        bad |= tell(argv[i], "reference", PITH_CPU_REF, 0, run);
-        bad |= tell(argv[i], "once", PITH_CPU_REF, PITH_FLAG_DECODE_ONCE, run);
-        bad |= tell(argv[i], "native", 0, 0, 0);
+        bad |= report(argv[i], "reference", PITH_CPU_REF, 0, run);
+        bad |= report(argv[i], "once", PITH_CPU_REF, PITH_FLAG_DECODE_ONCE, run);
+        bad |= report(argv[i], "native", 0, 0, 0);
     }
     return bad;
 }

@@ -30,7 +30,7 @@ static uint8_t *put_varint(uint8_t *p, uint64_t v)
 }
 
 /* input [1, cols]; one tensor as the bytes describe it; Add, which takes many shapes. */
-static size_t put_graph(uint8_t *g, const uint8_t *told, size_t n_told, uint32_t cols)
+static size_t put_graph(uint8_t *g, const uint8_t *header, size_t n_header, uint32_t cols)
 {
     uint8_t *p = g;
     *p++ = 0;
@@ -38,8 +38,8 @@ static size_t put_graph(uint8_t *g, const uint8_t *told, size_t n_told, uint32_t
     *p++ = 1;
     p = put_varint(p, cols);
     *p++ = 1;
-    memcpy(p, told, n_told);
-    p += n_told;
+    memcpy(p, header, n_header);
+    p += n_header;
     *p++ = 4;
     return (size_t)(p - g);
 }

@@ -192,20 +192,20 @@ static inline void constant_in(struct grower *g, struct proto *node, int type, c
                                size_t rank, const void *data, size_t bytes)
 {
     char name[16];
-    int64_t told[8];
+    int64_t dim64[8];
     snprintf(name, sizeof name, "c%u", g->n_constants++);
     for (size_t i = 0; i < rank; i++)
-        told[i] = number(g, dims[i]);
-    proto_message(&g->graph, GRAPH_INITIALIZER, build_tensor(name, type, told, rank, data, bytes));
+        dim64[i] = number(g, dims[i]);
+    proto_message(&g->graph, GRAPH_INITIALIZER, build_tensor(name, type, dim64, rank, data, bytes));
     proto_text(node, 1, name);
 }
 
 static inline void ints_in(struct grower *g, struct proto *node, const int64_t *v, size_t n)
 {
-    int64_t dim = (int64_t)n, told[16];
+    int64_t dim = (int64_t)n, dim64[16];
     for (size_t i = 0; i < n; i++)
-        told[i] = number(g, v[i]);
-    constant_in(g, node, BUILD_INT64, &dim, 1, told, n * sizeof *told);
+        dim64[i] = number(g, v[i]);
+    constant_in(g, node, BUILD_INT64, &dim, 1, dim64, n * sizeof *dim64);
 }
 
 /* Weights -1, -1/2, 0, 1/2, 1 in an order that bytes decide. */

@@ -421,10 +421,10 @@ static inline void grow_input(struct grower *g)
     while (elements(&v) > GROW_ELEMS)
         v.dim[--v.rank] = 0;
     snprintf(name, sizeof name, "v%u", g->n);
-    int64_t told[GROW_RANK];
+    int64_t dim64[GROW_RANK];
     for (uint32_t i = 0; i < v.rank; i++)
-        told[i] = number(g, v.dim[i]);
-    proto_message(&g->graph, GRAPH_INPUT, build_value(name, BUILD_FLOAT, told, v.rank));
+        dim64[i] = number(g, v.dim[i]);
+    proto_message(&g->graph, GRAPH_INPUT, build_value(name, BUILD_FLOAT, dim64, v.rank));
     add_value(g, &v);
 }
 

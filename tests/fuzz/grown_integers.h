@@ -29,13 +29,13 @@ static inline void grid_in(struct grower *g, struct proto *node, int type, uint8
     constant_in(g, node, type, &none, 0, &zero, 1);
 }
 
-struct byte_grid_told {
+struct grid_of_bytes {
     int type; /* UINT8, INT8 */
     uint8_t zero;
 };
 
 /* A node that reads `from` alone, twice or once, and is `from` then. */
-static inline void bytes_through(struct grower *g, const char *op, const struct byte_grid_told *t,
+static inline void bytes_through(struct grower *g, const char *op, const struct grid_of_bytes *t,
                                  bool twice, char from[16])
 {
     char to[16];
@@ -51,7 +51,7 @@ static inline void bytes_through(struct grower *g, const char *op, const struct 
     memcpy(from, to, sizeof to);
 }
 
-static inline void bytes_conv(struct grower *g, const struct byte_grid_told *t,
+static inline void bytes_conv(struct grower *g, const struct grid_of_bytes *t,
                               struct grown_value *out, char from[16])
 {
     struct grown_value in = *out;
@@ -84,7 +84,7 @@ static inline void bytes_conv(struct grower *g, const struct byte_grid_told *t,
 }
 
 /* DequantizeLinear -> operator -> QuantizeLinear, which the planner runs on bytes. */
-static inline void bytes_chain(struct grower *g, const struct byte_grid_told *t,
+static inline void bytes_chain(struct grower *g, const struct grid_of_bytes *t,
                                struct grown_value *out, char from[16])
 {
     static const char *const ops[] = {"Relu", "Abs", "Add", "Mul", "Concat", "GlobalAveragePool"};
@@ -108,7 +108,7 @@ static inline void grow_bytes(struct grower *g)
     if (x == UINT32_MAX)
         return;
     struct grown_value out = g->v[x];
-    struct byte_grid_told t = {2 + (int)roll(g, 2), (uint8_t)roll(g, 256)};
+    struct grid_of_bytes t = {2 + (int)roll(g, 2), (uint8_t)roll(g, 256)};
     char from[16];
     snprintf(from, sizeof from, "v%u", x);
     bytes_through(g, "QuantizeLinear", &t, false, from);
@@ -214,7 +214,7 @@ static inline void grow_layer_between_grids(struct grower *g)
     if (x == UINT32_MAX || g->v[x].rank < 2)
         return;
     struct grown_value in = g->v[x], out = in;
-    struct byte_grid_told t = {2 + (int)roll(g, 2), (uint8_t)roll(g, 256)}, to = t;
+    struct grid_of_bytes t = {2 + (int)roll(g, 2), (uint8_t)roll(g, 256)}, to = t;
     bool conv = in.rank >= 3 && roll(g, 3), by_channel = roll(g, 2), biased = roll(g, 2);
     struct window w = {0};
     int64_t dims[GROW_RANK], group = 1;
@@ -264,7 +264,7 @@ static inline void grow_integer_sums(struct grower *g)
     if (x == UINT32_MAX || g->v[x].rank < 2)
         return;
     struct grown_value in = g->v[x], out = in;
-    struct byte_grid_told t = {2 + (int)roll(g, 2), (uint8_t)roll(g, 256)};
+    struct grid_of_bytes t = {2 + (int)roll(g, 2), (uint8_t)roll(g, 256)};
     bool conv = in.rank >= 3 && roll(g, 2), shifted = roll(g, 2);
     int type = roll(g, 2) ? BYTES_INT8 : BYTES_UINT8;
     struct window w = {0};

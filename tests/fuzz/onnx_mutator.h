@@ -295,8 +295,8 @@ static inline void change_shape(struct onnx_mutator *m)
     } else if (how == 1) {
         MUTATE_REMOVE(s->dim, s->n_dim, i);
     } else {
-        bool told = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        d->dim_value = other_number(m, told ? d->dim_value : 1);
+        bool has_value = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        d->dim_value = other_number(m, has_value ? d->dim_value : 1);
         d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         s->dim[i] = d;
     }

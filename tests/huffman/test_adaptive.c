@@ -223,14 +223,14 @@ static void test_what_is_allowed(void **state)
     assert_false(pith_adaptive_allows(&w));
     w = (struct weight){.type = PITH_F32, .count = 4, .nnz = 4, .code = CODE_ADAPTIVE};
     w.shape = (struct shape){2, {2, 2}};
-    assert_true(pith_adaptive_tells_rows(&w));
+    assert_true(pith_adaptive_flags_rows(&w));
     w.shape = (struct shape){2, {1, 4}};
-    assert_false(pith_adaptive_tells_rows(&w));
+    assert_false(pith_adaptive_flags_rows(&w));
     w.shape = (struct shape){1, {4}};
-    assert_false(pith_adaptive_tells_rows(&w));
+    assert_false(pith_adaptive_flags_rows(&w));
     w.shape = (struct shape){2, {2, 2}};
     w.code = CODE_PLAIN;
-    assert_false(pith_adaptive_tells_rows(&w));
+    assert_false(pith_adaptive_flags_rows(&w));
 }
 
 /* Of dense tensors with codebooks those whose one codebook has a zero. */
@@ -251,17 +251,17 @@ static void test_rows_by_zero(void **state)
     w.codebook.bytes = book;
     assert_int_equal(pith_codebook_encode(with, 1, 3, book, sizeof book, &w.codebook.n_bytes),
                      PITH_OK);
-    assert_true(pith_adaptive_tells_rows(&w));
+    assert_true(pith_adaptive_flags_rows(&w));
     assert_int_equal(pith_codebook_encode(without, 1, 3, book, sizeof book, &w.codebook.n_bytes),
                      PITH_OK);
-    assert_false(pith_adaptive_tells_rows(&w));
+    assert_false(pith_adaptive_flags_rows(&w));
     w.support = SUPPORT_ADAPTIVE;
-    assert_true(pith_adaptive_tells_rows(&w));
+    assert_true(pith_adaptive_flags_rows(&w));
     w.support = SUPPORT_DENSE;
     assert_int_equal(pith_codebook_encode(with, 1, 3, book, sizeof book, &w.codebook.n_bytes),
                      PITH_OK);
     w.n_groups = 2;
-    assert_false(pith_adaptive_tells_rows(&w));
+    assert_false(pith_adaptive_flags_rows(&w));
 }
 
 int main(void)

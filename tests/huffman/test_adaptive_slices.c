@@ -132,7 +132,7 @@ static void test_sliced_source(void **state)
         uint64_t again = SEED + i;
         struct sample same = make(&first[i % 2], NULL, &again);
         struct sample b = make(&second[i / 2 % 3], &a.w, &again);
-        assert_int_equal(b.w.source_rows, pith_adaptive_tells_rows(&a.w) ? 20 : 0);
+        assert_int_equal(b.w.source_rows, pith_adaptive_flags_rows(&a.w) ? 20 : 0);
         if (i >= 6) /* a slice of one row says that there is something */
             assert_int_equal(b.w.index_stream.n_bytes, whole.w.index_stream.n_bytes);
         check(&b);

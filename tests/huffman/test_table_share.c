@@ -70,7 +70,7 @@ static void never_larger(void **state)
         assert_int_equal(pith_huff_share(N, h, REFERENCE_BITS, again, &n_again), PITH_OK);
         assert_int_equal(n_tables, n_again);
         assert_memory_equal(table, again, sizeof table);
-        uint32_t seen = 0;
+        uint32_t n_used = 0;
         for (uint32_t i = 0; i < N; i++) {
             uint64_t n = 0;
             for (uint32_t s = 0; s < PITH_SYMBOLS; s++)
@@ -80,10 +80,10 @@ static void never_larger(void **state)
                 continue;
             }
             alone += own_bits(hist[i]);
-            assert_true(table[i] <= seen); /* numbered in order of first use */
-            seen += table[i] == seen;
+            assert_true(table[i] <= n_used); /* numbered in order of first use */
+            n_used += table[i] == n_used;
         }
-        assert_int_equal(seen, n_tables);
+        assert_int_equal(n_used, n_tables);
         assert_true(shared_bits(h, table, n_tables) <= alone);
         assert_true(round % 2 == 0 || n_tables < N / 2); /* small alike ones do share */
     }

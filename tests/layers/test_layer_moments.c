@@ -137,7 +137,7 @@ static void sums_are_those_of_all_windows(void **state)
 }
 
 /* Of a place that the loss minds three times as much as others. */
-static void places_count_as_the_loss_minds_them(void **state)
+static void places_count_by_their_loss_weight(void **state)
 {
     (void)state;
     struct pith_model *m = chain_new(21);
@@ -411,7 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_those_of_all_windows),
-        cmocka_unit_test(places_count_as_the_loss_minds_them),
+        cmocka_unit_test(places_count_by_their_loss_weight),
         cmocka_unit_test(targets_make_up_for_other_inputs),
         cmocka_unit_test(few_samples_shrink),
         cmocka_unit_test(moments_of_two_columns),

@@ -129,7 +129,7 @@ static void weights_are_spread_by_fan_in(void **state)
 }
 
 /* Of LeNet-300-100, seed 1; worked out from splitmix64 and IEEE 754 alone. */
-static void a_seed_means_the_same_everywhere(void **state)
+static void a_seed_is_the_same_everywhere(void **state)
 {
     (void)state;
     struct pith_model *a = network("lenet300", 1), *b = network("lenet300", 1),
@@ -195,7 +195,7 @@ int main(void)
         cmocka_unit_test(known_networks_have_their_sizes),
         cmocka_unit_test(an_unknown_name_is_refused),
         cmocka_unit_test(weights_are_spread_by_fan_in),
-        cmocka_unit_test(a_seed_means_the_same_everywhere),
+        cmocka_unit_test(a_seed_is_the_same_everywhere),
         cmocka_unit_test(what_was_learned_is_forgotten),
         cmocka_unit_test(a_network_without_weights_stays_as_it_is),
         cmocka_unit_test(a_fresh_network_survives_a_file),

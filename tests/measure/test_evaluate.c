@@ -136,10 +136,10 @@ static void stops_when_the_watch_says_so(void **state)
     struct fixture f = open_rows(x[0], 40, labels);
     struct pith_accuracy a;
     struct pith_error err = {0};
-    uint64_t seen = 0;
-    struct pith_watch watch = {stop_at_32, &seen};
+    uint64_t n_samples = 0;
+    struct pith_watch watch = {stop_at_32, &n_samples};
     assert_int_equal(pith_evaluate(f.engine, &f.feed, &watch, &a, &err), PITH_ERR_ARGUMENT);
-    assert_int_equal(seen, 32);
+    assert_int_equal(n_samples, 32);
     close_rows(&f);
 }
 

@@ -33,7 +33,7 @@ static void integers_stand_for_numbers(void **state)
 }
 
 /* Steps of 1 from -2 to 253: 254 and -5 are cut, 0.25 is rounded; channel 1 becomes 0. */
-static void errors_of_a_grid_are_told_apart(void **state)
+static void errors_of_a_grid_are_distinguished(void **state)
 {
     (void)state;
     float scale[1] = {1};
@@ -146,7 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_stand_for_numbers),
-        cmocka_unit_test(errors_of_a_grid_are_told_apart),
+        cmocka_unit_test(errors_of_a_grid_are_distinguished),
         cmocka_unit_test(integers_are_compared_by_value),
         cmocka_unit_test(strangers_are_not_paired),
     };

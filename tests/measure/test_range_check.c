@@ -14,7 +14,7 @@ static const float weights[1] = {1};
 
 /* "x" was seen: zeros, 4,000 numbers over four bins of width 1/4 from -1/2 up, and `odd` in the bin
  * that begins at 10. */
-static struct pith_model *seen(uint64_t odd)
+static struct pith_model *observed(uint64_t odd)
 {
     struct pith_model *m = small_net(1, 1, weights, false);
     struct pith_value *v = &m->values[m->inputs[0]];
@@ -47,7 +47,7 @@ static void a_few_large_numbers_rule_a_range(void **state)
 {
     (void)state;
     struct pith_range_finding f;
-    struct pith_model *m = seen(3);
+    struct pith_model *m = observed(3);
     assert_int_equal(check(m, &f), 1);
     assert_string_equal(f.value, "x");
     assert_true(f.largest == 10.125 && f.rest == 0.5);
@@ -60,7 +60,7 @@ static void many_large_numbers_are_no_outliers(void **state)
 {
     (void)state;
     struct pith_range_finding f;
-    struct pith_model *none = seen(0), *many = seen(50);
+    struct pith_model *none = observed(0), *many = observed(50);
     assert_int_equal(check(none, &f), 0);
     assert_int_equal(check(many, &f), 0);
     pith_model_free(none);
@@ -74,7 +74,7 @@ static void a_grid_that_cuts_is_not_ruled(void **state)
     struct pith_range_finding f;
     float scale = 0.5f / 127;
     struct pith_grid g = {.type = PITH_I8, .bits = 8, .n = 1, .scale = &scale};
-    struct pith_model *m = seen(3);
+    struct pith_model *m = observed(3);
     m->values[m->inputs[0]].grid = &g;
     assert_int_equal(check(m, &f), 0);
     scale = 10.125f / 127;

@@ -276,7 +276,7 @@ static void comparing_streams(void **state)
 }
 
 /* Of several outputs and layers of one name, the one that was asked for. */
-static void dumps_tell_outputs_apart(void **state)
+static void dumps_distinguish_outputs(void **state)
 {
     (void)state;
     const float x[3] = {1, 2, 3};
@@ -293,7 +293,7 @@ static void dumps_tell_outputs_apart(void **state)
         pith_dump_see(&d, 1, &layer, &t);
     }
     assert_int_equal(d.status, PITH_OK);
-    assert_int_equal(d.n_seen, 2);
+    assert_int_equal(d.n_samples, 2);
     assert_int_equal(d.dim[0], 2);
     const struct pith_layer layer = {.step = 4, .output = 1};
     const struct pith_tensor other = {.name = "split",
@@ -372,7 +372,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(recorded_calls_may_be_read_again),
         cmocka_unit_test(comparing_streams),
-        cmocka_unit_test(dumps_tell_outputs_apart),
+        cmocka_unit_test(dumps_distinguish_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

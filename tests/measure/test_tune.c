@@ -126,7 +126,7 @@ static bool refuse_third(void *user, uint64_t done)
     return ++*(uint32_t *)user < 3;
 }
 
-static void stops_when_asked(void **state)
+static void stops_on_request(void **state)
 {
     (void)state;
     uint32_t calls = 0;
@@ -163,7 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_takes_one),
         cmocka_unit_test(choices_compute_the_same),
-        cmocka_unit_test(stops_when_asked),
+        cmocka_unit_test(stops_on_request),
         cmocka_unit_test(batch_is_within_the_limit),
     };
     return cmocka_run_group_tests(tests, pack_lenet5, free_packed);

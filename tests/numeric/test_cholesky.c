@@ -92,7 +92,7 @@ static void known_factor(void **state)
             assert_true(a[i * 3 + k] == u[i * 3 + k]);
 }
 
-static void others_are_told(void **state)
+static void others_are_reported(void **state)
 {
     (void)state;
     double indefinite[4] = {1, 2, 0, 1}, flat[4] = {1, 1, 1, 1}, zero[1] = {0}, nan[1] = {NAN},
@@ -203,7 +203,7 @@ int main(void)
         cmocka_unit_test(panels_have_the_bits_of_rows),
         cmocka_unit_test(panels_add_rows_in_their_order),
         cmocka_unit_test(known_factor),
-        cmocka_unit_test(others_are_told),
+        cmocka_unit_test(others_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void low_rank_rounds_as_the_whole_matrix(void **state)
     for (int trial = 0; trial < ROWS; trial++) {
         struct problem p;
         int16_t q[N];
-        double x[N * R], d[N], diagonal[N], of_x[N * R], room[R * (R + 1)], seen[R];
+        double x[N * R], d[N], diagonal[N], of_x[N * R], room[R * (R + 1)], projection[R];
         struct low_rank_factor f = {.n = N, .r = R, .x = x, .p = of_x, .diagonal = diagonal};
         make_problem(&r, &p);
         for (int i = 0; i < N * R; i++)
@@ -84,7 +84,7 @@ static void low_rank_rounds_as_the_whole_matrix(void **state)
         double scale = widest(&p), error = pith_error_feedback(&p.row, scale, HUGE_VAL, q);
         p.row.u = NULL;
         p.row.factor = &f;
-        p.row.seen = seen;
+        p.row.projection = projection;
         double low = pith_error_feedback(&p.row, scale, HUGE_VAL, p.q);
         assert_true(fabs(low - error) < 1e-9 * error);
         assert_memory_equal(p.q, q, sizeof q);
@@ -214,7 +214,7 @@ static void long_rows_and_low_rank_agree(void **state)
     enum { LONG = 100, R = 5, K = 16 };
     struct test_random r = test_seed(43);
     static double u[LONG * LONG], x[LONG * R], d[LONG], diagonal[LONG], of_x[LONG * R],
-        room[R * (R + 1)], seen[R * K], e[LONG * K], goal[LONG];
+        room[R * (R + 1)], projection[R * K], e[LONG * K], goal[LONG];
     struct low_rank_factor f = {.n = LONG, .r = R, .x = x, .p = of_x, .diagonal = diagonal};
     for (int i = 0; i < LONG * R; i++)
         x[i] = (double)test_gauss(&r);
@@ -236,7 +236,7 @@ static void long_rows_and_low_rank_agree(void **state)
                                  .most = 7,
                                  .n_paths = K,
                                  .e = e,
-                                 .seen = seen};
+                                 .projection = projection};
     int16_t q[LONG], low[LONG];
     double error = pith_error_feedback(&row, 0.3, HUGE_VAL, q), sum = 0;
     for (int i = 0; i < LONG; i++) {
@@ -358,14 +358,14 @@ static void prices_count_beside_the_error(void **state)
             best = fmin(best, cost);
         }
         row.n_paths = PITH_MOST_PATHS;
-        double found = pith_error_feedback(&row, scale, HUGE_VAL, p.q), told = 0;
+        double found = pith_error_feedback(&row, scale, HUGE_VAL, p.q), expected = 0;
         for (int j = 0; j < FEW; j++) {
             double sum = 0;
             for (int k = j; k < FEW; k++)
                 sum += u[j * FEW + k] * (p.goal[k] - scale * p.q[k]);
-            told += sum * sum + price[p.q[j] + LEVELS];
+            expected += sum * sum + price[p.q[j] + LEVELS];
         }
-        assert_true(fabs(found - told) < 1e-9 * told);
+        assert_true(fabs(found - expected) < 1e-9 * expected);
         assert_true(found > best * (1 - 1e-9));
         row.n_paths = 1;
         one_sum += pith_error_feedback(&row, scale, HUGE_VAL, p.q);
@@ -420,8 +420,8 @@ static void levels_have_the_error_they_say_and_obey(void **state)
             p.row.e = room;
             double scale = widest(&p) * (round % 3 ? 0.7 : 0.3);
             double error = pith_error_feedback(&p.row, scale, HUGE_VAL, p.q);
-            double told = error_of(&p, scale, p.q);
-            assert_true(fabs(error - told) < 1e-9 * told);
+            double expected = error_of(&p, scale, p.q);
+            assert_true(fabs(error - expected) < 1e-9 * expected);
             assert_true(are_levels(states, p.q, N));
             for (int k = 0; k < N; k++)
                 kept[k] = k % 4 != 0;
@@ -477,18 +477,19 @@ static void viterbi_finds_the_best_levels(void **state)
         }
 }
 
-/* Of the levels q, as the search should have told them: errors, and what each quantizer asks. */
-static double told_of_levels(const struct error_feedback *r, double scale, const int16_t *q)
+/* Of the levels q, as the search should have expected them: errors, and what each quantizer asks.
+ */
+static double error_of_levels(const struct error_feedback *r, double scale, const int16_t *q)
 {
     uint32_t state = 0;
-    double told = 0;
+    double expected = 0;
     for (size_t j = r->n; j-- > 0;) {
         double e = r->u[j * r->n + j] * (r->goal[j] - scale * q[j]);
         const int32_t integers = r->most - r->lowest + 1;
-        told += e * e + r->price[(int32_t)(state & 1) * integers + q[j] - r->lowest];
+        expected += e * e + r->price[(int32_t)(state & 1) * integers + q[j] - r->lowest];
         state = pith_trellis_after(r->trellis->n_states, state, q[j]);
     }
-    return told;
+    return expected;
 }
 
 static void each_quantizer_has_its_prices(void **state)
@@ -516,11 +517,11 @@ static void each_quantizer_has_its_prices(void **state)
                                  .n_paths = 32,
                                  .e = e};
     double found = pith_error_feedback(&row, 1, HUGE_VAL, q[0]);
-    assert_true(fabs(found - told_of_levels(&row, 1, q[0])) < 1e-9 * found);
+    assert_true(fabs(found - error_of_levels(&row, 1, q[0])) < 1e-9 * found);
     row.price = NULL;
     pith_error_feedback(&row, 1, HUGE_VAL, q[1]);
     row.price = price[0];
-    assert_true(found < told_of_levels(&row, 1, q[1]));
+    assert_true(found < error_of_levels(&row, 1, q[1]));
 }
 
 /* The granular gain that the codes are known for, over steps as wide as their quantizers'. */
@@ -528,13 +529,13 @@ static void a_trellis_gains_a_decibel(void **state)
 {
     (void)state;
     enum { LONG = 4000 };
-    static double goal[LONG], e[LONG * 16], seen[16], one[LONG];
+    static double goal[LONG], e[LONG * 16], projection[16], one[LONG];
     struct test_random r = test_seed(54);
     for (int k = 0; k < LONG; k++) {
         goal[k] = 40 * (double)test_gauss(&r);
         one[k] = 1;
     }
-    const struct low_rank_factor f = {.n = LONG, .x = seen, .p = seen, .diagonal = one};
+    const struct low_rank_factor f = {.n = LONG, .x = projection, .p = projection, .diagonal = one};
     for (uint32_t states = 8; states <= 16; states += 8) {
         struct quantizer_trellis t = trellis_of(states);
         int16_t q[LONG];
@@ -546,7 +547,7 @@ static void a_trellis_gains_a_decibel(void **state)
                                      .trellis = &t,
                                      .n_paths = states,
                                      .e = e,
-                                     .seen = seen};
+                                     .projection = projection};
         double error = pith_error_feedback(&row, 1, HUGE_VAL, q) / LONG;
         double gain = 10 * log10(4.0 / 12 / error);
         if (!(gain > (states == 8 ? 1.03 : 1.1) && gain < 1.25))

@@ -20,7 +20,7 @@ struct beside {
     int16_t q[BESIDE * N];
     struct feedback_panel panel;
     /* where the factor is of low rank */
-    double x[N * RANK], p_of_x[N * RANK], diagonal[N], seen[RANK * BESIDE];
+    double x[N * RANK], p_of_x[N * RANK], diagonal[N], projection[RANK * BESIDE];
     struct low_rank_factor factor;
 };
 
@@ -59,7 +59,7 @@ static void make_low_rank(struct test_random *r, struct beside *b)
     assert_true(pith_low_rank_cholesky(&b->factor, d, room));
     b->p.row.u = NULL;
     b->p.row.factor = b->panel.factor = &b->factor;
-    b->p.row.seen = b->panel.seen = b->seen;
+    b->p.row.projection = b->panel.projection = b->projection;
     b->panel.u = NULL;
 }
 

@@ -20,7 +20,7 @@ struct tally {
     uint32_t drawn, let_through, closed, refused, broken;
 };
 
-static void tell(const struct pith_model *m, enum closure c, const struct pith_error *err)
+static void print_failure(const struct pith_model *m, enum closure c, const struct pith_error *err)
 {
     static const char *const name[] = {
         [CLOSURE_NOT_READ] = "not read",
@@ -70,7 +70,7 @@ static void try_network(struct pith_model *drawn, struct tally *t)
         t->refused += c == CLOSURE_NOT_OURS;
         t->broken += c >= CLOSURE_NOT_READ;
         if (c >= CLOSURE_NOT_READ)
-            tell(m, c, &err);
+            print_failure(m, c, &err);
         pith_model_free(m);
     }
     pith_buffer_free(&file);

@@ -182,10 +182,10 @@ static void limits_and_failures(void **state)
     (void)state;
     struct pith_model *m = sample_random_model(3), *back;
     struct pith_buffer file;
-    uint32_t seen = 0;
+    uint32_t n_stats = 0;
     for (uint32_t v = 0; v < m->n_values; v++)
-        seen += m->values[v].stats != NULL;
-    assert_true(seen > 0);
+        n_stats += m->values[v].stats != NULL;
+    assert_true(n_stats > 0);
     assert_int_equal(pith_model_pack(m, NULL, &file, NULL), PITH_OK);
     assert_int_equal(pith_unpack(file.data, file.bytes, "f", 0, 0, NULL, &back, NULL), PITH_OK);
     pith_model_free(back);

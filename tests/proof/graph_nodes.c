@@ -74,7 +74,7 @@ static void wiring(const struct op_info *info)
 {
     struct graph_parse p = any_place();
     struct graph_node node = {.info = info, .first_out = p.g.n_values};
-    if (Frama_C_interval(0, 1) ? told_wiring(&p, &node) : default_wiring(&p, &node))
+    if (Frama_C_interval(0, 1) ? explicit_wiring(&p, &node) : default_wiring(&p, &node))
         return;
     //@ assert node.n_in <= 65535;
     //@ assert node.n_out <= 65535;
@@ -82,7 +82,7 @@ static void wiring(const struct op_info *info)
 
 int main(void)
 {
-    bool told;
+    bool lists_outputs;
     any_bytes(bytes, sizeof bytes);
     //@ loop unroll 100;
     for (uint32_t op = 0; op < PITH_OP_END; op++) {
@@ -93,7 +93,7 @@ int main(void)
         }
     }
     struct graph_parse p = any_place();
-    parse_inputs(&p, &told);
-    parse_outputs(&p, told);
+    parse_inputs(&p, &lists_outputs);
+    parse_outputs(&p, lists_outputs);
     return 0;
 }

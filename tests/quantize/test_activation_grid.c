@@ -25,7 +25,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static const struct pith_grid *seen(float min, float max)
+static const struct pith_grid *observed(float min, float max)
 {
     const struct pith_grid *g = NULL;
     const struct pith_value v = {.type = PITH_F32, .n_observed = 1, .min = min, .max = max};
@@ -37,7 +37,7 @@ static const struct pith_grid *seen(float min, float max)
 static void zeros_have_steps_of_one(void **state)
 {
     (void)state;
-    const struct pith_grid *g = seen(0, 0);
+    const struct pith_grid *g = observed(0, 0);
     assert_true(g->scale[0] == 1);
     assert_int_equal(g->zero_point, 0);
 }
@@ -46,7 +46,7 @@ static void zeros_have_steps_of_one(void **state)
 static void the_zero_point_is_the_nearest(void **state)
 {
     (void)state;
-    const struct pith_grid *g = seen(-1, 1.2f);
+    const struct pith_grid *g = observed(-1, 1.2f);
     assert_int_equal(g->zero_point, 116);
     assert_true(g->scale[0] > 2.19f / 255 && g->scale[0] < 2.21f / 255);
 }
@@ -54,7 +54,8 @@ static void the_zero_point_is_the_nearest(void **state)
 static void the_wider_of_two_is_both(void **state)
 {
     (void)state;
-    const struct pith_grid *narrow = seen(0, 1), *wide = seen(0, 3), *below = seen(-3, 0), *both;
+    const struct pith_grid *narrow = observed(0, 1), *wide = observed(0, 3),
+                           *below = observed(-3, 0), *both;
     assert_int_equal(pith_grid_union(m, narrow, wide, &both), PITH_OK);
     assert_ptr_equal(both, wide);
     assert_int_equal(pith_grid_union(m, wide, narrow, &both), PITH_OK);
@@ -73,7 +74,7 @@ static void scales_of_channels(void **state)
     static struct pith_channel_stats channel[] = {
         {.max = 10}, {.max = 40}, {.max = 0}, {.max = 200}};
     const struct pith_value_stats stats = {.n_channels = 4, .channel = channel};
-    const struct pith_grid *g = seen(0, 255), *by;
+    const struct pith_grid *g = observed(0, 255), *by;
     assert_true(g->scale[0] == 1);
     assert_int_equal(pith_grid_by_channel(m, g, &stats, false, &by), PITH_OK);
     assert_true(by->n == 4 && by->axis == 1);
@@ -88,8 +89,8 @@ static void scales_of_channels(void **state)
 static void scales_of_dead_channels(void **state)
 {
     (void)state;
-    struct pith_channel_stats seen[] = {{.max = 1e-45f}, {.max = 1e-38f}, {.max = 1e-15f}};
-    const struct pith_value_stats stats = {.n_channels = 3, .channel = seen};
+    struct pith_channel_stats observed[] = {{.max = 1e-45f}, {.max = 1e-38f}, {.max = 1e-15f}};
+    const struct pith_value_stats stats = {.n_channels = 3, .channel = observed};
     for (int i = 0; i < 2; i++) {
         float whole[] = {i ? FLT_MIN : 1};
         const struct pith_grid one = {.type = PITH_U8, .bits = 8, .n = 1, .scale = whole};

@@ -17,7 +17,7 @@
 #define SIDE 6u
 
 /* Conv -> between -> Conv of `groups` -> outputs; channel i of the first is 8^i times as large. */
-static struct pith_model *two_convs(uint32_t between, uint32_t groups, bool seen)
+static struct pith_model *two_convs(uint32_t between, uint32_t groups, bool observed)
 {
     struct sample_random r = sample_random_of(11);
     struct pith_model *m = sample_new();
@@ -37,7 +37,7 @@ static struct pith_model *two_convs(uint32_t between, uint32_t groups, bool seen
     struct pith_node *two = add_node(m, PITH_OP_CONV, "two", "y2", 2, (const uint32_t[]){act, w});
     two->attr[ATTR_CONV_GROUP] = (int32_t)groups;
     m->outputs[m->n_outputs++] = two->out[0];
-    if (seen)
+    if (observed)
         m->outputs[m->n_outputs++] = act;
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     return m;
@@ -113,18 +113,18 @@ static void what_cannot_move_stays(void **state)
 {
     (void)state;
     struct pith_model *bent = two_convs(PITH_OP_SIGMOID, 1, false),
-                      *seen = two_convs(PITH_OP_RELU, 1, true),
+                      *observed = two_convs(PITH_OP_RELU, 1, true),
                       *shared = two_convs(PITH_OP_RELU, 1, false);
     uint32_t n = 7;
     assert_int_equal(pith_equalize(bent, &n, NULL), PITH_OK);
     assert_int_equal(n, 0);
-    assert_int_equal(pith_equalize(seen, &n, NULL), PITH_OK);
+    assert_int_equal(pith_equalize(observed, &n, NULL), PITH_OK);
     assert_int_equal(n, 0);
     shared->outputs[shared->n_outputs++] = shared->nodes[2].in[1];
     assert_int_equal(pith_equalize(shared, &n, NULL), PITH_OK);
     assert_int_equal(n, 0);
     pith_model_free(bent);
-    pith_model_free(seen);
+    pith_model_free(observed);
     pith_model_free(shared);
 }
 

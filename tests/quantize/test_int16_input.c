@@ -61,8 +61,8 @@ static void observe(struct pith_model *m)
 }
 
 /* *out: the network of integers */
-static double judged(const struct pith_quantize_opts *opts, struct pith_quantize_layer *layers,
-                     struct pith_model **out)
+static double sqnr(const struct pith_quantize_opts *opts, struct pith_quantize_layer *layers,
+                   struct pith_model **out)
 {
     float a[SAMPLES][PIXELS], b[SAMPLES][PIXELS], x[PIXELS];
     struct sample_random r = sample_random_of(9), again = r;
@@ -91,11 +91,11 @@ static void two_bytes_are_finer_than_one(void **state)
     struct pith_quantize_layer layers[2 * PITH_QUANTIZE_PARTS];
     struct pith_quantize_opts o = {.size_bytes = sizeof o, .weight_bits = 8};
     struct pith_model *m;
-    double one = judged(&o, layers, &m);
+    double one = sqnr(&o, layers, &m);
     assert_false(layers[0].int16 || layers[1].int16);
     pith_model_free(m);
     o.int16 = all, o.n_int16 = 2;
-    double two = judged(&o, layers, &m);
+    double two = sqnr(&o, layers, &m);
     if (two < one + 6)
         fail_msg("one byte %.1f dB, two %.1f", one, two);
     for (int i = 0; i < 2; i++)
@@ -106,13 +106,13 @@ static void two_bytes_are_finer_than_one(void **state)
     pith_model_free(m);
 }
 
-static void one_layer_may_be_asked_for(void **state)
+static void one_layer_may_be_requested(void **state)
 {
     (void)state;
     struct pith_quantize_layer layers[2 * PITH_QUANTIZE_PARTS];
     struct pith_quantize_opts o = {.size_bytes = sizeof o, .int16 = second, .n_int16 = 1};
     struct pith_model *m;
-    judged(&o, layers, &m);
+    sqnr(&o, layers, &m);
     assert_true(!layers[0].int16 && layers[1].int16);
     assert_int_equal(count_ops(m, PITH_OP_CONCAT), 1);
     pith_model_free(m);
@@ -275,7 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_bytes_are_finer_than_one),
-        cmocka_unit_test(one_layer_may_be_asked_for),
+        cmocka_unit_test(one_layer_may_be_requested),
         cmocka_unit_test(says_who_cannot),
         cmocka_unit_test(masks_come_along),
         cmocka_unit_test(moved_numbers_are_not_rounded_before),

@@ -121,7 +121,7 @@ static void expect_chain(bool conv, uint32_t n, uint32_t w[][2], const uint32_t 
     struct sample_random r = sample_random_of(1);
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
-    uint32_t n_told = 0, x_dim[] = {1, w[0][1], 1, 1}, rank = conv ? 4 : 2;
+    uint32_t n_reported = 0, x_dim[] = {1, w[0][1], 1, 1}, rank = conv ? 4 : 2;
     uint32_t x = add_value(m, "x", PITH_F32, rank, x_dim);
     m->inputs[m->n_inputs++] = x;
     for (uint32_t i = 0; i < n; i++)
@@ -135,9 +135,9 @@ static void expect_chain(bool conv, uint32_t n, uint32_t w[][2], const uint32_t 
     run_network(m, m, in, w[0][1], NULL);
     struct pith_quantize_layer *layer = calloc(PITH_QUANTIZE_PARTS * m->n_nodes, sizeof *layer);
     struct pith_quantize_opts o = {.size_bytes = sizeof o, .weight_bits = 4};
-    if (pith_quantize(m, &o, layer, &n_told, &err))
+    if (pith_quantize(m, &o, layer, &n_reported, &err))
         fail_msg("%s", err.text);
-    assert_int_equal(n_told, n);
+    assert_int_equal(n_reported, n);
     for (uint32_t i = 0; i < n; i++)
         if (layer[i].weight_bits != wanted[i])
             fail_msg("layer %u of %u has %u bits, not %u", i, n, layer[i].weight_bits, wanted[i]);
@@ -164,7 +164,7 @@ static void convolutions_count(void **state)
     expect_chain(true, 2, (uint32_t[][2]){{8, 8}, {2, 8}}, (const uint32_t[]){4, 5});
 }
 
-static void not_where_all_are_asked_to_be_alike(void **state)
+static void not_where_all_must_be_alike(void **state)
 {
     (void)state;
     expect((struct pith_quantize_opts){.weight_bits = 4, .same_bits = true},
@@ -188,7 +188,7 @@ int main(void)
         cmocka_unit_test(the_last_bits),
         cmocka_unit_test(the_first_of_equals_and_rows_of_32),
         cmocka_unit_test(convolutions_count),
-        cmocka_unit_test(not_where_all_are_asked_to_be_alike),
+        cmocka_unit_test(not_where_all_must_be_alike),
         cmocka_unit_test(what_stays_float_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

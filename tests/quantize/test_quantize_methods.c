@@ -83,7 +83,7 @@ static void free_images(struct images *i)
 }
 
 /* Over samples that calibration did not see. */
-static double judged(struct images *i, struct pith_quantize_opts o)
+static double sqnr(struct images *i, struct pith_quantize_opts o)
 {
     float a[N_SAMPLES][CLASSES], b[N_SAMPLES][CLASSES];
     struct pith_model *m = network(3);
@@ -110,17 +110,17 @@ static void each_method_helps(void **state)
                                        .data = i->data,
                                        .rounding = PITH_ROUND_NEAREST,
                                        .keep_biases = true};
-        double nearest = judged(i, o);
+        double nearest = sqnr(i, o);
         o.keep_biases = false;
-        double corrected = judged(i, o);
+        double corrected = sqnr(i, o);
         o.keep_biases = true;
         o.rounding = PITH_ROUND_GPTQ;
-        double feedback = judged(i, o);
+        double feedback = sqnr(i, o);
         o.keep_biases = false;
         o.rounding = PITH_ROUND_DEFAULT;
-        double both = judged(i, o);
+        double both = sqnr(i, o);
         o.rounding = PITH_ROUND_ADAPTIVE;
-        double adaptive = judged(i, o);
+        double adaptive = sqnr(i, o);
         if (corrected < nearest + 1 || feedback < nearest + 2 || both < nearest + 3 ||
             adaptive < nearest + 3)
             fail_msg(

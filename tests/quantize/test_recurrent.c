@@ -198,7 +198,7 @@ static void free_series(struct series *s)
 }
 
 /* Of m's outputs in integers over samples that calibration did not see; m becomes integers. */
-static double judged(struct pith_model *m, const struct series *s, struct pith_quantize_opts o)
+static double sqnr(struct pith_model *m, const struct series *s, struct pith_quantize_opts o)
 {
     float a[N_SAMPLES][5], b[N_SAMPLES][5];
     struct pith_error err = {0};
@@ -223,7 +223,7 @@ static void each_part_has_a_grid_of_its_own(void **state)
     struct series *s = series_of(1);
     struct pith_model *m = scan(2);
     struct pith_quantize_opts o = {.rounding = PITH_ROUND_NEAREST};
-    double db = judged(m, s, o);
+    double db = sqnr(m, s, o);
     assert_int_equal(count_ops(m, PITH_OP_MATMUL_INTEGER), 2);
     assert_int_equal(count_ops(m, PITH_OP_CONCAT), 0);
     assert_int_equal(count_ops(m, PITH_OP_GEMM), 1); /* of x: too narrow */
@@ -245,7 +245,7 @@ static void data_improve_bodies(void **state)
                                              .keep_biases = true,
                                              .rounding =
                                                  feedback ? PITH_ROUND_GPTQ : PITH_ROUND_NEAREST};
-        db[feedback] = judged(m, s, o);
+        db[feedback] = sqnr(m, s, o);
         pith_model_free(m);
     }
     if (db[1] < db[0] + 2)
@@ -260,7 +260,7 @@ static void layers_in_bodies_can_be_kept(void **state)
     struct pith_model *m = scan(6);
     const char *keep[] = {"cell"};
     const struct pith_quantize_opts o = {.keep = keep, .n_keep = 1};
-    judged(m, s, o);
+    sqnr(m, s, o);
     assert_int_equal(count_ops(m, PITH_OP_MATMUL_INTEGER), 1); /* behind the loop */
     assert_int_equal(count_ops(m, PITH_OP_GEMM), 1);           /* in one piece, as it was */
     assert_int_equal(count_ops(m, PITH_OP_CONCAT), 1);
@@ -313,7 +313,7 @@ static void constant_data_do_no_harm(void **state)
     pith_data_free(s->data);
     s->data = data_of_rows(s->x[0], N_SAMPLES, SAMPLE);
     struct pith_model *m = scan(8);
-    double db = judged(m, s, (struct pith_quantize_opts){.data = s->data});
+    double db = sqnr(m, s, (struct pith_quantize_opts){.data = s->data});
     assert_true(db == db); /* no NaN */
     pith_model_free(m);
     free_series(s);

@@ -108,19 +108,19 @@ static uint64_t count_weights(const struct pith_model *m)
 static struct result quantize(const struct wanted *w, struct pith_quantize_opts o, bool data)
 {
     enum { MOST = SAMPLES * CHANNELS * SIDE * SIDE };
-    static float seen[MOST], other[MOST], was[MOST], is[MOST];
+    static float fitted[MOST], other[MOST], was[MOST], is[MOST];
     uint64_t n = elems_of(w);
     struct pith_model *m = network(w);
     struct pith_error err = {0};
     struct pith_buffer file = {0};
-    draw(1, seen, SAMPLES * n);
+    draw(1, fitted, SAMPLES * n);
     draw(2, other, SAMPLES * n);
     for (uint32_t i = 0; i < SAMPLES; i++)
-        run_network(m, m, seen + i * n, n, NULL);
+        run_network(m, m, fitted + i * n, n, NULL);
     for (uint32_t i = 0; i < SAMPLES; i++)
         run_network(m, NULL, other + i * n, n, was + i * n);
     o.size_bytes = sizeof o;
-    struct pith_data *samples = data ? data_of_rows(seen, SAMPLES, n) : NULL;
+    struct pith_data *samples = data ? data_of_rows(fitted, SAMPLES, n) : NULL;
     o.data = samples;
     if (pith_quantize(m, &o, NULL, NULL, &err) || pith_model_pack(m, NULL, &file, &err))
         fail_msg("%s", err.text);

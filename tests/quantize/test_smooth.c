@@ -20,7 +20,7 @@
 
 /* LayerNormalization, whose channel 2 is 256 times as large, -> MatMul and Gemm (columns: both with
  * B transposed) -> outputs. */
-static struct pith_model *network(bool columns, bool seen)
+static struct pith_model *network(bool columns, bool observed)
 {
     struct sample_random r = sample_random_of(5);
     struct pith_model *m = sample_new();
@@ -44,7 +44,7 @@ static struct pith_model *network(bool columns, bool seen)
     struct pith_node *two = add_node(m, PITH_OP_GEMM, "two", "y2", 2, (const uint32_t[]){n, w});
     two->attr[ATTR_GEMM_TRANS_B] = columns;
     m->outputs[m->n_outputs++] = two->out[0];
-    if (seen)
+    if (observed)
         m->outputs[m->n_outputs++] = n;
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
     return m;

@@ -197,7 +197,7 @@ static void floats_are_rounded_and_others_stay(void **state)
 }
 
 /* A scale that something else reads too is a scale. */
-static void a_scale_stays_one_whoever_else_reads_it(void **state)
+static void a_shared_scale_stays_one(void **state)
 {
     (void)state;
     struct pith_model *m = network();
@@ -477,7 +477,7 @@ int main(void)
         cmocka_unit_test(any_number_goes_to_the_nearest),
         cmocka_unit_test(all_bits_come_back),
         cmocka_unit_test(floats_are_rounded_and_others_stay),
-        cmocka_unit_test(a_scale_stays_one_whoever_else_reads_it),
+        cmocka_unit_test(a_shared_scale_stays_one),
         cmocka_unit_test(what_is_beyond_the_range_stays),
         cmocka_unit_test(other_types_are_refused),
         cmocka_unit_test(files_keep_two_bytes),

@@ -128,20 +128,20 @@ static void look_at(const struct pith_quantize_layer *l, struct result *r)
 
 static struct result quantize(const struct wanted w, struct pith_quantize_opts o)
 {
-    static int32_t seen[SAMPLES * IDS], other[IDS];
+    static int32_t fitted[SAMPLES * IDS], other[IDS];
     static float was[OUT], is[OUT], numbers[SAMPLES * IDS];
     struct result r = {0};
     struct pith_error err = {0};
     struct pith_buffer file = {0};
     struct pith_model *m = network(&w);
-    draw_ids(1, &w, seen, SAMPLES * IDS);
+    draw_ids(1, &w, fitted, SAMPLES * IDS);
     draw_ids(2, &w, other, IDS);
     for (uint32_t i = 0; i < SAMPLES; i++)
-        run_network(m, m, (const float *)(const void *)(seen + i * IDS), IDS, NULL);
+        run_network(m, m, (const float *)(const void *)(fitted + i * IDS), IDS, NULL);
     run_network(m, NULL, (const float *)(const void *)other, IDS, was);
     o.size_bytes = sizeof o;
     for (uint32_t i = 0; i < SAMPLES * IDS; i++)
-        numbers[i] = (float)seen[i];
+        numbers[i] = (float)fitted[i];
     struct pith_data *data = data_of_rows(numbers, SAMPLES, IDS);
     o.data = data;
     if (pith_quantize(m, &o, r.layer, &r.n_layers, &err) || pith_model_pack(m, NULL, &file, &err))

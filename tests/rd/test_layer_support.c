@@ -94,7 +94,7 @@ static void removals_cost_the_constrained_minimum(void **state)
     struct test_random r = test_seed(31);
     const double loss[2] = {2, 3};
     for (size_t unit = 1; unit <= 3; unit++) {
-        double h[N * N], inverse[N * N], w[2 * N], goal[2 * N], room[3 * (N + 4)], told = 0;
+        double h[N * N], inverse[N * N], w[2 * N], goal[2 * N], room[3 * (N + 4)], total = 0;
         uint8_t gone[N] = {0}, kept[N];
         draw_gram(&r, N, h);
         invert(h, inverse);
@@ -121,7 +121,7 @@ static void removals_cost_the_constrained_minimum(void **state)
             const size_t at = pith_eliminate_cheapest(&x, &cost);
             assert_true(at < N / unit && !gone[at]);
             pith_eliminate(&x, at);
-            told += cost;
+            total += cost;
             for (size_t k = 0; k < N; k++)
                 kept[k] = !gone[k / unit];
             for (int row = 0; row < 2; row++) {
@@ -129,7 +129,7 @@ static void removals_cost_the_constrained_minimum(void **state)
                 for (size_t k = 0; k < N; k++)
                     assert_true(fabs(least[k] - w[row * N + (int)k]) < 1e-6);
             }
-            assert_true(fabs(told - sum) < 1e-6 * (1 + sum));
+            assert_true(fabs(total - sum) < 1e-6 * (1 + sum));
             assert_true(fabs(best - sum) < 1e-6 * (1 + sum));
         }
         double cost;

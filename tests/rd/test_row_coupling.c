@@ -72,7 +72,7 @@ static void rows_in_front_make_up_for_the_rest(void **state)
     losses_of(&k, before);
     losses_of(&k, loss);
     check(pith_row_coupling_open(&k.s, 0, ANSWERS, loss, &c, &err));
-    assert_non_null(c.ask);
+    assert_non_null(c.compensation);
     assert_int_equal(c.at_once, 2);
     assert_int_equal(coupled_from(&c, ROWS - 1), ROWS);
     assert_int_equal(coupled_from(&c, ROWS - 3), ROWS - 2);
@@ -80,7 +80,7 @@ static void rows_in_front_make_up_for_the_rest(void **state)
     e[c.order[ROWS - 1]] = 1;
     for (size_t j = ROWS - 2; j-- > 0;)
         for (uint64_t i = coupled_from(&c, j); i < ROWS; i++)
-            e[c.order[j]] -= c.ask[j * ROWS + i] * e[c.order[i]];
+            e[c.order[j]] -= c.compensation[j * ROWS + i] * e[c.order[i]];
     for (size_t a = 0; a < ROWS; a++) {
         double slope = 0;
         for (size_t b = 0; b < ROWS; b++)
@@ -105,12 +105,12 @@ static void none_that_samples_do_not_know(void **state)
     losses_of(&k, before);
     losses_of(&k, loss);
     check(pith_row_coupling_open(&k.s, 0, 2000, loss, &c, &err)); /* more answers than samples */
-    assert_null(c.ask);
+    assert_null(c.compensation);
     k.of.n_draws = 0;
     check(pith_row_coupling_open(&k.s, 0, ANSWERS, loss, &c, &err));
-    assert_null(c.ask);
+    assert_null(c.compensation);
     check(pith_row_coupling_open(NULL, 0, ANSWERS, loss, &c, &err));
-    assert_null(c.ask);
+    assert_null(c.compensation);
     assert_memory_equal(loss, before, sizeof loss);
     pith_kept_free(k.s.draw);
 }

@@ -213,7 +213,7 @@ static struct pith_model *loop_net(struct test_random *r)
     return m;
 }
 
-static void a_loop_tells_each_iteration(void **state)
+static void a_loop_shows_each_iteration(void **state)
 {
     (void)state;
     struct test_random r = test_seed(33);
@@ -317,11 +317,11 @@ static void few_samples_are_believed_little(void **state)
         .size_bytes = sizeof o, .lambda = 1e-5, .paths = 2, .samples = 40};
     check(pith_weight_sweep(m, data, &o, &out, NULL, &err));
     const struct pith_const *w = weight_of_layer(m, 0), *swept = weight_of_layer(out, 0);
-    const double seen = error_of(w, swept, false, data, 0, 40),
-                 unseen = error_of(w, swept, false, data, 40, 80),
+    const double fitted = error_of(w, swept, false, data, 0, 40),
+                 held_out = error_of(w, swept, false, data, 40, 80),
                  nearest = error_of(w, swept, true, data, 40, 80);
-    if (!(unseen < 2 * seen) || !(unseen < 1.05 * nearest))
-        fail_msg("errors %g seen, %g unseen, %g of nearest integers", seen, unseen, nearest);
+    if (!(held_out < 2 * fitted) || !(held_out < 1.05 * nearest))
+        fail_msg("errors %g seen, %g unseen, %g of nearest integers", fitted, held_out, nearest);
     pith_model_free(out);
     pith_data_free(data);
     pith_model_free(m);
@@ -332,7 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recurrent_weights_multiply_states),
         cmocka_unit_test(a_feed_is_swept_with_statistics),
-        cmocka_unit_test(a_loop_tells_each_iteration),
+        cmocka_unit_test(a_loop_shows_each_iteration),
         cmocka_unit_test(long_rows_have_blocks),
         cmocka_unit_test(few_samples_are_believed_little),
     };

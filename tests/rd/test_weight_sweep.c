@@ -328,12 +328,12 @@ static void stops_and_refuses(void **state)
     (void)state;
     struct pith_model *m = chain_new(13), *out = NULL;
     struct pith_data *data = chain_data(14);
-    uint32_t seen = 0;
+    uint32_t n_reported = 0;
     struct pith_weight_sweep_opts o = {
-        .size_bytes = sizeof o, .lambda = 1e-4, .on_layer = stop_at_second, .user = &seen};
+        .size_bytes = sizeof o, .lambda = 1e-4, .on_layer = stop_at_second, .user = &n_reported};
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     assert_string_equal(err.text, "interrupted");
-    assert_int_equal(seen, 1);
+    assert_int_equal(n_reported, 1);
     o.lambda = 0;
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     o.lambda = 1;

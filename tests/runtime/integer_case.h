@@ -140,9 +140,9 @@ static inline struct conv_case conv_over(const struct shape *x)
 
 static inline void set_type(int32_t *attr, void *arg)
 {
-    const int32_t *told = arg;
-    attr[ATTR_QUANTIZE_TYPE] = told[0];
-    attr[ATTR_QUANTIZE_AXIS] = told[1];
+    const int32_t *params = arg;
+    attr[ATTR_QUANTIZE_TYPE] = params[0];
+    attr[ATTR_QUANTIZE_AXIS] = params[1];
 }
 
 static inline void set_axis(int32_t *attr, void *arg)
@@ -164,7 +164,7 @@ static inline struct shape random_input(void)
 struct layer {
     struct conv_case c;
     uint32_t w, bias, zero_x, factor, zero_y;
-    int32_t told[2]; /* type, axis */
+    int32_t params[2]; /* type, axis */
 };
 
 static inline uint32_t gemm_terms(const struct layer *l)
@@ -178,10 +178,10 @@ static inline void layer_constants(struct layer *l, enum pith_type x_type, uint3
     l->w = bytes_weight(PITH_I8, l->c.w);
     l->bias = pick(0, 1) ? sums_weight(outputs) : PITH_NO_VALUE;
     l->zero_x = pick(0, 3) ? bytes_weight(x_type, (struct shape){0}) : PITH_NO_VALUE;
-    l->told[0] = (int32_t)byte_type();
-    l->told[1] = axis;
+    l->params[0] = (int32_t)byte_type();
+    l->params[1] = axis;
     l->factor = factor_weight(pick(0, 2) ? outputs : 1, gemm_terms(l));
-    l->zero_y = bytes_weight((enum pith_type)l->told[0], (struct shape){0});
+    l->zero_y = bytes_weight((enum pith_type)l->params[0], (struct shape){0});
 }
 
 static inline uint32_t conv_node(struct layer *l, uint32_t x)
@@ -209,7 +209,7 @@ static inline struct shape product_weight(uint32_t k, uint32_t n, bool turned)
 
 static inline uint32_t requantize_node(struct layer *l, uint32_t acc)
 {
-    return gd_node(PITH_OP_REQUANTIZE, set_type, l->told, 1, 3, acc, l->factor, l->zero_y);
+    return gd_node(PITH_OP_REQUANTIZE, set_type, l->params, 1, 3, acc, l->factor, l->zero_y);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -354,7 +354,7 @@ static inline void conv_of_pixels(struct layer *l, const struct shape *x, uint32
     for (uint32_t k = 0; k < 2; k++)
         l->c.list[0][k] = l->c.list[1][k] = 1;
     layer_constants(l, PITH_U8, outputs, 1);
-    l->told[0] = PITH_U8;
+    l->params[0] = PITH_U8;
     l->zero_y = bytes_weight(PITH_U8, (struct shape){0});
 }
 

@@ -19,10 +19,10 @@ static uint32_t function_node(struct function *f, enum pith_op op, int32_t kind,
 
 static uint32_t bytes_again(struct function *f, uint32_t real, enum pith_type type)
 {
-    int32_t told[2] = {(int32_t)type, 1};
+    int32_t params[2] = {(int32_t)type, 1};
     const bool zero = type == PITH_U8 || pick(0, 1);
     f->n_nodes++;
-    return gd_node(PITH_OP_QUANTIZE, set_type, told, 1, 3, real, f->scale[pick(0, 3)],
+    return gd_node(PITH_OP_QUANTIZE, set_type, params, 1, 3, real, f->scale[pick(0, 3)],
                    zero ? f->zero[type == PITH_I8] : PITH_NO_VALUE);
 }
 

@@ -90,7 +90,7 @@ static void tags_of_letters(void **state)
         }
 }
 
-static void first_unknown_chunk_is_told(void **state)
+static void first_unknown_chunk_is_reported(void **state)
 {
     static struct made f;
     struct image im;
@@ -662,7 +662,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_in_order),
         cmocka_unit_test(tags_of_letters),
-        cmocka_unit_test(first_unknown_chunk_is_told),
+        cmocka_unit_test(first_unknown_chunk_is_reported),
         cmocka_unit_test(chunks_side_by_side),
         cmocka_unit_test(sums_and_padding),
         cmocka_unit_test(whole_length),

@@ -58,7 +58,7 @@ static void plan_conv(struct bytes_value *v, const struct bytes_value *x)
         v->s.dim[2 + i] = windows(x->s.dim[2 + i], c->w.dim[2 + i], c->list[0][i], c->list[1][i],
                                   c->list[2][i] + c->list[2][x->s.rank - 2 + i]);
     layer_constants(&v->layer, x->type, c->w.dim[0], 1);
-    v->type = (enum pith_type)v->layer.told[0];
+    v->type = (enum pith_type)v->layer.params[0];
     v->zero = v->layer.zero_y;
 }
 
@@ -291,8 +291,8 @@ static void make_value(struct bytes_value *v)
                    v, 1, two ? 2 : 1, real);
     if (v->relu)
         y = gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, y);
-    int32_t told[2] = {(int32_t)v->type, 1};
-    v->value = gd_node(PITH_OP_QUANTIZE, set_type, told, 1, 3, y, v->scale, v->zero);
+    int32_t params[2] = {(int32_t)v->type, 1};
+    v->value = gd_node(PITH_OP_QUANTIZE, set_type, params, 1, 3, y, v->scale, v->zero);
 }
 
 /* Values from `first` on, in a loop whose state is what value 0 was; the outputs are its last state
@@ -394,7 +394,7 @@ static void test_concat_of_pixels(void **state)
             for (uint32_t k = 0; k < 2; k++)
                 l[i].c.list[0][k] = l[i].c.list[1][k] = 1;
             layer_constants(&l[i], PITH_U8, l[i].c.w.dim[0], 1);
-            l[i].told[0] = PITH_U8;
+            l[i].params[0] = PITH_U8;
             l[i].zero_y = bytes_weight(PITH_U8, (struct shape){0});
         }
         for (uint32_t i = 0; i < 2; i++)
@@ -514,7 +514,7 @@ static void test_moves_of_pixels(void **state)
             for (uint32_t k = 0; k < 2; k++)
                 l[i].c.list[0][k] = l[i].c.list[1][k] = 1;
             layer_constants(&l[i], PITH_U8, 8, 1);
-            l[i].told[0] = PITH_U8;
+            l[i].params[0] = PITH_U8;
             l[i].zero_y = bytes_weight(PITH_U8, (struct shape){0});
         }
         n_net = 1;
@@ -543,9 +543,9 @@ static void test_concat_of_rows(void **state)
         v.value = layer_of(&l[i], in);
         y[i] = real_of(&v);
     }
-    int32_t rows = 2, told[2] = {PITH_U8, 1};
+    int32_t rows = 2, params[2] = {PITH_U8, 1};
     uint32_t joined = gd_node(PITH_OP_CONCAT, set_concat_axis, &rows, 1, 2, y[0], y[1]);
-    joined = gd_node(PITH_OP_QUANTIZE, set_type, told, 1, 3, joined, v.scale, v.zero);
+    joined = gd_node(PITH_OP_QUANTIZE, set_type, params, 1, 3, joined, v.scale, v.zero);
     gd_output(layer_of(&l[2], joined));
     check_levels("concat of rows", 4);
     release_case();
@@ -636,12 +636,12 @@ static void test_winograd(void **state)
         struct layer l[3];
         square_layer(&l[0], PITH_U8, &x, channels, 1, pad);
         x.dim[1] = channels;
-        square_layer(&l[1], (enum pith_type)l[0].told[0], &x, outputs, 3, pad);
+        square_layer(&l[1], (enum pith_type)l[0].params[0], &x, outputs, 3, pad);
         x.dim[1] = outputs;
         for (uint32_t k = 0; k < 2; k++)
             x.dim[2 + k] += pad[k] + pad[2 + k] - 2;
         struct bytes_value sum = {
-            .kind = ADD, .type = (enum pith_type)l[1].told[0], .from = {0, 1}};
+            .kind = ADD, .type = (enum pith_type)l[1].params[0], .from = {0, 1}};
         square_layer(&l[2], sum.type, &x, pick(1, 20), 1, pad);
         sum.zero = bytes_weight(sum.type, (struct shape){0});
         sum.scale = scale_weight();
@@ -724,8 +724,8 @@ static void test_numbers_of_columns(void **state)
                              first ? added : real, first ? real : added);
         if (pick(0, 1))
             y = gd_node(PITH_OP_RELU, NULL, NULL, 1, 1, y);
-        int32_t told[2] = {(int32_t)sum.type, 1};
-        y = gd_node(PITH_OP_QUANTIZE, set_type, told, 1, 3, y, sum.scale, sum.zero);
+        int32_t params[2] = {(int32_t)sum.type, 1};
+        y = gd_node(PITH_OP_QUANTIZE, set_type, params, 1, 3, y, sum.scale, sum.zero);
         gd_output(more ? layer_of(&l[1], y) : y);
         check_levels("numbers of columns", 2 + more);
         release_case();

@@ -43,7 +43,7 @@ static void test_patches(void **state)
 
 static uint32_t real_node(struct layer *l, uint32_t acc)
 {
-    return gd_node(PITH_OP_DEQUANTIZE, set_axis, &l->told[1], 1, 2, acc, l->factor);
+    return gd_node(PITH_OP_DEQUANTIZE, set_axis, &l->params[1], 1, 2, acc, l->factor);
 }
 
 /* Sums that are read as they are, or as real numbers. */

@@ -17,7 +17,7 @@ static void test_winograd_of_many_channels(void **state)
         uint8_t *zero = own(malloc(1)), *zero_x = own(calloc(1, 1));
         *factor = k == 0 ? 0.0f : 0x1p-18f;
         *zero = k == 0 ? 0x80 : 0;
-        l[k].told[0] = PITH_I8;
+        l[k].params[0] = PITH_I8;
         l[k].factor = gd_weight_of(PITH_F32, factor, &(struct shape){0});
         l[k].zero_y = gd_weight_of(PITH_I8, zero, &(struct shape){0});
         l[k].zero_x = gd_weight_of(k ? PITH_I8 : PITH_U8, zero_x, &(struct shape){0});

@@ -69,7 +69,7 @@ static void test_bodies_at_once(void **state)
     (void)state;
     const struct op_env env = {.parallel_for = all_at_once};
     for (uint32_t n = 2; n <= MOST; n++) {
-        bool seen[MOST] = {false};
+        bool used[MOST] = {false};
         memset(runs, 0, sizeof runs);
         assert_int_equal(pthread_barrier_init(&together, NULL, n), 0);
         pith_op_parallel_lanes(&env, n, meet, NULL);
@@ -77,8 +77,8 @@ static void test_bodies_at_once(void **state)
         for (uint32_t i = 0; i < n; i++) {
             assert_int_equal(runs[i], 1);
             assert_in_range(lane_of[i], 0, n - 1);
-            assert_false(seen[lane_of[i]]);
-            seen[lane_of[i]] = true;
+            assert_false(used[lane_of[i]]);
+            used[lane_of[i]] = true;
         }
     }
 }
@@ -104,8 +104,8 @@ static void count_bodies(void *arg, uint32_t i, uint32_t lane)
 {
     note(arg, i, lane);
     const uint32_t now = atomic_fetch_add(&inside, 1) + 1;
-    for (uint32_t seen = atomic_load(&most); seen < now;)
-        if (atomic_compare_exchange_weak(&most, &seen, now))
+    for (uint32_t used = atomic_load(&most); used < now;)
+        if (atomic_compare_exchange_weak(&most, &used, now))
             break;
     sched_yield();
     atomic_fetch_sub(&inside, 1);

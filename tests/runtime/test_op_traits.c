@@ -105,7 +105,7 @@ static void hold_attributes(const struct weight_row *w, const struct op_info *in
     assert_int_equal(pith_op_rows_first(w->op, attr), w->rows_turned);
 }
 
-static void weights_are_told(void **state)
+static void weights_are_described(void **state)
 {
     (void)state;
     for (uint32_t op = 0; op <= PITH_OP_END; op++) {
@@ -195,7 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_trait_has_its_operators),
-        cmocka_unit_test(weights_are_told),
+        cmocka_unit_test(weights_are_described),
         cmocka_unit_test(parameters_are_what_is_learned),
         cmocka_unit_test(the_shape_rule_agrees),
     };

@@ -270,7 +270,7 @@ static bool has_tiles(void)
 }
 
 /* Memory for a band of each thread in the place of the whole, and what is told of it. */
-static void test_told(void **state)
+static void test_reported(void **state)
 {
     (void)state;
     struct pith_opts whole = gd_opts(1, PITH_FLAG_WHOLE_BATCH, 0);
@@ -337,10 +337,10 @@ static void test_stops(void **state)
     struct pith_plan *plan;
     struct pith_need need;
     uint64_t steps;
-    uint32_t asked = 0, layer;
+    uint32_t n_calls = 0, layer;
     make_pair(1);
     opts.stop = stops;
-    opts.stop_user = &asked;
+    opts.stop_user = &n_calls;
     void *mem = gd_plan(&opts, &plan, &need);
     assert_int_equal(pith_plan_run(plan), PITH_ERR_STOPPED);
     pith_plan_progress(plan, &steps, &layer);
@@ -361,7 +361,7 @@ int main(void)
         ones[i] = 1.0f;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_drawn_pairs),
-        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_reported),
         cmocka_unit_test(test_stays_whole),
         cmocka_unit_test(test_stops),
     };

@@ -142,7 +142,7 @@ static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
     struct pith_opts opts;
     struct pith_need need;
     struct pith_plan *plan = NULL;
-    uint32_t asked = 0;
+    uint32_t n_calls = 0;
     float y[WIDE];
     uint8_t *init = aligned_alloc(64, (size_t)bytes + 64);
     assert_non_null(init);
@@ -153,7 +153,7 @@ static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
     opts.init_memory = init;
     opts.init_memory_bytes = bytes;
     opts.parallel_for = backwards;
-    opts.parallel_user = &asked;
+    opts.parallel_user = &n_calls;
     uint64_t work_bytes;
     assert_int_equal(pith_plan_work_bytes(gd_image(), 0, &opts, &work_bytes), PITH_OK);
     uint8_t *mem = aligned_alloc(64, (size_t)work_bytes);
@@ -163,7 +163,7 @@ static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
     mem = aligned_alloc(64, (size_t)need.bytes);
     assert_non_null(mem);
     assert_int_equal(pith_plan_init(mem, (size_t)need.bytes, gd_image(), 0, &opts, &plan), status);
-    assert_int_equal(asked, calls);
+    assert_int_equal(n_calls, calls);
     for (uint32_t i = 0; i < 64; i++)
         assert_int_equal(init[bytes + i], 0xa5);
     free(init);

@@ -16,7 +16,7 @@ struct sum {
 };
 
 /* What an entry says, in the order of the file. */
-struct told {
+struct params {
     uint32_t value, flags;
     float min, max;
     uint32_t n, n_samples, n_zero;
@@ -69,7 +69,7 @@ static void put_sum(struct bytes *o, const struct sum *s)
         put_u8(o, s->bytes[i]);
 }
 
-static void put_kept(struct bytes *o, const struct told *t)
+static void put_kept(struct bytes *o, const struct params *t)
 {
     put_varint(o, t->n_samples);
     put_varint(o, t->n_zero);
@@ -84,7 +84,7 @@ static void put_kept(struct bytes *o, const struct told *t)
     }
 }
 
-static void put_entry(struct bytes *o, const struct told *t)
+static void put_entry(struct bytes *o, const struct params *t)
 {
     o->n = 0;
     put_varint(o, t->value);
@@ -116,7 +116,7 @@ static void put_entry(struct bytes *o, const struct told *t)
     }
 }
 
-static bool reads(const struct told *t)
+static bool reads(const struct params *t)
 {
     struct bytes o;
     struct stats_entry e;
@@ -133,39 +133,39 @@ static bool reads(const struct told *t)
 
 /* One of each part. Numbers -1, 0 and twice 2: of the widths 2^-9 and 2^-10 the first is the least
  * at which -1 to 2 takes fewer than 2048 bins, numbers -513 to 1024. */
-static const struct told good = {.value = 4,
-                                 .flags = STATS_KEPT | STATS_CHANNELS | STATS_GRID,
-                                 .min = -1,
-                                 .max = 2,
-                                 .n = 4,
-                                 .n_samples = 1,
-                                 .n_zero = 1,
-                                 .sum = {10, 2, {1, 0x7f}},
-                                 .n_bins = 1538,
-                                 .exponent = -9,
-                                 .first = -513,
-                                 .bins = {1, 0, 0xff, 0x0b, 2}, /* 1, 1536 of 0, 2 */
-                                 .bins_bytes = 5,
-                                 .n_channels = 2,
-                                 .axis = 1,
-                                 .channel_min = -1,
-                                 .channel_max = 2,
-                                 .type = PITH_U8,
-                                 .bits = 8,
-                                 .method = 1,
-                                 .zero_point = 85,
-                                 .n_scales = 1,
-                                 .scale = 0x3c000000};
+static const struct params good = {.value = 4,
+                                   .flags = STATS_KEPT | STATS_CHANNELS | STATS_GRID,
+                                   .min = -1,
+                                   .max = 2,
+                                   .n = 4,
+                                   .n_samples = 1,
+                                   .n_zero = 1,
+                                   .sum = {10, 2, {1, 0x7f}},
+                                   .n_bins = 1538,
+                                   .exponent = -9,
+                                   .first = -513,
+                                   .bins = {1, 0, 0xff, 0x0b, 2}, /* 1, 1536 of 0, 2 */
+                                   .bins_bytes = 5,
+                                   .n_channels = 2,
+                                   .axis = 1,
+                                   .channel_min = -1,
+                                   .channel_max = 2,
+                                   .type = PITH_U8,
+                                   .bits = 8,
+                                   .method = 1,
+                                   .zero_point = 85,
+                                   .n_scales = 1,
+                                   .scale = 0x3c000000};
 
 #define WITH(ok, change)                                                                           \
     do {                                                                                           \
-        struct told t = good;                                                                      \
+        struct params t = good;                                                                    \
         change;                                                                                    \
         assert_int_equal(reads(&t), ok);                                                           \
     } while (0)
 
-static void set_bins(struct told *t, int32_t exponent, int32_t first, uint32_t n, const char *bins,
-                     size_t bytes)
+static void set_bins(struct params *t, int32_t exponent, int32_t first, uint32_t n,
+                     const char *bins, size_t bytes)
 {
     t->exponent = exponent;
     t->first = first;

@@ -239,9 +239,9 @@ static void print_statistics(const struct pith_value_stats *s)
 
 static void print_observed(uint32_t i, const struct pith_value *v)
 {
-    bool seen = v->min <= v->max;
+    bool observed = v->min <= v->max;
     printf("range %" PRIu32 " %08" PRIx32 " %08" PRIx32 " %" PRIu64 "\n", i,
-           seen ? bits_of(v->min) : 0, seen ? bits_of(v->max) : 0, v->n_observed);
+           observed ? bits_of(v->min) : 0, observed ? bits_of(v->max) : 0, v->n_observed);
     if (v->stats) {
         print_statistics(v->stats);
     }

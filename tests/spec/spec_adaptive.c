@@ -30,10 +30,10 @@ static uint32_t height(uint32_t last)
 /* rest: what the numbers left alone say. */
 static uint32_t read_stored(struct model *m, const struct view *v, struct counter rest, bool sparse)
 {
-    uint64_t pos = v->c % v->place, seen = pos < 7 ? pos : 7, ones = 0;
+    uint64_t pos = v->c % v->place, before = pos < 7 ? pos : 7, ones = 0;
     struct column *col = &v->column[v->c];
     uint32_t next = v->c + 1 < v->cols ? v->column[v->c + 1].last : 0;
-    for (uint64_t i = 0; i < seen; i++) {
+    for (uint64_t i = 0; i < before; i++) {
         ones += (uint64_t)(m->run >> i & 1);
     }
     struct counter *c[13] = {
@@ -43,7 +43,7 @@ static uint32_t read_stored(struct model *m, const struct view *v, struct counte
                                  8 * is(v->channel) + 16 * is(last_back(v, 2)) + 32 * is(next)],
         &m->levels[8 * level(col->C) + level(m->r)],
         &m->places[2 * (pos < 64 ? pos : 0) + is(v->left)],
-        &m->seen[8 * seen + ones],
+        &m->before[8 * before + ones],
         m->states > 0 && !sparse ? &m->Q[m->state] : &rest,
         &m->ranks[64 * height(v->left) + 16 * height(v->above) + 4 * height(v->line) +
                   height(v->channel)],
@@ -106,7 +106,7 @@ static uint32_t read_zero(struct model *m, const struct view *v)
 
 /* The index of a centroid of the group; *last as it will stand in the column. */
 static uint32_t read_index(struct model *m, const struct view *v, const uint32_t *centroid,
-                           uint32_t n_centroids, bool ask_zero, bool selective, uint32_t *last)
+                           uint32_t n_centroids, bool code_zero, bool selective, uint32_t *last)
 {
     uint32_t N = 0;
     while (N < n_centroids && centroid[N] >> 31 == 1) {
@@ -114,7 +114,7 @@ static uint32_t read_index(struct model *m, const struct view *v, const uint32_t
     }
     uint32_t zero = N < n_centroids && centroid[N] == 0 ? 1 : 0, M = n_centroids - N - zero;
     *last = 0;
-    if (zero == 1 && ask_zero &&
+    if (zero == 1 && code_zero &&
         (selective ? single(m, &m->Z[is(v->left) + 2 * is(v->above)]) : read_zero(m, v)) == 1) {
         return N;
     }
@@ -177,7 +177,7 @@ static void start_counters(struct model *m, struct view *v, struct counter store
     renew(m->Q, 16, stored);
     renew(m->levels, 64, stored);
     renew(m->places, 128, stored);
-    renew(m->seen, 64, stored);
+    renew(m->before, 64, stored);
     for (uint64_t i = 0; i < v->cols; i++) {
         v->column[i].C = stored;
         v->column[i].D = v->column[i].map = new_counter;

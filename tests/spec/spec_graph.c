@@ -265,12 +265,12 @@ static void read_node(struct span *s, uint64_t number)
     must(graph.n_values <= MAX_VALUES, at, "at most 262,144 values");
 }
 
-static void read_outputs(struct span *s, bool told)
+static void read_outputs(struct span *s, bool lists_outputs)
 {
     uint64_t at = s->at, n = 1;
-    must(told || graph.n_nodes > 0, at, "outputs must be told when there are no nodes");
+    must(lists_outputs || graph.n_nodes > 0, at, "outputs must be told when there are no nodes");
     graph.ref[0] = graph.last_first;
-    if (told) {
+    if (lists_outputs) {
         n = varint_in(s, 1, MAX_VALUES, "number of outputs");
         for (uint64_t i = 0; i < n; i++) {
             graph.ref[i] = reference(s, false);
@@ -288,7 +288,7 @@ static void read_outputs(struct span *s, bool told)
 struct counts read_graph(struct span s, struct span data)
 {
     uint64_t head = varint_in(&s, 0, MAX_EACH * 4 - 1, "number of inputs is 1..65,536");
-    bool batch_open = (head & 1) != 0, told = (head & 2) != 0;
+    bool batch_open = (head & 1) != 0, lists_outputs = (head & 2) != 0;
     graph.ref = zeroed(MAX_VALUES, sizeof *graph.ref);
     graph.n_inputs = head / 4 + 1;
     printf("batch %s\n", batch_open ? "open" : "fixed");
@@ -304,11 +304,12 @@ struct counts read_graph(struct span s, struct span data)
     must(left(&data) == 0, data.at, "DATA ends with the last stream");
     must(left(&huff_chunk) == 0, huff_chunk.at, "all tables must be used");
     graph.n_values = graph.n_inputs + graph.n_tensors;
-    uint64_t n_nodes = told ? varint_in(&s, 0, MAX_EACH, "at most 65,536 nodes") : MAX_EACH;
-    while (graph.n_nodes < n_nodes && (told || left(&s) > 0)) {
+    uint64_t n_nodes =
+        lists_outputs ? varint_in(&s, 0, MAX_EACH, "at most 65,536 nodes") : MAX_EACH;
+    while (graph.n_nodes < n_nodes && (lists_outputs || left(&s) > 0)) {
         read_node(&s, graph.n_nodes++);
     }
-    read_outputs(&s, told);
+    read_outputs(&s, lists_outputs);
     must(left(&s) == 0, s.at, "nothing behind the graph");
     must(graph.n_read == graph.n_tensors, s.at, "every tensor is used");
     for (uint64_t i = 0; i < graph.n_tensors; i++) {

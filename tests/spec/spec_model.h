@@ -23,7 +23,7 @@ struct model {
     struct counter Q[16];
     /* counters */
     struct counter F[4], G[12], H[3][64], I[3][16], J[3][64], Z[4], E[256];
-    struct counter beside[2][64], levels[64], places[128], seen[64], ranks[256], signs[81],
+    struct counter beside[2][64], levels[64], places[128], before[64], ranks[256], signs[81],
         sign_places[64];
     struct counter K[2][14], U[14][8], V[14][8], W[14][16], X[14][64], far_bits[8], far_first[8];
     struct counter r;

@@ -120,8 +120,8 @@ uint32_t mixed(struct model *m, uint32_t kind, uint32_t choice, struct counter *
         x[i] = between(x[i] >> 16, -2047, 2047);
     }
     int64_t y = (x[0] + x[1]) >> 1, u = y + 2048, i = u >> 7, f = u & 127;
-    int64_t told = (T[i] * (128 - f) + T[i + 1] * f) >> 17;
-    uint32_t b = decide(m, between((between(squash(y), 24, 65512) + told) / 2, 24, 65512));
+    int64_t mapped = (T[i] * (128 - f) + T[i + 1] * f) >> 17;
+    uint32_t b = decide(m, between((between(squash(y), 24, 65512) + mapped) / 2, 24, 65512));
     int64_t *near = f >= 64 ? &T[i + 1] : &T[i];
     *near = b == 1 ? *near + (((1 << 26) - *near) >> 6) : *near - (*near >> 6);
     for (uint32_t n = 0; n < 2; n++) {

@@ -42,11 +42,11 @@ bool next_slice(const struct tensor *t, struct slices *s, struct slice *one)
     one->bytes = cut(&s->rest, last ? left(&s->rest) : varint(&s->sizes));
     one->stored = one->rows * (t->count / s->rows);
     if (s->counted) {
-        uint64_t told = last ? s->stored : varint(&s->sizes);
-        must(told <= one->stored && told <= s->stored, s->sizes.at,
+        uint64_t n = last ? s->stored : varint(&s->sizes);
+        must(n <= one->stored && n <= s->stored, s->sizes.at,
              "a slice stores no more than it has elements, all slices as many as nnz says");
-        one->stored = told;
-        s->stored -= told;
+        one->stored = n;
+        s->stored -= n;
     }
     s->at += one->rows;
     return true;

@@ -149,7 +149,7 @@ static inline const struct pith_train_integers *attach_integers(struct pith_mode
 {
     static struct pith_train_value values[2];
     static struct pith_train_weight weights[2];
-    static const struct pith_train_integers asked = {
+    static const struct pith_train_integers integers = {
         .values = values, .weights = weights, .n_values = 2, .n_weights = 2};
     const uint32_t at[2] = {m->inputs[0], m->nodes[1].out[0]};
     for (uint32_t i = 0; i < 2; i++) {
@@ -168,7 +168,7 @@ static inline const struct pith_train_integers *attach_integers(struct pith_mode
         .value = m->nodes[0].in[1], .lowest = -4, .highest = 3, .by_row = true};
     weights[1] =
         (struct pith_train_weight){.value = m->nodes[2].in[1], .lowest = -127, .highest = 127};
-    return &asked;
+    return &integers;
 }
 
 /* m, trained on clouds(0), which also validate it where that is wanted. */

@@ -212,7 +212,7 @@ static void test_crop(void **state)
     (void)state;
     float x[N], y[N], scratch[N];
     struct augment a = parsed("crop=2");
-    uint32_t seen[5][5] = {{0}};
+    uint32_t count[5][5] = {{0}};
     picture(x);
     for (uint64_t seed = 0; seed < 500; seed++) {
         uint32_t found = 0;
@@ -228,13 +228,13 @@ static void test_crop(void **state)
                         float from = inside ? x[(i / H * H + row) * W + col] : 0;
                         wrong += y[i * W + k] != from;
                     }
-                seen[dy + 2][dx + 2] += wrong == 0;
+                count[dy + 2][dx + 2] += wrong == 0;
                 found += wrong == 0;
             }
         assert_int_equal(found, 1);
     }
     for (int i = 0; i < 25; i++)
-        assert_in_range(seen[i / 5][i % 5], 5, 45);
+        assert_in_range(count[i / 5][i % 5], 5, 45);
 }
 
 static void statistics(const float *x, uint32_t n, double *mean, double *spread)

@@ -121,7 +121,7 @@ static void grids_go_on(void **state)
 }
 
 /* The judgement is of what is there: on two levels of bias, another one. */
-static void judged_as_it_is(void **state)
+static void validated_as_it_is(void **state)
 {
     (void)state;
     struct last last;
@@ -133,7 +133,7 @@ static void judged_as_it_is(void **state)
     struct pith_data *data = clouds(0);
     struct run run = {.m = m, .val = data, .opts = &o, .err = &err, .result = &again};
     assert_true(r.val_loss > last.val_loss);
-    assert_int_equal(pith_norms_judge(&run), PITH_OK);
+    assert_int_equal(pith_norms_validate(&run), PITH_OK);
     assert_true(again.val_loss == r.val_loss && again.val_accuracy == r.val_accuracy);
     pith_data_free(data);
     pith_model_free(m);
@@ -184,7 +184,7 @@ static void can_be_put_back(void **state)
 }
 
 /* Not where the run was asked to leave it: then its scale and shift are on a grid, too. */
-static void stays_unless_asked(void **state)
+static void stays_unless_requested(void **state)
 {
     (void)state;
     struct last last;
@@ -202,9 +202,9 @@ static void stays_unless_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_are_left),  cmocka_unit_test(grids_go_on),
-        cmocka_unit_test(judged_as_it_is), cmocka_unit_test(exact_without_grids),
-        cmocka_unit_test(can_be_put_back), cmocka_unit_test(stays_unless_asked),
+        cmocka_unit_test(grids_are_left),     cmocka_unit_test(grids_go_on),
+        cmocka_unit_test(validated_as_it_is), cmocka_unit_test(exact_without_grids),
+        cmocka_unit_test(can_be_put_back),    cmocka_unit_test(stays_unless_requested),
     };
     return cmocka_run_group_tests_name("fold_norms", tests, NULL, NULL);
 }

@@ -352,7 +352,7 @@ static void refusals_name_the_node(void **state)
 }
 
 /* That it was no memory for them would be told in the same place. */
-static void threads_that_cannot_start_are_told_of(void **state)
+static void threads_that_cannot_start_are_reported(void **state)
 {
     (void)state;
     struct tape *t = NULL;
@@ -441,7 +441,7 @@ int main(void)
         cmocka_unit_test(threads_give_the_same_bits),
         cmocka_unit_test(batch_statistics_span_slices),
         cmocka_unit_test(refusals_name_the_node),
-        cmocka_unit_test(threads_that_cannot_start_are_told_of),
+        cmocka_unit_test(threads_that_cannot_start_are_reported),
         cmocka_unit_test(gradients_step_by_step_take_less_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,7 @@ static enum pith_status make_constant(void *user, const struct pith_model *m,
     return PITH_OK;
 }
 
-static void test_judged_as_made(void **state)
+static void test_validated_as_made(void **state)
 {
     (void)state;
     int calls = 0;
@@ -311,10 +311,10 @@ static void test_rounds_on_the_tape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_on_grids),  cmocka_unit_test(test_threads_do_not_matter),
-        cmocka_unit_test(test_judged_as_made), cmocka_unit_test(test_radix),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_failure_leaves_no_trace),
-        cmocka_unit_test(test_fixed_batch),    cmocka_unit_test(test_rounds_on_the_tape),
+        cmocka_unit_test(test_ends_on_grids),     cmocka_unit_test(test_threads_do_not_matter),
+        cmocka_unit_test(test_validated_as_made), cmocka_unit_test(test_radix),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_failure_leaves_no_trace),
+        cmocka_unit_test(test_fixed_batch),       cmocka_unit_test(test_rounds_on_the_tape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

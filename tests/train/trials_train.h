@@ -124,15 +124,15 @@ static void trial_rows(struct trial *t)
     float *y = take(t, n * sizeof *y), *z = take(t, n * sizeof *z);
     float *first = reals(t, n), *second = take(t, n * sizeof *second);
     double *sum = take(t, c * sizeof *sum), *square = take(t, c * sizeof *square);
-    float *told = take(t, c * sizeof *told);
+    float *expected = take(t, c * sizeof *expected);
     const struct channel_mix mix = {dy, x, a, b, d, a, b, z, true, rows, c};
     const struct adam_step adam = {0.9f, 0.999f, 0.1f, 0.001f, 1, 0.5f, 1e-4f, 1e-3f};
     const float *parts[2] = {x, dy};
     CALL(t, n, k->moments(x, d, rows, c, sum, square));
     CALL(t, n, k->products(dy, x, d, a, b, rows, c, sum, square));
     for (size_t i = 0; i < c; i++)
-        told[i] = (float)(sum[i] + square[i]);
-    leaves_reals(t, told, c, CONV_BOUND);
+        expected[i] = (float)(sum[i] + square[i]);
+    leaves_reals(t, expected, c, CONV_BOUND);
     CALL(t, n, k->affine(x, a, b, rows, c, y));
     leaves_reals(t, y, n, 1e-6);
     CALL(t, n, k->affine_relu(x, a, b, dy, rows, c, y));
@@ -158,14 +158,14 @@ static void trial_fake(struct trial *t)
     const struct fake_step g = {0.07f, -8, 7};
     size_t n = size(t, 1, 300, 4096);
     float *x = reals(t, n), *dy = reals(t, n), *y = take(t, n * sizeof *y);
-    float *dx = take(t, n * sizeof *dx), told[2];
+    float *dx = take(t, n * sizeof *dx), expected[2];
     double by_step = 0, outside = 0;
     CALL(t, n, k->round(&g, x, n, y));
     CALL(t, n, k->back(&g, x, y, dy, n, true, dx, &by_step, &outside));
-    told[0] = (float)by_step, told[1] = (float)outside;
+    expected[0] = (float)by_step, expected[1] = (float)outside;
     leaves_bytes(t, y, n * sizeof *y);
     leaves_bytes(t, dx, n * sizeof *dx);
-    leaves_reals(t, told, 2, CONV_BOUND);
+    leaves_reals(t, expected, 2, CONV_BOUND);
 }
 
 /* ---- calibration, Gram matrices -------------------------------------------------------------- */

@@ -53,8 +53,8 @@ static uint32_t largest_of(const float *x, uint64_t n)
     return best;
 }
 
-static struct loss_part judge_by_teacher(const struct validation *v, uint64_t first, uint32_t n,
-                                         uint64_t each)
+static struct loss_part teacher_loss(const struct validation *v, uint64_t first, uint32_t n,
+                                     uint64_t each)
 {
     const float *answer = v->answers->log_p + first * each;
     struct loss_part part = pith_loss_classes(n, (uint32_t)each, v->log_p, NULL, 1,
@@ -73,8 +73,8 @@ static enum pith_status check_labels(const struct validation *v, uint64_t first,
     return status;
 }
 
-static enum pith_status judge(struct validation *v, uint64_t first, uint32_t n,
-                              struct pith_error *err)
+static enum pith_status add_batch_loss(struct validation *v, uint64_t first, uint32_t n,
+                                       struct pith_error *err)
 {
     uint64_t each = v->out.bytes / sizeof(float) / v->batch;
     const float *y = v->out.data;
@@ -94,7 +94,7 @@ static enum pith_status judge(struct validation *v, uint64_t first, uint32_t n,
     if (status)
         return status;
     part = v->answers
-               ? judge_by_teacher(v, first, n, each)
+               ? teacher_loss(v, first, n, each)
                : pith_loss_classes(n, (uint32_t)each, v->log_p, v->label, 0, 1, NULL, v->gradient);
     v->sum += part.loss;
     v->right += part.right;
@@ -108,7 +108,7 @@ static enum pith_status run_one(struct validation *v, uint64_t first, struct pit
     enum pith_status status = load(v, first, n, err);
     if (!status)
         status = pith_plan_run(v->plan);
-    return status ? status : judge(v, first, n, err);
+    return status ? status : add_batch_loss(v, first, n, err);
 }
 
 /* part [2 * batches]: loss and right answers of each batch that falls to this rank, else 0. */

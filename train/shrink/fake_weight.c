@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct pith_train_weight *pith_fake_weight_asked(const struct pith_train_opts *opts,
-                                                       uint32_t value)
+const struct pith_train_weight *pith_fake_weight_request(const struct pith_train_opts *opts,
+                                                         uint32_t value)
 {
     const struct pith_train_integers *q = opts->integers;
     for (uint32_t i = 0; q && i < q->n_weights; i++)
@@ -28,18 +28,18 @@ static struct fake_step step_of(const struct fake_weight *w, const float *x, uin
                               w->highest};
 }
 
-struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *asked, bool radix,
+struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *request, bool radix,
                                          uint64_t rows, uint64_t count, const float *x,
                                          const unsigned char *alive, float *v)
 {
-    uint64_t n_rows = asked->by_row ? rows : 1;
+    uint64_t n_rows = request->by_row ? rows : 1;
     struct fake_weight *w = malloc(sizeof *w + (size_t)n_rows * sizeof *w->first);
     if (!w)
         return NULL;
     *w = (struct fake_weight){.n_rows = n_rows,
                               .cols = count / n_rows,
-                              .lowest = (float)asked->lowest,
-                              .highest = (float)asked->highest,
+                              .lowest = (float)request->lowest,
+                              .highest = (float)request->highest,
                               .radix = radix};
     memcpy(v, x, (size_t)count * sizeof *v);
     for (uint64_t r = 0; r < n_rows; r++) {

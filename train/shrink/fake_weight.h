@@ -14,12 +14,12 @@ struct fake_weight {
     float first[]; /* [n_rows] step at first */
 };
 
-/* What is asked of the constant `value`; NULL: nothing. */
-const struct pith_train_weight *pith_fake_weight_asked(const struct pith_train_opts *opts,
-                                                       uint32_t value);
+/* The requested integers of the constant `value`; NULL: nothing. */
+const struct pith_train_weight *pith_fake_weight_request(const struct pith_train_opts *opts,
+                                                         uint32_t value);
 /* x [count]: the weights, `rows` of them beside each other; v [count + rows] gets the numbers that
  * move. alive: NULL, or what is 0 stays so. NULL: no memory. */
-struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *asked, bool radix,
+struct fake_weight *pith_fake_weight_new(const struct pith_train_weight *request, bool radix,
                                          uint64_t rows, uint64_t count, const float *x,
                                          const unsigned char *alive, float *v);
 /* The weights that numbers x, with their steps behind them, make. */

@@ -169,18 +169,18 @@ static bool open_codebook(struct parametrization *f)
 
 /* Numbers of the weights, then of their rows' steps. */
 static bool open_fake(struct pith_model *m, const struct pith_train_opts *o,
-                      const struct pith_train_weight *asked, struct parametrization *f)
+                      const struct pith_train_weight *request, struct parametrization *f)
 {
     uint64_t count = f->p->count, rows = m->values[f->p->value].dim[0],
-             n = asked->by_row ? rows : 1;
+             n = request->by_row ? rows : 1;
     f->n = count + n;
     f->value = malloc((size_t)f->n * sizeof *f->value);
     struct pith_codebook *b =
-        new_codebook(m, count, n, (uint32_t)(asked->highest - asked->lowest) + 1);
+        new_codebook(m, count, n, (uint32_t)(request->highest - request->lowest) + 1);
     if (!f->value || !b)
         return false;
-    f->fake = pith_fake_weight_new(asked, o->integers->radix, rows, count, f->p->data, alive_of(f),
-                                   f->value);
+    f->fake = pith_fake_weight_new(request, o->integers->radix, rows, count, f->p->data,
+                                   alive_of(f), f->value);
     f->c->codebook = b;
     return f->fake != NULL;
 }
@@ -193,10 +193,10 @@ bool pith_latent_open(struct pith_model *m, const struct pith_train_opts *o,
     f->n = f->p->count;
     f->value = f->p->data;
     f->grad = f->p->grad;
-    const struct pith_train_weight *asked = pith_fake_weight_asked(o, f->p->value);
-    f->own = levels > 0 || f->c->codebook || asked;
-    if (asked)
-        ok = open_fake(m, o, asked, f);
+    const struct pith_train_weight *request = pith_fake_weight_request(o, f->p->value);
+    f->own = levels > 0 || f->c->codebook || request;
+    if (request)
+        ok = open_fake(m, o, request, f);
     else if (levels)
         ok = open_grid(m, o, levels, f);
     else if (f->c->codebook)

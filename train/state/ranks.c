@@ -114,16 +114,16 @@ void pith_ranks_share(const struct pith_ranks *k, uint32_t from, void *data, siz
 enum pith_status pith_ranks_agree(const struct pith_ranks *k, enum pith_status status,
                                   struct pith_error *err)
 {
-    struct pith_error told = {.status = status};
+    struct pith_error shared = {.status = status};
     if (count_of(k) == 1)
         return status;
     uint32_t first = pith_ranks_least(k, status ? k->rank : k->count);
     if (first == k->count)
         return PITH_OK;
     if (status && err)
-        told = *err;
-    told.status = status;
-    pith_ranks_share(k, first, &told, sizeof told);
-    told.text[sizeof told.text - 1] = '\0';
-    return pith_error_set(err, told.status, "%s", told.text);
+        shared = *err;
+    shared.status = status;
+    pith_ranks_share(k, first, &shared, sizeof shared);
+    shared.text[sizeof shared.text - 1] = '\0';
+    return pith_error_set(err, shared.status, "%s", shared.text);
 }

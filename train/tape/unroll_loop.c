@@ -39,7 +39,7 @@ static const void *constant_of(const struct unroll *u, uint32_t value)
 static enum pith_status count_trips(struct unroll *u)
 {
     const struct pith_node *s = u->start, *e = u->end;
-    bool counts = s->attr[ATTR_LOOP_HAS_COUNT] != 0, asks = s->attr[ATTR_LOOP_HAS_COND] != 0;
+    bool counts = s->attr[ATTR_LOOP_HAS_COUNT] != 0, has_cond = s->attr[ATTR_LOOP_HAS_COND] != 0;
     u->trips = (uint32_t)s->attr[ATTR_LOOP_TRIPS];
     if (counts) {
         const int64_t *count = constant_of(u, s->in[0]);
@@ -48,7 +48,7 @@ static enum pith_status count_trips(struct unroll *u)
         if (*count < (int64_t)u->trips)
             u->trips = *count > 0 ? (uint32_t)*count : 0;
     }
-    if (asks) {
+    if (has_cond) {
         const uint8_t *first = constant_of(u, s->in[counts]), *again = constant_of(u, e->in[0]);
         if (!first || !again || (*first && !*again && u->trips > 1))
             return open_ended(u);
@@ -59,11 +59,11 @@ static enum pith_status count_trips(struct unroll *u)
         return pith_error_set(u->g->err, PITH_ERR_UNSUPPORTED,
                               "node '%.100s' (Loop): %u iterations are too many to train", s->name,
                               u->trips);
-    u->first_state = (uint32_t)counts + asks;
+    u->first_state = (uint32_t)counts + has_cond;
     u->n_states = s->n_in - u->first_state;
-    u->next = e->in + asks + u->n_states;
+    u->next = e->in + has_cond + u->n_states;
     u->collected = u->next + u->n_states;
-    u->n_collected = e->n_in - asks - 2 * u->n_states;
+    u->n_collected = e->n_in - has_cond - 2 * u->n_states;
     return PITH_OK;
 }
 
