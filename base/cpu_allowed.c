@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu_allowed.c - the processor is asked once: under a hypervisor that is a trap of microseconds,
- * and some kernels are looked up for every row of a tensor. */
+/* cpu_allowed.c - the processor's features are read once: under a hypervisor CPUID is a trap of
+ * microseconds, and some kernels are looked up for every row of a tensor. */
 #include "pith_cpu_allowed.h"
 
 #include <stdatomic.h>
 
 #include "pith_runtime.h"
 
-/* As a set: asked already, by whichever thread was first; all find the same. */
+/* Set once `allowed` is initialized, by whichever thread is first; all threads compute the same
+ * value. */
 #define IS_SET (1u << 30)
 static _Atomic uint32_t allowed;
 

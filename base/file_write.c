@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* file_write.c - files are written whole or not at all: a temporary file in the same folder (so
- * that all stays inside one file system), written, synced, named, the folder synced. Whoever
- * looks sees the old content or the new one, also after a power cut. A new file is given its name
+ * that all stays inside one file system), written, synced, named, the folder synced. A
+ * reader sees the old content or the new one, also after a power cut. A new file is given its name
  * by a call that fails where the name exists, so of several processes one makes it and the others
- * hear of it. */
+ * get an error. */
 #define _GNU_SOURCE
 #include "pith_file_write.h"
 
@@ -101,7 +101,7 @@ static bool fill_and_sync(int fd, mode_t mode, const struct content *c)
     return write_pieces(fd, c) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
 }
 
-/* Pages of a mapping that nobody reads take no memory: a check that skips the elements of tensors
+/* Pages of a mapping that are never read take no memory: a check that skips the elements of tensors
  * does not hold the file. */
 static enum pith_status check_file(int fd, const struct content *c, const char *path,
                                    struct pith_error *err)

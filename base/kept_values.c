@@ -15,7 +15,7 @@
 struct kept_array {
     uint64_t total; /* 0: not there */
     uint8_t *data;  /* NULL: in the file */
-    void *mapped;   /* the file, once it was asked for; else NULL */
+    void *mapped;   /* the file, once mapped; else NULL */
     int file;
 };
 

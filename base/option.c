@@ -201,7 +201,7 @@ static enum pith_status read_word(const struct pith_option *o, const char *text,
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "'%.60s': give %s", text, list);
 }
 
-/* "90%" or "0.9" as 0.9; a percentage is refused as a bare number, and told both readings. */
+/* "90%" or "0.9" as 0.9; PERCENT refuses a bare number and names both readings. */
 static enum pith_status read_share(const struct pith_option *o, const char *text, double *share,
                                    struct pith_error *err)
 {

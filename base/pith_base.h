@@ -25,8 +25,8 @@ struct pith_buffer {
 void pith_buffer_free(struct pith_buffer *buffer);
 
 /* Writes path whole or not at all: temporary file in the same folder, fsync, rename. What was there
- * is replaced; a device or pipe is written to. PITH_ERR_IO: err->text tells why, what was there
- * stands and no temporary file is left. */
+ * is replaced; a device or pipe is written to. PITH_ERR_IO: err->text gives the reason, the old
+ * file is intact and no temporary file is left. */
 enum pith_status pith_file_write(const char *path, const void *bytes, size_t n,
                                  struct pith_error *err);
 /* The same for a file that is to be new: PITH_ERR_IO where one of that name exists by the time it

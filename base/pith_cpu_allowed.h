@@ -10,8 +10,8 @@
 /* mask: as pith_opts.cpu_mask, 0: all. Called before the first stage, or between two. */
 void pith_cpu_allow(uint32_t mask);
 
-/* PITH_CPU_ bits, 0: the reference alone. Any thread; cheap, unlike pith_cpu_features, which asks
- * the processor each time. */
+/* PITH_CPU_ bits, 0: the reference alone. Any thread; cheap, unlike pith_cpu_features, which
+ * executes CPUID each time. */
 uint32_t pith_cpu_allowed(void);
 
 #endif

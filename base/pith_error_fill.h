@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_error_fill.h - how the toolchain states a failure: one line, lower case, no full stop, with
- * the subject quoted and the numbers given. */
+ * the file or tensor quoted and the numbers given. */
 #ifndef PITH_ERROR_FILL_H
 #define PITH_ERROR_FILL_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_foreign_format.h - networks in other formats than ONNX and .pith, told by their first bytes.
+/* pith_foreign_format.h - networks in other formats than ONNX and .pith, recognized by their first
+ * bytes.
  */
 #ifndef PITH_FOREIGN_FORMAT_H
 #define PITH_FOREIGN_FORMAT_H

@@ -27,7 +27,7 @@ enum pith_status pith_kept_read(const struct kept_values *k, uint32_t i, uint64_
 /* All of array i, which is there, until it is dropped. PITH_ERR_IO. */
 enum pith_status pith_kept_map(struct kept_values *k, uint32_t i, const void **data,
                                struct pith_error *err);
-/* Nobody reads array i any more; it may be there or not. */
+/* Array i is not read any more; it may be there or not. */
 void pith_kept_drop(struct kept_values *k, uint32_t i);
 
 #endif

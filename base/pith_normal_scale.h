@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_normal_scale.h - scales as files hold them: finite, not 0, not subnormal. A channel that is
- * dead, or a tensor that was never seen but as zeros, has none of its own: with any of them it is
- * 0. */
+ * dead, or a tensor that calibration observed as zeros only, has no scale of its own: any scale
+ * gives 0. */
 #ifndef PITH_NORMAL_SCALE_H
 #define PITH_NORMAL_SCALE_H
 

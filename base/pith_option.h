@@ -56,7 +56,7 @@ struct pith_word {
 };
 
 enum pith_option_flag {
-    PITH_OPTION_RUN = 1,     /* part of what tells one run of training from another */
+    PITH_OPTION_RUN = 1,     /* part of a training run's identity */
     PITH_OPTION_ALWAYS = 2,  /* recipes say it also where it has its default, but
                                 for want of what it needs */
     PITH_OPTION_COMMAND = 4, /* of the command line alone: recipes do not have it */
@@ -127,7 +127,7 @@ void pith_option_copy(const struct pith_option *o, const void *from, void *to);
 const char *pith_option_word(const struct pith_option *o, const void *value);
 
 /* Sets the value from a text, as a command line has it; texts are borrowed; not for OWN. FLAG: "",
- * true or false. PITH_ERR_ARGUMENT: err->text quotes the text and tells what is wrong with it
+ * true or false. PITH_ERR_ARGUMENT: err->text quotes the text and gives the reason
  * ("200: out of range 1..127"), *value is untouched. */
 enum pith_status pith_option_read(const struct pith_option *o, const char *text, void *value,
                                   struct pith_error *err);

@@ -81,7 +81,7 @@ static enum pith_status run_samples(struct calibration *c, uint64_t *n_samples)
 
 /* ---- the observers --------------------------------------------------------------------------- */
 
-/* What the values of a model hold, but where parts tell the whole: they hold it all. */
+/* Merges the statistics that a model's values hold; where the parts of a Concat suffice, theirs. */
 static void add_observed(struct calibration *c, const struct pith_model *m)
 {
     for (uint32_t v = 0; v < m->n_values; v++)

@@ -75,7 +75,7 @@ static struct range possible(const struct pith_node *node)
     }
 }
 
-/* Room for numbers larger than any seen, where there can be some. */
+/* Headroom for numbers larger than any observed, where there can be some. */
 static void spare(const struct choosing *ch, const struct grid_choice *c, struct range *r)
 {
     double times = ch->opts->headroom;

@@ -3,8 +3,8 @@
  *
  * Number x falls into bin trunc(x / w), one less for negative x. Halving that number, rounded down,
  * gives the bin at twice the width, so counts that were made with narrow bins become, by adding
- * pairs, those that wide bins would have given. The width follows from the extremes seen alone:
- * neither the order of the samples nor where they were counted apart can be told from the result.
+ * pairs, those that wide bins would have given. The width follows from the observed extremes alone:
+ * the result depends neither on the order of the samples nor on how runs were merged.
  *
  * Scaling by a power of two is exact, and what becomes subnormal still truncates to 0; so single
  * precision is enough. */
@@ -81,7 +81,7 @@ void pith_window_widen(struct histogram_window *w, float min, float max)
     int32_t low = (int32_t)pith_bin_of(below_zero(min), w->exponent), by = w->low - low;
     if (by <= 0)
         return;
-    /* what the move drops is empty, since all that was seen fits */
+    /* the bins that the move drops are empty, since every observed number fits */
     memmove(w->count + by, w->count, (size_t)(BINS - by) * sizeof *w->count);
     memset(w->count, 0, (size_t)by * sizeof *w->count);
     w->low = low;

@@ -8,14 +8,14 @@
 /* Bins are numbered as in pith_histogram; low <= 0, and bin 0 is always inside. */
 struct histogram_window {
     int32_t exponent, low;
-    uint64_t *count; /* [PITH_HISTOGRAM_BINS], owned by whoever made it */
+    uint64_t *count; /* [PITH_HISTOGRAM_BINS], the creator owns it */
     histogram_count_fn *count_numbers;
 };
 
 /* Those who count, each with space of its own. */
 struct count_team {
     uint32_t n;                        /* at least 1 */
-    struct histogram_scratch *scratch; /* [n], owned by whoever made it */
+    struct histogram_scratch *scratch; /* [n], the creator owns it */
     void (*parallel_for)(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg);
     void *user; /* as pith_opts; NULL: here, one after the other */
 };

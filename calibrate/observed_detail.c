@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* observed_detail.c - every f32 value that is computed gets a histogram, except what a layer gives
  * to nothing but a Relu, a Clip or a BatchNormalization: integers go through these in one step, so
- * it is never stored. Values that layers with weights read or give are also looked at by channel,
- * for corrections of biases and for scales by channel. What a Concat puts together was seen before:
- * its parts, by channel where it is wanted so, are all that there is to know. */
+ * it is never stored. Inputs and outputs of layers with weights also get statistics by channel, for
+ * bias correction and for scales by channel. The result of a Concat is not observed: the statistics
+ * of its parts, by channel where needed, are merged. */
 #include "observed_detail.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static bool fits_before(const struct pith_value *v, uint32_t axis)
     return v->stats && v->stats->n_channels == (axis < v->rank ? v->dim[axis] : 0);
 }
 
-/* Can the parts tell all about what `concat` makes of them? */
+/* Do the statistics of the parts suffice for the result of `concat`? */
 static bool parts_suffice(const struct pith_model *m, const struct observed_plan *plan,
                           const struct pith_node *concat)
 {
@@ -77,7 +77,7 @@ static bool parts_suffice(const struct pith_model *m, const struct observed_plan
     return true;
 }
 
-/* Not in bodies, where parts may be seen more or less often than what is made of them. */
+/* Not in bodies, where parts may be observed more or less often than the result. */
 static void join_parts(const struct pith_model *m, struct observed_plan *plan)
 {
     uint32_t depth = 0;

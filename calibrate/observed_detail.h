@@ -11,7 +11,7 @@ struct observed_plan {
     /* The Concat that makes it of values that are looked at as closely: their statistics put
      * together are its own, so it need not be looked at. NULL: it is. */
     const struct pith_node *joins;
-    bool in_body; /* of a loop or branch: seen any number of times a run */
+    bool in_body; /* of a loop or branch: observed any number of times a run */
 };
 
 /* plan: [m->n_values]. PITH_ERR_MEMORY. */

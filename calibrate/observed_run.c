@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* observed_run.c - a plan without fusion, a feed, and the way from steps to values. An input's
- * memory is used for other things once nobody reads it any more, so inputs are shown before a run.
+ * memory is reused once no step reads it any more, so inputs are observed before a run.
  * An observed plan fuses nothing: a value lies where the steps behind it read it, so what is
  * changed in it counts. */
 #include "pith_observed_run.h"

@@ -83,7 +83,7 @@ static void see(void *user, uint32_t value, float *x, size_t n)
         t->no_memory |= !pith_floats_keep(&t->output[t->current], x, n);
 }
 
-/* An attention mask, say: nobody changes it, but the middle has it. */
+/* An attention mask, say: it never changes, but the middle has it. */
 static void see_other(void *user, uint32_t value, void *x, size_t bytes)
 {
     struct output_trial *t = user;
@@ -110,7 +110,8 @@ static size_t copy_inputs(struct pith_plan *plan, uint8_t *kept, bool to_plan)
     return at;
 }
 
-/* Sample s goes on behind a node whose alive values were put back. at: of its outputs seen. */
+/* Sample s goes on behind a node whose alive values were put back. at: its outputs observed so far.
+ */
 static enum pith_status run_behind(struct output_trial *t, const struct prefix_reuse *w, size_t at)
 {
     const struct pith_node *node = &t->m->nodes[w->step];

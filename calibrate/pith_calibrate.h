@@ -3,7 +3,7 @@
  * values take, and which scale and zero point suit them?
  *
  *     struct pith_calibrate_opts o = {.size_bytes = sizeof o, .data = data, .n_samples = 64};
- *     pith_calibrate(model, &o, &n_seen, &err);
+ *     pith_calibrate(model, &o, &n_samples, &err);
  *     ... model->values[v].min, .max, .n_observed, .stats ...
  *
  * One pass in memory that does not grow with the number of samples. Results are added to what the
@@ -28,16 +28,16 @@ struct pith_calibrate_opts {
     uint64_t n_samples;           /* the first so many; 0 or more than there are: all */
     uint32_t threads;             /* 0: 1. Results do not depend on it */
     uint32_t cpu_mask;            /* as pith_opts */
-    /* Called after each sample; returning false ends the run early, keeping what was seen. NULL:
-     * not wanted. */
+    /* Called after each sample; returning false ends the run early, keeping what was observed.
+     * NULL: no callback. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);
     void *user;
 };
 
-/* *n_seen (may be NULL): samples run. Grids of values seen are dropped. A value that was infinite
- * keeps its extremes and has no statistics. On failure the model is as before. PITH_ERR_ARGUMENT
- * (several inputs, shapes differ), PITH_ERR_UNSUPPORTED (a value became NaN), and what
- * pith_model_pack, the plan and the data return. */
+/* *n_samples (may be NULL): samples run. Grids of observed values are dropped. A value that was
+ * infinite keeps its extremes and has no statistics. On failure the model is as before.
+ * PITH_ERR_ARGUMENT (several inputs, shapes differ), PITH_ERR_UNSUPPORTED (a value became NaN), and
+ * what pith_model_pack, the plan and the data return. */
 enum pith_status pith_calibrate(struct pith_model *m, const struct pith_calibrate_opts *opts,
                                 uint64_t *n_samples, struct pith_error *err);
 
@@ -56,8 +56,8 @@ void pith_calibrate_reset(struct pith_model *m);
  *     pith_choose_grids(model, &r, report, &err);
  *     ... model->values[v].grid ...
  *
- * Chooses a grid for every value with a histogram, from its statistics alone; AUTO asks some
- * samples besides, how much each choice changes the network's outputs. Values of one sign get
+ * Chooses a grid for every value with a histogram, from its statistics alone; AUTO also measures
+ * on some samples how much each choice changes the network's outputs. Values of one sign get
  * numbers without sign from 0 on; 0 is always on the grid. A value that was always 0 gets the
  * scale 1. A scale below the smallest normal number (2^-126) becomes that number: what is smaller
  * than half of it becomes 0. Scales by channel cover the channels' extremes, cut where the whole
@@ -77,7 +77,7 @@ struct pith_range_opts {
     bool symmetric;                /* zero point 0: values with both signs are signed numbers */
     bool radix;                    /* scales are powers of two; symmetric, too */
     double headroom; /* 1..16 (0: 1): grids of one scale cover so many times the range chosen, for
-                        numbers larger than any seen, but no more than a Clip, Sigmoid, Tanh or
+                        numbers larger than any observed, but no more than a Clip, Sigmoid, Tanh or
                         Softmax can give */
     enum pith_range_per per;
     /* AUTO: some of these samples are run; NULL: the method is MSE. Its progress is called after
@@ -91,7 +91,7 @@ struct pith_range_report {
     uint32_t n_channel_grids; /* of which with a scale a channel */
     uint32_t n_zero;          /* of which always 0 */
     uint32_t n_tiny;          /* of which with a scale that underflowed */
-    uint32_t n_without;       /* values observed that got none: infinite, or seen by an old file */
+    uint32_t n_without;       /* observed values without a grid: infinite, or without a histogram */
     uint64_t n_runs;          /* AUTO: of the network */
 };
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Begins as zeros; x is freed by whoever has it. */
+/* Begins as zeros; the owner frees x. */
 struct kept_floats {
     float *x; /* owns: [n] */
     size_t n, room;

@@ -34,7 +34,8 @@ enum pith_status pith_observed_run_sample(struct observed_run *run, uint64_t i,
 /* For those who run the plan themselves: shows the inputs that lie in it. */
 void pith_observed_run_inputs(struct observed_run *run);
 
-/* The value that output number `output` is judged by: itself, or what a final Softmax gets. */
+/* The value on which the error of output number `output` is measured: itself, or the input of a
+ * final Softmax. */
 uint32_t pith_answer_value(const struct pith_model *m, uint32_t output);
 
 /* Tests what can be tested without a plan; messages name the only input. */

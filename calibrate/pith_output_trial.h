@@ -14,7 +14,7 @@ struct output_trial {
     void (*change)(void *user, uint32_t value, float *x, size_t n);
     void *user;
     bool apart;   /* samples do not depend on each other: a trial may run some of them */
-    bool stopped; /* by whoever watches the progress */
+    bool stopped; /* by the progress callback */
     uint32_t n_samples;
     uint64_t n_runs;
     size_t most_bytes; /* may be kept of the middle of runs, and as much of the places on the way;
@@ -24,7 +24,7 @@ struct output_trial {
     struct observed_run run;
     bool *is_output; /* owns: [n_values] compared */
     struct prefix_reuse middle;
-    size_t *middle_at; /* owns: [n_samples] of each one's outputs seen before the middle */
+    size_t *middle_at; /* owns: [n_samples] each sample's outputs observed before the middle */
     /* Places on the way that nothing before a middle changes: where a sample was there once, a run
      * to another middle behind begins there. */
     struct prefix_reuse start[PITH_TRIAL_STARTS];
@@ -33,7 +33,7 @@ struct output_trial {
     uint8_t **input;  /* owns: [n_samples] the inputs of each sample, one behind the other */
     struct kept_floats *output; /* owns: [n_samples] of all its steps */
     uint32_t current;
-    size_t at;    /* of the current sample's outputs seen so far */
+    size_t at;    /* the current sample's outputs observed so far */
     double error; /* against them */
     bool keeps, no_memory;
     bool behind; /* the middle, in this run */

@@ -25,12 +25,13 @@ struct prefix_reuse {
 enum pith_status pith_prefix_open(struct prefix_reuse *w, const struct pith_model *m,
                                   uint32_t n_samples, size_t most_bytes);
 void pith_prefix_close(struct prefix_reuse *w);
-/* Value v lies at x in each run. Before a middle is set, all are seen. */
+/* Value v lies at x in each run. Before a middle is set, all values are observed. */
 void pith_prefix_see(struct prefix_reuse *w, uint32_t v, void *x, size_t bytes, bool is_f32);
-/* Where it lies; NULL: it was not seen, or is no f32. */
+/* Where it lies; NULL: it was not observed, or is no f32. */
 float *pith_prefix_place(const struct prefix_reuse *w, uint32_t v, size_t *n);
 /* From now on behind node `step`, or NO_STEP: nothing is kept any more, unless it was set already.
- * There is no middle in networks with loops or branches, nor where something alive was not seen. */
+ * There is no middle in networks with loops or branches, nor where a live value was not observed.
+ */
 void pith_prefix_set(struct prefix_reuse *w, uint32_t step);
 /* While sample i runs, when node `step` has run and nothing after it: keeps what is alive, if there
  * is room. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct value_place {
-    void *x; /* NULL: not seen */
+    void *x; /* NULL: not observed */
     size_t bytes;
     bool is_f32;
     uint32_t from,
@@ -85,7 +85,7 @@ static bool is_straight(const struct pith_model *m)
     return true;
 }
 
-/* false: something is alive that nobody saw. */
+/* false: a live value was not observed. */
 static bool list_alive(struct prefix_reuse *w, uint32_t step)
 {
     w->n_alive = 0;

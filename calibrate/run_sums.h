@@ -13,7 +13,7 @@ struct run_sums {
     uint64_t n_zero;
 };
 
-/* x: [n] f32, n >= 1. Where one is not finite, only squares means something. */
+/* x: [n] f32, n >= 1. Where one is not finite, only squares is valid. */
 typedef void run_sums_fn(const float *x, size_t n, struct run_sums *r);
 
 #endif

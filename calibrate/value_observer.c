@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* value_observer.c - a sample's sums are made in one order in double and then added exactly, so
- * that neither the order of the samples nor how they were dealt out to several runs can be told
- * from the result. Memory: a window of bins and a few numbers a channel, whatever the number of
- * samples. */
+ * the result depends neither on the order of the samples nor on how they were dealt out to several
+ * runs. Memory: a window of bins and a few numbers a channel, whatever the number of samples. */
 #include "value_observer.h"
 
 #include <math.h>
@@ -229,7 +228,7 @@ static bool can_merge(const struct value_observer *o, const struct pith_value_st
            (has_histogram(s) || o->detail != OBSERVE_HISTOGRAM);
 }
 
-/* Its channels are those from channel[0] on; first: nothing was seen of them. */
+/* Its channels are those from channel[0] on; first: they were not observed yet. */
 static void merge_statistics(struct value_observer *o, const struct pith_value_stats *s,
                              struct pith_channel_stats *channel, bool first)
 {

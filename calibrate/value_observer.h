@@ -22,8 +22,8 @@ struct value_observer {
     size_t outer, inner;   /* numbers lie [outer, n_channels, inner] */
     run_sums_fn *run_sums;
     bool has_nan;
-    bool
-        lost; /* something was infinite, or seen without statistics: only extremes and n are kept */
+    bool lost; /* something was infinite, or observed without statistics: only extremes and n are
+                  kept */
 };
 
 /* For a value of v's shape, with channels along `axis`; axis PITH_MAX_RANK: without. Owned memory
@@ -40,8 +40,8 @@ void pith_observer_see(struct value_observer *o, const float *x, size_t n,
                        const struct count_team *team);
 /* Adds what another run saw of the same value: v's extremes and v->stats. */
 void pith_observer_merge(struct value_observer *o, const struct pith_value *v);
-/* Adds what was seen of a part of a value that a Concat made: its result, s, whose channels, if o
- * has some, are those from `channel` on. Nothing else is added to o. */
+/* Adds the statistics s of a part of a Concat's result; if o has channels, the part's are those
+ * from `channel` on. Nothing else is added to o. */
 void pith_observer_join(struct value_observer *o, const struct value_observer *part,
                         const struct pith_value_stats *s, uint32_t channel);
 /* *stats: a copy in m's memory; NULL where there are none. PITH_ERR_MEMORY. */

@@ -26,7 +26,7 @@ static enum pith_status add_meta(struct pith_model *m, const struct pith_import_
     return st;
 }
 
-/* Only a name is told: where a file lies is no part of how the model came about. */
+/* The history records only a name: a file's folder is no part of how the model came about. */
 static enum pith_status add_history(struct pith_model *m, const char *architecture, uint64_t seed)
 {
     char json[96];

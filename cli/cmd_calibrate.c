@@ -144,7 +144,7 @@ static enum cli_exit run_stage(struct calibrating *c, struct pith_stage_report *
     return cli_interrupted() ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static void warn(const struct calibrating *c, const struct pith_range_report *r)
 {

@@ -102,7 +102,7 @@ static bool within(const struct pith_difference *d, const struct tolerance *t)
 struct pairing {
     const struct compare_options *o;
     char **path;                  /* [2] */
-    struct pith_packed packed[2]; /* owns; where nothing is asked of layers, that is all */
+    struct pith_packed packed[2]; /* owns; without layer options, that is all */
     struct pith_model *model[2];  /* owns; else */
     struct pith_model *m[2];      /* these, or their outlines */
     struct cli_feed feed;         /* owns */
@@ -123,7 +123,7 @@ static const struct pith_difference *first_off(const struct pairing *p,
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* why: of the first layer over tolerance; NULL: not asked for, or none is. */
+/* why: of the first layer over tolerance; NULL: not requested, or none is. */
 static void print_layers(const struct pairing *p, const struct pith_comparison *c, const char *why)
 {
     struct cli_table t;

@@ -25,8 +25,8 @@ struct compress_options {
     struct cli_import import;
     struct cli_feed_options feed;
     struct cli_training_options from;        /* val and hold; the rest is in feed */
-    struct pith_stage stage;                 /* what is asked of the whole */
-    struct pith_requested_options requested; /* and of its stages */
+    struct pith_stage stage;                 /* options of the whole command */
+    struct pith_requested_options requested; /* options of its stages */
     const char *checkpoint, *weigh;
     bool resume;
     const char *how_ranks;
@@ -140,7 +140,7 @@ static double top1(const struct pith_accuracy *a)
     return (double)a->correct1 / (double)a->samples;
 }
 
-/* Where a result goes; one that misses its goal never under the name asked for: net.pith becomes
+/* Where a result goes; one that misses its goal never gets the requested name: net.pith becomes
  * net.best.pith, and of standard output nothing. */
 struct target {
     const char *input;
@@ -162,7 +162,7 @@ static enum cli_exit choose_target(struct target *t, bool met)
         return rc;
     t->dropped = cli_same_file(t->input, t->missed);
     t->common.output = t->missed;
-    t->common.force = true; /* the file of an earlier miss is replaced: nobody asked for its name */
+    t->common.force = true; /* the file of an earlier miss is replaced: pith chose its name */
     return EXIT_DONE;
 }
 
@@ -408,7 +408,7 @@ static enum cli_exit refuse_search_goals(const struct compress_options *o,
     return EXIT_USAGE;
 }
 
-/* The recipe that nobody gave has what was said of its header. */
+/* Whether --for speed was given: only a recipe made from options has requested options. */
 static bool for_speed(const struct compress_options *o, const struct pith_recipe *recipe)
 {
     return o->requested.n > 0 && recipe->stages[recipe->n_stages - 1].encode.goal == PITH_FOR_SPEED;
@@ -476,7 +476,7 @@ static enum cli_exit weigh_one(const char *one, const struct pith_model *m, doub
     return EXIT_USAGE;
 }
 
-/* *weight: the caller's; NULL where none was asked for. */
+/* *weight: the caller's; NULL where none was requested. */
 static enum cli_exit weigh_outputs(const char *weigh, const struct pith_model *m, double **weight)
 {
     enum cli_exit rc = EXIT_DONE;

@@ -9,7 +9,7 @@
 #include "pith_pack_small.h"
 #include "stage_options.h"
 
-#define LOAD_STEP 0.01 /* seconds; less is not told */
+#define LOAD_STEP 0.01 /* seconds; less is not printed */
 
 struct encode_options {
     struct cli_common common;

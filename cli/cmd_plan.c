@@ -12,7 +12,7 @@ static enum cli_exit write_plan(const struct cli_common *c, struct pith_engine *
     file.data = malloc(file.bytes);
     if (!file.data)
         return cli_no_memory();
-    pith_plan_file_write(plan, file.data, file.bytes); /* has room, and nobody observes */
+    pith_plan_file_write(plan, file.data, file.bytes); /* has room, and no observer is set */
     return cli_write_array(c, c->output, &file);
 }
 

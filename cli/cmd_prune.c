@@ -38,7 +38,7 @@ static void set_defaults(void *opts)
     pith_stage_init(&((struct prune_options *)opts)->stage, PITH_STAGE_PRUNE);
 }
 
-/* Data for a training that is not asked for; NULL: none. */
+/* Data options given without a training; NULL: none. */
 static const char *for_training(const struct cli_training_options *from)
 {
     return from->data         ? "-d"

@@ -262,7 +262,7 @@ static enum cli_exit want_save(struct runner *r, const char *text)
     return EXIT_USAGE;
 }
 
-/* "out/" asks for a folder, which is made where there is none. */
+/* "out/" names a folder, which is made where there is none. */
 static bool is_folder(struct runner *r, const char *path)
 {
     struct stat st;

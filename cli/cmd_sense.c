@@ -98,7 +98,7 @@ static enum cli_exit read_options(struct sensing *s)
                        o->activations ? PITH_SENSE_ACTIVATIONS : PITH_SENSE_BITS);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static const char *kind_text(const struct sensing *s)
 {

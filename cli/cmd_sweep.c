@@ -339,8 +339,8 @@ static enum cli_exit run_jobs(struct job *j)
     pid_t child[MAX_JOBS];
     uint64_t n = 0, jobs = j->o->jobs;
     fflush(stdout);
-    signal(SIGCHLD, SIG_DFL); /* a parent that ignores it hands that down, and nobody can be waited
-                                 for */
+    signal(SIGCHLD, SIG_DFL); /* a parent that ignores it hands that down, and then waitpid() finds
+                                 no child */
     for (; n < jobs; n++) {
         child[n] = fork();
         if (child[n] < 0)

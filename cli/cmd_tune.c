@@ -80,7 +80,7 @@ static enum cli_exit read_options(struct tuner *t)
     return EXIT_DONE;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static double us(uint64_t ns)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A data set may be opened twice, to train and to judge by. */
+/* A data set may be opened twice, for training and for validation. */
 static void hint_once(void *user, const char *text)
 {
     static char last[400];

@@ -157,7 +157,7 @@ struct origin {
     const char *path;
     const char *const *files; /* NULL: path */
     size_t n_files;
-    const char *const *arrays; /* of a .npz, the wanted one first; NULL: it tells by itself */
+    const char *const *arrays; /* of a .npz, the wanted one first; NULL: chosen by name */
     uint32_t n_arrays;
 };
 

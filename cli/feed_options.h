@@ -12,7 +12,7 @@ struct cli_feed_options {
     struct cli_list data, states;
     const char *labels, *range, *preprocess;
     struct pith_error
-        *misfit; /* data that does not fit is told here with EXIT_NO; NULL: as an error */
+        *misfit; /* receives why data does not fit, with EXIT_NO; NULL: an error is printed */
 };
 
 #define CLI_DATA_HELP "IDX, CIFAR-10, npy, npz, folder, tar, raw:TYPE:N:F, wav:FRAME:HOP:F"

@@ -403,7 +403,7 @@ static void report_missed(const struct show *s, const struct pith_goal_result *r
         print_looser(run, small);
 }
 
-/* Where the file goes: the name asked for, or where it misses the goal beside it. NULL: nowhere. */
+/* Where the file goes: the requested name; beside it, where the goal is missed. NULL: nowhere. */
 static enum cli_exit put_file(struct show *s, const struct pith_goal_result *r,
                               const char **written)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* goal_run.h - compress under a goal: the search shown, its file written, a miss told. */
+/* goal_run.h - compress under a goal: shows the search, writes its file, reports a missed goal. */
 #ifndef GOAL_RUN_H
 #define GOAL_RUN_H
 

@@ -73,7 +73,7 @@ static enum cli_exit flush_stdout(enum cli_exit rc)
 {
     bool flushed = fflush(stdout) == 0;
     int reason = errno;
-    if ((flushed && !ferror(stdout)) || rc) /* what failed before was told */
+    if ((flushed && !ferror(stdout)) || rc) /* earlier failures are printed already */
         return rc;
     if (flushed) /* an earlier write failed; errno is of something else by now */
         cli_error("cannot write to standard output");

@@ -14,7 +14,7 @@
 static struct pith_mpi mpi = {.size_bytes = sizeof mpi};
 static bool wants_json;
 
-/* What OpenMPI's mpirun, MPICH's and Slurm's srun tell those whom they start. */
+/* Environment variables that OpenMPI's mpirun, MPICH's and Slurm's srun set. */
 static bool started_by_mpi(void)
 {
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -93,7 +93,8 @@ enum cli_exit cli_ranks_start(struct cli_common *c, const char *how,
     return EXIT_DONE;
 }
 
-/* What fails in all is told by rank 0, which ends the others (SIGTERM) before they speak. */
+/* What fails in all ranks is printed by rank 0, which ends the others (SIGTERM) before they speak.
+ */
 static void end_all(enum cli_exit rc)
 {
     char who[32];

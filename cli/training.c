@@ -45,7 +45,7 @@ static bool is_pipe(const char *path)
            (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
 }
 
-/* --hold 0::10 keeps these for judging and trains on all others; --range limits both. */
+/* --hold 0::10 keeps these for validation and trains on all others; --range limits both. */
 enum cli_exit cli_open_training(const struct cli_training_options *o, const struct pith_model *m,
                                 struct pith_data **train, struct pith_data **val)
 {

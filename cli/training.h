@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* training.h - what commands that train share: where samples to learn from and to judge by come
- * from, and the line that each epoch says. */
+/* training.h - what commands that train share: the options of the training and validation sets, and
+ * the line printed for each epoch. */
 #ifndef TRAINING_H
 #define TRAINING_H
 
@@ -44,7 +44,7 @@ struct cli_training_options {
 /* Refuses what does not fit together; cli_open_training does so too. */
 enum cli_exit cli_check_training(const struct cli_training_options *o);
 
-/* Opens what m's input takes. val: NULL where nothing judges. Both are the caller's, also on
+/* Opens what m's input takes. val: NULL without a validation set. Both are the caller's, also on
  * failure. */
 enum cli_exit cli_open_training(const struct cli_training_options *o, const struct pith_model *m,
                                 struct pith_data **train, struct pith_data **val);

@@ -19,7 +19,7 @@ struct pith_data {
     struct pith_preprocess pre;
     uint32_t *chosen; /* sample numbers of the range; NULL: all */
     uint64_t n_chosen, n_skipped;
-    uint32_t *picked; /* of the range, those that are seen now; NULL: all */
+    uint32_t *picked; /* of the range, the selected ones; NULL: all */
     uint64_t n_picked;
     bool mirrored; /* each of these is followed by its mirror image */
     uint32_t rank; /* of one sample as the model takes it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data_labels.c - labels from IDX, .npy, .npz, .csv and .txt, told apart by content: class numbers,
+/* data_labels.c - labels from IDX, .npy, .npz, .csv and .txt, recognized by content: class numbers,
  * or names among those that the model stores (class_names.c).
  *
  * csv: the first line names the columns (file_columns, class_columns below), or is a row already:
@@ -203,7 +203,7 @@ struct line_reader {
     char separator; /* '\0': a line is one field */
 };
 
-/* A class number, or the name of one class; else *found tells of how many. */
+/* A class number, or the name of one class; else *found: of how many. */
 static bool read_label(const struct data_source *s, const char *text, int64_t *v, uint32_t *found)
 {
     *found = 0;
@@ -397,8 +397,8 @@ static enum pith_status csv_error(const struct csv_job *j, uint64_t line, const 
                            (unsigned long long)line, what);
 }
 
-/* The pictures that a row's file name can mean: the one of just this path, else those whose path
- * ends in it. Tells how many, at most 2 into sample. */
+/* The pictures that a row's file name matches: the one of just this path, else those whose path
+ * ends in it. Returns how many, at most 2 into sample. */
 static uint32_t find_named(const struct csv_job *j, const char *file, uint32_t sample[2])
 {
     const struct data_source *s = j->s;
@@ -418,7 +418,7 @@ static uint32_t find_named(const struct csv_job *j, const char *file, uint32_t s
 }
 
 /* Each row is for one picture, which has no class yet: what is misspelt or named twice would be
- * judged by a wrong answer. */
+ * evaluated against a wrong label. */
 static enum pith_status label_named(struct csv_job *j, const char *file, int64_t label,
                                     uint64_t line)
 {

@@ -2,7 +2,7 @@
 /* data_npz.c - .npz: which of its arrays are the samples and which their labels.
  *
  * Who opens it may name the arrays that are samples, of this data set and of others. Else names
- * tell: those that people give to labels, then any name with a word of those in it
+ * decide: those common for labels, then any name with a word of those in it
  * (test_labels, ground_truth), or with label, target or class as a part of one (testLabels). Of two
  * arrays without such a name the second may be labels by what it holds: one integer for each
  * sample. */
@@ -101,7 +101,7 @@ static const struct zip_member *with_name(const struct zip_member *m, size_t n, 
     return NULL;
 }
 
-/* The array that was asked for. Else that of the input's name, or `x`, or the first array that is
+/* The requested array. Else that of the input's name, or `x`, or the first array that is
  * not labels. */
 static const struct zip_member *find_samples(const struct data_source *s,
                                              const struct zip_member *m, size_t n)

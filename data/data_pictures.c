@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* data_pictures.c - samples that are PNG or JPEG files: in a folder, in a tar, or one alone. The
  * names are listed once and sorted by bytes, so that sample numbers do not depend on the order in
- * an archive or file system; a picture is read and decoded when it is asked for. Folders that hold
+ * an archive or file system; a picture is read and decoded when it is requested. Folders that hold
  * pictures are the classes, when there are at least two: by the names that the model stores, else
  * by numbers that they are called, else in alphabetical order. */
 #define _XOPEN_SOURCE 700
@@ -35,7 +35,7 @@ static bool is_picture_name(const char *name)
     return has_ending(name, endings);
 }
 
-/* Not read: they are told, for else they were missed. */
+/* Not read: they are reported, for else the user would miss them. */
 static bool is_foreign_picture_name(const char *name)
 {
     static const char *const endings[] = {".bmp",  ".gif",  ".tif", ".tiff", ".webp",

@@ -44,8 +44,8 @@ void pith_source_close(struct file_source *f); /* accepts one never opened when 
 /* PITH_ERR_CORRUPT when [offset, offset + n) is not all there, PITH_ERR_IO. */
 enum pith_status pith_source_at(const struct file_source *f, uint64_t offset, void *to, size_t n,
                                 struct pith_error *err);
-/* Makes the source one in memory, whole. What an .npy or IDX header asks for is known before that
- * is inflated. PITH_ERR_LIMIT, and what follows from the header. */
+/* Makes the source one in memory, whole. The size in an .npy or IDX header is checked before the
+ * data is inflated. PITH_ERR_LIMIT, and what follows from the header. */
 enum pith_status pith_source_load(struct file_source *f, uint64_t max_bytes,
                                   struct pith_error *err);
 
@@ -99,7 +99,7 @@ bool pith_is_zip(const uint8_t *head, size_t n);
 enum pith_status pith_zip_list(const void *bytes, size_t n, const char *name,
                                struct zip_member *members, size_t *n_members,
                                struct pith_error *err);
-/* max_bytes: of the inflated member, as pith_input_bound tells it of the whole archive. */
+/* max_bytes: of the inflated member; pith_input_bound gives that of the whole archive. */
 enum pith_status pith_zip_extract(const struct zip_member *member, uint64_t max_bytes,
                                   const char *name, struct pith_buffer *out,
                                   struct pith_error *err);
@@ -186,7 +186,7 @@ double pith_stored_f64(enum pith_type type, bool big_endian, const uint8_t *p);
 bool pith_stored_i64(enum pith_type type, bool big_endian, const uint8_t *p, int64_t *v);
 
 /* Of n numbers in the machine's byte order: none is NaN or infinite, but in a mask, of 0 and
- * -infinity alone (nothing is to be seen there). *nan: why not. */
+ * -infinity alone (a masked position). *nan: why not. */
 bool pith_numbers_usable(enum pith_type type, const void *x, uint64_t n, bool *nan);
 
 /* The targets of the samples chosen (NULL: of the first n) hold no NaN or infinity; s has some.
@@ -229,7 +229,7 @@ enum pith_status pith_range_choose(const char *text, uint64_t n, const char *nam
 
 enum { IMAGE_MAX_SIDE = 1 << 16, IMAGE_MAX_PIXELS = 1 << 26 };
 
-/* pixels of image: allocated, uninitialised. Of what is decoded pith_within_bound is asked first.
+/* pixels of image: allocated, uninitialised. For a decoded image call pith_within_bound first.
  */
 enum pith_status pith_image_new(uint32_t width, uint32_t height, uint32_t channels,
                                 const char *name, struct pith_image *image, struct pith_error *err);

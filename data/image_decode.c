@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* image_decode.c - pictures in memory: made, freed, told apart, cropped, turned grey or coloured.
+/* image_decode.c - pictures in memory: made, freed, recognized by content, cropped, turned grey or
+ * coloured.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* image_png.c - PNG to grey or RGB with 8 bits, by libpng, as a stream: so it inflates nothing
  * behind the last row, where a file may have 1,000 bytes for each of its own. Only plain transforms
- * are asked for: palette to RGB, few bits to 8, 16 bits to 8, alpha away. libpng reports errors by
+ * are requested: palette to RGB, few bits to 8, 16 bits to 8, alpha away. libpng reports errors by
  * longjmp; it is caught here and nowhere else. It reports a lack of memory as it does a broken
  * file, so its heap remembers what it refused. */
 #include <png.h>

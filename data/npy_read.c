@@ -215,7 +215,7 @@ static bool count_bytes(struct npy_header *h, uint64_t *bytes)
     return ok && mul_ok(h->count, h->item_bytes, bytes) && add_ok(*bytes, h->data_offset, bytes);
 }
 
-/* *file_bytes: what shape and type ask for. */
+/* *file_bytes: the size by shape and type. */
 static enum pith_status parse(const void *bytes, size_t n, const char *name, bool may_be_text,
                               struct npy_header *h, uint64_t *file_bytes, struct pith_error *err)
 {

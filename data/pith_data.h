@@ -10,7 +10,7 @@
  *         pith_data_read(data, i, x, &label, &err) ...
  *     pith_data_free(data);
  *
- * What a path may name (told by content, not by ending; .gz of any file is inflated):
+ * What a path may name (recognized by content, not by ending; .gz of any file is inflated):
  *
  *     IDX                 unsigned byte, byte, short, int, float, double; big-endian
  *     CIFAR-10 binary     records of 1 + 3072 bytes; name ends in .bin or .bin.gz
@@ -102,7 +102,7 @@ struct pith_data_opts {
 
 /* Whether the file at path is a .npz with arrays of these names: has[i] of names[i]; returns how
  * many. list: the names of its arrays, in their order and with commas, cut off at list_bytes; ""
- * where it is no .npz, or cannot be read, which opening it tells. */
+ * where it is no .npz, or cannot be read, which opening it reports. */
 uint32_t pith_data_find_arrays(const char *path, const char *const *names, uint32_t n, bool *has,
                                char *list, size_t list_bytes);
 
@@ -119,7 +119,7 @@ enum pith_status pith_data_of_numbers(uint32_t rank, const uint32_t *dim, uint64
 void pith_data_free(struct pith_data *data); /* accepts NULL */
 
 uint64_t pith_data_count(const struct pith_data *data); /* samples in the range, >= 1 */
-/* From now on only these of the range's samples are seen, in this order: sample i is number
+/* From now on only these of the range's samples are read, in this order: sample i is number
  * numbers[i] of all (0..count - 1, copied). n 0: all again. PITH_ERR_ARGUMENT: there is no such
  * sample; PITH_ERR_MEMORY; nothing changes on failure. */
 enum pith_status pith_data_pick(struct pith_data *data, const uint32_t *numbers, uint64_t n,
@@ -184,8 +184,9 @@ struct pith_image {
 };
 void pith_image_free(struct pith_image *image);
 
-/* PNG or JPEG, told by content. 16-bit samples are cut to 8, alpha is dropped, palettes expanded.
- * At most 2^26 pixels, 2^16 a side, and max_bytes as in pith_data_opts. `name` stands in messages.
+/* PNG or JPEG, recognized by content. 16-bit samples are cut to 8, alpha is dropped, palettes
+ * expanded. At most 2^26 pixels, 2^16 a side, and max_bytes as in pith_data_opts. `name` stands in
+ * messages.
  */
 enum pith_status pith_image_decode(const void *bytes, size_t n, const char *name,
                                    uint64_t max_bytes, struct pith_image *image,

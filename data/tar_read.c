@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tar_read.c - the regular files of a tar: ustar, GNU long names and base-256 sizes, pax paths and
- * sizes. One pass over the headers makes the index; data is read when asked for. Names are only
+ * sizes. One pass over the headers makes the index; data is read when requested. Names are only
  * labels here: nothing is ever extracted. */
 #include <stdlib.h>
 #include <string.h>

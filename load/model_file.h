@@ -10,7 +10,7 @@
 struct model_file {
     const uint8_t *data; /* owns */
     size_t bytes;        /* at least 1 */
-    bool mapped;         /* read-only; nobody may change the file meanwhile */
+    bool mapped;         /* read-only; the file must not change meanwhile */
 };
 
 /* PITH_ERR_IO, _LIMIT, _MEMORY; PITH_ERR_UNSUPPORTED of a folder that another tool makes. */

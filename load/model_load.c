@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model_load.c - a model from a file or from memory, .pith and .onnx told apart by content. */
+/* model_load.c - a model from a file or from memory, .pith and .onnx recognized by content. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_load.h - a network from a file, .onnx or .pith, told apart by content: as a model that
+/* pith_load.h - a network from a file, .onnx or .pith, recognized by content: as a model that
  * stages change (pith_model_load), or as what the runtime executes (pith_packed_load). */
 #ifndef PITH_LOAD_H
 #define PITH_LOAD_H
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Reads .onnx or .pith, told apart by content. Messages name the file. *m is untouched on failure.
+/* Reads .onnx or .pith, recognized by content. Messages name the file. *m is untouched on failure.
  * PITH_ERR_IO, _CORRUPT, _UNSUPPORTED (err->text names the first; see pith_onnx_check for all),
  * _MEMORY, _LIMIT. opts may be NULL; of it, .pith obeys max_bytes (of all tensors; 0: 48 MiB and 4
  * KiB for each byte of the file, at most 4 GiB), alloc, and strict: with max_bytes 0, 40 MiB and 18

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_print.c - what pith bench tells: tables, JSON, lines of CSV. */
+/* bench_print.c - the output of pith bench: tables, JSON, lines of CSV. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static uint32_t used_features(const struct bench_side *side)
     return mask ? mask & pith_cpu_features() : pith_cpu_features();
 }
 
-/* On a device the CPU's kernels are told of the steps that have none there. */
+/* On a device, the steps without a device kernel are listed with their CPU kernels. */
 static const char *kernel_of(const struct pith_engine *e, uint32_t layer,
                              const struct pith_layer *l)
 {
@@ -163,7 +163,7 @@ static const char *threads_text(uint32_t threads, char text[32])
     return text;
 }
 
-/* The same file on several sides is told apart. */
+/* The same file on several sides gets distinct names. */
 static const char *which_way(const struct bench_sides *s, uint32_t i, char text[64])
 {
     char threads[32];

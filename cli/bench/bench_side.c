@@ -19,7 +19,7 @@ static enum cli_exit take_plan(const struct bench_options *o, struct bench_side 
     side->opts.plan_file_bytes = side->plan.bytes;
     side->opts.plan_name = o->plan;
     if (pith_plan_file_options(side->plan.data, side->plan.bytes, &batch, &threads))
-        return EXIT_DONE; /* it is refused, and told why, where it is opened */
+        return EXIT_DONE; /* opening it fails with the reason */
     if (o->batch == 0)
         side->opts.batch = batch;
     if (side->threads == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_side.h - what pith bench times, a side each: one model, or two, or one on several numbers
- * of threads. bench_side.c opens and times them, bench_print.c tells about them. */
+ * of threads. bench_side.c opens and times them, bench_print.c prints the results. */
 #ifndef BENCH_SIDE_H
 #define BENCH_SIDE_H
 
@@ -34,10 +34,10 @@ struct bench_side {
     struct pith_buffer plan;    /* owns: the plan file, or none */
     struct pith_engine *engine; /* owns */
     struct pith_timing timing;
-    double ms_cold;                 /* 0: not asked for */
-    struct cli_explained explained; /* owns; of the first side, where it was asked for */
-    struct pith_roofline roof;      /* of the CPU; zeros: not asked for */
-    double copy_speed; /* bytes a second on its device; 0: on the CPU, or not asked for */
+    double ms_cold;                 /* 0: not requested */
+    struct cli_explained explained; /* owns; of the first side, where requested */
+    struct pith_roofline roof;      /* of the CPU; zeros: not requested */
+    double copy_speed; /* bytes a second on its device; 0: on the CPU, or not requested */
 };
 
 struct bench_sides {
@@ -46,7 +46,7 @@ struct bench_sides {
     bool by_threads; /* all are of one model */
 };
 
-/* side: path, device, wanted and threads are set. Failures are told. */
+/* side: path, device, wanted and threads are set. Failures are printed. */
 enum cli_exit bench_open(const struct bench_options *o, struct bench_side *side);
 void bench_close(struct bench_side *side);
 /* All sides in turn for `seconds` each. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* explain.c - see explain.h. Planning chooses by a model of costs, of a class of machines; what is
- * told is what each kernel takes here, so that a wrong choice is seen as one. */
+/* explain.c - see explain.h. Planning chooses by a cost model of a class of machines; here each
+ * kernel is timed on this machine, so that a wrong choice shows. */
 #include "explain.h"
 #include <inttypes.h>
 #include <stdio.h>

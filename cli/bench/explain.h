@@ -11,7 +11,7 @@ struct cli_explained {
     struct pith_tuned found; /* owns */
 };
 
-#define EXPLAIN_SECONDS 2.0 /* of timing, where nothing else is asked for */
+#define EXPLAIN_SECONDS 2.0 /* of timing, by default */
 
 /* With a plan file or a device (NULL: none): says why not. */
 bool cli_explain_refuses(const char *plan, const char *device);

@@ -98,7 +98,7 @@ enum cli_exit cli_what_if_load(const struct cli_what_if *w, const char *path,
     return rc;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 /* Layer i of both plans, where it has weights: the same nodes are fused in the same way. */
 static bool layer_of(struct pith_engine *e[2], uint32_t i, struct pith_layer l[2])

@@ -138,7 +138,7 @@ void cli_set_verb(const char *verb); /* prefixes messages where stdin or stdout 
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The text of the last one, "" before. */
 const char *cli_last_error(void);
-/* Errors are kept, the last of them, until they are told behind `who`. */
+/* Errors are held, the last of them, until it is printed behind `who`. */
 void cli_hold_errors(void);
 void cli_report_held_error(const char *who);
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -150,7 +150,7 @@ void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Summary line for the eyes, unless -q. */
 void cli_say(const struct cli_common *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Prints err and tells the exit code that belongs to it. */
+/* Prints err and returns its exit code. */
 enum cli_exit cli_fail(const struct pith_error *err);
 /* The same behind "cannot VERB: ". */
 enum cli_exit cli_fail_to(const struct pith_error *err);
@@ -190,17 +190,17 @@ void cli_progress_end(struct cli_progress *p);
 int cli_columns(void);
 
 /* ---- signals.c --------------------------------------------------------------------------- */
-/* A signal that asks to end came: ^C, SIGTERM, SIGHUP, SIGXCPU. What fails afterwards fails for
- * that reason: cli_fail and cli_write_output return EXIT_INTERRUPTED, which main turns into 128 +
- * the signal's number. */
+/* A signal that requests the end came: ^C, SIGTERM, SIGHUP, SIGXCPU. What fails afterwards fails
+ * for that reason: cli_fail and cli_write_output return EXIT_INTERRUPTED, which main turns into 128
+ * + the signal's number. */
 bool cli_interrupted(void);
 int cli_interrupt_status(void);
 /* What stays when a signal ends the process, and how to go on: the rest of the last line on
  * standard error, which begins "pith: interrupted: ". May be called again. */
 __attribute__((format(printf, 1, 2))) void cli_set_kept(const char *format, ...);
 void cli_say_interrupted(void); /* prints that line; async-signal-safe */
-/* From here on a signal that asks waits for as long as it takes, where otherwise the process ends
- * after a second: there is something to bring in order, or the end is near. */
+/* From here on a signal that requests the end waits for as long as it takes, where otherwise the
+ * process ends after a second: there is something to bring in order, or the end is near. */
 void cli_end_in_order(void);
 /* Once, before anything else. */
 void cli_catch_signals(void);
@@ -225,12 +225,12 @@ void cli_give_back(void);
 void cli_import_warn(void *user, const char *text);
 /* Reads a whole file or stdin; owned by the caller. */
 enum cli_exit cli_read_file(const char *path, struct pith_buffer *file);
-/* The same of a model: a folder that is a network in another format is told as such. */
+/* The same of a model: a folder that is a network in another format is reported as such. */
 enum cli_exit cli_read_model_file(const char *path, struct pith_buffer *file);
 /* Something and then the suffix. */
 bool cli_ends_in(const char *path, const char *suffix);
 /* Refuses early what cli_write_output would refuse at the end: an existing file without -f, output
- * equal to the input, a terminal, a folder that cannot be written. No -o means stdout. */
+ * equal to the input, a terminal, a folder that cannot be written. Without -o: stdout. */
 enum cli_exit cli_check_output(const struct cli_common *c, const char *input);
 /* The same for a command that writes a .pith: a name that ends in .onnx is refused, too. */
 enum cli_exit cli_check_model_output(const struct cli_common *c, const char *input);

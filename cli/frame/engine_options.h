@@ -21,7 +21,7 @@
 /* --device, else PITH_DEVICE: a device that cannot be had is a failure with the former, with the
  * latter the CPU takes over. EXIT_USAGE. */
 enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts);
-/* Says once why an engine is not on the device that was asked for, where it is not. */
+/* Says once why an engine is not on the requested device, where it is not. */
 void cli_device_note(const struct pith_engine *e);
 
 /* Threads and PITH_CPU for an engine; ^C and SIGTERM end its runs between two steps. */

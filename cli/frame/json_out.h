@@ -23,7 +23,7 @@ void cli_json_end(void);
  * begun, as its last member, all that is open being closed. Nothing where the command's own object
  * is complete and so says what there is to say. */
 void cli_json_error(enum cli_exit rc);
-/* The whole object of commands that only tell the size of what they wrote. */
+/* The whole object of commands that only print the size of what they wrote. */
 void cli_json_size(uint64_t bytes);
 void cli_json_open(const char *key, char bracket);
 void cli_json_close(char bracket);

@@ -294,8 +294,8 @@ enum cli_exit cli_write_output(const struct cli_common *c, const void *bytes, si
     return EXIT_DONE;
 }
 
-/* The file that was asked for is there: what hinders this one is a warning. What lies there and is
- * no such text is somebody's. */
+/* The requested file is written: an error here is a warning. An existing file of another form
+ * belongs to the user and stays. */
 static void write_beside(const struct cli_common *c, const char *path,
                          const struct pith_buffer *text)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* signals.c - what ends the process from outside. The signals that ask (^C, SIGTERM, a terminal
- * that closes, a limit of processor time that is near) let the running step stop: the first sets a
- * mark, the second, or a second without an end, ends the process at once. All others that would end
- * it do so as ever, with the same status and core file, but no temporary file stays behind. A limit
- * of file size is an error of write, not a signal. What the caller had ignored (nohup, a shell's
- * background job) or a sanitizer caught stays so.
+/* signals.c - what ends the process from outside. The signals that request the end (^C, SIGTERM, a
+ * terminal that closes, a limit of processor time that is near) let the running step stop: the
+ * first sets a mark, the second, or a second without an end, ends the process at once. All others
+ * that would end it do so as ever, with the same status and core file, but no temporary file stays
+ * behind. A limit of file size is an error of write, not a signal. What the caller had ignored
+ * (nohup, a shell's background job) or a sanitizer caught stays so.
  *
  * The threads of the pool and of the progress bar block signals: a handler never runs beside the
  * thread that writes a file. */

@@ -144,7 +144,7 @@ const struct pith_option_table *cli_set_table(const struct cli_command *cmd, uin
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
-/* Into a stage, where a training's rows are set in a prune, too; or into what is asked of one. */
+/* Into a stage, where a training's rows are set in a prune, too; or into the requested options. */
 static enum pith_status set_row(const struct cli_option *place, const struct pith_option *row,
                                 const char *text, void *at, struct pith_error *err)
 {

@@ -8,7 +8,7 @@
  *     CLI_STAGE_SET(struct train_options, stage, PITH_STAGE_TRAIN, "..."),    --set KEY=VALUE: all
  *
  * Single rows, also of another stage: of the training in a prune, and of the stages that a command
- * makes later from what it was asked for (pith_preset.h):
+ * makes later from the requested options (pith_preset.h):
  *
  *     CLI_STAGE_ROW(struct prune_options, stage, PITH_STAGE_TRAIN, "batch", NULL),
  *     CLI_REQUESTED_ROW(struct compress_options, requested, PITH_STAGE_PRUNE, "sparsity", NULL),
@@ -69,7 +69,7 @@ bool cli_has_advanced(const struct pith_option_table *table);
  * OPTION_SET_REQUESTED). */
 enum cli_exit cli_store_row(const struct cli_option *o, const char *text, void *options);
 enum cli_exit cli_store_set(const struct cli_option *o, const char *text, void *options);
-/* Tells of an option that there is as --set KEY=VALUE alone; false: there is none of that name. */
+/* Reports an option that exists as --set KEY=VALUE alone; false: there is none of that name. */
 bool cli_report_set_only(const struct cli_command *cmd, const char *name, size_t n);
 
 #define CLI_HELP_BYTES 200u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.h - columns that line up: the first and those asked for left, the others right. */
+/* table.h - columns that line up: the first and the requested ones left, the others right. */
 #ifndef TABLE_H
 #define TABLE_H
 

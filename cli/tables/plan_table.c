@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* plan_table.c - see plan_table.h. One row a step; where its operands lie is what pith_plan_operand
- * tells. */
+/* plan_table.c - see plan_table.h. One row a step, with the places of its operands by
+ * pith_plan_operand. */
 #include "plan_table.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "pith_runtime.h"
 
-/* As a table, or as an object where common->json asks for one. */
+/* As a table, or as an object with common->json. */
 void cli_print_plan(const struct pith_plan *plan, const struct cli_common *common, FILE *out);
 
 #endif
