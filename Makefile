@@ -46,7 +46,7 @@ else
 
 O := $(BUILD)/$(VARIANT)
 .PRECIOUS: $(O)/%.o
-NEEDS_NO_COMPILER := help clean uninstall format deps-test
+NEEDS_NO_COMPILER := help clean uninstall format deps-test amalgamation
 ifeq ($(ARCH),)
 ifneq ($(filter-out $(NEEDS_NO_COMPILER),$(or $(MAKECMDGOALS),all)),)
 $(error no C compiler: "$(CC) -dumpmachine" gives nothing. Install gcc and libc6-dev ("make deps" does), or name a compiler: make CC=...)
@@ -212,6 +212,11 @@ help: ## this list
 .PHONY: clean
 clean: ## remove everything built
 	rm -rf $(BUILD)
+
+# ---- what other build systems take -------------------------------------------------------------
+.PHONY: amalgamation
+amalgamation: ## the runtime as one C file and its header, in build/amalgamation
+	@$(PYTHON) packages/amalgamate.py $(BUILD)/amalgamation
 
 # ---- install -----------------------------------------------------------------------------------
 # The library's headers; other pith_*.h are between modules.

@@ -41,7 +41,7 @@ struct softmax_job {
 };
 
 /* NaN anywhere makes the row NaN, by the exponentials, not by the maximum. */
-static float max_f32(const float *x, size_t n)
+static float largest(const float *x, size_t n)
 {
     float m = x[0];
     for (size_t i = 1; i < n; i++)
@@ -56,7 +56,7 @@ static void softmax_row(const struct softmax_job *j, const float *x, float *y)
         j->row->softmax(x, y, j->n);
         return;
     }
-    float max = max_f32(x, j->n), lane[COLUMNS] = {0};
+    float max = largest(x, j->n), lane[COLUMNS] = {0};
     for (size_t i = 0; i < j->n; i++)
         /* Sixteen partial sums, as the kernel's row has: an order that vectors share. */
         lane[i % COLUMNS] += pith_exp_f32(x[i] - max);
