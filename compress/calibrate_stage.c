@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calibrate_stage.c - the stage `calibrate`: samples run, then a grid for every value seen. */
+/* calibrate_stage.c - the stage `calibrate`: samples run, then a grid for every observed value. */
 #include "pith_error_fill.h"
 #include "stage_run.h"
 
@@ -11,7 +11,7 @@ static bool go_on(void *user, uint64_t done, uint64_t total)
     return !context->stop || !context->stop(context->user);
 }
 
-/* An interrupted run would give ranges of fewer samples than asked for. */
+/* An interrupted run would give ranges of fewer samples than requested. */
 static enum pith_status check_stop(const struct pith_stage_context *context, struct pith_error *err)
 {
     bool stopped = context->stop && context->stop(context->user);

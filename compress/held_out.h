@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* held_out.h - which of the samples quantization is fitted to, and which it is judged by.
+/* held_out.h - which samples quantization is fitted to, and which validate it.
  *
  * Ranges, rounding, bias correction and re-estimation see the fitted samples alone. The held-out
  * ones choose (which layers stay float, which way a layer is rounded) and report. */

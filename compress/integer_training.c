@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_training.c - where calibrate, quantize and train meet: samples tell the ranges, quantize
- * tells which values would be integers, training learns with them rounded, and quantize takes what
- * it learned to the bit. Epochs are validated by the network of integers itself, so what is
- * reported is what the runtime answers. */
+/* integer_training.c - where calibrate, quantize and train meet: calibration gives the ranges,
+ * quantize lists which values would be integers, training learns with them rounded, and quantize
+ * takes what it learned to the bit. Epochs are validated by the network of integers itself, so what
+ * is reported is what the runtime answers. */
 #include "integer_training.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "pith_value_stats.h"
 
 #define SAMPLES                                                                                    \
-    256u /* seen before the first step; grids of what layers give are learned from there */
+    256u /* samples observed before the first step, for the initial grids of layers' outputs */
 
 /* ---- integers as they are trained ------------------------------------------------------------ */
 

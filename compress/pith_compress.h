@@ -57,7 +57,7 @@ struct pith_stage_report {
     uint32_t n_tiny,
         n_infinite; /* values, where it calibrated: whose scale underflowed; without a grid */
     struct pith_range_report ranges; /* CALIBRATE */
-    uint64_t n_samples;              /* CALIBRATE: that the model has seen by now */
+    uint64_t n_samples;              /* CALIBRATE: observed by the model so far */
     struct pith_train_result train;  /* TRAIN; PRUNE in steps: of the last */
 };
 void pith_stage_report_free(struct pith_stage_report *report);
@@ -75,7 +75,7 @@ struct pith_stage_context {
     struct pith_data
         *train; /* samples to learn from; QUANTIZE and CALIBRATE: to see, NULL where m is */
     const struct pith_feed *feed;   /* these: instead of train: several inputs, states; borrowed */
-    struct pith_data *val;          /* samples that judge; NULL: none */
+    struct pith_data *val;          /* validation set; NULL: none */
     const struct pith_model *start; /* what the stage calls so; NULL: the network as it finds it */
     uint32_t start_stages;          /* stages in the history of `start` (for the new entry) */
     uint32_t threads;
@@ -110,7 +110,7 @@ struct pith_compress_opts {
     struct pith_data *train, *val; /* for the stages that train, as in struct pith_stage_context;
                                       val may be the same as data */
     void (*train_progress)(void *user, const struct pith_train_progress *p);
-    bool (*stop)(void *user); /* asked after each training step: true ends the work */
+    bool (*stop)(void *user); /* called after each training step: true ends the work */
 };
 
 struct pith_compress_result {

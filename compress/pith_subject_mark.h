@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_subject_mark.h - checksums that tell a network and a data set from others. */
+/* pith_subject_mark.h - checksums that identify a network and a data set. */
 #ifndef PITH_SUBJECT_MARK_H
 #define PITH_SUBJECT_MARK_H
 

@@ -46,15 +46,15 @@ uint64_t pith_sweep_count(const struct pith_sweep *sweep);
 struct pith_sweep_inputs {
     uint32_t size_bytes;
     const struct pith_model *model;
-    const char *model_name;  /* a path: its last part is told; NULL: "model" */
+    const char *model_name;  /* a path: its last part is recorded; NULL: "model" */
     struct pith_data *data;  /* what accuracy is measured on; NULL: it is not */
     const char *data_name;   /* likewise; NULL: "data" */
     const char *range;       /* of it, as it was given; NULL: all */
     struct pith_data *train; /* what recipes train on, if it is another; NULL: none */
-    const char *host;        /* the machine, for `seconds`; NULL: not told */
+    const char *host;        /* the machine, for `seconds`; NULL: not recorded */
 };
 
-/* Tells what will be run, and on what: results of other specs, models or data are not this one's,
+/* Sets what will be run, and on what: results of other specs, models or data are not this one's,
  * and lines name these. Texts are copied, nothing is kept. As pith_model_pack and pith_data_read;
  * nothing changes on failure. */
 enum pith_status pith_sweep_bind(struct pith_sweep *sweep, const struct pith_sweep_inputs *on,
@@ -105,7 +105,7 @@ void pith_sweep_results_free(struct pith_sweep_results *results);
 bool pith_sweep_done(const struct pith_sweep *sweep, const struct pith_sweep_results *results,
                      uint64_t i);
 /* Moves the points to the front that no other of the same model and data beats in bytes and
- * quality; tells how many. Points of one model and data, told by checksum, lie together, smallest
+ * quality; returns how many. Points of one model and data, by checksum, lie together, smallest
  * first. Unmeasured quality counts as equal. */
 uint32_t pith_sweep_front(struct pith_sweep_results *results);
 /* "net-1a2b3c4d-5.pith": the model's name, the spec and the combination of a point, which no other

@@ -41,7 +41,7 @@ static bool was_observed(const struct pith_model *m)
     return false;
 }
 
-/* Grids of the bits wanted: others do not tell which part of the range is worth its integers. */
+/* Grids of the bits wanted: others do not show which part of the range is worth its integers. */
 static bool has_grids(const struct pith_model *m, const struct pith_quantize_opts *o)
 {
     bool any = false;
@@ -56,8 +56,8 @@ static bool has_grids(const struct pith_model *m, const struct pith_quantize_opt
     return any;
 }
 
-/* Calls of calibration and of the walk over layers alike: told, and stopped where the caller asks
- * for it. */
+/* Progress of calibration and of the layers; stopped where the caller requests
+ * it. */
 static bool go_on(const struct pith_stage_context *context, const char *what, uint64_t done,
                   uint64_t total)
 {
@@ -99,9 +99,8 @@ static bool may_buy(const struct pith_stage *s)
 }
 
 /* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples
- * did not show. Of 16 bits the steps do not matter, but what is cut off does: everything seen is
- * covered, and twice as much; in fixed point half as much again, before it is rounded up to a power
- * of two. */
+ * did not show. With 16 bits the step is small enough, but cut values do harm: the grid covers
+ * twice the observed range, in fixed point 1.5 times, before it is rounded up to a power of two. */
 static enum pith_status calibrate(struct pith_model *m, const struct pith_stage *s,
                                   const struct pith_stage_context *context, uint64_t samples,
                                   struct pith_stage_report *r, struct pith_error *err)
@@ -140,9 +139,8 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     return st;
 }
 
-/* By itself: not where somebody wants something else of the biases, not where samples are no
- * independent witnesses of means, and not between normalizations that find mean and variance of
- * each sample anew. */
+/* By default: not with options for the biases, not for streams, whose samples are correlated, and
+ * not between normalizations that compute mean and variance of each sample. */
 static bool may_reestimate(const struct pith_model *m, const struct pith_stage *s,
                            const struct pith_stage_context *context)
 {
@@ -276,8 +274,8 @@ static enum pith_status calibrate_and_quantize(struct pith_model *m, const struc
     return st ? st : record_and_quantize(m, s, context, held, r, err);
 }
 
-/* By itself, where whole layers were left float that nobody named; pith_quantize_mixed has done
- * it where it could watch the outputs. */
+/* By default, where whole layers stay float without being named by an option; pith_quantize_mixed
+ * did it already where it measured the outputs. */
 static enum pith_status store_floats(struct pith_model *m, const struct pith_stage *s,
                                      struct pith_stage_report *r, struct pith_error *err)
 {

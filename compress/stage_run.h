@@ -14,7 +14,7 @@ uint32_t pith_stage_count_past(const struct pith_model *m);
  * PITH_ERR_MEMORY: some may be found. */
 enum pith_status pith_find_exact(struct pith_model *m, struct pith_error *err);
 
-/* With the data of means, but where s is without. */
+/* With the context's data, unless s takes none. */
 enum pith_status pith_stage_calibrate(struct pith_model *m, const struct pith_stage *s,
                                       const struct pith_stage_context *context,
                                       struct pith_stage_report *r, struct pith_error *err);

@@ -7,7 +7,7 @@
 #include "integer_training.h"
 #include "stage_run.h"
 
-#define NEARLY_ZERO 1e-9 /* in opts.enough, 0 means never */
+#define NEARLY_ZERO 1e-9 /* in opts.enough, where 0 is never */
 
 /* *owned: what is to be freed behind the training; NULL: nothing. */
 static enum pith_status find_teacher(const struct pith_model *m, const struct pith_stage *s,

@@ -245,7 +245,7 @@ static void put_accuracy(json_t **line, const struct pith_compress_result *r)
     pith_json_put(line, "met", json_boolean(r->met));
 }
 
-/* What pith_sweep_bind told: every member of about (NULL: nothing), shared. */
+/* What pith_sweep_bind set: every member of about (NULL: nothing), shared. */
 static void put_about(json_t **line, json_t *about)
 {
     const char *key;

@@ -3,7 +3,7 @@
  *
  *     coarse_weight.h: what one coarse layer does to the outputs, against sums done by hand
  *     held_out.h: which samples are fitted to, which are held out
- *     kept_codebooks.h: which weights become codebooks, by a judge of the test
+ *     kept_codebooks.h: which weights become codebooks, by an evaluator of the test
  *     range_search.h: what is cut off, in networks made for it
  *     stage_run.h: a stage of two calls, run without a recipe
  *     synthetic_pictures.h: the samples themselves */

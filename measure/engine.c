@@ -18,7 +18,7 @@ static enum pith_status fail(struct pith_error *err, enum pith_status status, co
 static void fill_opts(struct pith_engine *e, const struct pith_engine_opts *o)
 {
     pith_opts_init(&e->opts, sizeof e->opts);
-    e->opts.flags = PITH_FLAG_NO_CHECKSUM; /* whoever made the image has tested it */
+    e->opts.flags = PITH_FLAG_NO_CHECKSUM; /* the caller has validated the image */
     if (!o)
         return;
     e->opts.cpu_mask = o->cpu_mask;
@@ -127,7 +127,7 @@ enum pith_status pith_engine_open(const struct pith_model *m, const struct pith_
     return finish(e, opts, st, engine, err);
 }
 
-/* What the plan did not say: which stream is broken. The model's reader decodes them all and tells.
+/* Finds which stream is broken: the plan does not report it, the model's reader does.
  */
 static enum pith_status explain(const struct pith_packed *packed, struct pith_error *err)
 {

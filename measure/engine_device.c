@@ -7,7 +7,7 @@
 #include "pith_error_fill.h"
 #include "host/pith_host.h"
 
-/* A device as it is asked for: auto and cuda:N, each alone or with ",f16" behind it. */
+/* A device by name: auto and cuda:N, each alone or with ",f16" behind it. */
 struct wish {
     bool is_auto;
     uint32_t number;

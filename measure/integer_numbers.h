@@ -7,8 +7,8 @@
 #include "pith_measure.h"
 #include "pith_value_stats.h"
 
-/* The grid of a value of integers: the one it has, or what a QuantizeLinear or DequantizeLinear
- * beside it tells, written to *room. NULL: not known. */
+/* The grid of a value of integers: the one it has, or that of a QuantizeLinear or
+ * DequantizeLinear beside it, written to *room. NULL: not known. */
 const struct pith_grid *pith_find_grid(const struct pith_model *m, uint32_t value,
                                        struct pith_grid *room);
 /* The numbers that t stands for; x: one for each element. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_class_output.h - what the numbers of an output mean, told from what the network ends in, and
- * how far two answers lie apart where they are classes.
+/* pith_class_output.h - whether an output holds classes, by the operators that the network ends in,
+ * and the KL divergence of two such outputs.
  *
  * Classes: behind a Softmax, along its axis; or, of a network with one output, a row of 2 or more
  * numbers for each sample that a product or a pool gives (a classifier without its Softmax), where

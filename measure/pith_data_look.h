@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_data_look.h - one look at data before a network is calibrated, compressed or judged by it:
- * is it what the network was made for?
+/* pith_data_look.h - checks of data before a network is calibrated, compressed or evaluated with
+ * it: is it what the network was made for?
  *
  *     struct pith_input_look look[N_INPUTS];
  *     pith_look_at_data(model, feed, 1 << 22, look, &err);

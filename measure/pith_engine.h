@@ -18,7 +18,7 @@ struct pith_engine {
     struct pith_cuda *cuda;        /* owns; NULL: it runs on the CPU */
     struct pith_cuda_plan *device; /* owns */
     bool device_or_fail;
-    struct pith_error note; /* why it is not the device that was asked for */
+    struct pith_error note; /* why it is not the requested device */
     uint64_t
         *layer_ns; /* owns: a layer's fastest run in pith_time. NULL: not profiled, not timed */
 };
@@ -36,7 +36,7 @@ void pith_engine_close_device(struct pith_engine *e);
  * lost. */
 enum pith_status pith_engine_run(struct pith_engine *e, struct pith_error *err);
 
-/* pith_plan_run; what ended it early is told: after how many steps, before which layer.
+/* pith_plan_run; err->text says where it ended early: after how many steps, before which layer.
  * PITH_ERR_LIMIT, PITH_ERR_STOPPED. */
 enum pith_status pith_run_with_error(struct pith_plan *plan, struct pith_error *err);
 /* What ended it, in words, where the status is one of these. */

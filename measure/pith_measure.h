@@ -64,7 +64,7 @@ void pith_engine_close(struct pith_engine *engine); /* accepts NULL */
 struct pith_plan *pith_engine_plan(struct pith_engine *engine);
 /* As the device is called that it runs on; NULL: it is the CPU. */
 const char *pith_engine_device(const struct pith_engine *engine);
-/* One line: why it is not the device that was asked for; "": nothing to tell. */
+/* One line: why it is not the requested device; "": it is. */
 const char *pith_engine_note(const struct pith_engine *engine);
 /* Whether step `layer` runs on the CPU. */
 bool pith_engine_on_cpu(const struct pith_engine *engine, uint32_t layer);
@@ -184,10 +184,10 @@ struct pith_dump {
     enum pith_status
         status; /* what prevented more: PITH_ERR_MEMORY, _UNSUPPORTED (shape changed) */
 };
-/* For an observer: appends *out to each dump that asks for it. */
+/* For an observer: appends *out to each dump of that output. */
 void pith_dump_see(struct pith_dump *dump, uint32_t n, const struct pith_layer *layer,
                    const struct pith_tensor *out);
-/* The bytes of a .npy. PITH_ERR_ARGUMENT: never seen; the caller owns *file. */
+/* The bytes of a .npy. PITH_ERR_ARGUMENT: no layer gives it; the caller owns *file. */
 enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer *file,
                                struct pith_error *err);
 void pith_dump_free(struct pith_dump *dump);
@@ -204,7 +204,7 @@ struct pith_difference {
     double max_abs; /* HUGE_VAL as for snr_db */
     double range;   /* max(a) - min(a) */
     bool equal_bits;
-    /* Where B has integers, whose grid the model tells: */
+    /* Where B has integers with a known grid: */
     bool integers;
     double step, low, high;  /* of the grid: its coarsest step, its ends */
     double grid_db;          /* SQNR that the grid alone would leave of A's numbers */

@@ -6,7 +6,7 @@
 #include "pith_model.h"
 
 /* The largest number is more than 5 times what 99.9 % of those that are not 0 stay below (of 1,000
- * or more seen), and the value's grid, where it has one, reaches that far. */
+ * or more observed), and the value's grid, where it has one, reaches that far. */
 struct pith_range_finding {
     const char *value;    /* name; borrowed from the model */
     double largest, rest; /* magnitudes: the largest, and what the others stay below */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_recorded_feed.h - what a model is fed as numbered calls, each of which may be read at any
- * time and more than once: for whoever runs parts of a network, or many calls side by side.
+ * time and more than once: for running parts of a network, or many calls side by side.
  *
  * A state that comes back is recorded: as the model makes it that this was opened with. The steps
  * of a sample are calls one behind the other. */

@@ -4,8 +4,8 @@
  * Where several kernels can do a step, planning takes the one that a model of costs says is
  * cheapest (struct pith_costs, of a class of machines). Tuning runs the model with each of them and
  * keeps the fastest of every step in a plan file, which pith_engine_opts.plan_file, `pith run
- * --plan` and pith_plan_file_open take. Nothing else is tuned: whoever plans without such a file
- * gets the same kernels at every run.
+ * --plan` and pith_plan_file_open take. Nothing else is tuned: planning without such a file gives
+ * the same kernels at every run.
  *
  *     struct pith_tuned t;
  *     pith_tune(&packed, &opts, NULL, &t, &err);
@@ -26,7 +26,7 @@ extern "C" {
 struct pith_tune_opts {
     uint32_t size_bytes;
     double seconds; /* of measuring, about; each kernel runs 7 times at least. 0: 10 */
-    /* done: of PITH_TUNE_PARTS; NULL: nobody watches. */
+    /* done: of PITH_TUNE_PARTS; NULL: no callback. */
     const struct pith_watch *watch;
 };
 #define PITH_TUNE_PARTS 100u

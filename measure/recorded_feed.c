@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recorded_feed.c - data sets and constants are read when they are asked for; states are what one
+/* recorded_feed.c - data sets and constants are read when a call needs them; states are what one
  * run of the whole network has made of them. */
 #include "pith_recorded_feed.h"
 

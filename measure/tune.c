@@ -31,7 +31,7 @@ struct tuning {
     uint8_t *planned; /* owns: [n_steps] */
     struct pith_tuned tuned;
     uint32_t room; /* of tuned.kernel */
-    bool *slow;    /* owns: [tuned.n_kernels] told by a first run, and not run again */
+    bool *slow;    /* owns: [tuned.n_kernels] by a first run, and not run again */
 };
 
 static enum pith_status watch(const struct tuning *t, double share)
@@ -76,7 +76,7 @@ static bool add_kernel(struct tuning *t, const struct pith_layer *l)
 
 /* ---- which kernels there are ----------------------------------------------------------------- */
 
-/* Those that take `choice`: it came out as it was asked for. */
+/* Kernels of the steps that run with `choice` as requested. */
 static enum pith_status add_kernels_of(struct tuning *t, uint32_t choice)
 {
     struct pith_engine *e = NULL;

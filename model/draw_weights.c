@@ -4,7 +4,7 @@
  * Signals keep their size from layer to layer when a weight has the variance 1 / fan-in, or 2 /
  * fan-in where a ReLU throws half of it away. A draw is the sum of twelve uniform numbers less 6,
  * which has variance 1 and hardly differs from a normal one within three deviations: integers only,
- * and a square root, which IEEE 754 rounds the same everywhere; so a seed means the same weights on
+ * and a square root, which IEEE 754 rounds the same everywhere; so a seed gives the same weights on
  * every machine, which no libm's logarithm promises. */
 #include "pith_error_fill.h"
 #include "contract/pith_op_semantics.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* exact_grid.c - which weights lie on a grid already. Floats as trained are told apart from grids
- * by their first few numbers, so that looking costs a network of floats next to nothing.
+/* exact_grid.c - which weights lie on a grid already. Floats as trained are distinguished from
+ * grids by their first few numbers, so that looking costs a network of floats next to nothing.
  *
  * The scale of a row. Let M be its largest magnitude, and M = fl(s L) for an integer L, where fl
  * rounds to f32. Then s lies within M / L * (1 +- 2^-24), and that holds fl(M / L) and at most its
@@ -265,7 +265,7 @@ static bool reaches_infinity(float scale, int32_t below, uint32_t n)
 }
 
 /* Few values that are multiples of a scale, as all of these multiples where the indices stay as
- * short: the file then tells a scale instead of the values. */
+ * short: the file then holds a scale instead of the values. */
 static bool lay_multiples(struct pith_codebook *b, const float *sorted, uint32_t n,
                           uint8_t number[MOST])
 {

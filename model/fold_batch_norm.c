@@ -3,7 +3,7 @@
  * convolution again: weights times a[o] and bias (b - mean) * a + beta, per output channel o.
  *
  * Done on the way to encode, not at import, so that stages see the network as it was trained. It
- * needs a Conv or Gemm with constant weight whose result nobody else reads. A mask stays, for zero
+ * needs a Conv or Gemm with constant weight whose result nothing else reads. A mask stays, for zero
  * times a is zero; centroids are scaled like the values they stand for, so a codebook of the whole
  * tensor becomes one per channel, its order turned round where a[o] is negative. One of k * step
  * stays that: each channel has a step, which is rounded to step_bits of mantissa by rounding a[o]
@@ -12,7 +12,7 @@
  *
  * A normalization in the body of a loop or branch is folded into a convolution outside of it, too:
  * what was read inside is now made outside, where the body sees it. (The other way round cannot
- * be: nobody outside reads what a body made.)
+ * be: nothing outside reads a body's values.)
  *
  * Of convolutions that share a weight all are folded, when all have a normalization with one
  * factor: the weight then is scaled once. Otherwise all normalizations stay, for a copy of a weight
@@ -149,8 +149,8 @@ static double rounded_factor(const struct folder *f, const struct pair *p, doubl
     return new > 0 ? copysign((double)new / step, a) : a;
 }
 
-/* Behind compute: no weight tells the factors of dead channels, which their biases hold, so they
- * are 0 from here on. */
+/* After compute(): the factors of dead channels are not in the weights, their biases hold them, so
+ * they are 0 from here on. */
 static void find_spare(const struct folder *f, struct pair *p)
 {
     p->spare = rounded_factor(f, p, 1);

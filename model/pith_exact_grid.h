@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_exact_grid.h - weights that lie on a grid already, as networks do that were compressed or
- * quantized before and widened to floats again: found, and told to the model, with every number as
- * it was to the bit.
+ * quantized before and widened to floats again: found, and stored in the model, with every number
+ * as it was to the bit.
  *
  *     struct pith_grids_found found;
  *     pith_find_grids(model, &found, &err);      // of a model just imported */
@@ -22,7 +22,7 @@ struct pith_grids_found {
 
 /* Gives each f32 weight (pith_model_weights) without codebook or mask one, where its values are
  *
- *     at most 256 different ones, told apart by their bits; or
+ *     at most 256 different ones, compared by their bits; or
  *     in each row of dimension 0, scale * k for an integer k in -128..127, or in 0..255 less a zero
  *     point of the row, the product rounded once to f32: then the codebook has the multiples of the
  *     row's scale,

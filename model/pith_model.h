@@ -58,7 +58,7 @@ struct pith_const {
      * codebook. */
     enum pith_type stored;
     /* Where the file that this was read from has levels of a trellis (pith_trellis.h), adaptive:
-     * its states; else 0. Whoever packs sees from the indices whether they are levels. */
+     * its states; else 0. The packer finds from the indices whether they are levels. */
     uint8_t trellis;
 };
 
@@ -71,7 +71,7 @@ struct pith_value {
     uint32_t rank;
     uint32_t dim[PITH_MAX_RANK]; /* with batch 1 where the batch is open */
     struct pith_const *constant; /* NULL: computed at run time, or an input */
-    /* Running extremes seen by calibrate; min > max: none. */
+    /* Running extremes by calibrate; min > max: none. */
     float min, max;
     uint64_t n_observed;
     struct pith_value_stats *stats; /* what calibrate saw; NULL: nothing */
@@ -164,7 +164,7 @@ const char *pith_weight_pattern(struct pith_model *m, const char *name);
 
 /* BatchNormalization after Conv or Gemm into weight and bias (on the way to encode). Masks stay;
  * a codebook on a folded tensor becomes one per channel. A weight that several nodes read is scaled
- * once, when all of them have a normalization with the same factors, else not at all. Tells how
+ * once, when all of them have a normalization with the same factors, else not at all. Returns how
  * many were folded. */
 enum pith_status pith_model_fold_batch_norm(struct pith_model *m, uint32_t *n_folded,
                                             struct pith_error *err);
@@ -181,9 +181,9 @@ void pith_model_drop_nodes(struct pith_model *m, const bool *dropped);
  * and m->outputs are replaced; m->nodes and m->values are changed where they are. PITH_ERR_MEMORY:
  * nothing changed. */
 enum pith_status pith_model_drop_unused(struct pith_model *m, struct pith_error *err);
-/* uses[v]: how often value v is read, outputs of the graph included; producer[v] (NULL: not asked
- * for): the node that gives it, or UINT32_MAX. Both [room], room >= n_values: values yet to come
- * are read by nobody. */
+/* uses[v]: how often value v is read, outputs of the graph included; producer[v] (may be NULL):
+ * the node that gives it, or UINT32_MAX. Both [room], room >= n_values: values yet to come
+ * have no reader. */
 void pith_model_count_uses(const struct pith_model *m, uint64_t room, uint32_t *uses,
                            uint32_t *producer);
 /* The node that gives value v; NULL: none does. Looks through all nodes: for one value, not for

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_plain_copy.h - a model without codebooks that nobody needs: of exact grids, each row of a
+/* pith_plain_copy.h - a model without unneeded codebooks: of exact grids, each row of a
  * weight has 256 centroids, which of short rows is more than its numbers take. */
 #ifndef PITH_PLAIN_COPY_H
 #define PITH_PLAIN_COPY_H

@@ -27,14 +27,15 @@ struct pith_exact_sum {
 
 /* Zeros are not in the bins. With w = 2^exponent, bin k (any sign) holds, for k >= 0, the numbers
  * in [k w, (k + 1) w) and, for k < 0, those in (k w, (k + 1) w]: the mirror image. The width is the
- * smallest for which there are at most PITH_HISTOGRAM_BINS bins between 0 and the extremes seen. */
+ * smallest for which there are at most PITH_HISTOGRAM_BINS bins between 0 and the observed
+ * extremes. */
 struct pith_histogram {
     int32_t exponent; /* -126..127 */
     int32_t first;    /* k of count[0] */
-    uint32_t n_bins;  /* 0: only zeros were seen, or (n_zero < n) no histogram is kept: of what a
-                         layer  gives to a Relu, a Clip or a BatchNormalization alone, which is never
-                         stored  as integers */
-    uint64_t *count;  /* [n_bins]; the first and the last are not 0 */
+    uint32_t n_bins; /* 0: only zeros were observed, or (n_zero < n) no histogram is kept: of what a
+                        layer  gives to a Relu, a Clip or a BatchNormalization alone, which is never
+                        stored  as integers */
+    uint64_t *count; /* [n_bins]; the first and the last are not 0 */
 };
 
 /* Of one channel: an entry of axis `channel_axis`. */
@@ -44,7 +45,7 @@ struct pith_channel_stats {
 };
 
 struct pith_value_stats {
-    uint64_t n;         /* numbers seen, zeros too; v->n_observed */
+    uint64_t n;         /* numbers observed, zeros too; v->n_observed */
     uint64_t n_zero;    /* of which +0 or -0 */
     uint64_t n_samples; /* runs that computed the value (in loops: times) */
     struct pith_exact_sum sum, sum_squares;
@@ -62,7 +63,7 @@ enum pith_range_method {
     PITH_RANGE_KL = 3,
     PITH_RANGE_MSE = 4,
     PITH_RANGE_ACIQ = 5,
-    PITH_RANGE_AUTO = 6 /* asked for; a grid tells which of the others it was */
+    PITH_RANGE_AUTO = 6 /* as an option; a grid records which of the others was chosen */
 };
 
 /* real = (q - zero_point) * scale; q in 0..2^bits-1 (type U8, U16) or -2^(bits-1)..2^(bits-1)-1
@@ -74,7 +75,7 @@ struct pith_grid {
     int32_t zero_point;
     uint32_t n;    /* scales: 1, or the value's dim[axis] */
     uint32_t axis; /* of the scales where n > 1; else 0 */
-    float *scale;  /* [n] positive, normal; powers of two where a radix was asked for */
+    float *scale;  /* [n] positive, normal; powers of two with the radix option */
 };
 
 static inline int32_t pith_grid_lowest(const struct pith_grid *g)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_list.c - which constants of a model are weights, and which of them a pattern means. */
+/* weight_list.c - which constants of a model are weights, and which of them a pattern matches. */
 #include <fnmatch.h>
 #include <regex.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pith_ranks_mpi.h - what pith-mpi.so offers to whoever loads it: one function, pith_mpi_start. */
+/* pith_ranks_mpi.h - the interface of pith-mpi.so: one function, pith_mpi_start. */
 #ifndef PITH_RANKS_MPI_H
 #define PITH_RANKS_MPI_H
 

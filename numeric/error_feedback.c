@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* error_feedback.c - Babai's nearest plane, from the last weight to the first. Each adds a term to
- * the error that none after it changes, so what is too much can be told early.
+ * the error that none after it changes, so an error above the limit is known early.
  *
  * Where U is of low rank, sum over i > j of U[j, i] e_i = p_j . (sum over i > j of e_i x_i): the
  * sum in brackets is kept in `projection`, and a weight takes 2 r multiplications instead of n - j.
@@ -13,7 +13,7 @@
 #include "nearest_level.h"
 #include "pith_cholesky.h"
 
-/* What the errors made so far ask of the sum of weight j. */
+/* The feedback of the errors so far to weight j. */
 static double feedback(const struct error_feedback *r, size_t j, double *diagonal)
 {
     const struct low_rank_factor *f = r->factor;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* feedback_panel.c - rows do not depend on one another, but all go through the same factor from
  * its last row to its first: beside each other they take it through memory once, and what each row
- * has lost so far is a lane of a vector. A row that has lost enough is a lane that nobody reads. */
+ * has lost so far is a lane of a vector. A row that has lost enough is a lane whose result is
+ * ignored. */
 #include "pith_feedback_panel.h"
 
 #include <string.h>
@@ -38,8 +39,8 @@ static void round_weight(const struct feedback_panel *p, uint32_t row, size_t j,
     *error += left * left;
 }
 
-/* What the errors made so far, up to that of weight j + 1, ask of the sums of weight j; its
- * diagonal of U. */
+/* The feedback of the errors so far, up to that of weight j + 1, to weight j; its diagonal of
+ * U. */
 static double feedback(const struct feedback_panel *p, size_t j, double *back)
 {
     const struct low_rank_factor *f = p->factor;

@@ -3,9 +3,9 @@
  * continuations stay, two of each, or four where integers have a price.
  *
  * A path that goes on as two takes its past along. So that this is not copied at every weight,
- * places are taken in blocks: what errors behind a block ask of its weights is summed up when it
- * begins, for all its places at once, and while it lasts only its own errors and those sums move
- * from path to path; errors behind it follow when it ends.
+ * places are taken in blocks: the feedback of errors behind a block to its weights is summed up
+ * when it begins, for all its places at once, and while it lasts only its own errors and those sums
+ * move from path to path; errors behind it follow when it ends.
  *
  *     e     [n, K]      errors, place by place
  *     rest  [PATH_BLOCK, K]  sum over i behind the block of U[j, i] e_i, of its places j
@@ -80,7 +80,7 @@ static void begin_block(struct path_search *x, size_t first, size_t last)
                      x->rest);
 }
 
-/* What the errors of each path ask of the sum of weight j, in the block that ends at last. */
+/* The feedback of the errors of each path to weight j, in the block that ends at last. */
 static double feedback(const struct path_search *x, size_t j, size_t first, size_t last,
                        double *back)
 {
@@ -175,7 +175,8 @@ static void move_projection(const struct path_search *x, size_t j, const uint32_
         add_error(x->r->projection, own, f->r, x->k, e);
 }
 
-/* The choices become the paths. Those there are none for follow the first, which nobody reads. */
+/* The choices become the paths. Lanes without a choice copy the first; their results are ignored.
+ */
 static void go_on(struct path_search *x, size_t j, size_t first, size_t last)
 {
     const struct error_feedback *r = x->r;

@@ -29,7 +29,7 @@ struct path_search {
 /* Where a path stands: it goes on with one of some integers. */
 struct path_stand {
     uint32_t path;
-    double goal, u, back; /* of the weight; its diagonal; what the errors so far ask */
+    double goal, u, back; /* of the weight; its diagonal; the feedback of the errors so far */
 };
 
 /* As pith_error_feedback; r->n_paths > 1, or a price. */
@@ -62,8 +62,8 @@ static inline uint32_t pith_path_keep(struct path_choice *list, uint32_t n, uint
     return n + (n < most);
 }
 
-/* The choices of weight j under r->trellis. u, back: its diagonal, and for each path what the
- * errors so far ask. */
+/* The choices of weight j under r->trellis. u, back: its diagonal, and for each path the feedback
+ * of the errors so far. */
 void pith_trellis_choices(struct path_search *x, size_t j, double u, const double *back);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* nearest_level.h - the integer of a range that is nearest to a number, without a call of the
- * library: it is asked for each weight and each scale that is tried. */
+ * library: it runs for each weight and each scale that is tried. */
 #ifndef NEAREST_LEVEL_H
 #define NEAREST_LEVEL_H
 

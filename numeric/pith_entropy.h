@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_entropy.h - estimates of what a weight costs a file before it is coded: its place and its
- * value. What codes cost to the bit is told by huffman/; what integers of a layer cost an adaptive
- * coder, by rd/rate_table.h. */
+ * value. What codes cost to the bit is computed by huffman/; what integers of a layer cost an
+ * adaptive coder, by rd/rate_table.h. */
 #ifndef PITH_ENTROPY_H
 #define PITH_ENTROPY_H
 

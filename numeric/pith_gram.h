@@ -24,7 +24,7 @@
  * and each sum rounded. */
 typedef void gram_tile(const float *a, size_t n_a, const float *b, size_t n_b, size_t count,
                        float *sum);
-/* The fastest for this CPU, whose features take long to ask for. */
+/* The fastest for this CPU, whose features take long to read. */
 gram_tile *pith_gram_tile(void);
 
 struct gram_piece {

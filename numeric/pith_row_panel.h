@@ -28,7 +28,7 @@ struct row_panel_kernels {
     uint32_t vector_bytes; /* of the loops */
 };
 
-/* The fastest for this CPU, whose features take long to ask for. */
+/* The fastest for this CPU, whose features take long to read. */
 struct row_panel_kernels pith_row_panel_kernels(void);
 
 #endif

@@ -31,7 +31,7 @@ enum pith_status pith_onnx_check_opset(struct onnx_import *im, const char *what,
 static enum pith_status find_opset(struct onnx_import *im)
 {
     const Onnx__ModelProto *model = im->model;
-    im->opset = 1; /* what a file without opset_import means */
+    im->opset = 1; /* the opset of a file without opset_import */
     for (size_t i = 0; i < model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *set = model->opset_import[i];
         if (!set->domain || !*set->domain || strcmp(set->domain, "ai.onnx") == 0)

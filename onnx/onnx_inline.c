@@ -141,7 +141,7 @@ static enum pith_status function_opset(struct onnx_import *im, const Onnx__Funct
         if (!set->domain || !*set->domain || strcmp(set->domain, "ai.onnx") == 0)
             *opset = set->has_version ? set->version : 1;
     }
-    if (*opset == im->opset) /* that of the file has been judged */
+    if (*opset == im->opset) /* the file's own opset has been checked */
         return PITH_OK;
     char what[140];
     snprintf(what, sizeof what, "function '%.100s' is of ", f->name ? f->name : "");

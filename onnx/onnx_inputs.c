@@ -4,7 +4,7 @@
  * pith's shapes are numbers. A first dimension that the file leaves open is the batch and stays
  * open (values then carry 1); any other open one must be given by --input-shape. An input named by
  * --set-input becomes a constant, so that what depends on it alone is folded away; its values then
- * tell what the file leaves open. */
+ * give what the file leaves open. */
 #include "onnx.h"
 #include "pith_onnx.h"
 
@@ -137,7 +137,7 @@ static bool is_zero(const Onnx__TensorShapeProto__Dimension *d)
            d->dim_value == 0;
 }
 
-/* A dimension other than the batch that nobody told: noted. */
+/* Records an open dimension other than the batch. */
 static enum pith_status open_dim(struct onnx_import *im, const char *name,
                                  const Onnx__TensorShapeProto *shape, uint32_t i)
 {
@@ -193,7 +193,7 @@ static enum pith_status input_shape(struct onnx_import *im, const char *name,
     return PITH_OK;
 }
 
-/* The file does not even tell the rank: the options may. */
+/* The file does not even give the rank: the options may. */
 static enum pith_status shapeless_input(struct onnx_import *im, struct onnx_value *v, bool *open)
 {
     const struct pith_input_shape *given = given_shape(im, v->name);

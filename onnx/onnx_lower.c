@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_lower.c - node by node: lowered by its row of the table, checked and shaped by the runtime's
  * operator, folded where constant, else emitted. A node that this version cannot take is noted and
- * the walk goes on without what depends on it, so that one import tells all of them. */
+ * the walk goes on without what depends on it, so that one import reports all of them. */
 #include "onnx.h"
 #include "onnx_qdq.h"
 
@@ -99,7 +99,7 @@ static enum pith_status lower_node(struct onnx_import *im, uint32_t index)
     if (pith_onnx_too_early(l.node, im->opset))
         return refuse_early(&l, index);
     if (im->n_open)
-        return PITH_OK; /* a survey: without shapes, names are all there is to judge */
+        return PITH_OK; /* a survey: without shapes, only names can be checked */
     if (l.flat->role == ONNX_END && pith_onnx_settle_end(im, l.flat))
         return PITH_OK;
     bool ready;

@@ -2,12 +2,12 @@
 /* onnx_order.c - which nodes matter, and in what order they can run.
  *
  * Alive is what an output needs, found by walking back from the outputs. The order is the file's
- * own wherever that is an order of execution (writers are told to sort, not all do): nodes are
- * finished in depth-first order over their producers, taking roots in file order. A node met while
- * it is still open lies on a cycle. A region (a Loop, Scan or If: onnx_inline.c) is one thing in
- * the part that it stands in, told by its end, and needs whatever its nodes take from around it;
- * the nodes of its own parts are ordered among themselves, and put in between at last. All walks
- * keep their own stack: depth is the file's choice. */
+ * own wherever that is an order of execution (ONNX requires a sorted graph, not all writers
+ * comply): nodes are finished in depth-first order over their producers, taking roots in file
+ * order. A node met while it is still open lies on a cycle. A region (a Loop, Scan or If:
+ * onnx_inline.c) is one thing in the part that it stands in, represented by its end, and needs
+ * whatever its nodes take from around it; the nodes of its own parts are ordered among themselves,
+ * and put in between at last. All walks keep their own stack: depth is the file's choice. */
 #include "onnx.h"
 
 enum mark { UNSEEN = 0, OPEN = 1, FINISHED = 2 };
@@ -26,7 +26,7 @@ struct visit {
 struct walk {
     struct onnx_import *im;
     uint8_t *alive, *mark; /* [n_flat] */
-    struct visit *stack;   /* [n_flat]: a node is pushed once, when it is first seen */
+    struct visit *stack;   /* [n_flat]: a node is pushed once, when it is first visited */
     uint32_t depth;
     struct need *needs;
     uint32_t n_needs, cap_needs;

@@ -312,7 +312,7 @@ static bool is_cube(struct matcher *m, uint32_t value, uint32_t x)
     return power && is_same(m, power->in[0], x) && is_scalar(m, power->in[1], 3.0f);
 }
 
-/* value = 1 + erf(x / sqrt 2), or 1 + tanh(...); *kind tells which */
+/* value = 1 + erf(x / sqrt 2), or 1 + tanh(...); *kind: which */
 static bool is_gate(struct matcher *m, uint32_t value, uint32_t x, int32_t *kind)
 {
     uint32_t f, arg;

@@ -23,7 +23,7 @@ bool pith_match_scalar(struct matcher *m, uint32_t value, float *x);
 bool pith_match_alone(const struct matcher *m, uint32_t value);
 
 /* Node n becomes another operator with the inputs given; returns its attributes, defaults yet.
- * NULL: m->status tells why. */
+ * NULL: m->status has the reason. */
 int32_t *pith_match_replace(struct matcher *m, uint32_t n, enum pith_op op, const uint32_t *in,
                             uint32_t n_in);
 

@@ -9,7 +9,7 @@
  * would tie together though they only began alike. The same tensor of the file is one all the same.
  *
  * Then matrices that are there both ways round. A product can read [O, C] and [C, O], a Gather or
- * anything else cannot; so products turn to what the others read. Integers are [C, O] where nobody
+ * anything else cannot; so products turn to what the others read. Integers are [C, O] where nothing
  * reads them as [O, C], too. */
 #include "onnx.h"
 
@@ -249,7 +249,8 @@ static bool only_turned(const struct sharer *s, uint32_t value)
 }
 
 /* Where both a matrix and its transpose are read, what others than products read stays, else what
- * more products read. (Whoever has been turned to is from then on read as it lies, too, and stays.)
+ * more products read. (A matrix that a product turned to is from then on read as it lies, too, and
+ * stays.)
  */
 static void choose_sides(struct sharer *s)
 {

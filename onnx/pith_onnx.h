@@ -44,16 +44,16 @@ struct pith_import_opts {
     const char *preprocess; /* stored as meta; NULL: none */
     const char *labels;     /* newline-separated class names, stored as meta */
     /* Memory the import may use beyond the file; 0: as the file is long, 40 MiB and 40 bytes for
-     * each of its bytes (and of the files beside it), at most 4 GiB. A few bytes can ask for
-     * gigabytes of constants. */
+     * each of its bytes (and of the files beside it), at most 4 GiB. A file of a few bytes
+     * can require gigabytes of constants. */
     uint64_t max_bytes;
     const struct pith_alloc *alloc;
     /* Called during the call for what is taken though it may be read wrongly: an opset newer than
      * those known, the name of an input or output that had to be shortened. text: one line that
-     * names the file, borrowed until warn returns. NULL: nobody is told. */
+     * names the file, borrowed until warn returns. NULL: no warnings. */
     void (*warn)(void *user, const char *text);
     void *warn_user;
-    struct pith_grids_found *grids; /* pith_model_load, _read fill it for ONNX; NULL: not asked */
+    struct pith_grids_found *grids; /* pith_model_load, _read fill it for ONNX; may be NULL */
     bool
         no_grids; /* pith_model_load, _read leave weights on a grid as floats (pith_exact_grid.h) */
     bool strict;  /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
@@ -103,7 +103,7 @@ struct pith_onnx_report {
 };
 
 /* Parameters as for pith_model_read. The caller owns *report: pith_onnx_report_free. While
- * dimensions are open, operators are judged by name alone, for what they do is not known yet.
+ * dimensions are open, operators are checked by name alone, because their shapes are not known yet.
  * PITH_OK also when the report has issues; otherwise *report is untouched:
  * PITH_ERR_CORRUPT, _UNSUPPORTED (opset, sparse initializers), _ARGUMENT (opts), _IO (external
  * data), _MEMORY, _LIMIT. */

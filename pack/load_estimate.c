@@ -16,8 +16,8 @@
 #define PLANES_NS 3.0
 #define RANS_NS 0.6
 
-/* Elements that the code tells: those of rows and columns whose flags say that something is there,
- * in slices by the flags of each; 0 without memory: *st says so. */
+/* Coded elements: those of rows and columns whose flags are set, in slices by the flags of
+ * each; 0 without memory: *st says so. */
 static uint64_t adaptive_elements(const struct weight *w, enum pith_status *st)
 {
     struct adaptive *a = malloc(sizeof *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pack_content.c - what the file holds of a constant, where that is less than the model has: a mask
- * or a centroid that tells nothing. It says the same numbers. */
+/* pack_content.c - what the file holds of a constant, where that is less than the model has:
+ * without a redundant mask or centroid. The numbers are the same. */
 #include <string.h>
 
 #include "core/pith_bytes.h"
@@ -52,8 +52,8 @@ static uint32_t zero_of(const struct pith_codebook *b)
     return i;
 }
 
-/* A vector (a bias) on its way to an adaptive stream, where a centroid is 0: the mask tells what
- * the indices tell, at a price. */
+/* A vector (a bias) on its way to an adaptive stream, where a centroid is 0: the mask repeats what
+ * the indices hold, at a price. */
 static enum pith_status leave_mask_out(struct pack_const *c, struct pith_error *err)
 {
     const struct pith_const *k = c->content;
@@ -129,7 +129,7 @@ static enum pith_status narrow_grid(struct pack_const *c, struct pith_error *err
     if (c->value->rank < 2 || !is_symmetric_grid(k->codebook))
         return PITH_OK;
     struct use use = use_of(k);
-    if (use.levels > levels) /* an index that is none: whoever checks the codebook says so */
+    if (use.levels > levels) /* an index out of range: the check of the codebook reports it */
         return PITH_OK;
     if (levels <= FEW_LEVELS)
         use.levels = levels;

@@ -209,7 +209,7 @@ static enum pith_status write_texts(struct packing *p, const struct pith_pack_op
     return st;
 }
 
-/* The gate has the last word; it says where, the offset tells a developer what. */
+/* The validation is the last check; its offset shows a developer what is wrong. */
 static enum pith_status read_back(const void *bytes, size_t n, uint32_t flags,
                                   struct pith_error *err)
 {

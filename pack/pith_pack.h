@@ -64,7 +64,7 @@ struct pith_tensor_bytes {
     uint64_t support, codebook, index, values; /* one of the last two is 0 */
     uint32_t table;  /* bytes of the tables this tensor is the first to use */
     uint32_t shared; /* tables that it uses and others pay for: 0..2 */
-    /* What it is, as the graph tells without a stream being decoded. */
+    /* What it is, from the graph, without decoding a stream. */
     uint64_t kept;         /* elements stored */
     uint32_t n_centroids;  /* of a codebook for each group; 0: none */
     enum pith_type stored; /* without codebook: of an element in the file. What is coded as f32 may

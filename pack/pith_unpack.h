@@ -15,7 +15,7 @@ enum pith_status pith_unpack(const void *bytes, size_t n, const char *name, uint
                              struct pith_model **m, struct pith_error *err);
 
 /* The same but for what weights hold: of constants with two axes or more, `count` alone is known,
- * data is NULL, and neither mask nor codebook tells how they were packed. max_bytes counts them all
+ * data is NULL, and neither mask nor codebook is set. max_bytes counts them all
  * the same. */
 enum pith_status pith_unpack_outline(const void *bytes, size_t n, const char *name, uint32_t flags,
                                      uint64_t max_bytes, const struct pith_alloc *alloc,

@@ -12,8 +12,8 @@
 #include "pith_narrow_float.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
-/* Of memory for the tensors of a file: anyhow, and for each of its bytes. No network has been seen
- * that stands for more than 340 weights a byte; they take 6 bytes each. */
+/* Of memory for the tensors of a file: anyhow, and for each of its bytes. No network measured has
+ * more than 340 weights a byte; they take 6 bytes each. */
 #define TENSOR_BYTES_ANYHOW (UINT64_C(48) << 20)
 #define TENSOR_BYTES_PER_BYTE 4096u
 
@@ -262,7 +262,7 @@ uint32_t pith_whole_centroids(const struct weight *w)
     return w->n_centroids + lacks;
 }
 
-/* pack.h leaves the 0 of a grid out where a mask tells it; whoever looks for a grid finds it whole.
+/* pack.h leaves the 0 of a grid out where a mask implies it; here the grid is completed.
  */
 static enum pith_status put_zero_back(struct unpacking *u, const struct decoding *d)
 {
@@ -314,8 +314,8 @@ static void look_up_data(struct pith_const *k)
     }
 }
 
-/* Adaptive streams and byte planes tell no type of 2 bytes, but the numbers do. Only where it is
- * shorter than these would be: so whoever packs the model again takes the stream again. */
+/* Adaptive streams and byte planes do not store a type of 2 bytes, but the numbers show it. Only
+ * where it is shorter than these would be: so packing the model again chooses the stream again. */
 static enum pith_type type_of_streamed(const struct decoding *d)
 {
     const struct weight *w = d->w;

@@ -7,7 +7,7 @@
  *     pith_pattern_parse("2:4", &o.pattern, &err);   // or leave it zero: any
  *     pith_prune(model, &o, NULL, NULL, &err);
  *
- * A weight is seen as its matrix [rows = O, cols = count / O], row-major; for convolutions the
+ * A weight is a matrix [rows = O, cols = count / O], row-major; for convolutions the
  * columns run over C/group, KH, KW. Pruning takes away whole units: an element, a block, a row or a
  * column slab of an input channel. A unit's score is the root mean square of its elements (|w| for
  * one element). The units with the largest scores stay; of equal scores the lower unit number

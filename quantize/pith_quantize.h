@@ -93,7 +93,7 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
 /* ---- integers
  * ------------------------------------------------------------------------------------
  *
- *     ... pith_calibrate(model, ...) has told every activation's range ...
+ *     ... pith_calibrate(model, ...) has set every activation's range ...
  *     struct pith_quantize_opts q = {.size_bytes = sizeof q};
  *     struct pith_quantize_layer *report = calloc(model->n_nodes, sizeof *report);
  *     pith_quantize(model, &q, report, &n, &err);
@@ -120,8 +120,8 @@ enum pith_status pith_cluster(struct pith_model *m, const struct pith_cluster_op
  * the channels' extremes were observed and none is negative: its channels never mix, so that costs
  * nothing when it runs.
  *
- * Data - some 64 samples, without labels - make it better: they tell what rounding changes in sums
- * and means, and by default both are made up for, layer by layer. */
+ * Data - some 64 samples, without labels - make it better: with them the change that rounding makes
+ * in sums and means is measured and compensated, layer by layer. */
 
 enum pith_rounding {
     PITH_ROUND_DEFAULT =
@@ -148,7 +148,7 @@ struct pith_quantize_opts {
     bool per_tensor;  /* one weight scale a layer instead of one an output channel */
     bool per_tensor_activations; /* one scale also at depthwise inputs */
     bool as_trained; /* every value with the grid it has, of 2 to 8 bits; weights that lie on k *
-                        step (a codebook tells) with that step. Without data */
+                        step (by their codebook) with that step. Without data */
     enum pith_rounding rounding; /* GPTQ and ADAPTIVE need data */
     /* Layer by layer, what rounding the weights changes in the mean of an output channel goes into
      * its bias, where it is more than chance: done where there is data. */

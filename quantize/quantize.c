@@ -80,7 +80,7 @@ static enum pith_status check_network(const struct pith_model *m, struct pith_er
                            "cannot quantize: no layer has float weights");
 }
 
-/* The first layer that stayed float tells why, when all did. */
+/* Where all layers stayed float, the message gives the first one's reason. */
 static enum pith_status check_plan(const struct integer_plan *p, struct pith_error *err)
 {
     for (uint32_t i = 0; i < p->m->n_nodes && p->n_layers + p->n_tables == 0; i++)
@@ -181,7 +181,7 @@ static enum pith_status correct_biases(const struct improver *i, const struct la
         return PITH_OK;
     if (i->opts->reestimate && in->goal)
         return pith_reestimate_channels(in, l);
-    /* chance is judged by samples that know nothing of each other */
+    /* the standard error of the correction needs independent samples */
     return i->opts->keep_biases || in->in_loop ? PITH_OK : pith_bias_correct(rounded, l);
 }
 
@@ -248,7 +248,7 @@ static enum pith_status improve(const struct integer_plan *plan, struct integer_
 
 /* ---- the stage ------------------------------------------------------------------------------- */
 
-/* A QuantizeLinear or DequantizeLinear tells the grid of its integers, but where it has fewer than
+/* Drops grids that a QuantizeLinear or DequantizeLinear holds; not those of fewer integers than
  * their type. */
 static void drop_redundant_grids(struct pith_model *m)
 {

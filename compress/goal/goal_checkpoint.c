@@ -290,7 +290,7 @@ void pith_goal_checkpoint_free(struct goal_checkpoint *c)
     free(c);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 double pith_goal_checkpoint_seconds(const struct goal_checkpoint *c)
 {

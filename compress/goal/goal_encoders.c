@@ -14,7 +14,7 @@
 
 #define MOST_SWEEPS (PITH_GOAL_CALLS - 2) /* some calls are left for others, where these miss */
 
-/* Where there are several inputs or outputs, names tell them apart: a full header. */
+/* Where there are several inputs or outputs, names distinguish them: a full header. */
 static enum pith_status pack(struct pith_model *m, const struct goal_encoders *e, bool fast_coder,
                              struct pith_buffer *file, struct pith_error *err)
 {

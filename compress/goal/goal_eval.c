@@ -20,7 +20,8 @@
 #define LEAST_MOST 64.0 /* samples, whatever the network costs */
 #define MOST_CHOOSING 4096.0
 #define MOST_CALIBRATING 1024.0
-/* Samples, and standard deviations of what guessing is right on, to tell that labels are others'.
+/* Fewest samples, and standard deviations from chance accuracy, at which labels are taken for those
+ * of another data set.
  */
 #define LEAST_LABELLED 16u
 #define GUESSES 2.0

@@ -8,7 +8,7 @@
 #define POWER 2.0   /* noise grows with the square of a step */
 #define AIM (-0.06) /* of the excess: a little inside the limit */
 /* What one measurement of the excess is off by, and what powers differ by from one network to
- * another: two files that are near to each other tell next to nothing of the power. */
+ * another: two files that are near to each other hardly determine the power. */
 #define ERROR 0.1
 #define POWERS 0.5
 #define SAFER 0.1       /* that is aimed lower, for each miss in a row behind the first */

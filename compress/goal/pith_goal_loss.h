@@ -46,7 +46,7 @@ struct pith_goal_loss {
                                   one standard error more noise. HUGE_VAL: equal */
     double numbers_db, numbers_low_db; /* of those outputs that are numbers alone */
     uint32_t worst;                    /* model output that snr_db is of */
-    enum pith_goal_metric metric;      /* what labels or targets tell: share of top-1, PSNR in dB */
+    enum pith_goal_metric metric;      /* by labels or targets: share of top-1, PSNR in dB */
     double before, after;
     double drop, drop_error; /* fraction; of PSNR dB / 100; its standard error */
 };
@@ -91,7 +91,7 @@ enum pith_status pith_goal_eval_pick(struct pith_goal_eval *eval, enum pith_goal
                                      struct pith_error *err);
 /* Likewise: all samples that neither choose nor report, those that calibrate the first of them. */
 enum pith_status pith_goal_eval_pick_training(struct pith_goal_eval *eval, struct pith_error *err);
-/* What labels or targets of the feed tell. */
+/* The metric for the labels or targets of the feed. */
 enum pith_goal_metric pith_goal_eval_metric(const struct pith_goal_eval *eval);
 /* part: CHOOSE or REPORT. file: of a .pith. What pith_engine_open_packed and pith_feed_run return;
  * PITH_ERR_STOPPED. */

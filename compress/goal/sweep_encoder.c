@@ -21,8 +21,8 @@
 #define SPREAD 2.0
 /* Of values between layers, in memory; others are in files. */
 #define BETWEEN_LAYERS (UINT64_C(8) << 20)
-/* Pictures, up to which each calibrates by its mirror image, too: one more that nobody had to
- * collect. (ResNet-20: 257 and their mirror images have 4.3 % fewer bytes, 516 pictures 5.3 %.) */
+/* Pictures, up to which each calibrates by its mirror image, too: another sample at no
+ * cost. (ResNet-20: 257 and their mirror images have 4.3 % fewer bytes, 516 pictures 5.3 %.) */
 #define MIRRORED 512u
 
 /* ---- stopping -------------------------------------------------------------------------------- */

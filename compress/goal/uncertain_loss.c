@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_P 1e-30  /* of a class: its logarithm is a number */
-#define MOST_SCORE 1e6 /* of a logit: the softmax is 0 or 1 far before */
-#define SHARE 8u   /* one in so many samples stands for those not seen; twice as many lend errors */
-#define FACTORS 8u /* that scores are drawn nearer by */
+#define LEAST_P 1e-30   /* of a class: its logarithm is a number */
+#define MOST_SCORE 1e6  /* of a logit: the softmax is 0 or 1 far before */
+#define SHARE 8u        /* one in so many samples stands for the unmeasured ones */
+#define FACTORS 8u      /* that scores are drawn nearer by */
 #define MOST_ERRORS 16u /* of other samples, that each tries */
 
 struct sample {

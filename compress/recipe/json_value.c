@@ -67,7 +67,7 @@ static json_t *load_whole(const char *text, size_t n, size_t flags, bool *no_mem
     return value;
 }
 
-/* What is wrong with a text is told of it as it is. */
+/* Messages give line and column of the text as it was given. */
 enum pith_status pith_json_load(const char *text, size_t n, const char *name, json_t **json,
                                 struct pith_error *err)
 {

@@ -9,7 +9,7 @@
 #include "pith_runtime.h"
 
 /* Text as JSON without duplicate keys; name stands in messages. The caller owns *json.
- * PITH_ERR_CORRUPT (line and column told), PITH_ERR_MEMORY. */
+ * PITH_ERR_CORRUPT (with line and column), PITH_ERR_MEMORY. */
 enum pith_status pith_json_load(const char *text, size_t n, const char *name, json_t **json,
                                 struct pith_error *err);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_preset.h - recipes by name, and options that are given for stages without a recipe.
  *
- *     struct pith_requested_options asked = {0};
- *     pith_request_option(&asked, PITH_STAGE_PRUNE, "sparsity", "95%", &err);
- *     pith_request_option(&asked, PITH_STAGE_TRAIN, "epochs", "4", &err);
- *     pith_recipe_make("deep-compression", &asked, &recipe, &err);
+ *     struct pith_requested_options requested = {0};
+ *     pith_request_option(&requested, PITH_STAGE_PRUNE, "sparsity", "95%", &err);
+ *     pith_request_option(&requested, PITH_STAGE_TRAIN, "epochs", "4", &err);
+ *     pith_recipe_make("deep-compression", &requested, &recipe, &err);
  *
- * What is asked wins over what the preset says. In recipes: "preset": "deep-compression", with the
+ * A requested option overrides the preset's. In recipes: "preset": "deep-compression", with the
  * same in "stages": { "do": "prune", "sparsity": 0.95 } changes each prune of the preset. */
 #ifndef PITH_PRESET_H
 #define PITH_PRESET_H
@@ -42,14 +42,14 @@ enum pith_status pith_request_option(struct pith_requested_options *requested,
                                      enum pith_stage_kind kind, const char *key, const char *text,
                                      struct pith_error *err);
 bool pith_is_requested(const struct pith_requested_options *requested, enum pith_stage_kind kind);
-/* Whether encode is asked to leave every number as it is. */
+/* Whether encode.lossless is requested. */
 bool pith_requests_lossless(const struct pith_requested_options *requested);
 
-/* The stages of a preset with what is asked of them, all of one kind alike. Without one (NULL):
- * prune, train, cluster (8 bits), calibrate and quantize where something is asked of them, cluster
- * also where nothing is of quantize and encode is not lossless, and encode. The recipe borrows the
- * texts. PITH_ERR_ARGUMENT: no such preset, a stage that it does not have, options that do not fit
- * each other. */
+/* The stages of a preset with the requested options, the same for all stages of a kind. Without one
+ * (NULL): prune, train, cluster (8 bits), calibrate and quantize where options of theirs are
+ * requested, cluster also where none of quantize are and encode is not lossless, and encode. The
+ * recipe borrows the texts. PITH_ERR_ARGUMENT: no such preset, a stage that it does not have,
+ * options that do not fit each other. */
 enum pith_status pith_recipe_make(const char *preset,
                                   const struct pith_requested_options *requested,
                                   struct pith_recipe **recipe, struct pith_error *err);

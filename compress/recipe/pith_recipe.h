@@ -33,7 +33,7 @@ struct pith_recipe {
     struct pith_stage_texts *texts; /* private */
 };
 
-/* name stands in messages. PITH_ERR_CORRUPT: no JSON (line and column told); PITH_ERR_ARGUMENT:
+/* name stands in messages. PITH_ERR_CORRUPT: no JSON (with line and column); PITH_ERR_ARGUMENT:
  * unknown key, value out of range; PITH_ERR_UNSUPPORTED: a stage this version does not have. */
 enum pith_status pith_recipe_parse(const char *text, size_t n, const char *name,
                                    struct pith_recipe **recipe, struct pith_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* recipe_make.c - stages from lines of KEY=VALUE, with what is asked of them in the place of what
- * the lines say: the same key, and keys that it cannot go with (column `without` of either row). */
+/* recipe_make.c - stages from lines of KEY=VALUE, in which requested options replace those of the
+ * lines: the same key, and keys that it cannot go with (column `without` of either row). */
 #include "recipe_make.h"
 
 #include <stdio.h>
@@ -12,13 +12,13 @@
 /* What is done without a preset, as far as it is wanted. */
 static const char classic[] = "prune\ntrain\ncluster bits=8\ncalibrate\nquantize\nencode";
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- requested options ----------------------------------------------------------------------- */
 
 enum pith_status pith_request_option(struct pith_requested_options *requested,
                                      enum pith_stage_kind kind, const char *key, const char *text,
                                      struct pith_error *err)
 {
-    struct pith_stage alone; /* whether they fit each other is seen when all are there */
+    struct pith_stage alone; /* whether they fit each other is checked when all are there */
     struct pith_stage_texts *texts = calloc(1, sizeof *texts);
     if (!texts)
         return pith_error_no_memory(err);

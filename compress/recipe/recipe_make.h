@@ -5,7 +5,7 @@
 
 #include "pith_preset.h"
 
-/* Stages of a preset, but for what `said` says of them: texts do not count, nobody sets them here.
+/* Stages of a preset, but for the options of `said`: texts do not count, they are not set here.
  * r->stages and r->texts are set. PITH_ERR_ARGUMENT (no such preset; said of a stage that is none
  * of its own), PITH_ERR_MEMORY. */
 enum pith_status pith_preset_stages(const char *preset, const struct pith_requested_options *said,

@@ -12,7 +12,8 @@ enum pith_status pith_stage_from_json(json_t *object, const char *where, struct 
                                       struct pith_error *err);
 /* The kind that "do" names; 0: none. */
 enum pith_stage_kind pith_stage_json_kind(const json_t *object);
-/* Sets what the object says, beside "do"; whether options fit each other, the other tells. */
+/* Sets what the object says, beside "do"; pith_stage_check checks whether options fit each other.
+ */
 enum pith_status pith_stage_change(json_t *object, const char *where, struct pith_stage *stage,
                                    struct pith_error *err);
 enum pith_status pith_stage_check(const char *where, const struct pith_stage *stage,

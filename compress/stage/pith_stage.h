@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_stage.h - a stage as data: its kind and its options, before anything is run. How the options
- * are called, what they may be and what they need, pith_stage_options.h says. What is asked of
- * `compress`, which runs several of them, has the same form. */
+ * are called, what they may be and what they need, pith_stage_options.h says. The options of
+ * `compress`, which runs several stages, have the same form. */
 #ifndef PITH_STAGE_H
 #define PITH_STAGE_H
 
@@ -79,7 +79,7 @@ enum pith_code pith_encode_code(const struct pith_encode_opts *opts);
 #define PITH_LOST_ANSWERS 0.03
 
 /* Options of the kind; the layer overrides stand in the arrays here, their patterns are borrowed
- * from whoever filled them (for a recipe's stages: the recipe). */
+ * from the caller (for a recipe's stages: the recipe). */
 enum pith_when { PITH_AUTO = 0, PITH_ALWAYS = 1, PITH_NEVER = 2 };
 
 struct pith_stage {
@@ -107,11 +107,11 @@ struct pith_stage {
     struct pith_quantize_opts quantize;
     const char *keep[PITH_STAGE_LAYERS];  /* quantize.n_keep of them */
     const char *int16[PITH_STAGE_LAYERS]; /* quantize.n_int16 of them */
-    bool int16_auto;       /* QUANTIZE: the samples tell which layers, in their place */
+    bool int16_auto;       /* QUANTIZE: the samples decide which layers, in their place */
     enum pith_type floats; /* QUANTIZE: PITH_F16 or PITH_BF16: what stays float is rounded to that
                               and takes 2 bytes a number in the file; 0: PITH_F16 where the samples
-                              told that layers stay float, and weights of layers with codebooks
-                              where the outputs do not mind, else PITH_F32 */
+                              decided that layers stay float, and weights of layers with codebooks
+                              where the outputs allow it, else PITH_F32 */
     uint32_t samples;  /* QUANTIZE: to calibrate on, the first so many; 0: 64. CALIBRATE: 0: all */
     bool all_integers; /* QUANTIZE: no layer stays float because of what it costs */
     bool equalize; /* QUANTIZE: factors move from layer to layer first, so that channels are of one
@@ -123,17 +123,17 @@ struct pith_stage {
     enum pith_when reestimate; /* QUANTIZE, with data: scale and bias of output channels give their
                               sums the mean and the variance of floats, in the place of bias
                               correction. AUTO: where the outputs of some samples are better for it;
-                              not with biases that are asked to be kept or corrected, all_integers,
-                              or samples that are no independent witnesses (loops, streams) */
+                              not with options that keep or correct biases, all_integers, or
+                              correlated samples (loops, streams) */
     bool synthetic; /* QUANTIZE: without data, pictures of random discs stand for it; 32 of them
-                       where samples is 0, by means.seed */
+                       where samples is 0, by context.seed */
     /* CALIBRATE: of `ranges`, samples is filled in when the stage runs. */
     struct pith_range_opts ranges;
-    bool with_data; /* else grids are chosen again, from what the model has seen */
-    bool add;       /* to what it has seen; else that is forgotten */
-    bool merge;     /* of the command alone, which puts what several models have seen together */
-    bool trains;    /* PRUNE: what is left is trained, after each of the steps */
-    uint32_t steps; /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: one */
+    bool with_data;              /* else grids are chosen again, from the stored statistics */
+    bool add;                    /* to the stored statistics; else they are dropped */
+    bool merge;                  /* of the command alone: merges the statistics of several models */
+    bool trains;                 /* PRUNE: what is left is trained, after each of the steps */
+    uint32_t steps;              /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: one */
     struct pith_goal goal;       /* COMPRESS */
     const char *recipe, *preset; /* COMPRESS: a file, a name (pith_preset.h); NULL: none */
 };
@@ -156,7 +156,7 @@ void pith_stage_init(struct pith_stage *stage, enum pith_stage_kind kind);
 
 /* Whether the stage needs data to train on. */
 bool pith_stage_trains(const struct pith_stage *stage);
-/* Whether the stage asks what the network was when the recipe began. */
+/* Whether the stage needs the network as it was when the recipe began. */
 bool pith_stage_looks_back(const struct pith_stage *stage);
 /* Whether ENCODE chooses the coder: none is named. */
 bool pith_encode_chooses(const struct pith_encode_opts *opts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stage_misfit.c - options that do nothing for want of others, or that cannot go with them, told
- * from the columns `needs` and `without` of their rows.
+/* stage_misfit.c - options that do nothing for want of others, or that cannot go with them, by
+ * the columns `needs` and `without` of their rows.
  *
  *     rule  = [ WORD { "|" WORD } ": " ] other { "|" other }     before the colon: of the row's
  * words other = KEY [ "=" WORD ] */
@@ -193,7 +193,7 @@ static bool misfit(const struct checked *c, struct line *l)
     return false;
 }
 
-/* Of a prune that does not train, what its training is asked for; compared with the defaults of
+/* Options of the training of a prune that does not train; compared with the defaults of
  * prune, which has one epoch. */
 static bool untrained(const struct pith_stage *s, const struct pith_option_table *training,
                       struct line *l)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stage_rows_compress.c - what `compress` is asked for beside the options of the stages it runs:
+/* stage_rows_compress.c - the options of `compress` beside those of the stages it runs:
  * which stages these are, and the goal they have to reach. */
 #include "stage_rows.h"
 

@@ -139,7 +139,7 @@ export_fn pith_export_tile;
 export_fn pith_export_resize, pith_export_grid_sample, pith_export_gather, pith_export_scatter;
 /* onnx_export_conv.c: attributes of Conv and all with the same slots. */
 export_fn pith_export_conv;
-/* PITH_ERR_UNSUPPORTED, with a message that tells the node. */
+/* PITH_ERR_UNSUPPORTED, with a message that names the node. */
 enum pith_status pith_export_unsupported(struct op_export *e, const char *what);
 /* The file becomes one of that opset, if it is none of a later one. */
 void pith_export_opset(struct op_export *e, uint32_t opset);

@@ -4,8 +4,8 @@
  * Nodes are written one after another. Where a body begins, the list of the graph is put aside and
  * an empty one takes its place; where it ends, what has gathered there is the body, and the node
  * goes into the list put aside. What a body takes from around it has a name there, which is all
- * that ONNX asks. What it gives goes through an Identity each: an output of a body must be made in
- * it, under a name of its own. Initializers all stand in the outermost graph. */
+ * that ONNX requires. What it gives goes through an Identity each: an output of a body must be made
+ * in it, under a name of its own. Initializers all stand in the outermost graph. */
 #include "onnx_export.h"
 #include "pith_error_fill.h"
 

@@ -15,7 +15,7 @@
  *
  * Rooms, each on those before it: graph/ has the state of an import, its memory, messages,
  * attributes and what every lowering ends in (onnx_finish); lower/ the lowerings; onnx/ the table
- * of them and the driver, from onnx_import down. What a lowering asks the table goes through
+ * of them and the driver, from onnx_import down. A lowering reads the table through
  * im->table.
  *
  * Everything before the last step lives in one budget and is released with it. A value is named by
@@ -74,7 +74,7 @@ void pith_onnx_free(struct onnx_budget *b, void *p); /* accepts NULL */
 /* Counts bytes that live elsewhere (in the model). */
 bool pith_onnx_charge(struct onnx_budget *b, uint64_t bytes);
 void pith_onnx_budget_clear(struct onnx_budget *b); /* frees every block */
-/* What a refused allocation means to the caller. */
+/* The status for a refused allocation. */
 enum pith_status pith_onnx_memory_status(const struct onnx_budget *b);
 
 /* ---- the import --------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ struct onnx_name {
 };
 
 struct onnx_scope {
-    const struct onnx_scope *parent; /* whose names are seen too */
+    const struct onnx_scope *parent; /* whose names are visible too */
     struct onnx_name *names;
     uint32_t n_names;
 };
@@ -193,7 +193,7 @@ struct onnx_import {
     const uint8_t *bytes; /* the file, borrowed until the import ends: elements are read there */
     bool mapped;          /* from a file: pages that are read once more come from it again */
     const struct pith_import_opts *opts;
-    const struct onnx_table *table; /* what is known of operators: lowerings ask it, too */
+    const struct onnx_table *table; /* operators by name; lowerings read it, too */
     struct pith_error *err;
     struct onnx_budget budget;
     Onnx__ModelProto *model;
@@ -321,7 +321,7 @@ enum pith_status pith_onnx_drop_refusals(struct onnx_import *im);
 enum pith_status pith_onnx_describe_tensor(struct onnx_import *im, uint32_t value);
 enum pith_status pith_onnx_load(struct onnx_import *im, uint32_t value);
 enum pith_status pith_onnx_copy(struct onnx_import *im, uint32_t value, void *dst);
-/* What a refused allocation for the elements of a value means, by its name. */
+/* The status for a refused allocation of a value's elements, with its name. */
 enum pith_status pith_onnx_no_room(struct onnx_import *im, uint32_t value);
 /* 0 for what has no counterpart. float types all become f32, unsigned 32 and 64 bits i64. */
 enum pith_type pith_onnx_type(int32_t data_type);
@@ -373,7 +373,7 @@ const char *pith_onnx_hint(const char *op_type);
 /* onnx_early.c: the node's opset, below 7, has other rules for it. */
 bool pith_onnx_too_early(const Onnx__NodeProto *node, int64_t opset);
 /* The name of an attribute that a node of an opset past ONNX_OPSET_MAX has and this reader does not
- * know of; im->asked tells which its lowering looked at. NULL: none. */
+ * know of; im->attributes_read has those that its lowering looked at. NULL: none. */
 const char *pith_onnx_too_new(const struct onnx_lower *l);
 /* Lowers all nodes of im->order; refused ones are collected in im->refusals. */
 enum pith_status pith_onnx_lower_all(struct onnx_import *im);
@@ -393,7 +393,7 @@ struct onnx_node *pith_onnx_new_node(struct onnx_import *im, const struct op_inf
  * value, or, with `last`, the first one of l. */
 enum pith_status pith_onnx_open_step(struct onnx_lower *l, enum pith_op op, bool last,
                                      struct onnx_lower *sub, uint32_t *out);
-/* onnx_fold.c: computes a node whose inputs are all constants. *folded tells whether it did. */
+/* onnx_fold.c: computes a node whose inputs are all constants. *folded: whether it did. */
 enum pith_status pith_onnx_fold(struct onnx_lower *l, const struct op_args *args, bool *folded);
 /* The same once more, args shaped for the other batch, into other_data; the outputs are folded. */
 enum pith_status pith_onnx_fold_other(struct onnx_lower *l, const struct op_args *args);
@@ -411,8 +411,8 @@ enum pith_status pith_onnx_moving_slice(struct onnx_lower *l, bool *done);
 /* onnx_scatter_slice.c: a ScatterND that replaces a slice of one axis becomes Slices and a Concat;
  * *done false: it is none. */
 enum pith_status pith_onnx_scatter_slice(struct onnx_lower *l, bool *done);
-/* onnx_dead.c: leaves in im->nodes what an output needs; states and results of loops and branches
- * that nobody needs go too. */
+/* onnx_dead.c: leaves in im->nodes what an output needs; unused states and results of loops and
+ * branches go too. */
 enum pith_status pith_onnx_drop_dead(struct onnx_import *im);
 /* onnx_share.c: constants that nodes of im->nodes read and that have the same content become one,
  * and a matrix that is there both ways round is kept once, where products are the readers of one of
@@ -425,7 +425,7 @@ enum pith_status pith_onnx_match_patterns(struct onnx_import *im);
 /* onnx_emit.c */
 enum pith_status pith_onnx_emit(struct onnx_import *im, struct pith_model **m);
 
-/* onnx_attr.c: attributes by name. All tell the node in messages. */
+/* onnx_attr.c: attributes by name. Messages name the node. */
 enum pith_status pith_onnx_node_fail(struct onnx_lower *l, enum pith_status status, const char *fmt,
                                      ...) __attribute__((format(printf, 3, 4)));
 const Onnx__AttributeProto *pith_onnx_attr(const struct onnx_lower *l, const char *name);
@@ -433,7 +433,7 @@ enum pith_status pith_onnx_get_int(struct onnx_lower *l, const char *name, int64
                                    int64_t *value);
 enum pith_status pith_onnx_get_float(struct onnx_lower *l, const char *name, float def,
                                      float *value);
-/* *value: "" when absent; otherwise one of the NULL-terminated `allowed`, told by *index. */
+/* *value: "" when absent; otherwise one of the NULL-terminated `allowed`, *index: which one. */
 enum pith_status pith_onnx_get_choice(struct onnx_lower *l, const char *name,
                                       const char *const *allowed, uint32_t def, uint32_t *index);
 /* Into slots of the node, checked against the operator's schema; absent: left at the default. */
@@ -546,7 +546,7 @@ onnx_lower_fn pith_lower_group_norm, pith_lower_layer_norm, pith_lower_mean_vari
 onnx_lower_fn pith_lower_attention, pith_lower_rotary_embedding, pith_lower_rms_norm,
     pith_lower_swish;
 
-/* The whole road up to (not including) onnx_emit; im->refusals tells what cannot be imported. */
+/* The whole road up to (not including) onnx_emit; im->refusals lists what cannot be imported. */
 enum pith_status pith_onnx_open(struct onnx_import *im, const void *bytes, size_t n);
 void pith_onnx_close(struct onnx_import *im);
 

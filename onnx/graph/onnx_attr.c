@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_attr.c - what lowerings ask of a node: attributes by name, lists that newer opsets moved to
+/* onnx_attr.c - how lowerings read a node: attributes by name, lists that newer opsets moved to
  * constant inputs, axes made non-negative. Every answer is checked here against the operator's
  * schema (pith_op_semantics.h), so messages can name the attribute and the number. */
 #include "onnx.h"
@@ -43,7 +43,7 @@ const char *pith_onnx_too_new(const struct onnx_lower *l)
     for (size_t i = 0; i < l->node->n_attribute && l->im->opset > ONNX_OPSET_MAX; i++) {
         const char *name = l->node->attribute[i]->name;
         bool known = !name || i >= 64 || (l->im->attributes_read >> i & 1) != 0 ||
-                     strncmp(name, "value", 5) == 0; /* of Constant, told by their types */
+                     strncmp(name, "value", 5) == 0; /* of Constant, by their types */
         for (size_t k = 0; k < sizeof ignored / sizeof *ignored && !known; k++)
             known = strcmp(ignored[k], name) == 0;
         if (!known)
@@ -52,7 +52,7 @@ const char *pith_onnx_too_new(const struct onnx_lower *l)
     return NULL;
 }
 
-/* Older writers leave `type` out: then the field that is filled tells. */
+/* Older writers leave `type` out: then the field that is filled decides. */
 static bool has_type(const Onnx__AttributeProto *a, Onnx__AttributeProto__AttributeType type,
                      bool filled)
 {

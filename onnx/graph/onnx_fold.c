@@ -59,7 +59,7 @@ static enum pith_status prepare(struct fold *f, const struct op_need *need)
     if (!f->args.prep || !f->prep_scratch || !f->scratch)
         return pith_onnx_no_memory(f->l->im);
     void *prep = f->args.prep;
-    /* as in a plan: without bytes asked for there is no prep, which operators test */
+    /* as in a plan: with no bytes requested there is no prep, which operators test */
     f->args.prep = need->prep_bytes ? (void *)(((uintptr_t)prep + 63) & ~(uintptr_t)63) : NULL;
     f->env.scratch = (void *)(((uintptr_t)f->prep_scratch + 63) & ~(uintptr_t)63);
     enum pith_status status = PITH_OK;

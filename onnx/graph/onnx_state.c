@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_state.c - the state of an import, which every file of it reads and adds to: values by
- * number, rows of the table of operators, and the messages that tell what is wrong with the file.
+ * number, rows of the table of operators, and error messages.
  */
 #include "onnx.h"
 

@@ -241,7 +241,7 @@ static bool is_external(const Onnx__TensorProto *t)
     return t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
 
-/* The elements that the shape claims are there: tested before memory is asked for them. */
+/* The elements that the shape claims are there: tested before memory is allocated for them. */
 static enum pith_status check_elements(struct onnx_import *im, const struct onnx_value *v)
 {
     const Onnx__TensorProto *t = v->tensor;

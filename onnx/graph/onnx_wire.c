@@ -17,8 +17,8 @@
  * Unknown fields are stepped over, as protobuf demands.
  *
  * protobuf-c would also copy the elements of every tensor. So the walk can write the file once more
- * without them: raw_data of ONNX_RAW_REF_BYTES and more becomes exactly so many bytes that tell
- * where in the file it stands (none other has that length then), and the lengths around it are
+ * without them: raw_data of ONNX_RAW_REF_BYTES and more becomes exactly so many bytes that hold
+ * its place in the file (none other has that length then), and the lengths around it are
  * written anew, in LENGTH_BYTES each. */
 #include <stdio.h>
 #include "onnx.h"

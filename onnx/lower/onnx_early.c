@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_early.c - opsets 1 to 6, which old exporters wrote. An operator is taken from the opset on
- * since which it means what it means in opset 7; arithmetic, which then still had its own rule of
+ * since which its rules are those of opset 7; arithmetic, which then still had its own rule of
  * broadcasting, as long as that rule is not used with an axis; BatchNormalization if is_test says
  * that it does not train. */
 #include "onnx_step.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_einsum.c - Einsum as what the runtime has: matrix products between transpositions and
- * reshapes. Operands are joined two at a time, from the left; what nobody else needs of one is
+ * reshapes. Operands are joined two at a time, from the left; labels that occur nowhere else are
  * summed away first. Each label of such a pair is then one of
  *
  *     batch   in both and in the result             K   in both, summed away

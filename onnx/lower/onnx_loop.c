@@ -377,7 +377,7 @@ static enum pith_status add_condition(struct onnx_lower *l)
     return PITH_OK;
 }
 
-/* *value: what LoopEnd asks whether to go on; ONNX_VALUE_NONE when there is nothing to ask. */
+/* *value: LoopEnd's condition for going on; ONNX_VALUE_NONE when there is none. */
 static enum pith_status settle_condition(struct onnx_lower *l, uint32_t *value)
 {
     bool constant;

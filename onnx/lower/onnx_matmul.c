@@ -46,7 +46,7 @@ static void unload(struct onnx_lower *l, uint32_t value)
     v->data = NULL;
 }
 
-/* The constant that is `value` [1.., K, N] transposed to [N, K]: one for all who ask for it. */
+/* The constant that is `value` [1.., K, N] transposed to [N, K]: one for all its readers. */
 static enum pith_status transposed(struct onnx_lower *l, uint32_t value, uint32_t *result)
 {
     const struct shape shape = l->im->values[value].shape;

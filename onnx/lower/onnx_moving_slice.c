@@ -29,7 +29,7 @@ static bool constant_number(struct onnx_lower *l, uint32_t value, int64_t *numbe
     return *number > -INT32_MAX && *number < INT32_MAX;
 }
 
-/* value = *base + *offset, as far back as that can be seen. */
+/* value = *base + *offset, as far back as that can be traced. */
 static void trace(struct onnx_lower *l, uint32_t value, uint32_t *base, int64_t *offset)
 {
     static const char *const shaping[] = {"Unsqueeze", "Squeeze", "Reshape", "Identity", NULL};

@@ -429,7 +429,7 @@ static uint32_t sums(struct onnx_steps *s, struct layer *y)
         uint32_t in[5] = {y->x.q, y->w.q, zero, ONNX_VALUE_NONE, bias};
         return lower_again(s, y->node, PITH_OP_CONV_INTEGER, false, in, 5);
     }
-    /* as it lies in the file: onnx_share.c turns what nobody reads so */
+    /* as it lies in the file: onnx_share.c transposes it if nothing reads it so */
     uint32_t of = gemm || y->halved ? ONNX_VALUE_NONE : transpose_of(s, y->w.q);
     const struct step_attr turned = {ATTR_MATMUL_TRANS_B, by_row || of != ONNX_VALUE_NONE};
     const uint32_t in[3] = {y->x.q, of != ONNX_VALUE_NONE ? of : y->w.q, zero};

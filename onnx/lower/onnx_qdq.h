@@ -14,7 +14,7 @@ enum pith_status pith_onnx_layer_in_integers(struct onnx_lower *l);
 /* Input i is a scale: where it is constant, finite and not negative; a divisor is not 0 either. */
 enum pith_status pith_onnx_check_scale(struct onnx_lower *l, uint32_t i, bool divisor);
 
-/* *zero: input i is a constant of 8 bits, all 0, which the operators need not be told. */
+/* *zero: input i is a constant of 8 bits, all 0, which the operators take as the default. */
 enum pith_status pith_onnx_all_zero(struct onnx_lower *l, uint32_t i, bool *zero);
 
 #endif

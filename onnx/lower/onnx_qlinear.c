@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_qlinear.c - the quantized operators of onnxruntime's own domain, com.microsoft, which its
- * static quantization writes when asked for operators instead of QDQ. QLinearAdd and the like
+ * static quantization writes in the QOperator format instead of QDQ. QLinearAdd and the like
  * become what they stand for, DequantizeLinear -> the operator -> QuantizeLinear, which runs in
  * integers; QGemm becomes MatMulInteger, Add and Requantize. */
 #include <string.h>

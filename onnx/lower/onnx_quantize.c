@@ -36,7 +36,7 @@ enum pith_status pith_onnx_check_scale(struct onnx_lower *l, uint32_t i, bool di
     return PITH_OK;
 }
 
-/* Axis and block; where one scale covers everything the axis means nothing. */
+/* Axis and block; where one scale covers everything the axis is ignored. */
 static enum pith_status take_grid(struct onnx_lower *l, bool divisor)
 {
     int64_t axis, block;

@@ -245,7 +245,7 @@ static enum pith_status sum(struct onnx_lower *l, uint32_t a, uint32_t b, uint32
     return status ? status : pith_onnx_finish(&sub);
 }
 
-/* A constant part keeps the name its whole has, so that it can be told in patterns and reports. */
+/* A constant part keeps the name its whole has, so that patterns match it and reports name it. */
 static enum pith_status keep_name(struct onnx_lower *l, const struct layer *y, uint32_t whole,
                                   uint32_t d, uint32_t part)
 {

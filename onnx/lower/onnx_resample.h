@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_resample.h - what onnx_resize.c asks of onnx_resample.c. */
+/* onnx_resample.h - what onnx_resize.c calls in onnx_resample.c. */
 #ifndef ONNX_RESAMPLE_H
 #define ONNX_RESAMPLE_H
 

@@ -24,7 +24,8 @@ static int64_t what_is_left(const struct shape *x, const struct onnx_ints *dims)
     return rest % given == 0 && rest / given <= INT32_MAX ? (int64_t)(rest / given) : 0;
 }
 
-/* A -1 that means the same number with every batch becomes that number: another entry may need it.
+/* A -1 that stands for the same number with every batch becomes that number: another entry may need
+ * it.
  */
 static bool free_left(struct onnx_lower *l, struct onnx_ints *dims, struct onnx_ints *other)
 {

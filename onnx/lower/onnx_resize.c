@@ -198,7 +198,7 @@ static enum pith_status old_rule(struct onnx_lower *l, const struct shape *x,
     return PITH_OK;
 }
 
-/* Other modes ignore these two, but for exclude_outside, which asks for antialiased linear. */
+/* Other modes ignore these two, but for exclude_outside, which needs antialiased linear. */
 static enum pith_status take_cubic(struct onnx_lower *l)
 {
     int64_t exclude;
@@ -213,7 +213,7 @@ static enum pith_status take_cubic(struct onnx_lower *l)
     return status;
 }
 
-/* What Resize has had since opset 11, and what asks for onnx_resample.c. */
+/* What Resize has had since opset 11, and what needs onnx_resample.c. */
 static enum pith_status new_rule(struct onnx_lower *l, struct resample_rule *r, uint32_t *policy)
 {
     static const char *const coords[] = {"half_pixel",

@@ -67,7 +67,7 @@ static struct integer_layer *first_of(struct integer_layer *l)
     return l->first ? l->first : l;
 }
 
-/* The most that row o of q adds to its bias, whoever of those that share it reads x. */
+/* The most that row o of q adds to its bias, whichever of the layers that share it reads x. */
 static double most_added(const struct integer_layer *l, uint64_t o)
 {
     int64_t sum = 0;
@@ -191,8 +191,8 @@ static void store_bias(struct integer_layer *l, uint64_t o, double unit)
         ((int32_t *)l->bias_q)[o] = (int32_t)b;
 }
 
-/* In f32 and in this order, as ONNX has it, so that scales written there tell it to the bit; of
- * values with a scale a channel the weights take it up. */
+/* In f32 and in this order, as in ONNX, so that scales written there reproduce it to the bit; a
+ * scale by channel moves into the weights. */
 static float factor_of(const struct integer_layer *l, uint64_t o)
 {
     double x = pith_layer_input_scale(l, o), y = output_scale(l, o), w = l->scale[o];

@@ -52,8 +52,8 @@ struct integer_layer {
     bool apart;                /* neither bias_q nor factor, but scale as floats */
     float *real_scale;         /* of the first that is apart: [rows] scale */
     uint32_t real_scale_value; /* of the network */
-    double
-        goal_share; /* of the way from w to what the float network's sums ask for; mean of groups */
+    double goal_share; /* of the way from w to the least-squares fit of the float network's sums;
+                          mean of groups */
     uint32_t n_corrected;
 };
 
@@ -99,8 +99,8 @@ double pith_layer_bias(const struct integer_layer *l, uint64_t o);
 /* The smallest scale that bias, sums and factor of row o allow, in all layers that share it. */
 double pith_layer_least_scale(const struct integer_layer *l, uint64_t o);
 
-/* With which none of the weights of rows [first, last) is cut; not below what
- * pith_layer_least_scale tells of each. */
+/* With which none of the weights of rows [first, last) is cut; not below pith_layer_least_scale
+ * of each. */
 double pith_layer_widest_scale(const struct integer_layer *l, uint64_t first, uint64_t last);
 
 /* q of rows [first, last) to the nearest integers, by the scales as they are. */

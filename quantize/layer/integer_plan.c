@@ -6,7 +6,7 @@
  * between a DequantizeLinear and a QuantizeLinear without harm (`is_carried`): adding, pooling,
  * moving, activations. What comes before the first layer and behind the last one stays float.
  *
- * Two values are never rounded, for nobody else reads them: a layer's sums before the Relu or Clip
+ * Two values are never rounded, for nothing else reads them: a layer's sums before the Relu or Clip
  * that its saturation does, and what an operator in floats gives to an activation.
  *
  * In the bodies of loops and branches layers alone compute with integers. What a recurrent network

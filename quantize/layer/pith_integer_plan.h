@@ -79,7 +79,7 @@ bool pith_moves_elements(const struct pith_node *node, int32_t zero_point);
 /* The results are numbers of the inputs, so the grid of these is theirs. */
 bool pith_takes_grid(const struct pith_node *node);
 
-/* Is a grid of those that the options ask for? */
+/* Is a grid one that the options request? */
 bool pith_grid_is_requested(const struct integer_plan *p, const struct pith_grid *g);
 
 /* Do the options' patterns keep this node, which has a weight or a table, float? used: NULL, or

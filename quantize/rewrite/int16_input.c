@@ -46,7 +46,8 @@ static double reach(const struct pith_value *x, const struct pith_grid *g)
 static float wide_step(const struct pith_value *x, const struct pith_grid *g)
 {
     double step = reach(x, g) / STEPS;
-    return step > 0 ? (float)fmax(step, (double)(FINER * FLT_MIN)) : 1; /* only zeros were seen */
+    return step > 0 ? (float)fmax(step, (double)(FINER * FLT_MIN))
+                    : 1; /* only zeros were observed */
 }
 
 static struct pith_grid *grid_of_both(struct two_inputs *e, const struct pith_grid *was,
@@ -77,7 +78,7 @@ static uint32_t scalar(struct two_inputs *e, enum pith_type type, const void *da
     return pith_list_constant(&e->list, type, 0, NULL, copy);
 }
 
-/* Nor is what v's elements come from, where nobody else reads that. */
+/* Nor is what v's elements come from, where nothing else reads that. */
 static void stop_rounding(struct two_inputs *e, uint32_t v)
 {
     const struct pith_node *from = pith_model_producer(e->m, v);

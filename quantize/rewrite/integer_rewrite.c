@@ -3,8 +3,8 @@
  *
  * Every value v of the float network is found again as a float (`real`, under the same number), or
  * as integers (`whole`, a new value) where the plan says so; then everybody reads the integers. An
- * operator in floats gets a DequantizeLinear of its own, which whoever executes the network can
- * take together with it.
+ * operator in floats gets a DequantizeLinear of its own, which the runtime can fuse with
+ * it.
  *
  *     layer          whole x -> product of integers -> Requantize -> whole y
  *                                                   -> DequantizeLinear -> real y   (behind the
@@ -169,7 +169,7 @@ static uint32_t new_whole(struct writer *w, uint32_t v)
         add_value(w, visible ? "" : old->name, pith_plan_grid(w->p, v)->type, old->rank, old->dim);
     if (!visible)
         w->to->values[v].name = "";
-    /* Of what only layers read nothing else tells what 1 stands for. */
+    /* Where only layers read it, nothing else holds its scale. */
     w->to->values[to].grid = (struct pith_grid *)(uintptr_t)pith_plan_grid(w->p, v);
     w->whole[v] = to;
     return to;
@@ -207,7 +207,7 @@ static void dequantize(struct writer *w, uint32_t v, uint32_t to)
 /* ---- grids with fewer integers than their type
  *
  * Operators saturate to the ends of a type. A Clip between its integers cuts off what the grid does
- * not have; to whoever executes it, that is a table of 256 entries. */
+ * not have; to the runtime, that is a table of 256 entries. */
 
 static bool is_narrow(const struct integer_plan *p, uint32_t v)
 {

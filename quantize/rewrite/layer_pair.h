@@ -5,14 +5,14 @@
 
 #include "pith_model.h"
 
-/* A Conv or a Gemm with rows of weights that nobody else reads. Row o is output channel o; input
+/* A Conv or a Gemm with rows of weights that nothing else reads. Row o is output channel o; input
  * channel i is column i: of the rows of the group that reads it, `taps` weights each. */
 struct layer_weight {
     uint32_t node;
     float *w; /* [rows, per_group * taps] */
     uint64_t rows, cols;
     uint64_t taps, per_group, rows_of_group;
-    float *bias; /* [rows], nobody else's; NULL: none */
+    float *bias; /* [rows], not shared; NULL: none */
 };
 
 struct layer_pair {
@@ -28,7 +28,7 @@ bool pith_keeps_factors(const struct pith_model *m, const struct pith_node *node
 typedef bool passes_channels(const struct pith_model *m, const struct pith_node *node,
                              uint64_t channels);
 
-/* Layers between which stand only nodes that `passes` takes, whose values nobody else reads. The
+/* Layers between which stand only nodes that `passes` takes, whose values nothing else reads. The
  * caller owns *pairs (free), in the order of their first layers. PITH_ERR_MEMORY. */
 enum pith_status pith_find_layer_pairs(const struct pith_model *m, passes_channels *passes,
                                        struct layer_pair **pairs, uint32_t *n,

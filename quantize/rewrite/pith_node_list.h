@@ -11,7 +11,7 @@ struct node_list {
     struct pith_node *node;
     uint32_t n;
     uint32_t room, value_room;
-    bool failed; /* memory ran out: then functions give numbers and NULL that nobody may use */
+    bool failed; /* memory ran out: then functions return numbers and NULL that must not be used */
 };
 
 /* For at most n_nodes nodes and n_values values more than m has. false: no memory. */
@@ -38,7 +38,7 @@ struct pith_node *pith_list_node(struct node_list *l, const char *name, uint32_t
                                  const uint32_t *in, uint32_t n_out, const uint32_t *out);
 void pith_list_copy(struct node_list *l, const struct pith_node *node);
 
-/* The list becomes m's nodes, and values that nobody names are dropped. PITH_ERR_MEMORY. */
+/* The list becomes m's nodes, and unused values are dropped. PITH_ERR_MEMORY. */
 enum pith_status pith_node_list_end(struct node_list *l, struct pith_error *err);
 
 #endif

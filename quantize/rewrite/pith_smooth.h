@@ -8,7 +8,7 @@
 /* m: calibrated, so that values have statistics by channel; where something moves, these are no
  * longer true. What products (MatMul, Gemm) with constant weights of their own read is divided
  * channel by channel, and the rows of the weights are multiplied: in the scale and bias of a
- * LayerNormalization whose output nobody else reads, else by a Mul for the products alone, where
+ * LayerNormalization whose output nothing else reads, else by a Mul for the products alone, where
  * rounding to integers then does them a quarter of the harm. m computes the same to the bit
  * (factors are powers of two). least: values stay of which no channel would move by a factor of
  * 2^least or more; 0: a Mul also where it gains little. *n_values (may be NULL): values of which

@@ -132,7 +132,7 @@ static uint32_t add_weight(struct splitter *s, uint32_t weight, uint32_t first, 
     return v;
 }
 
-/* The widest has the bias and the name; the others' names tell their columns. */
+/* The widest has the bias and the name; the others' names give their columns. */
 static uint32_t add_product(struct splitter *s, const struct parted *p, uint32_t k)
 {
     const struct pith_node *product = p->product;
@@ -209,7 +209,7 @@ static enum pith_status split_nodes(struct splitter *s)
     return st;
 }
 
-/* A Concat that nobody reads any more. */
+/* A Concat that nothing reads any more. */
 static void drop_concats(struct splitter *s)
 {
     uint32_t kept = 0;

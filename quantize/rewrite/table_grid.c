@@ -24,7 +24,7 @@
 
 enum table_kind { BY_ROW, BY_COLUMN, BY_CODEBOOK };
 
-/* One table, whoever looks up in it. */
+/* One table, shared by all its lookups. */
 struct table {
     const struct pith_const *floats;
     enum table_kind kind; /* BY_COLUMN: a layer's weight, [columns, rows] */

@@ -3,7 +3,7 @@
  *
  * No layer computes with them, so they stay float when layers become integers, and are most of the
  * file of a network of language. Written with integers, a looked-up row becomes floats behind the
- * look-up, so that nobody ever has the whole table as floats:
+ * look-up, so that the whole table never exists as floats:
  *
  *     by row        Gather(q, ids) -> Cast -> Mul by Gather(scale, ids)         scale: [rows, 1]
  *     by codebook   Gather(index, ids) -> Cast -> Gather(centroid, ...)         up to 256 centroids
@@ -21,7 +21,7 @@ struct integer_table {
     double snr_db; /* of its numbers; HUGE_VAL: they did not change */
 };
 
-/* Writes all that the plan tells (node_plan.table), once layers have their last integers. n->origin
+/* Writes the tables of the plan (node_plan.table), once layers have their last integers. n->origin
  * and n->product hold no longer. *tables: [the plan's n_nodes], owned by the caller.
  * PITH_ERR_MEMORY. */
 enum pith_status pith_write_tables(const struct integer_plan *p, struct integer_network *n,
