@@ -16,16 +16,22 @@ static const char *place(const struct writer *w, uint32_t i, bool written, char 
 {
     const struct store *s = &w->net->store[i];
     const char *cast = s->is_f32 ? (written ? "(float *)" : "(const float *)") : "";
+    unsigned long long at = 0;
+    for (; s->part_of != STORE_NONE; s = &w->net->store[i]) {
+        at += s->part_at;
+        i = s->part_of;
+    }
+    const unsigned long long element = at / (s->is_f32 ? 4 : 1);
     if (s->constant)
-        snprintf(text, 96, "c%u", i);
+        snprintf(text, 96, "c%u + %llu", i, element);
     else if (s->output != STORE_NONE)
-        snprintf(text, 96, "out%u", s->output);
+        snprintf(text, 96, "out%u + %llu", s->output, element);
     else if (s->input != STORE_NONE)
-        snprintf(text, 96, "in%u", s->input);
+        snprintf(text, 96, "in%u + %llu", s->input, element);
     else if (s->is_f32)
-        snprintf(text, 96, "%s(void *)(arena + %lld)", cast, (long long)s->at);
+        snprintf(text, 96, "%s(void *)(arena + %llu)", cast, (unsigned long long)s->at + at);
     else
-        snprintf(text, 96, "arena + %lld", (long long)s->at);
+        snprintf(text, 96, "arena + %llu", (unsigned long long)s->at + at);
     return text;
 }
 
@@ -177,11 +183,31 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
     return say_layer(w, i, size, padded4(size), segments);
 }
 
+/* Element `at` of a place, and in each iteration `by` further. */
+static void copy_place(const struct step *s, const char *place, int64_t at, int64_t by,
+                       char text[200])
+{
+    const int n = snprintf(text, 200, "(%s + %lld", place, (long long)at);
+    if (by)
+        snprintf(text + n, 200u - (size_t)n, " %c t%u * %lldu)", by < 0 ? '-' : '+', s->copy.loop,
+                 (long long)(by < 0 ? -by : by));
+    else
+        snprintf(text + n, 200u - (size_t)n, ")");
+}
+
 static void say_copy(struct writer *w, const struct step *s, const char *x, const char *y)
 {
     const struct copy_shape *c = &s->copy;
     struct byte_out *o = &w->calls;
-    const char *f = w->net->store[s->y].is_f32 ? "uint8_t *" : "";
+    char from[200], to[200];
+    copy_place(s, x, c->x_at, c->x_by, from);
+    copy_place(s, y, c->y_at, c->y_by, to);
+    if (c->n[COPY_AXES - 2] == 1 &&
+        (c->n[COPY_AXES - 1] == 1 || (c->from[COPY_AXES - 1] == 1 && c->to[COPY_AXES - 1] == 1))) {
+        pith_c_say(o, "        __builtin_memcpy(%s, %s, %u);\n", to, from,
+                   c->n[COPY_AXES - 1] * s->size);
+        return;
+    }
     pith_c_use(w, "copy");
     pith_c_say(
         o,
@@ -189,13 +215,9 @@ static void say_copy(struct writer *w, const struct step *s, const char *x, cons
         "%d}};\n",
         c->n[0], c->n[1], c->n[2], c->n[3], c->from[0], c->from[1], c->from[2], c->from[3],
         c->to[0], c->to[1], c->to[2], c->to[3]);
-    if (*f)
-        pith_c_say(
-            o, "        copy_block(&c, (const uint8_t *)(%s) + %lld, (uint8_t *)(%s) + %lld, 4);\n",
-            x, (long long)c->x_at * 4, y, (long long)c->y_at * 4);
-    else
-        pith_c_say(o, "        copy_block(&c, %s + %lld, %s + %lld, 1);\n", x, (long long)c->x_at,
-                   y, (long long)c->y_at);
+    pith_c_say(o, "        copy_block(&c, %s%s, %s%s, %u);\n",
+               s->size == 4 ? "(const uint8_t *)" : "", from, s->size == 4 ? "(uint8_t *)" : "", to,
+               s->size);
 }
 
 static void say_activation(struct writer *w, const struct step *s, const char *x, const char *y)
@@ -244,16 +266,15 @@ static void say_activation(struct writer *w, const struct step *s, const char *x
     }
 }
 
-static void say_binary(struct writer *w, const struct step *s, const char *x, const char *y)
+static void say_binary(struct writer *w, const struct step *s, const char *x, const char *b,
+                       const char *y)
 {
-    char b[96];
     const char op = s->op == PITH_OP_ADD   ? '+'
                     : s->op == PITH_OP_SUB ? '-'
                     : s->op == PITH_OP_MUL ? '*'
                                            : '/';
     struct byte_out *o = &w->calls;
-    pith_c_say(o, "        const float *a = %s, *b = %s;\n        float *y = %s;\n", x,
-               place(w, s->x[1], false, b), y);
+    pith_c_say(o, "        const float *a = %s, *b = %s;\n        float *y = %s;\n", x, b, y);
     for (uint32_t i = 0; i < 4; i++)
         pith_c_say(o, "        for (uint32_t i%u = 0; i%u < %u; i%u++)\n", i, i, s->dim[i], i);
     pith_c_say(
@@ -284,6 +305,8 @@ static const char *const kernel_name[STEP_KINDS] = {
     [STEP_SOFTMAX_BYTES] = "softmax-bytes",
     [STEP_COPY] = "copy",
     [STEP_FILL] = "fill",
+    [STEP_LOOP] = "loop",
+    [STEP_LOOP_END] = "loop",
     [STEP_SOFTMAX] = "softmax-f32",
     [STEP_SCALE_SHIFT] = "scale-shift-f32",
     [STEP_GEMM_F32] = "gemm-f32",
@@ -298,13 +321,21 @@ static bool say_step(struct writer *w, uint32_t i)
 {
     const struct step *s = &w->net->step[i];
     const struct window_shape *g = &s->g;
-    const struct store *to = &w->net->store[s->y];
     struct byte_out *o = &w->calls;
-    char x[96] = "", y[96];
+    if (s->kind == STEP_LOOP)
+        pith_c_say(o, "    for (uint32_t t%u = 0; t%u < %u; t%u++) {\n", i, i, s->rows, i);
+    else if (s->kind == STEP_LOOP_END)
+        pith_c_say(o, "    }\n");
+    if (s->y == STORE_NONE)
+        return true;
+    const struct store *to = &w->net->store[s->y];
+    char x[96] = "", b[96] = "0", y[96];
     bool ok = true;
     const unsigned long long n = to->bytes / (to->is_f32 ? 4 : 1);
     if (s->x[0] != STORE_NONE)
         place(w, s->x[0], false, x);
+    if (s->x[1] != STORE_NONE)
+        place(w, s->x[1], false, b);
     place(w, s->y, true, y);
     pith_c_say(o, "    { /* %u %s */\n", i, kernel_name[s->kind]);
     switch (s->kind) {
@@ -340,15 +371,12 @@ static bool say_step(struct writer *w, uint32_t i)
         pith_c_f32(o, s->grid[0].scale);
         pith_c_say(o, ", %d);\n", s->grid[0].zero);
         break;
-    case STEP_COMBINE: {
-        char b[96];
+    case STEP_COMBINE:
         pith_c_use(w, "combine");
         say_grids(o, "q", &s->grid[0], &s->grid[1], &s->grid[2]);
-        pith_c_say(o, "        combine(%s, %s, %s, %llu, %u, q, %s, %s);\n", x,
-                   place(w, s->x[1], false, b), y, n, s->spread, s->multiply ? "true" : "false",
-                   s->relu ? "true" : "false");
+        pith_c_say(o, "        combine(%s, %s, %s, %llu, %u, q, %s, %s);\n", x, b, y, n, s->spread,
+                   s->multiply ? "true" : "false", s->relu ? "true" : "false");
         break;
-    }
     case STEP_TABLE:
         pith_c_use(w, "table");
         pith_c_u8_array(w, 't', i, s->table, 256);
@@ -408,17 +436,12 @@ static bool say_step(struct writer *w, uint32_t i)
     case STEP_GEMM_F32:
         pith_c_use(w, "gemm_f32");
         pith_c_f32_array(w, 'w', i, s->wf, (uint64_t)s->outputs * s->k);
-        if (s->bias_f)
-            pith_c_f32_array(w, 'b', i, s->bias_f, s->outputs);
-        pith_c_say(o, "        gemm_f32(%s, w%u, ", x, i);
-        pith_c_say(o, s->bias_f ? "b%u" : "0", i);
-        pith_c_say(o, ", %s, %u, %u, %u);\n", y, s->rows, s->outputs, s->k);
+        pith_c_say(o, "        gemm_f32(%s, w%u, %s, %s, %u, %u, %u, %u);\n", x, i, b, y, s->rows,
+                   s->outputs, s->k, s->spread);
         break;
     case STEP_CONV_F32:
         pith_c_use(w, "conv_f32");
         pith_c_f32_array(w, 'w', i, s->wf, (uint64_t)s->outputs * s->k);
-        if (s->bias_f)
-            pith_c_f32_array(w, 'b', i, s->bias_f, s->outputs);
         pith_c_say(
             o,
             "        static const struct window_f32 g = {%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, "
@@ -426,15 +449,13 @@ static bool say_step(struct writer *w, uint32_t i)
             "%u};\n",
             g->c, g->h, g->w, g->oc, g->oh, g->ow, g->kh, g->kw, g->stride_h, g->stride_w, g->dil_h,
             g->dil_w, g->pad_top, g->pad_left, g->groups);
-        pith_c_say(o, "        conv_f32(&g, %s, w%u, ", x, i);
-        pith_c_say(o, s->bias_f ? "b%u" : "0", i);
-        pith_c_say(o, ", %s);\n", y);
+        pith_c_say(o, "        conv_f32(&g, %s, w%u, %s, %s);\n", x, i, b, y);
         break;
     case STEP_ACTIVATE:
         say_activation(w, s, x, y);
         break;
     case STEP_BINARY_F32:
-        say_binary(w, s, x, y);
+        say_binary(w, s, x, b, y);
         break;
     case STEP_MEAN_F32:
         pith_c_use(w, "mean_f32");
@@ -446,6 +467,8 @@ static bool say_step(struct writer *w, uint32_t i)
         pith_c_say(o, "        pool_f32(&g, %s, %s, %s, %u);\n", x, y,
                    s->largest ? "true" : "false", s->include_pad ? g->kh * g->kw : 0);
         break;
+    case STEP_LOOP:
+    case STEP_LOOP_END:
     case STEP_KINDS:
         break;
     }
@@ -457,12 +480,13 @@ static bool say_step(struct writer *w, uint32_t i)
  * ------------------------------------------------------------------------------------------------
  */
 
-static void constants_of_stores(struct writer *w)
+/* Of stores that step i is the first to read. */
+static void constants_of_stores(struct writer *w, uint32_t i)
 {
-    for (uint32_t i = 0; i < w->net->n_stores; i++) {
-        const struct store *s = &w->net->store[i];
-        if (s->constant && s->first != STORE_NONE)
-            pith_c_f32_array(w, 'c', i, s->constant, s->bytes / 4);
+    for (uint32_t v = 0; v < w->net->n_stores; v++) {
+        const struct store *s = &w->net->store[v];
+        if (s->constant && s->first == i)
+            pith_c_f32_array(w, 'c', v, s->constant, s->bytes / 4);
     }
 }
 
@@ -477,22 +501,27 @@ enum pith_status pith_export_emit(const struct network *net, struct pith_export 
     e->layer = pith_model_alloc(net->m, net->n_steps + 1u, sizeof *e->layer);
     if (!e->layer)
         return pith_error_no_memory(err);
-    constants_of_stores(&w);
+    uint64_t times = 1;
     for (uint32_t i = 0; i < net->n_steps && !st; i++) {
         const struct step *s = &net->step[i];
         const uint64_t before = w.model_bytes;
+        constants_of_stores(&w, i);
+        times *= s->kind == STEP_LOOP ? s->rows : 1;
+        times /= s->kind == STEP_LOOP_END ? net->step[s->rows].rows : 1;
         if (!say_step(&w, i))
             st = pith_error_fill(err, PITH_ERR_UNSUPPORTED,
                                  "layer '%s': a scale of its results is outside 2^-56 to 2^8, "
                                  "which integers alone do not have",
                                  s->name);
-        e->layer[e->n_layers++] =
-            (struct pith_export_layer){.name = s->name,
-                                       .kernel = kernel_name[s->kind],
-                                       .macs = s->macs,
-                                       .model_bytes = w.model_bytes - before,
-                                       .output_bytes = net->store[s->y].bytes};
-        e->macs += s->macs;
+        if (s->kind == STEP_LOOP_END)
+            continue;
+        e->layer[e->n_layers++] = (struct pith_export_layer){
+            .name = s->name,
+            .kernel = kernel_name[s->kind],
+            .macs = s->macs * times,
+            .model_bytes = w.model_bytes - before,
+            .output_bytes = s->y == STORE_NONE ? 0 : net->store[s->y].bytes};
+        e->macs += s->macs * times;
     }
     e->model_bytes = w.model_bytes;
     e->arena_bytes = net->arena_bytes;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "network.h"
 #include "pith_error_fill.h"
+#include "pith_expand_recurrent.h"
 
 void pith_export_opts_init(struct pith_export_opts *opts, uint32_t size_bytes)
 {
@@ -69,10 +70,13 @@ enum pith_status pith_export_c(const struct pith_model *m, const struct pith_exp
     if (st)
         return st;
     net.opts = &o;
+    net.given = m;
     make_plain(net.m);
     struct pith_export *made = pith_model_alloc(net.m, 1, sizeof *made);
     if (!made)
         st = pith_error_no_memory(err);
+    if (!st)
+        st = pith_expand_recurrent(net.m, NULL, err);
     if (!st)
         st = pith_export_network(&net, err);
     if (!st && pith_export_place(&net))

@@ -343,7 +343,7 @@ static enum pith_status run_pairs(struct writer *w, struct byte_out *o, struct p
     struct pith_need need;
     struct pith_plan *plan;
     void *memory = NULL;
-    enum pith_status st = pith_model_pack(net->m, NULL, &image, err);
+    enum pith_status st = pith_model_pack(net->given, NULL, &image, err);
     if (st)
         return st;
     pith_opts_init(&opts, sizeof opts);

@@ -25,7 +25,8 @@ static enum pith_status quantize_channels(struct reading *r, const struct pith_n
                             *zero = constant_of(m, input_of(n, 2));
     uint32_t from;
     if (!scale || (input_of(n, 2) != PITH_VALUE_NONE && !zero) || n->attr[ATTR_QUANTIZE_BLOCK] ||
-        n->attr[ATTR_QUANTIZE_AXIS] != 1 || v->rank < 2 || scale->count != v->dim[1])
+        n->attr[ATTR_QUANTIZE_AXIS] != 1 || v->rank < 2 || v->dim[0] != 1 ||
+        scale->count != v->dim[1])
         return pith_export_refuse(r, n, "has scales that are none of its channels");
     enum pith_status st = pith_export_floats_of(r, n, n->in[0], &from);
     if (st)
@@ -56,6 +57,11 @@ static enum pith_status quantize(struct reading *r, const struct pith_node *n)
         return pith_export_refuse(r, n, "gives integers of 16 bits");
     if (!pith_export_grid_of(r, n, m->values[y].type, &g))
         return quantize_channels(r, n);
+    if (r->value[x].form == FORM_BYTE_FUNCTION && r->value[x].pure) {
+        pith_export_set_stored(
+            r, y, pith_export_through_table(r, n, r->value[x].store, &r->value[x].grid, &g));
+        return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
+    }
     if (r->value[x].form == FORM_BYTE_FUNCTION && r->value[x].floats == STORE_NONE) {
         const struct store from = r->net->store[r->value[x].store];
         const uint32_t store = pith_export_new_store(r, false, from.channels, from.pixels);
@@ -79,7 +85,8 @@ static enum pith_status quantize(struct reading *r, const struct pith_node *n)
         return PITH_ERR_MEMORY;
     pith_export_set_stored(r, y, store);
     pith_export_new_step(r, STEP_QUANTIZE, n, from, store)->grid[2] = g;
-    if (r->net->store[from].input == 0 && r->net->opts->input != PITH_EXPORT_F32) {
+    if (r->net->store[from].input == 0 && r->uses[x] == 1 &&
+        r->net->opts->input != PITH_EXPORT_F32) {
         /* the caller gives what this step would make */
         r->net->input_grid = g;
         r->net->n_steps--;
@@ -162,8 +169,13 @@ static enum pith_status take(struct reading *r, const struct pith_node *n)
     case PITH_OP_SLICE:
     case PITH_OP_PAD:
     case PITH_OP_TRANSPOSE:
-        st = pith_export_move(r, n, &taken);
-        break;
+    case PITH_OP_SPLIT:
+    case PITH_OP_GATHER:
+        return pith_export_move(r, n);
+    case PITH_OP_LOOP:
+        return pith_export_loop(r, n);
+    case PITH_OP_LOOP_END:
+        return pith_export_loop_end(r, n);
     case PITH_OP_SOFTMAX:
         st = pith_export_softmax_of_bytes(r, n, &taken);
         break;
@@ -172,6 +184,8 @@ static enum pith_status take(struct reading *r, const struct pith_node *n)
     }
     if (st || taken)
         return st;
+    if (pith_export_index(r, n))
+        return PITH_OK;
     if (is_view(n->op) && r->value[n->in[0]].form != FORM_NONE) {
         r->value[n->out[0]] = r->value[n->in[0]];
         return PITH_OK;
@@ -228,10 +242,11 @@ static enum pith_status give_outputs(struct reading *r)
         if (r->no_memory)
             return PITH_ERR_MEMORY;
         const struct store *s = &net->store[store];
+        const bool flip = m->values[v].type == PITH_I8;
         if (s->input != STORE_NONE || s->output != STORE_NONE || s->constant ||
-            (!s->is_f32 && s->flip)) {
+            s->part_of != STORE_NONE || flip) {
             const struct store old = *s;
-            if (!old.is_f32 && old.flip) {
+            if (flip) {
                 const uint32_t y = pith_export_new_store(r, false, old.channels, old.pixels);
                 struct step *t = pith_export_new_step(r, STEP_TABLE, n, store, y);
                 t->table = pith_model_alloc(m, 256, 1);
@@ -271,11 +286,6 @@ enum pith_status pith_export_network(struct network *net, struct pith_error *err
         for (uint32_t j = 0; j < m->nodes[i].n_in; j++)
             if (m->nodes[i].in[j] != PITH_VALUE_NONE)
                 r.reader[m->nodes[i].in[j]] = i;
-    for (uint32_t v = 0; v < m->n_values; v++)
-        if (!m->values[v].constant && m->values[v].rank > 2 && m->values[v].dim[0] != 1)
-            return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                                   "value '%s': its first dimension is %u; export takes one sample",
-                                   m->values[v].name, m->values[v].dim[0]);
     st = take_ends(&r);
     for (uint32_t i = 0; i < m->n_nodes && !st; i++)
         st = take(&r, &m->nodes[i]);

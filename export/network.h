@@ -14,12 +14,13 @@
 
 struct store {
     bool is_f32;
-    bool flip;                 /* the network has i8 here */
     uint32_t channels, pixels; /* channels 1: no order to speak of */
     uint64_t bytes;
     const float *constant;  /* NULL: computed */
     uint32_t input, output; /* number of the network's input or output; STORE_NONE */
-    uint32_t first, last;   /* steps that write it and read it last */
+    uint32_t part_of;       /* the store whose bytes from part_at on it is; STORE_NONE */
+    uint64_t part_at;
+    uint32_t first, last; /* steps that write it and read it last */
     /* place.c: bytes from the start of the block, then of the arena */
     uint32_t block;
     int64_t at;
@@ -45,6 +46,8 @@ enum step_kind {
     STEP_SOFTMAX_BYTES,
     STEP_COPY,
     STEP_FILL,
+    STEP_LOOP, /* steps up to the next STEP_LOOP_END of its number run `rows` times */
+    STEP_LOOP_END,
     /* of floats */
     STEP_SOFTMAX,
     STEP_SCALE_SHIFT,
@@ -67,10 +70,13 @@ struct grid {
     int32_t zero;
 };
 
+/* Axes of 1 and neighbours that lie alike in x and y are joined: the last ones of `n` are used. */
+#define COPY_AXES 4
 struct copy_shape {
-    uint32_t n[4];
-    int32_t from[4], to[4];
-    int64_t x_at, y_at; /* elements */
+    uint32_t n[COPY_AXES];
+    int32_t from[COPY_AXES], to[COPY_AXES];
+    int64_t x_at, y_at, x_by, y_by; /* elements; by: for each iteration of loop */
+    uint32_t loop;                  /* the step that begins it */
 };
 
 struct step {
@@ -80,7 +86,7 @@ struct step {
     struct window_shape g;
     /* Products: filters [outputs][taps][channels] as in the file, order of the kernel: emit.c. */
     const int8_t *w;
-    const float *wf, *bias_f;
+    const float *wf;     /* bias: x[1] */
     const int32_t *bias; /* the zero point of x taken in */
     const float *factor; /* [outputs]; of channels: scales, STEP_SCALE_SHIFT: factors */
     uint32_t outputs, k; /* k: bytes or floats of one filter */
@@ -91,8 +97,8 @@ struct step {
     uint8_t *table;      /* [256] */
     bool multiply, relu, include_pad;
     bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative */
-    uint32_t spread;        /* combine: period of the second input; 0: as long as the first */
-    uint32_t act;           /* enum act_kind */
+    uint32_t spread; /* combine: period of the second input, gemm: its step from row to row; 0 */
+    uint32_t act;    /* enum act_kind */
     float act_a, act_b;
     uint32_t op; /* of STEP_BINARY_F32 */
     uint32_t dim[4], x_step[2][4];
@@ -105,6 +111,7 @@ struct step {
 
 struct network {
     struct pith_model *m; /* a copy; all memory below is its */
+    const struct pith_model *given;
     const struct pith_export_opts *opts;
     struct store *store;
     uint32_t n_stores, room_stores;

@@ -89,23 +89,44 @@ static uint64_t scratch_bytes(const struct step *s)
 
 static bool in_arena(const struct store *s)
 {
-    return s->input == STORE_NONE && s->output == STORE_NONE && !s->constant;
+    return s->input == STORE_NONE && s->output == STORE_NONE && !s->constant &&
+           s->part_of == STORE_NONE;
 }
 
+static uint32_t root_of(const struct network *net, uint32_t store)
+{
+    while (store != STORE_NONE && net->store[store].part_of != STORE_NONE)
+        store = net->store[store].part_of;
+    return store;
+}
+
+static void live(struct network *net, uint32_t store, uint32_t from, uint32_t to)
+{
+    for (; store != STORE_NONE; store = net->store[store].part_of) {
+        struct store *v = &net->store[store];
+        v->first = v->first == STORE_NONE || from < v->first ? from : v->first;
+        v->last = v->last == STORE_NONE || to > v->last ? to : v->last;
+    }
+}
+
+/* What a loop reads of before is there in every iteration, and what it collects. */
 static void lifetimes(struct network *net)
 {
-    for (uint32_t i = 0; i < net->n_stores; i++)
+    for (uint32_t i = 0; i < net->n_stores; i++) {
         net->store[i].first = net->store[i].last = STORE_NONE;
+        net->store[i].block = i;
+        net->store[i].at = 0;
+    }
     for (uint32_t i = 0; i < net->n_steps; i++) {
         const struct step *s = &net->step[i];
         const uint32_t all[3] = {s->x[0], s->x[1], s->y};
-        for (uint32_t j = 0; j < 3; j++) {
-            if (all[j] == STORE_NONE)
-                continue;
-            struct store *v = &net->store[all[j]];
-            v->first = v->first == STORE_NONE ? i : v->first;
-            v->last = i;
-        }
+        for (uint32_t j = 0; j < 3; j++)
+            live(net, all[j], i, i);
+        if (s->kind == STEP_COPY && s->copy.y_by)
+            live(net, s->y, s->copy.loop, i);
+        for (uint32_t v = 0; v < net->n_stores && s->kind == STEP_LOOP_END; v++)
+            if (net->store[v].first < s->rows && net->store[v].last > s->rows)
+                net->store[v].last = i;
     }
 }
 
@@ -115,7 +136,7 @@ static void share_outputs(struct network *net)
     for (uint32_t i = net->n_steps; i-- > 0;) {
         const struct step *s = &net->step[i];
         if (s->x[0] == STORE_NONE || s->kind == STEP_COPY)
-            continue;
+            continue; /* loops and fills, too */
         struct store *x = &net->store[s->x[0]];
         const struct store *y = &net->store[s->y];
         if (y->output != STORE_NONE && in_arena(x) && x->last == i && y->first == i &&
@@ -165,17 +186,19 @@ static void place_items(struct item *item, uint32_t n, uint64_t *arena)
 static void join(struct network *net, uint32_t i)
 {
     struct step *s = &net->step[i];
+    if (s->y == STORE_NONE)
+        return;
     struct store *y = &net->store[s->y];
     if (!in_arena(y) || y->first != i)
         return;
-    y->block = s->y;
-    y->at = 0;
     for (uint32_t j = 0; j < 2; j++) {
         if (s->x[j] == STORE_NONE || (j == 1 && (s->kind != STEP_COMBINE || s->spread)))
             continue;
         const struct store *x = &net->store[s->x[j]];
         const int64_t d = ahead(net, s);
-        if (d < 0 || !in_arena(x) || x->last != i)
+        const uint32_t other = s->x[1 - j];
+        if (d < 0 || !in_arena(x) || x->last != i ||
+            (other != s->x[j] && root_of(net, other) == s->x[j]))
             continue;
         y->block = x->block;
         y->at = x->at - (d + ALIGN - 1) / ALIGN * ALIGN;

@@ -8,7 +8,7 @@
 /* ---- floats ------------------------------------------------------------------------------------
  */
 
-static void set_floats(struct reading *r, uint32_t v, uint32_t store)
+void pith_export_set_floats(struct reading *r, uint32_t v, uint32_t store)
 {
     struct value *x = &r->value[v];
     if (x->form == FORM_BYTE_FUNCTION)
@@ -21,22 +21,25 @@ static enum pith_status gemm_f32(struct reading *r, const struct pith_node *n)
 {
     struct pith_model *m = r->m;
     const struct pith_value *w = &m->values[n->in[1]];
-    const struct pith_const *weight = constant_of(m, n->in[1]),
-                            *bias = constant_of(m, input_of(n, 2));
+    const struct pith_const *weight = constant_of(m, n->in[1]);
+    const uint32_t c = input_of(n, 2);
     const bool gemm = n->op == PITH_OP_GEMM;
     const bool turned = n->attr[gemm ? ATTR_GEMM_TRANS_B : ATTR_MATMUL_TRANS_B] == 0;
-    uint32_t x;
+    uint32_t x, bias = STORE_NONE;
     if (!weight || w->rank != 2 || w->type != PITH_F32)
         return pith_export_refuse(r, n, "has a second operand that is no constant matrix");
     if (gemm && (n->attr[ATTR_GEMM_TRANS_A] || attr_f32(n->attr, ATTR_GEMM_ALPHA) != 1.0f ||
-                 (bias && attr_f32(n->attr, ATTR_GEMM_BETA) != 1.0f)))
+                 (c != PITH_VALUE_NONE && attr_f32(n->attr, ATTR_GEMM_BETA) != 1.0f)))
         return pith_export_refuse(r, n, "has factors, or a first operand that is transposed");
     const uint32_t k = w->dim[turned ? 0 : 1], outputs = w->dim[turned ? 1 : 0];
-    const struct pith_value *b = bias ? &m->values[n->in[2]] : NULL;
-    if (input_of(n, 2) != PITH_VALUE_NONE &&
-        (!bias || bias->count != outputs || (b->rank && b->dim[b->rank - 1] != outputs)))
-        return pith_export_refuse(r, n, "has a bias that is no constant of its outputs");
+    const struct pith_value *b = c == PITH_VALUE_NONE ? NULL : &m->values[c];
+    if (b && elems(m, c) != 1 && b->dim[b->rank - 1] != outputs)
+        return pith_export_refuse(r, n, "has a bias that is none of its outputs");
+    if (b && elems(m, c) == 1 && outputs != 1)
+        return pith_export_refuse(r, n, "has one bias for all outputs");
     enum pith_status st = pith_export_floats_of(r, n, n->in[0], &x);
+    if (!st && b)
+        st = pith_export_floats_of(r, n, c, &bias);
     if (st)
         return st;
     const uint32_t y = pith_export_store_for(r, n->out[0], true);
@@ -52,39 +55,41 @@ static enum pith_status gemm_f32(struct reading *r, const struct pith_node *n)
     }
     struct step *s = pith_export_new_step(r, STEP_GEMM_F32, n, x, y);
     s->wf = from;
-    s->bias_f = bias ? bias->data : NULL;
+    s->x[1] = bias;
+    s->spread = b && elems(m, c) > outputs ? outputs : 0;
     s->k = k;
     s->outputs = outputs;
     s->rows = (uint32_t)(elems(m, n->in[0]) / k);
     s->macs = (uint64_t)k * outputs * s->rows;
-    set_floats(r, n->out[0], y);
+    pith_export_set_floats(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
 
 static enum pith_status conv_f32(struct reading *r, const struct pith_node *n)
 {
     struct pith_model *m = r->m;
-    const struct pith_const *weight = constant_of(m, n->in[1]),
-                            *bias = constant_of(m, input_of(n, 2));
+    const struct pith_const *weight = constant_of(m, n->in[1]);
     struct window_shape g;
-    uint32_t x;
-    if (!weight || (input_of(n, 2) != PITH_VALUE_NONE && !bias))
-        return pith_export_refuse(r, n, "has a weight or bias that is computed");
+    uint32_t x, bias = STORE_NONE;
+    if (!weight)
+        return pith_export_refuse(r, n, "has a weight that is computed");
     if (!pith_export_conv_window(m, n, &g) || !pith_export_is_small(&g))
         return pith_export_refuse(
             r, n, "is no convolution over one or two axes of a few thousand places");
     enum pith_status st = pith_export_floats_of(r, n, n->in[0], &x);
+    if (!st && input_of(n, 2) != PITH_VALUE_NONE)
+        st = pith_export_floats_of(r, n, n->in[2], &bias);
     if (st)
         return st;
     const uint32_t y = pith_export_store_for(r, n->out[0], true);
     struct step *s = pith_export_new_step(r, STEP_CONV_F32, n, x, y);
     s->g = g;
     s->wf = weight->data;
-    s->bias_f = bias ? bias->data : NULL;
+    s->x[1] = bias;
     s->outputs = g.oc;
     s->k = g.c / g.groups * g.kh * g.kw;
     s->macs = (uint64_t)s->k * g.oc * g.oh * g.ow;
-    set_floats(r, n->out[0], y);
+    pith_export_set_floats(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
 
@@ -102,7 +107,7 @@ static enum pith_status activate(struct reading *r, const struct pith_node *n)
     s->act = act.kind;
     s->act_a = act.a;
     s->act_b = act.b;
-    set_floats(r, n->out[0], y);
+    pith_export_set_floats(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
 
@@ -142,7 +147,7 @@ static enum pith_status binary(struct reading *r, const struct pith_node *n)
     for (uint32_t i = 0; i < 4; i++)
         s->dim[i] = i + y->rank >= 4 ? y->dim[i + y->rank - 4] : 1;
     memcpy(s->x_step, step, sizeof step);
-    set_floats(r, n->out[0], to);
+    pith_export_set_floats(r, n->out[0], to);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
 
@@ -164,7 +169,7 @@ static enum pith_status softmax(struct reading *r, const struct pith_node *n)
     for (uint32_t i = axis + 1; i < v->rank && !n->attr[ATTR_SOFTMAX_FLAT]; i++)
         s->columns *= v->dim[i];
     s->k /= s->columns;
-    set_floats(r, n->out[0], y);
+    pith_export_set_floats(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
 
@@ -178,8 +183,8 @@ static enum pith_status batch_norm(struct reading *r, const struct pith_node *n)
     uint32_t x;
     for (uint32_t i = 0; i < 4; i++) {
         const struct pith_const *c = constant_of(m, n->in[1 + i]);
-        if (!c)
-            return pith_export_refuse(r, n, "has statistics that are computed");
+        if (!c || v->dim[0] != 1)
+            return pith_export_refuse(r, n, "has statistics that are computed, or is of a batch");
         p[i] = c->data;
     }
     enum pith_status st = pith_export_floats_of(r, n, n->in[0], &x);
@@ -197,7 +202,7 @@ static enum pith_status batch_norm(struct reading *r, const struct pith_node *n)
     s->factor = f;
     s->outputs = channels;
     s->k = (uint32_t)(elems(m, n->out[0]) / channels);
-    set_floats(r, n->out[0], y);
+    pith_export_set_floats(r, n->out[0], y);
     return PITH_OK;
 }
 
@@ -219,41 +224,7 @@ static enum pith_status pool_f32(struct reading *r, const struct pith_node *n)
     s->include_pad = n->op == PITH_OP_AVERAGE_POOL && n->attr[ATTR_POOL_INCLUDE_PAD];
     if (s->include_pad && n->attr[ATTR_POOL_CEIL])
         return pith_export_refuse(r, n, "counts its padding in windows of ceil mode");
-    set_floats(r, n->out[0], y);
-    return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
-}
-
-static enum pith_status move_f32(struct reading *r, const struct pith_node *n)
-{
-    struct pith_model *m = r->m;
-    const uint32_t y = pith_export_store_for(r, n->out[0], true);
-    int32_t step[4], from[4];
-    uint32_t dim[4];
-    uint32_t at = 0;
-    if (r->no_memory)
-        return PITH_ERR_MEMORY;
-    if (!pith_export_axis_steps(r, n->out[0], &r->net->store[y], step, dim))
-        return pith_export_refuse(r, n, "moves more than four axes");
-    for (uint32_t i = 0; i < n->n_in && (i == 0 || n->op == PITH_OP_CONCAT); i++) {
-        uint32_t x;
-        bool pads;
-        enum pith_status st = pith_export_floats_of(r, n, n->in[i], &x);
-        if (st)
-            return st;
-        if (!pith_export_axis_steps(r, n->in[i], &r->net->store[x], from, dim))
-            return pith_export_refuse(r, n, "moves more than four axes");
-        struct copy_shape c;
-        if (!pith_export_move_of(m, n, i, from, step, &at, &c, &pads))
-            return pith_export_refuse(r, n, "of this kind has no C kernel");
-        if (pads && attr_f32(n->attr, ATTR_PAD_VALUE) != 0.0f)
-            return pith_export_refuse(r, n, "pads with another number than 0");
-        if (pads)
-            pith_export_new_step(r, STEP_FILL, n, STORE_NONE, y)->size = 4;
-        struct step *s = pith_export_new_step(r, STEP_COPY, n, x, y);
-        s->copy = c;
-        s->size = 4;
-    }
-    set_floats(r, n->out[0], y);
+    pith_export_set_floats(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }
 
@@ -287,11 +258,6 @@ enum pith_status pith_export_float_step(struct reading *r, const struct pith_nod
     case PITH_OP_GLOBAL_MAX_POOL:
     case PITH_OP_GLOBAL_AVERAGE_POOL:
         return pool_f32(r, n);
-    case PITH_OP_CONCAT:
-    case PITH_OP_SLICE:
-    case PITH_OP_PAD:
-    case PITH_OP_TRANSPOSE:
-        return move_f32(r, n);
     default:
         return pith_export_refuse(r, n, "has no C kernel");
     }

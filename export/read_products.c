@@ -13,7 +13,7 @@ bool pith_export_window_of(const struct pith_model *m, const struct pith_node *n
 {
     const struct pith_value *x = &m->values[n->in[0]], *y = &m->values[n->out[0]];
     const uint32_t rows = x->rank == 4;
-    if (x->rank != 3 && x->rank != 4)
+    if ((x->rank != 3 && x->rank != 4) || x->dim[0] != 1)
         return false;
     *g = (struct window_shape){.c = x->dim[1],
                                .h = rows ? x->dim[2] : 1,

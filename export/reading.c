@@ -68,7 +68,8 @@ uint32_t pith_export_new_store(struct reading *r, bool is_f32, uint32_t channels
                                       .pixels = pixels == 1 ? channels : pixels,
                                       .bytes = (uint64_t)channels * pixels * (is_f32 ? 4 : 1),
                                       .input = STORE_NONE,
-                                      .output = STORE_NONE};
+                                      .output = STORE_NONE,
+                                      .part_of = STORE_NONE};
     return net->n_stores++;
 }
 
@@ -76,7 +77,7 @@ uint32_t pith_export_store_for(struct reading *r, uint32_t v, bool is_f32)
 {
     const struct pith_value *x = &r->m->values[v];
     const uint64_t n = elems(r->m, v);
-    if (is_f32 || x->rank < 3)
+    if (is_f32 || x->rank < 3 || x->dim[0] != 1)
         return pith_export_new_store(r, is_f32, 1, (uint32_t)n);
     return pith_export_new_store(r, is_f32, x->dim[1], (uint32_t)(n / x->dim[1]));
 }
@@ -97,7 +98,6 @@ struct step *pith_export_new_step(struct reading *r, enum step_kind kind, const 
 void pith_export_set_stored(struct reading *r, uint32_t v, uint32_t store)
 {
     r->value[v] = (struct value){.form = FORM_STORED, .store = store};
-    r->net->store[store].flip = r->m->values[v].type == PITH_I8;
 }
 
 /* ---- functions of one byte --------------------------------------------------------------------
@@ -154,7 +154,7 @@ void pith_export_function_of(const struct reading *r, uint32_t v, float real[256
         v = n->in[0];
         n = &r->m->nodes[r->producer[v]];
     }
-    if (n->op == PITH_OP_DEQUANTIZE) {
+    if (r->value[v].pure) {
         const struct grid *g = &r->value[v].grid;
         for (int32_t q = 0; q < 256; q++)
             real[q] = (float)(q - g->zero) * g->scale;
@@ -188,19 +188,25 @@ uint8_t pith_export_quantized_byte(float v, const struct grid *g)
     return (uint8_t)quantized(&range, v / g->scale);
 }
 
-uint8_t *pith_export_regrid(struct reading *r, const struct grid *from, const struct grid *to)
+uint32_t pith_export_through_table(struct reading *r, const struct pith_node *n, uint32_t store,
+                                   const struct grid *from, const struct grid *to)
 {
     uint8_t *t = pith_model_alloc(r->m, 256, 1);
     bool same = true;
     if (!t) {
         r->no_memory = true;
-        return NULL;
+        return store;
     }
     for (int32_t q = 0; q < 256; q++) {
         t[q] = pith_export_quantized_byte((float)(q - from->zero) * from->scale, to);
         same = same && t[q] == q;
     }
-    return same ? NULL : t;
+    if (same)
+        return store;
+    const struct store s = r->net->store[store];
+    const uint32_t y = pith_export_new_store(r, false, s.channels, s.pixels);
+    pith_export_new_step(r, STEP_TABLE, n, store, y)->table = t;
+    return y;
 }
 
 /* ---- inputs of steps ------------------------------------------------------------------------- */
@@ -245,7 +251,6 @@ uint32_t pith_export_in_file_order(struct reading *r, const struct pith_node *n,
         return store;
     const uint32_t y = pith_export_new_store(r, false, 1, s.channels * s.pixels);
     struct step *t = pith_export_new_step(r, STEP_COPY, n, store, y);
-    r->net->store[y].flip = s.flip;
     t->size = 1;
     t->copy = (struct copy_shape){.n = {1, 1, s.channels, s.pixels},
                                   .from = {0, 0, 1, (int32_t)s.channels},
@@ -264,7 +269,6 @@ uint32_t pith_export_by_pixels(struct reading *r, const struct pith_node *n, uin
     store = pith_export_in_file_order(r, n, store);
     const uint32_t y = pith_export_new_store(r, false, channels, pixels);
     struct step *t = pith_export_new_step(r, STEP_COPY, n, store, y);
-    r->net->store[y].flip = s.flip;
     t->size = 1;
     t->copy = (struct copy_shape){.n = {1, 1, pixels, channels},
                                   .from = {0, 0, 1, (int32_t)pixels},
@@ -272,14 +276,21 @@ uint32_t pith_export_by_pixels(struct reading *r, const struct pith_node *n, uin
     return y;
 }
 
+struct step *pith_export_copy(struct reading *r, const struct pith_node *n, uint32_t x, uint32_t y)
+{
+    const struct store from = r->net->store[x];
+    const uint32_t size = from.is_f32 ? 4 : 1;
+    struct step *s = pith_export_new_step(r, STEP_COPY, n, x, y);
+    s->size = size;
+    s->copy = (struct copy_shape){
+        .n = {1, 1, 1, (uint32_t)(from.bytes / size)}, .from = {0, 0, 0, 1}, .to = {0, 0, 0, 1}};
+    return s;
+}
+
 uint32_t pith_export_copied(struct reading *r, const struct pith_node *n, uint32_t store)
 {
     const struct store s = r->net->store[store];
     const uint32_t y = pith_export_new_store(r, s.is_f32, s.channels, s.pixels);
-    struct step *t = pith_export_new_step(r, STEP_COPY, n, store, y);
-    r->net->store[y].flip = s.flip;
-    t->size = s.is_f32 ? 4 : 1;
-    t->copy = (struct copy_shape){
-        .n = {1, 1, 1, s.channels * s.pixels}, .from = {0, 0, 0, 1}, .to = {0, 0, 0, 1}};
+    pith_export_copy(r, n, store, y);
     return y;
 }

@@ -12,11 +12,14 @@
 #include "kernels/pith_kernels.h"
 #include "contract/pith_op_exec.h"
 
+#define MOST_LOOPS 8u /* in one another */
+
 enum form {
     FORM_NONE = 0,
     FORM_STORED,        /* in store[value.store] */
     FORM_BYTE_FUNCTION, /* a float that is a function of an element of value.store */
-    FORM_SUMS           /* of the product that gives it */
+    FORM_SUMS,          /* of the product that gives it */
+    FORM_INDEX          /* first + by * iteration of loop `node`, an integer */
 };
 
 struct value {
@@ -27,6 +30,7 @@ struct value {
     struct grid grid; /* of a pure one */
     uint32_t node;    /* FORM_SUMS, FORM_BYTE_FUNCTION: which gives it */
     uint32_t bias;    /* FORM_SUMS: the constant that was added to them; PITH_VALUE_NONE: none */
+    int64_t first, by;
 };
 
 struct reading {
@@ -35,6 +39,7 @@ struct reading {
     struct value *value;                /* [n_values] */
     uint32_t *uses, *producer, *reader; /* [n_values]; reader: the last node that reads it */
     bool *done;                         /* [n_nodes] taken by an earlier one */
+    uint32_t loop[MOST_LOOPS], n_loops; /* steps that begin loops which are open */
     struct pith_kernels kernels;
     struct pith_error *err;
     bool no_memory;
@@ -81,8 +86,6 @@ void pith_export_set_stored(struct reading *r, uint32_t v, uint32_t store);
 /* The 256 reals that value v is of the bytes 0 to 255, as the operators themselves compute them. */
 void pith_export_function_of(const struct reading *r, uint32_t v, float real[256]);
 uint8_t pith_export_quantized_byte(float v, const struct grid *g);
-/* From grid to grid; NULL: they are the same. */
-uint8_t *pith_export_regrid(struct reading *r, const struct grid *from, const struct grid *to);
 enum pith_status pith_export_floats_of(struct reading *r, const struct pith_node *n, uint32_t v,
                                        uint32_t *store);
 /* Elements of a store in the order of the file, which they have without channels. */
@@ -90,20 +93,31 @@ uint32_t pith_export_in_file_order(struct reading *r, const struct pith_node *n,
 /* Pixel by pixel, `channels` side by side. */
 uint32_t pith_export_by_pixels(struct reading *r, const struct pith_node *n, uint32_t store,
                                uint32_t channels);
+/* All of x to the front of y. */
+struct step *pith_export_copy(struct reading *r, const struct pith_node *n, uint32_t x, uint32_t y);
 uint32_t pith_export_copied(struct reading *r, const struct pith_node *n, uint32_t store);
 bool pith_export_conv_window(const struct pith_model *m, const struct pith_node *n,
                              struct window_shape *g);
 bool pith_export_pool_window(const struct pith_model *m, const struct pith_node *n,
                              struct window_shape *g);
-/* Places of a store for the axes of a value of rank <= 4: elements from one to the next. */
-bool pith_export_axis_steps(const struct reading *r, uint32_t v, const struct store *s,
-                            int32_t step[4], uint32_t n[4]);
-/* Which places of input i an operator that moves elements puts where in y, for elements `from`
- * apart in one and `to` in the other. *at: places of a Concat's axis that inputs before i have;
- * *pads: y has other elements beside. false: it moves in another way. */
-bool pith_export_move_of(const struct pith_model *m, const struct pith_node *n, uint32_t i,
-                         const int32_t from[4], const int32_t to[4], uint32_t *at,
-                         struct copy_shape *c, bool *pads);
+/* Slice, Split, Gather, Transpose: of whatever form; Concat, Pad: of bytes or floats. */
+enum pith_status pith_export_move(struct reading *r, const struct pith_node *n);
+enum pith_status pith_export_loop(struct reading *r, const struct pith_node *n);
+enum pith_status pith_export_loop_end(struct reading *r, const struct pith_node *n);
+/* An integer that follows from the iteration of a loop. */
+bool pith_export_index(struct reading *r, const struct pith_node *n);
+void pith_export_set_floats(struct reading *r, uint32_t v, uint32_t store);
+/* A DequantizeLinear's value, or bytes as they are (moved alone), and its grid. */
+bool pith_export_byte_input(const struct reading *r, uint32_t v);
+const struct grid *pith_export_grid_in(const struct reading *r, uint32_t v);
+/* What a byte step that ends node n writes: of bytes as they are, n's output; of reals, that of the
+ * QuantizeLinear which alone reads it, behind a Relu if `relu` is not NULL. PITH_VALUE_NONE: there
+ * is none. */
+uint32_t pith_export_byte_output(struct reading *r, const struct pith_node *n, struct grid *g,
+                                 bool *relu);
+/* The store behind a table from bytes of one grid in `store` to those of another. */
+uint32_t pith_export_through_table(struct reading *r, const struct pith_node *n, uint32_t store,
+                                   const struct grid *from, const struct grid *to);
 enum pith_status pith_export_float_step(struct reading *r, const struct pith_node *n);
 /* sums: of a ConvInteger or MatMulInteger; end: the Requantize or DequantizeLinear behind it. */
 enum pith_status pith_export_product(struct reading *r, const struct value *sums,
@@ -121,6 +135,6 @@ bool pith_export_is_whole(const struct window_shape *g);
 
 /* Operators on bytes: *taken where n became steps. */
 typedef enum pith_status byte_op(struct reading *r, const struct pith_node *n, bool *taken);
-byte_op pith_export_combine, pith_export_pool, pith_export_move, pith_export_softmax_of_bytes;
+byte_op pith_export_combine, pith_export_pool, pith_export_softmax_of_bytes;
 
 #endif

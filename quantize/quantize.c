@@ -9,7 +9,7 @@
 #include "bias_correct.h"
 #include "channel_reestimate.h"
 #include "pith_error_fill.h"
-#include "expand_recurrent.h"
+#include "pith_expand_recurrent.h"
 #include "gptq_round.h"
 #include "int16_input.h"
 #include "pith_fold_affine.h"

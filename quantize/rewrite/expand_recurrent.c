@@ -13,7 +13,7 @@
  * gate is between 0 and 1. The gates' input, where a product of integers gives it, is no longer
  * rounded to a grid of its own: the gates take it as sums. Nor is the LSTM's cell, which reaches
  * far beyond what Tanh lets through: 256 steps of it took the VAD network from 24 to 19 dB. */
-#include "expand_recurrent.h"
+#include "pith_expand_recurrent.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -68,12 +68,12 @@ static bool is_expandable(const struct pith_model *m, const struct pith_quantize
                           const struct pith_node *node)
 {
     if (node->op != PITH_OP_RECURRENT || !pith_has_weight(m, node) ||
-        pith_is_kept(m, opts, node, NULL))
+        (opts && pith_is_kept(m, opts, node, NULL)))
         return false;
     bool one_step = m->values[node->in[IN_X]].dim[0] == 1;
     return is_constant(m, input(node, IN_BIAS)) && is_constant(m, input(node, IN_PEEPHOLES)) &&
            input(node, IN_LENGTHS) == PITH_VALUE_NONE && knows_activations(node->attr) &&
-           !(one_step && input(node, IN_H0) == PITH_VALUE_NONE);
+           !(opts && one_step && input(node, IN_H0) == PITH_VALUE_NONE);
 }
 
 /* Of all that h is. *grid is NULL: it was not calibrated. */
@@ -356,7 +356,7 @@ static void one_step(struct cell *c)
     bool lstm = c->kind == RECURRENT_LSTM;
     uint32_t x = rows_of(c, c->gates * c->width);
     axis_0(c, PITH_OP_SQUEEZE, c->node->in[IN_X], x);
-    struct states old = {input(c->node, IN_H0), lstm ? state_or_zeros(c, IN_C0) : 0};
+    struct states old = {state_or_zeros(c, IN_H0), lstm ? state_or_zeros(c, IN_C0) : 0};
     struct states new = step(c, x, old, (struct states){output(c, OUT_H), output(c, OUT_C)});
     if (c->uses[c->node->out[OUT_Y]])
         axis_0(c, PITH_OP_UNSQUEEZE, new.h, c->node->out[OUT_Y]);
@@ -464,9 +464,10 @@ static enum pith_status expand_nodes(struct node_list *l, const struct pith_quan
     struct pith_model *m = l->m;
     for (uint32_t i = 0; i < m->n_nodes && !st; i++) {
         const struct pith_grid *grid = NULL;
-        if (is_expandable(m, opts, &m->nodes[i]))
+        const bool fits = is_expandable(m, opts, &m->nodes[i]);
+        if (fits && opts)
             st = find_grid(m, opts, &m->nodes[i], &grid);
-        if (grid && grid->n == 1)
+        if (fits && (!opts || (grid && grid->n == 1)))
             expand(l, &m->nodes[i], grid, uses);
         else
             pith_list_copy(l, &m->nodes[i]);

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Draws small networks by a seed, of the operators that `pith export` knows.
 
-    draw_networks.py FOLDER SEED N    writes FOLDER/I.onnx and data FOLDER/I.npy for I < N
+    draw_networks.py FOLDER SEED N    writes FOLDER/I.onnx, data FOLDER/I.npy and options of quantize FOLDER/I.options
 
 Convolutions over one axis or two, of any window, stride, dilation, padding and groups, pools, sums, products, functions,
-slices, pads, concatenations, transpositions and products at the end, one output or two.
+slices, splits, pads, concatenations and products at the end, one output or two; and recurrent layers in one direction or
+both, of one step or many, whose states begin at 0 or come in and go out.
 """
 import random
 import sys
@@ -94,13 +95,22 @@ def arithmetic(net, x):
 
 def move(net, x):
     rng, shape = net.rng, net.values[x]
-    kind = rng.choice(['Slice', 'Pad', 'Concat', 'Concat'])
+    kind = rng.choice(['Slice', 'Pad', 'Concat', 'Concat', 'Split'])
     if kind == 'Concat':
         others = [v for v, s in net.values.items() if s[0] == shape[0] and s[2:] == shape[2:] and len(s) == len(shape)]
         parts = [x] + rng.choices(others, k=rng.randint(1, 2))
         return net.node('Concat', parts, [1, sum(net.values[p][1] for p in parts)] + shape[2:], axis=1)
     axis = rng.randrange(1, len(shape))
     out = list(shape)
+    if kind == 'Split' and shape[axis] > 1:
+        first = rng.randint(1, shape[axis] - 1)
+        names, out = net.node('Split', [x, net.constant([first, shape[axis] - first], np.int64)], shape, axis=axis), []
+        for size in (first, shape[axis] - first):
+            out.append(f'{names}_{len(out)}')
+            net.values[out[-1]] = shape[:axis] + [size] + shape[axis + 1:]
+        del net.values[names], net.nodes[-1].output[:]
+        net.nodes[-1].output.extend(out)
+        return rng.choice(out)
     if kind == 'Slice':
         step = rng.choice([1, 1, 2])
         start = rng.randint(0, shape[axis] - 1)
@@ -126,8 +136,35 @@ def end(net, x):
     return net.node('Softmax', [x], net.values[x], axis=1) if rng.random() < 0.5 else x
 
 
+def recurrent(net):
+    """Outputs, states that come in and options; x: [1, steps * features]."""
+    rng = net.rng
+    op = rng.choice(['LSTM', 'GRU', 'RNN'])
+    gates = {'LSTM': 4, 'GRU': 3, 'RNN': 1}[op]
+    steps, features, width = rng.choice([1, 2, 5]), rng.randint(1, 6), rng.randint(1, 9)
+    direction = rng.choice(['forward', 'forward', 'reverse', 'bidirectional'])
+    d = 2 if direction == 'bidirectional' else 1
+    net.values['x'] = [1, steps * features]
+    x = net.node('Reshape', ['x', net.constant([steps, 1, features], np.int64)], [steps, 1, features])
+    inputs = [x, net.constant(net.normal(d, gates * width, features)), net.constant(net.normal(d, gates * width, width) / width ** 0.5),
+              net.constant(net.normal(d, 2 * gates * width))]
+    states = (['h', 'c'] if op == 'LSTM' else ['h']) if rng.random() < 0.5 else []
+    if states:
+        inputs += [''] + states
+        net.values.update((s, [d, 1, width]) for s in states)
+    names = ['y', 'h_next', 'c_next'][:3 if op == 'LSTM' else 2]
+    more = {'linear_before_reset': rng.randint(0, 1)} if op == 'GRU' else {}
+    net.nodes.append(helper.make_node(op, inputs, names, name=f'{op}_0', hidden_size=width, direction=direction, **more))
+    net.values.update(zip(names, [[steps, d, 1, width], [d, 1, width], [d, 1, width]]))
+    x = net.node('Transpose', ['y'], [1, d, steps, width], perm=[2, 1, 0, 3]) if rng.random() < 0.5 else 'y'
+    x = net.node('Reshape', [x, net.constant([1, -1], np.int64)], [1, steps * d * width])
+    return [end(net, x)] + [s + '_next' for s in states], states, [f'--state {s}_next={s}' for s in states]
+
+
 def draw(rng):
     net = Network(rng)
+    if rng.random() < 0.25:
+        return finish(net, *recurrent(net))
     space = [rng.randint(1, 24)] if rng.random() < 0.35 else [rng.randint(1, 17), rng.randint(1, 17)]
     shape = [1, rng.choice([1, 1, 2, 3, 4, 8])] + space
     net.values['x'] = shape
@@ -137,22 +174,30 @@ def draw(rng):
     outputs = [end(net, x)]
     if rng.random() < 0.3:
         outputs.append(x)
-    graph = helper.make_graph(net.nodes, 'drawn', [helper.make_tensor_value_info('x', TensorProto.FLOAT, shape)],
+    return finish(net, outputs, [], [])
+
+
+def finish(net, outputs, states, options):
+    rng, shape = net.rng, net.values['x']
+    graph = helper.make_graph(net.nodes, 'drawn',
+                              [helper.make_tensor_value_info(i, TensorProto.FLOAT, net.values[i]) for i in ['x'] + states],
                               [helper.make_tensor_value_info(o, TensorProto.FLOAT, net.values[o]) for o in outputs],
                               net.weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 14)])
     model.ir_version = 8
     onnx.checker.check_model(model)
     data = np.array([rng.gauss(0, 1) for _ in range(16 * int(np.prod(shape)))], np.float32).reshape([16] + shape[1:])
-    return model, data
+    return model, data, options
 
 
 def main():
     folder, seed, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     for i in range(n):
-        model, data = draw(random.Random(seed * 1000 + i))
+        model, data, options = draw(random.Random(seed * 1000 + i))
         onnx.save(model, f'{folder}/{i}.onnx')
         np.save(f'{folder}/{i}.npy', data)
+        with open(f'{folder}/{i}.options', 'w', encoding='utf-8') as f:
+            f.write(' '.join(options))
 
 
 main()

@@ -25,7 +25,7 @@ try() { # model options...
     tried=$((tried + 1))
     if ! "$PITH" export "$model" --c "$work/c" -q "$@" 2>"$work/why"; then
         refused=$((refused + 1))
-        grep -q "layer '" "$work/why" || complain "$model $*: $(cat "$work/why")"
+        grep -q "layer '\|input '" "$work/why" || complain "$model $*: $(cat "$work/why")"
         [ -e "$work/c" ] && complain "$model $*: refused, and files are left"
         return
     fi
@@ -37,7 +37,7 @@ i=0
 while [ -f "$work/drawn/$i.onnx" ]; do
     net=$work/drawn/$i
     try "$net.onnx"
-    if "$PITH" quantize "$net.onnx" -d "$net.npy" -q -o "$net.pith" 2>"$work/why"; then
+    if "$PITH" quantize "$net.onnx" -d "$net.npy" $(cat "$net.options") -q -o "$net.pith" 2>"$work/why"; then
         case $((i % 4)) in
         0) try "$net.pith" --input u8 ;;
         1) try "$net.pith" --input i8 --cpu cortex-m0 ;;
@@ -51,6 +51,7 @@ while [ -f "$work/drawn/$i.onnx" ]; do
 done
 echo "$tried exports of drawn networks, $refused refused by name"
 [ $((refused * 10)) -le "$tried" ] || complain "too many are refused"
+
 "$PITH" export "$work/drawn/0.pith" --c "$work/m0" --cpu cortex-m0 -q &&
     ${CC:-gcc} -std=c99 -O2 -ffp-contract=off -w -DNET_C="\"$work/m0/net.c\"" -I"$work/m0" $here/export_requantize.c \
         -o "$work/requantize" && "$work/requantize" || complain "requantization in integers has other bits"
@@ -62,11 +63,7 @@ if command -v g++ >/dev/null; then
     g++ -Wall -Wextra -Werror -I"$work/c" -c "$work/net.cc" -o "$work/net.o" || complain "C++ does not take the header"
 fi
 
-# ---- boards ------------------------------------------------------------------------------------------------
-if [ ! -d "$PITH_DATA/models" ] || ! command -v arm-none-eabi-gcc >/dev/null || ! command -v qemu-system-arm >/dev/null; then
-    echo "without boards"
-    exit $status
-fi
+# ---- networks of the data folder ---------------------------------------------------------------------------
 inputs() { # file dims...: a few samples of random numbers
     "$python" - "$@" <<'END'
 import sys
@@ -75,6 +72,27 @@ rng = np.random.default_rng(1)
 np.save(sys.argv[1], rng.normal(size=[8] + [int(d) for d in sys.argv[2:]]).astype(np.float32))
 END
 }
+whole() { # network dims...: in integers, exported and equal
+    model=$PITH_DATA/models/$1.onnx name=$1
+    [ -f "$model" ] || return
+    shift
+    refused=0
+    inputs "$work/in.npy" "$@"
+    "$PITH" quantize "$model" -d "$work/in.npy" -q -o "$work/$name.pith" || complain "quantize $name"
+    try "$work/$name.pith" --selftest 1
+    [ $refused -eq 0 ] || complain "$name: $(cat "$work/why")"
+}
+whole kws_LSTM_L 490
+whole kws_GRU_L 490
+whole kws_DNN_L 250
+whole mnist_cntk 1 28 28
+whole cifar10_resnet20 3 32 32
+whole tiny_vww_mbv1 3 96 96
+# ---- boards ------------------------------------------------------------------------------------------------
+if [ ! -d "$PITH_DATA/models" ] || ! command -v arm-none-eabi-gcc >/dev/null || ! command -v qemu-system-arm >/dev/null; then
+    echo "without boards"
+    exit $status
+fi
 m4="-mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
 m0="-mthumb -mcpu=cortex-m0plus"
 board() { # machine "flags" options of the object...
