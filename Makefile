@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# pith: one make, no recursion into folders. Each module's module.mk names its sources and, in its
-# USES_ line, the modules it may include; the compiler gets -I for those and for nothing else. Headers
-# of runtime/ are included by their path from there, so its rooms share one -I: tests/build/rooms.sh holds them to USES_.
+# pith: one make, no recursion into folders. Each module's module.mk names its folders of sources and, in
+# USES_<folder>, the folders and modules whose headers it may include (tests/build/rooms.sh checks that).
+# A header is included by its path from the top, one of runtime/ by its path from there, and an installed one
+# (pith_*.h) by its name.
 # Everything built lies under $(BUILD)/$(VARIANT).
 
 MAKEFLAGS += --no-builtin-rules
@@ -53,9 +54,7 @@ $(error no C compiler: "$(CC) -dumpmachine" gives nothing. Install gcc and libc6
 endif
 endif
 
-# A module is a folder of the top; its rooms are that folder and those below it. module.mk says which rooms
-# there are and, in USES_<room>, what each may include: rooms of its own module, whole, and of other
-# modules the headers named pith_*.h, which are their interface.
+# A module is a folder of the top; its rooms are that folder and those below it.
 MODULES := runtime host cuda base numeric huffman model data onnx pack export load measure layers rd prune quantize calibrate train compress cli
 LIB_MODULES := $(filter-out cli,$(MODULES))
 TEST_SRC := $(foreach m,$(MODULES),$(wildcard tests/$(m)/test_*.c))
@@ -71,11 +70,9 @@ objs = $(patsubst %.c,$(O)/%.o,$(SRC_$(1)))
 # modules that module m may see, itself included, each once
 direct = $(sort $(foreach r,$(ROOMS_$(1)),$(foreach u,$(USES_$(r)),$(firstword $(subst /, ,$(u))))))
 closure = $(sort $(1) $(CLOSURE_$(1)))
-public_incs = $(sort $(foreach u,$(1),$(if $(filter runtime host,$(u)),-Iruntime,-I$(O)/include/$(u))))
-room_incs = $(filter-out -Iruntime/%,$(1:%=-I%))
-# of room r in module m
-own_rooms = $(filter-out $(2),$(filter $(ROOMS_$(2)),$(USES_$(1))))
-incs = $(if $(filter runtime host,$(2)),-Iruntime,$(call room_incs,$(1) $(own_rooms)) $(call public_incs,$(filter-out $(own_rooms),$(USES_$(1)))))
+# The runtime sees nothing but itself.
+INCLUDES := -iquote . -Iruntime -I$(O)/include/pith
+incs = $(if $(filter runtime host,$(1)),-Iruntime,$(INCLUDES))
 
 include $(foreach m,$(filter-out host,$(MODULES)) mpi,$(m)/module.mk)
 $(foreach m,$(MODULES),$(eval SRC_$(m) := $(call sources,$(m))))
@@ -125,7 +122,7 @@ isa = $(ISA_$(lastword $(subst _, ,$(basename $(notdir $(1))))))
 posix = $(if $(filter runtime,$(1)),,-D_GNU_SOURCE= $(if $(filter release,$(VARIANT)),$(FORTIFIED)))
 # $(call room_rules,room,module)
 define room_rules
-$$(patsubst %.c,$$(O)/%.o,$$(wildcard $(1)/*.c)): MODULE_CFLAGS = $$(call posix,$(2)) $$(call incs,$(1),$(2)) $$(CFLAGS_$(2))
+$$(patsubst %.c,$$(O)/%.o,$$(wildcard $(1)/*.c)): MODULE_CFLAGS = $$(call posix,$(2)) $$(call incs,$(2)) $$(CFLAGS_$(2))
 endef
 define module_rules
 $$(O)/lib/$(1).a: $$(call objs,$(1))
@@ -138,13 +135,11 @@ endef
 $(foreach m,$(MODULES),$(foreach r,$(ROOMS_$(m)),$(eval $(call room_rules,$(r),$(m)))))
 $(foreach m,$(MODULES),$(eval $(call module_rules,$(m))))
 
-# Interfaces by module: links to the headers named pith_*.h, made anew when one comes or goes.
-interfaces = $(foreach r,$(ROOMS_$(1)),$(wildcard $(r)/pith_*.h))
-INTERFACES := $(foreach m,$(filter-out runtime host,$(MODULES)) mpi,$(patsubst %,$(m):%,$(call interfaces,$(m))))
+# The installed headers as a program sees them: links, made anew when one comes or goes.
+HEADERS := $(foreach m,$(LIB_MODULES),$(foreach r,$(ROOMS_$(m)),$(wildcard $(r)/pith_*.h)))
 $(O)/include/made: FORCE
-	@echo '$(CURDIR) $(INTERFACES)' | cmp -s - $@ || { rm -rf $(@D) && for i in $(INTERFACES); do \
-	    mkdir -p $(@D)/$${i%%:*} && ln -s "$(CURDIR)/$${i#*:}" $(@D)/$${i%%:*}/ || exit 1; \
-	done && echo '$(CURDIR) $(INTERFACES)' >$@; }
+	@echo '$(CURDIR) $(HEADERS)' | cmp -s - $@ || { rm -rf $(@D) && mkdir -p $(@D)/pith && \
+	    ln -s $(addprefix "$(CURDIR)"/,$(HEADERS)) $(@D)/pith/ && echo '$(CURDIR) $(HEADERS)' >$@; }
 
 V ?= 0
 ifeq ($(V),0)
@@ -194,7 +189,7 @@ TESTS_USE_quantize := load
 TESTS_USE_train := load calibrate
 seen_by_tests = $(sort $(foreach u,$(1) $(TESTS_USE_$(1)),$(call closure,$(u))))
 define test_rules
-$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(foreach m,$$(call seen_by_tests,$(1)),$$(call room_incs,$$(ROOMS_$$(m)))) $$(CFLAGS_runtime) -Itests $$(TEST_CFLAGS_$(1))
+$$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(INCLUDES) $$(CFLAGS_runtime) -Itests $$(TEST_CFLAGS_$(1))
 $$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call seen_by_tests,$(1)),$$(O)/lib/$$(m).a)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(foreach m,$$(call seen_by_tests,$(1)),$$(LIBS_$$(m)))) -lm -lpthread -o $$@
 .PHONY: test-$(1)
@@ -219,9 +214,6 @@ amalgamation: ## the runtime as one C file and its header, in build/amalgamation
 	@$(PYTHON) packages/amalgamate.py $(BUILD)/amalgamation
 
 # ---- install -----------------------------------------------------------------------------------
-# The library's headers; other pith_*.h are between modules.
-INSTALLED := calibrate cuda compress goal goal_compress goal_loss goal_search option recipe stage stage_options train_options sense sweep huffman measure tune data init model onnx pack value_stats prune quantize host preprocess runtime train base load
-HEADERS := $(foreach m,$(LIB_MODULES),$(foreach h,$(call interfaces,$(m)),$(if $(filter $(INSTALLED),$(patsubst pith_%.h,%,$(notdir $(h)))),$(h))))
 VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print v}' runtime/pith_runtime.h)
 define pc_file
 prefix=$(PREFIX)\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: $(1)\nDescription: $(2)\nVersion: $(VERSION)\nLibs: -L$${libdir} -l$(1)\nLibs.private: $(3)\nCflags: -I$${includedir}\n

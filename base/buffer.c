@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* buffer.c - bytes for the caller, and bytes in the making. */
 #include <stdlib.h>
-#include "pith_byte_out.h"
-#include "core/pith_bytes.h"
+#include "byte_out.h"
+#include "core/bytes.h"
 #include "pith_base.h"
 
 void pith_buffer_free(struct pith_buffer *buffer)

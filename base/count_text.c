@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_count_text.h"
+#include "count_text.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu_allowed.c - the processor's features are read once: under a hypervisor CPUID is a trap of
  * microseconds, and some kernels are looked up for every row of a tensor. */
-#include "pith_cpu_allowed.h"
+#include "cpu_allowed.h"
 
 #include <stdatomic.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* error_fill.c - filling a struct pith_error. */
-#include "pith_error_fill.h"
+#include "error_fill.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-#include "pith_escape_text.h"
+#include "escape_text.h"
 
 enum pith_status pith_error_fill(struct pith_error *err, enum pith_status status,
                                  const char *format, ...)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* escape_text.c - what a terminal would act on, made visible. */
-#include "pith_escape_text.h"
+#include "escape_text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include "gate/pith_format.h"
+#include "validate/format.h"
 
 size_t pith_utf8_length(const char *p, size_t n)
 {

@@ -5,7 +5,7 @@
  * by a call that fails where the name exists, so of several processes one makes it and the others
  * get an error. */
 #define _GNU_SOURCE
-#include "pith_file_write.h"
+#include "file_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "pith_error_fill.h"
+#include "error_fill.h"
 #include "file_temp.h"
 
 #define PIPE_MAX_BYTES (UINT64_C(4) << 30)

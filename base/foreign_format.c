@@ -8,7 +8,7 @@
  * types, and the two that could stand inside an ONNX file (TFL3, safetensors) also need an offset
  * that lies in the file. */
 #define _POSIX_C_SOURCE 200809L
-#include "pith_foreign_format.h"
+#include "foreign_format.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* O_TMPFILE */
-#include "pith_kept_values.h"
-#include "pith_error_fill.h"
+#include "kept_values.h"
+#include "error_fill.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* narrow_float.c - rounding to f16 and bf16, in integers, the same on every machine; and the 16
  * bits of what is rounded already. */
-#include "pith_narrow_float.h"
+#include "narrow_float.h"
 
-#include "core/pith_element_f32.h"
-#include "pith_half_float.h"
+#include "core/element_f32.h"
+#include "half_float.h"
 
 #define F32_INFINITY 0x7f800000u /* bits; larger without the sign: NaN */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_number_text.h"
+#include "number_text.h"
 
 #include <string.h>
 

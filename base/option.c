@@ -2,8 +2,8 @@
 /* option.c - values by their rows: defaults, from text, to text. Every enum of ours is as large as
  * an int. */
 #include "pith_option.h"
-#include "pith_error_fill.h"
-#include "pith_number_text.h"
+#include "error_fill.h"
+#include "number_text.h"
 
 #include <assert.h>
 #include <inttypes.h>

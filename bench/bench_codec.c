@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "decode/pith_huff_decode.h"
+#include "decode/huff_decode.h"
 #include "pith_huffman.h"
-#include "pith_rans_encode.h"
-#include "decode/pith_weight.h"
+#include "huffman/rans_encode.h"
+#include "decode/weight.h"
 
 #define INDICES (1u << 20)
 #define PIECE 2048u /* as weights are decoded */

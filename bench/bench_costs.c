@@ -7,7 +7,7 @@
  *
  * The fastest of the runs that fit into 50 ms counts. Numbers of a machine go to its line in
  * runtime/kernels/costs.c, or into opts.costs. */
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "product_case.h"
 
 #define MANY_ROWS 64u

@@ -14,7 +14,7 @@
  * COLD in the environment: before each run 128 MiB are written, so that no weight is in a cache. */
 #include <dlfcn.h>
 #include <time.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "product_case.h"
 
 #define RUNS 3

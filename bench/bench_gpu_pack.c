@@ -12,8 +12,8 @@
 #include "pith_data.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "pith_seeded_random.h"
-#include "pith_store_floats.h"
+#include "base/seeded_random.h"
+#include "quantize/store_floats.h"
 
 #define SAMPLES 8u
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #define MAX_FILES 16
 #define MAX_ROUNDS 1001

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_sweep.c - files that rd/pith_weight_sweep.h makes of a network for several lambdas
+/* bench_sweep.c - files that rd/weight_sweep.h makes of a network for several lambdas
  * (bench/sweep.py drives it and measures what they lose).
  *
  *     bench_sweep MODEL DATA RANGE LAMBDA[,LAMBDA..] PREFIX [OPTION VALUE]... [--mirror 1]
@@ -14,12 +14,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "pith_fisher_rows.h"
-#include "host/pith_host.h"
+#include "train/feedback/fisher_rows.h"
+#include "pith_host.h"
 #include "pith_load.h"
 #include "pith_measure.h"
 #include "pith_pack.h"
-#include "pith_weight_sweep.h"
+#include "rd/weight_sweep.h"
 
 static struct pith_error err;
 

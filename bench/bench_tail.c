@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #define USUAL_RUNS 100000u
 #define FIRST_RUNS 1000u /* not counted: caches, clocks, the loop's length */

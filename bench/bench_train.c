@@ -10,11 +10,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_load.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_train.h"
-#include "tape.h"
+#include "train/tape/tape.h"
 
 static void fill(struct tape *t)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "driver.h"
+#include "cuda/driver.h"
 #include "guard_page.h"
 #include "ptx_launch.h"
 

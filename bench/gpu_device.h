@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "device_plan.h"
+#include "cuda/device_plan.h"
 #include "pith_cuda.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #define MOST_RUNS 2000u
 

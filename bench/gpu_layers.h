@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
-#include "device_product.h"
+#include "cuda/device_product.h"
 #include "gpu_device.h"
 
 #define CENTROIDS 16u

@@ -2,7 +2,7 @@
 # Benchmarks: each prints its figures; bench/tables.txt names the command behind each
 # table of the documents.
 BENCH_BIN := $(patsubst bench/%.c,$(O)/bench/%,$(wildcard bench/bench_*.c))
-$(O)/bench/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(call room_incs,$(ALL_ROOMS))
+$(O)/bench/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(INCLUDES)
 $(O)/bench/bench_%: $(O)/bench/bench_%.o $(foreach m,$(LIB_MODULES),$(O)/lib/$(m).a)
 	$(Q)$(CC) $(ALL_LDFLAGS) $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(call link_libs,cli)) -lm -lpthread -ldl -o $@
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/pith_kernels.h"
-#include "decode/pith_weight.h"
+#include "kernels/kernels.h"
+#include "decode/weight.h"
 #include "products/product_f32.h"
 
 static uint32_t seed = 2026;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files of the sweep (rd/pith_weight_sweep.h): bytes and mean KL on pictures that chose nothing, and where the PyPI
+"""Files of the sweep (rd/weight_sweep.h): bytes and mean KL on pictures that chose nothing, and where the PyPI
 package nncodec is installed, NNCodec's bytes at equal KL.
 
 usage: sweep.py resnet20|squeezenet|mobilenet|squeezenet-dc [--lambda L,L..] [--qp Q,Q..]

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_engine.h"
-#include "pith_error_fill.h"
+#include "measure/engine.h"
+#include "base/error_fill.h"
 #include "observed_detail.h"
-#include "pith_observed_run.h"
-#include "contract/pith_op_semantics.h"
-#include "host/pith_host.h"
+#include "observed_run.h"
+#include "op_interface/op_semantics.h"
+#include "pith_host.h"
 #include "pith_value_stats.h"
 
 struct calibration {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* calibrate_kernels.h - the list of calibration's kernels, in the manner of the runtime's
- * (pith_kernel_list.h). Results are the same from all. */
+ * (kernel_list.h). Results are the same from all. */
 #ifndef CALIBRATE_KERNELS_H
 #define CALIBRATE_KERNELS_H
 
 #include "histogram_count.h"
-#include "kernels/pith_kernel_list.h"
+#include "kernels/kernel_list.h"
 #include "run_sums.h"
 
 struct calibrate_kernels {

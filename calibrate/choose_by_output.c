@@ -15,16 +15,16 @@
  * effect on the outputs down: those that together make up less than REST of it keep it. The best
  * other candidate must be better by GAIN on that sample to be tried on all, and by as much on all
  * to be taken: what is better by less on so few is chance. */
-#include "pith_grid_choice.h"
+#include "grid_choice.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "observed_detail.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_output_trial.h"
+#include "op_interface/op_semantics.h"
+#include "output_trial.h"
 
 #define SAMPLES 4u
 #define REST 0.1

@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/pith_bytes.h"
-#include "pith_error_fill.h"
-#include "pith_grid_choice.h"
+#include "core/bytes.h"
+#include "base/error_fill.h"
+#include "grid_choice.h"
 #include "observed_detail.h"
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 struct choosing {
     struct pith_model *m;

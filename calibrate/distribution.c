@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pith_range.h"
+#include "range.h"
 
 bool pith_one_sided(const struct distribution *d)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* grid_choice.c - a candidate as a grid of the model, and numbers put on it. */
-#include "pith_grid_choice.h"
+#include "grid_choice.h"
 
 #include <math.h>
 
-#include "core/pith_bytes.h"
-#include "pith_normal_scale.h"
+#include "core/bytes.h"
+#include "base/normal_scale.h"
 
 static struct pith_grid *new_grid(struct pith_model *m, const struct candidate *from, uint32_t bits,
                                   uint32_t n)

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 
 #define BINS ((int32_t)PITH_HISTOGRAM_BINS)
 #define LOWEST_EXPONENT (-126)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kept_floats.c - twice as much whenever it is too little. */
-#include "pith_kept_floats.h"
+#include "kept_floats.h"
 
 #include <stdlib.h>
 #include <string.h>

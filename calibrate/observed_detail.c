@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 /* Layers whose x and y have channels that weights or factors belong to. A Recurrent's weight meets
  * its state alone, so there is nothing to correct by channels of x; a BatchNormalization has

@@ -3,13 +3,13 @@
  * memory is reused once no step reads it any more, so inputs are observed before a run.
  * An observed plan fuses nothing: a value lies where the steps behind it read it, so what is
  * changed in it counts. */
-#include "pith_observed_run.h"
+#include "observed_run.h"
 
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
-#include "host/pith_host.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
+#include "pith_host.h"
 
 static bool same_shape(const struct pith_value *v, const struct pith_tensor *t)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* output_trial.c - inputs and outputs of a few samples are kept, so that a trial is a run and
  * nothing else. */
-#include "pith_output_trial.h"
+#include "output_trial.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
 
 /* ---- watching -------------------------------------------------------------------------------- */
 

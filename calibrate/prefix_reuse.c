@@ -2,7 +2,7 @@
 /* prefix_reuse.c - alive behind a node is what it gave, and what one before gave and one behind it
  * reads. All lies in the plan's memory at the same place in each run, and an observed plan's steps
  * are the model's nodes. */
-#include "pith_prefix_reuse.h"
+#include "prefix_reuse.h"
 
 #include <stdlib.h>
 #include <string.h>

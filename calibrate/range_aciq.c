@@ -6,7 +6,7 @@
  * negative nowhere is taken as half of a symmetric law, whose other half has a bit of its own. */
 #include <math.h>
 
-#include "pith_range.h"
+#include "range.h"
 
 #define FIRST_BITS 2u
 

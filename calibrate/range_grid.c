@@ -7,8 +7,8 @@
  * bins that are wider than a step of the grid as well as for narrow ones. */
 #include <math.h>
 
-#include "pith_normal_scale.h"
-#include "pith_range.h"
+#include "base/normal_scale.h"
+#include "range.h"
 
 /* ---- from a range ---------------------------------------------------------------------------- */
 

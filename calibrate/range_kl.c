@@ -10,7 +10,7 @@
  * fewer steps than there are bins, nothing is clipped. */
 #include <math.h>
 
-#include "pith_range.h"
+#include "range.h"
 
 #define CLIPS 256u /* about so many are tried */
 

@@ -5,7 +5,7 @@
  * by magnitude, then each in turn. A range never becomes empty. */
 #include <math.h>
 
-#include "pith_range.h"
+#include "range.h"
 
 #define STEPS 28 /* 2^-7 of the extremes */
 #define REFINE 4 /* to 2^(1/64) */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* range_percentile.c - leave out the rare ones. Within the bin where the count is reached, numbers
  * are taken as evenly spread. Where all but the zeros were left out, everything is kept. */
-#include "pith_range.h"
+#include "range.h"
 
 /* Where the `wanted` largest of [n] bins begin, in bins; 0: there are no more than that. */
 static double cut_from_above(const double *count, uint32_t n, double wanted)

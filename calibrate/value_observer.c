@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "calibrate_kernels.h"
-#include "pith_cpu_allowed.h"
+#include "base/cpu_allowed.h"
 
 /* A value without channels is summed in so many pieces, by however many threads. */
 #define PIECES 8u

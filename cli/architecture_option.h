@@ -4,7 +4,7 @@
 #ifndef ARCHITECTURE_OPTION_H
 #define ARCHITECTURE_OPTION_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_onnx.h"
 
 /* The network with drawn weights, the import's preprocessing and labels, and an entry in its

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #define MAX_ELEMENT_BYTES 8
 

@@ -3,7 +3,7 @@
 #ifndef ARRAY_FILES_H
 #define ARRAY_FILES_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_data.h"
 #include "pith_measure.h"
 

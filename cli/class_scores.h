@@ -4,7 +4,7 @@
 #ifndef CLASS_SCORES_H
 #define CLASS_SCORES_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 
 enum cli_scores {
     CLI_SCORES_VALUES,        /* no classes: values as they are */

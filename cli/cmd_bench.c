@@ -2,9 +2,9 @@
 /* pith bench: time of one inference, memory, and where the time goes. */
 #include <stdio.h>
 #include <string.h>
-#include "bench_side.h"
-#include "engine_options.h"
-#include "pith_number_text.h"
+#include "cli/bench/bench_side.h"
+#include "cli/common/engine_options.h"
+#include "base/number_text.h"
 
 static const struct cli_option options[] = {
     {0, "vs", OPTION_TEXT, offsetof(struct bench_options, vs), "MODEL",

@@ -6,14 +6,14 @@
 #endif
 #include <stdio.h>
 #include <string.h>
-#include "engine_options.h"
+#include "cli/common/engine_options.h"
 #include "look_at_data.h"
 #include "feed_options.h"
-#include "json_out.h"
+#include "cli/common/json_out.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
-#include "range_table.h"
-#include "stage_options.h"
+#include "cli/tables/range_table.h"
+#include "cli/common/stage_options.h"
 
 struct calibrate_options {
     struct cli_common common;

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "engine_options.h"
+#include "cli/common/engine_options.h"
 #include "look_at_data.h"
 #include "feed_options.h"
 #include "pith_load.h"
-#include "json_out.h"
+#include "cli/common/json_out.h"
 #include "pith_onnx.h"
-#include "pith_range_check.h"
-#include "table.h"
+#include "measure/range_check.h"
+#include "cli/common/table.h"
 
 struct check_options {
     struct cli_common common;

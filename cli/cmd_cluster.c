@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 #include "stage_command.h"
-#include "stage_options.h"
-#include "table.h"
+#include "cli/common/stage_options.h"
+#include "cli/common/table.h"
 
 struct cluster_options {
     struct cli_common common;

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "array_files.h"
-#include "engine_options.h"
+#include "cli/common/engine_options.h"
 #include "pith_load.h"
 #include "feed_options.h"
-#include "json_out.h"
-#include "layer_reason.h"
-#include "table.h"
+#include "cli/common/json_out.h"
+#include "cli/tables/layer_reason.h"
+#include "cli/common/table.h"
 
 struct compare_options {
     struct cli_common common;

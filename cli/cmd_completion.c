@@ -3,9 +3,9 @@
  * the same tables as the help. */
 #include <stdio.h>
 #include <string.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_init.h"
-#include "stage_options.h"
+#include "cli/common/stage_options.h"
 
 static void put_options(const struct cli_option *options)
 {

@@ -6,18 +6,18 @@
 #include <string.h>
 #include <unistd.h>
 #include "array_files.h"
-#include "engine_options.h"
+#include "cli/common/engine_options.h"
 #include "pith_onnx.h"
 #include "look_at_data.h"
 #include "feed_options.h"
 #include "goal_run.h"
-#include "json_out.h"
-#include "layer_table.h"
+#include "cli/common/json_out.h"
+#include "cli/tables/layer_table.h"
 #include "pith_compress.h"
-#include "host/pith_host.h"
-#include "pith_plain_copy.h"
+#include "pith_host.h"
+#include "model/plain_copy.h"
 #include "ranks_start.h"
-#include "stage_options.h"
+#include "cli/common/stage_options.h"
 #include "training.h"
 
 struct compress_options {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pith decode: back to a plain .pith, or to ONNX with the effective weights. */
 #include <string.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_pack.h"
 #include "pith_onnx.h"
-#include "json_out.h"
+#include "cli/common/json_out.h"
 
 struct decode_options {
     struct cli_common common;

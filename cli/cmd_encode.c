@@ -2,12 +2,12 @@
 /* pith encode: batch normalisation folded, gaps and indices entropy-coded: the final file. */
 #include <math.h>
 #include <string.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_pack.h"
-#include "json_out.h"
+#include "cli/common/json_out.h"
 #include "pith_compress.h"
-#include "pith_pack_small.h"
-#include "stage_options.h"
+#include "compress/output/pack_small.h"
+#include "cli/common/stage_options.h"
 
 #define LOAD_STEP 0.01 /* seconds; less is not printed */
 

@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "engine_options.h"
+#include "cli/common/engine_options.h"
 #include "look_at_data.h"
 #include "feed_options.h"
 #include "pith_load.h"
-#include "json_out.h"
+#include "cli/common/json_out.h"
 
 struct eval_options {
     struct cli_common common;

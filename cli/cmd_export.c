@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cli.h"
-#include "json_out.h"
-#include "pith_export.h"
-#include "table.h"
+#include "cli/common/cli.h"
+#include "cli/common/json_out.h"
+#include "export/export.h"
+#include "cli/common/table.h"
 
 struct export_options {
     struct cli_common common;

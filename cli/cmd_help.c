@@ -2,10 +2,10 @@
 /* pith help [COMMAND[-advanced] | options | exit-codes | environment | preprocess | presets] */
 #include <stdio.h>
 #include <string.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "help_topics.h"
-#include "pith_preset.h"
-#include "table.h"
+#include "compress/recipe/preset.h"
+#include "cli/common/table.h"
 
 struct help_options {
     struct cli_common common;

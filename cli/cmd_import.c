@@ -2,8 +2,8 @@
 /* pith import: ONNX in, .pith out, nothing compressed yet. */
 #include <inttypes.h>
 #include <stdio.h>
-#include "json_out.h"
-#include "pith_exact_grid.h"
+#include "cli/common/json_out.h"
+#include "model/exact_grid.h"
 #include "pith_onnx.h"
 
 struct import_options {

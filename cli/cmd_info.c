@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "coder_table.h"
-#include "engine_options.h"
-#include "pith_escape_text.h"
+#include "cli/tables/coder_table.h"
+#include "cli/common/engine_options.h"
+#include "base/escape_text.h"
 #include "pith_load.h"
-#include "json_out.h"
-#include "layer_table.h"
-#include "plan_table.h"
-#include "host/pith_host.h"
-#include "range_table.h"
+#include "cli/common/json_out.h"
+#include "cli/tables/layer_table.h"
+#include "cli/tables/plan_table.h"
+#include "pith_host.h"
+#include "cli/tables/range_table.h"
 
 struct info_options {
     struct cli_common common;

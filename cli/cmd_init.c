@@ -6,7 +6,7 @@
 #include <string.h>
 #include "architecture_option.h"
 #include "pith_onnx.h"
-#include "json_out.h"
+#include "cli/common/json_out.h"
 
 struct init_options {
     struct cli_common common;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pith ops: which ONNX operators import understands. */
 #include <stdio.h>
-#include "json_out.h"
+#include "cli/common/json_out.h"
 #include "pith_onnx.h"
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)

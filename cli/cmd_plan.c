@@ -2,7 +2,7 @@
 /* pith plan: what was chosen and placed to run a model on this machine, as a file. */
 #include <stdlib.h>
 #include "array_files.h"
-#include "engine_options.h"
+#include "cli/common/engine_options.h"
 #include "pith_load.h"
 
 static enum cli_exit write_plan(const struct cli_common *c, struct pith_engine *e)

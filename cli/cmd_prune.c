@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "stage_command.h"
-#include "stage_options.h"
-#include "table.h"
+#include "cli/common/stage_options.h"
+#include "cli/common/table.h"
 
 struct prune_options {
     struct cli_common common;

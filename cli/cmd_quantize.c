@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "stage_command.h"
-#include "stage_options.h"
-#include "table.h"
+#include "cli/common/stage_options.h"
+#include "cli/common/table.h"
 
 struct quantize_options {
     struct cli_common common;

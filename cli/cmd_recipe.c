@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_compress.h"
 #include "pith_load.h"
-#include "stage_options.h"
+#include "cli/common/stage_options.h"
 
 struct recipe_options {
     struct cli_common common;

@@ -7,16 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "array_files.h"
-#include "engine_options.h"
-#include "core/pith_element_f32.h"
-#include "pith_escape_text.h"
+#include "cli/common/engine_options.h"
+#include "core/element_f32.h"
+#include "base/escape_text.h"
 #include "pith_load.h"
 #include "class_scores.h"
 #include "look_at_data.h"
-#include "explain.h"
+#include "cli/bench/explain.h"
 #include "feed_options.h"
-#include "json_out.h"
-#include "host/pith_host.h"
+#include "cli/common/json_out.h"
+#include "pith_host.h"
 
 struct run_options {
     struct cli_common common;

@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "csv_out.h"
-#include "engine_options.h"
+#include "cli/common/csv_out.h"
+#include "cli/common/engine_options.h"
 #include "look_at_data.h"
 #include "feed_options.h"
-#include "json_out.h"
-#include "pith_escape_text.h"
+#include "cli/common/json_out.h"
+#include "base/escape_text.h"
 #include "pith_sense.h"
-#include "table.h"
+#include "cli/common/table.h"
 
 #define MAX_TRIALS (TABLE_COLUMNS - 2) /* beside the layer and its weights */
 #define MOST_SENSITIVE 3               /* layers that cost most */

@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "engine_options.h"
-#include "json_out.h"
-#include "host/pith_host.h"
+#include "cli/common/engine_options.h"
+#include "cli/common/json_out.h"
+#include "pith_host.h"
 #include "pith_sweep.h"
 #include "sweep_keep.h"
-#include "table.h"
+#include "cli/common/table.h"
 #include "training.h"
 
 #define MAX_JOBS 256

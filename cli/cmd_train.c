@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 #include "architecture_option.h"
-#include "error_subject.h"
-#include "pith_file_write.h"
+#include "cli/common/error_subject.h"
+#include "base/file_write.h"
 #include "pith_onnx.h"
 #include "pith_pack.h"
-#include "json_out.h"
+#include "cli/common/json_out.h"
 #include "ranks_start.h"
-#include "stage_options.h"
+#include "cli/common/stage_options.h"
 #include "training.h"
 
 struct train_options {

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "array_files.h"
-#include "engine_options.h"
-#include "json_out.h"
+#include "cli/common/engine_options.h"
+#include "cli/common/json_out.h"
 #include "pith_load.h"
 #include "pith_tune.h"
-#include "table.h"
+#include "cli/common/table.h"
 
 struct tune_options {
     struct cli_common common;

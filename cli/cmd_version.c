@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pith version: the library's version, the format's, and what this CPU offers. */
 #include <stdio.h>
-#include "json_out.h"
-#include "host/pith_host.h"
+#include "cli/common/json_out.h"
+#include "pith_host.h"
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {

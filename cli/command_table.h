@@ -3,7 +3,7 @@
 #ifndef COMMAND_TABLE_H
 #define COMMAND_TABLE_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */
 

@@ -3,7 +3,7 @@
 #ifndef DATA_OPTIONS_H
 #define DATA_OPTIONS_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_data.h"
 
 /* Fills in what m's input wants: its name and shape, the class names that labels may be given by,

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include "array_files.h"
 #include "look_at_data.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 static bool find_value(const struct pith_model *m, const uint32_t *list, uint32_t n,
                        const char *name, size_t bytes, uint32_t *at)

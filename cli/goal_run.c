@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "array_files.h"
-#include "engine_options.h"
-#include "error_subject.h"
-#include "json_out.h"
-#include "layer_table.h"
+#include "cli/common/engine_options.h"
+#include "cli/common/error_subject.h"
+#include "cli/common/json_out.h"
+#include "cli/tables/layer_table.h"
 #include "pith_base.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_train.h"
 
 #define LARGEST 3                 /* layers that a miss names */

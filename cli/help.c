@@ -2,8 +2,8 @@
 /* Help, made from the command and option tables: nothing is written twice. */
 #include <stdio.h>
 #include <string.h>
-#include "cli.h"
-#include "stage_options.h"
+#include "cli/common/cli.h"
+#include "cli/common/stage_options.h"
 
 static const char *const groups[] = {"look", "make", "run", "ship", "misc"};
 

@@ -3,7 +3,7 @@
 #ifndef HELP_TOPICS_H
 #define HELP_TOPICS_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 
 struct help_row {
     const char *name, *text;

@@ -2,9 +2,9 @@
 /* From "--input-shape x:1x3x224x224" and its kin to struct pith_import_opts. */
 #include <stdlib.h>
 #include <string.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_onnx.h"
-#include "host/pith_preprocess.h"
+#include "pith_preprocess.h"
 
 struct cli_import_storage {
     struct pith_input_shape shapes[CLI_LIST_MAX];

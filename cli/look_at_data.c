@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "engine_options.h"
+#include "cli/common/engine_options.h"
 
 #define LOOK_VALUES (UINT64_C(1) << 22) /* of an input: some 0.1 s */
 

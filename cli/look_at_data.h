@@ -3,8 +3,8 @@
 #ifndef LOOK_AT_DATA_H
 #define LOOK_AT_DATA_H
 
-#include "cli.h"
-#include "pith_data_look.h"
+#include "cli/common/cli.h"
+#include "measure/data_look.h"
 
 /* Warns of what pith_look_at_data finds; a sample that is NaN or infinite is refused. */
 enum cli_exit cli_look_at_data(const struct pith_model *m, const struct pith_feed *feed);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "command_table.h"
-#include "error_subject.h"
-#include "json_out.h"
+#include "cli/common/error_subject.h"
+#include "cli/common/json_out.h"
 
 /* Options that cannot be parsed may end before --json is. */
 static bool wants_json(int argc, char **argv)

@@ -2,9 +2,9 @@
 /* Manual pages in mdoc(7), made from the same tables as the help texts. */
 #include <stdio.h>
 #include <string.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "help_topics.h"
-#include "stage_options.h"
+#include "cli/common/stage_options.h"
 #include "pith_runtime.h"
 
 /* Of the last change of the command line; pages must not depend on the day they are made. */

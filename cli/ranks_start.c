@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "json_out.h"
-#include "pith_ranks_mpi.h"
+#include "cli/common/json_out.h"
+#include "mpi/ranks_mpi.h"
 #include "ranks_start.h"
 
 static struct pith_mpi mpi = {.size_bytes = sizeof mpi};

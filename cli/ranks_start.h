@@ -3,7 +3,7 @@
 #ifndef RANKS_START_H
 #define RANKS_START_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_train.h"
 
 /* how: "mpi", or NULL: this process alone, and a hint where a launcher started several.

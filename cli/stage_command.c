@@ -4,8 +4,8 @@
 #include "pith_onnx.h"
 #include <math.h>
 #include <string.h>
-#include "json_out.h"
-#include "host/pith_preprocess.h"
+#include "cli/common/json_out.h"
+#include "pith_preprocess.h"
 
 static void json_pruned(const struct pith_prune_layer *l)
 {

@@ -4,7 +4,7 @@
 #ifndef STAGE_COMMAND_H
 #define STAGE_COMMAND_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "feed_options.h"
 #include "pith_compress.h"
 #include "training.h"

@@ -3,7 +3,7 @@
 #ifndef SWEEP_KEEP_H
 #define SWEEP_KEEP_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_sweep.h"
 
 /* Makes the folder, or says why it cannot be written to. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* calibrate_stage.c - the stage `calibrate`: samples run, then a grid for every observed value. */
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "stage_run.h"
 
 static bool go_on(void *user, uint64_t done, uint64_t total)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_stage_options.h"
-#include "stage_json.h"
-#include "pith_pack_small.h"
+#include "compress/recipe/stage_json.h"
+#include "compress/output/pack_small.h"
 #include "stage_run.h"
 
 static enum pith_status evaluate(const struct pith_model *m, const struct pith_compress_opts *o,

@@ -3,9 +3,9 @@
  * number of it changing: grids, then supports. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/pith_bytes.h"
-#include "pith_error_fill.h"
-#include "pith_exact_grid.h"
+#include "core/bytes.h"
+#include "base/error_fill.h"
+#include "model/exact_grid.h"
 #include "stage_run.h"
 
 #define ZEROS 0.1 /* of a weight, at least, for a mask to take less than it saves */

@@ -7,7 +7,7 @@
  * N:M and balanced patterns fix their sparsity: there a falls from b to a. */
 #include <math.h>
 #include <stdlib.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "stage_run.h"
 
 static uint32_t steps_of(const struct pith_stage *s)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 #define BESIDE 16u
 #define NUMBERS UINT64_C(67108864) /* that the network computes for all held-out samples */

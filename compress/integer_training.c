@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pith_calibrate.h"
 #include "pith_value_stats.h"
 

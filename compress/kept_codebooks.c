@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_store_floats.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
+#include "quantize/store_floats.h"
 
 #define SHARE 0.05 /* of the error without them: 0.2 dB */
 #define ENOUGH_DB (PITH_KEEP_FLOOR_DB + 10)

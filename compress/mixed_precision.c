@@ -30,15 +30,15 @@
 #include <string.h>
 
 #include "output_sqnr.h"
-#include "pith_error_fill.h"
-#include "pith_fold_affine.h"
-#include "pith_integer_plan.h"
+#include "base/error_fill.h"
+#include "quantize/transform/fold_affine.h"
+#include "quantize/layer/integer_plan.h"
 #include "kept_codebooks.h"
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_pack.h"
-#include "pith_store_floats.h"
-#include "pith_two_inputs.h"
-#include "pith_turn_weight.h"
+#include "quantize/store_floats.h"
+#include "quantize/transform/two_inputs.h"
+#include "quantize/transform/turn_weight.h"
 
 #define FEW 8u        /* samples that a trial of one layer runs */
 #define FEW_STEPS 64u /* of a stream */

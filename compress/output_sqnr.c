@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 enum pith_status pith_sqnr_open(struct output_sqnr *a, const struct pith_model *m)
 {

@@ -8,9 +8,9 @@
 #ifndef OUTPUT_SQNR_H
 #define OUTPUT_SQNR_H
 
-#include "pith_difference.h"
-#include "pith_kept_floats.h"
-#include "pith_observed_run.h"
+#include "measure/difference.h"
+#include "calibrate/kept_floats.h"
+#include "calibrate/observed_run.h"
 
 struct kept_outputs {
     uint32_t value;          /* that the output is compared by */

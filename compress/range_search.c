@@ -28,13 +28,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "pith_fold_affine.h"
-#include "pith_grid_choice.h"
-#include "pith_normal_scale.h"
-#include "pith_output_trial.h"
+#include "base/error_fill.h"
+#include "quantize/transform/fold_affine.h"
+#include "calibrate/grid_choice.h"
+#include "base/normal_scale.h"
+#include "calibrate/output_trial.h"
 #include "pith_value_stats.h"
-#include "pith_turn_weight.h"
+#include "quantize/transform/turn_weight.h"
 
 #define FEWEST 16u /* samples */
 #define MOST 64u

@@ -14,8 +14,8 @@
 
 #include "output_sqnr.h"
 #include "coarse_weight.h"
-#include "pith_error_fill.h"
-#include "pith_grid_choice.h"
+#include "base/error_fill.h"
+#include "calibrate/grid_choice.h"
 #include "pith_value_stats.h"
 
 #define KEPT_PER_CALL 8192u

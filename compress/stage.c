@@ -3,14 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "gate/pith_format.h"
-#include "host/pith_host.h"
-#include "pith_narrow_float.h"
+#include "validate/format.h"
+#include "pith_host.h"
+#include "base/narrow_float.h"
 #include "pith_pack.h"
-#include "pith_snr.h"
+#include "base/snr.h"
 #include "quantize_stage.h"
 #include "pith_stage_options.h"
-#include "stage_json.h"
+#include "compress/recipe/stage_json.h"
 #include "stage_run.h"
 
 void pith_stage_report_free(struct pith_stage_report *r)

@@ -3,7 +3,7 @@
 #ifndef STAGE_RUN_H
 #define STAGE_RUN_H
 
-#include "choose_coder.h"
+#include "compress/output/choose_coder.h"
 #include "pith_compress.h"
 
 /* Stages in the history. */

@@ -2,7 +2,7 @@
 /* Train as a stage: its teacher found, its goal measured, and then trained. */
 #include <math.h>
 #include <string.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pith_load.h"
 #include "integer_training.h"
 #include "stage_run.h"

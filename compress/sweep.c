@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "gate/pith_container.h"
-#include "host/pith_host.h"
-#include "stage_json.h"
+#include "validate/container.h"
+#include "pith_host.h"
+#include "compress/recipe/stage_json.h"
 #include "sweep_spec.h"
 
 #define MAX_COMBINATIONS 1000000u

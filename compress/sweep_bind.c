@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "pith_pack.h"
-#include "gate/pith_container.h"
-#include "host/pith_host.h"
-#include "stage_json.h"
-#include "pith_subject_mark.h"
+#include "validate/container.h"
+#include "pith_host.h"
+#include "compress/recipe/stage_json.h"
+#include "subject_mark.h"
 #include "sweep_spec.h"
 
 uint32_t pith_mark_number(uint32_t crc, uint64_t v)

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "json_value.h"
-#include "pith_error_fill.h"
+#include "compress/recipe/json_value.h"
+#include "base/error_fill.h"
 #include "sweep_spec.h"
 
 /* results->json: "spec:combination" -> the line as an object. Of a measured one "text" is what its

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "host/pith_preprocess.h"
-#include "pith_seeded_random.h"
+#include "base/error_fill.h"
+#include "pith_preprocess.h"
+#include "base/seeded_random.h"
 
 #define DISCS 250u
 #define SMALLEST 64.0f /* of the side: the least radius */

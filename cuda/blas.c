@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/pith_act_kind.h"
+#include "kernels/act_kind.h"
 
 /* Numbers of cublasLt.h and library_types.h, which are part of its binary interface. */
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device_elementwise.c - functions of one element and of two. */
 #include "device_lower.h"
-#include "contract/pith_broadcast.h"
+#include "op_interface/broadcast.h"
 
 /* false, by n 0: there are too many elements. */
 static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, float a, float b)
@@ -16,7 +16,7 @@ static bool launch_map(struct lowering *l, const struct step *s, uint32_t kind, 
     return m.n > 0;
 }
 
-/* The kernel's table numbers activations as the epilogues of products do (pith_act_kind.h), so one
+/* The kernel's table numbers activations as the epilogues of products do (act_kind.h), so one
  * serves both. */
 bool pith_device_map(struct lowering *l, const struct step *s)
 {

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include "blas.h"
 #include "driver.h"
-#include "plan/pith_plan_steps.h"
+#include "plan/plan_steps.h"
 
 /* Copies are of bytes and between addresses on the device; fills of 32-bit words. */
 enum action_kind { ACTION_LAUNCH, ACTION_COPY, ACTION_FILL, ACTION_BLAS };

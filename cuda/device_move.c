@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device_move.c - operators that put elements elsewhere. */
 #include "device_lower.h"
-#include "contract/pith_slice_axis.h"
+#include "op_interface/slice_axis.h"
 
 /* A box of all elements of `shape`, row-major on both sides. The caller then changes the steps of
  * the side that is not dense. */

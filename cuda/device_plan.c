@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "device_plan.h"
 #include "device_huffman.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #define GRAPH_STEPS 65536u /* more of them, in long loops, are put on the stream one by one */
 #define PINNED_ALIGN 64u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* device_reduce.c - softmax, reductions and norms. */
 #include "device_lower.h"
-#include "contract/pith_reduced_axes.h"
+#include "op_interface/reduced_axes.h"
 
 /* A team of LAUNCH_TEAM threads has one row: as many as the CPU's vector sums have lanes, whose
  * order of additions it follows (reduce.cu). */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "blas.h"
 #include "driver.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 enum {
     /* Results of enum cudaError_enum (cuda.h) that mean something of their own to a caller. The

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "launch.h"
+#include "cuda/kernels/launch.h"
 #include "pith_cuda.h"
 
 typedef uint64_t device_address;

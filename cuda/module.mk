@@ -11,8 +11,8 @@ CUDA_TARGETS ?= 80 86 89 90 100 120
 CUDA_PTX := 75 80
 # The oldest version of PTX that has all instructions used, so that drivers from R450 on compile it.
 CUDA_PTX_VERSION := 7.0
-CUDA_KERNELS := $(wildcard cuda/kernels/*) runtime/core/pith_f32_bits.h \
-    $(wildcard runtime/kernels/ref/*_f32.h) runtime/kernels/ref/pith_integer_range.h runtime/kernels/pith_act_kind.h
+CUDA_KERNELS := $(wildcard cuda/kernels/*) runtime/core/f32_bits.h \
+    $(wildcard runtime/kernels/ref/*_f32.h) runtime/kernels/ref/integer_range.h runtime/kernels/act_kind.h
 # The CPU's scalar functions are compiled for the device, too, and have to give the same bits.
 CUDA_FLAGS := -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true -std=c++17 -Icuda/kernels -Iruntime
 # Kernels do not depend on the variant.

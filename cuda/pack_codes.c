@@ -8,7 +8,7 @@
  * | */
 #include <stdlib.h>
 #include <string.h>
-#include "launch.h"
+#include "cuda/kernels/launch.h"
 #include "pack_forms.h"
 
 /* A support leaves one code to what is not stored. */

@@ -6,7 +6,7 @@
  *     | codebooks | row_at [rows + 1] | words of two columns | indices | */
 #include <stdlib.h>
 #include <string.h>
-#include "launch.h"
+#include "cuda/kernels/launch.h"
 #include "pack_forms.h"
 
 #define MOST_COLUMNS 65536u

@@ -8,8 +8,8 @@
  *
  * A matrix [k, n] is turned; it has one tap. */
 #include <stdlib.h>
-#include "half_bits.h"
-#include "launch.h"
+#include "cuda/kernels/half_bits.h"
+#include "cuda/kernels/launch.h"
 #include "pack_forms.h"
 
 #define PART_TERMS 8u

@@ -3,8 +3,8 @@
 #include "pack_huffman.h"
 #include <stdlib.h>
 #include <string.h>
-#include "launch.h"
-#include "decode/pith_huff_decode.h"
+#include "cuda/kernels/launch.h"
+#include "decode/huff_decode.h"
 
 static bool read_lengths(const struct weight *w, struct huff_lengths *lengths)
 {

@@ -10,7 +10,7 @@
  * A matrix [k, n] is turned; it has one tap. */
 #include <stdlib.h>
 #include <string.h>
-#include "launch.h"
+#include "cuda/kernels/launch.h"
 #include "pack_forms.h"
 
 #define WORD_TERMS 4u

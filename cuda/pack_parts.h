@@ -5,7 +5,7 @@
 #define PACK_PARTS_H
 
 #include <stdbool.h>
-#include "decode/pith_weight.h"
+#include "decode/weight.h"
 
 #define PACK_CENTROIDS 256u /* that a codebook has at most */
 

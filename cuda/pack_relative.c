@@ -24,7 +24,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "launch.h"
+#include "cuda/kernels/launch.h"
 #include "pack_parts.h"
 #include "pack_relative.h"
 

@@ -4,7 +4,7 @@
 #define PACK_RELATIVE_H
 
 #include <stdbool.h>
-#include "decode/pith_weight.h"
+#include "decode/weight.h"
 
 /* Offsets in bytes: the codebook is at 0. */
 struct relative_layout {

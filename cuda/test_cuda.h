@@ -9,7 +9,7 @@
 #include "device_plan.h"
 #include "device_product.h"
 #include "blas.h"
-#include "half_bits.h"
+#include "cuda/kernels/half_bits.h"
 #include "pack_forms.h"
 #include "pack_relative.h"
 

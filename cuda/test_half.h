@@ -3,6 +3,6 @@
 #ifndef TEST_HALF_H
 #define TEST_HALF_H
 
-#include "half_bits.h"
+#include "cuda/kernels/half_bits.h"
 
 #endif

@@ -5,6 +5,6 @@
 #define TEST_LAUNCH_H
 
 #include "driver.h"
-#include "launch.h"
+#include "cuda/kernels/launch.h"
 
 #endif

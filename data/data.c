@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "data_source.h"
-#include "host/pith_preprocess.h"
-#include "core/pith_tensor.h"
+#include "pith_preprocess.h"
+#include "core/tensor.h"
 
 #define COLOURS 3u /* channels of a photograph */
 

@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "data_source.h"
 #include "npy_header.h"
 #include "number_convert.h"
-#include "core/pith_tensor.h"
+#include "core/tensor.h"
 
 enum { CSV_MAX_COLUMNS = 256, CSV_FIELD_BYTES = 1024 };
 

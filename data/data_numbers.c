@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "data_source.h"
-#include "pith_half_float.h"
+#include "base/half_float.h"
 #include "npy_header.h"
 #include "number_convert.h"
-#include "core/pith_tensor.h"
+#include "core/tensor.h"
 
 uint64_t pith_load_stored(const uint8_t *p, uint32_t bytes, bool big_endian)
 {

@@ -11,8 +11,8 @@
 #ifndef DATA_SOURCE_H
 #define DATA_SOURCE_H
 
-#include "pith_error_fill.h"
-#include "pith_count_text.h"
+#include "base/error_fill.h"
+#include "base/count_text.h"
 #include "pith_data.h"
 
 enum { DATA_MAX_SAMPLES = 1 << 28, DATA_MAX_SAMPLE_ELEMS = 1 << 28 };

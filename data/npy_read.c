@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "data_source.h"
 #include "npy_header.h"
 #include "number_convert.h"

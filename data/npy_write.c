@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
-#include "pith_error_fill.h"
+#include "core/bytes.h"
+#include "base/error_fill.h"
 #include "pith_data.h"
-#include "core/pith_tensor.h"
+#include "core/tensor.h"
 
 enum { NPY_ALIGN = 64, NPY_HEAD_ROOM = 256 };
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "data_source.h"
-#include "pith_half_float.h"
-#include "core/pith_tensor.h"
+#include "base/half_float.h"
+#include "core/tensor.h"
 
 #define TWO_TO_63 9223372036854775808.0
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "data_source.h"
 
 enum { TAR_MAX_NAME = 4096, TAR_MAX_PAX = 65536, TAR_MAX_FILES = 1 << 24 };

@@ -10,7 +10,7 @@
  * a pipe leave 0xffffffff for sizes they did not know: such data reaches to the end of the file. */
 #include <string.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "data_source.h"
 
 enum {

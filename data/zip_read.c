@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "data_source.h"
 
 enum {

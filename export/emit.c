@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/pith_act_kind.h"
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
+#include "kernels/act_kind.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
 #include "writer.h"
 
 /* ---- calls

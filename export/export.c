@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c - see pith_export.h. */
+/* export.c - see export.h. */
 #include <string.h>
 #include "network.h"
-#include "pith_error_fill.h"
-#include "pith_expand_recurrent.h"
+#include "base/error_fill.h"
+#include "quantize/transform/expand_recurrent.h"
 
 void pith_export_opts_init(struct pith_export_opts *opts, uint32_t size_bytes)
 {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
 #include "pith_pack.h"
 #include "writer.h"
 

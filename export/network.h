@@ -8,7 +8,7 @@
 #ifndef EXPORT_NETWORK_H
 #define EXPORT_NETWORK_H
 
-#include "pith_export.h"
+#include "export.h"
 
 #define STORE_NONE UINT32_MAX
 

@@ -3,7 +3,7 @@
 #include "reading.h"
 
 #include <string.h>
-#include "kernels/ref/pith_integer_range.h"
+#include "kernels/ref/integer_range.h"
 
 /* ---- what stands in the model -------------------------------------------------------------- */
 

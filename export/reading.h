@@ -6,11 +6,11 @@
 #define EXPORT_READING_H
 
 #include "network.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
-#include "core/pith_integer_at.h"
-#include "kernels/pith_kernels.h"
-#include "contract/pith_op_exec.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
+#include "core/integer_at.h"
+#include "kernels/kernels.h"
+#include "op_interface/op_exec.h"
 
 #define MOST_LOOPS 8u /* in one another */
 

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "core/pith_f32_bits.h"
+#include "core/f32_bits.h"
 
 /* "NAME NEEDS...", text; parts stand behind those that they need. */
 static const struct {

@@ -4,7 +4,7 @@
 #define EXPORT_WRITER_H
 
 #include "network.h"
-#include "pith_byte_out.h"
+#include "base/byte_out.h"
 
 #define MOST_PARTS 64u
 

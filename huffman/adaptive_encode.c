@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The encoder of adaptive streams: the walk of runtime/decode/pith_adaptive_impl.h with an
+/* The encoder of adaptive streams: the walk of runtime/decode/adaptive_impl.h with an
  * arithmetic coder that writes (carry-less: the interval [low, high] of 32 bits, whose equal
  * leading bytes go out). */
-#include "pith_adaptive_encode.h"
+#include "adaptive_encode.h"
 #include <stdlib.h>
-#include "decode/pith_adaptive_decode.h"
+#include "decode/adaptive_decode.h"
 #include "slice_encode.h"
 
 static void put(struct adaptive *a, uint32_t byte)
@@ -29,7 +29,7 @@ static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
     return bit;
 }
 
-#include "decode/pith_adaptive_impl.h"
+#include "decode/adaptive_impl.h"
 
 /* Zeros at its end need not be written: a reader sees them there. */
 static void finish_code(struct adaptive *a)

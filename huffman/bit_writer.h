@@ -4,7 +4,7 @@
 #ifndef BIT_WRITER_H
 #define BIT_WRITER_H
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 
 struct bit_writer {
     uint8_t *at, *end;

@@ -4,7 +4,7 @@
 #ifndef GAP_SYMBOLS_H
 #define GAP_SYMBOLS_H
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "pith_huffman.h"
 
 /* May be above 255: then this pair of parameters cannot write the gap. */

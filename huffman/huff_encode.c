@@ -2,7 +2,7 @@
 /* Coded streams (docs/format-streams.md section 3): sizes of all sub-streams first, since the
  * directory stands in front, then the codes. */
 #include <string.h>
-#include "decode/pith_huff_decode.h"
+#include "decode/huff_decode.h"
 #include "huff_write.h"
 
 /* Bytes of the sub-stream of symbols [from, to); SIZE_MAX when one has no code. */

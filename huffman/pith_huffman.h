@@ -10,7 +10,7 @@
  *     pith_huff_table_write(&code, table);
  *     pith_huff_encode(&code, index, n, out, pith_huff_bound(&code, hist, n), &out_bytes);
  *
- * The reader's side is runtime/decode/pith_weight.h: a table here becomes huff_table there, a
+ * The reader's side is runtime/decode/weight.h: a table here becomes huff_table there, a
  * stream a stream.
  *
  * Every output goes to memory of the caller; each kind of output has a function that tells the

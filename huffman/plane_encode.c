@@ -2,9 +2,9 @@
 /* The encoder of byte planes: each plane with a code of its own where that is shorter than its
  * bytes. */
 #include <stdlib.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "pith_huffman.h"
-#include "pith_plane_encode.h"
+#include "plane_encode.h"
 
 #define MAX_VARINT 10u
 

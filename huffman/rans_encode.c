@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bit_writer.h"
-#include "pith_rans_encode.h"
+#include "rans_encode.h"
 
 #define BLOCK_BITS 16u /* at least */
 #define MOST_BLOCK_BITS 20u

@@ -5,7 +5,7 @@
  * table everywhere. */
 #include <string.h>
 #include "bit_writer.h"
-#include "pith_rans_encode.h"
+#include "rans_encode.h"
 
 #define LOG_ONE 65536u /* one octave */
 

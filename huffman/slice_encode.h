@@ -4,7 +4,7 @@
 #ifndef SLICE_ENCODE_H
 #define SLICE_ENCODE_H
 
-#include "decode/pith_row_slices.h"
+#include "decode/row_slices.h"
 
 /* A slice of `rows` rows from `row` on, which begins with counters that know nothing; dst NULL:
  * only counts. */

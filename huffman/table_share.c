@@ -8,7 +8,7 @@
 #include <string.h>
 #include "gap_symbols.h"
 #include "huff_write.h"
-#include "pith_rans_encode.h"
+#include "rans_encode.h"
 
 /* Histograms and supports share by the same rule; `item` is one of either. A histogram is coded by
  * Huffman or by rANS. */

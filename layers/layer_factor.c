@@ -2,18 +2,18 @@
 /* layer_factor.c - what GPTQ calls the Hessian of a row, H = X^T X, damped and factored. Weights
  * are put in the order of rising diagonal, and rounded from the last place to the first: those that
  * matter most first, as GPTQ's act-order has it. */
-#include "pith_layer_round.h"
+#include "layer_round.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_cholesky.h"
-#include "pith_error_feedback.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
-#include "pith_in_parallel.h"
-#include "pith_row_panel.h"
+#include "numeric/cholesky.h"
+#include "numeric/error_feedback.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
+#include "base/in_parallel.h"
+#include "numeric/row_panel.h"
 
 #define LEAST_TRACE 1e-6 /* of a group, of the mean group's: so that each has a factor */
 

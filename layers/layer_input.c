@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "pith_kept_values.h"
-#include "contract/pith_op_semantics.h"
+#include "base/kept_values.h"
+#include "op_interface/op_semantics.h"
 
 /* Of a recurrent product the weight meets the state, not input 0; its inputs' part is a MatMul
  * of its own. */

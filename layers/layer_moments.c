@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* layer_moments.c - some samples at a time, their rows laid out in panels, the panel's products
- * added by pith_gram.h. Threads take parts of the sums: rows of one matrix, or whole groups. */
-#include "pith_layer_moments.h"
+ * added by gram.h. Threads take parts of the sums: rows of one matrix, or whole groups. */
+#include "layer_moments.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "pith_gram.h"
-#include "host/pith_host.h"
-#include "pith_in_parallel.h"
-#include "pith_kept_values.h"
+#include "base/error_fill.h"
+#include "numeric/gram.h"
+#include "pith_host.h"
+#include "base/in_parallel.h"
+#include "base/kept_values.h"
 #include "shrinkage.h"
 
 #define PANEL (4 * PITH_GRAM_PART) /* rows, at most; any multiple gives the same sums */

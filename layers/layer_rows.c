@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "pith_im2col.h"
-#include "pith_layer_moments.h"
-#include "contract/pith_op_semantics.h"
+#include "base/error_fill.h"
+#include "numeric/im2col.h"
+#include "layer_moments.h"
+#include "op_interface/op_semantics.h"
 
 static struct shape shape_of(const struct pith_value *v)
 {

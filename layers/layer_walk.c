@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
-#include "pith_in_parallel.h"
-#include "pith_kept_values.h"
-#include "contract/pith_op_semantics.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
+#include "base/in_parallel.h"
+#include "base/kept_values.h"
+#include "op_interface/op_semantics.h"
 #include "pith_pack.h"
 
 /* Arrays by value number of the model, whose nodes do not change while a walk lives. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_seeded_random.h"
+#include "base/seeded_random.h"
 
 #define MOST_SAMPLES 64u
 #define MOST_ROWS 8u /* of a sample */

@@ -3,7 +3,7 @@
 #ifndef VALUE_RECORD_H
 #define VALUE_RECORD_H
 
-#include "pith_layer_walk.h"
+#include "layer_walk.h"
 
 /* Output `output` of node `node`, in runs of the nodes first .. last - 1 in which it is; they are
  * run again when the walk goes on. A loop or branch is in there as a whole. An output that the

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "pith_error_fill.h"
-#include "pith_file_write.h"
-#include "pith_foreign_format.h"
+#include "base/error_fill.h"
+#include "base/file_write.h"
+#include "base/foreign_format.h"
 
 #define MAX_FILE_BYTES (UINT64_C(1) << 36) /* 64 GiB: more is not a model but a mistake */
 #define MAPPED_BYTES (1 << 20)             /* from here on */

@@ -3,13 +3,13 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
-#include "pith_error_fill.h"
-#include "pith_exact_grid.h"
+#include "base/error_fill.h"
+#include "model/exact_grid.h"
 #include "pith_load.h"
 #include "pith_onnx.h"
 #include "model_file.h"
-#include "pith_onnx_read.h"
-#include "pith_unpack.h"
+#include "onnx/onnx_read.h"
+#include "pack/unpack.h"
 
 #define STRICT_ANYHOW (UINT64_C(40) << 20)
 #define STRICT_PER_BYTE 18u

@@ -6,12 +6,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_onnx.h"
 #include "model_file.h"
-#include "pith_unpack.h"
+#include "pack/unpack.h"
 
 void pith_packed_free(struct pith_packed *packed)
 {

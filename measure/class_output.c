@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_class_output.h"
+#include "class_output.h"
 
 #include <math.h>
 
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 static uint64_t elems(const struct pith_value *v, uint32_t first, uint32_t last)
 {

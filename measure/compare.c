@@ -10,15 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_load.h"
-#include "pith_engine.h"
-#include "pith_error_fill.h"
+#include "engine.h"
+#include "base/error_fill.h"
 #include "integer_numbers.h"
-#include "pith_difference.h"
-#include "pith_snr.h"
-#include "core/pith_tensor.h"
-#include "pith_sample_feed.h"
+#include "difference.h"
+#include "base/snr.h"
+#include "core/tensor.h"
+#include "sample_feed.h"
 
 #define RANDOM_SAMPLES 4
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* data_look.c - what is wrong with data more often than anything else: a loader that gave zeros, or
  * one sample again and again; pixels that were not scaled, or scaled twice. */
-#include "pith_data_look.h"
+#include "data_look.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "integer_numbers.h"
-#include "pith_class_output.h"
-#include "pith_engine.h"
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_sample_feed.h"
+#include "class_output.h"
+#include "engine.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
+#include "sample_feed.h"
 
 enum { LEAST_SAMPLES = 16, LEAST_RUNS = 8, MOST_RUNS = 4096, FEW_VALUES = 8, LEAST_OBSERVED = 256 };
 #define MACS (UINT64_C(1) << 31)

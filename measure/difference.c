@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* difference.c - sums of each call first, then over calls: the figures of a call do not depend on
  * those before it, and the sums are the same for every number of threads. */
-#include "pith_difference.h"
+#include "difference.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "pith_snr.h"
+#include "base/snr.h"
 
 /* NaN, or the same infinity, is the same on both sides. */
 static bool same_nonfinite(float a, float b)

@@ -2,7 +2,7 @@
 /* dump.c - one value of a network as it was at every call, gathered by an observer. */
 #include <stdlib.h>
 #include <string.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pith_measure.h"
 
 static bool same_shape(const struct pith_dump *d, const struct pith_tensor *t)

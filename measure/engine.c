@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "pith_engine.h"
-#include "pith_error_fill.h"
+#include "engine.h"
+#include "base/error_fill.h"
 
 static enum pith_status fail(struct pith_error *err, enum pith_status status, const char *what)
 {

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "pith_cuda.h"
-#include "pith_engine.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
+#include "engine.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
 
 /* A device by name: auto and cuda:N, each alone or with ",f16" behind it. */
 struct wish {

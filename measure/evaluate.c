@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include "pith_class_output.h"
-#include "pith_engine.h"
-#include "pith_error_fill.h"
-#include "pith_sample_feed.h"
-#include "pith_snr.h"
+#include "class_output.h"
+#include "engine.h"
+#include "base/error_fill.h"
+#include "sample_feed.h"
+#include "base/snr.h"
 
 #define WATCH_EVERY 16
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/pith_integer_at.h"
-#include "contract/pith_op_semantics.h"
+#include "core/integer_at.h"
+#include "op_interface/op_semantics.h"
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 

@@ -192,7 +192,7 @@ enum pith_status pith_dump_npy(const struct pith_dump *dump, struct pith_buffer 
                                struct pith_error *err);
 void pith_dump_free(struct pith_dump *dump);
 
-/* The figures are those of pith_difference.h, of pairs of numbers that are finite in both. */
+/* The figures are those of difference.h, of pairs of numbers that are finite in both. */
 struct pith_difference {
     char layer[256];
     uint64_t elements;
@@ -217,7 +217,7 @@ struct pith_comparison {
     uint64_t samples;     /* of sequences: calls */
     uint64_t predictions; /* of output 0: one a sample, or as many as it has rows of classes */
     uint64_t agree;       /* of these, with the same top-1 class */
-    bool classes;         /* output 0 of A is classes (pith_class_output.h) */
+    bool classes;         /* output 0 of A is classes (class_output.h) */
     double kl, kl_se;     /* then: mean KL(A || B) over samples, in nats, and its standard error */
     double logit_db;      /* and the SQNR of its logits, each row less its mean */
     struct pith_difference output;

@@ -3,12 +3,12 @@
  *
  * Between 0 and the largest number lies every grid that cuts nothing. What 99.9 % stay below is
  * read from the histogram, to the width of a bin. Zeros are not counted: a Relu gives many. */
-#include "pith_range_check.h"
+#include "range_check.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pith_value_stats.h"
 
 #define FACTOR 5.0

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* recorded_feed.c - data sets and constants are read when a call needs them; states are what one
  * run of the whole network has made of them. */
-#include "pith_recorded_feed.h"
+#include "recorded_feed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_engine.h"
-#include "pith_error_fill.h"
-#include "pith_kept_values.h"
-#include "pith_sample_feed.h"
-#include "core/pith_tensor.h"
+#include "engine.h"
+#include "base/error_fill.h"
+#include "base/kept_values.h"
+#include "sample_feed.h"
+#include "core/tensor.h"
 
 #define STATE_BYTES (UINT64_C(4) << 20) /* in memory */
 

@@ -3,11 +3,11 @@
  * multiply-adds of floats by gemm_f32 on operands in the first cache, reading by gemv_f32 on a
  * matrix. */
 #include <stdlib.h>
-#include "pith_engine.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
-#include "pith_in_parallel.h"
-#include "kernels/pith_kernels.h"
+#include "engine.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
+#include "base/in_parallel.h"
+#include "kernels/kernels.h"
 
 #define K 128u         /* of the product: b is 24 KiB of 48 columns */
 #define READ_K 1040u   /* floats of a row that is read: rows are in different sets of caches */

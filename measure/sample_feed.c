@@ -8,16 +8,16 @@
  * constants and states are held here. A sample that is several inputs long is a sequence: its steps
  * are called one after the other and the state begins anew with each sample. Where a sample is one
  * input long, the samples themselves are the steps of one stream. */
-#include "pith_sample_feed.h"
+#include "sample_feed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_engine.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
+#include "engine.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
 
 static const char *name_of(const struct pith_tensor *t, char text[96])
 {

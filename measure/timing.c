@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "host/pith_host.h"
-#include "pith_engine.h"
-#include "pith_error_fill.h"
-#include "pith_in_parallel.h"
-#include "pith_seeded_random.h"
+#include "pith_host.h"
+#include "engine.h"
+#include "base/error_fill.h"
+#include "base/in_parallel.h"
+#include "base/seeded_random.h"
 
 #define WARM_UPS 2
 #define MIN_RUNS 5

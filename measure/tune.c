@@ -3,9 +3,9 @@
  * there are as many rounds as the step with most has kernels, not as many as all have together. */
 #include <stdlib.h>
 #include <string.h>
-#include "pith_engine.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
+#include "engine.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
 #include "pith_tune.h"
 
 #define SECONDS 10.0

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pith_measure.h"
 
 #define OUTLIER_FACTOR 10.0

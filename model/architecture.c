@@ -4,8 +4,8 @@
  * Values and constants are named after their layer ("conv1", "conv1.w", "conv1.b"). Memory that
  * runs out while a network is being built is noticed once, at the end: until then the builder goes
  * on without storing anything. */
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
 #include "pith_init.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* channel_layer.c - which layers take a factor and a shift of each output channel, and what becomes
  * of their numbers. */
-#include "pith_channel_layer.h"
+#include "channel_layer.h"
 
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 static const struct pith_value *constant_in(const struct pith_model *m,
                                             const struct pith_node *node, uint32_t i)

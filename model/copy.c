@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
 #include "pith_value_stats.h"
 
 /* NULL stays NULL; ok becomes false where there is no memory. */

@@ -6,10 +6,10 @@
  * which has variance 1 and hardly differs from a normal one within three deviations: integers only,
  * and a square root, which IEEE 754 rounds the same everywhere; so a seed gives the same weights on
  * every machine, which no libm's logarithm promises. */
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
 #include "pith_init.h"
-#include "pith_seeded_random.h"
+#include "base/seeded_random.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 static void mark_used(const struct pith_model *m, uint32_t *used)
 {

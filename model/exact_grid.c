@@ -7,13 +7,13 @@
  * two neighbours: if none of the three gives every number of the row, no s does for this L. L is
  * that of the row before, as a rule, else the smallest that fits; then a common divisor of all
  * integers goes into the scale. */
-#include "pith_exact_grid.h"
+#include "exact_grid.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "core/pith_bytes.h"
-#include "pith_error_fill.h"
-#include "pith_narrow_float.h"
+#include "core/bytes.h"
+#include "base/error_fill.h"
+#include "base/narrow_float.h"
 
 #define SIGN 0x80000000u
 #define INFINITE 0x7f800000u

@@ -20,10 +20,10 @@
  *
  * Left alone: what is not constant, a variance + epsilon that is not above 0, a codebook whose
  * groups straddle channels, a Gemm bias that differs between rows. */
-#include "pith_channel_layer.h"
-#include "pith_error_fill.h"
-#include "pith_fold_grid.h"
-#include "contract/pith_op_semantics.h"
+#include "channel_layer.h"
+#include "base/error_fill.h"
+#include "fold_grid.h"
+#include "op_interface/op_semantics.h"
 #include "pith_model.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_fold_grid.h"
+#include "fold_grid.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 
 #define LEAST_NORMAL 1.17549435e-38f
 

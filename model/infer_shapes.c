@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* infer_shapes.c - types and shapes of all values, recomputed from the inputs by the operators' own
  * rules (runtime/), node by node in their order of execution. */
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 #include "pith_model.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * or one big one. Nothing is freed singly, so replaced texts stay until the model goes. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "pith_model.h"
 
 #define BLOCK_BYTES 65536u

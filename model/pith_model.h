@@ -57,7 +57,7 @@ struct pith_const {
      * type. The packer writes f32 where some element is not one of that type, or there is a
      * codebook. */
     enum pith_type stored;
-    /* Where the file that this was read from has levels of a trellis (pith_trellis.h), adaptive:
+    /* Where the file that this was read from has levels of a trellis (trellis.h), adaptive:
      * its states; else 0. The packer finds from the indices whether they are levels. */
     uint8_t trellis;
 };
@@ -80,7 +80,7 @@ struct pith_value {
 
 struct pith_node {
     char *name;
-    uint32_t op;   /* enum pith_op, pith_op_semantics.h */
+    uint32_t op;   /* enum pith_op, op_semantics.h */
     int32_t *attr; /* op_info->n_slots */
     uint32_t n_in, n_out;
     uint32_t *in;  /* value numbers or PITH_VALUE_NONE */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* plain_copy.c - a copy of a view of the model, whose constants are others. */
-#include "pith_plain_copy.h"
+#include "plain_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 /* constant: [n_values] room */
 static void make_view(const struct pith_model *from, const bool *plain, bool borrow,

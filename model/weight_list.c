@@ -4,7 +4,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_model.h"
 
 /* Rows of the first input are looked up: along an axis, not single elements. */

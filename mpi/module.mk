@@ -16,4 +16,4 @@ all: no-mpi
 endif
 $(O)/pith-mpi.so: mpi/ranks_mpi.c mpi/module.mk $(O)/flags | $(O)/include/made
 	$(call tell,compiling mpi)
-	$(Q)$(MPICC) $(ALL_CFLAGS) $(LDFLAGS) $(LINKED_HARDENED) -fPIC -shared -Impi $(call public_incs,$(USES_mpi)) -MMD -MP $< -o $@
+	$(Q)$(MPICC) $(ALL_CFLAGS) $(LDFLAGS) $(LINKED_HARDENED) -fPIC -shared $(INCLUDES) -MMD -MP $< -o $@

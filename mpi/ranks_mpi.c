@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ranks_mpi.c - MPI's default for errors stays: they end all processes. */
-#include "pith_ranks_mpi.h"
+#include "ranks_mpi.h"
 
 #include <mpi.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  *
  * The inner loop adds one row to another, element by element, so it is the same whether a compiler
  * makes vectors of it or not; a row of A stays in the first cache while the panel passes. */
-#include "pith_cholesky.h"
+#include "cholesky.h"
 
 #include <math.h>
 

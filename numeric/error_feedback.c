@@ -5,13 +5,13 @@
  * Where U is of low rank, sum over i > j of U[j, i] e_i = p_j . (sum over i > j of e_i x_i): the
  * sum in brackets is kept in `projection`, and a weight takes 2 r multiplications instead of n - j.
  */
-#include "pith_error_feedback.h"
+#include "error_feedback.h"
 
 #include <string.h>
 
 #include "k_best_paths.h"
 #include "nearest_level.h"
-#include "pith_cholesky.h"
+#include "cholesky.h"
 
 /* The feedback of the errors so far to weight j. */
 static double feedback(const struct error_feedback *r, size_t j, double *diagonal)

@@ -3,7 +3,7 @@
  * its last row to its first: beside each other they take it through memory once, and what each row
  * has lost so far is a lane of a vector. A row that has lost enough is a lane whose result is
  * ignored. */
-#include "pith_feedback_panel.h"
+#include "feedback_panel.h"
 
 #include <string.h>
 

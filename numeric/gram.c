@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gram.c - the sum in tiles; what does not fill one is copied beside zeros first. */
-#include "pith_gram.h"
+#include "gram.h"
 
 #include <string.h>
 
 #include "gram_tile.h"
-#include "pith_cpu_allowed.h"
+#include "base/cpu_allowed.h"
 #include "pith_runtime.h"
 
 void pith_gram_kernels_fill(struct gram_kernels *k, uint32_t features){GRAM_KERNELS(KERNEL_TAKE)}

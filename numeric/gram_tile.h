@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gram_tile.h - the products of a Gram matrix (pith_gram.h), for each instruction set. */
+/* gram_tile.h - the products of a Gram matrix (gram.h), for each instruction set. */
 #ifndef GRAM_TILE_H
 #define GRAM_TILE_H
 
 #include <stdint.h>
 
-#include "pith_gram.h"
-#include "kernels/pith_kernel_list.h"
+#include "gram.h"
+#include "kernels/kernel_list.h"
 
 #define GRAM_TILE_ROWS 6u
 #define GRAM_TILE_COLS 32u
@@ -15,7 +15,7 @@ struct gram_kernels {
     gram_tile *tile;
 };
 
-/* The list: pith_kernel_list.h. */
+/* The list: kernel_list.h. */
 #define GRAM_KERNELS_ANY(KERNEL) KERNEL(tile, gram_tile, pith_gram_tile_base, 0)
 #ifdef __x86_64__
 #define GRAM_KERNELS_OWN(KERNEL)                                                                   \

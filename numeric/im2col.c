@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_im2col.h"
+#include "im2col.h"
 
 bool pith_im2col_offset(const struct window *v, uint64_t position, size_t tap, size_t *offset)
 {

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "nearest_level.h"
-#include "pith_row_panel.h"
+#include "row_panel.h"
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 

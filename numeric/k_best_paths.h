@@ -3,7 +3,7 @@
 #ifndef K_BEST_PATHS_H
 #define K_BEST_PATHS_H
 
-#include "pith_error_feedback.h"
+#include "error_feedback.h"
 
 #define PATH_BLOCK 32u
 

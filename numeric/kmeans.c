@@ -4,7 +4,7 @@
  * A step costs O(K log n): boundaries are midpoints found by binary search, means come from prefix
  * sums. A centroid that no value is nearest to is worth nothing, so it is taken away and put where
  * the error is: on the outermost value of the cluster with the largest squared error. */
-#include "pith_kmeans.h"
+#include "kmeans.h"
 
 #include <math.h>
 #include <string.h>

@@ -17,7 +17,7 @@
  *
  * Above MAX_RUNS distinct values, neighbours are joined into runs that break at 32,768 even steps
  * of rank and as many of value: no run holds more than 1/32,768 of the values or of their range. */
-#include "pith_kmeans.h"
+#include "kmeans.h"
 
 #include <math.h>
 #include <stdlib.h>

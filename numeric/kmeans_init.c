@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kmeans_init.c - where centroids start: evenly over the range, the best of the three starts of
  * Deep Compression (Han et al., 2016, section 3.2). */
-#include "pith_kmeans.h"
+#include "kmeans.h"
 
 #include <math.h>
 

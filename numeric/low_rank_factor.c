@@ -7,12 +7,12 @@
  *     G -= p_j p_j^T
  *
  * so no n x n matrix is ever made. Sums have a fixed order: the same bits on every machine. */
-#include "pith_low_rank_factor.h"
+#include "low_rank_factor.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "pith_cholesky.h"
+#include "cholesky.h"
 
 static void start(double *g, size_t r)
 {

@@ -2,7 +2,7 @@
 /* row_panel.c - the list as a table; the loops stand in row_panel_impl.h. */
 #include "row_panel_list.h"
 
-#include "pith_cpu_allowed.h"
+#include "base/cpu_allowed.h"
 #include "pith_runtime.h"
 
 void pith_row_panel_kernels_fill(struct row_panel_table *k, uint32_t features)

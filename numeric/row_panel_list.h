@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* row_panel_list.h - the loops of pith_row_panel.h, for each instruction set. */
+/* row_panel_list.h - the loops of row_panel.h, for each instruction set. */
 #ifndef ROW_PANEL_LIST_H
 #define ROW_PANEL_LIST_H
 
 #include <stdint.h>
 
-#include "kernels/pith_kernel_list.h"
-#include "pith_row_panel.h"
+#include "kernels/kernel_list.h"
+#include "row_panel.h"
 
 typedef const struct row_panel_kernels row_panel_entry;
 
@@ -14,7 +14,7 @@ struct row_panel_table {
     row_panel_entry *panel;
 };
 
-/* The list: pith_kernel_list.h. */
+/* The list: kernel_list.h. */
 #define ROW_PANEL_KERNELS_ANY(KERNEL) KERNEL(panel, row_panel_entry, pith_row_panel_base, 0)
 #ifdef __x86_64__
 #define ROW_PANEL_KERNELS_OWN(KERNEL)                                                              \

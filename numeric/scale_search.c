@@ -7,7 +7,7 @@
  * SqueezeNet v1.1 with weights of 4 bits has 12.8 dB by that and 14.3 dB by this. */
 #include <math.h>
 
-#include "pith_feedback_panel.h"
+#include "feedback_panel.h"
 
 #define FINEST 0.5 /* of the scale that cuts nothing */
 #define STEP 0.08

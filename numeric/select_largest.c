@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* select_largest.c - selection by radix: four counting passes find the k-th largest key, one more
  * pass applies it. Linear time for any input, no copy of the keys, no dependence on their order. */
-#include "pith_select_largest.h"
+#include "select_largest.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* sorted_values.c - see pith_sorted_values.h. Sorting is by radix over integer keys that order like
+/* sorted_values.c - see sorted_values.h. Sorting is by radix over integer keys that order like
  * the floats: four passes of 8 bits, linear for any input. A pass counts the digits of each piece,
  * then every piece moves its own values to places that no other one takes. */
-#include "pith_sorted_values.h"
+#include "sorted_values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
-#include "pith_in_parallel.h"
+#include "core/bytes.h"
+#include "base/in_parallel.h"
 
 /* Of so few values the four passes over DIGITS counters take longer than their sorting. */
 enum { SMALL_SORT = 48, DIGITS = 256 };

@@ -7,7 +7,7 @@
 #define TEST_NUMERIC_H
 
 #include "gram_tile.h"
-#include "pith_im2col.h"
+#include "im2col.h"
 #include "row_panel_list.h"
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_check.c - the import walked to its end with every refusal collected, then grouped. The
  * report is a copy: the caller can import the file in the memory that the survey took. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 #include "pith_onnx.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * end of, that state its first and its next value, and so on round the loop; a state that only
  * feeds itself is never met, and is taken out of the loop. Of a branch, likewise, only the results
  * that are used are kept. Every value is met once. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 struct dead {
     struct onnx_import *im;

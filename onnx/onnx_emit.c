@@ -5,14 +5,14 @@
  * its outputs. An output of the graph keeps the file's name; where it is only another name for a
  * node's result, that result takes the name, and where it is an input or a constant, an Identity
  * node stands between. Names are made unique in the end. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 #include "pith_onnx.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gate/pith_format.h"
+#include "validate/format.h"
 
 struct emitter {
     struct onnx_import *im;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_freeze.c - the elements of an input that --set-input makes constant: one number for all of
  * them, a comma-separated list in row-major order, or @file.npy. */
-#include "onnx.h"
-#include "pith_half_float.h"
+#include "onnx/graph/onnx.h"
+#include "base/half_float.h"
 #include "pith_data.h"
 
 #include <errno.h>

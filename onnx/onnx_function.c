@@ -4,7 +4,7 @@
  *
  * Attributes with default values and overloads came to ONNX later than the schema some systems
  * have: a field the generated code does not know is read from what protobuf-c keeps of it. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_graph.c - from bytes to a graph of numbered values: the file unpacked, its operator set, and
  * its outputs. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 #include "pith_onnx.h"
 
-#include "pith_foreign_format.h"
+#include "base/foreign_format.h"
 
 static void *unpack_alloc(void *user, size_t bytes)
 {

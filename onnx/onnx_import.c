@@ -4,7 +4,7 @@
  * What import settles for good: opset differences, attribute or input, implicit padding, open
  * dimensions, float types (all f32), constants. What it leaves as it is: batch normalization,
  * separate activations, the order of nodes. Batch folding and fusion belong to later steps. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 #include "pith_onnx.h"
 
 #include <stdio.h>

@@ -16,7 +16,7 @@
  *
  * The walk keeps its own stack, of bounded depth; functions that call themselves are refused, and
  * what calls multiply is counted (ONNX_MAX_STEPS, ONNX_MAX_NODES). */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
  * open (values then carry 1); any other open one must be given by --input-shape. An input named by
  * --set-input becomes a constant, so that what depends on it alone is folded away; its values then
  * give what the file leaves open. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 #include "pith_onnx.h"
 
 #include <stdio.h>

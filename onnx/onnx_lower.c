@@ -2,8 +2,8 @@
 /* onnx_lower.c - node by node: lowered by its row of the table, checked and shaped by the runtime's
  * operator, folded where constant, else emitted. A node that this version cannot take is noted and
  * the walk goes on without what depends on it, so that one import reports all of them. */
-#include "onnx.h"
-#include "onnx_qdq.h"
+#include "onnx/graph/onnx.h"
+#include "onnx/lower/onnx_qdq.h"
 
 #include <stdio.h>
 

@@ -7,9 +7,9 @@
  * with bytes between the steps where a file is quantized (onnx_patterns.c), and
  * where q, k, v are often transposed [B,T,H,D], and y is transposed back: then the operator reads
  * and writes them as they are. */
-#include "contract/pith_broadcast.h"
+#include "op_interface/broadcast.h"
 #include "onnx_patterns.h"
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 static const struct shape *shape_of(const struct matcher *m, uint32_t value)
 {

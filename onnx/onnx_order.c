@@ -8,7 +8,7 @@
  * onnx_inline.c) is one thing in the part that it stands in, represented by its end, and needs
  * whatever its nodes take from around it; the nodes of its own parts are ordered among themselves,
  * and put in between at last. All walks keep their own stack: depth is the file's choice. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 enum mark { UNSEEN = 0, OPEN = 1, FINISHED = 2 };
 

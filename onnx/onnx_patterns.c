@@ -16,7 +16,7 @@
  * with what nothing reads (onnx_emit.c). Values are the same functions of the same inputs; what
  * differs is the order of roundings (docs/arithmetic.md). Constants of a formula are recognised
  * within 1e-6 of their value. */
-#include "contract/pith_broadcast.h"
+#include "op_interface/broadcast.h"
 #include "onnx_patterns.h"
 
 /* ---- pieces ------------------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
 #ifndef ONNX_PATTERNS_H
 #define ONNX_PATTERNS_H
 
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 struct matcher {
     struct onnx_import *im;

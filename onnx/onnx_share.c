@@ -11,7 +11,7 @@
  * Then matrices that are there both ways round. A product can read [O, C] and [C, O], a Gather or
  * anything else cannot; so products turn to what the others read. Integers are [C, O] where nothing
  * reads them as [O, C], too. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 #include <stdlib.h>
 

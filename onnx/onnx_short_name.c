@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 enum { DIGITS = 16, TAIL = DIGITS + 1 };
 

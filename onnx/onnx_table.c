@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_table.c - the ONNX operators pith takes, one row each. To add one: a row here and, unless a
  * lowering of its family fits, a function in onnx_<family>.c. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 static const struct onnx_row rows[] = {
     {"Abs", PITH_OP_UNARY, pith_lower_unary},

@@ -54,9 +54,8 @@ struct pith_import_opts {
     void (*warn)(void *user, const char *text);
     void *warn_user;
     struct pith_grids_found *grids; /* pith_model_load, _read fill it for ONNX; may be NULL */
-    bool
-        no_grids; /* pith_model_load, _read leave weights on a grid as floats (pith_exact_grid.h) */
-    bool strict;  /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
+    bool no_grids; /* pith_model_load, _read leave weights on a grid as floats (exact_grid.h) */
+    bool strict;   /* with max_bytes 0 a .pith obeys a limit by its length, too (pith_load.h) */
 };
 
 /* The effective network as ONNX (opset 13). f32 weights that are integers of 8 bits times a scale,

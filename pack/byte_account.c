@@ -3,9 +3,9 @@
  * read off the validated graph; padding is what remains, and a test holds that against the rules.
  */
 #include <stdlib.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pack.h"
-#include "gate/pith_format.h"
+#include "validate/format.h"
 #include "pith_pack.h"
 
 const char *pith_section_name(enum pith_section section)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "pith_cpu_allowed.h"
+#include "base/cpu_allowed.h"
 
 enum pith_status pith_graph_open(const void *bytes, size_t n, uint32_t flags, struct open_graph *o,
                                  struct pith_error *why)

@@ -3,7 +3,7 @@
 #ifndef GRAPH_OPEN_H
 #define GRAPH_OPEN_H
 
-#include "gate/pith_format.h"
+#include "validate/format.h"
 
 struct open_graph {
     struct graph g;       /* borrows streams from the image */

@@ -2,7 +2,7 @@
 /* load_estimate.c - what decoding a file takes, from what is in it: counted, not timed, so that the
  * same file gives the same number on every machine. */
 #include <stdlib.h>
-#include "decode/pith_adaptive_decode.h"
+#include "decode/adaptive_decode.h"
 #include "graph_open.h"
 #include "pith_model.h"
 #include "pith_pack.h"

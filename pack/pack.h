@@ -8,13 +8,13 @@
  *     struct pith_model --pack_stats.c---> what calibrate saw and chose
  *     chunks            --pack_container.c-> the file
  *
- * The second half takes what runtime/gate/graph_read.c gives: writing a graph that was read gives
- * the same bytes again. */
+ * The second half takes what runtime/validate/graph_read.c gives: writing a graph that was read
+ * gives the same bytes again. */
 #ifndef PACK_H
 #define PACK_H
 
-#include "pith_byte_out.h"
-#include "gate/pith_format.h"
+#include "base/byte_out.h"
+#include "validate/format.h"
 #include "pack_pieces.h"
 #include "pith_model.h"
 

@@ -3,11 +3,11 @@
  * that makes it shortest (docs/format-streams.md, section 8), its description included. Integers
  * that are levels of a trellis are recognized: nothing else fits for long. */
 #include <stdlib.h>
-#include "decode/pith_adaptive_decode.h"
-#include "pith_adaptive_encode.h"
-#include "decode/pith_adaptive_model.h"
-#include "pith_error_fill.h"
-#include "pith_narrow_float.h"
+#include "decode/adaptive_decode.h"
+#include "huffman/adaptive_encode.h"
+#include "decode/adaptive_model.h"
+#include "base/error_fill.h"
+#include "base/narrow_float.h"
 #include "pack.h"
 
 #define SLICED_HEAD 2u /* bytes by which a description is longer, about */

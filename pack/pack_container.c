@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_container.c - chunks put one behind the other under one of the two headers: the mirror image
- * of runtime/gate/container.c (docs/format.md, sections 2 and 3). */
+ * of runtime/validate/container.c (docs/format.md, sections 2 and 3). */
 #include <stdlib.h>
 #include "pack.h"
 

@@ -3,9 +3,9 @@
  * without a redundant mask or centroid. The numbers are the same. */
 #include <string.h>
 
-#include "core/pith_bytes.h"
-#include "pith_error_fill.h"
-#include "pith_fold_grid.h"
+#include "core/bytes.h"
+#include "base/error_fill.h"
+#include "model/fold_grid.h"
 #include "pack.h"
 
 #define FEW_LEVELS 16u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_graph.c - writes the graph, tables and data chunks of a parsed graph: the mirror image of
- * runtime/gate/graph_parse.c, weight_head.c and weight_read.c, in the same order (docs/format.md,
- * sections 4 to 6). */
+ * runtime/validate/graph_parse.c, weight_head.c and weight_read.c, in the same order
+ * (docs/format.md, sections 4 to 6). */
 #include "pack.h"
 
 struct graph_pack {

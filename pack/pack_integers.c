@@ -4,7 +4,7 @@
  *
  * The codebook is all integers from -L to L, or from the smallest to the largest one, which takes a
  * few bytes; or, where only few of those occur, these. */
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pack.h"
 #include "pith_huffman.h"
 

@@ -4,7 +4,7 @@
  * what is handed out is what a runtime accepts. */
 #include <stdlib.h>
 #include <sys/stat.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pith_pack.h"
 #include "graph_open.h"
 #include "pack.h"

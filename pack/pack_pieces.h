@@ -4,8 +4,8 @@
 #ifndef PACK_PIECES_H
 #define PACK_PIECES_H
 
-#include "pith_byte_out.h"
-#include "pith_file_write.h"
+#include "base/byte_out.h"
+#include "base/file_write.h"
 
 struct pack_pieces {
     struct byte_out small; /* what is copied, one run behind the other */

@@ -3,7 +3,7 @@
  * side by side (docs/format-streams.md, section 11): a slice begins with counters that know
  * nothing, which costs some 100 bytes. */
 #include "pack.h"
-#include "decode/pith_row_slices.h"
+#include "decode/row_slices.h"
 
 #define SLICE_ELEMENTS 65536u /* at least */
 #define SLICE_BYTES 16384u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* pack_stats.c - what calibrate saw and chose, written (docs/format.md, section 10). */
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pack.h"
 #include "pith_value_stats.h"
-#include "gate/pith_stats_read.h"
+#include "validate/stats_read.h"
 
 _Static_assert(STATS_SUM_BYTES == 4 * PITH_SUM_DIGITS, "a digit is 32 bits");
 _Static_assert(STATS_MAX_BINS == PITH_HISTOGRAM_BINS, "bins");

@@ -2,7 +2,7 @@
 /* pack_text.c - names, meta and history (docs/format.md, sections 7 to 9). */
 #include <stdlib.h>
 #include <string.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pack.h"
 
 static enum pith_status check_text(const char *what, const char *text, size_t min, size_t max,

@@ -7,12 +7,12 @@
  * after and can only make it smaller. So a file that is read and packed again makes the same
  * choices. */
 #include <stdlib.h>
-#include "pith_error_fill.h"
-#include "pith_narrow_float.h"
+#include "base/error_fill.h"
+#include "base/narrow_float.h"
 #include "pack.h"
 #include "pith_huffman.h"
-#include "pith_plane_encode.h"
-#include "pith_rans_encode.h"
+#include "huffman/plane_encode.h"
+#include "huffman/rans_encode.h"
 
 #define FEWEST_SHORT 64u    /* where these are not wanted in place: fewer save nothing */
 #define OTHER_CODE_BYTES 1u /* its prefix */

@@ -2,14 +2,14 @@
 /* unpack.c - the bytes of a .pith into a model: the graph is read and validated by the runtime's
  * gate, the streams are decoded by the runtime's decoders, and each weight's mask, codebook and
  * code come back as they were packed. */
-#include "pith_unpack.h"
+#include "unpack.h"
 
 #include <stdlib.h>
-#include "pith_error_fill.h"
-#include "gate/pith_format.h"
+#include "base/error_fill.h"
+#include "validate/format.h"
 #include "graph_open.h"
 #include "pack.h"
-#include "pith_narrow_float.h"
+#include "base/narrow_float.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 /* Of memory for the tensors of a file: anyhow, and for each of its bytes. No network measured has

@@ -2,8 +2,8 @@
 /* unpack_stats.c - the chunk `stat` back into a model. The gate has checked its syntax; here it
  * must also fit the shapes of the values. */
 #include "pith_value_stats.h"
-#include "gate/pith_stats_read.h"
-#include "pith_unpack.h"
+#include "validate/stats_read.h"
+#include "unpack.h"
 
 static void read_sum(const struct stats_sum *from, struct pith_exact_sum *s)
 {

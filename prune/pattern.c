@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 /* Decimal without sign or leading zero, 1..PITH_PATTERN_MAX; advances *text. 0: not such a number.
  */

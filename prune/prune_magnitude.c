@@ -11,10 +11,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/pith_bytes.h"
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_select_largest.h"
+#include "core/bytes.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
+#include "numeric/select_largest.h"
 #include "unit_score.h"
 
 struct prune_job {

@@ -5,8 +5,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "core/pith_bytes.h"
-#include "pith_error_fill.h"
+#include "core/bytes.h"
+#include "base/error_fill.h"
 
 static enum pith_status refuse(const struct pith_weight_ref *ref, const char *what, uint64_t unit,
                                uint64_t n, const char *of, struct pith_error *err)

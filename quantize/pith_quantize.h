@@ -169,7 +169,7 @@ struct pith_quantize_opts {
     uint32_t n_int16;
     struct pith_data *data;     /* borrowed: samples of the model's only input; NULL: none */
     struct recorded_feed *feed; /* borrowed, instead of data: calls of a model of any inputs
-                                   (pith_recorded_feed.h), open for m or one of the same inputs */
+                                   (recorded_feed.h), open for m or one of the same inputs */
     uint64_t n_samples;         /* of data the first so many, 0 or more than there are: all */
     uint64_t n_held_out; /* the last so many of these are fitted to by nothing: they choose, layer
                             by layer, between rounding with error feedback and to nearest. 0: error

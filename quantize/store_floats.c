@@ -5,16 +5,16 @@
  * file will: f32 arithmetic on numbers of f16 or bf16. f16 has 11 significant bits in a range of
  * 2^-14 to 65,504, which trained weights and normalized channels keep to; bf16 has 8 bits and the
  * range of f32. */
-#include "pith_store_floats.h"
+#include "store_floats.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "codebook_build.h"
-#include "pith_error_fill.h"
-#include "pith_fold_grid.h"
-#include "pith_narrow_float.h"
-#include "contract/pith_op_semantics.h"
+#include "quantize/codebook/codebook_build.h"
+#include "base/error_fill.h"
+#include "model/fold_grid.h"
+#include "base/narrow_float.h"
+#include "op_interface/op_semantics.h"
 
 #define ROW_LEVELS 127u
 #define SHORT_STEP_BITS 8u

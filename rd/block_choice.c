@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "eliminate.h"
-#include "pith_cholesky.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
-#include "pith_in_parallel.h"
+#include "numeric/cholesky.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
+#include "base/in_parallel.h"
 
 /* In the order that a piece removes them. */
 struct removal {

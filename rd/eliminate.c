@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pith_cholesky.h"
+#include "numeric/cholesky.h"
 
 /* A column that nothing depends on any more, but for rounding of the doubles: as if it had this
  * share of the diagonal of its block's first column. */

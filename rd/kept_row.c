@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "pith_cholesky.h"
+#include "numeric/cholesky.h"
 
 bool pith_kept_row_open(const struct layer_factor *f, struct kept_row *k)
 {

@@ -6,7 +6,7 @@
 #ifndef KEPT_ROW_H
 #define KEPT_ROW_H
 
-#include "pith_layer_round.h"
+#include "layers/layer_round.h"
 
 struct kept_row {
     size_t n;      /* of those kept */

@@ -15,13 +15,13 @@
 #include <string.h>
 
 #include "kept_row.h"
-#include "pith_cholesky.h"
-#include "pith_error_feedback.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
-#include "pith_in_parallel.h"
-#include "pith_row_panel.h"
-#include "decode/pith_trellis.h"
+#include "numeric/cholesky.h"
+#include "numeric/error_feedback.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
+#include "base/in_parallel.h"
+#include "numeric/row_panel.h"
+#include "decode/trellis.h"
 
 /* Bits follow from counts and counts from bits; two rounds come to rest but for some integers. */
 #define RATE_ROUNDS 2 /* that integers are counted and rounded again */

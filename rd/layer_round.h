@@ -5,13 +5,13 @@
  *     error^2 / (2 [H^-1]_jj) + lambda * bits(integer)
  *
  * is least along the cheapest of several paths, the error fed forward to the weights behind it
- * (pith_error_feedback.h). Bits are those of the layer's own integers, counted, and rounded again
- * until they agree. With a trellis (pith_trellis.h) integers are levels of its quantizers. */
+ * (error_feedback.h). Bits are those of the layer's own integers, counted, and rounded again
+ * until they agree. With a trellis (trellis.h) integers are levels of its quantizers. */
 #ifndef LAYER_ROUND_H
 #define LAYER_ROUND_H
 
-#include "pith_layer_round.h"
-#include "pith_sweep_ranks.h"
+#include "layers/layer_round.h"
+#include "layers/sweep_ranks.h"
 #include "rate_table.h"
 #include "row_coupling.h"
 #include "row_windows.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pith_bytes.h"
-#include "pith_error_fill.h"
-#include "pith_select_largest.h"
+#include "core/bytes.h"
+#include "base/error_fill.h"
+#include "numeric/select_largest.h"
 
 static bool has_windows(const struct pith_pattern *p)
 {

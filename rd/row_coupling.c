@@ -9,10 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pith_cholesky.h"
-#include "pith_error_feedback.h"
-#include "pith_error_fill.h"
-#include "pith_kept_values.h"
+#include "numeric/cholesky.h"
+#include "numeric/error_feedback.h"
+#include "base/error_fill.h"
+#include "base/kept_values.h"
 
 /* Of what gradients say two rows have in common, with many samples: large errors that cancel to
  * first order do not behind the next nonlinearity (0.3 and 0.7 gain less, 0.85 loses). */

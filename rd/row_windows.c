@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "eliminate.h"
-#include "pith_cholesky.h"
+#include "numeric/cholesky.h"
 
 /* Of the window that ends before place last; the one of a row's last columns may be narrower. */
 static size_t width_before(const struct row_windows *c, uint32_t group, size_t last)

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pith_error_feedback.h"
-#include "pith_error_fill.h"
-#include "decode/pith_trellis.h"
+#include "numeric/error_feedback.h"
+#include "base/error_fill.h"
+#include "decode/trellis.h"
 
 static bool fixes_share(const struct pith_pattern *p)
 {

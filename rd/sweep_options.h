@@ -3,7 +3,7 @@
 #ifndef SWEEP_OPTIONS_H
 #define SWEEP_OPTIONS_H
 
-#include "pith_weight_sweep.h"
+#include "weight_sweep.h"
 
 /* Whether weights are to keep a pattern. */
 bool pith_sweep_has_pattern(const struct pith_weight_sweep_opts *o);

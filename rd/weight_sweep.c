@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_sweep.c - two walks through the samples, of the network as it came and as it becomes; at
  * each layer both stop. */
-#include "pith_weight_sweep.h"
+#include "weight_sweep.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 
 #include "layer_round.h"
 #include "layer_support.h"
-#include "pith_error_fill.h"
-#include "pith_narrow_float.h"
-#include "pith_error_feedback.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_plain_copy.h"
+#include "base/error_fill.h"
+#include "base/narrow_float.h"
+#include "numeric/error_feedback.h"
+#include "op_interface/op_semantics.h"
+#include "model/plain_copy.h"
 #include "step_choice.h"
 #include "sweep_options.h"
 #include "weight_store.h"

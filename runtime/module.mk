@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
 # The root: includes nothing outside itself. host/ adds what needs an operating system.
-ROOMS_runtime := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/kernels/arm runtime/kernels/ref runtime/kernels/x86 runtime/kernels/x86/integer runtime/ops runtime/plan runtime/products
+ROOMS_runtime := runtime runtime/op_interface runtime/core runtime/decode runtime/validate runtime/kernels runtime/kernels/arm runtime/kernels/ref runtime/kernels/x86 runtime/kernels/x86/integer runtime/ops runtime/plan runtime/products
 USES_runtime := 
-USES_runtime/contract := runtime runtime/core runtime/kernels
+USES_runtime/op_interface := runtime runtime/core runtime/kernels
 USES_runtime/core := runtime
-USES_runtime/decode := runtime runtime/contract runtime/core runtime/kernels
-USES_runtime/gate := runtime runtime/contract runtime/core runtime/decode runtime/kernels
+USES_runtime/decode := runtime runtime/op_interface runtime/core runtime/kernels
+USES_runtime/validate := runtime runtime/op_interface runtime/core runtime/decode runtime/kernels
 USES_runtime/kernels := runtime runtime/core runtime/kernels/ref
 USES_runtime/kernels/arm := runtime runtime/core runtime/kernels runtime/kernels/ref
-USES_runtime/kernels/ref := runtime runtime/contract runtime/core runtime/kernels
+USES_runtime/kernels/ref := runtime runtime/op_interface runtime/core runtime/kernels
 USES_runtime/kernels/x86 := runtime runtime/core runtime/kernels runtime/kernels/ref
 USES_runtime/kernels/x86/integer := runtime runtime/core runtime/kernels runtime/kernels/ref
-USES_runtime/ops := runtime runtime/contract runtime/core runtime/decode runtime/kernels runtime/kernels/ref runtime/products
-USES_runtime/plan := runtime runtime/contract runtime/core runtime/decode runtime/gate runtime/kernels runtime/ops runtime/products
-USES_runtime/products := runtime runtime/contract runtime/core runtime/decode runtime/kernels runtime/kernels/ref
+USES_runtime/ops := runtime runtime/op_interface runtime/core runtime/decode runtime/kernels runtime/kernels/ref runtime/products
+USES_runtime/plan := runtime runtime/op_interface runtime/core runtime/decode runtime/validate runtime/kernels runtime/ops runtime/products
+USES_runtime/products := runtime runtime/op_interface runtime/core runtime/decode runtime/kernels runtime/kernels/ref
 ROOMS_host := runtime/host
 USES_runtime/host := runtime
 LIBS_host := -lpthread

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_model.h"
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "pith_pack.h"
 
 #define CLOSURE_PLAN_BYTES (16u << 20)

@@ -10,7 +10,7 @@
 
 #include "gemm_model.h"
 #include "pith_data.h"
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 enum { SAMPLES = 40, ELEMS = 4 * 6 * 6 };
 

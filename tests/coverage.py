@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 
-ROOMS = ("runtime/gate/", "runtime/decode/")
+ROOMS = ("runtime/validate/", "runtime/decode/")
 LEAST = 0.95
 
 

@@ -9,11 +9,11 @@ import os
 import random
 import re
 
-ROOMS = ["runtime/gate", "runtime/decode", "runtime/plan", "onnx", "data", "base", "runtime/host", "pack"]
+ROOMS = ["runtime/validate", "runtime/decode", "runtime/plan", "onnx", "data", "base", "runtime/host", "pack"]
 # Tests of a room, beside those of the list for the file: where its module has others, those that take it up.
 CODED = ["huffman/*", "runtime/test_huff*", "runtime/test_made_weight", "runtime/test_*coded*", "pack/*", "load/test_read_faults"]
 NEAREST = {
-    "runtime/gate": ["runtime/test_gate", "runtime/test_container", "runtime/test_validate", "runtime/test_region",
+    "runtime/validate": ["runtime/test_gate", "runtime/test_container", "runtime/test_validate", "runtime/test_region",
                      "runtime/test_stats_read", "runtime/test_loop", *CODED],
     "runtime/decode": [*CODED, "runtime/test_shared_weight", "runtime/test_op_compressed", "runtime/test_container"],
     "runtime/plan": ["runtime/test_plan*", "runtime/test_alias", "runtime/test_fuse", "runtime/test_place",

@@ -5,8 +5,8 @@
 #define FEEDBACK_PROBLEM_H
 
 #include "gemm_model.h"
-#include "pith_cholesky.h"
-#include "pith_error_feedback.h"
+#include "numeric/cholesky.h"
+#include "numeric/error_feedback.h"
 
 enum { N = 24, ROWS = 40, PATCHES = 200 };
 

@@ -6,7 +6,7 @@
 #define LOOP_MODEL_H
 
 #include <string.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_model.h"
 
 struct loop_model {

@@ -51,7 +51,7 @@ EMU := emu emu_kernels ptx_launch ptx_read ptx_run
 FAKE_CUDA_SRC := tests/cuda/fake_cuda.c $(EMU:%=tests/cuda/%.c)
 $(FAKE_CUDA): $(FAKE_CUDA_SRC) $(wildcard tests/cuda/*.h) $(CUDA_KERNELS) cuda/driver.h cuda/pith_cuda.h $(O)/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wl,-soname,$(@F) $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests -Itests/cuda -Icuda -Icuda/kernels -Iruntime \
+	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wl,-soname,$(@F) $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion -Itests -Itests/cuda -Icuda/kernels $(INCLUDES) \
 	    $(FAKE_CUDA_SRC) -o $@
 
 # libcublasLt.so.13 on it, apart, as most tests do without.
@@ -66,7 +66,7 @@ $(FAKE_SPARSE): tests/cuda/fake_sparse.c $(FAKE_CUDA)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE= -fPIC -shared -Wno-missing-prototypes -Itests/cuda $< $(FAKE_CUDA) -o $@
 
-$(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests -Itests/cuda -Icuda -Icuda/kernels -Iruntime
+$(EMU:%=$(O)/tests/cuda/%.o): MODULE_CFLAGS = -D_GNU_SOURCE= -Itests -Itests/cuda -Icuda/kernels $(INCLUDES)
 $(EMU:%=$(O)/tests/cuda/%.o): FILE_CFLAGS = $(EMU_CFLAGS)
 $(O)/tests/cuda/emu_kernels.o: FILE_CFLAGS = $(EMU_CFLAGS) -Wno-unused-function -Wno-conversion
 $(O)/tests/cuda/test_device_ops $(O)/tests/cuda/test_device_attention $(O)/tests/cuda/test_device_weights $(O)/tests/cuda/test_device_counts $(O)/tests/cuda/test_device_half $(O)/tests/cuda/test_device_huffman $(O)/tests/cuda/test_device_integers $(O)/tests/cuda/test_device_rows: $(EMU:%=$(O)/tests/cuda/%.o)
@@ -158,7 +158,7 @@ fuzz-build:
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
 # Decoders compare coded bits with odds all the time: tracing each comparison took three quarters of their time and tells a fuzzer nothing.
 $(FUZZ_O)/runtime/decode/%.o: FILE_CFLAGS := -fno-sanitize-coverage=trace-cmp
-$(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(CFLAGS_onnx) -Itests -Itests/onnx $(call room_incs,$(ALL_ROOMS))
+$(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(CFLAGS_onnx) -Itests -Itests/onnx $(INCLUDES)
 $(O)/tests/fuzz/fuzz_onnx.o $(O)/tests/fuzz/fuzz_stages.o: | $(O)/gen/onnx.pb-c.h
 # Targets read recipes and checkpoints; no sweep, tape or kernel of training, which would take half of the time of this build.
 FUZZ_LIBS := $(foreach m,$(filter-out rd train,$(LIB_MODULES)),$(O)/lib/$(m).a)
@@ -206,7 +206,7 @@ CPPCHECK := cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,perfo
 TIDY := clang-tidy --quiet --warnings-as-errors='*' --checks='-*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-reserved-identifier,-bugprone-macro-parentheses,-bugprone-sizeof-expression,-bugprone-signed-char-misuse'
 ALL_ISA = $(ISA_vbmi) -mavx512vnni
 lint: ## cppcheck and clang-tidy (about a minute)
-	@$(CPPCHECK) $(call room_incs,$(ALL_ROOMS)) $(foreach m,$(MODULES),$(filter-out gen/%,$(SRC_$(m))))
+	@$(CPPCHECK) -I. -Iruntime -I$(O)/include/pith $(foreach m,$(MODULES),$(filter-out gen/%,$(SRC_$(m))))
 	@$(TIDY) $(SRC_runtime) -- -std=c11 -Iruntime $(if $(filter x86_64,$(ARCH)),$(ALL_ISA)) 2>/dev/null
 format: ## clang-format 14 on every C file
 	@$(firstword $(wildcard $(BUILD)/venv/bin/clang-format) clang-format) -i $(OUR_C)

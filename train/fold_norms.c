@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fold_norms.h"
 
-#include "contract/pith_op_semantics.h"
-#include "ranks.h"
+#include "op_interface/op_semantics.h"
+#include "train/state/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>

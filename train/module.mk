@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-ROOMS_train := train train/feed train/feedback train/kernels train/shrink train/state train/tape
-USES_train := runtime host base model data train/feed train/feedback train/kernels train/shrink train/state train/tape
-USES_train/feed := runtime host base model data pack train train/kernels train/state train/tape
-USES_train/feedback := runtime host base numeric model data onnx pack load measure layers rd train train/feed train/kernels train/shrink train/state train/tape
+ROOMS_train := train train/batch train/feedback train/kernels train/shrink train/state train/tape
+USES_train := runtime host base model data train/batch train/feedback train/kernels train/shrink train/state train/tape
+USES_train/batch := runtime host base model data pack train train/kernels train/state train/tape
+USES_train/feedback := runtime host base numeric model data onnx pack load measure layers rd train train/batch train/kernels train/shrink train/state train/tape
 USES_train/kernels := runtime host base model data train
 USES_train/shrink := runtime host base numeric model data train train/kernels train/state train/tape
 USES_train/state := runtime host base model data train train/kernels

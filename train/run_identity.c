@@ -2,9 +2,9 @@
 /* run_identity.c - contents are told by a 64-bit hash (FNV-1a): it tells mistakes, not forgeries.
  */
 #include "run_identity.h"
-#include "contract/pith_op_semantics.h"
-#include "tape.h"
-#include "core/pith_tensor.h"
+#include "op_interface/op_semantics.h"
+#include "train/tape/tape.h"
+#include "core/tensor.h"
 #include "pith_train_options.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "teacher_memory.h"
 
-#include "ranks.h"
+#include "train/state/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,16 +5,16 @@
  * model is changed in place at the end of each epoch and put back as it was on failure. */
 #include "train_run.h"
 
-#include "check_batch.h"
-#include "feedback_start.h"
+#include "train/tape/check_batch.h"
+#include "train/feedback/feedback_start.h"
 #include "fold_norms.h"
-#include "model_state.h"
-#include "host/pith_host.h"
-#include "ranks.h"
-#include "row_steps.h"
+#include "train/state/model_state.h"
+#include "pith_host.h"
+#include "train/state/ranks.h"
+#include "train/feedback/row_steps.h"
 #include "schedule.h"
-#include "core/pith_tensor.h"
-#include "channel_permutation.h"
+#include "core/tensor.h"
+#include "train/shrink/channel_permutation.h"
 
 #include <math.h>
 #include <stdlib.h>

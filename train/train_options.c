@@ -2,9 +2,9 @@
 /* train_options.c - the defaults, and what is refused before anything is done. */
 #include "train_run.h"
 
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_train_options.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,9 +2,9 @@
 /* train_resume.c - a run that goes on in another process. */
 #include "train_run.h"
 
-#include "model_state.h"
-#include "host/pith_host.h"
-#include "ranks.h"
+#include "train/state/model_state.h"
+#include "pith_host.h"
+#include "train/state/ranks.h"
 #include "run_identity.h"
 
 #include <math.h>

@@ -4,17 +4,17 @@
 #ifndef TRAIN_RUN_H
 #define TRAIN_RUN_H
 
-#include "augment_batch.h"
-#include "checkpoint.h"
-#include "fake_quant_graph.h"
-#include "feed_batch.h"
-#include "loss.h"
-#include "optimizer.h"
+#include "train/batch/augment_batch.h"
+#include "train/state/checkpoint.h"
+#include "train/tape/fake_quant_graph.h"
+#include "train/batch/feed_batch.h"
+#include "train/batch/loss.h"
+#include "train/shrink/optimizer.h"
 #include "pith_train.h"
-#include "scores.h"
-#include "snapshot.h"
+#include "train/batch/scores.h"
+#include "train/state/snapshot.h"
 #include "teacher_memory.h"
-#include "validation.h"
+#include "train/batch/validation.h"
 
 struct run {
     struct pith_model *m;

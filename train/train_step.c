@@ -3,10 +3,10 @@
  * finite ends the run. */
 #include "train_run.h"
 
-#include "host/pith_host.h"
-#include "ranks.h"
+#include "pith_host.h"
+#include "train/state/ranks.h"
 #include "schedule.h"
-#include "core/pith_tensor.h"
+#include "core/tensor.h"
 
 #include <inttypes.h>
 #include <math.h>

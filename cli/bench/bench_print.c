@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "bench_side.h"
-#include "csv_out.h"
-#include "json_out.h"
-#include "host/pith_host.h"
-#include "table.h"
+#include "cli/common/csv_out.h"
+#include "cli/common/json_out.h"
+#include "pith_host.h"
+#include "cli/common/table.h"
 
 static uint32_t used_features(const struct bench_side *side)
 {

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include "engine_options.h"
+#include "cli/common/engine_options.h"
 
 #define TURNS 5
 

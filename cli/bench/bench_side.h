@@ -4,7 +4,7 @@
 #ifndef BENCH_SIDE_H
 #define BENCH_SIDE_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "explain.h"
 #include "pith_load.h"
 #include "pith_measure.h"

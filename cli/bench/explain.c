@@ -4,8 +4,8 @@
 #include "explain.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include "json_out.h"
-#include "table.h"
+#include "cli/common/json_out.h"
+#include "cli/common/table.h"
 
 #define FASTER 0.97 /* of the chosen kernel's time: below it, timing is noise (tune.c) */
 

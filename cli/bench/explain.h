@@ -4,7 +4,7 @@
 #define EXPLAIN_H
 
 #include <stdio.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_tune.h"
 
 struct cli_explained {

@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "json_out.h"
+#include "cli/common/json_out.h"
 #include "pith_pack.h"
 #include "pith_prune.h"
 #include "pith_quantize.h"
-#include "table.h"
+#include "cli/common/table.h"
 
 /* ---- the text -------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #ifndef WHAT_IF_H
 #define WHAT_IF_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_measure.h"
 
 struct cli_what_if {

@@ -3,7 +3,7 @@
  * tensors share, and what falls back to another code, are counted as they would be written. */
 #include "coder_table.h"
 #include <stdlib.h>
-#include "table.h"
+#include "cli/common/table.h"
 
 static const struct {
     enum pith_code code;

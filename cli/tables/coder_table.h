@@ -4,7 +4,7 @@
 #define CODER_TABLE_H
 
 #include <stdio.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_pack.h"
 
 /* One row a weight of m, as read from the file that `account` is of: its code, its bytes (support,

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_difference.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_snr.h"
+#include "measure/difference.h"
+#include "op_interface/op_semantics.h"
+#include "base/snr.h"
 
 #define HALF_DB 3.0103 /* half the squared error */
 

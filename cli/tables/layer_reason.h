@@ -3,7 +3,7 @@
 #ifndef LAYER_REASON_H
 #define LAYER_REASON_H
 
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_measure.h"
 
 /* One line about `off`, one of c's layers, to stand behind its name: what its integers, its weights

@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "json_out.h"
-#include "host/pith_host.h"
+#include "cli/common/json_out.h"
+#include "pith_host.h"
 #include "pith_huffman.h"
 #include "pith_load.h"
-#include "table.h"
-#include "core/pith_tensor.h"
-#include "pith_unpack.h"
+#include "cli/common/table.h"
+#include "core/tensor.h"
+#include "pack/unpack.h"
 
 static void print_shape(const struct pith_value *v, char *out, size_t room)
 {

@@ -4,7 +4,7 @@
 #define LAYER_TABLE_H
 
 #include <stdio.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_pack.h"
 
 /* One prunable weight of a packed model. */

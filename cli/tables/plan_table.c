@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
-#include "json_out.h"
-#include "host/pith_host.h"
-#include "table.h"
+#include "cli/common/json_out.h"
+#include "pith_host.h"
+#include "cli/common/table.h"
 
 #define CELL_BYTES 160u
 

@@ -4,7 +4,7 @@
 #define PLAN_TABLE_H
 
 #include <stdio.h>
-#include "cli.h"
+#include "cli/common/cli.h"
 #include "pith_runtime.h"
 
 /* As a table, or as an object with common->json. */

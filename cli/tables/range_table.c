@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "range_table.h"
-#include "json_out.h"
+#include "cli/common/json_out.h"
 #include "pith_calibrate.h"
-#include "host/pith_host.h"
-#include "table.h"
+#include "pith_host.h"
+#include "cli/common/table.h"
 
 static bool is_told(const struct pith_value *v)
 {

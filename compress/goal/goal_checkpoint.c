@@ -9,15 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pith_byte_out.h"
-#include "core/pith_bytes.h"
-#include "gate/pith_container.h"
-#include "pith_error_fill.h"
-#include "core/pith_f64_bits.h"
-#include "pith_file_write.h"
-#include "gate/pith_format.h"
+#include "base/byte_out.h"
+#include "core/bytes.h"
+#include "validate/container.h"
+#include "base/error_fill.h"
+#include "core/f64_bits.h"
+#include "base/file_write.h"
+#include "validate/format.h"
 #include "pith_goal_compress.h"
-#include "pith_ranks_agree.h"
+#include "train/state/ranks_agree.h"
 
 enum { VERSION = 2, HEAD_BYTES = 28, NAME_BYTES = 16, CRC_BYTES = 4 };
 #define MOST_SECONDS 1e10 /* three centuries */

@@ -8,11 +8,11 @@
 #include "goal_checkpoint.h"
 #include "goal_encoders.h"
 #include "goal_retrain.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
-#include "pith_ranks_agree.h"
-#include "pith_subject_mark.h"
-#include "pith_weight_sweep.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
+#include "train/state/ranks_agree.h"
+#include "compress/subject_mark.h"
+#include "rd/weight_sweep.h"
 #include "sweep_encoder.h"
 
 /* Finer files, where none that was made is within the goal on the test samples; by how much of the

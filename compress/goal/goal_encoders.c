@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choose_coder.h"
+#include "compress/output/choose_coder.h"
 #include "pith_compress.h"
-#include "pith_error_fill.h"
-#include "pith_store_floats.h"
+#include "base/error_fill.h"
+#include "quantize/store_floats.h"
 #include "sweep_encoder.h"
 
 #define MOST_SWEEPS (PITH_GOAL_CALLS - 2) /* some calls are left for others, where these miss */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_difference.h"
-#include "pith_error_fill.h"
-#include "pith_snr.h"
+#include "measure/difference.h"
+#include "base/error_fill.h"
+#include "base/snr.h"
 #include "pith_tune.h"
 #include "sample_split.h"
 #include "uncertain_loss.h"

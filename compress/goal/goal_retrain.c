@@ -4,14 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "choose_coder.h"
-#include "pith_entropy.h"
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
+#include "compress/output/choose_coder.h"
+#include "numeric/entropy.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "pith_preset.h"
-#include "pith_ranks_agree.h"
+#include "compress/recipe/preset.h"
+#include "train/state/ranks_agree.h"
 
 #define NETWORKS 6u      /* at most */
 #define STEP_DOWN 0.5    /* bytes of the next network, while they keep the goal */

@@ -2,7 +2,7 @@
 /* goal_retrain.h - with time left: prune, retrain, again. Each network begins as the last one that
  * kept the goal, with weights for about half of its bytes, until one misses it; then between the
  * two. The teacher is the original; labels count as well where there are any. What the preset
- * `small` says of training holds (pith_preset.h), but for how long and for how many weights.
+ * `small` says of training holds (preset.h), but for how long and for how many weights.
  * Several processes train each network together (pith_train.h). */
 #ifndef GOAL_RETRAIN_H
 #define GOAL_RETRAIN_H

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "pith_goal_search.h"
 
 #define POWER 2.0   /* noise grows with the square of a step */

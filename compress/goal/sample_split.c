@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "pith_seeded_random.h"
+#include "base/seeded_random.h"
 
 static void shuffle(uint32_t *order, uint64_t n, uint64_t seed)
 {

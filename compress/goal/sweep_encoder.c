@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "pith_fisher_rows.h"
-#include "host/pith_host.h"
-#include "pith_weight_sweep.h"
+#include "base/error_fill.h"
+#include "train/feedback/fisher_rows.h"
+#include "pith_host.h"
+#include "rd/weight_sweep.h"
 #include "rank_gather.h"
 
 #define RATE_SHARE 0.5

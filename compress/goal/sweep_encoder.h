@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep_encoder.h - the joint sweep (rd/pith_weight_sweep.h) as an encoder of a search: quality is
+/* sweep_encoder.h - the joint sweep (rd/weight_sweep.h) as an encoder of a search: quality is
  * a step, relative to one at which the loss allowed would be reached if all of it were that of
  * rounding finely; lambda goes with its square.
  *
@@ -12,7 +12,7 @@
 #define SWEEP_ENCODER_H
 
 #include "goal_encoders.h"
-#include "pith_sensitivity.h"
+#include "layers/sensitivity.h"
 
 struct sweep_encoder {
     struct pith_sensitivity sensitivity; /* owns; of none where the network has no gradients */

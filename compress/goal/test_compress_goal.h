@@ -11,7 +11,7 @@
 #define TEST_COMPRESS_GOAL_H
 
 #include "goal_checkpoint.h"
-#include "pith_class_output.h"
+#include "measure/class_output.h"
 #include "sample_split.h"
 #include "sweep_encoder.h"
 #include "uncertain_loss.h"

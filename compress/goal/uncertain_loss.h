@@ -12,7 +12,7 @@
 #ifndef UNCERTAIN_LOSS_H
 #define UNCERTAIN_LOSS_H
 
-#include "pith_class_output.h"
+#include "measure/class_output.h"
 
 /* was, now: [n, classes] answers of n >= 1 samples, of a kind with one row. *kl is untouched where
  * there is no memory (false). */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "pith_history_beside.h"
+#include "history_beside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "json_value.h"
-#include "pith_error_fill.h"
-#include "pith_unpack.h"
+#include "base/error_fill.h"
+#include "pack/unpack.h"
 
 #define END_BYTES PITH_HISTORY_END
 #define MOST_STAGES 65536u /* that a file holds */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_byte_out.h"
-#include "pith_error_fill.h"
+#include "base/byte_out.h"
+#include "base/error_fill.h"
 #include "json_value.h"
 
 #define MAX_DEPTH 16 /* nesting that jansson may recurse into: it refuses 2048, we far earlier */

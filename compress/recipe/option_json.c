@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "own_json.h"
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 /* ---- in -------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "pattern_json.h"
 #include "prune_json.h"
-#include "stage_rows.h"
+#include "compress/stage/stage_rows.h"
 
 /* ---- patterns of layers ---------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@
  *     { "do": "quantize", "keep": ["fc_out"], "floats": "f16" }    or "bf16"
  *     { "do": "encode", "coder": "huffman", "for": "speed" }
  *
- * A recipe may begin with those of a preset (pith_preset.h). One with a goal and no stages is for a
+ * A recipe may begin with those of a preset (preset.h). One with a goal and no stages is for a
  * search (pith_goal_compress.h): n_stages is 0. */
 #ifndef PITH_RECIPE_H
 #define PITH_RECIPE_H

@@ -2,7 +2,7 @@
 /* presets.c - recipes by name; what they reach: docs/results/presets.md. deep-compression and qat
  * have the settings of bench/records.sh and bench/qat.sh. How pictures may be moved depends on what
  * they show, so none says: --set train.augment=... does. */
-#include "pith_preset.h"
+#include "preset.h"
 
 static const struct pith_preset presets[] = {
     {"deep-compression", "Deep Compression: prune in steps, train, cluster, fine-tune, Huffman",

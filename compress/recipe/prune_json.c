@@ -5,7 +5,7 @@
 
 #include "option_json.h"
 #include "pattern_json.h"
-#include "stage_rows.h"
+#include "compress/stage/stage_rows.h"
 
 /* ---- how much -------------------------------------------------------------------------------- */
 

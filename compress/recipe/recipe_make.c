@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 /* What is done without a preset, as far as it is wanted. */
 static const char classic[] = "prune\ntrain\ncluster bits=8\ncalibrate\nquantize\nencode";

@@ -3,7 +3,7 @@
 #ifndef RECIPE_MAKE_H
 #define RECIPE_MAKE_H
 
-#include "pith_preset.h"
+#include "preset.h"
 
 /* Stages of a preset, but for the options of `said`: texts do not count, they are not set here.
  * r->stages and r->texts are set. PITH_ERR_ARGUMENT (no such preset; said of a stage that is none

@@ -3,7 +3,7 @@
 #define STAGE_JSON_H
 
 #include <jansson.h>
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "json_value.h"
 #include "pith_recipe.h"
 

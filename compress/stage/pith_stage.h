@@ -44,7 +44,7 @@ struct pith_encode_opts {
     enum pith_encode_goal goal;
     bool keep_history; /* also in the compact header */
     bool lossless;     /* every number stays as it is: batch normalisation is not folded; grids that
-                          the weights lie on are found (pith_exact_grid.h), and their zeros */
+                          the weights lie on are found (exact_grid.h), and their zeros */
 };
 
 /* What is chosen with no coder named. For speed: rANS for tensors of at least so many elements,
@@ -135,7 +135,7 @@ struct pith_stage {
     bool trains;                 /* PRUNE: what is left is trained, after each of the steps */
     uint32_t steps;              /* PRUNE: 0 or 1..PITH_STAGE_STEPS; 0: one */
     struct pith_goal goal;       /* COMPRESS */
-    const char *recipe, *preset; /* COMPRESS: a file, a name (pith_preset.h); NULL: none */
+    const char *recipe, *preset; /* COMPRESS: a file, a name (preset.h); NULL: none */
 };
 
 /* "int8"; "w4a8": weights of 2 to 8 bits, activations of 2 to 8; "ternary": weights -1, 0, 1,

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "pith_number_text.h"
+#include "base/error_fill.h"
+#include "base/number_text.h"
 #include "stage_rows.h"
 
 #define DEFAULT_CENTROIDS 16u

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "stage_rows.h"
 
 /* ---- bits ------------------------------------------------------------------------------------ */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "pith_number_text.h"
+#include "base/error_fill.h"
+#include "base/number_text.h"
 #include "pith_train_options.h"
 #include "stage_rows.h"
 

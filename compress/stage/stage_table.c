@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "stage_rows.h"
 
 const struct pith_option_table *pith_stage_options(enum pith_stage_kind kind)

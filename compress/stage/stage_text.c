@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 const char *pith_stage_keep_text(struct pith_stage_texts *texts, const char *text, size_t n)
 {

@@ -5,8 +5,8 @@
 #define DEVICE_MAP_H
 
 #include "device.h"
-#include "kernels/ref/pith_rounding_f32.h"
-#include "kernels/pith_act_kind.h"
+#include "kernels/ref/rounding_f32.h"
+#include "kernels/act_kind.h"
 
 /* Kinds of enum unary_kind, numbered apart: that enum's header is not for devices. */
 enum { U_SQRT = MAP_UNARY, U_EXP, U_LOG, U_NEG, U_ABS, U_SIGN, U_FLOOR, U_CEIL, U_ROUND };

@@ -4,7 +4,7 @@
 #ifndef HALF_BITS_H
 #define HALF_BITS_H
 
-#include "core/pith_f32_bits.h"
+#include "core/f32_bits.h"
 
 /* The lowest n bits are dropped; a carry goes on into the exponent, as it should. */
 static inline uint32_t half_round_off(uint32_t v, uint32_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* integer.cu - from real numbers to integers of few bits and back, element by element, by the CPU's
- * own rounding (ref/pith_integer_range.h). */
+ * own rounding (ref/integer_range.h). */
 #include "device_map.cuh"
-#include "kernels/ref/pith_integer_range.h"
+#include "kernels/ref/integer_range.h"
 
 /* By 64 bits at once, and by an index of 32 bits: integer_at() takes two to four registers more. */
 DEVICE int64_t integer_of(uint32_t type, const void *p, uint32_t i)

@@ -11,7 +11,7 @@
 #define INTEGER_TILE_H
 
 #include "device_map.cuh"
-#include "kernels/ref/pith_integer_range.h"
+#include "kernels/ref/integer_range.h"
 
 #define TILE GEMM_TILE
 #define EACH 4u

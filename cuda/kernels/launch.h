@@ -70,7 +70,7 @@
     KERNEL(huffman_symbols, huffman_args)                                                          \
     KERNEL(codes_of_symbols, symbols_args)
 
-/* y[i] = act(x[i]): kinds of pith_act_kind.h, or from MAP_UNARY on of enum unary_kind. */
+/* y[i] = act(x[i]): kinds of act_kind.h, or from MAP_UNARY on of enum unary_kind. */
 #define MAP_UNARY 64u
 struct map_args {
     const float *x;

@@ -2,7 +2,7 @@
 /* onnx_export_conv.c - attributes of Conv and all with the same slots, how attributes go from
  * slots to a node, and how a node is refused. */
 #include "onnx_export.h"
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 enum pith_status pith_export_unsupported(struct op_export *e, const char *what)
 {

@@ -7,7 +7,7 @@
  * that ONNX requires. What it gives goes through an Identity each: an output of a body must be made
  * in it, under a name of its own. Initializers all stand in the outermost graph. */
 #include "onnx_export.h"
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 
 enum { EXPORT_MAX_NESTED = 8 }; /* readers of protobuf bound how deep messages nest */
 

@@ -3,8 +3,8 @@
  * attributes differ, one function. Three say in several nodes what opset 13 has no single one for:
  * HardSwish, a Softmax over flattened axes, and a transposed right side that is not constant. */
 #include "onnx_export.h"
-#include "pith_error_fill.h"
-#include "onnx_kind.h"
+#include "base/error_fill.h"
+#include "onnx/graph/onnx_kind.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_export_pieces.c - LayerNormalization, Gelu, Mish and Attention, newer than opset 13, in the
  * pieces that exporters of that time write; import puts them together again (onnx_patterns.c). */
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "onnx_export.h"
 
 /* op(a, b) under a new name; b may be NULL. The first piece takes the place of the node itself. */

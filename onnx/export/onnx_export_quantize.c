@@ -5,7 +5,7 @@
  * scales 1; what stands alone is written alone, and a constant bias as an Add behind it. */
 #include <math.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "onnx_export.h"
 
 static const struct pith_value *value_in(const struct op_export *e, uint32_t i)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "onnx_export.h"
-#include "pith_exact_grid.h"
-#include "pith_narrow_float.h"
+#include "model/exact_grid.h"
+#include "base/narrow_float.h"
 
 #define FEWEST 128u     /* elements: fewer do not pay for a node */
 #define NODE_BYTES 160u /* of a DequantizeLinear and of what its initializers have beside data */

@@ -4,8 +4,8 @@
  * way back to the tools a network came from. */
 #include "onnx_export.h"
 #include "pith_onnx.h"
-#include "pith_error_fill.h"
-#include "pith_narrow_float.h"
+#include "base/error_fill.h"
+#include "base/narrow_float.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -24,8 +24,8 @@
 #define ONNX_H
 
 #include "onnx.pb-c.h"
-#include "pith_onnx_read.h"
-#include "contract/pith_op_semantics.h"
+#include "onnx/onnx_read.h"
+#include "op_interface/op_semantics.h"
 #include "pith_onnx.h"
 
 enum {

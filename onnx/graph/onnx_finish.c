@@ -3,7 +3,7 @@
  * is then folded where constant, else emitted. And the first of several nodes that are made of one.
  */
 #include "onnx.h"
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 #include <stdio.h>
 

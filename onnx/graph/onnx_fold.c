@@ -2,8 +2,8 @@
 /* onnx_fold.c - a node whose inputs are all constant is computed at import, by the operator's own
  * reference implementation: what is folded is by construction what would have been computed. */
 #include "onnx.h"
-#include "kernels/pith_kernels.h"
-#include "contract/pith_op_exec.h"
+#include "kernels/kernels.h"
+#include "op_interface/op_exec.h"
 
 /* A network does not hide days of work in its constants; a hostile file may try. */
 #define FOLD_MAX_MACS (UINT64_C(1) << 30)

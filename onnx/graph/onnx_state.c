@@ -6,7 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include "pith_escape_text.h"
+#include "base/escape_text.h"
 
 enum { ONNX_MESSAGE = sizeof((struct pith_error){0}.text) };
 

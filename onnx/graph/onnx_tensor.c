@@ -10,8 +10,8 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-#include "core/pith_f64_bits.h"
-#include "pith_half_float.h"
+#include "core/f64_bits.h"
+#include "base/half_float.h"
 
 #define DT(name) ONNX__TENSOR_PROTO__DATA_TYPE__##name
 

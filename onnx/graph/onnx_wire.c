@@ -22,8 +22,8 @@
  * written anew, in LENGTH_BYTES each. */
 #include <stdio.h>
 #include "onnx.h"
-#include "pith_escape_text.h"
-#include "gate/pith_format.h"
+#include "base/escape_text.h"
+#include "validate/format.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 

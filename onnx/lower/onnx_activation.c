@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_activation.c - activations with parameters, Softmax of both ages. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 #include <math.h>
 

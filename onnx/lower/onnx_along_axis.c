@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_along_axis.c - operators along one axis: ArgMax, ArgMin, Hardmax, CumSum, LpNormalization.
  */
-#include "onnx.h"
-#include "onnx_kind.h"
+#include "onnx/graph/onnx.h"
+#include "onnx/graph/onnx_kind.h"
 
 /* The attribute `axis`, made non-negative, into its slot; the kind into its own. */
 static enum pith_status take_axis(struct onnx_lower *l, int64_t def, uint32_t slot)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_branch.c - If: where the condition is constant, only the branch it takes is lowered and the
  * If is gone; else both are, between the runtime's Branch, BranchElse and BranchEnd. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 static struct onnx_region *region_of(const struct onnx_lower *l)
 {

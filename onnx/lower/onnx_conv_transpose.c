@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_conv_transpose.c - ConvTranspose: auto_pad and output_shape become pads. Where the requested
  * output is larger than what the kernel reaches, the rest is zeros behind the end. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 enum { NOTSET = 0, SAME_UPPER = 1, SAME_LOWER = 2, VALID = 3 };
 

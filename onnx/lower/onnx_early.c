@@ -3,7 +3,7 @@
  * since which its rules are those of opset 7; arithmetic, which then still had its own rule of
  * broadcasting, as long as that rule is not used with an axis; BatchNormalization if is_test says
  * that it does not train. */
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 static const struct early {
     const char *op_type;

@@ -12,7 +12,7 @@
  * "..." stands for labels that no letter has, the same ones counted from the last. Of a label that
  * stands twice in an operand the diagonal is taken: all else becomes 0 and is summed away. Steps
  * that change nothing are left out, constant operands are folded. */
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 enum { MAX_OPERANDS = 8, MAX_TEXT = 256 };
 

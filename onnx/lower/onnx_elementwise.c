@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_elementwise.c - elementwise operators that share one operator here. */
-#include "onnx.h"
-#include "onnx_kind.h"
+#include "onnx/graph/onnx.h"
+#include "onnx/graph/onnx_kind.h"
 
 enum pith_status pith_lower_kind(struct onnx_lower *l)
 {

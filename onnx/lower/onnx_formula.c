@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_formula.c - functions that are a short formula of others and rare in networks: each becomes
  * the nodes of its formula. */
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 static uint32_t scaled(struct onnx_steps *s, float factor, uint32_t x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_gather.c - operators that pick, put or repeat elements: Gather, GatherElements, GatherND,
  * ScatterElements (Scatter), ScatterND, Tile, Expand. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 enum { ALONG_AXIS = 0, ELEMENTS = 1, ND = 2 };
 

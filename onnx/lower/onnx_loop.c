@@ -6,8 +6,8 @@
  * (counted down for the reverse direction), and what is collected along another axis or backwards
  * is brought there behind the loop. A Loop's condition costs nothing where it is constant. A loop
  * that never runs is left out: its results are its initial states. */
-#include "gate/pith_graph.h"
-#include "onnx.h"
+#include "validate/graph.h"
+#include "onnx/graph/onnx.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  * indices i + a, i + a + 1, ... Start and end are traced back to the one value both are made of,
  * through what only changes their shape and the addition of constants. (Beyond the end of x, ONNX
  * would give fewer elements; shapes here are numbers, so the last element stands for those.) */
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 enum { MAX_STEPS_BACK = 16 };
 

@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 #define MAX_IN 64u
 #define MAX_HALVED 120

@@ -2,7 +2,7 @@
 #ifndef ONNX_QDQ_H
 #define ONNX_QDQ_H
 
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 /* l is a QuantizeLinear to `type`: where what it quantizes can be computed in integers, it is, and
  * l->done is set. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "onnx_qdq.h"
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 #define MAX_PARTS 64u
 

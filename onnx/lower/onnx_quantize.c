@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 /* Inputs of QLinearConv; QLinearMatMul has the first eight. */
 enum { Q_X, Q_X_SCALE, Q_X_ZERO, Q_W, Q_W_SCALE, Q_W_ZERO, Q_Y_SCALE, Q_Y_ZERO, Q_BIAS };

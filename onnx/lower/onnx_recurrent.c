@@ -10,7 +10,7 @@
  * Both biases are added up and ride on the recurrent product, which adds them for free; only a GRU
  * that is linear before its reset needs them apart: the input's is then added to the product of
  * the input. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 #include <stdio.h>
 

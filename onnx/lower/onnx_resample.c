@@ -10,7 +10,7 @@
  * the extrapolation value: its row of A is 0, and a constant is added in the end. The matrix stands
  * on the left, where no stage takes it for a weight. */
 #include "onnx_resample.h"
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #ifndef ONNX_RESAMPLE_H
 #define ONNX_RESAMPLE_H
 
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 enum resize_mode { RESIZE_NEAREST = 0, RESIZE_LINEAR = 1, RESIZE_CUBIC = 2 };
 

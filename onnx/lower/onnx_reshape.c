@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_reshape.c - operators that rename axes or elements without computing, and those that vanish:
  * Identity, Dropout (inference), a Cast between types that are one type here, Constant. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 static enum pith_status need_input(struct onnx_lower *l)
 {

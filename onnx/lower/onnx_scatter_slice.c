@@ -3,7 +3,7 @@
  * of each element, rank numbers for each: twice the bytes of x and more, which the file would hold
  * and the network read at each run. Where the list is a slice of one axis and all of the others, it
  * is instead put together from slices of x and of u. */
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 enum {
     MOST_PIECES = 9,   /* of a Concat: with more of them a copy and a list are no slower */

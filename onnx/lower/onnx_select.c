@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_select.c - DepthToSpace, SpaceToDepth, Trilu, OneHot, TopK: numbers that ONNX passes as
  * inputs (k, depth) become attributes. */
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 enum { MAX_BLOCK = 1 << 15 };
 

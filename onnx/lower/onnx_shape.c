@@ -4,7 +4,7 @@
  * is computed from them (Gather, Concat, Mul,
  * ... up to a Reshape) is folded like any other constant. What follows an open batch is known twice
  * (struct onnx_value, `varies`), by which Reshape and Expand keep the batch open. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 #include <math.h>
 

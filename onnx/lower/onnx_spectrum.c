@@ -4,7 +4,7 @@
  *
  *     [B, L, 1] -> [B, 1, L] -> Conv [2 bins, 1, N], stride frame_step -> [B, 2 bins, frames]
  *               -> [B, frames, bins, 2] */
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 #include <math.h>
 

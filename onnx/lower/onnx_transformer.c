@@ -8,7 +8,7 @@
  * Heads that share a key (H > G) are rows of one product: q is taken as [B,G,(H/G)*L,D], so keys
  * and values are never repeated. Causal and window masks depend on shapes alone and become a
  * constant. */
-#include "onnx_step.h"
+#include "onnx/graph/onnx_step.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* onnx_window.c - Conv, ConvInteger, MaxPool, AveragePool, LpPool (auto_pad resolved to numbers),
  * BatchNormalization and LRN. */
-#include "onnx.h"
+#include "onnx/graph/onnx.h"
 
 #include <stdio.h>
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "codebook_build.h"
-#include "pith_error_fill.h"
-#include "pith_in_parallel.h"
-#include "pith_snr.h"
+#include "base/error_fill.h"
+#include "base/in_parallel.h"
+#include "base/snr.h"
 
 struct cluster_job {
     struct pith_weight_ref ref;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_half_float.h"
-#include "pith_in_parallel.h"
+#include "base/half_float.h"
+#include "base/in_parallel.h"
 
 /* Gathers a group's kept values; returns how many exact zeros an unmasked one holds. */
 static uint64_t gather(struct sorted_values *s, const float *w, const uint8_t *mask, uint64_t n)

@@ -4,7 +4,7 @@
 #ifndef CODEBOOK_BUILD_H
 #define CODEBOOK_BUILD_H
 
-#include "pith_kmeans.h"
+#include "numeric/kmeans.h"
 #include "pith_model.h"
 #include "pith_quantize.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* activation_grid.c - grids of activations: real = (q - zero_point) * scale. 0 is always one of the
  * numbers a grid holds, for padding, and Relu, depend on it. */
-#include "pith_activation_grid.h"
+#include "activation_grid.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "pith_normal_scale.h"
+#include "base/normal_scale.h"
 #include "radix.h"
 
 /* Of the few numbers of one channel that samples show, the largest is exceeded by others far sooner

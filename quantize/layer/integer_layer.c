@@ -15,10 +15,10 @@
 #include <float.h>
 #include <math.h>
 
-#include "pith_error_fill.h"
-#include "pith_normal_scale.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_snr.h"
+#include "base/error_fill.h"
+#include "base/normal_scale.h"
+#include "op_interface/op_semantics.h"
+#include "base/snr.h"
 #include "radix.h"
 #include "radix_weight.h"
 #include "trained_grid.h"

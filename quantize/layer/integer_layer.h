@@ -9,7 +9,7 @@
 #ifndef INTEGER_LAYER_H
 #define INTEGER_LAYER_H
 
-#include "pith_integer_plan.h"
+#include "integer_plan.h"
 
 struct integer_layer {
     uint32_t node; /* of the float network */

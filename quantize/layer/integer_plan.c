@@ -12,14 +12,14 @@
  * In the bodies of loops and branches layers alone compute with integers. What a recurrent network
  * remembers is read again in the next step, so its gates and states stay float: on bytes, errors of
  * all steps would add up. */
-#include "pith_integer_plan.h"
+#include "integer_plan.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
 #include "radix.h"
 #include "table_choice.h"
 

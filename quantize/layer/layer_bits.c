@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 #define SHORT_ROW 32u
 #define SHORT_HARM 16.0

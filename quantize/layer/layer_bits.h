@@ -3,7 +3,7 @@
 #ifndef LAYER_BITS_H
 #define LAYER_BITS_H
 
-#include "pith_integer_plan.h"
+#include "integer_plan.h"
 
 /* Sets weight_bits of all nodes. */
 void pith_choose_layer_bits(struct integer_plan *p);

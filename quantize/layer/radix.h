@@ -3,7 +3,7 @@
 #ifndef RADIX_H
 #define RADIX_H
 
-#include "pith_integer_plan.h"
+#include "integer_plan.h"
 
 /* The smallest power of two that is not below `scale`, 2^-126 to 2^127. */
 double pith_radix_above(double scale);

@@ -26,9 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
+#include "base/error_fill.h"
 #include "integer_layer.h"
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 #define OWN_BITS 64u /* of an output channel of each reader: bias, factor */
 

@@ -3,7 +3,7 @@
 #ifndef SHARED_WEIGHT_H
 #define SHARED_WEIGHT_H
 
-#include "pith_integer_plan.h"
+#include "integer_plan.h"
 
 /* Finds weight_of of every layer of integers. PITH_ERR_MEMORY. */
 enum pith_status pith_share_weights(struct integer_plan *p, struct pith_error *err);

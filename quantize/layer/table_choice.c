@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 bool pith_is_table(const struct pith_model *m, const struct pith_node *node)
 {

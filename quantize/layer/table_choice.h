@@ -3,7 +3,7 @@
 #ifndef TABLE_CHOICE_H
 #define TABLE_CHOICE_H
 
-#include "pith_integer_plan.h"
+#include "integer_plan.h"
 
 /* Smaller ones save little. */
 #define PITH_TABLE_LEAST 1024u

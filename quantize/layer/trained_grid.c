@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#include "pith_error_fill.h"
-#include "contract/pith_op_semantics.h"
+#include "base/error_fill.h"
+#include "op_interface/op_semantics.h"
 
 /* ---- weights --------------------------------------------------------------------------------- */
 

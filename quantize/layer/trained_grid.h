@@ -3,7 +3,7 @@
 #ifndef TRAINED_GRID_H
 #define TRAINED_GRID_H
 
-#include "pith_integer_plan.h"
+#include "integer_plan.h"
 
 /* The step of each of `rows` rows, where c has a codebook of k * step, k in -128..127, one for
  * every row or one of all. False: it has not. */

@@ -5,7 +5,7 @@
 #define WEIGHT_SCALE_SEARCH_H
 
 #include "integer_layer.h"
-#include "pith_error_feedback.h"
+#include "numeric/error_feedback.h"
 
 /* Not below what the layer allows. q: [n] room. In fixed point a power of two. */
 double pith_search_weight_scale(const struct error_feedback *r, const struct integer_layer *l,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* bytes.c - numbers of variable length, read from bytes of unknown origin. */
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 
 /* An overlong form would be a second spelling of a number, which canonical files must not have. */
 uint64_t pith_rd_varint(struct reader *r, uint64_t max)

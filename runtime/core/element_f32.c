@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Conversion of stored elements to f32. f16 is decoded with integers, so that subnormals do not
  * depend on the floating-point mode of the process. */
-#include "core/pith_element_f32.h"
-#include "core/pith_bytes.h"
-#include "core/pith_f64_bits.h"
+#include "core/element_f32.h"
+#include "core/bytes.h"
+#include "core/f64_bits.h"
 
 /* 112 is the difference of the exponents' biases, 127 - 15. */
 static uint32_t f32_bits_from_f16(uint32_t h)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where elements and bytes are counted; nothing else multiplies dims of unknown origin. */
-#include "core/pith_tensor.h"
-#include "core/pith_bytes.h"
+#include "core/tensor.h"
+#include "core/bytes.h"
 
 /* Dims fit int32_t, which attributes hold; a tensor's elements times eight bytes fit 2^43. */
 #define MAX_DIM 0x7fffffffu

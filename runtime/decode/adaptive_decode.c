@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The decoder of adaptive streams: the walk of pith_adaptive_impl.h with an arithmetic decoder.
+/* The decoder of adaptive streams: the walk of adaptive_impl.h with an arithmetic decoder.
  * Bytes past the end read as zeros, so that nothing is ever read there; the end is tested once:
  * the code that remains must be the one a writer gives, and no byte may be left or missing.
  * Elements cannot lead out of the tensor since the walk is over the tensor's elements.
  *
  * The coder is the carryless one of Mahoney's lpaq: 32-bit bounds, a byte leaves when both agree in
  * it. */
-#include "decode/pith_adaptive_decode.h"
+#include "decode/adaptive_decode.h"
 #include "core/build_choice.h"
 
 /* `missing` counts zeros read past the end, which the end's test then asks for exactly. */
@@ -34,7 +34,7 @@ static inline uint32_t code_bit(struct adaptive *a, uint32_t p, uint32_t bit)
     return bit;
 }
 
-#include "decode/pith_adaptive_impl.h"
+#include "decode/adaptive_impl.h"
 
 /* Other types are coded in other ways; the count bounds memory and 32-bit positions. */
 bool pith_adaptive_allows(const struct weight *w)

@@ -8,7 +8,7 @@
  *
  * Differences of sorted numbers are small and near each other, so Rice codes (Golomb 1966, Rice
  * 1979) with one parameter for the list are close to their entropy. */
-#include "decode/pith_codebook_decode.h"
+#include "decode/codebook_decode.h"
 #include "decode/weight_kind.h"
 
 /* Infinity and NaN are no centroids: products with them would not be defined. */

@@ -4,7 +4,7 @@
 #ifndef GAP_DECODE_H
 #define GAP_DECODE_H
 
-#include "decode/pith_huff_decode.h"
+#include "decode/huff_decode.h"
 
 struct support_lengths {
     bool patterns;

@@ -4,8 +4,8 @@
  * Where codes are long a look-up tells one symbol whatever the table's width. Then an entry is two
  * bytes, and eight sub-streams at once are faster than the four of huff_decode.c: a kernel decodes
  * the rounds that are safe whatever the data. */
-#include "decode/pith_huff_decode.h"
-#include "kernels/pith_kernel_decode.h"
+#include "decode/huff_decode.h"
+#include "kernels/kernel_decode.h"
 
 _Static_assert(HUFF_CHAINS == 2 * HUFF_LANES, "two groups of sub-streams at a time");
 

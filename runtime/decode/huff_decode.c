@@ -14,7 +14,7 @@
  * Bounds are hoisted: a refill moves the input by at most 7 bytes and reads 8, a look-up moves the
  * output by at most 3 bytes and writes 4. So the number of rounds that are safe whatever the data
  * is computed first and then run without tests. What is left is decoded symbol by symbol. */
-#include "decode/pith_huff_decode.h"
+#include "decode/huff_decode.h"
 
 /* A sub-stream of 32,768 / 4 symbols of 12 bits is below 2^24 bits. */
 #define MAX_BASE (1u << 24)

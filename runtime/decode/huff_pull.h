@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* huff_pull.h - Huffman-coded symbols one at a time, in half a KB of memory: for machines without
- * room for a decode table and a buffer of symbols (pith_huff_decode.h is the fast way). */
+ * room for a decode table and a buffer of symbols (huff_decode.h is the fast way). */
 #ifndef HUFF_PULL_H
 #define HUFF_PULL_H
 
-#include "decode/pith_huff_decode.h"
+#include "decode/huff_decode.h"
 
 struct huff_pull {
     struct huff_stream stream;

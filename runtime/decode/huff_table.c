@@ -3,7 +3,7 @@
  * Kraft sum is known to be exactly 1. Then the codes tile the look-up table without gap or overlap,
  * every index has an entry, and a decoder needs no test for invalid codes. One level only, 2^bits
  * entries: there is no second-level size to compute wrongly. */
-#include "decode/pith_huff_table.h"
+#include "decode/huff_table.h"
 
 /* The most that five look-ups between refills may take (huff_decode.c). 5 * 11 <= 56, what a
  * refill leaves. */

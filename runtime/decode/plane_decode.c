@@ -13,8 +13,8 @@
  * Order of bytes alone makes them codable: exponents of a trained layer repeat, low bytes of
  * mantissas are noise. No byte depends on another, so a plane is decoded with one table in cache.
  */
-#include "decode/pith_plane_decode.h"
-#include "decode/pith_huff_decode.h"
+#include "decode/plane_decode.h"
+#include "decode/huff_decode.h"
 
 /* A cache line, of which each part of the scratch begins a new one. */
 #define ALIGN 64u

@@ -5,7 +5,7 @@
 #define PLANE_PULL_H
 
 #include "decode/huff_pull.h"
-#include "decode/pith_plane_decode.h"
+#include "decode/plane_decode.h"
 
 struct plane_pull {
     struct huff_pull *codes[PLANES]; /* NULL: plain */

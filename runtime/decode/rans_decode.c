@@ -6,7 +6,7 @@
  * A row of 32 symbols takes 64 bytes of words at most, and kernels ask for them before each. Where
  * a block has fewer left, its last words are copied in front of zeros, and the rows go on there:
  * the one test is whether they took more than there was. */
-#include "decode/pith_rans_decode.h"
+#include "decode/rans_decode.h"
 
 /* Blocks begin with their 32 states. */
 #define STATE_BYTES (4u * RANS_LANES)

@@ -2,7 +2,7 @@
 /* Frequencies of unknown origin. A table tells weights, which are turned into frequencies by one
  * rule that gives each symbol at least 1 and all of them 4096 together, whatever the weights: so
  * every slot has a symbol, and a decoder needs no test. */
-#include "decode/pith_rans_table.h"
+#include "decode/rans_table.h"
 
 /* 128 * 2^(i / 8), rounded An eighth of an octave is 9 %, so a frequency is told within 4.5 % in
  * three bits and an exponent. */

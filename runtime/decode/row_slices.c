@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* row_slices.c - see pith_row_slices.h. Sizes are tested once, together: what follows a directory
+/* row_slices.c - see row_slices.h. Sizes are tested once, together: what follows a directory
  * that was found right cannot lead out of the stream, nor out of what a tensor stores. */
 #include "core/build_choice.h"
-#include "decode/pith_row_slices.h"
+#include "decode/row_slices.h"
 
 /* What the directory is of. */
 struct sliced_tensor {

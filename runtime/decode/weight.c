@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* weight.c - weights from file form to dense or to parts: each call is one loop over chunks, with
- * the readers it wants (weight_decoder.h). Byte planes go another way (pith_plane_decode.h). */
-#include "core/pith_element_f32.h"
-#include "decode/pith_plane_decode.h"
+ * the readers it wants (weight_decoder.h). Byte planes go another way (plane_decode.h). */
+#include "core/element_f32.h"
+#include "decode/plane_decode.h"
 #include "decode/weight_decoder.h"
 
 static uint32_t chunk_of(const struct decoder *d, uint64_t left)

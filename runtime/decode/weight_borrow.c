@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_borrow.c - weights used where they lie: what lets a microcontroller multiply with weights
  * that stay in flash, and a server with weights that stay in the page cache. */
-#include "core/pith_bytes.h"
-#include "decode/pith_weight.h"
+#include "core/bytes.h"
+#include "decode/weight.h"
 
 /* An address that is not aligned for its type cannot be read as floats; full files align plain
  * elements (FULL_ALIGN), compact ones do not. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_chunks.c - see weight_decoder.h: the next positions, indices and values. */
 #include "core/build_choice.h"
-#include "core/pith_element_f32.h"
+#include "core/element_f32.h"
 #include "decode/weight_decoder.h"
 
 /* ---- positions ------------------------------------------------------------------------------- */

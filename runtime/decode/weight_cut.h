@@ -2,13 +2,13 @@
 /* weight_cut.h - large weights decoded by several threads, in pieces that begin where a reader can
  * enter: rANS-coded indices at any block (docs/format-streams.md, section 10), context-coded ones
  * and adaptive streams at any slice (section 11), plain ones at any byte. What has no such places,
- * is small, or is sparse and not adaptive is decoded by one thread, as pith_weight.h does it. The
+ * is small, or is sparse and not adaptive is decoded by one thread, as weight.h does it. The
  * same bits for any number of threads. */
 #ifndef WEIGHT_CUT_H
 #define WEIGHT_CUT_H
 
-#include "contract/pith_op_exec.h"
-#include "decode/pith_weight.h"
+#include "op_interface/op_exec.h"
+#include "decode/weight.h"
 
 /* Whether w is decoded in pieces where there are threads; its streams have not been looked at. */
 bool pith_weight_is_cut(const struct weight *w);

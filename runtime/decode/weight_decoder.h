@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_decoder.h - weights by chunks. Three small pull readers - positions, indices, values -
- * deliver chunks that stay in the first-level cache; each of the calls of pith_weight.h is a loop
+ * deliver chunks that stay in the first-level cache; each of the calls of weight.h is a loop
  * over chunks that wants some of the three (weight.c).
  *
  *     support: dense | bitmap | gaps ──> pos[]
@@ -13,9 +13,9 @@
 #define WEIGHT_DECODER_H
 
 #include "decode/gap_decode.h"
-#include "decode/pith_adaptive_decode.h"
-#include "decode/pith_codebook_decode.h"
-#include "decode/pith_rans_decode.h"
+#include "decode/adaptive_decode.h"
+#include "decode/codebook_decode.h"
+#include "decode/rans_decode.h"
 #include "decode/weight_kind.h"
 
 /* Apart from the decoder, because its entries are 16 KB that other codes do not need. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_f32.c - see weight_f32.h. */
 #include "decode/weight_f32.h"
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "decode/weight_cut.h"
 
 const float *pith_weight_f32_borrow(const struct weight *w)

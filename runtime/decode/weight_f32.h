@@ -3,8 +3,8 @@
 #ifndef WEIGHT_F32_H
 #define WEIGHT_F32_H
 
-#include "contract/pith_op_exec.h"
-#include "decode/pith_weight.h"
+#include "op_interface/op_exec.h"
+#include "decode/weight.h"
 
 /* The elements inside the image when they are dense, plain, little-endian f32 on an aligned
  * address; else NULL. Lives as long as the image. */

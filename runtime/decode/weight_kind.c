@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_kind.c - see weight_kind.h. */
 #include "decode/weight_kind.h"
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 
 bool pith_plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits)
 {

@@ -6,8 +6,8 @@
 #define WEIGHT_KIND_H
 
 #include "core/build_choice.h" /* the files that ask it include it: link_budget.sh */
-#include "core/pith_f32_bits.h"
-#include "decode/pith_weight.h"
+#include "core/f32_bits.h"
+#include "decode/weight.h"
 
 static inline uint64_t stored_values(const struct weight *w)
 {

@@ -2,7 +2,7 @@
 /* weight_open.c - see weight_decoder.h: what decoding a weight takes of memory, and its readers
  * opened in it. */
 #include "core/build_choice.h"
-#include "decode/pith_plane_decode.h"
+#include "decode/plane_decode.h"
 #include "decode/weight_decoder.h"
 
 /* 2,048 elements of position, index and value are 18 KB: the first cache of most CPUs. */

@@ -8,13 +8,13 @@
  * status. */
 #include "core/build_choice.h"
 #include "decode/weight_rows.h"
-#include "decode/pith_adaptive_decode.h"
-#include "decode/pith_codebook_decode.h"
-#include "core/pith_element_f32.h"
+#include "decode/adaptive_decode.h"
+#include "decode/codebook_decode.h"
+#include "core/element_f32.h"
 #include "decode/gap_decode.h"
 #include "decode/huff_pull.h"
-#include "kernels/pith_kernels.h"
-#include "decode/pith_rans_decode.h"
+#include "kernels/kernels.h"
+#include "decode/rans_decode.h"
 #include "decode/plane_pull.h"
 #include "decode/weight_kind.h"
 

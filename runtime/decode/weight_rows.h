@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_rows.h - a coded weight read at each run, element after element, by kernels that have no
  * room for all of it. The state is a KB or two (adaptive streams: some 30 KB and 12 bytes a
- * column), whatever the size of the weight. pith_weight.h expands weights whole, and faster.
+ * column), whatever the size of the weight. weight.h expands weights whole, and faster.
  *
  *     when the plan is made    pith_weight_rows_check(w, mem)       every bit of the streams
  *     at each run              struct weight_rows *r = pith_weight_rows_open(w, mem);
@@ -9,8 +9,8 @@
 #ifndef WEIGHT_ROWS_H
 #define WEIGHT_ROWS_H
 
-#include "contract/pith_op_exec.h"
-#include "decode/pith_weight.h"
+#include "op_interface/op_exec.h"
+#include "decode/weight.h"
 
 struct weight_rows;
 

@@ -2,7 +2,7 @@
 /* A steady clock. */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 /* Monotonic: times of steps must not jump when somebody sets the clock. */
 uint64_t pith_clock_ns(void *user)

@@ -2,7 +2,7 @@
 /* Names of instruction set levels, for command lines and reports. */
 #include <stdbool.h>
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 /* From lower to higher, so that names read as a machine's levels do; "ref" last, for it is told
  * only where nothing else is. */

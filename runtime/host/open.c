@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "host/checked_opts.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 /* A pipe's first read; the buffer doubles from there. */

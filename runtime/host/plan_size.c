@@ -2,7 +2,7 @@
 /* pith_plan_size: pith_plan_need in memory from malloc. */
 #include <stdlib.h>
 #include "host/checked_opts.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #define WORK_ALIGN 64u
 

@@ -4,8 +4,8 @@
  * double, and rounded once. */
 #include <string.h>
 #include "host/decimal.h"
-#include "host/pith_host.h"
-#include "host/pith_preprocess.h"
+#include "pith_host.h"
+#include "pith_preprocess.h"
 
 /* A picture of 65,536 pixels a side is refused before it is decoded. */
 #define MAX_SIDE 65536u

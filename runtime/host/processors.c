@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "host/processors.h"
 
 /* "200000 100000": of 100 ms of time, 200 on all processors together. "max": any. */

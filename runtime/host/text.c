@@ -2,8 +2,8 @@
 /* Words for the numbers the core speaks in. */
 #include <stdarg.h>
 #include <stdio.h>
-#include "contract/pith_op_semantics.h"
-#include "host/pith_host.h"
+#include "op_interface/op_semantics.h"
+#include "pith_host.h"
 
 /* No default in the switch: the compiler tells when a status has no text. */
 const char *pith_status_text(enum pith_status status)

@@ -4,7 +4,7 @@
  * One job at a time: body(arg, i) for i < n. The caller takes pieces from the first on, workers
  * from the last on, until together they have taken n, so a slow thread never holds up more than one
  * piece, and most pieces find what the same pieces of the job before wrote in the cache of their
- * own core. Results do not depend on who ran what: pieces write disjoint memory (pith_op_exec.h).
+ * own core. Results do not depend on who ran what: pieces write disjoint memory (op_exec.h).
  *
  * A worker enters a job under the lock and counts itself as inside; the caller closes the job and
  * waits for those inside only, so a worker that wakes late delays nobody. Between jobs a worker
@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #define MAX_THREADS 1024u
 #define SPIN_NS 200000u

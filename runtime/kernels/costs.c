@@ -2,7 +2,7 @@
 /* costs.c - measured speeds by class of machine, in the order of struct pith_costs: of its classes
  * a machine has the last. bench/bench_costs.c measures and prints such a line. */
 #include "core/build_choice.h"
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 #include "pith_runtime.h"
 
 static const struct {

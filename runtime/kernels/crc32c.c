@@ -7,8 +7,8 @@
  * enough for a microcontroller; the usual 8 to 16 KB of byte tables (2 to 3.5 GB/s) would not be.
  * Long runs of bytes go through the processor's instruction where there is one. */
 #include "core/build_choice.h"
-#include "core/pith_bytes.h"
-#include "kernels/pith_crc32c.h"
+#include "core/bytes.h"
+#include "kernels/crc32c.h"
 #include "pith_runtime.h"
 
 /* The sum is the same at every level, so this is no matter of a plan's features; but asking the

@@ -3,7 +3,7 @@
 #ifndef INTEGER_ROW_H
 #define INTEGER_ROW_H
 
-#include "core/pith_tensor.h"
+#include "core/tensor.h"
 
 /* Sums of products with weights of 16 bits have 64 bits, others 32. */
 static inline enum pith_type sums_of(enum pith_type weight)

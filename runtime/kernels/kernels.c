@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel table of a feature set: each family fills its part, scalar reference first. */
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 
 void pith_kernels_fill(struct pith_kernels *kernels, uint32_t features)
 {

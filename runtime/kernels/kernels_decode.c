@@ -2,7 +2,7 @@
 /* kernels_decode.c - fills the kernels of the entropy decoders from their lists. Those of codes
  * that are not built are NULL. */
 #include "core/build_choice.h"
-#include "kernels/pith_kernel_decode.h"
+#include "kernels/kernel_decode.h"
 #include "pith_runtime.h"
 
 static void fill_huff(struct decode_kernels *k, uint32_t features)

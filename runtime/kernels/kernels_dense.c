@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_dense.c - fills the dense part of the kernel table from its list. */
 #include "core/build_choice.h"
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 #include "pith_runtime.h"
 
 /* What gemm_f32 and conv_rows_f32 of a level take at once. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_integer.c - fills the integer part of the kernel table from its list. */
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 #include "core/build_choice.h"
 
 /* What kernels of a level take: the last whose features are there. */

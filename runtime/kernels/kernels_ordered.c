@@ -2,7 +2,7 @@
 /* kernels_ordered.c - fills the dense part of the kernel table from the list of ordered kernels. In
  * a file of its own, which a linker takes only where &pith_ordered_sums is named. */
 #include "core/build_choice.h"
-#include "kernels/pith_kernel_ordered.h"
+#include "kernels/kernel_ordered.h"
 #include "pith_runtime.h"
 
 /* Copies (im2col_f32, pack_rows_f32) stay those of the level; conv_f32 is never asked where there

@@ -2,7 +2,7 @@
 /* kernels_row.c - fills the row part of the kernel table from its list; activations by it. */
 #include "kernels/ref/activate.h"
 #include "core/build_choice.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 
 #define SLOT(member, type, name, needs) .member = &(name),
 static const struct row_kernels reference = {ROW_KERNELS_ANY(SLOT)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_sparse.c - fills the table of sparse and codebook products from their list. */
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 #include "core/build_choice.h"
 
 void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features)

@@ -3,7 +3,7 @@
 #ifndef LOOP_H
 #define LOOP_H
 
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 /* After run() of LOOP: is there a first iteration? */
 bool pith_loop_enters(const struct op_args *loop);

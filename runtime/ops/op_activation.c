@@ -5,10 +5,10 @@
  * An activation is an operator of its own only where nothing before it could take it up: fuse.c
  * moves most of them into the epilogue of a convolution or product, where they cost no pass over
  * memory. Both ways call the same functions, so fusing changes no bit. */
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 struct activation_job {
     const struct row_kernels *row;

@@ -11,8 +11,8 @@
  * its line, whatever else is computed beside it. */
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 #define COLUMNS 16u
 

@@ -6,9 +6,9 @@
  * With `last` a later equal element replaces an earlier one; integers are compared in their own
  * type: a conversion to f32 would make neighbours above 2^24 equal. */
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/broadcast_row.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/broadcast_row.h"
+#include "op_interface/shape_rule.h"
 
 #define COLUMNS 16u
 

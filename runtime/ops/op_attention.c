@@ -16,9 +16,9 @@
  * neither written nor read back: scratch is one tile a thread. Unlike FlashAttention (Dao et al.
  * 2022) all N scores of a tile are there at once, so the softmax is the plain one and no
  * rescaling is needed: N * nr floats, 128 KiB at N = 512 and nr = 64, lie in the second cache. */
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 #define CHUNKS 8u /* heads are cut into at most as many parts, each with scratch of its own */
 

@@ -7,8 +7,8 @@
  * rounds the weights anew. */
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 static enum pith_status shape_batch_norm(const struct op_args *args)
 {

@@ -8,9 +8,9 @@
  * stands still, so a row function sees three cases; BROADCAST_ROW makes a loop of each, which
  * compilers turn into vectors. Rows of integers (BROADCAST_ROW_SMALL) have one loop: they occur
  * in arithmetic on shapes and indices, a few elements long. */
-#include "contract/broadcast_row.h"
+#include "op_interface/broadcast_row.h"
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 /* PRelu's slope is repeated over x, never the reverse. */
 static enum pith_status shape_binary(const struct op_args *args)

@@ -12,7 +12,7 @@
  * output lies (plan/alias.c). Both have to leave values of the same types and shapes, because
  * whoever reads them has been planned once. */
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 /* A scalar bool. Anything else would need a rule for what a vector's truth is, which ONNX does
  * not have. */

@@ -13,11 +13,11 @@
  * Formats are decoded with integers and not with the CPU's conversions: those differ among
  * machines (x86 gives INT_MIN where ARM saturates, F16C follows the denormal mode), and Cortex-M
  * has none. Speed does not matter here; casts between floats vanish at import. */
-#include "core/pith_bytes.h"
-#include "core/pith_f64_bits.h"
+#include "core/bytes.h"
+#include "core/f64_bits.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 #define BLOCK 32u
 

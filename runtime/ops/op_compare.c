@@ -5,9 +5,9 @@
  *
  * One operator in the format for all of ONNX's comparisons and for its And, Or and Xor: they
  * differ in the row function alone. Outputs are bytes 0 and 1, whatever the inputs were. */
-#include "contract/broadcast_row.h"
+#include "op_interface/broadcast_row.h"
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 static enum pith_status shape_compare(const struct op_args *args)
 {

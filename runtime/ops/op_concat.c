@@ -6,7 +6,7 @@
  * piece of the output, and parts be read where they lie (plan/alias.c): then there is nothing
  * left to copy. */
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 /* ONNX broadcasts nothing here. */
 static bool same_but_axis(const struct tview *a, const struct tview *b, uint32_t axis)

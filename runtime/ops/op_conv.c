@@ -6,7 +6,7 @@
  * quantization and training ask it as well; ConvInteger shares it. */
 #include "products/conv_run.h"
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 #define MAX_STEP 65535 /* strides, dilations, groups: so that products stay small */
 #define MAX_PAD (1 << 24)

@@ -15,9 +15,9 @@
 #include "kernels/ref/integer_element.h"
 #include "kernels/integer_row.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
-#include "contract/pith_window.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
+#include "op_interface/window.h"
 
 /* Optional inputs in the order of the format; in[0] is x, in[1] the weight. */
 enum { IN_ZERO_X = 2, IN_ZERO_W = 3, IN_BIAS = 4 };

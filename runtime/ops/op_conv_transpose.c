@@ -10,16 +10,16 @@
  *     col[O * taps, pixels] = w^T [O * taps, C] * x [C, pixels]
  *
  * Work is cut into units of some output channels. A unit multiplies its rows of w^T - packed
- * (pith_kernel_dense.h) when the plan is made, or at the start of the unit where the weight is
+ * (kernel_dense.h) when the plan is made, or at the start of the unit where the weight is
  * not constant - by a tile of pixels at a time and adds the tile to its planes of y while it is
  * in cache. Without packed kernels the sum is formed tap by tap. The order of additions depends
  * on neither threads nor tiles of others.
  *
  * ONNX ConvTranspose-11, whose auto_pad and output_shape import turns into pads. The sum of
  * overlaps is formed by one thread for each output plane, so no two add to one element. */
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_f32.h"
 

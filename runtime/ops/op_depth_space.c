@@ -9,8 +9,8 @@
  * rows, so that no loop over six axes is here. DCR and CRD differ in whether the block's offset
  * is the slow or the fast part of the channel; PyTorch's PixelShuffle is CRD. */
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
-#include "contract/strided_copy.h"
+#include "op_interface/shape_rule.h"
+#include "op_interface/strided_copy.h"
 
 enum { DCR = 0, CRD = 1, SPACE_TO_DEPTH = 2 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* op_gather.c - Gather, GatherElements and GatherND: elements picked by a tensor of indices
- * (pith_index_read.h). Any element type: only bytes move.
+ * (index_read.h). Any element type: only bytes move.
  *
  *     along an axis   y[outer, i, inner] = x[outer, index[i], inner]
  *     elements        y[.., i, ..] = x[.., index[.., i, ..], ..], y shaped as the indices
@@ -16,10 +16,10 @@
  * Coded tables are embeddings: without memory for the decoded table, one pass of the decoder
  * over all rows finds those that were asked for. The cost is a decode of the table for each run,
  * whatever the number of indices. */
-#include "contract/pith_index_read.h"
+#include "op_interface/index_read.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 #include "decode/weight_rows.h"
 
 enum { GATHER_AXIS = 0, GATHER_ELEMENTS = 1, GATHER_ND = 2 };

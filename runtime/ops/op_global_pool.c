@@ -5,8 +5,8 @@
  * (ref/sum_f32.h) and divided once, so that a plane of any size loses no more than the last
  * rounding. */
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
 
 static enum pith_status shape_global_pool(const struct op_args *args)

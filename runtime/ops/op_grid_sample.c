@@ -9,9 +9,9 @@
  * it is reflected there. NaN is taken for a place before the beginning. */
 #include "ops/cubic_weights.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "kernels/ref/pith_rounding_f32.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "kernels/ref/rounding_f32.h"
+#include "op_interface/shape_rule.h"
 
 /* Numbers of the format. */
 enum { LINEAR, NEAREST, CUBIC };

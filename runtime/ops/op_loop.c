@@ -15,7 +15,7 @@
  * because shapes are known before a network runs. Scan becomes this at import. */
 #include "ops/loop.h"
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 /* Conditions and counts are of rank 0; import makes them so. */
 static bool is_scalar(const struct tview *t, enum pith_type type)

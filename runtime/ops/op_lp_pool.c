@@ -12,8 +12,8 @@
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
 #include "ops/op_pool.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
 
 #define ROOT_WORK 32u /* elements that a root takes as long as */

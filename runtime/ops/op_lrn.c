@@ -9,8 +9,8 @@
  * f32 and drift, and depend on where a thread began. */
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 #define PIXELS 64u
 

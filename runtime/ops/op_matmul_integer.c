@@ -11,13 +11,13 @@
  *
  * ONNX MatMulInteger-10. K <= 33,000: 2^31 / 65,025 = 33,026 products of two bytes, the largest
  * in size 255 * 255. Sums are kept unsigned, where wrapping is defined. */
-#include "contract/pith_broadcast.h"
+#include "op_interface/broadcast.h"
 #include "products/integer_conv.h"
 #include "kernels/ref/integer_element.h"
 #include "kernels/integer_row.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 static const struct attr_field fields[] = {
     {ATTR_INT, ATTR_MATMUL_TRANS_B, 0, 0, 1},

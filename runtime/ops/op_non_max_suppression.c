@@ -12,7 +12,7 @@
  * hundred are taken, and a heap is built in linear time. The order among equal scores is defined
  * here because ONNX leaves it open and results shall be the same everywhere. */
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 static enum pith_status shape_nms(const struct op_args *args)
 {

@@ -8,12 +8,12 @@
  * ONNX GroupNormalization-21, InstanceNormalization-6, LayerNormalization-17,
  * MeanVarianceNormalization-13. A group is summed by one thread in the order of memory, in
  * pieces of fixed length, so results depend on nothing but the data. */
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/pith_reduced_axes.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/reduced_axes.h"
+#include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
 
 #define COLUMNS 16u

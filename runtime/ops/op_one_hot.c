@@ -5,10 +5,10 @@
  *
  * ONNX OneHot-11 with depth as an attribute: shapes are known before a network runs, so import
  * needs it constant. */
-#include "contract/pith_index_read.h"
+#include "op_interface/index_read.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 static enum pith_status shape_one_hot(const struct op_args *args)
 {

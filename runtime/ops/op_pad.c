@@ -8,8 +8,8 @@
  *
  * ONNX Pad-13; the wrap mode that Pad-19 added is not here. */
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 enum { PAD_CONSTANT = 0, PAD_REFLECT = 1, PAD_EDGE = 2 };
 

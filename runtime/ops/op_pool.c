@@ -18,11 +18,11 @@
  * hundred taps; means of whole planes go to sum_f32.h, since there K is not bounded by a
  * kernel's size. Maxima are the same in any order; sums are columns first, then the row, on
  * every machine. */
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
 #include "ops/op_pool.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
 
 /* An estimate only: beyond it the number of tasks no longer changes. */

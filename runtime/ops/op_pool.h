@@ -4,7 +4,7 @@
 #ifndef OP_POOL_H
 #define OP_POOL_H
 
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 /* Kernel, stride, dilation, pad: products of two fit 64 bits with ease. */
 #define POOL_MAX_WINDOW 65535

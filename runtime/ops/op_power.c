@@ -10,10 +10,10 @@
  * ONNX Pow-15 and Mod-13. What an undefined case gives is written down because C leaves it open
  * and machines differ there; import folds constants with the same functions, so folding changes
  * nothing. */
-#include "contract/broadcast_row.h"
+#include "op_interface/broadcast_row.h"
 #include "kernels/ref/elementary_f32.h"
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 /* ---- Pow --------------------------------------------------------------------------------- */
 

@@ -15,10 +15,10 @@
  * "Quantized networks"). Inside of networks of integers the planner makes these part of what
  * stands before or behind; as steps of their own they stand at the edges. */
 #include "kernels/ref/integer_element.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 /* Short enough that one item's scale and its floats are in the cache, long enough for vectors. */
 #define PIECE 4096u /* elements of a row that are one item of work */

@@ -23,13 +23,13 @@
  *
  * Within a step rows of the batch are independent and threads share them; the product h R^T is
  * shared by outputs. Both keep every sum whole, so no result depends on threads. */
-#include "kernels/ref/pith_exp_log_f32.h"
+#include "kernels/ref/exp_log_f32.h"
 #include "kernels/ref/elementary_f32.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
+#include "op_interface/op_range.h"
 #include "products/recurrent_product.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 #define F32_INF 0x7f800000
 

@@ -11,9 +11,9 @@
  * no exponential overflows. */
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/pith_reduced_axes.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/reduced_axes.h"
+#include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
 
 /* A cache line of f32, and few enough accumulators for registers. */

@@ -10,9 +10,9 @@
  * has one loop and no switch, and the sum of a row is in pieces of f32 (sum_f32.h), not in
  * double. */
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/pith_reduced_axes.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/reduced_axes.h"
+#include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
 
 #define COLUMNS 16u

@@ -12,8 +12,8 @@
  * too. */
 #include "kernels/ref/integer_element.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 /* One factor a channel, so a piece is a run of one factor. */
 #define PIECE 4096u

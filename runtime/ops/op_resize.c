@@ -14,8 +14,8 @@
  * two sampled axes, four corners, and an intermediate image would cost its memory. */
 #include "ops/cubic_weights.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 /* Numbers of the format; they are ONNX's words in its order. */
 enum { RESIZE_NEAREST = 0, RESIZE_LINEAR = 1, RESIZE_CUBIC = 2 };

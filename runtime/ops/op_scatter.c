@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* op_scatter.c - ScatterElements and ScatterND: a copy of x in which elements or slices named by
- * indices (pith_index_read.h) are replaced by, or combined with, updates.
+ * indices (index_read.h) are replaced by, or combined with, updates.
  *
  *     elements   y[.., index[.., i, ..], ..] = updates[.., i, ..]
  *     nd         y[index[i, 0], index[i, 1], .., :] = updates[i, :]
@@ -11,9 +11,9 @@
  *
  * ONNX ScatterElements-18 and ScatterND-18. One thread, because order is part of the result;
  * scatters of networks (masks, key-value caches) are short beside what surrounds them. */
-#include "contract/pith_index_read.h"
+#include "op_interface/index_read.h"
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 /* Numbers of the format. */
 enum { SCATTER_ELEMENTS = 0, SCATTER_ND = 1 };

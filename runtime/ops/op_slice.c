@@ -7,9 +7,9 @@
  * can. ATTR_SLICE_ENDS of INT32_MAX (INT32_MIN) is how exporters say "to the end", which
  * clamping gives. */
 #include "ops/op_list.h"
-#include "contract/pith_slice_axis.h"
-#include "contract/shape_rule.h"
-#include "contract/strided_copy.h"
+#include "op_interface/slice_axis.h"
+#include "op_interface/shape_rule.h"
+#include "op_interface/strided_copy.h"
 
 /* A list of steps may be left out, but a step of 0 would never end. */
 static bool lists_fit(const int32_t *attr)

@@ -10,10 +10,10 @@
  * element is written. LogSoftmax is (x - max) - log(sum) and never the log of a softmax, whose
  * small shares would be 0. */
 #include "kernels/ref/math_f32.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 #include "kernels/ref/sum_f32.h"
 
 #define COLUMNS 16u

@@ -6,7 +6,7 @@
  * name (build_choice.h): their rows are NULL, nothing refers to their code, and the linker drops
  * it.
  *
- * A new operator is one row here, one number in pith_op_semantics.h and one file
+ * A new operator is one row here, one number in op_semantics.h and one file
  * (docs/add-an-operator.md). */
 #include "core/build_choice.h"
 #include "ops/op_list.h"

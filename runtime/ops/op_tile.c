@@ -10,8 +10,8 @@
  * ONNX Tile-13 and Expand-13. Copies are of bytes, so a block's rows are written with memcpy as
  * long as they get: the last repeated axis decides how long. */
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 /* Dim i of x, right-aligned in a tensor of `rank` axes. x is aligned to the right, as
  * broadcasting does it. */

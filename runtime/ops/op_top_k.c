@@ -10,8 +10,8 @@
  * ONNX TopK-11, sorted. A heap of k needs n log k comparisons at most and, on data in random
  * order, little more than n, since most elements are worse than the root. */
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 static enum pith_status shape_top_k(const struct op_args *args)
 {

@@ -6,8 +6,8 @@
  * Most transposes of networks are gone before: import moves them into weights and products, the
  * planner into layouts. */
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
-#include "contract/strided_copy.h"
+#include "op_interface/shape_rule.h"
+#include "op_interface/strided_copy.h"
 
 static uint32_t input_axis(const int32_t *attr, uint32_t rank, uint32_t i)
 {

@@ -5,8 +5,8 @@
  * ONNX Trilu-14, of causal masks above all. In place too: a row's part that stays is where it
  * was. */
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 static enum pith_status shape_trilu(const struct op_args *args)
 {

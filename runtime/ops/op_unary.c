@@ -6,13 +6,13 @@
  * One operator in the format for all functions of one input, since they differ in a row function
  * alone. None calls libm: results are the same bits on every machine (docs/arithmetic.md), and
  * microcontrollers link no libm. */
-#include "kernels/ref/pith_rounding_f32.h"
+#include "kernels/ref/rounding_f32.h"
 #include "kernels/ref/elementary_f32.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "kernels/ref/math_f32.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 /* The functions that mean something for counts and indices. */
 static bool for_integers(int32_t kind)

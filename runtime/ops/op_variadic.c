@@ -5,10 +5,10 @@
  *
  * ONNX Max-13, Min-13, Sum-13, Mean-13. The order of operands is the order of the sum, so f32
  * results are the same everywhere. */
-#include "contract/broadcast_row.h"
+#include "op_interface/broadcast_row.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 static enum pith_status shape_variadic(const struct op_args *args)
 {

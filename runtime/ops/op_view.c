@@ -6,7 +6,7 @@
  * dense, so these never move an element; they copy where an input or constant of the graph is
  * also its output (plan/alias.c). */
 #include "ops/op_list.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 static enum pith_status shape_identity(const struct op_args *args)
 {

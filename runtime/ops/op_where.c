@@ -7,11 +7,11 @@
  *
  * ONNX Where-16. Bits are chosen, not added: a NaN in the operand that is not taken leaves no
  * trace. */
-#include "contract/pith_broadcast.h"
-#include "kernels/pith_kernels.h"
+#include "op_interface/broadcast.h"
+#include "kernels/kernels.h"
 #include "ops/op_list.h"
-#include "contract/op_range.h"
-#include "contract/shape_rule.h"
+#include "op_interface/op_range.h"
+#include "op_interface/shape_rule.h"
 
 /* Elements of a piece: what one item of work writes. */
 #define PIECE 4096u

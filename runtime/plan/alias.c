@@ -25,7 +25,7 @@
  * Order matters: views and pieces are joined before lifetimes are set, since a lifetime is that of
  * a whole tree; only then is it known what is dead, which in-place operators need. */
 #include "plan/plan.h"
-#include "gate/region.h"
+#include "validate/region.h"
 
 /* Union-find with offsets. Without ranks: trees follow the graph, and flattening on the way
  * keeps a walk over a chain of n views linear in n over all calls (Tarjan 1975). */

@@ -19,7 +19,7 @@
 #include "core/build_choice.h"
 #include "products/integer_conv.h"
 #include "plan/plan.h"
-#include "gate/region.h"
+#include "validate/region.h"
 
 #define F32_ONE 0x3f800000
 

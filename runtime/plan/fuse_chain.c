@@ -8,7 +8,7 @@
  * bytes it reads and writes. */
 #include "products/integer_chain.h"
 #include "plan/plan.h"
-#include "gate/region.h"
+#include "validate/region.h"
 
 /* Grids by channel would need a table for each; none of these operators has a channel axis of
  * its own. */

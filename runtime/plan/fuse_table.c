@@ -17,7 +17,7 @@
 #include "products/byte_table.h"
 #include "products/integer_chain.h"
 #include "plan/plan.h"
-#include "gate/region.h"
+#include "validate/region.h"
 
 /* The last one is the QuantizeLinear. A node reads up to three values. */
 #define MAX_NODES 16u

@@ -21,8 +21,8 @@
 #define PLAN_H
 
 #include "core/build_choice.h"
-#include "gate/pith_container.h"
-#include "plan/pith_plan_steps.h"
+#include "validate/container.h"
+#include "plan/plan_steps.h"
 
 #define PLAN_ALIGN 64u
 #define PLAN_NONE UINT32_MAX

@@ -19,7 +19,7 @@
  * The records are a check, not a load: were addresses taken from a file, every kernel would have
  * to distrust them. So a plan costs as much to open as to make, less the comparison of costs,
  * and the worst a wrong file can do is to be refused. */
-#include "kernels/pith_crc32c.h"
+#include "kernels/crc32c.h"
 #include "plan/plan.h"
 
 #define FORMAT 3u

@@ -10,7 +10,7 @@
  * before anything is chosen. */
 #include "products/byte_table.h"
 #include "products/integer_conv.h"
-#include "kernels/pith_kernel_ordered.h"
+#include "kernels/kernel_ordered.h"
 #include "plan/plan_build.h"
 
 /* ---- phases --------------------------------------------------------------------------------- */

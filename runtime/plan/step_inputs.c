@@ -7,7 +7,7 @@
  * twice. */
 #include "products/integer_conv.h"
 #include "plan/plan.h"
-#include "gate/region.h"
+#include "validate/region.h"
 
 static bool is_matmul_integer(const struct graph_node *node)
 {

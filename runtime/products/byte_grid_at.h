@@ -4,7 +4,7 @@
 #define BYTE_GRID_AT_H
 
 #include "kernels/ref/integer_element.h"
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 /* Of bytes of a type. */
 static inline struct byte_grid byte_grid_at(const struct grid_operand *grid, enum pith_type type)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* byte_table.c - see byte_table.h. */
 #include "products/byte_table.h"
-#include "contract/op_range.h"
-#include "kernels/pith_kernels.h"
+#include "op_interface/op_range.h"
+#include "kernels/kernels.h"
 
 #define BYTES 256u
 #define PIECE 16384u

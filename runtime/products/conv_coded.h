@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_coded.h - planes of a convolution made weight by weight, as a decoder hands them out: y is
  * where the sums are kept, and no filter is. Each sum has the order of conv_f32
- * (pith_kernel_dense.h), and so its bits. */
+ * (kernel_dense.h), and so its bits. */
 #ifndef CONV_CODED_H
 #define CONV_CODED_H
 
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 #include "decode/weight_rows.h"
 
 /* One output channel of all images; x, y, residual: of its group in the first image. */

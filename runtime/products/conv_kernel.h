@@ -8,8 +8,8 @@
 #ifndef CONV_KERNEL_H
 #define CONV_KERNEL_H
 
-#include "kernels/pith_kernels.h"
-#include "contract/pith_window.h"
+#include "kernels/kernels.h"
+#include "op_interface/window.h"
 #include "products/product.h"
 
 #define CONV_CHUNKS 16u

@@ -7,7 +7,7 @@
 #ifndef CONV_PAIR_H
 #define CONV_PAIR_H
 
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 /* Bands of `rows` rows of output of the second convolution, the last one of what is left. */
 struct conv_bands {

@@ -4,7 +4,7 @@
 #ifndef CONV_RUN_H
 #define CONV_RUN_H
 
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 #define CONV_MAX_AXES 4u /* the list of pads has two entries an axis */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_sparse.c - convolutions with a pruned weight: the columns under a tile of pixels are copied
  * into a panel that stays in cache (1x1 ones, too: their channels lie planes apart), and each
- * nonzero of the weight is multiplied with one row of it (pith_kernel_quads.h), as in Elsen et al.,
+ * nonzero of the weight is multiplied with one row of it (kernel_quads.h), as in Elsen et al.,
  * Fast Sparse ConvNets.
  *
  *     prep    = the weight as quads, columns in the order of im2col_f32

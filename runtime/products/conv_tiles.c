@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_tiles.c - convolutions by im2col of a tile of pixels, then gemm_f32 (pith_kernel_dense.h).
+/* conv_tiles.c - convolutions by im2col of a tile of pixels, then gemm_f32 (kernel_dense.h).
  * 1x1 convolutions of stride 1 multiply the input where it lies.
  *
  *     scratch = one panel [K_BLOCK][ldb] for each lane

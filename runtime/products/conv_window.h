@@ -4,8 +4,8 @@
 #ifndef CONV_WINDOW_H
 #define CONV_WINDOW_H
 
-#include "kernels/pith_kernel_dense.h"
-#include "contract/pith_window.h"
+#include "kernels/kernel_dense.h"
+#include "op_interface/window.h"
 
 /* Some columns of one group of one image: as struct im2col_f32_job. */
 struct window_columns {

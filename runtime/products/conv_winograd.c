@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_winograd.c - 3x3 convolutions of stride 1 by Winograd's F(2x2, 3x3) and F(4x4, 3x3)
- * (pith_kernel_dense.h). A block of tiles is put together and transformed; then each `pass` of
+ * (kernel_dense.h). A block of tiles is put together and transformed; then each `pass` of
  * output channels is `terms` products, whose sums become pixels while they are in cache.
  *
  *     prep    = weights [ceil(O/mr)][terms][C][mr]

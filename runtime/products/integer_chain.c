@@ -19,8 +19,8 @@
 #include "products/byte_grid_at.h"
 #include "products/integer_chain.h"
 #include "kernels/ref/integer_element.h"
-#include "kernels/pith_kernels.h"
-#include "contract/op_range.h"
+#include "kernels/kernels.h"
+#include "op_interface/op_range.h"
 
 #define PIECE 4096u
 #define MOST_TAPS 256u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_conv.c - how integer convolutions run on the kernels of pith_kernel_integer.h.
+/* integer_conv.c - how integer convolutions run on the kernels of kernel_integer.h.
  *
  * Work is cut into units: a band of output rows of one image and group, or a part of its outputs.
  * The kernels read x where it lies when it is channels-last, u8 and has no padding; else the input

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_conv.h - a convolution or matrix product of integers with constant weights, on the
- * kernels of pith_kernel_integer.h. Those of 16 bits leave their sums; they are never fused. A
+ * kernels of kernel_integer.h. Those of 16 bits leave their sums; they are never fused. A
  * matrix product is a 1x1 convolution over a column of pixels. */
 #ifndef INTEGER_CONV_H
 #define INTEGER_CONV_H
 
 #include "products/integer_layout.h"
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 /* x is [n, h, w, channels] when channels_last, else [n, channels, h, w]; y is channels-last with
  * y_step elements from pixel to pixel, or [n, outputs, oh, ow] where y_step is 0. */

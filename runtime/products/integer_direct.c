@@ -10,7 +10,7 @@
  * does not show. */
 #include "products/integer_direct.h"
 #include "kernels/ref/integer_element.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "decode/weight_rows.h"
 
 struct direct_run {

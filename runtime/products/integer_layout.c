@@ -71,7 +71,7 @@ static uint64_t slots_bytes(const struct integer_layout *l, const struct integer
            aligned_bytes(c->nonzeros * sizeof(struct slots_more));
 }
 
-/* Slots are of bytes, with one segment and one group (pith_kernel_integer.h). */
+/* Slots are of bytes, with one segment and one group (kernel_integer.h). */
 static bool fits_packing(const struct integer_layout *l, const struct integer_conv *c)
 {
     if (l->packing == PACK_PLAIN)

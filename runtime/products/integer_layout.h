@@ -12,7 +12,7 @@
 #ifndef INTEGER_LAYOUT_H
 #define INTEGER_LAYOUT_H
 
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 
 #define TILE 96u  /* pixels a kernel call at most: a panel of weights is read once for so many */
 #define PART 64u  /* outputs; a multiple of every nr */

@@ -6,7 +6,7 @@
 #include "products/integer_direct.h"
 #include "kernels/ref/integer_element.h"
 #include "products/integer_winograd.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_rows.h"
 

@@ -10,7 +10,7 @@
  *         step       k_step elements of the run of the first output, then of the second ...
  *
  * so that a kernel reads a panel from its first byte to its last. What stands for no weight is 0.
- * Depthwise weights and slots have layouts of their own (pith_kernel_integer.h). */
+ * Depthwise weights and slots have layouts of their own (kernel_integer.h). */
 #include "products/integer_slots.h"
 #include "kernels/ref/integer_element.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_slots.c - packs nonzeros of bytes in slots, and in spans (pith_kernel_integer.h).
+/* integer_slots.c - packs nonzeros of bytes in slots, and in spans (kernel_integer.h).
  *
  * The outputs of a panel advance over the columns side by side: a group begins at the lane of the
  * output that is last, and takes up to four nonzeros of each output within reach. Taking all that

@@ -5,7 +5,7 @@
 
 #include "products/integer_conv.h"
 
-/* Slots (pith_kernel_integer.h), for so many rows of x, or slots in spans, at most `most` groups a
+/* Slots (kernel_integer.h), for so many rows of x, or slots in spans, at most `most` groups a
  * panel. sum: of the weights of each output. The table of halved weights stands in front of packed.
  */
 void pith_pack_slots(const struct integer_layout *l, const struct integer_weights *weights,

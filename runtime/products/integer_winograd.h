@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_winograd.h - 3x3 convolutions of integers by Winograd's F(4x4, 3x3)
- * (pith_kernel_integer.h), to the bit what integer_conv.h gives. */
+ * (kernel_integer.h), to the bit what integer_conv.h gives. */
 #ifndef INTEGER_WINOGRAD_H
 #define INTEGER_WINOGRAD_H
 

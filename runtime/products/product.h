@@ -3,8 +3,8 @@
 #ifndef PRODUCT_H
 #define PRODUCT_H
 
-#include "kernels/pith_kernel_dense.h"
-#include "contract/pith_op_exec.h"
+#include "kernels/kernel_dense.h"
+#include "op_interface/op_exec.h"
 
 struct product_kernel;
 

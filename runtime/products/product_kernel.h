@@ -4,7 +4,7 @@
 #ifndef PRODUCT_KERNEL_H
 #define PRODUCT_KERNEL_H
 
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "products/product.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_f32.h"

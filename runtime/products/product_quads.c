@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* product_quads.c - a sparse constant b times several rows of a: each nonzero is read once for up
- * to 48 of them (pith_kernel_quads.h).
+ * to 48 of them (kernel_quads.h).
  *
  * Rows of a stand side by side in panels of 16, and one to eight that are left over in a narrow
  * panel, which costs less than a whole one: so a row more never makes all rows much slower.

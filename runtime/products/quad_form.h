@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* quad_form.h - builds the form of pith_kernel_quads.h of a constant sparse matrix: weights as
+/* quad_form.h - builds the form of kernel_quads.h of a constant sparse matrix: weights as
  * indices where all have one codebook that leaves an index for 0, else as f32. */
 #ifndef QUAD_FORM_H
 #define QUAD_FORM_H
 
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 #include "decode/weight_cut.h"
 
 /* The matrix as the product sees it. Column c = channel * taps + tap of the weight stands for row

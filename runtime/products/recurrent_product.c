@@ -10,8 +10,8 @@
  * A part is shown to product_f32.c as a weight of its own, plain rows inside R. Of a run form, a
  * part takes the units that write its rows. */
 #include "products/recurrent_product.h"
-#include "kernels/pith_kernels.h"
-#include "contract/op_range.h"
+#include "kernels/kernels.h"
+#include "op_interface/op_range.h"
 #include "products/product_f32.h"
 #include "products/product_kernel.h"
 #include "products/run_form.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_form.c - chooses and builds the run form of a matrix (kinds: pith_kernel_sparse.h).
+/* run_form.c - chooses and builds the run form of a matrix (kinds: kernel_sparse.h).
  *
  * Choice. A form is built where its kernel passes the matrix no slower than the dense f32 product
  * would, by the measured speeds of the kernel table and the size that f32 would have: in integers.
@@ -9,7 +9,7 @@
  * window form has not, but it is the fastest, so it is tried first and taken when it fits into the
  * promise; what does not fit is a pattern that leaves most of its slots empty. */
 #include "products/run_form.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "products/run_form_window.h"
 #include "decode/weight_cut.h"
 
@@ -341,7 +341,7 @@ static enum pith_status build_sparse(const struct op_env *env, struct run_form *
     return PITH_OK;
 }
 
-/* Where in a row of blocks the index of column c goes (pith_kernel_sparse.h). */
+/* Where in a row of blocks the index of column c goes (kernel_sparse.h). */
 static void put_index4(uint8_t *row, uint32_t c, uint32_t index)
 {
     row[c / 128 * 64 + c % 16 * 4 + c % 128 / 32] |= (uint8_t)(index << (c / 16 % 2 * 4));

@@ -12,9 +12,9 @@
 #ifndef RUN_FORM_H
 #define RUN_FORM_H
 
-#include "kernels/pith_kernel_sparse.h"
-#include "contract/pith_op_exec.h"
-#include "decode/pith_weight.h"
+#include "kernels/kernel_sparse.h"
+#include "op_interface/op_exec.h"
+#include "decode/weight.h"
 
 struct run_form_need {
     uint64_t bytes;         /* of the form, 64-byte aligned memory */

@@ -97,7 +97,7 @@ static inline struct slot slot_of(uint32_t distance, uint32_t index)
     return (struct slot){taken ? distance : EMPTY, index & (0u - taken), taken};
 }
 
-/* Up to three nonzeros of a lane as a word (FORM_WINDOW of pith_kernel_sparse.h). The three
+/* Up to three nonzeros of a lane as a word (FORM_WINDOW of kernel_sparse.h). The three
  * distances ascend, so a slot is taken only when those before it are: next moves by as many as were
  * taken. It may read three entries from nnz on, which are the sentinels. */
 static inline uint32_t pack_lane(struct packer *p, uint32_t lane)

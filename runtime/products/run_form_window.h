@@ -3,7 +3,7 @@
 #ifndef RUN_FORM_WINDOW_H
 #define RUN_FORM_WINDOW_H
 
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 uint64_t pith_window_scratch_bytes(uint32_t rows, uint32_t cols);
 

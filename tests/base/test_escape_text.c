@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "pith_error_fill.h"
-#include "pith_escape_text.h"
+#include "base/error_fill.h"
+#include "base/escape_text.h"
 
 static void expect(const char *text, const char *wanted)
 {

@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "open_files.h"
-#include "pith_file_write.h"
-#include "test_base.h"
+#include "base/file_write.h"
+#include "base/test_base.h"
 
 /* ---- calls that fail (tests/module.mk has the linker replace them) -------------------------- */
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "pith_kept_values.h"
+#include "base/kept_values.h"
 
 /* ---- calls that fail (tests/module.mk has the linker replace them) -------------------------- */
 

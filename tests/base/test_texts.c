@@ -13,13 +13,13 @@
 #include <unistd.h>
 #include "guard_page.h"
 #include "pith_base.h"
-#include "pith_byte_out.h"
-#include "core/pith_bytes.h"
-#include "pith_count_text.h"
-#include "pith_error_fill.h"
-#include "pith_foreign_format.h"
-#include "pith_narrow_float.h"
-#include "pith_number_text.h"
+#include "base/byte_out.h"
+#include "core/bytes.h"
+#include "base/count_text.h"
+#include "base/error_fill.h"
+#include "base/foreign_format.h"
+#include "base/narrow_float.h"
+#include "base/number_text.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 

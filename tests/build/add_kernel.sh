@@ -12,7 +12,7 @@ command -v patch >/dev/null || { echo "no patch(1)"; exit 77; }
 top=$PWD
 patch=$PWD/tests/build/add_kernel.patch
 test=build/release/tests/runtime/test_kernels_sparse
-table=pith_kernel_sparse.h
+table=kernel_sparse.h
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 

@@ -40,7 +40,7 @@ done <"$work/files"
 [ $n_linked -eq $expected ] || complain "install lays down $n_linked linked files, not $expected"
 if knows -fstack-protector-strong; then
     nm -D "$PITH" | grep -q __stack_chk_fail || complain "no stack protector"
-    for room in runtime/gate runtime/decode onnx/graph; do
+    for room in runtime/validate runtime/decode onnx/graph; do
         nm "$PITH_O/$room"/*.o | grep -q __stack_chk_fail || complain "no stack protector in $room"
     done
 fi

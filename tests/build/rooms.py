@@ -4,17 +4,15 @@
 
     rooms.py OBJECTS    run in the root of a tree; rooms are those of each module.mk
 
-A file is stem.c and stem.h. It needs another file where it includes its header, or where its object
-leaves a symbol undefined that the other's object defines. Headers named pith_*.h are interfaces: they
-stand apart from their folder, below it, and may include nothing but interfaces. Told, with status 1:
+A file is stem.c and stem.h. It needs another file where its object leaves a symbol undefined that the other's object
+defines. Faults, with status 1:
 
-- an interface that includes a header which is none
-- a file that includes a header that its room's USES_ in module.mk does not allow: of rooms named there, all
-  headers, of modules, the interfaces
-- a header of runtime/ that is included by another name than its path from there
-- a test that includes a header of a room that is neither an interface nor named test_*.h: such a
-  header says which insides of its room tests look at, and why
-- a circle of rooms
+- a header that is included by another name than this: installed ones (pith_*.h) by their name, those of runtime/ by
+  their path from there, others by their path from the top or, in the same folder, by their name
+- an installed header that includes one that is not installed
+- a file that includes a header of a room that USES_ of its room in module.mk does not allow: rooms named there and
+  rooms of modules named there
+- a circle of rooms, by symbols
 """
 import glob
 import os
@@ -27,18 +25,26 @@ def sources(rooms):
     return sorted(os.path.join(r, f) for r in rooms for f in os.listdir(r) if f.endswith(('.c', '.h', '.cu', '.cuh')))
 
 
-def is_interface(path):
+def is_installed(path):
     name = os.path.basename(path)
     return name.startswith('pith_') and name.endswith('.h')
 
 
 def file_of(path):
-    """What path belongs to: "room/stem", of interfaces their own path."""
-    return path if is_interface(path) else os.path.splitext(path)[0]
+    return os.path.splitext(path)[0]
 
 
 def is_seam(path):
     return os.path.basename(path).startswith('test_') and path.endswith('.h')
+
+
+def names_of(path, folder):
+    """What a file in folder may call the header at path."""
+    if is_installed(path):
+        return {os.path.basename(path)}
+    if path.startswith('runtime/'):
+        return {path[len('runtime/'):]}
+    return {path, os.path.basename(path)} if os.path.dirname(path) == folder else {path}
 
 
 def rooms_and_uses():
@@ -55,13 +61,18 @@ def rooms_and_uses():
 
 
 def includes(paths, headers):
-    """[path, header, name] for each include in paths of one of the headers; file names are unique."""
-    by_name = {os.path.basename(h): h for h in headers if not h.endswith('.c')}
+    """[path, header, name] for each include in paths of one of the headers."""
+    by_name = {}
+    for h in headers:
+        by_name.setdefault(os.path.basename(h), []).append(h)
     for p in paths:
+        folder = os.path.dirname(p)
         with open(p, encoding='utf-8') as f:
             for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', f.read(), re.M):
-                if os.path.basename(name) in by_name:
-                    yield p, by_name[os.path.basename(name)], name
+                beside = os.path.normpath(os.path.join(folder, name))
+                same = by_name.get(os.path.basename(name), [])
+                for h in [beside] if beside in same else [h for h in same if h.endswith(name)] or same[:1]:
+                    yield p, h, name
 
 
 def symbols(objects, paths):
@@ -111,15 +122,11 @@ def circles(needs):
 
 def why_of(edges, circle):
     """One reason for each step inside a circle."""
-    told = {}
+    reason = {}
     for a, b, what in edges:
         if a in circle and b in circle and a != b:
-            told.setdefault((a, b), what)
-    return ''.join(f'\n    {a} -> {b}: {what}' for (a, b), what in sorted(told.items()))
-
-
-def room_of(file):
-    return file if is_interface(file) else os.path.dirname(file)
+            reason.setdefault((a, b), what)
+    return ''.join(f'\n    {a} -> {b}: {what}' for (a, b), what in sorted(reason.items()))
 
 
 def graph(edges, of):
@@ -137,25 +144,20 @@ def tests():
 def faults(objects):
     module_of, uses = rooms_and_uses()
     paths = sources(module_of)
-    edges = []
     for p, h, name in includes(paths + tests(), paths):
-        if h.startswith('runtime/') and name != h[len('runtime/'):]:
+        if not h.endswith('.c') and name not in names_of(h, os.path.dirname(p)):
             yield f'{p} includes {h} by the name {name}'
     for p, h, _ in includes(paths, paths):
         room, of = os.path.dirname(p), os.path.dirname(h)
-        edges.append((file_of(p), file_of(h), os.path.basename(h)))
-        if is_interface(p) and not is_interface(h):
-            yield f'interface {p} includes {h}, which is none'
-        if room != of and of not in uses[room] and not (is_interface(h) and module_of[of] in uses[room]):
+        if is_installed(p) and not is_installed(h):
+            yield f'installed header {p} includes {h}, which is not installed'
+        if room != of and of not in uses[room] and module_of[of] not in uses[room]:
             yield f'{p} includes {h}, which USES_{room} does not allow'
         if is_seam(h):
             yield f'{p} includes {h}, which is for tests'
-    for p, h, _ in includes(tests(), paths):
-        if not is_interface(h) and not is_seam(h):
-            yield f'{p} includes {h}, a private header: name it in a test_*.h of its room'
-    edges += symbols(objects, paths)
-    for c in circles(graph(edges, room_of)):
-        by_room = [(room_of(a), room_of(b), f'{a} needs {b} ({what})') for a, b, what in edges]
+    edges = list(symbols(objects, paths))
+    for c in circles(graph(edges, os.path.dirname)):
+        by_room = [(os.path.dirname(a), os.path.dirname(b), f'{a} needs {b} ({what})') for a, b, what in edges]
         yield 'circle of rooms: ' + ', '.join(c) + why_of(by_room, c)
 
 

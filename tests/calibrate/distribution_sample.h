@@ -3,8 +3,8 @@
 #ifndef DISTRIBUTION_SAMPLE_H
 #define DISTRIBUTION_SAMPLE_H
 
-#include "pith_range.h"
-#include "test_calibrate.h"
+#include "calibrate/range.h"
+#include "calibrate/test_calibrate.h"
 
 /* The statistics live in m. */
 static inline struct distribution distribution_of(struct pith_model *m, const float *x, uint32_t n)

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backwards.h"
-#include "core/pith_bytes.h"
-#include "test_calibrate.h"
+#include "core/bytes.h"
+#include "calibrate/test_calibrate.h"
 
 #define SEED 20261121u
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "loop_model.h"
-#include "pith_output_trial.h"
+#include "calibrate/output_trial.h"
 
 #define WIDE 5
 #define SAMPLES 3

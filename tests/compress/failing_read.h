@@ -4,7 +4,7 @@
 #define FAILING_READ_H
 
 #include "compress/failing_heap.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_model.h"
 #include "pith_load.h"
 

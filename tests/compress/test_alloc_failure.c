@@ -20,8 +20,8 @@
 #include "sample_models.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
-#include "pith_preset.h"
-#include "host/pith_host.h"
+#include "compress/recipe/preset.h"
+#include "pith_host.h"
 #include "pith_onnx.h"
 
 /* What the scenes work on; made once, never changed by them. */

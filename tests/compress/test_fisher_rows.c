@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
-#include "pith_cpu_allowed.h"
-#include "pith_fisher_rows.h"
-#include "host/pith_host.h"
-#include "pith_kept_values.h"
+#include "base/cpu_allowed.h"
+#include "train/feedback/fisher_rows.h"
+#include "pith_host.h"
+#include "base/kept_values.h"
 #include "pith_measure.h"
 
 enum { CLASSES = 5, INPUTS = 6, DRAWS = 300 };

@@ -12,11 +12,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "sample_models.h"
-#include "test_compress_goal.h"
-#include "core/pith_bytes.h"
-#include "kernels/pith_crc32c.h"
-#include "core/pith_f64_bits.h"
-#include "pith_file_write.h"
+#include "compress/goal/test_compress_goal.h"
+#include "core/bytes.h"
+#include "kernels/crc32c.h"
+#include "core/f64_bits.h"
+#include "base/file_write.h"
 #include "pith_goal_compress.h"
 #include "pith_pack.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <math.h>
-#include "test_compress_goal.h"
+#include "compress/goal/test_compress_goal.h"
 #include "pith_goal_loss.h"
 #include "pith_pack.h"
 #include "measure/small_net.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "compress/redundant_net.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "train/thread_ranks.h"
 
 #define LONG 1e4 /* seconds: the steps of a network have a limit of their own */

@@ -16,7 +16,7 @@
 #include "compress/failing_read.h"
 #include "sample_models.h"
 #include "pith_compress.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_onnx.h"
 #include "pith_sense.h"
 

@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "test_train_tape.h"
+#include "train/tape/test_train_tape.h"
 #include "pith_pack.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
-#include "host/pith_host.h"
-#include "test_compress.h"
+#include "pith_host.h"
+#include "compress/test_compress.h"
 #include "train/small_network.h"
 
 /* ---- what is asked --------------------------------------------------------------------------- */

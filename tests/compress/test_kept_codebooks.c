@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "test_compress.h"
+#include "compress/test_compress.h"
 #include "measure/small_net.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_store_floats.h"
+#include "op_interface/op_semantics.h"
+#include "quantize/store_floats.h"
 
 #define N 40u /* 1,600 weights a layer */
 #define LAYERS 3u

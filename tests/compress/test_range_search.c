@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "measure/small_net.h"
 #include "pith_compress.h"
-#include "test_compress.h"
+#include "compress/test_compress.h"
 
 #define N 8u
 #define SAMPLES 64u

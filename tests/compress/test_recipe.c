@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "test_seed.h"
 #include "pith_compress.h"
-#include "pith_preset.h"
+#include "compress/recipe/preset.h"
 #include "pith_stage_options.h"
 #include "measure/small_net.h"
 

@@ -12,7 +12,7 @@
 #include "measure/small_net.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_onnx.h"
 #include "pith_prune.h"
 #include "pith_quantize.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_sense.h"
-#include "test_compress.h"
+#include "compress/test_compress.h"
 #include "measure/small_net.h"
 
 #define N 4u

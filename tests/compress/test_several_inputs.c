@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include "measure/small_net.h"
 #include "pith_compress.h"
-#include "pith_recorded_feed.h"
-#include "test_compress.h"
+#include "measure/recorded_feed.h"
+#include "compress/test_compress.h"
 
 enum { N = 12, STEPS = 40, RANK = 3, CLASSES = 5 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "gemm_model.h"
-#include "test_compress_goal.h"
+#include "compress/goal/test_compress_goal.h"
 
 enum { SIDE = 6, RECORD = 3073, CLASSES = 5 };
 

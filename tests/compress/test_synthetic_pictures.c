@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "measure/small_net.h"
 #include "pith_compress.h"
-#include "test_compress.h"
+#include "compress/test_compress.h"
 
 #define SIDE 32u
 #define PIXELS (SIDE * SIDE)

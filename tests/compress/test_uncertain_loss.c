@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
-#include "pith_seeded_random.h"
-#include "test_compress_goal.h"
+#include "base/seeded_random.h"
+#include "compress/goal/test_compress_goal.h"
 
 enum { FEW = 48, MANY = 20000, CLASSES = 2 };
 

@@ -8,8 +8,8 @@
 #include "runtime/op_case.h"
 #include "ptx_launch.h"
 #include "guard_page.h"
-#include "kernels/pith_kernels.h"
-#include "test_cuda.h"
+#include "kernels/kernels.h"
+#include "cuda/test_cuda.h"
 
 static const uint32_t orders[] = {0, 1, 2, 77};
 #define WORK_BYTES (1u << 20)

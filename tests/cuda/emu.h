@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "test_half.h"
+#include "cuda/test_half.h"
 
 struct emu_place {
     uint32_t thread, x, y, z, blocks_x;

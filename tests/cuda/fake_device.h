@@ -15,8 +15,8 @@
 #include <cmocka.h>
 #include "fake_cuda.h"
 #include "pith_cuda.h"
-#include "pith_engine.h"
-#include "host/pith_host.h"
+#include "measure/engine.h"
+#include "pith_host.h"
 
 static void *fake_library;
 

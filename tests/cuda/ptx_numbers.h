@@ -5,8 +5,8 @@
 #define PTX_NUMBERS_H
 
 #include <math.h>
-#include "core/pith_f32_bits.h"
-#include "core/pith_f64_bits.h"
+#include "core/f32_bits.h"
+#include "core/f64_bits.h"
 #include "ptx.h"
 
 static const uint8_t type_bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 2, 2, 4, 4};

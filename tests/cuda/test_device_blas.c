@@ -5,8 +5,8 @@
 #include "fake_blas.h"
 #include "fake_device.h"
 #include "guard_page.h"
-#include "pith_half_float.h"
-#include "test_cuda.h"
+#include "base/half_float.h"
+#include "cuda/test_cuda.h"
 
 static uint64_t seed = 11;
 

@@ -7,9 +7,9 @@
 #include "runtime/weight_case.h"
 #include "emu_launch.h"
 #include "guard_page.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "ptx.h"
-#include "test_cuda.h"
+#include "cuda/test_cuda.h"
 
 /* Sectors of a request, in hundredths: 4.0, and what rounding the counts up may add. */
 #define MAX_SECTORS 400

@@ -5,7 +5,7 @@
 #include "fake_device.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "test_cuda.h"
+#include "cuda/test_cuda.h"
 
 #define CENTROIDS 16u
 

@@ -3,7 +3,7 @@
  * where a plan allows it, any weight by tensor cores, within what pith_cuda.h says. */
 #include <float.h>
 #include "weight_product_case.h"
-#include "core/pith_element_f32.h"
+#include "core/element_f32.h"
 
 static uint64_t seed = 5;
 

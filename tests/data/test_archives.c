@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include <zlib.h>
-#include "core/pith_bytes.h"
-#include "test_data.h"
+#include "core/bytes.h"
+#include "data/test_data.h"
 #include "guard_page.h"
 
 static void *guarded_copy(const void *bytes, size_t n, struct guarded *g)

@@ -20,8 +20,8 @@
 #include <zlib.h>
 #include "data_folder.h"
 #include "open_files.h"
-#include "core/pith_bytes.h"
-#include "test_data.h"
+#include "core/bytes.h"
+#include "data/test_data.h"
 
 /* ---- memory that fails (tests/module.mk has the linker replace these) ----------------------- */
 

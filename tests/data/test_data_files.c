@@ -15,8 +15,8 @@
 #include <png.h>
 #include <zlib.h>
 #include "data_folder.h"
-#include "core/pith_bytes.h"
-#include "test_data.h"
+#include "core/bytes.h"
+#include "data/test_data.h"
 
 /* ---- a folder that goes away ----------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "test_data.h"
+#include "data/test_data.h"
 #include "guard_page.h"
 
 static struct data_source source_of(const void *bytes, size_t n, struct guarded *g)

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "core/pith_bytes.h"
-#include "test_data.h"
+#include "core/bytes.h"
+#include "data/test_data.h"
 #include "guard_page.h"
 
 #define GRAMMAR "a.npy: npy header is not a plain type, order and shape"

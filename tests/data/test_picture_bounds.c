@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "test_data.h"
+#include "data/test_data.h"
 
 static enum pith_status make(uint32_t width, uint32_t height)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "test_data.h"
+#include "data/test_data.h"
 
 struct shape {
     uint32_t rank, dim[PITH_MAX_RANK];

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "core/pith_bytes.h"
-#include "test_data.h"
+#include "core/bytes.h"
+#include "data/test_data.h"
 #include "guard_page.h"
 
 enum { MAX_WAV = 256 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 static double seconds(void)
 {

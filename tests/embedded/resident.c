@@ -4,7 +4,7 @@
  * in bytes. */
 #include <stdio.h>
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 /* Of this process, whatever they hold. */
 static long long resident_bytes(void)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "test_train_state.h"
-#include "core/pith_bytes.h"
-#include "gate/pith_container.h"
+#include "train/state/test_train_state.h"
+#include "core/bytes.h"
+#include "validate/container.h"
 
 static char folder[] = "/dev/shm/pith-fuzz-XXXXXX";
 

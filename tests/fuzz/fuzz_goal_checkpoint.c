@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "test_compress_goal.h"
-#include "core/pith_bytes.h"
-#include "gate/pith_container.h"
+#include "compress/goal/test_compress_goal.h"
+#include "core/bytes.h"
+#include "validate/container.h"
 #include "pith_goal_compress.h"
 
 enum { HEAD_BYTES = 28, CRC_BYTES = 4, MOST_BYTES = 1 << 16 };

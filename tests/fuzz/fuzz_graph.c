@@ -10,9 +10,9 @@
 #include <math.h>
 #include "grown_graph.h"
 #include "pith_pack.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "pith_calibrate.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_onnx.h"
 #include "pith_quantize.h"
 

@@ -4,9 +4,9 @@
  * the tensor and every index below n_centroids; the sanitizers watch the rest. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/pith_bytes.h"
-#include "kernels/pith_crc32c.h"
-#include "decode/pith_weight.h"
+#include "core/bytes.h"
+#include "kernels/crc32c.h"
+#include "decode/weight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

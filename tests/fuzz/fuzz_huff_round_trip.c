@@ -3,10 +3,10 @@
  * the table parameters. */
 #include <stdlib.h>
 #include <string.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "pith_huffman.h"
-#include "pith_rans_encode.h"
-#include "decode/pith_weight.h"
+#include "huffman/rans_encode.h"
+#include "decode/weight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * be readable to the last sample. */
 #include <stdlib.h>
 #include <string.h>
-#include "test_data.h"
+#include "data/test_data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -2,8 +2,8 @@
 /* .npy and .npz: what is read can be written and read again with the same meaning. */
 #include <stdlib.h>
 #include <string.h>
-#include "test_data.h"
-#include "core/pith_tensor.h"
+#include "data/test_data.h"
+#include "core/tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "onnx_mutator.h"
-#include "kernels/pith_crc32c.h"
-#include "pith_onnx_read.h"
+#include "kernels/crc32c.h"
+#include "onnx/onnx_read.h"
 
 #define MAX_BYTES (64u << 20)
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "closure.h"
-#include "test_pack.h"
+#include "pack/test_pack.h"
 #include "pith_pack.h"
-#include "host/pith_host.h"
-#include "pith_unpack.h"
+#include "pith_host.h"
+#include "pack/unpack.h"
 
 #define MAX_MODEL_BYTES (1u << 24)
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "onnx_mutator.h"
-#include "kernels/pith_crc32c.h"
+#include "kernels/crc32c.h"
 #include "pith_load.h"
 #include "pith_pack.h"
 #include "pith_prune.h"

@@ -5,10 +5,10 @@
  * the same, and its streams are in blocks of their own, so that a read past the end is seen. */
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/pith_crc32c.h"
-#include "gate/pith_format.h"
-#include "gate/pith_graph.h"
-#include "decode/pith_weight.h"
+#include "kernels/crc32c.h"
+#include "validate/format.h"
+#include "validate/graph.h"
+#include "decode/weight.h"
 #include "backwards.h"
 #include "decode/test_decode.h"
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "test_data.h"
-#include "host/pith_preprocess.h"
+#include "data/test_data.h"
+#include "pith_preprocess.h"
 #include "pith_stage_options.h"
 
 static void must(int holds)

@@ -3,7 +3,7 @@
  * every value in [-1, 1), and its length is the same however it is cut. */
 #include <stdlib.h>
 #include <string.h>
-#include "test_data.h"
+#include "data/test_data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "open_files.h"
-#include "host/pith_host.h"
-#include "kernels/pith_crc32c.h"
+#include "pith_host.h"
+#include "kernels/crc32c.h"
 
 enum { LARGE = 1 << 21 };
 

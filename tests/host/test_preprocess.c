@@ -11,7 +11,7 @@
 #include "test_seed.h"
 #include "guard_page.h"
 #include "host/test_host.h"
-#include "host/pith_preprocess.h"
+#include "pith_preprocess.h"
 
 static struct pith_preprocess parsed(const char *text)
 {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "host/test_host.h"
 
 #define MAX_PIECES 1000u

@@ -9,8 +9,8 @@
 #include <string.h>
 #include "backwards.h"
 #include "guard_page.h"
-#include "decode/pith_adaptive_decode.h"
-#include "pith_adaptive_encode.h"
+#include "decode/adaptive_decode.h"
+#include "huffman/adaptive_encode.h"
 #include "pith_huffman.h"
 #include "rows_agree.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* coded_weight.h - a random compressed weight together with what it must expand to. Everything is
- * encoded by huffman/ into one block of memory and described as runtime/decode/pith_weight.h wants
+ * encoded by huffman/ into one block of memory and described as runtime/decode/weight.h wants
  * it. */
 #ifndef CODED_WEIGHT_H
 #define CODED_WEIGHT_H
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "guard_page.h"
-#include "decode/pith_adaptive_decode.h"
-#include "pith_adaptive_encode.h"
+#include "decode/adaptive_decode.h"
+#include "huffman/adaptive_encode.h"
 #include "pith_huffman.h"
-#include "pith_rans_encode.h"
-#include "decode/pith_weight.h"
+#include "huffman/rans_encode.h"
+#include "decode/weight.h"
 
 struct weight_case {
     struct weight w;

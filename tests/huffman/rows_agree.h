@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "guard_page.h"
 #include "decode/test_decode.h"
 

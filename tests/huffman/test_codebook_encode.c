@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <math.h>
-#include "decode/pith_codebook_decode.h"
+#include "decode/codebook_decode.h"
 #include "pith_huffman.h"
 #include "coded_weight.h"
 

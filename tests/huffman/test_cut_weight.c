@@ -11,10 +11,10 @@
 #include <cmocka.h>
 #include "backwards.h"
 #include "guard_page.h"
-#include "pith_adaptive_encode.h"
-#include "core/pith_bytes.h"
-#include "contract/pith_op_exec.h"
-#include "pith_rans_encode.h"
+#include "huffman/adaptive_encode.h"
+#include "core/bytes.h"
+#include "op_interface/op_exec.h"
+#include "huffman/rans_encode.h"
 #include "decode/test_decode.h"
 
 /* Neither whole blocks nor whole rows of 32 symbols; 7 divides it, and 7 rows end inside of blocks.

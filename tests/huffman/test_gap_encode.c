@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "test_huffman.h"
+#include "huffman/test_huffman.h"
 #include "coded_weight.h"
 
 #define SEED 5u

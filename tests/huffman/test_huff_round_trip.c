@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "decode/pith_huff_decode.h"
-#include "test_huffman.h"
+#include "decode/huff_decode.h"
+#include "huffman/test_huffman.h"
 #include "pith_huffman.h"
 
 #define SEED 3u

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "test_huffman.h"
+#include "huffman/test_huffman.h"
 
 #define SEED 11u
 

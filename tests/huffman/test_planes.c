@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
-#include "pith_plane_encode.h"
+#include "huffman/plane_encode.h"
 #include "rows_agree.h"
 
 #define MOST 70000u

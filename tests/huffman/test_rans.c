@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "pith_rans_encode.h"
+#include "huffman/rans_encode.h"
 
 #define SEED 5u
 #define ROOM 400000u

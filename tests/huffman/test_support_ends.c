@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "decode/test_decode.h"
-#include "test_huffman.h"
+#include "huffman/test_huffman.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
 

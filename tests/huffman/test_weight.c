@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "coded_weight.h"
-#include "decode/pith_rans_table.h"
+#include "decode/rans_table.h"
 
 #define SEED 20240611u
 
@@ -375,7 +375,7 @@ static void integers_whole(void **state)
     assert_true(escaped > 3);
 }
 
-/* Nothing for what is not coded, little for little tensors; the rest is told by pith_weight.h. */
+/* Nothing for what is not coded, little for little tensors; the rest is told by weight.h. */
 static void scratch_follows_size(void **state)
 {
     static const struct {

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
-#include "pith_kept_values.h"
-#include "pith_layer_round.h"
-#include "test_layers.h"
+#include "base/kept_values.h"
+#include "layers/layer_round.h"
+#include "layers/test_layers.h"
 
 static struct pith_error err;
 

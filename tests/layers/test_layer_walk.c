@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "gemm_model.h"
-#include "pith_layer_walk.h"
+#include "layers/layer_walk.h"
 
 enum { X, W1, Y1, R1, W2, Y2, SAMPLES = 3 };
 

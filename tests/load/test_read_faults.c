@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "compress/failing_heap.h"
-#include "pith_file_write.h"
+#include "base/file_write.h"
 #include "pith_load.h"
 #include "pith_onnx.h"
 #include "pith_pack.h"

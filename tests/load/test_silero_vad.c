@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "core/pith_bytes.h"
-#include "host/pith_host.h"
+#include "core/bytes.h"
+#include "pith_host.h"
 #include "pith_model.h"
 #include "pith_load.h"
 #include "pith_pack.h"

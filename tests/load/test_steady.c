@@ -11,7 +11,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_pack.h"
 #include "sample_models.h"
 #include "sanitized.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <math.h>
 #include <cmocka.h>
-#include "pith_difference.h"
+#include "measure/difference.h"
 
 static const struct output_kind logits = {.classes = 2, .rows = 1, .inner = 1};
 static const struct output_kind probabilities = {

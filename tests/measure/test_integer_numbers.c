@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "test_measure.h"
-#include "contract/pith_op_semantics.h"
+#include "measure/test_measure.h"
+#include "op_interface/op_semantics.h"
 #include "small_net.h"
 
 static void integers_stand_for_numbers(void **state)

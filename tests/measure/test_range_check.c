@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "pith_value_stats.h"
-#include "pith_range_check.h"
+#include "measure/range_check.h"
 #include "small_net.h"
 
 static const float weights[1] = {1};

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "pith_recorded_feed.h"
+#include "measure/recorded_feed.h"
 #include "small_net.h"
 
 enum { WIDTH = 2 };

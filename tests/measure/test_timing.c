@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "small_net.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 enum { WIDTH = 100, SEEDS = 200 };
 

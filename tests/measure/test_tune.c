@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "sample_models.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_pack.h"
 #include "pith_tune.h"
 

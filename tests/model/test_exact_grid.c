@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_exact_grid.h"
-#include "contract/pith_op_semantics.h"
+#include "model/exact_grid.h"
+#include "op_interface/op_semantics.h"
 
 #define MOST 40000u
 

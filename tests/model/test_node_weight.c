@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "pith_model.h"
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 enum { X, W, OTHER, N_VALUES };
 

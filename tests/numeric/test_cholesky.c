@@ -5,10 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "pith_cholesky.h"
+#include "numeric/cholesky.h"
 #include "gemm_model.h"
 #include "pith_runtime.h"
-#include "test_numeric.h"
+#include "numeric/test_numeric.h"
 
 /* B^T B + I. */
 static void positive_definite(struct test_random *r, double *a, size_t n)

@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "pith_row_panel.h"
-#include "decode/pith_trellis.h"
+#include "numeric/row_panel.h"
+#include "decode/trellis.h"
 #include "feedback_problem.h"
 
 static double error_of(const struct problem *p, double scale, const int16_t *q)

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "pith_feedback_panel.h"
-#include "test_numeric.h"
+#include "numeric/feedback_panel.h"
+#include "numeric/test_numeric.h"
 #include "feedback_problem.h"
 #include "pith_runtime.h"
 

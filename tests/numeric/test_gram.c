@@ -6,14 +6,14 @@
 #include <cmocka.h>
 #include "gemm_model.h"
 #include "pith_runtime.h"
-#include "test_numeric.h"
-#include "pith_im2col.h"
+#include "numeric/test_numeric.h"
+#include "numeric/im2col.h"
 
 enum { N = 41, ROWS = 9, COUNT = 600 };
 
 static float x[COUNT * N], y[COUNT * ROWS];
 
-/* In the order that pith_gram.h tells: parts in f32, their sums in double. */
+/* In the order that gram.h tells: parts in f32, their sums in double. */
 static double element(const float *a, size_t n_a, size_t i, const float *b, size_t n_b, size_t k)
 {
     double sum = 0;

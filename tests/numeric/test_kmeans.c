@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "backwards.h"
 #include "gemm_model.h"
-#include "pith_kmeans.h"
+#include "numeric/kmeans.h"
 
 enum { N = 1000, ROUNDS = 20 };
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "pith_select_largest.h"
+#include "numeric/select_largest.h"
 
 enum { MOST = 1000 };
 

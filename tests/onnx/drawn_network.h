@@ -11,7 +11,7 @@
 #define DRAWN_NETWORK_H
 
 #include <math.h>
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 #include "sample_models.h"
 
 enum { DRAW_ATTEMPTS = 20000, DRAW_WIDE = 9, DRAW_MAX_ELEMS = 4096 };

@@ -5,7 +5,7 @@
 #define IMPORT_REFUSE_H
 
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "proto_builder.h"
 
 static inline struct pith_model *import(struct proto *file, const struct pith_import_opts *opts)

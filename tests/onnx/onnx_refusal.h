@@ -5,8 +5,8 @@
 #define ONNX_REFUSAL_H
 
 #include <string.h>
-#include "pith_onnx_read.h"
-#include "contract/pith_op_semantics.h"
+#include "onnx/onnx_read.h"
+#include "op_interface/op_semantics.h"
 #include "pith_onnx.h"
 #include "proto_builder.h"
 

@@ -5,7 +5,7 @@
 #define QUANTIZED_BUILDER_H
 
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "proto_builder.h"
 
 enum { BUILD_INT8 = 3, BUILD_INT32 = 6 };

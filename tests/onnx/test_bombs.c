@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "proto_builder.h"
 #include "sanitized.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "closure.h"
 #include "drawn_network.h"
-#include "pith_unpack.h"
+#include "pack/unpack.h"
 #include "test_seed.h"
 
 #define USUAL_TRIALS 40

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "contract/pith_op_semantics.h"
-#include "pith_onnx_read.h"
+#include "op_interface/op_semantics.h"
+#include "onnx/onnx_read.h"
 #include "proto_builder.h"
 
 /* x [N,2,4,4] -> Conv w [2,2,1,1] = {1, 2, -3, 0} -> BatchNormalization -> y

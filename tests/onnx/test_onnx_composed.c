@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "proto_builder.h"
 
 static struct pith_import_opts frozen_opts(const struct pith_input_value *frozen)

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "proto_builder.h"
 
 static struct pith_model *import(const void *bytes, size_t n)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "failing_alloc.h"
 #include "import_refuse.h"
 

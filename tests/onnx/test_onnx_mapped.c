@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "proto_builder.h"
 
 static const struct pith_value *value_named(const struct pith_model *m, const char *name)

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "proto_builder.h"
 
 /* "op links; op links; ...": Transpose0213 has that perm, ReduceMean goes over the last axis. */

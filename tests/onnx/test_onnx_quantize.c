@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "contract/pith_op_semantics.h"
-#include "pith_onnx_read.h"
+#include "op_interface/op_semantics.h"
+#include "onnx/onnx_read.h"
 #include "pith_onnx.h"
 #include "quantized_builder.h"
 

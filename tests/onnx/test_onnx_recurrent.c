@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_model.h"
 #include "pith_load.h"
 #include "proto_builder.h"

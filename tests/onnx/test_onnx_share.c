@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_onnx.h"
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "failing_alloc.h"
 #include "proto_builder.h"
 

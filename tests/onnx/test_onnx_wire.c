@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <time.h>
-#include "pith_onnx_read.h"
+#include "onnx/onnx_read.h"
 #include "pith_onnx.h"
 #include "proto_builder.h"
 

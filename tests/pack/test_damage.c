@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_pack.h"
 #include "pith_init.h"
 #include "sample_models.h"
-#include "pith_unpack.h"
+#include "pack/unpack.h"
 
 #define MAX_BYTES (16u << 20)
 #define SEED 20u

@@ -6,12 +6,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "pith_byte_out.h"
+#include "base/byte_out.h"
 #include "pith_load.h"
-#include "test_pack.h"
+#include "pack/test_pack.h"
 #include "pith_pack.h"
 #include "sample_models.h"
-#include "pith_unpack.h"
+#include "pack/unpack.h"
 
 static struct pith_buffer pack(const struct pith_model *m, bool compact, bool history)
 {

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "gate/pith_format.h"
+#include "validate/format.h"
 #include "pith_model.h"
-#include "pith_unpack.h"
+#include "pack/unpack.h"
 
 #define FOLDER "tests/golden/"
 #define DATA_STEP 61u

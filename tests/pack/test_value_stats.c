@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "pith_byte_out.h"
+#include "base/byte_out.h"
 #include "pith_pack.h"
-#include "test_pack.h"
+#include "pack/test_pack.h"
 #include "sample_models.h"
-#include "pith_unpack.h"
+#include "pack/unpack.h"
 
 static double sum_of(const double *x, size_t n)
 {

@@ -6,7 +6,7 @@
 #define ANY_READER_H
 
 #include "proof.h"
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 
 /* Some of the string is read, or it ends here. */
 static bool any_step(struct reader *r)

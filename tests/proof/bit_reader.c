@@ -2,7 +2,7 @@
 /* All bit strings of 0 to 6 bytes, read from each of their bits on: no byte outside of the string
  * is read, no shift is too wide, and no place beyond the end is reached. */
 #include "proof.h"
-#include "decode/pith_bit_reader.h"
+#include "decode/bit_reader.h"
 
 static void read_from(size_t n, uint64_t pos)
 {

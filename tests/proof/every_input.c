@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/test_decode.h"
-#include "decode/pith_huff_decode.h"
-#include "decode/pith_rans_table.h"
+#include "decode/huff_decode.h"
+#include "decode/rans_table.h"
 
 static uint64_t n_taken;
 

@@ -4,8 +4,8 @@
  * read or copied beyond its own. (Not shown: that the second pass, which stores, needs what the
  * first has counted. Both are the same code on the same bytes.) */
 #include "any_reader.h"
-#include "runtime/gate/graph_parse.c"
-#include "runtime/contract/op_attr.c"
+#include "runtime/validate/graph_parse.c"
+#include "runtime/op_interface/op_attr.c"
 
 static uint8_t bytes[1];
 static const struct image image = {.blob = bytes};

@@ -2,7 +2,7 @@
 /* The description of a tensor: any bytes of any length, behind any tensors. No division by zero,
  * and no dim outside of its shape, is read. */
 #include "any_reader.h"
-#include "runtime/gate/weight_head.c"
+#include "runtime/validate/weight_head.c"
 #include "runtime/core/tensor.c"
 
 static uint8_t bytes[1];

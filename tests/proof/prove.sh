@@ -66,9 +66,9 @@ prove() {
 
 only=$*
 command -v frama-c >/dev/null || { echo "no frama-c"; exit 77; }
-prove eva varint core/pith_bytes.h 's/r->bad || n > r->left)/r->bad || n > r->left + 1)/'
+prove eva varint core/bytes.h 's/r->bad || n > r->left)/r->bad || n > r->left + 1)/'
 prove eva shape_count core/tensor.c 's/ || n > MAX_COUNT ||/ ||/'
-prove eva bit_reader decode/pith_bit_reader.h 's/n - at >= 4/n - at >= 3/'
+prove eva bit_reader decode/bit_reader.h 's/n - at >= 4/n - at >= 3/'
 prove eva huff_rounds decode/huff_decode.c 's,in = (in - 1) / 7,in = in / 7,'
 prove eva gap_block decode/gap_decode.c 's/BLOCK \* MAX_EXPONENT + 64 + 7/BLOCK * MAX_EXPONENT + 7/'
 prove eva graph_weights gate/weight_head.c 's/ fed < 2 ||/ fed > 99 ||/'

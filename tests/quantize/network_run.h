@@ -8,8 +8,8 @@
 #include "sample_models.h"
 #include "pith_data.h"
 #include "pith_pack.h"
-#include "host/pith_host.h"
-#include "pith_snr.h"
+#include "pith_host.h"
+#include "base/snr.h"
 
 /* n samples of so many numbers each, copied. */
 static inline struct pith_data *data_of_rows(const float *x, uint64_t n, uint64_t elems)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <float.h>
 #include <math.h>
-#include "pith_activation_grid.h"
+#include "quantize/layer/activation_grid.h"
 
 static struct pith_model *m;
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "test_quantize_walk.h"
-#include "contract/pith_op_semantics.h"
+#include "quantize/round/test_quantize_round.h"
+#include "op_interface/op_semantics.h"
 
 /* Products of one number, `positions` a sample; w = 1.25 stands for q = 1 at scale 1, so a sample
  * loses a quarter of the mean of its x. Inputs are whole numbers at scale 1. Returns the shift of

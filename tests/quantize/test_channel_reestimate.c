@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <math.h>
 #include <cmocka.h>
-#include "test_quantize_layer.h"
-#include "test_quantize_walk.h"
+#include "quantize/layer/test_quantize_layer.h"
+#include "quantize/round/test_quantize_round.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 

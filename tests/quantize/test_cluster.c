@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "backwards.h"
 #include "gemm_model.h"
-#include "pith_half_float.h"
+#include "base/half_float.h"
 #include "pith_quantize.h"
 
 static struct pith_model *layer_of(uint32_t rows, uint32_t cols, const float *w)

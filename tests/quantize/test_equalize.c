@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pith_equalize.h"
+#include "quantize/transform/equalize.h"
 #include "network_run.h"
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 #define C 4u
 #define SIDE 6u

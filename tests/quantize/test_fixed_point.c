@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "network_run.h"
 #include "pith_quantize.h"
-#include "test_quantize_layer.h"
+#include "quantize/layer/test_quantize_layer.h"
 
 #define SIDE 6u
 #define PIXELS (4 * SIDE * SIDE)

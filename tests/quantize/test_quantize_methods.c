@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "network_run.h"
 #include "pith_pack.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_quantize.h"
 
 enum { N_SAMPLES = 24, CHANNELS = 6, SIDE = 7, PIXELS = CHANNELS * SIDE * SIDE, CLASSES = 10 };

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
-#include "test_quantize_rewrite.h"
+#include "quantize/transform/test_quantize_transform.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "network_run.h"
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "pith_value_stats.h"
-#include "pith_smooth.h"
+#include "quantize/transform/smooth.h"
 
 #define C 24u
 #define ROWS 3u

@@ -5,13 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "core/pith_element_f32.h"
+#include "core/element_f32.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "pith_narrow_float.h"
+#include "base/narrow_float.h"
 #include "network_run.h"
 #include "pith_quantize.h"
-#include "pith_store_floats.h"
+#include "quantize/store_floats.h"
 
 enum { IN = 6, OUT = 40, N_NARROW = IN * OUT + OUT };
 

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "pith_kept_values.h"
-#include "pith_sensitivity.h"
+#include "base/kept_values.h"
+#include "layers/sensitivity.h"
 
 enum { DRAWN_SAMPLES = 20, DRAWN_EACH = 2 };
 

@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
-#include "pith_cholesky.h"
-#include "host/pith_host.h"
-#include "pith_weight_sweep.h"
-#include "test_rd.h"
+#include "numeric/cholesky.h"
+#include "pith_host.h"
+#include "rd/weight_sweep.h"
+#include "rd/test_rd.h"
 
 #define N 12
 

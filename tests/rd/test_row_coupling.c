@@ -7,9 +7,9 @@
 #include <cmocka.h>
 #include "conv_chain.h"
 #include "drawn_sensitivity.h"
-#include "host/pith_host.h"
-#include "pith_weight_sweep.h"
-#include "test_rd.h"
+#include "pith_host.h"
+#include "rd/weight_sweep.h"
+#include "rd/test_rd.h"
 
 #define ROWS 7
 #define DRAWS 400

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
-#include "test_rd.h"
+#include "rd/test_rd.h"
 
 /* D + lambda * bits, of D = F noise / 24 s^2 n and bits = -n log2 s, has its least there. */
 static void steps_are_where_a_bit_costs_lambda(void **state)

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "gemm_model.h"
-#include "pith_weight_sweep.h"
-#include "pith_layer_moments.h"
+#include "rd/weight_sweep.h"
+#include "layers/layer_moments.h"
 
 enum { WIDTH = 4, STEPS = 3, CALLS = 6, TRIPS = 5, LONG = 2050, ROWS = 3 };
 

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include "conv_chain.h"
 #include "drawn_sensitivity.h"
-#include "pith_weight_sweep.h"
-#include "test_rd.h"
+#include "rd/weight_sweep.h"
+#include "rd/test_rd.h"
 
 enum { MOST = 5 };
 

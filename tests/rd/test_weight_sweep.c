@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_pack.h"
-#include "decode/pith_trellis.h"
-#include "pith_unpack.h"
-#include "pith_weight_sweep.h"
-#include "test_rd.h"
+#include "decode/trellis.h"
+#include "pack/unpack.h"
+#include "rd/weight_sweep.h"
+#include "rd/test_rd.h"
 
 static struct pith_error err;
 

@@ -5,7 +5,7 @@
 #ifndef AVXVNNI_TWIN_H
 #define AVXVNNI_TWIN_H
 
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 
 #define AVXVNNI_TWIN (1u << 30) /* as a level */
 

@@ -13,10 +13,10 @@
 #include "backwards.h"
 #include "kernels/ref/test_kernels.h"
 #include "guard_page.h"
-#include "kernels/pith_kernels.h"
-#include "contract/pith_op_exec.h"
+#include "kernels/kernels.h"
+#include "op_interface/op_exec.h"
 #include "ops/test_ops.h"
-#include "decode/pith_weight.h"
+#include "decode/weight.h"
 
 static uint64_t seed;
 

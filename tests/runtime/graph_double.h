@@ -20,9 +20,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backwards.h"
-#include "gate/pith_container.h"
-#include "contract/pith_op_exec.h"
-#include "gate/test_gate.h"
+#include "validate/container.h"
+#include "op_interface/op_exec.h"
+#include "validate/test_validate.h"
 
 #define GD_MAX 256u
 #define GD_MAX_IN 16u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_kernel_case.h - operands of one integer kernel drawn at random, and laid out as a level's
- * table asks for them (pith_kernel_integer.h). */
+ * table asks for them (kernel_integer.h). */
 #ifndef INTEGER_KERNEL_CASE_H
 #define INTEGER_KERNEL_CASE_H
 
@@ -11,7 +11,7 @@
 #include "cpu_levels.h"
 #include "guard_page.h"
 #include "kernels/ref/test_kernels.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 
 #define MAX_M 70u /* more than two groups of tiles */
 #define MAX_N 140u

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "gate/pith_format.h"
+#include "validate/format.h"
 #include "guard_page.h"
 
 /* A file under construction; sealed with right checksums. */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backwards.h"
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 #include "ops/test_ops.h"
 
 #define ONE_OP_MAX 8u

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "gate/pith_container.h"
+#include "validate/container.h"
 
 static uint32_t bit_by_bit(const uint8_t *p, size_t n)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "kernels/ref/test_kernels_ref.h"
 
 typedef void row_function(const float *x, float *y, size_t n);

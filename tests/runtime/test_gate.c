@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "made_file.h"
-#include "gate/pith_stats_read.h"
+#include "validate/stats_read.h"
 
 #define ANYWHERE UINT64_MAX
 

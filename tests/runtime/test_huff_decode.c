@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "decode/pith_codebook_decode.h"
+#include "decode/codebook_decode.h"
 #include "decode/test_decode.h"
 #include "guard_page.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "decode/pith_huff_table.h"
+#include "decode/huff_table.h"
 
 struct bits {
     uint8_t bytes[512];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "products/test_products.h"
 
 #define COLUMNS 4096u

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "cpu_levels.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "products/test_products.h"
 #include "weight_case.h"
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "kernels/ref/test_kernels.h"
 #include "guard_page.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 
 static uint64_t seed = 0x5eed;
 

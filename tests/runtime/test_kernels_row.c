@@ -11,7 +11,7 @@
 #include <string.h>
 #include "kernels/ref/test_kernels.h"
 #include "guard_page.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 
 enum { LONGEST = 300 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel of pith_kernel_sparse.h at every level against sums in double, on buffers that end
+/* Every kernel of kernel_sparse.h at every level against sums in double, on buffers that end
  * or begin at unmapped pages.
  *
  * Bound. A sum of K products in f32, in any order, each product rounded or fused, differs from the
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <math.h>
 #include <cmocka.h>
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 #include "products/test_products.h"
 #include "weight_case.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "decode/pith_adaptive_decode.h"
-#include "decode/pith_adaptive_model.h"
-#include "decode/pith_plane_decode.h"
+#include "decode/adaptive_decode.h"
+#include "decode/adaptive_model.h"
+#include "decode/plane_decode.h"
 #include "decode/test_decode.h"
 
 enum { N = 8 };

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "kernels/ref/test_kernels_ref.h"
 
 /* |got - exact| in units in the last place of a float of exact's size. Results beyond the largest

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "guard_page.h"
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "one_op.h"
 
 struct dims {

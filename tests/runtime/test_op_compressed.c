@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Gemm, MatMul and Conv with a sparse or clustered constant: straight from the compressed bytes
  * where there is a run form, expanded where there is none or PITH_FLAG_DENSE_ONLY asks for it; the
- * sums are the same within the bound of pith_kernel_dense.h and pith_kernel_sparse.h. */
+ * sums are the same within the bound of kernel_dense.h and kernel_sparse.h. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <math.h>
 #include <cmocka.h>
 #include "kernels/ref/test_kernels.h"
-#include "kernels/pith_kernels.h"
-#include "contract/pith_op_exec.h"
+#include "kernels/kernels.h"
+#include "op_interface/op_exec.h"
 #include "ops/test_ops.h"
 #include "weight_case.h"
 

@@ -5,7 +5,7 @@
  * reference kernels and with this CPU's. Then indices outside their axes, and what the shape rules
  * refuse. */
 #include <math.h>
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "one_op.h"
 
 struct move_tensor {

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <cmocka.h>
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 #define MOST 32u
 

@@ -9,7 +9,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "kernels/pith_kernels.h"
+#include "kernels/kernels.h"
 #include "one_op.h"
 #include "weight_case.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "contract/pith_op_exec.h"
+#include "op_interface/op_exec.h"
 
 /* Lists end with 0, which is no operator. */
 #define HOLD(what, ...) hold(#what, what, (const uint32_t[]){__VA_ARGS__, 0})

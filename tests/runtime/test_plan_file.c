@@ -5,7 +5,7 @@
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"
-#include "kernels/pith_crc32c.h"
+#include "kernels/crc32c.h"
 #include "plan/test_plan.h"
 #include "weight_case.h"
 

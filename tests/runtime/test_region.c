@@ -2,7 +2,7 @@
 /* Bodies of loops and branches: which nodes stand in which, and that a file whose brackets do not
  * match, or that reads across them, is refused. */
 #include "loop_double.h"
-#include "gate/pith_format.h"
+#include "validate/format.h"
 
 static uint32_t relu(uint32_t v)
 {

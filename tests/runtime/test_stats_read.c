@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "gate/pith_stats_read.h"
+#include "validate/stats_read.h"
 
 #define N_VALUES 5u
 

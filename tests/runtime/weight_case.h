@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "guard_page.h"
-#include "decode/pith_weight.h"
+#include "decode/weight.h"
 
 struct weight_case {
     struct weight w;

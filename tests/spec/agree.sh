@@ -23,7 +23,7 @@ complain() {
 
 build() {
     # shellcheck disable=SC2086 # CC may hold options
-    $CC -std=c11 -Wall -Wextra -O2 -Iruntime $(for d in "$PITH_O"/include/*/; do printf "%s " "-I$d"; done) "$here/$1.c" \
+    $CC -std=c11 -Wall -Wextra -O2 -Iruntime -iquote . -I"$PITH_O/include/pith" "$here/$1.c" \
         "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/$1" ||
         exit 1
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "pith_narrow_float.h"
+#include "base/narrow_float.h"
 #include "pith_model.h"
 #include "pith_load.h"
 #include "pith_value_stats.h"

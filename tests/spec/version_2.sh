@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT INT TERM
 LC_ALL=C
 export LC_ALL
 # shellcheck disable=SC2086 # CC may hold options
-${CC:-gcc} -std=c11 -O2 -Iruntime $(for d in "$PITH_O"/include/*/; do printf "%s " "-I$d"; done) "$here/dump_model.c" \
+${CC:-gcc} -std=c11 -O2 -Iruntime -iquote . -I"$PITH_O/include/pith" "$here/dump_model.c" \
     "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/dump_model" || exit 1
 
 # told PROGRAM: what it reads from each file. spec_decode's lines with a blank in front tell codings.
@@ -26,7 +26,7 @@ cd "$root/tests/golden/version_2" || exit 1
 status=0
 if [ -n "$UPDATE" ]; then
     # shellcheck disable=SC2086
-    ${CC:-gcc} -std=c11 -O2 $(for d in "$PITH_O"/include/*/; do printf "%s " "-I$d"; done) "$here/make_networks.c" \
+    ${CC:-gcc} -std=c11 -O2 -iquote . -I"$PITH_O/include/pith" "$here/make_networks.c" \
         "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/make_networks" || exit 1
     mkdir "$work/made" && "$work/make_networks" "$work/made" || exit 1
     cp ../digits_compact.pith "$work/made"

@@ -4,7 +4,7 @@
 #ifndef CONV_EXAMPLE_H
 #define CONV_EXAMPLE_H
 
-#include "test_train_kernels.h"
+#include "train/kernels/test_train_kernels.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -25,9 +25,9 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include "sample_models.h"
-#include "pith_cpu_allowed.h"
+#include "base/cpu_allowed.h"
 #include "pith_train.h"
-#include "test_train_tape.h"
+#include "train/tape/test_train_tape.h"
 
 enum { MAX_OPERANDS = 8, MAX_SETTINGS = 24, PROBES = 40 };
 #define STEP 4e-3

@@ -4,7 +4,7 @@
 #define MODEL_ANSWERS_H
 
 #include <string.h>
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_model.h"
 #include "pith_pack.h"
 

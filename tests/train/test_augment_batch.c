@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "test_train_feed.h"
+#include "train/batch/test_train_batch.h"
 
 enum { PER = 5, EACH = 12 };
 

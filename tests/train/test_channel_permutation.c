@@ -12,9 +12,9 @@
 #include "sample_models.h"
 #include "pith_pack.h"
 #include "train/model_answers.h"
-#include "test_train_state.h"
+#include "train/state/test_train_state.h"
 #include "train/small_network.h"
-#include "test_train_shrink.h"
+#include "train/shrink/test_train_shrink.h"
 
 enum { PIXELS = 28 * 28, DIGITS = 10, LAYERS = 4 };
 

@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "gate/pith_container.h"
-#include "test_train_state.h"
+#include "validate/container.h"
+#include "train/state/test_train_state.h"
 #include "train/small_network.h"
 
 enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include "sample_models.h"
 #include "train/model_answers.h"
-#include "test_train_shrink.h"
+#include "train/shrink/test_train_shrink.h"
 
 enum { CHANNELS = 3, SIDE = 6, UNITS = 12, CLASSES = 4 };
 enum { WIDE, DEPTHWISE, DENSE, LAYERS = 4 };

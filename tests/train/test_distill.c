@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "points.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_train.h"
 #include "train/train_with.h"
 

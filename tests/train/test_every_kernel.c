@@ -8,7 +8,7 @@
  * times it, a line each. An entry needs no line here: its member has a trial already. What only
  * some kernels have to keep (ends of pages, exactness against sums in double) stands in the tests
  * of their own tables. */
-#include "pith_cpu_allowed.h"
+#include "base/cpu_allowed.h"
 #include "trials_dense.h"
 #include "trials_rows.h"
 #include "trials_train.h"

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "test_train_kernels.h"
-#include "test_train_tape.h"
+#include "train/kernels/test_train_kernels.h"
+#include "train/tape/test_train_tape.h"
 #include "sample_models.h"
 #include "pith_runtime.h"
 

@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "test_train.h"
+#include "train/test_train.h"
 #include "pith_pack.h"
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 #include "train/small_network.h"
 
 struct last {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "test_train_feed.h"
-#include "test_train.h"
+#include "train/batch/test_train_batch.h"
+#include "train/test_train.h"
 
 enum { SAMPLES = 3, CLASSES = 5 };
 

@@ -2,7 +2,7 @@
 /* Products with a shared matrix against sums in double, at every instruction set that this CPU has:
  * ends of panels and tiles, rows that lie apart, all numbers of parts. The sum over parts is that
  * along the tree, to the bit. Bound: 1e-6 of the sum of the terms' absolute values. */
-#include "test_train_kernels.h"
+#include "train/kernels/test_train_kernels.h"
 #include "pith_runtime.h"
 
 #include <math.h>

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "test_train_state.h"
+#include "train/state/test_train_state.h"
 #include "train/small_network.h"
 #include "train/thread_ranks.h"
-#include "test_train_feed.h"
+#include "train/batch/test_train_batch.h"
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 

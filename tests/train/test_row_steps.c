@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "test_train_feedback.h"
+#include "train/feedback/test_train_feedback.h"
 
 static void test_steps_take_few_bits(void **state)
 {

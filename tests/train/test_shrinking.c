@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include "train/small_network.h"
 #include "pith_pack.h"
-#include "test_train_shrink.h"
+#include "train/shrink/test_train_shrink.h"
 
 /* ---- units ----------------------------------------------------------------------------------- */
 

@@ -9,9 +9,9 @@
 #include "sample_models.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_train.h"
-#include "test_train_tape.h"
+#include "train/tape/test_train_tape.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include "sample_models.h"
 #include "pith_train.h"
-#include "test_train_tape.h"
+#include "train/tape/test_train_tape.h"
 
 static const char *named(const struct pith_model *m, const char *what)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "test_train_tape.h"
+#include "train/tape/test_train_tape.h"
 #include "train/small_network.h"
 
 struct trained {

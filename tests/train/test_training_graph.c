@@ -9,8 +9,8 @@
 #include "sample_models.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "test_train_tape.h"
-#include "host/pith_host.h"
+#include "train/tape/test_train_tape.h"
+#include "pith_host.h"
 #include "pith_train.h"
 #include "pith_value_stats.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include "train/small_network.h"
 #include "pith_pack.h"
-#include "test_train.h"
+#include "train/test_train.h"
 
 static void test_memory(void **state)
 {

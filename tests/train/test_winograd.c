@@ -5,7 +5,7 @@
  * the powers of the points, and is worst for sums of few terms. */
 #include "pith_train.h"
 #include "train/conv_example.h"
-#include "test_train_kernels.h"
+#include "train/kernels/test_train_kernels.h"
 
 static void run(const struct example *e, const struct winograd_kernels *kernels)
 {

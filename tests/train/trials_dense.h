@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* trials_dense.h - trials of pith_kernel_dense.h and pith_kernel_sparse.h. Bounds: sums of K terms
+/* trials_dense.h - trials of kernel_dense.h and kernel_sparse.h. Bounds: sums of K terms
  * of at most 1 in f32, whatever their order (the headers' contracts). */
 #ifndef TRIALS_DENSE_H
 #define TRIALS_DENSE_H
 
 #include "kernel_trial.h"
-#include "kernels/pith_kernel_ordered.h"
+#include "kernels/kernel_ordered.h"
 #include "products/test_products.h"
 
 static inline struct dense_kernels dense_of(const struct trial *t)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* trials_rows.h - trials of pith_kernel_row.h, pith_kernel_integer.h, pith_kernel_decode.h and
- * pith_crc32c.h: every level gives the bits of the reference. */
+/* trials_rows.h - trials of kernel_row.h, kernel_integer.h, kernel_decode.h and
+ * crc32c.h: every level gives the bits of the reference. */
 #ifndef TRIALS_ROWS_H
 #define TRIALS_ROWS_H
 
 #include "kernel_trial.h"
-#include "kernels/pith_crc32c.h"
-#include "kernels/pith_kernel_decode.h"
+#include "kernels/crc32c.h"
+#include "kernels/kernel_decode.h"
 
 static inline struct row_kernels row_of_features(const struct trial *t)
 {

@@ -5,9 +5,9 @@
 #define TRIALS_TRAIN_H
 
 #include "kernel_trial.h"
-#include "test_calibrate.h"
-#include "test_numeric.h"
-#include "test_train_kernels.h"
+#include "calibrate/test_calibrate.h"
+#include "numeric/test_numeric.h"
+#include "train/kernels/test_train_kernels.h"
 
 /* Each sum of one convolution has at most some thousand terms of at most 1. */
 #define CONV_BOUND 1e-3

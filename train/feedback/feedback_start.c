@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "parametrization.h"
-#include "pith_error_feedback.h"
-#include "tape.h"
+#include "train/shrink/parametrization.h"
+#include "numeric/error_feedback.h"
+#include "train/tape/tape.h"
 #include "weight_walk.h"
 
 #define PATHS 16u /* 0.7 dB less than a single path, at the same bits */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* fisher_rows.c - one slice of one sample: the squared gradient of a sum of samples would be that
  * of their sum only on the mean of draws. */
-#include "pith_fisher_rows.h"
+#include "fisher_rows.h"
 
 #include "sampled_fisher.h"
-#include "pith_error_fill.h"
-#include "pith_kept_values.h"
-#include "pith_recorded_feed.h"
-#include "pith_seeded_random.h"
-#include "tape_state.h"
+#include "base/error_fill.h"
+#include "base/kept_values.h"
+#include "measure/recorded_feed.h"
+#include "base/seeded_random.h"
+#include "train/tape/tape_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "row_steps.h"
 
 #include "sampled_fisher.h"
-#include "feed_batch.h"
-#include "parametrization.h"
+#include "train/batch/feed_batch.h"
+#include "train/shrink/parametrization.h"
 #include "weight_walk.h"
 
 #include <math.h>

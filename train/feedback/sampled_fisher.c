@@ -3,11 +3,11 @@
 
 #include <math.h>
 
-#include "pith_error_fill.h"
-#include "kernels/pith_kernel_row.h"
-#include "pith_seeded_random.h"
-#include "scores.h"
-#include "tape_state.h"
+#include "base/error_fill.h"
+#include "kernels/kernel_row.h"
+#include "base/seeded_random.h"
+#include "train/batch/scores.h"
+#include "train/tape/tape_state.h"
 
 /* How one of the classes p is drawn: i with p_i, or with p_i |p - i|^2. */
 struct class_draw {

@@ -10,7 +10,7 @@
 #define SAMPLED_FISHER_H
 
 #include "pith_train.h"
-#include "tape.h"
+#include "train/tape/tape.h"
 
 struct sampled_fisher {
     struct tape *tape;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_error_fill.h"
-#include "host/pith_host.h"
-#include "contract/pith_op_semantics.h"
-#include "pith_plain_copy.h"
+#include "base/error_fill.h"
+#include "pith_host.h"
+#include "op_interface/op_semantics.h"
+#include "model/plain_copy.h"
 
 #define MEMORY_BYTES (UINT64_C(32) << 20) /* of both walks' values; the others are in files */
 #define ROWS_PER_COLUMN 256u              /* of moments */

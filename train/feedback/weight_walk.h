@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_walk.h - a walk through the network that is trained (pith_layer_walk.h), and the moments
+/* weight_walk.h - a walk through the network that is trained (layer_walk.h), and the moments
  * of what each of its weights is multiplied with. Where weights become others, the network as it
  * came is walked through beside that with the weights changed so far.
  *
@@ -12,7 +12,7 @@
 #ifndef WEIGHT_WALK_H
 #define WEIGHT_WALK_H
 
-#include "pith_layer_round.h"
+#include "layers/layer_round.h"
 
 /* Of the mean's square, that weights need not make up for: the bias does, but for being rounded. */
 #define PITH_BIAS_SHARE 0.95

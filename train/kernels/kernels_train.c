@@ -2,7 +2,7 @@
 /* kernels_train.c - fills the table of training's kernels from their list. */
 #include "train_kernels.h"
 
-#include "pith_cpu_allowed.h"
+#include "base/cpu_allowed.h"
 #include "pith_runtime.h"
 
 void pith_train_kernels_fill(struct train_kernels *k, uint32_t features)

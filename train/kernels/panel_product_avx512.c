@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* panel_product_avx512.c - panel_product_impl.h for AVX-512: 16 sums, 2 vectors of a panel, 1
  * broadcast. */
-#include "kernels/x86/pith_simd_avx512.h"
+#include "kernels/x86/simd_avx512.h"
 #define MR 8
 #define DOT_ROWS 4
 #define DOT_COLUMNS 6

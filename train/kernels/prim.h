@@ -5,7 +5,7 @@
 #define PRIM_H
 
 #include "channel_rows.h"
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 #include "primitive.h"
 
 /* Of a product that is cut into parts: k of a part, rows of a that are packed at once. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 enum { COLUMNS = 1 << 17 }; /* floats at once, if that is a row */
 

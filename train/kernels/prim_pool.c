@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 struct prim_pool {
     struct prim *p;

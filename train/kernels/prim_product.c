@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 /* A part of the product: rows i .., depth k .., columns j .. */
 struct part {

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "host/pith_host.h"
-#include "kernels/pith_kernel_ordered.h"
+#include "pith_host.h"
+#include "kernels/kernel_ordered.h"
 #include "train_kernels.h"
 
 enum pith_status pith_prim_new(uint32_t features, bool ordered, struct prim **p)

@@ -14,7 +14,7 @@
 struct prim;
 /* features: PITH_CPU_ bits that the process may use. Each result is one chain of additions: 0, or
  * what c or the bias has, + a[k] b[k], k ascending; a convolution's k are taps, each with its
- * channels, its gradients' channels or pixels. ordered: by the kernels of pith_kernel_ordered.h,
+ * channels, its gradients' channels or pixels. ordered: by the kernels of kernel_ordered.h,
  * which round each product, so that bits are the same for all features; else by those that fuse.
  * PITH_ERR_MEMORY. */
 enum pith_status pith_prim_new(uint32_t features, bool ordered, struct prim **p);

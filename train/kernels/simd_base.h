@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* simd_base.h - the vector operations of the templates here (*_impl.h) for every CPU: the
- * compiler's own vectors. pith_simd_avx2.h and pith_simd_avx512.h of the runtime have the same
+ * compiler's own vectors. simd_avx2.h and simd_avx512.h of the runtime have the same
  * names. */
 #ifndef SIMD_BASE_H
 #define SIMD_BASE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* train_kernels.h - the list of training's kernels, in the manner of the runtime's
- * (pith_kernel_list.h): each entry is the table that one template makes for one instruction set,
+ * (kernel_list.h): each entry is the table that one template makes for one instruction set,
  * whose contract stands in the header of its struct. */
 #ifndef TRAIN_KERNELS_H
 #define TRAIN_KERNELS_H
@@ -8,7 +8,7 @@
 #include "channel_rows.h"
 #include "fake_rows.h"
 #include "panel_product.h"
-#include "kernels/pith_kernel_list.h"
+#include "kernels/kernel_list.h"
 #include "winograd_kernels.h"
 
 struct train_kernels {
@@ -42,7 +42,7 @@ TRAIN_KERNELS(KERNEL_DECLARE)
 
 /* features: PITH_CPU_ bits, 0: the base alone. */
 void pith_train_kernels_fill(struct train_kernels *k, uint32_t features);
-/* Of the features that the process may use (pith_cpu_allowed.h). */
+/* Of the features that the process may use (cpu_allowed.h). */
 struct train_kernels pith_train_kernels(void);
 
 #endif

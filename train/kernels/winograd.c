@@ -16,7 +16,7 @@
  *     tensor */
 #include "winograd.h"
 
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_train.h"
 #include "train_kernels.h"
 #include "transpose_quads.h"

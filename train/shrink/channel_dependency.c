@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "channel_dependency.h"
 
-#include "contract/pith_op_semantics.h"
+#include "op_interface/op_semantics.h"
 
 #include <stdlib.h>
 

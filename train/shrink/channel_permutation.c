@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pith_fold_grid.h"
-#include "contract/pith_op_semantics.h"
-#include "host/pith_host.h"
+#include "model/fold_grid.h"
+#include "op_interface/op_semantics.h"
+#include "pith_host.h"
 #include "channel_dependency.h"
 
 struct unit {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake_weight.h"
-#include "train_kernels.h"
+#include "train/kernels/train_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef FAKE_WEIGHT_H
 #define FAKE_WEIGHT_H
 
-#include "fake_quant.h"
+#include "train/tape/fake_quant.h"
 #include "pith_train.h"
 
 struct fake_weight {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "gradual_pruning.h"
 #include "channel_dependency.h"
-#include "pith_entropy.h"
-#include "pith_select_largest.h"
+#include "numeric/entropy.h"
+#include "numeric/select_largest.h"
 
 #include <math.h>
 #include <stdlib.h>

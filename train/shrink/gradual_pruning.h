@@ -15,9 +15,9 @@
 #ifndef GRADUAL_PRUNING_H
 #define GRADUAL_PRUNING_H
 
-#include "checkpoint.h"
+#include "train/state/checkpoint.h"
 #include "pith_train.h"
-#include "tape.h"
+#include "train/tape/tape.h"
 
 struct gradual_pruning;
 

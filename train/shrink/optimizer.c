@@ -9,7 +9,7 @@
 #include "optimizer.h"
 
 #include "parametrization.h"
-#include "train_kernels.h"
+#include "train/kernels/train_kernels.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
 #ifndef OPTIMIZER_H
 #define OPTIMIZER_H
 
-#include "checkpoint.h"
+#include "train/state/checkpoint.h"
 #include "pith_train.h"
 #include "step_sizes.h"
-#include "tape.h"
+#include "train/tape/tape.h"
 
 struct optimizer;
 struct parametrization;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "parametrization.h"
 
-#include "pith_entropy.h"
-#include "pith_fold_grid.h"
+#include "numeric/entropy.h"
+#include "model/fold_grid.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #ifndef ROW_SCALE_H
 #define ROW_SCALE_H
 
-#include "tape.h"
+#include "train/tape/tape.h"
 
 struct scaled {
     uint64_t rows;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "checkpoint.h"
-#include "core/pith_bytes.h"
-#include "gate/pith_container.h"
-#include "core/pith_f32_bits.h"
-#include "pith_file_write.h"
-#include "host/pith_host.h"
+#include "core/bytes.h"
+#include "validate/container.h"
+#include "core/f32_bits.h"
+#include "base/file_write.h"
+#include "pith_host.h"
 #include "ranks.h"
 
 #include <dirent.h>

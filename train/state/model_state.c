@@ -2,8 +2,8 @@
 /* model_state.c - for each f32 constant, in the model's order: a head, its elements, its mask, its
  * centroids, its indices. */
 #include "model_state.h"
-#include "core/pith_bytes.h"
-#include "core/pith_f32_bits.h"
+#include "core/bytes.h"
+#include "core/f32_bits.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ranks.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ranks.h - what the processes of one run do together (struct pith_ranks, pith_train.h), beside
- * what they tell each other (pith_ranks_agree.h). NULL, or one process: nothing. All call the same
+ * what they tell each other (ranks_agree.h). NULL, or one process: nothing. All call the same
  * functions in the same order.
  *
  * A sum over ranks is taken along a tree: of neighbours, then of pairs, then of pairs of pairs. As
@@ -10,8 +10,8 @@
 #ifndef RANKS_H
 #define RANKS_H
 
-#include "channel_rows.h"
-#include "pith_ranks_agree.h"
+#include "train/kernels/channel_rows.h"
+#include "ranks_agree.h"
 
 /* The slices of this rank: first .. first + n - 1. */
 uint32_t pith_ranks_slices(const struct pith_ranks *k, uint32_t *first);

@@ -3,7 +3,7 @@
 #ifndef SHUFFLE_H
 #define SHUFFLE_H
 
-#include "pith_seeded_random.h"
+#include "base/seeded_random.h"
 
 /* 0 .. n-1; n < 2^32. The bias is below 2^-32. */
 static inline uint64_t random_below(uint64_t *state, uint64_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "check_batch.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_train.h"
-#include "shuffle.h"
+#include "train/state/shuffle.h"
 
 #include <math.h>
 #include <string.h>

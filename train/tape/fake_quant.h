@@ -18,7 +18,7 @@
 #ifndef FAKE_QUANT_H
 #define FAKE_QUANT_H
 
-#include "fake_rows.h"
+#include "train/kernels/fake_rows.h"
 
 /* What stays. */
 struct fake_grid {

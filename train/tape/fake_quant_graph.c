@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake_quant_graph.h"
 
-#include "contract/pith_op_semantics.h"
-#include "host/pith_host.h"
+#include "op_interface/op_semantics.h"
+#include "pith_host.h"
 #include "pith_value_stats.h"
 #include "tape.h"
 

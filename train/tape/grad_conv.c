@@ -4,7 +4,7 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "grad_window.h"
-#include "winograd.h"
+#include "train/kernels/winograd.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #include "grad_add.h"
 #include "grad_list.h"
 #include "fake_quant_graph.h"
-#include "train_kernels.h"
+#include "train/kernels/train_kernels.h"
 
 static float given(const float *number, uint32_t i, float otherwise)
 {

@@ -6,7 +6,7 @@
  * bytes. */
 #include "grad_add.h"
 #include "grad_list.h"
-#include "contract/pith_index_read.h"
+#include "op_interface/index_read.h"
 
 #include <stdlib.h>
 

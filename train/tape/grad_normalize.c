@@ -7,7 +7,7 @@
  * Mean and deviation are computed again here, in double. */
 #include "grad_add.h"
 #include "grad_list.h"
-#include "contract/pith_reduced_axes.h"
+#include "op_interface/reduced_axes.h"
 
 #include <math.h>
 

@@ -9,9 +9,9 @@
 #ifndef GRAD_OP_H
 #define GRAD_OP_H
 
-#include "channel_rows.h"
-#include "contract/pith_op_exec.h"
-#include "primitive.h"
+#include "train/kernels/channel_rows.h"
+#include "op_interface/op_exec.h"
+#include "train/kernels/primitive.h"
 #include "tape.h"
 
 enum { BN_SCALE = 1, BN_BIAS = 2, BN_MEAN = 3, BN_VAR = 4 }; /* inputs of BatchNorm */

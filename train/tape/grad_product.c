@@ -2,9 +2,9 @@
 /* grad_product.c - Gemm: y = alpha op(a) op(b) + beta c. Where b is the same for all slices, and a
  * has few rows in each, the products are panel_product.h's; all else is primitive.h's. */
 #include "grad_list.h"
-#include "host/pith_host.h"
+#include "pith_host.h"
 #include "pith_train.h"
-#include "train_kernels.h"
+#include "train/kernels/train_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * occurs several times counts once, at its first place. */
 #include "grad_add.h"
 #include "grad_list.h"
-#include "contract/pith_reduced_axes.h"
+#include "op_interface/reduced_axes.h"
 
 #include <math.h>
 

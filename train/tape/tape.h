@@ -28,7 +28,7 @@
 #define TAPE_H
 
 #include "pith_model.h"
-#include "core/pith_tensor.h"
+#include "core/tensor.h"
 
 struct tape;
 struct pith_ranks;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_build.c - building a tape: what moves, shapes at the slice's batch, memory. */
 #include "check_batch.h"
-#include "pith_cpu_allowed.h"
-#include "kernels/pith_kernel_ordered.h"
-#include "ranks.h"
+#include "base/cpu_allowed.h"
+#include "kernels/kernel_ordered.h"
+#include "train/state/ranks.h"
 #include "tape_state.h"
-#include "train_kernels.h"
+#include "train/kernels/train_kernels.h"
 #include "training_graph.h"
 
 #include <stdlib.h>

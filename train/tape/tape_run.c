@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_run.c - a tape forward and backward: slice by slice, from one batch statistic to the next.
  */
-#include "pith_in_parallel.h"
-#include "ranks.h"
+#include "base/in_parallel.h"
+#include "train/state/ranks.h"
 #include "tape_state.h"
-#include "transpose_quads.h"
+#include "train/kernels/transpose_quads.h"
 
 #include <string.h>
 

@@ -7,11 +7,11 @@
 #define TAPE_STATE_H
 
 #include "grad_op.h"
-#include "kernels/pith_kernels.h"
-#include "host/pith_host.h"
+#include "kernels/kernels.h"
+#include "pith_host.h"
 #include "pith_train.h"
-#include "primitive.h"
-#include "ranks.h"
+#include "train/kernels/primitive.h"
+#include "train/state/ranks.h"
 
 enum { TAPE_LAYOUTS = 2 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* training_graph.c - a copy of the graph that can grow. */
 #include "training_graph.h"
-#include "contract/pith_op_semantics.h"
-#include "host/pith_host.h"
+#include "op_interface/op_semantics.h"
+#include "pith_host.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * no notion of time, and the gradient goes back through the iterations by itself.
  *
  * Innermost loops come first; so a body is a plain list of nodes. */
-#include "contract/pith_op_semantics.h"
-#include "host/pith_host.h"
+#include "op_interface/op_semantics.h"
+#include "pith_host.h"
 #include "training_graph.h"
 
 #include <string.h>

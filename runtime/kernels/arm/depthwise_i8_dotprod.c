@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* depthwise_i8_dotprod.c - depthwise_i8 (pith_kernel_integer.h) in blocks of 16 channels:
+/* depthwise_i8_dotprod.c - depthwise_i8 (kernel_integer.h) in blocks of 16 channels:
  * interleaving the bytes of four taps brings those of a channel side by side, as SDOT adds them up.
  * x becomes x - 128 in registers, as in gemm_i8_dotprod.c. */
 #include "kernels/arm/simd_i32_neon.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_i8_dotprod.c - see gemm_i8_impl.h: SDOT adds 4 products of i8 to 32 bits at once. It has no
- * form for u8 by i8, so x becomes x - 128 in registers (pith_kernel_integer.h: middle). */
+ * form for u8 by i8, so x becomes x - 128 in registers (kernel_integer.h: middle). */
 #include "kernels/arm/simd_i32_neon.h"
 
 #define ISA(name) name##_dotprod

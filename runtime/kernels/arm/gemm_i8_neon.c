@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_i8_neon.c - gemm_i8 and depthwise_i8 (pith_kernel_integer.h) with the base instructions of
+/* gemm_i8_neon.c - gemm_i8 and depthwise_i8 (kernel_integer.h) with the base instructions of
  * AArch64: x and w as i16, whose products are added to 32 bits; nothing saturates. Tiles of ROWS
  * pixels by VECS panels of 8 outputs stay in registers. */
 #include "kernels/arm/simd_i32_neon.h"

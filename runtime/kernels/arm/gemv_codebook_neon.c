@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemv_codebook_neon.c - dense products from indices of 4, 5 and 8 bits (pith_kernel_sparse.h).
+/* gemv_codebook_neon.c - dense products from indices of 4, 5 and 8 bits (kernel_sparse.h).
  *
  * Field j of the 16 words of a block belongs to 16 neighbouring columns. A load that takes every
  * fourth byte gives byte b of all words, from which a shift or two make the 16 indices of a field:

@@ -3,7 +3,7 @@
  * index and a distance at once, and made of both they were a third of the instructions. Nothing is
  * fetched ahead: a step is half a cache line. */
 #include "kernels/arm/simd_neon.h"
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 #define OWN_DOT
 
 static inline __attribute__((always_inline)) void rows_dot(const struct gemv_f32_job *job, size_t r,

@@ -6,7 +6,7 @@
 #define LOOK_UP_F32_H
 
 #include <arm_neon.h>
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 #define LOOK_UPS 16u
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* rans_rows_neon.c - pith_kernel_decode.h with four lanes in a register. The states of a register
+/* rans_rows_neon.c - kernel_decode.h with four lanes in a register. The states of a register
  * that are low take the next words in order: a table of byte permutations says, for each set of
  * lanes, which of the four next words goes to which lane. */
 #include <arm_neon.h>
-#include "kernels/pith_kernel_decode.h"
+#include "kernels/kernel_decode.h"
 
 #define WIDTH 4u
 #define REGISTERS (RANS_LANES / WIDTH)

@@ -5,7 +5,7 @@
 
 #include <arm_neon.h>
 #include <string.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 /* Sums of 8 outputs. */
 static inline int32x4x2_t load_sums(const int32_t *p)

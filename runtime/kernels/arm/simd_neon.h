@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* simd_neon.h - pith_simd_avx512.h for NEON: four lanes, and 32 registers.
+/* simd_neon.h - simd_avx512.h for NEON: four lanes, and 32 registers.
  *
  * NEON has no masks. One is a number with a bit for each lane here, and a load or store of some
  * lanes goes lane by lane: only the edges of tiles ask for it, with the same mask each time, so

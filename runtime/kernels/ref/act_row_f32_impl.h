@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* act_row_f32_impl.h - template of the second pass over what a kernel has stored, for activations
  * that are no clamp. Once a level: inlined into each kernel it would be half a kilobyte there. */
-#include "kernels/pith_kernel_row.h"
+#include "kernels/kernel_row.h"
 #include "kernels/ref/simd_act.h"
 
 /* Row kernels of the same level: the same functions as Sigmoid and kin of their own. */

@@ -4,7 +4,7 @@
  * Both forms are one function, so an epilogue that activates element by element and an operator
  * that activates rows give the same bits. */
 #include "kernels/ref/activate.h"
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 #include "kernels/ref/elementary_f32.h"
 #include "kernels/ref/math_f32.h"
 

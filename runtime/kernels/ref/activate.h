@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* activate.h - the scalar definition of every activation, for the activation operators and for
- * the epilogues of Conv, Gemm and MatMul (pith_op_exec.h: struct epilogue).
+ * the epilogues of Conv, Gemm and MatMul (op_exec.h: struct epilogue).
  *
  * NaN: passes through all of them. RELU and CLIP keep -0 where it lies within the bounds: they are
  * `x < lo ? lo : x`, what SSE's max(lo, x) with x as second operand computes. CLIP with min > max
@@ -9,7 +9,7 @@
 #define ACTIVATE_H
 
 #include <stddef.h>
-#include "kernels/pith_act_kind.h"
+#include "kernels/act_kind.h"
 
 float pith_activate(enum act_kind act, float a, float b, float x);
 

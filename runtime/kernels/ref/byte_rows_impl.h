@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* byte_rows_impl.h - template of the rows of bytes of pith_kernel_integer.h, which every level
+/* byte_rows_impl.h - template of the rows of bytes of kernel_integer.h, which every level
  * compiles for vectors of its own. Parameters: ROW(name), the name with the level's suffix;
  * OWN_ROWS where the level has written combine, quantize, largest, mean_block and real_sums itself.
  *
@@ -7,7 +7,7 @@
  * vector code, and y may be an input. What is left of a row is copied out and back. The blocks are
  * calls, not copies of one another: a call costs little beside 32 divisions. */
 #include <string.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 /* Two vectors of AVX2, half a one of AVX-512's bytes; a multiple of all. */
 #define LANES 32u

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_f32.c - direct convolution and what copies for others, the definition of right
- * (pith_kernel_dense.h).
+ * (kernel_dense.h).
  *
  * Taps outside the image contribute nothing. The direct loops add channel by channel, then row by
  * row, then column by column: that order is part of the definition (docs/arithmetic.md). */
 #include "kernels/ref/activate.h"
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 
 /* Input coordinate under tap `tap` of output `out`, or SIZE_MAX outside the image. out * stride
  * + tap * dil < 2^48: no overflow. */

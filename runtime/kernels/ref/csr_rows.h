@@ -4,7 +4,7 @@
 #ifndef CSR_ROWS_H
 #define CSR_ROWS_H
 
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 #define UNIT_ROWS 16u
 

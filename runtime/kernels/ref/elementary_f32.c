@@ -6,7 +6,7 @@
  * one rounding to float is all that is lost.
  * Rows have no jumps, so compilers make vector code of them. */
 #include "kernels/ref/elementary_f32.h"
-#include "kernels/ref/pith_activation_f32.h"
+#include "kernels/ref/activation_f32.h"
 #include "kernels/ref/math_f32.h"
 
 #define QUIET_NAN f32_from_bits(0x7fc00000u)

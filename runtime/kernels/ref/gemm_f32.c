@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_f32.c - product of a packed matrix and a tile, the definition of right
- * (pith_kernel_dense.h). */
+ * (kernel_dense.h). */
 #include "kernels/ref/activate.h"
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 
 /* The definition adds bias and residual last; variants begin with them, which the bound of
- * pith_kernel_dense.h allows. */
+ * kernel_dense.h allows. */
 static float element(const struct gemm_f32_job *job, uint32_t mr, size_t i, size_t j)
 {
     const size_t row = job->a_row ? job->a_row : 1, col = job->a_row ? job->a_col : mr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference of the integer products of pith_kernel_integer.h. */
+/* The reference of the integer products of kernel_integer.h. */
 #include "kernels/ref/integer_element.h"
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 /* Eight outputs a panel: what compilers turn into vectors of 16 or 32 bytes. */
 #define NR 8u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_i8_impl.h - template of gemm_i8 (pith_kernel_integer.h). Tiles of ROWS pixels by up to VECS
+/* gemm_i8_impl.h - template of gemm_i8 (kernel_integer.h). Tiles of ROWS pixels by up to VECS
  * panels stay in registers; each step loads a vector of weights a panel and repeats 4 bytes of x a
  * pixel.
  *
@@ -11,7 +11,7 @@
  * Pixels that are left over: one or two run alone, more as a whole tile that ends at the last
  * pixel, which writes again what the tile before it wrote. */
 #include <string.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 /* Whether panels are fetched to the second-level cache while those in front of them are multiplied.
  * Streams of 64 KB and more that come from farther are as slow as products of 24 rows with them;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gemv_codebook.c - the definition of the dense codebook products of pith_kernel_sparse.h: where
+/* gemv_codebook.c - the definition of the dense codebook products of kernel_sparse.h: where
  * the index of a column lies in a row of blocks, then a plain dot product. */
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 #define UNIT_ROWS 4u
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gemv_f32.c - matrix times vector, the definition of right (pith_kernel_dense.h). */
+/* gemv_f32.c - matrix times vector, the definition of right (kernel_dense.h). */
 #include "kernels/ref/activate.h"
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 
 void pith_gemv_f32(const struct gemv_f32_job *job)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* huff_chains.c - reference of pith_kernel_decode.h. The place of what is written does not depend
+/* huff_chains.c - reference of kernel_decode.h. The place of what is written does not depend
  * on what was read, so a round of a chain is short enough that several are in flight, which hides
  * the seven cycles of a look-up and the twelve of a refill. */
 #include "kernels/ref/huff_chains.h"

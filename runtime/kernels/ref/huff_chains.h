@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* huff_chains.h - the bit buffer of a chain of pith_kernel_decode.h. */
+/* huff_chains.h - the bit buffer of a chain of kernel_decode.h. */
 #ifndef HUFF_CHAINS_H
 #define HUFF_CHAINS_H
 
-#include "core/pith_bytes.h"
-#include "kernels/pith_kernel_decode.h"
+#include "core/bytes.h"
+#include "kernels/kernel_decode.h"
 
 /* The next 56 bits and more. A sentinel one stands above the data and moves down with every shift,
  * so that the count of leading zeros tells what was consumed (as in zstd's and Giesen's decoders).

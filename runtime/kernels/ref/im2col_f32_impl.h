@@ -5,7 +5,7 @@
  * plane's address. With stride 1, the lanes of one output row lie side by side in the input, with
  * stride 2 one apart: a vector is put together from one masked load (two) per output row that it
  * covers, a "run". Other strides gather. Padding is a lane in no mask. */
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 
 #define MAX_VECTORS (DENSE_MAX_NR / LANES)
 

@@ -4,9 +4,9 @@
 #ifndef INTEGER_ELEMENT_H
 #define INTEGER_ELEMENT_H
 
-#include "kernels/ref/pith_integer_range.h"
-#include "core/pith_integer_at.h"
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/ref/integer_range.h"
+#include "core/integer_at.h"
+#include "kernels/kernel_integer.h"
 
 /* i8, u8, i16, u16: types a real number is quantized to. i32 and i64 are sums, not grids. */
 static inline bool is_grid_type(enum pith_type type)

@@ -11,9 +11,9 @@
  *
  * Integer and float views of one number are exchanged by bits; all arithmetic on the integer side
  * is unsigned, so that NaN takes the same path as numbers and nothing is undefined. */
-#include "kernels/ref/pith_activation_f32.h"
+#include "kernels/ref/activation_f32.h"
 #include "kernels/ref/math_f32.h"
-#include "core/pith_f64_bits.h"
+#include "core/f64_bits.h"
 
 float pith_exp_f32(float x)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ordered_f32_impl.h - template of the dense kernels whose bits are the same on every CPU
- * (pith_kernel_ordered.h). Parameters: ORDERED(name), the name with the level's suffix;
+ * (kernel_ordered.h). Parameters: ORDERED(name), the name with the level's suffix;
  * VECTOR_BYTES of its registers; ROWS of a panel that are multiplied at once.
  *
  * Lanes are elements of the result, or, of gemv_f32, sixteen sums that every level has; so the
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "kernels/ref/activate.h"
-#include "core/pith_bytes.h"
-#include "kernels/pith_kernel_ordered.h"
+#include "core/bytes.h"
+#include "kernels/kernel_ordered.h"
 
 typedef float vec __attribute__((vector_size(VECTOR_BYTES)));
 typedef float column __attribute__((vector_size(ORDERED_MR * sizeof(float)))); /* of a panel */

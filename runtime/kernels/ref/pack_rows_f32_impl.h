@@ -7,7 +7,7 @@
  *
  * Packing copies, so every level gives the same bytes. It happens at each run for matrices that
  * are computed, hence a kernel of its own. */
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 
 /* w: 4 rows, ld apart, k elements each; dst: element (r, i) at i * mr + r. A transposition of 4
  * x 4 in registers, so both sides are whole vectors. */

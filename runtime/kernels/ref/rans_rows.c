@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rans_rows.c - reference of pith_kernel_decode.h. No branch depends on the data: a word is always
+/* rans_rows.c - reference of kernel_decode.h. No branch depends on the data: a word is always
  * read, and taken where the state is low (by arithmetic, which a compiler makes no branch of). */
-#include "core/pith_bytes.h"
-#include "kernels/pith_kernel_decode.h"
+#include "core/bytes.h"
+#include "kernels/kernel_decode.h"
 
 size_t pith_rans_rows(uint32_t *state, const uint32_t *entries, const uint8_t **in,
                       const uint8_t *in_end, uint8_t *out, size_t rows)

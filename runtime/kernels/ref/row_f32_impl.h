@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* row_f32_impl.h - template of the row kernels (pith_kernel_row.h). Parameter: ROW(name), the name
+/* row_f32_impl.h - template of the row kernels (kernel_row.h). Parameter: ROW(name), the name
  * with the level's suffix; OWN_GROUPS: exp_lanes, sigmoid_blocks, gelu_blocks, fold_sum and
  * softmax_columns_f32 are there; SQRT_F32, where an instruction does it.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
  * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may
  * be the same. What is left of a row is copied out and back and runs as one block more. */
-#include "kernels/ref/pith_activation_f32.h"
-#include "kernels/pith_kernel_row.h"
+#include "kernels/ref/activation_f32.h"
+#include "kernels/kernel_row.h"
 #include "kernels/ref/math_f32.h"
 #include "kernels/ref/sum_f32.h"
 

@@ -7,7 +7,7 @@
 #ifndef SIMD_ACT_H
 #define SIMD_ACT_H
 
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 
 /* lo1, hi1 are for elements that are handled one by one. */
 struct clamp {

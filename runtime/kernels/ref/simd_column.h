@@ -5,7 +5,7 @@
 #ifndef SIMD_COLUMN_H
 #define SIMD_COLUMN_H
 
-#include "kernels/pith_kernel_dense.h"
+#include "kernels/kernel_dense.h"
 
 /* Masks of eight columns are 4 KB at most, on the stack. */
 #define COLUMNS 8 /* made at once, for all planes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* spmm_quads.c - the definition of the product of pith_kernel_quads.h. */
+/* spmm_quads.c - the definition of the product of kernel_quads.h. */
 #include "kernels/ref/activate.h"
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 struct quad_reader {
     const struct quads_job *job;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spmm_quads_impl.h - template of spmm_quads (pith_kernel_quads.h). Parameters: the vector
+/* spmm_quads_impl.h - template of spmm_quads (kernel_quads.h). Parameters: the vector
  * operations, NV, vectors of a row of x at once, and what a tail is: struct tail_sums, tail_begin,
  * tail_add, tail_end. 4 NV sums, a weight and the address live in registers.
  *
@@ -10,7 +10,7 @@
  *
  * A tail is half a vector or a quarter: it costs its loads, which are less of both bandwidth and
  * first-level cache than those of a whole vector. */
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 #include "kernels/ref/simd_act.h"
 
 #define UNROLL _Pragma("GCC unroll 4")

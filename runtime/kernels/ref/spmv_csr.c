@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* spmv_csr.c - the definition of the two row-pointer products of pith_kernel_sparse.h. */
-#include "kernels/pith_kernel_sparse.h"
+/* spmv_csr.c - the definition of the two row-pointer products of kernel_sparse.h. */
+#include "kernels/kernel_sparse.h"
 
 #define UNIT_ROWS 16u
 

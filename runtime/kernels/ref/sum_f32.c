@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/ref/sum_f32.h"
 #include "kernels/ref/math_f32.h"
-#include "core/pith_bytes.h"
+#include "core/bytes.h"
 
 #define LANES 16u
 

@@ -10,6 +10,6 @@
 
 #include "kernels/ref/activate.h"
 #include "kernels/ref/integer_element.h"
-#include "contract/shape_rule.h"
+#include "op_interface/shape_rule.h"
 
 #endif

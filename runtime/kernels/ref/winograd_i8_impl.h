@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* winograd_i8_impl.h - template of the transforms of Winograd's F(4x4, 3x3) on integers
- * (pith_kernel_integer.h; Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, on the
+ * (kernel_integer.h; Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, on the
  * points 0, +-1, +-2 and infinity). Lanes are channels, as they lie side by side.
  *
  * The filter's side, which packing does once (integer_winograd.c), is 24 G, but 6 in its last row,
@@ -21,7 +21,7 @@
  * finish_of, what is the same for all values; store_bytes: sums as values, store_first: n of them.
  */
 #include <string.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 #define SIDE 6
 #define OUT 4

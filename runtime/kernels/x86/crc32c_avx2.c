@@ -5,8 +5,8 @@
  * the polynomial (S. Gueron, Speeding up CRC32C computations with Intel CRC32 instruction, 2012,
  * with plain multiplications in place of carry-less ones: two for 24 KB cost little). */
 #include <nmmintrin.h>
-#include "core/pith_bytes.h"
-#include "kernels/pith_crc32c.h"
+#include "core/bytes.h"
+#include "kernels/crc32c.h"
 
 /* Castagnoli's polynomial, reversed: the instruction shifts right. */
 #define POLYNOMIAL 0x82f63b78u /* bit 31 is x^0 */

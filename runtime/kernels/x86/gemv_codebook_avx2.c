@@ -2,7 +2,7 @@
 /* gemv_codebook_avx2.c - gemv_codebook_impl.h with 8 lanes: a look-up among 16 or 32 centroids is
  * two or four VPERMPS and blends by the bits above the third. */
 #include <immintrin.h>
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 #define LANES 8u
 #define NAME(n) n##_avx2

@@ -2,7 +2,7 @@
 /* gemv_codebook_avx512.c - gemv_codebook_impl.h with 16 lanes: a look-up is one VPERMPS or
  * VPERMT2PS. */
 #include <immintrin.h>
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 #define LANES 16u
 #define NAME(n) n##_avx512

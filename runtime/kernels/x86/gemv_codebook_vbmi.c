@@ -4,7 +4,7 @@
  * a blend look 64 indices up in one plane, and unpacking the four planes puts the floats together.
  * Unpacking works within 128-bit lanes, hence the order of FORM_DENSE8. */
 #include <immintrin.h>
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 #define UNIT_ROWS 4u
 #define BLOCK_COLS 64u

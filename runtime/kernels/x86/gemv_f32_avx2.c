@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
 /* gemv_f32_avx2.c - see gemv_f32_impl.h. */
-#include "kernels/x86/pith_simd_avx2.h"
+#include "kernels/x86/simd_avx2.h"
 #include "kernels/ref/gemv_f32_impl.h"

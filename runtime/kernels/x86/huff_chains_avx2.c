@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* huff_chains_avx2.c - pith_kernel_decode.h with BMI2's shifts and bit fields, which every CPU with
+/* huff_chains_avx2.c - kernel_decode.h with BMI2's shifts and bit fields, which every CPU with
  * AVX2 has.
  *
  * A symbol takes four instructions: an index, its entry, a shift, and a store of the entry as it

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
 /* im2col_f32_avx512.c - see im2col_f32_impl.h. */
-#include "kernels/x86/pith_simd_avx512.h"
+#include "kernels/x86/simd_avx512.h"
 #include "kernels/ref/im2col_f32_impl.h"

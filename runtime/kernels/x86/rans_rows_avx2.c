@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rans_rows_avx2.c - pith_kernel_decode.h with eight lanes in a register. The states of a register
+/* rans_rows_avx2.c - kernel_decode.h with eight lanes in a register. The states of a register
  * that are low take the next words in order: a table says, for each set of lanes, which of the
  * eight next words goes to which lane. */
 #include <immintrin.h>
-#include "core/pith_bytes.h"
-#include "kernels/pith_kernel_decode.h"
+#include "core/bytes.h"
+#include "kernels/kernel_decode.h"
 
 #define WIDTH 8u
 #define REGISTERS (RANS_LANES / WIDTH)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rans_rows_avx512.c - pith_kernel_decode.h with AVX-512's masks and expansion, in registers of 256
+/* rans_rows_avx512.c - kernel_decode.h with AVX-512's masks and expansion, in registers of 256
  * bits: on Zen 4 two gathers of eight take less than one of sixteen (2.06 against 1.61 G symbols a
  * second). */
 #include <immintrin.h>
-#include "core/pith_bytes.h"
-#include "kernels/pith_kernel_decode.h"
+#include "core/bytes.h"
+#include "kernels/kernel_decode.h"
 
 #define WIDTH 8u
 #define REGISTERS (RANS_LANES / WIDTH)

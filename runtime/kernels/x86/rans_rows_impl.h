@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rans_rows_impl.h - rows of pith_kernel_decode.h by registers of eight lanes. Who includes it has
+/* rans_rows_impl.h - rows of kernel_decode.h by registers of eight lanes. Who includes it has
  * defined WIDTH, REGISTERS and two things of its instruction set:
  *
  *     __m256i take_words(__m256i x, const uint8_t **in): low states take their next words

@@ -8,8 +8,8 @@
  * sigmoid_f32 and gelu_f32, but that one instruction scales by 2^n, rounding once, where integers
  * make two factors of it. */
 #include <immintrin.h>
-#include "kernels/ref/pith_activation_f32.h"
-#include "kernels/pith_kernel_row.h"
+#include "kernels/ref/activation_f32.h"
+#include "kernels/kernel_row.h"
 
 #define ROW(name) name##_avx512
 #define OWN_GROUPS

@@ -3,7 +3,7 @@
  * a triple's fields and centroids are looked up once, x itself for each row. On Zen 4 a triple
  * takes some 9.5 cycles with one row and 27 with four. */
 #include <immintrin.h>
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 #define ROWS 4 /* of x at once: twelve sums */
 #define PREFETCH_BYTES 2048

@@ -10,7 +10,7 @@
  * look-ups, three multiply-adds), so neither shifts by multiplication nor separate multiplies and
  * adds gain anything. */
 #include <immintrin.h>
-#include "kernels/pith_kernel_sparse.h"
+#include "kernels/kernel_sparse.h"
 
 #define PREFETCH_BYTES 2048 /* hardware prefetch alone: 450 us against 340 for 8 MB of words */
 

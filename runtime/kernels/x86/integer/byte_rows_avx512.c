@@ -3,7 +3,7 @@
  * stay in registers. */
 #include <immintrin.h>
 #include <math.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 #define BLOCK 64u /* elements: a register of bytes, four of numbers */
 

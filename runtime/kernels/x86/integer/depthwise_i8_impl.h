@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* depthwise_i8_impl.h - template of depthwise_i8 (pith_kernel_integer.h) for 256-bit vectors: 32
+/* depthwise_i8_impl.h - template of depthwise_i8 (kernel_integer.h) for 256-bit vectors: 32
  * channels at a time, or 16 of two pixels or 8 of four, in four vectors of sums. Interleaving the
  * bytes of GROUP taps brings a channel's taps side by side, 4 channels of each 16-byte lane to a
  * vector; packing the values puts them back into order. Parameters: ISA(name), GROUP; dot_group is

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_i16_avx2.c - gemm_i16 (pith_kernel_integer.h) with sums of 64 bits. A pair of products is
+/* gemm_i16_avx2.c - gemm_i16 (kernel_integer.h) with sums of 64 bits. A pair of products is
  * summed in 32 bits first: it lies in [-2^31 + 2^16, 2^31], and the upper end, which comes of
  * -32768 alone, wraps. With 2^31 - 1 added, modulo 2^32, it is the unsigned number that it would be
  * in 64 bits; what was added so is taken from the sum at the end. */
 #include <immintrin.h>
 #include <string.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 #define LANES 8u
 #define ROWS 4u

@@ -6,7 +6,7 @@
 
 #include <immintrin.h>
 #include <stdint.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 #define LANES 16u
 #define VECS 4u

@@ -11,7 +11,7 @@
  * waits for the one before by an addition; loads, which take longer, wait for that alone. */
 #include <immintrin.h>
 #include <stdint.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 #define ROWS 4 /* of x at once: they share positions and weights */
 #define LANES SLOTS_NR

@@ -15,7 +15,7 @@
  * its own and nothing outside of the rows is read; what is loaded instead is zero. Between the ends
  * there are no masks. */
 #include <immintrin.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 #define PART 16u /* bytes of a row */
 #define ROWS 4u  /* of a register */

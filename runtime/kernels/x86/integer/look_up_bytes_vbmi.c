@@ -2,7 +2,7 @@
 /* look_up_bytes_vbmi.c - a table of 256 bytes in four registers: two of them are looked up by the
  * low seven bits, the highest bit says which of the results counts. */
 #include <immintrin.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 /* 64 look-ups in some five instructions; a scalar loop takes a load each. */
 void pith_look_up_bytes_vbmi(const uint8_t table[256], const uint8_t *x, uint8_t *y, size_t n)

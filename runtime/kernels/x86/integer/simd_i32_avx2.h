@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 /* Sums times their factors, rounded to even. What is too large is cut before it is converted, which
  * gives INT_MIN for what is too small and for NaN; from there on packing saturates: to 16 bits, the

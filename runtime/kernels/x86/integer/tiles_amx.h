@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tiles_amx.h - what kernels on tile registers share (Intel AMX, TDPBUSD): how tiles are
  * configured, and how the sums of 16 pixels by 32 outputs become values. Rows of a tile of x must
- * lie equally far apart, which the places of a grid do (pith_kernel_integer.h); those that are no
+ * lie equally far apart, which the places of a grid do (kernel_integer.h); those that are no
  * pixels are multiplied, too, and not stored: copying a window's bytes one behind the other costs
  * more. */
 #ifndef TILES_AMX_H

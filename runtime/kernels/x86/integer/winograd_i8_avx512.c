@@ -2,7 +2,7 @@
 /* winograd_i8_avx512.c - see winograd_i8_impl.h. */
 #include <immintrin.h>
 #include <stdint.h>
-#include "kernels/pith_kernel_integer.h"
+#include "kernels/kernel_integer.h"
 
 #define ISA(name) name##_avx512
 #define WORDS 32u

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* output_trial.h - what does a change of some values do to the outputs of a network? */
+#ifndef PITH_OUTPUT_TRIAL_H
+#define PITH_OUTPUT_TRIAL_H
+
+#include "kept_floats.h"
+#include "prefix_reuse.h"
+#include "observed_run.h"
+
+#define PITH_TRIAL_STARTS 7u
+
+struct output_trial {
+    /* Called with every f32 value while a trial runs: x, [n], may be changed. */
+    void (*change)(void *user, uint32_t value, float *x, size_t n);
+    void *user;
+    bool apart;   /* samples do not depend on each other: a trial may run some of them */
+    bool stopped; /* by the progress callback */
+    uint32_t n_samples;
+    uint64_t n_runs;
+    size_t most_bytes; /* may be kept of the middle of runs, and as much of the places on the way;
+                          set before it is opened */
+    /* the rest is private */
+    struct pith_model *m;
+    struct observed_run run;
+    bool *is_output; /* owns: [n_values] compared */
+    struct prefix_reuse middle;
+    size_t *middle_at; /* owns: [n_samples] each sample's outputs observed before the middle */
+    /* Places on the way that nothing before a middle changes: where a sample was there once, a run
+     * to another middle behind begins there. */
+    struct prefix_reuse start[PITH_TRIAL_STARTS];
+    size_t *start_at; /* owns: [PITH_TRIAL_STARTS, n_samples] as middle_at */
+    uint64_t *sample; /* owns: [n_samples] */
+    uint8_t **input;  /* owns: [n_samples] the inputs of each sample, one behind the other */
+    struct kept_floats *output; /* owns: [n_samples] of all its steps */
+    uint32_t current;
+    size_t at;    /* the current sample's outputs observed so far */
+    double error; /* against them */
+    bool keeps, no_memory;
+    bool behind; /* the middle, in this run */
+    struct pith_error *err;
+};
+
+/* change, user and most_bytes are set, all else is 0. Runs up to `most` of the samples as they are:
+ * evenly spread ones, of a stream its first. Close in any case. What running returns. */
+enum pith_status pith_output_trial_open(struct output_trial *t, struct pith_model *m,
+                                        const struct pith_calibrate_opts *samples, uint32_t most,
+                                        struct pith_error *err);
+/* Until the next call `change` leaves all values alone that come before those of node `step`
+ * (NO_STEP: none): the second run of a sample and those that follow begin there, the first perhaps
+ * on the way. */
+void pith_output_trial_behind(struct output_trial *t, uint32_t step);
+/* Samples from..to-1, of a stream all up to there, with what `change` does; *error: the sum of the
+ * squared changes of the outputs, of a final Softmax's input. Never NaN. */
+enum pith_status pith_output_trial_run(struct output_trial *t, uint32_t from, uint32_t to,
+                                       double *error);
+void pith_output_trial_close(struct output_trial *t);
+
+#endif

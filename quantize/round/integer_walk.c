@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "integer_walk.h"
+
+#include <stdlib.h>
+
+#include "base/error_fill.h"
+#include "layers/layer_walk.h"
+#include "op_interface/op_semantics.h"
+#include "core/tensor.h"
+
+#define MEMORY_BYTES (UINT64_C(256) << 20) /* of each walk's values; the others are in files */
+
+struct walk_state {
+    const struct integer_walk *walk;
+    const struct pith_model *net, *original;
+    struct recorded_feed *feed, *own;        /* own: owns, made of opts->data */
+    struct layer_walk *on_net, *on_original; /* on_original NULL: no goals */
+    struct body_span *of_net, *of_original;  /* owns: [n_nodes] of each */
+    uint32_t done;                           /* nodes of the original that were run */
+    uint32_t n_samples, n_held;              /* all; of these, the last so many are held out */
+    struct pith_error *err;
+};
+
+/* ---- the float network ----------------------------------------------------------------------- */
+
+static void cut(float *x, uint64_t n, float low, float high)
+{
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = x[i] < low ? low : x[i] > high ? high : x[i];
+}
+
+/* To what the integers that stand for the value can be; scales are of axis 1. */
+static enum pith_status cut_value(void *user, uint32_t v, uint64_t sample, void *data,
+                                  struct pith_error *err)
+{
+    const struct integer_plan *plan = user;
+    const struct pith_value *value = &plan->m->values[v];
+    const struct pith_grid *g = pith_plan_grid(plan, v);
+    const uint64_t all = pith_value_elems(value);
+    (void)sample, (void)err;
+    if (!plan->value[v].whole || all == 0)
+        return PITH_OK;
+    const uint64_t block = g->n > 1 ? all / value->dim[0] / value->dim[1] : all;
+    for (uint64_t i = 0; i < all; i += block) {
+        const float scale = g->scale[g->n > 1 ? i / block % g->n : 0];
+        cut((float *)data + i, block, (float)(pith_grid_lowest(g) - g->zero_point) * scale,
+            (float)(pith_grid_highest(g) - g->zero_point) * scale);
+    }
+    return PITH_OK;
+}
+
+/* Node after node, for each reads what was cut; a loop or branch as one. */
+static enum pith_status find_goal(struct walk_state *s, uint32_t node, struct layer_inputs *in)
+{
+    const uint32_t y = s->original->nodes[node].out[0];
+    const void *goal = NULL;
+    enum pith_status st = PITH_OK;
+    while (s->done <= node && !st) {
+        const struct body_span body = s->of_original[s->done];
+        s->done = body.end ? body.end : s->done + 1;
+        st = pith_layer_walk_to(s->on_original, s->done, s->err);
+    }
+    if (!st)
+        st = pith_layer_walk_map(s->on_original, y, &goal, s->err);
+    in->goal = goal;
+    in->n_goals = pith_value_elems(&s->original->values[y]);
+    return st;
+}
+
+/* Outputs of layers stay at least until they were goals, which the network may be ahead of: an Add
+ * that has the bias of one may stand behind other layers. */
+static void hold_goals(const struct walk_state *s)
+{
+    const struct integer_network *net = s->walk->net;
+    for (uint32_t i = 0, reached = 0; i < net->n_layers; i++) {
+        const uint32_t end = net->layers[i].end;
+        reached = end + 1 > reached ? end + 1 : reached;
+        pith_layer_walk_hold(s->on_original, s->original->nodes[end].out[0], reached);
+    }
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+/* A layer of a body: what it reads at each iteration of each sample counts as a sample, and there
+ * is no goal. */
+static enum pith_status improve(struct walk_state *s, uint32_t layer)
+{
+    const struct integer_walk *w = s->walk;
+    const uint32_t node = w->net->product[layer];
+    const struct body_span body = s->of_net[node];
+    const struct pith_node *product = &s->net->nodes[node];
+    const struct pith_value *x = &s->net->values[product->in[0]];
+    struct layer_inputs in = {.layer = layer,
+                              .product = product,
+                              .x = x,
+                              .w = &s->net->values[product->in[1]],
+                              .y = &s->net->values[product->out[0]],
+                              .bytes = pith_value_elems(x) * pith_type_bytes(x->type),
+                              .in_loop = body.end > 0};
+    struct layer_input from = {0};
+    const void *data = NULL;
+    uint64_t n = 0;
+    enum pith_status st = pith_layer_walk_to(s->on_net, in.in_loop ? body.begin : node, s->err);
+    if (!st)
+        st = pith_layer_input_open(s->on_net, node, body, &from, s->err);
+    if (!st)
+        st = pith_layer_input_map(&from, &data, &n, s->err);
+    n = n < UINT32_MAX ? n : UINT32_MAX;
+    in.data = data;
+    in.n_held = (uint32_t)(n * s->n_held / s->n_samples);
+    in.n_samples = (uint32_t)n - in.n_held;
+    if (!st && s->on_original && !in.in_loop)
+        st = find_goal(s, w->net->layers[layer].end, &in);
+    if (!st && n > 0)
+        st = w->improve(w->user, &in, s->err);
+    pith_layer_input_close(&from);
+    return st;
+}
+
+/* What only the outputs of the network need is not computed. */
+static enum pith_status improve_layers(struct walk_state *s)
+{
+    const struct pith_quantize_opts *o = s->walk->plan->opts;
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < s->walk->net->n_layers && !st; i++) {
+        st = improve(s, i);
+        if (!st && o->progress &&
+            !o->progress(o->user, s->walk->net->product[i] + 1, s->net->n_nodes))
+            st = pith_error_fill(s->err, PITH_ERR_ARGUMENT, "interrupted");
+    }
+    return st;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+static enum pith_status open_walk(struct walk_state *s, const struct pith_model *m,
+                                  struct layer_walk **walk, struct body_span **bodies)
+{
+    const bool cuts = m == s->original;
+    const struct layer_walk_opts o = {.feed = s->feed,
+                                      .runtime = s->walk->plan->opts->runtime,
+                                      .memory_bytes = MEMORY_BYTES,
+                                      .change = cuts ? cut_value : NULL,
+                                      .user = (void *)(uintptr_t)s->walk->plan};
+    *bodies = malloc((m->n_nodes + (size_t)1) * sizeof **bodies);
+    if (!*bodies)
+        return pith_error_no_memory(s->err);
+    pith_layer_bodies(m, *bodies);
+    return pith_layer_walk_open(m, &o, walk, s->err);
+}
+
+static enum pith_status start(struct walk_state *s)
+{
+    const struct pith_quantize_opts *o = s->walk->plan->opts;
+    enum pith_status st = PITH_OK;
+    if (!o->feed)
+        st = pith_recorded_feed_open_data(s->original, o->data, o->n_samples, &s->own, s->err);
+    s->feed = o->feed ? o->feed : s->own;
+    if (st)
+        return st;
+    const uint64_t n = pith_recorded_feed_calls(s->feed);
+    s->n_samples = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+    s->n_held = (uint32_t)(o->n_held_out < s->n_samples ? o->n_held_out : 0);
+    st = open_walk(s, s->net, &s->on_net, &s->of_net);
+    if (!st && s->walk->goals)
+        st = open_walk(s, s->original, &s->on_original, &s->of_original);
+    if (!st && s->walk->goals)
+        hold_goals(s);
+    return st;
+}
+
+enum pith_status pith_walk_integers(const struct integer_walk *walk, struct pith_error *err)
+{
+    struct walk_state s = {
+        .walk = walk, .net = &walk->net->m, .original = walk->plan->m, .err = err};
+    enum pith_status st = start(&s);
+    if (!st)
+        st = improve_layers(&s);
+    pith_layer_walk_close(s.on_net);
+    pith_layer_walk_close(s.on_original);
+    free(s.of_net);
+    free(s.of_original);
+    pith_recorded_feed_close(s.own);
+    return st;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* op_attr.c - attributes against their schema. */
+#include "op_interface/op_exec.h"
+
+/* A float is told by its bits. NaN is never allowed, infinity where the schema says so (max 1). */
+static bool float_ok(const struct attr_field *f, int32_t bits)
+{
+    uint32_t magnitude = (uint32_t)bits & 0x7fffffffu;
+    const uint32_t inf = 0x7f800000u;
+    return magnitude < inf || (magnitude == inf && f->max == 1);
+}
+
+/* The first slot counts the entries behind it; the schema reserves PITH_MAX_RANK of them. */
+static bool list_ok(const struct attr_field *f, const int32_t *list)
+{
+    if (list[0] < 0 || list[0] > (int32_t)PITH_MAX_RANK)
+        return false;
+    for (int32_t i = 1; i <= list[0]; i++)
+        if (list[i] < f->min || list[i] > f->max)
+            return false;
+    return true;
+}
+
+static bool field_ok(const struct attr_field *f, const int32_t *value)
+{
+    switch ((enum attr_kind)f->kind) {
+    case ATTR_INT:
+        return *value >= f->min && *value <= f->max;
+    case ATTR_FLOAT:
+        return float_ok(f, *value);
+    case ATTR_LIST:
+        return list_ok(f, value);
+    }
+    return false;
+}
+
+/* Lists are empty by default: a count of 0. */
+void pith_op_attr_defaults(const struct op_info *info, int32_t *attr)
+{
+    for (uint32_t i = 0; i < info->n_slots; i++)
+        attr[i] = 0;
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        if (info->fields[i].kind != ATTR_LIST)
+            attr[info->fields[i].slot] = info->fields[i].def;
+}
+
+/* From here on operators index with attributes without testing them again. */
+enum pith_status pith_op_check(const struct op_info *info, const int32_t *attr, uint32_t n_in,
+                               uint32_t n_out)
+{
+    if (n_in < info->n_in_min || (n_in > info->n_in_max && info->n_in_max != OP_ANY) ||
+        n_out < info->n_out_min || (n_out > info->n_out_max && info->n_out_max != OP_ANY))
+        return PITH_ERR_CORRUPT;
+    for (uint32_t i = 0; i < info->n_fields; i++)
+        if (!field_ok(&info->fields[i], attr + info->fields[i].slot))
+            return PITH_ERR_CORRUPT;
+    return PITH_OK;
+}

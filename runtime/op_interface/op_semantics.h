@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+/* op_semantics.h - what an operator is, to those who read, write and change networks: its
+ * number and attributes in a file, its shape rule, its traits.
+ *
+ * One operator is one `struct op_info`: its attribute schema (which drives the file format, the
+ * importer, the printer), its traits (which the toolchain's stages ask in place of lists of
+ * operators), its shape rule, how it prepares constant weights and how it runs. Shape inference,
+ * constant folding, the planner, the toolchain's rewrites and the executor all call these same
+ * functions; nothing else knows operator semantics. What the functions are given and may do stands
+ * in op_exec.h, for those who call or write them.
+ *
+ * pith's operators are normalised ONNX: everything that decides a shape is an attribute with
+ * explicit values (auto_pad resolved, opset differences gone, axes non-negative), so shapes follow
+ * from attributes and input shapes alone. What is still data is a float tensor.
+ *
+ * To add one: a number here, a file op_<name>.c with its op_info, a row in op_table.c, a row in
+ * onnx/onnx_table.c (docs/add-an-operator.md). */
+#ifndef PITH_OP_SEMANTICS_H
+#define PITH_OP_SEMANTICS_H
+
+#include "core/tensor.h"
+#include "core/bytes.h"
+
+/* Numbers are part of the file format (docs/format.md); never reused. */
+enum pith_op {
+    PITH_OP_CONV = 1,
+    PITH_OP_GEMM = 2,
+    PITH_OP_MATMUL = 3,
+    PITH_OP_ADD = 4,
+    PITH_OP_SUB = 5,
+    PITH_OP_MUL = 6,
+    PITH_OP_DIV = 7,
+    PITH_OP_RELU = 8,
+    PITH_OP_LEAKY_RELU = 9,
+    PITH_OP_PRELU = 10,
+    PITH_OP_CLIP = 11,
+    PITH_OP_SIGMOID = 12,
+    PITH_OP_TANH = 13,
+    PITH_OP_HARD_SIGMOID = 14,
+    PITH_OP_HARD_SWISH = 15,
+    PITH_OP_SOFTMAX = 16,
+    PITH_OP_LOG_SOFTMAX = 17,
+    PITH_OP_MAX_POOL = 18,
+    PITH_OP_AVERAGE_POOL = 19,
+    PITH_OP_GLOBAL_MAX_POOL = 20,
+    PITH_OP_GLOBAL_AVERAGE_POOL = 21,
+    PITH_OP_BATCH_NORM = 22,
+    PITH_OP_LRN = 23,
+    PITH_OP_CONCAT = 24,
+    PITH_OP_SPLIT = 25,
+    PITH_OP_SLICE = 26,
+    PITH_OP_SQUEEZE = 27,
+    PITH_OP_UNSQUEEZE = 28,
+    PITH_OP_RESHAPE = 29,
+    PITH_OP_FLATTEN = 30,
+    PITH_OP_TRANSPOSE = 31,
+    PITH_OP_PAD = 32,
+    PITH_OP_CAST = 33,
+    PITH_OP_REDUCE_MEAN = 34,
+    PITH_OP_RESIZE = 35,
+    PITH_OP_IDENTITY = 36,
+    PITH_OP_UNARY = 37,
+    PITH_OP_POWER = 38,
+    PITH_OP_MOD = 39,
+    PITH_OP_COMPARE = 40,
+    PITH_OP_WHERE = 41,
+    PITH_OP_VARIADIC = 42,
+    PITH_OP_REDUCE = 43,
+    PITH_OP_ARG = 44,
+    PITH_OP_ALONG_AXIS = 45,
+    PITH_OP_GROUP_NORM = 46,
+    PITH_OP_LAYER_NORM = 47,
+    PITH_OP_MEAN_VARIANCE = 48,
+    PITH_OP_QUANTIZE = 49,
+    PITH_OP_GATHER = 50,
+    PITH_OP_SCATTER = 51,
+    PITH_OP_TILE = 52,
+    PITH_OP_DEPTH_SPACE = 53,
+    PITH_OP_TRILU = 54,
+    PITH_OP_ONE_HOT = 55,
+    PITH_OP_TOP_K = 56,
+    PITH_OP_CONV_TRANSPOSE = 57,
+    PITH_OP_LOOP = 58,
+    PITH_OP_LOOP_END = 59,
+    PITH_OP_BRANCH = 60,
+    PITH_OP_BRANCH_ELSE = 61,
+    PITH_OP_BRANCH_END = 62,
+    PITH_OP_RECURRENT = 63,
+    PITH_OP_DEQUANTIZE = 64,
+    PITH_OP_DYNAMIC_QUANTIZE = 65,
+    PITH_OP_REQUANTIZE = 66,
+    PITH_OP_MATMUL_INTEGER = 67,
+    PITH_OP_CONV_INTEGER = 68,
+    PITH_OP_NON_MAX_SUPPRESSION = 69,
+    PITH_OP_LP_POOL = 70,
+    PITH_OP_ATTENTION = 71,
+    PITH_OP_GRID_SAMPLE = 72,
+    PITH_OP_END /* one past the last */
+};
+
+/* Attributes of a node: int32 slots, laid out by the schema. A float is stored by its bits. A list
+ * takes PITH_LIST_SLOTS slots: its count (0..8), then its entries; an empty list means the default
+ * told beside it. */
+#define PITH_LIST_SLOTS (1u + PITH_MAX_RANK)
+#define PITH_OP_MAX_SLOTS 40u
+
+enum attr_kind {
+    ATTR_INT = 1,   /* one int32 in [min, max] */
+    ATTR_FLOAT = 2, /* one finite float (infinities too where max == 1) */
+    ATTR_LIST = 3   /* up to 8 int32 in [min, max] */
+};
+
+struct attr_field {
+    uint8_t kind;
+    uint8_t slot;
+    int32_t def; /* scalar default (float: its bits); lists default to empty */
+    int32_t min, max;
+};
+
+/* `kind` of operators that are several of ONNX. */
+enum unary_kind {
+    UNARY_SQRT = 0,
+    UNARY_EXP = 1,
+    UNARY_LOG = 2,
+    UNARY_NEG = 3,
+    UNARY_ABS = 4,
+    UNARY_SIGN = 5,
+    UNARY_FLOOR = 6,
+    UNARY_CEIL = 7,
+    UNARY_ROUND = 8, /* ties to even */
+    UNARY_RECIPROCAL = 9,
+    UNARY_ERF = 10,
+    UNARY_SIN = 11,
+    UNARY_COS = 12,
+    UNARY_ELU = 13,  /* alpha */
+    UNARY_SELU = 14, /* alpha, gamma */
+    UNARY_CELU = 15, /* alpha > 0 */
+    UNARY_GELU = 16,
+    UNARY_GELU_TANH = 17,
+    UNARY_MISH = 18,
+    UNARY_SOFTPLUS = 19,
+    UNARY_SOFTSIGN = 20,
+    UNARY_THRESHOLDED_RELU = 21, /* alpha */
+    UNARY_NOT = 22,
+    UNARY_ATAN = 23,
+    UNARY_ASINH = 24,
+    UNARY_ATANH = 25,
+    UNARY_END
+};
+
+enum compare_kind {
+    COMPARE_EQUAL = 0,
+    COMPARE_NOT_EQUAL = 1,
+    COMPARE_LESS = 2,
+    COMPARE_LESS_EQUAL = 3,
+    COMPARE_GREATER = 4,
+    COMPARE_GREATER_EQUAL = 5,
+    COMPARE_AND = 6, /* from here on of bools */
+    COMPARE_OR = 7,
+    COMPARE_XOR = 8,
+    COMPARE_END
+};
+
+enum variadic_kind {
+    VARIADIC_MIN = 0,
+    VARIADIC_MAX = 1,
+    VARIADIC_SUM = 2, /* from here on of f32 */
+    VARIADIC_MEAN = 3,
+    VARIADIC_END
+};
+
+enum reduce_kind {
+    REDUCE_SUM = 0,
+    REDUCE_MAX = 1,
+    REDUCE_MIN = 2,
+    REDUCE_PROD = 3,
+    REDUCE_L1 = 4, /* from here on of f32 only */
+    REDUCE_L2 = 5,
+    REDUCE_LOG_SUM = 6,
+    REDUCE_LOG_SUM_EXP = 7,
+    REDUCE_SUM_SQUARE = 8,
+    REDUCE_END
+};
+
+enum arg_kind { ARG_MAX = 0, ARG_MIN = 1, ARG_END };
+
+enum recurrent_kind { RECURRENT_RNN = 0, RECURRENT_GRU = 1, RECURRENT_LSTM = 2, RECURRENT_END };
+
+enum recurrent_act {
+    RECURRENT_SIGMOID = 0,
+    RECURRENT_TANH = 1,
+    RECURRENT_RELU = 2,
+    RECURRENT_AFFINE = 3,       /* alpha x + beta */
+    RECURRENT_LEAKY_RELU = 4,   /* alpha */
+    RECURRENT_THRESHOLDED = 5,  /* alpha */
+    RECURRENT_SCALED_TANH = 6,  /* alpha tanh(beta x) */
+    RECURRENT_HARD_SIGMOID = 7, /* alpha, beta */
+    RECURRENT_ELU = 8,          /* alpha */
+    RECURRENT_SOFTSIGN = 9,
+    RECURRENT_SOFTPLUS = 10,
+    RECURRENT_ACT_END
+};
+
+enum along_kind { ALONG_HARDMAX = 0, ALONG_CUM_SUM = 1, ALONG_LP_NORMALIZATION = 2, ALONG_END };
+
+/* Slots by operator. Spatial lists have one entry per spatial axis (1 or 2 in this version). */
+enum {
+    /* CONV  in: x [N,C,(H,)W] f32, w [O,C/group,(KH,)KW] f32, bias [O] f32 (optional) */
+    ATTR_CONV_GROUP = 0,                         /* default 1 */
+    ATTR_CONV_STRIDES = 1,                       /* empty: all 1 */
+    ATTR_CONV_DILATIONS = ATTR_CONV_STRIDES + 9, /* empty: all 1 */
+    ATTR_CONV_PADS = ATTR_CONV_DILATIONS + 9,    /* begin of each axis, then end of each; empty: 0;
+                                                    negative pads are refused */
+    /* GEMM  in: a [M,K] (or [K,M]), b [N,K] when trans_b (what import makes of constant b), else
+     * [K,N], c broadcastable to [M,N] (optional): alpha * a b + beta * c */
+    ATTR_GEMM_TRANS_A = 0, /* 0, 1; default 0 */
+    ATTR_GEMM_TRANS_B = 1, /* 0, 1; default 1 */
+    ATTR_GEMM_ALPHA = 2,   /* default 1.0 */
+    ATTR_GEMM_BETA = 3,    /* default 1.0 */
+    /* MATMUL  numpy rules; trans_b: the last two axes of b are [N,K] (b then has rank 2) */
+    ATTR_MATMUL_TRANS_B = 0, /* 0, 1; default 0 */
+    ATTR_ALPHA = 0,          /* LEAKY_RELU (0.01), HARD_SIGMOID (0.2) */
+    ATTR_BETA = 1,           /* HARD_SIGMOID (0.5) */
+    ATTR_CLIP_MIN = 0,       /* default -inf */
+    ATTR_CLIP_MAX = 1,       /* default +inf */
+    /* SOFTMAX, LOG_SOFTMAX: axis; flat: over all axes from `axis` on (opset < 13) */
+    ATTR_SOFTMAX_AXIS = 0, /* 0..7; default 1 */
+    ATTR_SOFTMAX_FLAT = 1, /* 0, 1; default 0 */
+    /* MAX_POOL, AVERAGE_POOL */
+    ATTR_POOL_KERNEL = 0,
+    ATTR_POOL_STRIDES = 9,
+    ATTR_POOL_DILATIONS = 18,
+    ATTR_POOL_PADS = 27,
+    ATTR_POOL_CEIL = 36,        /* 0, 1; default 0 */
+    ATTR_POOL_INCLUDE_PAD = 37, /* AVERAGE_POOL: 0, 1; default 0 */
+    /* BATCH_NORM in: x [N,C,...], scale [C], bias [C], mean [C], var [C] */
+    ATTR_BN_EPSILON = 0,  /* default 1e-5 */
+    ATTR_LRN_SIZE = 0,    /* 1..2^20, always stored (def = 0) */
+    ATTR_LRN_ALPHA = 1,   /* 1e-4 */
+    ATTR_LRN_BETA = 2,    /* 0.75 */
+    ATTR_LRN_BIAS = 3,    /* 1.0 */
+    ATTR_AXIS = 0,        /* CONCAT, SPLIT, FLATTEN: 0..8; default 1 */
+    ATTR_SPLIT_SIZES = 1, /* one per output; more than 8 outputs: empty means equal parts */
+    /* SLICE: four lists of equal length; ends may be 2^31-1 for "to the end", and with a negative
+     * step -2^31 for "through the first"; steps may be empty: all 1 */
+    ATTR_SLICE_AXES = 0,
+    ATTR_SLICE_STARTS = 9,
+    ATTR_SLICE_ENDS = 18,
+    ATTR_SLICE_STEPS = 27,
+    ATTR_AXES = 0, /* SQUEEZE, UNSQUEEZE (axes of the output), REDUCE_MEAN (empty: all axes) */
+    ATTR_REDUCE_KEEP = 9,  /* REDUCE_MEAN keepdims: 0, 1; default 1 */
+    ATTR_RESHAPE_DIMS = 0, /* 0: copy that input dim; -1 (once): what is left */
+    ATTR_PERM = 0,
+    ATTR_PAD_MODE = 0, /* 0 constant, 1 reflect, 2 edge; default 0 */
+    ATTR_PAD_VALUE = 1,
+    ATTR_PAD_BEGIN = 2, /* one per axis, may be negative (crop) */
+    ATTR_PAD_END = 11,
+    ATTR_CAST_TO = 0, /* enum pith_type, always stored (def = 0) */
+    /* RESIZE: output dims given, scales as floats (bits) for the coordinate rule */
+    ATTR_RESIZE_MODE = 0,    /* 0 nearest, 1 linear, 2 cubic; default 0 */
+    ATTR_RESIZE_COORD = 1,   /* 0 half_pixel, 1 asymmetric, 2 align_corners, 3 pytorch_half_pixel,
+                                4 half_pixel_symmetric */
+    ATTR_RESIZE_NEAREST = 2, /* 0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil */
+    ATTR_RESIZE_DIMS = 3,    /* output dims, one per axis (0: as the input) */
+    ATTR_KIND = 0,           /* first slot of every operator with kinds; always stored (def = -1) */
+    ATTR_UNARY_ALPHA = 1,    /* 1 */
+    ATTR_UNARY_GAMMA = 2,    /* 1 */
+    ATTR_MOD_FMOD = 0,       /* 0: the sign of the divisor (floor), 1: of the dividend; default 0 */
+    /* REDUCE */
+    ATTR_REDUCE_KIND_AXES = 1,  /* empty: all axes */
+    ATTR_REDUCE_KIND_KEEP = 10, /* 0, 1; default 1 */
+    /* ARG: one axis of the input */
+    ATTR_ARG_AXIS = 1, /* default 0 */
+    ATTR_ARG_KEEP = 2, /* 0, 1; default 1 */
+    ATTR_ARG_LAST = 3, /* 0, 1: the last of equals; default 0 */
+    /* ALONG_AXIS */
+    ATTR_ALONG_AXIS = 1,      /* 0..7; always stored (def = -1) */
+    ATTR_ALONG_FLAT = 2,      /* 0, 1: over all axes from there on; default 0 */
+    ATTR_ALONG_P = 3,         /* LP_NORMALIZATION: 1, 2; default 2 */
+    ATTR_ALONG_EXCLUSIVE = 4, /* CUM_SUM: 0, 1; default 0 */
+    ATTR_ALONG_REVERSE = 5,   /* CUM_SUM: 0, 1; default 0 */
+    /* GROUP_NORM in: x [N,C,...], scale, bias [C] (or [groups]) */
+    ATTR_GROUP_NORM_GROUPS = 0,    /* 0: one a channel (InstanceNormalization); default 0 */
+    ATTR_GROUP_NORM_PER_GROUP = 1, /* 0, 1: scale and bias are [groups]; default 0 */
+    ATTR_GROUP_NORM_EPSILON = 2,   /* default 1e-5 */
+    /* LAYER_NORM in: x, scale, bias (optional), as many as the dims from axis on hold */
+    ATTR_LAYER_NORM_AXIS = 0,    /* 0..7; always stored (def = -1) */
+    ATTR_LAYER_NORM_EPSILON = 1, /* default 1e-5 */
+    ATTR_RESIZE_SCALES = 12,     /* f32 bits, one per axis; empty: output dim / input dim */
+    ATTR_RESIZE_CUBIC_A = 21,    /* default -0.75 */
+    ATTR_RESIZE_EXCLUDE = 22,    /* cubic leaves out what lies outside: 0, 1; default 0 */
+    /* GATHER in: x, indices i64 or i32 */
+    ATTR_GATHER_KIND = 0, /* 0 along an axis, 1 elements, 2 nd; default 0 */
+    ATTR_GATHER_AXIS = 1, /* nd: the number of batch axes; default 0 */
+    /* SCATTER in: x, indices i64 or i32, updates */
+    ATTR_SCATTER_KIND = 0,   /* 0 elements, 1 nd; default 0 */
+    ATTR_SCATTER_AXIS = 1,   /* elements; default 0 */
+    ATTR_SCATTER_REDUCE = 2, /* 0 none, 1 add, 2 mul, 3 min, 4 max; default 0 */
+    /* TILE in: x, reference (optional) */
+    ATTR_TILE_REPEATS = 0, /* of the last axes; more entries than axes: axes of 1 in front; 0: as
+                              many times as the reference has rows */
+    ATTR_DEPTH_SPACE_KIND = 0,  /* 0 DepthToSpace DCR, 1 CRD, 2 SpaceToDepth; default 0 */
+    ATTR_DEPTH_SPACE_BLOCK = 1, /* 1..2^15, always stored (def = 0) */
+    ATTR_TRILU_UPPER = 0,       /* 0, 1; default 1 */
+    ATTR_TRILU_K = 1,           /* default 0 */
+    /* ONE_HOT in: indices i64 or i32, values [2] */
+    ATTR_ONE_HOT_DEPTH = 0, /* always stored (def = 0) */
+    ATTR_ONE_HOT_AXIS = 1,  /* of the output; default 0 */
+    ATTR_TOP_K_AXIS = 0,    /* default 0 */
+    ATTR_TOP_K_K = 1,       /* always stored (def = 0) */
+    ATTR_TOP_K_LARGEST = 2, /* 0, 1; default 1 */
+    /* CONV_TRANSPOSE in: x [N,C,(H,)W] f32, w [C,O/group,(KH,)KW] f32, bias [O] f32 (optional) */
+    ATTR_CONV_T_GROUP = 0, /* default 1 */
+    ATTR_CONV_T_STRIDES = 1,
+    ATTR_CONV_T_DILATIONS = 10,
+    ATTR_CONV_T_PADS = 19,  /* as CONV's; taken off the output */
+    ATTR_CONV_T_EXTRA = 28, /* output_padding: added at the end of each axis; empty: 0 */
+    /* LOOP, LOOP_END: the first and the last node of a body; what stands between them runs once an
+     * iteration. A body reads what is defined before the loop; outside of it, only the outputs of
+     * LOOP_END may be read. Loops and branches nest.
+     * LOOP      in: count i64 [] (iff HAS_COUNT), go on bool [] (iff HAS_COND), states ...
+     *           out: iteration i64 [] (0, 1, ...), then each state as the body sees it
+     * LOOP_END  in: go on bool [] (iff HAS_COND), the n states as LOOP gave them, their n next
+     *           values, then what is collected; out: the n final states, then each collected value
+     *           stacked over the iterations in a new axis 0
+     * Iterations: TRIPS, at most `count`, and while `go on` holds. All next values are read before
+     * a state is written. Without HAS_COUNT and HAS_COND only may anything be collected. */
+    ATTR_LOOP_TRIPS = 0,     /* both: 1..2^31-1, always stored (def = 0) */
+    ATTR_LOOP_HAS_COND = 1,  /* both: 0, 1; default 0 */
+    ATTR_LOOP_HAS_COUNT = 2, /* both: 0, 1; default 0 */
+    ATTR_LOOP_STATES = 3,    /* LOOP_END: n; default 0 */
+    /* BRANCH in: condition bool [] -> out: the same. The nodes up to BRANCH_ELSE (in: that output,
+     * out: the same) run when it holds, those from there to BRANCH_END when it does not.
+     * BRANCH_END in: the output of BRANCH, k values of the first branch, k of the second; out: k
+     * values. */
+    /* RECURRENT in: gates of the input x_t W^T + bias [T,N,G*H] f32, r [G*H,H] f32, bias of the
+     * recurrent product [G*H] f32 (optional; import puts both biases here, unless
+     * linear_before_reset keeps them apart), lengths i32 [N]
+     * (optional), h0 [N,H] (optional), c0 [N,H] (optional, LSTM), peepholes i o f [3*H] (optional,
+     * LSTM); out: y [T,N,H], last h [N,H], last c [N,H] (LSTM). Gates in ONNX's order: LSTM i o f
+     * c, GRU z r h. One direction. */
+    ATTR_RECURRENT_KIND = 0,                /* enum recurrent_kind; always stored (def = -1) */
+    ATTR_RECURRENT_REVERSE = 1,             /* 0, 1: from the last step to the first; default 0 */
+    ATTR_RECURRENT_LINEAR_BEFORE_RESET = 2, /* GRU: 0, 1; default 0 */
+    ATTR_RECURRENT_INPUT_FORGET = 3,        /* LSTM: 0, 1: f = 1 - i; default 0 */
+    ATTR_RECURRENT_CLIP = 4,                /* of what f and g get; default +inf */
+    ATTR_RECURRENT_ACT = 5,    /* enum recurrent_act, f g h in ONNX's order; empty: its defaults */
+    ATTR_RECURRENT_ALPHA = 14, /* f32 bits, one an activation; empty: 0 */
+    ATTR_RECURRENT_BETA = 23,
+    /* QUANTIZE in: x f32 or i32, scale f32 [] or [dim], zero point (optional) of the output's type.
+     * DEQUANTIZE in: x, scale, zero point (optional) -> f32. Scales of [.., n, ..] where BLOCK > 0
+     * cover BLOCK elements of the axis each. */
+    ATTR_QUANTIZE_AXIS = 0,  /* default 1 */
+    ATTR_QUANTIZE_TYPE = 1,  /* QUANTIZE, REQUANTIZE: enum pith_type, always stored (def = 0) */
+    ATTR_QUANTIZE_BLOCK = 2, /* default 0 */
+    /* DYNAMIC_QUANTIZE in: x f32; out: y u8, scale f32 [], zero point u8 [].
+     * REQUANTIZE in: accumulator i32 [N,C,...], factor f32 [] or [dim of AXIS], zero point []:
+     * saturate(round to even(accumulator * factor) + zero point) in TYPE.
+     * MATMUL_INTEGER in: a i8/u8, b i8/u8 (with ATTR_MATMUL_TRANS_B [N, K]), zero point of a ([] or
+     * [M]), of b ([] or [N]) (both optional); out: i32. CONV_INTEGER in: x i8/u8, w i8/u8, zero
+     * point of x [], of w ([] or [O]) (both optional), bias i32 [O] (optional); out: i32;
+     * attributes as CONV. */
+    /* NON_MAX_SUPPRESSION in: boxes [B,N,4] f32, scores [B,C,N] f32; out: i64 [n,3] of (batch,
+     * class, box): n is known when it has run, at most TOP * B * C. Its output is an output of the
+     * graph. */
+    ATTR_NMS_CENTER = 0, /* 0, 1: boxes are (x, y, width, height); default 0 */
+    ATTR_NMS_TOP = 1,    /* boxes of each batch and class; always stored (def = 0) */
+    ATTR_NMS_IOU = 2,    /* f32; default 0 */
+    ATTR_NMS_SCORE = 3,  /* f32: scores above it; default -inf */
+    /* LP_POOL in: x [N,C,...] f32: slots as AVERAGE_POOL's but INCLUDE_PAD, and P. No kernel: over
+     * all spatial axes, which stay as 1; strides, dilations, pads and CEIL are then not set either.
+     */
+    ATTR_POOL_P = 38, /* 1..2^31-1; default 2 */
+    /* ATTENTION in: q [B,H,M,D], k [B,H,N,D], v [B,H,N,E] f32, mask (optional) broadcast to
+     * [B,H,M,N]; out: [B,H,M,E]: softmax over N of (SCALE q k^T, masked), times v. An f32 mask is
+     * added to the scores; where a bool mask is true, scores become FILL. */
+    ATTR_ATTENTION_SCALE = 0,  /* default 1 */
+    ATTR_ATTENTION_FILL = 1,   /* default -inf */
+    ATTR_ATTENTION_KEEP = 2,   /* 0, 1: where a bool mask is false, scores become FILL; default 0 */
+    ATTR_ATTENTION_LAYOUT = 3, /* bits 1, 2, 4, 8: axes 1 and 2 of q, k, v, y are swapped; def. 0 */
+    /* GRID_SAMPLE in: x [N,C,D1..Dd], grid [N,O1..Od,d] f32 of places (the last axis first, -1 to 1
+     * from end to end), d 1 to 3; out: [N,C,O1..Od]. */
+    ATTR_GRID_SAMPLE_MODE = 0,    /* 0 linear, 1 nearest (ties to even), 2 cubic (d <= 2); def. 0 */
+    ATTR_GRID_SAMPLE_PADDING = 1, /* beyond x: 0 zeros, 1 its border, 2 its reflection; default 0 */
+    ATTR_GRID_SAMPLE_ALIGN = 2,   /* 0, 1: -1 and 1 are the centres of the corners; default 0 */
+};
+
+static inline float attr_f32(const int32_t *attr, uint32_t slot)
+{
+    return f32_from_bits((uint32_t)attr[slot]);
+}
+
+static inline uint32_t attr_count(const int32_t *attr, uint32_t slot)
+{
+    return (uint32_t)attr[slot];
+}
+
+/* Entry i of a list, or `def` when the list is empty. */
+static inline int32_t attr_item(const int32_t *attr, uint32_t slot, uint32_t i, int32_t def)
+{
+    return attr[slot] == 0 ? def : attr[slot + 1 + i];
+}
+
+/* ---- traits ---------------------------------------------------------------------------------- */
+
+/* What is true of an operator whatever its attributes say, for stages that ask "is it one that
+ * ...?" A stage that wants fewer operators than a trait names says which and why where it asks. All
+ * zero: an operator of which nothing of this is true. */
+enum {
+    /* Joins, cuts, permutes or pads: an output element is an input element, or a Pad's constant.
+     * (Not Tile, Gather and Trilu, which repeat, look up or blank.) */
+    TRAIT_MOVES = 1u << 0,
+    /* An output element is one element of input 0, chosen by their order: a maximum. */
+    TRAIT_SELECTS = 1u << 1,
+    /* An output element is a mean (weights that sum to 1) or a maximum of elements of input 0. */
+    TRAIT_AVERAGES = 1u << 2,
+    /* Element-wise function of input 0 alone, of the same shape. */
+    TRAIT_UNARY = 1u << 3,
+    /* Element-wise: x where low <= x <= high, else the nearer bound: saturation of integers may do
+     * it. */
+    TRAIT_CLAMPS = 1u << 4,
+    /* A rectifier: it lets through what is above 0 and little or nothing below (PRelu's slopes are
+     * taken to be small). Weights before it are drawn with He's variance. */
+    TRAIT_RECTIFIES = 1u << 5,
+    /* a + b, a - b, a * b, a / b, element-wise. */
+    TRAIT_ARITHMETIC = 1u << 6,
+    /* Element-wise in any number of inputs, which broadcast against one another as numpy's do. */
+    TRAIT_BROADCASTS = 1u << 7,
+    /* Channel c (axis 1) depends on channel c of input 0 alone, and f(k x) = k f(x) for k >= 0:
+     * scales pass through it, and a channel of zeros stays one. */
+    TRAIT_HOMOGENEOUS = 1u << 8,
+    /* Subtracts a mean, divides by a deviation, then applies input 1 as scale and 2 as bias. */
+    TRAIT_NORMALIZES = 1u << 9,
+    /* Channels of x and y lie along axis 1: [N, C, spatial ...]. (Of products without this trait
+     * along the last axis: [.., K] x [K, N].) */
+    TRAIT_CHANNELS_FIRST = 1u << 10,
+    /* The weight multiplies a state that is carried from step to step, not input 0. */
+    TRAIT_RECURS = 1u << 11,
+    /* x and weight are integers, results their exact sums (i32). */
+    TRAIT_INTEGERS = 1u << 12,
+    /* Inputs 1 and 2 are scale and zero point of a grid of integers. */
+    TRAIT_GRID = 1u << 13,
+    /* The first (OPENS) and the last (CLOSES) node of a body: of a loop or a branch. */
+    TRAIT_OPENS_BODY = 1u << 14,
+    TRAIT_CLOSES_BODY = 1u << 15
+};
+
+#define OP_NO_SLOT 255u
+#define OP_LAST_AXIS 255u
+
+struct op_traits {
+    uint16_t flags;           /* TRAIT_ bits */
+    uint8_t weight_input : 4; /* multiplied by x (or a state); 0: none, nor what follows */
+    uint8_t bias_input : 4;   /* added to the sums, a number an output channel; 0: none */
+    uint8_t row_axis;         /* the weight's axis of output channels, its rows; or OP_LAST_AXIS */
+    uint8_t trans_slot;       /* attribute: 1 where rows are axis 0 all the same; or OP_NO_SLOT */
+    uint8_t group_slot;       /* attribute: into how many groups channels are cut; or OP_NO_SLOT */
+    uint8_t integer_op;       /* enum pith_op of the same products on integers; 0: there is none */
+    /* Bit i: a constant at input i is learned (weight, bias, scale, slope, table); any other stands
+     * in a formula or is a statistic. Said of every operator, with a weight or not. */
+    uint8_t parameters;
+};
+
+/* ---- one operator ---------------------------------------------------------------------------- */
+
+struct op_args;
+struct op_env;
+struct op_need;
+
+enum {
+    OP_VIEW = 1u << 0,    /* output 0 holds the bytes of input 0 (reshape family) */
+    OP_INPLACE = 1u << 1, /* output may be input 0's memory when shapes are equal: run() reads each
+                             element of inputs 0 and 1 before it writes what depends on it */
+    OP_FUSES = 1u << 2,   /* takes an epilogue */
+    OP_WEIGHT = 1u << 3,  /* prepares a constant in[1] (weight != NULL) into run form */
+    OP_TABLE = 1u << 5,   /* Gather: where weights are read where they lie (weight_rows.h), so is a
+                             coded   constant in[0]; then it is args->weight and in[0] has no data */
+    OP_CONTROL = 1u << 4  /* says which node is next (loop, branch): never folded, fused, shared */
+};
+
+#define OP_ANY 65535u
+
+struct op_info {
+    enum pith_op op;
+    uint16_t n_in_min, n_in_max; /* n_in_max may be OP_ANY; inputs from n_in_min on are optional */
+    uint16_t n_out_min, n_out_max;
+    uint8_t n_fields, n_slots;
+    uint8_t flags;
+    const struct attr_field *fields;
+    struct op_traits traits;
+    /* Sets type and shape of every out[]. Reads only info, attr and in[]'s types and shapes, all of
+     * which may come from a hostile file (attributes already lie within their schema's min..max):
+     * PITH_ERR_CORRUPT when they do not fit, PITH_ERR_UNSUPPORTED for a type or rank not computed
+     * here. Never divides by, allocates from or indexes with an untested number. */
+    enum pith_status (*shape)(const struct op_args *args);
+    /* Bytes of args->lowered; NULL: 0. Shapes are set. */
+    uint32_t (*lowered_bytes)(const struct op_args *args, const struct op_env *env);
+    /* Fills args->lowered and tells bytes and kernel name; NULL: needs nothing and the kernel is
+     * "ref". Shapes are set. */
+    enum pith_status (*need)(const struct op_args *args, const struct op_env *env,
+                             struct op_need *need);
+    /* Packs args->weight (OP_WEIGHT), or the constant in[1]->data, into args->prep, as
+     * args->lowered says. */
+    enum pith_status (*prepare)(const struct op_args *args, const struct op_env *env);
+    /* Cannot fail: everything was validated. */
+    void (*run)(const struct op_args *args, const struct op_env *env);
+};
+
+/* NULL for a number this build does not have. */
+const struct op_info *pith_op_get(uint32_t op);
+
+/* Sets all slots to their defaults. attr: info->n_slots entries. */
+void pith_op_attr_defaults(const struct op_info *info, int32_t *attr);
+
+/* PITH_ERR_CORRUPT when an attribute is outside its schema's range, or input and output counts are
+ * not allowed. */
+enum pith_status pith_op_check(const struct op_info *info, const int32_t *attr, uint32_t n_in,
+                               uint32_t n_out);
+
+/* ---- asking for traits ----------------------------------------------------------------------- */
+
+/* All zero for a number this build does not have. */
+static inline struct op_traits pith_op_traits(uint32_t op)
+{
+    const struct op_info *info = pith_op_get(op);
+    return info ? info->traits : (struct op_traits){0};
+}
+
+/* Whether the operator has one of these TRAIT_ bits. */
+static inline bool pith_op_is(uint32_t op, uint32_t traits)
+{
+    return (pith_op_traits(op).flags & traits) != 0;
+}
+
+/* Whether its results are sums of products with a weight of floats: Conv, Gemm, MatMul,
+ * ConvTranspose, Recurrent. */
+static inline bool pith_op_has_weight(uint32_t op)
+{
+    return pith_op_traits(op).weight_input != 0 && !pith_op_is(op, TRAIT_INTEGERS);
+}
+
+/* Of an operator with a weight, attr its node's: whether the weight's rows, one an output channel,
+ * are axis 0, so that a row is contiguous. */
+static inline bool pith_op_rows_first(uint32_t op, const int32_t *attr)
+{
+    const struct op_traits t = pith_op_traits(op);
+    return t.row_axis == 0 || (t.trans_slot != OP_NO_SLOT && attr[t.trans_slot] != 0);
+}
+
+/* The attribute that says whether a product's weight is stored [N, K]; OP_NO_SLOT: there is none.
+ */
+static inline uint32_t pith_op_trans_slot(uint32_t op)
+{
+    const struct op_traits t = pith_op_traits(op);
+    return t.weight_input ? t.trans_slot : OP_NO_SLOT;
+}
+
+/* Of an operator with a weight: the groups of its channels, at least 1. */
+static inline uint32_t pith_op_groups(uint32_t op, const int32_t *attr)
+{
+    const struct op_traits t = pith_op_traits(op);
+    return t.group_slot == OP_NO_SLOT ? 1 : (uint32_t)attr[t.group_slot];
+}
+
+/* Of an operator with a weight: the axis of the channels of its x or y, of rank >= 1. */
+static inline uint32_t pith_op_channel_axis(uint32_t op, uint32_t rank)
+{
+    return pith_op_is(op, TRAIT_CHANNELS_FIRST) ? 1 : rank - 1;
+}
+
+#endif

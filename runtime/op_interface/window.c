@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "op_interface/window.h"
+
+struct window pith_window_conv(const int32_t *attr, const struct shape *x, const struct shape *w,
+                               const struct shape *y)
+{
+    struct window v = {.n = x->rank - 2, .taps = 1, .in = 1, .out = 1, .out_rows = 1};
+    for (uint32_t i = 0; i < v.n; i++) {
+        v.axis[i] = (struct window_axis){.in = x->dim[2 + i],
+                                         .out = y->dim[2 + i],
+                                         .kernel = w->dim[2 + i],
+                                         .stride = attr_item(attr, ATTR_CONV_STRIDES, i, 1),
+                                         .dilation = attr_item(attr, ATTR_CONV_DILATIONS, i, 1),
+                                         .pad = attr_item(attr, ATTR_CONV_PADS, i, 0)};
+        v.taps *= w->dim[2 + i];
+        v.in *= x->dim[2 + i];
+        v.out *= y->dim[2 + i];
+        v.out_rows *= i + 1 < v.n ? y->dim[2 + i] : 1;
+    }
+    return v;
+}
+
+/* Outputs [*begin, *end) of the axis whose tap k lies inside the input. */
+static void tap_range(const struct window_axis *a, int64_t k, int64_t *begin, int64_t *end)
+{
+    int64_t offset = k * a->dilation - a->pad;
+    *begin = offset >= 0 ? 0 : (-offset + a->stride - 1) / a->stride;
+    *end = offset >= a->in ? 0 : (a->in - 1 - offset) / a->stride + 1;
+    *end = *end > a->out ? a->out : *end;
+}
+
+bool pith_window_row(const struct window *w, size_t row, size_t tap, size_t *in_row, int64_t *begin,
+                     int64_t *end, int64_t *first)
+{
+    const struct window_axis *a = &w->axis[w->n - 1];
+    int64_t k = (int64_t)(tap % (size_t)a->kernel);
+    size_t step = 1, from = 0;
+    tap /= (size_t)a->kernel;
+    tap_range(a, k, begin, end);
+    *first = *begin * a->stride + k * a->dilation - a->pad;
+    for (uint32_t i = w->n - 1; i-- > 0;) {
+        const struct window_axis *o = &w->axis[i];
+        int64_t at = (int64_t)(row % (size_t)o->out) * o->stride +
+                     (int64_t)(tap % (size_t)o->kernel) * o->dilation - o->pad;
+        if (at < 0 || at >= o->in)
+            return false;
+        from += (size_t)at * step;
+        step *= (size_t)o->in;
+        row /= (size_t)o->out;
+        tap /= (size_t)o->kernel;
+    }
+    *in_row = from;
+    return *begin < *end;
+}

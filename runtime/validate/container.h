@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* container.h - from bytes to a validated graph (docs/format.md).
+ *
+ * The two calls below are the only gate between a file and the kernels: after pith_graph_read
+ * returned PITH_OK every number in *g is in range, every shape follows from the shape rules, and
+ * every stream lies inside the image. What entropy-coded streams contain is checked by their
+ * decoders while they are expanded (once, when a plan is built). */
+#ifndef PITH_CONTAINER_H
+#define PITH_CONTAINER_H
+
+#include "kernels/crc32c.h"
+#include "validate/graph.h"
+
+/* Bytes of memory (64-byte aligned) that pith_graph_read will use for this image. Checks the
+ * header, the chunk table and, unless PITH_FLAG_NO_CHECKSUM, the checksums. */
+enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
+                                 uint64_t *mem_bytes, struct pith_error *err);
+
+/* Parses and validates everything. *g and all it points to live in mem (names and streams in the
+ * blob). batch: replaces dim 0 of inputs whose batch is open (0: 1). value_shapes: shapes and types
+ * of all g->n_values values, in mem. */
+enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags, uint32_t batch,
+                                 void *mem, uint64_t mem_bytes, struct graph *g,
+                                 struct tview **value_shapes, struct pith_error *err);
+
+/* One chunk's content; PITH_ERR_ARGUMENT when the image has none with this tag. The image was
+ * accepted before. */
+enum pith_status pith_chunk_find(const void *blob, size_t bytes, uint32_t tag,
+                                 struct stream *chunk);
+
+#endif

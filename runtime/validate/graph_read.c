@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* graph_read.c - a file's graph in memory: parsed twice, once to count and once to fill, then
+ * names, regions and shapes. Everything lives in one block of the caller's: no allocation, no
+ * failure half way. */
+#include "validate/graph_parse.h"
+#include "validate/region.h"
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+struct bump {
+    uint8_t *mem; /* NULL: only count */
+    uint64_t used;
+};
+
+/* Aligned to 8, which is enough for every array here. */
+static void *take(struct bump *b, uint64_t n, size_t each)
+{
+    uint64_t at = (b->used + 7) & ~UINT64_C(7);
+    b->used = at + n * each; /* counts are bounded by MAX_*: far below 2^64 */
+    return b->mem ? b->mem + at : NULL;
+}
+
+/* All arrays of a graph whose counting pass is `c`. Filled by lay_out() twice: with a NULL block
+ * to count, with the real one to place. */
+struct graph_memory {
+    struct graph g;
+    struct huff_table *table;
+    int32_t *slots;
+    uint32_t *refs, *order;
+    struct names names;
+    struct tview *values;
+    const struct tview **in;
+    struct tview **out;
+};
+
+/* weight_names and output_names are arrays beside what they name, because compact files have
+ * none and pass NULL texts. What the graph keeps stands first, weights last of it (kept_bytes);
+ * behind it is what only reading uses. */
+static void lay_out(const struct graph_parse *c, struct bump *b, struct graph_memory *m)
+{
+    const struct graph *g = &c->g;
+    m->g.inputs = take(b, g->n_inputs, sizeof *m->g.inputs);
+    m->g.nodes = take(b, g->n_nodes, sizeof *m->g.nodes);
+    m->g.weight_names = take(b, g->n_weights, sizeof *m->g.weight_names);
+    m->g.outputs = take(b, g->n_outputs, sizeof *m->g.outputs);
+    m->g.output_names = take(b, g->n_outputs, sizeof *m->g.output_names);
+    m->slots = take(b, c->n_slots, sizeof *m->slots);
+    m->refs = take(b, c->n_refs, sizeof *m->refs);
+    m->values = take(b, g->n_values, sizeof *m->values);
+    m->g.weights = take(b, g->n_weights, sizeof *m->g.weights);
+    m->g.kept_bytes = b->used - g->n_weights * sizeof *m->g.weights;
+    m->table = take(b, c->n_tables, sizeof *m->table);
+    m->order = take(b, g->n_values, sizeof *m->order);
+    m->names.value = take(b, g->n_values, sizeof *m->names.value);
+    m->names.node = take(b, g->n_nodes, sizeof *m->names.node);
+    m->in = take(b, c->max_in, sizeof *m->in);
+    m->out = take(b, c->max_out, sizeof *m->out);
+}
+
+/* Opens the image and runs the first pass. */
+static enum pith_status count_graph(const void *blob, size_t bytes, uint32_t flags,
+                                    struct image *im, struct graph_parse *c, struct pith_error *err)
+{
+    memset(c, 0, sizeof *c);
+    enum pith_status st = pith_image_open(blob, bytes, flags, im, err);
+    if (st)
+        return st;
+    c->im = im;
+    c->err = err;
+    return pith_parse_graph(c);
+}
+
+/* In and out are as large as the largest node's: they are scratch of the walk over shapes. */
+enum pith_status pith_graph_need(const void *blob, size_t bytes, uint32_t flags,
+                                 uint64_t *mem_bytes, struct pith_error *err)
+{
+    struct image im;
+    struct graph_parse c;
+    struct graph_memory m;
+    struct bump b = {NULL, 0};
+    enum pith_status st = count_graph(blob, bytes, flags, &im, &c, err);
+    if (st)
+        return st;
+    lay_out(&c, &b, &m);
+    *mem_bytes = b.used;
+    return PITH_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+/* Names are optional as a whole (compact files) and one by one. */
+static enum pith_status read_names(const struct image *im, struct graph *g, struct graph_memory *m,
+                                   struct pith_error *err)
+{
+    struct names *names = &m->names;
+    names->n_values = g->n_values;
+    names->n_nodes = g->n_nodes;
+    enum pith_status st = pith_validate_names(im, names, m->order, err);
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        g->inputs[i].name = names->value[i];
+    for (uint32_t i = 0; i < g->n_weights; i++)
+        g->weight_names[i] = names->value[g->n_inputs + i];
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        g->nodes[i].name = names->node[i];
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        g->output_names[i] = names->value[g->outputs[i]];
+    return PITH_OK;
+}
+
+/* What operators see of a constant: every float grid is computed in f32, so shapes and types
+ * behind it follow from f32. Whoever decodes converts; no operator has a path for f16. */
+static enum pith_type computed_type(enum pith_type stored)
+{
+    bool narrow = stored == PITH_F16 || stored == PITH_BF16 || stored == PITH_F64;
+    return narrow ? PITH_F32 : stored;
+}
+
+/* Shapes of inputs and constants; all others follow by shape rules. */
+static void shape_constants(const struct graph *g, uint32_t batch, struct tview *values)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        values[i] = (struct tview){g->inputs[i].type, g->inputs[i].shape, NULL};
+        if (g->inputs[i].batch_open && batch > 0)
+            values[i].shape.dim[0] = batch;
+    }
+    for (uint32_t i = 0; i < g->n_weights; i++)
+        values[g->n_inputs + i] =
+            (struct tview){computed_type(g->weights[i].type), g->weights[i].shape, NULL};
+}
+
+/* One place for all bracket errors: region.c has no image to point into. */
+static enum pith_status match_regions(const struct image *im, struct graph *g,
+                                      struct pith_error *err)
+{
+    enum pith_status st = pith_graph_regions(g);
+    return st ? pith_fail(err, st, TAG_GRAPH, (uint64_t)(im->chunk[CHUNK_GRAPH].bytes - im->blob))
+              : PITH_OK;
+}
+
+/* Whether the value is what NonMaxSuppression selects. Its output's first dim is set by run(),
+ * so no shape that was planned would hold. */
+static bool is_selection(const struct graph *g, uint32_t value)
+{
+    uint32_t n = pith_graph_producer(g, value);
+    return n != PITH_NO_NODE && g->nodes[n].info->op == PITH_OP_NON_MAX_SUPPRESSION;
+}
+
+/* How much is selected is known at run time alone, to nobody but the caller. */
+static bool reads_selection(const struct graph *g, const struct graph_node *node)
+{
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (node->in[i] != PITH_NO_VALUE && is_selection(g, node->in[i]))
+            return true;
+    return false;
+}
+
+/* Node by node in file order: inputs of a node have smaller numbers, so their shapes are known. */
+static enum pith_status shape_all(const struct image *im, const struct graph *g, uint32_t batch,
+                                  struct graph_memory *m, struct pith_error *err)
+{
+    uint64_t count;
+    uint64_t at = (uint64_t)(im->chunk[CHUNK_GRAPH].bytes - im->blob);
+    shape_constants(g, batch, m->values);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (pith_shape_count(&m->values[i].shape, &count))
+            return pith_fail(err, PITH_ERR_CORRUPT, TAG_GRAPH, at);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        enum pith_status st = pith_validate_node(&g->nodes[i], m->values, m->in, m->out);
+        if (!st && reads_selection(g, &g->nodes[i]))
+            st = PITH_ERR_UNSUPPORTED;
+        if (st)
+            return pith_fail(err, st, TAG_GRAPH, at);
+    }
+    return PITH_OK;
+}
+
+/* Two passes over the same bytes. Between them the image must not change: it is the caller's. */
+enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags, uint32_t batch,
+                                 void *mem, uint64_t mem_bytes, struct graph *g,
+                                 struct tview **value_shapes, struct pith_error *err)
+{
+    struct image im;
+    struct graph_parse p;
+    struct graph_memory m;
+    struct bump b = {mem, 0};
+    enum pith_status st = count_graph(blob, bytes, flags, &im, &p, err);
+    if (st)
+        return st;
+    lay_out(&p, &b, &m);
+    if (b.used > mem_bytes)
+        return pith_fail(err, PITH_ERR_SPACE, 0, 0);
+    memset(&p, 0, sizeof p);
+    p.im = &im;
+    p.err = err;
+    p.fill = true;
+    p.g = m.g;
+    p.table = m.table;
+    p.slots = m.slots;
+    p.refs = m.refs;
+    if ((st = pith_parse_graph(&p)) || (st = read_names(&im, &p.g, &m, err)) ||
+        (st = pith_validate_texts(&im, err)) ||
+        (st = pith_validate_stats(&im, p.g.n_values, err)) ||
+        (st = match_regions(&im, &p.g, err)) || (st = shape_all(&im, &p.g, batch, &m, err)))
+        return st;
+    *g = p.g;
+    *value_shapes = m.values;
+    return PITH_OK;
+}
+
+/* Checks that need no memory: everything but shapes and names. */
+enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
+                                 struct pith_error *err)
+{
+    struct image im;
+    struct graph_parse c;
+    if (!blob)
+        return pith_fail(err, PITH_ERR_ARGUMENT, 0, 0);
+    enum pith_status st = count_graph(blob, bytes, flags, &im, &c, err);
+    if (st)
+        return st;
+    if ((st = pith_validate_texts(&im, err)) || (st = pith_validate_stats(&im, c.g.n_values, err)))
+        return st;
+    return pith_fail(err, PITH_OK, 0, 0);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* feed_batch.c - samples are read once and kept, where memory permits: the second epoch costs no
+ * decoding. */
+#include "feed_batch.h"
+#include "pith_host.h"
+#include "pith_train.h"
+#include "train/state/shuffle.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEP_BYTES (UINT64_C(2) << 30)
+
+struct feed_batch {
+    struct pith_data *data;
+    uint32_t per_slice, n_classes;
+    uint64_t n, elems, target_elems;
+    uint32_t *order;
+    float *kept;      /* [n][elems]; NULL: too much */
+    bool *have;       /* [n] */
+    int64_t *label;   /* [slices * per_slice] */
+    uint32_t *number; /* the same: of the samples in the data set */
+    float *target;    /* [slices * per_slice][target_elems] */
+};
+
+void pith_batch_free(struct feed_batch *b)
+{
+    if (!b)
+        return;
+    free(b->order);
+    free(b->kept);
+    free(b->have);
+    free(b->label);
+    free(b->number);
+    free(b->target);
+    free(b);
+}
+
+enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint32_t n_classes,
+                                bool with_targets, struct feed_batch **b, struct pith_error *err)
+{
+    struct feed_batch *made = calloc(1, sizeof *made);
+    if (!made)
+        return pith_tape_no_memory(err);
+    size_t samples = (size_t)PITH_TRAIN_SLICES * per_slice;
+    made->data = data;
+    made->per_slice = per_slice;
+    made->n_classes = n_classes;
+    made->n = pith_data_count(data);
+    made->elems = pith_data_elems(data);
+    made->target_elems = with_targets ? pith_data_target_elems(data) : 0;
+    enum pith_status status = PITH_OK;
+    if (made->n > UINT32_MAX || made->n < samples)
+        status =
+            pith_error_set(err, PITH_ERR_ARGUMENT,
+                           "%" PRIu64 " samples are less than one batch of %zu", made->n, samples);
+    if (!status && n_classes && !pith_data_labelled(data))
+        status = pith_error_set(err, PITH_ERR_ARGUMENT, "the training data has no labels");
+    if (!status && with_targets && made->target_elems == 0)
+        status = pith_error_set(err, PITH_ERR_ARGUMENT, "the training data has no targets");
+    if (!status) {
+        made->order = calloc((size_t)made->n, sizeof *made->order);
+        made->label = calloc(samples, sizeof *made->label);
+        made->number = calloc(samples, sizeof *made->number);
+        made->target = calloc(samples * (size_t)(made->target_elems + 1), sizeof *made->target);
+        if (made->n * made->elems <= KEEP_BYTES / sizeof *made->kept) {
+            made->kept = malloc((size_t)(made->n * made->elems) * sizeof *made->kept);
+            made->have = calloc((size_t)made->n, sizeof *made->have);
+        }
+        if (!made->order || !made->label || !made->number || !made->target ||
+            (made->kept && !made->have))
+            status = pith_tape_no_memory(err);
+    }
+    if (status)
+        pith_batch_free(made);
+    else
+        *b = made;
+    return status;
+}
+
+uint64_t pith_batch_count(const struct feed_batch *b)
+{
+    return b->n / ((uint64_t)PITH_TRAIN_SLICES * b->per_slice);
+}
+
+void pith_batch_shuffle(struct feed_batch *b, uint64_t seed, uint32_t epoch)
+{
+    uint64_t state = seed * UINT64_C(0x2545f4914f6cdd1d) + epoch;
+    for (uint32_t i = 0; i < b->n; i++)
+        b->order[i] = i;
+    shuffle(b->order, (uint32_t)b->n, &state);
+}
+
+void pith_batch_in_order(struct feed_batch *b)
+{
+    for (uint32_t i = 0; i < b->n; i++)
+        b->order[i] = i;
+}
+
+static enum pith_status read_sample(struct feed_batch *b, uint32_t i, float *x,
+                                    struct pith_error *err)
+{
+    if (b->have && b->have[i]) {
+        memcpy(x, b->kept + i * b->elems, b->elems * sizeof *x);
+        return PITH_OK;
+    }
+    enum pith_status status = pith_data_read(b->data, i, x, NULL, err);
+    if (!status && b->kept) {
+        memcpy(b->kept + i * b->elems, x, b->elems * sizeof *x);
+        b->have[i] = true;
+    }
+    return status;
+}
+
+enum pith_status pith_label_check(struct pith_data *data, uint64_t i, int64_t label,
+                                  uint64_t n_classes, struct pith_error *err)
+{
+    if (label >= 0 && (uint64_t)label < n_classes)
+        return PITH_OK;
+    return pith_error_set(err, PITH_ERR_CORRUPT,
+                          "%.200s has label %" PRId64 ", the network has classes 0..%" PRIu64,
+                          pith_data_sample_name(data, i), label, n_classes - 1);
+}
+
+static enum pith_status read_answer(struct feed_batch *b, uint32_t i, size_t at,
+                                    struct pith_error *err)
+{
+    if (b->target_elems)
+        return pith_data_read_target(b->data, i, b->target + at * b->target_elems);
+    b->label[at] = pith_data_label(b->data, i);
+    return b->n_classes ? pith_label_check(b->data, i, b->label[at], b->n_classes, err) : PITH_OK;
+}
+
+enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t i,
+                                 struct pith_error *err)
+{
+    enum pith_status status = PITH_OK;
+    uint32_t first, n = pith_tape_own_slices(t, &first);
+    size_t at = (size_t)first * b->per_slice, samples = (size_t)PITH_TRAIN_SLICES * b->per_slice;
+    for (uint32_t s = first; s < first + n; s++)
+        for (uint32_t k = 0; k < b->per_slice && !status; k++, at++) {
+            float *x = pith_tape_input(t, s, 0)->data;
+            uint32_t sample = b->order[(i * samples + at) % b->n];
+            b->number[at] = sample;
+            status = read_sample(b, sample, x + k * b->elems, err);
+            if (!status)
+                status = read_answer(b, sample, at, err);
+        }
+    if (status) /* whoever goes on nevertheless meets no class that is not there */
+        memset(b->label, 0, samples * sizeof *b->label);
+    return status;
+}
+
+const uint32_t *pith_batch_numbers(const struct feed_batch *b, uint32_t slice)
+{
+    return b->number + (size_t)slice * b->per_slice;
+}
+
+const int64_t *pith_batch_labels(const struct feed_batch *b, uint32_t slice)
+{
+    return b->label + (size_t)slice * b->per_slice;
+}
+
+float *pith_batch_targets(struct feed_batch *b, uint32_t slice)
+{
+    return b->target + (size_t)slice * b->per_slice * b->target_elems;
+}
