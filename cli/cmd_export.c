@@ -187,7 +187,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         print_json(e);
     if (!rc && !o->common.json && !o->common.quiet) {
         print_layers(e);
-        cli_print("\nmodel %" PRIu64 " bytes, working memory %" PRIu64 " bytes, %" PRIu64
+        cli_print("model %" PRIu64 " bytes, working memory %" PRIu64 " bytes, %" PRIu64
                   " multiply-accumulates",
                   e->model_bytes, e->arena_bytes, e->macs);
     }

@@ -80,39 +80,67 @@ static void say_pool(struct byte_out *o, const struct window_shape *g)
         g->pad_left);
 }
 
-/* Filters, offsets and factors of step i, `size` bytes in `segments` each, and the struct that has
- * them. false: the factors are none that integers have. */
-static bool say_layer(struct writer *w, uint32_t i, uint32_t size, uint32_t padded,
-                      uint32_t segments)
+/* Offsets and factors of step i, and the struct that has them. false: the factors are none that
+ * integers have. */
+static bool say_layer(struct writer *w, uint32_t i, const char *pairs)
 {
     const struct step *s = &w->net->step[i];
     const uint32_t even = (s->outputs + 1) / 2 * 2;
-    if (s->kind == STEP_DEPTHWISE) {
-        const uint32_t taps = s->k;
-        int8_t *turned = malloc((size_t)s->outputs * taps);
-        if (!turned) {
-            w->constants.failed = true;
-            return true;
-        }
-        for (uint32_t o = 0; o < s->outputs; o++)
-            for (uint32_t t = 0; t < taps; t++)
-                turned[((size_t)(o / 4) * taps + t) * 4 + o % 4] = s->w[(size_t)o * taps + t];
-        pith_c_bytes_array(w, 'w', i, turned, 1, s->outputs * taps, s->outputs * taps, 1);
-        free(turned);
-    } else if (s->kind == STEP_GROUPED || s->kind == STEP_GROUPED_F32) {
-        pith_c_bytes_array(w, 'w', i, s->w, s->outputs, s->k, s->k, s->outputs);
-    } else {
-        pith_c_bytes_array(w, 'w', i, s->w, (uint64_t)s->outputs * segments, size, padded,
-                           (uint64_t)even * segments);
-    }
     pith_c_i32_array(w, 'b', i, s->bias, s->outputs, even);
     if (s->kind == STEP_PRODUCT_F32 || s->kind == STEP_GROUPED_F32)
         pith_c_f32_array(w, 'f', i, s->factor, s->outputs);
     else if (!pith_c_factor_array(w, i, s->factor, s->outputs, even))
         return false;
-    pith_c_say(&w->constants, "static const struct layer l%u = {w%u, b%u, f%u, %u, %u};\n\n", i, i,
-               i, i, s->outputs, s->zero_y);
+    pith_c_say(&w->constants, "static const struct layer l%u = {w%u, b%u, f%u, %u, %u, %s};\n\n", i,
+               i, i, i, s->outputs, s->zero_y, pairs);
     return true;
+}
+
+/* Filters of four channels side by side. */
+static void say_depthwise(struct writer *w, uint32_t i)
+{
+    const struct step *s = &w->net->step[i];
+    const uint32_t taps = s->k;
+    int8_t *turned = malloc((size_t)s->outputs * taps);
+    w->constants.failed = w->constants.failed || !turned;
+    if (!turned)
+        return;
+    for (uint32_t o = 0; o < s->outputs; o++)
+        for (uint32_t t = 0; t < taps; t++)
+            turned[((size_t)(o / 4) * taps + t) * 4 + o % 4] = s->w[(size_t)o * taps + t];
+    pith_c_bytes_array(w, 'w', i, turned, 1, s->outputs * taps, s->outputs * taps, 1);
+    free(turned);
+}
+
+/* The kernels of one pixel and of several, the latter `step` bytes apart, in a row of `pixels`, and
+ * how many these are. */
+struct pixel_kernels {
+    char one[80], many[80];
+    uint32_t at_once;
+    const char *pairs;
+};
+
+static void pixel_kernels(struct writer *w, uint32_t i, uint32_t size, uint32_t segments,
+                          uint32_t step, uint32_t pixels, bool f32, struct pixel_kernels *k)
+{
+    const enum weight_form form =
+        pith_c_weights(w, i, size, padded4(size), segments, pixels >= 4, &k->pairs);
+    const bool sparse = form == WEIGHT_SPARSE;
+    const uint32_t row = padded4(size);
+    *k = (struct pixel_kernels){"0", "0", sparse ? pith_export_sparse_pixels(pixels) : 2, k->pairs};
+    pith_c_use(w, sparse ? "sparse" : "pixels");
+    if (pixels >= k->at_once) {
+        pith_c_use(w, sparse ? "sparse_pixels" : "two_pixels");
+        pith_c_instance(w, k->many, sparse ? "SPARSE_PIXELS" : "TWO_PIXELS", "pixels",
+                        sparse ? (const uint32_t[]){segments, step, k->at_once}
+                               : (const uint32_t[]){row, segments, step, form},
+                        sparse ? 3 : 4);
+    }
+    if (pixels % k->at_once)
+        pith_c_instance(w, k->one, sparse ? "SPARSE_PIXEL" : "ONE_PIXEL", "pixel",
+                        sparse ? (const uint32_t[]){segments, f32}
+                               : (const uint32_t[]){row, segments, form, f32},
+                        sparse ? 2 : 4);
 }
 
 static bool say_product(struct writer *w, uint32_t i, const char *x, const char *y)
@@ -120,67 +148,56 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
     const struct step *s = &w->net->step[i];
     const struct window_shape *g = &s->g;
     struct byte_out *o = &w->calls;
-    char one[80] = "0", two[80] = "0";
+    struct pixel_kernels k;
     const unsigned long long scratch = s->scratch_at;
+    const bool f32 = s->kind == STEP_PRODUCT_F32 || s->kind == STEP_GROUPED_F32;
     if (s->kind == STEP_PRODUCT || s->kind == STEP_PRODUCT_F32) {
-        const bool f32 = s->kind == STEP_PRODUCT_F32;
-        const uint32_t number[] = {padded4(s->k), 1};
-        pith_c_use(w, f32 ? "fc_f32" : "pixels");
-        pith_c_instance(w, one, f32 ? "ONE_PIXEL_F32" : "ONE_PIXEL", f32 ? "product_f32" : "pixel",
-                        number, 2);
+        pixel_kernels(w, i, s->k, 1, 0, 1, f32, &k);
         pith_c_say(o, "        const uint8_t *x = %s;\n", x);
         if (s->rows == 1)
-            pith_c_say(o, "        %s(&x, &l%u, %s);\n", one, i, y);
+            pith_c_say(o, "        %s(&x, &l%u, %s);\n", k.one, i, y);
         else
             pith_c_say(
                 o,
                 "        %s *y = %s;\n        for (uint32_t r = 0; r < %u; r++, x += %u, y += "
-                "%u)\n            "
-                "%s(&x, &l%u, y);\n",
-                f32 ? "float" : "uint8_t", y, s->rows, s->k, s->outputs, one, i);
-        return say_layer(w, i, s->k, padded4(s->k), 1);
+                "%u)\n            %s(&x, &l%u, y);\n",
+                f32 ? "float" : "uint8_t", y, s->rows, s->k, s->outputs, k.one, i);
+        return say_layer(w, i, k.pairs);
     }
     if (s->kind == STEP_POINTWISE) {
-        const uint32_t pixels = g->oh * g->ow, number[] = {padded4(g->c), 1, g->c};
+        const uint32_t pixels = g->oh * g->ow;
+        pixel_kernels(w, i, g->c, 1, g->c, pixels, false, &k);
         pith_c_use(w, "pointwise");
-        pith_c_use(w, "two_pixels");
-        if (pixels > 1)
-            pith_c_instance(w, two, "TWO_PIXELS", "pixels", number, 3);
-        if (pixels % 2)
-            pith_c_instance(w, one, "ONE_PIXEL", "pixel", number, 2);
-        pith_c_say(o, "        pointwise(%u, %u, &l%u, %s, %s, arena + %llu, %s, %s);\n", pixels,
-                   g->c, i, x, y, scratch, two, one);
-        return say_layer(w, i, s->k, padded4(s->k), 1);
+        pith_c_say(o, "        pointwise(%u, %u, &l%u, %s, %s, arena + %llu, %u, %s, %s);\n",
+                   pixels, g->c, i, x, y, scratch, k.at_once, k.many, k.one);
+        return say_layer(w, i, k.pairs);
     }
     say_window(o, g, s->zero_x);
     if (s->kind == STEP_DEPTHWISE) {
         const uint32_t number[] = {g->kh, g->kw, g->dil_w * g->c};
         pith_c_use(w, "depthwise");
         pith_c_use(w, "conv");
-        pith_c_instance(w, one, "DEPTHWISE", "depthwise", number, 3);
-        pith_c_say(o, "        conv(&g, &l%u, %s, %s, arena + %llu, %u, 0, %s);\n", i, x, y,
-                   scratch, g->kh, one);
-        return say_layer(w, i, s->k, s->k, 1);
+        pith_c_instance(w, k.one, "DEPTHWISE", "depthwise", number, 3);
+        pith_c_say(o, "        conv(&g, &l%u, %s, %s, arena + %llu, %u, 1, 0, %s);\n", i, x, y,
+                   scratch, g->kh, k.one);
+        say_depthwise(w, i);
+        return say_layer(w, i, "0");
     }
     if (s->kind == STEP_GROUPED || s->kind == STEP_GROUPED_F32) {
-        const bool f32 = s->kind == STEP_GROUPED_F32;
         pith_c_use(w, f32 ? "grouped_f32" : "grouped");
         pith_c_say(o, "        conv_grouped%s(&g, &l%u, %s, %s, arena + %llu, %u, %u);\n",
                    f32 ? "_f32" : "", i, x, y, scratch, g->c / g->groups, g->oc / g->groups);
-        return say_layer(w, i, s->k, s->k, 1);
+        pith_c_bytes_array(w, 'w', i, s->w, s->outputs, s->k, s->k, s->outputs);
+        return say_layer(w, i, "0");
     }
     const bool joined = g->dil_w == 1;
-    const uint32_t size = joined ? g->kw * g->c : g->c, segments = joined ? g->kh : g->kh * g->kw;
-    const uint32_t number[] = {padded4(size), segments, g->stride_w * g->c};
+    const uint32_t segments = joined ? g->kh : g->kh * g->kw;
+    pixel_kernels(w, i, joined ? g->kw * g->c : g->c, segments, g->stride_w * g->c, g->ow, false,
+                  &k);
     pith_c_use(w, "conv");
-    pith_c_use(w, "two_pixels");
-    if (g->ow > 1)
-        pith_c_instance(w, two, "TWO_PIXELS", "pixels", number, 3);
-    if (g->ow % 2)
-        pith_c_instance(w, one, "ONE_PIXEL", "pixel", number, 2);
-    pith_c_say(o, "        conv(&g, &l%u, %s, %s, arena + %llu, %u, %s, %s);\n", i, x, y, scratch,
-               segments, two, one);
-    return say_layer(w, i, size, padded4(size), segments);
+    pith_c_say(o, "        conv(&g, &l%u, %s, %s, arena + %llu, %u, %u, %s, %s);\n", i, x, y,
+               scratch, segments, k.at_once, k.many, k.one);
+    return say_layer(w, i, k.pairs);
 }
 
 /* Element `at` of a place, and in each iteration `by` further. */
@@ -317,6 +334,14 @@ static const char *const kernel_name[STEP_KINDS] = {
     [STEP_MEAN_F32] = "mean-f32",
 };
 
+static void say_float_kernel(struct writer *w, uint32_t i, const char *part, const char *macro,
+                             char kernel[80], const char **table, uint32_t *apart)
+{
+    const uint32_t form = pith_c_float_weights(w, i, table, apart);
+    pith_c_use(w, part);
+    pith_c_instance(w, kernel, macro, part, &form, 1);
+}
+
 static bool say_step(struct writer *w, uint32_t i)
 {
     const struct step *s = &w->net->step[i];
@@ -329,7 +354,9 @@ static bool say_step(struct writer *w, uint32_t i)
     if (s->y == STORE_NONE)
         return true;
     const struct store *to = &w->net->store[s->y];
-    char x[96] = "", b[96] = "0", y[96];
+    char x[96] = "", b[96] = "0", y[96], kernel[80];
+    const char *table;
+    uint32_t apart;
     bool ok = true;
     const unsigned long long n = to->bytes / (to->is_f32 ? 4 : 1);
     if (s->x[0] != STORE_NONE)
@@ -434,14 +461,12 @@ static bool say_step(struct writer *w, uint32_t i)
                    s->outputs, s->outputs, s->k);
         break;
     case STEP_GEMM_F32:
-        pith_c_use(w, "gemm_f32");
-        pith_c_f32_array(w, 'w', i, s->wf, (uint64_t)s->outputs * s->k);
-        pith_c_say(o, "        gemm_f32(%s, w%u, %s, %s, %u, %u, %u, %u);\n", x, i, b, y, s->rows,
-                   s->outputs, s->k, s->spread);
+        say_float_kernel(w, i, "gemm_f32", "GEMM_F32", kernel, &table, &apart);
+        pith_c_say(o, "        %s(%s, w%u, %s, %u, %s, %s, %u, %u, %u, %u);\n", kernel, x, i, table,
+                   apart, b, y, s->rows, s->outputs, s->k, s->spread);
         break;
     case STEP_CONV_F32:
-        pith_c_use(w, "conv_f32");
-        pith_c_f32_array(w, 'w', i, s->wf, (uint64_t)s->outputs * s->k);
+        say_float_kernel(w, i, "conv_f32", "CONV_F32", kernel, &table, &apart);
         pith_c_say(
             o,
             "        static const struct window_f32 g = {%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, "
@@ -449,7 +474,8 @@ static bool say_step(struct writer *w, uint32_t i)
             "%u};\n",
             g->c, g->h, g->w, g->oc, g->oh, g->ow, g->kh, g->kw, g->stride_h, g->stride_w, g->dil_h,
             g->dil_w, g->pad_top, g->pad_left, g->groups);
-        pith_c_say(o, "        conv_f32(&g, %s, w%u, %s, %s);\n", x, i, b, y);
+        pith_c_say(o, "        %s(&g, %s, w%u, %s, %u, %s, %s);\n", kernel, x, i, table, apart, b,
+                   y);
         break;
     case STEP_ACTIVATE:
         say_activation(w, s, x, y);

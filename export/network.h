@@ -124,6 +124,9 @@ struct network {
 
 /* Fills *net. PITH_ERR_UNSUPPORTED, PITH_ERR_MEMORY, PITH_ERR_ARGUMENT. */
 enum pith_status pith_export_network(struct network *net, struct pith_error *err);
+/* Whether the nonzeros of integer weights alone are kept; many: for four pixels at once. */
+uint32_t pith_export_sparse_pixels(uint32_t pixels); /* how many of a row at once: 4 or 8 */
+bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many);
 /* Sets store.at, step.scratch_at, arena_bytes. */
 enum pith_status pith_export_place(struct network *net);
 /* Allocates the files of e. */

@@ -70,7 +70,7 @@ static int64_t ahead(const struct network *net, const struct step *s)
     }
 }
 
-static uint64_t scratch_bytes(const struct step *s)
+static uint64_t scratch_bytes(const struct network *net, const struct step *s)
 {
     const struct window_shape *g = &s->g;
     switch (s->kind) {
@@ -81,7 +81,9 @@ static uint64_t scratch_bytes(const struct step *s)
         return (uint64_t)(g->w + g->pad_left + g->pad_right) * g->c * ((g->kh - 1) * g->dil_h + 1) +
                4;
     case STEP_POINTWISE:
-        return 2ull * s->outputs;
+        return pith_export_is_sparse(net, s, s->g.oh * s->g.ow >= 4)
+                   ? (uint64_t)pith_export_sparse_pixels(s->g.oh * s->g.ow) * s->outputs
+                   : 2ull * s->outputs;
     default:
         return s->scratch;
     }
@@ -235,7 +237,7 @@ enum pith_status pith_export_place(struct network *net)
         it->last = v->last > it->last ? v->last : it->last;
     }
     for (uint32_t i = 0; i < net->n_steps; i++) {
-        const uint64_t bytes = (scratch_bytes(&net->step[i]) + ALIGN - 1) / ALIGN * ALIGN;
+        const uint64_t bytes = (scratch_bytes(net, &net->step[i]) + ALIGN - 1) / ALIGN * ALIGN;
         if (bytes)
             item[n++] = (struct item){.bytes = bytes, .first = i, .last = i, .block = STORE_NONE};
     }

@@ -127,6 +127,17 @@ void pith_c_u8_array(struct writer *w, char letter, uint32_t step, const uint8_t
     w->model_bytes += n;
 }
 
+void pith_c_u16_array(struct writer *w, char letter, uint32_t step, const uint32_t *p, uint64_t n)
+{
+    open_array(w, "uint16_t", letter, step, n);
+    for (uint64_t i = 0; i < n; i++) {
+        next_item(w, i, 16);
+        pith_c_say(&w->constants, "%u,", p[i]);
+    }
+    close_array(w);
+    w->model_bytes += 2 * n;
+}
+
 void pith_c_i32_array(struct writer *w, char letter, uint32_t step, const int32_t *p, uint64_t n,
                       uint64_t count)
 {

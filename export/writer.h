@@ -7,6 +7,13 @@
 #include "base/byte_out.h"
 
 #define MOST_PARTS 64u
+#define MOST_PALETTES 64u
+
+/* Values of a weight of few, which codes of four bits stand for. */
+struct palette {
+    uint32_t value[16], n, step; /* bytes; the step whose table it is */
+    char name[16];
+};
 
 struct writer {
     const struct network *net;
@@ -15,6 +22,9 @@ struct writer {
     bool used[MOST_PARTS]; /* of kernels.h.in */
     struct byte_out constants, kernels, calls;
     uint64_t model_bytes;
+    struct palette palette[MOST_PALETTES]; /* of integers */
+    uint32_t n_palettes;
+    char name_of_table[16];
 };
 
 void pith_c_say(struct byte_out *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -34,6 +44,17 @@ void pith_c_i32_array(struct writer *w, char letter, uint32_t step, const int32_
 void pith_c_f32_array(struct writer *w, char letter, uint32_t step, const float *p, uint64_t n);
 bool pith_c_factor_array(struct writer *w, uint32_t step, const float *f, uint32_t n,
                          uint32_t count);
+void pith_c_u16_array(struct writer *w, char letter, uint32_t step, const uint32_t *p, uint64_t n);
+
+/* weights.c: the numbers of forms are those of the macros. */
+enum weight_form { WEIGHT_SPARSE = 0, WEIGHT_BYTES = 1, WEIGHT_CODES = 2 };
+/* Writes the integers of a step, rows of `size` made `padded` long; many: for several pixels at
+ * once. *pairs: the name of the table of codes. */
+enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, uint32_t padded,
+                                uint32_t segments, bool many, const char **pairs);
+/* The floats of a step; *apart: from the centroids of one output to those of the next. */
+enum weight_form pith_c_float_weights(struct writer *w, uint32_t step, const char **centroids,
+                                      uint32_t *apart);
 /* The parts that are used, in the order in which they need one another. */
 void pith_c_parts(const struct writer *w, struct byte_out *o);
 

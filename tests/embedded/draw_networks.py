@@ -42,7 +42,7 @@ def conv(net, x):
     c, space = shape[1], shape[2:]
     divisors = [g for g in range(1, c + 1) if c % g == 0]
     groups = rng.choice([1, 1, 1, c, rng.choice(divisors)])
-    outputs = groups * rng.choice([1, 1, 2, 3, 5, 8]) if groups > 1 else rng.randint(1, 13)
+    outputs = groups * rng.choice([1, 1, 2, 3, 5, 8]) if groups > 1 else rng.choice([rng.randint(1, 13)] * 5 + [rng.randint(24, 48)])
     kernel, strides, dilations, pads, out = [], [], [], [], []
     for size in space:
         d = rng.choice([1, 1, 1, 2, 3])

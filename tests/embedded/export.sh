@@ -36,8 +36,14 @@ try() { # model options...
 i=0
 while [ -f "$work/drawn/$i.onnx" ]; do
     net=$work/drawn/$i
-    try "$net.onnx"
-    if "$PITH" quantize "$net.onnx" -d "$net.npy" $(cat "$net.options") -q -o "$net.pith" 2>"$work/why"; then
+    from=$net.onnx bits=8
+    case $((i % 5)) in
+    1) "$PITH" prune "$net.onnx" --sparsity 80% -q -o "$net.made.pith" && from=$net.made.pith ;;
+    2) "$PITH" cluster "$net.onnx" --bits $((i % 4 + 1)) -q -o "$net.made.pith" && from=$net.made.pith ;;
+    3) bits=4 ;;
+    esac
+    try "$from"
+    if "$PITH" quantize "$from" --weights $bits -d "$net.npy" $(cat "$net.options") -q -o "$net.pith" 2>"$work/why"; then
         case $((i % 4)) in
         0) try "$net.pith" --input u8 ;;
         1) try "$net.pith" --input i8 --cpu cortex-m0 ;;
@@ -56,11 +62,11 @@ echo "$tried exports of drawn networks, $refused refused by name"
     ${CC:-gcc} -std=c99 -O2 -ffp-contract=off -w -DNET_C="\"$work/m0/net.c\"" -I"$work/m0" $here/export_requantize.c \
         -o "$work/requantize" && "$work/requantize" || complain "requantization in integers has other bits"
 if command -v clang >/dev/null; then
-    clang $flags -c "$work/c/net.c" -o "$work/net.o" || complain "clang warns"
+    clang $flags -c "$work/m0/net.c" -o "$work/net.o" || complain "clang warns"
 fi
 if command -v g++ >/dev/null; then
     printf '#include "net.h"\nint main() { return net_selftest(); }\n' >"$work/net.cc"
-    g++ -Wall -Wextra -Werror -I"$work/c" -c "$work/net.cc" -o "$work/net.o" || complain "C++ does not take the header"
+    g++ -Wall -Wextra -Werror -I"$work/m0" -c "$work/net.cc" -o "$work/net.o" || complain "C++ does not take the header"
 fi
 
 # ---- networks of the data folder ---------------------------------------------------------------------------
@@ -107,32 +113,47 @@ board() { # machine "flags" options of the object...
             -semihosting-config enable=on,target=native -kernel "$work/kws.elf" >"$work/run" 2>&1
 }
 number() { sed -n "s/^$1 //p" "$work/run"; }
-printf '%-20s %-11s %10s %6s %10s %6s %14s %12s %6s\n' network cpu "code -Os" most RAM most instructions most stack
-row() { # name cpu code most ram most instructions most
-    printf '%-20s %-11s %10s %6s %10s %6s %14s %12s %6s\n' "$@" "$(number stack)"
-    [ "$3" -le "$4" ] && [ "$5" -le "$6" ] && [ "$7" -le "$8" ] || complain "$1 on $2: above what it may take"
+line() { printf '%-49s %-10s %7s %8s %6s %6s %6s %12s %10s %6s\n' "$@"; }
+line network CPU model "code -Os" most RAM most instructions most stack
+row() { # name cpu model code most ram most instructions most
+    line "$@" "$(number stack)"
+    [ "$4" -le "$5" ] && [ "$6" -le "$7" ] && [ "$8" -le "$9" ] || complain "$1 on $2: above what it may take"
 }
-measure() { # network "dims" code ram instructions [instructions of an M0+]
-    model=$PITH_DATA/models/$1.onnx
+measure() { # network "dims" code ram instructions [instructions of an M0+ [command that makes another network of it...]]
+    name=$1 model=$PITH_DATA/models/$1.onnx
     [ -f "$model" ] || return
     inputs "$work/in.npy" $2
-    "$PITH" quantize "$model" -d "$work/in.npy" -q -o "$work/$1.pith" || { complain "quantize $1"; return; }
+    code_most=$3 ram_most=$4 most=$5 m0_most=$6
+    shift 6
+    name="$name${1:+ $*}"
+    if [ "$1" = quantize ]; then
+        shift
+    elif [ $# -gt 0 ]; then
+        "$PITH" "$@" "$model" -f -q -o "$work/made.pith" || complain "$*"
+        model=$work/made.pith
+        set --
+    fi
+    "$PITH" quantize "$model" -d "$work/in.npy" "$@" -f -q -o "$work/measured.pith" || { complain "quantize $name"; return; }
     rm -rf "$work/c"
-    bytes=$("$PITH" export "$work/$1.pith" --c "$work/c" --name kws --cpu cortex-m4 --input u8 --json |
+    bytes=$("$PITH" export "$work/measured.pith" --c "$work/c" --name kws --cpu cortex-m4 --input u8 --json |
         sed 's/.*"pith":[0-9]*,"model_bytes":\([0-9]*\).*/\1/')
-    board mps2-an386 "$m4" -Os || { complain "$1: $(cat "$work/run")"; return; }
+    board mps2-an386 "$m4" -Os || { complain "$name: $(cat "$work/run")"; return; }
     code=$(($(arm-none-eabi-size "$work/kws.o" | awk 'NR == 2 {print $1}') - bytes))
     ram=$(arm-none-eabi-size "$work/kws.o" | awk 'NR == 2 {print $3}')
-    board mps2-an386 "$m4" -O2 || { complain "$1: $(cat "$work/run")"; return; }
-    row "$1" cortex-m4f "$code" "$3" "$ram" "$4" "$(number instructions)" "$5"
-    [ -n "$6" ] || return
+    board mps2-an386 "$m4" -O2 || { complain "$name: $(cat "$work/run")"; return; }
+    row "$name" cortex-m4f "$bytes" "$code" "$code_most" "$ram" "$ram_most" "$(number instructions)" "$most"
+    [ "$m0_most" = - ] && return
     rm -rf "$work/c"
-    "$PITH" export "$work/$1.pith" --c "$work/c" --name kws --cpu cortex-m0 --input u8 -q
-    board mps2-an385 "$m0" -O2 || { complain "$1: $(cat "$work/run")"; return; }
-    row "$1" cortex-m0+ "$code" "$3" "$ram" "$4" "$(number instructions)" "$6"
+    "$PITH" export "$work/measured.pith" --c "$work/c" --name kws --cpu cortex-m0 --input u8 -q
+    board mps2-an385 "$m0" -O2 || { complain "$name: $(cat "$work/run")"; return; }
+    row "$name" cortex-m0+ "$bytes" "$code" "$code_most" "$ram" "$ram_most" "$(number instructions)" "$m0_most"
 }
 measure tiny_kws_dscnn "1 49 10" 8192 12288 7700000 35000000
-measure tiny_ic_resnet8 "3 32 32" 10240 40960 29900000
-measure tiny_ad01_ae "640" 4096 1536 580000
-measure mnist_lenet5_caffe "1 28 28" 7168 17408 5500000
+measure tiny_ic_resnet8 "3 32 32" 10240 40960 29900000 -
+measure tiny_ad01_ae "640" 4096 1536 580000 -
+measure mnist_lenet5_caffe "1 28 28" 7168 17408 5500000 -
+# 0.7 times the instructions of the dense network
+measure tiny_ic_resnet8 "3 32 32" 10240 40960 15900000 - prune --pattern balanced:26/128
+measure tiny_kws_dscnn "1 49 10" 8192 12288 5400000 30000000 prune --sparsity 80%
+measure tiny_kws_dscnn "1 49 10" 8192 12288 9000000 35000000 quantize --weights 4
 exit $status

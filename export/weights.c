@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* weights.c - the form of each weight in flash: as it is, as two codes of four bits a byte where it
+ * has at most 16 values, or its nonzeros alone where these are few enough to be faster. What the
+ * values are decides, not how the network's file holds them. */
+#include <stdio.h>
+#include <string.h>
+#include "writer.h"
+
+#define CENTROIDS 16u
+#define PAIRS_BYTES 512u
+
+/* The number of v among the n values so far, to which it is added; CENTROIDS: there are too many.
+ */
+static uint32_t code_of(uint32_t v, uint32_t value[CENTROIDS], uint32_t *n)
+{
+    uint32_t at = 0;
+    while (at < *n && value[at] != v)
+        at++;
+    if (at == *n && at < CENTROIDS)
+        value[(*n)++] = v;
+    return at;
+}
+
+/* ---- integers ---------------------------------------------------------------------------------
+ */
+
+/* The table for the values of p and 0. UINT32_MAX: too many, or it saves less than it takes. */
+static uint32_t table_of(struct writer *w, uint32_t step, const int8_t *p, uint64_t n)
+{
+    struct palette q = {.n = 1, .step = step}; /* 0 is one */
+    bool small = true;
+    for (uint64_t i = 0; i < n; i++) {
+        small = small && p[i] >= -8 && p[i] <= 7;
+        if (code_of((uint8_t)p[i], q.value, &q.n) == CENTROIDS)
+            return UINT32_MAX;
+    }
+    for (uint32_t v = 0; v < CENTROIDS && small; v++) /* integers of four bits share one table */
+        q.value[v] = (uint8_t)(v - 8u);
+    q.n = small ? CENTROIDS : q.n;
+    for (uint32_t i = 0; i < w->n_palettes; i++)
+        if (memcmp(w->palette[i].value, q.value, sizeof q.value) == 0)
+            return i;
+    if (n / 2 <= PAIRS_BYTES || w->n_palettes == MOST_PALETTES)
+        return UINT32_MAX;
+    w->palette[w->n_palettes] = q;
+    uint32_t pair[256];
+    for (uint32_t i = 0; i < 256; i++)
+        pair[i] = q.value[i & 15] | q.value[i >> 4] << 8;
+    pith_c_u16_array(w, 'p', step, pair, 256);
+    return w->n_palettes++;
+}
+
+/* Where positions lie more than 255 apart, zeros stand between. */
+static void say_sparse(struct writer *w, uint32_t step, const int8_t *p, uint64_t rows,
+                       uint32_t size)
+{
+    struct byte_out o = {0};
+    for (uint64_t r = 0; r < rows; r++, p += size) {
+        const size_t at = o.bytes;
+        uint32_t last = 0, n = 0;
+        pith_out_u8(&o, 0);
+        pith_out_u8(&o, 0);
+        for (uint32_t i = 0; i < size; i++)
+            if (p[i] || i == last + 255) {
+                pith_out_u8(&o, (uint8_t)(i - last));
+                pith_out_u8(&o, (uint8_t)p[i]);
+                last = i;
+                n++;
+            }
+        if (!o.failed) {
+            o.data[at] = (uint8_t)n;
+            o.data[at + 1] = (uint8_t)(n >> 8);
+        }
+    }
+    w->constants.failed = w->constants.failed || o.failed;
+    if (!o.failed)
+        pith_c_bytes_array(w, 'w', step, (const int8_t *)o.data, 1, (uint32_t)o.bytes,
+                           (uint32_t)o.bytes, 1);
+    pith_out_clear(&o);
+}
+
+uint32_t pith_export_sparse_pixels(uint32_t pixels)
+{
+    /* instructions of a weight: 13 for four pixels, 21 for eight, 7 for one */
+    return pixels / 8 * 21 + pixels % 8 * 7 < pixels / 4 * 13 + pixels % 4 * 7 ? 8 : 4;
+}
+
+bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many)
+{
+    /* Instructions of 100 weights of a pixel, by counting those of the loops; with DSP, without. */
+    static const uint32_t dense[2][2] = {{200, 150}, {600, 370}},
+                          sparse[2][2] = {{700, 330}, {1000, 480}};
+    const uint64_t n = (uint64_t)s->outputs * s->k;
+    uint64_t nonzeros = 0;
+    for (uint64_t i = 0; i < n; i++)
+        nonzeros += s->w[i] != 0;
+    return nonzeros * sparse[net->opts->no_fpu][many] < n * dense[net->opts->no_fpu][many];
+}
+
+enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, uint32_t padded,
+                                uint32_t segments, bool many, const char **pairs)
+{
+    const struct step *s = &w->net->step[step];
+    const uint64_t rows = (uint64_t)s->outputs * segments, n = rows * size,
+                   even = (uint64_t)(s->outputs + 1) / 2 * 2 * segments;
+    *pairs = "0";
+    if (pith_export_is_sparse(w->net, s, many) && size <= UINT16_MAX) {
+        say_sparse(w, step, s->w, rows, size);
+        return WEIGHT_SPARSE;
+    }
+    const uint32_t table = table_of(w, step, s->w, n);
+    if (table == UINT32_MAX) {
+        pith_c_bytes_array(w, 'w', step, s->w, rows, size, padded, even);
+        return WEIGHT_BYTES;
+    }
+    struct palette *q = &w->palette[table];
+    int8_t *codes = pith_model_alloc(w->net->m, even * padded / 2, 1);
+    for (uint64_t i = 0; codes && i < even * padded; i++) {
+        const uint64_t r = i / padded, c = i % padded;
+        const int8_t v = r < rows && c < size ? s->w[r * size + c] : 0;
+        codes[i / 2] =
+            (int8_t)((uint8_t)codes[i / 2] | code_of((uint8_t)v, q->value, &q->n) << i % 2 * 4);
+    }
+    w->constants.failed = w->constants.failed || !codes;
+    if (codes)
+        pith_c_bytes_array(w, 'w', step, codes, 1, (uint32_t)(even * padded / 2),
+                           (uint32_t)(even * padded / 2), 1);
+    snprintf(q->name, sizeof q->name, "p%u", q->step);
+    *pairs = q->name;
+    return WEIGHT_CODES;
+}
+
+/* ---- floats -----------------------------------------------------------------------------------
+ */
+
+/* Codes of `n` floats. false: they are more than 16. */
+static bool coded(const float *p, uint64_t n, uint64_t at, uint8_t *codes,
+                  uint32_t value[CENTROIDS])
+{
+    uint32_t used = 0;
+    for (uint64_t i = 0; i < n; i++, at++) {
+        uint32_t bits;
+        memcpy(&bits, p + i, sizeof bits);
+        const uint32_t code = code_of(bits, value, &used);
+        if (code == CENTROIDS)
+            return false;
+        codes[at / 2] = (uint8_t)((at % 2 ? codes[at / 2] & 15u : 0u) | code << at % 2 * 4);
+    }
+    return true;
+}
+
+enum weight_form pith_c_float_weights(struct writer *w, uint32_t step, const char **centroids,
+                                      uint32_t *apart)
+{
+    const struct step *s = &w->net->step[step];
+    const uint64_t n = (uint64_t)s->outputs * s->k;
+    uint8_t *codes = pith_model_alloc(w->net->m, n / 2 + 1, 1);
+    float *value = pith_model_alloc(w->net->m, (uint64_t)s->outputs * CENTROIDS, sizeof *value);
+    bool few = codes && value && n > CENTROIDS;
+    uint32_t tables = 1;
+    *centroids = "0";
+    *apart = 0;
+    if (few && !coded(s->wf, n, 0, codes, (uint32_t *)(void *)value)) {
+        few = s->k > 2 * CENTROIDS;
+        tables = s->outputs;
+        for (uint32_t o = 0; o < tables && few; o++)
+            few = coded(s->wf + (uint64_t)o * s->k, s->k, (uint64_t)o * s->k, codes,
+                        (uint32_t *)(void *)(value + (uint64_t)o * CENTROIDS));
+        *apart = CENTROIDS;
+    }
+    w->constants.failed = w->constants.failed || !codes || !value;
+    if (!few) {
+        pith_c_f32_array(w, 'w', step, s->wf, n);
+        return WEIGHT_BYTES;
+    }
+    pith_c_u8_array(w, 'w', step, codes, (n + 1) / 2);
+    pith_c_f32_array(w, 'p', step, value, (uint64_t)tables * CENTROIDS);
+    snprintf(w->name_of_table, sizeof w->name_of_table, "p%u", step);
+    *centroids = w->name_of_table;
+    return WEIGHT_CODES;
+}
