@@ -2,7 +2,7 @@
 /* layer_factor.c - what GPTQ calls the Hessian of a row, H = X^T X, damped and factored. Weights
  * are put in the order of rising diagonal, and rounded from the last place to the first: those that
  * matter most first, as GPTQ's act-order has it. */
-#include "layer_round.h"
+#include "layer_factor.h"
 
 #include <math.h>
 #include <stdlib.h>

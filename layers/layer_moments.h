@@ -10,7 +10,7 @@
  *     pith_layer_rows_of(&input, &rows, err);             of a float layer
  *     pith_layer_moments(&rows, NULL, &opts, &m, err);
  *     pith_layer_rows_end(&rows);
- *     ... m.h, m.mean[0], m.shrinkage ...                 layer_round.h
+ *     ... m.h, m.mean[0], m.shrinkage ...                 layer_factor.h
  *     pith_layer_moments_end(&m);
  */
 #ifndef PITH_LAYER_MOMENTS_H

@@ -1,70 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* layer_round.h - a layer's moments as what its rows are rounded with: the Cholesky factors of
- * its damped Hessians, weights in the order of their diagonals (OBQ: Frantar and Alistarh, 2022) or
- * as they are stored; and targets.
+/* layer_round.h - the rows of a layer onto integers times their steps: each weight takes the
+ * integer for which
  *
- *     pith_layer_factor(&moments, 0.95, pith_layer_damping(&moments, 1), 1, &f, err);
- *     pith_layer_targets(&f, w, rows, runtime, NULL, err);      with cross moments
- *     for each row: pith_layer_row_target(&f, group, w, target, room);
- *                   pith_error_feedback(...)                    error_feedback.h
- *     pith_layer_factor_end(&f);
+ *     error^2 / (2 [H^-1]_jj) + lambda * bits(integer)
+ *
+ * is least along the cheapest of several paths, the error fed forward to the weights behind it
+ * (error_feedback.h). Bits are those of the layer's own integers, counted, and rounded again
+ * until they agree. With a trellis (trellis.h) integers are levels of its quantizers.
+ *
+ *     struct layer_round l = {.factor = &f, .rows = rows, .w = w, .step = step,
+ *                             .lowest = -127, .most = 127, .paths = 1};      layer_factor.h
+ *     pith_layer_round(&l, err);
+ *     ... l.q, l.step, l.error ...
+ *     free(l.q), free(l.error);
  */
-#ifndef PITH_LAYER_ROUND_H
-#define PITH_LAYER_ROUND_H
+#ifndef LAYER_ROUND_H
+#define LAYER_ROUND_H
 
-#include "layer_moments.h"
+#include "layer_factor.h"
+#include "rate_table.h"
+#include "row_coupling.h"
+#include "sweep_ranks.h"
 
-/* Damping: of the mean of H's diagonal, that is added to the diagonal. 1 % (Frantar et al., 2023)
- * beside shrinkage, where the means' part is taken off: with 3 % pith compress --max-drop 0.5%
- * makes files of mnist_cntk, DS-CNN and AD01 that are 33, 7 and 5 % larger. Where H has the means'
- * part, 3 % without shrinkage: pith quantize gives LeNet-5 52.3 dB on samples not fitted to, and
- * 50.6 with 1 %; VWW 34.6 and 33.0. */
-#define PITH_LAYER_DAMPING 0.01
-#define PITH_LAYER_DAMPING_WITH_MEANS 0.03
-
-struct layer_factor {
-    size_t n;
-    uint32_t groups;
-    double *u;        /* [groups, n, n] by place; below the diagonal H as it came. NULL: data-free,
-                         the identity */
-    double *diagonal; /* [groups, n] of H as it came, by place */
-    double *ridge;    /* [groups] that was added to it */
-    size_t *order;    /* [groups, n] the weight at each place; the last is rounded first */
-    double *cross;    /* [groups, n, n] as it came; NULL: targets are the weights, or known */
-    const float *w;   /* [rows, n] whose targets are known, borrowed; NULL: none */
-    double *target;   /* [rows, n] by place */
-    double *trace;    /* [groups] of H, undamped: the squares of a row's inputs */
-    double *noise;    /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
+struct layer_round {
+    const struct layer_factor *factor;
+    uint64_t rows;
+    const float *w;     /* [rows, n] as the weight came */
+    const double *loss; /* [rows] F: what a squared error of the row's results costs, in nats; NULL:
+                           all rows the same, lambda is 0 then */
+    double *step;       /* [rows]; the search for steps and refit may change them */
+    /* [rows] a row's step is searched: from the one that cuts nothing off, or this where that is
+     * smaller, down to half of it, not below this (pith_search_scale). A row of zeros keeps its
+     * step. NULL: steps are given */
+    const double *least_step;
+    bool halves;         /* steps that are searched are powers of two */
+    double lambda;       /* nats a bit; 0: bits cost nothing */
+    bool keep_zeros;     /* weights that are 0 stay 0 */
+    const uint8_t *kept; /* [rows, n] 0: weights that become 0; NULL: none has to */
+    /* Chooses more weights that become 0 when the targets of a row are known: target [n] and kept
+     * [n] by place. thread: 0 .. threads - 1, each at one row at a time. NULL: none */
+    void (*choose_kept)(const void *of, uint32_t thread, uint32_t group, const double *target,
+                        uint8_t *kept);
+    const void *choice; /* of */
+    bool own_factors;   /* rows of which weights become 0 have the factor of what stays, which makes
+                           up for what does not; each takes the cube of its weights */
+    int32_t lowest, most; /* integers, within -RATE_MOST .. RATE_MOST */
+    uint32_t paths;
+    uint32_t states; /* of a trellis whose levels the integers are, in the order that weights are
+                        stored in, which is the factor's then; 0: none */
+    const struct row_coupling *coupling; /* of one group, loss being what it says; NULL: rows are
+                                            rounded each for itself */
+    const struct pith_opts *runtime;
+    const struct pith_sweep_ranks *ranks; /* that share the rows; NULL: one process */
+    /* made here */
+    int16_t *q;                /* [rows, n]; not NULL: the caller's room */
+    double *error;             /* [rows] squared error of the results, damping included */
+    struct rate_table rate[2]; /* with a trellis, of each quantizer; else the first */
+    double bits;               /* of all integers */
 };
 
-/* Takes the moments' matrices; their means stay. centre: share of what the means make of them that
- * is taken off, because a bias makes up for it. damping: of the mean of H's diagonal. window: so
- * many neighbours stay together, ordered by the sums of their diagonals, and each by its own
- * inside; 1: each for itself; 0: as stored, the first weight of a row being rounded first.
- * PITH_ERR_MEMORY. */
-enum pith_status pith_layer_factor(struct layer_moments *m, double centre, double damping,
-                                   size_t window, struct layer_factor *f, struct pith_error *err);
-/* With another damping, in its place. False: there is none, f is as it was or data-free. */
-bool pith_layer_factor_again(struct layer_factor *f, double damping);
-void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
-/* How much to damp: PITH_LAYER_DAMPING, and so many times the shrinkage. */
-double pith_layer_damping(const struct layer_moments *m, double times);
-
-/* g [n] is a gradient by the weights of a row: the variance of what it changes by when each of the
- * row's roundings has variance 1, and others make up for it: |D U^-T g|^2, D the diagonal of U, as
- * errors are e = U^-1 D r of the roundings r. Not data-free. room: [n] */
-double pith_layer_gradient_noise(const struct layer_factor *f, uint32_t group, const float *g,
-                                 double *room);
-
-/* The targets of all rows of w [rows, n], so many for each group; cross is not needed any more. The
- * same bits for any number of threads and ranks. PITH_ERR_MEMORY. */
-enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint64_t rows,
-                                    const struct pith_opts *runtime,
-                                    const struct pith_sweep_ranks *ranks, struct pith_error *err);
-/* target [n], by place: the row of floats whose results from the inputs as they are now come
- * closest to those of the row w [n] from the inputs as they were (GPTAQ: Li et al., 2025). w: a row
- * of f->w, where targets are known. room: [n] */
-void pith_layer_row_target(const struct layer_factor *f, uint32_t group, const float *w,
-                           double *target, double *room);
+/* q and error of l belong to the caller, also after a failure. The same bits for any number of
+ * threads and ranks. PITH_ERR_MEMORY. */
+enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err);
+/* The one factor by which all steps are best multiplied: least squares of the results. */
+enum pith_status pith_layer_refit(const struct layer_round *l, double *factor,
+                                  struct pith_error *err);
 
 #endif

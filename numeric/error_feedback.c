@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* error_feedback.c - Babai's nearest plane, from the last weight to the first. Each adds a term to
- * the error that none after it changes, so an error above the limit is known early.
- *
- * Where U is of low rank, sum over i > j of U[j, i] e_i = p_j . (sum over i > j of e_i x_i): the
- * sum in brackets is kept in `projection`, and a weight takes 2 r multiplications instead of n - j.
+ * the error that none after it changes, so what is too much can be told early.
  */
 #include "error_feedback.h"
 
@@ -16,39 +13,20 @@
 /* The feedback of the errors so far to weight j. */
 static double feedback(const struct error_feedback *r, size_t j, double *diagonal)
 {
-    const struct low_rank_factor *f = r->factor;
-    if (!r->u) {
-        *diagonal = f->diagonal[j];
-        return pith_dot(f->p + j * f->r, r->projection, f->r);
-    }
-    const double *u = r->u + j * r->n;
-    *diagonal = u[j];
-    return pith_dot(u + j + 1, r->e + j + 1, r->n - j - 1);
-}
-
-static void remember(const struct error_feedback *r, size_t j)
-{
-    const struct low_rank_factor *f = r->factor;
-    if (r->u)
-        return;
-    const double *x = f->x + j * f->r;
-    double e = r->e[j], *restrict projection = r->projection;
-    for (size_t k = 0; k < f->r; k++)
-        projection[k] += e * x[k];
+    const double *u = r->u ? r->u + j * r->n : NULL;
+    *diagonal = u ? u[j] : 1;
+    return u ? pith_dot(u + j + 1, r->e + j + 1, r->n - j - 1) : 0;
 }
 
 static double one_path(const struct error_feedback *r, double scale, double enough, int16_t *q)
 {
     double error = 0, u;
-    if (!r->u)
-        memset(r->projection, 0, r->factor->r * sizeof *r->projection);
     for (size_t j = r->n; j-- > 0 && error < enough;) {
         double back = feedback(r, j, &u);
         double wanted = !r->kept || r->kept[j] ? (r->goal[j] + back / u) / scale : 0;
         double level = nearest_level(wanted, r->lowest, r->most);
         q[j] = (int16_t)level;
         r->e[j] = r->goal[j] - level * scale;
-        remember(r, j);
         double left = u * r->e[j] + back;
         error += left * left;
     }

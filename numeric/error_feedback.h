@@ -15,17 +15,17 @@
  * all others: `place` says where a weight stands in that order.
  *
  *     pith_order_by_diagonal(diagonal, n, order);       H[order[i], order[k]] -> u
- *     pith_cholesky(u, n)                               cholesky.h, or by low rank
- *     pith_search_scale(&row, widest, least, false, q)  for each row; may be left out
+ *     pith_cholesky(u, n)                               cholesky.h
+ *     pith_search_scale(&row, least, false, q)          for each row; may be left out
  *     pith_error_feedback(&row, scale, HUGE_VAL, q)
  *
  * All of it depends on its arguments alone; threads may share what is const. */
 #ifndef PITH_ERROR_FEEDBACK_H
 #define PITH_ERROR_FEEDBACK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-
-#include "low_rank_factor.h"
 
 #define PITH_MOST_PATHS 64u
 #define PITH_MOST_STATES 16u
@@ -43,8 +43,7 @@ struct row_panel_kernels;
 /* All by place. */
 struct error_feedback {
     size_t n;
-    const double *u; /* [n, n] upper triangle: the error of e is |U e|^2; or NULL, and U is: */
-    const struct low_rank_factor *factor;
+    const double *u;     /* [n, n] upper triangle: the error of e is |U e|^2; NULL: the identity */
     const double *goal;  /* [n] */
     const uint8_t *kept; /* [n] 0: stays 0; NULL: none has to */
     int32_t lowest, most;
@@ -52,9 +51,8 @@ struct error_feedback {
                             times its bits, >= 0; with a trellis [2] of that, for each quantizer;
                             NULL: nothing */
     const struct quantizer_trellis *trellis; /* NULL: all integers may follow each other */
-    uint32_t n_paths;   /* 1..PITH_MOST_PATHS, see below; with a trellis a multiple of its states */
-    double *e;          /* [n, n_paths] room */
-    double *projection; /* [factor->r, n_paths] room, with a factor only */
+    uint32_t n_paths; /* 1..PITH_MOST_PATHS, see below; with a trellis a multiple of its states */
+    double *e;        /* [n, n_paths] room */
     const struct row_panel_kernels *panel; /* row_panel.h, for sums over paths; NULL: none. No
                                               bit depends on it */
 };
@@ -77,14 +75,13 @@ struct error_feedback {
  * (One of each, where no error is fed forward: Viterbi's algorithm.) */
 double pith_error_feedback(const struct error_feedback *r, double scale, double enough, int16_t *q);
 
-/* The scale that cuts nothing off: of the largest weight kept; 0: all are 0. */
-double pith_widest_scale(const struct error_feedback *r);
-
-/* The scale, from `widest` down to half of it but not below `least`, with which the row has the
- * least error on one path; halves: it is widest / 1, 2 or 4. q: [n] room. widest >= least > 0
- * where halves, else widest > 0. */
-double pith_search_scale(const struct error_feedback *r, double widest, double least, bool halves,
-                         int16_t *q);
+/* The scale with which the row has the least error on one path: from the one that cuts nothing
+ * off, or `least` > 0 where that is larger, down to half of it, not below `least`. halves: powers
+ * of two, the smallest that cuts nothing off, its half and its quarter. 0: all weights that are
+ * kept are 0. q: [n] room. */
+double pith_search_scale(const struct error_feedback *r, double least, bool halves, int16_t *q);
+/* The smallest power of two that is not below a scale > 0, within those of normal floats. */
+double pith_radix_above(double scale);
 
 /* order: [2 n], of which [n] become weights with rising diagonal, equal ones as they are; the rest
  * is room. */

@@ -12,15 +12,13 @@
 /* All by place. */
 struct feedback_panel {
     size_t n;
-    uint32_t rows;   /* 1..PITH_ROW_PANEL */
-    const double *u; /* [n, n], as in struct error_feedback; or NULL, and U is: */
-    const struct low_rank_factor *factor;
+    uint32_t rows;       /* 1..PITH_ROW_PANEL */
+    const double *u;     /* [n, n], as in struct error_feedback */
     const double *goal;  /* [n, PITH_ROW_PANEL] */
     const uint8_t *kept; /* [n, PITH_ROW_PANEL]; NULL: none has to stay 0 */
     int32_t lowest, most;
-    double *e;          /* [n, PITH_ROW_PANEL], any numbers in it: room */
-    double *projection; /* [factor->r, PITH_ROW_PANEL] room, with a factor only */
-    int16_t *q;         /* [rows, n] */
+    double *e;  /* [n, PITH_ROW_PANEL], any numbers in it: room */
+    int16_t *q; /* [rows, n] */
     const struct row_panel_kernels *kernels;
 };
 
@@ -30,10 +28,9 @@ struct feedback_panel {
 void pith_feedback_panel(const struct feedback_panel *p, const double *scale, const double *enough,
                          double *error);
 
-/* pith_search_scale() of each row: widest and least [rows] as there; best [rows]. A row with
- * widest 0 is not looked at. */
-void pith_search_scales(const struct feedback_panel *p, const double *widest, const double *least,
-                        bool halves, double *best);
+/* pith_search_scale() of each row: least and best [rows]. */
+void pith_search_scales(const struct feedback_panel *p, const double *least, bool halves,
+                        double *best);
 
 /* Whether vectors are so wide that rows beside each other are faster, though a row whose error
  * grows too large goes on as long as any other. */

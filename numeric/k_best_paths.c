@@ -9,8 +9,7 @@
  *
  *     e     [n, K]      errors, place by place
  *     rest  [PATH_BLOCK, K]  sum over i behind the block of U[j, i] e_i, of its places j
- *
- * With a factor of low rank the past is `projection` [r, K], and there is no rest. */
+ */
 #include "k_best_paths.h"
 
 #include <math.h>
@@ -85,13 +84,10 @@ static double feedback(const struct path_search *x, size_t j, size_t first, size
                        double *back)
 {
     const struct error_feedback *r = x->r;
-    const struct low_rank_factor *f = r->factor;
     memcpy(back, x->rest + (j - first) * x->k, x->k * sizeof *back);
     if (r->u)
         add_feedback(r, r->u + j * r->n + j + 1, 1, r->e + (j + 1) * x->k, last - j - 1, back);
-    else
-        add_products(f->p + j * f->r, r->projection, f->r, x->k, back);
-    return r->u ? r->u[j * r->n + j] : f->diagonal[j];
+    return r->u ? r->u[j * r->n + j] : 1;
 }
 
 /* ---- choices --------------------------------------------------------------------------------- */
@@ -154,29 +150,7 @@ static void move_rows(double *rows, size_t n, uint32_t k, const uint32_t *from)
         move(rows, n, k, from);
 }
 
-/* projection [r, k] of each path is that of the path it goes on with, and its own error times x. */
-static inline void add_error(double *restrict projection, const double *restrict x, size_t r,
-                             uint32_t k, const double *restrict e)
-{
-    for (size_t i = 0; i < r; i++)
-        for (uint32_t path = 0; path < k; path++)
-            projection[i * k + path] += x[i] * e[path];
-}
-
-static void move_projection(const struct path_search *x, size_t j, const uint32_t *from, bool moved)
-{
-    const struct low_rank_factor *f = x->r->factor;
-    const double *e = x->r->e + j * x->k, *own = f->x + j * f->r;
-    if (moved)
-        move_rows(x->r->projection, f->r, x->k, from);
-    if (x->k == 4)
-        add_error(x->r->projection, own, f->r, 4, e);
-    else
-        add_error(x->r->projection, own, f->r, x->k, e);
-}
-
-/* The choices become the paths. Lanes without a choice copy the first; their results are ignored.
- */
+/* The choices become the paths. Those there are none for follow the first, which nobody reads. */
 static void go_on(struct path_search *x, size_t j, size_t first, size_t last)
 {
     const struct error_feedback *r = x->r;
@@ -193,8 +167,6 @@ static void go_on(struct path_search *x, size_t j, size_t first, size_t last)
     }
     x->n_paths = x->n_choices;
     memcpy(x->origin, origin, x->k * sizeof *origin);
-    if (!r->u)
-        move_projection(x, j, from, moved);
     if (moved) {
         move_rows(r->e + (j + 1) * x->k, last - j - 1, x->k, from);
         move_rows(x->rest, r->u ? j - first : 0, x->k, from);
@@ -205,8 +177,6 @@ double pith_k_best_paths(const struct error_feedback *r, double scale, double en
 {
     struct path_search x = {.r = r, .scale = scale, .k = r->n_paths, .n_paths = 1};
     double back[PITH_MOST_PATHS];
-    if (!r->u)
-        memset(r->projection, 0, r->factor->r * x.k * sizeof *r->projection);
     for (size_t last = r->n, first; last > 0; last = first) {
         first = last > PATH_BLOCK ? last - PATH_BLOCK : 0;
         begin_block(&x, first, last);

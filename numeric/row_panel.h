@@ -21,10 +21,6 @@ struct row_panel_kernels {
      * [n, k]; k: of whole panels. */
     void (*add)(const double *u, size_t stride, size_t rows, const double *e, size_t n, uint32_t k,
                 double *sum);
-    /* sum [n, PITH_ROW_PANEL] += x e, x: [n], e: [PITH_ROW_PANEL]; then y as dot(a, sum) gives it.
-     */
-    void (*add_dot)(const double *x, const double *e, const double *a, size_t n, double *sum,
-                    double *y);
     uint32_t vector_bytes; /* of the loops */
 };
 

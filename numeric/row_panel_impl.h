@@ -48,34 +48,6 @@ static void dot(const double *restrict a, const double *restrict x, size_t n, do
     store(y, sum[0]);
 }
 
-/* sum = sum + x e, and what that adds to a product with a. */
-static inline void add_and_multiply(double *sum, double x, const vec *e, double a, vec *product)
-{
-    vec s[VECTORS];
-    load(s, sum);
-    for (size_t k = 0; k < VECTORS; k++) {
-        s[k] += x * e[k];
-        product[k] += a * s[k];
-    }
-    store(sum, s);
-}
-
-static void add_dot(const double *restrict x, const double *restrict e, const double *restrict a,
-                    size_t n, double *restrict sum, double *restrict y)
-{
-    vec product[4][VECTORS] = {{{0}}}, lanes[VECTORS];
-    size_t i = 0;
-    load(lanes, e);
-    for (; i + 4 <= n; i += 4)
-        for (size_t k = 0; k < 4; k++)
-            add_and_multiply(sum + (i + k) * PITH_ROW_PANEL, x[i + k], lanes, a[i + k], product[k]);
-    for (; i < n; i++)
-        add_and_multiply(sum + i * PITH_ROW_PANEL, x[i], lanes, a[i], product[0]);
-    for (size_t k = 0; k < VECTORS; k++)
-        product[0][k] = (product[0][k] + product[1][k]) + (product[2][k] + product[3][k]);
-    store(y, product[0]);
-}
-
 static void multiply(const double *a, size_t n, const size_t *order, const double *x, double *y)
 {
     for (size_t i = 0; i < n; i++)
@@ -144,5 +116,4 @@ static void add_columns(const double *u, size_t stride, size_t rows, const doubl
     }
 }
 
-const struct row_panel_kernels ROW_PANEL = {multiply,    solve,   dot,
-                                            add_columns, add_dot, VECTOR_BYTES};
+const struct row_panel_kernels ROW_PANEL = {multiply, solve, dot, add_columns, VECTOR_BYTES};

@@ -6,7 +6,7 @@
 #ifndef BLOCK_CHOICE_H
 #define BLOCK_CHOICE_H
 
-#include "layers/layer_round.h"
+#include "layers/layer_factor.h"
 
 /* Columns of a row within which removed blocks make up for each other; to remove them takes the
  * cube of it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/bytes.h"
+#include "pith_host.h"
 #include "base/error_fill.h"
 #include "numeric/select_largest.h"
 
@@ -136,6 +137,25 @@ static bool are_whole(const struct pith_pattern *p, const struct supported_layer
     return l->rows / l->factor->groups % block_rows(p) == 0 && l->factor->n % block_cols(p) == 0;
 }
 
+/* ---- by rows --------------------------------------------------------------------------------- */
+
+static bool open_windows(struct layer_support *s, const struct supported_layer *l)
+{
+    bool ok = pith_row_windows_open(&s->windows, l->factor, s->pattern);
+    s->n_rooms = l->runtime && l->runtime->parallel_for ? pith_threads_count(l->runtime) : 1;
+    s->room = calloc(s->n_rooms, sizeof *s->room);
+    for (uint32_t i = 0; i < s->n_rooms && ok && s->room; i++)
+        ok = pith_row_windows_room(&s->windows, &s->room[i]);
+    return ok && s->room;
+}
+
+void pith_support_row(const void *support, uint32_t thread, uint32_t group, const double *target,
+                      uint8_t *kept)
+{
+    const struct layer_support *s = support;
+    pith_row_windows_choose(&s->windows, group, target, &s->room[thread], kept);
+}
+
 enum pith_status pith_support_choose(struct layer_support *s, const struct supported_layer *l,
                                      struct pith_error *err)
 {
@@ -143,8 +163,7 @@ enum pith_status pith_support_choose(struct layer_support *s, const struct suppo
     if (!s->pattern)
         return PITH_OK;
     if (f->u && pith_support_window(s->pattern, l->weight_cols, l->blocks) > 1)
-        return pith_row_windows_open(&s->windows, f, s->pattern) ? PITH_OK
-                                                                 : pith_error_no_memory(err);
+        return open_windows(s, l) ? PITH_OK : pith_error_no_memory(err);
     s->kept = malloc((size_t)l->rows * f->n);
     if (!s->kept)
         return pith_error_no_memory(err);
@@ -156,6 +175,9 @@ enum pith_status pith_support_choose(struct layer_support *s, const struct suppo
 void pith_support_close(struct layer_support *s)
 {
     free(s->kept);
+    for (uint32_t i = 0; i < s->n_rooms && s->room; i++)
+        pith_row_windows_room_end(&s->room[i]);
+    free(s->room);
     pith_row_windows_close(&s->windows);
     *s = (struct layer_support){.pattern = NULL};
 }

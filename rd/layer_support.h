@@ -18,6 +18,8 @@ struct layer_support {
     double price;                       /* nats that a weight is worth */
     uint8_t *kept;                      /* [rows, n] as the weight; NULL: rows choose, or none is */
     struct row_windows windows;         /* factor NULL: rows do not choose */
+    struct row_windows_room *room;      /* [n_rooms] one a thread */
+    uint32_t n_rooms;
 };
 
 /* A layer as it is to be rounded: rows of the weight, or those of blocks of its columns one behind
@@ -40,6 +42,9 @@ size_t pith_support_window(const struct pith_pattern *pattern, size_t cols, uint
 /* Fills kept or windows. PITH_ERR_MEMORY; what is left then is freed by close, too. */
 enum pith_status pith_support_choose(struct layer_support *s, const struct supported_layer *l,
                                      struct pith_error *err);
+/* As choose_kept of a struct layer_round; support: one whose rows choose. */
+void pith_support_row(const void *support, uint32_t thread, uint32_t group, const double *target,
+                      uint8_t *kept);
 void pith_support_close(struct layer_support *s); /* accepts zeros */
 
 #endif

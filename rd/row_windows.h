@@ -6,7 +6,7 @@
 #ifndef ROW_WINDOWS_H
 #define ROW_WINDOWS_H
 
-#include "layers/layer_round.h"
+#include "layers/layer_factor.h"
 #include "pith_prune.h"
 
 struct row_windows {

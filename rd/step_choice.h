@@ -6,7 +6,7 @@
  *     D(s) = F / 2 * s^2 / 12 * n * noise,
  *
  * where F is how much the loss minds squared errors of the row's results and noise what a rounding
- * by 1 leaves of them (layer_round.h); its bits are n log2(1 / s) and something. D + lambda *
+ * by 1 leaves of them (layer_factor.h); its bits are n log2(1 / s) and something. D + lambda *
  * bits is least for
  *
  *     s^2 = 12 lambda / (ln 2 * F * noise),

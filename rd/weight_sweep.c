@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layer_round.h"
+#include "layers/layer_round.h"
 #include "layer_support.h"
 #include "base/error_fill.h"
 #include "base/narrow_float.h"
@@ -508,7 +508,8 @@ static enum pith_status choose_support(const struct sweep *s, struct layer *l)
     l->support.price = l->support.pattern ? price_of(s, l) : 0;
     enum pith_status status = pith_support_choose(&l->support, &of, s->err);
     l->round.kept = l->support.kept;
-    l->round.windows = l->support.windows.factor ? &l->support.windows : NULL;
+    l->round.choose_kept = l->support.windows.factor ? pith_support_row : NULL;
+    l->round.choice = &l->support;
     return status;
 }
 
@@ -521,7 +522,9 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .step = l->step,
                                     .lambda = s->opts.lambda * s->opts.rate_share,
                                     .keep_zeros = is_sparse(l),
-                                    .levels = levels_of(s),
+                                    .own_factors = true,
+                                    .lowest = -levels_of(s),
+                                    .most = levels_of(s),
                                     .states = l->states,
                                     .paths = s->opts.paths ? s->opts.paths
                                              : l->states   ? TRELLIS_PATHS * (l->states > 8 ? 2 : 1)

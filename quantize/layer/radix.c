@@ -8,15 +8,7 @@
  * in radix_weight.c. */
 #include "radix.h"
 
-#include <float.h>
 #include <math.h>
-
-double pith_radix_above(double scale)
-{
-    int exponent;
-    double f = frexp(scale, &exponent);
-    return fmin(fmax(ldexp(1, f == 0.5 ? exponent - 1 : exponent), (double)FLT_MIN), 0x1p127);
-}
 
 bool pith_is_radix(double scale)
 {

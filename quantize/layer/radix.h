@@ -3,10 +3,9 @@
 #ifndef RADIX_H
 #define RADIX_H
 
+#include "numeric/error_feedback.h" /* pith_radix_above() */
 #include "integer_plan.h"
 
-/* The smallest power of two that is not below `scale`, 2^-126 to 2^127. */
-double pith_radix_above(double scale);
 bool pith_is_radix(double scale);
 
 /* What pith_activation_grid finds for v, made to fit: of the activations' bits and, in fixed point,

@@ -4,14 +4,12 @@
  *
  *     integer_layer.h: what a layer holds before and after its statistics are estimated anew
  *     radix.h: powers of two, and which are none
- *     radix_weight.h: rows whose best scale is known
- *     weight_scale_search.h: the scale that is found is no worse than the one that cuts nothing */
+ *     radix_weight.h: rows whose best scale is known */
 #ifndef TEST_QUANTIZE_LAYER_H
 #define TEST_QUANTIZE_LAYER_H
 
 #include "integer_layer.h"
 #include "radix.h"
 #include "radix_weight.h"
-#include "weight_scale_search.h"
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef GPTQ_ROUND_H
 #define GPTQ_ROUND_H
 
-#include "few_rows.h"
+#include "integer_rows.h"
 
 /* Rounds l's weights anew, with scales chosen for the samples, and stores it; what was pruned stays
  * 0. Rows are rounded through opts' parallel_for (opts may be NULL); the result does not depend on
@@ -22,10 +22,6 @@ enum pith_status pith_gptq_moments(const struct integer_rows *rows, const struct
  * pith_layer_store_all is the caller's. pith_gptq_applies(l) must be true. */
 enum pith_status pith_gptq_round_moments(struct layer_moments *m, const struct pith_opts *opts,
                                          struct integer_layer *l);
-
-/* The same where there are few rows, of a layer of one group. */
-enum pith_status pith_gptq_round_rows(struct few_rows *few, const struct pith_opts *opts,
-                                      struct integer_layer *l);
 
 /* Would pith_gptq_round change anything? */
 bool pith_gptq_applies(const struct integer_layer *l);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "conv_chain.h"
 #include "base/kept_values.h"
-#include "layers/layer_round.h"
+#include "layers/layer_factor.h"
 #include "layers/test_layers.h"
 
 static struct pith_error err;

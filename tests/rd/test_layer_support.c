@@ -8,8 +8,10 @@
 #include <cmocka.h>
 #include "conv_chain.h"
 #include "numeric/cholesky.h"
+#include "layers/layer_round.h"
 #include "pith_host.h"
 #include "rd/weight_sweep.h"
+#include "layers/test_layers.h"
 #include "rd/test_rd.h"
 
 #define N 12
@@ -422,8 +424,11 @@ static void narrow_and_empty_layers(void **state)
                                         .lambda = 1e-3,
                                         .keep_zeros = empty,
                                         .kept = s.kept,
-                                        .windows = s.windows.factor ? &s.windows : NULL,
-                                        .levels = RATE_MOST,
+                                        .choose_kept = s.windows.factor ? pith_support_row : NULL,
+                                        .choice = &s,
+                                        .own_factors = true,
+                                        .lowest = -RATE_MOST,
+                                        .most = RATE_MOST,
                                         .paths = 4};
             check(pith_layer_round(&round, &err));
             const int16_t wanted[4] = {2, -4, 1, 6}, half[4] = {0, -4, 0, 6};

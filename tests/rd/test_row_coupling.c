@@ -9,6 +9,7 @@
 #include "drawn_sensitivity.h"
 #include "pith_host.h"
 #include "rd/weight_sweep.h"
+#include "layers/layer_round.h"
 #include "rd/test_rd.h"
 
 #define ROWS 7
@@ -169,7 +170,8 @@ static double rounded(const struct known *k, const struct layer_factor *f, const
                             .w = w,
                             .loss = loss,
                             .step = step,
-                            .levels = RATE_MOST,
+                            .lowest = -RATE_MOST,
+                            .most = RATE_MOST,
                             .coupling = coupled ? &c : NULL,
                             .paths = 8};
     check(pith_layer_round(&l, &err));

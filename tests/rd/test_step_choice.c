@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "conv_chain.h"
+#include "layers/rate_table.h"
 #include "rd/test_rd.h"
 
 /* D + lambda * bits, of D = F noise / 24 s^2 n and bits = -n log2 s, has its least there. */

@@ -3,11 +3,10 @@
  * and that with the layers that are done. */
 #include "feedback_start.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "train/shrink/parametrization.h"
-#include "numeric/error_feedback.h"
+#include "layers/layer_round.h"
 #include "train/tape/tape.h"
 #include "weight_walk.h"
 
@@ -25,44 +24,11 @@ struct layer {
     const float *was;                  /* [rows, n] the weight as it came */
     uint64_t rows;
     double *shift; /* [rows] what the bias is to make up for */
+    double *step;  /* [rows] */
     struct layer_moments moments;
     struct layer_factor factor;
-    /* Room for a row: [n], of error [n, PATHS] */
-    double *target, *other, *error;
-    uint8_t *kept;
-    int16_t *level;
+    struct layer_round round;
 };
-
-/* ---- a row ----------------------------------------------------------------------------------- */
-
-/* Pruned ones are levels of 0 like others. */
-static void round_row(struct layer *l, uint64_t row)
-{
-    const struct layer_factor *f = &l->factor;
-    const struct parametrization *of = l->of;
-    const size_t n = f->n, g = (size_t)(row / (l->rows / f->groups)), *order = f->order + g * n;
-    const uint8_t *alive = of->pruned ? of->pruned->alive : of->c->mask;
-    const float *w = l->was + row * n;
-    float *v = of->value + row * n;
-    const double factor = (double)pith_latent_factor(of, row * n);
-    const struct error_feedback e = {.n = n,
-                                     .u = f->u + g * n * n,
-                                     .goal = l->target,
-                                     .kept = alive ? l->kept : NULL,
-                                     .lowest = -of->grid->levels,
-                                     .most = of->grid->levels,
-                                     .n_paths = PATHS,
-                                     .e = l->error};
-    pith_layer_row_target(f, (uint32_t)g, w, l->target, l->other);
-    for (size_t j = 0; j < n; j++)
-        l->kept[j] = !alive || alive[row * n + order[j]];
-    pith_error_feedback(&e, (double)of->grid->step * factor, HUGE_VAL, l->level);
-    for (size_t j = 0; j < n; j++)
-        v[order[j]] = (float)l->level[j] * of->grid->step;
-    for (size_t k = 0; k < n; k++)
-        l->shift[row] += (double)w[k] * l->moments.mean[1][g * n + k] -
-                         (double)v[k] * factor * l->moments.mean[0][g * n + k];
-}
 
 /* ---- a layer --------------------------------------------------------------------------------- */
 
@@ -100,17 +66,15 @@ static enum pith_status move_bias(struct feedback *f, const struct layer *l)
 
 static bool open_layer(const struct feedback *f, struct layer *l)
 {
-    const size_t n = l->moments.n;
-    l->rows = l->of->p->count / n;
+    l->rows = l->of->p->count / l->moments.n;
     l->was = data_of(f, l->of->p->value);
     l->bias = bias_numbers(f, pith_weight_bias(f->walk.was, l->of->p->value), l->rows);
     l->shift = calloc((size_t)l->rows, sizeof *l->shift);
-    l->target = malloc(n * sizeof *l->target);
-    l->other = malloc(n * sizeof *l->other);
-    l->error = malloc(n * PATHS * sizeof *l->error);
-    l->kept = malloc(n);
-    l->level = malloc(n * sizeof *l->level);
-    return l->shift && l->target && l->other && l->error && l->kept && l->level;
+    l->step = malloc((size_t)l->rows * sizeof *l->step);
+    for (uint64_t row = 0; row < l->rows && l->step; row++)
+        l->step[row] =
+            (double)l->of->grid->step * (double)pith_latent_factor(l->of, row * l->moments.n);
+    return l->shift && l->step;
 }
 
 static void close_layer(struct layer *l)
@@ -118,25 +82,51 @@ static void close_layer(struct layer *l)
     pith_layer_moments_end(&l->moments);
     pith_layer_factor_end(&l->factor);
     free(l->shift);
-    free(l->target);
-    free(l->other);
-    free(l->error);
-    free(l->kept);
-    free(l->level);
+    free(l->step);
+    free(l->round.q);
+    free(l->round.error);
+}
+
+/* Pruned ones are levels of 0 like others. */
+static void take_levels(const struct layer *l)
+{
+    const size_t n = l->factor.n, each = (size_t)(l->rows / l->factor.groups);
+    for (uint64_t row = 0; row < l->rows; row++) {
+        const double factor = (double)pith_latent_factor(l->of, row * n);
+        const double *now = l->moments.mean[0] + row / each * n,
+                     *was = l->moments.mean[1] + row / each * n;
+        float *v = l->of->value + row * n;
+        for (size_t k = 0; k < n; k++) {
+            v[k] = (float)l->round.q[row * n + k] * l->of->grid->step;
+            l->shift[row] += (double)l->was[row * n + k] * was[k] - (double)v[k] * factor * now[k];
+        }
+    }
 }
 
 /* Where nothing comes in, weights stay as they are. */
 static enum pith_status round_rows(struct feedback *f, struct layer *l)
 {
     struct weight_walk *w = &f->walk;
+    const struct parametrization *of = l->of;
     enum pith_status status =
         pith_layer_factor(&l->moments, l->bias ? PITH_BIAS_SHARE : 0,
                           pith_layer_damping(&l->moments, 1), 1, &l->factor, w->err);
     if (status || !l->factor.u)
         return status ? status : show(f, l->of);
+    l->round = (struct layer_round){.factor = &l->factor,
+                                    .rows = l->rows,
+                                    .w = l->was,
+                                    .step = l->step,
+                                    .kept = of->pruned ? of->pruned->alive : of->c->mask,
+                                    .lowest = -of->grid->levels,
+                                    .most = of->grid->levels,
+                                    .paths = PATHS,
+                                    .runtime = &w->runtime};
     status = pith_layer_targets(&l->factor, l->was, l->rows, &w->runtime, NULL, w->err);
-    for (uint64_t row = 0; row < l->rows && !status; row++)
-        round_row(l, row);
+    if (!status)
+        status = pith_layer_round(&l->round, w->err);
+    if (!status)
+        take_levels(l);
     if (!status && l->bias)
         status = move_bias(f, l);
     return status ? status : show(f, l->of);

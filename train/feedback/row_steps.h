@@ -5,7 +5,7 @@
  * Rounding a row to steps of s moves it by noise e, and the loss by 0.5 E (g e)^2 = s^2 / 24 * sum
  * F on the mean, g being the gradient of one sample (sampled_fisher.h). Where each weight is
  * rounded for itself, F is the square of its gradient, the diagonal Fisher information; with
- * feedback e follows from the roundings r by e = U^-1 D r (layer_round.h), and the sum is |D
+ * feedback e follows from the roundings r by e = U^-1 D r (layer_factor.h), and the sum is |D
  * U^-T g|^2: a row whose errors make up for each other takes a coarser step. Each halving of s is a
  * bit a weight. Of all steps with as many bits together, those cost least with which every weight
  * costs the same,

@@ -12,7 +12,7 @@
 #ifndef WEIGHT_WALK_H
 #define WEIGHT_WALK_H
 
-#include "layers/layer_round.h"
+#include "layers/layer_factor.h"
 
 /* Of the mean's square, that weights need not make up for: the bias does, but for being rounded. */
 #define PITH_BIAS_SHARE 0.95

@@ -9,7 +9,7 @@
 #ifndef ROW_COUPLING_H
 #define ROW_COUPLING_H
 
-#include "layers/sensitivity.h"
+#include "sensitivity.h"
 
 struct row_coupling {
     uint64_t rows;

@@ -6,7 +6,7 @@
 #ifndef KEPT_ROW_H
 #define KEPT_ROW_H
 
-#include "layers/layer_round.h"
+#include "layer_factor.h"
 
 struct kept_row {
     size_t n;      /* of those kept */

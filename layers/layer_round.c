@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* layer_round.c - rows are shared among threads, each with room of its own; sums over rows are
- * taken in their order behind.
+ * taken in their order behind. Rows on one path that nothing else ties together are rounded beside
+ * each other (feedback_panel.h), which changes no bit.
  *
  * Reference: GPTQ (Frantar et al. 2023) rounds each weight to the nearest and feeds its error
  * forward through the Cholesky factor; here a weight may take another integer where that costs
@@ -18,9 +19,9 @@
 #include "numeric/cholesky.h"
 #include "numeric/error_feedback.h"
 #include "base/error_fill.h"
+#include "numeric/feedback_panel.h"
 #include "pith_host.h"
 #include "base/in_parallel.h"
-#include "numeric/row_panel.h"
 #include "decode/trellis.h"
 
 /* Bits follow from counts and counts from bits; two rounds come to rest but for some integers. */
@@ -29,11 +30,14 @@
 
 /* One thread's: nothing is allocated for a row. */
 struct room {
-    double *goal, *other, *error, *projection, *unit, *price;
+    uint32_t thread;
+    double *goal, *other, *error, *price;
     uint8_t *kept;
     int16_t *q;
-    struct kept_row row;             /* where some weights have to be 0 */
-    struct row_windows_room windows; /* where rows choose which */
+    struct kept_row row; /* where rows have their own factors */
+    /* Of rows beside each other, [n, PITH_ROW_PANEL] */
+    double *goals;
+    uint8_t *all_kept;
 };
 
 struct work {
@@ -48,6 +52,7 @@ struct work {
     uint64_t first, last; /* places of the rows that are rounded at once */
     bool nearest;         /* nothing but the nearest integers of the goals */
     bool counts;          /* integers are only counted */
+    bool beside;          /* rows are rounded beside each other */
     uint32_t paths;
     struct row_panel_kernels panel;
     double *overlap, *square; /* [rows] by place of q and goal, of q: see refit; NULL */
@@ -73,7 +78,7 @@ static void to_places(const struct layer_round *l, uint32_t group, const int16_t
 /* Whether some weights have to be 0. */
 static bool is_masked(const struct layer_round *l)
 {
-    return l->keep_zeros || l->kept || l->windows;
+    return l->keep_zeros || l->kept || l->choose_kept;
 }
 
 /* Those that have: zeros that prune left where that is asked, what was chosen before, and what is
@@ -86,18 +91,22 @@ static void find_kept(const struct layer_round *l, uint64_t row, const size_t *o
         const size_t at = row * n + order[j];
         r->kept[j] = (!l->keep_zeros || l->w[at] != 0) && (!l->kept || l->kept[at]);
     }
-    if (l->windows)
-        pith_row_windows_choose(l->windows, group_of(l, row), r->goal, &r->windows, r->kept);
+    if (l->choose_kept)
+        l->choose_kept(l->choice, r->thread, group_of(l, row), r->goal, r->kept);
 }
 
 /* The first guess, from which integers are counted. */
 static void round_to_nearest(const struct layer_round *l, uint64_t row, const struct room *r)
 {
     for (size_t j = 0; j < l->factor->n; j++)
-        r->q[j] =
-            !r->kept[j]
-                ? 0
-                : (int16_t)fmin(fmax(nearbyint(r->goal[j] / l->step[row]), -l->levels), l->levels);
+        r->q[j] = !r->kept[j] ? 0
+                              : (int16_t)fmin(fmax(nearbyint(r->goal[j] / l->step[row]), l->lowest),
+                                              l->most);
+}
+
+static size_t integers_of(const struct layer_round *l)
+{
+    return (size_t)(l->most - l->lowest) + 1;
 }
 
 /* An error of the row's results costs loss / 2 nats a square, so bits are divided by it: then
@@ -105,7 +114,7 @@ static void round_to_nearest(const struct layer_round *l, uint64_t row, const st
 static void set_prices(const struct layer_round *l, uint64_t row, double *price)
 {
     for (uint32_t i = 0; i < (l->states ? 2 : 1); i++)
-        for (int32_t k = -l->levels; k <= l->levels; k++)
+        for (int32_t k = l->lowest; k <= l->most; k++)
             *price++ = 2 * l->lambda / l->loss[row] * l->rate[i].bits[k + RATE_MOST];
 }
 
@@ -113,11 +122,11 @@ static void set_prices(const struct layer_round *l, uint64_t row, double *price)
  * sum; the error alone is what is told. */
 static double paid_for(const struct layer_round *l, const struct room *r)
 {
-    const size_t integers = 2 * (size_t)l->levels + 1;
+    const size_t integers = integers_of(l);
     uint32_t state = 0;
     double paid = 0;
     for (size_t j = l->factor->n; j-- > 0;) {
-        paid += r->price[(state & 1) * integers + (size_t)(r->q[j] + l->levels)];
+        paid += r->price[(state & 1) * integers + (size_t)(r->q[j] - l->lowest)];
         if (l->states)
             state = pith_trellis_after(l->states, state, r->q[j]);
     }
@@ -134,6 +143,16 @@ static struct quantizer_trellis trellis_of(const struct layer_round *l)
     return t;
 }
 
+/* The row's own, if it is searched. */
+static double step_of(const struct layer_round *l, uint64_t row, const struct error_feedback *e,
+                      int16_t *q)
+{
+    const double found = l->least_step ? pith_search_scale(e, l->least_step[row], l->halves, q) : 0;
+    if (found > 0)
+        l->step[row] = found;
+    return l->step[row];
+}
+
 /* alone: as if each weight's error counted by itself, and bits cost nothing. The identity in
  * place of the factor: then no error is fed forward. */
 static double round_along_paths(const struct work *w, uint64_t row, const struct room *r)
@@ -144,15 +163,12 @@ static double round_along_paths(const struct work *w, uint64_t row, const struct
     const size_t n = f->n;
     const double *u = f->u && !alone ? f->u + group_of(l, row) * n * n : NULL;
     const struct quantizer_trellis trellis = trellis_of(l);
-    const struct low_rank_factor diagonal = {
-        .n = n, .x = r->projection, .p = r->projection, .diagonal = r->unit};
     struct error_feedback e = {.n = n,
                                .u = u,
-                               .factor = u ? NULL : &diagonal,
                                .goal = r->goal,
                                .kept = is_masked(l) ? r->kept : NULL,
-                               .lowest = -l->levels,
-                               .most = l->levels,
+                               .lowest = l->lowest,
+                               .most = l->most,
                                .trellis = l->states ? &trellis : NULL,
                                /* One path is GPTQ; a trellis needs a path for each state at
                                 * least. */
@@ -160,13 +176,12 @@ static double round_along_paths(const struct work *w, uint64_t row, const struct
                                           : l->states ? l->states
                                                       : 1,
                                .e = r->error,
-                               .projection = r->projection,
                                .panel = &w->panel};
     if (l->lambda > 0 && !alone) {
         set_prices(l, row, r->price);
         e.price = r->price;
     }
-    const double cost = pith_error_feedback(&e, l->step[row], HUGE_VAL, r->q);
+    const double cost = pith_error_feedback(&e, step_of(l, row, &e, r->q), HUGE_VAL, r->q);
     return e.price ? cost - paid_for(l, r) : cost;
 }
 
@@ -192,8 +207,8 @@ static double round_kept(const struct work *w, uint64_t row, const struct room *
     struct error_feedback e = {.n = r->row.n,
                                .u = r->row.u,
                                .goal = r->row.goal,
-                               .lowest = -l->levels,
-                               .most = l->levels,
+                               .lowest = l->lowest,
+                               .most = l->most,
                                .n_paths = w->paths,
                                .e = r->error,
                                .panel = &w->panel};
@@ -202,7 +217,7 @@ static double round_kept(const struct work *w, uint64_t row, const struct room *
         e.price = r->price;
     }
     if (e.n > 0)
-        pith_error_feedback(&e, l->step[row], HUGE_VAL, r->row.q);
+        pith_error_feedback(&e, step_of(l, row, &e, r->row.q), HUGE_VAL, r->row.q);
     memset(r->q, 0, l->factor->n * sizeof *r->q);
     for (size_t j = 0; j < e.n; j++)
         r->q[r->row.place[j]] = r->row.q[j];
@@ -213,7 +228,7 @@ static double round_kept(const struct work *w, uint64_t row, const struct room *
 static bool takes_kept(const struct work *w, uint64_t row, struct room *r)
 {
     const struct layer_round *l = w->l;
-    return is_masked(l) && l->factor->u && !l->states && !w->counts &&
+    return l->own_factors && is_masked(l) && l->factor->u && !l->states && !w->counts &&
            pith_kept_row_take(l->factor, group_of(l, row), r->goal, r->kept, &r->row);
 }
 
@@ -255,6 +270,50 @@ static void round_row(const struct work *w, uint64_t place, struct room *r)
     int16_t *to = w->placed ? w->placed + place * n : l->q + row * n;
     for (size_t j = 0; j < n; j++)
         to[order[j]] = r->q[j];
+}
+
+static void set_aside(const struct layer_round *l, uint32_t i, const struct room *r)
+{
+    for (size_t j = 0; j < l->factor->n; j++) {
+        r->goals[j * PITH_ROW_PANEL + i] = r->goal[j];
+        r->all_kept[j * PITH_ROW_PANEL + i] = r->kept[j];
+    }
+}
+
+/* Rows first .. first + rows - 1, of one group. */
+static void round_panel(const struct work *w, uint64_t first, uint32_t rows, const struct room *r)
+{
+    struct layer_round *l = w->l;
+    const struct layer_factor *f = l->factor;
+    const uint32_t group = group_of(l, first);
+    const size_t n = f->n, *order = f->order + group * n;
+    const struct feedback_panel p = {.n = n,
+                                     .rows = rows,
+                                     .u = f->u ? f->u + group * n * n : NULL,
+                                     .goal = r->goals,
+                                     .kept = is_masked(l) ? r->all_kept : NULL,
+                                     .lowest = l->lowest,
+                                     .most = l->most,
+                                     .e = r->error,
+                                     .q = r->q,
+                                     .kernels = &w->panel};
+    double found[PITH_ROW_PANEL] = {0}, enough[PITH_ROW_PANEL], error[PITH_ROW_PANEL];
+    for (uint32_t i = 0; i < rows; i++) {
+        pith_layer_row_target(f, group, l->w + (first + i) * n, r->goal, r->other);
+        find_kept(l, first + i, order, r);
+        set_aside(l, i, r);
+        enough[i] = HUGE_VAL;
+    }
+    if (l->least_step)
+        pith_search_scales(&p, l->least_step + first, l->halves, found);
+    for (uint32_t i = 0; i < rows; i++)
+        if (found[i] > 0)
+            l->step[first + i] = found[i];
+    pith_feedback_panel(&p, l->step + first, enough, error);
+    memcpy(l->error + first, error, rows * sizeof *error);
+    for (uint32_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < n; j++)
+            l->q[(first + i) * n + order[j]] = r->q[i * n + j];
 }
 
 /* Of the row and what it makes up for, together: its sums are those of the layer's results then.
@@ -300,12 +359,28 @@ static void compare_row(const struct work *w, uint64_t place, const struct room 
 
 /* ---- all rows -------------------------------------------------------------------------------- */
 
+/* Rows beside each other go to threads in turn. */
+static void do_panels(const struct work *w, uint32_t thread)
+{
+    const uint64_t each = w->l->rows / w->l->factor->groups,
+                   panels = (each + PITH_ROW_PANEL - 1) / PITH_ROW_PANEL;
+    for (uint64_t i = thread; i < panels * w->l->factor->groups; i += w->n) {
+        const uint64_t at = i % panels * PITH_ROW_PANEL, left = each - at;
+        round_panel(w, i / panels * each + at,
+                    left < PITH_ROW_PANEL ? (uint32_t)left : PITH_ROW_PANEL, &w->room[thread]);
+    }
+}
+
 /* Rows go to ranks and to threads in turn; their results lie apart. */
 static void do_rows(void *arg, uint32_t thread)
 {
     const struct work *w = arg;
     const struct pith_sweep_ranks *k = w->l->ranks;
     const uint64_t count = k ? k->count : 1;
+    if (w->beside && !w->overlap) {
+        do_panels(w, thread);
+        return;
+    }
     for (uint64_t row = w->first + thread * count + (k ? k->rank : 0); row < w->last;
          row += w->n * count)
         if (w->overlap)
@@ -382,22 +457,20 @@ static bool all_rows(struct work *w)
 }
 
 /* What a failure leaves is freed by close_work(). */
-static bool open_room(const struct layer_round *l, struct room *r)
+static bool open_room(const struct layer_round *l, bool beside, struct room *r)
 {
-    const size_t n = l->factor->n;
+    const size_t n = l->factor->n, lanes = beside ? PITH_ROW_PANEL : l->paths;
     r->goal = malloc(n * sizeof *r->goal);
     r->other = malloc(n * sizeof *r->other);
-    r->error = malloc(n * l->paths * sizeof *r->error);
-    r->projection = malloc(l->paths * sizeof *r->projection);
-    r->unit = malloc(n * sizeof *r->unit);
-    r->price = malloc(2 * (2 * (size_t)l->levels + 1) * sizeof *r->price);
+    r->error = calloc(n * lanes, sizeof *r->error);
+    r->price = malloc(2 * integers_of(l) * sizeof *r->price);
     r->kept = malloc(n);
-    r->q = malloc(n * sizeof *r->q);
-    for (size_t k = 0; k < n && r->unit; k++)
-        r->unit[k] = 1;
-    return r->goal && r->other && r->error && r->projection && r->unit && r->price && r->kept &&
-           r->q && (!is_masked(l) || pith_kept_row_open(l->factor, &r->row)) &&
-           (!l->windows || pith_row_windows_room(l->windows, &r->windows));
+    r->q = malloc(n * lanes * sizeof *r->q);
+    r->goals = beside ? calloc(n * lanes, sizeof *r->goals) : NULL;
+    r->all_kept = beside ? calloc(n * lanes, 1) : NULL;
+    return r->goal && r->other && r->error && r->price && r->kept && r->q &&
+           (!beside || (r->goals && r->all_kept)) &&
+           (!l->own_factors || !is_masked(l) || pith_kept_row_open(l->factor, &r->row));
 }
 
 /* Room for each thread before any starts. */
@@ -406,6 +479,8 @@ static bool open_work(struct layer_round *l, struct work *w)
     *w = (struct work){.l = l, .n = 1, .panel = pith_row_panel_kernels()};
     if (l->runtime && l->runtime->parallel_for)
         w->n = pith_threads_count(l->runtime);
+    w->beside = l->paths == 1 && !(l->lambda > 0) && !l->states && !l->coupling && !l->ranks &&
+                !(l->own_factors && is_masked(l)) && pith_feedback_panel_pays(&w->panel);
     w->room = calloc(w->n, sizeof *w->room);
     bool ok = w->room != NULL;
     if (l->coupling) {
@@ -414,8 +489,10 @@ static bool open_work(struct layer_round *l, struct work *w)
         w->gathered = malloc((size_t)l->rows * sizeof *w->gathered);
         ok = ok && w->off && w->placed && w->gathered;
     }
-    for (uint32_t i = 0; i < w->n && ok; i++)
-        ok = open_room(l, &w->room[i]);
+    for (uint32_t i = 0; i < w->n && ok; i++) {
+        w->room[i].thread = i;
+        ok = open_room(l, w->beside, &w->room[i]);
+    }
     return ok;
 }
 
@@ -426,13 +503,12 @@ static void close_work(struct work *w)
         free(r->goal);
         free(r->other);
         free(r->error);
-        free(r->projection);
-        free(r->unit);
         free(r->price);
         free(r->kept);
         free(r->q);
         pith_kept_row_close(&r->row);
-        pith_row_windows_room_end(&r->windows);
+        free(r->goals);
+        free(r->all_kept);
     }
     free(w->room);
     free(w->off);
@@ -477,7 +553,8 @@ static uint32_t fewer_paths(const struct layer_round *l)
 enum pith_status pith_layer_round(struct layer_round *l, struct pith_error *err)
 {
     struct work w;
-    l->q = calloc((size_t)l->rows * l->factor->n, sizeof *l->q);
+    if (!l->q)
+        l->q = calloc((size_t)l->rows * l->factor->n, sizeof *l->q);
     l->error = calloc((size_t)l->rows, sizeof *l->error);
     bool ok = open_work(l, &w) && l->q && l->error;
     for (int i = 0; i < RATE_ROUNDS && ok && l->lambda > 0; i++) {
@@ -511,8 +588,9 @@ enum pith_status pith_layer_refit(const struct layer_round *l, double *factor,
         find_errors(&w, w.room);
     ok = ok && w.overlap && w.square && all_rows(&w);
     for (uint64_t place = 0; place < l->rows && ok; place++) {
-        overlap += l->loss[row_at(l, place)] * w.overlap[place];
-        square += l->loss[row_at(l, place)] * w.square[place];
+        const double loss = l->loss ? l->loss[row_at(l, place)] : 1;
+        overlap += loss * w.overlap[place];
+        square += loss * w.square[place];
     }
     *factor = square > 0 && overlap > 0 ? overlap / square : 1;
     close_work(&w);

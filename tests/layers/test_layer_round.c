@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of a layer onto integers: each is what error feedback makes of it alone, whatever is rounded
+ * beside it and by how many threads; steps are searched, weights kept 0 and chosen as asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pith_host.h"
+#include "numeric/error_feedback.h"
+#include "layers/layer_round.h"
+#include "gemm_model.h"
+
+#define N 9
+#define GROUPS 2
+#define ROWS 22 /* 11 a group: more than are rounded beside each other, and not a multiple */
+#define MOST 7
+
+static struct pith_error err;
+
+static void check(enum pith_status status)
+{
+    if (status)
+        fail_msg("status %d: %s", (int)status, err.text);
+}
+
+/* Of inputs that have something in common; none: nothing comes in. */
+static struct layer_factor factor_of(struct test_random *r, bool none)
+{
+    struct layer_moments m = {.n = N, .groups = GROUPS};
+    struct layer_factor f;
+    m.h = calloc(GROUPS * N * N, sizeof *m.h);
+    m.mean[0] = calloc(GROUPS * N, sizeof **m.mean);
+    m.mean[1] = calloc(GROUPS * N, sizeof **m.mean);
+    assert_true(m.h && m.mean[0] && m.mean[1]);
+    for (int i = 0; i < 60 && !none; i++) {
+        double x[N], common = (double)test_gauss(r);
+        for (int k = 0; k < N; k++)
+            x[k] = common + (double)test_gauss(r) * (1 + 0.2 * k);
+        for (int a = 0; a < N * N; a++)
+            m.h[i % GROUPS * N * N + a] += x[a / N] * x[a % N];
+    }
+    check(pith_layer_factor(&m, 0, PITH_LAYER_DAMPING, 1, &f, &err));
+    pith_layer_moments_end(&m);
+    assert_int_equal(f.u == NULL, none);
+    return f;
+}
+
+/* Row 3 is of zeros. */
+struct rows {
+    float w[ROWS * N];
+    uint8_t kept[ROWS * N];
+    double step[ROWS], least[ROWS];
+};
+
+static void draw_rows(struct test_random *r, struct rows *x)
+{
+    for (int i = 0; i < ROWS * N; i++) {
+        x->w[i] = i / N == 3 ? 0 : test_gauss(r);
+        x->kept[i] = test_below(r, 4) != 0;
+    }
+    for (int i = 0; i < ROWS; i++) {
+        x->step[i] = 0.2 + 0.01 * i;
+        x->least[i] = 0.05;
+    }
+}
+
+/* What pith_error_feedback() makes of a row by itself. */
+static double alone(const struct layer_round *l, uint64_t row, double *step, int16_t *q)
+{
+    const struct layer_factor *f = l->factor;
+    const size_t group = row / (ROWS / GROUPS), *order = f->order + group * N;
+    double goal[N], e[N * 4];
+    uint8_t kept[N];
+    int16_t by_place[N];
+    for (int i = 0; i < N; i++) {
+        goal[i] = (double)l->w[row * N + order[i]];
+        kept[i] = !l->kept || l->kept[row * N + order[i]];
+    }
+    const struct error_feedback one = {.n = N,
+                                       .u = f->u + group * N * N,
+                                       .goal = goal,
+                                       .kept = kept,
+                                       .lowest = l->lowest,
+                                       .most = l->most,
+                                       .n_paths = l->paths,
+                                       .e = e};
+    if (l->least_step) {
+        const double found = pith_search_scale(&one, l->least_step[row], l->halves, by_place);
+        *step = found > 0 ? found : *step;
+    }
+    const double error = pith_error_feedback(&one, *step, HUGE_VAL, by_place);
+    for (int i = 0; i < N; i++)
+        q[order[i]] = by_place[i];
+    return error;
+}
+
+static void rows_are_those_alone(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(71);
+    for (int way = 0; way < 24; way++) {
+        struct rows x;
+        struct layer_factor f = factor_of(&r, false);
+        struct pith_opts threads;
+        draw_rows(&r, &x);
+        pith_opts_init(&threads, sizeof threads);
+        if (way & 1)
+            check(pith_threads_start(&threads, 3));
+        struct layer_round l = {.factor = &f,
+                                .rows = ROWS,
+                                .w = x.w,
+                                .step = x.step,
+                                .least_step = way & 2 ? x.least : NULL,
+                                .halves = way % 3 == 0,
+                                .kept = way & 4 ? x.kept : NULL,
+                                .lowest = -MOST - 1,
+                                .most = MOST,
+                                .paths = way & 8 ? 4 : 1,
+                                .runtime = way & 1 ? &threads : NULL};
+        struct rows was = x;
+        check(pith_layer_round(&l, &err));
+        for (uint64_t row = 0; row < ROWS; row++) {
+            int16_t q[N];
+            const double error = alone(&l, row, &was.step[row], q);
+            assert_true(l.error[row] == error && x.step[row] == was.step[row]);
+            assert_memory_equal(l.q + row * N, q, sizeof q);
+        }
+        assert_true(x.step[3] == 0.2 + 0.01 * 3); /* nothing to search by */
+        free(l.q);
+        free(l.error);
+        pith_layer_factor_end(&f);
+        if (way & 1)
+            pith_threads_stop(&threads);
+    }
+}
+
+/* Without inputs each weight goes to its nearest integer, within the bounds; into the caller's
+ * room. */
+static void nearest_without_inputs(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(72);
+    struct layer_factor f = factor_of(&r, true);
+    for (uint32_t paths = 1; paths <= 4; paths += 3) {
+        struct rows x;
+        int16_t q[ROWS * N];
+        draw_rows(&r, &x);
+        struct layer_round l = {.factor = &f,
+                                .rows = ROWS,
+                                .w = x.w,
+                                .step = x.step,
+                                .keep_zeros = true,
+                                .lowest = -3,
+                                .most = 2,
+                                .paths = paths,
+                                .q = q};
+        check(pith_layer_round(&l, &err));
+        assert_ptr_equal(l.q, q);
+        for (int i = 0; i < ROWS * N; i++) {
+            const double nearest = nearbyint((double)x.w[i] / x.step[i / N]);
+            assert_true(q[i] == fmin(fmax(nearest, -3), 2));
+        }
+        free(l.error);
+    }
+    pith_layer_factor_end(&f);
+}
+
+/* Every second place goes, in rows of group 1 alone. */
+static void choose(const void *of, uint32_t thread, uint32_t group, const double *target,
+                   uint8_t *kept)
+{
+    assert_ptr_equal(of, &err);
+    assert_int_equal(thread, 0);
+    for (int i = 0; i < N && group == 1; i += 2)
+        kept[i] = target[i] > 100;
+}
+
+static void chosen_weights_become_0(void **state)
+{
+    (void)state;
+    struct test_random r = test_seed(73);
+    struct layer_factor f = factor_of(&r, false);
+    struct rows x;
+    double error[2] = {0, 0};
+    draw_rows(&r, &x);
+    for (int own = 0; own < 2; own++) {
+        struct layer_round l = {.factor = &f,
+                                .rows = ROWS,
+                                .w = x.w,
+                                .step = x.step,
+                                .choose_kept = choose,
+                                .choice = &err,
+                                .own_factors = own,
+                                .lowest = -100,
+                                .most = 100,
+                                .paths = 1};
+        check(pith_layer_round(&l, &err));
+        for (int row = 0; row < ROWS; row++) {
+            int gone = 0;
+            for (int i = 0; i < N; i++)
+                gone += row >= ROWS / 2 && i % 2 == 0 && l.q[row * N + (int)f.order[N + i]] == 0;
+            assert_int_equal(gone, row < ROWS / 2 ? 0 : (N + 1) / 2);
+            error[own] += row < ROWS / 2 ? 0 : l.error[row];
+        }
+        free(l.q);
+        free(l.error);
+    }
+    assert_true(error[1] < error[0]); /* all that stays makes up for what goes */
+    pith_layer_factor_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_those_alone),
+        cmocka_unit_test(nearest_without_inputs),
+        cmocka_unit_test(chosen_weights_become_0),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
