@@ -8,3 +8,8 @@ $(O)/samples/make_digits: samples/make_digits.c $(O)/flags
 demo: $(O)/pith $(O)/samples/make_digits ## the whole pipeline on the sample, or MODEL= DATA=
 	@PITH=$(O)/pith MAKE_DIGITS=$(O)/samples/make_digits DEMO_DIR=$(BUILD)/demo MODEL=$(MODEL) DATA=$(DATA) \
 	    LABELS=$(LABELS) samples/demo.sh
+
+.PHONY: mcu
+mcu: $(O)/pith $(O)/samples/make_digits ## a network from training to an emulated Cortex-M4F (samples/mcu)
+	@$(MAKE) --no-print-directory -C samples/mcu PITH=$(abspath $(O)/pith) \
+	    MAKE_DIGITS=$(abspath $(O)/samples/make_digits) O=$(abspath $(BUILD)/mcu)

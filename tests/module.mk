@@ -193,7 +193,7 @@ coverage-counts: $(sort $(COVERAGE_TESTS))
 	@$(PYTHON) tests/coverage.py $(O)
 
 # ---- style -------------------------------------------------------------------------------------
-OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench bench/* samples,$(d)/*.c $(d)/*.h))
+OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench bench/* samples samples/*,$(d)/*.c $(d)/*.h))
 # Not asked of cppcheck: memleak and uninitvar take a pointer stored in a structure for lost and an
 # address never written through for read; invalidPointerCast dislikes options addressed by offset;
 # the conditions it calls redundant, or too late, compare positions or guard what others tested;
