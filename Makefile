@@ -232,10 +232,12 @@ install: all ## into DESTDIR/PREFIX (/usr/local)
 	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
 	printf '$(call pc_file,pith-cuda,execute compressed networks on NVIDIA GPUs,-lpith-runtime -lpthread -ldl -lm)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-cuda.pc
 	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress) $(LIBS_train)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
+	install -d $(DESTDIR)$(PREFIX)/lib/cmake/pith
+	for f in pith-config pith-config-version; do sed 's/@VERSION@/$(VERSION)/; s/@LIBS@/$(sort $(call link_libs,compress) $(LIBS_train))/' packages/$$f.cmake.in > $(DESTDIR)$(PREFIX)/lib/cmake/pith/$$f.cmake; done
 uninstall: ## remove what install laid down
 	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(foreach l,pith pith-runtime pith-cuda,$(DESTDIR)$(PREFIX)/lib/lib$(l).a)
 	rm -f $(foreach l,pith pith-runtime pith-cuda,$(DESTDIR)$(PREFIX)/lib/pkgconfig/$(l).pc)
-	rm -rf $(DESTDIR)$(PREFIX)/include/pith $(DESTDIR)$(PREFIX)/lib/pith
+	rm -rf $(DESTDIR)$(PREFIX)/include/pith $(DESTDIR)$(PREFIX)/lib/pith $(DESTDIR)$(PREFIX)/lib/cmake/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pith.1 $(DESTDIR)$(PREFIX)/share/man/man1/pith-*.1
 endif

@@ -16,6 +16,37 @@ case $answer in
 "$label "*) ;;
 *) echo "embed answered '$answer', the label is $label"; exit 1 ;;
 esac
+if command -v cmake >/dev/null; then
+    mkdir "$root/product"
+    cat >"$root/product/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(product C CXX)
+find_package(pith ${WANTED} REQUIRED)
+add_executable(embed embed.c)
+target_link_libraries(embed pith::runtime)
+add_executable(inspect inspect.cc)
+target_link_libraries(inspect pith::pith)
+END
+    cat >"$root/product/inspect.cc" <<'END'
+#include <pith/pith_load.h>
+#include <pith/pith_model.h>
+int main(int, char **argv)
+{
+    struct pith_model *model = nullptr;
+    struct pith_error error = {};
+    const bool read = pith_model_load(argv[1], nullptr, &model, &error) == PITH_OK;
+    pith_model_free(model);
+    return read ? 0 : 1;
+}
+END
+    cp samples/embed.c "$root/product"
+    cmake -S "$root/product" -B "$root/none" -DCMAKE_PREFIX_PATH="$root/usr" -DWANTED=9 >"$root/log" 2>&1 &&
+        { echo "CMake finds version 9"; exit 1; }
+    cmake -S "$root/product" -B "$root/product" -DCMAKE_PREFIX_PATH="$root/usr" -DWANTED=0.1 >"$root/log" 2>&1 &&
+        cmake --build "$root/product" >>"$root/log" 2>&1 && "$root/product/inspect" "$root/digits.pith" &&
+        [ "$("$root/product/embed" "$root/digits.pith" "$root/digits/test-images-idx3-ubyte" 0)" = "$answer" ] ||
+        { echo "no programs of CMake's targets:"; tail -20 "$root/log"; exit 1; }
+fi
 grep -q '^Libs: -L${libdir} -lpith-runtime' "$root/usr/lib/pkgconfig/pith-runtime.pc" || exit 1
 ${MAKE:-make} -s uninstall BUILD="$(dirname "$PITH_O")" PREFIX=/usr DESTDIR="$root" || exit 1
 left=$(find "$root/usr" -type f)
