@@ -9,7 +9,9 @@ demo: $(O)/pith $(O)/samples/make_digits ## the whole pipeline on the sample, or
 	@PITH=$(O)/pith MAKE_DIGITS=$(O)/samples/make_digits DEMO_DIR=$(BUILD)/demo MODEL=$(MODEL) DATA=$(DATA) \
 	    LABELS=$(LABELS) samples/demo.sh
 
-.PHONY: mcu
+.PHONY: mcu wasm
 mcu: $(O)/pith $(O)/samples/make_digits ## a network from training to an emulated Cortex-M4F (samples/mcu)
-	@$(MAKE) --no-print-directory -C samples/mcu PITH=$(abspath $(O)/pith) \
-	    MAKE_DIGITS=$(abspath $(O)/samples/make_digits) O=$(abspath $(BUILD)/mcu)
+wasm: $(O)/pith $(O)/samples/make_digits ## the runtime for browsers, and a page with LeNet-5 (samples/wasm)
+mcu wasm:
+	@$(MAKE) --no-print-directory -C samples/$@ PITH=$(abspath $(O)/pith) \
+	    MAKE_DIGITS=$(abspath $(O)/samples/make_digits) O=$(abspath $(BUILD)/$@)
