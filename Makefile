@@ -47,7 +47,7 @@ else
 
 O := $(BUILD)/$(VARIANT)
 .PRECIOUS: $(O)/%.o
-NEEDS_NO_COMPILER := help clean uninstall format deps-test amalgamation
+NEEDS_NO_COMPILER := help clean uninstall format deps-test amalgamation package
 ifeq ($(ARCH),)
 ifneq ($(filter-out $(NEEDS_NO_COMPILER),$(or $(MAKECMDGOALS),all)),)
 $(error no C compiler: "$(CC) -dumpmachine" gives nothing. Install gcc and libc6-dev ("make deps" does), or name a compiler: make CC=...)
@@ -209,9 +209,15 @@ clean: ## remove everything built
 	rm -rf $(BUILD)
 
 # ---- what other build systems take -------------------------------------------------------------
-.PHONY: amalgamation
+.PHONY: amalgamation package
 amalgamation: ## the runtime as one C file and its header, in build/amalgamation
 	@$(PYTHON) packages/amalgamate.py $(BUILD)/amalgamation
+
+package: amalgamation ## the same for Zephyr, ESP-IDF, Arduino and PlatformIO, in build/package
+	@rm -rf $(BUILD)/package && mkdir -p $(BUILD)/package && cp -r packages/component $(BUILD)/package/pith
+	@cp LICENSE $(BUILD)/package/pith && cp -r $(BUILD)/amalgamation $(BUILD)/package/pith/src
+	@cd packages/component && for f in idf_component.yml library.json library.properties; do \
+	    sed 's/@VERSION@/$(VERSION)/' $$f >$(abspath $(BUILD))/package/pith/$$f || exit 1; done
 
 # ---- install -----------------------------------------------------------------------------------
 VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print v}' runtime/pith_runtime.h)
