@@ -150,6 +150,8 @@ static enum pith_status encode_codebook(struct pack_const *c, struct pith_error 
     return PITH_OK;
 }
 
+_Static_assert(LITTLE_ENDIAN_HERE, "plain elements are written as they lie in memory");
+
 /* Elements that are kept, one behind the other. Without a mask the model's own array is written,
  * where it is as the file has it. */
 static enum pith_status gather_elements(struct pack_const *c, struct pith_error *err)

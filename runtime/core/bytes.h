@@ -49,6 +49,19 @@ static inline void store_le64(void *p, uint64_t v)
     store_le32((uint8_t *)p + 4, (uint32_t)(v >> 32));
 }
 
+/* Whether numbers lie in memory as they do in a file. */
+#define LITTLE_ENDIAN_HERE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
+/* A number of `each` bytes as it lies in a file, to memory. */
+static inline void copy_le(void *to, const void *from, size_t each)
+{
+    if (LITTLE_ENDIAN_HERE)
+        memcpy(to, from, each);
+    else
+        for (size_t k = 0; k < each; k++)
+            ((uint8_t *)to)[k] = ((const uint8_t *)from)[each - 1 - k];
+}
+
 /* false on overflow; *out is then unspecified. */
 static inline bool mul_ok(uint64_t a, uint64_t b, uint64_t *out)
 {

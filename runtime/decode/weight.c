@@ -70,11 +70,21 @@ enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void
     return st ? st : pith_decoder_finish(d);
 }
 
-/* each: 1, 2, 4 or 8 memcpy of a constant few bytes, which compilers make a move of. */
 static void scatter(uint8_t *dst, const uint32_t *pos, const uint8_t *src, uint32_t n, size_t each)
 {
     for (uint32_t i = 0; i < n; i++)
-        memcpy(dst + pos[i] * each, src + i * each, each);
+        copy_le(dst + pos[i] * each, src + i * each, each);
+}
+
+/* Elements of `each` bytes, side by side. */
+static void copy_plain(uint8_t *dst, const uint8_t *src, uint64_t n, size_t each)
+{
+    if (LITTLE_ENDIAN_HERE) {
+        memcpy(dst, src, (size_t)n * each);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++, dst += each, src += each)
+        copy_le(dst, src, each);
 }
 
 /* pos: NULL: side by side, in a loop of its own, which has vectors. */
@@ -143,7 +153,7 @@ enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, voi
     if (w->support == SUPPORT_DENSE) {
         st = check_plain_dense(w);
         if (!st)
-            memcpy(dst, src, (size_t)w->count * each);
+            copy_plain(dst, src, w->count, each);
         return st;
     }
     st = pith_decoder_open(w, scratch, true, &d);

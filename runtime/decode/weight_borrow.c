@@ -10,7 +10,7 @@ const void *pith_weight_borrow(const struct weight *w)
 {
     size_t each = pith_type_bytes(w->type);
     bool converted = w->type == PITH_F16 || w->type == PITH_BF16 || w->type == PITH_F64;
-    bool in_order = each == 1 || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    bool in_order = each == 1 || LITTLE_ENDIAN_HERE;
     bool plain = w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code == CODE_PLAIN;
     if (!plain || converted || !in_order || (uintptr_t)w->index_stream.bytes % each != 0)
         return NULL;

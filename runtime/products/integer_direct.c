@@ -1,25 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_direct.c - see integer_direct.h.
  *
- *     weights in the image    output after output: a sum for each pixel of the taps inside x
- *     coded [outputs, K]      the same, one filter decoded at a time
- *     coded [K, outputs]      row after row of K, added to sums of all outputs
+ *     filters        two at a time, in the image or decoded, copied to scratch in the order in
+ *                    which windows of x lie, then multiplied with all pixels, two at a time
+ *     depthwise      four channels at a time, likewise
+ *     [K, outputs]   in the image: four outputs at a time, all K; coded: four rows of K at a time,
+ *                    added to sums of all outputs
  * A product with trans_b has its weights as a convolution has them.
  *
- * Padding has the value of the zero point and so adds nothing. Sums are modulo 2^32: their order
- * does not show. */
+ * Where windows reach beyond x, or their rows are not pieces of it, rows of x are copied to lines
+ * of scratch, with the zero point in the place of padding, which so adds nothing. Sums are modulo
+ * 2^32: their order does not show. */
 #include "products/integer_direct.h"
 #include "kernels/ref/integer_element.h"
+#include "kernels/ref/integer_tile.h"
 #include "kernels/kernels.h"
 #include "decode/weight_rows.h"
+
+#define ROWS 4u /* of K, decoded at a time */
 
 struct direct_run {
     const struct integer_conv *c;
     const struct integer_conv_data *data;
-    const struct byte_rows *bytes;
+    uint32_t flip; /* of four x: i8 are multiplied as u8 */
+    int32_t zero_x, zero_y;
+    tile_zero less;
     uint32_t cg, og, taps;
     size_t x_row, x_pixel, x_channel, x_image; /* elements of x from one to the next */
-    size_t w_channel;                          /* and of a filter */
+    size_t y_pixel, y_output, y_image;
+    /* scratch */
+    struct tile_window window;
+    uint32_t *packed;  /* two filters, or [taps] of four channels, or sums of a matrix */
+    uint32_t *segment; /* [segments] */
+    uint8_t *lines;    /* [ring][line]; NULL: x is read where it lies */
+    uint32_t ring, line;
+    int8_t *filter; /* coded weights, decoded */
+    struct weight_rows *rows;
+    const int8_t *image; /* weights there; NULL: coded */
 };
 
 static bool is_matrix(const struct op_args *args)
@@ -27,10 +44,11 @@ static bool is_matrix(const struct op_args *args)
     return args->info->op == PITH_OP_MATMUL_INTEGER && !args->attr[ATTR_MATMUL_TRANS_B];
 }
 
-/* One decoded filter: what run_coded_filters keeps beside the reader. */
-static size_t filter_bytes(const struct integer_conv *c)
+/* Four channels are read at once where each is a filter of its own. */
+static bool is_depthwise(const struct integer_conv *c)
 {
-    return (size_t)aligned_bytes((uint64_t)c->channels / c->groups * c->kh * c->kw);
+    return c->channels_last && !c->x_signed && c->groups == c->channels &&
+           c->outputs == c->channels && c->channels >= 4;
 }
 
 static bool keeps_sums(const struct integer_conv *c)
@@ -45,205 +63,409 @@ static bool sums_in_y(const struct integer_conv *c)
     return keeps_sums(c) || (c->to_real && c->y_step == c->outputs);
 }
 
-/* Sums of a product whose rows of K come one after the other. */
-static uint64_t sums_bytes(const struct integer_conv *c)
+/* Of the first operand of a product. */
+static uint32_t rows_of(const struct integer_conv *c)
 {
-    uint64_t sums = (uint64_t)c->oh * c->outputs; /* < 2^31: pith_integer_conv_of_matmul */
-    return sums_in_y(c) ? 0 : aligned_bytes(sums * sizeof(uint32_t));
+    return c->oh * c->ow;
+}
+
+/* ---- scratch -------------------------------------------------------------------------------- */
+
+/* Does a window end beyond the last element of its axis? */
+static bool reaches_out(uint32_t out, uint32_t kernel, uint32_t stride, uint32_t dil, uint32_t pad,
+                        uint32_t size)
+{
+    return pad > 0 || (uint64_t)(out - 1) * stride + (uint64_t)(kernel - 1) * dil >= size;
+}
+
+/* One channel lies in either order. Lines are u8. */
+static bool needs_lines(const struct integer_conv *c)
+{
+    return reaches_out(c->oh, c->kh, c->stride_h, c->dil_h, c->pad_top, c->h) ||
+           reaches_out(c->ow, c->kw, c->stride_w, c->dil_w, c->pad_left, c->w) ||
+           (!c->channels_last && c->channels > 1) || c->x_signed;
+}
+
+/* Pixels of a padded row. */
+static uint32_t line_pixels(const struct integer_conv *c)
+{
+    const uint32_t reach = (c->ow - 1) * c->stride_w + (c->kw - 1) * c->dil_w + 1;
+    return reach > c->pad_left + c->w ? reach : c->pad_left + c->w;
+}
+
+/* Cuts n bytes off, or only counts them (mem NULL). */
+static void *cut(uint8_t *mem, size_t *at, size_t bytes)
+{
+    void *p = mem ? mem + *at : NULL;
+    *at += (bytes + 7) & ~(size_t)7;
+    return p;
+}
+
+/* Returns the bytes that it takes. */
+static size_t lay_out(struct direct_run *r, const struct weight *w, bool matrix, uint8_t *mem)
+{
+    const struct integer_conv *c = r->c;
+    const size_t filter = (size_t)r->cg * r->taps;
+    size_t at = 0;
+    if (matrix) {
+        const size_t sums =
+            (size_t)rows_of(c) * c->outputs; /* < 2^31: pith_integer_conv_of_matmul */
+        r->packed = w && !sums_in_y(c) ? cut(mem, &at, sums * sizeof(uint32_t)) : NULL;
+        r->filter = w ? cut(mem, &at, (size_t)ROWS * c->outputs) : NULL;
+    } else if (is_depthwise(c)) {
+        r->packed = cut(mem, &at, 4 * filter);
+        r->filter = w ? cut(mem, &at, 4 * filter) : NULL;
+    } else {
+        const bool joins = c->dil_w == 1 && (c->groups == 1 || needs_lines(c));
+        r->window.segments = joins ? c->kh : r->taps;
+        r->window.n = joins ? c->kw * r->cg : r->cg;
+        r->ring = (c->kh - 1) * c->dil_h + 1;
+        r->line = line_pixels(c) * r->cg;
+        r->packed = cut(mem, &at, tile_window_bytes(&r->window));
+        r->segment = cut(mem, &at, r->window.segments * sizeof *r->segment);
+        r->lines = needs_lines(c) ? cut(mem, &at, (size_t)r->ring * r->line) : NULL;
+        r->filter = w ? cut(mem, &at, 2 * filter) : NULL;
+    }
+    if (w && mem)
+        r->rows = pith_weight_rows_open(w, mem + at);
+    return at + (w ? pith_weight_rows_bytes(w) : 0);
+}
+
+static struct direct_run run_of(const struct integer_conv *c)
+{
+    return (struct direct_run){
+        .c = c, .cg = c->channels / c->groups, .og = c->outputs / c->groups, .taps = c->kh * c->kw};
+}
+
+/* Pixels of a 1x1 convolution that does not skip any are a single row, where they need no lines. */
+static struct integer_conv in_one_row(const struct integer_conv *c)
+{
+    struct integer_conv one = *c;
+    if (!needs_lines(c) && c->kh * c->kw == 1 && c->oh == c->h && c->ow == c->w) {
+        one.w = one.ow = c->w * c->h;
+        one.h = one.oh = 1;
+    }
+    return one;
 }
 
 bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args,
                               struct op_need *need)
 {
-    if (pith_weight_borrow(args->weight))
-        return true;
+    const struct weight *coded = pith_weight_borrow(args->weight) ? NULL : args->weight;
     const bool matrix = is_matrix(args);
+    const struct integer_conv one = in_one_row(c);
+    struct direct_run r = run_of(&one);
+    need->scratch_bytes = (lay_out(&r, coded, matrix, NULL) + 63) & ~(size_t)63;
+    if (!coded)
+        return true;
     need->reads_rows = true;
     need->writes_last = matrix && !sums_in_y(c);
-    need->prep_scratch_bytes = pith_weight_rows_bytes(args->weight);
-    need->scratch_bytes = need->prep_scratch_bytes + (matrix ? sums_bytes(c) : filter_bytes(c));
+    need->prep_scratch_bytes = pith_weight_rows_bytes(coded);
     return true;
 }
 
-/* The difference of x and its zero point has 9 bits, the weight 8: their product fits an int, and
- * only the sum may wrap around, which is why it is unsigned. */
-#define DOT(T)                                                                                     \
-    static uint32_t dot_##T(const void *values, size_t x_step, const int8_t *w, size_t w_step,     \
-                            uint32_t n, int32_t zero)                                              \
-    {                                                                                              \
-        const T *x = values;                                                                       \
-        uint32_t sum = 0;                                                                          \
-        for (; n > 0; n--, x += x_step, w += w_step)                                               \
-            sum += (uint32_t)((*x - zero) * *w);                                                   \
-        return sum;                                                                                \
-    }
+/* ---- results -------------------------------------------------------------------------------- */
 
-DOT(int8_t)
-DOT(uint8_t)
+/* What the sum of an output becomes, and its place in a pixel of y. */
+struct output {
+    uint32_t bias;
+    float factor;
+    size_t at;
+};
 
-static uint32_t dot(const struct direct_run *r, size_t x, size_t x_step, const int8_t *w,
-                    size_t w_step, uint32_t n)
+static struct output output_of(const struct direct_run *r, uint32_t o)
 {
-    int32_t zero = r->data->zero_x;
-    const uint8_t *at = r->data->x + x;
-    return r->c->x_signed ? dot_int8_t(at, x_step, w, w_step, n, zero)
-                          : dot_uint8_t(at, x_step, w, w_step, n, zero);
+    const struct integer_conv_data *d = r->data;
+    return (struct output){d->bias ? ((const uint32_t *)d->bias)[o] : 0,
+                           d->factor ? d->factor[o * d->factor_step] : 0.0f, o * r->y_output};
 }
 
-/* Taps of one axis that lie inside x for an output: [begin, end). */
+static void put_sum(const struct direct_run *r, size_t at, float real, uint32_t sum)
+{
+    uint8_t *y = r->data->y + at * sizeof sum;
+    if (keeps_sums(r->c))
+        memcpy(y, &sum, sizeof sum);
+    else
+        memcpy(y, &real, sizeof real);
+}
+
+/* at: of the pixel in y. */
+static inline void put(const struct direct_run *r, size_t at, const struct output *o, uint32_t sum)
+{
+    sum += o->bias;
+    const float real = (float)(int32_t)sum * o->factor;
+    if (r->c->to_values)
+        r->data->y[at + o->at] = tile_value(real, r->zero_y) ^ (r->c->y_signed ? 0x80 : 0);
+    else
+        put_sum(r, at + o->at, real, sum);
+}
+
+/* By the kernel that adds rows of bytes: it rounds as the packed kernels do. */
+static void add_residual(const struct direct_run *r, const struct pith_kernels *kernels)
+{
+    const struct integer_conv *c = r->c;
+    const struct integer_conv_data *d = r->data;
+    const size_t pixels = (size_t)c->n * c->oh * c->ow;
+    struct combined_rows rows = {.a = d->y, .b = d->residual, .y = d->y, .n = c->outputs * pixels};
+    rows.rows = 1;
+    if (c->y_step) {
+        rows.n = rows.b_step = c->outputs;
+        rows.rows = pixels;
+        rows.step = c->y_step;
+    }
+    kernels->integer.bytes.combine(d->add, &rows);
+}
+
+/* ---- filters -------------------------------------------------------------------------------- */
+
+/* n filters from output o on, where they lie or as they are decoded; called in their order. */
+static const int8_t *next_filters(const struct direct_run *r, uint32_t o, uint32_t n)
+{
+    const uint32_t each = r->cg * r->taps;
+    if (r->image)
+        return r->image + (size_t)o * each;
+    pith_weight_rows_i8(r->rows, r->filter, n * each);
+    return r->filter;
+}
+
+/* One of the two filters that lie side by side (integer_tile.h). */
+static void pack_filter(const struct direct_run *r, const int8_t *w, uint32_t filter)
+{
+    const uint32_t n = r->window.n, each = (n + 3) / 4 * 8;
+    int8_t *to = (int8_t *)r->packed + 4 * filter;
+    uint32_t e = 0;
+    for (uint32_t t = 0; t < r->taps; t++)
+        for (uint32_t k = 0; k < r->cg; k++) {
+            to[tile_place(&r->window, e)] = w[k * r->taps + t];
+            if (++e == n) {
+                e = 0;
+                to += each;
+            }
+        }
+}
+
+/* The line of row `row` of x, which may lie outside; x: of its image and group. */
+static void read_line(const struct direct_run *r, const uint8_t *x, int32_t row, uint8_t *line)
+{
+    const struct integer_conv *c = r->c;
+    memset(line, r->zero_x, r->line);
+    if (row < 0 || (uint32_t)row >= c->h)
+        return;
+    line += c->pad_left * r->cg;
+    x += (uint32_t)row * r->x_row;
+    if (c->channels_last && c->groups == 1 && !r->flip)
+        tile_copy(line, x, (size_t)c->w * r->cg);
+    else
+        for (uint32_t i = 0; i < c->w; i++)
+            for (uint32_t k = 0; k < r->cg; k++)
+                *line++ = x[i * r->x_pixel + k * r->x_channel] ^ (uint8_t)r->flip;
+}
+
+/* Brings lines up to those of output row oy, and finds the segments of its windows; returns what
+ * they begin in. *have: rows of x that are there, from -pad_top on. */
+static const uint8_t *read_lines(const struct direct_run *r, const uint8_t *x, uint32_t oy,
+                                 int32_t *have)
+{
+    const struct integer_conv *c = r->c;
+    const int32_t first = (int32_t)(oy * c->stride_h);
+    const uint32_t columns = r->window.segments / c->kh;
+    const size_t row = r->lines ? r->line : r->x_row, pixel = r->lines ? r->cg : r->x_pixel;
+    if (r->lines)
+        for (*have = *have > first ? *have : first; *have < first + (int32_t)r->ring; ++*have)
+            read_line(r, x, *have - (int32_t)c->pad_top,
+                      r->lines + (uint32_t)*have % r->ring * r->line);
+    for (uint32_t ky = 0, s = 0; ky < c->kh; ky++) {
+        const uint32_t at = (uint32_t)first + ky * c->dil_h;
+        for (uint32_t k = 0; k < columns; k++, s++)
+            r->segment[s] = (uint32_t)((r->lines ? at % r->ring : at) * row + k * c->dil_w * pixel);
+    }
+    return r->lines ? r->lines : x;
+}
+
+/* A row of n outputs, one or two. */
+static void run_row(const struct direct_run *r, const uint8_t *x, size_t at, const struct output *o,
+                    uint32_t n)
+{
+    const struct integer_conv *c = r->c;
+    const size_t step = c->stride_w * (r->lines ? r->cg : r->x_pixel);
+    for (uint32_t i = 0; i < c->ow; i += 2, x += 2 * step) {
+        const bool two = i + 1 < c->ow;
+        uint32_t sum[4];
+        if (two)
+            tile_sums(&r->window, r->segment, x, step, r->packed, r->less, true, sum);
+        else
+            tile_sums(&r->window, r->segment, x, step, r->packed, r->less, false, sum);
+        for (uint32_t k = 0; k < (two ? 4 : 2); k += 2, at += r->y_pixel) {
+            put(r, at, &o[0], sum[k]);
+            if (n > 1)
+                put(r, at, &o[1], sum[k + 1]);
+        }
+    }
+}
+
+/* A reader goes forward only. So each filter is decoded once, and multiplied with all pixels of all
+ * images before the next one comes. */
+static void run_filters(const struct direct_run *r)
+{
+    const struct integer_conv *c = r->c;
+    memset(r->packed, 0, tile_window_bytes(&r->window));
+    for (uint32_t o = 0, n; o < c->outputs; o += n) {
+        n = r->og - o % r->og > 1 ? 2 : 1;
+        const int8_t *w = next_filters(r, o, n);
+        for (uint32_t j = 0; j < n; j++)
+            pack_filter(r, w + (size_t)j * r->cg * r->taps, j);
+        const struct output out[2] = {output_of(r, o), output_of(r, o + n - 1)};
+        for (size_t image = 0; image < c->n; image++) {
+            const uint8_t *x = r->data->x + image * r->x_image + o / r->og * r->cg * r->x_channel;
+            int32_t have = 0;
+            for (uint32_t oy = 0; oy < c->oh; oy++)
+                run_row(r, read_lines(r, x, oy, &have),
+                        image * r->y_image + oy * (size_t)c->ow * r->y_pixel, out, n);
+        }
+    }
+}
+
+/* ---- depthwise ------------------------------------------------------------------------------ */
+
+/* Taps of an axis that lie inside x, [begin, end), of a window that begins at `at`. */
 struct tap_range {
     uint32_t begin, end;
 };
 
-static struct tap_range taps_inside(uint32_t out, uint32_t kernel, uint32_t stride, uint32_t dil,
-                                    uint32_t pad, uint32_t size)
+static struct tap_range taps_inside(int32_t at, uint32_t kernel, uint32_t dil, uint32_t size)
 {
     struct tap_range t = {0, 0};
-    int64_t at = (int64_t)out * stride - pad;
-    for (uint32_t k = 0; k < kernel; k++, at += dil) {
+    for (uint32_t k = 0; k < kernel; k++, at += (int32_t)dil) {
         if (at < 0)
             t.begin = k + 1;
-        if (at < size)
+        if (at < (int32_t)size)
             t.end = k + 1;
     }
     t.end = t.end < t.begin ? t.begin : t.end;
     return t;
 }
 
-/* Of output pixel (oy, ox); x: of its image and group. The inner loop goes along the longer of a
- * pixel's channels and a row's taps; a call for each of the others is what remains. Taps inside x
- * are consecutive, so no element is tested. */
-static uint32_t window_sum(const struct direct_run *r, size_t x, uint32_t oy, uint32_t ox,
-                           const int8_t *w)
+/* Output row oy of n channels, the last of four that begin at x. */
+static void run_channels(const struct direct_run *r, const uint8_t *x, uint32_t oy, size_t at,
+                         const struct output *o, uint32_t n)
 {
     const struct integer_conv *c = r->c;
-    struct tap_range ty = taps_inside(oy, c->kh, c->stride_h, c->dil_h, c->pad_top, c->h);
-    struct tap_range tx = taps_inside(ox, c->kw, c->stride_w, c->dil_w, c->pad_left, c->w);
-    uint32_t sum = 0, across = tx.end - tx.begin;
-    for (uint32_t ky = ty.begin; ky < ty.end && across; ky++) {
-        size_t row = (size_t)oy * c->stride_h + (size_t)ky * c->dil_h - c->pad_top;
-        size_t col = (size_t)ox * c->stride_w + (size_t)tx.begin * c->dil_w - c->pad_left;
-        size_t at = x + row * r->x_row + col * r->x_pixel;
-        const int8_t *v = w + ky * c->kw + tx.begin;
-        if (r->cg > across)
-            for (uint32_t kx = 0; kx < across; kx++)
-                sum += dot(r, at + kx * c->dil_w * r->x_pixel, r->x_channel, v + kx, r->w_channel,
-                           r->cg);
-        else
-            for (uint32_t k = 0; k < r->cg; k++)
-                sum += dot(r, at + k * r->x_channel, c->dil_w * r->x_pixel, v + k * r->w_channel, 1,
-                           across);
+    const int32_t top = (int32_t)(oy * c->stride_h) - (int32_t)c->pad_top;
+    const struct tap_range ty = taps_inside(top, c->kh, c->dil_h, c->h);
+    int32_t left = -(int32_t)c->pad_left;
+    for (uint32_t i = 0; i < c->ow; i++, left += (int32_t)c->stride_w, at += r->y_pixel) {
+        const struct tap_range tx = taps_inside(left, c->kw, c->dil_w, c->w);
+        uint32_t sum[4] = {0};
+        for (uint32_t ky = ty.begin; ky < ty.end; ky++) {
+            const size_t row = (size_t)(top + (int32_t)(ky * c->dil_h));
+            const size_t column = (size_t)(left + (int32_t)(tx.begin * c->dil_w));
+            tile_channels(x + row * r->x_row + column * r->x_pixel, c->dil_w * r->x_pixel,
+                          r->packed + ky * c->kw + tx.begin, tx.end - tx.begin, r->less, sum);
+        }
+        for (uint32_t j = 0; j < n; j++)
+            put(r, at, &o[j], sum[4 - n + j]);
     }
-    return sum;
 }
 
-/* By the kernel that adds rows of bytes, for a row of one: it rounds as the packed kernels do. */
-static void add_to_residual(const struct direct_run *r, size_t image, size_t pixel, uint32_t o,
-                            uint8_t *y)
+/* Channels that are left are the last of four, so that nothing is read beyond them. */
+static void run_depthwise(const struct direct_run *r)
 {
     const struct integer_conv *c = r->c;
-    size_t pixels = (size_t)c->oh * c->ow, at = (image * c->outputs + o) * pixels + pixel;
-    if (c->y_step)
-        at = (image * pixels + pixel) * c->outputs + o;
-    r->bytes->combine(
-        r->data->add,
-        &(struct combined_rows){.a = y, .b = r->data->residual + at, .y = y, .n = 1, .rows = 1});
+    for (uint32_t o = 0, n; o < c->channels; o += n) {
+        n = c->channels - o < 4 ? c->channels - o : 4;
+        const int8_t *w = next_filters(r, o, n);
+        const uint32_t skip = 4 - n;
+        struct output out[4];
+        memset(r->packed, 0, r->taps * sizeof *r->packed);
+        for (uint32_t j = 0; j < n; j++) {
+            out[j] = output_of(r, o + j);
+            for (uint32_t t = 0; t < r->taps; t++)
+                ((int8_t *)r->packed)[4 * t + skip + j] = *w++;
+        }
+        for (size_t image = 0; image < c->n; image++)
+            for (uint32_t oy = 0; oy < c->oh; oy++)
+                run_channels(r, r->data->x + image * r->x_image + o - skip, oy,
+                             image * r->y_image + oy * (size_t)c->ow * r->y_pixel, out, n);
+    }
 }
 
-/* Output o of a pixel, from its sum. */
-static void put(const struct direct_run *r, size_t image, size_t pixel, uint32_t o, uint32_t sum)
+/* ---- matrices ------------------------------------------------------------------------------- */
+
+/* k rows of weights from `first` on, added to the sums of row i of x. */
+static void add_rows(const struct direct_run *r, const int8_t *w, uint32_t first, uint32_t k,
+                     uint32_t i, uint32_t o, uint32_t *sum)
 {
     const struct integer_conv *c = r->c;
-    const struct integer_conv_data *d = r->data;
-    size_t pixels = (size_t)c->oh * c->ow, at = (image * c->outputs + o) * pixels + pixel;
-    if (c->y_step)
-        at = (image * pixels + pixel) * c->y_step + o;
-    sum += d->bias ? ((const uint32_t *)d->bias)[o] : 0;
-    if (keeps_sums(c)) {
-        memcpy(d->y + at * sizeof sum, &sum, sizeof sum);
-        return;
-    }
-    float real = (float)(int32_t)sum * d->factor[o * d->factor_step];
-    if (c->to_real) {
-        memcpy(d->y + at * sizeof real, &real, sizeof real);
-        return;
-    }
-    struct integer_range range = integer_range_of(c->y_signed ? PITH_I8 : PITH_U8, d->zero_y);
-    d->y[at] = (uint8_t)quantized(&range, real);
-    if (d->residual)
-        add_to_residual(r, image, pixel, o, d->y + at);
+    const uint32_t n = c->outputs - o < 4 ? c->outputs - o : 4;
+    tile_matrix(r->data->x + (size_t)i * c->channels + first, w + o, c->outputs, k, n, r->flip,
+                r->zero_x, sum);
 }
 
-/* Output o of all pixels of all images; w: its filter. */
-static void run_filter(const struct direct_run *r, uint32_t o, const int8_t *w)
+static void put_output(const struct direct_run *r, uint32_t i, uint32_t o, uint32_t sum)
+{
+    const struct output out = output_of(r, o);
+    put(r, i * r->y_pixel, &out, sum);
+}
+
+static void run_matrix(const struct direct_run *r)
 {
     const struct integer_conv *c = r->c;
-    for (size_t image = 0; image < c->n; image++) {
-        size_t x = image * r->x_image + (size_t)(o / r->og) * r->cg * r->x_channel, pixel = 0;
-        for (uint32_t oy = 0; oy < c->oh; oy++)
-            for (uint32_t ox = 0; ox < c->ow; ox++, pixel++)
-                put(r, image, pixel, o, window_sum(r, x, oy, ox, w));
-    }
+    for (uint32_t i = 0; i < rows_of(c); i++)
+        for (uint32_t o = 0; o < c->outputs; o += 4) {
+            uint32_t sum[4] = {0};
+            add_rows(r, r->image, 0, c->channels, i, o, sum);
+            for (uint32_t j = 0; j < 4 && o + j < c->outputs; j++)
+                put_output(r, i, o + j, sum[j]);
+        }
 }
 
-/* step: elements from an output's filter to the next one's. A matrix [K, outputs] has them side by
- * side, and w_channel then goes from row to row. */
-static void run_filters(const struct direct_run *r, const int8_t *w, size_t step)
-{
-    for (uint32_t o = 0; o < r->c->outputs; o++)
-        run_filter(r, o, w + o * step);
-}
-
-/* A reader goes forward only. So each filter is decoded once, and multiplied with all pixels of all
- * images before the next one comes. */
-static void run_coded_filters(const struct direct_run *r, const struct weight *w, void *scratch)
-{
-    uint32_t n = r->cg * r->taps;
-    int8_t *filter = scratch;
-    struct weight_rows *rows = pith_weight_rows_open(w, (uint8_t *)scratch + filter_bytes(r->c));
-    for (uint32_t o = 0; o < r->c->outputs; o++) {
-        pith_weight_rows_i8(rows, filter, n);
-        run_filter(r, o, filter);
-    }
-}
-
-/* sum[i, o] += (x[i, k] - zero) * w[k, o], a row of K at a time. */
-static void run_coded_matrix(const struct direct_run *r, const struct weight *w, uint8_t *scratch)
+static void run_coded_matrix(const struct direct_run *r)
 {
     const struct integer_conv *c = r->c;
-    uint32_t *sum = (void *)(sums_in_y(c) ? r->data->y : scratch);
-    struct weight_rows *rows = pith_weight_rows_open(w, scratch + sums_bytes(c));
-    memset(sum, 0, (size_t)c->oh * c->outputs * sizeof *sum);
-    for (uint32_t k = 0; k < c->channels; k++) {
-        struct weight_rows_column x = {r->data->x + k, c->channels, c->x_signed, r->data->zero_x};
-        pith_weight_rows_add(rows, &x, c->oh, sum, c->outputs);
+    uint32_t *sum = sums_in_y(c) ? (void *)r->data->y : r->packed;
+    memset(sum, 0, (size_t)rows_of(c) * c->outputs * sizeof *sum);
+    for (uint32_t k = 0; k < c->channels; k += ROWS) {
+        const uint32_t n = c->channels - k < ROWS ? c->channels - k : ROWS;
+        pith_weight_rows_i8(r->rows, r->filter, n * c->outputs);
+        for (uint32_t i = 0; i < rows_of(c); i++)
+            for (uint32_t o = 0; o < c->outputs; o += 4)
+                add_rows(r, r->filter, k, n, i, o, sum + (size_t)i * c->outputs + o);
     }
-    for (uint32_t i = 0; i < c->oh; i++)
+    for (uint32_t i = 0; i < rows_of(c); i++)
         for (uint32_t o = 0; o < c->outputs; o++)
-            put(r, 0, i, o, sum[(size_t)i * c->outputs + o]);
+            put_output(r, i, o, sum[(size_t)i * c->outputs + o]);
 }
 
-void pith_integer_direct_run(const struct integer_conv *c, const struct op_args *args,
+void pith_integer_direct_run(const struct integer_conv *conv, const struct op_args *args,
                              const struct op_env *env, const struct integer_conv_data *data)
 {
-    const int8_t *w = pith_weight_borrow(args->weight);
     const bool matrix = is_matrix(args);
-    size_t plane = (size_t)c->h * c->w;
-    struct direct_run r = {.c = c,
-                           .data = data,
-                           .bytes = &env->kernels->integer.bytes,
-                           .cg = c->channels / c->groups,
-                           .og = c->outputs / c->groups,
-                           .taps = c->kh * c->kw,
-                           .x_row = c->channels_last ? (size_t)c->w * c->channels : c->w,
-                           .x_pixel = c->channels_last ? c->channels : 1,
-                           .x_channel = c->channels_last ? 1 : plane,
-                           .x_image = plane * c->channels};
-    r.w_channel = matrix ? c->outputs : r.taps;
-    if (w)
-        run_filters(&r, w, matrix ? 1 : r.cg * r.taps);
+    const struct integer_conv one = in_one_row(conv);
+    const struct integer_conv *c = &one;
+    const size_t plane = (size_t)c->h * c->w, pixels = rows_of(c);
+    struct direct_run r = run_of(c);
+    r.data = data;
+    r.image = pith_weight_borrow(args->weight);
+    r.flip = c->x_signed ? 0x80808080u : 0;
+    r.zero_x = data->zero_x + (c->x_signed ? 128 : 0);
+    r.zero_y = data->zero_y + (c->y_signed ? 128 : 0);
+    r.less = tile_zero_of(r.zero_x);
+    r.x_row = c->channels_last ? (size_t)c->w * c->channels : c->w;
+    r.x_pixel = c->channels_last ? c->channels : 1;
+    r.x_channel = c->channels_last ? 1 : plane;
+    r.x_image = plane * c->channels;
+    r.y_pixel = c->y_step ? c->y_step : 1;
+    r.y_output = c->y_step ? 1 : pixels;
+    r.y_image = pixels * (c->y_step ? c->y_step : c->outputs);
+    lay_out(&r, r.image ? NULL : args->weight, matrix, env->scratch);
+    if (matrix && r.image)
+        run_matrix(&r);
     else if (matrix)
-        run_coded_matrix(&r, args->weight, env->scratch);
+        run_coded_matrix(&r);
+    else if (is_depthwise(c))
+        run_depthwise(&r);
     else
-        run_coded_filters(&r, args->weight, env->scratch);
+        run_filters(&r);
+    if (data->residual)
+        add_residual(&r, env->kernels);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The kernels of AArch64 under emulation, floats, integers and entropy decoders, those of integers on a CPU
 # with dot products and on one without: the tests of the kernels, of operators and of networks, and that the
-# latter CPU is not told to have what it lacks.
+# latter CPU has not got what it lacks. The reference's integers on Armv7.
 command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null ||
     { echo "no aarch64-linux-gnu-gcc or qemu-aarch64"; exit 77; }
 work=$(mktemp -d)
@@ -33,6 +33,20 @@ for t in $integers $floats; do
             { echo "$t fails on $cpu"; tail -5 "$work/log"; status=1; }
     done
 done
+# the same integers by the tiles of Armv7's instructions for signals (integer_tile.h)
+if command -v arm-linux-gnueabihf-gcc >/dev/null && command -v qemu-arm >/dev/null; then
+    mkdir "$work/v7"
+    cc7="arm-linux-gnueabihf-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime -Ihuffman -Wall -Wextra -Werror"
+    for file in $core huffman/*.c; do
+        $cc7 -c "$file" -o "$work/v7/$(basename "$file" .c).o" || exit 1
+    done
+    arm-linux-gnueabihf-ar rcs "$work/v7.a" "$work"/v7/*.o || exit 1
+    for t in runtime/test_integer_product runtime/test_integer_network; do
+        $cc7 -DCASES=40 -D_GNU_SOURCE -Itests -Itests/embedded/shim -Itests/runtime -static "tests/$t.c" "$work/v7.a" \
+            -lm -o "$work/test7" || exit 1
+        qemu-arm "$work/test7" >"$work/log" 2>&1 || { echo "$t fails on Armv7"; tail -5 "$work/log"; status=1; }
+    done
+fi
 cat >"$work/levels.c" <<'END'
 #include <pith_runtime.h>
 int main(void)

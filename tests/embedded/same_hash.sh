@@ -1,82 +1,96 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The compressed sample gives the same output bits on x86-64 (reference kernels), AArch64, s390x (which
-# is big-endian) and i686 where there are cross compilers, Cortex-M3 (soft float) and Cortex-M4F; the
-# last two freestanding under QEMU. Quantized, it gives those of the reference on NEON's kernels, with
-# and without dot products.
+# Two samples, one of floats with Huffman codes and one of integers, give the same output bits on every
+# platform for which there are a compiler and an emulator: Cortex-M0+, M3 (soft float), M4F and M33,
+# freestanding; RISC-V of 32 bits without floats, freestanding, and of 64; AArch64, armhf, i686, wasm32,
+# and s390x, which is big-endian. AArch64 runs integers with NEON's kernels, too, with and without dot
+# products.
 command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null ||
     { echo "no arm-none-eabi-gcc or qemu-system-arm"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 here=tests/embedded
-tests/fresh_digits.sh "$work/digits.onnx" && "$PITH" compress "$work/digits.onnx" --sparsity 0.6 --bits 4 --for size -q -o "$work/net.pith" || exit 1
-image() { # of the network FILE
-    cat > "$work/image.S" <<EOF
-    .section .rodata
-    .global model_image, model_image_bytes
-    .balign 64
-model_image:
-    .incbin "$1"
-model_image_end:
-    .balign 4
-model_image_bytes:
-    .4byte model_image_end - model_image
-EOF
-}
-image "$work/net.pith"
-. tests/build/runtime_files.inc
-flags="-std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno -Iruntime"
-
-expect() { # the hash here
-    ${CC:-gcc} $flags -Wl,-z,noexecstack "$work/image.S" $here/output_hash.c $here/hosted_main.c \
-        "$PITH_O/libpith-runtime.a" -lpthread -o "$work/host" && expected=$("$work/host") || exit 1
-}
-expect
-status=0
-compare() {
-    if [ "$2" != "$expected" ]; then
-        echo "$1: output hash '$2', x86-64 has '$expected'"
-        status=1
-    fi
-}
-cortex() { # name board flags
-    arm-none-eabi-gcc $flags $3 -mthumb -ffreestanding -nostdlib -ffunction-sections -fdata-sections \
-        -Wl,--gc-sections -T $here/mps2.ld $here/cortex_m_start.c $here/output_hash.c "$work/image.S" \
-        $core -lgcc -o "$work/$1.elf" || exit 1
-    compare "$1" "$(timeout 120 qemu-system-arm -M "$2" -nographic -monitor none -serial none \
-        -semihosting-config enable=on,target=native -kernel "$work/$1.elf" 2>&1)"
-}
-cortex cortex-m3 mps2-an385 "-mcpu=cortex-m3"
-cortex cortex-m4f mps2-an386 "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
-linux() { # architecture emulator flags
-    command -v "$1-linux-gnu-gcc" >/dev/null && command -v "qemu-$2" >/dev/null || return
-    "$1-linux-gnu-gcc" $flags $3 -static -Wl,-z,noexecstack "$work/image.S" $here/output_hash.c \
-        $here/hosted_main.c $core -o "$work/$1" || exit 1
-    compare "$1" "$("qemu-$2" "$work/$1")"
-}
-reference=$core
-# The core with the kernels of AArch64, compiled once.
-arm_objects=
-command -v aarch64-linux-gnu-gcc >/dev/null && for file in $core runtime/kernels/arm/*.c; do
-    case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
-    object=$work/$(basename "$file" .c).o
-    aarch64-linux-gnu-gcc $flags -DPITH_BUILD_CPU=0xffffffffu $isa -c "$file" -o "$object" || exit 1
-    arm_objects="$arm_objects $object"
-done
-arm() { # flags of hosted_main.c
-    core=$arm_objects
-    linux aarch64 aarch64 "$1"
-    core=$reference
-}
-arm
-# big-endian; gcc, asked for C11 to the letter, would compute floats in double there
-linux s390x s390x -fexcess-precision=fast
-linux i686 i386 "-msse2 -mfpmath=sse"
-"$PITH_O/samples/make_digits" "$work/d" 64 1 &&
+tests/fresh_digits.sh "$work/digits.onnx" && "$PITH_O/samples/make_digits" "$work/d" 64 1 &&
+    "$PITH" compress "$work/digits.onnx" --sparsity 0.6 --bits 4 --for size -q -o "$work/floats.pith" &&
     "$PITH" quantize "$work/digits.onnx" -d "$work/d/train-images-idx3-ubyte" --weights 4 -q -o "$work/q.pith" &&
     "$PITH" encode "$work/q.pith" -q -o "$work/integers.pith" || exit 1
-image "$work/integers.pith"
-expect
-arm -DCPU_MASK=PITH_CPU_NEON
-arm "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD)"
+. $here/objects.inc
+for net in floats integers; do
+    image_of "$work/$net.pith" >"$work/$net.c"
+done
+flags="-std=c11 -O2 -Wall -Wextra -Werror -ffp-contract=off -fno-math-errno -Iruntime"
+status=0
+has() { # programs...
+    for p in "$@"; do command -v "$p" >/dev/null || return 1; done
+}
+# platform NAME "COMPILER FLAGS" "LINKER'S FLAGS AND FILES" EMULATOR...: compiles the core once
+platform() {
+    name=$1 cc="$2 $flags" link=$3
+    shift 3
+    [ -n "$objects" ] || objects_of "$name" "$cc"
+    for net in ${nets:-floats integers}; do
+        $cc "$work/$net.c" $here/output_hash.c $link $objects -Wl,--gc-sections $libraries -o "$work/$name.$net" ||
+            exit 1
+        hash=$(timeout 120 "$@" "$work/$name.$net" 2>&1)
+        [ "$name" = host ] && eval "expected_$net=\$hash"
+        eval "expected=\$expected_$net"
+        [ "$hash" = "$expected" ] || { echo "$name, $net: output hash '$hash', x86-64 has '$expected'"; status=1; }
+    done
+    tried="$tried $name" objects=
+}
+# x86-64: the reference of the library that is tested
+objects=$PITH_O/libpith-runtime.a libraries=-lpthread
+platform host "${CC:-gcc}" $here/hosted_main.c env
+libraries=
+cortex() { # name board "flags" [linker's flags]
+    libraries=-lgcc platform "$1" "arm-none-eabi-gcc -mthumb -mcpu=$3 -ffreestanding" \
+        "-nostdlib -T $here/mps2.ld $4 $here/cortex_m_start.c $here/memory.c" qemu-system-arm -M "$2" -nographic \
+        -monitor none -serial none -semihosting-config enable=on,target=native -kernel
+}
+cortex cortex-m0+ mps2-an385 cortex-m0plus
+cortex cortex-m3 mps2-an385 cortex-m3
+cortex cortex-m4f mps2-an386 "cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+cortex cortex-m33 mps2-an505 "cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16" \
+    "-Wl,--defsym=flash=0x10000000,--defsym=ram=0x38000000"
+# this compiler comes without a libc
+mkdir "$work/include"
+{ echo '#include <stddef.h>' && grep -E '^(void \*mem|int memcmp).*;$' $here/memory.c; } >"$work/include/string.h"
+has riscv64-unknown-elf-gcc qemu-riscv32 &&
+    libraries=-lgcc platform rv32 "riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 -ffreestanding -I$work/include" \
+        "-nostdlib -Wl,-z,separate-code $here/riscv_start.c $here/memory.c" qemu-riscv32
+linux() { # name emulator "compiler's flags" ["flags of hosted_main.c"]
+    has "$1-gcc" "qemu-$2" &&
+        platform "$1" "$1-gcc $3" "-static $4 $here/hosted_main.c" "qemu-$2"
+}
+linux riscv64-linux-gnu riscv64
+linux arm-linux-gnueabihf arm
+linux i686-linux-gnu i386 "-msse2 -mfpmath=sse"
+# gcc, asked for C11 to the letter, would compute floats in double there
+linux s390x-linux-gnu s390x -fexcess-precision=fast
+linux aarch64-linux-gnu aarch64
+if has clang wasm-ld node && [ -d /usr/include/wasm32-wasi ]; then
+    cat >"$work/run.mjs" <<'END'
+import { WASI } from 'node:wasi';
+import { readFileSync } from 'node:fs';
+const wasi = new WASI({ version: 'preview1' });
+const module = await WebAssembly.compile(readFileSync(process.argv[2]));
+wasi.start(await WebAssembly.instantiate(module, { wasi_snapshot_preview1: wasi.wasiImport }));
+END
+    platform wasm32 "clang --target=wasm32-wasi" $here/hosted_main.c node --no-warnings "$work/run.mjs"
+fi
+if has aarch64-linux-gnu-gcc qemu-aarch64; then
+    mkdir "$work/neon"
+    for file in $core runtime/kernels/arm/*.c; do
+        case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
+        object=$work/neon/$(basename "$file" .c).o
+        $cache aarch64-linux-gnu-gcc $flags -DPITH_BUILD_CPU=0xffffffffu $isa -c "$file" -o "$object" || exit 1
+        neon="$neon $object"
+    done
+    nets=integers
+    objects=$neon
+    linux aarch64-linux-gnu aarch64 "" -DCPU_MASK=PITH_CPU_NEON
+    objects=$neon
+    linux aarch64-linux-gnu aarch64 "" "-DCPU_MASK=(PITH_CPU_NEON|PITH_CPU_DOTPROD)"
+fi
+echo "one hash:$tried"
 exit $status
