@@ -65,13 +65,12 @@ static void add_row(struct cli_table *t, const struct pith_quantize_layer *l)
         cli_table_add(t, "%u bits, %.1f dB, rows looked up", l->weight_bits, l->snr_db);
         return;
     }
-    const char *fine = l->int16 ? ", 16-bit activations" : "";
     if (isinf(l->snr_db))
-        cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u%s", l->weight_bits, sum_bits,
-                      l->sum_bits - 1, fine);
+        cli_table_add(t, "%u bits, exact, sums < 2^%.1f of 2^%u", l->weight_bits, sum_bits,
+                      l->sum_bits - 1);
     else
-        cli_table_add(t, "%u bits, %.1f dB, sums < 2^%.1f of 2^%u%s", l->weight_bits, l->snr_db,
-                      sum_bits, l->sum_bits - 1, fine);
+        cli_table_add(t, "%u bits, %.1f dB, sums < 2^%.1f of 2^%u", l->weight_bits, l->snr_db,
+                      sum_bits, l->sum_bits - 1);
 }
 
 static void say_bits(const struct cli_common *c, const struct pith_stage_report *r)
@@ -132,8 +131,8 @@ static void say_lost(const struct pith_stage_report *r)
     if (!(r->output_db >= PITH_LOST_DB))
         snprintf(what, sizeof what, "the outputs without their means have an SQNR of %.1f dB",
                  r->output_db);
-    cli_warn("%s: try --rounding adaptive, more samples, --int16-activations, or --keep LAYER "
-             "(pith sense lists sensitive layers)",
+    cli_warn("%s: try --rounding adaptive, more samples, or --keep LAYER (pith sense lists "
+             "sensitive layers)",
              what);
 }
 
@@ -186,7 +185,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     char a[32], looked_up[48] = "";
     struct cli_table t;
     uint64_t n = 0;
-    uint32_t whole = 0, wide = 0, fine = 0, tables = 0, whole_tables = 0;
+    uint32_t whole = 0, wide = 0, tables = 0, whole_tables = 0;
     cli_table_start(&t, 3);
     for (uint32_t i = 0; i < r->n_layers; i++) {
         tables += r->quantize[i].table;
@@ -194,7 +193,6 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         whole += !r->quantize[i].table && !r->quantize[i].why;
         wide += r->quantize[i].sum_bits == 64;
         n += r->quantize[i].why ? 0 : r->quantize[i].n_weights;
-        fine += r->quantize[i].int16;
         if (c->verbose || r->quantize[i].why)
             add_row(&t, &r->quantize[i]);
     }
@@ -211,8 +209,6 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         snprintf(looked_up, sizeof looked_up, " and %u of %u tables", whole_tables, tables);
     cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", pith_count_text(n, a),
             whole, r->n_layers - tables, looked_up);
-    if (fine)
-        cli_say(c, "int16      %u of them have 16-bit activations", fine);
     say_bits(c, r);
     if (wide)
         cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);

@@ -42,8 +42,6 @@ static void json_quantized(const struct pith_quantize_layer *l)
         cli_json_bool("table", true);
     if (l->table && !l->why)
         cli_json_uint("bits", l->weight_bits);
-    if (l->int16)
-        cli_json_bool("int16_activations", true);
 }
 
 double cli_expected_changes(const struct pith_stage_report *r)

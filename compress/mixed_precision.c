@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* mixed_precision.c - a greedy allocation of more than 8 bits to the layers that need it.
+/* mixed_precision.c - a greedy allocation of floats to the layers that 8 bits are too few for.
  *
  * The network of integers runs the held-out samples. Where its outputs are less than ENOUGH_DB
  * above their error, each layer is tried alone on a few of them: it in integers (rounded to
  * nearest, which takes no time), all others float. The errors of layers add up, so what one loses
- * is gained if it stays float, or in part if it reads 16-bit activations (a second trial measures
- * which part). The layer that gains most for its price goes first, until WANTED_DB are expected.
+ * is gained if it stays float. The layer that gains most for its price goes first, until WANTED_DB
+ * are expected.
  * Its price is its products, and passes over what has to be converted; a share of all products may
  * be spent.
  *
@@ -37,7 +37,6 @@
 #include "op_interface/op_semantics.h"
 #include "pith_pack.h"
 #include "quantize/store_floats.h"
-#include "quantize/transform/two_inputs.h"
 #include "quantize/transform/turn_weight.h"
 
 #define FEW 8u        /* samples that a trial of one layer runs */
@@ -45,19 +44,14 @@
 #define LEAST 0.02    /* of all error: what gains less is not worth its price */
 #define WANTED_DB 28
 
-/* How a layer may compute what a byte is too coarse for. */
-struct finer_way {
-    double enough_db;
-    double share;  /* of all products, that may be done so */
-    double passes; /* over a value, in products, to take it apart or convert it */
-};
-static const struct finer_way way_int16 = {28, 0.12, 8}, way_float = {25, 0.25, 40};
+#define ENOUGH_DB 25
+#define SHARE 0.25 /* of all products, that floats may compute */
+#define PASSES 40  /* over a value, in products, to convert it */
 
 /* A layer of the float network, with its loss where it alone is of integers. */
 struct candidate {
     const char *name; /* m's */
     double noise;     /* in the scale of the outputs; 0: taken */
-    double gain;      /* of that, what the finer way gets back */
     double price;     /* in products */
     uint32_t before;  /* the candidate that stays float with it; n_candidates: none */
 };
@@ -68,11 +62,10 @@ struct allocation {
     struct pith_quantize_opts opts;
     const struct mixed_request *request;
     struct output_sqnr answers;
-    const char **keep, **int16; /* own: patterns of opts, then those added; texts are m's */
+    const char **keep; /* own: patterns of opts, then those added; texts are m's */
     uint32_t n_requested;
     struct pith_quantize_layer *layer, *trial; /* [n_layers], [n_trial]; trial: owns */
     uint32_t n_layers, n_trial; /* what is kept is not taken apart, so it may be fewer */
-    const struct finer_way *way;
     struct candidate *candidate; /* owns: [n_candidates] */
     uint32_t n_candidates;
     struct pith_error *err;
@@ -188,12 +181,11 @@ static void take_no_data(struct pith_quantize_opts *o)
 }
 
 /* All float but layer i; noise relative to the outputs. */
-static enum pith_status try_alone(struct allocation *k, uint32_t i, bool int16, double *noise)
+static enum pith_status try_alone(struct allocation *k, uint32_t i, double *noise)
 {
     struct pith_quantize_opts o = k->opts;
     const char **keep = malloc((k->n_candidates + (size_t)1) * sizeof *keep);
-    const char *own = pith_weight_pattern(k->m, k->candidate[i].name);
-    enum pith_status st = keep && own ? PITH_OK : pith_error_no_memory(k->err);
+    enum pith_status st = keep ? PITH_OK : pith_error_no_memory(k->err);
     o.n_keep = 0;
     for (uint32_t l = 0; l < k->n_candidates && !st; l++) {
         if (l == i)
@@ -202,10 +194,6 @@ static enum pith_status try_alone(struct allocation *k, uint32_t i, bool int16, 
         st = keep[o.n_keep++] ? PITH_OK : pith_error_no_memory(k->err);
     }
     o.keep = keep;
-    if (int16) {
-        o.int16 = &own;
-        o.n_int16 = 1;
-    }
     take_no_data(&o);
     bool stream = k->request->samples->feed && k->request->samples->feed->n_states > 0;
     if (!st)
@@ -245,13 +233,10 @@ static double price_of(const struct allocation *k, const char *name)
 {
     const struct pith_model *m = &k->before;
     const struct pith_node *node = node_of(k, name);
-    if (!node || !pith_has_weight(m, node) ||
-        (k->way == &way_int16 && !pith_readers_mix_channels(m, node->in[0])))
+    if (!node || !pith_has_weight(m, node))
         return HUGE_VAL;
-    double numbers = (double)pith_value_elems(&m->values[node->in[0]]);
-    if (k->way == &way_float)
-        numbers += (double)pith_value_elems(&m->values[node->out[0]]);
-    return products_of(m, node) + k->way->passes * numbers;
+    return products_of(m, node) + PASSES * ((double)pith_value_elems(&m->values[node->in[0]]) +
+                                            (double)pith_value_elems(&m->values[node->out[0]]));
 }
 
 /* The depthwise layer that writes what the layer reads, itself or through activations. */
@@ -259,7 +244,7 @@ static uint32_t depthwise_before(const struct allocation *k, const char *name)
 {
     const struct pith_model *m = &k->before;
     const struct pith_node *node = node_of(k, name);
-    if (k->way != &way_float || !node)
+    if (!node)
         return k->n_candidates;
     do
         node = pith_model_producer(m, node->in[0]);
@@ -294,13 +279,9 @@ static enum pith_status try_each(struct allocation *k)
     enum pith_status st = list_candidates(k);
     for (uint32_t i = 0; i < k->n_candidates && !st; i++) {
         struct candidate *c = &k->candidate[i];
-        double left = 0;
-        st = try_alone(k, i, false, &c->noise);
+        st = try_alone(k, i, &c->noise);
         c->price = price_of(k, c->name);
         c->before = depthwise_before(k, c->name);
-        if (!st && k->way == &way_int16 && isfinite(c->price))
-            st = try_alone(k, i, true, &left);
-        c->gain = fmax(0, c->noise - left);
     }
     return st;
 }
@@ -320,7 +301,7 @@ static struct candidate whole_of(const struct allocation *k, uint32_t i)
 {
     struct candidate c = k->candidate[i];
     if (c.before < k->n_candidates) {
-        c.gain += k->candidate[c.before].gain;
+        c.noise += k->candidate[c.before].noise;
         c.price += k->candidate[c.before].noise > 0 ? k->candidate[c.before].price : 0;
     }
     return c;
@@ -333,9 +314,9 @@ static uint32_t worth_most(const struct allocation *k, double budget)
     uint32_t best = k->n_candidates;
     for (uint32_t i = 0; i < k->n_candidates; i++) {
         const struct candidate c = whole_of(k, i);
-        if (c.noise > 0 && c.gain > least && c.price <= budget &&
+        if (k->candidate[i].noise > 0 && c.noise > least && c.price <= budget &&
             (best == k->n_candidates ||
-             c.gain * whole_of(k, best).price > whole_of(k, best).gain * c.price))
+             c.noise * whole_of(k, best).price > whole_of(k, best).noise * c.price))
             best = i;
     }
     return best;
@@ -365,13 +346,9 @@ struct step {
 static bool add_pattern(struct allocation *k, struct step *s, uint32_t i)
 {
     const char *pattern = pith_weight_pattern(k->m, k->candidate[i].name);
-    if (k->way == &way_int16)
-        k->int16[s->opts.n_int16++] = pattern;
-    else
-        k->keep[s->opts.n_keep++] = pattern;
+    k->keep[s->opts.n_keep++] = pattern;
     s->taken[s->n++] = i;
-    k->candidate[i].noise -= k->candidate[i].gain;
-    k->candidate[i].gain = 0;
+    k->candidate[i].noise = 0;
     return pattern != NULL;
 }
 
@@ -379,7 +356,7 @@ static enum pith_status take(struct allocation *k, struct step *s, uint32_t i)
 {
     const uint32_t before = k->candidate[i].before;
     bool ok = true;
-    if (before < k->n_candidates && k->candidate[before].gain > 0)
+    if (before < k->n_candidates && k->candidate[before].noise > 0)
         ok = add_pattern(k, s, before);
     return ok && add_pattern(k, s, i) ? PITH_OK : pith_error_no_memory(k->err);
 }
@@ -388,7 +365,7 @@ static enum pith_status take(struct allocation *k, struct step *s, uint32_t i)
 static enum pith_status take_worthy(struct allocation *k, struct step *s, double db)
 {
     const double total = noise_of_all(k);
-    double budget = k->way->share * products_of_all(&k->before);
+    double budget = SHARE * products_of_all(&k->before);
     enum pith_status st = PITH_OK;
     while (!st && s->n + 2 <= PITH_STAGE_LAYERS / 2 &&
            db + 10 * log10(total / noise_of_all(k)) < WANTED_DB) {
@@ -407,7 +384,7 @@ static enum pith_status explain(struct allocation *k, const struct step *s, doub
     char text[96];
     snprintf(text, sizeof text, "kept: as integers the outputs had %.1f dB", db);
     char *why = pith_model_strdup(k->m, text);
-    for (uint32_t i = 0; i < s->n && why && k->way == &way_float; i++)
+    for (uint32_t i = 0; i < s->n && why; i++)
         for (uint32_t l = 0; l < k->n_trial; l++)
             if (strcmp(k->trial[l].layer, k->candidate[s->taken[i]].name) == 0)
                 k->trial[l].why = why;
@@ -421,7 +398,6 @@ static enum pith_status try_step(struct allocation *k, struct step *s, double ga
     struct pith_model best = *k->m;
     const double db = r->output_db;
     s->opts.keep = k->keep;
-    s->opts.int16 = k->int16;
     enum pith_status st = quantize(k, &s->opts, UINT64_MAX);
     *better = !st && pith_sqnr_db(&k->answers) > db + gain_db;
     if (!*better) {
@@ -433,8 +409,7 @@ static enum pith_status try_step(struct allocation *k, struct step *s, double ga
     k->n_layers = k->n_trial;
     k->opts = s->opts;
     take_measured(k, r);
-    if (k->way == &way_float)
-        r->n_kept_float += s->n;
+    r->n_kept_float += s->n;
     return st;
 }
 
@@ -449,7 +424,7 @@ static enum pith_status allocate(struct allocation *k, struct pith_stage_report 
         st = take_worthy(k, &s, r->output_db);
     if (!st && s.n > 0)
         st = try_step(k, &s, 0, r, &better);
-    for (uint32_t n = 0; !st && better && k->way == &way_float && n < PITH_KEEP_MOST &&
+    for (uint32_t n = 0; !st && better && n < PITH_KEEP_MOST &&
                          r->output_db < PITH_KEEP_FLOOR_DB;
          n++) {
         const uint32_t i = costliest(k);
@@ -493,14 +468,11 @@ static enum pith_status fold(struct allocation *k)
         st = pith_turn_weights(k->m, &k->opts, k->err);
     k->before = *k->m;
     k->keep = calloc(k->opts.n_keep + 2u * PITH_STAGE_LAYERS, sizeof *k->keep);
-    k->int16 = calloc(k->opts.n_int16 + (size_t)PITH_STAGE_LAYERS, sizeof *k->int16);
     k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);
-    if (!st && (!k->keep || !k->int16 || !k->trial || pith_sqnr_open(&k->answers, k->m)))
+    if (!st && (!k->keep || !k->trial || pith_sqnr_open(&k->answers, k->m)))
         st = pith_error_no_memory(k->err);
     for (uint32_t i = 0; i < k->opts.n_keep && !st; i++)
         k->keep[i] = k->opts.keep[i];
-    for (uint32_t i = 0; i < k->opts.n_int16 && !st; i++)
-        k->int16[i] = k->opts.int16[i];
     return st;
 }
 
@@ -566,7 +538,6 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
                            .opts = *opts,
                            .request = request,
                            .n_requested = opts->n_keep,
-                           .way = request->int16 ? &way_int16 : &way_float,
                            .layer = r->quantize,
                            .err = err};
     enum pith_status st = fold(&k);
@@ -581,12 +552,12 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
     if (st == PITH_ERR_UNSUPPORTED && k.n_layers > 0)
         st = PITH_OK; /* quantized, and then no way to watch it */
     if (measured) {
-        const double enough = request->may_buy ? k.way->enough_db : PITH_KEEP_FLOOR_DB;
+        const double enough = request->may_buy ? ENOUGH_DB : PITH_KEEP_FLOOR_DB;
         r->predictions = k.answers.first.rows;
         take_measured(&k, r);
         if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
-        if (!st && r->output_db < enough && (request->may_keep || request->int16) &&
+        if (!st && r->output_db < enough && request->may_keep &&
             k.n_layers <= PITH_KEEP_TRIED)
             st = allocate(&k, r);
     }
@@ -598,7 +569,6 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
         *m = k.before;
     pith_sqnr_close(&k.answers);
     free(k.keep);
-    free(k.int16);
     free(k.candidate);
     free(k.trial);
     return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mixed_precision.h - 8-bit integers for all layers but those that would lose too much: these stay
- * float or read 16-bit activations. */
+ * float. */
 #ifndef MIXED_PRECISION_H
 #define MIXED_PRECISION_H
 
@@ -14,7 +14,6 @@ struct mixed_request {
     const struct pith_stage_context *context;
     bool may_keep;         /* layers float that lose too much */
     bool may_buy;          /* finer layers while outputs are good but not far above their error */
-    bool int16;            /* 16-bit activations are what is bought, not floats */
     bool may_reestimate;   /* where outputs are below PITH_REESTIMATE_BELOW_DB, channels are also
                               re-estimated (opts->reestimate); that stays if it brings
                               PITH_REESTIMATE_GAIN_DB */
@@ -24,7 +23,7 @@ struct mixed_request {
 };
 
 /* pith_quantize with opts, which have data; where the outputs lose too much on the held-out
- * samples, some layers get more than 8 bits. Where no samples are held out, all of them decide and
+ * samples, some layers stay float. Where no samples are held out, all of them decide and
  * report. r: quantize, n_layers, what was measured; where layers stay float, n_kept_float, floats,
  * n_narrow, n_beyond, integer_bytes and the results of pith_keep_in_codebooks. */
 enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_quantize_opts *opts,

@@ -89,13 +89,12 @@ static struct pith_calibrate_opts samples_of(const struct pith_stage_context *co
                                         .user = (void *)(uintptr_t)context};
 }
 
-/* Where few bits are requested, size counts more than what floats would bring; and what reads two
- * bytes has been chosen already. */
+/* Where few bits are requested, size counts more than what floats would bring. */
 static bool may_buy(const struct pith_stage *s)
 {
     const struct pith_quantize_opts *o = &s->quantize;
-    return s->int16_auto || (!s->all_integers && !o->fixed_bits && pith_activation_bits(o) == 8 &&
-                             pith_weight_bits(o) == 8 && o->n_int16 == 0);
+    return !s->all_integers && !o->fixed_bits && pith_activation_bits(o) == 8 &&
+           pith_weight_bits(o) == 8;
 }
 
 /* One scale a tensor: pith_quantize makes those of channels itself, with room for what the samples
@@ -125,11 +124,6 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
         st = pith_calibrate(m, &see, NULL, err);
     bool chosen = !st && pith_model_has_stats(m) && !has_grids(m, o);
     opts.keep = s->keep;
-    opts.n_int16 = 0; /* of the float network's values */
-    if (!st && s->int16_auto && (!has_data || wide || o->fixed_bits))
-        return pith_error_fill(err, PITH_ERR_ARGUMENT,
-                               "cannot choose layers for 16-bit activations: this needs data, and "
-                               "8-bit activations, not fixed point");
     if (chosen)
         st = pith_choose_grids(m, &choose, &report, err);
     if (chosen && has_data && !st)
@@ -164,7 +158,6 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     runtime.cpu_mask = context->cpu_mask;
     opts.keep = s->keep;
     opts.reestimate = s->reestimate == PITH_ALWAYS;
-    opts.int16 = s->int16;
     opts.data = feed ? NULL : context->train;
     opts.feed = feed;
     opts.n_samples = beside;
@@ -182,7 +175,6 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
                                           .context = context,
                                           .may_keep = !s->all_integers && !opts.fixed_bits,
                                           .may_buy = may_buy(s),
-                                          .int16 = s->int16_auto,
                                           .may_reestimate = may_reestimate(m, s, context),
                                           .floats = s->floats};
     st = pith_held_out_pick(held, PART_BESIDE, err);

@@ -217,8 +217,6 @@ static enum pith_status check_texts(const struct pith_stage *s, struct pith_erro
         st = check_text("the pattern of a layer", s->cluster.layers[i].pattern, err);
     for (uint32_t i = 0; i < s->quantize.n_keep && !st; i++)
         st = check_text("the pattern of a layer", s->keep[i], err);
-    for (uint32_t i = 0; i < s->quantize.n_int16 && !st; i++)
-        st = check_text("the pattern of a layer", s->int16[i], err);
     return st;
 }
 

@@ -163,10 +163,6 @@ struct pith_quantize_opts {
     const char *const
         *keep; /* layers that stay float, as pith_weight_matches; each must match one */
     uint32_t n_keep;
-    const char *const
-        *int16; /* layers that read their input as two bytes, by the same patterns: where 256
-                  steps are too few. Twice the products there. Activations of 8 bits alone */
-    uint32_t n_int16;
     struct pith_data *data;     /* borrowed: samples of the model's only input; NULL: none */
     struct recorded_feed *feed; /* borrowed, instead of data: calls of a model of any inputs
                                    (recorded_feed.h), open for m or one of the same inputs */
@@ -206,7 +202,6 @@ struct pith_quantize_layer {
     const char *why;            /* why it stayed float; NULL: it computes with integers */
     uint64_t n_weights;
     uint32_t weight_bits; /* of each; 0: it stayed float */
-    bool int16;           /* it reads its input as two bytes (int16), and has twice n_weights */
     double snr_db;        /* of the weights; HUGE_VAL when they did not change */
     uint32_t n_corrected; /* channels whose bias was corrected */
     uint32_t sum_bits; /* that its sums have: 32, or 64 where 32 might overflow; 0: it stayed float,

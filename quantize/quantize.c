@@ -11,7 +11,6 @@
 #include "base/error_fill.h"
 #include "quantize/transform/expand_recurrent.h"
 #include "quantize/round/gptq_round.h"
-#include "quantize/transform/int16_input.h"
 #include "quantize/transform/fold_affine.h"
 #include "quantize/transform/integer_rewrite.h"
 #include "quantize/layer/layer_bits.h"
@@ -22,7 +21,6 @@
 #include "quantize/transform/table_grid.h"
 #include "quantize/layer/trained_grid.h"
 #include "quantize/transform/turn_weight.h"
-#include "quantize/transform/two_inputs.h"
 
 static enum pith_status bad_option(struct pith_error *err, const char *why)
 {
@@ -49,9 +47,6 @@ static enum pith_status check_options(const struct pith_quantize_opts *o, struct
         return bad_option(err, "GPTQ rounding, bias correction and re-estimation need data");
     if (pith_quantize_has_data(o) && o->as_trained)
         return bad_option(err, "quantization-aware training sets the integers: give no data");
-    if (o->n_int16 && (bits != 8 || o->fixed_bits || o->as_trained))
-        return bad_option(
-            err, "16-bit activations of some layers need 8 bits elsewhere, not fixed point");
     if (o->bias_correct && o->keep_biases)
         return bad_option(err, "biases cannot be both corrected and kept");
     if (o->reestimate && (o->bias_correct || o->keep_biases))
@@ -107,11 +102,8 @@ static struct pith_quantize_layer of_layer(const struct integer_plan *p,
 {
     const struct pith_node *node = &p->m->nodes[i];
     const struct integer_layer *l = layer_of(net, i);
-    bool fine = pith_reads_twice(p->m, node);
     return (struct pith_quantize_layer){.tensor = p->m->values[node->in[1]].name,
-                                        .n_weights =
-                                            p->m->values[node->in[1]].constant->count >> fine,
-                                        .int16 = fine,
+                                        .n_weights = p->m->values[node->in[1]].constant->count,
                                         .weight_bits = l ? p->node[i].weight_bits : 0,
                                         .snr_db = l ? pith_layer_snr_db(l) : HUGE_VAL,
                                         .n_corrected = l ? l->n_corrected : 0,
@@ -295,8 +287,6 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
         st = pith_turn_weights(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)
         st = pith_expand_recurrent(plan->m, plan->opts, err);
-    if (!st)
-        st = pith_expand_int16_inputs(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)
         st = pith_split_products(plan->m, plan->opts, &plan->few, err);
     if (!st)

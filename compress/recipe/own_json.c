@@ -27,14 +27,6 @@ static enum pith_status read_layers(const struct json_place *p, json_t *v, const
     return PITH_OK;
 }
 
-/* The same, or "auto". */
-static enum pith_status read_auto(const struct json_place *p, json_t *v, bool *automatic,
-                                  const char **list, uint32_t *n)
-{
-    *automatic = json_is_string(v) && strcmp(json_string_value(v), "auto") == 0;
-    return *automatic ? PITH_OK : read_layers(p, v, list, n);
-}
-
 static json_t *write_layers(const char *const *layer, uint32_t n)
 {
     json_t *list = json_array();
@@ -51,16 +43,6 @@ static enum pith_status read_keep(const struct json_place *p, json_t *v, struct 
 static json_t *write_keep(const struct pith_stage *s)
 {
     return write_layers(s->keep, s->quantize.n_keep);
-}
-
-static enum pith_status read_int16(const struct json_place *p, json_t *v, struct pith_stage *s)
-{
-    return read_auto(p, v, &s->int16_auto, s->int16, &s->quantize.n_int16);
-}
-
-static json_t *write_int16(const struct pith_stage *s)
-{
-    return s->int16_auto ? json_string("auto") : write_layers(s->int16, s->quantize.n_int16);
 }
 
 static enum pith_status read_biases(const struct json_place *p, json_t *v, struct pith_stage *s)
@@ -112,7 +94,6 @@ const struct own_json *pith_own_json(const struct pith_option_own *own)
 {
     static const struct own_json all[] = {
         {&pith_own_keep, read_keep, write_keep},
-        {&pith_own_int16, read_int16, write_int16},
         {&pith_own_bias_correct, read_biases, write_biases},
         {&pith_own_cluster_layers, read_cluster_layers, write_cluster_layers}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

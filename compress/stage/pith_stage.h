@@ -102,12 +102,10 @@ struct pith_stage {
                              found it; negative: not */
     uint32_t start; /* the recipe found it: 0; or as after so many of its stages (in recipes of
                        models that were trained in several runs) */
-    /* QUANTIZE: of `quantize`, the members keep, int16, reestimate, data and n_samples are
+    /* QUANTIZE: of `quantize`, the members keep, reestimate, data and n_samples are
      * filled in when the stage runs. */
     struct pith_quantize_opts quantize;
     const char *keep[PITH_STAGE_LAYERS];  /* quantize.n_keep of them */
-    const char *int16[PITH_STAGE_LAYERS]; /* quantize.n_int16 of them */
-    bool int16_auto;       /* QUANTIZE: the samples decide which layers, in their place */
     enum pith_type floats; /* QUANTIZE: PITH_F16 or PITH_BF16: what stays float is rounded to that
                               and takes 2 bytes a number in the file; 0: PITH_F16 where the samples
                               decided that layers stay float, and weights of layers with codebooks

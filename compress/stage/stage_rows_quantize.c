@@ -112,16 +112,6 @@ static enum pith_status add_layer(const char *pattern, const char **list, uint32
     return PITH_OK;
 }
 
-/* "auto" stands for all of them. */
-static enum pith_status add_or_auto(const char *pattern, bool *automatic, const char **list,
-                                    uint32_t *n, struct pith_error *err)
-{
-    *automatic = strcmp(pattern, "auto") == 0;
-    if (*automatic)
-        *n = 0;
-    return *automatic ? PITH_OK : add_layer(pattern, list, n, err);
-}
-
 static enum pith_status read_keep(struct pith_stage *s, const char *text,
                                   struct pith_stage_texts *texts, struct pith_error *err)
 {
@@ -134,20 +124,7 @@ static bool has_keep(const struct pith_stage *s)
     return s->quantize.n_keep > 0;
 }
 
-static enum pith_status read_int16(struct pith_stage *s, const char *text,
-                                   struct pith_stage_texts *texts, struct pith_error *err)
-{
-    (void)texts;
-    return add_or_auto(text, &s->int16_auto, s->int16, &s->quantize.n_int16, err);
-}
-
-static bool has_int16(const struct pith_stage *s)
-{
-    return s->int16_auto || s->quantize.n_int16 > 0;
-}
-
-const struct pith_option_own pith_own_keep = {read_keep, NULL, has_keep, false},
-                             pith_own_int16 = {read_int16, NULL, has_int16, false};
+const struct pith_option_own pith_own_keep = {read_keep, NULL, has_keep, false};
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -196,8 +173,6 @@ static const struct pith_option rows[] = {
     PITH_ROW(UINT, "samples", samples, "N", "use the first N samples of -d (default 64)", .min = 1,
              .max = 1e9),
     PITH_OWN_ROW("keep", &pith_own_keep, "GLOB", "keep these layers in float"),
-    PITH_OWN_ROW("int16_activations", &pith_own_int16, "GLOB",
-                 "16-bit activations for these layers; auto: chosen"),
 };
 static const struct pith_option_set all = {rows, sizeof rows / sizeof *rows};
 

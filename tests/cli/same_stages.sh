@@ -22,8 +22,7 @@ stages() {
         pith calibrate $on -o "$1/$net.auto.pith" &&
             pith calibrate $on --method max --per channel -o "$1/$net.max.pith" &&
             pith quantize $on -o "$1/$net.int8.pith" &&
-            pith quantize $on --weights 4 --rounding adaptive -o "$1/$net.adaptive.pith" &&
-            pith quantize $on --int16-activations auto -o "$1/$net.int16.pith" || complain "stages of $net failed: $1"
+            pith quantize $on --weights 4 --rounding adaptive -o "$1/$net.adaptive.pith" || complain "stages of $net failed: $1"
         pith encode "$1/$net.int8.pith" --for size -q -f -T "$2" -o "$1/$net.enc.pith" &&
             pith quantize "$1/$net.auto.pith" -q -f -T "$2" -o "$1/$net.blind.pith" ||
             complain "stages of $net failed: $1"

@@ -166,7 +166,6 @@ static enum pith_status fine_and_reestimated(struct pith_error *err)
     struct pith_stage s = quantize_stage();
     s.reestimate = PITH_ALWAYS;
     s.all_integers = true;
-    s.int16[s.quantize.n_int16++] = "a";
     return run_stage(&made.pictures, &s, NULL, err);
 }
 

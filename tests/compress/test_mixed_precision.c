@@ -151,30 +151,6 @@ static void what_is_cheap_stays_float(void **state)
     pith_data_free(data);
 }
 
-/* Of the same layers the one that loses most reads two bytes; none stays float. */
-static void what_loses_most_reads_two_bytes(void **state)
-{
-    (void)state;
-    struct pith_data *data = inputs(true);
-    double db[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        struct pith_model *m = cheap_loud_layer();
-        struct pith_stage s;
-        pith_stage_init(&s, PITH_STAGE_QUANTIZE);
-        s.int16_auto = i == 1;
-        s.all_integers = i == 0;
-        struct pith_stage_report r = quantize(m, &s, data);
-        assert_int_equal(n_float(&r), 0);
-        for (uint32_t k = 0; k < r.n_layers; k++)
-            assert_int_equal(r.quantize[k].int16, i == 1 && k == 0);
-        db[i] = r.output_db;
-        pith_stage_report_free(&r);
-        pith_model_free(m);
-    }
-    assert_true(db[1] > db[0] + 1);
-    pith_data_free(data);
-}
-
 /* The depthwise layer in front of it stays float, too: its integers would be bytes again. */
 static void a_depthwise_layer_goes_along(void **state)
 {
@@ -555,7 +531,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_layer_that_costs_most_stays_float),
         cmocka_unit_test(what_is_cheap_stays_float),
-        cmocka_unit_test(what_loses_most_reads_two_bytes),
         cmocka_unit_test(a_depthwise_layer_goes_along),
         cmocka_unit_test(weights_that_stay_float_have_codebooks),
         cmocka_unit_test(bytes_of_what_stays_float_are_reported),

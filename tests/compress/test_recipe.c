@@ -229,7 +229,9 @@ static void what_is_wrong_is_named(void **state)
          "'rate"
          "_weight' was removed: no network gained by it"},
         {STAGE("\"do\":\"quantize\",\"fine\":\"auto\""), PITH_ERR_ARGUMENT,
-         "'fine' is now 'int16_activations'"},
+         "'fine' was removed: no network gained by it"},
+        {STAGE("\"do\":\"quantize\",\"int16_activations\":[\"a\"]"), PITH_ERR_ARGUMENT,
+         "'int16_activations' was removed: no network gained by it"},
         {STAGE("\"do\":\"train\",\"feature_distillation\":[{\"student\":\"a\"}]"),
          PITH_ERR_ARGUMENT, "'feature_distillation' was removed: no network gained by it"},
         {STAGE("\"do\":\"train\",\"sparsity\":0.5,\"score\":\"gates\""), PITH_ERR_ARGUMENT,
@@ -422,8 +424,7 @@ static void keys_of_quantize_are_read(void **state)
         "{\"pith\":1,\"stages\":[{\"do\":\"quantize\",\"per\":\"channel\",\"to\":\"fixed:16\"},"
         "{\"do\":\"quantize\",\"weights\":5,\"to\":\"fixed:8\",\"same_bits\":true,\"smooth\":true},"
         "{\"do\":\"quantize\",\"activations\":16,\"equalize\":true,\"floats\":\"bf16\"},"
-        "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"int16_activations\":[\"a\","
-        "\"b*\"],"
+        "{\"do\":\"quantize\",\"per\":\"tensor\",\"floats\":\"f32\",\"keep\":[\"a\",\"b*\"],"
         "\"reestimate\":true}]}");
     const struct pith_stage *s = r->stages;
     assert_true(s[0].quantize.fixed_bits == 16 && s[0].quantize.per_channel);
@@ -438,7 +439,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_int_equal(pith_activation_bits(&s[2].quantize), 16);
     assert_true(s[1].floats == 0 && s[2].floats == PITH_BF16 && s[3].floats == PITH_F32);
     assert_true(s[3].quantize.per_tensor && !s[3].quantize.per_channel);
-    assert_true(s[3].quantize.n_int16 == 2 && s[3].reestimate == PITH_ALWAYS);
+    assert_true(s[3].quantize.n_keep == 2 && s[3].reestimate == PITH_ALWAYS);
     char *text = print(r), *again;
     struct pith_recipe *back = parse(text);
     again = print(back);
@@ -447,7 +448,7 @@ static void keys_of_quantize_are_read(void **state)
     assert_true(back->stages[1].quantize.same_bits && !back->stages[2].quantize.same_bits);
     assert_true(back->stages[1].smooth == PITH_ALWAYS && back->stages[2].smooth == PITH_AUTO);
     assert_true(back->stages[2].equalize);
-    assert_string_equal(back->stages[3].int16[1], "b*");
+    assert_string_equal(back->stages[3].keep[1], "b*");
     assert_true(back->stages[3].reestimate == PITH_ALWAYS);
     assert_true(back->stages[2].floats == PITH_BF16 && back->stages[3].floats == PITH_F32);
     free(text);
