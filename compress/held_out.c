@@ -7,7 +7,6 @@
 
 #include "base/error_fill.h"
 
-#define BESIDE 16u
 #define NUMBERS UINT64_C(67108864) /* that the network computes for all held-out samples */
 #define FEWEST_OF_MOST 32u
 
@@ -115,7 +114,6 @@ enum pith_status pith_hold_out(const struct pith_model *m, const struct pith_sta
     h->n_held = least_of(
         most_of(most_of(n / 5, PITH_HELD_OUT_LEAST), n > samples ? n - samples : 0), most_held(m));
     h->n_fitted = least_of(n - h->n_held, samples);
-    h->n_beside = least_of(h->n_held, stream ? h->n_held : BESIDE);
     h->numbers = malloc((size_t)(h->n_fitted + h->n_held) * sizeof *h->numbers);
     uint8_t *is_held = calloc((size_t)n, 1);
     enum pith_status st = h->numbers && is_held ? PITH_OK : PITH_ERR_MEMORY;
@@ -132,9 +130,8 @@ enum pith_status pith_held_out_pick(const struct held_out *h, enum held_part par
 {
     if (!h->numbers)
         return PITH_OK;
-    return part == PART_HELD
-               ? pick(h, h->numbers + h->n_fitted, h->n_held, err)
-               : pick(h, h->numbers, h->n_fitted + (part == PART_BESIDE ? h->n_beside : 0), err);
+    return part == PART_HELD ? pick(h, h->numbers + h->n_fitted, h->n_held, err)
+                             : pick(h, h->numbers, h->n_fitted, err);
 }
 
 void pith_held_out_end(struct held_out *h)

@@ -2,7 +2,7 @@
 /* held_out.h - which samples quantization is fitted to, and which validate it.
  *
  * Ranges, rounding, bias correction and re-estimation see the fitted samples alone. The held-out
- * ones choose (which layers stay float, which way a layer is rounded) and report. */
+ * ones choose (which layers stay float) and report. */
 #ifndef HELD_OUT_H
 #define HELD_OUT_H
 
@@ -19,14 +19,9 @@ struct held_out {
                           are fitted to */
     uint32_t *was;     /* owns: [n_was] the samples that were picked before; NULL: all */
     uint64_t n_fitted, n_held, n_was;
-    uint64_t n_beside; /* of the held-out ones, those that go along with the fitted ones */
 };
 
-enum held_part {
-    PART_FITTED,
-    PART_BESIDE, /* fitted, behind them n_beside held-out ones */
-    PART_HELD
-};
+enum held_part { PART_FITTED, PART_HELD };
 
 /* Of n samples a fifth is held out, at least 8, and where more than `samples` are left, these, too:
  * up to 256, or of networks with large values up to 32. Up to `samples` of the others are fitted

@@ -65,7 +65,7 @@ struct allocation {
     const char **keep; /* own: patterns of opts, then those added; texts are m's */
     uint32_t n_requested;
     struct pith_quantize_layer *layer, *trial; /* [n_layers], [n_trial]; trial: owns */
-    uint32_t n_layers, n_trial; /* what is kept is not taken apart, so it may be fewer */
+    uint32_t n_layers, n_trial;  /* what is kept is not taken apart, so it may be fewer */
     struct candidate *candidate; /* owns: [n_candidates] */
     uint32_t n_candidates;
     struct pith_error *err;
@@ -99,7 +99,7 @@ static enum pith_status measure(struct allocation *k, const struct pith_model *m
     pith_sqnr_begin(&k->answers, m, keeps);
     if (!st)
         st = run_samples(k, m, n);
-    back = pith_held_out_pick(k->request->held, PART_BESIDE, k->err);
+    back = pith_held_out_pick(k->request->held, PART_FITTED, k->err);
     if (!st && !back && context->stop && context->stop(context->user))
         st = pith_error_fill(k->err, PITH_ERR_ARGUMENT, "interrupted");
     return st ? st : back;
@@ -177,7 +177,6 @@ static void take_no_data(struct pith_quantize_opts *o)
     o->rounding = PITH_ROUND_NEAREST;
     o->bias_correct = o->reestimate = false;
     o->keep_biases = true;
-    o->n_held_out = 0;
 }
 
 /* All float but layer i; noise relative to the outputs. */
@@ -424,8 +423,7 @@ static enum pith_status allocate(struct allocation *k, struct pith_stage_report 
         st = take_worthy(k, &s, r->output_db);
     if (!st && s.n > 0)
         st = try_step(k, &s, 0, r, &better);
-    for (uint32_t n = 0; !st && better && n < PITH_KEEP_MOST &&
-                         r->output_db < PITH_KEEP_FLOOR_DB;
+    for (uint32_t n = 0; !st && better && n < PITH_KEEP_MOST && r->output_db < PITH_KEEP_FLOOR_DB;
          n++) {
         const uint32_t i = costliest(k);
         if (i == k->n_candidates)
@@ -557,8 +555,7 @@ enum pith_status pith_quantize_mixed(struct pith_model *m, const struct pith_qua
         take_measured(&k, r);
         if (request->may_reestimate && r->output_db < PITH_REESTIMATE_BELOW_DB)
             st = try_reestimated(&k, r);
-        if (!st && r->output_db < enough && request->may_keep &&
-            k.n_layers <= PITH_KEEP_TRIED)
+        if (!st && r->output_db < enough && request->may_keep && k.n_layers <= PITH_KEEP_TRIED)
             st = allocate(&k, r);
     }
     if (!st && r->n_kept_float > 0)

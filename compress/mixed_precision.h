@@ -10,7 +10,7 @@
 
 struct mixed_request {
     const struct pith_calibrate_opts *samples; /* all that the data sets have at the time */
-    const struct held_out *held; /* the data sets have PART_BESIDE now, and afterwards */
+    const struct held_out *held; /* the data sets have PART_FITTED now, and afterwards */
     const struct pith_stage_context *context;
     bool may_keep;         /* layers float that lose too much */
     bool may_buy;          /* finer layers while outputs are good but not far above their error */

@@ -151,7 +151,6 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
                                  const struct held_out *held, struct recorded_feed *feed,
                                  struct pith_stage_report *r, struct pith_error *err)
 {
-    const uint64_t beside = held->n_fitted + held->n_beside;
     struct pith_quantize_opts opts = s->quantize;
     struct pith_opts runtime;
     pith_opts_init(&runtime, sizeof runtime);
@@ -160,8 +159,7 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
     opts.reestimate = s->reestimate == PITH_ALWAYS;
     opts.data = feed ? NULL : context->train;
     opts.feed = feed;
-    opts.n_samples = beside;
-    opts.n_held_out = (feed ? pith_recorded_feed_calls(feed) : beside) * held->n_beside / beside;
+    opts.n_samples = held->n_fitted;
     opts.runtime = &runtime;
     opts.progress = layer_done;
     opts.user = (void *)(uintptr_t)context;
@@ -177,11 +175,8 @@ static enum pith_status quantize(struct pith_model *m, const struct pith_stage *
                                           .may_buy = may_buy(s),
                                           .may_reestimate = may_reestimate(m, s, context),
                                           .floats = s->floats};
-    st = pith_held_out_pick(held, PART_BESIDE, err);
-    if (!st)
-        st = pith_quantize_has_data(&opts)
-                 ? pith_quantize_mixed(m, &opts, &request, r, err)
-                 : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
+    st = pith_quantize_has_data(&opts) ? pith_quantize_mixed(m, &opts, &request, r, err)
+                                       : pith_quantize(m, &opts, r->quantize, &r->n_layers, err);
     pith_threads_stop(&runtime);
     return st;
 }
@@ -196,9 +191,7 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
     struct recorded_feed *feed = NULL;
     if (!context->feed)
         return quantize(m, s, context, held, NULL, r, err);
-    enum pith_status st = pith_held_out_pick(held, PART_BESIDE, err);
-    if (!st)
-        st = pith_recorded_feed_open(m, context->feed, held->n_fitted + held->n_beside, &feed, err);
+    enum pith_status st = pith_recorded_feed_open(m, context->feed, held->n_fitted, &feed, err);
     if (!st)
         st = quantize(m, s, context, held, feed, r, err);
     pith_recorded_feed_close(feed);

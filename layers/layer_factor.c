@@ -189,6 +189,7 @@ enum pith_status pith_layer_factor(struct layer_moments *s, double centre, doubl
     pith_layer_centre(s, centre);
     f->u = s->h;
     f->cross = s->cross;
+    f->of_results = s->of_results;
     s->h = s->cross = NULL;
     for (uint32_t g = 0; g < f->groups && f->u; g++)
         order_group(f, g, window, room);
@@ -225,6 +226,18 @@ struct targets {
     const struct pith_sweep_ranks *ranks; /* that share the panels */
 };
 
+/* y [n, PITH_ROW_PANEL]: what the inputs have in common with the results of these rows. */
+static void take_results(const struct targets *g, uint32_t group, uint64_t first, uint64_t rows,
+                         double *y)
+{
+    const size_t n = g->f->n, *order = g->f->order + group * n;
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t row = 0; row < PITH_ROW_PANEL; row++)
+            y[i * PITH_ROW_PANEL + row] =
+                row < rows ? g->f->cross[(group * n + order[i]) * g->each + (first + row) % g->each]
+                           : 0;
+}
+
 /* Of as many rows as a panel has, or as are left of the group. */
 static void find_panel(const struct targets *g, uint32_t group, uint64_t first, uint64_t rows,
                        double *room)
@@ -235,7 +248,10 @@ static void find_panel(const struct targets *g, uint32_t group, uint64_t first, 
     for (size_t k = 0; k < n; k++)
         for (uint64_t row = 0; row < PITH_ROW_PANEL; row++)
             x[k * PITH_ROW_PANEL + row] = row < rows ? (double)g->w[(first + row) * n + k] : 0;
-    g->kernels.multiply(f->cross + group * n * n, n, f->order + group * n, x, y);
+    if (f->of_results)
+        take_results(g, group, first, rows, y);
+    else
+        g->kernels.multiply(f->cross + group * n * n, n, f->order + group * n, x, y);
     for (size_t i = 0; i < n; i++)
         for (size_t row = 0; row < PITH_ROW_PANEL; row++)
             y[i * PITH_ROW_PANEL + row] +=

@@ -13,13 +13,10 @@
 
 #include "layer_moments.h"
 
-/* Damping: of the mean of H's diagonal, that is added to the diagonal. 1 % (Frantar et al., 2023)
- * beside shrinkage, where the means' part is taken off: with 3 % pith compress --max-drop 0.5%
- * makes files of mnist_cntk, DS-CNN and AD01 that are 33, 7 and 5 % larger. Where H has the means'
- * part, 3 % without shrinkage: pith quantize gives LeNet-5 52.3 dB on samples not fitted to, and
- * 50.6 with 1 %; VWW 34.6 and 33.0. */
+/* Damping: of the mean of H's diagonal, that is added to the diagonal, beside shrinkage. 1 %
+ * (Frantar et al., 2023): with 3 % pith compress --max-drop 0.5% makes files of mnist_cntk, DS-CNN
+ * and AD01 that are 33, 7 and 5 % larger. */
 #define PITH_LAYER_DAMPING 0.01
-#define PITH_LAYER_DAMPING_WITH_MEANS 0.03
 
 struct layer_factor {
     size_t n;
@@ -30,6 +27,8 @@ struct layer_factor {
     double *ridge;    /* [groups] that was added to it */
     size_t *order;    /* [groups, n] the weight at each place; the last is rounded first */
     double *cross;    /* [groups, n, n] as it came; NULL: targets are the weights, or known */
+    bool of_results;  /* [groups, n, rows of a group], of inputs with results; targets of all rows
+                         at once alone */
     const float *w;   /* [rows, n] whose targets are known, borrowed; NULL: none */
     double *target;   /* [rows, n] by place */
     double *trace;    /* [groups] of H, undamped: the squares of a row's inputs */

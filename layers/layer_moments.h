@@ -72,6 +72,7 @@ struct layer_moments {
     double *h;        /* [groups, n, n] sum of x x^T; NULL: data-free, H = I */
     double *cross;    /* [groups, n, m] sum of x y^T; NULL: there are no others */
     double *mean[2];  /* [groups, n] of x, [groups, m] of y */
+    bool of_results;  /* the others are the layer's results, [m] of the rows of a group */
     double weight;    /* of all rows */
     double places;    /* rows of a sample */
     double shrinkage; /* of h (Ledoit and Wolf, 2004): what the mean of its diagonal is multiplied

@@ -163,13 +163,10 @@ struct pith_quantize_opts {
     const char *const
         *keep; /* layers that stay float, as pith_weight_matches; each must match one */
     uint32_t n_keep;
-    struct pith_data *data;     /* borrowed: samples of the model's only input; NULL: none */
-    struct recorded_feed *feed; /* borrowed, instead of data: calls of a model of any inputs
-                                   (recorded_feed.h), open for m or one of the same inputs */
-    uint64_t n_samples;         /* of data the first so many, 0 or more than there are: all */
-    uint64_t n_held_out; /* the last so many of these are fitted to by nothing: they choose, layer
-                            by layer, between rounding with error feedback and to nearest. 0: error
-                            feedback stays */
+    struct pith_data *data;          /* borrowed: samples of the model's only input; NULL: none */
+    struct recorded_feed *feed;      /* borrowed, instead of data: calls of a model of any inputs
+                                        (recorded_feed.h), open for m or one of the same inputs */
+    uint64_t n_samples;              /* of data the first so many, 0 or more than there are: all */
     const struct pith_opts *runtime; /* cpu_mask, max_bytes, parallel_for; NULL: defaults */
     /* Called now and then; false ends the work (PITH_ERR_ARGUMENT). NULL: not wanted. */
     bool (*progress)(void *user, uint64_t done, uint64_t total);

@@ -14,7 +14,6 @@
 #include "quantize/transform/fold_affine.h"
 #include "quantize/transform/integer_rewrite.h"
 #include "quantize/layer/layer_bits.h"
-#include "quantize/round/rounding_choice.h"
 #include "quantize/round/shared_round.h"
 #include "quantize/layer/shared_weight.h"
 #include "quantize/transform/split_product.h"
@@ -165,37 +164,13 @@ static bool wants_goals(const struct pith_quantize_opts *o)
     return has_goals(o) || o->reestimate;
 }
 
-/* rounded: `in`, with the goal only where rounding has one. */
-static enum pith_status correct_biases(const struct improver *i, const struct layer_inputs *in,
-                                       const struct layer_inputs *rounded, struct integer_layer *l)
+/* The standard error of the correction needs independent samples. What is apart has the float
+ * network's bias. */
+static bool shifts_biases(const struct improver *i, const struct layer_inputs *in,
+                          const struct integer_layer *l)
 {
-    if (l->apart) /* has the float network's bias */
-        return PITH_OK;
-    if (i->opts->reestimate && in->goal)
-        return pith_reestimate_channels(in, l);
-    /* the standard error of the correction needs independent samples */
-    return i->opts->keep_biases || in->in_loop ? PITH_OK : pith_bias_correct(rounded, l);
-}
-
-/* near: the weights as nearest rounding made them. */
-static enum pith_status choose_rounding(const struct improver *i, const struct layer_inputs *in,
-                                        const struct layer_inputs *rounded,
-                                        const struct rounded_weights *near, struct integer_layer *l)
-{
-    struct rounded_weights fed_back;
-    double with_feedback = 0, nearest = 0;
-    bool room = pith_rounded_take(l, &fed_back) && pith_held_out_error(in, l, &with_feedback);
-    enum pith_status st = room ? PITH_OK : PITH_ERR_MEMORY;
-    if (!st) {
-        pith_rounded_put(near, l);
-        st = correct_biases(i, in, rounded, l);
-    }
-    if (!st && !pith_held_out_error(in, l, &nearest))
-        st = PITH_ERR_MEMORY;
-    if (!st && !(nearest < with_feedback))
-        pith_rounded_put(&fed_back, l);
-    pith_rounded_free(&fed_back);
-    return st;
+    return !l->apart &&
+           ((i->opts->reestimate && in->goal) || !(i->opts->keep_biases || in->in_loop));
 }
 
 static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
@@ -204,22 +179,15 @@ static enum pith_status improve_layer(void *user, const struct layer_inputs *in,
     struct improver *i = user;
     struct integer_layer *l = &i->net->layers[in->layer];
     struct layer_inputs rounded = *in;
-    struct rounded_weights near = {0};
     enum pith_status st = PITH_OK;
+    const bool shifts = shifts_biases(i, in, l);
     if (!has_goals(i->opts))
         rounded.goal = NULL;
-    bool rounds = i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) &&
-                  !l->both_ways && pith_gptq_applies(l);
-    bool chooses = rounds && i->opts->rounding == PITH_ROUND_DEFAULT && in->n_held > 0;
-    if (chooses && !pith_rounded_take(l, &near))
-        st = PITH_ERR_MEMORY;
-    if (!st && rounds)
-        st = pith_gptq_round(&rounded, i->opts->runtime, l);
-    if (!st)
-        st = correct_biases(i, in, &rounded, l);
-    if (!st && chooses)
-        st = choose_rounding(i, in, &rounded, &near, l);
-    pith_rounded_free(&near);
+    if (i->opts->rounding != PITH_ROUND_NEAREST && !pith_layer_is_shared(l) && !l->both_ways)
+        st = pith_gptq_round(&rounded, shifts, i->opts->runtime, l);
+    if (!st && shifts)
+        st = i->opts->reestimate && in->goal ? pith_reestimate_channels(in, l)
+                                             : pith_bias_correct(&rounded, l);
     return st ? pith_error_no_memory(err) : PITH_OK;
 }
 

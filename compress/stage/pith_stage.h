@@ -105,7 +105,7 @@ struct pith_stage {
     /* QUANTIZE: of `quantize`, the members keep, reestimate, data and n_samples are
      * filled in when the stage runs. */
     struct pith_quantize_opts quantize;
-    const char *keep[PITH_STAGE_LAYERS];  /* quantize.n_keep of them */
+    const char *keep[PITH_STAGE_LAYERS]; /* quantize.n_keep of them */
     enum pith_type floats; /* QUANTIZE: PITH_F16 or PITH_BF16: what stays float is rounded to that
                               and takes 2 bytes a number in the file; 0: PITH_F16 where the samples
                               decided that layers stay float, and weights of layers with codebooks

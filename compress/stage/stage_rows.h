@@ -27,9 +27,8 @@ extern const struct pith_option_table pith_train_stage_options, pith_quantize_st
     pith_calibrate_stage_options, pith_compress_options;
 
 /* Those that recipes do not hold as a text. */
-extern const struct pith_option_own pith_own_keep, pith_own_bias_correct,
-    pith_own_cluster_layers, pith_own_sparsity, pith_own_sigma, pith_own_zeros,
-    pith_own_prune_layers, pith_own_prune_train;
+extern const struct pith_option_own pith_own_keep, pith_own_bias_correct, pith_own_cluster_layers,
+    pith_own_sparsity, pith_own_sigma, pith_own_zeros, pith_own_prune_layers, pith_own_prune_train;
 
 /* Sets prune.by, where no other amount was given. */
 enum pith_status pith_prune_choose(struct pith_stage *s, enum pith_prune_by by,

@@ -52,8 +52,7 @@ struct integer_layer {
     bool apart;                /* neither bias_q nor factor, but scale as floats */
     float *real_scale;         /* of the first that is apart: [rows] scale */
     uint32_t real_scale_value; /* of the network */
-    double goal_share; /* of the way from w to the least-squares fit of the float network's sums;
-                          mean of groups */
+    bool to_results;           /* rounded towards the results of the float network */
     uint32_t n_corrected;
 };
 

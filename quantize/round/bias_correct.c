@@ -30,15 +30,15 @@ struct sample_sums {
     double *goal; /* [rows, BESIDE] of the float network's sums; NULL: not wanted */
 };
 
-/* Means over the positions of each sample of (w - q s) x, or as far as the goal goes of y - q s x,
- * y being what the float network has there: loss [BESIDE]. */
+/* Means over the positions of each sample of (w - q s) x, or of y - q s x, y being what the float
+ * network has there: loss [BESIDE]. */
 static void mean_losses(const struct sample_sums *s, uint64_t o, double *loss)
 {
     const struct integer_layer *l = s->at.rows->l;
     const uint64_t cols = l->shape.cols, group = o / (l->shape.rows / l->shape.groups);
     const float *w = l->w + o * cols;
     const int16_t *q = l->q + o * cols;
-    const double *x = s->x + group * cols * BESIDE, share = s->goal ? l->goal_share : 0;
+    const double *x = s->x + group * cols * BESIDE;
     double lost[BESIDE] = {0}, has[BESIDE] = {0};
     for (uint64_t k = 0; k < cols; k++, x += BESIDE) {
         const double is = (double)q[k] * l->scale[o], e = (double)w[k] * l->w_factor - is;
@@ -48,8 +48,8 @@ static void mean_losses(const struct sample_sums *s, uint64_t o, double *loss)
         }
     }
     for (uint32_t i = 0; i < BESIDE; i++) {
-        if (share > 0)
-            lost[i] += share * (s->goal[o * BESIDE + i] - has[i] - lost[i]);
+        if (s->goal && l->to_results)
+            lost[i] = s->goal[o * BESIDE + i] - has[i];
         loss[i] = lost[i] / (double)s->positions * pith_layer_input_scale(l, o);
     }
 }

@@ -10,9 +10,10 @@
 /* Rounds l's weights anew, with scales chosen for the samples, and stores it; what was pruned stays
  * 0. Rows are rounded through opts' parallel_for (opts may be NULL); the result does not depend on
  * it. Rows of more than 8,192 weights stay rounded to nearest: the work grows with their third
- * power. PITH_ERR_MEMORY. */
-enum pith_status pith_gptq_round(const struct layer_inputs *in, const struct pith_opts *opts,
-                                 struct integer_layer *l);
+ * power. shifts_bias: what is left on the mean goes into the bias, so it hardly counts.
+ * PITH_ERR_MEMORY. */
+enum pith_status pith_gptq_round(const struct layer_inputs *in, bool shifts_bias,
+                                 const struct pith_opts *opts, struct integer_layer *l);
 
 /* Moments of what a layer reads, x - zero point. PITH_ERR_MEMORY. */
 enum pith_status pith_gptq_moments(const struct integer_rows *rows, const struct pith_opts *opts,

@@ -17,7 +17,6 @@ struct walk_state {
     struct layer_walk *on_net, *on_original; /* on_original NULL: no goals */
     struct body_span *of_net, *of_original;  /* owns: [n_nodes] of each */
     uint32_t done;                           /* nodes of the original that were run */
-    uint32_t n_samples, n_held;              /* all; of these, the last so many are held out */
     struct pith_error *err;
 };
 
@@ -107,8 +106,7 @@ static enum pith_status improve(struct walk_state *s, uint32_t layer)
         st = pith_layer_input_map(&from, &data, &n, s->err);
     n = n < UINT32_MAX ? n : UINT32_MAX;
     in.data = data;
-    in.n_held = (uint32_t)(n * s->n_held / s->n_samples);
-    in.n_samples = (uint32_t)n - in.n_held;
+    in.n_samples = (uint32_t)n;
     if (!st && s->on_original && !in.in_loop)
         st = find_goal(s, w->net->layers[layer].end, &in);
     if (!st && n > 0)
@@ -158,9 +156,6 @@ static enum pith_status start(struct walk_state *s)
     s->feed = o->feed ? o->feed : s->own;
     if (st)
         return st;
-    const uint64_t n = pith_recorded_feed_calls(s->feed);
-    s->n_samples = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-    s->n_held = (uint32_t)(o->n_held_out < s->n_samples ? o->n_held_out : 0);
     st = open_walk(s, s->net, &s->on_net, &s->of_net);
     if (!st && s->walk->goals)
         st = open_walk(s, s->original, &s->on_original, &s->of_original);

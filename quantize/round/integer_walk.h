@@ -17,12 +17,12 @@ struct layer_inputs {
     uint32_t layer;
     const struct pith_node *product; /* of the network */
     const struct pith_value *x, *w, *y;
-    uint32_t n_samples, n_held; /* that may be fitted to; behind them, that may not */
-    uint64_t bytes;             /* of one sample */
-    const uint8_t *data;        /* [n_samples + n_held, bytes] integers of in->x's type */
-    bool in_loop;      /* what is counted as a sample is an iteration: many are of one sample */
-    const float *goal; /* [n_samples + n_held, n_goals] what the float network has instead of y,
-                          bias added, if its values are cut where grids end; NULL: not known */
+    uint32_t n_samples;
+    uint64_t bytes;      /* of one sample */
+    const uint8_t *data; /* [n_samples, bytes] integers of in->x's type */
+    bool in_loop;        /* what is counted as a sample is an iteration: many are of one sample */
+    const float *goal;   /* [n_samples, n_goals] what the float network has instead of y,
+                            bias added, if its values are cut where grids end; NULL: not known */
     uint64_t n_goals;
 };
 

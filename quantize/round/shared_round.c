@@ -5,7 +5,7 @@
  * as scales of inputs differ; then each such weight is rounded by its sum (gptq_round.c). In
  * the walk that follows each reader's bias is corrected for itself.
  *
- * Deliberately not done: goals (adaptive_targets.c). What one reader's rows would make up for,
+ * Deliberately not done: goals (gptq_round.c). What one reader's rows would make up for,
  * another's lack. */
 #include "shared_round.h"
 

@@ -47,9 +47,9 @@ static void expect(uint32_t n, uint32_t samples, uint64_t fitted, uint64_t held)
         if (i == 7) /* the first eight come from all over */
             assert_true(below >= 2 && below <= 6);
     }
-    assert_int_equal(pith_held_out_pick(&h, PART_BESIDE, NULL), PITH_OK);
+    assert_int_equal(pith_held_out_pick(&h, PART_FITTED, NULL), PITH_OK);
     for (uint64_t i = 0; i < pith_data_count(data); i++)
-        assert_int_equal(visited[sample(data, i)], i < fitted + held);
+        assert_int_equal(visited[sample(data, i)], i < fitted);
     pith_held_out_end(&h);
     assert_int_equal(pith_data_count(data), n);
     pith_data_free(data);

@@ -212,12 +212,53 @@ static void chosen_weights_become_0(void **state)
     pith_layer_factor_end(&f);
 }
 
+/* Results of other weights: these are the targets, where samples show all of them. */
+static void targets_of_results_are_what_made_them(void **state)
+{
+    (void)state;
+    enum { EACH = ROWS / GROUPS };
+    struct test_random r = test_seed(74);
+    struct layer_factor f = factor_of(&r, false);
+    double *h = calloc(GROUPS * N * N, sizeof *h),
+           *cross = calloc(GROUPS * N * EACH, sizeof *cross);
+    double other[ROWS][N];
+    struct rows x;
+    draw_rows(&r, &x);
+    assert_true(h && cross);
+    for (int i = 0; i < ROWS * N; i++)
+        other[i / N][i % N] = (double)test_gauss(&r);
+    for (size_t g = 0; g < GROUPS; g++)
+        for (size_t i = 0; i < N; i++)
+            for (size_t k = 0; k < N; k++) { /* H as it came is below the diagonal, by place */
+                const size_t low = i < k ? i : k, high = i < k ? k : i, *order = f.order + g * N;
+                h[(g * N + order[i]) * N + order[k]] =
+                    i == k ? f.diagonal[g * N + i] : f.u[(g * N + high) * N + low];
+            }
+    for (size_t g = 0; g < GROUPS; g++)
+        for (size_t i = 0; i < N; i++)
+            for (size_t o = 0; o < EACH; o++)
+                for (size_t k = 0; k < N; k++)
+                    cross[(g * N + i) * EACH + o] +=
+                        h[(g * N + i) * N + k] * other[g * EACH + o][k];
+    free(h);
+    f.cross = cross;
+    f.of_results = true;
+    assert_true(pith_layer_factor_again(&f, 1e-12));
+    check(pith_layer_targets(&f, x.w, ROWS, NULL, NULL, &err));
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t i = 0; i < N; i++)
+            assert_true(fabs(f.target[row * N + i] - other[row][f.order[row / EACH * N + i]]) <
+                        1e-6);
+    pith_layer_factor_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_those_alone),
         cmocka_unit_test(nearest_without_inputs),
         cmocka_unit_test(chosen_weights_become_0),
+        cmocka_unit_test(targets_of_results_are_what_made_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

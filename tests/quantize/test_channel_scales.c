@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "network_run.h"
-#include "quantize/pith_quantize.h"
-#include "model/pith_value_stats.h"
+#include "pith_quantize.h"
+#include "pith_value_stats.h"
 
 enum { CHANNELS = 6, SIDE = 6, PIXELS = CHANNELS * SIDE * SIDE, SAMPLES = 16 };
 
@@ -31,8 +31,7 @@ static struct pith_model *network(void)
     m->inputs[m->n_inputs++] = x;
     x = add_layer(m, &r, PITH_OP_CONV, "a", x, 4, (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
     x = add_node(m, PITH_OP_RELU, "ra", "ra.out", 1, &x)->out[0];
-    y = add_layer(m, &r, PITH_OP_CONV, "b", x, 4,
-                  (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
+    y = add_layer(m, &r, PITH_OP_CONV, "b", x, 4, (const uint32_t[]){CHANNELS, CHANNELS, 1, 1});
     x = add_node(m, PITH_OP_ADD, "add", "add.out", 2, (const uint32_t[]){x, y})->out[0];
     m->outputs[m->n_outputs++] = x;
     simple_weights(m);

@@ -383,15 +383,15 @@ static void refused(struct pith_data *data, bool stop, const char *text)
     pith_model_free(m);
 }
 
-/* ---- held-out samples choose ------------------------------------------------------------------
+/* ---- chance is not fitted to --------------------------------------------------------------------
  */
 
-enum { WIDE = 96, ROWS = 32, FITTED = 24, HELD = 8, OTHERS = 200 };
+enum { WIDE = 96, ROWS = 32, FITTED = 24, OTHERS = 200 };
 
 /* One layer, whose inputs are white noise, or of which neighbours are alike. */
 static double one_layer_db(bool white, enum pith_rounding rounding)
 {
-    static float x[FITTED + HELD + OTHERS][WIDE], a[OTHERS][ROWS], b[OTHERS][ROWS];
+    static float x[FITTED + OTHERS][WIDE], a[OTHERS][ROWS], b[OTHERS][ROWS];
     struct sample_random r = sample_random_of(11);
     struct pith_model *m = sample_new();
     struct pith_error err = {0};
@@ -400,38 +400,37 @@ static double one_layer_db(bool white, enum pith_rounding rounding)
     m->outputs[m->n_outputs++] =
         add_layer(m, &r, PITH_OP_GEMM, "fc", in, 2, (const uint32_t[]){ROWS, WIDE});
     assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
-    for (uint32_t n = 0; n < FITTED + HELD + OTHERS; n++)
+    for (uint32_t n = 0; n < FITTED + OTHERS; n++)
         for (uint32_t k = 0; k < WIDE; k++)
             x[n][k] =
                 sample_gauss(&r) * (white ? 1 : 0.3f) + (white || k == 0 ? 0 : 0.95f * x[n][k - 1]);
-    struct pith_data *data = data_of(x[0], FITTED + HELD, 2, (const uint32_t[]){1, WIDE});
+    struct pith_data *data = data_of(x[0], FITTED, 2, (const uint32_t[]){1, WIDE});
     const struct pith_quantize_opts o = {.size_bytes = sizeof o,
                                          .weight_bits = 4,
                                          .data = data,
-                                         .n_held_out = HELD,
                                          .keep_biases = true,
                                          .rounding = rounding};
-    for (uint32_t n = 0; n < FITTED + HELD + OTHERS; n++)
-        run_network(m, m, x[n], WIDE, n < FITTED + HELD ? NULL : a[n - FITTED - HELD]);
+    for (uint32_t n = 0; n < FITTED + OTHERS; n++)
+        run_network(m, m, x[n], WIDE, n < FITTED ? NULL : a[n - FITTED]);
     if (pith_quantize(m, &o, NULL, NULL, &err))
         fail_msg("%s", err.text);
     for (uint32_t n = 0; n < OTHERS; n++)
-        run_network(m, NULL, x[FITTED + HELD + n], WIDE, b[n]);
+        run_network(m, NULL, x[FITTED + n], WIDE, b[n]);
     pith_model_free(m);
     pith_data_free(data);
     return snr_db(a[0], b[0], OTHERS * ROWS);
 }
 
-/* White inputs have no correlations that error feedback could use: what it fits is chance. */
-static void held_out_samples_choose_the_rounding(void **state)
+/* White inputs have no correlations that error feedback could use: what few samples show of them is
+ * chance, and damping by shrinkage leaves little of it. */
+static void chance_is_not_fitted_to(void **state)
 {
     (void)state;
     for (int white = 0; white < 2; white++) {
-        double nearest = one_layer_db(white, PITH_ROUND_NEAREST),
-               feedback = one_layer_db(white, PITH_ROUND_ADAPTIVE),
-               chosen = one_layer_db(white, PITH_ROUND_DEFAULT);
-        assert_true(white ? feedback < nearest - 0.1 : feedback > nearest + 1);
-        assert_true(chosen == fmax(nearest, feedback));
+        const double nearest = one_layer_db(white, PITH_ROUND_NEAREST),
+                     feedback = one_layer_db(white, PITH_ROUND_DEFAULT);
+        if (white ? feedback < nearest - 0.1 : feedback < nearest + 1)
+            fail_msg("nearest %.2f dB, feedback %.2f dB", nearest, feedback);
     }
 }
 
@@ -455,7 +454,7 @@ int main(void)
         cmocka_unit_test(what_is_cut_is_no_goal),
         cmocka_unit_test(pruned_weights_stay_zero),
         cmocka_unit_test(rounding_is_the_same_for_any_threads),
-        cmocka_unit_test(held_out_samples_choose_the_rounding),
+        cmocka_unit_test(chance_is_not_fitted_to),
         cmocka_unit_test(says_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
