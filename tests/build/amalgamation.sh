@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The runtime as one file (make amalgamation) compiles alone with gcc and clang; a compressed network has the output
-# bits of the library's reference kernels. tests/samples/mcu.sh and wasm.sh run the same file on other machines.
+# bits of the library's reference kernels, also where the compiler could fuse sums with products. The tests
+# samples/mcu.sh and samples/wasm.sh run the same file on other machines.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 here=tests/embedded
@@ -13,7 +14,9 @@ hash() { # folder of the header, library
     ${CC:-cc} -O1 -I"$1" "$work/image.c" $here/output_hash.c $here/hosted_main.c "$2" -lm -lpthread \
         -o "$work/run" && "$work/run"
 }
-${CC:-cc} -O1 -Wall -Wextra -Werror -c "$work/amalgamation/pith_runtime.c" -o "$work/runtime.o" &&
+fma=
+[ "$(uname -m)" = x86_64 ] && grep -qw fma /proc/cpuinfo && fma="-mfma -fexpensive-optimizations"
+${CC:-cc} -O1 $fma -Wall -Wextra -Werror -c "$work/amalgamation/pith_runtime.c" -o "$work/runtime.o" &&
     one=$(hash "$work/amalgamation" "$work/runtime.o") &&
     many=$(hash runtime "$PITH_O/libpith-runtime.a") || exit 1
 [ "$one" = "$many" ] || { echo "output hash '$one', the library's is '$many'"; exit 1; }
