@@ -35,27 +35,6 @@ static const char *place(const struct writer *w, uint32_t i, bool written, char 
     return text;
 }
 
-static void say_grid(struct byte_out *o, const struct grid *g)
-{
-    pith_c_say(o, "{");
-    pith_c_f32(o, g->scale);
-    pith_c_say(o, ", %d}", g->zero);
-}
-
-static void say_grids(struct byte_out *o, const char *name, const struct grid *a,
-                      const struct grid *b, const struct grid *c)
-{
-    pith_c_say(o, "        static const struct grid %s[] = {", name);
-    say_grid(o, a);
-    pith_c_say(o, ", ");
-    say_grid(o, b);
-    if (c) {
-        pith_c_say(o, ", ");
-        say_grid(o, c);
-    }
-    pith_c_say(o, "};\n");
-}
-
 static uint32_t padded4(uint32_t n)
 {
     return (n + 3) / 4 * 4;
@@ -70,14 +49,6 @@ static void say_window(struct byte_out *o, const struct window_shape *g, uint8_t
         "%u, %u};\n",
         g->h, g->w, g->oh, g->ow, g->c, g->kh, g->kw, g->stride_h, g->stride_w, g->dil_h, g->dil_w,
         g->pad_top, g->pad_left, g->pad_right, (g->kh - 1) * g->dil_h + 1, zero);
-}
-
-static void say_pool(struct byte_out *o, const struct window_shape *g)
-{
-    pith_c_say(
-        o, "        static const struct pool g = {%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u};\n",
-        g->h, g->w, g->oh, g->ow, g->c, g->kh, g->kw, g->stride_h, g->stride_w, g->pad_top,
-        g->pad_left);
 }
 
 /* Offsets and factors of step i, and the struct that has them. false: the factors are none that
@@ -237,52 +208,6 @@ static void say_copy(struct writer *w, const struct step *s, const char *x, cons
                s->size);
 }
 
-static void say_activation(struct writer *w, const struct step *s, const char *x, const char *y)
-{
-    struct byte_out *o = &w->calls;
-    pith_c_say(
-        o,
-        "        const float *x = %s;\n        float *y = %s;\n        for (uint32_t i = 0; i < "
-        "%llu; i++)\n"
-        "            y[i] = ",
-        x, y, (unsigned long long)w->net->store[s->y].bytes / 4);
-    switch ((enum act_kind)s->act) {
-    case ACT_RELU:
-        pith_c_say(o, "x[i] < 0.0f ? 0.0f : x[i];\n");
-        break;
-    case ACT_CLIP:
-    case ACT_HARD_SIGMOID:
-        pith_c_use(w, "clip");
-        if (s->act == ACT_CLIP) {
-            pith_c_say(o, "clip(");
-            pith_c_f32(o, s->act_a);
-            pith_c_say(o, ", ");
-            pith_c_f32(o, s->act_b);
-            pith_c_say(o, ", x[i]);\n");
-        } else {
-            pith_c_say(o, "clip(0.0f, 1.0f, ");
-            pith_c_f32(o, s->act_a);
-            pith_c_say(o, " * x[i] + ");
-            pith_c_f32(o, s->act_b);
-            pith_c_say(o, ");\n");
-        }
-        break;
-    case ACT_LEAKY:
-        pith_c_say(o, "x[i] < 0.0f ? ");
-        pith_c_f32(o, s->act_a);
-        pith_c_say(o, " * x[i] : x[i];\n");
-        break;
-    case ACT_HARD_SWISH:
-        pith_c_use(w, "clip");
-        pith_c_say(o, "x[i] * clip(0.0f, 1.0f, 1.0f / 6.0f * x[i] + 0.5f);\n");
-        break;
-    default:
-        pith_c_use(w, s->act == ACT_TANH ? "tanh" : "sigmoid");
-        pith_c_say(o, "%s(x[i]);\n", s->act == ACT_TANH ? "tanh_of" : "sigmoid");
-        break;
-    }
-}
-
 static void say_binary(struct writer *w, const struct step *s, const char *x, const char *b,
                        const char *y)
 {
@@ -302,203 +227,214 @@ static void say_binary(struct writer *w, const struct step *s, const char *x, co
         s->x_step[1][1], s->x_step[1][2], s->x_step[1][3]);
 }
 
-static const char *const kernel_name[STEP_KINDS] = {
-    [STEP_CONV] = "conv",
-    [STEP_POINTWISE] = "pointwise",
-    [STEP_GROUPED] = "conv-grouped",
-    [STEP_GROUPED_F32] = "conv-to-f32",
-    [STEP_DEPTHWISE] = "depthwise",
-    [STEP_PRODUCT] = "product",
-    [STEP_PRODUCT_F32] = "product-to-f32",
-    [STEP_QUANTIZE] = "quantize",
-    [STEP_QUANTIZE_CHANNELS] = "quantize-channels",
-    [STEP_DEQUANTIZE] = "dequantize",
-    [STEP_COMBINE] = "combine",
-    [STEP_TABLE] = "table",
-    [STEP_FLIP] = "i8-to-u8",
-    [STEP_MAX_POOL] = "max-pool",
-    [STEP_AVERAGE_POOL] = "average-pool",
-    [STEP_MEAN] = "mean",
-    [STEP_SOFTMAX_BYTES] = "softmax-bytes",
-    [STEP_COPY] = "copy",
-    [STEP_FILL] = "fill",
-    [STEP_LOOP] = "loop",
-    [STEP_LOOP_END] = "loop",
-    [STEP_SOFTMAX] = "softmax-f32",
-    [STEP_SCALE_SHIFT] = "scale-shift-f32",
-    [STEP_GEMM_F32] = "gemm-f32",
-    [STEP_CONV_F32] = "conv-f32",
-    [STEP_ACTIVATE] = "activation-f32",
-    [STEP_BINARY_F32] = "binary-f32",
-    [STEP_POOL_F32] = "pool-f32",
-    [STEP_MEAN_F32] = "mean-f32",
+/* The kernel of a step, the part of kernels.h.in that has it, and its call, where $ stands before
+ * what the step puts there (say_field). */
+#define GRIDS(...) "static const struct grid q[] = {" __VA_ARGS__ "};\n        "
+#define POOL "static const struct pool g = {$W};\n        "
+static const struct {
+    const char *name, *part, *call;
+} kernel[STEP_KINDS] = {
+    [STEP_CONV] = {"conv", NULL, NULL},
+    [STEP_POINTWISE] = {"pointwise", NULL, NULL},
+    [STEP_GROUPED] = {"conv-grouped", NULL, NULL},
+    [STEP_GROUPED_F32] = {"conv-to-f32", NULL, NULL},
+    [STEP_DEPTHWISE] = {"depthwise", NULL, NULL},
+    [STEP_PRODUCT] = {"product", NULL, NULL},
+    [STEP_PRODUCT_F32] = {"product-to-f32", NULL, NULL},
+    [STEP_QUANTIZE] = {"quantize", "quantize", "quantize($x, $y, $C, $P, $2);"},
+    [STEP_QUANTIZE_CHANNELS] = {"quantize-channels", "quantize_channels",
+                                "quantize_channels($x, $y, $o, $k, f$i, t$i);"},
+    [STEP_DEQUANTIZE] = {"dequantize", "dequantize", "dequantize($x, $y, $c, $p, $0);"},
+    [STEP_COMBINE] = {"combine", "combine",
+                      GRIDS("{$0}, {$1}, {$2}") "combine($x, $b, $y, $n, $s, q, $m, $u);"},
+    [STEP_TABLE] = {"table", "table", "look_up(t$i, $x, $y, $n);"},
+    [STEP_FLIP] = {"i8-to-u8", NULL,
+                   "for (uint32_t i = 0; i < $n; i++)\n            ($y)[i] = ($x)[i] ^ 128;"},
+    [STEP_MAX_POOL] = {"max-pool", "max_pool", POOL "max_pool(&g, $x, $y, $l);"},
+    [STEP_AVERAGE_POOL] = {"average-pool", "average_pool",
+                           POOL GRIDS("{$0}, {$2}") "average_pool(&g, $x, $y, q, $t);"},
+    [STEP_MEAN] = {"mean", "mean", GRIDS("{$0}, {$2}") "mean($x, $a, $e, $y, q);"},
+    [STEP_SOFTMAX_BYTES] = {"softmax-bytes", "softmax_bytes",
+                            GRIDS("{$0}, {$2}") "softmax_bytes($x, $y, $r, $k, $S, q);"},
+    [STEP_COPY] = {"copy", NULL, NULL},
+    [STEP_FILL] = {"fill", NULL, "__builtin_memset($y, $f, $B);"},
+    [STEP_RESIZE_NEAREST] = {"nearest", "resize_nearest",
+                             "resize_nearest((const uint8_t *)($x), (uint8_t *)($y), $r, $H, p$i, "
+                             "$z);"},
+    [STEP_RESIZE_LINEAR] = {"linear-f32", "resize_linear",
+                            "resize_linear($x, $y, $r, $H, p$i, f$i, $u);"},
+    [STEP_LOOP] = {"loop", NULL, "for (uint32_t t$i = 0; t$i < $r; t$i++) {"},
+    [STEP_LOOP_END] = {"loop", NULL, "}"},
+    [STEP_SOFTMAX] = {"softmax-f32", "softmax", "softmax($x, $y, $r, $k);"},
+    [STEP_SOFTMAX_COLUMNS] = {"softmax-f32", "softmax_columns",
+                              "softmax_columns($x, $y, $r, $k, $N);"},
+    [STEP_SCALE_SHIFT] = {"scale-shift-f32", "scale_shift",
+                          "scale_shift($x, $y, f$i, f$i + $o, $o, $k);"},
+    [STEP_GEMM_F32] = {"gemm-f32", "gemm_f32", "$K($x, w$i, $T, $b, $y, $r, $o, $k, $s);"},
+    [STEP_CONV_F32] = {"conv-f32", "conv_f32",
+                       "static const struct window_f32 g = {$V};\n        $K(&g, $x, w$i, $T, $b, "
+                       "$y);"},
+    [STEP_ACTIVATE] = {"activation-f32", NULL,
+                       "const float *x = $x;\n        float *y = $y;\n        for (uint32_t i = "
+                       "0; i < $n; i++)\n            y[i] = $E;"},
+    [STEP_BINARY_F32] = {"binary-f32", NULL, NULL},
+    [STEP_POOL_F32] = {"pool-f32", "pool_f32", POOL "pool_f32(&g, $x, $y, $L, $t);"},
+    [STEP_MEAN_F32] = {"mean-f32", "mean_f32", "mean_f32($x, $y, $e, $a);"},
 };
 
-static void say_float_kernel(struct writer *w, uint32_t i, const char *part, const char *macro,
-                             char kernel[80], const char **table, uint32_t *apart)
+/* Element-wise functions of x[i]; $F, $G: their numbers. */
+static const struct {
+    const char *part, *text;
+} function[] = {
+    [ACT_RELU] = {NULL, "x[i] < 0.0f ? 0.0f : x[i]"},
+    [ACT_CLIP] = {"clip", "clip($F, $G, x[i])"},
+    [ACT_LEAKY] = {NULL, "x[i] < 0.0f ? $F * x[i] : x[i]"},
+    [ACT_SIGMOID] = {"sigmoid", "sigmoid(x[i])"},
+    [ACT_TANH] = {"tanh", "tanh_of(x[i])"},
+    [ACT_HARD_SIGMOID] = {"clip", "clip(0.0f, 1.0f, $F * x[i] + $G)"},
+    [ACT_HARD_SWISH] = {"clip", "x[i] * clip(0.0f, 1.0f, 1.0f / 6.0f * x[i] + 0.5f)"},
+};
+
+/* Kernel and centroids of weights that are floats. */
+struct float_kernel {
+    char name[80];
+    const char *centroids;
+    uint32_t apart;
+};
+
+static void say_call(struct writer *w, uint32_t i, const struct float_kernel *k, const char *text);
+
+static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k, char field)
 {
-    const uint32_t form = pith_c_float_weights(w, i, table, apart);
-    pith_c_use(w, part);
-    pith_c_instance(w, kernel, macro, part, &form, 1);
+    const struct step *s = &w->net->step[i];
+    const struct window_shape *g = &s->g;
+    const struct store *x = &w->net->store[s->x[0] == STORE_NONE ? 0 : s->x[0]],
+                       *y = &w->net->store[s->y == STORE_NONE ? 0 : s->y];
+    struct byte_out *o = &w->calls;
+    char text[96];
+    switch (field) {
+    case 'x':
+    case 'b':
+        pith_c_say(o, "%s",
+                   s->x[field == 'b'] == STORE_NONE ? "0"
+                                                    : place(w, s->x[field == 'b'], false, text));
+        return;
+    case 'y':
+        pith_c_say(o, "%s", place(w, s->y, true, text));
+        return;
+    case '0':
+    case '1':
+    case '2':
+        pith_c_f32(o, s->grid[field - '0'].scale);
+        pith_c_say(o, ", %d", s->grid[field - '0'].zero);
+        return;
+    case 'F':
+    case 'G':
+        pith_c_f32(o, field == 'F' ? s->act_a : s->act_b);
+        return;
+    case 'E':
+        if (function[s->act].part)
+            pith_c_use(w, function[s->act].part);
+        say_call(w, i, k, function[s->act].text);
+        return;
+    case 'K':
+        pith_c_say(o, "%s", k->name);
+        return;
+    case 'T':
+        pith_c_say(o, "%s, %u", k->centroids, k->apart);
+        return;
+    case 'S':
+        pith_c_say(o, "(float *)(void *)(arena + %llu)", (unsigned long long)s->scratch_at);
+        return;
+    case 'H':
+        pith_c_say(o, "%u, %u, %u, %u", g->h, g->w, g->oh, g->ow);
+        return;
+    case 'W':
+        pith_c_say(o, "%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u", g->h, g->w, g->oh, g->ow, g->c,
+                   g->kh, g->kw, g->stride_h, g->stride_w, g->pad_top, g->pad_left);
+        return;
+    case 'V':
+        pith_c_say(o, "%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u, %u", g->c, g->h,
+                   g->w, g->oc, g->oh, g->ow, g->kh, g->kw, g->stride_h, g->stride_w, g->dil_h,
+                   g->dil_w, g->pad_top, g->pad_left, g->groups);
+        return;
+    default:
+        break;
+    }
+    const uint64_t number = field == 'i'   ? i
+                            : field == 'n' ? y->bytes / (y->is_f32 ? 4 : 1)
+                            : field == 'B' ? y->bytes
+                            : field == 'C' ? y->channels
+                            : field == 'P' ? y->pixels
+                            : field == 'c' ? x->channels
+                            : field == 'p' ? x->pixels
+                            : field == 'r' ? s->rows
+                            : field == 'o' ? s->outputs
+                            : field == 'k' ? s->k
+                            : field == 'N' ? s->columns
+                            : field == 's' ? s->spread
+                            : field == 'f' ? s->fill
+                            : field == 'z' ? s->size
+                            : field == 'a' ? g->h * g->w
+                            : field == 'e' ? g->c
+                            : field == 't' ? (s->include_pad ? g->kh * g->kw : 0)
+                            : field == 'm' ? s->multiply
+                            : field == 'u' ? s->relu
+                            : field == 'l' ? s->smallest
+                                           : s->largest;
+    pith_c_say(o, "%llu", (unsigned long long)number);
+}
+
+static void say_call(struct writer *w, uint32_t i, const struct float_kernel *k, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '$')
+            say_field(w, i, k, *++text);
+        else
+            pith_out_u8(&w->calls, (uint8_t)*text);
 }
 
 static bool say_step(struct writer *w, uint32_t i)
 {
     const struct step *s = &w->net->step[i];
-    const struct window_shape *g = &s->g;
-    struct byte_out *o = &w->calls;
-    if (s->kind == STEP_LOOP)
-        pith_c_say(o, "    for (uint32_t t%u = 0; t%u < %u; t%u++) {\n", i, i, s->rows, i);
-    else if (s->kind == STEP_LOOP_END)
-        pith_c_say(o, "    }\n");
-    if (s->y == STORE_NONE)
-        return true;
-    const struct store *to = &w->net->store[s->y];
-    char x[96] = "", b[96] = "0", y[96], kernel[80];
-    const char *table;
-    uint32_t apart;
+    const bool brackets = s->y != STORE_NONE;
+    struct float_kernel k = {.centroids = ""};
+    char x[96] = "", b[96] = "0", y[96] = "";
     bool ok = true;
-    const unsigned long long n = to->bytes / (to->is_f32 ? 4 : 1);
     if (s->x[0] != STORE_NONE)
         place(w, s->x[0], false, x);
     if (s->x[1] != STORE_NONE)
         place(w, s->x[1], false, b);
-    place(w, s->y, true, y);
-    pith_c_say(o, "    { /* %u %s */\n", i, kernel_name[s->kind]);
-    switch (s->kind) {
-    case STEP_CONV:
-    case STEP_POINTWISE:
-    case STEP_GROUPED:
-    case STEP_DEPTHWISE:
-    case STEP_GROUPED_F32:
-    case STEP_PRODUCT:
-    case STEP_PRODUCT_F32:
-        ok = say_product(w, i, x, y);
-        break;
-    case STEP_QUANTIZE:
-        pith_c_use(w, to->channels == 1 ? "quantize" : "quantize_last");
-        if (to->channels == 1)
-            pith_c_say(o, "        quantize(%s, %s, %llu, ", x, y, n);
-        else
-            pith_c_say(o, "        quantize_last(%s, %s, %u, %u, ", x, y, to->channels, to->pixels);
-        pith_c_f32(o, s->grid[2].scale);
-        pith_c_say(o, ", %d);\n", s->grid[2].zero);
-        break;
-    case STEP_QUANTIZE_CHANNELS:
-        pith_c_use(w, "quantize_channels");
-        pith_c_f32_array(w, 'f', i, s->factor, s->outputs);
-        pith_c_u8_array(w, 'z', i, s->table, s->outputs);
-        pith_c_say(o, "        quantize_channels(%s, %s, %u, %u, f%u, z%u);\n", x, y, s->outputs,
-                   s->k, i, i);
-        break;
-    case STEP_DEQUANTIZE:
-        pith_c_use(w, "dequantize");
-        pith_c_say(o, "        dequantize(%s, %s, %u, %u, ", x, y, w->net->store[s->x[0]].channels,
-                   w->net->store[s->x[0]].pixels);
-        pith_c_f32(o, s->grid[0].scale);
-        pith_c_say(o, ", %d);\n", s->grid[0].zero);
-        break;
-    case STEP_COMBINE:
-        pith_c_use(w, "combine");
-        say_grids(o, "q", &s->grid[0], &s->grid[1], &s->grid[2]);
-        pith_c_say(o, "        combine(%s, %s, %s, %llu, %u, q, %s, %s);\n", x, b, y, n, s->spread,
-                   s->multiply ? "true" : "false", s->relu ? "true" : "false");
-        break;
-    case STEP_TABLE:
-        pith_c_use(w, "table");
-        pith_c_u8_array(w, 't', i, s->table, 256);
-        pith_c_say(o, "        look_up(t%u, %s, %s, %llu);\n", i, x, y, n);
-        break;
-    case STEP_FLIP:
-        pith_c_say(
-            o,
-            "        for (uint32_t i = 0; i < %llu; i++)\n            (%s)[i] = (%s)[i] ^ 128;\n",
-            n, y, x);
-        break;
-    case STEP_MAX_POOL:
-        pith_c_use(w, "max_pool");
-        say_pool(o, g);
-        pith_c_say(o, "        max_pool(&g, %s, %s, %s);\n", x, y, s->smallest ? "true" : "false");
-        break;
-    case STEP_AVERAGE_POOL:
-        pith_c_use(w, "average_pool");
-        say_pool(o, g);
-        say_grids(o, "q", &s->grid[0], &s->grid[2], NULL);
-        pith_c_say(o, "        average_pool(&g, %s, %s, q, %u);\n", x, y,
-                   s->include_pad ? g->kh * g->kw : 0);
-        break;
-    case STEP_MEAN:
-        pith_c_use(w, "mean");
-        say_grids(o, "q", &s->grid[0], &s->grid[2], NULL);
-        pith_c_say(o, "        mean(%s, %u, %u, %s, q);\n", x, g->h * g->w, g->c, y);
-        break;
-    case STEP_SOFTMAX_BYTES:
-        pith_c_use(w, "softmax_bytes");
-        say_grids(o, "q", &s->grid[0], &s->grid[2], NULL);
-        pith_c_say(o,
-                   "        softmax_bytes(%s, %s, %u, %u, (float *)(void *)(arena + %llu), q);\n",
-                   x, y, s->rows, s->k, (unsigned long long)s->scratch_at);
-        break;
-    case STEP_COPY:
-        say_copy(w, s, x, y);
-        break;
-    case STEP_FILL:
-        pith_c_say(o, "        __builtin_memset(%s, %u, %llu);\n", y, s->fill,
-                   (unsigned long long)to->bytes);
-        break;
-    case STEP_SOFTMAX:
-        pith_c_use(w, s->columns > 1 ? "softmax_columns" : "softmax");
-        if (s->columns > 1)
-            pith_c_say(o, "        softmax_columns(%s, %s, %u, %u, %u);\n", x, y, s->rows, s->k,
-                       s->columns);
-        else
-            pith_c_say(o, "        softmax(%s, %s, %u, %u);\n", x, y, s->rows, s->k);
-        break;
-    case STEP_SCALE_SHIFT:
-        pith_c_use(w, "scale_shift");
-        pith_c_f32_array(w, 'f', i, s->factor, 2ull * s->outputs);
-        pith_c_say(o, "        scale_shift(%s, %s, f%u, f%u + %u, %u, %u);\n", x, y, i, i,
-                   s->outputs, s->outputs, s->k);
-        break;
-    case STEP_GEMM_F32:
-        say_float_kernel(w, i, "gemm_f32", "GEMM_F32", kernel, &table, &apart);
-        pith_c_say(o, "        %s(%s, w%u, %s, %u, %s, %s, %u, %u, %u, %u);\n", kernel, x, i, table,
-                   apart, b, y, s->rows, s->outputs, s->k, s->spread);
-        break;
-    case STEP_CONV_F32:
-        say_float_kernel(w, i, "conv_f32", "CONV_F32", kernel, &table, &apart);
-        pith_c_say(
-            o,
-            "        static const struct window_f32 g = {%u, %u, %u, %u, %u, %u, %u, %u, %u, %u, "
-            "%u, %u, %u, %u, "
-            "%u};\n",
-            g->c, g->h, g->w, g->oc, g->oh, g->ow, g->kh, g->kw, g->stride_h, g->stride_w, g->dil_h,
-            g->dil_w, g->pad_top, g->pad_left, g->groups);
-        pith_c_say(o, "        %s(&g, %s, w%u, %s, %u, %s, %s);\n", kernel, x, i, table, apart, b,
-                   y);
-        break;
-    case STEP_ACTIVATE:
-        say_activation(w, s, x, y);
-        break;
-    case STEP_BINARY_F32:
-        say_binary(w, s, x, b, y);
-        break;
-    case STEP_MEAN_F32:
-        pith_c_use(w, "mean_f32");
-        pith_c_say(o, "        mean_f32(%s, %s, %u, %u);\n", x, y, g->c, g->h * g->w);
-        break;
-    case STEP_POOL_F32:
-        pith_c_use(w, "pool_f32");
-        say_pool(o, g);
-        pith_c_say(o, "        pool_f32(&g, %s, %s, %s, %u);\n", x, y,
-                   s->largest ? "true" : "false", s->include_pad ? g->kh * g->kw : 0);
-        break;
-    case STEP_LOOP:
-    case STEP_LOOP_END:
-    case STEP_KINDS:
-        break;
+    if (brackets) {
+        place(w, s->y, true, y);
+        pith_c_say(&w->calls, "    { /* %u %s */\n", i, kernel[s->kind].name);
     }
-    pith_c_say(o, "    }\n");
+    if (s->w)
+        ok = say_product(w, i, x, y);
+    else if (s->kind == STEP_COPY)
+        say_copy(w, s, x, y);
+    else if (s->kind == STEP_BINARY_F32)
+        say_binary(w, s, x, b, y);
+    if (kernel[s->kind].part)
+        pith_c_use(w, kernel[s->kind].part);
+    if (s->table)
+        pith_c_u8_array(w, 't', i, s->table, s->kind == STEP_TABLE ? 256 : s->outputs);
+    if (s->index)
+        pith_c_u16_array(w, 'p', i, s->index, 2ull * s->outputs);
+    if (s->factor && !s->w)
+        pith_c_f32_array(w, 'f', i, s->factor, s->outputs * (s->kind == STEP_SCALE_SHIFT ? 2 : 1));
+    if (s->wf) {
+        const uint32_t form = pith_c_float_weights(w, i, &k.centroids, &k.apart);
+        const bool conv = s->kind == STEP_CONV_F32;
+        pith_c_instance(w, k.name, conv ? "CONV_F32" : "GEMM_F32", kernel[s->kind].part, &form, 1);
+    }
+    if (kernel[s->kind].call) {
+        pith_c_say(&w->calls, brackets ? "        " : "    ");
+        say_call(w, i, &k, kernel[s->kind].call);
+        pith_c_say(&w->calls, "\n");
+    }
+    if (brackets)
+        pith_c_say(&w->calls, "    }\n");
     return ok;
 }
 
@@ -528,6 +464,7 @@ enum pith_status pith_export_emit(const struct network *net, struct pith_export 
     if (!e->layer)
         return pith_error_no_memory(err);
     uint64_t times = 1;
+    pith_c_use(&w, "compiler");
     for (uint32_t i = 0; i < net->n_steps && !st; i++) {
         const struct step *s = &net->step[i];
         const uint64_t before = w.model_bytes;
@@ -543,7 +480,7 @@ enum pith_status pith_export_emit(const struct network *net, struct pith_export 
             continue;
         e->layer[e->n_layers++] = (struct pith_export_layer){
             .name = s->name,
-            .kernel = kernel_name[s->kind],
+            .kernel = kernel[s->kind].name,
             .macs = s->macs * times,
             .model_bytes = w.model_bytes - before,
             .output_bytes = s->y == STORE_NONE ? 0 : net->store[s->y].bytes};

@@ -172,6 +172,8 @@ static enum pith_status take(struct reading *r, const struct pith_node *n)
     case PITH_OP_SPLIT:
     case PITH_OP_GATHER:
         return pith_export_move(r, n);
+    case PITH_OP_RESIZE:
+        return pith_export_resized(r, n);
     case PITH_OP_LOOP:
         return pith_export_loop(r, n);
     case PITH_OP_LOOP_END:

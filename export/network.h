@@ -46,10 +46,13 @@ enum step_kind {
     STEP_SOFTMAX_BYTES,
     STEP_COPY,
     STEP_FILL,
+    STEP_RESIZE_NEAREST,
+    STEP_RESIZE_LINEAR,
     STEP_LOOP, /* steps up to the next STEP_LOOP_END of its number run `rows` times */
     STEP_LOOP_END,
     /* of floats */
     STEP_SOFTMAX,
+    STEP_SOFTMAX_COLUMNS,
     STEP_SCALE_SHIFT,
     STEP_GEMM_F32,
     STEP_CONV_F32,
@@ -95,6 +98,7 @@ struct step {
     uint8_t zero_x, zero_y;
     struct grid grid[3]; /* inputs, then output */
     uint8_t *table;      /* [256] */
+    uint32_t *index;     /* [outputs][2]: resize */
     bool multiply, relu, include_pad;
     bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative */
     uint32_t spread; /* combine: period of the second input, gemm: its step from row to row; 0 */

@@ -56,6 +56,7 @@ static int64_t ahead(const struct network *net, const struct step *s)
     case STEP_MEAN:
     case STEP_SOFTMAX_BYTES:
     case STEP_SOFTMAX:
+    case STEP_SOFTMAX_COLUMNS:
     case STEP_SCALE_SHIFT:
     case STEP_ACTIVATE:
         return 0;

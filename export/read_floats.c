@@ -169,6 +169,7 @@ static enum pith_status softmax(struct reading *r, const struct pith_node *n)
     for (uint32_t i = axis + 1; i < v->rank && !n->attr[ATTR_SOFTMAX_FLAT]; i++)
         s->columns *= v->dim[i];
     s->k /= s->columns;
+    s->kind = s->columns > 1 ? STEP_SOFTMAX_COLUMNS : STEP_SOFTMAX;
     pith_export_set_floats(r, n->out[0], y);
     return r->no_memory ? PITH_ERR_MEMORY : PITH_OK;
 }

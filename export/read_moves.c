@@ -8,6 +8,7 @@
 #include "reading.h"
 
 #include <string.h>
+#include "ops/resize_tap.h"
 
 #define AXES PITH_MAX_RANK
 
@@ -249,18 +250,25 @@ static enum pith_status move(struct reading *r, const struct pith_node *n, uint3
     return piece(r, n, v, x, y);
 }
 
-/* One input: what comes out has the form of what goes in. */
+/* An input that is moved: what comes out has its form. */
+static enum pith_status moved_input(struct reading *r, const struct pith_node *n, struct value *x)
+{
+    *x = r->value[n->in[0]];
+    if (x->form != FORM_STORED && !(x->form == FORM_BYTE_FUNCTION && x->pure)) {
+        *x = (struct value){.form = FORM_STORED};
+        return pith_export_floats_of(r, n, n->in[0], &x->store);
+    }
+    x->floats = STORE_NONE;
+    return PITH_OK;
+}
+
 static enum pith_status cut(struct reading *r, const struct pith_node *n)
 {
-    struct value x = r->value[n->in[0]];
+    struct value x;
     struct move v = {0};
-    if (x.form != FORM_STORED && !(x.form == FORM_BYTE_FUNCTION && x.pure)) {
-        x = (struct value){.form = FORM_STORED};
-        enum pith_status st = pith_export_floats_of(r, n, n->in[0], &x.store);
-        if (st)
-            return st;
-    }
-    x.floats = STORE_NONE;
+    enum pith_status st = moved_input(r, n, &x);
+    if (st)
+        return st;
     for (uint32_t j = 0; j < n->n_out; j++) {
         const uint32_t from = x.store;
         if (n->out[j] == PITH_VALUE_NONE)
@@ -269,7 +277,7 @@ static enum pith_status cut(struct reading *r, const struct pith_node *n)
         y.store = pith_export_store_for(r, n->out[j], r->net->store[from].is_f32);
         if (r->no_memory)
             return PITH_ERR_MEMORY;
-        enum pith_status st = move(r, n, 0, j, from, y.store, &v);
+        st = move(r, n, 0, j, from, y.store, &v);
         if (st)
             return st;
         r->value[n->out[j]] = y;
@@ -323,6 +331,78 @@ enum pith_status pith_export_move(struct reading *r, const struct pith_node *n)
         pith_export_set_stored(r, y, store);
     else
         pith_export_set_floats(r, y, store);
+    return PITH_OK;
+}
+
+/* ---- resize ------------------------------------------------------------------------------------
+ */
+
+/* The taps of rows, then of columns: index and factor of a step. *rows: they are sampled. false:
+ * other axes are, too. */
+static bool taps_of(struct reading *r, const struct pith_node *n, struct step *s, bool *rows)
+{
+    const struct pith_value *v[2] = {&r->m->values[n->in[0]], &r->m->values[n->out[0]]};
+    struct tview view[2] = {{.type = PITH_F32}, {.type = PITH_F32}};
+    const struct tview *in[1] = {&view[0]};
+    struct tview *out[1] = {&view[1]};
+    const struct op_args args = {.attr = n->attr, .n_in = 1, .n_out = 1, .in = in, .out = out};
+    uint32_t at = v[1]->rank == 3; /* one row */
+    for (uint32_t i = 0; i < 2; i++) {
+        view[i].shape.rank = v[i]->rank;
+        memcpy(view[i].shape.dim, v[i]->dim, sizeof view[i].shape.dim);
+    }
+    for (uint32_t i = 0; i < v[1]->rank; i++) {
+        const uint32_t size = v[1]->dim[i];
+        struct resize_tap *tap = pith_model_alloc(r->m, size, sizeof *tap);
+        const bool sampled = tap && pith_resize_taps(&args, i, tap);
+        if (!tap || (i < 2 && sampled))
+            return false;
+        *rows = i == 2 && v[1]->rank == 4 ? sampled : *rows;
+        for (uint32_t o = 0; o < size && i >= 2; o++, at++) {
+            s->index[2 * at] = tap[o].low;
+            s->index[2 * at + 1] = tap[o].high;
+            ((float *)(uintptr_t)s->factor)[at] = tap[o].w;
+        }
+    }
+    return true;
+}
+
+enum pith_status pith_export_resized(struct reading *r, const struct pith_node *n)
+{
+    const struct pith_value *v = &r->m->values[n->in[0]], *to = &r->m->values[n->out[0]];
+    const int32_t mode = n->attr[ATTR_RESIZE_MODE];
+    struct window_shape g = {.c = v->dim[1],
+                             .h = v->rank == 4 ? v->dim[2] : 1,
+                             .w = v->dim[v->rank - 1],
+                             .oh = v->rank == 4 ? to->dim[2] : 1,
+                             .ow = to->dim[v->rank - 1]};
+    struct value x = {.form = FORM_STORED};
+    if (mode > 1 || (v->rank != 3 && v->rank != 4) || v->dim[0] != 1 || !pith_export_is_small(&g))
+        return pith_export_refuse(r, n, "is neither nearest nor linear along one axis or two");
+    enum pith_status st =
+        mode ? pith_export_floats_of(r, n, n->in[0], &x.store) : moved_input(r, n, &x);
+    if (st)
+        return st;
+    const bool f32 = r->net->store[x.store].is_f32;
+    const uint32_t from = f32 ? x.store : pith_export_by_pixels(r, n, x.store, g.c);
+    x.store = pith_export_store_for(r, n->out[0], f32);
+    struct step *s =
+        pith_export_new_step(r, mode ? STEP_RESIZE_LINEAR : STEP_RESIZE_NEAREST, n, from, x.store);
+    s->outputs = g.oh + g.ow;
+    s->index = pith_model_alloc(r->m, 2ull * s->outputs, sizeof *s->index);
+    s->factor = pith_model_alloc(r->m, s->outputs, sizeof *s->factor);
+    if (!s->index || !s->factor || r->no_memory)
+        return PITH_ERR_MEMORY;
+    if (!taps_of(r, n, s, &s->relu))
+        return pith_export_refuse(r, n, "samples more than rows and columns");
+    s->g = g;
+    s->rows = f32 ? g.c : 1;
+    s->size = f32 ? 4 : g.c;
+    s->factor = mode ? s->factor : NULL;
+    if (r->value[n->out[0]].form == FORM_BYTE_FUNCTION)
+        pith_export_set_floats(r, n->out[0], x.store);
+    else
+        r->value[n->out[0]] = x;
     return PITH_OK;
 }
 

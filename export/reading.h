@@ -102,6 +102,7 @@ bool pith_export_pool_window(const struct pith_model *m, const struct pith_node 
                              struct window_shape *g);
 /* Slice, Split, Gather, Transpose: of whatever form; Concat, Pad: of bytes or floats. */
 enum pith_status pith_export_move(struct reading *r, const struct pith_node *n);
+enum pith_status pith_export_resized(struct reading *r, const struct pith_node *n);
 enum pith_status pith_export_loop(struct reading *r, const struct pith_node *n);
 enum pith_status pith_export_loop_end(struct reading *r, const struct pith_node *n);
 /* An integer that follows from the iteration of a loop. */

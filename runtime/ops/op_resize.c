@@ -14,6 +14,7 @@
  * two sampled axes, four corners, and an intermediate image would cost its memory. */
 #include "ops/cubic_weights.h"
 #include "ops/op_list.h"
+#include "ops/resize_tap.h"
 #include "op_interface/op_range.h"
 #include "op_interface/shape_rule.h"
 
@@ -21,13 +22,6 @@
 enum { RESIZE_NEAREST = 0, RESIZE_LINEAR = 1, RESIZE_CUBIC = 2 };
 enum { HALF_PIXEL, ASYMMETRIC, ALIGN_CORNERS, PYTORCH_HALF_PIXEL, HALF_PIXEL_SYMMETRIC };
 enum { ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL, ROUND_FLOOR, ROUND_CEIL };
-
-/* An output reads input low with weight 1 - w and high with weight w; nearest has low alone. 12
- * bytes; one table an axis, read once for each output. */
-struct resize_tap {
-    uint32_t low, high;
-    float w;
-};
 
 /* Four, since the cubic kernel reaches two pixels to each side. */
 
@@ -351,11 +345,13 @@ static void run_cubic(const struct op_args *args, const struct op_env *env, stru
 
 /* The taps of an axis that is not sampled are the identity. So that nearest_range and
  * linear_range need no second form. */
-static void fill_taps(const struct axis_rule *r, struct resize_tap *taps)
+bool pith_resize_taps(const struct op_args *args, uint32_t axis, struct resize_tap *taps)
 {
-    bool sampled = is_sampled(r);
-    for (uint32_t o = 0; o < r->out; o++)
-        taps[o] = sampled ? make_tap(r, o) : (struct resize_tap){o, o, 0.0f};
+    const struct axis_rule r = axis_rule(args, axis);
+    const bool sampled = is_sampled(&r);
+    for (uint32_t o = 0; o < r.out; o++)
+        taps[o] = sampled ? make_tap(&r, o) : (struct resize_tap){o, o, 0.0f};
+    return sampled;
 }
 
 static void run_resize(const struct op_args *args, const struct op_env *env)
@@ -374,12 +370,10 @@ static void run_resize(const struct op_args *args, const struct op_env *env)
     }
     struct resize_tap *taps = env->scratch;
     for (uint32_t i = 0; i < rank; i++) {
-        struct axis_rule r = axis_rule(args, i);
-        fill_taps(&r, taps);
-        job.taps[i] = taps;
-        taps += r.out;
-        if (is_sampled(&r) && i + 1 < rank)
+        if (pith_resize_taps(args, i, taps) && i + 1 < rank)
             job.sampled[job.n_sampled++] = i;
+        job.taps[i] = taps;
+        taps += y->shape.dim[i];
     }
     bool linear = args->attr[ATTR_RESIZE_MODE] == RESIZE_LINEAR;
     /* Corners multiply a row's work. */

@@ -8,11 +8,18 @@
 
 void say(const char *text);
 
-#define STACK_TOP 0x20400000u
+extern uint32_t stack_top;
+
+#define STACK_TOP ((uint32_t)&stack_top)
 #define PAINTED 16384u
-#define TIMER_CTRL (*(volatile uint32_t *)0x40000000u)
-#define TIMER_VALUE (*(volatile uint32_t *)0x40000004u)
-#define TIMER_RELOAD (*(volatile uint32_t *)0x40000008u)
+#ifdef NO_TIMER /* boards with another one: 0 instructions */
+static volatile uint32_t timer[3];
+#else
+static volatile uint32_t *const timer = (volatile uint32_t *)0x40000000u;
+#endif
+#define TIMER_CTRL timer[0]
+#define TIMER_VALUE timer[1]
+#define TIMER_RELOAD timer[2]
 
 static void say_number(const char *name, uint32_t v)
 {

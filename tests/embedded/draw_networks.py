@@ -5,7 +5,7 @@
     draw_networks.py FOLDER SEED N    writes FOLDER/I.onnx, data FOLDER/I.npy and options of quantize FOLDER/I.options
 
 Convolutions over one axis or two, of any window, stride, dilation, padding and groups, pools, sums, products, functions,
-slices, splits, pads, concatenations and products at the end, one output or two; and recurrent layers in one direction or
+slices, splits, pads, concatenations, resized images and products at the end, one output or two; and recurrent layers in one direction or
 both, of one step or many, whose states begin at 0 or come in and go out.
 """
 import random
@@ -123,6 +123,15 @@ def move(net, x):
     return net.node('Pad', [x, net.constant(pads, np.int64)], out)
 
 
+def resize(net, x):
+    rng, shape = net.rng, net.values[x]
+    sizes = [rng.randint(1, min(2 * s + 1, 17)) for s in shape[2:]]
+    mode = rng.choice(['nearest', 'nearest', 'linear'])
+    how = {'nearest_mode': rng.choice(['floor', 'ceil', 'round_prefer_floor', 'round_prefer_ceil'])} if mode == 'nearest' else {}
+    return net.node('Resize', [x, '', '', net.constant(shape[:2] + sizes, np.int64)], shape[:2] + sizes, mode=mode,
+                    coordinate_transformation_mode=rng.choice(['asymmetric', 'half_pixel', 'align_corners']), **how)
+
+
 def end(net, x):
     rng, shape = net.rng, net.values[x]
     if len(shape) > 2 and rng.random() < 0.4:
@@ -170,7 +179,7 @@ def draw(rng):
     net.values['x'] = shape
     x = conv(net, 'x')
     for _ in range(rng.randint(1, 7)):
-        x = rng.choice([conv, conv, conv, function, function, pool, arithmetic, arithmetic, move])(net, x)
+        x = rng.choice([conv, conv, conv, function, function, pool, arithmetic, arithmetic, move, resize])(net, x)
     outputs = [end(net, x)]
     if rng.random() < 0.3:
         outputs.append(x)

@@ -64,6 +64,10 @@ echo "$tried exports of drawn networks, $refused refused by name"
 if command -v clang >/dev/null; then
     clang $flags -c "$work/m0/net.c" -o "$work/net.o" || complain "clang warns"
 fi
+if command -v riscv64-unknown-elf-gcc >/dev/null; then
+    riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 $flags -ffreestanding -c "$work/m0/net.c" -o "$work/net.o" ||
+        complain "gcc for RISC-V warns"
+fi
 if command -v g++ >/dev/null; then
     printf '#include "net.h"\nint main() { return net_selftest(); }\n' >"$work/net.cc"
     g++ -Wall -Wextra -Werror -I"$work/m0" -c "$work/net.cc" -o "$work/net.o" || complain "C++ does not take the header"
@@ -101,13 +105,15 @@ if [ ! -d "$PITH_DATA/models" ] || ! command -v arm-none-eabi-gcc >/dev/null || 
 fi
 m4="-mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
 m0="-mthumb -mcpu=cortex-m0plus"
+m55="-mthumb -mcpu=cortex-m55 -mfloat-abi=hard -DNO_TIMER"
+sed 's/LENGTH = 4M/LENGTH = 512K/' $here/mps2.ld >"$work/mps3.ld"
 board() { # machine "flags" options of the object...
     machine=$1 cpu=$2
     shift 2
     arm-none-eabi-gcc -std=gnu99 "$@" $cpu -ffunction-sections -Wall -Wextra -Wconversion -Werror -ffp-contract=off \
         -c "$work/c/kws.c" -o "$work/kws.o" || return 1
     arm-none-eabi-gcc -std=gnu99 -O2 $cpu -ffreestanding -I"$work/c" -DNET_H='"kws.h"' -DNET=kws -DNET_INPUT=uint8_t \
-        -DNET_INPUTS=KWS_IN0_COUNT -DNET_OUTPUTS=KWS_OUT0_COUNT -nostdlib -nostartfiles -Wl,--gc-sections -T $here/mps2.ld \
+        -DNET_INPUTS=KWS_IN0_COUNT -DNET_OUTPUTS=KWS_OUT0_COUNT -nostdlib -nostartfiles -Wl,--gc-sections -T ${ld:-$here/mps2.ld} \
         $here/cortex_m_start.c $here/memory.c $here/export_main.c "$work/c/kws_selftest.c" "$work/kws.o" -lgcc -o "$work/kws.elf" &&
         timeout 300 qemu-system-arm -M "$machine" -nographic -icount shift=5 -monitor none -serial none \
             -semihosting-config enable=on,target=native -kernel "$work/kws.elf" >"$work/run" 2>&1
@@ -143,6 +149,9 @@ measure() { # network "dims" code ram instructions [instructions of an M0+ [comm
     board mps2-an386 "$m4" -O2 || { complain "$name: $(cat "$work/run")"; return; }
     row "$name" cortex-m4f "$bytes" "$code" "$code_most" "$ram" "$ram_most" "$(number instructions)" "$most"
     [ "$m0_most" = - ] && return
+    ld=$work/mps3.ld
+    board mps3-an547 "$m55" -O2 || complain "$name on cortex-m55: $(cat "$work/run")"
+    ld=
     rm -rf "$work/c"
     "$PITH" export "$work/measured.pith" --c "$work/c" --name kws --cpu cortex-m0 --input u8 -q
     board mps2-an385 "$m0" -O2 || { complain "$name: $(cat "$work/run")"; return; }
