@@ -6,10 +6,10 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 here=tests/embedded
-. $here/image.inc
+. $here/objects.inc
 tests/fresh_digits.sh "$work/digits.onnx" &&
     "$PITH" compress "$work/digits.onnx" --sparsity 0.6 --bits 4 --for size -q -o "$work/net.pith" &&
-    image "$work/net.pith" >"$work/image.c" && ${MAKE:-make} -s amalgamation BUILD="$work" || exit 1
+    image_of "$work/net.pith" >"$work/image.c" && ${MAKE:-make} -s amalgamation BUILD="$work" || exit 1
 hash() { # folder of the header, library
     ${CC:-cc} -O1 -I"$1" "$work/image.c" $here/output_hash.c $here/hosted_main.c "$2" -lm -lpthread \
         -o "$work/run" && "$work/run"
