@@ -107,7 +107,6 @@ struct pith_train_opts {
                             the share that stays as it is. Pictures [N, C, H, W] only but for
                             brightness, contrast, noise and mixup. NULL: none */
     const struct pith_model *teacher; /* borrowed; NULL: none */
-    float temperature;                /* of the softened classes; default 2 */
     float teacher_part;               /* 0..1 of the loss that is KL to the teacher; default 0.7 */
     uint32_t patience; /* stop after so many epochs without a better val_loss, counted from the
                           first epoch that has the sparsity asked for; 0: never */

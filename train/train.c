@@ -225,7 +225,6 @@ static enum pith_status open_answers(struct run *r)
     if (!r->val || r->opts->loss != PITH_DISTILL || pith_data_labelled(r->val))
         return PITH_OK;
     (void)pith_run_scores(r->opts->teacher, &softmax);
-    r->answers.temperature = r->opts->temperature;
     return pith_teacher_answers(r->opts->teacher, r->val, softmax, r->opts->threads, &r->answers,
                                 r->err);
 }

@@ -110,8 +110,6 @@ static const char *wrong_loss(const struct run *r)
     const struct pith_train_opts *o = r->opts;
     if (!share(o->teacher_part) || !(o->warm_up >= 0 && o->warm_up < 1))
         return "teacher part and warm-up must be in 0..1";
-    if (o->teacher && (!(o->temperature > 0) || !isfinite(o->temperature)))
-        return "the temperature must be above 0";
     if (o->loss == PITH_DISTILL && !o->teacher)
         return "distillation needs a teacher";
     if (o->loss == PITH_SQUARED_ERROR && o->teacher)

@@ -39,8 +39,8 @@ static void loss_of_slice(void *arg, uint32_t slice)
         teacher = pith_tape_value(r->teacher, slice, r->teacher_scores)->data;
     float kl = o->loss == PITH_DISTILL ? 1.0f : r->teacher ? o->teacher_part : 0.0f;
     const int64_t *label = o->loss == PITH_DISTILL ? NULL : pith_batch_labels(r->batch, slice);
-    r->part[slice] =
-        pith_loss_classes(n, (uint32_t)each, y->data, label, kl, o->temperature, teacher, y->grad);
+    r->part[slice] = pith_loss_classes(n, (uint32_t)each, y->data, label, kl, TEACHER_TEMPERATURE,
+                                       teacher, y->grad);
     if (share && label)
         r->part[slice].loss +=
             pith_loss_mixed(n, (uint32_t)each, y->data, label, share, kl, y->grad);

@@ -31,6 +31,7 @@ static const struct {
     {"train", "smoothing", NULL},
     {"train", "softness", NULL},
     {"train", "step_by", "step_init"},
+    {"train", "temperature", NULL},
     {"train", "units", "remove_dead_channels"},
 };
 

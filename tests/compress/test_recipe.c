@@ -109,7 +109,7 @@ static void every_key_of_training_is_read(void **state)
         "\"patience\":4,\"versions\":6,\"remove_dead_channels\":true,\"norms\":"
         "\"fold\","
         "\"loss\":\"distill\","
-        "\"temperature\":3,\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
+        "\"teacher_part\":0.5,\"sparsity\":0.9,\"score\":\"fisher\","
         "\"prune_until\":0.6,\"prune_every\":20,\"levels\":3,"
         "\"bias_levels\":31,\"gptq_samples\":64,\"first_step\":0.9,"
         "\"step_power\":0.5,\"oscillation_damping\":0.25,"
@@ -129,7 +129,7 @@ static void every_key_of_training_is_read(void **state)
     assert_true(o->weight_decay == 0.01f);
     assert_true(o->clip_norm == 5 && o->patience == 4 && o->versions == 6);
     assert_true(o->remove_dead_channels && o->norms == PITH_NORMS_FOLD);
-    assert_true(o->loss == PITH_DISTILL && o->temperature == 3);
+    assert_true(o->loss == PITH_DISTILL);
     assert_true(o->teacher_part == 0.5f && o->sparsity == 0.9 && o->score == PITH_SCORE_FISHER);
     assert_true(o->prune_until == 0.6f && o->prune_every == 20);
     assert_true(o->levels == 3 && o->bias_levels == 31);

@@ -284,9 +284,6 @@ static void test_values_out_of_range(void **state)
     REFUSE("enough", o.enough = (double)NAN);
     REFUSE("oscillation_damping", o.oscillation_damping = -0.1f);
     REFUSE("oscillation_damping", o.oscillation_damping = 1.5f);
-    struct pith_model *teacher = network();
-    REFUSE("temperature", o.teacher = teacher, o.temperature = INFINITY);
-    pith_model_free(teacher);
 }
 
 /* conv -> Relu -> conv, from and to pictures that both layouts order differently. */

@@ -8,6 +8,9 @@
 
 #define LOSS_MAX_CLASSES 4096u
 
+/* Of a teacher's softened classes (Hinton et al., 2015). */
+#define TEACHER_TEMPERATURE 2.0f
+
 struct loss_part {
     double loss;    /* sum over the slice's samples */
     uint32_t right; /* samples whose largest score is the label's */

@@ -58,7 +58,7 @@ static struct loss_part teacher_loss(const struct validation *v, uint64_t first,
 {
     const float *answer = v->answers->log_p + first * each;
     struct loss_part part = pith_loss_classes(n, (uint32_t)each, v->log_p, NULL, 1,
-                                              v->answers->temperature, answer, v->gradient);
+                                              TEACHER_TEMPERATURE, answer, v->gradient);
     for (uint32_t i = 0; i < n; i++)
         part.right += largest_of(answer + i * each, each) == largest_of(v->log_p + i * each, each);
     return part;

@@ -9,8 +9,7 @@
 
 /* What validates where there are no labels: the teacher's answers to the same samples. */
 struct teacher_answers {
-    float *log_p;      /* [samples][classes] */
-    float temperature; /* of the softened classes */
+    float *log_p; /* [samples][classes] */
 };
 
 /* answers->log_p: the receiver's, free(). probabilities: the teacher's output has gone through

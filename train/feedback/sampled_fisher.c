@@ -6,6 +6,7 @@
 #include "base/error_fill.h"
 #include "kernels/kernel_row.h"
 #include "base/seeded_random.h"
+#include "train/batch/loss.h"
 #include "train/batch/scores.h"
 #include "train/tape/tape_state.h"
 
@@ -154,7 +155,7 @@ static enum pith_status open_tape(const struct pith_model *m, struct tape_opts *
                                   struct sampled_fisher *d, struct pith_error *err)
 {
     bool softmax;
-    d->temperature = d->opts->teacher ? d->opts->temperature : 1.0f;
+    d->temperature = d->opts->teacher ? TEACHER_TEMPERATURE : 1.0f;
     d->scores = pith_run_scores(m, &softmax);
     t->feature = &d->scores;
     t->n_features = softmax && d->opts->loss != PITH_SQUARED_ERROR;
