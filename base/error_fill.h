@@ -4,7 +4,7 @@
 #ifndef PITH_ERROR_FILL_H
 #define PITH_ERROR_FILL_H
 
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 /* Writes status and text (escaped: escape_text.h; cut to fit) and clears chunk and offset; err
  * may be NULL. Returns status, so that `return pith_error_fill(...)` both says and gives it. */

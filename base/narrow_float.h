@@ -5,7 +5,7 @@
 #define PITH_NARROW_FLOAT_H
 
 #include <stdbool.h>
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 static inline bool pith_type_is_narrow(enum pith_type type)
 {

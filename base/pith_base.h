@@ -4,7 +4,7 @@
 #ifndef PITH_BASE_H
 #define PITH_BASE_H
 
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 #ifdef __cplusplus
 extern "C" {

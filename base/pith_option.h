@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -15,6 +15,7 @@
 #include "pith_huffman.h"
 #include "huffman/rans_encode.h"
 #include "decode/weight.h"
+#include "pith_runtime.h"
 
 #define INDICES (1u << 20)
 #define PIECE 2048u /* as weights are decoded */

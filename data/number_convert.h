@@ -4,7 +4,7 @@
 #define NUMBER_CONVERT_H
 
 #include <stdbool.h>
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 /* Either an integer of 64 bits or a real: no stored type needs both. */
 struct number {

@@ -22,7 +22,7 @@
 #define PITH_HUFFMAN_H
 
 #include <stdbool.h>
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,6 +12,7 @@
 #include "pith_onnx.h"
 #include "model_file.h"
 #include "pack/unpack.h"
+#include "pith_runtime.h"
 
 void pith_packed_free(struct pith_packed *packed)
 {

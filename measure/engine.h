@@ -3,6 +3,7 @@
 #define PITH_ENGINE_H
 
 #include "pith_measure.h"
+#include "pith_runtime.h"
 
 struct pith_cuda;
 struct pith_cuda_plan;

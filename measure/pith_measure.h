@@ -17,6 +17,7 @@
 #include "pith_model.h"
 #include "pith_load.h"
 #include "pith_data.h"
+#include "pith_runtime.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 #include "pith_base.h"
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 enum { SORTED_BLOCK = 64 };
 

@@ -7,6 +7,7 @@
 #include "pack.h"
 #include "validate/format.h"
 #include "pith_pack.h"
+#include "pith_runtime.h"
 
 const char *pith_section_name(enum pith_section section)
 {

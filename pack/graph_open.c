@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cpu_allowed.h"
+#include "pith_runtime.h"
 
 enum pith_status pith_graph_open(const void *bytes, size_t n, uint32_t flags, struct open_graph *o,
                                  struct pith_error *why)

@@ -6,6 +6,7 @@
 #include "graph_open.h"
 #include "pith_model.h"
 #include "pith_pack.h"
+#include "pith_runtime.h"
 
 /* Nanoseconds of one core (AMD EPYC, the release build) an element, from `pith_open_memory` timed
  * by bench/bench_load.c on what `pith encode --coder adaptive` and `--coder huffman` make.

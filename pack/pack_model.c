@@ -8,6 +8,7 @@
 #include "pith_pack.h"
 #include "graph_open.h"
 #include "pack.h"
+#include "pith_runtime.h"
 
 struct packing {
     const struct pith_model *m;

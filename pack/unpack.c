@@ -10,6 +10,7 @@
 #include "graph_open.h"
 #include "pack.h"
 #include "base/narrow_float.h"
+#include "pith_runtime.h"
 
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 /* Of memory for the tensors of a file: anyhow, and for each of its bytes. No network measured has

@@ -6,6 +6,7 @@
 #include "train/tape/tape.h"
 #include "core/tensor.h"
 #include "pith_train_options.h"
+#include "pith_runtime.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

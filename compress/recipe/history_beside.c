@@ -7,6 +7,7 @@
 #include "json_value.h"
 #include "base/error_fill.h"
 #include "pack/unpack.h"
+#include "pith_runtime.h"
 
 #define END_BYTES PITH_HISTORY_END
 #define MOST_STAGES 65536u /* that a file holds */

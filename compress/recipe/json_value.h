@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 #include "pith_option.h"
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 /* Text as JSON without duplicate keys; name stands in messages. The caller owns *json.
  * PITH_ERR_CORRUPT (with line and column), PITH_ERR_MEMORY. */

@@ -4,7 +4,7 @@
 #define PITH_ELEMENT_F32_H
 
 #include <stddef.h>
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 /* src: n little-endian elements of `type`, any alignment. f16, bf16 exactly; f64 and integers
  * rounded to nearest even. Nothing is written for an unknown type. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 /* i8, u8, i16, u16, i32. */
 static inline int32_t integer_at(enum pith_type type, const void *p, size_t i)

@@ -4,7 +4,7 @@
 #define PITH_TENSOR_H
 
 #include <stdbool.h>
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 struct shape {
     uint32_t rank;               /* 0..PITH_MAX_RANK */

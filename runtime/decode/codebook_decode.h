@@ -4,7 +4,7 @@
 #define PITH_CODEBOOK_DECODE_H
 
 #include "decode/bit_reader.h"
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 struct codebook_reader {
     struct bit_reader bits;

@@ -5,7 +5,7 @@
 #define PITH_HUFF_TABLE_H
 
 #include "decode/bit_reader.h"
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 #define HUFF_MAX_LEN 12u
 #define HUFF_SYMBOLS 256u

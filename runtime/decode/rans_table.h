@@ -6,7 +6,7 @@
 
 #include "decode/bit_reader.h"
 #include "kernels/kernel_decode.h"
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 #define RANS_SYMBOLS 256u
 #define RANS_SLOTS (1u << RANS_BITS)

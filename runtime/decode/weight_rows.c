@@ -17,6 +17,7 @@
 #include "decode/rans_decode.h"
 #include "decode/plane_pull.h"
 #include "decode/weight_kind.h"
+#include "pith_runtime.h"
 
 /* Structs and counters; no vectors here. */
 #define ALIGN 8u

@@ -74,7 +74,7 @@
 #include <stdbool.h>
 #include "core/bytes.h"
 #include "kernels/kernel_list.h"
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 /* How sums become values. factor NULL: y is the sums, i32. */
 struct requantize {

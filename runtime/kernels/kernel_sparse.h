@@ -40,7 +40,7 @@
 #include "core/bytes.h"
 #include "kernels/kernel_list.h"
 #include "kernels/kernel_quads.h"
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 enum run_form_kind {
     FORM_CSR_VALUE = 0,

@@ -2,6 +2,7 @@
 /* kernels_sparse.c - fills the table of sparse and codebook products from their list. */
 #include "kernels/kernel_sparse.h"
 #include "core/build_choice.h"
+#include "pith_runtime.h"
 
 void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features)
 {

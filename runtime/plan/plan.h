@@ -23,6 +23,7 @@
 #include "core/build_choice.h"
 #include "validate/container.h"
 #include "plan/plan_steps.h"
+#include "pith_runtime.h"
 
 #define PLAN_ALIGN 64u
 #define PLAN_NONE UINT32_MAX

@@ -7,6 +7,7 @@
 #include "op_interface/op_exec.h"
 #include "validate/graph.h"
 #include "kernels/kernels.h"
+#include "pith_runtime.h"
 
 /* One executed step. */
 struct step {

@@ -4,6 +4,7 @@
 #define RUN_SEGMENT_H
 
 #include "plan/plan.h"
+#include "pith_runtime.h"
 
 /* Runs s's operation with `args`, which has `macs` multiply-accumulates (0: not counted). */
 void pith_run_operation(const struct step *s, const struct op_args *args, uint64_t macs,

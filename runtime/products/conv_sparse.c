@@ -9,6 +9,7 @@
 #include "products/conv_kernel.h"
 #include "products/quad_form.h"
 #include "products/run_form.h"
+#include "pith_runtime.h"
 
 #define PANEL_FLOATS (1u << 17) /* half of a second-level cache */
 #define COPY_CHANNELS 8u        /* copying the columns takes as long as so many output channels */

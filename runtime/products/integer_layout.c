@@ -2,6 +2,7 @@
 /* integer_layout.c - see integer_layout.h: what a plan decides of an integer convolution. */
 #include "products/integer_conv.h"
 #include "kernels/ref/integer_element.h"
+#include "pith_runtime.h"
 
 #define CHUNKS 16u
 #define BAND_PIXELS 192u  /* of output, at least: few input rows are then copied twice */

@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 #include "decode/weight_cut.h"
 #include "decode/weight_rows.h"
+#include "pith_runtime.h"
 
 #define LIMIT (UINT64_C(1) << 31)
 

@@ -10,6 +10,7 @@
  */
 #include "products/integer_winograd.h"
 #include "kernels/ref/integer_element.h"
+#include "pith_runtime.h"
 
 #define SIDE 6u
 #define OUT 4u

@@ -4,6 +4,7 @@
 #include "products/product_kernel.h"
 #include "products/run_form.h"
 #include "decode/weight_rows.h"
+#include "pith_runtime.h"
 
 /* ---- a run form ----------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
  *               y of one unit and strip [256][width], and the same turned [width][256] */
 #include "products/product_kernel.h"
 #include "products/quad_form.h"
+#include "pith_runtime.h"
 
 #define MIN_M 2u /* one row is a matter of run forms */
 #define STRIP 2u /* panels that are taken together: with three, x leaves the caches sooner */

@@ -15,6 +15,7 @@
 #include "products/product_f32.h"
 #include "products/product_kernel.h"
 #include "products/run_form.h"
+#include "pith_runtime.h"
 
 /* Multiply-accumulates of a step below which threads are not woken: some 20 microseconds. */
 #define PARALLEL_MACS (UINT64_C(1) << 19)

@@ -4,6 +4,7 @@
  * The functions walk the image at each call instead of keeping what they found: who only wants a
  * label list needs no arena. */
 #include "validate/format.h"
+#include "pith_runtime.h"
 
 static const char *const meta_keys[] = {NULL, "preprocess", "labels", "recipe"};
 

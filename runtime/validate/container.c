@@ -8,6 +8,7 @@
  * Offsets in the full table are redundant: each is compared with where its chunk must lie. A
  * compact file has lengths alone. */
 #include "validate/format.h"
+#include "pith_runtime.h"
 
 /* In the order of enum chunk_kind; tags as strings are the order in the file. */
 struct chunk_name {

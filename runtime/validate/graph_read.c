@@ -4,6 +4,7 @@
  * failure half way. */
 #include "validate/graph_parse.h"
 #include "validate/region.h"
+#include "pith_runtime.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "gemm_model.h"
 #include "compress/goal/test_compress_goal.h"
+#include "pith_runtime.h"
 
 enum { SIDE = 6, RECORD = 3073, CLASSES = 5 };
 

@@ -7,6 +7,7 @@
 #include "core/bytes.h"
 #include "kernels/crc32c.h"
 #include "decode/weight.h"
+#include "pith_runtime.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

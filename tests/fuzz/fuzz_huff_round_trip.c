@@ -7,6 +7,7 @@
 #include "pith_huffman.h"
 #include "huffman/rans_encode.h"
 #include "decode/weight.h"
+#include "pith_runtime.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,6 +11,7 @@
 #include "decode/weight.h"
 #include "backwards.h"
 #include "decode/test_decode.h"
+#include "pith_runtime.h"
 
 #define MAX_ELEMENTS 4096u
 #define GRAPH_ROOM 64u

@@ -13,6 +13,7 @@
 #include "pith_huffman.h"
 #include "huffman/rans_encode.h"
 #include "decode/weight.h"
+#include "pith_runtime.h"
 
 struct weight_case {
     struct weight w;

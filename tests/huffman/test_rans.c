@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "guard_page.h"
 #include "huffman/rans_encode.h"
+#include "pith_runtime.h"
 
 #define SEED 5u
 #define ROOM 400000u

@@ -9,6 +9,7 @@
 #include "backwards.h"
 #include "gemm_model.h"
 #include "numeric/kmeans.h"
+#include "pith_runtime.h"
 
 enum { N = 1000, ROUNDS = 20 };
 

@@ -18,6 +18,7 @@
 #include "validate/format.h"
 #include "pith_model.h"
 #include "pack/unpack.h"
+#include "pith_runtime.h"
 
 #define FOLDER "tests/golden/"
 #define DATA_STEP 61u

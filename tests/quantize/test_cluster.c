@@ -9,6 +9,7 @@
 #include "gemm_model.h"
 #include "base/half_float.h"
 #include "pith_quantize.h"
+#include "pith_runtime.h"
 
 static struct pith_model *layer_of(uint32_t rows, uint32_t cols, const float *w)
 {

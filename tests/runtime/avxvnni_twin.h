@@ -6,6 +6,7 @@
 #define AVXVNNI_TWIN_H
 
 #include "kernels/kernels.h"
+#include "pith_runtime.h"
 
 #define AVXVNNI_TWIN (1u << 30) /* as a level */
 

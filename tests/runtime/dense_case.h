@@ -17,6 +17,7 @@
 #include "op_interface/op_exec.h"
 #include "ops/test_ops.h"
 #include "decode/weight.h"
+#include "pith_runtime.h"
 
 static uint64_t seed;
 

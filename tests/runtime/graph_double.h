@@ -23,6 +23,7 @@
 #include "validate/container.h"
 #include "op_interface/op_exec.h"
 #include "validate/test_validate.h"
+#include "pith_runtime.h"
 
 #define GD_MAX 256u
 #define GD_MAX_IN 16u

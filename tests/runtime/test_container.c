@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "made_file.h"
+#include "pith_runtime.h"
 
 /* docs/format.md, section 14. */
 static const uint8_t compact_file[] = {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "validate/container.h"
+#include "pith_runtime.h"
 
 static uint32_t bit_by_bit(const uint8_t *p, size_t n)
 {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "made_file.h"
 #include "validate/stats_read.h"
+#include "pith_runtime.h"
 
 #define ANYWHERE UINT64_MAX
 

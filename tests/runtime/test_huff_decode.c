@@ -10,6 +10,7 @@
 #include "decode/codebook_decode.h"
 #include "decode/test_decode.h"
 #include "guard_page.h"
+#include "pith_runtime.h"
 
 #define SEED 7u
 

@@ -13,6 +13,7 @@
 #include "kernels/ref/test_kernels.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
+#include "pith_runtime.h"
 
 static uint64_t seed = 0x5eed;
 

@@ -12,6 +12,7 @@
 #include "kernels/ref/test_kernels.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
+#include "pith_runtime.h"
 
 enum { LONGEST = 300 };
 

@@ -13,6 +13,7 @@
 #include "kernels/kernel_sparse.h"
 #include "products/test_products.h"
 #include "weight_case.h"
+#include "pith_runtime.h"
 
 static uint64_t seed = 0x5ba5e;
 

@@ -11,6 +11,7 @@
 #include "guard_page.h"
 #include "kernels/kernels.h"
 #include "one_op.h"
+#include "pith_runtime.h"
 
 struct dims {
     uint32_t b, h, m, n, d, e, layout;

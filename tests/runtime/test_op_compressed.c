@@ -12,6 +12,7 @@
 #include "op_interface/op_exec.h"
 #include "ops/test_ops.h"
 #include "weight_case.h"
+#include "pith_runtime.h"
 
 static uint64_t seed = 0xc0de;
 

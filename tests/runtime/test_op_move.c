@@ -7,6 +7,7 @@
 #include <math.h>
 #include "kernels/kernels.h"
 #include "one_op.h"
+#include "pith_runtime.h"
 
 struct move_tensor {
     enum pith_type type;

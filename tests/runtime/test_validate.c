@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "made_file.h"
+#include "pith_runtime.h"
 
 static bool is_utf8(const char *text)
 {

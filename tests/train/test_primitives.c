@@ -5,6 +5,7 @@
  * the other. */
 #include "train/kernels/test_train_kernels.h"
 #include "train/conv_example.h"
+#include "pith_runtime.h"
 
 /* Levels of ordered primitives, then of those that fuse. */
 enum { LEVELS = 3, ALL_LEVELS = 2 * LEVELS };

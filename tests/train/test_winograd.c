@@ -6,6 +6,7 @@
 #include "pith_train.h"
 #include "train/conv_example.h"
 #include "train/kernels/test_train_kernels.h"
+#include "pith_runtime.h"
 
 static void run(const struct example *e, const struct winograd_kernels *kernels)
 {

@@ -13,6 +13,7 @@
 #define WEIGHT_WALK_H
 
 #include "layers/layer_factor.h"
+#include "pith_runtime.h"
 
 /* Of the mean's square, that weights need not make up for: the bias does, but for being rounded. */
 #define PITH_BIAS_SHARE 0.95

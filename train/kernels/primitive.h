@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 struct prim;
 /* features: PITH_CPU_ bits that the process may use. Each result is one chain of additions: 0, or

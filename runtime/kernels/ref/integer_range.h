@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "pith_runtime.h"
+#include "pith_types.h"
 
 /* v is within the type, i8, u8, i16 or u16. */
 static inline void integer_put(enum pith_type type, void *p, size_t i, int32_t v)
