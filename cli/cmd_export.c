@@ -144,6 +144,7 @@ static void print_json(const struct pith_export *e)
 {
     cli_json_begin();
     cli_json_uint("model_bytes", e->model_bytes);
+    cli_json_uint("code_bytes", e->code_bytes);
     cli_json_uint("arena_bytes", e->arena_bytes);
     cli_json_uint("macs", e->macs);
     cli_json_open("files", '[');
@@ -187,9 +188,9 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         print_json(e);
     if (!rc && !o->common.json && !o->common.quiet) {
         print_layers(e);
-        cli_print("model %" PRIu64 " bytes, working memory %" PRIu64 " bytes, %" PRIu64
-                  " multiply-accumulates",
-                  e->model_bytes, e->arena_bytes, e->macs);
+        cli_print("flash: model %" PRIu64 " bytes, code about %" PRIu64 "; working memory %" PRIu64
+                  " bytes, %" PRIu64 " multiply-accumulates",
+                  e->model_bytes, e->code_bytes, e->arena_bytes, e->macs);
     }
     pith_export_free(e);
     return rc;

@@ -8,6 +8,8 @@
 #include "op_interface/op_semantics.h"
 #include "writer.h"
 
+#define BYTES_OF_A_STEP 36u /* of code: the call, struct layer, struct window */
+
 /* ---- calls
  * --------------------------------------------------------------------------------------- */
 
@@ -99,16 +101,16 @@ static void pixel_kernels(struct writer *w, uint32_t i, uint32_t size, uint32_t 
     const bool sparse = form == WEIGHT_SPARSE;
     const uint32_t row = padded4(size);
     *k = (struct pixel_kernels){"0", "0", sparse ? pith_export_sparse_pixels(pixels) : 2, k->pairs};
-    pith_c_use(w, sparse ? "sparse" : "pixels");
     if (pixels >= k->at_once) {
-        pith_c_use(w, sparse ? "sparse_pixels" : "two_pixels");
-        pith_c_instance(w, k->many, sparse ? "SPARSE_PIXELS" : "TWO_PIXELS", "pixels",
+        pith_c_instance(w, k->many, sparse ? "SPARSE_PIXELS" : "TWO_PIXELS",
+                        sparse ? "sparse_pixels" : "two_pixels",
                         sparse ? (const uint32_t[]){segments, step, k->at_once}
                                : (const uint32_t[]){row, segments, step, form},
                         sparse ? 3 : 4);
     }
     if (pixels % k->at_once)
-        pith_c_instance(w, k->one, sparse ? "SPARSE_PIXEL" : "ONE_PIXEL", "pixel",
+        pith_c_instance(w, k->one, sparse ? "SPARSE_PIXEL" : "ONE_PIXEL",
+                        sparse ? "sparse" : "pixels",
                         sparse ? (const uint32_t[]){segments, f32}
                                : (const uint32_t[]){row, segments, form, f32},
                         sparse ? 2 : 4);
@@ -146,7 +148,6 @@ static bool say_product(struct writer *w, uint32_t i, const char *x, const char 
     say_window(o, g, s->zero_x);
     if (s->kind == STEP_DEPTHWISE) {
         const uint32_t number[] = {g->kh, g->kw, g->dil_w * g->c};
-        pith_c_use(w, "depthwise");
         pith_c_use(w, "conv");
         pith_c_instance(w, k.one, "DEPTHWISE", "depthwise", number, 3);
         pith_c_say(o, "        conv(&g, &l%u, %s, %s, arena + %llu, %u, 1, 0, %s);\n", i, x, y,
@@ -487,6 +488,7 @@ enum pith_status pith_export_emit(const struct network *net, struct pith_export 
         e->macs += s->macs * times;
     }
     e->model_bytes = w.model_bytes;
+    e->code_bytes = w.code_bytes + (uint64_t)BYTES_OF_A_STEP * net->n_steps;
     e->arena_bytes = net->arena_bytes;
     if (!st && (w.constants.failed || w.kernels.failed || w.calls.failed))
         st = pith_error_no_memory(err);

@@ -55,6 +55,8 @@ struct pith_export {
     struct pith_export_layer *layer;
     uint32_t n_layers;
     uint64_t model_bytes; /* weights, biases, factors, tables */
+    uint64_t
+        code_bytes; /* estimated: sums of what each kernel and call takes on a Cortex-M4F, -Os */
     uint64_t arena_bytes; /* values and scratch of all layers */
     uint64_t macs;
     void *memory; /* private */

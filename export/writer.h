@@ -20,8 +20,9 @@ struct writer {
     const char *name;
     char upper[64];
     bool used[MOST_PARTS]; /* of kernels.h.in */
+    uint32_t part_bytes[MOST_PARTS], instances[MOST_PARTS];
     struct byte_out constants, kernels, calls;
-    uint64_t model_bytes;
+    uint64_t model_bytes, code_bytes;
     struct palette palette[MOST_PALETTES]; /* of integers */
     uint32_t n_palettes;
     char name_of_table[16];
@@ -29,8 +30,8 @@ struct writer {
 
 void pith_c_say(struct byte_out *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void pith_c_use(struct writer *w, const char *name);
-/* A kernel made by a macro, once for its numbers; its name. */
-void pith_c_instance(struct writer *w, char name[80], const char *macro, const char *stem,
+/* A kernel made by a macro of part `from`, once for its numbers; its name. */
+void pith_c_instance(struct writer *w, char name[80], const char *macro, const char *from,
                      const uint32_t *number, uint32_t n);
 /* Hexadecimal without a point, which every locale writes alike. */
 void pith_c_f32(struct byte_out *o, float v);

@@ -141,11 +141,14 @@ measure() { # network "dims" code ram instructions [instructions of an M0+ [comm
     fi
     "$PITH" quantize "$model" -d "$work/in.npy" "$@" -f -q -o "$work/measured.pith" || { complain "quantize $name"; return; }
     rm -rf "$work/c"
-    bytes=$("$PITH" export "$work/measured.pith" --c "$work/c" --name kws --cpu cortex-m4 --input u8 --json |
-        sed 's/.*"pith":[0-9]*,"model_bytes":\([0-9]*\).*/\1/')
+    set -- $("$PITH" export "$work/measured.pith" --c "$work/c" --name kws --cpu cortex-m4 --input u8 --json |
+        sed 's/.*"pith":[0-9]*,"model_bytes":\([0-9]*\),"code_bytes":\([0-9]*\).*/\1 \2/')
+    bytes=$1 estimate=$2
     board mps2-an386 "$m4" -Os || { complain "$name: $(cat "$work/run")"; return; }
     code=$(($(arm-none-eabi-size "$work/kws.o" | awk 'NR == 2 {print $1}') - bytes))
     ram=$(arm-none-eabi-size "$work/kws.o" | awk 'NR == 2 {print $3}')
+    [ $((estimate * 10)) -ge $((code * 8)) ] && [ $((estimate * 10)) -le $((code * 16)) ] ||
+        complain "$name: code of $code bytes was estimated as $estimate"
     board mps2-an386 "$m4" -O2 || { complain "$name: $(cat "$work/run")"; return; }
     row "$name" cortex-m4f "$bytes" "$code" "$code_most" "$ram" "$ram_most" "$(number instructions)" "$most"
     [ "$m0_most" = - ] && return
