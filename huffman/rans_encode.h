@@ -25,6 +25,13 @@ struct pith_rans_code {
  * four scales, with rare symbols apart or not. The same everywhere. */
 void pith_rans_build(const uint64_t hist[PITH_SYMBOLS], struct pith_rans_code *code);
 
+/* The same without symbols apart. */
+void pith_rans_build_whole(const uint64_t hist[PITH_SYMBOLS], struct pith_rans_code *code);
+
+/* log2(v) in units of 1/65536, rounded down, in integers; v > 0. */
+#define PITH_RANS_LOG_ONE 65536u
+int32_t pith_rans_log2(uint64_t v);
+
 bool pith_rans_has_code(const struct pith_rans_code *code, uint32_t symbol);
 
 /* Bits of all symbols of hist under code, escapes included; UINT64_MAX when one has no code. */

@@ -7,7 +7,7 @@
 #include "bit_writer.h"
 #include "rans_encode.h"
 
-#define LOG_ONE 65536u /* one octave */
+#define LOG_ONE PITH_RANS_LOG_ONE
 
 struct search {
     const uint64_t *hist;
@@ -16,8 +16,7 @@ struct search {
     uint64_t best_bits;
 };
 
-/* log2(v) in units of LOG_ONE, rounded down; v > 0. */
-static int32_t log2_of(uint64_t v)
+int32_t pith_rans_log2(uint64_t v)
 {
     uint32_t whole = 63 - (uint32_t)__builtin_clzll(v);
     uint64_t x = v << (63 - whole) >> 32; /* 1 .. 2 with 31 bits behind the point */
@@ -47,7 +46,7 @@ static uint64_t symbol_cost(const struct rans_table *t, uint32_t s)
 {
     uint32_t escaped = t->escapes && (s == t->escape || frequency_of(t, s) == 0);
     uint32_t f = frequency_of(t, escaped ? t->escape : s);
-    return (uint64_t)(RANS_BITS + escaped * t->rare_bits) * LOG_ONE - (uint64_t)log2_of(f);
+    return (uint64_t)(RANS_BITS + escaped * t->rare_bits) * LOG_ONE - (uint64_t)pith_rans_log2(f);
 }
 
 uint64_t pith_rans_cost_bits(const struct pith_rans_code *code, const uint64_t hist[PITH_SYMBOLS])
@@ -131,7 +130,8 @@ static uint8_t level_of(const struct search *s, uint64_t n, uint32_t scale)
     if (n << RANS_BITS <= s->total)
         return RANS_LEVEL_SMALL;
     int32_t one = (int32_t)LOG_ONE;
-    int32_t octaves = log2_of((n << RANS_BITS) - s->total) - log2_of(s->total) + 2 * one;
+    int32_t octaves =
+        pith_rans_log2((n << RANS_BITS) - s->total) - pith_rans_log2(s->total) + 2 * one;
     int32_t at = octaves * (1 << scale) + one / 2;
     return at < 0 ? RANS_LEVEL_SMALL : (uint8_t)(RANS_LEVEL_SMALL + 1 + (uint32_t)(at / one));
 }
@@ -246,7 +246,7 @@ static void try_curves(struct search *s, uint32_t n_symbols)
             improve(s, n_symbols, start[i]);
 }
 
-void pith_rans_build(const uint64_t hist[PITH_SYMBOLS], struct pith_rans_code *code)
+static void build(const uint64_t hist[PITH_SYMBOLS], bool escapes, struct pith_rans_code *code)
 {
     struct search s = {.hist = hist, .best_bits = UINT64_MAX};
     uint32_t n_present = 0, n_symbols = 0;
@@ -263,9 +263,19 @@ void pith_rans_build(const uint64_t hist[PITH_SYMBOLS], struct pith_rans_code *c
     }
     for (uint32_t scale = 0; scale < 4 && n_present > 1; scale++)
         try_levels(&s, hist, n_symbols, -1, scale);
-    for (uint32_t parts = 1; parts <= 8 && n_present > 1; parts *= 2)
+    for (uint32_t parts = 1; escapes && parts <= 8 && n_present > 1; parts *= 2)
         try_escape(&s, n_symbols, parts);
     if (n_present > 3)
         try_curves(&s, n_symbols);
     *code = s.best;
+}
+
+void pith_rans_build(const uint64_t hist[PITH_SYMBOLS], struct pith_rans_code *code)
+{
+    build(hist, true, code);
+}
+
+void pith_rans_build_whole(const uint64_t hist[PITH_SYMBOLS], struct pith_rans_code *code)
+{
+    build(hist, false, code);
 }

@@ -45,6 +45,7 @@ struct pack_const {
     struct weight w;
     struct byte_out codebook, support, index; /* what w's streams point to, when made here */
     struct byte_out made;
+    bool by_classes; /* may be coded so */
 };
 
 /* Streams and tables of all constants. tables: one run of bytes each, n of them. */
@@ -63,6 +64,12 @@ enum pith_status pith_pack_integers(struct pack_const *c, struct pith_error *err
  * it stays as it is. Those before it are done. */
 enum pith_status pith_pack_adaptive(struct pack_const *c, uint32_t at, uint64_t other_bytes,
                                     struct pith_error *err);
+/* Those coded by classes, if they are large together; others stay as they are. */
+enum pith_status pith_pack_classes(struct pack_const *consts, uint32_t n,
+                                   struct pack_tables *tables, struct pith_error *err);
+/* Bytes of the support and of the indices or elements of c in codes other than streams. */
+enum pith_status pith_pack_other_bytes(struct pack_const *c, uint64_t *bytes,
+                                       struct pith_error *err);
 /* A stream of w that may be cut: what it takes whole, what others take that it has to stay below,
  * bytes by which the description is longer for slices, and its encoder in slices of `rows` rows. */
 struct pack_slices {

@@ -116,7 +116,7 @@ static void write_head(struct graph_pack *p, const struct weight *w)
     }
     if (w->trellis)
         pith_out_u8(p->out, w->trellis == 16 ? HEAD_TRELLIS_16 : HEAD_TRELLIS_8);
-    if (w->code == CODE_PLANES || w->code == CODE_RANS)
+    if (w->code == CODE_PLANES || w->code == CODE_RANS || w->code == CODE_CLASSES)
         pith_out_u8(p->out, HEAD_OTHER_CODE);
     if (kind != SHORT_KINDS) {
         write_short_head(p, w, kind, same);
@@ -186,7 +186,7 @@ static void write_weight(struct graph_pack *p, const struct weight *w)
     write_tables(p, w);
     if (w->support == SUPPORT_GAPS && w->nnz > 0)
         pith_out_varint(p->out, w->support_stream.n_bytes);
-    bool coded = w->code == CODE_HUFFMAN || w->code == CODE_RANS;
+    bool coded = w->code == CODE_HUFFMAN || w->code == CODE_RANS || w->code == CODE_CLASSES;
     if (w->grid == GRID_CODEBOOK && coded && w->nnz > 0)
         pith_out_varint(p->out, w->index_stream.n_bytes);
     write_data(p, w);

@@ -16,6 +16,7 @@
 
 #define FEWEST_SHORT 64u    /* where these are not wanted in place: fewer save nothing */
 #define OTHER_CODE_BYTES 1u /* its prefix */
+#define MOST_ADAPTIVE 4096u /* elements of an adaptive tensor beside others coded by classes */
 #define REFERENCE_BITS                                                                             \
     8u /* of a table that was named before; half a byte as a rule, see format.md */
 
@@ -252,10 +253,10 @@ static void use_table(struct huff_table *t, const struct pack_tables *tables, ui
     *t = (struct huff_table){tables->table[i].data, tables->table[i].bytes};
 }
 
-/* Support and indices are one stream, without tables. */
+/* Support and indices are one stream. */
 static bool is_streamed(const struct pack_const *c)
 {
-    return c->w.code == CODE_ADAPTIVE;
+    return c->w.code == CODE_ADAPTIVE || c->w.code == CODE_CLASSES;
 }
 
 /* Those constants that take part, and the table each got. */
@@ -637,24 +638,34 @@ static enum pith_status other_support_bytes(const struct pack_const *c, uint64_t
     return PITH_OK;
 }
 
-/* c, number `at`, as one stream of support and indices, where that is shorter. */
-static enum pith_status pack_streamed(struct pack_const *c, uint32_t at, struct pith_error *err)
+enum pith_status pith_pack_other_bytes(struct pack_const *c, uint64_t *bytes,
+                                       struct pith_error *err)
 {
     uint64_t support = 0, index = 0;
     enum pith_status st = other_support_bytes(c, &support, err);
     if (!st)
         st = other_index_bytes(c, &index, err);
-    return st ? st : pith_pack_adaptive(c, at, support + index, err);
+    *bytes = support + index;
+    return st;
 }
 
+/* Support and indices as one stream, where that is shorter: by classes; adaptive ones are for what
+ * is small. */
 static enum pith_status pack_all_streamed(struct pack_const *consts, uint32_t n,
-                                          struct pith_error *err)
+                                          struct pack_tables *tables, struct pith_error *err)
 {
-    enum pith_status st = PITH_OK;
+    enum pith_status st = pith_pack_classes(consts, n, tables, err);
+    bool large = tables->n > 0;
     for (uint32_t i = 0; i < n && !st; i++) {
         struct pack_const *c = &consts[i];
-        if (const_of(c)->code == PITH_CODE_ADAPTIVE && c->w.nnz > 0 && c->w.count <= UINT32_MAX)
-            st = pack_streamed(c, i, err);
+        uint64_t bytes;
+        bool slow =
+            large && c->w.count > MOST_ADAPTIVE && (c->by_classes || !const_of(c)->codebook);
+        if (is_streamed(c) || const_of(c)->code != PITH_CODE_ADAPTIVE || c->w.nnz == 0 ||
+            c->w.count > UINT32_MAX || slow)
+            continue;
+        if (!(st = pith_pack_other_bytes(c, &bytes, err)))
+            st = pith_pack_adaptive(c, i, bytes, err);
     }
     return st;
 }
@@ -679,7 +690,7 @@ enum pith_status pith_pack_weights(struct pack_const *consts, uint32_t n,
             st = pack_planes(&consts[i], err);
     }
     if (!st)
-        st = pack_all_streamed(consts, n, err);
+        st = pack_all_streamed(consts, n, tables, err);
     if (!st)
         st = pack_supports(consts, n, tables, err);
     if (!st)

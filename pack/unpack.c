@@ -235,8 +235,8 @@ static bool lacks_zero(const float *centroid, uint32_t n)
 
 enum pith_code pith_code_of(const struct weight *w)
 {
-    return w->code == CODE_ADAPTIVE ? PITH_CODE_ADAPTIVE
-           : w->code == CODE_RANS   ? PITH_CODE_RANS
+    return w->code == CODE_ADAPTIVE || w->code == CODE_CLASSES ? PITH_CODE_ADAPTIVE
+           : w->code == CODE_RANS                              ? PITH_CODE_RANS
            : w->support == SUPPORT_GAPS || w->code == CODE_HUFFMAN || w->code == CODE_PLANES
                ? PITH_CODE_HUFFMAN
                : PITH_CODE_PLAIN;
@@ -246,8 +246,8 @@ enum pith_code pith_code_of(const struct weight *w)
 static bool all_lack_zero(const struct weight *w, const float *centroid)
 {
     uint32_t n = w->n_centroids;
-    bool lacks =
-        w->code == CODE_ADAPTIVE && w->support != SUPPORT_DENSE && n % 2 == 0 && n < MAX_CENTROIDS;
+    bool lacks = (w->code == CODE_ADAPTIVE || w->code == CODE_CLASSES) &&
+                 w->support != SUPPORT_DENSE && n % 2 == 0 && n < MAX_CENTROIDS;
     for (uint64_t g = 0; lacks && g < w->n_groups; g++)
         lacks = lacks_zero(centroid + g * n, n);
     return lacks;

@@ -3,9 +3,9 @@
  *
  *   support  which elements are nonzero    dense | bitmap | gaps (relative index, entropy-coded)
  *   grid     which values they take        plain elements of `type` | codebook(s)
- *   code     how indices are written       plain k-bit | canonical Huffman | adaptive binary | rANS
- * | adaptive distributions by context how elements are written      plain | bytes under Huffman
- * codes | adaptive binary
+ *   code     how indices are written       plain k-bit | canonical Huffman | rANS | rANS by classes
+ *                                          | adaptive binary
+ *            how elements are written      plain | bytes under Huffman codes | adaptive binary
  *
  * The three are independent. `count` elements in row-major order; `nnz` of them carry a value (all
  * of them when support is dense); the others are 0. With a codebook, element i belongs to group
@@ -21,7 +21,7 @@ enum weight_support {
     SUPPORT_DENSE = 0,
     SUPPORT_BITMAP = 1,  /* bit i%8 of byte i/8: element i is stored; tail bits 0 */
     SUPPORT_GAPS = 2,    /* Huffman-coded gaps, docs/format.md */
-    SUPPORT_ADAPTIVE = 3 /* told by the adaptive code, among the indices or elements */
+    SUPPORT_ADAPTIVE = 3 /* within the stream of an adaptive code or of classes */
 };
 
 enum weight_grid {
@@ -35,7 +35,8 @@ enum weight_code {
     CODE_HUFFMAN = 1,  /* indices only */
     CODE_ADAPTIVE = 2, /* support, and indices or f32 elements, as one adaptive stream */
     CODE_PLANES = 3,   /* f32 elements of dense support, each of their bytes by itself */
-    CODE_RANS = 4      /* indices only */
+    CODE_RANS = 4,     /* indices only */
+    CODE_CLASSES = 5   /* support and indices, under static rANS tables by classes */
 };
 
 /* One table in the file (docs/format.md), of a Huffman code, a support or rANS frequencies; tensors

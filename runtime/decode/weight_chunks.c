@@ -70,7 +70,9 @@ enum pith_status pith_decoder_positions(struct decoder *d, uint32_t *pos, uint32
         ok = n == 0 || pith_gap_next(d->gaps, pos, n) == PITH_OK;
         break;
     case SUPPORT_ADAPTIVE:
-        ok = learns(d->w) && pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK;
+        ok = learns(d->w)
+                 ? pith_adaptive_next(d->adaptive, pos, d->index, d->value, n) == PITH_OK
+                 : uses_classes(d->w) && pith_classes_next(d->classes, pos, d->index, n) == PITH_OK;
         break;
     }
     d->pos_taken += n;
@@ -137,10 +139,11 @@ static uint32_t largest(const uint8_t *v, uint32_t n)
 
 /* Indices, or values of a plain grid. With positions they came along with those. The adaptive
  * code has decoded them together with the positions. */
-static enum pith_status next_adaptive(struct decoder *d, uint8_t *index, float *value, uint32_t n)
+static enum pith_status next_streamed(struct decoder *d, uint8_t *index, float *value, uint32_t n)
 {
     if (d->w->support != SUPPORT_ADAPTIVE)
-        return pith_adaptive_next(d->adaptive, NULL, index, value, n);
+        return learns(d->w) ? pith_adaptive_next(d->adaptive, NULL, index, value, n)
+                            : pith_classes_next(d->classes, NULL, index, n);
     if (index && index != d->index)
         memcpy(index, d->index, n);
     if (value && value != d->value)
@@ -153,8 +156,8 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
     const struct weight *w = d->w;
     /* Only where an index could name no centroid is the chunk looked through. */
     uint32_t possible;
-    if (learns(w))
-        return next_adaptive(d, dst, NULL, n);
+    if (learns(w) || uses_classes(w))
+        return next_streamed(d, dst, NULL, n);
     if (w->code == CODE_HUFFMAN) {
         if (!next_huffman_indices(d, dst, n))
             return PITH_ERR_CORRUPT;
@@ -226,7 +229,7 @@ enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uin
 {
     const struct weight *w = d->w;
     if (w->grid == GRID_PLAIN && learns(w))
-        return next_adaptive(d, NULL, value, n);
+        return next_streamed(d, NULL, value, n);
     /* open_values() has seen that the stream is as long as all elements */
     if (w->grid == GRID_PLAIN) {
         pith_elements_to_f32(w->type, w->index_stream.bytes + d->taken * pith_type_bytes(w->type),

@@ -14,6 +14,7 @@
 
 #include "decode/gap_decode.h"
 #include "decode/adaptive_decode.h"
+#include "decode/class_decode.h"
 #include "decode/codebook_decode.h"
 #include "decode/rans_decode.h"
 #include "decode/weight_kind.h"
@@ -49,6 +50,7 @@ struct decoder {
     struct adaptive *adaptive; /* positions, indices and elements at once */
     uint8_t *piece_mem;
     size_t piece_bytes;
+    struct classes *classes; /* positions and indices at once */
     /* codebooks */
     struct codebook_reader codebooks;
     uint64_t group_end; /* element where the next group begins */

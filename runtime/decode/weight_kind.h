@@ -37,6 +37,12 @@ static inline bool learns(const struct weight *w)
     return PITH_BUILD_ADAPTIVE && w->code == CODE_ADAPTIVE;
 }
 
+/* Its support, too, is in its stream. */
+static inline bool uses_classes(const struct weight *w)
+{
+    return PITH_BUILD_RANS && w->code == CODE_CLASSES;
+}
+
 /* n_centroids in 1..256, by one comparison of the unsigned difference. */
 static inline bool codebook_size_ok(const struct weight *w)
 {

@@ -88,6 +88,8 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
         return pith_planes_scratch_bytes(w);
     if (learns(w))
         return bytes + (1 + pith_decoder_pieces(w)) * piece_bytes(w);
+    if (uses_classes(w))
+        return bytes + aligned(sizeof(struct classes)) + aligned(pith_classes_bytes(w, true));
     if (uses_gaps(w))
         bytes += aligned(sizeof(struct support_lengths)) + aligned(sizeof(struct gap_reader));
     if (uses_rans(w))
@@ -169,7 +171,7 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
             return open_gaps(d, mem);
         return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
     case SUPPORT_ADAPTIVE:
-        return learns(w) ? PITH_OK : PITH_ERR_CORRUPT;
+        return learns(w) || uses_classes(w) ? PITH_OK : PITH_ERR_CORRUPT;
     }
     return PITH_ERR_CORRUPT;
 }
@@ -224,6 +226,12 @@ static enum pith_status open_adaptive(struct decoder *d, uint8_t **mem)
     return pith_adaptive_open(d->adaptive, d->w, d->piece_mem);
 }
 
+static enum pith_status open_classes(struct decoder *d, uint8_t **mem)
+{
+    d->classes = take(mem, aligned(sizeof *d->classes));
+    return pith_classes_open(d->classes, d->w, take(mem, pith_classes_bytes(d->w, true)), true);
+}
+
 /* A codebook is read whatever code its indices have, so it is opened before the code is asked for.
  * Which reader is opened here is which one pith_decoder_values() asks. */
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
@@ -243,6 +251,8 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
         return st;
     if (learns(w))
         return open_adaptive(d, mem);
+    if (uses_classes(w))
+        return open_classes(d, mem);
     if (uses_index_table(w))
         return open_index_stream(d, mem);
     if (uses_rans(w))

@@ -9,6 +9,7 @@
 #include "core/build_choice.h"
 #include "decode/weight_rows.h"
 #include "decode/adaptive_decode.h"
+#include "decode/class_decode.h"
 #include "decode/codebook_decode.h"
 #include "core/element_f32.h"
 #include "decode/gap_decode.h"
@@ -60,6 +61,7 @@ struct weight_rows {
     struct gap_pull *gaps;
     struct huff_pull *indices;
     struct adaptive *adaptive;
+    struct classes *classes;
     struct plane_pull *planes;
     struct rans_rows *rans;
 };
@@ -113,6 +115,8 @@ size_t pith_weight_rows_bytes(const struct weight *w)
         bytes += codebook_bytes(w);
     if (learns(w))
         bytes += aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
+    if (uses_classes(w))
+        bytes += aligned(sizeof(struct classes)) + aligned(pith_classes_bytes(w, false));
     if (w->code == CODE_PLANES)
         bytes += aligned(sizeof(struct plane_pull)) + pith_plane_pull_bytes(w);
     if (uses_rans(w))
@@ -164,7 +168,7 @@ static bool open_support(struct weight_rows *r, uint8_t **mem)
     case SUPPORT_GAPS:
         return w->nnz > 0 ? open_gaps(r, mem) : bytes == 0;
     case SUPPORT_ADAPTIVE:
-        return learns(w);
+        return learns(w) || uses_classes(w);
     }
     return false;
 }
@@ -212,6 +216,10 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
     if (learns(w)) {
         r->adaptive = take(mem, sizeof *r->adaptive);
         return !pith_adaptive_open(r->adaptive, w, take(mem, pith_adaptive_bytes(w)));
+    }
+    if (uses_classes(w)) {
+        r->classes = take(mem, sizeof *r->classes);
+        return !pith_classes_open(r->classes, w, take(mem, pith_classes_bytes(w, false)), false);
     }
     if (w->code == CODE_PLANES) {
         r->planes = take(mem, sizeof *r->planes);
@@ -388,15 +396,17 @@ static bool next_position(struct weight_rows *r)
 }
 
 /* Positions come with the elements where the adaptive code tells both. */
-static bool next_adaptive(struct weight_rows *r)
+static bool next_streamed(struct weight_rows *r)
 {
     const struct weight *w = r->w;
     bool sparse = w->support == SUPPORT_ADAPTIVE, codebook = w->grid == GRID_CODEBOOK;
     uint32_t pos = (uint32_t)r->taken;
     if (!sparse && !next_position(r))
         return false;
-    if (pith_adaptive_next(r->adaptive, sparse ? &pos : NULL, codebook ? &r->index : NULL,
-                           codebook ? NULL : &r->value.f32, 1))
+    if (r->classes
+            ? pith_classes_next(r->classes, sparse ? &pos : NULL, &r->index, 1)
+            : pith_adaptive_next(r->adaptive, sparse ? &pos : NULL, codebook ? &r->index : NULL,
+                                 codebook ? NULL : &r->value.f32, 1))
         return false;
     if (sparse)
         r->at = pos;
@@ -408,8 +418,8 @@ static bool next_adaptive(struct weight_rows *r)
 static bool take_element(struct weight_rows *r)
 {
     const struct weight *w = r->w;
-    if (learns(w)) {
-        if (!next_adaptive(r))
+    if (learns(w) || uses_classes(w)) {
+        if (!next_streamed(r))
             return false;
     } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r)) ||
                (r->planes && !pith_plane_pull(r->planes, &r->value.f32))) {

@@ -104,8 +104,9 @@ static uint64_t cost_of(const struct weight *w)
         return 0;
     if (plain)
         return w->count * 4;
-    return w->code == CODE_ADAPTIVE ? w->count * 1650 /* counts < 2^40 */
-                                    : w->count + w->nnz * 16;
+    return w->code == CODE_ADAPTIVE  ? w->count * 1650 /* counts < 2^40 */
+           : w->code == CODE_CLASSES ? w->count * 100
+                                     : w->count + w->nnz * 16;
 }
 
 /* Powers of two: jobs of like size need no order among each other. */

@@ -70,6 +70,7 @@ enum chunk_kind {
 #define MAX_TEXT_BYTES (UINT64_C(1) << 24)
 #define MAX_TABLES (2u * MAX_WEIGHTS)
 #define MAX_CENTROIDS 256u
+#define MAX_TABLE_BYTES 4096u
 
 /* Graph chunk, first varint: (n_inputs - 1) << 2 | these. */
 #define GRAPH_BATCH_OPEN 1u
@@ -93,8 +94,8 @@ enum chunk_kind {
 /* From here on: adaptive, rank 1, dim 0 of the tensor before, dense, source 1. */
 #define HEAD_VECTOR 0x79u
 #define HEAD_VECTORS 3u /* plain, codebook, codebook with the same centroids */
-/* Prefix: a common head follows, whose coded indices are rANS-coded, or whose dense f32 elements
- * are byte planes. */
+/* Prefix: a common head follows, whose coded indices are rANS-coded, whose plain indices are
+ * coded by classes, or whose dense f32 elements are byte planes. */
 #define HEAD_OTHER_CODE 0x7cu
 /* Prefix: the head of an adaptive tensor with codebooks follows, whose levels of a trellis are
  * coded: of 8 states, of 16. */

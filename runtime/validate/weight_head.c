@@ -8,15 +8,19 @@
  * All arithmetic is on bounded numbers: counts are at most 2^40 elements (pith_shape_count). */
 #include "core/build_choice.h"
 #include "decode/adaptive_decode.h"
+#include "decode/class_decode.h"
 #include "validate/graph_parse.h"
 
 /* Writers call it, too: head bytes are made in one place. */
 uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids)
 {
-    uint32_t kind = 0;
+    bool classes = w->code == CODE_CLASSES;
+    uint32_t kind = 0, support = w->support;
     if (w->grid == GRID_CODEBOOK)
-        kind = 1u + (w->code != CODE_PLAIN ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
-    return (uint8_t)(((uint32_t)w->support * COMMON_KINDS + kind) << 3 | shape_code |
+        kind = 1u + (w->code != CODE_PLAIN && !classes ? 1u : 0u) + (w->n_groups > 1 ? 2u : 0u);
+    if (classes && support != SUPPORT_DENSE)
+        support = SUPPORT_GAPS; /* its field, the number of stored elements, is there */
+    return (uint8_t)((support * COMMON_KINDS + kind) << 3 | shape_code |
                      (same_centroids ? HEAD_SAME_CENTROIDS : 0));
 }
 
@@ -264,13 +268,18 @@ static enum pith_status parse_other_code(struct graph_parse *p, struct weight *w
     uint8_t head = rd_u8(&p->r);
     uint32_t number = (head & ~HEAD_SAME_CENTROIDS) >> 3, kind = number % COMMON_KINDS;
     bool planes = number == 0 && head < HEAD_SAME_CENTROIDS && w->type == PITH_F32;
-    bool rans = PITH_BUILD_RANS && (kind == 2 || kind == 4) && number < 3 * COMMON_KINDS &&
-                (w->type == PITH_F32 || w->type == PITH_I8);
-    if (!p->r.bad && !planes && !rans)
+    bool indices =
+        PITH_BUILD_RANS && number < 3 * COMMON_KINDS && (w->type == PITH_F32 || w->type == PITH_I8);
+    bool rans = indices && (kind == 2 || kind == 4);
+    bool classes =
+        indices && (kind == 1 || kind == 3) && number / COMMON_KINDS != (uint32_t)SUPPORT_BITMAP;
+    if (!p->r.bad && !planes && !rans && !classes)
         return pith_parse_unsupported(p);
     enum pith_status st = p->r.bad ? pith_parse_corrupt(p) : parse_common(p, head, w);
-    w->code = planes ? CODE_PLANES : CODE_RANS;
-    return st;
+    w->code = planes ? CODE_PLANES : classes ? CODE_CLASSES : CODE_RANS;
+    if (classes && w->support == SUPPORT_GAPS)
+        w->support = SUPPORT_ADAPTIVE;
+    return st || !classes || pith_classes_allow(w) ? st : pith_parse_corrupt(p);
 }
 
 /* f32 has no prefix, so it must not be told. */
@@ -312,7 +321,7 @@ static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, str
     if (!PITH_BUILD_TRELLIS)
         return pith_parse_unsupported(p);
     enum pith_status st = parse_real_head(p, rd_u8(&p->r), w);
-    bool fits = w->code == CODE_ADAPTIVE && w->grid == GRID_CODEBOOK;
+    bool fits = (w->code == CODE_ADAPTIVE || w->code == CODE_CLASSES) && w->grid == GRID_CODEBOOK;
     return st || fits ? st : pith_parse_corrupt(p);
 }
 

@@ -126,8 +126,8 @@ static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct h
             *t = p->table[p->n_tables - ref];
         return PITH_OK;
     }
-    size_t n = (size_t)rd_varint(&p->tables, 255);
-    /* A table is at most 255 bytes and never empty; its contents are tested when a decoder
+    size_t n = (size_t)rd_varint(&p->tables, MAX_TABLE_BYTES);
+    /* A table is never empty; its contents are tested when a decoder
      * builds it. */
     struct huff_table fresh = {rd_bytes(&p->tables, n), n};
     if (p->tables.bad || n == 0)
@@ -143,7 +143,8 @@ static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct h
 static enum pith_status parse_tables(struct graph_parse *p, struct weight *w)
 {
     bool gaps = w->support == SUPPORT_GAPS && w->nnz > 0;
-    bool index = (w->code == CODE_HUFFMAN || w->code == CODE_RANS) && w->nnz > 0;
+    bool index =
+        (w->code == CODE_HUFFMAN || w->code == CODE_RANS || w->code == CODE_CLASSES) && w->nnz > 0;
     enum pith_status st;
     if (!gaps && !index)
         return PITH_OK;

@@ -10,6 +10,7 @@
 #include "guard_page.h"
 #include "decode/adaptive_decode.h"
 #include "huffman/adaptive_encode.h"
+#include "huffman/class_encode.h"
 #include "pith_huffman.h"
 #include "huffman/rans_encode.h"
 #include "decode/weight.h"
@@ -78,10 +79,11 @@ static inline void case_codebook(struct weight_case *c, uint32_t n_centroids, ui
 }
 
 /* The codes of indices that a form may have. */
-static const enum weight_code case_codes[] = {CODE_PLAIN, CODE_HUFFMAN, CODE_RANS, CODE_ADAPTIVE};
+static const enum weight_code case_codes[] = {CODE_PLAIN, CODE_HUFFMAN, CODE_RANS, CODE_ADAPTIVE,
+                                              CODE_CLASSES};
 enum {
     CASE_CODES = sizeof case_codes / sizeof *case_codes,
-    CASE_CODES_APART = CASE_CODES - 1 /* the first ones are read without the codebook */
+    CASE_CODES_APART = CASE_CODES - 2 /* the first ones are read without the codebook */
 };
 
 static inline void case_rans(struct weight_case *c, const uint64_t *hist, const uint8_t *kept)
@@ -120,10 +122,36 @@ static inline bool case_adaptive(struct weight_case *c)
     return true;
 }
 
+/* The same by classes; a stored 0 of a sparse tensor has no code. */
+static inline bool case_classes(struct weight_case *c)
+{
+    struct weight *w = &c->w;
+    w->support = w->support == SUPPORT_DENSE ? SUPPORT_DENSE : SUPPORT_ADAPTIVE;
+    const struct class_input in = {w, c->index, c->mask};
+    if (!pith_classes_allow(w) || pith_class_check(&in)) {
+        w->code = CODE_PLAIN;
+        w->support = SUPPORT_BITMAP;
+        return false;
+    }
+    struct class_code *code = malloc(sizeof *code);
+    size_t cap = 6 * w->count + 100;
+    c->bytes[3] = malloc(cap);
+    if (pith_class_fit(&in, 1, code) ||
+        pith_class_encode(&code->model, &in, c->bytes[3], cap, &w->index_stream.n_bytes))
+        abort();
+    w->index_stream.bytes = c->bytes[3];
+    c->bytes[1] = malloc(code->table_bytes);
+    memcpy(c->bytes[1], code->table, code->table_bytes);
+    w->index_table = (struct huff_table){c->bytes[1], code->table_bytes};
+    free(code);
+    return true;
+}
+
 static inline void case_indices(struct weight_case *c)
 {
     struct weight *w = &c->w;
-    if (w->code == CODE_ADAPTIVE && case_adaptive(c))
+    if ((w->code == CODE_ADAPTIVE && case_adaptive(c)) ||
+        (w->code == CODE_CLASSES && case_classes(c)))
         return;
     uint64_t hist[PITH_SYMBOLS] = {0};
     struct pith_huff_code code;

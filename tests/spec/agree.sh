@@ -78,9 +78,9 @@ for support in dense bitmap coded; do
 done
 for word in gaps patterns "dense grid plain code planes" "grid codebooks code rans" \
     "dense grid codebook code adaptive trellis" "sparse grid codebook code adaptive trellis" \
-    "codebooks code adaptive trellis" "dense grid codebook code adaptive sliced" "sparse grid plain code adaptive sliced" \
-    "dense grid codebook code adaptive sliced trellis" "sparse grid codebook code adaptive sliced trellis" \
-    "dense grid codebooks code adaptive sliced"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
+    "codebooks code adaptive trellis" "sparse grid plain code adaptive sliced" \
+    "dense grid codebook code classes" "sparse grid codebook code classes" "dense grid codebooks code classes" \
+    "dense grid codebook code classes trellis"; do grep -q "$word" "$work/codings" || complain "no file: $word"; done
 
 # takes PROGRAM FILE: 0 taken, 1 refused; anything else ends the test
 takes() {
@@ -93,7 +93,7 @@ takes() {
 }
 seed=1
 while [ $seed -le 200 ]; do
-    for f in small.pith steps.pith trellis.pith alike.pith planes.pith rans_compact.pith wiring.pith bodies.pith integers.pith; do
+    for f in small.pith steps.pith trellis.pith alike.pith classes.pith planes.pith rans_compact.pith wiring.pith bodies.pith integers.pith; do
         "$work/flip_bits" $f $seed damaged || exit 1
         takes "$spec" damaged && complain "$f, flip_bits seed $seed: taken by spec_decode"
         takes "$work/dump_model" damaged && complain "$f, flip_bits seed $seed: taken by the library"

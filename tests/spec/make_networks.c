@@ -413,9 +413,9 @@ static void alike(void)
     finish("alike", &compact);
 }
 
-/* Adaptive streams in slices: each support and grid, with both trellises and with none; the third
- * of four tensors is fed by rows of the first. */
-static void slices(void)
+/* Streams by classes: each support and grid, with both trellises and with none; one model for many
+ * tensors, and others; an adaptive vector between. Floats have adaptive streams in slices. */
+static void classes(void)
 {
     const enum pith_code code = PITH_CODE_ADAPTIVE;
     const struct recipe r[] = {{2, {700, 300}, 60, 16, 0, code, BY_ROW, 0, 0},
@@ -423,7 +423,7 @@ static void slices(void)
                                {2, {400, 700}, 50, 9, 0, code, BY_ROW, 0, 0},
                                {4, {256, 64, 3, 3}, 100, 16, 0, code, BY_ROW, 0, 0},
                                {2, {1024, 256}, 100, 8, 256, code, BY_ROW, 0, 0},
-                               {2, {400, 500}, 40, 0, 0, code, 0, 0, 0},
+                               {3, {50, 20, 9}, 100, 7, 0, code, 0, 0, 0},
                                {2, {500, 300}, 100, 100, 0, code, 0, 0, 0}};
     const struct recipe more[] = {{2, {500, 400}, 100, 15, 0, code, 0, 0, LEVELS + 8},
                                   {2, {500, 400}, 60, 31, 0, code, 0, 0, LEVELS + 16},
@@ -431,12 +431,16 @@ static void slices(void)
                                   {4, {256, 64, 3, 3}, 100, 15, 0, code, 0, 0, ALIKE},
                                   {2, {512, 640}, 85, 7, 0, code, 0, 0, ALIKE},
                                   {2, {512, 640}, 85, 7, 0, code, 0, 0, ALIKE + 16}};
-    const struct recipe two = {2, {256, 512}, 60, 12, 0, code, BY_ROW, 0, 0};
+    const struct recipe small[] = {{4, {80, 60, 3, 3}, 60, 12, 0, code, BY_ROW, 0, 0},
+                                   {2, {200, 120}, 100, 15, 0, code, 0, 0, LEVELS + 8}};
+    const struct recipe floats = {2, {256, 512}, 60, 0, 0, code, BY_ROW, 0, 0};
     add_tensors(0, r, 7, 91);
-    finish("slices", &compact);
+    finish("classes_many", &full);
     add_tensors(0, more, 6, 92);
-    finish("slices_alike", &compact);
-    add_tensors(0, &two, 1, 93);
+    finish("classes_alike", &compact);
+    add_tensors(0, small, 2, 94);
+    finish("classes", &compact);
+    add_tensors(0, &floats, 1, 93);
     finish("adaptive_sliced", &compact);
 }
 
@@ -721,7 +725,7 @@ int main(int argc, char **argv)
     steps_of_rows();
     levels();
     alike();
-    slices();
+    classes();
     planes();
     rans();
     far_tables();

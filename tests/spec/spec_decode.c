@@ -16,6 +16,7 @@
  *     spec_chunks     F1 F2 F3    headers and chunks
  *     spec_huffman    S2          Huffman tables
  *     spec_rans       S10         rANS tables and streams
+ *     spec_classes    S12         tensors coded by classes
  *     spec_tables     F6 S5       the list of tables
  *     spec_coded      S3          coded streams
  *     spec_tensor     F5 F6       what is known of a tensor

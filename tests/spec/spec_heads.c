@@ -193,10 +193,13 @@ static void read_other_code(struct span *s, struct tensor *t, uint64_t i, bool i
     uint32_t head = u8(s), common = (head & 0x7F) >> 3, k = common % 5;
     bool planes = head < 8 && t->type == 1;
     bool rans = common < 15 && (k == 2 || k == 4) && (t->type == 1 || t->type == 5);
-    unsupported_unless(planes || rans, at, "a prefix for a head that has no other code");
+    bool classes =
+        common < 15 && common / 5 != BITMAP && (k == 1 || k == 3) && (t->type == 1 || t->type == 5);
+    unsupported_unless(planes || rans || classes, at, "a prefix for a head that has no other code");
     read_shape(s, t, i > 0 ? t - 1 : NULL, head & 7);
     t->planes = planes;
     t->rans = rans;
+    t->classes = classes;
     if (planes) {
         t->n_groups = 1;
         t->nnz = t->count;
@@ -204,6 +207,11 @@ static void read_other_code(struct span *s, struct tensor *t, uint64_t i, bool i
         return;
     }
     read_common(s, t, head, at, &last_centroids[t->rank < 2 ? 0 : 1]);
+    if (classes) {
+        must(t->count < 1 << 28, at, "classes are of fewer than 2^28 elements");
+        t->grid++; /* its indices are coded, in one stream with its support */
+        t->support = t->support == CODED ? SPARSE : 0;
+    }
     read_streams(s, t, data);
 }
 
@@ -260,6 +268,6 @@ void read_tensor(struct span *s, struct tensor *t, uint64_t i, uint64_t n, struc
     }
     uint64_t at = s->at;
     read_head(s, t, i, n, data, last_centroids);
-    must(t->trellis == 0 || (t->adaptive && t->grid != 0), at,
-         "levels of a trellis are those of an adaptive tensor with a codebook");
+    must(t->trellis == 0 || ((t->adaptive || t->classes) && t->grid != 0), at,
+         "levels of a trellis are adaptive or by classes, with a codebook");
 }

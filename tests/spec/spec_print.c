@@ -50,6 +50,7 @@ void print_tensor(uint64_t number, const struct tensor *t)
            t->adaptive          ? adaptive_kind(t)
            : t->planes          ? "planes"
            : t->rans            ? "rans"
+           : t->classes         ? t->trellis ? "classes trellis" : "classes"
            : huffman_indices(t) ? "huffman"
                                 : "plain");
     if (t->support == CODED && t->nnz > 0) {

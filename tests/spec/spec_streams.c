@@ -26,6 +26,9 @@ void read_streams(struct span *s, struct tensor *t, struct span *data)
     if (t->support == CODED) {
         t->nnz = varint_in(s, 0, t->count, "nnz is at most the number of elements");
     }
+    if (t->support == SPARSE) {
+        t->nnz = varint_in(s, 1, t->count, "nnz is 1 to the number of elements");
+    }
     if (t->grid != 0) {
         t->codebook = cut(data, varint_in(s, 1, UINT64_MAX, "a codebook has bytes"));
     }
@@ -44,7 +47,10 @@ void read_streams(struct span *s, struct tensor *t, struct span *data)
             t->support_table = table_reference(s, references & 15, FOR_SUPPORT);
         }
         if (with_index) {
-            t->index_table = table_reference(s, references >> 4, t->rans ? FOR_RANS : FOR_INDICES);
+            t->index_table = table_reference(s, references >> 4,
+                                             t->rans      ? FOR_RANS
+                                             : t->classes ? FOR_CLASSES
+                                                          : FOR_INDICES);
         }
     }
     t->support_bytes = with_support ? varint(s) : 0;

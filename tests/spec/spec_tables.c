@@ -49,9 +49,13 @@ static uint64_t new_table(enum table_kind kind)
     struct table *t = &tables[n_tables];
     memset(t, 0, sizeof *t);
     must(left(&huff_chunk) > 0, huff_chunk.at, "a tensor needs a table that is not there");
-    struct span s = cut(&huff_chunk, varint_in(&huff_chunk, 1, 255, "a table has 1..255 bytes"));
+    struct span s = cut(&huff_chunk, varint_in(&huff_chunk, 1, 4096, "a table has 1..4096 bytes"));
     struct bits b = bits_of(s);
     t->kind = kind;
+    if (kind == FOR_CLASSES) {
+        t->model = s;
+        return n_tables++;
+    }
     if (kind == FOR_SUPPORT) {
         read_support_head(&b, t);
     }

@@ -7,11 +7,12 @@
 #include "spec_huffman.h"
 #include "spec_rans.h"
 
-enum table_kind { FOR_INDICES, FOR_SUPPORT, FOR_RANS };
+enum table_kind { FOR_INDICES, FOR_SUPPORT, FOR_RANS, FOR_CLASSES };
 
 struct table {
     enum table_kind kind;
     struct rans rans;
+    struct span model; /* of classes */
     bool patterns;
     uint32_t d, m; /* relative index: direct_bits, mantissa_bits */
     uint32_t w;    /* patterns: elements a symbol */

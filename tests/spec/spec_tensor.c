@@ -8,7 +8,7 @@ const uint8_t type_bytes[] = {0, 4, 2, 2, 8, 1, 1, 2, 2, 4, 8, 1};
 
 bool huffman_indices(const struct tensor *t)
 {
-    return (t->grid == 2 || t->grid == 4) && !t->rans;
+    return (t->grid == 2 || t->grid == 4) && !t->rans && !t->classes;
 }
 
 bool coded_indices(const struct tensor *t)

@@ -17,7 +17,7 @@ struct tensor {
     uint64_t support_table, index_table;
     uint64_t support_bytes, index_bytes;
     struct span codebook, support_data, elements; /* `elements`: those, or indices */
-    bool adaptive, planes, rans, sliced;
+    bool adaptive, planes, rans, classes, sliced;
     uint32_t trellis; /* states; 0: none */
     uint32_t source_back;
     const struct tensor *source; /* NULL: none */
@@ -30,7 +30,7 @@ extern const uint8_t type_bytes[];
 uint32_t read_type(struct span *s);
 uint32_t read_dim(struct span *s);
 
-/* Coded: under a Huffman or an rANS table. */
+/* Coded: under a Huffman or an rANS table, or a model of classes. */
 bool huffman_indices(const struct tensor *t);
 bool coded_indices(const struct tensor *t);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "spec_adaptive.h"
+#include "spec_classes.h"
 #include "spec_codebook.h"
 #include "spec_coded.h"
 #include "spec_support.h"
@@ -71,6 +72,10 @@ uint8_t *read_values(const struct tensor *t)
     uint8_t *value = zeroed(t->count * each, 1);
     if (t->adaptive) {
         read_adaptive_values(t, value);
+        return value;
+    }
+    if (t->classes) {
+        read_class_values(t, value);
         return value;
     }
     if (t->planes) {
