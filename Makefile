@@ -62,7 +62,7 @@ TEST_BIN := $(TEST_SRC:%.c=$(O)/%)
 
 # ---- what is compiled ----------------------------------------------------------------------------
 # Files of one instruction set are named after it; rooms x86 and arm are of one processor.
-OTHER_ARCH := $(if $(filter x86_64,$(ARCH)),,%_avx2.c %_avx512.c %/x86) $(if $(filter aarch64,$(ARCH)),,%/arm)
+OTHER_ARCH := $(if $(filter x86_64,$(ARCH)),,%_avx2.c %_avx512.c %/x86 %/x86/integer) $(if $(filter aarch64,$(ARCH)),,%/arm)
 ALL_ROOMS = $(foreach m,$(MODULES) mpi,$(ROOMS_$(m)))
 rooms = $(filter-out $(OTHER_ARCH),$(ROOMS_$(1)))
 sources = $(foreach r,$(call rooms,$(1)),$(filter-out $(OTHER_ARCH),$(wildcard $(r)/*.c))) $(MORE_SRC_$(1))
@@ -73,6 +73,10 @@ closure = $(sort $(1) $(CLOSURE_$(1)))
 # The runtime sees nothing but itself.
 INCLUDES := -iquote . -Iruntime -I$(O)/include/pith
 incs = $(if $(filter runtime host,$(1)),-Iruntime,$(INCLUDES))
+
+# gcc 12 for AArch64 ends with an internal error where it vectorizes a maximum of floats in a double.
+MAXIMUM := double f(const float *x, int n) { double m = 0; for (int i = 0; i < n; i++) m = __builtin_fmax(m, x[i]); return m; }
+VECTORIZED := $(shell echo '$(MAXIMUM)' | $(CC) -O2 -ftree-vectorize -x c - -c -o /dev/null 2>/dev/null && echo -ftree-vectorize)
 
 include $(foreach m,$(filter-out host,$(MODULES)) mpi,$(m)/module.mk)
 $(foreach m,$(MODULES),$(eval SRC_$(m) := $(call sources,$(m))))

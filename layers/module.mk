@@ -3,4 +3,4 @@
 ROOMS_layers := layers
 USES_layers := runtime host base numeric model data onnx pack load measure
 # Sums of products are loops of unknown length (see runtime/).
-CFLAGS_layers := -ftree-vectorize
+CFLAGS_layers := $(VECTORIZED)

@@ -3,4 +3,4 @@
 ROOMS_model := model
 USES_model := runtime base
 # All weights of a network go through these loops when it is imported.
-$(O)/model/exact_grid.o: FILE_CFLAGS := -O3
+$(O)/model/exact_grid.o: FILE_CFLAGS := -O3 $(if $(VECTORIZED),,-fno-tree-vectorize)

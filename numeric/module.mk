@@ -4,4 +4,4 @@
 ROOMS_numeric := numeric
 USES_numeric := runtime base
 # Products of rows and factorisations are loops of unknown length (see runtime/).
-CFLAGS_numeric := -ftree-vectorize
+CFLAGS_numeric := $(VECTORIZED)

@@ -4,4 +4,4 @@
 ROOMS_rd := rd
 USES_rd := runtime host base numeric model data onnx pack load measure layers prune
 # Products of patches and factorisations are loops of unknown length (see runtime/).
-CFLAGS_rd := -ftree-vectorize
+CFLAGS_rd := $(VECTORIZED)

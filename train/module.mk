@@ -7,4 +7,4 @@ USES_train/kernels := runtime host base model data train
 USES_train/shrink := runtime host base numeric model data train train/kernels train/state train/tape
 USES_train/state := runtime host base model data train train/kernels
 USES_train/tape := runtime host base model data train train/kernels train/state
-CFLAGS_train := -ftree-vectorize
+CFLAGS_train := $(VECTORIZED)

@@ -3,6 +3,7 @@
 #define ROW(name) name
 #include "kernels/ref/byte_rows_impl.h"
 
+#ifdef __x86_64__
 void pith_interleave(const struct interleave *job, uint8_t *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -13,3 +14,4 @@ void pith_interleave(const struct interleave *job, uint8_t *y, size_t n)
                 *y++ = is_there ? job->x[r][at] ^ job->flip : job->zero;
             }
 }
+#endif

@@ -39,7 +39,7 @@ struct tile {
 #define A_ROW(i) at[i]
 #else
 #define A_COL(tile) MR
-#define A_ROW(i) i * sizeof(float)
+#define A_ROW(i) (size_t)(i) * sizeof(float)
 #endif
 
 /* resume: c holds the sum of an earlier block of k, so it is where the chain goes on. */
