@@ -127,9 +127,11 @@ struct pith_opts {
     uint32_t size_bytes; /* sizeof(struct pith_opts) of the caller */
     uint32_t cpu_mask;   /* features allowed; 0: all */
     uint32_t flags;
-    uint32_t batch;     /* for models whose batch is open; 0: 1 */
-    uint64_t max_bytes; /* refuse plans that need more; 0: 4 GiB */
-    void *user;         /* for clock_ns and observe */
+    uint32_t batch; /* for models whose batch is open; 0: 1 */
+    /* Refuse plans that need more; 0: 4 GiB. Below 4 GiB it also says how much memory there is, and
+     * coded weights are decoded once where that fits (struct pith_need). */
+    uint64_t max_bytes;
+    void *user; /* for clock_ns and observe */
     /* Calls body(arg, i) once for each i < n, in any order and on any thread, and returns when all
      * are done. NULL: the plan runs on the calling thread. Results never depend on it. */
     void (*parallel_for)(void *parallel_user, uint32_t n, void (*body)(void *arg, uint32_t i),
@@ -186,12 +188,12 @@ struct pith_plan;
  * bytes for each output. Such a plan needs no more memory than one of the float network that the
  * file was made from, where the network has that much to spare beside its largest step; a small
  * coded network needs so much more. Outputs have the same bits; a run takes the time of decoding
- * longer (a recurrent layer's at each time step), which PITH_FLAG_DECODE_ONCE saves. Not read so:
- * constants of other operators than layers and look-ups along an axis, second operands not
- * transposed or of more than two axes, convolutions over more than two axes, transposed ones,
- * recurrent layers in two parts, 16-bit integers. With vector kernels or threads each weight is
- * kept in a form of its own: need.bytes may then be more than for the float network, which reads
- * its matrices in the blob. */
+ * longer (a recurrent layer's at each time step), which PITH_FLAG_DECODE_ONCE saves, and
+ * opts.max_bytes where there is room. Not read so: constants of other operators than layers and
+ * look-ups along an axis, second operands not transposed or of more than two axes, convolutions
+ * over more than two axes, transposed ones, recurrent layers in two parts, 16-bit integers. With
+ * vector kernels or threads each weight is kept in a form of its own: need.bytes may then be more
+ * than for the float network, which reads its matrices in the blob. */
 struct pith_need {
     uint64_t bytes;         /* for pith_plan_init */
     uint64_t align;         /* of that memory; a power of two, at most 64 */

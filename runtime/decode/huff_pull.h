@@ -35,6 +35,16 @@ bool pith_huff_pull(struct huff_pull *p, uint8_t *symbol);
  * itself. false: there is none, or the one before did not end as it must. */
 bool pith_huff_pull_sub(struct huff_pull *p);
 
+/* A table of short codes for pith_huff_pull_bytes, [1 << HUFF_PULL_BITS]: by the next bits of the
+ * stream a symbol's byte << 8 | bits of its code, 0: a longer one. p: open, of several symbols. */
+#define HUFF_PULL_BITS 9u
+void pith_huff_pull_table(const struct huff_pull *p, const int8_t *byte, uint16_t *entries);
+
+/* The bytes of at most n symbols, as far as they are in the sub-stream at hand and not at its end.
+ * Returns how many. */
+uint32_t pith_huff_pull_bytes(struct huff_pull *p, const int8_t *byte, const uint16_t *entries,
+                              int8_t *dst, uint32_t n);
+
 /* All symbols were taken and the last sub-stream ended as it must (extra: as the caller knows). */
 bool pith_huff_pull_ended(const struct huff_pull *p);
 

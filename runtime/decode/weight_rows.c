@@ -23,6 +23,8 @@
 /* Structs and counters; no vectors here. */
 #define ALIGN 8u
 #define NO_ELEMENT UINT64_MAX
+#define TABLE_BYTES (sizeof(uint16_t) << HUFF_PULL_BITS)
+#define FEWEST_BY_TABLE 1024u /* else the table is more than what it saves */
 
 /* Coded gaps or patterns. The extra bits of a sub-stream stand behind all its codes: a second
  * pull walks through those first. Two pulls over one stream cost its decoding twice, and no
@@ -60,6 +62,7 @@ struct weight_rows {
     int8_t *codebook_i8; /* the same of a weight of that type, a quarter as large */
     struct gap_pull *gaps;
     struct huff_pull *indices;
+    uint16_t *entries; /* pith_huff_pull_table; NULL: none */
     struct adaptive *adaptive;
     struct classes *classes;
     struct plane_pull *planes;
@@ -72,10 +75,15 @@ static size_t aligned(size_t n)
 }
 
 /* Kernels of more than the reference, or threads, mean a machine with memory. */
+bool pith_weight_alone(const struct op_env *env)
+{
+    return env->kernels->features == 0 && !env->parallel_for &&
+           !(env->flags & PITH_FLAG_DENSE_ONLY);
+}
+
 bool pith_weight_in_place(const struct op_env *env)
 {
-    uint32_t not_so = PITH_FLAG_DECODE_ONCE | PITH_FLAG_DENSE_ONLY;
-    return env->kernels->features == 0 && !env->parallel_for && !(env->flags & not_so);
+    return pith_weight_alone(env) && !(env->flags & PITH_FLAG_DECODE_ONCE);
 }
 
 bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w)
@@ -93,13 +101,20 @@ static size_t gap_bytes(const struct weight *w)
     return aligned(sizeof(struct gap_pull)) + huff_pull_bytes(&table.huff);
 }
 
+/* Rows of bytes with one codebook, of which a table has the values. */
+static bool by_table(const struct weight *w, const struct huff_lengths *lengths)
+{
+    return w->type == PITH_I8 && w->support == SUPPORT_DENSE && w->n_groups == 1 &&
+           w->count >= FEWEST_BY_TABLE && lengths->n_present > 1;
+}
+
 static size_t index_bytes(const struct weight *w)
 {
     struct huff_lengths lengths;
     struct bit_reader table = bit_reader_of(w->index_table.bytes, w->index_table.n_bytes);
     if (!uses_index_table(w) || pith_huff_read_lengths(&table, &lengths))
         return 0;
-    return huff_pull_bytes(&lengths);
+    return huff_pull_bytes(&lengths) + (by_table(w, &lengths) ? TABLE_BYTES : 0);
 }
 
 static size_t codebook_bytes(const struct weight *w)
@@ -181,6 +196,8 @@ static bool open_indices(struct weight_rows *r, uint8_t **mem)
     if (pith_huff_read_lengths(&table, &lengths) || !br_at_end(&table))
         return false;
     r->indices = take(mem, huff_pull_bytes(&lengths));
+    if (by_table(w, &lengths) && lengths.n_symbols <= w->n_centroids)
+        r->entries = take(mem, TABLE_BYTES);
     return !pith_huff_pull_open(r->indices, &lengths, w->index_stream.bytes,
                                 w->index_stream.n_bytes, r->n_values, false);
 }
@@ -481,6 +498,8 @@ struct weight_rows *pith_weight_rows_open(const struct weight *w, void *mem)
     struct weight_rows *r = mem;
     r->broken = !open_reader(r, w, (uint8_t *)mem + aligned(sizeof *r));
     advance(r);
+    if (r->entries && !r->broken)
+        pith_huff_pull_table(r->indices, r->codebook_i8, r->entries);
     return r;
 }
 
@@ -552,9 +571,16 @@ void pith_weight_rows_f32(struct weight_rows *r, float *dst, uint32_t n)
 void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n)
 {
     pith_weight_rows_begin(r, n);
-    memset(dst, 0, n);
-    for (; r->at < r->end; advance(r))
-        dst[r->at - r->begin] = value_i8(r);
+    if (!r->entries || r->broken)
+        memset(dst, 0, n);
+    while (r->at < r->end) {
+        int8_t *to = dst + (r->at - r->begin);
+        *to = value_i8(r);
+        if (r->entries)
+            r->taken += pith_huff_pull_bytes(r->indices, r->codebook_i8, r->entries, to + 1,
+                                             (uint32_t)(r->end - r->at - 1));
+        advance(r);
+    }
 }
 
 /* Sums modulo 2^32, as integer products have them. */

@@ -14,8 +14,9 @@
 
 struct weight_rows;
 
-/* Whether a plan of this environment reads weights where they lie: it has reference kernels alone,
- * no threads, and was not told to decode once. */
+/* Whether a plan of this environment has reference kernels alone and no threads; and whether it
+ * reads coded weights at each run, as it does unless they are decoded once. */
+bool pith_weight_alone(const struct op_env *env);
 bool pith_weight_in_place(const struct op_env *env);
 
 /* And whether w is then read so: it does not lie there as it is computed with. w may be NULL. */

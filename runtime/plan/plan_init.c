@@ -330,6 +330,32 @@ enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const stru
     return PITH_OK;
 }
 
+static enum pith_status build_in(struct builder *b, void *mem, size_t mem_bytes, const void *blob,
+                                 size_t bytes, const struct pith_opts *opts, struct layout *l)
+{
+    *b = (struct builder){.block = block_of(mem, mem_bytes)};
+    enum pith_status st = build(b, blob, bytes, opts);
+    return st ? st : lay_out(b, mem_bytes & ~(size_t)(PLAN_ALIGN - 1), l);
+}
+
+/* Where coded weights would be read at each run, a caller who says how much memory there is gets
+ * them decoded once, if that fits. */
+static enum pith_status build_within(struct builder *b, void *mem, size_t mem_bytes,
+                                     const void *blob, size_t bytes, struct pith_opts *opts,
+                                     struct layout *l)
+{
+    const uint32_t other = PITH_FLAG_DECODE_ONCE | PITH_FLAG_DENSE_ONLY;
+    const bool tries = opts->max_bytes < UINT32_MAX && opts->cpu_mask == 0 && !opts->parallel_for &&
+                       !(opts->flags & other);
+    if (tries)
+        opts->flags |= PITH_FLAG_DECODE_ONCE;
+    enum pith_status st = build_in(b, mem, mem_bytes, blob, bytes, opts, l);
+    if (!tries || (st != PITH_ERR_LIMIT && st != PITH_ERR_SPACE))
+        return st;
+    opts->flags &= ~(uint32_t)PITH_FLAG_DECODE_ONCE;
+    return build_in(b, mem, mem_bytes, blob, bytes, opts, l);
+}
+
 /* build() in the caller's working memory: sizes without weights. */
 enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pith_opts *given,
                                 void *work, size_t work_bytes, struct pith_need *need)
@@ -338,14 +364,12 @@ enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pit
         return PITH_ERR_ARGUMENT;
     struct pith_opts opts;
     struct layout l;
-    struct builder b = {.block = block_of(work, work_bytes)};
+    struct builder b;
     if (!work || (uintptr_t)work % PLAN_ALIGN)
         return PITH_ERR_ARGUMENT;
     enum pith_status st = pith_opts_resolve(given, &opts);
     if (!st)
-        st = build(&b, blob, bytes, &opts);
-    if (!st)
-        st = lay_out(&b, work_bytes & ~(size_t)(PLAN_ALIGN - 1), &l);
+        st = build_within(&b, work, work_bytes, blob, bytes, &opts, &l);
     if (st)
         return st;
     *need = (struct pith_need){.bytes = l.total,
@@ -407,14 +431,12 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
         return PITH_ERR_ARGUMENT;
     struct pith_opts opts;
     struct layout l;
-    struct builder b = {.block = block_of(mem, mem_bytes)};
+    struct builder b;
     if (!mem || (uintptr_t)mem % PLAN_ALIGN || !plan)
         return PITH_ERR_ARGUMENT;
     enum pith_status st = pith_opts_resolve(given, &opts);
     if (!st)
-        st = build(&b, blob, bytes, &opts);
-    if (!st)
-        st = lay_out(&b, mem_bytes & ~(size_t)(PLAN_ALIGN - 1), &l);
+        st = build_within(&b, mem, mem_bytes, blob, bytes, &opts, &l);
     if (st)
         return st;
     bool apart = opts.flags & PITH_FLAG_INIT_APART;

@@ -17,7 +17,8 @@
 #include "kernels/kernels.h"
 #include "decode/weight_rows.h"
 
-#define ROWS 4u /* of K, decoded at a time */
+#define ROWS 4u          /* of K, decoded at a time */
+#define ROWS_BYTES 3072u /* or one, where they are longer */
 
 struct direct_run {
     const struct integer_conv *c;
@@ -36,7 +37,7 @@ struct direct_run {
     uint32_t ring, line;
     int8_t *filter; /* coded weights, decoded */
     struct weight_rows *rows;
-    const int8_t *image; /* weights there; NULL: coded */
+    const int8_t *image; /* weights as they are; NULL: coded */
 };
 
 static bool is_matrix(const struct op_args *args)
@@ -67,6 +68,11 @@ static bool sums_in_y(const struct integer_conv *c)
 static uint32_t rows_of(const struct integer_conv *c)
 {
     return c->oh * c->ow;
+}
+
+static uint32_t rows_at_once(const struct integer_conv *c)
+{
+    return c->outputs <= ROWS_BYTES / ROWS ? ROWS : 1;
 }
 
 /* ---- scratch -------------------------------------------------------------------------------- */
@@ -111,7 +117,7 @@ static size_t lay_out(struct direct_run *r, const struct weight *w, bool matrix,
         const size_t sums =
             (size_t)rows_of(c) * c->outputs; /* < 2^31: pith_integer_conv_of_matmul */
         r->packed = w && !sums_in_y(c) ? cut(mem, &at, sums * sizeof(uint32_t)) : NULL;
-        r->filter = w ? cut(mem, &at, (size_t)ROWS * c->outputs) : NULL;
+        r->filter = w ? cut(mem, &at, (size_t)rows_at_once(c) * c->outputs) : NULL;
     } else if (is_depthwise(c)) {
         r->packed = cut(mem, &at, 4 * filter);
         r->filter = w ? cut(mem, &at, 4 * filter) : NULL;
@@ -148,20 +154,19 @@ static struct integer_conv in_one_row(const struct integer_conv *c)
     return one;
 }
 
-bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args,
+void pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args, bool coded,
                               struct op_need *need)
 {
-    const struct weight *coded = pith_weight_borrow(args->weight) ? NULL : args->weight;
+    const struct weight *w = coded ? args->weight : NULL;
     const bool matrix = is_matrix(args);
     const struct integer_conv one = in_one_row(c);
     struct direct_run r = run_of(&one);
-    need->scratch_bytes = (lay_out(&r, coded, matrix, NULL) + 63) & ~(size_t)63;
+    need->scratch_bytes = aligned_bytes(lay_out(&r, w, matrix, NULL));
     if (!coded)
-        return true;
+        return;
     need->reads_rows = true;
     need->writes_last = matrix && !sums_in_y(c);
-    need->prep_scratch_bytes = pith_weight_rows_bytes(coded);
-    return true;
+    need->prep_scratch_bytes = pith_weight_rows_bytes(w);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */
@@ -424,8 +429,8 @@ static void run_coded_matrix(const struct direct_run *r)
     const struct integer_conv *c = r->c;
     uint32_t *sum = sums_in_y(c) ? (void *)r->data->y : r->packed;
     memset(sum, 0, (size_t)rows_of(c) * c->outputs * sizeof *sum);
-    for (uint32_t k = 0; k < c->channels; k += ROWS) {
-        const uint32_t n = c->channels - k < ROWS ? c->channels - k : ROWS;
+    for (uint32_t k = 0, n; k < c->channels; k += n) {
+        n = c->channels - k < rows_at_once(c) ? c->channels - k : rows_at_once(c);
         pith_weight_rows_i8(r->rows, r->filter, n * c->outputs);
         for (uint32_t i = 0; i < rows_of(c); i++)
             for (uint32_t o = 0; o < c->outputs; o += 4)
@@ -445,7 +450,7 @@ void pith_integer_direct_run(const struct integer_conv *conv, const struct op_ar
     const size_t plane = (size_t)c->h * c->w, pixels = rows_of(c);
     struct direct_run r = run_of(c);
     r.data = data;
-    r.image = pith_weight_borrow(args->weight);
+    r.image = args->prep ? args->prep : pith_weight_borrow(args->weight);
     r.flip = c->x_signed ? 0x80808080u : 0;
     r.zero_x = data->zero_x + (c->x_signed ? 128 : 0);
     r.zero_y = data->zero_y + (c->y_signed ? 128 : 0);

@@ -7,8 +7,8 @@
 
 #include "products/integer_conv.h"
 
-/* Scratch, kernel name and whether the weight is decoded. Always true; c: what args is. */
-bool pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args,
+/* Scratch, of weights that are decoded at each run (coded) or lie there. c: what args is. */
+void pith_integer_direct_need(const struct integer_conv *c, const struct op_args *args, bool coded,
                               struct op_need *need);
 void pith_integer_direct_run(const struct integer_conv *c, const struct op_args *args,
                              const struct op_env *env, const struct integer_conv_data *data);

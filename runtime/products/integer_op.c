@@ -161,24 +161,38 @@ struct integer_kernel {
     bool (*supports)(const struct op_args *args, const struct op_env *env);
     /* NULL: always */
     bool (*pays)(const struct integer_conv *c, const struct integer_kernels *k);
-    void (*workspace)(const struct op_args *args, struct op_need *need);
+    void (*workspace)(const struct op_args *args, const struct op_env *env, struct op_need *need);
     enum pith_status (*pack)(const struct op_args *args, const struct op_env *env,
                              const struct integer_weights *strides);
     void (*run)(const struct op_args *args, const struct op_env *env,
                 const struct integer_conv_data *data);
 };
 
-/* Weights stay where they are, or are decoded at each run. */
+/* Weights stay where they are, or are decoded at each run or once. */
 static bool direct_supports(const struct op_args *args, const struct op_env *env)
 {
     const struct integer_op *op = args->lowered;
-    return pith_weight_in_place(env) && !op->conv.words;
+    return pith_weight_alone(env) && !op->conv.words;
 }
 
-static void direct_workspace(const struct op_args *args, struct op_need *need)
+/* Elements as they are, decoded only where they do not lie in the image. */
+static void need_elements(const struct op_args *args, struct op_need *need)
+{
+    need->prep_form = prep_form(PREP_ELEMENTS, 0);
+    if (args->weight && !pith_weight_borrow(args->weight)) {
+        need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
+        need->prep_bytes = plain_bytes(args->weight);
+    }
+}
+
+static void direct_workspace(const struct op_args *args, const struct op_env *env,
+                             struct op_need *need)
 {
     const struct integer_op *op = args->lowered;
-    pith_integer_direct_need(&op->conv, args, need);
+    const bool coded = pith_weight_rows_wanted(env, args->weight);
+    pith_integer_direct_need(&op->conv, args, coded, need);
+    if (!coded)
+        need_elements(args, need);
 }
 
 static void direct_run(const struct op_args *args, const struct op_env *env,
@@ -215,8 +229,10 @@ static bool winograd_supports(const struct op_args *args, const struct op_env *e
 
 /* Weights that cannot be borrowed are decoded whole before they are packed, so preparing needs room
  * for the plain ones and, behind them, for the decoder. */
-static void packed_workspace(const struct op_args *args, struct op_need *need)
+static void packed_workspace(const struct op_args *args, const struct op_env *env,
+                             struct op_need *need)
 {
+    (void)env;
     const struct integer_op *op = args->lowered;
     need->prep_bytes = op->layout.prep_bytes;
     need->scratch_bytes = op->layout.scratch_bytes;
@@ -282,7 +298,7 @@ uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct 
     bool words = pith_type_bytes(args->in[0]->type) != 1;
     if (!args->weight)
         return offsetof(struct integer_op, conv);
-    bool direct = (!words && pith_weight_in_place(env)) || (env->flags & PITH_FLAG_NO_FUSION);
+    bool direct = (!words && pith_weight_alone(env)) || (env->flags & PITH_FLAG_NO_FUSION);
     return direct ? offsetof(struct integer_op, layout) : sizeof(struct integer_op);
 }
 
@@ -326,16 +342,10 @@ enum pith_status pith_integer_op_need(const struct op_args *args, const struct o
         op->kernel = &kernels[choice - 1];
         need->kernel = kernel_name(&op->conv, choice);
         need->choice = (uint8_t)choice;
-        op->kernel->workspace(args, need);
+        op->kernel->workspace(args, env, need);
         return PITH_OK;
     }
-    /* the operator's own loops read plain elements, which are decoded only where they do not lie in
-     * the image */
-    need->prep_form = prep_form(PREP_ELEMENTS, 0);
-    if (args->weight && !pith_weight_borrow(args->weight)) {
-        need->prep_scratch_bytes = pith_weight_scratch_bytes(args->weight);
-        need->prep_bytes = plain_bytes(args->weight);
-    }
+    need_elements(args, need); /* the operator's own loops */
     return PITH_OK;
 }
 
@@ -350,8 +360,8 @@ enum pith_status pith_integer_op_prepare(const struct op_args *args, const struc
                                          const struct integer_weights *strides)
 {
     const struct integer_op *op = args->lowered;
-    if (op->kernel)
-        return op->kernel->pack ? op->kernel->pack(args, env, strides) : PITH_OK;
+    if (op->kernel && op->kernel->pack)
+        return op->kernel->pack(args, env, strides);
     return args->weight && args->prep
                ? pith_weight_cut_plain(env, args->weight, args->prep, env->scratch)
                : PITH_OK;

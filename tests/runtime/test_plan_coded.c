@@ -85,6 +85,36 @@ static void test_init_apart(void **state)
     free(mem);
 }
 
+/* A caller who says how much memory there is has weights decoded once where they fit, else read at
+ * each run, with the same bits. */
+static void test_memory_decides(void **state)
+{
+    (void)state;
+    static uint8_t bitmap[WIDE * WIDE / 8];
+    struct pith_opts opts;
+    struct pith_need rows, once, need;
+    struct pith_plan *plan;
+    float y[WIDE], same[WIDE];
+    pith_opts_init(&opts, sizeof opts);
+    opts.cpu_mask = PITH_CPU_REF;
+    coded_graph(bitmap, 1);
+    void *mem = gd_plan(&opts, &plan, &rows);
+    run_point(plan, y);
+    free(mem);
+    opts.flags = PITH_FLAG_DECODE_ONCE;
+    free(gd_plan(&opts, &plan, &once));
+    assert_true(once.weights_bytes > rows.weights_bytes);
+    opts.flags = 0;
+    for (uint32_t fits = 0; fits < 2; fits++) {
+        opts.max_bytes = once.bytes - !fits;
+        mem = gd_plan(&opts, &plan, &need);
+        assert_int_equal(need.weights_bytes, fits ? once.weights_bytes : rows.weights_bytes);
+        run_point(plan, same);
+        assert_memory_equal(same, y, sizeof y);
+        free(mem);
+    }
+}
+
 /* A batch of any size stays in the compressed form where no tiles are faster, with the bits of its
  * rows alone. */
 static void test_compressed_batch(void **state)
@@ -336,9 +366,10 @@ static void test_coded_data(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_init_apart),      cmocka_unit_test(test_compressed_batch),
-        cmocka_unit_test(test_decoded_at_once), cmocka_unit_test(test_cut_and_dealt),
-        cmocka_unit_test(test_byte_planes),     cmocka_unit_test(test_coded_data),
+        cmocka_unit_test(test_init_apart),       cmocka_unit_test(test_memory_decides),
+        cmocka_unit_test(test_compressed_batch), cmocka_unit_test(test_decoded_at_once),
+        cmocka_unit_test(test_cut_and_dealt),    cmocka_unit_test(test_byte_planes),
+        cmocka_unit_test(test_coded_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
