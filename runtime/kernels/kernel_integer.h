@@ -104,6 +104,8 @@ static inline uint8_t sign_flip(const struct requantize *to)
 #else
 #define SLOTS_BUILT 0
 #endif
+/* Machines of 32 bits compute with weights as they are (products/integer_direct.h). */
+#define PACKED_BUILT (UINTPTR_MAX > 0xffffffffu)
 /* x86 alone has kernels of Winograd's and of grids. */
 #ifdef __x86_64__
 #define WINOGRAD_I8_BUILT 1

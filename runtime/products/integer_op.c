@@ -172,7 +172,7 @@ struct integer_kernel {
 static bool direct_supports(const struct op_args *args, const struct op_env *env)
 {
     const struct integer_op *op = args->lowered;
-    return pith_weight_alone(env) && !op->conv.words;
+    return (pith_weight_alone(env) || !PACKED_BUILT) && !op->conv.words;
 }
 
 /* Elements as they are, decoded only where they do not lie in the image. */
@@ -207,7 +207,7 @@ static void direct_run(const struct op_args *args, const struct op_env *env,
 static bool packed_supports(const struct op_args *args, const struct op_env *env)
 {
     struct integer_op *op = args->lowered;
-    return !direct_supports(args, env) &&
+    return PACKED_BUILT && !direct_supports(args, env) &&
            pith_integer_conv_need(&op->conv, env, PACK_PLAIN, &op->layout);
 }
 
@@ -255,7 +255,7 @@ static enum pith_status packed_pack(const struct op_args *args, const struct op_
     weights.w = borrowed ? borrowed : plain;
     if (!st && WINOGRAD_I8_BUILT && op->layout.packing == PACK_WINOGRAD)
         pith_integer_winograd_pack(&op->layout, &weights, args->prep);
-    else if (!st)
+    else if (!st && PACKED_BUILT)
         pith_integer_conv_pack(&op->conv, &op->layout, env, &weights, args->prep);
     return st;
 }
@@ -264,7 +264,8 @@ static void packed_run(const struct op_args *args, const struct op_env *env,
                        const struct integer_conv_data *data)
 {
     const struct integer_op *op = args->lowered;
-    pith_integer_conv_run(&op->conv, &op->layout, env, data);
+    if (PACKED_BUILT)
+        pith_integer_conv_run(&op->conv, &op->layout, env, data);
 }
 
 static void winograd_run(const struct op_args *args, const struct op_env *env,
@@ -298,7 +299,8 @@ uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct 
     bool words = pith_type_bytes(args->in[0]->type) != 1;
     if (!args->weight)
         return offsetof(struct integer_op, conv);
-    bool direct = (!words && pith_weight_alone(env)) || (env->flags & PITH_FLAG_NO_FUSION);
+    bool direct =
+        (!words && (pith_weight_alone(env) || !PACKED_BUILT)) || (env->flags & PITH_FLAG_NO_FUSION);
     return direct ? offsetof(struct integer_op, layout) : sizeof(struct integer_op);
 }
 
