@@ -38,7 +38,7 @@ def counted():
     for folder, folders, names in os.walk('.'):
         folders[:] = [f for f in folders if not f.startswith('.') and (folder, f) != ('.', 'build')]
         for name in names:
-            if name.endswith(('.c', '.h', '.cu', '.cuh', '.py', '.sh', '.inc')):
+            if name.endswith(('.c', '.h', '.cu', '.cuh', '.py', '.sh', '.inc', '.in')):
                 path = os.path.normpath(os.path.join(folder, name))
                 found[path] = code_lines(path)
     return found
