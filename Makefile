@@ -150,9 +150,9 @@ ifeq ($(V),0)
 Q := @
 endif
 
-# $(call tell,compiling runtime): says so once in a run of make, when a recipe with it is first
+# $(call announce,compiling runtime): says so once in a run of make, when a recipe with it is first
 # expanded, so not where nothing is to be done; make -s says nothing.
-tell = $(if $(TOLD_$(subst $() ,_,$(1)))$(findstring s,$(firstword -$(MAKEFLAGS))),,$(eval TOLD_$(subst $() ,_,$(1)) := 1)$(info $(1)))
+announce = $(if $(ANNOUNCED_$(subst $() ,_,$(1)))$(findstring s,$(firstword -$(MAKEFLAGS))),,$(eval ANNOUNCED_$(subst $() ,_,$(1)) := 1)$(info $(1)))
 
 .PHONY: all
 LIBRARIES := $(addprefix $(O)/libpith,.a -runtime.a -cuda.a)
@@ -168,7 +168,7 @@ FORCE:
 
 $(O)/%.o: %.c $(O)/flags | $(O)/include/made
 	@mkdir -p $(@D)
-	$(call tell,compiling $(patsubst %/,%,$(dir $<)))
+	$(call announce,compiling $(patsubst %/,%,$(dir $<)))
 	$(Q)$(CC) $(ALL_CFLAGS) $(MODULE_CFLAGS) $(FILE_CFLAGS) $(call isa,$<) -MMD -MP -c $< -o $@
 
 $(O)/libpith-runtime.a: $(call objs,runtime) $(call objs,host)
@@ -180,7 +180,7 @@ $(LIBRARIES):
 
 link_libs = $(foreach m,$(call closure,$(1)),$(LIBS_$(m)))
 $(O)/pith: $(call objs,cli) $(O)/libpith.a
-	$(call tell,linking $@)
+	$(call announce,linking $@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
 
 # ---- tests: tests/<module>/test_x.c links what <module> may see, and what TESTS_USE_<module> names ----
@@ -191,11 +191,11 @@ TESTS_USE_onnx := load
 TESTS_USE_pack := load
 TESTS_USE_quantize := load
 TESTS_USE_train := load calibrate
-seen_by_tests = $(sort $(foreach u,$(1) $(TESTS_USE_$(1)),$(call closure,$(u))))
+visible_to_tests = $(sort $(foreach u,$(1) $(TESTS_USE_$(1)),$(call closure,$(u))))
 define test_rules
 $$(O)/tests/$(1)/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $$(INCLUDES) $$(CFLAGS_runtime) -Itests $$(TEST_CFLAGS_$(1))
-$$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call seen_by_tests,$(1)),$$(O)/lib/$$(m).a)
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(foreach m,$$(call seen_by_tests,$(1)),$$(LIBS_$$(m)))) -lm -lpthread -o $$@
+$$(O)/tests/$(1)/test_%: $$(O)/tests/$(1)/test_%.o $$(foreach m,$$(call visible_to_tests,$(1)),$$(O)/lib/$$(m).a)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$< -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $$(TEST_LDFLAGS_$$*) -lcmocka $$(sort $$(foreach m,$$(call visible_to_tests,$(1)),$$(LIBS_$$(m)))) -lm -lpthread -o $$@
 .PHONY: test-$(1)
 test-$(1): $$(patsubst %.c,$$(O)/%,$$(wildcard tests/$(1)/test_*.c))
 	$$(Q)PITH_DATA=$$(PITH_DATA) tests/run_tests.sh $$^

@@ -90,7 +90,7 @@ static void load_peers(struct contest *c)
     symbol(any_of(dnnl), "dnnl_sgemm", &c->dnnl);
 }
 
-/* MKL's matrix of the same nonzeros, told of the number of columns that it will meet. */
+/* MKL's matrix of the same nonzeros, with the number of columns as a hint. */
 static void *csr_of(const struct contest *c)
 {
     int *ptr = new_bytes(((uint64_t)c->rows + 1) * 4), *col = new_bytes(c->w.nnz * 4), n = 0;
@@ -175,7 +175,7 @@ static void turn(struct contest *c)
     fflush(stdout);
 }
 
-/* The step that takes most of the weights tells the kernel. */
+/* The step that takes most of the weights names the kernel. */
 static void file_turns(struct contest *c, const char *path, const struct pith_opts *opts)
 {
     struct pith_error err = {0};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What `pith compress NET -d DATA --max-drop 0.5%` makes of 256 samples without labels: ratio, what is
-lost on samples that it has never seen, minutes. One line of JSON for each network, and a table.
+lost on held-out samples, minutes. One line of JSON for each network, and a table.
 
     bench/compress_goal.py PITH DATA_FOLDER [-o results.jsonl] [NETWORK...]
     bench/compress_goal.py --table results.jsonl

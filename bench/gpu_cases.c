@@ -69,7 +69,7 @@ void device_guard_free(void *p)
     cuda->cuMemFree_v2((uintptr_t)p);
 }
 
-/* An address of the host's own memory: a device would fault there, where the emulator reads. Asked
+/* An address of the host's own memory: a device would fault there, where the emulator reads. Tested
  * on the emulator alone: drivers map ranges of low addresses, as counters are that lie side by
  * side. */
 static bool is_of_host(uint64_t address)
@@ -116,7 +116,7 @@ static void check_addresses(uint32_t kernel, const void *arg)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* The order of lanes is the device's own, whichever is asked for. */
+/* The order of lanes is the device's own, whichever is requested. */
 void ptx_launch(uint32_t kernel, const uint32_t grid[3], const void *arg, uint32_t order)
 {
     (void)order;

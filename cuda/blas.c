@@ -221,8 +221,8 @@ static int make_desc(struct blas_product *p, const struct gemm_args *g, int32_t 
     return result || !g->c ? result : set(p, DESC_BIAS, &g->c, sizeof g->c);
 }
 
-/* The best of the algorithms that take no more room than there is. It is asked for one; none found
- * is a failure that no status tells. */
+/* The best of the algorithms that take no more room than there is. One is requested; that none is
+ * found has no status of its own. */
 static int choose(struct blas_product *p)
 {
     const struct pith_blas *l = p->blas;
@@ -277,8 +277,8 @@ void pith_blas_product_free(struct blas_product *p)
     free(p);
 }
 
-/* A status of cuBLAS is no result of the driver, and may have the number of another one: it is told
- * as an unknown error. */
+/* A status of cuBLAS is no result of the driver, and may have the number of another one: it is
+ * reported as an unknown error. */
 int pith_blas_run(const struct blas_product *p, device_stream stream)
 {
     int status = p->blas->cublasLtMatmul(p->blas->handle, p->desc, &p->alpha, p->b_data, p->b,

@@ -14,7 +14,7 @@
 struct pith_blas *pith_blas_open(const char *library, char *why, size_t bytes);
 void pith_blas_close(struct pith_blas *b); /* accepts NULL */
 
-/* A product that cuBLASLt can be asked for: its steps, epilogue and batches are such as it has, and
+/* A product that cuBLASLt can compute: its steps, epilogue and batches are such as it has, and
  * it is large enough to be worth a call. */
 bool pith_blas_takes(const struct gemm_args *g);
 /* Readied, with all pointers of g on the device, and BLAS_WORK bytes at work. half: a and b are of

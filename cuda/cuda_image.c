@@ -12,7 +12,7 @@ extern const unsigned char image[] __asm__("pith_cuda_fatbin");
 static const unsigned char image[8] __attribute__((aligned(8))) = {0};
 #endif
 
-/* *empty only serves to tell why loading failed: an image of zeros, or none for the device. */
+/* *empty serves the error message alone: an image of zeros, or none for the device. */
 const void *pith_cuda_image(bool *empty)
 {
 #ifdef PITH_CUDA_FATBIN

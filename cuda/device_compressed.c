@@ -9,7 +9,7 @@
 #include "pack_relative.h"
 
 #define GRID_LIMIT 65535u  /* what CUDA takes along y */
-#define SHARED_MOST 49152u /* what blocks of any device can ask for */
+#define SHARED_MOST 49152u /* shared memory that a block of any device can have */
 #define SHORT_ROW 1024u    /* elements of x that are copied in no time */
 #define RESIDENT_WARPS 32u /* of a multiprocessor, where a thread has up to 64 registers */
 
@@ -301,7 +301,7 @@ static bool has_forms(const struct gemm_args *g, const struct weight *w)
 
 /* The quickest by the model; where one refuses - relative index a codebook with infinities, tiles a
  * size - the next. One that refuses is given HUGE_VAL, so the search ends after all have been
- * asked. */
+ * tried. */
 bool pith_device_compressed(struct lowering *l, const struct gemm_args *g, const struct weight *w,
                             uint32_t first)
 {

@@ -133,7 +133,7 @@ bool pith_device_zip(struct lowering *l, const struct step *s)
     }
 }
 
-/* Squares and cubes, told by a constant. x^2 and x^3 are products, with the CPU's bits; other
+/* Squares and cubes, by a constant exponent. x^2 and x^3 are products, with the CPU's bits; other
  * exponents would need a pow() of the device, whose bits may differ. The exponent is read when the
  * plan is made, hence it must not be computed by the network (lie in the arena). */
 bool pith_device_power(struct lowering *l, const struct step *s)

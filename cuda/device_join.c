@@ -2,8 +2,8 @@
 /* device_join.c - a product of integers and steps behind it become one kernel: the Requantize, so
  * that sums stay in registers and a fourth of the bytes is written; and where that is a residual's
  * end, the addition of the other branch in f32, whose steps read and write some 35 bytes an
- * element. The planner joins them for the CPU alone (device_integer.c), so they are seen here, from
- * the finished steps. Values have the bits that the steps would give one by one. */
+ * element. The planner joins them for the CPU alone (device_integer.c), so they are found here,
+ * from the finished steps. Values have the bits that the steps would give one by one. */
 #include "device_lower.h"
 
 bool pith_device_reads(const struct op_args *args, const struct tview *t)

@@ -52,7 +52,7 @@ void pith_device_lowering_free(struct lowering *l)
 /* ---- addresses ------------------------------------------------------------------------------ */
 
 /* Weights that several steps read, or both passes of lowering, are stored once in each form. A
- * constant that was first asked for with fewer bytes is stored again. */
+ * constant that was first requested with fewer bytes is stored again. */
 static device_address constant_at(struct lowering *l, const struct constant *want)
 {
     l->step_bytes += want->bytes;

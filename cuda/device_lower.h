@@ -82,7 +82,7 @@ struct device_places {
 
 struct lowering {
     struct pith_plan *plan;
-    struct pith_cuda *cuda;                /* NULL: cuBLASLt is not asked */
+    struct pith_cuda *cuda;                /* NULL: cuBLASLt is not used */
     bool half;                             /* factors of products may be rounded to 16 bits */
     uint32_t processors;                   /* multiprocessors to plan for; 0: those of cuda */
     device_address arena, work, constants; /* 0 while counting */
@@ -95,7 +95,7 @@ struct lowering {
     struct constant *constant; /* owns */
     uint32_t n_constants, room_constants;
     uint64_t constant_bytes, work_bytes; /* work: the most that a step takes */
-    uint64_t step_bytes;                 /* of the constants that the step asked for */
+    uint64_t step_bytes;                 /* of the constants that the step requested */
     uint64_t work_kept;                  /* by the step itself: its products work behind that */
     struct blas_product **product;       /* owns, each */
     uint32_t n_products, room_products;
@@ -156,7 +156,7 @@ bool pith_device_is_constant(const struct lowering *l, const struct tview *t);
  * one address. What goes there is made later (pith_device_pack). */
 void *pith_device_weight(struct lowering *l, const struct weight *w, enum weight_form form);
 /* The weight in relative index; NULL: it is not one for that, or there is no memory. Decodes the
- * weight the first time that it is asked for. */
+ * weight at the first request. */
 const uint8_t *pith_device_relative(struct lowering *l, const struct weight *w);
 /* The weight in a form of so many bytes, to be packed later. While counting the address is that of
  * its place alone. */
@@ -173,7 +173,7 @@ void pith_device_launch(struct lowering *l, enum launch_kernel kernel, uint32_t 
 void pith_device_grid(struct lowering *l, enum launch_kernel kernel, const uint32_t grid[3],
                       const void *arg, uint32_t arg_bytes);
 /* The product by cuBLASLt, if it is one for that; false: it has to be done otherwise. _any: without
- * asking pith_blas_takes, of a product that cuBLASLt has; half: of a and b in f16. */
+ * calling pith_blas_takes, of a product that cuBLASLt has; half: of a and b in f16. */
 bool pith_device_blas(struct lowering *l, const struct gemm_args *g);
 bool pith_device_blas_any(struct lowering *l, const struct gemm_args *g, bool half);
 void pith_device_copy(struct lowering *l, void *to, const void *from, uint64_t bytes);

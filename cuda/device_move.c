@@ -151,7 +151,7 @@ bool pith_device_split(struct lowering *l, const struct step *s)
     return done;
 }
 
-/* Begins may be negative, which cuts off; ends follow from y's dims. The padding value is told by
+/* Begins may be negative, which cuts off; ends follow from y's dims. The padding value is passed as
  * its bits, so one kernel does for all types. */
 bool pith_device_pad(struct lowering *l, const struct step *s)
 {

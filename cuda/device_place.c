@@ -4,8 +4,8 @@
  * not: kernels go from image to image by a step of their own (conv_args.y_image).
  *
  * The whole is then written earlier than the planner thought, maybe where something else still is
- * of use. If so, it lies in one of two areas behind the arena, where nobody reads it as another
- * value. */
+ * of use. If so, it lies in one of two areas behind the arena, where no step reads it as
+ * another value. */
 #include <stdlib.h>
 #include "device_product.h"
 

@@ -339,7 +339,8 @@ void pith_cuda_plan_free(struct pith_cuda_plan *p)
 /* ---- runs ----------------------------------------------------------------------------------- */
 
 /* Puts a run's steps on the plan's stream: the graph, or one by one. A graph cannot be interrupted,
- * so stop() is asked once before it. What the walk would have counted is known from the capture. */
+ * so stop() is called once before it. What the walk would have counted is known from the capture.
+ */
 static enum pith_status put_steps(struct pith_cuda_plan *p, struct pith_error *err)
 {
     const struct pith_opts *o = &p->plan->opts;

@@ -30,8 +30,8 @@ static size_t bytes_of(const struct tview *t)
     return shape_elems(&t->shape) * pith_type_bytes(t->type);
 }
 
-/* Constants have got their place when the step was lowered (pith_device_lower_control): asking for
- * it here adds none, which would have no memory. */
+/* Constants have got their place when the step was lowered (pith_device_lower_control): looking it
+ * up here adds none, which would have no memory. */
 static device_address address_of(struct walk *w, const struct tview *t)
 {
     return (device_address)(uintptr_t)pith_device_data(&w->p->lowering, t);
@@ -100,8 +100,8 @@ static void copy_in_place(const struct op_args *args)
 }
 
 /* The operator reads and writes the host's arena, where every value has the offset that it has on
- * the device. All that it reads is copied here first, whoever wrote it: the host's copy may be of
- * an earlier step, as values share memory. */
+ * the device. All that it reads is copied here first, also what the host wrote: the host's copy may
+ * be of an earlier step, as values share memory. */
 static void run_on_cpu(struct walk *w, const struct step *s)
 {
     const struct op_args *args = &s->args;
@@ -305,8 +305,8 @@ static uint32_t run_control(struct walk *w, uint32_t at)
         return at + 1;
     default:
         /* out[0] is the condition, on the host now. Branch goes on where it holds and else jumps to
-         * BranchElse, which asks the same condition: it goes on where that does not hold, and jumps
-         * over its side where the other one has run. */
+         * BranchElse, which tests the same condition: it goes on where that does not hold, and
+         * jumps over its side where the other one has run. */
         run_on_cpu(w, s);
         if (s->args.info->op == PITH_OP_BRANCH_END || w->st)
             return at + 1;
@@ -334,7 +334,7 @@ bool pith_device_is_fixed(const struct pith_cuda_plan *p)
     return true;
 }
 
-/* As count_step of run.c. stop() is not asked during a capture, which is no run. */
+/* As count_step of run.c. stop() is not called during a capture, which is no run. */
 static void count_step(struct walk *w)
 {
     struct pith_plan *plan = w->p->plan;
@@ -346,9 +346,9 @@ static void count_step(struct walk *w)
         plan->steps_done++;
 }
 
-/* With a clock each step is waited for, where there is no graph: what the device does is told by
- * events, what the CPU does by the clock. As each timed step is waited for, the clock is right for
- * control steps, too. */
+/* With a clock each step is waited for, where there is no graph: the device's work is timed by
+ * events, the CPU's by the clock. As each timed step is waited for, the clock is right for control
+ * steps, too. */
 struct stopwatch {
     bool runs, by_events;
     uint64_t start;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* driver.c - finds the driver, opens a device and the kernels on it, and tells what its results
- * mean. */
+/* driver.c - finds the driver, opens a device and the kernels on it, and translates its
+ * results. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -130,7 +130,7 @@ static enum pith_status load_kernels(struct pith_cuda *cuda, struct pith_error *
     if (!result)                                                                                   \
         result = cuda->cuModuleGetFunction(&cuda->kernel[LAUNCH_##name], cuda->module, #name);
     DEVICE_KERNELS(FIND_KERNEL)
-    /* more than 48 KB of shared memory has to be asked for */
+    /* more than 48 KB of shared memory has to be requested */
     static const uint32_t large_shared[] = {LAUNCH_spmv_relative, LAUNCH_spmv_columns};
     for (size_t i = 0; i < sizeof large_shared / sizeof *large_shared && !result; i++)
         result = cuda->cuFuncSetAttribute(cuda->kernel[large_shared[i]], LAUNCH_SHARED_MOST,

@@ -86,10 +86,10 @@ struct pith_cuda {
     struct pith_blas *blas; /* owns */
     uint64_t decode_least;  /* weights of so many elements are decoded on the device */
     uint32_t processors;    /* multiprocessors */
-    uint32_t shared_most;   /* bytes of shared memory that a block may ask for */
+    uint32_t shared_most;   /* bytes of shared memory that a block may have */
 };
 
-/* PITH_OK, or what a result of the driver means to a caller, with one line: `what` failed. */
+/* The status of a result of the driver, with one line of text: `what` failed. */
 enum pith_status pith_driver_status(const struct pith_cuda *cuda, int result, const char *what,
                                     struct pith_error *err);
 

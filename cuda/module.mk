@@ -20,7 +20,7 @@ CUDA_O := $(BUILD)/cuda
 CUDA_FATBIN := $(if $(NVCC),$(CUDA_O)/kernels.fatbin)
 
 $(CUDA_O)/sm_%.cubin: $(CUDA_KERNELS) $(CUDA_O)/flags
-	$(call tell,compiling kernels for NVIDIA GPUs)
+	$(call announce,compiling kernels for NVIDIA GPUs)
 	$(Q)$(NVCC) $(CUDA_FLAGS) -Xptxas -v -cubin -arch=sm_$* cuda/kernels/kernels.cu -o $@ 2>$(@:.cubin=.resources) || \
 	    { cat $(@:.cubin=.resources) >&2; exit 1; }
 $(CUDA_O)/compute_%.ptx: $(CUDA_KERNELS) $(CUDA_O)/flags

@@ -8,7 +8,7 @@
  * above the bits that a word does not need, and a step of all ones is a filler: that many columns
  * on, less `back`, and no value. A row's entries are cut into 32 pieces, one a lane, that differ by
  * one entry at most, so that no lane waits for another; the column of a piece's first nonzero is
- * told. A piece ends in fillers up to a whole word. Words of 32 bits lie lane beside lane: a warp
+ * stored. A piece ends in fillers up to a whole word. Words of 32 bits lie lane beside lane: a warp
  * reads 128 bytes at once.
  *
  *     | codebook | row_at [rows + 1] | start [rows, 32] | words of row 0: [n, 32], row 1 ... |
@@ -62,7 +62,7 @@ struct relative_layout pith_relative_layout(const struct weight *w)
     return r;
 }
 
-/* Columns are told in 16 bits, and element numbers in 32. */
+/* Columns are stored in 16 bits, and element numbers in 32. */
 static bool suits(const struct weight *w)
 {
     return w->type == PITH_F32 && w->shape.rank == 2 && w->grid == GRID_CODEBOOK &&

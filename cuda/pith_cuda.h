@@ -22,7 +22,7 @@
  *
  * A step without a kernel for the device runs on the CPU between two copies. A plan of integers
  * should be made with PITH_FLAG_NO_FUSION: steps that pith_plan_init joins for the CPU have no
- * kernels (pith_cuda_plan_steps tells).
+ * kernels (pith_cuda_plan_steps counts them).
  *
  * A plan is made with PITH_FLAG_WHOLE_BATCH.
  *
@@ -52,7 +52,7 @@ const char *pith_cuda_name(const struct pith_cuda *cuda);
  * for libcublasLt.so.13 or .12, which is looked for when the first product needs it. Where it is
  * missing or refuses, kernels of this library do the product as before, and pith_cuda_blas_note
  * says why
- * ("": nothing went wrong, or nothing was asked of it yet). */
+ * ("": nothing went wrong, or it was not needed yet). */
 void pith_cuda_allow_blas(struct pith_cuda *cuda, const char *library);
 const char *pith_cuda_blas_note(const struct pith_cuda *cuda);
 
@@ -100,7 +100,7 @@ int pith_cuda_plan_on_cpu(const struct pith_cuda_plan *device_plan, uint32_t ste
 /* Bytes of the step's weights, as the device has them, inputs and outputs: what its kernels read
  * and write at least. 0 for a step on the CPU. */
 uint64_t pith_cuda_plan_step_bytes(const struct pith_cuda_plan *device_plan, uint32_t step);
-/* With opts.clock_ns in the plan, pith_plan_layer tells after a run what each step took on the
+/* With opts.clock_ns in the plan, pith_plan_layer reports after a run what each step took on the
  * device, by events between the steps; of a step on the CPU by the clock, with its copies. */
 
 /* Bytes a second that a long copy on the device reads and writes, both counted, to hold those of

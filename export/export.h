@@ -63,7 +63,7 @@ struct pith_export {
 };
 
 /* PITH_ERR_UNSUPPORTED: err->text names the layer and the operator that has no C kernel, or a shape
- * that is not fixed; PITH_ERR_ARGUMENT: the name is no identifier, or the input is asked for as
+ * that is not fixed; PITH_ERR_ARGUMENT: the name is no identifier, or the input is requested as
  * bytes where the network does not quantize it. On failure *e is untouched. */
 enum pith_status pith_export_c(const struct pith_model *m, const struct pith_export_opts *opts,
                                struct pith_export **e, struct pith_error *err);

@@ -15,5 +15,5 @@ no-mpi:
 all: no-mpi
 endif
 $(O)/pith-mpi.so: mpi/ranks_mpi.c mpi/module.mk $(O)/flags | $(O)/include/made
-	$(call tell,compiling mpi)
+	$(call announce,compiling mpi)
 	$(Q)$(MPICC) $(ALL_CFLAGS) $(LDFLAGS) $(LINKED_HARDENED) -fPIC -shared $(INCLUDES) -MMD -MP $< -o $@

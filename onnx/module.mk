@@ -21,7 +21,7 @@ $(O)/gen/onnx.pb-c.c: $(ONNX_PROTO)
 	@for f in c h; do sed 's/\bonnx__/pith_onnx__/g' $(@D)/onnx.pb-c.$$f >$(@D)/renamed && mv $(@D)/renamed $(@D)/onnx.pb-c.$$f || exit 1; done
 $(O)/gen/onnx.pb-c.h: $(O)/gen/onnx.pb-c.c ;
 $(O)/gen/onnx.pb-c.o: $(O)/gen/onnx.pb-c.c $(O)/flags
-	$(call tell,compiling onnx/schema)
+	$(call announce,compiling onnx/schema)
 	$(Q)$(CC) $(ALL_CFLAGS) -w -c $< -o $@
 # (not by SRC_onnx: it is known after all module.mk have been read)
 $(patsubst %.c,$(O)/%.o,$(foreach r,$(ROOMS_onnx),$(wildcard $(r)/*.c))): | $(O)/gen/onnx.pb-c.h

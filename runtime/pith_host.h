@@ -33,11 +33,11 @@ struct pith_session;
 /* Opens a .pith file and builds a plan in memory of its own. Files of less than 1 MiB, all with
  * PITH_OPEN_READ, and what cannot be mapped are read whole: whatever becomes of the file then, the
  * session has its copy. Larger files are mapped, so that processes share their pages: such a file
- * may be replaced (by rename, as pith writes) or unlinked, but whoever writes into it or cuts it
- * off under the session changes its weights or ends the process with SIGBUS. What decoding alone
- * took goes back to the system, and so do pages of a mapped file whose weights are kept in another
- * form: resident are the plan's weights and arena. opts and err may be NULL; *s and everything else
- * is untouched on failure. PITH_ERR_IO, _MEMORY, or what pith_plan_size and pith_plan_init return.
+ * may be replaced (by rename, as pith writes) or unlinked, but writing into it or truncating it
+ * under the session changes its weights or ends the process with SIGBUS. What decoding alone took
+ * goes back to the system, and so do pages of a mapped file whose weights are kept in another form:
+ * resident are the plan's weights and arena. opts and err may be NULL; *s and everything else is
+ * untouched on failure. PITH_ERR_IO, _MEMORY, or what pith_plan_size and pith_plan_init return.
  * err->text begins with the path. */
 enum pith_status pith_open(const char *path, const struct pith_opts *opts, struct pith_session **s,
                            struct pith_error *err);
@@ -92,7 +92,7 @@ enum pith_status pith_error_set(struct pith_error *err, enum pith_status status,
     ;
 
 /* A CPU mask by name, for opts.cpu_mask: "ref", "avx2", "avxvnni", "avx512", "vbmi", "vnni",
- * "neon", "dotprod"; several with commas or '|'. A name means that level and all it stands on.
+ * "neon", "dotprod"; several with commas or '|'. A name selects that level and all below it.
  * *mask is untouched on failure (PITH_ERR_ARGUMENT). */
 enum pith_status pith_cpu_mask_parse(const char *text, uint32_t *mask);
 /* The names in a feature set, separated by spaces, "ref" when there are none; cut to n bytes, with

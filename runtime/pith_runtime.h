@@ -38,9 +38,9 @@ extern "C" {
 
 /* 0xMMmmpp */
 uint32_t pith_version(void);
-/* What this CPU and operating system offer, as a set of PITH_CPU_ bits. On Linux with AMX it asks
- * the kernel for the tile registers (arch_prctl), for this process and once and for all; where that
- * is refused there is no PITH_CPU_AMX. */
+/* What this CPU and operating system offer, as a set of PITH_CPU_ bits. On Linux with AMX it
+ * requests the tile registers from the kernel (arch_prctl), for this process and once and for all;
+ * where that is refused there is no PITH_CPU_AMX. */
 uint32_t pith_cpu_features(void);
 
 /* Of the class of machines with these PITH_CPU_ bits. *name (may be NULL): "scalar", "neon",
@@ -58,16 +58,16 @@ struct pith_layer {
     uint64_t file_bytes;    /* bytes of the same weights in the file */
     uint64_t ns;            /* time of the last run; 0 without opts.clock_ns */
     uint32_t step;          /* i of pith_plan_layer */
-    uint32_t output;        /* in observe: which of its outputs is told */
+    uint32_t output;        /* observer: index of the output */
     const char *activation; /* that the step ends in, fused: "relu", "clip"; NULL: none */
     uint32_t choice; /* the kernel's number in its operator's list (opts.choices); 0: has none */
     /* Steps of one segment (from 1 on; 0: of none) run together for `group` samples, then for the
-     * next: on `lanes` threads at once, each in memory of its own. Their operands are told as one
-     * group's, the first. */
+     * next: on `lanes` threads at once, each in memory of its own. Their operands are reported as
+     * one group's, the first. */
     uint32_t segment, group, lanes;
     /* Of two steps that run band by band (the second reads what the first wrote while it is in
-     * cache): rows of the second one's output in a band, told of the first, whose output is then
-     * told as a band of the first of `lanes` threads; else 0. */
+     * cache): rows of the second one's output in a band, set for the first, whose output is then
+     * reported as a band of the first of `lanes` threads; else 0. */
     uint32_t band_rows;
 };
 
@@ -111,8 +111,9 @@ enum {
     PITH_FLAG_OUTLINE = 1u << 5,     /* pith_plan_init decodes nothing and leaves most of the plan's
                                         memory as it was: the plan describes itself, and a run of
                                         it is PITH_ERR_ARGUMENT */
-    PITH_FLAG_TRY_CHOICES = 1u << 6, /* where an operator refuses its choice (opts.choices), the
-                                        cheapest kernel is taken: a tuner asks so which there are */
+    PITH_FLAG_TRY_CHOICES =
+        1u << 6,                     /* where an operator refuses its choice (opts.choices), the
+                                        cheapest kernel is taken: a tuner finds so which there are */
     PITH_FLAG_WHOLE_BATCH = 1u << 7, /* every step runs over all samples and all rows at once: for
                                         executors that know no segments and no bands (struct
                                         pith_layer), and to compare */
@@ -145,10 +146,10 @@ struct pith_opts {
     void (*observe)(void *user, const struct pith_layer *layer, const struct pith_tensor *out);
     void *parallel_user; /* for parallel_for */
     /* A run ends with PITH_ERR_LIMIT when it is not done after so many steps; 0: 2^32. Each step of
-     * a loop's body counts in each iteration: a file of some hundred bytes can ask for any number.
+     * a loop's body counts in each iteration: a file of some hundred bytes can require any number.
      */
     uint64_t max_steps;
-    /* Asked before each step, on the thread that runs the plan: anything but 0 ends the run with
+    /* Called before each step, on the thread that runs the plan: anything but 0 ends the run with
      * PITH_ERR_STOPPED. NULL: never. */
     int (*stop)(void *stop_user);
     void *stop_user;
@@ -207,7 +208,7 @@ struct pith_need {
 
 /* Validates the image without memory: checksums, graph, extents of all streams, texts. (What needs
  * memory - shapes, uniqueness of names, the content of entropy-coded streams - is tested when a
- * plan is made.) *err (may be NULL) tells where it fails. PITH_OK, or PITH_ERR_CORRUPT, _VERSION,
+ * plan is made.) *err (may be NULL): where it fails. PITH_OK, or PITH_ERR_CORRUPT, _VERSION,
  * _UNSUPPORTED; PITH_ERR_ARGUMENT where blob is NULL. */
 enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
                                  struct pith_error *err);
@@ -216,8 +217,8 @@ enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
 enum pith_status pith_blob_meta(const void *blob, size_t bytes, const char *key, const char **value,
                                 size_t *value_bytes);
 
-/* Validates the image and tells what a plan for it needs. *need is untouched on failure. opts may
- * be NULL. This one call is part of the host library (<pith/pith_host.h>) and takes its working
+/* Validates the image and computes what a plan for it needs. *need is untouched on failure. opts
+ * may be NULL. This one call is part of the host library (<pith/pith_host.h>) and takes its working
  * memory from malloc; without a heap, use the two calls below it.
  * PITH_OK, PITH_ERR_CORRUPT, _VERSION, _UNSUPPORTED, _LIMIT, _MEMORY, _ARGUMENT. */
 enum pith_status pith_plan_size(const void *blob, size_t bytes, const struct pith_opts *opts,
@@ -226,12 +227,12 @@ enum pith_status pith_plan_size(const void *blob, size_t bytes, const struct pit
 enum pith_status pith_plan_work_bytes(const void *blob, size_t bytes, const struct pith_opts *opts,
                                       uint64_t *work_bytes);
 /* As pith_plan_size, in memory of the caller (aligned to 64), which is free again afterwards.
- * PITH_ERR_SPACE when that is too small; less than pith_plan_work_bytes told may do. */
+ * PITH_ERR_SPACE when that is too small; less than pith_plan_work_bytes returned may do. */
 enum pith_status pith_plan_need(const void *blob, size_t bytes, const struct pith_opts *opts,
                                 void *work, size_t work_bytes, struct pith_need *need);
 /* Builds the plan inside mem (aligned to need.align). Borrows the blob until the plan is no longer
  * used. PITH_ERR_SPACE when mem_bytes, or opts.init_memory_bytes, is below what pith_plan_size
- * told. */
+ * returned. */
 enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, size_t bytes,
                                 const struct pith_opts *opts, struct pith_plan **plan);
 
@@ -274,10 +275,10 @@ enum pith_status pith_plan_run(struct pith_plan *plan);
 /* Of the last run: how many steps it did, and which layer would have been next (the number of
  * layers when all were done). */
 void pith_plan_progress(const struct pith_plan *plan, uint64_t *steps, uint32_t *layer);
-/* Of a plan with `observe`: step i of pith_plan_layer and those behind it, after a run of all; what
- * they read was told then, lies where it lay, and has been put back by whoever told. i may be the
- * number of layers. PITH_ERR_ARGUMENT: it is more, or nobody observes; PITH_ERR_UNSUPPORTED: there
- * are loops or branches; else as pith_plan_run. */
+/* Of a plan with `observe`: step i of pith_plan_layer and those behind it, after a run of all; the
+ * observer has put back what they read, where it lay then. i may be the
+ * number of layers. PITH_ERR_ARGUMENT: it is more, or there is no observer; PITH_ERR_UNSUPPORTED:
+ * there are loops or branches; else as pith_plan_run. */
 enum pith_status pith_plan_run_from(struct pith_plan *plan, uint32_t i);
 uint32_t pith_plan_layer_count(const struct pith_plan *plan);
 enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i,

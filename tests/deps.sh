@@ -39,7 +39,7 @@ as_root() {
     else
         false
     fi || {
-        echo "deps: cannot install packages: this needs root, or sudo, and the network. Ask for:" >&2
+        echo "deps: cannot install packages: this needs root, or sudo, and the network. Install:" >&2
         echo "    apt-get install --no-install-recommends $missing" >&2
         exit 1
     }

@@ -43,7 +43,7 @@ $(O)/tests/onnx/test_wire_bounds.o: FILE_CFLAGS := $(CFLAGS_onnx)
 $(O)/tests/onnx/test_wire_bounds.o: | $(O)/gen/onnx.pb-c.h
 
 # libcuda.so.1 on an emulator of the kernels (tests/cuda/fake_cuda.c), for programs that look for it in LD_LIBRARY_PATH. Kernels are
-# compiled as C; what they leave out of bounds is not for the compiler to judge.
+# compiled as C; what they leave out of bounds does not concern the compiler.
 FAKE_CUDA := $(O)/tests/cuda/fake/libcuda.so.1
 # With this machine's fused multiply-add, which is a call of libm's without.
 EMU_CFLAGS := -O3 $(if $(shell grep -m1 -o ' fma ' /proc/cpuinfo 2>/dev/null),-mfma -mavx2)
@@ -92,7 +92,7 @@ TEST_CFLAGS_cuda := -Itests/cuda
 deps-test: ## install what building and all tests need
 	@tests/deps.sh test $(BUILD)
 
-# What takes a minute and more (TEST_TIMES of run_tests.sh tells) begins first, so that no core is without work at the end.
+# What takes a minute and more (see TEST_TIMES of run_tests.sh) begins first, so that no core is without work at the end.
 LONG_TESTS := tests/fuzz/sanitized_tests.sh $(addprefix tests/cuda/,defects.sh ptx.sh sanitized.sh integers.sh) tests/fuzz/short_run.sh \
     $(addprefix tests/,embedded/arm_kernels.sh embedded/same_hash.sh build/first_command.sh build/add_option.sh cli/memory.sh)
 check: all $(FAKE_CUDA) $(FAKE_BLAS) $(FAKE_SPARSE) $(O)/bench/bench_gpu_pack $(TEST_BIN) $(O)/samples/make_digits $(O)/tests/spec/spec_decode ## all tests
@@ -156,7 +156,7 @@ IN_FUZZ = $(MAKE) --no-print-directory VARIANT=fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 
 fuzz-build:
 	@+$(IN_FUZZ) fuzz-bins
 FLAGS_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -DPITH_FUZZ
-# Decoders compare coded bits with odds all the time: tracing each comparison took three quarters of their time and tells a fuzzer nothing.
+# Decoders compare coded bits with odds all the time: tracing each comparison took three quarters of their time and gains a fuzzer nothing.
 $(FUZZ_O)/runtime/decode/%.o: FILE_CFLAGS := -fno-sanitize-coverage=trace-cmp
 $(O)/tests/fuzz/%.o: MODULE_CFLAGS = -D_GNU_SOURCE= $(CFLAGS_runtime) $(CFLAGS_onnx) -Itests -Itests/onnx $(INCLUDES)
 $(O)/tests/fuzz/fuzz_onnx.o $(O)/tests/fuzz/fuzz_stages.o: | $(O)/gen/onnx.pb-c.h
@@ -200,7 +200,7 @@ OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench be
 # ctuArrayIndex counts arrays of vectors, whose type it does not know, as empty.
 CPPCHECK := cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
     $(foreach id,missingIncludeSystem memleak uninitvar invalidPointerCast zerodivcond arrayIndexOutOfBoundsCond arrayIndexThenCheck ctuArrayIndex,--suppress=$(id))
-# Not asked of clang-tidy: two parameters of one type; _SOURCE macros; macros that take types and
+# Checks of clang-tidy left out: two parameters of one type; _SOURCE macros; macros that take types and
 # initialisers, which cannot stand in parentheses; the size of a pointer, where it is meant; i8
 # widened with its sign, which i8 tensors mean.
 TIDY := clang-tidy --quiet --warnings-as-errors='*' --checks='-*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-reserved-identifier,-bugprone-macro-parentheses,-bugprone-sizeof-expression,-bugprone-signed-char-misuse'

@@ -11,7 +11,7 @@
 # killed. --only takes the changes whose file, function or text matches the regular expression.
 #
 # --draw plants N changes that no list names: tests/draw_mutations.py draws them from the files under each
-# PATH (default: where bytes that nobody checked are read), by rules: a condition left out, a bound moved by
+# PATH (default: where unchecked bytes are read), by rules: a condition left out, a bound moved by
 # one, arguments exchanged, a status, a result or a release left out, a sign, a factor or a negation left
 # out. A seed gives the same changes again. The nearest tests run under AddressSanitizer; a change that
 # makes one hang is noticed, one that does not compile, or not to another program, is drawn again. Fails

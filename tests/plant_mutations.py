@@ -33,7 +33,7 @@ import draw_mutations
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The cheapest code that still runs the long tests in time; whatever a test checks holds at any level.
 CFLAGS = "-O1 -fPIC -fvisibility=default -fno-semantic-interposition -w"
-# With AddressSanitizer, which notices a byte read behind a buffer and memory that nobody frees.
+# With AddressSanitizer, which notices a byte read behind a buffer and leaked memory.
 SANITIZED = " -fsanitize=address"
 # A drawn change has to be C that compiles without warnings, and to make another program.
 STRICT = " -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=return-type -Werror=implicit-function-declaration"
@@ -112,13 +112,13 @@ def check(mutations):
         if wrong:
             print("tests/mutations.txt:%d: %s: %s" % (m.line, wrong, m.name()))
             bad += 1
-    seen = {}
+    first = {}
     for m in mutations:
         key = (m.path, m.function, m.old, m.new)
-        if key in seen:
-            print("tests/mutations.txt:%d: as in line %d" % (m.line, seen[key]))
+        if key in first:
+            print("tests/mutations.txt:%d: as in line %d" % (m.line, first[key]))
             bad += 1
-        seen[key] = m.line
+        first[key] = m.line
         for t in m.tests:
             if not glob.glob(os.path.join(TOP, "tests", t + ".c")):
                 print("tests/mutations.txt:%d: no test '%s'" % (m.line, t))
@@ -183,32 +183,32 @@ class Study:
         with open(os.path.join(self.tree, "tests/module.mk"), encoding="utf-8") as f:
             names = [n for n in re.findall(r"(?m)^TEST_LDFLAGS_(\w+) = ", f.read())
                      if "test_" + n in {os.path.basename(p) for p in self.programs}]
-        self.link_with = {"test_" + n: self.told("TEST_LDFLAGS_" + n) for n in names}
-        self.replaced = {w.split("=")[1] for told in self.link_with.values() for w in told
+        self.link_with = {"test_" + n: self.make_words("TEST_LDFLAGS_" + n) for n in names}
+        self.replaced = {w.split("=")[1] for flags in self.link_with.values() for w in flags
                          if w.startswith("-Wl,--wrap=")}
 
-    def told(self, variable):
+    def make_words(self, variable):
         """The words of a variable of the Makefile."""
-        asked = self.make("--eval", "pith-told: ; @echo $(%s)" % variable, "pith-told")
-        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+        run = self.make("--eval", "pith-words: ; @echo $(%s)" % variable, "pith-words")
+        return subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
 
     def build(self):
         base = "build/%s/" % self.variant
         modules = sorted({n.split("/")[0] for n in self.programs})
-        libraries = self.told("sort $(foreach m,%s,$(call seen_by_tests,$(m)))" % " ".join(modules))
+        libraries = self.make_words("sort $(foreach m,%s,$(call visible_to_tests,$(m)))" % " ".join(modules))
         goals = [base + "lib/%s.a" % m for m in libraries]
         goals += [base + "tests/%s.o" % n for n in self.programs]
-        goals += sorted({o for told in self.link_with.values() for o in told if o.endswith(".o")})
+        goals += sorted({o for flags in self.link_with.values() for o in flags if o.endswith(".o")})
         subprocess.run(self.make("-s", "-j%d" % self.jobs, *goals), check=True)
         self.compile_lines = {}
         self.objects = []
         for lib in libraries:
             names = subprocess.run(["ar", "t", os.path.join(self.out, "lib", lib + ".a")],
                                    check=True, capture_output=True, text=True).stdout.split()
-            listed = self.told("call objs," + lib)
+            listed = self.make_words("call objs," + lib)
             assert len(listed) == len(names), lib
             self.objects += listed
-        self.libs = self.told("sort $(foreach m,%s,$(call link_libs,$(m)))" % " ".join(libraries))
+        self.libs = self.make_words("sort $(foreach m,%s,$(call link_libs,$(m)))" % " ".join(libraries))
         for room in self.rooms + [self.unchanged]:
             os.makedirs(room, exist_ok=True)
         self.make_replaceable()
@@ -227,13 +227,13 @@ class Study:
         self.replacing = ["-Wl,--wrap=" + name for name in sorted(self.replaced)] + [path]
 
     def sources_of(self, path):
-        """A source itself; of a header all that include it, as the compiler told."""
+        """A source itself; of a header all that include it, by the dependency files."""
         if path.endswith(".c"):
             return [path]
         sources = []
-        for told in glob.glob(os.path.join(self.out, "**/*.d"), recursive=True):
-            name = os.path.relpath(told, self.out)[:-2] + ".c"
-            with open(told, encoding="utf-8") as f:
+        for path in glob.glob(os.path.join(self.out, "**/*.d"), recursive=True):
+            name = os.path.relpath(path, self.out)[:-2] + ".c"
+            with open(path, encoding="utf-8") as f:
                 used = {os.path.basename(w) for w in f.read().split()}
             if os.path.basename(path) in used and not name.startswith("tests/"):
                 sources.append(name)
@@ -312,7 +312,7 @@ class Study:
         return not ok and not self.is_long(name)
 
     def order(self, m):
-        """The programs of a change: as told, those of a pattern by the words they share with the file, then
+        """The programs of a change: as listed, those of a pattern by the words they share with the file, then
         by the time they take."""
         words = set(os.path.basename(m.path).split(".")[0].split("_"))
         programs = []
@@ -330,12 +330,12 @@ class Study:
         with self.lock:
             room = self.free.pop()
         try:
-            return m, self.judge(m, text, room)
+            return m, self.try_change(m, text, room)
         finally:
             with self.lock:
                 self.free.append(room)
 
-    def judge(self, m, text, room):
+    def try_change(self, m, text, room):
         src = os.path.join(room, "src")
         shutil.rmtree(src, ignore_errors=True)
         self.put(os.path.join(src, m.path), text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_seed.h - what a random test begins with: the same everywhere, or PITH_TEST_SEED=N. It is
- * printed, so that whoever sees a failure can have it again. */
+ * printed, so that a failure can be reproduced. */
 #ifndef TEST_SEED_H
 #define TEST_SEED_H
 

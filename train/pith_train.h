@@ -44,12 +44,12 @@ enum pith_loss {
     PITH_CROSS_ENTROPY = 0, /* of the first output's logits or softmax, against labels */
     PITH_SQUARED_ERROR = 1, /* mean, against the data's targets */
     PITH_DISTILL = 2        /* KL to the teacher's softened classes alone: needs no labels. Without
-                               them the epochs are judged by it too, and val_accuracy is the share
-                               of samples that both put into the same class */
+                               labels it is the validation loss too, and val_accuracy is the share of
+                               samples of the teacher's class */
 };
 
 /* By what a weight w is removed; v: the mean of its squared gradient, c: the bits it costs the
- * file, told from how full its row and column are. */
+ * file, by the density of its row and column. */
 enum pith_score {
     PITH_SCORE_RATE = 0,     /* w^2 v / c */
     PITH_SCORE_FISHER = 1,   /* w^2 v (optimal brain damage with the diagonal Fisher information) */
@@ -100,7 +100,7 @@ struct pith_train_opts {
     float warm_up;      /* share of the run in which the rate rises from 0; default 0 */
     float step_factor;  /* PITH_STEPS; default 0.1 */
     uint32_t versions;  /* of each sample that augmentation makes, shown in turn, epoch after epoch;
-                           a  teacher is then asked once for each, before the run (not with mixup or
+                           a teacher then runs once for each, before the run (not with mixup or
                            features). 0: another one in each epoch */
     const char *augment; /* "shift=2,flip,rotate=7,scale=0.07,shear=0.09,elastic=1.2,cutout=8": the
                             most of each (augment.h); crop, brightness, contrast, saturation; clean:
@@ -109,11 +109,12 @@ struct pith_train_opts {
     const struct pith_model *teacher; /* borrowed; NULL: none */
     float teacher_part;               /* 0..1 of the loss that is KL to the teacher; default 0.7 */
     uint32_t patience; /* stop after so many epochs without a better val_loss, counted from the
-                          first epoch that has the sparsity asked for; 0: never */
+                          first epoch that has the requested sparsity; 0: never */
     bool keep_best;    /* with validation data: the model ends as it was at its best epoch, of those
-                          that have the sparsity asked for; at its last one where there is none */
+                          that have the requested sparsity; at its last one where there is none */
     void (*progress)(void *user, const struct pith_train_progress *p);
-    bool (*stop)(void *user); /* asked after each step; true: finish as if it were the last epoch */
+    bool (*stop)(
+        void *user); /* called after each step; true: finish as if it were the last epoch */
     void *user;
 
     /* Shrinking. Weights are those that pith_model_weights lists. */
@@ -197,8 +198,8 @@ struct pith_train_integers {
     uint32_t n_values, n_weights;
     bool radix; /* all steps are powers of two */
     /* Makes the network of integers that m stands for (it has grids and codebooks as above), which
-     * epochs are judged by; *made: the caller's, pith_model_free. m is not changed. NULL: they are
-     * judged by m, whose values are not rounded. */
+     * validates epochs; *made: the caller's, pith_model_free. m is not changed. NULL: m validates
+     * them, and its values are not rounded. */
     enum pith_status (*make)(void *user, const struct pith_model *m, struct pith_model **made,
                              struct pith_error *err);
     void *user;
@@ -215,10 +216,10 @@ struct pith_ranks {
      * peer is gone, the implementation ends the process. */
     void (*exchange)(void *user, uint32_t peer, const void *send, void *receive, size_t bytes);
     void *user;
-    /* Where all ranks see the same memory, which is faster; NULL: they do not. share: gives each of
+    /* Memory that all ranks share, which is faster; NULL: they do not. share: gives each of
      * them `bytes` of it, those of rank r at all[r], until the processes part; all call it at the
      * same place. False, in all: there is none. meet: waits until all have called it; what they
-     * wrote before is then seen by all. As exchange, it must not return without them. */
+     * wrote before is then visible to all. As exchange, it must not return without them. */
     bool (*share)(void *user, size_t bytes, void **all);
     void (*meet)(void *user);
 };

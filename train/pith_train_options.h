@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_train_options.h - the options of training as rows (pith_option.h): what each is called, what
- * it may be and is by default, what it needs, whether it tells one run from another. */
+ * it may be and is by default, what it needs, whether it is part of a run's identity. */
 #ifndef PITH_TRAIN_OPTIONS_H
 #define PITH_TRAIN_OPTIONS_H
 

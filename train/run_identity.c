@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* run_identity.c - contents are told by a 64-bit hash (FNV-1a): it tells mistakes, not forgeries.
+/* run_identity.c - contents are compared by a 64-bit hash (FNV-1a): it detects mistakes, not
+ * forgeries.
  */
 #include "run_identity.h"
 #include "op_interface/op_semantics.h"
@@ -147,7 +148,7 @@ static void add_options(struct text *t, const struct pith_train_opts *opts)
         add(t, "augment, all of it %016" PRIx64 "\n", hash(hash_start, augment, strlen(augment)));
 }
 
-/* Of values, the graph tells (fake_quant_graph.h). */
+/* The graph has those of values (fake_quant_graph.h). */
 static void add_integers(struct text *t, const struct pith_train_integers *q)
 {
     for (uint32_t i = 0; q && i < q->n_weights; i++)

@@ -10,7 +10,7 @@ struct teacher_memory {
     uint64_t versions, samples;
     uint32_t per_slice, classes;
     float *scores; /* [versions][samples][classes] */
-    float *asked;  /* [slices][per_slice][classes] */
+    float *batch;  /* [slices][per_slice][classes] */
 };
 
 struct teacher_memory *pith_memory_new(uint32_t versions, uint64_t samples, uint32_t per_slice,
@@ -22,8 +22,8 @@ struct teacher_memory *pith_memory_new(uint32_t versions, uint64_t samples, uint
     *a = (struct teacher_memory){
         .versions = versions, .samples = samples, .per_slice = per_slice, .classes = classes};
     a->scores = calloc((size_t)(versions * samples), classes * sizeof *a->scores);
-    a->asked = calloc((size_t)PITH_TRAIN_SLICES * per_slice, classes * sizeof *a->asked);
-    if (a->scores && a->asked)
+    a->batch = calloc((size_t)PITH_TRAIN_SLICES * per_slice, classes * sizeof *a->batch);
+    if (a->scores && a->batch)
         return a;
     pith_memory_free(a);
     return NULL;
@@ -34,7 +34,7 @@ void pith_memory_free(struct teacher_memory *a)
     if (!a)
         return;
     free(a->scores);
-    free(a->asked);
+    free(a->batch);
     free(a);
 }
 
@@ -54,7 +54,7 @@ void pith_memory_put(struct teacher_memory *a, uint32_t version, const uint32_t 
 const float *pith_memory_get(struct teacher_memory *a, uint32_t version, const uint32_t *number,
                              uint32_t slice)
 {
-    float *to = a->asked + (size_t)slice * a->per_slice * a->classes;
+    float *to = a->batch + (size_t)slice * a->per_slice * a->classes;
     for (uint32_t i = 0; i < a->per_slice; i++)
         memcpy(to + (size_t)i * a->classes, row(a, version, number[i]), a->classes * sizeof *to);
     return to;

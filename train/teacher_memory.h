@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* teacher_memory.h - what the teacher says of every sample, kept: asked once for each version of
+/* teacher_memory.h - the teacher's scores of every sample, kept: computed once for each version of
  * it that the run will show (pith_train_opts.versions). */
 #ifndef TEACHER_MEMORY_H
 #define TEACHER_MEMORY_H
@@ -15,10 +15,10 @@ void pith_memory_free(struct teacher_memory *a); /* accepts NULL */
 /* scores: [per_slice][classes] of the samples number[per_slice]. */
 void pith_memory_put(struct teacher_memory *a, uint32_t version, const uint32_t *number,
                      const float *scores);
-/* The same, valid until the slice asks again. */
+/* The same, valid until the slice's next call. */
 const float *pith_memory_get(struct teacher_memory *a, uint32_t version, const uint32_t *number,
                              uint32_t slice);
-/* What each rank was told, to all. */
+/* Shares the scores of each rank with all. */
 void pith_memory_join(struct teacher_memory *a, const struct pith_ranks *ranks);
 
 #endif

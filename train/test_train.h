@@ -3,7 +3,7 @@
  *
  *     fold_norms.h: how far answers move when a network is folded
  *     schedule.h: the rate of each step
- *     teacher_memory.h: how often the teacher is asked */
+ *     teacher_memory.h: how often the teacher runs */
 #ifndef TEST_TRAIN_H
 #define TEST_TRAIN_H
 

@@ -22,7 +22,7 @@
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
-/* An epoch before the last removals has more weights than were asked for; they are due at the first
+/* An epoch before the last removals has more weights than requested; they are due at the first
  * step that is so far on. */
 static bool sparse_enough(const struct run *r)
 {
@@ -30,7 +30,7 @@ static bool sparse_enough(const struct run *r)
     return !(r->opts->sparsity > 0) || part >= (double)r->opts->prune_until;
 }
 
-/* Nothing more is asked for: the run ends with this epoch's network, whatever its loss. */
+/* Every requested goal is met: the run ends with this epoch's network, whatever its loss. */
 static bool good_enough(const struct run *r, const struct pith_train_progress *p)
 {
     return r->opts->enough > 0 && p->val_accuracy >= r->opts->enough && sparse_enough(r);

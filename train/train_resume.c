@@ -23,7 +23,7 @@ static enum pith_status compare_identity(const struct run *r, const char *identi
                                          r->opts->ranks->rank);
 }
 
-/* Before anything of the model is changed: it is part of what tells the run. A checkpoint of
+/* Before anything of the model is changed: it is part of the run's identity. A checkpoint of
  * another run is refused now, not once the teacher has answered for minutes. */
 enum pith_status pith_run_open_checkpoint(struct run *r, struct pith_data *train)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* train_run.h - one run of training: what its parts share. train_options.c checks what is asked,
+/* train_run.h - one run of training: what its parts share. train_options.c checks the options,
  * train_step.c takes a step, train_resume.c keeps and takes up a run, train.c does the epochs. */
 #ifndef TRAIN_RUN_H
 #define TRAIN_RUN_H
@@ -23,10 +23,10 @@ struct run {
     struct pith_error *err;
     struct tape *tape, *teacher;
     uint32_t scores, teacher_scores; /* values of the models */
-    struct teacher_memory *memory;   /* NULL: the teacher is asked at each step */
+    struct teacher_memory *memory;   /* NULL: the teacher runs at each step */
     uint32_t version;                /* that the samples are shown in */
     bool softmax;                    /* stands behind scores */
-    struct teacher_answers answers;  /* judge the epochs where there are no labels */
+    struct teacher_answers answers;  /* validate the epochs where there are no labels */
     struct augment_batch *augment;   /* NULL: samples stay as they are */
     struct feed_batch *batch;
     struct optimizer *optimizer;
@@ -52,13 +52,13 @@ struct run {
 enum pith_status pith_run_take_opts(const struct pith_train_opts *given,
                                     struct pith_train_opts *opts, struct pith_error *err);
 enum pith_status pith_run_check_opts(const struct run *r);
-/* The number of weights to keep, told in o, becomes o's sparsity. PITH_ERR_ARGUMENT. */
+/* The number of weights to keep in o becomes o's sparsity. PITH_ERR_ARGUMENT. */
 enum pith_status pith_run_keep_weights(const struct run *r, struct pith_train_opts *o);
 /* Input, scores and data fit each other. */
 enum pith_status pith_run_check_scores(const struct run *r, const struct pith_data *train);
 
-/* Asks the teacher for all versions of all samples that the run will show, where the options let it
- * be asked once. */
+/* Runs the teacher on all versions of all samples that the run will show, where the options let it
+ * run once. */
 enum pith_status pith_run_record_teacher(struct run *r);
 /* Batch i of the epoch: forward, loss, backward, optimizer. */
 enum pith_status pith_run_step(struct run *r, uint64_t i);

@@ -24,7 +24,7 @@
 #include "half_bits.h"
 #define DEVICE static __device__ __forceinline__
 #define SHARED __shared__
-/* Shared memory that the launch asks for, of a kernel that declares none. */
+/* Shared memory that the launch requests, of a kernel that declares none. */
 extern __shared__ __align__(16) float launch_shared[];
 #define SHARED_OF_LAUNCH launch_shared
 #define KERNEL(name, type) KERNEL_OF(name, type, LAUNCH_THREADS, 1)

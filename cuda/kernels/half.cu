@@ -95,7 +95,7 @@ DEVICE float wide_sum(const struct gemm_half_args *arg, const float *a, const ui
 DEVICE float half_sum(const struct gemm_half_args *arg, const float *a, const uint16_t *b)
 {
     float sum = 0.0f;
-    if (arg->whole) /* a loop for either type, which does not ask at each term */
+    if (arg->whole) /* a loop for either type, without a test at each term */
         return arg->is_bf16 ? wide_sum(arg, a, b, 1u) : wide_sum(arg, a, b, 0u);
     for (uint32_t k = THREAD % 32u; k < arg->g.k; k += 32u)
         sum = fmaf(a[k], half_value(b[k], arg->is_bf16), sum);

@@ -128,7 +128,7 @@ DEVICE uint32_t bytes_of(const struct half_outputs *out, struct half_pixel p, ui
     return p.at + (8u * i + j) * out->plane;
 }
 
-/* What is no output has another's bias, so that nothing is asked before the load. */
+/* What is no output has another's bias, so that no test precedes the load. */
 DEVICE void add_biases(const struct conv_mma_args *arg, uint32_t bands,
                        const struct half_outputs *out, struct half_sums *sum)
 {

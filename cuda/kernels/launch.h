@@ -407,7 +407,7 @@ struct requantize_args {
 
 /* As gemm_f32 with few rows of a, contiguous, and a sparse b [n, k] in relative index
  * (pack_relative.c): grid (blocks, m), a warp a row of b, rows in turn. spmv_relative keeps a
- * codebook and a row of a in shared memory, which its launch asks for; its blocks have as many
+ * codebook and a row of a in shared memory, which its launch requests; its blocks have as many
  * warps as are to share that. */
 #define SPMV_LANES 32u
 /* Words, or pairs, that a lane loads, whether its row has as many or not. */

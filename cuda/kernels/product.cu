@@ -384,7 +384,7 @@ DEVICE struct pixel_window window_from(const struct conv_args *arg, const float 
     return w;
 }
 
-/* Loads the next slice. It need not ask where the part's terms end: the last part ends with the
+/* Loads the next slice. It need not test where the part's terms end: the last part ends with the
  * channels, and each other one with a slice. */
 DEVICE void load_windows(float slice[SLICE][TILE + 1], const struct conv_args *arg,
                          struct pixel_window *w)
@@ -425,7 +425,7 @@ DEVICE struct conv_place place_in_tile(const struct conv_args *arg, uint32_t fir
     return to;
 }
 
-/* What is no output has another's bias, so that nothing is asked before the load. */
+/* What is no output has another's bias, so that no test precedes the load. */
 DEVICE void add_bias(const struct conv_args *arg, uint32_t group, uint32_t o0,
                      float sum[EACH][EACH])
 {

@@ -268,7 +268,7 @@ DEVICE double team_long_sum(const float *x, uint32_t n, uint32_t lane, uint32_t 
     return sum;
 }
 
-/* A loop a kind: one that asks for each element which it is takes twice the instructions. */
+/* A loop a kind: testing the kind at each element takes twice the instructions. */
 DEVICE double team_long_sum_of(const float *x, uint32_t n, uint32_t lane, uint32_t kind)
 {
     if (kind == REDUCE_DEVICE_SUM)

@@ -46,9 +46,9 @@ static uint32_t saved_state(void)
     return lo;
 }
 
-/* Tile registers are 8 KB more to save at each switch, so Linux gives them to a process that asks;
- * asking again changes nothing. It refuses where a thread has a signal stack too small for them.
- * The system call is made here, without a library's function: the core calls none. */
+/* Tile registers are 8 KB more to save at each switch, so Linux gives them to a process on request;
+ * a second request changes nothing. It refuses where a thread has a signal stack too small for
+ * them. The system call is made here, without a library's function: the core calls none. */
 static bool may_use_tiles(void)
 {
 #if defined(__linux__) && defined(__x86_64__)
@@ -67,8 +67,8 @@ static bool may_use_tiles(void)
 uint32_t pith_cpu_features(void)
 {
     uint32_t a, b, c, d, c81, features = 0;
-    /* Each cpuid is a trap of some microseconds in a virtual machine: none but these. Whoever has
-     * leaf 7 has leaf 0x80000001. */
+    /* Each cpuid is a trap of some microseconds in a virtual machine: none but these. A CPU
+     * with leaf 7 has leaf 0x80000001. */
     if (__get_cpuid_max(0, NULL) < 7)
         return 0;
     __cpuid(1, a, b, c, d);
@@ -107,8 +107,8 @@ uint32_t pith_cpu_features(void)
 #include <sys/auxv.h>
 #endif
 
-/* The registers that tell are the kernel's: Linux hands down what they say, elsewhere counts what
- * the compiler was told of all machines. */
+/* The feature registers are the kernel's: Linux exports them, elsewhere the compiler's target
+ * decides. */
 static bool has_dotprod(void)
 {
 #if defined(__ARM_FEATURE_DOTPROD)

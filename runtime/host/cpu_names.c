@@ -4,7 +4,7 @@
 #include <string.h>
 #include "pith_host.h"
 
-/* From lower to higher, so that names read as a machine's levels do; "ref" last, for it is told
+/* From lower to higher, so that names read as a machine's levels do; "ref" last, for it is listed
  * only where nothing else is. */
 static const struct level {
     const char *name;

@@ -231,7 +231,7 @@ static enum pith_status make_plan(struct pith_session *s, const struct pith_opts
     return st;
 }
 
-/* The core tells a status; asking the validator again tells where. name NULL: an image in memory.
+/* The core returns a status; validating again finds the offset. name NULL: an image in memory.
 
  * The second reading costs time in the case of an error alone. */
 static void explain(const struct pith_session *s, const struct pith_opts *opts, const char *name,

@@ -5,7 +5,7 @@
 #include "op_interface/op_semantics.h"
 #include "pith_host.h"
 
-/* No default in the switch: the compiler tells when a status has no text. */
+/* No default in the switch: the compiler warns when a status has no text. */
 const char *pith_status_text(enum pith_status status)
 {
     switch (status) {

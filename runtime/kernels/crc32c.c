@@ -11,8 +11,8 @@
 #include "kernels/crc32c.h"
 #include "pith_runtime.h"
 
-/* The sum is the same at every level, so this is no matter of a plan's features; but asking the
- * processor takes microseconds under a hypervisor, which short runs are not worth. */
+/* The sum is the same at every level, so this is no matter of a plan's features; but CPUID takes
+ * microseconds under a hypervisor, which short runs are not worth. */
 #define DISPATCH_BYTES (1u << 15)
 
 static const uint32_t nibble[8][16] = {

@@ -66,8 +66,8 @@
  *
  *     block b: | taps 0 .. group-1 of channel 0, channel 1 ... | taps group .. | ...
  *
- * Nothing outside of what is described is read or written; no alignment is asked for but that of
- * the element types. Outputs overlap nothing. */
+ * Nothing outside of what is described is read or written; no alignment is required but that of the
+ * element types. Outputs overlap nothing. */
 #ifndef PITH_KERNEL_INTEGER_H
 #define PITH_KERNEL_INTEGER_H
 

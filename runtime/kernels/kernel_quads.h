@@ -28,7 +28,7 @@
 #include "kernels/kernel_dense.h"
 
 #define QUAD_UNIT_ROWS 256u
-#define QUAD_PLACE_FLOATS 2u /* places of rows of x are told in pairs of floats */
+#define QUAD_PLACE_FLOATS 2u /* places of rows of x are in pairs of floats */
 #define QUAD_WIDTH_STEP 16u  /* width is a multiple: of the lanes of every level */
 #define QUAD_WIDTH_MAX 48u
 

@@ -77,7 +77,7 @@ static inline const void *form_at(const struct run_form *f, uint64_t offset)
 typedef void matvec_fn(const struct run_form *f, const float *x, float *y, uint32_t unit_begin,
                        uint32_t unit_end);
 
-/* Sizes of a dense f32 matrix that tell where it would stream from. */
+/* Sizes of a dense f32 matrix, by which the model of costs knows where it would stream from. */
 enum dense_size {
     DENSE_IN_L2 = 0, /* up to 1 MiB */
     DENSE_IN_L3 = 1, /* up to 16 MiB */

@@ -5,7 +5,7 @@
 #include "kernels/kernel_ordered.h"
 #include "pith_runtime.h"
 
-/* Copies (im2col_f32, pack_rows_f32) stay those of the level; conv_f32 is never asked where there
+/* Copies (im2col_f32, pack_rows_f32) stay those of the level; conv_f32 is never called where there
  * are tiles. */
 void pith_ordered_kernels_fill(struct dense_kernels *k, uint32_t features)
 {

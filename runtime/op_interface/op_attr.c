@@ -2,7 +2,8 @@
 /* op_attr.c - attributes against their schema. */
 #include "op_interface/op_exec.h"
 
-/* A float is told by its bits. NaN is never allowed, infinity where the schema says so (max 1). */
+/* A float is stored by its bits. NaN is never allowed, infinity where the schema says so (max 1).
+ */
 static bool float_ok(const struct attr_field *f, int32_t bits)
 {
     uint32_t magnitude = (uint32_t)bits & 0x7fffffffu;

@@ -107,7 +107,7 @@ struct op_env {
 /* What prepare() makes of a weight, where that depends on the weight, this and a detail alone:
  * steps that read one weight in one form share it. */
 enum prep_form {
-    PREP_OWN = 0,      /* nobody else's */
+    PREP_OWN = 0,      /* not shared */
     PREP_ELEMENTS = 1, /* as they are, f32 or integers */
     PREP_RUN_FORM = 2, /* run_form.h */
     PREP_COLUMNS = 3,  /* these three of product_f32.c */
@@ -158,7 +158,7 @@ void pith_op_parallel(const struct op_env *env, uint32_t n, void (*body)(void *a
 uint32_t pith_op_lanes(const struct op_env *env, uint32_t n);
 
 /* As pith_op_parallel for n <= 32, with a lane below pith_op_lanes(env, n) that no other body has
- * at the same time: it tells where the body's scratch is. A body takes the lowest lane that is free
+ * at the same time: it selects the body's scratch. A body takes the lowest lane that is free
  * and gives it back, so no more are used than threads run at once, and their scratch stays in the
  * threads' caches; scratch of each body's own would come from beyond them. It holds nothing from
  * one body to the next. */

@@ -30,7 +30,7 @@ uint32_t pith_op_lanes(const struct op_env *env, uint32_t n)
 }
 
 /* The lowest that is free: it is in the cache of a thread that has just given it back. Where more
- * bodies run at once than the caller of the plan told, some wait here. */
+ * bodies run at once than the caller of the plan declared, some wait here. */
 static uint32_t take_lane(uint32_t *taken)
 {
     for (;;) {

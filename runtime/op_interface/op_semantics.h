@@ -3,7 +3,7 @@
  * number and attributes in a file, its shape rule, its traits.
  *
  * One operator is one `struct op_info`: its attribute schema (which drives the file format, the
- * importer, the printer), its traits (which the toolchain's stages ask in place of lists of
+ * importer, the printer), its traits (which the toolchain's stages test in place of lists of
  * operators), its shape rule, how it prepares constant weights and how it runs. Shape inference,
  * constant folding, the planner, the toolchain's rewrites and the executor all call these same
  * functions; nothing else knows operator semantics. What the functions are given and may do stands
@@ -99,8 +99,8 @@ enum pith_op {
 };
 
 /* Attributes of a node: int32 slots, laid out by the schema. A float is stored by its bits. A list
- * takes PITH_LIST_SLOTS slots: its count (0..8), then its entries; an empty list means the default
- * told beside it. */
+ * takes PITH_LIST_SLOTS slots: its count (0..8), then its entries; an empty list stands for the
+ * default given beside it. */
 #define PITH_LIST_SLOTS (1u + PITH_MAX_RANK)
 #define PITH_OP_MAX_SLOTS 40u
 
@@ -403,9 +403,9 @@ static inline int32_t attr_item(const int32_t *attr, uint32_t slot, uint32_t i, 
 
 /* ---- traits ---------------------------------------------------------------------------------- */
 
-/* What is true of an operator whatever its attributes say, for stages that ask "is it one that
- * ...?" A stage that wants fewer operators than a trait names says which and why where it asks. All
- * zero: an operator of which nothing of this is true. */
+/* What is true of an operator with any attributes, for stages that test a property instead of a
+ * list of operators. A stage that takes fewer operators than a trait names lists them with the
+ * reason. All zero: an operator of which nothing of this is true. */
 enum {
     /* Joins, cuts, permutes or pads: an output element is an input element, or a Pad's constant.
      * (Not Tile, Gather and Trilu, which repeat, look up or blank.) */
@@ -495,7 +495,7 @@ struct op_info {
     enum pith_status (*shape)(const struct op_args *args);
     /* Bytes of args->lowered; NULL: 0. Shapes are set. */
     uint32_t (*lowered_bytes)(const struct op_args *args, const struct op_env *env);
-    /* Fills args->lowered and tells bytes and kernel name; NULL: needs nothing and the kernel is
+    /* Fills args->lowered, bytes and the kernel's name; NULL: needs nothing and the kernel is
      * "ref". Shapes are set. */
     enum pith_status (*need)(const struct op_args *args, const struct op_env *env,
                              struct op_need *need);
@@ -517,7 +517,7 @@ void pith_op_attr_defaults(const struct op_info *info, int32_t *attr);
 enum pith_status pith_op_check(const struct op_info *info, const int32_t *attr, uint32_t n_in,
                                uint32_t n_out);
 
-/* ---- asking for traits ----------------------------------------------------------------------- */
+/* ---- tests of traits ------------------------------------------------------------------------- */
 
 /* All zero for a number this build does not have. */
 static inline struct op_traits pith_op_traits(uint32_t op)

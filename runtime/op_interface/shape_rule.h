@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shape_rule.h - the steps shape rules share. Inputs come from a hostile file: each rule first asks
- * for the inputs it reads, and sets outputs only through pith_out_set. */
+/* shape_rule.h - the steps shape rules share. Inputs come from a hostile file: each rule first
+ * requires the inputs it reads, and sets outputs only through pith_out_set. */
 #ifndef SHAPE_RULE_H
 #define SHAPE_RULE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop.h - what the executor asks of a loop. loop, end: the arguments of its two nodes. */
+/* loop.h - what the executor calls for a loop. loop, end: the arguments of its two nodes. */
 #ifndef LOOP_H
 #define LOOP_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* op_along_axis.c - what turns each line along one axis into a line as long: Hardmax (1 at the
- * first of the largest, 0 elsewhere), CumSum and LpNormalization, told apart by `kind`.
+ * first of the largest, 0 elsewhere), CumSum and LpNormalization, distinguished by `kind`.
  *
- * The tensor is seen as [outer, n, inner], in columns of `inner` 16 at a time. Sums are kept in
+ * The tensor is treated as [outer, n, inner], in columns of `inner` 16 at a time. Sums are kept in
  * double. CumSum also takes i32 and i64, wrapping. A line of zeros stays zeros under
  * LpNormalization.
  *
@@ -41,7 +41,7 @@ struct along_job {
     size_t n, inner, blocks;
 };
 
-/* Strictly larger, so that the first of equals is found, as ONNX asks. A NaN never wins, but
+/* Strictly larger, so that the first of equals is found, as in ONNX. A NaN never wins, but
  * stays where it is first. */
 static void hardmax(const struct along_job *j, const float *x, float *y, size_t width)
 {
@@ -144,7 +144,7 @@ static void run_along(const struct op_args *args, const struct op_env *env)
         .n = shape_product(s, axis, end),
         .inner = shape_product(s, end, s->rank),
     };
-    /* The work of an item is told so that short lines are not handed to threads one by one. */
+    /* The work of an item is passed on so that short lines are not handed to threads one by one. */
     job.blocks = (job.inner + COLUMNS - 1) / COLUMNS;
     pith_op_range(env, shape_product(s, 0, axis) * job.blocks,
                   job.n * (job.inner < COLUMNS ? job.inner : COLUMNS), along_range, &job);

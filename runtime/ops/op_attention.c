@@ -157,7 +157,7 @@ struct parts {
 };
 
 /* Dimensions are each below 2^31, but their products with a tile's width are not bounded by the
- * file: whoever plans a buffer from them checks. The last bound leaves room for the sum of six
+ * file: code that plans a buffer from them checks. The last bound leaves room for the sum of six
  * parts times four bytes. */
 static bool rounded_product(uint64_t rows, uint64_t width, uint64_t k, uint64_t *floats)
 {

@@ -36,8 +36,8 @@ struct batch_norm_job {
 };
 
 /* s and t are computed at each run: they would be memory that the plan had to give. Those of
- * several channels one after the other, since a square root and a division that nobody waits for
- * cost a quarter. */
+ * several channels one after the other, since independent square roots and divisions cost a
+ * quarter. */
 #define CHANNELS 32u
 
 static void factors(const struct batch_norm_job *j, size_t c, size_t n, float *s, float *t)

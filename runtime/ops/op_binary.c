@@ -139,7 +139,7 @@ static void run_binary(const struct op_args *args, const struct op_env *env,
                        pith_type_bytes(a->type));
 }
 
-/* In place where one operand has the output's shape; the planner checks that and that nobody
+/* In place where one operand has the output's shape; the planner checks that and that nothing
  * else reads it (plan/alias.c). `learned`: the inputs that training may take for parameters. */
 #define BINARY_OP(name, number, learned)                                                           \
     static void run_##name(const struct op_args *args, const struct op_env *env)                   \

@@ -5,12 +5,12 @@
  *                   BranchElse second branch, when it does not
  *                   BranchEnd  the values of the branch that ran
  *
- * The condition travels through Branch, so that it is there when BranchEnd asks for it. Which
+ * The condition travels through Branch, so that it is there for BranchEnd. Which
  * node comes next is the executor's affair (run.c).
  *
  * Of values on two sides only one is ever alive, so the planner may put both where BranchEnd's
  * output lies (plan/alias.c). Both have to leave values of the same types and shapes, because
- * whoever reads them has been planned once. */
+ * their readers are planned once. */
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
 

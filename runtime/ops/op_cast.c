@@ -38,7 +38,7 @@ static enum pith_status shape_cast(const struct op_args *args)
 }
 
 /* One float format: sign, `exponent` bits, `mantissa` bits; together 16 or 32 bits. IEEE 754
- * binary16, bfloat16 and binary32 as the two numbers that tell them apart, so one pair of
+ * binary16, bfloat16 and binary32 as the two numbers that distinguish them, so one pair of
  * functions serves all three. */
 struct float_format {
     uint32_t exponent, mantissa;
@@ -172,7 +172,7 @@ static void load_integers(enum pith_type type, const uint8_t *p, int64_t *to, si
     }
 }
 
-/* The upper bytes are cut off, which is what modulo 2^n means in two's complement. */
+/* The upper bytes are cut off, which is modulo 2^n in two's complement. */
 static void store_integers(enum pith_type type, const int64_t *from, uint8_t *p, size_t n)
 {
     uint32_t bytes = pith_type_bytes(type);

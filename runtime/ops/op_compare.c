@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* op_compare.c - two operands, broadcast, to bool: comparisons of numbers (of bools for
- * equality) and And, Or, Xor of bools, told apart by `kind`. NaN is unequal to everything, as
+ * equality) and And, Or, Xor of bools, distinguished by `kind`. NaN is unequal to everything, as
  * IEEE says; any byte but 0 is true.
  *
  * One operator in the format for all of ONNX's comparisons and for its And, Or and Xor: they
@@ -81,7 +81,8 @@ static void run_compare(const struct op_args *args, const struct op_env *env)
     const struct tview *a = args->in[0], *b = args->in[1];
     struct broadcast bc = pith_broadcast_plan(&a->shape, &b->shape);
     uint32_t in_bytes = pith_type_bytes(a->type);
-    /* Elements of the output are shorter than those read, so the steps of both are told apart. */
+    /* Elements of the output are shorter than those read, so the steps of both are kept separately.
+     */
     const uint32_t bytes[3] = {in_bytes, in_bytes, 1};
     pith_broadcast_row *row = a->type == PITH_BOOL
                                   ? bools[args->attr[ATTR_KIND]]

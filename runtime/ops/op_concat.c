@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* op_concat.c - Concat and its inverse, Split: the tensor seen as [outer, axis, inner], joined
+/* op_concat.c - Concat and its inverse, Split: the tensor as [outer, axis, inner], joined
  * or cut along the middle. Any element type: only bytes move.
  *
  * Along the outermost axis that is not 1 the planner lets inputs be written straight into their

@@ -3,7 +3,7 @@
  * conv_run.c.
  *
  * ONNX Conv-11. The rule is here, apart from everything that computes, because import,
- * quantization and training ask it as well; ConvInteger shares it. */
+ * quantization and training use it as well; ConvInteger shares it. */
 #include "products/conv_run.h"
 #include "ops/op_list.h"
 #include "op_interface/shape_rule.h"
@@ -11,7 +11,7 @@
 #define MAX_STEP 65535 /* strides, dilations, groups: so that products stay small */
 #define MAX_PAD (1 << 24)
 
-/* Lists begin with their length; 0 means ONNX's default for each axis (stride 1, dilation 1, no
+/* Lists begin with their length; 0: ONNX's default for each axis (stride 1, dilation 1, no
  * padding). */
 const struct attr_field pith_conv_fields[PITH_CONV_FIELDS] = {
     {ATTR_INT, ATTR_CONV_GROUP, 1, 1, INT32_MAX},

@@ -10,11 +10,11 @@
  * run from the first element to the last, and what some index names is kept.
  *
  * ONNX Gather-13, GatherElements-13, GatherND-13. An index beyond its axis is cut to it, a
- * negative one counts from the end (index_at): values come from data, so no gate has seen them,
- * and a wrong one must not read outside of x.
+ * negative one counts from the end (index_at): values come from data, so no validation has checked
+ * them, and a wrong one must not read outside of x.
  *
  * Coded tables are embeddings: without memory for the decoded table, one pass of the decoder
- * over all rows finds those that were asked for. The cost is a decode of the table for each run,
+ * over all rows finds the requested ones. The cost is a decode of the table for each run,
  * whatever the number of indices. */
 #include "op_interface/index_read.h"
 #include "ops/op_list.h"
@@ -230,7 +230,7 @@ static void run_gather(const struct op_args *args, const struct op_env *env)
             run_coded(&job, args->weight, shape_product(&x->shape, 0, axis), env->scratch);
             return;
         }
-        /* Work is told in words of 4 bytes, as an element-wise operator's is. */
+        /* Work is counted in words of 4 bytes, as an element-wise operator's is. */
         pith_op_range(env, items, job.inner_bytes / 4, axis_range, &job);
     } else if (args->attr[ATTR_GATHER_KIND] == GATHER_ELEMENTS) {
         items /= by->dim[by->rank - 1];

@@ -89,7 +89,7 @@ static bool in_count(const struct op_args *loop)
            (!loop->attr[ATTR_LOOP_HAS_COUNT] || done < *(const int64_t *)loop->in[0]->data);
 }
 
-/* Asked by the executor after run_loop(), so that a loop of no iterations skips its body. */
+/* Called by the executor after run_loop(), so that a loop of no iterations skips its body. */
 bool pith_loop_enters(const struct op_args *loop)
 {
     return in_count(loop) && (!loop->attr[ATTR_LOOP_HAS_COND] ||

@@ -114,7 +114,7 @@ static void run_lp_pool(const struct op_args *args, const struct op_env *env)
                           .y = args->out[0]->data,
                           .plane = shape_product(s, 2, s->rank),
                           .p = powers.p};
-    /* What threads share is told by what an element costs. */
+    /* How work is split among threads depends on the cost of an element. */
     pith_op_range(env, shape_elems(s), sums.p <= 2 ? 1 : 4, power_range, &powers);
     if (is_global(args))
         pith_op_range(env, shape_product(s, 0, 2), sums.plane, plane_range, &sums);

@@ -130,7 +130,7 @@ static void window_taps(const struct pool_axis *a, int64_t o, int64_t before, in
 }
 
 /* Takes n taps, `stride` apart, into n outputs. One tap applied to a run of outputs. x and y
- * never overlap, which `restrict` tells. */
+ * never overlap, which `restrict` declares. */
 typedef void tap_fn(const float *restrict x, int64_t stride, float *restrict y, int64_t n);
 
 struct pool_job {

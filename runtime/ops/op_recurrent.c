@@ -80,7 +80,7 @@ static bool floats_ok(const int32_t *attr, uint32_t slot, uint32_t n)
     return count == 0 || count == n;
 }
 
-/* What a kind does not have must be absent, so that no reader has to ask again. */
+/* What a kind does not have must be absent, so that no reader has to check again. */
 static bool attributes_ok(const struct op_args *args)
 {
     const int32_t *attr = args->attr;
@@ -391,8 +391,8 @@ static void rnn_row(const struct recurrent *s, const float *x, float *u, float *
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* Lengths are data of a running network: out of range ones are brought into it. Nobody has
- * checked them, since they arrive with the data. */
+/* Lengths are data of a running network: out of range ones are brought into it. They are
+ * unchecked, since they arrive with the data. */
 static uint32_t length_of(const struct recurrent *s, size_t row)
 {
     int32_t n = s->length ? s->length[row] : (int32_t)s->n_steps;
@@ -460,7 +460,8 @@ static void mix_rows(void *arg, size_t begin, size_t end)
     }
 }
 
-/* An exponential costs as much as touching some ten elements. Told to the division of work only. */
+/* An exponential costs as much as touching some ten elements. Used for the division of work only.
+ */
 #define WORK_OF_GATE 10u
 
 /* The GRU that waits for its reset gate takes two products and two passes a step. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* op_reduce.c - ReduceSum, Max, Min, Prod, L1, L2, LogSum, LogSumExp and SumSquare, told apart by
- * `kind`; axes as for ReduceMean (op_reduce_mean.c). f32 for all, sums and products in double; i32
- * and i64 for Sum, Max, Min and Prod, wrapping. Max and Min give NaN where there is one.
+/* op_reduce.c - ReduceSum, Max, Min, Prod, L1, L2, LogSum, LogSumExp and SumSquare, distinguished
+ * by `kind`; axes as for ReduceMean (op_reduce_mean.c). f32 for all, sums and products in double;
+ * i32 and i64 for Sum, Max, Min and Prod, wrapping. Max and Min give NaN where there is one.
  *
  * Where the innermost axes are reduced, rows are summed up; where they are kept, 16 neighbouring
  * outputs are computed side by side.

@@ -3,7 +3,7 @@
  * opsets below 13 mean).
  *
  * The maximum is subtracted first, so exp never overflows and the sum is at least 1. The tensor
- * is seen as [outer, n, inner]; columns of `inner` are handled 16 at a time, so that memory is
+ * is treated as [outer, n, inner]; columns of `inner` are handled 16 at a time, so that memory is
  * walked in order and the running maxima and sums stay in registers.
  *
  * ONNX Softmax-13 and LogSoftmax-13. y may be x: a column's maximum is known before its first

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* op_unary.c - elementwise functions of one input, told apart by `kind`. f32 for all; Neg, Abs
+/* op_unary.c - elementwise functions of one input, distinguished by `kind`. f32 for all; Neg, Abs
  * and Sign also for i32 and i64 (wrapping: the smallest integer is its own negative), Not for
  * bool.
  *
@@ -120,7 +120,7 @@ static void simple_f32(int32_t kind, float alpha, const float *x, float *y, size
         EACH(choose(x[i] <= alpha, 0.0f, x[i]));
 }
 
-/* The kind is asked for outside of the loops: one test a run of elements, not one an element. */
+/* The kind is tested outside of the loops: one test a run of elements, not one an element. */
 static void unary_f32(const struct row_kernels *row, int32_t kind, float alpha, float gamma,
                       const float *x, float *y, size_t n)
 {

@@ -31,7 +31,7 @@ static enum pith_status shape_variadic(const struct op_args *args)
 }
 
 /* Both choices are made without a jump, so that rows become vector code. Compilers do not turn a
- * float's conditional into a select where a NaN would tell the difference. */
+ * float's conditional into a select where a NaN would make a difference. */
 static inline float choose(bool which, float a, float b)
 {
     uint32_t mask = 0u - (uint32_t)which;

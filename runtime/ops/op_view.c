@@ -58,7 +58,7 @@ static enum pith_status shape_unsqueeze(const struct op_args *args)
     return pith_out_set(args->out[0], args->in[0]->type, &s);
 }
 
-/* Fills dims told outright or copied (0); *left: the axis of -1, or PITH_MAX_RANK. 0 copies x's
+/* Fills dims given outright or copied (0); *left: the axis of -1, or PITH_MAX_RANK. 0 copies x's
  * dim of the same place, as ONNX has it without allowzero; one -1 takes what is left. */
 static enum pith_status reshape_dims(const int32_t *attr, const struct shape *x, struct shape *s,
                                      uint32_t *left)
@@ -91,7 +91,7 @@ static enum pith_status shape_reshape(const struct op_args *args)
     if (st == PITH_OK)
         st = pith_shape_count(&args->in[0]->shape, &have);
     if (st == PITH_OK)
-        /* Each told dim is at least 1, so the division below is defined. */
+        /* Each given dim is at least 1, so the division below is defined. */
         st = pith_shape_count(&s, &known); /* >= 1 */
     if (st)
         return st;
@@ -129,7 +129,7 @@ static enum pith_status shape_flatten(const struct op_args *args)
     return pith_out_set(args->out[0], args->in[0]->type, &s);
 }
 
-/* Asked to run only where memory could not be shared. */
+/* Runs only where memory could not be shared. */
 static void run_view(const struct op_args *args, const struct op_env *env)
 {
     (void)env;

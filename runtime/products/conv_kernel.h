@@ -56,8 +56,8 @@ struct conv {
 
 struct conv_kernel {
     bool (*supports)(const struct op_args *args, const struct op_env *env);
-    /* In multiply-accumulates for each output row and tap; UINT64_MAX: whatever else there is is
-     * better. Asked where supports() said yes. */
+    /* In multiply-accumulates for each output row and tap; UINT64_MAX: every other kernel is
+     * better. Called where supports() returned true. */
     uint64_t (*cost)(const struct op_args *args, const struct op_env *env);
     /* What it needs; fills conv.way. */
     enum pith_status (*workspace)(const struct op_args *args, const struct op_env *env,
@@ -67,7 +67,7 @@ struct conv_kernel {
     void (*run)(const struct op_args *args, const struct op_env *env);
 };
 
-/* The list, in the order in which they are asked: a line each. */
+/* The list, in the order in which they are tried: a line each. */
 #define CONV_KERNELS(KERNEL)                                                                       \
     KERNEL(pith_conv_product)                /* a matrix product: product_f32.h */                 \
     KERNEL(pith_conv_depthwise_coded)        /* the weight decoded at each run, by filters */      \

@@ -21,8 +21,8 @@ struct conv_bands {
 bool pith_conv_bands(const struct op_args *first, const struct op_args *depth,
                      const struct op_env *env, uint32_t lanes, struct conv_bands *bands);
 
-/* Both, as conv_bands told. env: of one thread, with the first one's scratch, for all lanes; the
- * second one needs none. */
+/* Both, in bands by conv_bands. env: of one thread, with the first one's scratch, for all lanes;
+ * the second one needs none. */
 struct conv_pair {
     const struct op_args *first, *depth;
     const struct op_env *env;

@@ -58,7 +58,7 @@ static uint64_t tiles_of(const struct conv *v, const struct quad_matrix *m)
     return (v->pixels + m->width - 1) / m->width;
 }
 
-/* The form of prep is told by the width and the taps, since places in it depend on both: steps with
+/* The form of prep depends on the width and the taps, since places in it depend on both: steps with
  * the same weight share prep where the form is the same. */
 static enum pith_status sparse_workspace(const struct op_args *args, const struct op_env *env,
                                          struct op_need *need)

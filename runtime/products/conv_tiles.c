@@ -15,7 +15,7 @@
 
 /* A part that takes less has more work with its copy of what is under a tile than it saves. */
 #define PART_MACS (1u << 21)
-#define THREADS 4u /* where nobody tells how many there are */
+#define THREADS 4u /* where the number is unknown */
 
 /* ---- packed weights ------------------------------------------------------------------------- */
 
@@ -86,7 +86,8 @@ struct conv_run pith_conv_packed_run(const struct op_args *args, const struct op
 /* Where tiles are few, each is cut into parts of output channels: as many as there are threads, so
  * that each thread gets a run of parts and copies what is under a tile once. A tile that two
  * threads share is copied by both: one that waits for the other, and fetches what that one has
- * copied, takes longer. What is read in place is cut into more parts, for whoever is done first. */
+ * copied, takes longer. What is read in place is cut into more parts, for threads that finish
+ * first. */
 static void set_parts(const struct conv *v, const struct op_env *env, struct cut *t)
 {
     const uint32_t mr = env->kernels->dense.mr, panels = (v->g.o + mr - 1) / mr;

@@ -59,7 +59,7 @@ static const struct winograd_form four = {6,
                                            ROW(-1.5, 0.625),
                                            {0, 0, 1}}};
 
-/* The same image seen as tiles: what im2col_f32 copies. */
+/* The same image as tiles: what im2col_f32 copies. */
 static struct conv_geom tiled(const struct winograd_form *f, const struct conv_geom *g)
 {
     struct conv_geom t = *g;

@@ -9,18 +9,18 @@
 #include "decode/weight_cut.h"
 #include "decode/weight_f32.h"
 
-/* A product that a kernel is asked about. */
+/* A product to choose a kernel for. */
 struct product_case {
     const struct product *p;
     const struct weight *weight; /* constant b, or NULL */
     const struct op_env *env;
-    bool forced; /* by the number that a plan file says: whether it pays is not asked */
+    bool forced; /* by its number in a plan file: its cost is not compared */
 };
 
 struct product_kernel {
     bool (*supports)(const struct product_case *c);
-    /* In units of PRODUCT_COST_NS; UINT64_MAX: whatever else there is is better. Asked where
-     * supports() said yes. */
+    /* In units of PRODUCT_COST_NS; UINT64_MAX: every other kernel is better. Called where
+     * supports() returned true. */
     uint64_t (*cost)(const struct product_case *c);
     /* What it needs, need->kernel its name. */
     enum pith_status (*workspace)(const struct product_case *c, struct op_need *need);
@@ -29,7 +29,7 @@ struct product_kernel {
     void (*run)(const struct product *p, const struct product_data *d, const struct op_env *env);
 };
 
-/* The list, in the order in which they are asked: a line each. */
+/* The list, in the order in which they are tried: a line each. */
 #define PRODUCT_KERNELS(KERNEL)                                                                    \
     KERNEL(pith_product_coded)   /* constant b decoded at each run, row by row */                  \
     KERNEL(pith_product_form)    /* straight from a compressed run form */                         \

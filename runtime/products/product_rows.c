@@ -40,7 +40,8 @@ static enum pith_status rows_pack(const struct product_case *c, void *prep)
         return pith_weight_cut_f32(c->env, c->weight, prep, c->env->scratch);
     const float *w;
     enum pith_status status = pith_weight_f32(c->env, c->weight, &w);
-    if (status == PITH_OK) /* [k, n] -> [n, k]: one panel as high as the matrix, seen from b */
+    if (status ==
+        PITH_OK) /* [k, n] -> [n, k]: one panel as high as the matrix, from the side of b */
         pith_pack_rows_f32(w, p->n, 1, p->k, p->n, p->k, prep, 0);
     return status;
 }

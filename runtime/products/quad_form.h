@@ -23,7 +23,7 @@ struct quad_need {
  * nothing; `bytes` bounds every pattern with w's counts. */
 enum pith_status pith_quads_need(const struct weight *w, const struct quad_matrix *m,
                                  struct quad_need *need);
-/* form, env->scratch: as pith_quads_need told. PITH_ERR_CORRUPT when a coded stream of w breaks its
+/* form, env->scratch: by pith_quads_need. PITH_ERR_CORRUPT when a coded stream of w breaks its
  * rules; the form is then unusable. */
 enum pith_status pith_quads_build(const struct op_env *env, const struct weight *w,
                                   const struct quad_matrix *m, void *form);

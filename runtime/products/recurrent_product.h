@@ -47,7 +47,7 @@ enum pith_status pith_recurrent_product_need(struct recurrent_product *p,
 enum pith_status pith_recurrent_product_prepare(const struct recurrent_product *p,
                                                 const struct recurrent_data *d,
                                                 const struct op_env *env);
-/* Once a run, env->scratch being what need asked for, kept until the last step. */
+/* Once a run, env->scratch being what need requested, kept until the last step. */
 void pith_recurrent_product_begin(const struct recurrent_product *p, const struct recurrent_data *d,
                                   const struct op_env *env, struct recurrent_run *run);
 /* Part i: y [N, its rows] of h [N, H]. */

@@ -371,7 +371,7 @@ static uint32_t put_blocks4(uint8_t *row, const uint8_t *index, uint32_t cols)
     return blocks * 128;
 }
 
-/* The kind is asked for once a row, so that each loop has its own code. */
+/* The kind is tested once a row, so that each loop has its own code. */
 static void put_row(enum run_form_kind kind, uint8_t *row, const uint8_t *index, uint32_t cols)
 {
     if (kind == FORM_DENSE4)

@@ -28,13 +28,14 @@ struct run_form_need {
 enum pith_status pith_run_form_need(const struct weight *w, uint32_t rows, uint32_t cols,
                                     const struct sparse_kernels *k, struct run_form_need *need);
 
-/* The same of a form that is asked for, be it faster or not. */
+/* The same of a requested form, be it faster or not. */
 enum pith_status pith_run_form_fits(const struct weight *w, uint32_t rows, uint32_t cols,
                                     const struct sparse_kernels *k, struct run_form_need *need);
 
 /* Times, in 128ths of a nanosecond, of m rows of x, by the measured speeds of the table: in this
- * form, which pith_run_form_need told of (batch: many of them one behind the other), by dense rows
- * one by one, and packed and multiplied with f32 tiles. UINT64_MAX: the table has no such kernel.
+ * form, with the needs by pith_run_form_need (batch: many of them one behind the other), by dense
+ * rows one by one, and packed and multiplied with f32 tiles. UINT64_MAX: the table has no such
+ * kernel.
  */
 #define COSTS_IN_NS UINT64_C(128)
 uint64_t pith_run_form_cost(const struct weight *w, uint32_t rows, uint32_t cols,
@@ -42,7 +43,7 @@ uint64_t pith_run_form_cost(const struct weight *w, uint32_t rows, uint32_t cols
 uint64_t pith_gemv_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m);
 uint64_t pith_tiles_cost(const struct sparse_kernels *k, uint32_t rows, uint32_t cols, uint32_t m);
 
-/* form, env->scratch: as pith_run_form_need told, for the same w and env->kernels->sparse.
+/* form, env->scratch: by pith_run_form_need, for the same w and env->kernels->sparse.
  * PITH_ERR_CORRUPT when a coded stream of w breaks its rules; the form is then unusable. */
 enum pith_status pith_run_form_build(const struct op_env *env, const struct weight *w,
                                      uint32_t rows, uint32_t cols, void *form);

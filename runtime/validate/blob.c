@@ -42,7 +42,7 @@ static struct stream next_entry(struct reader *r, const char *key, bool *hit)
     return (struct stream){rd_bytes(r, n), n};
 }
 
-/* A key that does not occur and a chunk that is not there are the same to who asks. */
+/* A missing key and a missing chunk give the same result. */
 enum pith_status pith_blob_meta(const void *blob, size_t bytes, const char *key, const char **value,
                                 size_t *value_bytes)
 {

@@ -3,7 +3,7 @@
  * its checksums hold (docs/format.md, sections 2 and 3).
  *
  * Chunks are contiguous and cover the file exactly, so every byte is header, chunk, padding that
- * is tested to be zero, or checksum: nothing can hide in a file, and no bit can change unseen.
+ * is tested to be zero, or checksum: nothing can hide in a file, and no bit can change unnoticed.
  *
  * Offsets in the full table are redundant: each is compared with where its chunk must lie. A
  * compact file has lengths alone. */
@@ -147,8 +147,8 @@ static enum pith_status read_full_entry(struct image *im, uint32_t i, uint32_t f
     return place_chunk(im, kind_of_tag(tag), tag, (tag & TAG_ANCILLARY) != 0, s, at, err);
 }
 
-/* Fields are tested in an order that tells most: a newer version before anything that it might
- * have changed, the length before the table, the table's checksum before its contents. */
+/* Fields are tested in the order of the most useful error: a newer version before anything that it
+ * might have changed, the length before the table, the table's checksum before its contents. */
 static enum pith_status open_full(struct image *im, uint32_t flags, struct pith_error *err)
 {
     const uint8_t *b = im->blob;

@@ -104,8 +104,8 @@ enum chunk_kind {
 #define HEAD_SAME_CENTROIDS 0x80u /* bit of a common head */
 #define HEAD_FORM 0xf8u           /* from here on: adaptive, a form byte follows the shape */
 /* What would be common heads with the same centroids, but no codebook, are short heads of the most
- * frequent adaptive tensors: support, codebook and source are told by them, and what follows from
- * the source's rows (fed) is not written. */
+ * frequent adaptive tensors: support, codebook and source are implied by them, and what follows
+ * from the source's rows (fed) is not written. */
 enum short_kind {
     SHORT_MATRIX,      /* [a, b]; written: a b */
     SHORT_CONV,        /* [a, b, k, k]; written: a b k */
@@ -149,7 +149,7 @@ struct image {
     uint64_t header_bytes;            /* up to the first chunk, checksums left out */
 };
 
-/* Tag of a kind as told in errors. */
+/* Tag of a kind for error messages. */
 uint32_t pith_chunk_tag(enum chunk_kind kind);
 /* Byte of the compact chunk table. */
 uint8_t pith_chunk_compact_tag(enum chunk_kind kind);
@@ -166,7 +166,7 @@ enum pith_status pith_fail(struct pith_error *err, enum pith_status status, uint
 
 /* The common head of a tensor that is not adaptive; of planes or rANS behind HEAD_OTHER_CODE. */
 uint8_t pith_weight_common_head(const struct weight *w, uint32_t shape_code, bool same_centroids);
-/* Is w, with this shape code, one of the tensors whose head byte tells the form? */
+/* Is w, with this shape code, one of the tensors whose head byte holds the form? */
 bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code);
 /* What the short head byte of such a tensor says of its shape; SHORT_KINDS: it has none. fed: rows
  * of the tensor two before it, 0: it has no rows. */

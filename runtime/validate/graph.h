@@ -38,7 +38,7 @@ struct graph_node {
     uint32_t partner;   /* Loop <-> LoopEnd, Branch -> BranchElse -> BranchEnd; else PITH_NO_NODE */
 };
 
-/* What its operator is asked with: in[n_in], NULL where one is left out, and out[n_out]. */
+/* The values of its operator: in[n_in], NULL where one is left out, and out[n_out]. */
 static inline struct op_args node_args(const struct graph_node *node, const struct tview **in,
                                        struct tview **out)
 {

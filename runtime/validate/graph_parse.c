@@ -110,7 +110,7 @@ static enum pith_status parse_inputs(struct graph_parse *p, bool *lists_outputs)
     return p->r.bad ? pith_parse_corrupt(p) : PITH_OK;
 }
 
-/* Streams are cut while tensors are read: lengths are told in passing. */
+/* Streams are cut while tensors are read: their lengths stand in the graph. */
 static enum pith_status parse_weights(struct graph_parse *p)
 {
     p->g.n_weights = (uint32_t)rd_varint(&p->r, MAX_WEIGHTS);
@@ -281,7 +281,7 @@ static enum pith_status explicit_wiring(struct graph_parse *p, struct graph_node
     return by_default ? pith_parse_corrupt(p) : PITH_OK;
 }
 
-/* at: the node's own place, which is where an unknown operator is told. */
+/* at: the node's own place, where an unknown operator is reported. */
 static enum pith_status parse_node(struct graph_parse *p, struct graph_node *node)
 {
     int32_t attr[PITH_OP_MAX_SLOTS];

@@ -2,16 +2,16 @@
 /* graph_parse.h - the state of one pass over the graph chunk.
  *
  * The chunk is read twice by the same code: once to count (`fill` false: nothing is stored),
- * once to fill the arrays whose sizes the first pass told.
+ * once to fill the arrays whose sizes the first pass counted.
  *
- * One code for both passes means that they cannot disagree about what is accepted: a second,
+ * With one code for both passes they cannot disagree about what is accepted: a second,
  * simpler counting pass would be a second parser to prove. */
 #ifndef GRAPH_PARSE_H
 #define GRAPH_PARSE_H
 
 #include "validate/format.h"
 
-/* The fields fall into what is being read, what was told so far (values repeat: shapes, tables,
+/* The fields fall into what is being read, what was read so far (values repeat: shapes, tables,
  * attributes and wiring are written by reference to what stood before), and where the second
  * pass stores. */
 struct graph_parse {

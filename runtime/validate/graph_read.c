@@ -111,7 +111,7 @@ static enum pith_status read_names(const struct image *im, struct graph *g, stru
 }
 
 /* What operators see of a constant: every float grid is computed in f32, so shapes and types
- * behind it follow from f32. Whoever decodes converts; no operator has a path for f16. */
+ * behind it follow from f32. The decoder converts; no operator has a path for f16. */
 static enum pith_type computed_type(enum pith_type stored)
 {
     bool narrow = stored == PITH_F16 || stored == PITH_BF16 || stored == PITH_F64;
@@ -148,7 +148,7 @@ static bool is_selection(const struct graph *g, uint32_t value)
     return n != PITH_NO_NODE && g->nodes[n].info->op == PITH_OP_NON_MAX_SUPPRESSION;
 }
 
-/* How much is selected is known at run time alone, to nobody but the caller. */
+/* How much is selected is known at run time alone, to the caller. */
 static bool reads_selection(const struct graph *g, const struct graph_node *node)
 {
     for (uint32_t i = 0; i < node->n_in; i++)

@@ -4,7 +4,7 @@
  *     Loop ... LoopEnd          Branch ... BranchElse ... BranchEnd
  *
  * The nodes that open and close a region stand in the one around it; so do the values they give,
- * but for Loop's, which its body owns. A value is seen in its region and in those inside it.
+ * but for Loop's, which its body owns. A value is visible in its region and in those inside it.
  * This is where the brackets of a file are matched, and everything that reads across them is
  * refused.
  *
@@ -51,7 +51,7 @@ static uint32_t region_of(const struct graph *g, uint32_t value)
     return g->nodes[n].region;
 }
 
-/* Whether all of value[n] are seen from inside `region`. At most PITH_MAX_DEPTH steps outward a
+/* Whether all of value[n] are visible inside `region`. At most PITH_MAX_DEPTH steps outward a
  * value. */
 static bool are_visible(const struct graph *g, const uint32_t *value, uint32_t n, uint32_t region)
 {
@@ -88,7 +88,7 @@ static uint32_t close_region(struct walk *w, enum pith_op op)
     return n;
 }
 
-/* What Loop and LoopEnd say twice must agree, so that either alone tells the executor enough. */
+/* What Loop and LoopEnd say twice must agree, so that the executor needs either alone. */
 static bool end_loop(struct walk *w, uint32_t n)
 {
     struct graph_node *end = &w->g->nodes[n];

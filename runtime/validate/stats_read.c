@@ -160,7 +160,7 @@ static bool read_grid(struct reader *r, struct stats_entry *e)
     return read_scales(r, e);
 }
 
-/* Where nothing was seen there must be a grid, and the extremes are +0. +0, so that equal
+/* Where nothing was observed there must be a grid, and the extremes are +0. +0, so that equal
  * statistics are equal bytes. */
 bool pith_stats_entry_read(struct reader *r, uint64_t *next, uint32_t n_values,
                            struct stats_entry *e)

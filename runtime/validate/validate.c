@@ -9,7 +9,7 @@
 #include "op_interface/op_exec.h"
 #include "validate/stats_read.h"
 
-/* Where the reader stopped is the byte that is told. */
+/* The error's offset is where the reader stopped. */
 static enum pith_status corrupt_at(const struct image *im, enum chunk_kind kind,
                                    const struct reader *r, struct pith_error *err)
 {
@@ -192,7 +192,7 @@ static void sort_names(uint32_t *order, uint32_t n, const struct graph_name *nam
     }
 }
 
-/* Neighbours in order: not before means equal. */
+/* Neighbours in order: one that is not smaller is equal. */
 static bool unique(const struct graph_name *name, uint32_t n, uint32_t *order)
 {
     uint32_t named = 0;
@@ -216,7 +216,7 @@ static bool read_name(struct reader *r, struct graph_name *name)
     return true;
 }
 
-/* Values first, then nodes. Node names may repeat; ONNX asks uniqueness of values alone. */
+/* Values first, then nodes. Node names may repeat; ONNX requires uniqueness of values alone. */
 enum pith_status pith_validate_names(const struct image *im, const struct names *names,
                                      uint32_t *order, struct pith_error *err)
 {

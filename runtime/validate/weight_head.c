@@ -2,7 +2,7 @@
 /* weight_head.c - a tensor's description in the graph chunk, up to its streams (docs/format.md,
  * section 5): type, shape, support, grid and code.
  *
- * What a description leaves out is told by what stood before (shape, centroids, rows of the tensor
+ * What a description leaves out follows from earlier ones (shape, centroids, rows of the tensor
  * that feeds it), and where it can be left out it must be: the canonical form of graph_parse.c.
  *
  * All arithmetic is on bounded numbers: counts are at most 2^40 elements (pith_shape_count). */
@@ -31,7 +31,7 @@ bool pith_weight_is_adaptive_vector(const struct weight *w, uint32_t shape_code)
            w->support == SUPPORT_DENSE && w->source_back == 1 && w->n_groups <= 1;
 }
 
-/* Shape code 2: a matrix unlike the tensor before. fed < 2: a layer of one row tells nothing. */
+/* Shape code 2: a matrix unlike the tensor before. fed < 2: a layer of one row gives nothing. */
 enum short_kind pith_weight_short_kind(const struct weight *w, uint32_t shape_code, uint32_t fed)
 {
     bool conv = shape_code == SHAPE_RANK4_SQUARE;
@@ -111,7 +111,7 @@ static enum pith_status parse_shape(struct graph_parse *p, uint32_t code, struct
     return PITH_OK;
 }
 
-/* The dims that a short head leaves to be told. A dim that a source tells is not written; it is
+/* The dims that a short head leaves out. A dim that follows from a source is not written; it is
  * 0 where there is no source, which pith_shape_count() refuses. */
 static bool parse_short_dims(struct graph_parse *p, enum short_kind kind, struct shape *s)
 {
@@ -163,8 +163,8 @@ static const uint8_t vector_form[HEAD_VECTORS] = {
     1u << FORM_SOURCE, 1u << FORM_SOURCE | FORM_CODEBOOK,
     1u << FORM_SOURCE | FORM_CODEBOOK | FORM_SAME_CENTROIDS};
 
-/* A tensor all of whose elements are stored, until more is known. nnz is corrected where a
- * support tells less. */
+/* A tensor all of whose elements are stored, until more is known. nnz is corrected by a
+ * support with fewer. */
 static enum pith_status parse_shape_and_count(struct graph_parse *p, uint32_t code,
                                               struct weight *w)
 {
@@ -175,7 +175,7 @@ static enum pith_status parse_shape_and_count(struct graph_parse *p, uint32_t co
     return st;
 }
 
-/* Adaptive, with a head from HEAD_FORM on or of a vector: what is told before the length of its
+/* Adaptive, with a head from HEAD_FORM on or of a vector: what stands before the length of its
  * stream. The last three tests refuse tensors that a shorter head can describe. */
 static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct weight *w)
 {
@@ -206,7 +206,7 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
     return st;
 }
 
-/* number: of its short head. All that is told before the length of its stream.
+/* number: of its short head. All that stands before the length of its stream.
  * pith_adaptive_allows() holds what the coder can do: its contexts bound rows and columns. */
 static enum pith_status parse_short(struct graph_parse *p, uint32_t number, struct weight *w)
 {
@@ -239,7 +239,7 @@ static uint32_t short_number(uint32_t head)
     return SHORT_HEADS;
 }
 
-/* How many elements are stored, where gaps tell which. Gaps are 32-bit places in the tensor. */
+/* How many elements are stored, with gaps. Gaps are 32-bit places in the tensor. */
 static enum pith_status parse_gap_count(struct graph_parse *p, struct weight *w)
 {
     if (w->support != SUPPORT_GAPS)
@@ -282,7 +282,7 @@ static enum pith_status parse_other_code(struct graph_parse *p, struct weight *w
     return st || !classes || pith_classes_allow(w) ? st : pith_parse_corrupt(p);
 }
 
-/* f32 has no prefix, so it must not be told. */
+/* f32 has no prefix, so it must not be written. */
 static enum pith_status parse_type(struct graph_parse *p, struct weight *w)
 {
     w->type = (enum pith_type)rd_u8(&p->r);
@@ -325,7 +325,7 @@ static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, str
     return st || fits ? st : pith_parse_corrupt(p);
 }
 
-/* Everything told before the streams. */
+/* Everything before the streams. */
 enum pith_status pith_parse_head(struct graph_parse *p, struct weight *w)
 {
     uint8_t head = rd_u8(&p->r);

@@ -39,7 +39,7 @@ static enum pith_status cut_stream(struct graph_parse *p, uint64_t bytes, struct
     return PITH_OK;
 }
 
-/* Its bits from `bits` on, in the last byte, are zero. Else bits of a file could change unseen
+/* Its bits from `bits` on, in the last byte, are zero. Else bits of a file could change unnoticed
  * by any decoder. */
 static bool tail_is_zero(const struct stream *s, uint64_t bits)
 {
@@ -47,7 +47,7 @@ static bool tail_is_zero(const struct stream *s, uint64_t bits)
     return used == 0 || s->bytes[s->n_bytes - 1] >> used == 0;
 }
 
-/* The number of stored elements is not written: the bitmap tells it. */
+/* The number of stored elements is not written: the bitmap gives it. */
 static uint64_t count_ones(const struct stream *s)
 {
     uint64_t n = 0;
@@ -158,7 +158,7 @@ static enum pith_status parse_tables(struct graph_parse *p, struct weight *w)
     return PITH_OK;
 }
 
-/* A length that the description tells; then that many bytes of data. min: a codebook has at
+/* A length by the description; then that many bytes of data. min: a codebook has at
  * least a byte. */
 static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct stream *s)
 {
@@ -178,8 +178,8 @@ static enum pith_status find_source(struct graph_parse *p, struct weight *w)
     return feeds ? PITH_OK : pith_parse_corrupt(p);
 }
 
-/* One length for codebook and stream, none for those of the last tensor; the codebook tells
- * itself where it ends. The last stream needs no length: it takes what is left. */
+/* One length for codebook and stream, none for those of the last tensor; the codebook's end
+ * follows from its content. The last stream needs no length: it takes what is left. */
 static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
 {
     size_t length;
@@ -240,7 +240,7 @@ enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
     return st;
 }
 
-/* Bytes that nobody reads are refused. */
+/* Unread bytes are refused. */
 enum pith_status pith_parse_weights_end(struct graph_parse *p)
 {
     if (p->data_at != p->im->chunk[CHUNK_DATA].n_bytes)

@@ -537,7 +537,7 @@ static void what_killed_processes_left(void **state)
     }
 }
 
-/* A process of another user cannot be asked: its file stays. */
+/* A process of another user cannot be checked: its file stays. */
 static void files_of_other_users_stay(void **state)
 {
     (void)state;

@@ -131,7 +131,7 @@ static void test_all_come_back(void **state)
 }
 
 /* In a folder whose file system has no files without a name: none is left, by name or open; what is
- * moved a little at a time, with signals between, is whole; what fails is told. */
+ * moved a little at a time, with signals between, is whole; what fails is reported. */
 static void test_files(void **state)
 {
     (void)state;

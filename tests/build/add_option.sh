@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # An option of training is one row, one member and the line that reads it: add_option.patch adds one
-# that nobody needs, in a copy of the tree. Built there, it is set by --set and by a recipe, refused where it
+# that has no use, in a copy of the tree. Built there, it is set by --set and by a recipe, refused where it
 # does nothing, listed in the help, and it changes what is trained. So is a goal of compress, by add_goal.patch.
 top=$(cd "$(dirname "$0")/../.." && pwd)
 case ${PITH_O##*/} in
@@ -61,7 +61,7 @@ cmp -s a.pith b.pith || complain "half of twice the rate is not the rate"
 train -o twice.pith --lr 0.1 && "$pith" encode twice.pith -q -o c.pith --for size
 cmp -s a.pith c.pith && complain "the rate does not matter"
 "$pith" train --init digits -d digits/train-images-idx3-ubyte --rate-part 0.5 2>&1 | grep -q -e '--set rate_part=SHARE' ||
-    complain "--rate-part is refused without telling of --set"
+    complain "--rate-part is refused without naming --set"
 
 "$pith" help compress | grep -q -e '--max-nodes N ' || complain "the goal is not in the help"
 "$pith" completion bash | grep -q -e ' --max-nodes' || complain "the goal is not completed"

@@ -8,7 +8,7 @@
 #     tests/build/bare_root.sh [SUITE [demo|check|both]]      bookworm and both by default
 #
 # SUITE: bookworm, trixie, or Ubuntu's jammy, noble (with universe, as it is installed). MIRROR=URL: where
-# packages come from. DATA=FOLDER: is seen inside as PITH_DATA. KEEP=1 leaves the root
+# packages come from. DATA=FOLDER: is PITH_DATA inside. KEEP=1 leaves the root
 # and says where it is. The host's proxies, certificates and pip settings hold inside.
 suite=${1:-bookworm}
 what=${2:-both}

@@ -21,7 +21,7 @@ for goal in help "-n clean"; do
     "$make" CC=no-such-cc $goal >"$work/out" 2>&1 || complain "make $goal needs a compiler"
 done
 
-# ---- a machine with nothing: apt-get brings the compiler, which notes what it is asked to compile
+# ---- a machine with nothing: apt-get brings the compiler, which notes what it compiles
 mkdir "$work/bin"
 tool() { cat >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
 tool dpkg-query <<'END'
@@ -77,7 +77,7 @@ generated=$(grep -n 'protoc-c' "$work/order" | head -1 | cut -d: -f1)
 included=$(grep -n -e '-c onnx/' "$work/order" | head -1 | cut -d: -f1)
 [ "${generated:-999999}" -lt "${included:-0}" ] || complain "onnx/ is compiled before its generated header is there"
 
-# ---- which goals ask for what
+# ---- which goals need what
 for goal in check check-asan test-model fuzz lint; do
     "$make" -n deps $goal >"$work/out" 2>&1
     said "tests/deps.sh test"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every function of the installed headers called with NULL and with options that nobody initialised,
+# Every function of the installed headers called with NULL and with uninitialised options,
 # from C and from C++: PITH_ERR_ARGUMENT, never a crash (null_arguments.py).
 [ -n "$HEADERS" ] || { echo "no HEADERS"; exit 1; }
 work=$(mktemp -d)

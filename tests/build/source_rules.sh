@@ -17,7 +17,7 @@ found=$(find $modules -name '*.[ch]' |
 [ -n "$found" ] && complain "a library prints or exits" "$found"
 found=$(grep -nE '(^|[^a-z_])getenv\(' $(find $modules cli mpi samples -name '*.[ch]'))
 [ -n "$found" ] && complain "reads the environment other than by secure_getenv, which a program with more rights needs" "$found"
-# A struct in a file differs between machines, and no check can tell a bad one: fields are stored one by one. A file
+# A struct in a file differs between machines, and no check can detect a bad one: fields are stored one by one. A file
 # function gets the sizeof of nothing but arrays of bytes that the same file declares. `&x, sizeof x` of a struct goes
 # to no function but those named here (options, a system call, processes of one run). Left out: CUDA kernels, which
 # take structs, and pack_pieces.c, which keeps its list in memory.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The runtime core calls nothing but memory functions, and our libraries define only pith_ symbols.
 status=0
-# strlen: gcc makes it of a loop that looks for a NUL, unless told that there is no libc
+# strlen: gcc makes it of a loop that looks for a NUL, unless -ffreestanding excludes libc
 allowed='^(memcpy|memmove|memset|memcmp|strlen|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$'
 core=$(find "$PITH_O/runtime" -name '*.o' ! -path '*/host/*')
 defined=$(nm -g --defined-only $core | awk 'NF==3{print $3}' | sort -u)

@@ -164,7 +164,7 @@ static struct pith_buffer file_of(struct pith_model *m)
     return file;
 }
 
-/* What was seen has a place in a file also where the first sample gave nothing but zeros. */
+/* Statistics are stored also where the first sample gave nothing but zeros. */
 static void dead_first_sample(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a Concat gives is not looked at: its parts tell. A Clip without limits behind it gives the
- * same numbers, which are. */
+/* The result of a Concat is not observed: the statistics of its parts are merged. A Clip without
+ * limits behind it gives the same numbers, which are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,7 +164,7 @@ static void test_parts_without_channels(void **state)
     pith_model_free(j.m);
 }
 
-/* Parts of both models tell what the whole is, once. */
+/* The whole has the statistics of the parts of both models, once. */
 static void test_merged(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands in a loop is seen in every iteration, whose number may differ between samples. */
+/* Values in a loop are observed in every iteration, whose number may differ between samples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

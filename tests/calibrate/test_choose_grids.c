@@ -97,7 +97,7 @@ static void grids_by_hand(void **state)
     pith_model_free(m);
 }
 
-/* Room for what was not seen, but not for what cannot be. */
+/* Headroom for unobserved numbers, but not for impossible ones. */
 static void headroom(void **state)
 {
     (void)state;

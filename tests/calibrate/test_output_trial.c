@@ -24,7 +24,7 @@ static void grow(void *user, uint32_t value, float *x, size_t n)
 }
 
 /* Values are read by the next node and by later ones, so some lie in the place of others and some
- * do not. One is of booleans, which nobody changes, but which some middles have to have. */
+ * do not. One is of booleans, which never change, but which some middles have to have. */
 static struct pith_model *network(void)
 {
     struct pith_model *m;
@@ -45,7 +45,7 @@ static struct pith_model *network(void)
     uint32_t d = loop_node(m, PITH_OP_CONCAT, "d", 2, (const uint32_t[]){w, a}, 1)->out[0];
     uint32_t e = loop_node(m, PITH_OP_RELU, "e", 1, &d, 1)->out[0];
     uint32_t f = loop_node(m, PITH_OP_MUL, "f", 2, (const uint32_t[]){e, e}, 1)->out[0];
-    m->outputs[m->n_outputs++] = b; /* seen before the middle of some */
+    m->outputs[m->n_outputs++] = b; /* observed before the middle of some */
     m->outputs[m->n_outputs++] = f;
     if (pith_model_infer_shapes(m, &err))
         fail_msg("%s", err.text);

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pith bench --per-layer tells what a layer moves, how fast, and as a share of what this CPU can do; --csv the same
+# pith bench --per-layer prints what a layer moves, how fast, and as a share of what this CPU can do; --csv the same
 # as values; --explain what each step's other kernels take; -T 1,2 what threads gain; --cold runs without caches.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 cd "$work" || exit 1
 fail() { echo "$*"; exit 1; }
 "$PITH" init lenet300 -q -o a.pith && "$PITH" init lenet5 -q -o conv.pith || exit 1
-"$PITH" bench a.pith --per-layer --time 100ms -T 1 --json >told || fail "bench: $(cat told)"
+"$PITH" bench a.pith --per-layer --time 100ms -T 1 --json >printed || fail "bench: $(cat printed)"
 "$PITH" bench a.pith --time 2x 2>refused && fail "a time of 2x was taken"
-grep -q "time '2x': not a time such as" refused || fail "not told: $(cat refused)"
-python3 - told <<'END' || exit 1
+grep -q "time '2x': not a time such as" refused || fail "not reported: $(cat refused)"
+python3 - printed <<'END' || exit 1
 import json, sys
 t = json.load(open(sys.argv[1]))
 sizes = {"ip1": (784, 300), "ip2": (300, 100), "ip3": (100, 10)}
@@ -35,9 +35,9 @@ END
 "$PITH" prune a.pith --sparsity 0.99 -q -o pruned.pith && "$PITH" prune conv.pith --sparsity 0.99 -q -o pruned5.pith &&
     "$PITH" init resnet20 -q -o deep.pith || exit 1
 for net in pruned pruned5 conv deep; do
-    "$PITH" bench $net.pith --per-layer --time 100ms -T 1 --json >$net.told || fail "bench $net: $(cat $net.told)"
+    "$PITH" bench $net.pith --per-layer --time 100ms -T 1 --json >$net.printed || fail "bench $net: $(cat $net.printed)"
 done
-python3 - pruned.told pruned5.told conv.told deep.told <<'END' || exit 1
+python3 - pruned.printed pruned5.printed conv.printed deep.printed <<'END' || exit 1
 import json, sys
 for name in sys.argv[1:]:
     layers = json.load(open(name))["layers"]
@@ -47,13 +47,13 @@ for name in sys.argv[1:]:
         if l["of_roof"] and l["of_roof"] > 1 + 1e-9:
             raise SystemExit(f"{name}: above the roof: {l}")
 END
-"$PITH" bench a.pith --per-layer --time 0.1 -T 2 >told || fail "bench: $(cat told)"
-grep -q '^layer .*moved .*GB/s .*GFLOP/s .*of roof' told || fail "no columns: $(cat told)"
-grep -q '^roof, measured here: [0-9.]* GFLOP/s, reads of [0-9.]* GB/s from cache, [0-9.]* from memory$' told ||
-    fail "no roof: $(cat told)"
-# Conv has several kernels on every CPU: one is told as chosen, the others with their times.
-"$PITH" bench conv.pith --explain --time 0.2 -T 1 --json >told || fail "explain: $(cat told)"
-python3 - told <<'END' || exit 1
+"$PITH" bench a.pith --per-layer --time 0.1 -T 2 >printed || fail "bench: $(cat printed)"
+grep -q '^layer .*moved .*GB/s .*GFLOP/s .*of roof' printed || fail "no columns: $(cat printed)"
+grep -q '^roof, measured here: [0-9.]* GFLOP/s, reads of [0-9.]* GB/s from cache, [0-9.]* from memory$' printed ||
+    fail "no roof: $(cat printed)"
+# Conv has several kernels on every CPU: one is printed as chosen, the others with their times.
+"$PITH" bench conv.pith --explain --time 0.2 -T 1 --json >printed || fail "explain: $(cat printed)"
+python3 - printed <<'END' || exit 1
 import json, sys
 t = json.load(open(sys.argv[1]))
 if [s["name"] for s in t["explain"]] != [l["name"] for l in t["layers"]]:
@@ -68,23 +68,23 @@ for s, l in zip(t["explain"], t["layers"]):
 if not any(o["kernel"] == "conv-f32-direct" for s in t["explain"] for o in s["others"]):
     raise SystemExit(f"no convolution: {t['explain']}")
 END
-"$PITH" bench conv.pith --explain --time 0.2 -T 1 >told || fail "explain: $(cat told)"
-grep -q '^step .*layer .*kernel .*us .*why .*others, us' told || fail "no heads: $(cat told)"
+"$PITH" bench conv.pith --explain --time 0.2 -T 1 >printed || fail "explain: $(cat printed)"
+grep -q '^step .*layer .*kernel .*us .*why .*others, us' printed || fail "no heads: $(cat printed)"
 python3 -c "import struct; open('x.bin', 'wb').write(bytes(4 * 784))"
-"$PITH" run conv.pith x.bin --explain -T 1 --top 1 >top 2>told || fail "run --explain: $(cat told)"
-[ "$(wc -l <top)" = 1 ] && grep -q '^step .*layer .*kernel .*us .*why .*others, us' told || fail "run: $(cat top told)"
-"$PITH" run conv.pith x.bin --explain --device cpu >told 2>err
+"$PITH" run conv.pith x.bin --explain -T 1 --top 1 >top 2>printed || fail "run --explain: $(cat printed)"
+[ "$(wc -l <top)" = 1 ] && grep -q '^step .*layer .*kernel .*us .*why .*others, us' printed || fail "run: $(cat top printed)"
+"$PITH" run conv.pith x.bin --explain --device cpu >printed 2>err
 rc=$?
 [ $rc -eq 2 ] && grep -q -- '--explain' err || fail "run --explain on a device: exit $rc: $(cat err)"
 "$PITH" tune conv.pith --time 0.2 -T 1 -q -o conv.plan || exit 1
-"$PITH" bench conv.pith --explain --plan conv.plan --time 0.1 >told 2>err
+"$PITH" bench conv.pith --explain --plan conv.plan --time 0.1 >printed 2>err
 rc=$?
 [ $rc -eq 2 ] && grep -q -- '--explain' err || fail "explain with a plan: exit $rc: $(cat err)"
 
 # Several numbers of threads: a side each, the first one's members at the top.
-"$PITH" bench conv.pith -T 1,3,2 --per-layer --cold --time 50ms --json >told || fail "threads: $(cat told)"
+"$PITH" bench conv.pith -T 1,3,2 --per-layer --cold --time 50ms --json >printed || fail "threads: $(cat printed)"
 "$PITH" bench conv.pith -T 1,3 --csv --time 50ms >csv || fail "csv: $(cat csv)"
-python3 - told csv <<'END' || exit 1
+python3 - printed csv <<'END' || exit 1
 import csv, json, sys
 t = json.load(open(sys.argv[1]))
 sides = [t, *t["by_threads"]]
@@ -104,15 +104,15 @@ for r, l in zip(rows, t["layers"]):
     if float(r["us"]) <= 0 or (r["of_roof"] and not float(r["of_roof"]) > 0):
         raise SystemExit(f"figures: {r}")
 END
-"$PITH" bench conv.pith -T 1,2 --per-layer --cold --time 50ms >told || fail "threads: $(cat told)"
-grep -q '^layer .*us -T 1 .*us -T 2 .*ratio' told && grep -q '^conv.pith, 2 threads: median .* cold [0-9]' told &&
-    grep -q '^2 threads: [0-9.]* times as fast as 1$' told || fail "threads: $(cat told)"
-refuses() { # WORD OPTION... : exit 2, told
+"$PITH" bench conv.pith -T 1,2 --per-layer --cold --time 50ms >printed || fail "threads: $(cat printed)"
+grep -q '^layer .*us -T 1 .*us -T 2 .*ratio' printed && grep -q '^conv.pith, 2 threads: median .* cold [0-9]' printed &&
+    grep -q '^2 threads: [0-9.]* times as fast as 1$' printed || fail "threads: $(cat printed)"
+refuses() { # WORD OPTION... : exit 2, printed
     word=$1
     shift
-    "$PITH" bench conv.pith "$@" >told 2>err
+    "$PITH" bench conv.pith "$@" >printed 2>err
     rc=$?
-    [ $rc -eq 2 ] && [ ! -s told ] && grep -q -- "$word" err || fail "$*: exit $rc: $(cat told err)"
+    [ $rc -eq 2 ] && [ ! -s printed ] && grep -q -- "$word" err || fail "$*: exit $rc: $(cat printed err)"
 }
 for wrong in 0 257 1, ,1 1,,2 1,x 1,2,3,4,5,6 12345678901234567890; do
     refuses "threads '$wrong': 1 to 5 whole numbers" -T "$wrong"
@@ -120,8 +120,8 @@ done
 refuses "threads and --vs" -T 1,2 --vs cpu
 refuses "threads and --what-if" -T 1,2 --what-if density=.5
 refuses "csv and --explain" --csv --explain
-"$PITH" bench conv.pith --csv --json >told 2>err
-[ $? -eq 2 ] && grep -q -- "--csv and --json" err || fail "csv as json: $(cat told err)"
-"$PITH" bench - -T 1,2 <conv.pith >told 2>err
-[ $? -eq 2 ] && grep -q "read twice" err || fail "stdin: $(cat told err)"
+"$PITH" bench conv.pith --csv --json >printed 2>err
+[ $? -eq 2 ] && grep -q -- "--csv and --json" err || fail "csv as json: $(cat printed err)"
+"$PITH" bench - -T 1,2 <conv.pith >printed 2>err
+[ $? -eq 2 ] && grep -q "read twice" err || fail "stdin: $(cat printed err)"
 exit 0

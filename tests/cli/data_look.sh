@@ -98,7 +98,7 @@ grep -q 'target.npz: the target of sample 9 is NaN' .err || complain "$(cat .err
 # only the samples that are read count
 expect 0 pith run net.onnx -d nan.npy --range 6:64 -f -o out.npy
 expect 0 pith run net.onnx -d bytes.npy --preprocess raw -f -o out.npy
-[ ! -s .err ] || complain "raw pixels were asked for: $(cat .err)"
+[ ! -s .err ] || complain "raw pixels were requested: $(cat .err)"
 
 # what the network holds of its input
 expect 0 pith calibrate net.onnx -d good.npy -o seen.pith

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every allocation of each command fails, once alone and once with all that follow: exit 6 with one
-# message, no output but an error in JSON where that was asked for, never a crash. PITH_STEP=1 tries every one; the default tries every 7th.
+# message, no output but an error in JSON where that was requested, never a crash. PITH_STEP=1 tries every one; the default tries every 7th.
 . "$(dirname "$0")/sandbox.inc"
 nm -u "$PITH" | grep -q __asan_init && { echo "AddressSanitizer brings a heap of its own"; exit 77; }
 ${CC:-cc} -O1 -shared -fPIC "$here/fail_alloc.c" -o fail_alloc.so || { echo "no shared library can be made"; exit 77; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A result that misses its goal never lies under the name asked for: it goes to NAME.best.pith, what
-# was there stays, standard output gets nothing, and --json tells which file there is.
+# A result that misses its goal never lies under the requested name: it goes to NAME.best.pith, what
+# was there stays, standard output gets nothing, and --json names the file there is.
 . "$(dirname "$0")/sandbox.inc"
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" && mv photos.onnx net.onnx || exit 1
 miss="pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 95% --bits 1 --max-drop 1%"
@@ -9,7 +9,7 @@ miss="pith compress net.onnx -d val.tar --preprocess imagenet --sparsity 95% --b
 expect 1 $miss -o net.pith
 absent net.pith
 [ -s net.best.pith ] || complain "no net.best.pith"
-[ "$(grep -c 'goal not met.*saved as net.best.pith' .err)" = 1 ] || complain "not told: $(cat .err)"
+[ "$(grep -c 'goal not met.*saved as net.best.pith' .err)" = 1 ] || complain "not reported: $(cat .err)"
 expect 0 pith info net.best.pith
 
 echo old >kept.pith
@@ -28,7 +28,7 @@ mkdir default
 
 expect 1 $miss -q -o -
 [ ! -s .out ] || complain "a result that missed its goal went to standard output"
-grep -q 'nothing is written' .err || complain "not told: $(cat .err)"
+grep -q 'nothing is written' .err || complain "not reported: $(cat .err)"
 expect 1 $miss -n -q -o dry.pith
 absent dry.pith dry.best.pith
 
@@ -85,10 +85,10 @@ fi
 expect 1 $search --max-size 100 --max-drop 2% -o small.pith
 absent small.pith
 [ -s small.best.pith ] || complain "no small.best.pith"
-[ "$(grep -c 'goal not met.*saved as small.best.pith' .err)" = 1 ] || complain "not told: $(cat .err)"
+[ "$(grep -c 'goal not met.*saved as small.best.pith' .err)" = 1 ] || complain "not reported: $(cat .err)"
 grep -q 'largest layers: ' .err || complain "no layers: $(cat .err)"
 grep -q -e '--max-size [0-9]* would give' .err || complain "no looser limit: $(cat .err)"
-# Latency: a second is kept to by every file, a nanosecond by none; what was measured is told.
+# Latency: a second is kept to by every file, a nanosecond by none; what was measured is printed.
 expect 0 $search --max-drop 2% --max-latency 1s -q -o slow.pith --json
 python3 - <<'END' || status=1
 import json

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A search that is broken off at random moments (SIGKILL, SIGINT, SIGTERM) and started again with
-# --resume ends in the bytes of one that nobody disturbed, whatever the threads. A checkpoint of
-# another search, a damaged one and a full disk are told; -n looks for nothing and leaves nothing.
+# --resume ends in the bytes of an undisturbed one, whatever the threads. A checkpoint of
+# another search, a damaged one and a full disk are reported; -n looks for nothing and leaves nothing.
 . "$(dirname "$0")/sandbox.inc"
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 "$here/make_readme_inputs.py" && mv photos.onnx net.onnx || exit 1
 seed=${PITH_TEST_SEED:-$(date +%s)}
@@ -144,7 +144,7 @@ write(body[:28] + struct.pack("<d", -20.0) + body[36:])
 run("less than no time", 4, "out of range")
 END
 
-# Where the checkpoint cannot be written, or the result: exit 3, nothing under the name asked for.
+# Where the checkpoint cannot be written, or the result: exit 3, nothing under the requested name.
 if strace -o /dev/null true 2>/dev/null; then
     export ASAN_OPTIONS=detect_leaks=0
     for fault in rename:error=EIO fsync:error=ENOSPC; do

@@ -3,7 +3,7 @@
 # Searches on what people give: labels that are no classes of the network, or others', inputs that
 # are always the same (H is singular), layers of zeros, a picture alone, pictures of other sizes,
 # values that are no numbers; limits of every kind together, those that cannot be kept, and all of it
-# as a recipe. Nothing bad lies under the name asked for.
+# as a recipe. Nothing bad lies under the requested name.
 . "$(dirname "$0")/sandbox.inc"
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'END' || exit 1
 import random
@@ -71,7 +71,7 @@ expect 0 $search --labels right.csv --max-drop 2% -q -o right.pith --json
 [ ! -s .err ] || complain "labels that fit: $(cat .err)"
 grep -q '"metric": *"top1"' .out || complain "labels were not counted: $(cat .out)"
 
-# Inputs and layers that tell nothing: a file within the goal, or a miss that is told.
+# Inputs and layers without statistics: a file within the goal, or a reported miss.
 for data in same zeros twins; do
     expect 0 pith compress mlp.onnx -d $data.npy -T 1 -q -o $data.pith
     expect 0 pith compare mlp.onnx $data.pith -d $data.npy
@@ -183,9 +183,9 @@ rm -rf none.pith
 
 # The same as a recipe: one with a goal and no stages is a search.
 echo '{ "pith": 1, "goal": { "max_drop": "2%", "min_snr": 15 } }' >goal.json
-expect 0 $search --max-drop 2% --min-snr 15 -q -f -o asked.pith
+expect 0 $search --max-drop 2% --min-snr 15 -q -f -o requested.pith
 expect 0 $search -r goal.json -q -f -o recipe.pith
-same asked.pith recipe.pith
+same requested.pith recipe.pith
 expect 1 $search -r goal.json --max-size 200 -q -f -o recipe2.pith # options are added
 absent recipe2.pith
 expect 2 pith compress mlp.onnx -r goal.json -q -o none.pith # without samples

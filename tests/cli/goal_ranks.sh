@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # mpirun -n 2 pith compress --ranks mpi: a search shared by processes ends in the bytes of one; a
-# miss is told once and is no failure of the others; a process that dies ends all, and what was made
+# miss is reported once and is no failure of the others; a process that dies ends all, and what was made
 # goes on with another number of them, to the same bytes; time ends and retrains all at once; what
 # cannot be shared is said once.
 command -v mpirun >/dev/null || { echo "no mpirun"; exit 77; }
@@ -24,7 +24,7 @@ same one.pith many.pith
 absent many.best.pith
 [ "$(wc -c <state)" -le 100 ] || complain "a search that is over left its files in the checkpoint"
 rm state
-expect 0 "$PITH" $search --max-drop 2% --ranks mpi -o alone.pith # nobody else was started
+expect 0 "$PITH" $search --max-drop 2% --ranks mpi -o alone.pith # a single process
 same one.pith alone.pith
 
 expect 1 ranks 2 $search --max-drop 2% --max-size 100 --json -o missed.pith
@@ -75,7 +75,7 @@ cp missed.best.pith before.pith
 expect 1 "$PITH" $search --max-drop 2% --max-size 100 --checkpoint kept --resume -o missed.pith
 same before.pith missed.best.pith
 
-# How far it gets is for the clock to say: retrained or not, rank 0 alone tells and writes it.
+# How far it gets is for the clock to say: retrained or not, rank 0 alone prints and writes it.
 "$PITH_O/samples/make_digits" digits 1 2000 || exit 1
 ranks 2 compress digits.onnx -d digits/test-images-idx3-ubyte --preprocess scale=1/255 --max-drop 3% -T 1 \
     --time 6s --json -o timed.pith >.out 2>.err

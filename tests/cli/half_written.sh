@@ -12,7 +12,7 @@ expect 0 pith import good.onnx -q -o good.pith
 python3 - <<'EOP' || status=1
 import glob, os, resource, signal, subprocess, sys, time
 
-for s in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # whoever was started with &, or by nohup, had them ignored
+for s in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # a process started with &, or by nohup, has them ignored
     signal.signal(s, signal.SIG_DFL)
 failed = False
 def check(what, ok, detail=""):
@@ -32,7 +32,7 @@ def clear():
     for name in glob.glob("mark.*") + glob.glob("go") + glob.glob("new.pith*"):
         os.unlink(name)
 
-nameless = False  # can the file system have files without a name, and is it asked to?
+nameless = False  # can the file system have files without a name, and does it do so?
 def start(*more, setup=None, **env):
     env = dict(env) if nameless else dict(env, NO_TMPFILE="1")
     env = dict(os.environ, LD_PRELOAD="./held_sync.so", SYNC_MARK="mark", SYNC_GO="go", **env)
@@ -44,7 +44,7 @@ def left():
     return glob.glob("new.pith.*")
 
 no_core = lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-asked = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU}
+requests = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU}
 not_ending = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT, signal.SIGTSTP, signal.SIGTTIN,
               signal.SIGTTOU, signal.SIGURG, signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ}
 every = set(signal.valid_signals()) - not_ending
@@ -58,7 +58,7 @@ for force in ([], ["-f"]):
         wait_for("mark.*")
         check(sig, len(left()) == 1, f"nothing to leave behind: {left()}")
         p.send_signal(sig)
-        if sig in asked:  # the first only asks: the file is whole soon
+        if sig in requests:  # the first only requests: the file is whole soon
             time.sleep(0.05)
             check(sig, p.poll() is None, f"ended by the first: {p.returncode}")
             end = time.time() + 20  # one that comes before the first was taken is lost
@@ -100,7 +100,7 @@ for force in ([], ["-f"]):
     check("nameless", subprocess.run(["pith", "info", "new.pith"], stdout=subprocess.DEVNULL).returncode == 0, "not whole")
 nameless = False
 
-# what a killed process left under a name: gone with the next writer, where it is old and nobody's
+# what a killed process left under a name: gone with the next writer, where it is old and unused
 clear()
 p = start()
 wait_for("mark.*")
@@ -165,7 +165,7 @@ for env in ({"nameless": True}, {}, {"NO_NOREPLACE": "1"}, {"NO_NOREPLACE": "1",
     check(env, subprocess.run(["pith", "info", "new.pith"], stdout=subprocess.DEVNULL).returncode == 0, "not whole")
     check(env, not left(), left())
 
-    clear()  # -f means the last one
+    clear()  # -f is the last one
     several = [start("-f", **env) for _ in range(3)]
     wait_for("mark.*", 3)
     open("go", "w")
@@ -191,7 +191,7 @@ for i in 1 2; do
     [ -L link ] && [ -s behind.pith ] || complain "link $i: $(ls -l link behind.pith)"
     echo old >behind.pith
 done
-# a failed write is told once, with its own reason
+# a failed write is reported once, with its own reason
 pith import good.onnx -q -o - >/dev/full 2>.err
 [ "$(cat .err)" = "pith import: cannot write to standard output: No space left on device" ] || complain "full: $(cat .err)"
 # what would be read twice is no pipe

@@ -47,17 +47,17 @@ def loss(data):
 for n in (16, 64, 256):
     samples(f"{n}.npy", n)
     for bits in (3, 4, 8):
-        told, said = quantize(n, bits, "--all-integers")
-        if told["held_out"] != {16: 8, 64: 12, 256: 192}[n]:
-            raise SystemExit(f"{n} samples: {told['held_out']} held out")
-        off = told["snr_db"] - loss("unseen.npy")
+        reported, said = quantize(n, bits, "--all-integers")
+        if reported["held_out"] != {16: 8, 64: 12, 256: 192}[n]:
+            raise SystemExit(f"{n} samples: {reported['held_out']} held out")
+        off = reported["snr_db"] - loss("unseen.npy")
         if abs(off) > 1.5 and "warning" not in said:
-            raise SystemExit(f"{n} samples, {bits} bits: {told['snr_db']:.1f} dB reported, {off:+.1f} dB off, no warning")
-        if n == 64 and bits == 3 and told["snr_db"] > loss("64.npy") - 1:
-            raise SystemExit(f"{told['snr_db']:.1f} dB reported, {loss('64.npy'):.1f} on samples fitted to")
+            raise SystemExit(f"{n} samples, {bits} bits: {reported['snr_db']:.1f} dB reported, {off:+.1f} dB off, no warning")
+        if n == 64 and bits == 3 and reported["snr_db"] > loss("64.npy") - 1:
+            raise SystemExit(f"{reported['snr_db']:.1f} dB reported, {loss('64.npy'):.1f} on samples fitted to")
 samples("11.npy", 11)
-told, said = quantize(11, 8)
-if told["held_out"] != 0 or "none is held out" not in said:
-    raise SystemExit(f"11 samples: {told}, {said}")
+reported, said = quantize(11, 8)
+if reported["held_out"] != 0 or "none is held out" not in said:
+    raise SystemExit(f"11 samples: {reported}, {said}")
 PY
 finish

@@ -29,15 +29,15 @@ for c in $commands; do
         grep -q "^.It $key=" "pith-$c.1" || echo "pith-$c.1 lacks $key"
     done | grep . && status=1
 done
-# What people use of the largest commands fits a screen; the rest is told apart, and how it is set.
+# What people use of the largest commands fits a screen; the rest has its own page, and how it is set.
 for c in train quantize compress; do
     lines=$(pith help "$c" | wc -l)
     [ "$lines" -le 40 ] || complain "pith help $c has $lines lines"
-    [ "$c" = compress ] || pith help "$c" | grep -q -- "--set KEY=VALUE .*pith help $c-advanced" || complain "pith help $c does not tell of --set"
+    [ "$c" = compress ] || pith help "$c" | grep -q -- "--set KEY=VALUE .*pith help $c-advanced" || complain "pith help $c does not name --set"
 done
 pith help train-advanced | grep -q '^  first_step=' || complain "first_step is not on the advanced page"
 expect 2 pith train net.pith -d data --first-step 0.5
-grep -q -- '--set first_step=' "$work/.err" || complain "--first-step is refused without telling of --set"
+grep -q -- '--set first_step=' "$work/.err" || complain "--first-step is refused without naming --set"
 expect 2 pith help nothing-advanced
 pith help options | grep -q -- '--threads' || complain "pith help options lacks --threads"
 pith help | awk 'END { exit NR > 24 }' || complain "pith help is longer than 24 lines"

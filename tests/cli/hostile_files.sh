@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A small file cannot ask for much: whatever it says, info, check and import take or refuse a file of n
+# A small file cannot cost much: whatever it holds, info, check and import take or refuse a file of n
 # bytes within 1 s and 1 us a byte (of processor time; the test allows three times as much) and within
 # 64 MB and 20 bytes a byte; pictures, packed arrays and archives likewise. A device is no file. What is refused for its size is exit 6 and says what
 # allows it. Quantizing takes a time by the number of layers, not by its square.
@@ -217,8 +217,8 @@ limit = {"zeros.pith": "41943", "zero_row.pith": "41943", "doubled.onnx": "4198"
 for name in files:
     if name.endswith((".pith", ".onnx")):
         rc, said = (6, limit[name]) if name in limit else (0, "")
-        told = name == "zeros.pith"  # whose weight has two axes: nothing is decoded to tell its size
-        take(0 if told else rc, "2,147,4" if told else said, "info", name)
+        undecoded = name == "zeros.pith"  # whose weight has two axes: nothing is decoded for its size
+        take(0 if undecoded else rc, "2,147,4" if undecoded else said, "info", name)
         take(rc, said, "check", name)
         take(rc, said, "import", name, "-q", "-f", "-o", "out.pith")
 take(0, "", "import", "most_zeros.pith", "--max-memory", "100M", "-q", "-f", "-o", "out.pith")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # One .npz feeds several inputs, by the names of its arrays, and holds the labels besides; a name that is
-# wrong is told. Of a network with one input the array of its name is taken. Images with their channels at
+# wrong is reported. Of a network with one input the array of its name is taken. Images with their channels at
 # the other end are transposed, which is said; arrays of any other order of axes are refused.
 . "$(dirname "$0")/sandbox.inc"
 PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY' || exit 1

@@ -8,7 +8,7 @@ PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 python3 - <<'EOF' || status=1
 import os, signal, struct, subprocess, sys, time
 from make_inputs import field, value
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever was started with & had it ignored, and its children too
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process started with & has it ignored, and its children too
 
 N = 200000  # some seconds of work on any machine
 with open("long-images-idx3-ubyte", "wb") as f:

@@ -139,7 +139,7 @@ for command, parts in [("pith quantize good.onnx -d rows.npy -q -f -o q.pith", {
     events = [json.loads(l) for l in run(command + " --json=lines", 0).splitlines()]
     ends = {e["step"]: e for e in events[:-1] if e["event"] == "end"}
     if "event" in events[-1] or not all(p in ends and ends[p]["done"] == ends[p]["total"] > 0 for p in parts):
-        print(command, "tells of no progress:", events)
+        print(command, "reports no progress:", events)
         failed = True
 sys.exit(failed)
 EOF

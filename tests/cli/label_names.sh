@@ -65,8 +65,8 @@ os.makedirs("set")
 for name, shade in (("0a.png", 10), ("1b.png", 90), ("2c.png", 200)):
     write(f"set/{name}", png(28, 28, lambda y, x: (shade * (y + 1) + x) % 251))
 END
-pith run digits.onnx -d set --preprocess unit >told || complain "run of set"
-answer() { sed -n "s/^$1	\([0-9]*\)	.*/\1/p" told; }
+pith run digits.onnx -d set --preprocess unit >printed || complain "run of set"
+answer() { sed -n "s/^$1	\([0-9]*\)	.*/\1/p" printed; }
 rows() { for f in 2c.png 0a.png 1b.png; do echo "$f,$(answer $f)"; done; }
 for head in '' file,class filename,label 'Image,Target' 'path,y' 'file_name,class_id'; do
     { [ -z "$head" ] || echo "$head"; rows; } >names.csv

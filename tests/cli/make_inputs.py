@@ -117,7 +117,7 @@ def main():
     write("nested.onnx", model(b"".join(reversed(parts))))
     write("not.onnx", b"this is no network\n")
     write("empty.onnx", b"")
-    # other formats, as far as one can tell them: their first bytes
+    # other formats, by their first bytes
     def archive(*entries):
         return b"".join(b"PK\3\4" + bytes(22) + struct.pack("<HH", len(e), 0) + e.encode() for e in entries)
     header = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'

@@ -70,8 +70,8 @@ with open("x.raw", "wb") as f:
     f.write(bytes(4 * 4096))
 for coder in ("huffman", "adaptive"):
     peak("pith", "encode", "net.pith", "--coder", coder, "-q", "-f", "-o", "coded.pith")
-    told = subprocess.run(["pith", "info", "coded.pith"], stdout=subprocess.PIPE, check=True, text=True).stdout
-    plan = int(re.search(r"plan ([0-9,]+) bytes", told).group(1).replace(",", ""))
+    reported = subprocess.run(["pith", "info", "coded.pith"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    plan = int(re.search(r"plan ([0-9,]+) bytes", reported).group(1).replace(",", ""))
     for what, plans, command in (("run", 1, ["run", "coded.pith", "x.raw", "-T", "1", "-q"]),
                                  ("bench", 1, ["bench", "coded.pith", "-T", "1", "--time", "0.01"]),
                                  ("compare", 2, ["compare", "coded.pith", "coded.pith", "-T", "1", "--samples", "1"])):
@@ -114,14 +114,14 @@ peak("pith", "prune", "net.onnx", "--sparsity", "0.5", "-q", "-o", "pruned.pith"
 peak("pith", "cluster", "pruned.pith", "--bits", "4", "-q", "-o", "net.pith")
 seconds = {}
 for coder in ("huffman", "adaptive"):
-    told = set()
+    reported = set()
     for _ in range(2):
         out = subprocess.run(["pith", "encode", "net.pith", "--coder", coder, "-q", "-f", "--json", "-o", "coded.pith"],
                              stdout=subprocess.PIPE, check=True).stdout
-        told.add(json.loads(out)["load_seconds"])
-    seconds[coder] = told.pop()
-    if told:
-        print(f"{coder}: other seconds to load the second time: {told}")
+        reported.add(json.loads(out)["load_seconds"])
+    seconds[coder] = reported.pop()
+    if reported:
+        print(f"{coder}: other seconds to load the second time: {reported}")
         failed = True
 # 1024x1024 elements, by classes, at 30 ns; half of them at 4 ns are below 10 ms and printed as 0
 if seconds != {"huffman": 0, "adaptive": 0.03}:

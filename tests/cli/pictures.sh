@@ -35,7 +35,7 @@ expect 0 pith import digits.onnx --preprocess raw -q -o raw.pith
 expect 0 pith run raw.pith grey28.png
 warned no
 
-# compare feeds what is asked for, else what the first model stores, else the second: the network of raw
+# compare feeds what is requested, else what the first model stores, else the second: the network of raw
 # pixels answers otherwise.
 expect 0 pith import digits.onnx --preprocess unit -q -o unit.pith
 expect 0 pith prune unit.pith --sparsity 50% -q -o half.pith

@@ -32,21 +32,21 @@ grep -q gemv shown && grep -q 'writes at' shown || fail "no kernels or places in
 grep -q "a.plan: it is the plan of another model" err || fail "not named: $(cat err)"
 PITH_THREADS=2 "$PITH" plan a.pith -T 2 -q -o t.plan && "$PITH" info a.pith t.plan >/dev/null || fail "no plan with threads"
 # ---- tuned: a plan file like others, of the batch it was tuned for
-"$PITH" tune a.pith -T 1 --time 0.1 -o tuned.plan >told || fail "tune: $(cat told)"
-grep -q '^a.pith: planned .* ms  tuned .* ms  ratio ' told || fail "tune does not tell: $(cat told)"
+"$PITH" tune a.pith -T 1 --time 0.1 -o tuned.plan >printed || fail "tune: $(cat printed)"
+grep -q '^a.pith: planned .* ms  tuned .* ms  ratio ' printed || fail "tune prints nothing: $(cat printed)"
 try 0 "" a.pith -T 1 --plan tuned.plan
 "$PITH" tune a.pith -T 1 --time 0.1 -q -o tuned.plan 2>err && fail "tuned over a file"
-"$PITH" tune a.pith -T 1 --time 0.1 --batch 4 -q -o four.plan >told || fail "no plan of four samples"
-"$PITH" bench a.pith --plan four.plan --time 0.01 >told || fail "bench by a plan: $(cat told)"
-grep -q '1 thread, batch 4' told || fail "bench does not take the plan's batch: $(cat told)"
+"$PITH" tune a.pith -T 1 --time 0.1 --batch 4 -q -o four.plan >printed || fail "no plan of four samples"
+"$PITH" bench a.pith --plan four.plan --time 0.01 >printed || fail "bench by a plan: $(cat printed)"
+grep -q '1 thread, batch 4' printed || fail "bench does not take the plan's batch: $(cat printed)"
 try 2 "other options" a.pith -T 1 --plan four.plan
-"$PITH" bench b.pith --plan four.plan --time 0.01 >told 2>&1 && fail "bench by the plan of another model"
-"$PITH" tune a.pith -T 1 --time 0.1 --batch auto --max-latency 1s --json >told || fail "batch: $(cat told)"
-grep -qE '"batch": ?(1|2|4|8|16|32|64|128|256)\b' told || fail "no batch in: $(cat told)"
+"$PITH" bench b.pith --plan four.plan --time 0.01 >printed 2>&1 && fail "bench by the plan of another model"
+"$PITH" tune a.pith -T 1 --time 0.1 --batch auto --max-latency 1s --json >printed || fail "batch: $(cat printed)"
+grep -qE '"batch": ?(1|2|4|8|16|32|64|128|256)\b' printed || fail "no batch in: $(cat printed)"
 wrong() { # exit-code text options...
     want=$1 text=$2
     shift 2
-    "$PITH" tune a.pith "$@" >told 2>err
+    "$PITH" tune a.pith "$@" >printed 2>err
     rc=$?
     [ $rc = "$want" ] || fail "tune $*: exit $rc, not $want: $(cat err)"
     grep -qF -- "$text" err || fail "tune $*: no '$text' in $(cat err)"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each preset trains, is smaller and answers nearly as well; what is asked wins over it, on the command
+# Each preset trains, is smaller and answers nearly as well; requested options override it, on the command
 # line and in recipes, which make the same file; what does not fit is refused.
 . "$(dirname "$0")/sandbox.inc"
 "$PITH_O/samples/make_digits" digits 2048 512 >/dev/null || exit 1
@@ -24,7 +24,7 @@ reaches distill 8500
 few="--set train.epochs=1 --set prune.train.epochs=1 --bits 3"
 # shellcheck disable=SC2086
 {
-    expect 0 pith compress net.pith -d $train --val $val --preset deep-compression $few -q -o asked.pith
+    expect 0 pith compress net.pith -d $train --val $val --preset deep-compression $few -q -o requested.pith
     pith recipe write --preset deep-compression $few >written.json
 }
 echo '{"pith":1,"preset":"deep-compression","stages":[{"do":"prune","train":{"epochs":1}},{"do":"train","epochs":1},
@@ -33,19 +33,19 @@ pith recipe lint short.json >linted.json
 same written.json linted.json
 [ "$(grep -c '"epochs": 1,' written.json)" = 3 ] || complain "not every training has one epoch: $(cat written.json)"
 expect 0 pith compress net.pith -d $train --val $val -r short.json -q -o recipe.pith
-same asked.pith recipe.pith
+same requested.pith recipe.pith
 
-# What cannot go with what is asked gives way, too.
+# What cannot go with a requested option gives way, too.
 pith recipe write --preset deep-compression --set prune.sigma=1 >other.json
 grep -q '"sigma": 1' other.json && ! grep -q -e sparsity other.json ||
-    complain "sparsity stays beside what is asked: $(cat other.json)"
+    complain "sparsity stays beside the requested option: $(cat other.json)"
 
-# Without a preset stages are those of which something is asked.
+# Without a preset stages are those with requested options.
 stages() { pith recipe write "$@" | sed -n 's/.*"do": "\(.*\)".*/\1/p' | tr '\n' ' '; }
 [ "$(stages --set train.epochs=2 --sparsity .5)" = "prune train cluster encode " ] || complain "stages: $(stages --sparsity .5)"
 [ "$(stages --set quantize.to=fixed:8)" = "quantize encode " ] || complain "stages: $(stages --set quantize.to=fixed:8)"
 
-refused() { grep -q -e "$1" .err || complain "not told '$1': $(cat .err)"; }
+refused() { grep -q -e "$1" .err || complain "not reported '$1': $(cat .err)"; }
 expect 2 pith compress net.pith -o out.pith --preset tiny
 refused "no preset 'tiny': give deep-compression, small, qat or distill"
 expect 2 pith compress net.pith -o out.pith --preset small --bits 4
@@ -79,8 +79,8 @@ alike 0 '{"do":"calibrate","samples":9,"percentile":99}' calibrate no.pith -d $t
 alike 2 '{"do":"train","first_step":0.5}' train no.pith -d $train --set first_step=.5
 
 # Calibration is a stage of recipes, and the history repeats it.
-expect 0 pith calibrate net.pith -d $train --samples 64 --method mse --bits 6 -q -o seen.pith
-expect 0 pith calibrate seen.pith --method max --bits 6 -q -o max.pith
+expect 0 pith calibrate net.pith -d $train --samples 64 --method mse --bits 6 -q -o calibrated.pith
+expect 0 pith calibrate calibrated.pith --method max --bits 6 -q -o max.pith
 expect 0 pith quantize max.pith -d $train --activations 6 -q -o integers.pith
 expect 0 pith encode integers.pith -q -o by_hand.pith
 pith recipe show by_hand.pith >again.json

@@ -34,7 +34,7 @@ for vars in "PMIX_RANK=0 SLURM_STEP_NUM_TASKS=4" "PMI_SIZE=4" "OMPI_COMM_WORLD_S
     rm -f alone.pith
 done
 expect 2 "$PITH" train dense.pith -d $data --ranks smoke -q -o alone.pith
-expect 0 pith train $options -T 1 --ranks mpi -f -o alone.pith # nobody else was started
+expect 0 pith train $options -T 1 --ranks mpi -f -o alone.pith # a single process
 same one.pith alone.pith
 
 # one of them dies

@@ -32,7 +32,7 @@ mkdir pictures
 tar xf val.tar -C pictures
 type_all
 ends_with 4 90
-[ "$(pith run photos.pith picture.png --top 1 | cut -f1)" = 1 ] || complain "picture.png is not told to be green"
+[ "$(pith run photos.pith picture.png --top 1 | cut -f1)" = 1 ] || complain "picture.png is not classified as green"
 pith info --meta photos.pith | grep -q '^preprocess: scale=1/255,mean=0.485:.*resize=256,crop=224' ||
     complain "compress does not store the preprocessing"
 for f in outputs/hidden.npy outputs/pooled.npy p.npy; do [ -s $f ] || complain "no $f"; done
@@ -55,7 +55,7 @@ if [ -d "$PITH_DATA/cifar10" ]; then
     ends_with 7 80
     pith import photos.onnx --preprocess $cifar -q -o was.pith
     [ "$(pith run photos.pith picture.png --top 1 | cut -f1)" = "$(pith run was.pith picture.png --top 1 | cut -f1)" ] ||
-        complain "picture.png is told to be something else"
+        complain "picture.png is classified as something else"
 fi
 cd ..
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # pith train killed at 20 random moments (SIGKILL: nothing can be put in order first) and started
-# again each time with --resume: the file has the bytes of the run that nobody disturbed. ^C, too. A
+# again each time with --resume: the file has the bytes of the undisturbed run. ^C, too. A
 # checkpoint of another run is refused.
 . "$(dirname "$0")/sandbox.inc"
 "$PITH_O/samples/make_digits" digits 1 2000 || exit 1
@@ -57,7 +57,7 @@ if q.returncode != 2 or "parts.pith exists" not in q.stderr:
 if os.listdir("state") != ["checkpoint"]:
     sys.exit(f"seed {seed}: left behind: {os.listdir('state')}")
 
-# the log tells of all epochs, however often the run was broken off; all but the seconds agree
+# the log has all epochs, however often the run was broken off; all but the seconds agree
 def lines(path):
     return [[c for i, c in enumerate(l.split(",")) if i != 7] for l in open(path)]
 if lines("parts.csv") != lines("whole.csv"):

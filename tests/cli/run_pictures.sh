@@ -65,7 +65,7 @@ for name, cls, p in [l.split("\t") for l in run("sigmoid.onnx pics/ --top 3").st
     if not near(float(p), 1 / (1 + math.exp(-logits(name)[int(cls)]))):
         complain("sigmoid", name, cls, p)
 
-# -d names them below the folder; values as they are, softmax where asked for; one picture has no name
+# -d names them below the folder; values as they are, softmax where requested; one picture has no name
 lines = [l.split("\t")[0] for l in run("logits.onnx -d pics").stdout.splitlines()]
 if lines != ["c.png", "deep/d.png"]:
     complain("-d", lines)

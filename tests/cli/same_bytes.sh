@@ -43,7 +43,7 @@ pith recipe show piped.pith >piped.json
 pith compress digits.onnx -r piped.json -q -o again.pith
 same piped.pith again.pith
 
-# a failing stage writes nothing, and the pipeline tells
+# a failing stage writes nothing, and the pipeline reports it
 if command -v bash >/dev/null; then
     bash -c 'set -o pipefail
         pith import not.onnx | pith prune --sparsity 0.5 | pith encode -o none.pith' 2>err.txt

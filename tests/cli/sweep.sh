@@ -40,7 +40,7 @@ sweep --append torn.jsonl -j 2 >front2 2>err || complain "a torn file stops a sw
 grep -q "1 of 7 lines are no results" err || complain "nothing said of the torn line: $(cat err)"
 cmp -s front front2 || complain "a torn file gives another front"
 
-# whoever started it does not care for its children
+# its parent ignores its children
 timeout -s KILL 60 python3 -c 'import os, signal, sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 os.execvp(sys.argv[1], sys.argv[1:])' pith sweep grid.json net.pith -d $test -T 1 -q --append orphans.jsonl \
@@ -90,10 +90,10 @@ if kept != wanted:
 END
 rm kept/net-*
 pith sweep grid.json net.pith -d $test -T 1 -q --append both.jsonl --keep kept >front_both 2>err
-grep -q "its model was not kept" err || complain "a model that is missing is not told: $(cat err)"
+grep -q "its model was not kept" err || complain "a model that is missing is not reported: $(cat err)"
 expect 3 pith sweep grid.json net.pith -d $test -q --append both.jsonl --keep grid.json
 
-# training in a sweep, judged by what was held out; what cannot be run is told and tried again
+# training in a sweep, validated on held-out samples; what cannot be run is reported and tried again
 cat >train.json <<EOF
 { "pith": 1,
   "sweep": { "stages.0.pattern": ["any", "7x7"], "stages.1.lr": [0.001, 0.003] },
@@ -102,5 +102,5 @@ EOF
 expect 1 pith sweep train.json net.pith -d $train --hold 0::5 -T 1 -q --append train.jsonl
 [ "$(grep -c '"bytes"' train.jsonl)" -eq 2 ] || complain "training: $(cat train.jsonl)"
 [ "$(grep -c '"error":"cannot prune' train.jsonl)" -eq 2 ] || complain "7x7: $(cat train.jsonl)"
-[ "$(grep -c 'combination [0-9]* cannot be run: cannot prune [^"]*$' .err)" -eq 2 ] || complain "told: $(cat .err)"
+[ "$(grep -c 'combination [0-9]* cannot be run: cannot prune [^"]*$' .err)" -eq 2 ] || complain "reported: $(cat .err)"
 finish

@@ -56,7 +56,7 @@ steps=$(right steps.pith)
 expect 0 pith train pruned.pith -d $data --epochs 1 --set norms=fold -o none.pith
 grep -q "^folded no normalization" "$work/.err" || complain "nothing says that there was nothing to fold"
 
-# batch normalization becomes part of fc1 in the end, and is judged so: as eval does, encoded or not
+# batch normalization becomes part of fc1 in the end, and is validated so: as eval does, encoded or not
 expect 0 pith init normed.onnx --preprocess scale=1/255 -q -o normed.pith
 expect 0 pith train normed.pith -d $data --val $others --epochs 6 --lr 0.003 --levels 7 --set bias_levels=31 \
     --sparsity 0.8 --set prune_every=10 --set norms=fold -f -o folded.pith
@@ -66,7 +66,7 @@ pith info folded.pith | grep -q "^fc1  *32x784" || complain "no fc1 in folded.pi
 expect 0 pith encode folded.pith --for size -q -o folded.small.pith
 [ "$(right folded.pith)" -ge 900 ] || complain "folded: $(right folded.pith) of 1000 right"
 [ "$(right folded.pith)" = "$(right folded.small.pith)" ] || complain "encoding a folded network changed it"
-[ "$held" = "$(right folded.pith | sed 's/\(.\)$/.\10/')" ] || complain "judged $held%, $(right folded.pith) right"
+[ "$held" = "$(right folded.pith | sed 's/\(.\)$/.\10/')" ] || complain "validated $held%, $(right folded.pith) right"
 bytes=$(stat -c %s folded.small.pith)
 [ "$bytes" -lt 4500 ] || complain "$bytes bytes of 5,082 weights"
 [ "$(pith compare folded.pith folded.small.pith -d $others | grep -c "equal bits")" -eq 1 ] ||

@@ -8,11 +8,11 @@ cd "$work" || exit 1
 fail() { echo "$*"; exit 1; }
 "$PITH" init lenet300 -q -o a.pith || exit 1
 before=$(cksum a.pith)
-"$PITH" bench a.pith --what-if density=0.1,bits=4 -T 1 --time 0.1 >told || fail "bench: $(cat told)"
-grep -q '^a.pith pruned: median ' told || fail "no time of the pruned model in: $(cat told)"
-[ "$(grep -cE ' [0-9.]+x$' told)" -eq 4 ] || fail "not three layers and a ratio in: $(cat told)" # fc1 fc2 fc3
-"$PITH" bench a.pith --what-if pattern=balanced:16/128 -T 1 --time 0.1 --json >told || fail "json: $(cat told)"
-python3 - told <<'END' || exit 1
+"$PITH" bench a.pith --what-if density=0.1,bits=4 -T 1 --time 0.1 >printed || fail "bench: $(cat printed)"
+grep -q '^a.pith pruned: median ' printed || fail "no time of the pruned model in: $(cat printed)"
+[ "$(grep -cE ' [0-9.]+x$' printed)" -eq 4 ] || fail "not three layers and a ratio in: $(cat printed)" # fc1 fc2 fc3
+"$PITH" bench a.pith --what-if pattern=balanced:16/128 -T 1 --time 0.1 --json >printed || fail "json: $(cat printed)"
+python3 - printed <<'END' || exit 1
 import json, sys
 t = json.load(open(sys.argv[1]))
 layers = t["what_if_layers"]
@@ -24,7 +24,7 @@ END
 refused() { # text options...
     text=$1
     shift
-    "$PITH" bench "$@" --time 0.01 >told 2>err <a.pith
+    "$PITH" bench "$@" --time 0.01 >printed 2>err <a.pith
     rc=$?
     [ $rc -eq 2 ] || fail "bench $*: exit $rc, not 2"
     grep -qF -- "$text" err || fail "bench $*: no '$text' in $(cat err)"

@@ -3,7 +3,7 @@
 # Every command that takes a model, with and without data, over networks of all kinds (make_zoo.py): floats, onnxruntime's
 # two forms of integers, pith's own, codebooks, pruned, without weights, whose first output is an input or holds integers or
 # is made by an If, a Loop, a Scan, with a constant on the left of a product, several inputs with a state, half floats, dead
-# channels. Each run ends with an answer or with a sentence about the network; which commands there are pith tells.
+# channels. Each run ends with an answer or with a sentence about the network; the list of commands is pith's.
 . "$(dirname "$0")/sandbox.inc"
 python=$PITH_VENV/bin/python
 [ -x "$python" ] || { echo "no onnxruntime ($python): make deps-test"; exit 77; }

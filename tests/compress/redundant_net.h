@@ -13,7 +13,7 @@
 
 enum { WIDTH = 24, HIDDEN = 64, CLASSES = 4, ROWS = 2000 };
 
-/* The class is the largest of the first n_out inputs, which many hidden units tell, each with an
+/* The class is the largest of the first n_out inputs, which many hidden units compute, each with an
  * error of its own: as many units as one in eight could do it alone. */
 static inline struct pith_model *redundant_net(uint32_t n_out)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_alloc_failure.c - every allocation of every call of the library fails, once alone and once
  * with all that follow (SQLite's loop). The linker sends malloc and its kin through those of
- * failing_heap.h (TEST_LDFLAGS_alloc_failure), jansson is told to. What is owed each time: the
+ * failing_heap.h (TEST_LDFLAGS_alloc_failure), jansson by its hook. What is owed each time: the
  * status PITH_ERR_MEMORY with a text, outputs as they were, the model as before where the header
- * says so, and no leak, which the AddressSanitizer variant tells. */
+ * says so, and no leak, which the AddressSanitizer variant checks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -324,7 +324,7 @@ static enum pith_status compare(struct pith_error *err)
     assert_int_equal(c.layers == NULL, st != PITH_OK);
     if (!st) {
         pith_comparison_free(&c);
-        FAILING(pith_dump_npy(&a, &npy, err)); /* tells too when there was no memory to gather */
+        FAILING(pith_dump_npy(&a, &npy, err)); /* fails too when there was no memory to gather */
     }
     pith_buffer_free(&npy);
     pith_dump_free(&a);
@@ -406,7 +406,7 @@ static enum pith_status recipe_classic(struct pith_error *err)
     return st;
 }
 
-/* What is asked, a preset, and the same in a recipe. */
+/* Requested options, a preset, and the same in a recipe. */
 static enum pith_status recipe_make(struct pith_error *err)
 {
     enum pith_status st;
@@ -597,7 +597,7 @@ static int tear_down(void **state)
         (void)state;                                                                               \
         fail_all(name, copes);                                                                     \
     }
-/* Listing weights gets by without its table of those seen, and reading JSON asks again. */
+/* Listing weights works without its table of visited ones, and reading JSON tries again. */
 SCENE(import_onnx, true) /* weights are listed without memory, too, but slower */
 SCENE(check_onnx, false)
 SCENE(unpack_full, false)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sensitivities of the last layer, over many draws, against what probabilities say they are; of all
- * layers, the same bits however often they are asked for, on every instruction set. */
+ * layers, the same bits however often they are computed, on every instruction set. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The checkpoint of a search: what was added comes back, in another process as in this one; damage,
- * other searches and a full disk are told, and leave the file as it was. */
+ * other searches and a full disk are reported, and leave the file as it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -209,7 +209,7 @@ static void put(const struct pith_buffer *file, size_t bytes)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Each byte changed, each length: told, never taken for whole. */
+/* Each byte changed, each length: reported, never taken for whole. */
 static void damage_is_reported(void **state)
 {
     (void)state;

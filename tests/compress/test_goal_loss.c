@@ -33,7 +33,7 @@ static void expect_split(uint64_t n, bool stream, uint64_t calibrate, uint64_t c
     for (int part = 0; part < (s.shared ? 2 : 3); part++)
         for (uint64_t i = 0; i < s.n[part]; i++) {
             uint32_t k = s.numbers[part][i];
-            assert_true(k < n && taken[k]++ == 0); /* nobody is in two parts */
+            assert_true(k < n && taken[k]++ == 0); /* no sample is in two parts */
             assert_true(!stream || k >= last);
             last = k;
         }

@@ -279,7 +279,7 @@ static void goes_on_where_one_cannot(void **state)
     assert_true(found.met);
     assert_int_equal(no.calls, 1);
     pith_goal_found_free(&found);
-    /* one that stands in is not asked where it need not */
+    /* a fallback encoder does not run where it need not */
     no = yes;
     no.calls = yes.calls = 0;
     found = run(&goal, e, 2);
@@ -288,7 +288,7 @@ static void goes_on_where_one_cannot(void **state)
     pith_goal_found_free(&found);
 }
 
-/* Finer files lose as much: the second says so, and there is no third; the next encoder is asked.
+/* Finer files lose as much: the second says so, and there is no third; the next encoder runs.
  */
 static void stops_at_a_floor(void **state)
 {
@@ -304,7 +304,7 @@ static void stops_at_a_floor(void **state)
     pith_goal_found_free(&found);
 }
 
-/* Where nothing that is coarse keeps the goal, the last resort is asked, though all calls are
+/* Where nothing that is coarse keeps the goal, the last resort runs, though all calls are
  * spent; else it is not. */
 static void ends_with_the_last_resort(void **state)
 {
@@ -375,7 +375,7 @@ static void spends_the_bytes(void **state)
     pith_goal_found_free(&found);
 }
 
-/* The first encoder's files take 2 ms, those of the one that stands in 1 ms: it is asked where the
+/* The first encoder's files take 2 ms, those of the one that stands in 1 ms: it runs where the
  * limit is between, and not where it is above. Where it is below both, the faster is kept. */
 static void takes_the_fast_one(void **state)
 {

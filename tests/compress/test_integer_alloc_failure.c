@@ -336,7 +336,7 @@ static int tear_down(void **state)
         heap.stride = getenv("PITH_STEP") ? (uint32_t)atoi(getenv("PITH_STEP")) : (every);         \
         fail_all(name, copes);                                                                     \
     }
-/* Listing weights gets by without its table of those seen. */
+/* Listing weights works without its table of visited ones. */
 SCENE(quantize, true, 13)
 SCENE(adaptive, true, 17)
 SCENE(fine_and_reestimated, true, 17)

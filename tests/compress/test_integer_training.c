@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Training that ends in a network of integers: what is asked, what comes out of it, that its
+/* Training that ends in a network of integers: its options, its result, that its
  * accuracy is the one reported, and that the network trained with rounding in the loop is the one
  * of integers. */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "compress/test_compress.h"
 #include "train/small_network.h"
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static void test_specs(void **state)
 {

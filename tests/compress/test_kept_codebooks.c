@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_kept_codebooks.c - which weights become codebooks, by a judge that minds some of them. */
+/* test_kept_codebooks.c - which weights become codebooks, by an evaluator that some of them change.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -230,7 +230,7 @@ static void weights_that_stay_float_have_codebooks(void **state)
     pith_data_free(data);
 }
 
-/* What the loud layer costs counts, what was asked to be kept does not. */
+/* What the loud layer costs counts, what an option keeps does not. */
 static void bytes_of_what_stays_float_are_reported(void **state)
 {
     (void)state;

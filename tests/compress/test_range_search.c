@@ -43,7 +43,7 @@ static struct pith_data *inputs(void)
     return rows_of(x, SAMPLES, N, NULL);
 }
 
-/* All that was seen of the input, then what is left of it when ranges were searched. */
+/* The observed range of the input, then what is left of it when ranges were searched. */
 static void search(struct pith_model *m, struct pith_quantize_opts *opts, double *range,
                    double *left)
 {

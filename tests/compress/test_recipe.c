@@ -72,7 +72,7 @@ static void every_key_is_read(void **state)
     pith_recipe_free(r);
 }
 
-/* And said again as it was; asked for on the command line, it wins over the recipe's. */
+/* And said again as it was; requested on the command line, it wins over the recipe's. */
 static void goals_have_patterns_and_levels(void **state)
 {
     (void)state;

@@ -148,7 +148,7 @@ static bool never_reached(void *user)
     return true;
 }
 
-/* JSON holds UTF-8 alone: what the history could not tell is refused before a step is done. */
+/* JSON holds UTF-8 alone: what the history could not hold is refused before a step is done. */
 static void names_that_the_history_cannot_hold_are_refused_first(void **state)
 {
     (void)state;

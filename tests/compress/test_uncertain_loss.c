@@ -71,7 +71,7 @@ static uint32_t count_low(double widest, double error, double share, double *mea
     return low;
 }
 
-/* Where every sample tells, it is near to the mean. */
+/* Where every sample counts, it is near to the mean. */
 static void is_near_where_all_are_alike(void **state)
 {
     (void)state;

@@ -127,7 +127,7 @@ def constants(model):
 
 
 def optional_names(model):
-    """Tensors that stand only where empty means absent: after the first input of some operators."""
+    """Tensors that stand only where empty stands for absent: after the first input of some operators."""
     used = {}
     for graph in graphs(model.graph):
         for node in graph.node:

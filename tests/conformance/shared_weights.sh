@@ -23,5 +23,5 @@ for name in $("$python" "$here/shared_weights.py" make "$dir"); do
 done
 "$PITH" quantize "$dir/tied.onnx" -d "$dir/tied.s.npy" --json -f -o "$dir/tied.q.pith" |
     grep -q '"name":"[^"]*","weights":64000,"integer":true,"snr_db":[0-9.]*,"table":true,"bits":8' ||
-    { echo "quantize --json does not tell of the table"; exit 1; }
+    { echo "quantize --json does not report the table"; exit 1; }
 "$python" "$here/shared_weights.py" check "$dir"

@@ -83,7 +83,7 @@ def compile_host(cc, folder, file, out):
 
 
 def fails(command):
-    """Whether it ends with an error, or takes longer than two minutes. The first that is told ends it: the rest takes time."""
+    """Whether it ends with an error, or takes longer than two minutes. The first that is reported ends it: the rest takes time."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as program:
         late = threading.Timer(120, program.kill)
         late.start()

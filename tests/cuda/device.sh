@@ -14,7 +14,7 @@ with() {
     rc=$?
     [ $rc -eq "$want" ] || fail "status $rc, not $want: $*"
 }
-told() { [ "$(wc -l <"$work/said")" -eq 1 ] && grep -q "$1" "$work/said" || fail "not told in one line: $1"; }
+reported() { [ "$(wc -l <"$work/said")" -eq 1 ] && grep -q "$1" "$work/said" || fail "not reported in one line: $1"; }
 silent() { [ ! -s "$work/said" ] || fail "said something"; }
 on() { LD_LIBRARY_PATH=$fake "$@"; }
 
@@ -23,7 +23,7 @@ net=$work/net.pith
 "$PITH" import "$PITH_DATA/models/mnist_lenet5_caffe.onnx" -q -o "$net" || exit 1
 head -c $((28 * 28 * 4)) /dev/zero >"$work/x.raw"
 
-# nothing is asked for: nothing is said, whatever is there
+# nothing is requested: nothing is printed, whatever is there
 with 0 "$PITH" run "$net" "$work/x.raw"; silent; cp "$work/out" "$work/cpu"
 with 0 on "$PITH" run "$net" "$work/x.raw"; silent
 # the fake device
@@ -33,35 +33,35 @@ cut -f1 "$work/out" | cmp -s - "$work/classes" || fail "other classes"
 with 0 on env PITH_DEVICE=cuda:0 "$PITH" run "$net" "$work/x.raw"; silent
 with 0 on env PITH_DEVICE=auto "$PITH" run "$net" "$work/x.raw"; silent
 # 16-bit factors where they are allowed, and there alone: other bits, the same classes
-for asked in cuda:0,f16 auto,f16; do
-    with 0 on "$PITH" run "$net" "$work/x.raw" --device $asked; silent
+for device in cuda:0,f16 auto,f16; do
+    with 0 on "$PITH" run "$net" "$work/x.raw" --device $device; silent
     cut -f1 "$work/out" | cmp -s - "$work/classes" || fail "other classes in f16"
 done
 with 0 on "$PITH" run "$net" "$work/x.raw" -f -o "$work/f32.npy" --device cuda:0
 with 0 on env PITH_DEVICE=cuda:0,f16 "$PITH" run "$net" "$work/x.raw" -f -o "$work/f16.npy"; silent
 cmp -s "$work/f32.npy" "$work/f16.npy" && fail "f16 changes nothing"
 for rubbish in cuda:0,f8 cuda:0,f16x cuda:,f16 cuda:0f16 cpu,f16 auto, cuda:99999; do
-    with 2 "$PITH" run "$net" "$work/x.raw" --device $rubbish; told 'not a device'
+    with 2 "$PITH" run "$net" "$work/x.raw" --device $rubbish; reported 'not a device'
 done
 with 0 on "$PITH" bench "$net" --time 0.01 --device cuda:0 --per-layer; silent
-grep -q 'device emulator 0' "$work/out" && grep -q ' device ' "$work/out" || fail "bench does not tell the device"
-grep -q 'a copy on the device: ' "$work/out" || fail "bench does not tell how fast the device copies"
+grep -q 'device emulator 0' "$work/out" && grep -q ' device ' "$work/out" || fail "bench does not print the device"
+grep -q 'a copy on the device: ' "$work/out" || fail "bench does not print how fast the device copies"
 with 0 on "$PITH" bench "$net" --time 0.01 --device cuda:0 --json; silent
 with 0 on "$PITH" bench "$net" --time 0.01 --device cuda:0 --vs cpu --per-layer; silent
-grep -q '^Gemm_6 .* device .*%$' "$work/out" && grep -q '^Gemm_6 .* gemv-f32 ' "$work/out" || fail "bench --vs cpu does not tell both"
-grep -q "on the CPU: median" "$work/out" && grep -q '^ratio ' "$work/out" || fail "bench --vs cpu does not tell which is which"
+grep -q '^Gemm_6 .* device .*%$' "$work/out" && grep -q '^Gemm_6 .* gemv-f32 ' "$work/out" || fail "bench --vs cpu does not print both"
+grep -q "on the CPU: median" "$work/out" && grep -q '^ratio ' "$work/out" || fail "bench --vs cpu does not print which is which"
 # none: by name a failure, else a line
-with 5 "$PITH" run "$net" "$work/x.raw" --device cuda:0; told 'there is no NVIDIA driver'
-with 0 env PITH_DEVICE=cuda:0 "$PITH" run "$net" "$work/x.raw"; told 'no NVIDIA driver here .*; the CPU takes over'
+with 5 "$PITH" run "$net" "$work/x.raw" --device cuda:0; reported 'there is no NVIDIA driver'
+with 0 env PITH_DEVICE=cuda:0 "$PITH" run "$net" "$work/x.raw"; reported 'no NVIDIA driver here .*; the CPU takes over'
 cmp -s "$work/out" "$work/cpu" || fail "the CPU gives other answers"
 with 0 "$PITH" run "$net" "$work/x.raw" --device auto; silent
-with 5 on "$PITH" run "$net" "$work/x.raw" --device cuda:7; told 'no device 7'
-with 2 "$PITH" run "$net" "$work/x.raw" --device gpu; told 'not a device'
-with 2 env PITH_DEVICE=rubbish "$PITH" run "$net" "$work/x.raw"; told 'PITH_DEVICE=rubbish: not a device'
+with 5 on "$PITH" run "$net" "$work/x.raw" --device cuda:7; reported 'no device 7'
+with 2 "$PITH" run "$net" "$work/x.raw" --device gpu; reported 'not a device'
+with 2 env PITH_DEVICE=rubbish "$PITH" run "$net" "$work/x.raw"; reported 'PITH_DEVICE=rubbish: not a device'
 # lost in a run: order, failing allocation, losing wait
-with 5 on env FAKE_CUDA=0,0,1 "$PITH" run "$net" "$work/x.raw" --device cuda:0; told 'LAUNCH_FAILED'
-with 5 on env FAKE_CUDA=0,1 "$PITH" run "$net" "$work/x.raw" --device cuda:0; told 'OUT_OF_MEMORY'
-with 0 on env FAKE_CUDA=0,1 PITH_DEVICE=cuda:0 "$PITH" run "$net" "$work/x.raw"; told 'the CPU takes over'
+with 5 on env FAKE_CUDA=0,0,1 "$PITH" run "$net" "$work/x.raw" --device cuda:0; reported 'LAUNCH_FAILED'
+with 5 on env FAKE_CUDA=0,1 "$PITH" run "$net" "$work/x.raw" --device cuda:0; reported 'OUT_OF_MEMORY'
+with 0 on env FAKE_CUDA=0,1 PITH_DEVICE=cuda:0 "$PITH" run "$net" "$work/x.raw"; reported 'the CPU takes over'
 # integers: steps that have no kernel run on the CPU, with its bits
 if "$PITH" quantize "$net" -d "$PITH_DATA/mnist/t10k-images-idx3-ubyte.gz" --range 0:32 --preprocess scale=1/256 -q -f -o "$work/int8.pith" 2>"$work/said"; then
     with 0 "$PITH" run "$work/int8.pith" "$work/x.raw" -f -o "$work/cpu.npy"

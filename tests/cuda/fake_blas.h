@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_blas.h - what tests ask of the fake cuBLASLt (fake_blas.c), which they find by dlsym. */
+/* fake_blas.h - what tests call in the fake cuBLASLt (fake_blas.c), which they find by dlsym. */
 #ifndef FAKE_BLAS_H
 #define FAKE_BLAS_H
 

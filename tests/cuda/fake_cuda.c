@@ -4,7 +4,7 @@
  * where nothing was written.
  *
  * Behaviour (fake_cuda.h) is set by a call or, for programs, by FAKE_CUDA, numbers in the order of
- * the struct. At exit, what is still alive is told on standard error, and the status is 70. */
+ * the struct. At exit, what is still alive is printed on standard error, and the status is 70. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static struct fake_cuda_behaviour behaviour;
 static struct fake_cuda_counts counts;
 static bool lost;
 
-/* ---- what is asked of a stream -------------------------------------------------------------- */
+/* ---- work of a stream ----------------------------------------------------------------------- */
 
 enum work_kind { WORK_COPY, WORK_FILL, WORK_LAUNCH, WORK_EVENT, WORK_CALL };
 struct work {
@@ -355,7 +355,7 @@ int cuModuleGetFunction(void **f, void *module, const char *name)
     return NOT_FOUND;
 }
 
-/* What a kernel may ask for above 48 KB. */
+/* What a kernel may request above 48 KB. */
 static uint32_t shared_most[LAUNCH_KERNELS];
 int cuFuncSetAttribute(void *f, int attribute, int value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fake_cuda.h - what tests ask of the fake driver (fake_cuda.c), which they find by dlsym. */
+/* fake_cuda.h - what tests call in the fake driver (fake_cuda.c), which they find by dlsym. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 

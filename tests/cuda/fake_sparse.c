@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_sparse.c - libcusparse.so.12 on the fake driver's stream: y = W x in double, W in CSR of
- * f32. What bench/gpu_sparse.h does not ask for, and a matrix that is none, is refused. */
+ * f32. What bench/gpu_sparse.h does not use, and a matrix that is none, is refused. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

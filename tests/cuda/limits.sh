@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What each kernel takes on each device - registers, spills, shared memory, as ptxas tells - against limits.txt: none grows by more
+# What each kernel takes on each device - registers, spills, shared memory, as ptxas prints - against limits.txt: none grows by more
 # than 5 % unseen, none spills. UPDATE=1 writes the list anew.
 [ -n "$("$MAKE" -s --eval 'print-nvcc: ; @echo $(NVCC)' print-nvcc)" ] || { echo "no nvcc"; exit 77; }
 list=tests/cuda/limits.txt
@@ -13,7 +13,7 @@ for r in "$PITH_O"/../cuda/sm_*.resources; do
         /Used [0-9]+ registers/ {shared = 0; for (i = 1; i < NF; i++) { if ($i == "Used") registers = $(i + 1); if ($(i + 2) == "smem," || $(i + 2) == "smem") shared = $i }
             print target, name, registers, spills, shared}' "$r"
 done | sort >"$found"
-[ -s "$found" ] || { echo "ptxas told nothing"; exit 1; }
+[ -s "$found" ] || { echo "ptxas printed nothing"; exit 1; }
 if [ -n "$UPDATE" ]; then
     { echo "# target kernel registers spilled-bytes shared-bytes (tests/cuda/limits.sh)"; cat "$found"; } >"$list"
 fi

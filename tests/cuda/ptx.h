@@ -141,11 +141,11 @@ const struct ptx_kernel *ptx_find(const struct ptx_module *m, const char *name);
 struct ptx_counts {
     uint64_t instructions, requests, sectors, shared_accesses, wavefronts;
     uint64_t behind_accesses, behind_wavefronts;
-    uint32_t behind; /* 0: of none; told by the caller */
+    uint32_t behind; /* 0: of none; set by the caller */
 };
 
-/* Runs a kernel; counts: or NULL; stores are told in turn, each before it is made. What hardware
- * leaves undefined ends the program with a line on standard error. */
+/* Runs a kernel; counts: or NULL; stores are reported in turn, each before it is made. What
+ * hardware leaves undefined ends the program with a line on standard error. */
 typedef void ptx_stored(void *to, size_t bytes, void *user);
 void ptx_run(const struct ptx_kernel *k, uint32_t kernel, const uint32_t grid[3], const void *arg,
              struct ptx_counts *counts, ptx_stored *stored, void *user);

@@ -21,11 +21,11 @@ for text in "$PITH_O"/../cuda/compute_*.ptx; do
     # a reader that takes anything would find nothing
     sed 's/fma\.rn\.f32/fmb.rn.f32/' "$text" >"$work/other.ptx"
     PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_counts" >"$work/said" 2>&1 && { echo "an unknown instruction is taken"; status=1; }
-    grep -q "unknown instruction 'fmb.rn.f32'" "$work/said" || { echo "not told which"; status=1; }
+    grep -q "unknown instruction 'fmb.rn.f32'" "$work/said" || { echo "not reported which"; status=1; }
     # a wrong kernel is noticed
     sed 's/add\.rn\.f32/sub.rn.f32/' "$text" >"$work/other.ptx"
     PTX=$work/other.ptx "$PITH_O/tests/cuda/test_device_ops" >"$work/said" 2>&1 && { echo "other kernels pass"; status=1; }
-    grep -q 'stores other bits' "$work/said" || { echo "not told which kernel"; status=1; }
+    grep -q 'stores other bits' "$work/said" || { echo "not reported which kernel"; status=1; }
 done
 # tensor cores from compute capability 8.0 on, and none before
 grep -q 'mma\.sync' "$PITH_O/../cuda/compute_80.ptx" || { echo "no mma for 8.0"; status=1; }

@@ -137,7 +137,7 @@ static struct ptx_operand read_operand(struct reader *r, char *text)
         if (strcmp(text, specials[i].text) == 0)
             return (struct ptx_operand){.kind = PTX_SPECIAL, .reg = specials[i].special};
     o.kind = PTX_REGISTER;
-    text[strcspn(text, "|")] = 0; /* shfl tells in a second register whether the lane was there */
+    text[strcspn(text, "|")] = 0; /* shfl sets a second register if the lane was there */
     o.reg = register_number(r, text);
     return o;
 }

@@ -520,7 +520,7 @@ static void shuffle(struct machine *m, const struct ptx_instruction *i)
  * t and t + 4 of rows g and g + 8 of a and of column g of b, and columns 2 t and 2 t + 1 of those
  * rows of the sum. Operands: the four of the sum, of a two for each four words, of b one, four of
  * c. Products of floats are added one after the other, each exact, their sum rounded (hardware
- * tells no order). */
+ * gives no order). */
 static void multiply(struct machine *m, const struct ptx_instruction *i)
 {
     const bool bytes = i->from == PTX_S8;

@@ -4,7 +4,7 @@
 # emulator compiled so; each kernel there is (limits.txt) runs in at least four orders of lanes and blocks.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-libs=$("$MAKE" -s --eval 'print-libs: ; @echo -Wl,--start-group $(foreach m,$(call seen_by_tests,cuda),$(O)/lib/$(m).a) -Wl,--end-group -lcmocka $(sort $(foreach m,$(call seen_by_tests,cuda),$(LIBS_$(m)))) -lm -lpthread' print-libs) || exit 1
+libs=$("$MAKE" -s --eval 'print-libs: ; @echo -Wl,--start-group $(foreach m,$(call visible_to_tests,cuda),$(O)/lib/$(m).a) -Wl,--end-group -lcmocka $(sort $(foreach m,$(call visible_to_tests,cuda),$(LIBS_$(m)))) -lm -lpthread' print-libs) || exit 1
 flags='-O1 -g -w -D_GNU_SOURCE -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=undefined'
 includes='-Itests -Itests/cuda -Icuda -Icuda/kernels -Iruntime'
 for part in emu emu_kernels ptx_launch ptx_read ptx_run; do
@@ -19,7 +19,7 @@ for cases in ops weights half attention huffman integers rows; do
     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 "$work/cases" || exit 1
 done
 missing=$(awk 'FILENAME == ARGV[1] {orders[$1] += !(($1, $2) in ran); ran[$1, $2] = 1; next}
-    !/^#/ && orders[$2] < 4 && !told[$2]++ {print $2 ": " orders[$2] + 0 " orders"}' "$EMU_LAUNCHED" tests/cuda/limits.txt)
+    !/^#/ && orders[$2] < 4 && !printed[$2]++ {print $2 ": " orders[$2] + 0 " orders"}' "$EMU_LAUNCHED" tests/cuda/limits.txt)
 [ -z "$missing" ] || { echo "$missing"; exit 1; }
 mv "$work/without.mma" "$work/emu_kernels.o"
 for cases in ops half integers; do

@@ -13,7 +13,7 @@ status=0
 if [ -n "$UPDATE" ]; then python3 tests/cuda/sass.py "$disassembler" - "$PITH_O"/../cuda/sm_*.cubin >"$list" || exit 1; fi
 python3 tests/cuda/sass.py "$disassembler" "$list" "$PITH_O"/../cuda/sm_*.cubin || status=1
 
-# A kernel that grew is told: one instruction more for each number that is read.
+# A kernel that grew is reported: one instruction more for each number that is read.
 flags=$("$MAKE" -s --eval 'print-flags: ; @echo $(CUDA_FLAGS)' print-flags)
 cp -r cuda/kernels "$work/cuda"
 sed 's/(const char \*)base + bytes)/(const char *)base + (bytes ^ 4u))/' cuda/kernels/sparse.cu >"$work/cuda/sparse.cu"

@@ -105,7 +105,7 @@ static void test_no_key(void **state)
     float *mask = t.in[3].data;
     for (uint32_t i = 0; i < c.n; i++)
         mask[i] = -INFINITY;
-    for (uint32_t i = c.n; i < c.n + 32; i++) /* the other's first keys that are seen come late */
+    for (uint32_t i = c.n; i < c.n + 32; i++) /* the other's first visible keys come late */
         mask[i] = -INFINITY;
     struct guarded in[ONE_OP_MAX];
     assert_int_equal(one_op_shape(&t), PITH_OK);

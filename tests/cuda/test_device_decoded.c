@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A network with Huffman-coded indices on the fake driver: the device decodes them when the plan is
- * made, with the bits that the CPU's decoder leads to; what fails there, or is damaged, is told and
- * leaves nothing on the device. */
+ * made, with the bits that the CPU's decoder leads to; what fails there, or is damaged, is reported
+ * and leaves nothing on the device. */
 #include "fake_device.h"
 #include "pith_load.h"
 #include "pith_pack.h"

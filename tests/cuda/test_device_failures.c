@@ -28,7 +28,7 @@ static enum pith_status try_open(const char *device, bool or_fail, struct pith_e
     return pith_engine_open_packed(&packed, &o, e, err);
 }
 
-/* Opens and runs once; whether both went well. or_fail: what fails is told, in one line. */
+/* Opens and runs once; whether both went well. or_fail: what fails is reported, in one line. */
 static bool runs(const char *device, bool or_fail, struct pith_error *err)
 {
     struct pith_engine *e;

@@ -119,7 +119,7 @@ static void test_same_codes(void **state)
     }
 }
 
-/* Flips a bit, or cuts the stream short; the CPU's decoder is asked, too. */
+/* Flips a bit, or cuts the stream short; the CPU's decoder runs, too. */
 static void damage(struct coded *c, uint32_t round)
 {
     struct weight *w = &c->k.w;

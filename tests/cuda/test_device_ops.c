@@ -403,9 +403,9 @@ static void residual_close(struct residual *r)
     }
 }
 
-/* With a Requantize behind it, and for some a residual, as one kernel, whose sums nobody sees: they
- * are where nothing may be written, or, where the product reads what is to be overwritten, where
- * its bytes go first. */
+/* With a Requantize behind it, and for some a residual, as one kernel, whose sums are not
+ * observable: they are where nothing may be written, or, where the product reads what is to be
+ * overwritten, where its bytes go first. */
 static void check_joined(struct one_op *product, uint32_t channels, uint32_t axis, uint32_t round)
 {
     static uint32_t rounds;

@@ -6,7 +6,7 @@
 
 static struct pith_packed packed;
 
-/* Before a device is opened: what a skipped test holds would be seen as left by the next. */
+/* Before a device is opened: what a skipped test holds would count as a leak of the next. */
 static void need_models(void)
 {
     if (!load_network("mnist_lenet5_caffe", &packed))

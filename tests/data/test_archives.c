@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_archives.c - zip, tar, gzip and tables of labels: every field at its limits, and files cut
- * at every byte. The bytes end at an unmapped page, so that reading behind them is seen. */
+ * at every byte. The bytes end at an unmapped page, so that an overread is noticed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -244,7 +244,7 @@ static void expect_mirrored(const char *preprocess)
     }
     assert_int_equal(pith_data_read(d, 4, was, NULL, NULL), PITH_ERR_ARGUMENT);
     assert_int_equal(pith_data_pick(d, (const uint32_t[]){1}, 1, NULL), PITH_OK);
-    assert_int_equal(pith_data_count(d), 1); /* without, until it is asked for again */
+    assert_int_equal(pith_data_count(d), 1); /* without, until it is requested again */
     assert_true(pith_data_mirror(d));
     assert_int_equal(pith_data_count(d), 2);
     assert_int_equal(pith_data_read(d, 1, was, &label, NULL), PITH_OK);
@@ -605,7 +605,7 @@ static void csv_names_pictures(void **state)
     }
 }
 
-/* A name that several folders have: the whole path tells them apart, a part of it may not. */
+/* A name that several folders have: the whole path distinguishes them, a part of it may not. */
 static void csv_distinguishes_folders(void **state)
 {
     (void)state;

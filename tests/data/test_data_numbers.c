@@ -29,7 +29,7 @@ static void expect_idx(const void *bytes, size_t n, enum pith_status status, con
     guard_free(&g);
 }
 
-/* From 2^53 on a double does not tell every integer from its neighbours. */
+/* From 2^53 on a double does not hold every integer. */
 static void reals_below_2_to_53_are_integers(void **state)
 {
     (void)state;

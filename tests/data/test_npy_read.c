@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_npy_read.c - headers of .npy files: each refusal has a file that it alone refuses. The bytes
- * end at an unmapped page, so that reading behind them is seen. */
+ * end at an unmapped page, so that an overread is noticed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,7 @@ static void eight_axes_are_read(void **state)
     expect_refusal(&f, PITH_ERR_UNSUPPORTED, "a.npy: more than 8 axes");
 }
 
-/* Of one byte alone no order is to be told. */
+/* A single byte has no order. */
 static void numbers_of_many_bytes_have_an_order(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_wav_read.c - recordings cut into frames, and what is refused. The bytes end at an unmapped
- * page, so that reading behind them is seen. */
+ * page, so that an overread is noticed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every unit that is kept for a fuzz target takes it less than LIMIT_MS (50): a slow one is met in each
-# run and costs what a thousand others would. Prints those that are over by the processor's time, which is asked
+# run and costs what a thousand others would. Prints those that are over by the processor's time, which is read
 # where the clock says so: others may use the machine.
 limit=${LIMIT_MS:-50}
 folder=${FUZZ_O:-$PITH_O/../fuzz}
@@ -36,12 +36,12 @@ units=0
 for corpus in tests/fuzz/corpus/*; do
     target=$folder/$(basename "$corpus")
     [ -x "$target" ] || { echo "$corpus has no target"; status=1; continue; }
-    told=$(times_of "$target" "$corpus"/*)
-    seen=$(echo "$told" | grep -c .)
+    times=$(times_of "$target" "$corpus"/*)
+    n_run=$(echo "$times" | grep -c .)
     there=$(ls "$corpus" | wc -l)
-    units=$((units + seen))
-    [ "$seen" -eq "$there" ] || { echo "$corpus: $seen of $there units were run"; status=1; }
-    for unit in $(echo "$told" | awk -v limit="$limit" '$1 < 0 || $1 >= limit {print $2}'); do
+    units=$((units + n_run))
+    [ "$n_run" -eq "$there" ] || { echo "$corpus: $n_run of $there units were run"; status=1; }
+    for unit in $(echo "$times" | awk -v limit="$limit" '$1 < 0 || $1 >= limit {print $2}'); do
         took=$(time_of "$target" "$unit")
         [ "$took" -lt "$limit" ] && continue
         echo "$unit: $took ms, at most $limit"

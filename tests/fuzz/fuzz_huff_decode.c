@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w.index_stream = next_stream(&r, 256);
     if (r.bad)
         return 0;
-    /* One unit of 8, told by its bytes, is expanded in all three ways, the others in one. */
+    /* One unit of 8, chosen by its bytes, is expanded in all three ways, the others in one. */
     uint32_t turn = pith_crc32c(0, data, size) % 8;
     void *scratch = malloc(pith_weight_scratch_bytes(&w));
     if (turn < 4)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PNG, JPEG and tar, told apart by content as the readers do; pictures are also resized, cropped
+/* PNG, JPEG and tar, recognized by content as the readers do; pictures are also resized, cropped
  * and turned grey. */
 #include <stdlib.h>
 #include <string.h>

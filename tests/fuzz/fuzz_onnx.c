@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     struct pith_import_opts opts = {.size_bytes = sizeof opts, .max_bytes = MAX_BYTES};
     struct pith_error err = {0};
     struct pith_model *m = NULL;
-    /* One file of 8, told by its bytes, is checked, too; another is written and read again. */
+    /* One file of 8, chosen by its bytes, is checked, too; another is written and read again. */
     uint32_t turn = pith_crc32c(0, bytes, n) % 8;
     if (turn == 0)
         check(bytes, n, &opts);

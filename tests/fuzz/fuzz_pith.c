@@ -282,7 +282,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     require(mem != NULL);
     if (pith_graph_read(data, n, PITH_FLAG_NO_CHECKSUM, 0, mem, need, &g, &shapes, NULL) ==
         PITH_OK) {
-        /* What takes milliseconds is done with one file of 16 each, told by their bytes, so that
+        /* What takes milliseconds is done with one file of 16 each, chosen by their bytes, so that
          * the same file always meets the same. */
         uint32_t turn = pith_crc32c(0, data, n) % 16;
         written_again(data, n, &g);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_stages.c - any bytes as a network, of any kind that import takes, that one stage then works
  * on: weights are pruned or clustered, or all becomes integers, with ranges of activations that the
- * bytes tell, dead ones among them. A stage says why it fails, or leaves a model that packs. What a
- * stage decides from samples is not run here. Changes are of the graph (onnx_mutator.h), and in one
- * of eight of bytes. */
+ * bytes choose, dead ones among them. A stage reports why it fails, or leaves a model that packs.
+ * What a stage decides from samples is not run here. Changes are of the graph (onnx_mutator.h), and
+ * in one of eight of bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include "onnx_mutator.h"
@@ -29,7 +29,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     return n ? n : LLVMFuzzerMutate(data, size, max_size);
 }
 
-/* As if samples had been seen. */
+/* As if samples had been observed. */
 static void set_ranges(struct pith_model *m, uint32_t random)
 {
     static const float far[] = {1, 0, 1e-41f, 6, 1e30f, 0.01f, 3, 1e-20f};

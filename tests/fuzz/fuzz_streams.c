@@ -2,7 +2,7 @@
 /* fuzz_streams.c - any bytes as the streams of one tensor: adaptive, rANS-coded, byte planes,
  * Huffman-coded, with and without a support, whole and in pieces. The tensor is
  * described in a .pith around them, so the gate's rules hold; then it is expanded, some twice to
- * the same, and its streams are in blocks of their own, so that a read past the end is seen. */
+ * the same, and its streams are in blocks of their own, so that a read past the end is noticed. */
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/crc32c.h"
@@ -131,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (pith_graph_need(file, bytes, PITH_FLAG_NO_CHECKSUM, &need, NULL) || need > sizeof memory ||
         pith_graph_read(file, bytes, PITH_FLAG_NO_CHECKSUM, 0, memory, need, &g, &shapes, NULL))
         return 0;
-    /* One file of 16, told by its bytes, is expanded by both decoders, each twice; of the others
+    /* One file of 16, chosen by its bytes, is expanded by both decoders, each twice; of the others
      * every second by either. */
     static uint32_t cpu;
     cpu = cpu ? cpu : pith_cpu_features();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_text.c - texts that people write: preprocessing, which is printed and read again; labels of
- * 3 samples; one option of a stage, "key=value"; a range of samples. The first byte tells which. */
+ * 3 samples; one option of a stage, "key=value"; a range of samples. The first byte selects which.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* grown_graph.h - bytes decide an ONNX graph, node by node.
  *
  * Undamaged, every graph that grows is valid: import has to take it. What it gives may be compared
- * between kernels, for each value has a bound of its magnitude, and a flag that tells whether f32
+ * between kernels, for each value has a bound of its magnitude, and a flag for whether f32
  * represents it exactly (small multiples of 1/4, far from 2^24). Operators that jump (Floor,
  * comparisons, Cast) only read exact values; operators that magnify are fed bounded ones.
  *

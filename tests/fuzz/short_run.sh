@@ -6,7 +6,7 @@
 #
 # FUZZ_SECONDS: how long each target runs. Without it each makes a fixed number of runs from one seed and a
 # sorted list of inputs, so that the test in `make check` does the same on a fast and on a slow machine.
-# FUZZ_SEED (1): of all targets, told with what they did. FUZZ_JOBS (the cores): targets at a time. FUZZ_ONLY: one
+# FUZZ_SEED (1): of all targets, printed with what they did. FUZZ_JOBS (the cores): targets at a time. FUZZ_ONLY: one
 # target. FUZZ_KEEP: a folder where the next run finds what this one has found; runs.txt there gets a line
 # "TARGET SEED RUNS SECONDS" for each target, TARGET.log is what it said last.
 seed=${FUZZ_SEED:-1}
@@ -53,10 +53,10 @@ fi
 
 # TARGET LOG: what it did, in one line
 note_runs() {
-    told=$(grep -ao 'Done [0-9]* runs in [0-9]*' "$2" | tail -1)
-    [ -n "$told" ] || return
+    done_line=$(grep -ao 'Done [0-9]* runs in [0-9]*' "$2" | tail -1)
+    [ -n "$done_line" ] || return
     cpu=$(awk -F '[ms ]+' 'NR == 2 {print $1 * 60 + $2 + $3 * 60 + $4}' "$2.times")
-    set -- $(basename "$1") "$2" $told
+    set -- $(basename "$1") "$2" $done_line
     echo "$1: seed $seed, $4 runs in $7 s, $(awk "BEGIN {printf \"%d\", $4 / ($cpu + 0.01)}") a second of the processor's time"
     [ -z "$FUZZ_KEEP" ] || echo "$1 $seed $4 $7" >>"$FUZZ_KEEP/runs.txt"
 }

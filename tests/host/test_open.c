@@ -181,7 +181,7 @@ static void changed_under(uint32_t flags, const uint8_t *bytes, size_t n)
     pith_close(s);
 }
 
-/* The image with a chunk that nobody knows and that makes it too large to be read unasked. */
+/* The image with an unknown chunk that makes it too large to be read by default. */
 static size_t make_large(uint8_t *to)
 {
     const uint8_t table[] = {0xb9, 0x52, 0x01, 0x0b, 0x53, 0x80, 0x80, 0x80, 0x01, 0x7f};
@@ -223,7 +223,7 @@ static bool is_mapped(void)
     return found;
 }
 
-/* Large files are mapped, unless that fails or nobody may change them under the session. */
+/* Large files are mapped, unless that fails or the caller requires a copy. */
 static void test_mapped(void **state)
 {
     (void)state;

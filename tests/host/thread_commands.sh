@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Commands on three threads that share a pool: runs by samples and by layers, decoding, calibration,
 # quantization, a goal. What watches them stands in WATCH (make check-tsan, make check-helgrind): it ends
-# them with a code of its own where it has seen a race. Answers are those of one thread, to the byte.
+# them with a code of its own where it found a race. Answers are those of one thread, to the byte.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 PITH=${PITH:?} PITH_O=${PITH_O:?}

@@ -361,8 +361,8 @@ static inline enum pith_status decode(const struct weight *w, float *dst)
     return st;
 }
 
-/* Any bit, any byte less. In one of `most` places at most it is not seen: the end of a code tells,
- * where that is not too short. */
+/* Any bit, any byte less. In one of `most` places at most it is not noticed: the end of a code
+ * shows it, where that is not too short. */
 static inline void damage(struct sample *s, uint64_t most)
 {
     uint64_t n = s->w.index_stream.n_bytes, wrong = 0;

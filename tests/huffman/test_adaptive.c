@@ -182,9 +182,9 @@ static void test_end(void **state)
         }
 }
 
-/* Where more elements are told than there are, the walk ends with the tensor: the byte behind the
- * rows' flags is never read. (Of floats, whose mantissas any bits are; a codebook's groups end as
- * well.) */
+/* Where more elements are declared than there are, the walk ends with the tensor: the byte behind
+ * the rows' flags is never read. (Of floats, whose mantissas any bits are; a codebook's groups end
+ * as well.) */
 static void test_more_elements_than_places(void **state)
 {
     (void)state;

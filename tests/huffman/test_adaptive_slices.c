@@ -80,7 +80,7 @@ static void test_damaged_slices(void **state)
     }
 }
 
-/* Directories that no writer gives: 20 rows of 30, in slices of 7 rows, two of which are told. */
+/* Directories that no writer gives: 20 rows of 30, in slices of 7 rows, two of which are listed. */
 static void test_directories(void **state)
 {
     (void)state;

@@ -155,7 +155,7 @@ static void common_bits_but_one(void **state)
     assert_int_equal(round_trip(twos, 1, 2), 2);
 }
 
-/* A group of one is told as it is, never by a step: 1 | 30 | 0 | 0 | 1. */
+/* A group of one is written as it is, never by a step: 1 | 30 | 0 | 0 | 1. */
 static void one_zero(void **state)
 {
     static const float zero = 0;

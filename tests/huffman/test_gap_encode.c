@@ -230,7 +230,7 @@ static void nothing_kept(void **state)
                      PITH_ERR_ARGUMENT);
 }
 
-/* cost_bits tells what the stream takes, to the padding of its sub-streams and their directory. */
+/* cost_bits is what the stream takes, to the padding of its sub-streams and their directory. */
 static void cost_is_size(void **state)
 {
     uint64_t seed = SEED;

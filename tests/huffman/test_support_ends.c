@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_support_ends.c - where a coded support ends: the tensor's last element, the last nonzero
- * that the description tells, the last bit of each sub-stream. What lies one beyond is refused
+ * that the description declares, the last bit of each sub-stream. What lies one beyond is refused
  * wherever in the stream it is met. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,8 +49,8 @@ static void encode(struct coded *c, const uint8_t *mask, uint32_t count,
         pith_huff_build_table(&c->table.huff, c->bits, c->entries);
 }
 
-/* Of a tensor of `count` with `nnz` nonzeros told, `step` at a time; the room for symbols and for
- * positions ends at pages that nothing follows. */
+/* Of a tensor of `count` with `nnz` declared nonzeros, `step` at a time; the room for symbols and
+ * for positions ends at pages that nothing follows. */
 static enum pith_status decode(const struct coded *c, uint64_t count, uint64_t nnz, size_t step)
 {
     struct gap_reader r;
@@ -120,7 +120,7 @@ static struct pith_support_code patterns_of(uint32_t bits)
     return (struct pith_support_code){.kind = PITH_SUPPORT_PATTERNS, .pattern_bits = bits};
 }
 
-/* However many are asked for at a time, and however many symbols are left at the end. */
+/* However many are requested at a time, and however many symbols are left at the end. */
 static void patterns_in_steps(void **state)
 {
     static struct coded c;
@@ -140,7 +140,8 @@ static void patterns_in_steps(void **state)
         assert_int_equal(decode(&c, MOST, c.nnz, step), PITH_OK);
 }
 
-/* A last pattern that reaches behind the tensor, and nonzeros that the description does not tell.
+/* A last pattern that reaches behind the tensor, and nonzeros that the description does not
+ * declare.
  */
 static void patterns_past_the_end(void **state)
 {
@@ -178,7 +179,7 @@ static void more_than_left(void **state)
 }
 
 /* Bits that nothing reads are zero, in each sub-stream: whatever bit is turned, the stream is
- * refused or tells other positions; and no byte follows. */
+ * refused or gives other positions; and no byte follows. */
 static void no_bit_is_idle(void **state)
 {
     static struct coded c;

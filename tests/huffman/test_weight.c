@@ -320,7 +320,7 @@ static void check_refused(struct weight_case *c, int8_t *dst, void *scratch, int
     assert_int_equal(pith_weight_expand_plain(w, dst, scratch), PITH_ERR_CORRUPT);
 }
 
-/* Tells whether rare symbols are escaped. */
+/* Returns whether rare symbols are escaped. */
 static bool check_whole(enum weight_code code, uint32_t count, uint32_t n_centroids, int step,
                         uint64_t *seed)
 {
@@ -375,7 +375,7 @@ static void integers_whole(void **state)
     assert_true(escaped > 3);
 }
 
-/* Nothing for what is not coded, little for little tensors; the rest is told by weight.h. */
+/* Nothing for what is not coded, little for little tensors; the rest stands in weight.h. */
 static void scratch_follows_size(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_init.c - networks that have learned nothing: shapes and sizes of the known ones, how their
- * weights are spread, and that a seed means the same everywhere. */
+ * weights are spread, and that a seed gives the same weights everywhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

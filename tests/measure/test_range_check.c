@@ -12,8 +12,8 @@
 
 static const float weights[1] = {1};
 
-/* "x" was seen: zeros, 4,000 numbers over four bins of width 1/4 from -1/2 up, and `odd` in the bin
- * that begins at 10. */
+/* "x" was observed: zeros, 4,000 numbers over four bins of width 1/4 from -1/2 up, and `odd` in the
+ * bin that begins at 10. */
 static struct pith_model *observed(uint64_t odd)
 {
     struct pith_model *m = small_net(1, 1, weights, false);

@@ -258,7 +258,7 @@ static void comparing_streams(void **state)
     assert_int_equal(c.samples, 4);
     assert_true(c.output.equal_bits);
     assert_true(c.output.range == 99); /* 100 - 1 */
-    assert_int_equal(c.n_layers, 0);   /* not asked for */
+    assert_int_equal(c.n_layers, 0);   /* not requested */
     pith_comparison_free(&c);
     assert_int_equal(pith_dump_npy(&dump_b, &npy, &err), PITH_OK);
     assert_int_equal(pith_npy_read(npy.data, npy.bytes, "dump", &array, &err), PITH_OK);
@@ -275,7 +275,7 @@ static void comparing_streams(void **state)
     pith_model_free(b);
 }
 
-/* Of several outputs and layers of one name, the one that was asked for. */
+/* Of several outputs and layers of one name, the requested one. */
 static void dumps_distinguish_outputs(void **state)
 {
     (void)state;

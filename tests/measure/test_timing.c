@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_timing.c - seeded inputs, and the order of what pith_time tells. */
+/* test_timing.c - seeded inputs, and the order of the results of pith_time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -98,7 +98,7 @@ static void an_outlier_rules_the_range(void **state)
     assert_int_equal(only_finding(w).kind, 0);
 }
 
-/* The zeros of pruning are not counted: 999 weights are too few to tell. */
+/* The zeros of pruning are not counted: 999 weights are too few. */
 static void few_weights_have_no_outliers(void **state)
 {
     (void)state;

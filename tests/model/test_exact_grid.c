@@ -133,7 +133,7 @@ static void rows_of_integers_are_found(void **unused)
 }
 
 /* One number is moved to its neighbour. As a rule no scale gives all of the row any more; where one
- * does, find() asks for every bit. */
+ * does, find() compares every bit. */
 static void a_number_beside_the_grid_spoils_it(void **unused)
 {
     uint32_t spoilt = 0, trials = 200;
@@ -377,7 +377,7 @@ static void what_has_a_grid_keeps_it(void **unused)
         o.w[i] = value[i % 5];
     find(&o);
     const struct pith_codebook *b = o.k->codebook;
-    assert_int_equal(b->n_centroids, 7); /* a step tells them all, -3 .. 3 */
+    assert_int_equal(b->n_centroids, 7); /* a step gives them all, -3 .. 3 */
     assert_int_equal(pith_find_grids(o.m, NULL, NULL), PITH_OK);
     assert_ptr_equal(o.k->codebook, b);
     pith_model_free(o.m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* U^T U = A for random positive definite matrices of many sizes; systems are
- * solved by it; matrices that are not are told. */
+ * solved by it; matrices that are not are reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void factors_give_the_matrix_back(void **state)
         double *a = malloc(n * n * sizeof *a), *u = malloc(n * n * sizeof *u);
         positive_definite(&r, a, n);
         memcpy(u, a, n * n * sizeof *a);
-        for (size_t i = 0; i < n; i++) /* nobody reads it */
+        for (size_t i = 0; i < n; i++) /* nothing reads it */
             for (size_t k = 0; k < i; k++)
                 u[i * n + k] = NAN;
         assert_true(pith_cholesky(u, n));

@@ -419,7 +419,8 @@ static void viterbi_finds_the_best_levels(void **state)
         }
 }
 
-/* Of the levels q, as the search should have expected them: errors, and what each quantizer asks.
+/* Of the levels q, as the search should have expected them: errors, and the price of each
+ * quantizer.
  */
 static double error_of_levels(const struct error_feedback *r, double scale, const int16_t *q)
 {

@@ -13,7 +13,7 @@ enum { N = 41, ROWS = 9, COUNT = 600 };
 
 static float x[COUNT * N], y[COUNT * ROWS];
 
-/* In the order that gram.h tells: parts in f32, their sums in double. */
+/* In the order of gram.h: parts in f32, their sums in double. */
 static double element(const float *a, size_t n_a, size_t i, const float *b, size_t n_b, size_t k)
 {
     double sum = 0;

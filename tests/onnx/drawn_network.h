@@ -320,7 +320,7 @@ static inline bool draw_is_drawn(uint32_t op)
     return pith_op_get(op) && !(pith_op_get(op)->flags & OP_CONTROL);
 }
 
-/* What nobody reads is an output, of the rest one in four. */
+/* A value without a reader is an output, of the rest one in four. */
 static inline void draw_outputs(struct sample_random *r, struct pith_model *m)
 {
     uint32_t uses[MAX_SAMPLE_VALUES];

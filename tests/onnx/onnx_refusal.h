@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onnx_refusal.h - what tests of the importer ask of it: a model, or the message it is refused
+/* onnx_refusal.h - what tests of the importer call: a model, or the message it is refused
  * with. Both release the file. One test program includes it behind cmocka's header. */
 #ifndef ONNX_REFUSAL_H
 #define ONNX_REFUSAL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bombs.c - small ONNX files that ask for much: one constant that an operator makes of next to
- * nothing, of sizes from 2^12 elements to what no number holds, doubled up to 28 times, read in
- * several ways; over a thousand. Each is taken or refused within a second of processor time, and
- * all of them within 64 MiB. (A few of each kind of file, by the commands:
+/* test_bombs.c - small ONNX files that require much memory: one constant that an operator makes of
+ * next to nothing, of sizes from 2^12 elements to what no number holds, doubled up to 28 times,
+ * read in several ways; over a thousand. Each is taken or refused within a second of processor
+ * time, and all of them within 64 MiB. (A few of each kind of file, by the commands:
  * tests/cli/hostile_files.sh.) */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -237,7 +237,7 @@ static void test_left_alone(void **state)
     fold(m, 0);
     pith_model_free(m);
     m = normalized(false, false);
-    uint32_t *outputs = pith_model_alloc(m, 2, sizeof *outputs); /* the sum is asked for as well */
+    uint32_t *outputs = pith_model_alloc(m, 2, sizeof *outputs); /* the sum is an output as well */
     outputs[0] = m->outputs[0];
     outputs[1] = m->nodes[0].out[0];
     m->outputs = outputs;
@@ -269,7 +269,7 @@ static float step_of_row(const struct pith_codebook *cb, uint64_t row)
 }
 
 /* A grid stays one in each channel, to the bit; a negative factor mirrors it. Steps have the bits
- * asked for, and the bias is made of the factor that this leaves. */
+ * requested, and the bias is made of the factor that this leaves. */
 static void test_grid(void **state)
 {
     (void)state;

@@ -102,7 +102,7 @@ static void test_scan_axes(void **state)
 }
 
 /* What the body takes from around it is computed before the loop, wherever the file has it; what
- * nobody needs in the body is not computed; a state that only feeds itself is gone. */
+ * is not needed in the body is not computed; a state that only feeds itself is gone. */
 static void test_captures_and_dead_nodes(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void test_state_must_keep_its_shape(void **state)
 
 /* ---- Loop ------------------------------------------------------------------------------------ */
 
-/* i, c, s -> d, t = s + x, o = t; d as told: "c" passes the condition on */
+/* i, c, s -> d, t = s + x, o = t; d as given: "c" passes the condition on */
 static struct proto loop_body(const char *condition)
 {
     struct proto g = {0};

@@ -127,7 +127,7 @@ static void test_long_names(void **state)
     for (int i = 0; i < 2; i++) {
         struct proto file = long_names_graph(361, 'b');
         m[i] = import_warned(&file, &w);
-        assert_int_equal(w.n, 0); /* they are nobody's interface */
+        assert_int_equal(w.n, 0); /* they are no part of the interface */
     }
     for (uint32_t i = 0; i < 2; i++) {
         const struct pith_node *node = &m[0]->nodes[i];
@@ -146,8 +146,8 @@ static void test_long_names(void **state)
     pith_model_free(m[0]);
 }
 
-/* Inputs and outputs are called by their names: they keep 255 bytes, and a shorter one is told. No
- * byte sequence of UTF-8 is cut in two. */
+/* Inputs and outputs are called by their names: they keep 255 bytes, and a shortened one is
+ * reported. No byte sequence of UTF-8 is cut in two. */
 static void test_long_name_of_output(void **state)
 {
     (void)state;

@@ -241,7 +241,7 @@ static void test_einsum(void **state)
            "net.onnx: node 'sum' (Einsum): label 'k' is of 6 and of 5");
 }
 
-/* The same refusal of several nodes is told once, with its reason. */
+/* The same refusal of several nodes is reported once, with its reason. */
 static void test_refused_together(void **state)
 {
     (void)state;

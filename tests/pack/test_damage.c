@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_damage.c - every single-bit flip and every truncation of a file is refused while checksums
  * are tested. Without them (PITH_FLAG_NO_CHECKSUM) damage may go unnoticed; then the file is
- * unpacked, planned and run like any other, which must never do harm: the sanitizer variants tell.
+ * unpacked, planned and run like any other, which must never do harm: the sanitizer variants check
+ * that.
  *
  * Three forms of a small network go through whole, a seeded sample of damages of the digits network
  * besides; PITH_EXHAUSTIVE=1 tries all of those too (some minutes). */
@@ -24,7 +25,7 @@
 
 enum form { FORM_FULL, FORM_COMPACT, FORM_WORKING };
 
-/* The bytes in a block of their own, so that overreads are seen. */
+/* The bytes in a block of their own, so that overreads are noticed. */
 static uint8_t *exact_copy(const uint8_t *p, size_t n)
 {
     uint8_t *copy = malloc(n ? n : 1);

@@ -114,7 +114,7 @@ static void code_all(struct pith_model *m, enum pith_code code)
             m->values[i].constant->code = code;
 }
 
-/* Floats that nobody pruned or clustered are shorter under Huffman codes, to the bit what they
+/* Floats that are not pruned or clustered are shorter under Huffman codes, to the bit what they
  * were; those of small tensors stay where a runtime reads them in place. */
 static void floats_are_coded(void **state)
 {
@@ -196,7 +196,7 @@ static void put_on_grid(struct pith_model *m, struct pith_const *c, uint32_t lev
     c->code = PITH_CODE_ADAPTIVE;
 }
 
-/* A trained LeNet-5 some of whose biases are 0: no mask of theirs is told, and the heads are the
+/* A trained LeNet-5 some of whose biases are 0: no mask of theirs is written, and the heads are the
  * short ones as long as that costs no stream more. */
 static void trained_lenet_costs_less(void **state)
 {
@@ -263,7 +263,7 @@ static struct pith_model *of_five_levels(uint32_t levels)
     return m;
 }
 
-/* Nor a 0 that masks tell. Who reads the file finds a grid with its 0. */
+/* Nor a 0 that masks imply. The reader adds the 0 to the grid. */
 static void levels_that_are_not_used_take_no_bytes(void **state)
 {
     (void)state;

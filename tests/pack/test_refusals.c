@@ -134,7 +134,8 @@ static bool refusal(const struct good *g, const char *name, size_t at, char line
     bytes[at] = change(bytes[at], at);
     mend(g, bytes);
     enum pith_status st = pith_unpack(bytes, g->bytes, "bad", 0, MAX_BYTES, NULL, &m, &err);
-    if (st && pith_blob_check(bytes, g->bytes, 0, &gate)) { /* a message tells what the gate did */
+    if (st &&
+        pith_blob_check(bytes, g->bytes, 0, &gate)) { /* a message has the validation's offset */
         assert_int_equal(gate.status, st);
         assert_int_equal(gate.chunk, err.chunk);
         assert_int_equal(gate.offset, err.offset);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fast loop of Huffman decoding, run for as many rounds as safe_rounds tells, from any state,
+/* The fast loop of Huffman decoding, run for as many rounds as safe_rounds gives, from any state,
  * over any data, with any look-up table: for all sub-streams with 0 to 29 bytes left and room for 0
  * to 47 symbols, with five and with four look-ups a round, it reads and writes inside of its
  * buffers alone. (More bytes and symbols are more rounds of the same.) */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Proofs of memory safety: Frama-C's value analysis finds no alarm in what reads files, for all inputs of the
-# sizes that each file of this folder tells, and every short string is tried under sanitizers (every_input.c).
+# sizes that each file of this folder gives, and every short string is tried under sanitizers (every_input.c).
 # Each has a twin with one planted bug, which must be found. By hand: apt-get install frama-c-base;
 # tests/proof/prove.sh [NAME...]
 cd "$(dirname "$0")/../.." || exit 1
@@ -11,7 +11,7 @@ trap 'exit 130' INT TERM
 status=0
 flags="-I. -Itests/proof -Iruntime"
 
-# ROOT NAME: 0 where there is no alarm, 1 where there is one, 2 where it cannot be told. Frama-C looks for
+# ROOT NAME: 0 where there is no alarm, 1 where there is one, 2 where it is undecided. Frama-C looks for
 # what is included in the folder where it runs, first.
 eva() (
     cd "$1" || exit 2
@@ -59,7 +59,7 @@ prove() {
         case $? in
         1) echo "$2: the bug planted in $3 was found" ;;
         0) echo "$2: the bug planted in $3 was not found"; status=1 ;;
-        *) echo "$2: it cannot be told whether the bug planted in $3 is found"; cat "$work/log"; status=1 ;;
+        *) echo "$2: undecided whether the bug planted in $3 is found"; cat "$work/log"; status=1 ;;
         esac
     fi
 }

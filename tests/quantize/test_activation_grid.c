@@ -67,7 +67,7 @@ static void the_wider_of_two_is_both(void **state)
 }
 
 /* Channels up to 10, 40, 0 and 200: half as much again, but no more than all have. As powers of two
- * where those are asked for alone. */
+ * where those are requested alone. */
 static void scales_of_channels(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_batches.c - the networks of the data folder with several samples at once: what a run over
  * the batch gives is what runs of one sample give, whatever the number of threads; float,
- * compressed, of integers. Plans lie before an unmapped page, in exactly the memory they ask for.
+ * compressed, of integers. Plans lie before an unmapped page, in exactly the memory they request.
  */
 #include <setjmp.h>
 #include <stdarg.h>

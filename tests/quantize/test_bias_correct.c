@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bias_correct.c - which means of lost sums are told from chance: those of more than twice
+/* test_bias_correct.c - which means of rounding errors are significant: those of more than twice
  * their standard error, by hand for two and three samples of a layer of one weight. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +81,7 @@ static void three_samples(void **state)
     assert_true(shift_of((const uint8_t[]){2, 4, 6}, 3) == 1);
 }
 
-/* One sample tells nothing of chance. */
+/* One sample has no standard error. */
 static void one_sample(void **state)
 {
     (void)state;

@@ -114,7 +114,7 @@ static void the_last_bits(void **state)
     }
 }
 
-/* Bits of a chain of layers x -> w[0] -> w[1] ... of [rows, cols], 4 asked for; conv: 1x1
+/* Bits of a chain of layers x -> w[0] -> w[1] ... of [rows, cols], 4 requested; conv: 1x1
  * convolutions. */
 static void expect_chain(bool conv, uint32_t n, uint32_t w[][2], const uint32_t *wanted)
 {

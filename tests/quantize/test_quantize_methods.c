@@ -229,7 +229,7 @@ static void feedback_makes_up_for_what_was_lost(void **state)
 }
 
 /* Every third x[0] is twice what its grid, 0 to 255, can hold. Weights and all other inputs lie on
- * their grids, so there is nothing to make up for: what is cut is not asked for back. */
+ * their grids, so there is nothing to make up for: what is cut is not compensated. */
 static void what_is_cut_is_no_goal(void **state)
 {
     (void)state;

@@ -303,7 +303,7 @@ static void parts_have_names(void **state)
 
 /* ---- bad input ------------------------------------------------------------------------------- */
 
-/* The same number all the time; and then what was never seen. */
+/* The same number all the time; and then numbers that were never observed. */
 static void constant_data_do_no_harm(void **state)
 {
     (void)state;

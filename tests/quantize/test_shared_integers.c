@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A weight that several layers read: one set of integers, whoever reads it, and as exact as a set
+/* A weight that several layers read: one set of integers for all readers, and as exact as a set
  * each. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static void draw(uint64_t seed, float *x, uint64_t n)
 }
 
 struct result {
-    double db;        /* on samples that it has not seen */
+    double db;        /* on held-out samples */
     uint64_t weights; /* numbers of all constant integers of 2 axes or more */
     size_t bytes;     /* of the file */
 };

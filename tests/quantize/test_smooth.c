@@ -83,7 +83,7 @@ static void large_channels_shrink_and_answers_stay(void **state)
         float before[ROWS * OUT], after[ROWS * OUT];
         uint32_t n = 7;
         assert_int_equal(pith_smooth(m, 0, &n, NULL), PITH_OK);
-        assert_int_equal(n, 0); /* nobody has looked */
+        assert_int_equal(n, 0); /* not calibrated */
         look(m);
         run(m, before);
         assert_int_equal(pith_smooth(m, 9, &n, NULL), PITH_OK);

@@ -275,7 +275,7 @@ static void set_code(struct pith_model *m, enum pith_code code)
             m->values[v].constant->code = code;
 }
 
-/* Read and written again it is the same file, whatever the support and the code asked for. */
+/* Read and written again it is the same file, whatever the requested support and code. */
 static void files_keep_two_bytes(void **state)
 {
     static const enum pith_code codes[] = {PITH_CODE_PLAIN, PITH_CODE_HUFFMAN};
@@ -310,7 +310,7 @@ static void files_keep_two_bytes(void **state)
     }
 }
 
-/* In the compact header nothing is aligned: 2 bytes a number, less the 2 that tell a tensor's type.
+/* In the compact header nothing is aligned: 2 bytes a number, less the 2 for a tensor's type.
  */
 static void files_are_smaller_by_two_bytes_a_number(void **state)
 {
@@ -323,7 +323,7 @@ static void files_are_smaller_by_two_bytes_a_number(void **state)
 }
 
 /* Mantissa bits that are 0 cost nothing in an adaptive stream: it is taken where it is smaller
- * still. It does not tell the type; what is read from it has 2 bytes again all the same. */
+ * still. It does not store the type; what is read from it has 2 bytes again all the same. */
 static void adaptive_streams_hold_the_same_numbers(void **state)
 {
     (void)state;

@@ -24,7 +24,7 @@ struct wanted {
 };
 
 struct result {
-    double db; /* of outputs on ids not seen */
+    double db; /* of outputs on held-out ids */
     struct pith_quantize_layer layer[PITH_QUANTIZE_PARTS * 16];
     char why[2][96]; /* of the tables */
     char first[64];  /* layer and tensor of layer 0, whose names go with the model */

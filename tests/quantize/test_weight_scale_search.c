@@ -95,8 +95,8 @@ static void finer_scales_than_allowed_are_not_tried(void **state)
         struct integer_layer l = layer_of(&x, &scale, &shift, 7);
         double free_of_bias = search(&p, &l);
         finer += free_of_bias < 0.95 * widest(&p);
-        shift =
-            0x1p32; /* so large that the bias alone tells the least scale, which is in proportion */
+        shift = 0x1p32; /* so large that the bias alone decides the least scale, which is in
+                           proportion */
         shift *= 0.95 * widest(&p) / pith_layer_least_scale(&l, 0);
         double least = pith_layer_least_scale(&l, 0);
         assert_true(least > 0.9 * widest(&p) && least < widest(&p));

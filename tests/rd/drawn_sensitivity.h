@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* drawn_sensitivity.h - a sensitivity of all weights of a network that no gradient was taken for:
- * rows that the loss minds at random, and together. Included behind conv_chain.h. */
+ * rows of random sensitivity, and together. Included behind conv_chain.h. */
 #ifndef DRAWN_SENSITIVITY_H
 #define DRAWN_SENSITIVITY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows that make up for each other's errors: what is asked of them is the minimum of what all rows
+/* Rows that make up for each other's errors: their compensation is the minimum of what all rows
  * cost together, and rounding with it costs less; the same weights for any number of threads. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void losses_of(const struct known *k, double loss[ROWS])
         loss[a] = k->g[a][a];
 }
 
-/* Rows in front as they are asked to be, behind an error of one row of the block that is rounded
+/* Rows in front as they are compensated, behind an error of one row of the block that is rounded
  * first: no other choice of theirs costs less, so the gradient of the cost is 0, and the cost is
  * the row's. */
 static void rows_in_front_make_up_for_the_rest(void **state)

@@ -321,7 +321,8 @@ static void few_samples_are_believed_little(void **state)
                  held_out = error_of(w, swept, false, data, 40, 80),
                  nearest = error_of(w, swept, true, data, 40, 80);
     if (!(held_out < 2 * fitted) || !(held_out < 1.05 * nearest))
-        fail_msg("errors %g seen, %g unseen, %g of nearest integers", fitted, held_out, nearest);
+        fail_msg("errors %g fitted, %g held out, %g of nearest integers", fitted, held_out,
+                 nearest);
     pith_model_free(out);
     pith_data_free(data);
     pith_model_free(m);

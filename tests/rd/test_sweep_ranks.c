@@ -30,7 +30,7 @@ struct seat {
     pthread_t thread;
 };
 
-/* Nobody writes into items of its own. */
+/* No rank writes into its own items. */
 static bool gather(void *user, void *data, size_t bytes, size_t item)
 {
     struct seat *s = user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A network swept as a whole: better than rounding to nearest with as many bits, the same bytes for
- * any number of threads and wherever values wait; what nobody can know is rounded all the same; it
- * stops when it is told to, and says what it refuses. */
+ * any number of threads and wherever values wait; weights without statistics are rounded all the
+ * same; it stops on request, and reports what it refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

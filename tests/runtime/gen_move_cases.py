@@ -133,7 +133,7 @@ def gathers():
 
 
 def unique_rows(lead, limits):
-    """As many different index tuples as `lead` asks for."""
+    """As many different index tuples as `lead` requires."""
     n = int(np.prod(lead))
     flat = rng.permutation(int(np.prod(limits)))[:n]
     return np.stack(np.unravel_index(flat, limits), axis=-1).reshape(list(lead) + [len(limits)])

@@ -167,7 +167,7 @@ static inline const struct graph *gd_graph(void)
 }
 
 #ifdef GRAPH_DOUBLE_READER
-/* Everything but the values stays in gd; as much memory is asked for as a reader would. */
+/* Everything but the values stays in gd; as much memory is requested as by a reader. */
 static uint64_t gd_bytes(void)
 {
     uint64_t n_refs = 0;
@@ -212,7 +212,7 @@ static inline struct pith_opts gd_opts(uint32_t batch, uint32_t flags, uint32_t 
     return opts;
 }
 
-/* Plans the graph in exactly the memory it asks for, which is full of junk. The caller frees the
+/* Plans the graph in exactly the memory it requests, which is full of junk. The caller frees the
  * result, in which the plan lives. */
 /* The image of the double is empty and its constants lie anywhere. Plans keep their places as
  * distances from the image's first byte, which are positive from here on every machine. */

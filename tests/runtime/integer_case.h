@@ -281,7 +281,7 @@ static inline uint8_t *run_graph(uint32_t mask, uint32_t flags, bool cut, const 
     return y;
 }
 
-/* expected_steps: 0: not told */
+/* expected_steps: 0: not checked */
 static inline void check_levels(const char *what, uint32_t expected_steps)
 {
     static const uint32_t levels[] = {PITH_CPU_REF, AVXVNNI_TWIN, CPU_LEVELS};

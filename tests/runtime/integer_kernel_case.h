@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_kernel_case.h - operands of one integer kernel drawn at random, and laid out as a level's
- * table asks for them (kernel_integer.h). */
+ * table requires them (kernel_integer.h). */
 #ifndef INTEGER_KERNEL_CASE_H
 #define INTEGER_KERNEL_CASE_H
 

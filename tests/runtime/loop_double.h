@@ -29,7 +29,7 @@ static inline void gd_set_loop_end(int32_t *attr, void *arg)
     attr[ATTR_LOOP_STATES] = (int32_t)((const struct gd_loop *)arg)->n_states;
 }
 
-/* in: count, go on, states, as told. Returns the iteration number; states follow it. */
+/* in: count, go on, states, as given. Returns the iteration number; states follow it. */
 static inline uint32_t gd_loop_begin_of(struct gd_loop *l, uint32_t n_in, const uint32_t *in)
 {
     l->first = gd_node_of(PITH_OP_LOOP, gd_set_loop, l, 1 + l->n_states, n_in, in);

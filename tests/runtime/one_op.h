@@ -27,7 +27,7 @@ struct one_op {
     uint8_t *memory[ONE_OP_MAX]; /* of outputs, canaries included */
     struct op_args args;
     uint64_t lowered[(OP_LOWERED_MAX + 7) / 8];
-    const struct pith_kernels *kernels; /* NULL: the operator asks for none */
+    const struct pith_kernels *kernels; /* NULL: the operator needs none */
 };
 
 static inline void one_op_open(struct one_op *t, enum pith_op op, uint32_t n_in, uint32_t n_out)

@@ -9,7 +9,7 @@
 
 enum { WIDE = 256 };
 
-/* Every second number is 0, which a bitmap tells. */
+/* Every second number is 0, by a bitmap. */
 static uint32_t coded_table(void)
 {
     static float half[WIDE * WIDE / 2];

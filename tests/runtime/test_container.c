@@ -106,7 +106,7 @@ static void meta_is_found(void **state)
     assert_null(value);
 }
 
-/* Texts of a file that nobody has checked: key numbers that are none, keys and texts that end
+/* Texts of an unchecked file: key numbers that are none, keys and texts that end
  * behind the chunk. */
 static void meta_is_read_within_its_chunk(void **state)
 {
@@ -217,7 +217,7 @@ static void graphs(void **state)
         enum pith_status want;
     } cases[] = {
         {"relu", GRAPH("\x00\x01\x03\x00\x08"), PITH_OK},
-        {"relu, wiring told although default", GRAPH("\x00\x01\x03\x00\x88\x01\x02"),
+        {"relu, wiring written although default", GRAPH("\x00\x01\x03\x00\x88\x01\x02"),
          PITH_ERR_CORRUPT},
         {"operator 0 behind", GRAPH("\x00\x01\x03\x00\x08\x00"), PITH_ERR_UNSUPPORTED},
         {"byte behind the outputs", GRAPH("\x02\x01\x03\x00\x01\x08\x02\x02\x03\x00"),
@@ -225,14 +225,14 @@ static void graphs(void **state)
         {"pool", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04"), PITH_OK},
         {"pool, strides as kernel", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x03\x05\x04\x00"),
          PITH_OK},
-        {"strides like kernel told", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x03\x05\x04\x05\x04"),
-         PITH_ERR_CORRUPT},
+        {"strides like kernel written",
+         GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x03\x05\x04\x05\x04"), PITH_ERR_CORRUPT},
         {"kernel like nothing", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x00"),
          PITH_ERR_CORRUPT},
         {"second pool like the first",
          GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04\x52\x00"), PITH_OK},
-        {"second pool told", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04\x52\x01\x05\x04"),
-         PITH_ERR_CORRUPT},
+        {"second pool written",
+         GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04\x52\x01\x05\x04"), PITH_ERR_CORRUPT},
         {"first pool like none", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x00"), PITH_ERR_CORRUPT},
         {"average pool like a maximum",
          GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x05\x04\x53\x00"), PITH_ERR_CORRUPT},
@@ -244,7 +244,7 @@ static void graphs(void **state)
         {"rank 9", GRAPH("\x00\x09\x01\x01\x01\x01\x01\x01\x01\x01\x01\x00\x08"), PITH_ERR_CORRUPT},
         {"square not said", GRAPH("\x00\x02\x03\x03\x00\x08"), PITH_ERR_CORRUPT},
         {"square", GRAPH("\x00\x22\x03\x00\x08"), PITH_OK},
-        {"type f32 told", GRAPH("\x00\x11\x01\x03\x00\x08"), PITH_ERR_CORRUPT},
+        {"type f32 written", GRAPH("\x00\x11\x01\x03\x00\x08"), PITH_ERR_CORRUPT},
         {"type 12", GRAPH("\x00\x11\x0c\x03\x00\x08"), PITH_ERR_CORRUPT},
         {"batch open without dimension", GRAPH("\x01\x00\x00\x08"), PITH_ERR_CORRUPT},
         {"add of the input to itself", GRAPH("\x00\x01\x03\x00\x84\x02\x02\x02"), PITH_OK},
@@ -254,7 +254,7 @@ static void graphs(void **state)
         {"three inputs to add", GRAPH("\x00\x01\x03\x00\x84\x03\x02\x02\x02"), PITH_ERR_CORRUPT},
         {"no nodes, no outputs", GRAPH("\x00\x01\x03\x00"), PITH_ERR_CORRUPT},
         {"input is output", GRAPH("\x02\x01\x03\x00\x00\x01\x02"), PITH_OK},
-        {"default output told", GRAPH("\x02\x01\x03\x00\x01\x08\x01\x02"), PITH_ERR_CORRUPT},
+        {"default output written", GRAPH("\x02\x01\x03\x00\x01\x08\x01\x02"), PITH_ERR_CORRUPT},
         {"both are outputs", GRAPH("\x02\x01\x03\x00\x01\x08\x02\x02\x03"), PITH_OK},
         {"tensor without data", GRAPH("\x00\x01\x03\x01\x01\x03\x04"), PITH_ERR_CORRUPT},
         {"unused tensor of no elements kept", GRAPH("\x00\x01\x03\x01\x51\x03\x00\x08"),

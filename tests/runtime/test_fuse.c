@@ -360,7 +360,7 @@ static void set_1_and_3(int32_t *attr, void *arg)
     attr[ATTR_SPLIT_SIZES + 2] = 3;
 }
 
-/* Nobody reads a again, but the sum needs its first channel for all others. */
+/* Nothing reads a again, but the sum needs its first channel for all others. */
 static void test_in_place_overlap(void **state)
 {
     gd_clear();
@@ -517,14 +517,14 @@ static void test_chain_of_an_output(void **state)
     }
 }
 
-/* Reals are row-major, whatever made them and whoever reads them. */
+/* Reals are row-major, whatever writes and reads them. */
 static void test_reals_are_row_major(void **state)
 {
     struct integers i = integers();
     uint32_t bytes = requantize(product(&i), i.factor, i.zero);
     gd_output(
         requantize(gd_node(PITH_OP_CONV_INTEGER, NULL, NULL, 1, 2, bytes, i.w), i.factor, i.zero));
-    dequantize(product(&i), i.factor, PITH_NO_VALUE); /* nobody reads it */
+    dequantize(product(&i), i.factor, PITH_NO_VALUE); /* nothing reads it */
     assert_int_equal(steps(state, 0), 3);
     assert_int_equal(plan->step[0].args.y_step, 8);
     assert_int_equal(plan->step[2].args.y_step, 0);

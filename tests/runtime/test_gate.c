@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_gate.c - each refusal of the gate meets a file that it alone refuses: a good one with one
  * change, all checksums mended, so that without that one test the file would pass. Where a later
- * test would refuse it too, the place that is told says which one it was. Beside what is refused
+ * test would refuse it too, the reported place shows which one it was. Beside what is refused
  * stands what is just allowed. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -225,7 +225,7 @@ static void needed_chunks(void **state)
 
 /* ---- the compact header ---------------------------------------------------------------------- */
 
-/* Table and chunks as told, sealed. */
+/* Table and chunks as given, sealed. */
 static void make_compact(struct made *f, const void *rest, size_t n)
 {
     f->bytes = 0;
@@ -283,7 +283,7 @@ struct graph_case {
     const char *data;
     size_t n_data;
     enum pith_status want;
-    uint32_t chunk; /* 0: not asked; that and the byte in it where the gate says it stopped */
+    uint32_t chunk; /* 0: not checked; that and the byte in it where validation stopped */
     uint32_t at;
 };
 
@@ -324,13 +324,13 @@ static void inputs_and_nodes(void **state)
         {"too many elements", GRAPH("\x00\x02\xff\xff\xff\xff\x07\xfe\xff\xff\xff\x07\x00\x08"),
          NONE, NONE, BAD_AT(TAG_GRAPH, 12)},
         {"list of one", GRAPH("\x00\x03\x01\x02\x04\x00\x52\x01\x02\x04"), NONE, NONE, GOOD},
-        {"equal entries told one by one", GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x04\x04\x04"),
-         NONE, NONE, BAD},
+        {"equal entries written one by one",
+         GRAPH("\x00\x04\x01\x01\x04\x05\x00\x52\x01\x04\x04\x04"), NONE, NONE, BAD},
         {"softmax of axis 0", GRAPH("\x00\x01\x03\x00\x50\x01\x00"), NONE, NONE, GOOD},
         {"attributes as of the one before", GRAPH("\x00\x01\x03\x00\x50\x01\x00\x50\x00"), NONE,
          NONE, GOOD},
         {"attributes as of none before", GRAPH("\x00\x02\x03\x04\x00\x50\x00"), NONE, NONE, BAD},
-        {"default axis told", GRAPH("\x00\x02\x03\x04\x00\x50\x01\x02"), NONE, NONE, BAD},
+        {"default axis written", GRAPH("\x00\x02\x03\x04\x00\x50\x01\x02"), NONE, NONE, BAD},
         {"rank 9", GRAPH("\x00\x09\x02\x01\x02\x01\x02\x01\x02\x01\x02\x00\x08"), NONE, NONE,
          BAD_AT(TAG_GRAPH, 2)},
         {"constant behind those there are", GRAPH("\x00\x01\x03\x00\x84\x02\x01\x02"), NONE, NONE,
@@ -369,18 +369,18 @@ static void tensors(void **state)
          BAD_AT(TAG_DATA, 12)},
         {"second tensor behind the data", GRAPH("\x00\x01\x03\x02\x01\x03\x00\x04\x04"), NONE,
          ZEROS_12 "\0\0\0\0", 16, BAD_AT(TAG_DATA, 12)},
-        {"shape of the one before told again", GRAPH("\x00\x01\x03\x02\x01\x03\x01\x03\x04\x04"),
+        {"shape of the one before written again", GRAPH("\x00\x01\x03\x02\x01\x03\x01\x03\x04\x04"),
          NONE, ZEROS_12 ZEROS_12, 24, BAD},
-        {"rank told where its code would do", GRAPH("\x00\x01\x03\x01\x07\x01\x03\x04"), NONE,
+        {"rank written where its code would do", GRAPH("\x00\x01\x03\x01\x07\x01\x03\x04"), NONE,
          ZEROS_12, 12, BAD},
         {"shape of none before", GRAPH("\x00\x01\x03\x01\x00\x04"), NONE, NONE,
          BAD_AT(TAG_GRAPH, 5)},
         {"f16", GRAPH("\x00\x01\x03\x01\x78\x02\x01\x03\x04"), NONE, ZEROS_12, 6, GOOD},
-        {"f32 told", GRAPH("\x00\x01\x03\x01\x78\x01\x01\x03\x04"), NONE, ZEROS_12, 12, BAD},
+        {"f32 written", GRAPH("\x00\x01\x03\x01\x78\x01\x01\x03\x04"), NONE, ZEROS_12, 12, BAD},
         {"type of none", GRAPH("\x00\x01\x03\x01\x78\x00\x01\x03\x04"), NONE, ZEROS_12, 12, BAD},
         {"a type to come", GRAPH("\x00\x01\x03\x01\x78\x0c\x01\x03\x04"), NONE, ZEROS_12, 12,
          NEWER_AT(6)},
-        {"type told twice", GRAPH("\x00\x01\x03\x02\x01\x03\x78\x05\x78\x05\x04\x04"), NONE,
+        {"type written twice", GRAPH("\x00\x01\x03\x02\x01\x03\x78\x05\x78\x05\x04\x04"), NONE,
          ZEROS_12 "\0\0\0", 15, BAD_AT(TAG_GRAPH, 9)},
         {"adaptive vector of f16", GRAPH("\x00\x01\x03\x01\x78\x02\x79\x03\x04"), NONE, ZEROS_12, 6,
          BAD},
@@ -407,13 +407,13 @@ static void tensors(void **state)
          "c\x3f"
          "c\x07",
          4, GOOD},
-        {"the same number told again",
+        {"the same number written again",
          GRAPH("\x00\x01\x03\x02\x09\x03\x02\x01\x08\x02\x01\x04\x04"), NONE,
          "c\x3f"
          "c\x3f",
          4, BAD},
         {"two groups", GRAPH("\x00\x01\x04\x01\x19\x04\x01\x02\x01\x04"), NONE, "c\x0f", 2, GOOD},
-        {"one group told", GRAPH("\x00\x01\x04\x01\x19\x04\x01\x01\x01\x04"), NONE, "c\x0f", 2,
+        {"one group written", GRAPH("\x00\x01\x04\x01\x19\x04\x01\x01\x01\x04"), NONE, "c\x0f", 2,
          BAD},
         {"groups that do not divide", GRAPH("\x00\x01\x04\x01\x19\x04\x01\x03\x01\x04"), NONE,
          "c\x0f", 2, BAD},
@@ -520,7 +520,7 @@ static void few_elements(void **state)
     assert_int_equal(read_full(TWO("\x0f"), zero, 124), PITH_ERR_CORRUPT);
 }
 
-/* Adaptive tensors: the form byte, what has a shorter head, and which tensor tells the rows. */
+/* Adaptive tensors: the form byte, what has a shorter head, and which tensor gives the rows. */
 static void adaptive_tensors(void **state)
 {
     static const struct graph_case cases[] = {
@@ -559,7 +559,7 @@ static void adaptive_tensors(void **state)
 /* Two centroids, -1 and 1, and one byte of a stream. */
 #define CENTROIDS_AND_S "\0\0\0\x80\xbf\0\0\x80\x3fs"
 
-/* Prefixes: byte planes and rANS, levels of a trellis; slices, which a form tells. */
+/* Prefixes: byte planes and rANS, levels of a trellis; slices, by a form. */
 static void prefixes(void **state)
 {
     static const struct graph_case cases[] = {
@@ -595,7 +595,7 @@ static void prefixes(void **state)
          GRAPH("\x01t"), "ci", 2, NEWER_AT(8)},
         {"rANS and an adaptive tensor", GRAPH("\x00\x01\x03\x01\x7c\xf9\x03\x00\x04"), NONE, "abc",
          3, NEWER_AT(6)},
-        {"rANS with as many centroids as before, told again",
+        {"rANS with as many centroids as before, written again",
          GRAPH("\x00\x01\x03\x02\x09\x03\x02\x01\x7c\x10\x02\x01\x00\x01\x04\x04"), GRAPH("\x01t"),
          "c\x3f"
          "ci",
@@ -652,7 +652,7 @@ static void prefixes(void **state)
     check_cases(cases, sizeof cases / sizeof *cases);
 }
 
-/* Told in the first pass, which needs no memory: the second would look for the source. */
+/* Reported in the first pass, which needs no memory: the second would look for the source. */
 static void source_before_the_first(void **state)
 {
     static struct made f;

@@ -196,7 +196,7 @@ static void one_symbol(void **state)
     }
 }
 
-/* 3 symbols of 8: presence runs as told, then lengths 1, 2, 2. */
+/* 3 symbols of 8: presence runs as written, then lengths 1, 2, 2. */
 static enum pith_status with_runs(uint32_t first, const uint32_t *run, uint32_t n_runs)
 {
     struct bits b = {{0}, 0};
@@ -240,7 +240,7 @@ static struct bits falling_lengths(uint32_t end)
     return b;
 }
 
-/* The largest difference is told by 22 ones. One more, in the place of the zero that ends them, is
+/* The largest difference is coded by 22 ones. One more, in the place of the zero that ends them, is
  * refused. */
 static void largest_difference(void **state)
 {

@@ -415,7 +415,7 @@ static void test_concat_of_pixels(void **state)
     }
 }
 
-/* A convolution whose values are added to a residual: one step, if nobody else reads them
+/* A convolution whose values are added to a residual: one step, if nothing else reads them
  * and the residual is there before. */
 static void test_residuals(void **state)
 {

@@ -95,7 +95,7 @@ static uint32_t words_weight(enum pith_type type, struct shape s)
     return gd_weight_of(type, p, &s);
 }
 
-/* Products of 16 bits leave their sums, which a Requantize reads or nobody. */
+/* Products of 16 bits leave their sums, which a Requantize reads or nothing. */
 static void test_words(void **state)
 {
     (void)state;

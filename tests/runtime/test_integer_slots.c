@@ -28,7 +28,7 @@ static struct integer_layout layout_of(void)
                                    .group_bytes = sizeof packed};
 }
 
-/* Weights of the panel as its groups and what lies outside of them tell; how many groups begin
+/* Weights of the panel by its groups and what lies outside of them; how many groups begin
  * where the one before does. */
 static uint32_t read_panel(void)
 {

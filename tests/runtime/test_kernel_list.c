@@ -65,7 +65,7 @@ static const char *kernel_for(const struct weight_case *c, const struct pith_cos
     return need.kernel;
 }
 
-/* What decides is the speed told, not the machine. */
+/* What decides is the given speed, not the machine. */
 static void test_costs_decide(void **state)
 {
     (void)state;

@@ -94,7 +94,7 @@ static void check_rows(const struct byte_rows *r, const struct byte_rows *k)
          k->real_sums(real.data, y.data, n));
     SAME("mean of pixels", n, r->mean(&over, expected.data, n), k->mean(&over, y.data, n));
     SAME("mean of a row", 1, r->mean(&along, expected.data, 1), k->mean(&along, y.data, 1));
-    if (a.scale == a.scale && fabsf(a.scale) < INFINITY) /* bits of a NaN are nobody's */
+    if (a.scale == a.scale && fabsf(a.scale) < INFINITY) /* bits of a NaN are undefined */
         SAME("dequantize", n * sizeof(float), r->dequantize(&a, x.data, expected.data, n),
              k->dequantize(&a, x.data, y.data, n));
     guard_free(&x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_made_weight.c - weights that a program makes, which no gate has seen: what decoders rely on
+/* test_made_weight.c - weights that a program makes, without validation: what decoders rely on
  * they test themselves, one by one, in either way of reading. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static struct weight coded(void)
     return w;
 }
 
-/* One index of an element that a bitmap tells. */
+/* One index of an element of a bitmap. */
 static struct weight sparse(void)
 {
     struct weight w = coded();

@@ -83,7 +83,7 @@ static void test_softmax_range(void **state)
 static void test_pool_without_input(void **state)
 {
     (void)state;
-    /* Dilation 2 from -1 visits -1 and 1: the only element, 0, is never seen. */
+    /* Dilation 2 from -1 visits -1 and 1: the only element, 0, is never read. */
     const float x[1] = {5}, lowest[1] = {-INFINITY}, zero[1] = {0};
     const enum pith_op ops[2] = {PITH_OP_MAX_POOL, PITH_OP_AVERAGE_POOL};
     for (int i = 0; i < 2; i++) {
@@ -341,7 +341,8 @@ static void test_power_of_integers(void **state)
                    (const int32_t[8]){1, -8, 0, 2, 1, 1, 0, 0});
 }
 
-/* Opset 28's list of cases, and remainders with the divisor's sign; the bits tell -0 from 0. */
+/* Opset 28's list of cases, and remainders with the divisor's sign; the bits distinguish -0 from 0.
+ */
 static void test_mod_of_floats(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Gemm, MatMul and Conv with a sparse or clustered constant: straight from the compressed bytes
- * where there is a run form, expanded where there is none or PITH_FLAG_DENSE_ONLY asks for it; the
+ * where there is a run form, expanded where there is none or with PITH_FLAG_DENSE_ONLY; the
  * sums are the same within the bound of kernel_dense.h and kernel_sparse.h. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -111,7 +111,7 @@ static void count_bodies(void *arg, uint32_t i, uint32_t lane)
     atomic_fetch_sub(&inside, 1);
 }
 
-/* Where more threads come than were told, they wait. */
+/* Where more threads come than were declared, they wait. */
 static void test_fewer_lanes_than_bodies(void **state)
 {
     (void)state;

@@ -545,7 +545,7 @@ static void test_parallel_covers_once(void **state)
     }
 }
 
-/* 2^40 elements and dims of 2^31 - 1, and one more; and an input that is told but not there. */
+/* 2^40 elements and dims of 2^31 - 1, and one more; and an input that is declared but not there. */
 static void test_counts(void **state)
 {
     const struct tview x = {.type = PITH_F32};

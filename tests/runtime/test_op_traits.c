@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_op_traits.c - for each trait, the operators that have it, by name: a stage that asks for the
+/* test_op_traits.c - for each trait, the operators that have it, by name: a stage that tests the
  * trait gets these and no others. What an operator says of its weight is held against where its own
  * shape rule wants rows, groups and a bias. */
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_pair.c - a convolution and the depthwise one behind it, run band by band: drawn pairs give
- * the bits that they give whole, on any number of threads; what a plan tells of them; and which
+ * the bits that they give whole, on any number of threads; what a plan reports of them; and which
  * stay whole. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
@@ -180,7 +180,7 @@ static uint32_t pairs_of(const struct pith_plan *plan)
     return n;
 }
 
-/* Both outputs, one behind the other, of a plan in memory of exactly the size it asked for. */
+/* Both outputs, one behind the other, of a plan in memory of exactly the size it requested. */
 static float *outputs_of(const struct drawn *d, const struct pith_opts *opts, uint32_t *pairs)
 {
     struct pith_plan *plan;
@@ -269,7 +269,7 @@ static bool has_tiles(void)
     return pith_cpu_features() & (PITH_CPU_AVX2 | PITH_CPU_NEON);
 }
 
-/* Memory for a band of each thread in the place of the whole, and what is told of it. */
+/* Memory for a band of each thread in the place of the whole, and what is reported of it. */
 static void test_reported(void **state)
 {
     (void)state;
@@ -311,9 +311,9 @@ static void test_stays_whole(void **state)
     struct pith_need need;
     for (uint32_t i = 0; i < 6 && has_tiles(); i++) {
         struct pith_opts opts = gd_opts(1, i == 0 ? PITH_FLAG_NO_FUSION : 0, 0);
-        if (i == 1) /* a value that is seen */
+        if (i == 1) /* an observed value */
             opts.observe = watch;
-        if (i == 2) /* threads that nobody has counted */
+        if (i == 2) /* an unknown number of threads */
             opts.parallel_for = backwards;
         if (i == 5) /* no packed kernels */
             opts.cpu_mask = PITH_CPU_REF;

@@ -511,7 +511,7 @@ static void test_observe(void **state)
 
 struct changed {
     uint32_t n;
-    float first[8]; /* of each output, as it was told */
+    float first[8]; /* of each output, as it was observed */
 };
 
 /* What the second step and the Concat give becomes larger. */
@@ -526,7 +526,7 @@ static void change(void *user, const struct pith_layer *layer, const struct pith
     c->n++;
 }
 
-/* A Concat's parts lie in it where nobody else reads them: what is changed in one changes the
+/* A Concat's parts lie in it where nothing else reads them: what is changed in one changes the
  * whole, and what is changed in the whole changes no part that is read once more. */
 static void test_observed_concat(void **state)
 {

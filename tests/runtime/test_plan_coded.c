@@ -16,7 +16,7 @@ struct case_plan {
 #define WIDE 256u
 static float half[WIDE * WIDE / 2], point[WIDE];
 
-/* y = x w, every second weight 0, which a bitmap tells. */
+/* y = x w, every second weight 0, by a bitmap. */
 static void coded_graph(uint8_t bitmap[WIDE * WIDE / 8], uint32_t rows)
 {
     gd_clear();
@@ -41,8 +41,8 @@ static void run_point(struct pith_plan *plan, float y[WIDE])
     memcpy(y, pith_plan_output_data(plan, 0), WIDE * sizeof *y);
 }
 
-/* What decoding takes is told apart, and is the caller's where he wants it so: the plan is that
- * much smaller, decodes into his memory and no further, and has no use for it afterwards. */
+/* What decoding takes is reported separately, and is the caller's where he wants it so: the plan is
+ * that much smaller, decodes into his memory and no further, and has no use for it afterwards. */
 static void test_init_apart(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void coded_layers(uint8_t bitmap[WIDE * WIDE / 8])
 }
 
 /* Weights are decoded at once in as much memory as there is, and in the same way; none is written
- * beyond. calls: how often init asked for threads. */
+ * beyond. calls: how often init used threads. */
 static void decode_in(uint64_t bytes, const float expect[WIDE], uint32_t calls,
                       enum pith_status status)
 {

@@ -187,7 +187,7 @@ static void test_sizes(void **state)
         assert_int_equal(pith_plan_file_options(g.data, other_bytes, &batch, &threads), PITH_OK);
         guard_free(&g);
     }
-    /* threads as the file tells them; written into just as much room as there must be */
+    /* threads as in the file; written into just as much room as there must be */
     store_le32(file + 24, 5);
     store_le32(file + 28, 3);
     seal(file, bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_plan_operand.c - what a plan tells of its steps: roles in their order, names, and places
+/* test_plan_operand.c - what a plan reports of its steps: roles in their order, names, and places
  * that are where the data is. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
@@ -82,8 +82,8 @@ static void test_block(void **state)
     free(mem);
 }
 
-/* A packed weight is told where the kernel has one, and is what the layer counts; without vectors
- * there is none, and the weight is read where it lies. */
+/* A packed weight is reported where the kernel has one, and is what the layer counts; without
+ * vectors there is none, and the weight is read where it lies. */
 static void test_packed(void **state)
 {
     (void)state;

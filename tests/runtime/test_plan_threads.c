@@ -7,7 +7,7 @@
 
 #define MAX_CHANNELS 64u
 
-static uint32_t mask, threads; /* threads: that a plan is told of */
+static uint32_t mask, threads; /* threads: passed to a plan */
 static float data[MAX_CHANNELS * MAX_CHANNELS * 9];
 
 static void set_pads(int32_t *attr, void *arg)

@@ -245,7 +245,7 @@ static void test_input_counts(void **state)
         for (uint32_t n = 0; n < needed[i]; n++) {
             ends[i]->n_in = n;
             if (i == 0 && n == 1)
-                continue; /* the state alone is what end_loop() asks for */
+                continue; /* end_loop() requires the state alone */
             refused();
         }
         ends[i]->n_in = was;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_segment.c - steps that run a group of samples at a time: drawn graphs, in which samples are
  * kept apart or mixed, give the bits that they give when each node runs alone over the whole batch,
- * on any number of lanes; and what a plan tells of its segments. All numbers are small integers, so
- * that no order of adding matters. */
+ * on any number of lanes; and what a plan reports of its segments. All numbers are small integers,
+ * so that no order of adding matters. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"
@@ -384,7 +384,7 @@ static void test_stops_between_rounds(void **state)
     assert_int_equal(steps, 3);
     assert_int_equal(layer, 3);
     plan->opts.stop = stop_after;
-    plan->opts.stop_user = &left; /* asked for three steps, then for those of the next round */
+    plan->opts.stop_user = &left; /* called for three steps, then for those of the next round */
     assert_int_equal(pith_plan_run(plan), PITH_ERR_STOPPED);
     pith_plan_progress(plan, &steps, &layer);
     assert_int_equal(steps, 3);

@@ -135,7 +135,7 @@ static void test_packed_once(void **state)
     packed_once(INTEGERS, 1);
 }
 
-/* Other sizes of pictures ask for the same panels. */
+/* Other sizes of pictures need the same panels. */
 static void test_convolutions(void **state)
 {
     (void)state;

@@ -189,7 +189,7 @@ static void entries(void **state)
     WITH(true, (t.flags = STATS_GRID, t.min = 2));
     WITH(false, (t.flags = STATS_GRID, t.min = nan));
     WITH(false, (t.flags = STATS_GRID, t.max = nan));
-    WITH(true, (t.flags = STATS_GRID, t.max = inf)); /* what was seen, without statistics */
+    WITH(true, (t.flags = STATS_GRID, t.max = inf)); /* observed, without statistics */
     WITH(true, (t.flags = STATS_GRID, t.n = 0, t.min = t.max = 0));
     WITH(false, (t.flags = 0, t.n = 0, t.min = t.max = 0));
     WITH(false, (t.flags = STATS_GRID, t.n = 0, t.min = -1, t.max = 0));

@@ -140,7 +140,7 @@ static enum pith_status read_names(const char letters[6])
     return read_file(f.data, f.bytes, 0, NULL);
 }
 
-/* In whatever order they come, two equal names are seen. */
+/* In whatever order they come, two equal names are noticed. */
 static void names_in_all_orders(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dump_model.c - the lines of spec_decode, told from what pith_model_read makes of the same file.
+/* dump_model.c - the lines of spec_decode, printed from what pith_model_read makes of the same
+ * file.
  *
  * Values are numbered anew, as the format numbers them: inputs, constants, outputs of the nodes in
  * order. So the two programs agree without either knowing the other's numbers. Exit code 4:
@@ -85,7 +86,7 @@ static void print_shape(const struct pith_value *v)
     printf("]");
 }
 
-/* FNV-1a over the values. Where there is a codebook they are looked up in it, and so tell whether
+/* FNV-1a over the values. Where there is a codebook they are looked up in it, and so show whether
  * data, mask, index and centroids agree with one another too. */
 static uint64_t hash_of(const struct pith_value *v)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* flip_bits.c - damages a .pith file: one or two bits, told by a seed.
+/* flip_bits.c - damages a .pith file: one or two bits, chosen by a seed.
  *
  *     flip_bits IN SEED OUT        checksums stay as they are, so every reader must refuse OUT
- *     flip_bits IN SEED OUT mend   and makes the checksums right again, so that readers are asked
+ *     flip_bits IN SEED OUT mend   and makes the checksums right again, so that readers run
  *                                  about the rules behind them; bits near the start are preferred,
  *                                  where the header and the graph lie */
 #include <stdint.h>

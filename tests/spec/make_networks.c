@@ -4,8 +4,8 @@
  *
  *     make_networks FOLDER
  *
- * A tensor is told by a `struct recipe`; a network adds tensors to its input, since Add takes any
- * shape and has no attributes. Random numbers have a fixed seed. */
+ * A tensor is described by a `struct recipe`; a network adds tensors to its input, since Add takes
+ * any shape and has no attributes. Random numbers have a fixed seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 enum { OP_ADD = 4, OP_MUL = 6, OP_RELU = 8, OP_SPLIT = 25, OP_CAST = 33, OP_IDENTITY = 36 };
 enum { OP_LOOP = 58, OP_LOOP_END, OP_BRANCH, OP_BRANCH_ELSE, OP_BRANCH_END };
 enum { ATTR_ROOM = 64 };
-enum { RARE = 10007 }; /* a seed that also means: one element of so many is kept */
+enum { RARE = 10007 }; /* a seed that also stands for: one element of so many is kept */
 enum {
     STEPS = 20000
 }; /* seeds from here to + 9 mean, too: codebooks are k times a step of so many bits */
@@ -284,7 +284,7 @@ static void add_tensors(int chained, const struct recipe *r, uint32_t n, uint64_
 static const struct pith_pack_opts full = {sizeof full, false, true, true};
 static const struct pith_pack_opts compact = {sizeof compact, true, false, false};
 
-/* One file for each support, grid and code that a tensor may ask for, under either header. */
+/* One file for each support, grid and code that a tensor may have, under either header. */
 static void every_coding(void)
 {
     static const uint32_t density[] = {100, 60, 30, 5, 0};

@@ -287,7 +287,7 @@ static void read_adaptive_slice(const struct tensor *t, const struct slice *s, u
                        (m->k % 2 == 1 ? 2 : 0);
         }
     }
-    must(!sparse || chosen_all == s->stored, s->bytes.at, "as many stored elements as told");
+    must(!sparse || chosen_all == s->stored, s->bytes.at, "as many stored elements as declared");
     check_code_end(m, s->bytes);
     free(v.column);
     free(row_flag);

@@ -81,7 +81,7 @@ static void read_full_header(void)
     }
     uint64_t n = fixed(&s, 4);
     must(n >= 1 && n <= 64, 12, "number of chunks is 1..64");
-    must(fixed(&s, 8) == file_bytes, 16, "the file has another length than it tells");
+    must(fixed(&s, 8) == file_bytes, 16, "the file has another length than its header says");
     struct span entries = cut(&s, 24 * n);
     uint64_t crc_at = s.at, crc = fixed(&s, 4), next = s.at;
     check_crc(0, crc_at, crc, crc_at);

@@ -38,7 +38,7 @@
  *
  * Not done: shapes of computed values (the last sentence of F4) and arithmetic.
  *
- * Lines that begin with a blank tell how something is coded; the others tell what the network is.
+ * Lines that begin with a blank print how something is coded; the others print what the network is.
  * Names and texts are escaped. `hash` is FNV-1a, 64 bits, over the elements of the tensor in memory
  * order: f32 little-endian after codebook and support; other types as their bytes. */
 #include <stdio.h>

@@ -35,7 +35,7 @@ uint8_t *read_row_flags(struct model *m, uint64_t rows)
     return flag;
 }
 
-/* Of all slices; one row has no flag, and nothing is told of a slice that stores nothing. */
+/* Of all slices; one row has no flag, and nothing is written of a slice that stores nothing. */
 static uint8_t *read_source_flags(struct model *m, const struct tensor *source)
 {
     uint8_t *flag = zeroed(rows_of(source), 1);

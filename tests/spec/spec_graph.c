@@ -268,7 +268,7 @@ static void read_node(struct span *s, uint64_t number)
 static void read_outputs(struct span *s, bool lists_outputs)
 {
     uint64_t at = s->at, n = 1;
-    must(lists_outputs || graph.n_nodes > 0, at, "outputs must be told when there are no nodes");
+    must(lists_outputs || graph.n_nodes > 0, at, "outputs must be written when there are no nodes");
     graph.ref[0] = graph.last_first;
     if (lists_outputs) {
         n = varint_in(s, 1, MAX_VALUES, "number of outputs");
@@ -276,7 +276,7 @@ static void read_outputs(struct span *s, bool lists_outputs)
             graph.ref[i] = reference(s, false);
         }
         must(graph.n_nodes == 0 || n != 1 || graph.ref[0] != graph.last_first, at,
-             "the last node's first output alone is not told");
+             "the last node's first output alone is not written");
     }
     must(bodies.n_open == 0, at, "a body does not end");
     must_see(graph.ref, n, 0, at);

@@ -74,8 +74,7 @@ static void read_common(struct span *s, struct tensor *t, uint32_t head, uint64_
         t->n_centroids = *last_centroids;
     } else {
         t->n_centroids = u8(s) + 1u;
-        must(t->n_centroids != *last_centroids, at,
-             "the same centroids must be told where they are");
+        must(t->n_centroids != *last_centroids, at, "the same centroids must be referred to");
     }
     *last_centroids = t->n_centroids;
     if (t->grid >= 3) {
@@ -242,7 +241,7 @@ static void read_head(struct span *s, struct tensor *t, uint64_t i, uint64_t n, 
     if (vector || (may_have_codebook && head >= 0xF8)) {
         uint32_t form = vector ? vector_form[head - 0x79] : u8(s);
         must(vector || (head & 7) != 0 || (form != 0x10 && form != 0x12 && form != 0x1A), at,
-             "a form that a head byte tells must be told by it");
+             "a form that a head byte holds must be written so");
         read_form(s, t, form, last);
         must(t->type == 1 || t->grid != 0, at, "adaptive integers have a codebook");
         must(short_kind(t, i) == 6, at, "a tensor with a short head must have it");

@@ -157,7 +157,7 @@ static void read_list(struct span *s, const struct attribute *a, struct span *be
     }
     must(even || n == 1 || !all_equal, at, "a list of equal entries must be even");
     struct span this = {at, s->at};
-    must(compare_bytes(this, *before) != 0, at, "a list like the one before is told by 0");
+    must(compare_bytes(this, *before) != 0, at, "a list like the one before is written as 0");
     *before = this;
 }
 
@@ -214,7 +214,7 @@ void read_attributes(struct span *s, const struct op *op, bool written)
     if (written && !is_again) {
         struct span this = {at, s->at};
         must(compare_bytes(this, *last) != 0, at,
-             "attributes like those written last are told by 0");
+             "attributes like those written last are written as 0");
         *last = this;
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spec_print.h - what is printed of tensors. No section tells it: spec_decode.c does. */
+/* spec_print.h - what is printed of tensors. No section describes it: spec_decode.c does. */
 #ifndef SPEC_PRINT_H
 #define SPEC_PRINT_H
 

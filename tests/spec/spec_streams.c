@@ -72,7 +72,7 @@ void read_adaptive_streams(struct span *s, struct tensor *first, struct tensor *
         t->source = t - t->source_back;
         must(t->source->adaptive && t->source->rank >= 2 && t->source->dim[0] >= 2 &&
                  is_selective(t->source) && cols % t->source->dim[0] == 0,
-             at, "a source tells rows that feed the columns");
+             at, "a source has rows that feed the columns");
     }
     t->elements = cut(data, is_last ? left(data) : varint(s));
     if (t->grid != 0) {

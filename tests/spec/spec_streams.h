@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* spec_streams.h - cutting a tensor's streams out of DATA while its fields are read: F6, first
- * half; the fields that tell how long they are, and which tables they need: F5, F6. */
+ * half; the fields with their lengths, and which tables they need: F5, F6. */
 #ifndef SPEC_STREAMS_H
 #define SPEC_STREAMS_H
 

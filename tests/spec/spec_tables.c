@@ -85,7 +85,7 @@ uint64_t table_reference(struct span *s, uint32_t r4, enum table_kind kind)
     return n_tables - r;
 }
 
-/* S5: the gap that a symbol and its extra bits tell. */
+/* S5: the gap of a symbol and its extra bits. */
 uint64_t read_gap(struct bits *b, const struct table *t, uint32_t symbol)
 {
     if (symbol < 1u << t->d) {

@@ -15,8 +15,8 @@ export LC_ALL
 ${CC:-gcc} -std=c11 -O2 -Iruntime -iquote . -I"$PITH_O/include/pith" "$here/dump_model.c" \
     "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/dump_model" || exit 1
 
-# told PROGRAM: what it reads from each file. spec_decode's lines with a blank in front tell codings.
-told() {
+# printed PROGRAM: what it reads from each file. spec_decode's lines with a blank in front tell codings.
+printed() {
     for file in *.pith; do
         echo "== $file"
         "$@" "$file" || echo "refused"
@@ -31,11 +31,11 @@ if [ -n "$UPDATE" ]; then
     mkdir "$work/made" && "$work/make_networks" "$work/made" || exit 1
     cp ../digits_compact.pith "$work/made"
     for file in *.pith; do cp "$work/made/$file" "$file" || exit 1; done
-    told "$work/dump_model" >contents.txt
+    printed "$work/dump_model" >contents.txt
 fi
 for program in "$work/dump_model" "$spec"; do
-    told "$program" >"$work/told" 2>&1
-    diff contents.txt "$work/told" >"$work/diff" && continue
+    printed "$program" >"$work/printed" 2>&1
+    diff contents.txt "$work/printed" >"$work/diff" && continue
     echo "$program (>) reads something else:"
     head -20 "$work/diff"
     status=1

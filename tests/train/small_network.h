@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* small_network.h - four clouds of points, and a network that tells them apart. Include after
+/* small_network.h - four clouds of points, and a network that classifies them. Include after
  * cmocka.h. */
 #ifndef SMALL_NETWORK_H
 #define SMALL_NETWORK_H

@@ -104,7 +104,7 @@ static void shares_are_beta(void **state)
     }
 }
 
-/* Of samples that are told by number, each slice and batch mixes by shares of its own, and the same
+/* Of samples with numbers, each slice and batch mixes by shares of its own, and the same
  * ones again when it comes back. */
 static void shares_follow_numbers(void **state)
 {

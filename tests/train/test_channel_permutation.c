@@ -110,7 +110,7 @@ static void test_shown(void **state)
     pith_model_free(m);
 }
 
-/* Units that nobody reads go out of the network: the ordered network answers the same with smaller
+/* Dead units go out of the network: the ordered network answers the same with smaller
  * matrices, whether centroids are one set or one for each row. */
 static void test_drop(void **state)
 {
@@ -185,7 +185,7 @@ static void test_snapshot_of_dropped_units(void **state)
     struct pith_buffer file[2];
     struct pith_error err = {0};
     uint64_t dropped = 0;
-    for (uint32_t i = 0; i + 1 < LAYERS; i++) { /* nobody reads the last units */
+    for (uint32_t i = 0; i + 1 < LAYERS; i++) { /* nothing reads the last units */
         struct pith_const *c = m->values[refs[i + 1].value].constant;
         for (uint64_t k = 0; k < c->count; k++)
             if (k % refs[i + 1].cols >= refs[i + 1].cols - refs[i + 1].cols / refs[i].rows) {

@@ -183,7 +183,7 @@ static void test_stop_and_go_on(void **state)
             }
             o.stop = NULL;
             part = run(&ways[i], &o);
-            assert_int_equal(h.epochs, part.r.epochs); /* all are told of */
+            assert_int_equal(h.epochs, part.r.epochs); /* all are counted */
             same_outcome(&whole, &part, i, at);
             pith_buffer_free(&part.model);
             h.epochs = 0;
@@ -323,7 +323,7 @@ static void test_half_written(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* What needs nothing of the run but what tells it from others is found before anything is made. */
+/* An error in the run's identity is found before anything is made. */
 static void test_check(void **state)
 {
     (void)state;
@@ -396,7 +396,7 @@ static void cut(struct pith_buffer *file)
     file->bytes = 19; /* one less than a head and a checksum */
 }
 
-/* What a right checksum does not tell. */
+/* Errors that a right checksum does not show. */
 static void test_made_files(void **state)
 {
     (void)state;
@@ -437,7 +437,7 @@ static void test_made_files(void **state)
     remove_folder();
 }
 
-/* ---- values that a right checksum does not tell ------------------------------------------------
+/* ---- values that a right checksum does not show ------------------------------------------------
  */
 
 static void put_mended(struct pith_buffer *file, size_t bytes)

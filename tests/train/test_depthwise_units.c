@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Units that go through a depthwise convolution: which rows and columns they are, put in order,
- * taken out, and scaled so that one weight tells the steps of two. */
+ * taken out, and scaled so that one weight holds the steps of two. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A network whose file has a batch of one learns from its teacher alone: no labels, judged by the
- * teacher's answers; mixed samples have mixed labels. */
+/* A network whose file has a batch of one learns from its teacher alone: no labels, validated by
+ * the teacher's answers; mixed samples have mixed labels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

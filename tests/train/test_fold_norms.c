@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A run that folds its batch normalization in the end: what is left is on grids, answers nearly as
- * the last epoch did, is judged as it is, and can be put back. */
+ * the last epoch did, is validated as it is, and can be put back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,7 +183,7 @@ static void can_be_put_back(void **state)
     pith_model_free(m);
 }
 
-/* Not where the run was asked to leave it: then its scale and shift are on a grid, too. */
+/* Not where an option leaves it: then its scale and shift are on a grid, too. */
 static void stays_unless_requested(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps of rows, told from what rounding costs, take few bits. */
+/* Steps of rows, computed from the cost of rounding, take few bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

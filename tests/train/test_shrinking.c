@@ -37,7 +37,7 @@ static void test_links_of_lenet(void **state)
     pith_model_free(m);
 }
 
-/* Two nodes read the hidden layer: its units are nobody's alone. */
+/* Two nodes read the hidden layer: no node has its units alone. */
 static void test_links_end_at_branches(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void test_by_count(void **state)
     }
 }
 
-/* The same weights whether they are told as a share or as a number. */
+/* The same weights whether they are given as a share or as a number. */
 static void test_by_number(void **state)
 {
     (void)state;
@@ -315,7 +315,7 @@ static void test_dampened_weights_settle(void **state)
     assert_true(free > 0 && dampened == 0);
 }
 
-/* Steps between removals that do not divide the run, or are more than it has: the share asked for
+/* Steps between removals that do not divide the run, or are more than it has: the requested share
  * is gone where the schedule ends, and the best epoch is one of those behind that. */
 static void test_target_is_reached(void **state)
 {
@@ -336,7 +336,7 @@ static void test_target_is_reached(void **state)
     }
 }
 
-/* Patience waits for the network that was asked for, and then is none without end. */
+/* Patience waits for the requested sparsity, and then is none without end. */
 static void test_patience_waits(void **state)
 {
     (void)state;

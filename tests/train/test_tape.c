@@ -351,7 +351,7 @@ static void refusals_name_the_node(void **state)
     refuse(m, 16, PITH_ERR_UNSUPPORTED, "'image' has a fixed batch");
 }
 
-/* That it was no memory for them would be told in the same place. */
+/* A lack of memory would be reported in the same place. */
 static void threads_that_cannot_start_are_reported(void **state)
 {
     (void)state;

@@ -336,7 +336,7 @@ static void test_learns_pictures(void **state)
     if (pith_train(m, data, data, &o, &result, &err))
         fail_msg("%s", err.text);
     if (!(result.val_loss < 0.02 && result.loss < 0.02))
-        fail_msg("loss %g, %g on what was seen", result.val_loss, result.loss);
+        fail_msg("loss %g, %g on the training samples", result.val_loss, result.loss);
     pith_data_free(data);
     pith_model_free(goal);
     pith_model_free(m);

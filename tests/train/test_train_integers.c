@@ -109,7 +109,7 @@ static void test_threads_do_not_matter(void **state)
     }
 }
 
-/* The first epoch is judged by another network, whose answers are all the same. */
+/* The first epoch is validated by another network, whose answers are all the same. */
 static enum pith_status make_constant(void *user, const struct pith_model *m,
                                       struct pith_model **made, struct pith_error *err)
 {
@@ -194,7 +194,7 @@ static void test_refusals(void **state)
     v[1].like = 12345;
     refused(&o, "not listed");
     v[1] = good.values[1];
-    v[0].like = v[1].value; /* each has the grid of the other: nobody's */
+    v[0].like = v[1].value; /* each refers to the other's grid: there is none */
     v[1].like = v[0].value;
     refused(&o, "not listed");
     v[0] = good.values[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples in a number of versions that come again, and a teacher that is asked once for each: what
+/* Samples in a number of versions that come again, and a teacher that runs once for each: what
  * is learned is what it would be, and the same run ends in the same bytes. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -113,7 +113,7 @@ static inline void product_close(struct byte_product *p)
     guard_free(&p->w);
 }
 
-/* The job of p as k's table asks for it; what it owns is the trial's. */
+/* The job of p as k's table needs it; what it owns is the trial's. */
 static inline struct gemm_i8_job job_of(struct trial *t, const struct byte_product *p,
                                         const struct integer_kernels *k, size_t each)
 {
@@ -431,7 +431,7 @@ static void trial_look_up(struct trial *t)
 
 /* ---- decoders, checksums --------------------------------------------------------------------- */
 
-/* Entries of any lengths: what is told is no code, and decoded all the same. */
+/* Entries of any lengths: they form no code, and are decoded all the same. */
 static void trial_huff_chains(struct trial *t)
 {
     const uint32_t rounds = size(t, 1, 70, 4096), width = 1 + rounds % 12;

@@ -10,7 +10,7 @@
 
 struct augment_batch;
 
-/* *b: NULL where the text asks for nothing. PITH_ERR_ARGUMENT: the text; pictures are moved, but
+/* *b: NULL where the text is empty. PITH_ERR_ARGUMENT: the text; pictures are moved, but
  * the input is none; colours are changed, but it has not three. */
 enum pith_status pith_augment_batch_new(const char *text, const struct pith_value *input,
                                         uint32_t per_slice, struct augment_batch **b,

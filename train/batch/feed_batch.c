@@ -147,7 +147,7 @@ enum pith_status pith_batch_load(struct feed_batch *b, struct tape *t, uint64_t 
             if (!status)
                 status = read_answer(b, sample, at, err);
         }
-    if (status) /* whoever goes on nevertheless meets no class that is not there */
+    if (status) /* code that goes on nevertheless meets no label out of range */
         memset(b->label, 0, samples * sizeof *b->label);
     return status;
 }

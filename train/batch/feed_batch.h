@@ -13,7 +13,7 @@ enum pith_status pith_label_check(struct pith_data *data, uint64_t i, int64_t la
                                   uint64_t n_classes, struct pith_error *err);
 
 /* per_slice samples go to each slice. with_targets: real-valued targets instead of labels.
- * n_classes: labels must lie below it (0: labels are not asked for). */
+ * n_classes: labels must lie below it (0: labels are not read). */
 enum pith_status pith_batch_new(struct pith_data *data, uint32_t per_slice, uint32_t n_classes,
                                 bool with_targets, struct feed_batch **b, struct pith_error *err);
 void pith_batch_free(struct feed_batch *b);            /* accepts NULL */

@@ -4,7 +4,7 @@
  *     augment.h: what each amount does to a picture whose answer is known
  *     augment_batch.h: samples of a slice, each by its place in the run
  *     loss.h: value and gradient against differences
- *     validation.h: judged by several processes, which here are threads */
+ *     validation.h: evaluated by several processes, which here are threads */
 #ifndef TEST_TRAIN_FEED_H
 #define TEST_TRAIN_FEED_H
 

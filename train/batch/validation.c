@@ -23,7 +23,7 @@ struct validation {
     int64_t label[BATCH];
     float *target, *gradient, *log_p;
     const struct teacher_answers *answers;
-    float **collected;              /* log_p of all samples goes there; NULL: they are judged */
+    float **collected;              /* log_p of all samples goes there; NULL: the loss is summed */
     const struct pith_ranks *ranks; /* each takes some of the batches */
     bool met;                       /* the ranks have, before the samples */
     double sum;

@@ -2,7 +2,7 @@
 /* feedback_start.h - weights put onto their grids so that the layers' answers change least.
  *
  * Rounding each weight for itself adds up errors that inputs have in common: a network of many
- * weights and few levels is lost before training begins. Here each layer is asked for V on its grid
+ * weights and few levels is lost before training begins. Here each layer gets the V on its grid
  * with
  *
  *     sum over samples |W x - V x'|^2  least,

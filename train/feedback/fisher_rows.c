@@ -79,7 +79,7 @@ static float signed_sum(const float *g, const float *sign, uint64_t n)
     return sum;
 }
 
-/* The same signs for whoever runs the sample. */
+/* The same signs on every rank. */
 static void draw(struct fisher *f, const struct tape_parameter *p)
 {
     const struct pith_row_sensitivity *of = &f->to->of[p->value];
@@ -242,7 +242,7 @@ static void close_record(struct record *r)
     free(r->all);
 }
 
-/* Into the sums, sample by sample in their order, whoever ran them. */
+/* Into the sums, sample by sample in their order, whichever rank ran them. */
 static enum pith_status add_record(struct fisher *f, const uint8_t *record, uint64_t sample)
 {
     enum pith_status status = PITH_OK;

@@ -21,8 +21,8 @@ struct pith_fisher_opts {
                          share of its power on the mean of samples */
     const double *output_scale; /* of squares: [outputs] all outputs count, each number times this;
                                    0: not this one; borrowed. NULL: the first alone */
-    double temperature; /* > 1: of scores divided by it, so that a network that is certain of nearly
-                           all samples minds its scores at all; 0: 1 */
+    double temperature; /* > 1: of scores divided by it, so that gradients do not vanish where the
+                           network is certain of nearly all samples; 0: 1 */
     bool (*progress)(void *user, uint64_t done, uint64_t all); /* false: stop; may be NULL */
     void *user;
     const struct pith_feed *feed; /* borrowed; instead of data, which may then be NULL: several

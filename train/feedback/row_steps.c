@@ -12,10 +12,10 @@
 #define PER_SLICE 2u     /* small batches: each is one draw of the sums */
 #define LEAST_STEP 1e-30 /* so that it is a number, whatever the weights are */
 #define MOST_STEP 1e30
-#define TRUST 0.85    /* in the logarithm of F, that samples not seen do not share in full */
+#define TRUST 0.85    /* factor of log F: part of its spread is sampling noise */
 #define COARSEST 16.0 /* a row's step, in those of its tensor */
 
-/* A weight whose steps are asked for. */
+/* A weight whose steps are requested. */
 struct probed {
     uint32_t parameter, value; /* of the tape, of the model */
     uint64_t rows, cols;

@@ -12,9 +12,10 @@
  *
  *     step = d / sqrt(mean F),
  *
- * the rule of reverse water-filling (Cover and Thomas, 2006, section 10.3). F of other samples lies
- * nearer to the mean than F of those that tell it: here it counts with the power of 0.85. d is such
- * that the mean log2 of the step, over all weights, is what first_step and step_power make it. */
+ * the rule of reverse water-filling (Cover and Thomas, 2006, section 10.3). F of held-out samples
+ * lies nearer to the mean than that of the samples it is estimated on: here it counts with the
+ * power of 0.85. d is such that the mean log2 of the step, over all weights, is what first_step and
+ * step_power make it. */
 #ifndef ROW_STEPS_H
 #define ROW_STEPS_H
 

@@ -31,7 +31,7 @@ static double drawn_with(const struct class_draw *d, uint32_t i)
     return (double)d->p[i] * (d->by_gradient ? gradient_of(d, i) : 1);
 }
 
-/* Where there is no doubt at all no draw has a gradient, and p draws. */
+/* Where a class has probability 1 no draw has a gradient, and p draws. */
 static struct class_draw open_draw(uint32_t classes, const float *p, bool by_gradient)
 {
     struct class_draw d = {.p = p, .classes = classes, .by_gradient = by_gradient};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sampled_fisher.h - sampled-label Fisher gradients: how much the loss minds a change, without
+/* sampled_fisher.h - sampled-label Fisher gradients: the loss's sensitivity to a change, without
  * labels.
  *
  * Classes are drawn from what the network itself answers (Kunstner et al., 2019), softened where

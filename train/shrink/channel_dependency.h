@@ -12,7 +12,7 @@
 struct channel_link {
     uint32_t value;  /* the weight, a constant of the model */
     uint32_t bias;   /* one element for each row; PITH_VALUE_NONE */
-    uint32_t source; /* number of the link whose rows the columns read, and nobody else does;
+    uint32_t source; /* number of the link whose rows only these columns read;
                         PITH_VALUE_NONE: an input, or not so simple */
     bool by_row;     /* a depthwise weight: its rows read those of the source, one for one */
 };
@@ -23,7 +23,7 @@ struct channel_link {
 enum pith_status pith_channel_dependencies(const struct pith_model *m, struct channel_link *link,
                                            struct pith_weight_ref *refs, uint32_t *n);
 
-/* Whether nobody else adds what ref's node adds to its rows: it has no bias, or link's own. */
+/* Whether ref's node alone adds to its rows: it has no bias, or link's own. */
 bool pith_channel_bias_is_own(const struct pith_model *m, const struct channel_link *link,
                               const struct pith_weight_ref *ref);
 

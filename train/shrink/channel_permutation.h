@@ -6,8 +6,8 @@
  * the rows of depthwise weights behind it and with the columns that read them, and the network
  * computes the same (its sums in another order). A file of few weights says less of them when the
  * dead come last and the full come first. Where the rows of one of these weights have steps of
- * their own, units with like steps are neighbours: a file tells what each step is beyond the one
- * before. */
+ * their own, units with like steps are neighbours: a file stores each step's difference from the
+ * one before. */
 #ifndef CHANNEL_PERMUTATION_H
 #define CHANNEL_PERMUTATION_H
 

@@ -12,7 +12,7 @@ struct optimizer;
 struct parametrization;
 
 /* Parameters of t start at the model's values. m gets a grid, of these steps if there are any, and
- * a support of its own where opts ask for them: pith_snapshot_restore undoes it. */
+ * a support of its own where opts request them: pith_snapshot_restore undoes it. */
 enum pith_status pith_optimizer_new(struct pith_model *m, struct tape *t,
                                     const struct pith_train_opts *opts, uint64_t n_steps,
                                     const struct row_steps *steps, struct optimizer **o,

@@ -115,7 +115,7 @@ static float first_step(const struct pith_train_opts *o, const struct parametriz
     return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
 }
 
-/* Rows' steps - those of the codebook `was`, else told by the loss - become a grid of about their
+/* Rows' steps - those of the codebook `was`, else by the loss - become a grid of about their
  * mean, and factors. What is in f->value becomes latent. */
 static bool open_factors(struct parametrization *f, const struct pith_codebook *was, uint64_t rows,
                          uint32_t levels, float *step)

@@ -27,7 +27,7 @@ struct parametrization {
     float *first, *second;        /* moments [n]; NULL where the method has none */
     struct pruned_tensor *pruned; /* NULL: nothing is removed */
     struct grid *grid;            /* NULL: none */
-    const float *steps;           /* [n_steps] at first, told by the loss; NULL: by the mean */
+    const float *steps;           /* [n_steps] at first, by the loss; NULL: by the mean */
     uint64_t n_steps;             /* its rows', which then stay, or one */
     float *factor;                /* [n / cols] a row's step in those of the grid; NULL: 1 */
     uint64_t cols;                /* of factor */

@@ -5,8 +5,8 @@
  * between a weight and a depthwise one, a row of the first and its bias may be multiplied by s and
  * that of the second by 1 / s (Meller et al., 2019; Nagel et al., 2019, section 4.1). Those use it
  * to even ranges; here it evens steps. The rows of the first weight take one step, and those of the
- * second, which have a step each anyway, are as much finer or coarser: a file has half as many to
- * tell. */
+ * second, which have a step each anyway, are as much finer or coarser: a file stores half as
+ * many. */
 #ifndef ROW_SCALE_H
 #define ROW_SCALE_H
 

@@ -14,7 +14,7 @@ struct steps_of {
 };
 
 struct row_steps {
-    uint32_t n;             /* values of the model; 0: nothing was asked for */
+    uint32_t n;             /* values of the model; 0: nothing was requested */
     struct steps_of *of;    /* [n] of a weight */
     struct row_scale scale; /* to be applied before they are used */
 };

@@ -10,9 +10,9 @@
  * The file DIR/checkpoint: "PITHRUN" NUL, u32 version, u32 length of the identity, the identity,
  * then for each block its name [16], u32 number, u32 zero, u64 bytes, its elements; CRC32C of all
  * that. Everything is little-endian. A struct is stored field by field, a block each: its bytes
- * would differ between machines, and no check could tell a bad one.
+ * would differ between machines, and no check could detect a bad one.
  *
- * The identity is a text of lines "name value" that tell a run from others: a checkpoint with
+ * The identity is a text of lines "name value": a checkpoint with
  * another one is refused, and the message shows the first line that differs. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ranks.h - what the processes of one run do together (struct pith_ranks, pith_train.h), beside
- * what they tell each other (ranks_agree.h). NULL, or one process: nothing. All call the same
+ * error statuses (ranks_agree.h). NULL, or one process: nothing. All call the same
  * functions in the same order.
  *
  * A sum over ranks is taken along a tree: of neighbours, then of pairs, then of pairs of pairs. As

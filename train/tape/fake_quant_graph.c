@@ -11,17 +11,17 @@
 #include <string.h>
 
 struct fake_graph {
-    const struct pith_train_integers *asked; /* borrowed */
-    struct pith_node *plain, *rounding;      /* the model's memory; `plain` is what was there */
+    const struct pith_train_integers *integers; /* borrowed */
+    struct pith_node *plain, *rounding;         /* the model's memory; `plain` is what was there */
     uint32_t n_plain, n_rounding;
     uint32_t n_values, n_all_values;
-    struct pith_grid **was; /* [asked->n_values] */
-    uint32_t *number;       /* [asked->n_values] of an owner: its numbers, its facts */
+    struct pith_grid **was; /* [integers->n_values] */
+    uint32_t *number;       /* [integers->n_values] of an owner: its numbers, its facts */
     uint32_t *fact;
     uint32_t *rounded; /* [n_values] what stands for a value, itself where nothing rounds it */
 };
 
-/* ---- what is asked --------------------------------------------------------------------------- */
+/* ---- checks of the options ------------------------------------------------------------------- */
 
 /* In the list of values; UINT32_MAX: not there. */
 static uint32_t find(const struct pith_train_integers *q, uint32_t value)
@@ -39,7 +39,8 @@ static const char *wrong_value(const struct pith_model *m, const struct pith_tra
     if (v->value >= m->n_values || m->values[v->value].constant ||
         m->values[v->value].type != PITH_F32 || v->like >= m->n_values || owner == UINT32_MAX ||
         q->values[owner].like != v->like || find(q, v->value) != (uint32_t)(v - q->values))
-        return "integers are asked of something that is no value, or whose grid is not listed, or "
+        return "integers are requested for something that is no value, or whose grid is not "
+               "listed, or "
                "twice";
     const struct pith_grid *g = m->values[v->like].grid;
     if (!g || g->n != 1 || !(g->scale[0] > 0) || !isfinite(g->scale[0]))
@@ -51,7 +52,7 @@ static const char *wrong_weight(const struct pith_model *m, const struct pith_tr
 {
     const struct pith_value *v = w->value < m->n_values ? &m->values[w->value] : NULL;
     if (!v || !v->constant || v->type != PITH_F32 || v->rank < 2 || v->constant->count == 0)
-        return "integers are asked of something that is no weight";
+        return "integers are requested for something that is no weight";
     if (v->constant->codebook)
         return "a weight that shall be integers has a codebook already";
     if (w->lowest > -1 || w->highest < 1 || w->highest > 127 || w->lowest < -128)
@@ -88,14 +89,14 @@ static uint32_t add_constant(struct fake_graph *g, struct pith_model *m, uint32_
 
 static bool add_grid(struct fake_graph *g, struct pith_model *m, uint32_t i)
 {
-    const struct pith_train_value *v = &g->asked->values[i];
+    const struct pith_train_value *v = &g->integers->values[i];
     const struct pith_grid *is = m->values[v->value].grid;
     float low = (float)pith_grid_lowest(is), high = (float)pith_grid_highest(is);
     const float zero = (float)is->zero_point / (high - low);
     const float fact[FACTS] = {[FACT_FIRST] = is->scale[0],
                                [FACT_LOWEST] = low,
                                [FACT_HIGHEST] = high,
-                               [FACT_RADIX] = g->asked->radix,
+                               [FACT_RADIX] = g->integers->radix,
                                [FACT_MOVES_ZERO] = v->moves_zero,
                                [FACT_ZERO] = zero};
     g->fact[i] = add_constant(g, m, FACTS, fact);
@@ -106,10 +107,10 @@ static bool add_grid(struct fake_graph *g, struct pith_model *m, uint32_t i)
 /* Behind what gives v: the node that rounds it, and the value that everybody reads. */
 static bool round_value(struct fake_graph *g, struct pith_model *m, uint32_t v)
 {
-    uint32_t at = find(g->asked, v);
-    if (at == UINT32_MAX || g->asked->values[at].rounded)
+    uint32_t at = find(g->integers, v);
+    if (at == UINT32_MAX || g->integers->values[at].rounded)
         return true;
-    uint32_t owner = find(g->asked, g->asked->values[at].like), to = g->n_all_values++;
+    uint32_t owner = find(g->integers, g->integers->values[at].like), to = g->n_all_values++;
     struct pith_node *node = &g->rounding[g->n_rounding++];
     *node = (struct pith_node){.name = "",
                                .op = PITH_OP_IDENTITY,
@@ -146,14 +147,14 @@ static bool copy_node(struct fake_graph *g, struct pith_model *m, const struct p
 
 static bool make(struct fake_graph *g, struct pith_model *m)
 {
-    const uint32_t n = g->asked->n_values;
+    const uint32_t n = g->integers->n_values;
     bool ok = true;
     for (uint32_t v = 0; v < m->n_values; v++)
         g->rounded[v] = v;
     for (uint32_t i = 0; i < n; i++)
-        g->was[i] = m->values[g->asked->values[i].value].grid;
+        g->was[i] = m->values[g->integers->values[i].value].grid;
     for (uint32_t i = 0; i < n && ok; i++)
-        if (g->asked->values[i].like == g->asked->values[i].value)
+        if (g->integers->values[i].like == g->integers->values[i].value)
             ok = add_grid(g, m, i);
     for (uint32_t i = 0; i < m->n_inputs && ok; i++)
         ok = round_value(g, m, m->inputs[i]);
@@ -165,13 +166,13 @@ static bool make(struct fake_graph *g, struct pith_model *m)
 /* Old values keep their places in a longer list: m can go on with it, whatever comes. */
 static bool take_room(struct fake_graph *g, struct pith_model *m)
 {
-    const uint64_t more = 3 * (uint64_t)g->asked->n_values, most = m->n_values + more + 1;
+    const uint64_t more = 3 * (uint64_t)g->integers->n_values, most = m->n_values + more + 1;
     struct pith_value *values = pith_model_alloc(m, most, sizeof *values);
     g->rounding = pith_model_alloc(m, m->n_nodes + more + 1, sizeof *g->rounding);
     g->rounded = pith_model_alloc(m, most, sizeof *g->rounded);
-    g->was = malloc((g->asked->n_values + (size_t)1) * sizeof *g->was);
-    g->number = malloc((g->asked->n_values + (size_t)1) * sizeof *g->number);
-    g->fact = malloc((g->asked->n_values + (size_t)1) * sizeof *g->fact);
+    g->was = malloc((g->integers->n_values + (size_t)1) * sizeof *g->was);
+    g->number = malloc((g->integers->n_values + (size_t)1) * sizeof *g->number);
+    g->fact = malloc((g->integers->n_values + (size_t)1) * sizeof *g->fact);
     if (!values || !g->rounding || !g->rounded || !g->was || !g->number || !g->fact)
         return false;
     memcpy(values, m->values, m->n_values * sizeof *values);
@@ -201,7 +202,7 @@ enum pith_status pith_fake_graph_open(struct pith_model *m, const struct pith_tr
     struct fake_graph *made = calloc(1, sizeof *made);
     if (!made)
         return pith_tape_no_memory(err);
-    made->asked = opts->integers;
+    made->integers = opts->integers;
     if (!take_room(made, m) || !make(made, m)) {
         release(made);
         return pith_tape_no_memory(err);
@@ -243,7 +244,7 @@ enum pith_status pith_fake_graph_hide(struct fake_graph *g, struct pith_model *m
 {
     if (!g)
         return PITH_OK;
-    const struct pith_train_integers *q = g->asked;
+    const struct pith_train_integers *q = g->integers;
     for (uint32_t i = 0; i < q->n_values; i++)
         if (q->values[i].like == q->values[i].value && q->values[i].learned) {
             struct pith_grid *to = learned_grid(g, m, i);
@@ -263,8 +264,8 @@ void pith_fake_graph_close(struct fake_graph *g, struct pith_model *m, bool keep
 {
     if (!g)
         return;
-    for (uint32_t i = 0; i < g->asked->n_values && !keep; i++)
-        m->values[g->asked->values[i].value].grid = g->was[i];
+    for (uint32_t i = 0; i < g->integers->n_values && !keep; i++)
+        m->values[g->integers->values[i].value].grid = g->was[i];
     m->nodes = g->plain;
     m->n_nodes = g->n_plain;
     m->n_values = g->n_values;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_quant_graph.h - a network with its grids in the loop: behind each value that shall be
- * integers stands an Identity of three inputs that rounds it (grad_fake_quant.c), and all who read
- * the value read that. Only the tape knows such nodes: whoever else looks at the model sees it
- * without them. */
+ * integers stands an Identity of three inputs that rounds it (grad_fake_quant.c), and all readers
+ * of the value read that. Only the tape knows such nodes: others get the model without them. */
 #ifndef FAKE_QUANT_GRAPH_H
 #define FAKE_QUANT_GRAPH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* grad_fake_quant.c - a value rounded to its grid: the Identity that fake_quant_graph.c puts behind
- * it, which is told from a plain one by its inputs.
+ * it, which differs from a plain one by its inputs.
  *
  *     0  x
  *     1  [2] the step's v, the zero point's share (fake_quant.h): a parameter; left out where the

@@ -4,8 +4,8 @@
  *
  * backward() ADDS to the gradients of its inputs (a value read twice gets both parts); a gradient
  * that is NULL is not wanted and its work is left out. Where the operator says that it `sets`, it
- * writes those whose sets[i] is true, instead of adding, input after input: nobody wrote there
- * before, and nothing needs to be cleared. */
+ * writes those whose sets[i] is true, instead of adding, input after input: nothing was written
+ * there before, and nothing needs to be cleared. */
 #ifndef GRAD_OP_H
 #define GRAD_OP_H
 
@@ -29,7 +29,7 @@ struct grad_node {
     uint32_t slice, n_slices; /* node of slice s: this + s - slice */
     struct prim *prim;        /* of the slice */
     void *state;              /* of the operator, for this slice; made by prepare() */
-    void *scratch;            /* of the slice, as prepare() asked for; 64-byte aligned */
+    void *scratch;            /* of the slice, as prepare() requested; 64-byte aligned */
     double *shared; /* grad_op.shared_sums a channel: of slice 0, slice 1, ..., then their sum */
     const struct op_args *run; /* the runtime's, in the layouts above */
     const struct pith_kernels *kernels;
@@ -81,8 +81,8 @@ struct grad_op {
     /* Of slice 0 alone, on any thread, before any forward: part of 8 of what all slices take from
      * fixed inputs. NULL: nothing. */
     void (*renew)(struct grad_node *n, uint32_t part);
-    /* Where input 1 is a parameter that nobody else reads, and joins() says so: backward leaves its
-     * gradient out, and when all slices are done, joined() writes part of 8 of it, summed over
+    /* Where input 1 is a parameter that nothing else reads, and joins() says so: backward leaves
+     * its gradient out, and when all slices are done, joined() writes part of 8 of it, summed over
      * those of n .. n + n_own - 1 along the tree of ranks.h. NULL: never. */
     bool (*joins)(const struct grad_node *n);
     void (*joined)(const struct grad_node *n, uint32_t n_own, uint32_t part, float *grad);

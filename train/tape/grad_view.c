@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* grad_view.c - another shape for the same elements: the gradient passes through. Cast belongs here
- * where it changes nothing (f32 to f32); to other types no gradient is asked for. */
+ * where it changes nothing (f32 to f32); to other types there is no gradient. */
 #include "grad_add.h"
 #include "grad_list.h"
 

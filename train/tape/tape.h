@@ -64,7 +64,7 @@ struct tape_opts {
     uint32_t slices; /* that the batch is cut into: 1, 2, 4 or 8; 0: PITH_TRAIN_SLICES, as ranks
                         need them */
     bool ordered;    /* all sums have one written order, so the same bits on every CPU: slower */
-    bool borrows; /* parameters are not copied from the model, and nobody changes them meanwhile */
+    bool borrows;    /* parameters are not copied from the model, and do not change meanwhile */
     /* Called when backward is through a step, whose results' gradients are there until it returns;
      * those of a parameter that is whole then (tape_state.h: whole_at), too. Afterwards they are
      * overwritten: values and gradients of a tape with this share memory (tape_lean.h), and forward
@@ -90,7 +90,7 @@ void pith_tape_share(struct tape *t);
 struct tape_tensor *pith_tape_input(struct tape *t, uint32_t slice, uint32_t i);
 /* Row-major. grad is zero after pith_tape_forward: the loss sets it. */
 struct tape_tensor *pith_tape_output(struct tape *t, uint32_t slice, uint32_t i);
-/* Any value by its number in the model. Its layout is told in it. Only that of a feature
+/* Any value by its number in the model. It holds its layout. Only that of a feature
  * (tape_opts) may have something added to its gradient, which is zero after forward. */
 struct tape_tensor *pith_tape_value(struct tape *t, uint32_t slice, uint32_t value);
 

@@ -67,7 +67,7 @@ static uint32_t other_term(const struct tape *t, const struct tape_step *add, ui
     return b->type && pith_shape_equal(&a->shape, &b->shape) ? other : UINT32_MAX;
 }
 
-/* A value that nobody sees any more. */
+/* A value that nothing reads any more. */
 static void drop_value(const struct tape *t, uint32_t value)
 {
     for (uint32_t s = 0; s < t->n_slices; s++)

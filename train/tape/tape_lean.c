@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_lean.c - memory of a tape whose gradients are looked at step by step (tape_opts.after).
  *
- * Steps are cut into segments. What a segment makes and nobody behind it reads shares its memory
+ * Steps are cut into segments. What a segment makes and nothing behind it reads shares its memory
  * with that of the other segments; backward runs a segment forward again before it goes back
  * through it (Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016). A gradient has
  * its memory from the last step that reads the value, the first that writes it, to the step that

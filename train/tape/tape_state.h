@@ -66,7 +66,7 @@ struct tape {
     struct pith_opts pool; /* parallel_for of the threads */
     void **memory;         /* everything allocated, for pith_tape_free */
     uint32_t n_memory, cap_memory;
-    const struct channel_rows *rows; /* for this CPU, whose features take long to ask for */
+    const struct channel_rows *rows; /* for this CPU, whose features take long to read */
     double seconds;
     /* With opts.after: */
     uint32_t *segment, n_segments; /* segment s is of the steps segment[s] .. segment[s + 1] - 1 */

@@ -145,7 +145,7 @@ static bool propagates(const struct tape *t, const struct tape_step *step)
 }
 
 /* Backward's order: the last reader of a value is the first to write its gradient. A value that
- * nobody reads, or only what leads nowhere, keeps the zeros of the beginning. */
+ * nothing reads, or only what leads nowhere, keeps the zeros of the beginning. */
 static enum pith_status first_parts(struct tape *t, struct tape_step *step, bool *has_part)
 {
     uint32_t n_in = step->converts ? 1 : t->m->nodes[step->at].n_in, n = n_in + step->rectifies;

@@ -9,8 +9,8 @@
 #define VECS 2u
 #define ROWS 4u
 
-/* n outputs of a panel, from output `at` of `to` on. Sums leave as they are where nobody
- * requantizes. */
+/* n outputs of a panel, from output `at` of `to` on. Sums are stored as they are without
+ * requantization. */
 static void store(uint8_t *y, int32x4x2_t s, uint32_t n, const struct requantize *to, uint32_t at)
 {
     int32_t sum[LANES];

@@ -2,8 +2,8 @@
 /* simd_neon.h - simd_avx512.h for NEON: four lanes, and 32 registers.
  *
  * NEON has no masks. One is a number with a bit for each lane here, and a load or store of some
- * lanes goes lane by lane: only the edges of tiles ask for it, with the same mask each time, so
- * that its branches are foreseen. */
+ * lanes goes lane by lane: only the edges of tiles need it, with the same mask each time, so that
+ * its branches are predicted. */
 #ifndef SIMD_NEON_H
 #define SIMD_NEON_H
 
@@ -31,7 +31,7 @@ static inline vmask vmask_range(int from, int to)
     return (1u << to) - (1u << from);
 }
 
-/* nonzero lanes, which a gather asks for: they need not be neighbours */
+/* nonzero lanes, which a gather loads: they need not be neighbours */
 static inline vmask vmask_of(vint nonzero)
 {
     vmask m = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* elementary_f32.h - the rest of the elementwise functions, in the manner of math_f32.h: IEEE
  * operations alone, the same bits everywhere, every float accepted, NaN gives NaN. Bounds in units
- * in the last place of the result, unless another is told (tests/runtime/test_elementary_f32.c). */
+ * in the last place of the result, unless stated otherwise (tests/runtime/test_elementary_f32.c).
+ */
 #ifndef ELEMENTARY_F32_H
 #define ELEMENTARY_F32_H
 

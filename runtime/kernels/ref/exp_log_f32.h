@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include "core/f32_bits.h"
 
-/* What such constants do relies on round to even, the default mode; docs/arithmetic.md asks for
+/* What such constants do relies on round to even, the default mode; docs/arithmetic.md requires
  * it. */
 #define ROUND_F32 12582912.0f /* 1.5 * 2^23: adding it rounds to an integer, ties to even */
 #define LN2_HI 0.693359375f   /* 9 bits: n * LN2_HI is exact for |n| <= 2^15 */

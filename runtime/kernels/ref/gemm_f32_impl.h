@@ -13,7 +13,7 @@
  * done the same way, COLUMN_PANELS panels at a time.
  *
  * A few rows of a are done with b's values sooner than the next ones come from memory, and the
- * processor does not see that it will be these: they are asked for meanwhile (next).
+ * processor does not see that it will be these: they are prefetched meanwhile (next).
  *
  * Whichever way an element takes, it is one chain of fused multiply-adds over k, begun with what is
  * to be added: residual and bias of the column, or the sum over earlier k. */

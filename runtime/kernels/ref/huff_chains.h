@@ -7,7 +7,7 @@
 #include "kernels/kernel_decode.h"
 
 /* The next 56 bits and more. A sentinel one stands above the data and moves down with every shift,
- * so that the count of leading zeros tells what was consumed (as in zstd's and Giesen's decoders).
+ * so that the count of leading zeros gives what was consumed (as in zstd's and Giesen's decoders).
  */
 static inline uint64_t huff_bits(const uint8_t *in, uint32_t consumed)
 {

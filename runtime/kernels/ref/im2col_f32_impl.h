@@ -31,7 +31,7 @@ struct lanes {
     uint32_t nv;
 };
 
-/* Elements [from, to) behind x[iy, ix0] are read. mask_hi: the same elements seen from one
+/* Elements [from, to) behind x[iy, ix0] are read. mask_hi: the same elements counted from one
  * vector further, for stride 2. */
 static struct source source_of(const struct conv_geom *g, int32_t iy, int32_t ix0, int32_t from,
                                int32_t to)

@@ -70,7 +70,7 @@ static void columns(const struct gemm_f32_job *job, const float *a, float *c, ui
     }
 }
 
-/* The loops below ask for a pointer before they begin. GCC 14 turns a loop that also ends where a
+/* The loops below test a pointer before they begin. GCC 14 turns a loop that also ends where a
  * pointer is NULL into one that reads through it first. */
 ALWAYS void add_number(float *y, float x, size_t n)
 {
@@ -204,7 +204,7 @@ static void reach_of(const struct conv_geom *g, uint32_t kx, uint32_t *begin, ui
     *end = *end < g->ow ? *end : g->ow;
 }
 
-/* y[ox] += w * x[ox * stride]: one tap of a row. A stride of 1 that is told makes it vectors. */
+/* y[ox] += w * x[ox * stride]: one tap of a row. With a constant stride of 1 it is vectorized. */
 static void add_tap(const float *x, uint32_t stride, float w, float *y, uint32_t n)
 {
     if (stride == 1)

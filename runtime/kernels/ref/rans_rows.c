@@ -11,7 +11,7 @@ size_t pith_rans_rows(uint32_t *state, const uint32_t *entries, const uint8_t **
     size_t row = 0;
     for (; row < rows && (size_t)(in_end - at) >= RANS_ROW_BYTES; row++)
         for (uint32_t i = 0; i < RANS_LANES; i++) {
-            /* The slot of the state tells symbol, frequency and place in one load. */
+            /* The slot of the state gives symbol, frequency and place in one load. */
             uint32_t x = state[i], e = entries[x & ((1u << RANS_BITS) - 1)];
             *out++ = (uint8_t)e;
             x = (e >> 20) * (x >> RANS_BITS) + (e >> 8 & 0xfff);

@@ -4,7 +4,7 @@
  * softmax_columns_f32 are there; SQRT_F32, where an instruction does it.
  *
  * Rows go in blocks of 16 elements through a local array: loops of known length over it become
- * vector code for 4, 8 or 16 lanes, whatever the compiler is told the machine has, and x and y may
+ * vector code for 4, 8 or 16 lanes, whatever the compiler's target is, and x and y may
  * be the same. What is left of a row is copied out and back and runs as one block more. */
 #include "kernels/ref/activation_f32.h"
 #include "kernels/kernel_row.h"

@@ -3,7 +3,7 @@
  * operations of a level.
  *
  * None, relu and clip are one clamp between bounds known beforehand, so kernels apply it without
- * asking. The others are a second pass over what the kernel has just stored (still in cache). */
+ * a test. The others are a second pass over what the kernel has just stored (still in cache). */
 #ifndef SIMD_ACT_H
 #define SIMD_ACT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* spmv_window.c - the definition of the sliding-window product of kernel_sparse.h. The form
- * exists for machines that look x up in registers; this loop says what it means. */
+ * exists for machines that look x up in registers; this loop defines its result. */
 #include "kernels/kernel_sparse.h"
 
 static float slot(uint32_t col, uint32_t index, const float *window, const float *codebook)

@@ -4,8 +4,8 @@
  *
  * A symbol takes four instructions: an index, its entry, a shift, and a store of the entry as it
  * is. Chains take turns by steps, for a scheduler holds two chains' instructions and not eight. The
- * entries of a block of rounds are gathered on the stack, at places that no pointer of a chain has
- * to tell: a row for each step of each chain, so that a compiler does not join stores by shifts.
+ * entries of a block of rounds are gathered on the stack, at places that do not depend on a pointer
+ * of a chain: a row for each step of each chain, so that a compiler does not join stores by shifts.
  * Their bytes are then cut out 64 at once. */
 #include <immintrin.h>
 #include "kernels/ref/huff_chains.h"
@@ -36,8 +36,8 @@ static inline void put_bytes(uint8_t *out, const block_entries e, uint32_t i)
     _mm256_storeu_si256((__m256i *)(void *)(out + 32), _mm256_permute2x128_si256(low, high, 0x31));
 }
 
-/* Of n chains, 1 <= rounds <= BLOCK. Where rounds are fewer, what is beyond them in e was told
- * before or is 0. */
+/* Of n chains, 1 <= rounds <= BLOCK. Where rounds are fewer, what is beyond them in e is from
+ * before or 0. */
 static void put_block(struct huff_chain *chain, uint32_t n, const block_entries e, uint32_t rounds)
 {
     uint8_t some[BLOCK * HUFF_STEPS];

@@ -39,7 +39,7 @@ struct CMUnitTest {
 #define assert_string_not_equal(a, b) assert_true(strcmp(a, b) != 0)
 #define assert_memory_equal(a, b, n) assert_true(memcmp(a, b, n) == 0)
 
-/* Ends the test that asks for it. */
+/* Ends the calling test. */
 static jmp_buf skipped;
 #define skip() longjmp(skipped, 1)
 

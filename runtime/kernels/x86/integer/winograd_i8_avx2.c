@@ -9,7 +9,7 @@ typedef int16_t words __attribute__((vector_size(32)));
 typedef uint32_t sums __attribute__((vector_size(32)));
 typedef __m256 floats;
 
-/* What lies behind the last channel is another pixel's or nobody's, and is not read. */
+/* What lies behind the last channel is another pixel's or padding, and is not read. */
 static inline words load_bytes(const uint8_t *p, uint32_t n, uint8_t flip)
 {
     const __m128i x =
