@@ -102,7 +102,7 @@ static enum pith_status start(struct calibration *c)
         st = pith_observer_start(&c->observer[v], &c->m->values[v], c->plan[v].detail,
                                  c->plan[v].axis);
         if (c->opts)
-            pith_observer_hurry(&c->observer[v], c->opts->cpu_mask);
+            pith_observer_use_cpu(&c->observer[v], c->opts->cpu_mask);
     }
     if (!st)
         add_observed(c, c->m);

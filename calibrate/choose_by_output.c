@@ -74,7 +74,7 @@ static bool joins(const struct pith_model *m, const struct pith_node *node, uint
 void pith_values_to_try(const struct pith_model *m, bool *to_try, bool *scratch)
 {
     mark_before_layers(m, to_try);
-    pith_mark_read(m, joins, scratch);
+    pith_mark_readers(m, joins, scratch);
     for (uint32_t v = 0; v < m->n_values; v++)
         to_try[v] = to_try[v] && !scratch[v];
 }

@@ -34,7 +34,7 @@ static void by_channel(const struct pith_model *m, struct observed_plan *plan, u
         plan[v].axis = axis;
 }
 
-void pith_mark_read(const struct pith_model *m, reader_test *is, bool *mark)
+void pith_mark_readers(const struct pith_model *m, reader_test *is, bool *mark)
 {
     memset(mark, 0, m->n_values * sizeof *mark);
     for (uint32_t i = 0; i < m->n_nodes; i++)
@@ -101,7 +101,7 @@ enum pith_status pith_observed_plan(const struct pith_model *m, struct observed_
     bool *vanishes = malloc(m->n_values + (size_t)1);
     if (!vanishes)
         return PITH_ERR_MEMORY;
-    pith_mark_read(m, vanishes_into_layer, vanishes);
+    pith_mark_readers(m, vanishes_into_layer, vanishes);
     for (uint32_t v = 0; v < m->n_values; v++) {
         bool observed = m->values[v].type == PITH_F32 && !m->values[v].constant;
         plan[v] = (struct observed_plan){observed ? OBSERVE_HISTOGRAM : OBSERVE_NOTHING,
@@ -131,5 +131,5 @@ static bool is_depthwise(const struct pith_model *m, const struct pith_node *nod
 
 void pith_mark_depthwise(const struct pith_model *m, bool *mark)
 {
-    pith_mark_read(m, is_depthwise, mark);
+    pith_mark_readers(m, is_depthwise, mark);
 }

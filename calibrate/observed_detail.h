@@ -20,7 +20,7 @@ enum pith_status pith_observed_plan(const struct pith_model *m, struct observed_
 typedef bool reader_test(const struct pith_model *m, const struct pith_node *node, uint32_t input);
 /* mark: [m->n_values]: values that are no output, and all that read them, of which there are some,
  * pass the test. */
-void pith_mark_read(const struct pith_model *m, reader_test *is, bool *mark);
+void pith_mark_readers(const struct pith_model *m, reader_test *is, bool *mark);
 
 /* Values that depthwise convolutions alone read, whose input channels never mix. */
 void pith_mark_depthwise(const struct pith_model *m, bool *mark);

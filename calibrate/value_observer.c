@@ -52,7 +52,7 @@ void pith_observer_clear(struct value_observer *o)
     free(o->sum.channel);
 }
 
-void pith_observer_hurry(struct value_observer *o, uint32_t cpu_mask)
+void pith_observer_use_cpu(struct value_observer *o, uint32_t cpu_mask)
 {
     struct calibrate_kernels k;
     uint32_t requested = cpu_mask & PITH_CPU_REF ? 0 : cpu_mask ? cpu_mask : UINT32_MAX;

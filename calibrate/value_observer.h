@@ -32,7 +32,7 @@ enum pith_status pith_observer_start(struct value_observer *o, const struct pith
                                      enum observed_detail detail, uint32_t axis);
 void pith_observer_clear(struct value_observer *o);
 /* Takes the fastest loops that cpu_mask (as pith_opts) allows. Results do not depend on it. */
-void pith_observer_hurry(struct value_observer *o, uint32_t cpu_mask);
+void pith_observer_use_cpu(struct value_observer *o, uint32_t cpu_mask);
 
 /* One sample more: x, [elements of the value], at least 1. A sample with a NaN is only noted. The
  * result does not depend on the team. */

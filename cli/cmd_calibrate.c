@@ -127,7 +127,7 @@ static enum cli_exit run_stage(struct calibrating *c, struct pith_stage_report *
     bool has_data = c->o->stage.with_data;
     enum cli_exit rc = has_data ? cli_open_feed(&c->o->feed, c->m, NULL, 0, &c->feed) : EXIT_DONE;
     if (!rc && has_data)
-        rc = cli_look_at_answers(&c->o->common, NULL, c->m, &c->feed.feed);
+        rc = cli_check_outputs(&c->o->common, NULL, c->m, &c->feed.feed);
     if (!rc && has_data)
         rc = cli_engine_opts(&c->o->common, &e);
     if (rc)
@@ -185,8 +185,9 @@ static void print_text(const struct calibrating *c, const struct pith_stage_repo
     }
     if (c->o->common.verbose)
         cli_print_ranges(c->m, stderr);
-    cli_say(&c->o->common, "calibrate  %" PRIu64 " samples, %u ranges (%s), %u of them per channel",
-            report->n_samples, r->n_grids, methods, r->n_channel_grids);
+    cli_summary(&c->o->common,
+                "calibrate  %" PRIu64 " samples, %u ranges (%s), %u of them per channel",
+                report->n_samples, r->n_grids, methods, r->n_channel_grids);
 }
 
 static enum cli_exit calibrate(struct calibrating *c, char **operands, uint32_t n_operands)

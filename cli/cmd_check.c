@@ -165,11 +165,10 @@ static enum cli_exit look_at_data(struct checked_file *s, struct pith_engine *e)
     s->look = calloc(s->model->n_inputs + 1u, sizeof *s->look);
     if (!s->look)
         return cli_no_memory();
-    enum pith_status st =
-        pith_look_at_data(s->model, feed, LOOK_VALUES, false, s->look, &s->misfit);
+    enum pith_status st = pith_check_data(s->model, feed, LOOK_VALUES, false, s->look, &s->misfit);
     if (st == PITH_ERR_MEMORY || st == PITH_ERR_IO)
         return cli_fail(&s->misfit);
-    if (!st && pith_look_at_answers(e, s->model, feed, &s->answers, &err))
+    if (!st && pith_check_outputs(e, s->model, feed, &s->answers, &err))
         s->answers = (struct pith_answer_look){0};
     return st || s->answers.nan ? EXIT_NO : EXIT_DONE;
 }
@@ -213,7 +212,7 @@ static enum cli_exit check_model(const struct check_options *o, struct checked_f
     if (pith_model_read(s->file.data, s->file.bytes, s->path, *s->dir ? s->dir : NULL, import,
                         &s->model, &err))
         return cli_fail(&err);
-    cli_give_back();
+    cli_trim_heap();
     if (pith_weight_check(s->model, &s->found, &s->n_found, &err) ||
         pith_range_check(s->model, &s->ruled, &s->n_ruled, &err) ||
         open_engine(s, &engine, &e, &err))

@@ -39,8 +39,8 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         cli_table_add(&t, "%.1f dB", r->cluster[i].snr_db);
     }
     cli_table_print(&t, stderr);
-    cli_say(c, "cluster    %s weights in %u layers, SNR %.1f dB", pith_count_text(n, a),
-            r->n_layers, r->snr_db);
+    cli_summary(c, "cluster    %s weights in %u layers, SNR %.1f dB", pith_count_text(n, a),
+                r->n_layers, r->snr_db);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)

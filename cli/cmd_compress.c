@@ -126,7 +126,7 @@ static void show_epoch(void *user, const struct pith_train_progress *p)
 {
     struct display *d = user;
     cli_progress_end(&d->bar);
-    cli_say_epoch(d->common, p);
+    cli_print_epoch(d->common, p);
     cli_progress_start(&d->bar, d->common, "train", 0);
 }
 
@@ -218,12 +218,12 @@ static void print_summary(const struct target *t, const struct pith_compress_res
     else if (r->has_accuracy)
         snprintf(accuracy, sizeof accuracy, "  top-1 %.2f%% (was %.2f%%, %+.2f)",
                  100 * top1(&r->after), 100 * top1(&r->before), -100 * r->drop);
-    cli_say(&t->common, "%s  %s, was %s: %s%s",
-            t->dropped         ? "(not written)"
-            : t->common.output ? t->common.output
-                               : "-",
-            cli_format_bytes(r->file.bytes, after), cli_format_bytes(before_bytes, before),
-            cli_ratio_text((double)before_bytes, (double)r->file.bytes, ratio), accuracy);
+    cli_summary(&t->common, "%s  %s, was %s: %s%s",
+                t->dropped         ? "(not written)"
+                : t->common.output ? t->common.output
+                                   : "-",
+                cli_format_bytes(r->file.bytes, after), cli_format_bytes(before_bytes, before),
+                cli_ratio_text((double)before_bytes, (double)r->file.bytes, ratio), accuracy);
 }
 
 /* What is printed is made first: after the file is there nothing may fail. */
@@ -317,7 +317,7 @@ static enum cli_exit open_job_data(const struct compress_options *o, const struc
     if (o->feed.data.n == 0)
         return EXIT_DONE;
     enum cli_exit rc = cli_open_feed(&o->feed, m, NULL, 0, &d->feed);
-    return rc ? rc : cli_look_at_answers(&o->common, NULL, m, &d->feed.feed);
+    return rc ? rc : cli_check_outputs(&o->common, NULL, m, &d->feed.feed);
 }
 
 static void close_job_data(struct job_data *d)
@@ -520,7 +520,7 @@ static enum cli_exit search(struct compress_options *o, const char *path, struct
     if (!rc)
         rc = cli_open_feed(&o->feed, m, NULL, 0, &feed);
     if (!rc)
-        rc = cli_look_at_answers(&o->common, NULL, m, &feed.feed);
+        rc = cli_check_outputs(&o->common, NULL, m, &feed.feed);
     if (!rc)
         rc = cli_goal_run(&run, m);
     cli_close_feed(&feed);

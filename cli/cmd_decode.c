@@ -75,7 +75,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc && o->common.json)
         cli_json_size(file.bytes);
     if (!rc)
-        cli_say(&o->common, "decode     %s", cli_format_bytes(file.bytes, text));
+        cli_summary(&o->common, "decode     %s", cli_format_bytes(file.bytes, text));
     pith_buffer_free(&file);
     pith_model_free(m);
     return rc;

@@ -63,10 +63,10 @@ static void report(const struct cli_common *c, const struct pith_buffer *file)
         cli_json_end();
     }
     if (seconds > 0)
-        cli_say(c, "encode     %s, about %.2f s to load on one core",
-                cli_format_bytes(file->bytes, text), seconds);
+        cli_summary(c, "encode     %s, about %.2f s to load on one core",
+                    cli_format_bytes(file->bytes, text), seconds);
     else
-        cli_say(c, "encode     %s", cli_format_bytes(file->bytes, text));
+        cli_summary(c, "encode     %s", cli_format_bytes(file->bytes, text));
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)

@@ -169,7 +169,7 @@ static enum cli_exit evaluate(const struct eval_options *o, const struct pith_pa
     opts.max_steps = o->max_steps;
     if (pith_engine_open_packed(packed, &opts, &e.engine, &err))
         return cli_fail(&err);
-    rc = cli_look_at_answers(&o->common, e.engine, packed->outline, &feed->feed);
+    rc = cli_check_outputs(&o->common, e.engine, packed->outline, &feed->feed);
     rc = rc ? rc : measure(o, &e);
     cli_device_note(e.engine);
     if (!rc)

@@ -46,8 +46,8 @@ static void say_grids(const struct cli_common *c, const struct pith_grids_found 
         snprintf(rows, sizeof rows, ", %u of integers times a scale a row", f->n_rows);
     if (f->n_narrow)
         snprintf(narrow, sizeof narrow, ", %u of f16 or bf16 numbers", f->n_narrow);
-    cli_say(c, "grids      %u weights and constants are kept as such%s%s%s",
-            f->n_few + f->n_rows + f->n_narrow, few, rows, narrow);
+    cli_summary(c, "grids      %u weights and constants are kept as such%s%s%s",
+                f->n_few + f->n_rows + f->n_narrow, few, rows, narrow);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
@@ -75,9 +75,9 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc && o->common.json)
         print_json(m, bytes);
     if (!rc)
-        cli_say(&o->common, "import     %s  %u node%s, %s weights, %s", path, m->n_nodes,
-                m->n_nodes == 1 ? "" : "s", pith_count_text(count_weights(m), a),
-                cli_format_bytes(bytes, b));
+        cli_summary(&o->common, "import     %s  %u node%s, %s weights, %s", path, m->n_nodes,
+                    m->n_nodes == 1 ? "" : "s", pith_count_text(count_weights(m), a),
+                    cli_format_bytes(bytes, b));
     if (!rc && (found.n_few || found.n_rows || found.n_narrow))
         say_grids(&o->common, &found);
     pith_model_free(m);

@@ -40,8 +40,8 @@ static enum cli_exit finish(const struct cli_common *c, const struct pith_model 
         cli_json_end();
     }
     if (!rc)
-        cli_say(c, "init       %s  %u nodes, %s weights, seed %" PRIu64, architecture, m->n_nodes,
-                pith_count_text(count_parameters(m), n), c->seed);
+        cli_summary(c, "init       %s  %u nodes, %s weights, seed %" PRIu64, architecture,
+                    m->n_nodes, pith_count_text(count_parameters(m), n), c->seed);
     return rc;
 }
 

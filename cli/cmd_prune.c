@@ -85,8 +85,8 @@ static void print_left(const struct cli_common *c, const struct pith_stage_repor
         n++;
     }
     if (n > 0)
-        cli_say(c, "prune      %u layer%s not pruned, %s: %s%s", n, n == 1 ? "" : "s", why, names,
-                n > NAMED_LAYERS ? ", ..." : "");
+        cli_summary(c, "prune      %u layer%s not pruned, %s: %s%s", n, n == 1 ? "" : "s", why,
+                    names, n > NAMED_LAYERS ? ", ..." : "");
 }
 
 static void print(const struct cli_common *c, const struct pith_stage_report *r)
@@ -102,9 +102,9 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     cli_table_print(&t, stderr);
     print_left(c, r, PITH_PRUNE_LEFT_DEPTHWISE, "depthwise (--layer prunes them, too)");
     print_left(c, r, PITH_PRUNE_LEFT_PATTERN, "which the pattern does not divide");
-    cli_say(c, "prune      %s of %s weights kept (%.4f zeros)", pith_count_text(r->kept, a),
-            pith_count_text(r->weights, b),
-            r->weights ? 1 - (double)r->kept / (double)r->weights : 0.0);
+    cli_summary(c, "prune      %s of %s weights kept (%.4f zeros)", pith_count_text(r->kept, a),
+                pith_count_text(r->weights, b),
+                r->weights ? 1 - (double)r->kept / (double)r->weights : 0.0);
 }
 
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)

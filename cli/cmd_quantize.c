@@ -87,8 +87,8 @@ static void say_bits(const struct cli_common *c, const struct pith_stage_report 
         n += (double)l->n_weights;
     }
     if (least < most)
-        cli_say(c, "bits       %.2f per weight: %u, up to %u in layers with few weights", bits / n,
-                least, most);
+        cli_summary(c, "bits       %.2f per weight: %u, up to %u in layers with few weights",
+                    bits / n, least, most);
 }
 
 /* Of few samples the noise of one or two is most of the sum. */
@@ -109,8 +109,8 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
         snprintf(from, sizeof from, "the calibration samples");
     if (!isnan(r->expected_changes))
         snprintf(expected, sizeof expected, " (%.1f %% expected)", 100 * r->expected_changes);
-    cli_say(c, "outputs    %s on %s, %" PRIu64 " of %" PRIu64 " predictions changed%s", how, from,
-            r->changed, r->predictions, expected);
+    cli_summary(c, "outputs    %s on %s, %" PRIu64 " of %" PRIu64 " predictions changed%s", how,
+                from, r->changed, r->predictions, expected);
 }
 
 /* What these figures cannot say. */
@@ -145,8 +145,8 @@ static void say_floats(const struct cli_common *c, const struct pith_stage_repor
     if (r->n_codebooks)
         snprintf(indexed, sizeof indexed, "; %s weights in a byte each (codebooks)",
                  pith_count_text(r->n_indexed, weights));
-    cli_say(c, "floats     %s numbers in 2 bytes each (%s)%s%s", pith_count_text(r->n_narrow, n),
-            type, indexed, beyond);
+    cli_summary(c, "floats     %s numbers in 2 bytes each (%s)%s%s",
+                pith_count_text(r->n_narrow, n), type, indexed, beyond);
 }
 
 /* The table above has their names. */
@@ -154,10 +154,10 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
 {
     char n[32];
     bool less = r->kept_bytes < 0;
-    cli_say(c, "kept       %u sensitive %s float: %s bytes %s than as integers", r->n_kept_float,
-            r->n_kept_float == 1 ? "layer stays" : "layers stay",
-            pith_count_text((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n),
-            less ? "less" : "more");
+    cli_summary(c, "kept       %u sensitive %s float: %s bytes %s than as integers",
+                r->n_kept_float, r->n_kept_float == 1 ? "layer stays" : "layers stay",
+                pith_count_text((uint64_t)(less ? -r->kept_bytes : r->kept_bytes), n),
+                less ? "less" : "more");
 }
 
 /* What stayed float is said always. */
@@ -165,14 +165,15 @@ static void say_kept(const struct cli_common *c, const struct pith_stage_report 
 static void say_methods(const struct cli_common *c, const struct pith_stage_report *r)
 {
     if (r->synthetic)
-        cli_say(c, "data       none: %u synthetic samples are used, also for the figures below",
-                r->synthetic);
+        cli_summary(c, "data       none: %u synthetic samples are used, also for the figures below",
+                    r->synthetic);
     if (r->equalized)
-        cli_say(c, "equalize   %u pairs of layers", r->equalized);
+        cli_summary(c, "equalize   %u pairs of layers", r->equalized);
     if (r->smoothed)
-        cli_say(c, "smooth     %u inputs of matrix products", r->smoothed);
+        cli_summary(c, "smooth     %u inputs of matrix products", r->smoothed);
     if (r->reestimated)
-        cli_say(c, "reestimate means and variances of channels: the outputs have a higher SQNR");
+        cli_summary(c,
+                    "reestimate means and variances of channels: the outputs have a higher SQNR");
     if (r->n_infinite)
         cli_warn("%u values were infinite for some sample: layers that read them stay float",
                  r->n_infinite);
@@ -207,11 +208,11 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
         say_lost(r);
     if (tables)
         snprintf(looked_up, sizeof looked_up, " and %u of %u tables", whole_tables, tables);
-    cli_say(c, "quantize   %s weights in %u of %u layers%s are integers", pith_count_text(n, a),
+    cli_summary(c, "quantize   %s weights in %u of %u layers%s are integers", pith_count_text(n, a),
             whole, r->n_layers - tables, looked_up);
     say_bits(c, r);
     if (wide)
-        cli_say(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);
+        cli_summary(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);
     if (r->floats)
         say_floats(c, r);
     if (r->n_kept_float && r->integer_bytes)

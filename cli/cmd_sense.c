@@ -279,7 +279,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc)
         rc = cli_open_feed(&s.o->feed, s.m, NULL, 0, &s.feed);
     if (!rc)
-        rc = cli_look_at_answers(&s.o->common, NULL, s.m, &s.feed.feed);
+        rc = cli_check_outputs(&s.o->common, NULL, s.m, &s.feed.feed);
     if (!rc)
         rc = sense(&s);
     pith_sense_free(&s.found);

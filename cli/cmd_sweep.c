@@ -227,8 +227,8 @@ static void say_result(const struct job *j, uint64_t i, const struct pith_sweep_
         snprintf(quality, sizeof quality, p->regression ? "  %.2f dB" : "  %.2f%%",
                  p->regression ? p->quality : 100 * p->quality);
     if (p)
-        cli_say(&j->o->common, "number %" PRIu64 "  %s  %s bytes%s  %.1f s", i,
-                params ? params : "", pith_count_text(p->bytes, number), quality, p->seconds);
+        cli_summary(&j->o->common, "number %" PRIu64 "  %s  %s bytes%s  %.1f s", i,
+                    params ? params : "", pith_count_text(p->bytes, number), quality, p->seconds);
     free(params);
 }
 

@@ -99,7 +99,7 @@ static void show(void *user, const struct pith_train_progress *p)
 {
     struct training *t = user;
     char line[256];
-    cli_say_epoch(&t->o->common, p);
+    cli_print_epoch(&t->o->common, p);
     if (!t->o->log)
         return;
     snprintf(line, sizeof line, "%u,%" PRIu64 ",%.9g,%.9g,%.9g,%.9g,%.9g,%.3f,%" PRIu64 ",%.0f\n",
@@ -158,8 +158,8 @@ static enum cli_exit report_done(const struct training *t)
         return cli_fail(&err);
     if (!same)
         return output_exists(t);
-    cli_say(c, "%s: done already: %s/checkpoint is that of its last step", c->output,
-            t->o->stage.train.checkpoint);
+    cli_summary(c, "%s: done already: %s/checkpoint is that of its last step", c->output,
+                t->o->stage.train.checkpoint);
     return EXIT_DONE;
 }
 
@@ -233,7 +233,7 @@ static enum cli_exit train(struct training *t)
         return cli_fail(&err);
     }
     if (t->stage->train.norms == PITH_NORMS_FOLD)
-        cli_say_folded(&t->o->common, &report.train);
+        cli_print_folded(&t->o->common, &report.train);
     rc = t->may_be_done ? report_done(t) : finish(t, &report.train);
     pith_stage_report_free(&report);
     return rc;

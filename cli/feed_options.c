@@ -436,7 +436,7 @@ enum cli_exit cli_open_feed(const struct cli_feed_options *in, const struct pith
     enum cli_exit rc = open_all(in, m, operands, n_operands, f);
     if (!rc)
         rc = check_skipped(f);
-    return rc || in->misfit ? rc : cli_look_at_data(m, &f->feed);
+    return rc || in->misfit ? rc : cli_check_data(m, &f->feed);
 }
 
 void cli_close_feed(struct cli_feed *f)

@@ -131,17 +131,17 @@ static void begun(void *user, const struct pith_goal_samples *n)
     const double limit = s->run->goal->max_drop, one = n->test > 0 ? 100.0 / (double)n->test : 100;
     cli_progress_hide(&s->bar);
     if (n->labels && limit >= 0 && one > 100 * limit)
-        cli_say(s->run->common, "%llu test samples resolve %.2f points: the KL limit decides",
-                (unsigned long long)n->test, one);
+        cli_summary(s->run->common, "%llu test samples resolve %.2f points: the KL limit decides",
+                    (unsigned long long)n->test, one);
     else if (n->labels)
-        cli_say(s->run->common, "%llu test samples: one is %.2f points",
-                (unsigned long long)n->test, one);
+        cli_summary(s->run->common, "%llu test samples: one is %.2f points",
+                    (unsigned long long)n->test, one);
     if (is_narrow())
-        cli_say(s->run->common, "%-9s %8s %6s loss", "encoder", "size", "ratio");
+        cli_summary(s->run->common, "%-9s %8s %6s loss", "encoder", "size", "ratio");
     else
-        cli_say(s->run->common, "%-9s %7s %8s %6s  loss on %llu validation samples%s", "encoder",
-                "quality", "size", "ratio", (unsigned long long)n->select,
-                cli_columns() < CLI_COLUMNS ? "" : " (drop in points, KL in nats)");
+        cli_summary(s->run->common, "%-9s %7s %8s %6s  loss on %llu validation samples%s",
+                    "encoder", "quality", "size", "ratio", (unsigned long long)n->select,
+                    cli_columns() < CLI_COLUMNS ? "" : " (drop in points, KL in nats)");
 }
 
 /* Name of the output that limits, where there are several. */
@@ -184,10 +184,10 @@ static void made(void *user, const struct pith_goal_point *p, bool best)
     cli_format_bytes(p->bytes, bytes);
     snprintf(ratio, sizeof ratio, "%.1fx", (double)s->run->before_bytes / (double)p->bytes);
     if (is_narrow())
-        cli_say(s->run->common, "%-9s %8s %6s %s", p->encoder, bytes, ratio, loss);
+        cli_summary(s->run->common, "%-9s %8s %6s %s", p->encoder, bytes, ratio, loss);
     else
-        cli_say(s->run->common, "%-9s %7.3g %8s %6s  %s", p->encoder, p->quality, bytes, ratio,
-                loss);
+        cli_summary(s->run->common, "%-9s %7.3g %8s %6s  %s", p->encoder, p->quality, bytes, ratio,
+                    loss);
     s->files++;
     if (best) {
         char deciding[LOSS_BYTES];
@@ -275,22 +275,22 @@ static void print_summary(const struct show *s, const struct pith_goal_result *r
     const struct pith_goal_point *p = best_of(r);
     if (run->goal->max_latency > 0)
         snprintf(latency, sizeof latency, ", %.4g ms", 1e3 * p->latency);
-    cli_say(run->common, "%s  %s, was %s: %s%s, in %.0f s", written ? written : "(not written)",
-            cli_format_bytes(p->bytes, after), cli_format_bytes(run->before_bytes, before),
-            cli_ratio_text((double)run->before_bytes, (double)p->bytes, ratio), latency,
-            r->seconds);
+    cli_summary(run->common, "%s  %s, was %s: %s%s, in %.0f s", written ? written : "(not written)",
+                cli_format_bytes(p->bytes, after), cli_format_bytes(run->before_bytes, before),
+                cli_ratio_text((double)run->before_bytes, (double)p->bytes, ratio), latency,
+                r->seconds);
     for (int how = PITH_TEXT_UNITS;
          how == PITH_TEXT_UNITS || (how <= PITH_TEXT_TERSE && strlen(loss) > CLI_COLUMNS - 2);
          how++)
         loss_text(s, &r->loss, (enum pith_goal_text)how, loss);
-    cli_say(run->common, "%llu %s:", (unsigned long long)r->loss.samples,
-            r->shared  ? "samples, also used for selection (too few samples)"
-            : r->gated ? "test samples, also used for selection (they rejected a smaller file)"
-                       : "held-out samples (used neither to calibrate nor to select)");
-    cli_say(run->common, "  %s", loss);
+    cli_summary(run->common, "%llu %s:", (unsigned long long)r->loss.samples,
+                r->shared  ? "samples, also used for selection (too few samples)"
+                : r->gated ? "test samples, also used for selection (they rejected a smaller file)"
+                           : "held-out samples (used neither to calibrate nor to select)");
+    cli_summary(run->common, "  %s", loss);
     if (r->loss.metric == PITH_METRIC_TOP1)
-        cli_say(run->common, "  top-1 %.2f %%, was %.2f %%", 100 * r->loss.after,
-                100 * r->loss.before);
+        cli_summary(run->common, "  top-1 %.2f %%, was %.2f %%", 100 * r->loss.after,
+                    100 * r->loss.before);
 }
 
 /* "fc6 61%, fc7 22%": what costs most. */
@@ -380,7 +380,7 @@ static void print_looser(const struct cli_goal_run *run, const struct pith_goal_
     char limits[200], bytes[32];
     list_looser(run->goal, p, limits, sizeof limits);
     if (limits[0])
-        cli_say(run->common, "%s would give %s", limits, cli_format_bytes(p->bytes, bytes));
+        cli_summary(run->common, "%s would give %s", limits, cli_format_bytes(p->bytes, bytes));
 }
 
 static void report_missed(const struct show *s, const struct pith_goal_result *r,
@@ -395,9 +395,9 @@ static void report_missed(const struct show *s, const struct pith_goal_result *r
     cli_error("goal not met: the best is %s with %s: %s%s", cli_format_bytes(p->bytes, bytes), loss,
               written ? "saved as " : "nothing is written", written ? written : "");
     if (costly[0])
-        cli_say(run->common, "most loss is in: %s", costly);
+        cli_summary(run->common, "most loss is in: %s", costly);
     if (largest[0])
-        cli_say(run->common, "largest layers: %s", largest);
+        cli_summary(run->common, "largest layers: %s", largest);
     print_looser(run, p);
     if (small && small != p)
         print_looser(run, small);
@@ -442,8 +442,8 @@ static enum cli_exit finish_checkpoint(const struct cli_goal_run *run,
 static void print_time_limit(const struct cli_goal_run *run, const struct pith_goal_result *r)
 {
     if (r->timed_out)
-        cli_say(run->common, "--time ended the search after %u files%s", r->found.n,
-                run->checkpoint ? "; --resume with a longer --time continues" : "");
+        cli_summary(run->common, "--time ended the search after %u files%s", r->found.n,
+                    run->checkpoint ? "; --resume with a longer --time continues" : "");
 }
 
 static enum cli_exit report_done(const struct cli_goal_run *run)
@@ -456,8 +456,8 @@ static enum cli_exit report_done(const struct cli_goal_run *run)
         cli_json_bool("met", true);
         cli_json_end();
     }
-    cli_say(run->common, "%s: done already: %s is the checkpoint of the search that made it",
-            output, run->checkpoint);
+    cli_summary(run->common, "%s: done already: %s is the checkpoint of the search that made it",
+                output, run->checkpoint);
     return EXIT_DONE;
 }
 
@@ -551,11 +551,12 @@ static enum cli_exit estimate(const struct cli_goal_run *run, struct pith_model 
     if (run->common->json)
         print_estimate(run, &r, low, high, met);
     pith_goal_loss_text(&goal, &r.loss, NULL, PITH_TEXT_TERSE, loss, sizeof loss);
-    cli_say(run->common, "estimate: %s to %s, in %.1f s", cli_format_bytes((uint64_t)low, low_text),
-            cli_format_bytes(high, high_text), r.seconds);
-    cli_say(run->common, "  as codebooks: %s, %s on %llu samples%s",
-            cli_format_bytes(codebooks, high_text), loss, (unsigned long long)r.loss.samples,
-            r.met ? "" : ", above the limit");
+    cli_summary(run->common, "estimate: %s to %s, in %.1f s",
+                cli_format_bytes((uint64_t)low, low_text), cli_format_bytes(high, high_text),
+                r.seconds);
+    cli_summary(run->common, "  as codebooks: %s, %s on %llu samples%s",
+                cli_format_bytes(codebooks, high_text), loss, (unsigned long long)r.loss.samples,
+                r.met ? "" : ", above the limit");
     pith_goal_result_free(&r);
     if (!met)
         cli_error("the goal is not likely to be met: %s at least", low_text);
@@ -608,7 +609,7 @@ enum cli_exit cli_goal_run(const struct cli_goal_run *run, struct pith_model *m)
     if (s.rc)
         return s.rc;
     if (st && s.written && !cli_interrupted())
-        cli_say(run->common, "the best so far is %s", s.best);
+        cli_summary(run->common, "the best so far is %s", s.best);
     if (st)
         return cli_fail(&err);
     rc = put_out(&s, &r);

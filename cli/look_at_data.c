@@ -22,7 +22,7 @@ void cli_warn_of_data(const struct pith_model *m, const struct pith_input_look *
     }
 }
 
-enum cli_exit cli_look_at_data(const struct pith_model *m, const struct pith_feed *feed)
+enum cli_exit cli_check_data(const struct pith_model *m, const struct pith_feed *feed)
 {
     struct pith_error err = {0};
     struct pith_input_look *look = calloc(m->n_inputs + 1u, sizeof *look);
@@ -32,7 +32,7 @@ enum cli_exit cli_look_at_data(const struct pith_model *m, const struct pith_fee
     for (uint32_t i = 0; i < m->n_inputs; i++)
         if (feed->input[i].data && pith_data_reordered(feed->input[i].data))
             cli_hint("%s", pith_data_reordered(feed->input[i].data));
-    if (pith_look_at_data(m, feed, LOOK_VALUES, true, look, &err))
+    if (pith_check_data(m, feed, LOOK_VALUES, true, look, &err))
         rc = cli_fail_to(&err);
     else
         cli_warn_of_data(m, look);
@@ -69,8 +69,8 @@ bool cli_answer_finding(const struct pith_model *m, const struct pith_feed *feed
 }
 
 /* What fails here fails in the command, too, which says why. */
-enum cli_exit cli_look_at_answers(const struct cli_common *c, struct pith_engine *e,
-                                  const struct pith_model *m, const struct pith_feed *feed)
+enum cli_exit cli_check_outputs(const struct cli_common *c, struct pith_engine *e,
+                                const struct pith_model *m, const struct pith_feed *feed)
 {
     struct pith_engine *made = NULL;
     struct pith_engine_opts opts;
@@ -79,7 +79,7 @@ enum cli_exit cli_look_at_answers(const struct cli_common *c, struct pith_engine
     char text[CLI_ANSWER_TEXT_BYTES];
     if (!e && cli_engine_opts(c, &opts) == EXIT_DONE && !pith_engine_open(m, &opts, &made, &err))
         e = made;
-    bool has_finding = e && !pith_look_at_answers(e, m, feed, &look, &err) &&
+    bool has_finding = e && !pith_check_outputs(e, m, feed, &look, &err) &&
                        cli_answer_finding(m, feed, &look, text);
     pith_engine_close(made);
     if (!has_finding)

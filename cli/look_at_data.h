@@ -6,16 +6,16 @@
 #include "cli/common/cli.h"
 #include "measure/data_look.h"
 
-/* Warns of what pith_look_at_data finds; a sample that is NaN or infinite is refused. */
-enum cli_exit cli_look_at_data(const struct pith_model *m, const struct pith_feed *feed);
+/* Warns of what pith_check_data finds; a sample that is NaN or infinite is refused. */
+enum cli_exit cli_check_data(const struct pith_model *m, const struct pith_feed *feed);
 /* The findings alone. */
 void cli_warn_of_data(const struct pith_model *m, const struct pith_input_look *look);
 
 /* Warns of answers that are NaN, infinite or all of one class. e: runs m (or the network it
  * outlines). NULL: one is made for this, and NaN is refused, for answers are what the command works
  * with. */
-enum cli_exit cli_look_at_answers(const struct cli_common *c, struct pith_engine *e,
-                                  const struct pith_model *m, const struct pith_feed *feed);
+enum cli_exit cli_check_outputs(const struct cli_common *c, struct pith_engine *e,
+                                const struct pith_model *m, const struct pith_feed *feed);
 
 #define CLI_ANSWER_TEXT_BYTES 400
 /* What is found of the answers, in words; false: nothing. */

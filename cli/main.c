@@ -48,8 +48,8 @@ static enum cli_exit run_command(const struct cli_command *cmd, int argc, char *
     } else if (rc == EXIT_DONE) {
         rc = cmd->run(options, argv, n_operands);
         if (cli_skipped() > 0)
-            cli_say(common, "skipped %s picture%s that cannot be read",
-                    pith_count_text(cli_skipped(), count), cli_skipped() == 1 ? "" : "s");
+            cli_summary(common, "skipped %s picture%s that cannot be read",
+                        pith_count_text(cli_skipped(), count), cli_skipped() == 1 ? "" : "s");
     }
     if (rc != EXIT_DONE && (common->json || (!parsed && wants_json(argc, argv))))
         cli_json_error(rc);
@@ -64,7 +64,7 @@ static int exit_status(enum cli_exit rc)
     cli_end_in_order();
     if (rc != EXIT_INTERRUPTED || !cli_interrupted())
         return (int)rc;
-    cli_say_interrupted();
+    cli_print_interrupted();
     return cli_interrupt_status();
 }
 

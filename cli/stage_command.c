@@ -108,7 +108,7 @@ struct display {
 
 static void show_epoch(void *user, const struct pith_train_progress *p)
 {
-    cli_say_epoch(((struct display *)user)->common, p);
+    cli_print_epoch(((struct display *)user)->common, p);
 }
 
 /* A bar for each part of a stage; a part of known length begins anew when it comes again. */
@@ -144,7 +144,7 @@ static enum cli_exit open_calibration(struct sources *from, const struct cli_com
     enum cli_exit rc = cli_open_feed(from->calibration, m, NULL, 0, &from->feed);
     bool simple = m->n_inputs == 1 && m->values[m->inputs[0]].type == PITH_F32 && !feed->n_states;
     if (!rc)
-        rc = cli_look_at_answers(c, NULL, m, feed);
+        rc = cli_check_outputs(c, NULL, m, feed);
     if (rc)
         return rc;
     if (simple) {

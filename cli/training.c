@@ -23,7 +23,7 @@ static enum cli_exit open_data(const struct cli_training_options *o, const struc
     cli_count_skipped(pith_data_skipped(*data));
     const struct pith_feed_input input = {.data = *data};
     const struct pith_feed feed = {.size_bytes = sizeof feed, .n_inputs = 1, .input = &input};
-    return m->n_inputs == 1 ? cli_look_at_data(m, &feed) : EXIT_DONE;
+    return m->n_inputs == 1 ? cli_check_data(m, &feed) : EXIT_DONE;
 }
 
 enum cli_exit cli_check_training(const struct cli_training_options *o)
@@ -89,7 +89,7 @@ static void add_size(char *text, size_t size, const struct pith_train_progress *
         snprintf(text + at, size - at, "  ~%s", cli_format_bytes((uint64_t)p->bytes, number));
 }
 
-void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress *p)
+void cli_print_epoch(const struct cli_common *c, const struct pith_train_progress *p)
 {
     char val[96] = "", right[32] = "", small[64] = "";
     double left = p->seconds * (p->n_epochs - p->epoch);
@@ -98,22 +98,22 @@ void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress 
         snprintf(val, sizeof val, "  held out: loss %.4f", p->val_loss);
     add_percent(val, sizeof val, p->val_accuracy);
     add_size(small, sizeof small, p);
-    cli_say(c, "epoch %u/%u  loss %.4f%s%s%s  rate %.2g  %.1f s  eta %d:%02d", p->epoch,
-            p->n_epochs, p->loss, right, val, small, p->rate, p->seconds, (int)(left / 60),
-            (int)left % 60);
+    cli_summary(c, "epoch %u/%u  loss %.4f%s%s%s  rate %.2g  %.1f s  eta %d:%02d", p->epoch,
+                p->n_epochs, p->loss, right, val, small, p->rate, p->seconds, (int)(left / 60),
+                (int)left % 60);
 }
 
-void cli_say_folded(const struct cli_common *c, const struct pith_train_result *r)
+void cli_print_folded(const struct cli_common *c, const struct pith_train_result *r)
 {
     char val[96] = "";
     if (r->folded == 0) {
-        cli_say(c, "folded no normalization: none stands behind a Conv or Gemm alone");
+        cli_summary(c, "folded no normalization: none stands behind a Conv or Gemm alone");
         return;
     }
     if (!isnan(r->val_loss))
         snprintf(val, sizeof val, "  held out: loss %.4f", r->val_loss);
     add_percent(val, sizeof val, r->val_accuracy);
-    cli_say(c, "folded %u normalizations%s", r->folded, val);
+    cli_summary(c, "folded %u normalizations%s", r->folded, val);
 }
 
 bool cli_stop_training(void *user)

@@ -50,10 +50,10 @@ enum cli_exit cli_open_training(const struct cli_training_options *o, const stru
                                 struct pith_data **train, struct pith_data **val);
 
 /* "epoch 3/8  loss 0.0123  99.12%  held out: ... eta 0:12", unless -q. */
-void cli_say_epoch(const struct cli_common *c, const struct pith_train_progress *p);
+void cli_print_epoch(const struct cli_common *c, const struct pith_train_progress *p);
 
 /* "folded 19 normalizations  held out: ...", or that there was none, unless -q. */
-void cli_say_folded(const struct cli_common *c, const struct pith_train_result *r);
+void cli_print_folded(const struct cli_common *c, const struct pith_train_result *r);
 
 /* Fits struct pith_stage_context: true once ^C came. */
 bool cli_stop_training(void *user);

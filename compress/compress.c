@@ -48,7 +48,7 @@ static enum pith_status check_data(const struct pith_recipe *r, const struct pit
 static bool wanted_later(const struct pith_recipe *r, uint32_t i)
 {
     for (uint32_t k = i; k < r->n_stages; k++)
-        if (pith_stage_looks_back(&r->stages[k]) && r->stages[k].start == i)
+        if (pith_stage_needs_original(&r->stages[k]) && r->stages[k].start == i)
             return true;
     return false;
 }

@@ -69,7 +69,8 @@ enum pith_status pith_stage_prune_gradually(struct pith_model *m, const struct p
     if (s->prune.by == PITH_PRUNE_BY_ZERO)
         return pith_error_fill(err, PITH_ERR_ARGUMENT,
                                "existing zeros are pruned at once, not in steps");
-    if (pith_stage_looks_back(s) && !mine.start) { /* to before the first step, not each its own */
+    if (pith_stage_needs_original(s) &&
+        !mine.start) { /* to before the first step, not each its own */
         st = pith_model_copy(m, &start, err);
         mine.start = start; /* of the number of stages, the caller keeps the count */
     }

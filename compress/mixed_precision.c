@@ -463,7 +463,7 @@ static enum pith_status fold(struct allocation *k)
     if (!st)
         st = pith_fold_affine(k->m, k->err);
     if (!st)
-        st = pith_turn_weights(k->m, &k->opts, k->err);
+        st = pith_transpose_weights(k->m, &k->opts, k->err);
     k->before = *k->m;
     k->keep = calloc(k->opts.n_keep + 2u * PITH_STAGE_LAYERS, sizeof *k->keep);
     k->trial = calloc(PITH_QUANTIZE_PARTS * (k->before.n_nodes + (size_t)1), sizeof *k->trial);

@@ -424,6 +424,6 @@ enum pith_status pith_search_ranges(struct pith_model *m, const struct pith_quan
     if (!st)
         st = pith_fold_affine(m, err);
     if (!st)
-        st = pith_turn_weights(m, opts, err);
+        st = pith_transpose_weights(m, opts, err);
     return st ? st : search_grids(&s, opts, samples);
 }

@@ -151,7 +151,7 @@ static json_t *past_stage(const struct pith_model *m, const struct pith_stage *s
     name_coder(m, &past.encode);
     if (!s->ranges.method)
         past.ranges.method = s->with_data ? PITH_RANGE_AUTO : PITH_RANGE_MSE;
-    past.start = pith_stage_looks_back(s) ? start_stages : 0;
+    past.start = pith_stage_needs_original(s) ? start_stages : 0;
     return pith_stage_to_json(&past);
 }
 

@@ -14,7 +14,7 @@
 #include "subject_mark.h"
 #include "sweep_spec.h"
 
-uint32_t pith_mark_number(uint32_t crc, uint64_t v)
+uint32_t pith_checksum_number(uint32_t crc, uint64_t v)
 {
     uint8_t bytes[8];
     store_le64(bytes, v);
@@ -46,26 +46,27 @@ static enum pith_status add_values(struct pith_data *data, uint32_t *crc, struct
     for (uint64_t i = 0; i < n && !st; i++) {
         uint32_t bits;
         memcpy(&bits, &x[i], sizeof bits);
-        *crc = pith_mark_number(*crc, bits);
+        *crc = pith_checksum_number(*crc, bits);
     }
     free(x);
     return st;
 }
 
-enum pith_status pith_mark_data(struct pith_data *data, uint32_t *crc, struct pith_error *err)
+enum pith_status pith_checksum_data(struct pith_data *data, uint32_t *crc, struct pith_error *err)
 {
     uint64_t n = pith_data_count(data);
     bool pictures = pith_data_pictures(data);
-    *crc = pith_mark_number(pith_mark_number(0, n), pith_data_elems(data));
+    *crc = pith_checksum_number(pith_checksum_number(0, n), pith_data_elems(data));
     for (uint64_t i = 0; i < n; i++) {
-        *crc = pith_mark_number(*crc, (uint64_t)pith_data_label(data, i));
+        *crc = pith_checksum_number(*crc, (uint64_t)pith_data_label(data, i));
         if (pictures)
             *crc = add_text(*crc, last_part(pith_data_sample_name(data, i)));
     }
     return pictures ? PITH_OK : add_values(data, crc, err);
 }
 
-enum pith_status pith_mark_model(const struct pith_model *m, uint32_t *crc, struct pith_error *err)
+enum pith_status pith_checksum_model(const struct pith_model *m, uint32_t *crc,
+                                     struct pith_error *err)
 {
     const struct pith_pack_opts pack = {.size_bytes = sizeof pack, .keep_names = true};
     struct pith_buffer file;
@@ -107,11 +108,11 @@ enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_sweep_i
     if (!s || !on || on->size_bytes != sizeof *on)
         return PITH_ERR_ARGUMENT;
     uint32_t model, data = 0, train = 0;
-    enum pith_status st = pith_mark_model(on->model, &model, err);
+    enum pith_status st = pith_checksum_model(on->model, &model, err);
     if (!st && on->data)
-        st = pith_mark_data(on->data, &data, err);
+        st = pith_checksum_data(on->data, &data, err);
     if (!st && on->train)
-        st = pith_mark_data(on->train, &train, err);
+        st = pith_checksum_data(on->train, &train, err);
     if (st)
         return st;
     json_t *about = json_object();
@@ -125,7 +126,7 @@ enum pith_status pith_sweep_bind(struct pith_sweep *s, const struct pith_sweep_i
         return pith_error_no_memory(err);
     json_decref(s->about);
     s->about = about;
-    s->mark =
-        pith_mark_number(pith_mark_number(pith_mark_number(s->spec_mark, model), data), train);
+    s->mark = pith_checksum_number(
+        pith_checksum_number(pith_checksum_number(s->spec_mark, model), data), train);
     return PITH_OK;
 }

@@ -200,7 +200,7 @@ static enum pith_status capture(struct pith_cuda_plan *p, struct pith_error *err
     if (result)
         return pith_driver_status(c, result, "cannot capture the run", err);
     p->capturing = true;
-    enum pith_status st = pith_device_walk(p, most, err);
+    enum pith_status st = pith_device_enqueue(p, most, err);
     p->capturing = false;
     result = c->cuStreamEndCapture(p->stream, &graph);
     if (!result && !st)
@@ -345,7 +345,7 @@ static enum pith_status put_steps(struct pith_cuda_plan *p, struct pith_error *e
 {
     const struct pith_opts *o = &p->plan->opts;
     if (!p->graph)
-        return pith_device_walk(p, o->max_steps, err);
+        return pith_device_enqueue(p, o->max_steps, err);
     if (o->stop && o->stop(o->stop_user))
         return PITH_ERR_STOPPED;
     p->plan->steps_done = p->graph_steps;

@@ -49,7 +49,8 @@ struct pith_cuda_plan {
 
 /* device_walk.c: puts all steps on the stream, in the order that the network's loops and branches
  * make of them. limit: steps it may count. PITH_ERR_LIMIT, PITH_ERR_STOPPED, PITH_ERR_IO. */
-enum pith_status pith_device_walk(struct pith_cuda_plan *p, uint64_t limit, struct pith_error *err);
+enum pith_status pith_device_enqueue(struct pith_cuda_plan *p, uint64_t limit,
+                                     struct pith_error *err);
 /* Whether the walk never has to wait: no step needs the CPU, and no data decides. */
 bool pith_device_is_fixed(const struct pith_cuda_plan *p);
 /* Addresses that the walk needs of a control step. */

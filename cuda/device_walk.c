@@ -391,7 +391,8 @@ static bool is_marked(const struct pith_cuda_plan *p)
 
 /* Where a run ends early next_step is the step that did not end, as in run.c; steps_done counts it
  * only if it was begun. After the last step next_step is n_steps. */
-enum pith_status pith_device_walk(struct pith_cuda_plan *p, uint64_t limit, struct pith_error *err)
+enum pith_status pith_device_enqueue(struct pith_cuda_plan *p, uint64_t limit,
+                                     struct pith_error *err)
 {
     struct walk w = {.p = p, .limit = limit, .err = err};
     struct pith_plan *plan = p->plan;

@@ -118,9 +118,9 @@ static enum pith_status look_at_input(struct pith_data *data, uint64_t max_value
     return st;
 }
 
-enum pith_status pith_look_at_data(const struct pith_model *m, const struct pith_feed *feed,
-                                   uint64_t max_values, bool skip_unread,
-                                   struct pith_input_look *look, struct pith_error *err)
+enum pith_status pith_check_data(const struct pith_model *m, const struct pith_feed *feed,
+                                 uint64_t max_values, bool skip_unread,
+                                 struct pith_input_look *look, struct pith_error *err)
 {
     enum pith_status st = PITH_OK;
     for (uint32_t i = 0; i < m->n_inputs && !st; i++) {
@@ -271,9 +271,9 @@ static enum pith_status run_some(struct feeder *f, const struct pith_model *m,
     return PITH_OK;
 }
 
-enum pith_status pith_look_at_answers(struct pith_engine *e, const struct pith_model *m,
-                                      const struct pith_feed *feed, struct pith_answer_look *look,
-                                      struct pith_error *err)
+enum pith_status pith_check_outputs(struct pith_engine *e, const struct pith_model *m,
+                                    const struct pith_feed *feed, struct pith_answer_look *look,
+                                    struct pith_error *err)
 {
     struct feeder f = {0};
     enum pith_status st = pith_feeder_open(&f, pith_engine_plan(e), feed, true, err);

@@ -3,7 +3,7 @@
  * it: is it what the network was made for?
  *
  *     struct pith_input_look look[N_INPUTS];
- *     pith_look_at_data(model, feed, 1 << 22, look, &err);
+ *     pith_check_data(model, feed, 1 << 22, look, &err);
  *     for (uint32_t i = 0; i < model->n_inputs; i++)
  *         for (uint32_t k = 0; k < PITH_LOOK_KINDS; k++)
  *             if (pith_look_finding(&look[i], k, text)) ...
@@ -36,9 +36,9 @@ struct pith_input_look {
 /* look: [m->n_inputs]. About max_values values of each input are read, of 16 samples at least.
  * skip_unread: pictures that cannot be read are left out, for the caller reports them. What
  * pith_data_read returns, PITH_ERR_MEMORY. */
-enum pith_status pith_look_at_data(const struct pith_model *m, const struct pith_feed *feed,
-                                   uint64_t max_values, bool skip_unread,
-                                   struct pith_input_look *look, struct pith_error *err);
+enum pith_status pith_check_data(const struct pith_model *m, const struct pith_feed *feed,
+                                 uint64_t max_values, bool skip_unread,
+                                 struct pith_input_look *look, struct pith_error *err);
 
 /* Finding `kind` (0 .. PITH_LOOK_KINDS - 1) in words; false: there is none. */
 #define PITH_LOOK_KINDS 3
@@ -60,9 +60,9 @@ struct pith_answer_look {
     uint64_t which; /* that class */
 };
 /* e runs m, or the network that m is the outline of. What reading and running return. */
-enum pith_status pith_look_at_answers(struct pith_engine *e, const struct pith_model *m,
-                                      const struct pith_feed *feed, struct pith_answer_look *look,
-                                      struct pith_error *err);
+enum pith_status pith_check_outputs(struct pith_engine *e, const struct pith_model *m,
+                                    const struct pith_feed *feed, struct pith_answer_look *look,
+                                    struct pith_error *err);
 
 #ifdef __cplusplus
 }

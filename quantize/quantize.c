@@ -252,7 +252,7 @@ static enum pith_status begin(struct integer_plan *plan, struct pith_error *err)
     if (!st)
         st = pith_fold_affine(plan->m, err);
     if (!st)
-        st = pith_turn_weights(plan->m, plan->opts, err);
+        st = pith_transpose_weights(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)
         st = pith_expand_recurrent(plan->m, plan->opts, err);
     if (!st && !plan->opts->as_trained)

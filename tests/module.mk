@@ -194,7 +194,7 @@ coverage-counts: $(sort $(COVERAGE_TESTS))
 
 # ---- style -------------------------------------------------------------------------------------
 OUR_C := $(wildcard $(foreach d,$(ALL_ROOMS) tests tests/* tests/*/shim bench bench/* samples samples/*,$(d)/*.c $(d)/*.h))
-# Not asked of cppcheck: memleak and uninitvar take a pointer stored in a structure for lost and an
+# Checks of cppcheck left out: memleak and uninitvar take a pointer stored in a structure for lost and an
 # address never written through for read; invalidPointerCast dislikes options addressed by offset;
 # the conditions it calls redundant, or too late, compare positions or guard what others tested;
 # ctuArrayIndex counts arrays of vectors, whose type it does not know, as empty.

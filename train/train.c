@@ -63,7 +63,7 @@ static enum pith_status validate(struct run *r, struct pith_train_progress *p)
 {
     const struct pith_train_integers *q = r->opts->integers;
     struct pith_model *made = NULL;
-    enum pith_status status = pith_fake_graph_hide(r->fake, r->m);
+    enum pith_status status = pith_fake_graph_remove(r->fake, r->m);
     if (status)
         pith_tape_no_memory(r->err);
     else if (q && q->make)
@@ -73,7 +73,7 @@ static enum pith_status validate(struct run *r, struct pith_train_progress *p)
         status = pith_validate(
             made ? made : r->m, r->val, r->opts->loss, r->softmax, r->opts->threads, r->opts->ranks,
             r->answers.log_p ? &r->answers : NULL, &p->val_loss, &p->val_accuracy, r->err);
-    pith_fake_graph_show(r->fake, r->m);
+    pith_fake_graph_insert(r->fake, r->m);
     pith_model_free(made);
     return status;
 }
@@ -305,7 +305,7 @@ static enum pith_status finish(struct run *r, struct pith_model *unfolded)
 {
     const struct pith_train_opts *o = r->opts;
     enum pith_status status = PITH_OK;
-    if (pith_fake_graph_hide(r->fake, r->m))
+    if (pith_fake_graph_remove(r->fake, r->m))
         return pith_tape_no_memory(r->err);
     if (o->norms == PITH_NORMS_FOLD)
         status = pith_norms_fold(r, unfolded);
@@ -321,7 +321,7 @@ static enum pith_status finish(struct run *r, struct pith_model *unfolded)
 static void put_back(struct run *r, const struct pith_model *unfolded)
 {
     pith_norms_put_back(r->m, unfolded);
-    pith_fake_graph_show(r->fake, r->m);
+    pith_fake_graph_insert(r->fake, r->m);
     if (r->before)
         pith_snapshot_restore(r->before, r->m);
 }

@@ -148,7 +148,7 @@ void cli_set_quiet(bool is_quiet);
 /* A line of results on stdout, with what names hold escaped. */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Summary line for the eyes, unless -q. */
-void cli_say(const struct cli_common *c, const char *format, ...)
+void cli_summary(const struct cli_common *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints err and returns its exit code. */
 enum cli_exit cli_fail(const struct pith_error *err);
@@ -198,7 +198,7 @@ int cli_interrupt_status(void);
 /* What stays when a signal ends the process, and how to go on: the rest of the last line on
  * standard error, which begins "pith: interrupted: ". May be called again. */
 __attribute__((format(printf, 1, 2))) void cli_set_kept(const char *format, ...);
-void cli_say_interrupted(void); /* prints that line; async-signal-safe */
+void cli_print_interrupted(void); /* prints that line; async-signal-safe */
 /* From here on a signal that requests the end waits for as long as it takes, where otherwise the
  * process ends after a second: there is something to bring in order, or the end is near. */
 void cli_end_in_order(void);
@@ -220,7 +220,7 @@ enum cli_exit cli_load_model(const char *path, const struct pith_import_opts *op
 enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed);
 
 /* Memory that was freed goes back to the system: after an import, before a plan. */
-void cli_give_back(void);
+void cli_trim_heap(void);
 /* pith_import_opts.warn of commands: a line on stderr. */
 void cli_import_warn(void *user, const char *text);
 /* Reads a whole file or stdin; owned by the caller. */

@@ -135,7 +135,7 @@ void cli_hint(const char *format, ...)
     va_end(args);
 }
 
-void cli_say(const struct cli_common *c, const char *format, ...)
+void cli_summary(const struct cli_common *c, const char *format, ...)
 {
     va_list args;
     if (c->quiet)

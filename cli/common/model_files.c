@@ -73,7 +73,7 @@ static enum cli_exit store_meta(struct pith_model *m, const struct pith_import_o
 
 /* An import takes some hundred bytes for each node in small blocks, and gives them back below what
  * it made, where glibc would keep them while plans are made above. */
-void cli_give_back(void)
+void cli_trim_heap(void)
 {
 #ifdef __GLIBC__
     malloc_trim(0);
@@ -175,7 +175,7 @@ enum cli_exit cli_load_packed(const char *path, struct pith_packed *packed)
             return rc;
         st = pith_packed_read(&file, "standard input", NULL, &opts, packed, &err);
     }
-    cli_give_back();
+    cli_trim_heap();
     if (st)
         return cli_fail(&err);
     rc = strcmp(path, "-") != 0 ? take_beside(path, packed->outline) : EXIT_DONE;

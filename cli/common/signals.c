@@ -39,7 +39,7 @@ void cli_set_kept(const char *format, ...)
     line_at = next;
 }
 
-void cli_say_interrupted(void)
+void cli_print_interrupted(void)
 {
     const char *line = last_line[line_at];
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
@@ -53,7 +53,7 @@ static void on_overdue(int sig)
     if (in_order)
         return; /* it came in between */
     pith_file_remove_temps();
-    cli_say_interrupted();
+    cli_print_interrupted();
     _exit(128 + last_signal);
 }
 

@@ -280,8 +280,8 @@ bool cli_report_set_only(const struct cli_command *cmd, const char *name, size_t
 
 enum cli_exit cli_check_stage(const struct pith_stage *stage)
 {
-    char why[PITH_MISFIT_BYTES];
-    if (!pith_stage_misfit(stage, true, why))
+    char why[PITH_CONFLICT_BYTES];
+    if (!pith_stage_conflict(stage, true, why))
         return EXIT_DONE;
     cli_error("%s", why);
     return EXIT_USAGE;

@@ -76,7 +76,7 @@ bool cli_report_set_only(const struct cli_command *cmd, const char *name, size_t
 /* A row's line of help: what it is, its words, its default. */
 void cli_row_help(const struct pith_option *o, char line[CLI_HELP_BYTES]);
 
-/* What options say together (pith_stage_misfit); EXIT_DONE: nothing is wrong. */
+/* What options say together (pith_stage_conflict); EXIT_DONE: nothing is wrong. */
 enum cli_exit cli_check_stage(const struct pith_stage *stage);
 
 #endif

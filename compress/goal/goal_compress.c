@@ -297,7 +297,7 @@ static uint32_t mark_float(uint32_t crc, double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return pith_mark_number(crc, bits);
+    return pith_checksum_number(crc, bits);
 }
 
 /* All that files depend on, and what is measured of them. The time may be another. */
@@ -306,19 +306,19 @@ static uint32_t mark_options(const struct job *j, const struct pith_model *m)
     const struct pith_goal *g = j->goal;
     const double limits[] = {g->max_drop, g->min_agreement, g->min_snr,
                              g->max_size, g->max_ram,       g->max_latency};
-    uint32_t crc = pith_mark_number(0, j->opts->seed);
+    uint32_t crc = pith_checksum_number(0, j->opts->seed);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         crc = mark_float(crc, limits[i]);
-    crc = pith_mark_number(crc, (uint64_t)g->run);
+    crc = pith_checksum_number(crc, (uint64_t)g->run);
     if (pith_goal_shapes(g)) {
-        crc = pith_mark_number(crc, (uint64_t)g->pattern.kind);
-        crc = pith_mark_number(crc, (uint64_t)g->pattern.a << 32 | g->pattern.b);
+        crc = pith_checksum_number(crc, (uint64_t)g->pattern.kind);
+        crc = pith_checksum_number(crc, (uint64_t)g->pattern.a << 32 | g->pattern.b);
         crc = mark_float(crc, g->sparsity);
-        crc = pith_mark_number(crc, g->levels);
+        crc = pith_checksum_number(crc, g->levels);
     }
     for (uint32_t i = 0; i < m->n_outputs && j->opts->output_weight; i++)
         crc = mark_float(crc, j->opts->output_weight[i]);
-    return pith_mark_number(crc, j->opts->for_speed);
+    return pith_checksum_number(crc, j->opts->for_speed);
 }
 
 static enum pith_status open_checkpoint(struct job *j, const struct pith_model *m,
@@ -329,12 +329,12 @@ static enum pith_status open_checkpoint(struct job *j, const struct pith_model *
     enum pith_status st = PITH_OK;
     if (!j->opts->checkpoint)
         return PITH_OK;
-    st = pith_mark_model(m, &mark.network, err);
+    st = pith_checksum_model(m, &mark.network, err);
     for (uint32_t i = 0; i < feed->n_inputs && !st; i++) {
         uint32_t crc = 0;
         if (feed->input[i].data)
-            st = pith_mark_data(feed->input[i].data, &crc, err);
-        mark.data = pith_mark_number(mark.data, crc);
+            st = pith_checksum_data(feed->input[i].data, &crc, err);
+        mark.data = pith_checksum_number(mark.data, crc);
     }
     if (!st)
         st = pith_goal_checkpoint_open(j->opts->checkpoint, &mark, j->opts->resume, j->opts->ranks,

@@ -226,7 +226,7 @@ void pith_options_to_json(const struct pith_stage *s, enum pith_stage_kind kind,
     const struct pith_option *o;
     size_t at;
     for (uint32_t i = 0; (o = pith_option_row(table, i, &at)); i++) {
-        bool wanted = o->flags & PITH_OPTION_ALWAYS ? !pith_stage_lacks(s, table, o)
+        bool wanted = o->flags & PITH_OPTION_ALWAYS ? !pith_stage_needs_option(s, table, o)
                                                     : pith_stage_given(s, o, at);
         if (!wanted || o->flags & PITH_OPTION_COMMAND)
             continue;

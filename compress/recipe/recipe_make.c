@@ -212,13 +212,13 @@ static enum pith_status set_requested(struct pith_stage *s,
                                       struct pith_stage_texts *texts, struct pith_error *err)
 {
     struct pith_error why = {0};
-    char misfit[PITH_MISFIT_BYTES];
+    char misfit[PITH_CONFLICT_BYTES];
     for (uint32_t i = 0; i < requested->n; i++)
         if (requested->option[i].kind == s->kind &&
             pith_stage_set(s, requested->option[i].key, requested->option[i].text, texts, &why))
             return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s %s", pith_stage_name(s->kind),
                                    requested->option[i].key, why.text);
-    if (pith_stage_misfit(s, false, misfit))
+    if (pith_stage_conflict(s, false, misfit))
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s", pith_stage_name(s->kind), misfit);
     return PITH_OK;
 }

@@ -45,8 +45,8 @@ enum pith_status pith_stage_change(json_t *object, const char *where, struct pit
 enum pith_status pith_stage_check(const char *where, const struct pith_stage *stage,
                                   struct pith_error *err)
 {
-    char why[PITH_MISFIT_BYTES];
-    if (!pith_stage_misfit(stage, false, why))
+    char why[PITH_CONFLICT_BYTES];
+    if (!pith_stage_conflict(stage, false, why))
         return PITH_OK;
     return pith_error_fill(err, PITH_ERR_ARGUMENT, "%s: %s", where, why);
 }

@@ -155,7 +155,7 @@ void pith_stage_init(struct pith_stage *stage, enum pith_stage_kind kind);
 /* Whether the stage needs data to train on. */
 bool pith_stage_trains(const struct pith_stage *stage);
 /* Whether the stage needs the network as it was when the recipe began. */
-bool pith_stage_looks_back(const struct pith_stage *stage);
+bool pith_stage_needs_original(const struct pith_stage *stage);
 /* Whether ENCODE chooses the coder: none is named. */
 bool pith_encode_chooses(const struct pith_encode_opts *opts);
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode);

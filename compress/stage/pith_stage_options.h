@@ -2,11 +2,12 @@
 /* pith_stage_options.h - each kind of stage and its table of options (pith_option.h).
  *
  *     struct pith_stage s;
- *     char why[PITH_MISFIT_BYTES];
+ *     char why[PITH_CONFLICT_BYTES];
  *     pith_stage_init(&s, PITH_STAGE_TRAIN);
  *     pith_stage_set(&s, "lr", "0.002", NULL, &err);
  *     pith_stage_set(&s, "score", "fisher", NULL, &err);
- *     pith_stage_misfit(&s, false, why);           // "'score' needs 'sparsity' or 'keep_weights'"
+ *     pith_stage_conflict(&s, false, why);           // "'score' needs 'sparsity' or
+ * 'keep_weights'"
  *
  * Of a prune in steps, "train" holds the options of what trains between them: those of TRAIN. */
 #ifndef PITH_STAGE_OPTIONS_H
@@ -57,14 +58,15 @@ enum pith_status pith_stage_set(struct pith_stage *s, const char *key, const cha
 /* Whether it is not as by default. at: from pith_option_row. */
 bool pith_stage_given(const struct pith_stage *s, const struct pith_option *o, size_t at);
 
-#define PITH_MISFIT_BYTES 256u
+#define PITH_CONFLICT_BYTES 256u
 /* Whether some option does nothing for want of another, or cannot go with another; why: in a line,
  * with options as on the command line, or with keys as in recipes. Of a stage that trains in steps
  * its training, too. */
-bool pith_stage_misfit(const struct pith_stage *s, bool as_options, char why[PITH_MISFIT_BYTES]);
+bool pith_stage_conflict(const struct pith_stage *s, bool as_options,
+                         char why[PITH_CONFLICT_BYTES]);
 /* Whether none is given of those that the row's column `needs` names; it must be of keys alone. */
-bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table *table,
-                      const struct pith_option *o);
+bool pith_stage_needs_option(const struct pith_stage *s, const struct pith_option_table *table,
+                             const struct pith_option *o);
 /* Whether there was an option of this name, of n characters, as a key or on the command line. *now:
  * the option that replaced it; NULL: it was removed. */
 bool pith_option_former(const struct pith_option_table *table, const char *name, size_t n,

@@ -47,7 +47,7 @@ struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode)
                                    .keep_names = true};
 }
 
-bool pith_stage_looks_back(const struct pith_stage *s)
+bool pith_stage_needs_original(const struct pith_stage *s)
 {
     if (!s)
         return false;

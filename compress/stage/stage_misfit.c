@@ -95,7 +95,7 @@ struct line {
 
 static void add(struct line *l, const char *text, size_t n)
 {
-    size_t room = PITH_MISFIT_BYTES - 1 - l->n;
+    size_t room = PITH_CONFLICT_BYTES - 1 - l->n;
     n = n < room ? n : room;
     memcpy(l->text + l->n, text, n);
     l->n += n;
@@ -137,8 +137,8 @@ static bool any_holds(const struct checked *c, const char *others)
     return false;
 }
 
-bool pith_stage_lacks(const struct pith_stage *s, const struct pith_option_table *table,
-                      const struct pith_option *o)
+bool pith_stage_needs_option(const struct pith_stage *s, const struct pith_option_table *table,
+                             const struct pith_option *o)
 {
     if (!s || !table || !o)
         return false;
@@ -220,7 +220,7 @@ static bool untrained(const struct pith_stage *s, const struct pith_option_table
     return false;
 }
 
-bool pith_stage_misfit(const struct pith_stage *s, bool as_options, char why[PITH_MISFIT_BYTES])
+bool pith_stage_conflict(const struct pith_stage *s, bool as_options, char why[PITH_CONFLICT_BYTES])
 {
     if (!s || !why)
         return false;

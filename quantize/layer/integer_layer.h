@@ -78,7 +78,7 @@ struct weight_factor {
 struct weight_factor pith_weight_factor(const struct integer_plan *p, uint32_t node);
 
 /* Does the network hold its integers as [rows, cols]? Only another layer's that are turned. */
-static inline bool pith_layer_is_turned(const struct integer_layer *l)
+static inline bool pith_layer_is_transposed(const struct integer_layer *l)
 {
     return (l->first ? l->first : l)->turned_of != NULL;
 }

@@ -352,7 +352,7 @@ static uint32_t multiply(struct writer *w, const struct integer_layer *l, uint32
             add_node(w, name_of_product(l, node->name), PITH_OP_MATMUL_INTEGER, 3,
                      (uint32_t[]){w->whole[node->in[0]], q, x_zero}, 1, &acc);
         if (product)
-            product->attr[ATTR_MATMUL_TRANS_B] = pith_layer_is_turned(l);
+            product->attr[ATTR_MATMUL_TRANS_B] = pith_layer_is_transposed(l);
         if (l->apart)
             return acc;
         bool corrected = pith_quantize_has_data(w->p->opts) && !w->p->opts->keep_biases;

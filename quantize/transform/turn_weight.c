@@ -105,8 +105,8 @@ static void write_nodes(struct node_list *l, const struct pith_quantize_opts *op
     }
 }
 
-enum pith_status pith_turn_weights(struct pith_model *m, const struct pith_quantize_opts *opts,
-                                   struct pith_error *err)
+enum pith_status pith_transpose_weights(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                        struct pith_error *err)
 {
     struct node_list l;
     if (opts->as_trained || !any_is(m, opts))

@@ -11,7 +11,7 @@
  * for all of them: two matrices of bytes take half of one of floats. Not where layers are kept
  * (opts), nor where weights have a codebook, nor what was trained. The network computes the same.
  * PITH_ERR_MEMORY. */
-enum pith_status pith_turn_weights(struct pith_model *m, const struct pith_quantize_opts *opts,
-                                   struct pith_error *err);
+enum pith_status pith_transpose_weights(struct pith_model *m, const struct pith_quantize_opts *opts,
+                                        struct pith_error *err);
 
 #endif

@@ -23,7 +23,7 @@ void pith_reduced_walks(const struct op_args *args, uint32_t axes, struct axis_w
                         struct axis_walk *reduced);
 
 /* Elements before place `index` of the walk. */
-size_t pith_walk_offset(const struct axis_walk *w, size_t index);
+size_t pith_axis_offset(const struct axis_walk *w, size_t index);
 
 /* Takes the contiguous axis off a walk and returns its length; 1 when it has none. */
 size_t pith_walk_pop_row(struct axis_walk *w);

@@ -41,11 +41,11 @@ static void reduce_range(void *arg, size_t begin, size_t end)
     for (size_t item = begin; item < end; item++) {
         size_t outer = item / j->blocks, first = item % j->blocks * COLUMNS;
         size_t width = j->inner - first < COLUMNS ? j->inner - first : COLUMNS;
-        const float *x = j->x + pith_walk_offset(&j->kept, outer) + first;
+        const float *x = j->x + pith_axis_offset(&j->kept, outer) + first;
         float *y = j->y + outer * j->inner + first;
         double sum[COLUMNS] = {0};
         for (size_t r = 0; r < j->reduced.count; r++) {
-            const float *row = x + pith_walk_offset(&j->reduced, r);
+            const float *row = x + pith_axis_offset(&j->reduced, r);
             if (j->row > 1)
                 sum[0] += (double)pith_sum_f32(row, j->row);
             else

@@ -48,7 +48,7 @@ static struct pith_value_stats *observed(struct pith_model *m, const float *x, u
     struct pith_value v = value_of(n);
     struct pith_value_stats *s = NULL;
     assert_int_equal(pith_observer_start(&o, &v, OBSERVE_HISTOGRAM, 1), PITH_OK);
-    pith_observer_hurry(&o, cpu_mask);
+    pith_observer_use_cpu(&o, cpu_mask);
     for (uint32_t i = 0; i < n_samples; i++)
         pith_observer_see(&o, x + (size_t)order[i] * n, n, &alone);
     assert_int_equal(pith_observer_result(&o, m, &s), PITH_OK);

@@ -207,14 +207,14 @@ enum pith_status pith_fake_graph_open(struct pith_model *m, const struct pith_tr
         release(made);
         return pith_tape_no_memory(err);
     }
-    pith_fake_graph_show(made, m);
+    pith_fake_graph_insert(made, m);
     *g = made;
     return PITH_OK;
 }
 
 /* ---- in and out ------------------------------------------------------------------------------ */
 
-void pith_fake_graph_show(struct fake_graph *g, struct pith_model *m)
+void pith_fake_graph_insert(struct fake_graph *g, struct pith_model *m)
 {
     if (!g)
         return;
@@ -240,7 +240,7 @@ static struct pith_grid *learned_grid(const struct fake_graph *g, struct pith_mo
     return to;
 }
 
-enum pith_status pith_fake_graph_hide(struct fake_graph *g, struct pith_model *m)
+enum pith_status pith_fake_graph_remove(struct fake_graph *g, struct pith_model *m)
 {
     if (!g)
         return PITH_OK;

@@ -35,7 +35,7 @@ enum pith_status pith_fake_graph_open(struct pith_model *m, const struct pith_tr
 void pith_fake_graph_close(struct fake_graph *g, struct pith_model *m, bool keep);
 /* m without the nodes, its values' grids as they are learned now; until shown again.
  * PITH_ERR_MEMORY. */
-enum pith_status pith_fake_graph_hide(struct fake_graph *g, struct pith_model *m);
-void pith_fake_graph_show(struct fake_graph *g, struct pith_model *m);
+enum pith_status pith_fake_graph_remove(struct fake_graph *g, struct pith_model *m);
+void pith_fake_graph_insert(struct fake_graph *g, struct pith_model *m);
 
 #endif

@@ -323,7 +323,7 @@ static enum pith_status place_rest(struct tape *t)
 {
     for (uint32_t i = 0; i < n_tensors(t); i++) {
         struct tape_tensor *x = &t->tensor[i];
-        if (!x->grad || x->grad != pith_lean_mark(t))
+        if (!x->grad || x->grad != pith_unplaced_gradient(t))
             continue;
         x->grad = pith_tape_take(t, pith_tensor_bytes(t, i), 1);
         if (!x->grad)
@@ -332,12 +332,12 @@ static enum pith_status place_rest(struct tape *t)
     return PITH_OK;
 }
 
-float *pith_lean_mark(const struct tape *t)
+float *pith_unplaced_gradient(const struct tape *t)
 {
     return t->grad;
 }
 
-enum pith_status pith_lean_place(struct tape *t)
+enum pith_status pith_place_recomputed(struct tape *t)
 {
     struct lean l = {.t = t, .life = pith_tape_lives(t)};
     l.stays = calloc(n_tensors(t) + (size_t)1, sizeof *l.stays);

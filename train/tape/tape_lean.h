@@ -6,9 +6,9 @@
 #include "tape_state.h"
 
 /* What a gradient points to that is wanted and has no place yet. */
-float *pith_lean_mark(const struct tape *t);
+float *pith_unplaced_gradient(const struct tape *t);
 /* Steps' `sets` are known, tensors have no data but constants, and gradients the mark. Also cuts
  * steps into segments. PITH_ERR_MEMORY. */
-enum pith_status pith_lean_place(struct tape *t);
+enum pith_status pith_place_recomputed(struct tape *t);
 
 #endif

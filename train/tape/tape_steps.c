@@ -208,7 +208,7 @@ static enum pith_status place_parameters(struct tape *t)
         if (p->data != was)
             memcpy(p->data, was, p->count * sizeof *p->data);
         if (t->opts.after)
-            t->slice_grad[i] = pith_lean_mark(t);
+            t->slice_grad[i] = pith_unplaced_gradient(t);
         for (uint32_t s = 0; s < t->n_slices && grads; s++) {
             float *grad = pith_tape_take(t, p->count, sizeof *grad);
             if (!grad)
@@ -262,7 +262,7 @@ static enum pith_status place(struct tape *t, uint32_t slice, uint32_t value,
     if (pith_shape_count(&x->shape, &count))
         return PITH_ERR_MEMORY;
     if (t->opts.after) {
-        x->grad = t->wants_grad[value] ? pith_lean_mark(t) : NULL;
+        x->grad = t->wants_grad[value] ? pith_unplaced_gradient(t) : NULL;
         return PITH_OK;
     }
     x->data = pith_tape_take(t, count, pith_type_bytes(x->type));
@@ -503,7 +503,7 @@ enum pith_status pith_tape_make_steps(struct tape *t, const struct tape_shapes *
         status = place_tensors(t, err);
     if (!status && plan_gradients(t))
         status = pith_tape_no_memory(err);
-    if (!status && t->opts.after && pith_lean_place(t))
+    if (!status && t->opts.after && pith_place_recomputed(t))
         status = pith_tape_no_memory(err);
     for (uint32_t i = 0; i < t->n_steps && !status; i++)
         if (!t->step[i].converts && wire_step(t, &t->step[i]))
