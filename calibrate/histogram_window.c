@@ -16,6 +16,7 @@
 #include "core/bytes.h"
 
 #define BINS ((int32_t)PITH_HISTOGRAM_BINS)
+#define BITS 12 /* log2 of more bins than there are: the first width tried */
 #define LOWEST_EXPONENT (-126)
 #define FEW 1024   /* numbers for which tables are not worth their while */
 #define SHARE 8192 /* numbers for which another thread is not, at least */
@@ -44,7 +45,7 @@ int32_t pith_histogram_exponent(float min, float max)
     if (low == high)
         return LOWEST_EXPONENT;
     frexp(high > -low ? high : -low, &p);
-    int32_t e = p - 12 > LOWEST_EXPONENT ? p - 12 : LOWEST_EXPONENT;
+    int32_t e = p - BITS > LOWEST_EXPONENT ? p - BITS : LOWEST_EXPONENT;
     while (pith_bin_of(high, e) - pith_bin_of(low, e) >= BINS)
         e++;
     return e;

@@ -9,6 +9,8 @@
 #include "range.h"
 
 #define FIRST_BITS 2u
+#define GAUSS_KURTOSIS 3
+#define LAPLACE_KURTOSIS 6.0
 
 /* Roots of e^-a = a / (3 4^M), and of sqrt(2/pi) e^(-a^2/2) - a erfc(a/sqrt 2) = a / (3 4^M), for M
  * = 2 .. 17. */
@@ -52,8 +54,9 @@ struct range pith_range_aciq(const struct distribution *d, const struct grid_kin
     double mean = about_zero ? 0 : pith_stats_mean(d->s);
     struct moments m = moments_about(d, mean, one_sided ? 0 : (double)d->s->n_zero);
     uint32_t bits = kind->bits + one_sided - FIRST_BITS;
-    double clip =
-        m.kurtosis > 4.5 ? laplace_clip[bits] * m.deviation : gauss_clip[bits] * sqrt(m.variance);
+    double clip = m.kurtosis > (GAUSS_KURTOSIS + LAPLACE_KURTOSIS) / 2
+                      ? laplace_clip[bits] * m.deviation
+                      : gauss_clip[bits] * sqrt(m.variance);
     struct range all = pith_range_max(d);
     struct range r = {fmin(fmax(mean - clip, all.low), 0), fmax(fmin(mean + clip, all.high), 0)};
     return r.high > r.low ? r : all;

@@ -131,7 +131,8 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
         pith_compress_result_free(&r);
         return st;
     }
-    r.met = limit < 0 || r.drop <= limit + 1e-12;
+    const double rounding = 1e-12; /* of the difference of two shares */
+    r.met = limit < 0 || r.drop <= limit + rounding;
     *result = r;
     if (r.met)
         return PITH_OK;

@@ -33,18 +33,14 @@ struct picture {
     uint64_t *random;
 };
 
-static float uniform(uint64_t *random)
-{
-    return (float)(next_random(random) >> 40) * 0x1p-24f;
-}
-
 /* Mean 0, variance 1: the sum of four even numbers is near enough, and the same everywhere. */
 static float bell(uint64_t *random)
 {
     float sum = 0;
     for (int i = 0; i < 4; i++)
-        sum += uniform(random);
-    return (sum - 2) * 1.7320508f;
+        sum += random_unit_f32(random);
+    const float root_of_3 = 1.7320508f; /* the sum has mean 2 and variance 1/3 */
+    return (sum - 2) * root_of_3;
 }
 
 static float pixel(float x)
@@ -67,10 +63,10 @@ static void draw_disc(const struct picture *p, float *x)
 {
     float side = (float)(p->h < p->w ? p->h : p->w), colour[PITH_PREPROCESS_CHANNELS];
     float small = side / SMALLEST > 1 ? side / SMALLEST : 1, large = side / LARGEST;
-    float radius = 1 / (1 / small + uniform(p->random) * (1 / large - 1 / small));
-    float across = -radius + uniform(p->random) * ((float)p->w + 2 * radius);
-    float down = -radius + uniform(p->random) * ((float)p->h + 2 * radius);
-    float grey = 255 * uniform(p->random);
+    float radius = 1 / (1 / small + random_unit_f32(p->random) * (1 / large - 1 / small));
+    float across = -radius + random_unit_f32(p->random) * ((float)p->w + 2 * radius);
+    float down = -radius + random_unit_f32(p->random) * ((float)p->h + 2 * radius);
+    float grey = 255 * random_unit_f32(p->random);
     for (uint32_t c = 0; c < p->c; c++)
         colour[c] = pixel(grey + COLOUR_SPREAD * bell(p->random));
     for (uint32_t row = 0; row < p->h; row++) {
@@ -85,7 +81,7 @@ static void draw(const struct picture *p, float *x, float *to)
 {
     size_t plane = (size_t)p->h * p->w;
     for (uint32_t c = 0; c < p->c; c++) {
-        float ground = 255 * uniform(p->random);
+        float ground = 255 * random_unit_f32(p->random);
         for (size_t i = 0; i < plane; i++)
             x[c * plane + i] = ground;
     }

@@ -7,6 +7,7 @@
  * range of f32. */
 #include "store_floats.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -166,7 +167,7 @@ static struct pith_codebook *best_by_row(struct pith_model *m, const struct pith
                                          uint32_t rows)
 {
     struct pith_codebook *brief = grid_by_row(m, c, rows, SHORT_STEP_BITS);
-    struct pith_codebook *full = grid_by_row(m, c, rows, 23);
+    struct pith_codebook *full = grid_by_row(m, c, rows, FLT_MANT_DIG - 1);
     if (!brief || !full)
         return NULL;
     return squared_error(c, brief) <= SHORT_STEP_COSTS * squared_error(c, full) ? brief : full;

@@ -104,9 +104,11 @@ static enum pith_status to_quick_codebooks(struct pith_model *copy, const struct
     return cluster(copy, PITH_CLUSTER_LINEAR, quality, err);
 }
 
+/* 8 bits at a quality of 1, a bit less for each factor of 2 of the step. */
 static uint32_t bits_of(double quality)
 {
-    return (uint32_t)fmax(2, fmin(8, floor(8.5 - log2(quality))));
+    const double most = 8, least = 2;
+    return (uint32_t)fmax(least, fmin(most, floor(most + 0.5 - log2(quality))));
 }
 
 static enum pith_status to_integers(struct pith_model *copy, const struct goal_encoders *e,

@@ -44,7 +44,8 @@ struct ladder {
  */
 static double bytes_of(double kept, double all)
 {
-    double p = fmin(kept / all, 1 - 1e-9);
+    const double most = 1 - 1e-9; /* the entropy of a mask with p = 1 is not defined */
+    double p = fmin(kept / all, most);
     return (all * pith_place_entropy(p) + kept * (double)PITH_VALUE_BITS) / 8;
 }
 

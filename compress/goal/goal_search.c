@@ -21,6 +21,7 @@
 #define MOST_Y 8.0      /* excess: what is further off says nothing more */
 #define LEAST_SLOPE 0.7
 #define MOST_SLOPE 6.0
+#define INNER 0.15 /* of a bracket: a point next to an end teaches nothing */
 #define LINE_POINTS PITH_GOAL_CALLS
 
 /* ---- points ---------------------------------------------------------------------------------- */
@@ -126,7 +127,7 @@ static double next_x(const struct line *l, bool last)
     double x = x_of(l, AIM - SAFER * fmax(misses - 1, 0));
     if (isfinite(l->good) && isfinite(l->bad)) {
         double width = l->bad - l->good;
-        x = l->good + width * fmax(0.15, fmin(0.85, (x - l->good) / width));
+        x = l->good + width * fmax(INNER, fmin(1 - INNER, (x - l->good) / width));
     } else {
         double from = l->x[l->n - 1];
         x = from + fmax(-FAR_BACK, fmin(FAR, x - from));

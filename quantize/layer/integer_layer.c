@@ -129,8 +129,9 @@ static double least_of_rows(const struct integer_layer *l, uint64_t first, uint6
 double pith_layer_widest_scale(const struct integer_layer *l, uint64_t first, uint64_t last)
 {
     double most = largest(l, first, last), least = least_of_rows(l, first, last);
-    if (most == 0) /* nothing but a bias, kept to 20 bits */
-        return fmax(least, 1024 * least);
+    const double bias_room = 1024; /* least has 30 bits for the bias, which then keeps 20 */
+    if (most == 0)
+        return fmax(least, bias_room * least);
     return allowed(l, fmax(most / l->most, least));
 }
 

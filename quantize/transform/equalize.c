@@ -21,6 +21,8 @@
 #include "fold_affine.h"
 #include "layer_pair.h"
 
+#define SMALLEST_SIZE 0x1p-60 /* products of such factors stay within f32 */
+#define LARGEST_SIZE 0x1p60
 #define SWEEPS 20
 
 static double column_size(const struct layer_weight *l, uint64_t i)
@@ -64,7 +66,7 @@ static bool equalize(struct layer_pair *p)
     bool moved = false;
     for (uint64_t i = 0; i < p->channels; i++) {
         double r1 = row_size(&p->first, i), r2 = column_size(&p->second, i);
-        if (!(r1 > 0x1p-60 && r1 < 0x1p60 && r2 > 0x1p-60 && r2 < 0x1p60))
+        if (!(r1 > SMALLEST_SIZE && r1 < LARGEST_SIZE && r2 > SMALLEST_SIZE && r2 < LARGEST_SIZE))
             continue;
         int exponent = (int)(log2(r1 / r2) / 2); /* towards 0: what is nearly equal stays */
         if (exponent == 0)

@@ -96,10 +96,12 @@ struct map {
     bool bent;
 };
 
+static const float pi = 3.14159265f;
+
 /* -1 .. 1 */
 static float even(uint64_t *state)
 {
-    return (float)((double)(next_random(state) >> 11) / 4503599627370496.0 - 1.0);
+    return (float)(2 * random_unit(state) - 1);
 }
 
 static void draw_field(float most, uint64_t *state, float *field)
@@ -111,7 +113,7 @@ static void draw_field(float most, uint64_t *state, float *field)
 /* Everything is drawn, wanted or not: one amount does not change what another one draws. */
 static struct map draw_map(const struct augment *a, uint64_t *state)
 {
-    const float degree = 3.14159265f / 180;
+    const float degree = pi / 180;
     float angle = a->rotate * degree * even(state), size = even(state), sx = even(state);
     float dx = even(state), dy = even(state), mirror = even(state);
     float zoom = expf(-logf(1 + a->scale) * size), c = cosf(angle) * zoom, s = sinf(angle) * zoom;
@@ -252,12 +254,6 @@ static void move_pixels(const struct map *m, uint32_t channels, uint32_t height,
     }
 }
 
-/* 0 .. 1, exclusive */
-static float draw_share(uint64_t *state)
-{
-    return (float)(next_random(state) >> 40) * 0x1p-24f;
-}
-
 static void cover(float side, uint64_t *state, uint32_t channels, uint32_t height, uint32_t width,
                   float *x)
 {
@@ -309,8 +305,8 @@ static void add_noise(float amount, uint64_t *state, size_t n, float *x)
 {
     float spread = amount * (float)spread_of(x, n, mean_of(x, n));
     for (size_t i = 0; i < n; i += 2) {
-        float size = spread * sqrtf(-2 * logf(1 - draw_share(state)));
-        float angle = 6.2831853f * draw_share(state);
+        float size = spread * sqrtf(-2 * logf(1 - random_unit_f32(state)));
+        float angle = 2 * pi * random_unit_f32(state);
         x[i] += size * cosf(angle);
         if (i + 1 < n)
             x[i + 1] += size * sinf(angle);
@@ -324,7 +320,8 @@ enum purpose { CLEAN = 1, CROP, COLOURS, NOISE };
 
 static uint64_t seed_of(uint64_t seed, enum purpose p)
 {
-    return seed ^ (uint64_t)p * UINT64_C(0x9fb21c651e98df25);
+    const uint64_t odd = UINT64_C(0x9fb21c651e98df25); /* a random odd factor: streams differ */
+    return seed ^ (uint64_t)p * odd;
 }
 
 static float whole(float most, uint64_t *state)
@@ -352,7 +349,7 @@ void pith_augment(const struct augment *a, uint64_t seed, uint32_t channels, uin
     uint64_t clean = seed_of(seed, CLEAN), colours = seed_of(seed, COLOURS),
              noise = seed_of(seed, NOISE);
     size_t plane = (size_t)height * width;
-    if (draw_share(&clean) < a->clean)
+    if (random_unit_f32(&clean) < a->clean)
         return;
     if (recolours(a))
         recolour(a, &colours, channels, plane, x);

@@ -71,9 +71,10 @@ enum pith_status pith_augment_batch_new(const char *text, const struct pith_valu
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
+/* (0, 1): its logarithm is finite. */
 static double draw(uint64_t *state)
 {
-    return ((double)(next_random(state) >> 11) + 0.5) * 0x1p-53;
+    return random_unit(state) + 0x1p-54;
 }
 
 /* Beta(alpha, alpha), by Joehnk's way in logarithms: u^(1/alpha) is 0 for small alpha. */
@@ -123,7 +124,7 @@ void pith_augment_slice(const struct augment_batch *b, uint64_t seed, uint64_t f
     bool picture = x->shape.rank == 4;
     uint32_t c = picture ? x->shape.dim[1] : 1, h = picture ? x->shape.dim[2] : 1;
     uint32_t w = picture ? x->shape.dim[3] : (uint32_t)b->each;
-    uint64_t base = seed * UINT64_C(0x9e3779b97f4a7c15) + first;
+    uint64_t base = seed * RANDOM_STRIDE + first;
     for (uint32_t i = 0; i < b->per_slice; i++) {
         uint64_t state = base + (number ? number[i] : i);
         pith_augment(&b->a, next_random(&state), c, h, w, (float *)x->data + i * b->each,

@@ -86,7 +86,8 @@ uint64_t pith_batch_count(const struct feed_batch *b)
 
 void pith_batch_shuffle(struct feed_batch *b, uint64_t seed, uint32_t epoch)
 {
-    uint64_t state = seed * UINT64_C(0x2545f4914f6cdd1d) + epoch;
+    const uint64_t odd = UINT64_C(0x2545f4914f6cdd1d); /* another stream than augmentation */
+    uint64_t state = seed * odd + epoch;
     for (uint32_t i = 0; i < b->n; i++)
         b->order[i] = i;
     shuffle(b->order, (uint32_t)b->n, &state);

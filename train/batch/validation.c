@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_P 1e-30f /* of a class: its logarithm is finite */
+
 enum { BATCH = 64 };
 
 struct validation {
@@ -85,7 +87,7 @@ static enum pith_status add_batch_loss(struct validation *v, uint64_t first, uin
         return PITH_OK;
     }
     for (uint64_t i = 0; i < n * each; i++)
-        v->log_p[i] = v->probabilities ? logf(fmaxf(y[i], 1e-30f)) : y[i];
+        v->log_p[i] = v->probabilities ? logf(fmaxf(y[i], LEAST_P)) : y[i];
     if (v->collected) {
         memcpy(*v->collected + first * each, v->log_p, n * each * sizeof(float));
         return PITH_OK;

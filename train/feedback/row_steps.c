@@ -111,7 +111,7 @@ float pith_row_step_round(double s)
 {
     int e;
     double m = frexp(fmin(fmax(s, LEAST_STEP), MOST_STEP), &e); /* .5 .. 1 */
-    m = m < sqrt(0.375) ? 0.5 : m < sqrt(0.75) ? 0.75 : 1;
+    m = m < sqrt(.5 * .75) ? .5 : m < sqrt(.75 * 1) ? .75 : 1;  /* the nearest by its logarithm */
     return (float)ldexp(m, e);
 }
 

@@ -46,7 +46,7 @@ static struct class_draw open_draw(uint32_t classes, const float *p, bool by_gra
 
 static uint32_t draw_one(const struct class_draw *d, uint64_t *random)
 {
-    const double at = (double)(next_random(random) >> 11) * 0x1p-53 * d->all;
+    const double at = random_unit(random) * d->all;
     double sum = 0;
     for (uint32_t i = 0; i + 1 < d->classes; i++) {
         sum += drawn_with(d, i);
@@ -86,12 +86,17 @@ static void soften(uint32_t classes, const float *logits, float t, float *p)
         p[i] = (float)((double)p[i] / sum);
 }
 
+static bool draws_plus(uint64_t *random)
+{
+    return next_random(random) >> 63;
+}
+
 /* The gradient of a draw, of the sample that is number `number` of all. */
 static void draw(const struct sampled_fisher *d, uint64_t number, uint32_t elems, const float *y,
                  float *grad)
 {
     const struct pith_train_opts *o = d->opts;
-    uint64_t random = (o->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) + number;
+    uint64_t random = (o->seed + 1) * RANDOM_STRIDE + number;
     float t = d->temperature;
     if (o->loss != PITH_SQUARED_ERROR) {
         soften(elems, y, t, grad);
@@ -99,19 +104,18 @@ static void draw(const struct sampled_fisher *d, uint64_t number, uint32_t elems
         return;
     }
     for (uint32_t i = 0; i < elems; i++)
-        grad[i] = next_random(&random) >> 63 ? 1.0f : -1.0f;
+        grad[i] = draws_plus(&random) ? 1.0f : -1.0f;
 }
 
 /* Of all outputs: independent signs, so that squares add. */
 static void draw_outputs(const struct sampled_fisher *d, uint32_t slice)
 {
-    uint64_t random =
-        (d->opts->seed + 1) * UINT64_C(0x9e3779b97f4a7c15) + d->first + slice * d->per_slice;
+    uint64_t random = (d->opts->seed + 1) * RANDOM_STRIDE + d->first + slice * d->per_slice;
     for (uint32_t i = 0; i < d->tape->m->n_outputs; i++) {
         struct tape_tensor *y = pith_tape_output(d->tape, slice, i);
         const float by = (float)d->output_scale[i];
         for (uint64_t k = 0; by > 0 && y->grad && k < shape_elems(&y->shape); k++)
-            y->grad[k] = next_random(&random) >> 63 ? by : -by;
+            y->grad[k] = draws_plus(&random) ? by : -by;
     }
 }
 

@@ -54,16 +54,18 @@ static int64_t tiles_along(int64_t outputs)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* Multiplications of both ways, a transform counted as those that its additions take the time of:
- * about 8 a point and channel, for x and for y. */
+#define TRANSFORM_COST 8 /* of a point and channel: its additions take the time of 8 products */
+
+/* Multiplications of both ways, with the transforms of x and y. */
 static bool pays(const struct prim_conv_shape *s)
 {
     int64_t r = s->kernel[0], n = r + WINOGRAD_OUT - 1;
     double c = (double)round_up(s->c, MOST_LANES), o = (double)round_up(s->o, MOST_LANES);
     double tiles = (double)(tiles_along(s->out[0]) * tiles_along(s->out[1]));
-    double points = tiles * (double)(n * n) * (c * o + 8 * (c + o));
+    double points = tiles * (double)(n * n) * (c * o + TRANSFORM_COST * (c + o));
     double direct = (double)(s->out[0] * s->out[1] * r * r) * (double)(s->c * s->o);
-    return points < 0.7 * direct;
+    const double overhead = 0.7; /* of direct products: what is not counted here costs the rest */
+    return points < overhead * direct;
 }
 
 bool pith_winograd_suits(const struct prim_conv_shape *s)

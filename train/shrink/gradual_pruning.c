@@ -202,8 +202,10 @@ void pith_gradual_observe(struct pruned_tensor *w, uint64_t begin, uint64_t end,
         importance[k] += (1 - FORGET) * (grad[k] * grad[k] - importance[k]);
 }
 
-/* log2((1 - p) / p) + PITH_VALUE_BITS, p from densities; at least a fifth of a bit, so that
- * nothing is for nothing. */
+#define MOST_DENSITY 0.95f /* so that the logarithm is finite */
+#define LEAST_BITS 0.2f    /* so that every weight has a price */
+
+/* log2((1 - p) / p) + PITH_VALUE_BITS, p from densities; at least LEAST_BITS. */
 static void update_bits(struct pruned_tensor *w)
 {
     float least = 0.5f / (float)w->count;
@@ -211,9 +213,9 @@ static void update_bits(struct pruned_tensor *w)
         float row = w->kept ? (float)w->in_row[i] / (float)w->kept : 0.0f;
         for (uint64_t j = 0; j < w->cols; j++, k++) {
             float p = row * (float)w->in_col[j];
-            p = p < least ? least : p > 0.95f ? 0.95f : p;
+            p = p < least ? least : p > MOST_DENSITY ? MOST_DENSITY : p;
             float bits = log2f((1 - p) / p) + PITH_VALUE_BITS;
-            w->bits[k] = bits > 0.2f ? bits : 0.2f;
+            w->bits[k] = bits > LEAST_BITS ? bits : LEAST_BITS;
         }
     }
 }

@@ -35,10 +35,12 @@ static void learn_step(struct parametrization *f, double rate)
     pith_grid_learn(f->grid, &fit, rate);
 }
 
+#define MOST_MAGNITUDE 128 /* of a level of a byte */
+
 static void count_levels(struct parametrization *f)
 {
     const uint8_t *alive = alive_of(f);
-    double n[129], sum = 0;
+    double n[MOST_MAGNITUDE + 1], sum = 0;
     for (int k = 1; k <= f->grid->levels; k++)
         n[k] = 0.5;
     for (uint64_t k = 0; k < f->n; k++) {
@@ -112,7 +114,9 @@ static float first_step(const struct pith_train_opts *o, const struct parametriz
     const uint8_t *alive = alive_of(f);
     double step = f->p->is_weight ? pith_latent_mean_step(o, f->n, f->p->data, alive, f->of_largest)
                                   : largest(f->n, f->p->data, alive) / (double)o->bias_levels;
-    return step > 1e-12 && isfinite(step) ? (float)step : 1e-3f;
+    const double least = 1e-12;  /* a tensor of zeros has no step of its own */
+    const float instead = 1e-3f; /* the size of a weight of some hundred inputs */
+    return step > least && isfinite(step) ? (float)step : instead;
 }
 
 /* Rows' steps - those of the codebook `was`, else by the loss - become a grid of about their
@@ -368,10 +372,11 @@ static double support_bits(const struct parametrization *f, const struct level_c
     uint64_t rows = f->pruned->rows, cols = f->pruned->cols;
     double bits = (double)rows * pith_place_entropy((double)n->live_rows / (double)rows) +
                   (double)cols * pith_place_entropy((double)n->live_cols / (double)cols);
+    const double most = 0.98; /* a product of densities may exceed 1 */
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t j = 0; j < cols && n->row[i]; j++) {
             double p = (double)n->row[i] * n->col[j] / (double)(n->kept + !n->kept);
-            bits += n->col[j] ? pith_place_entropy(p < 0.98 ? p : 0.98) : 0;
+            bits += n->col[j] ? pith_place_entropy(fmin(p, most)) : 0;
         }
     return bits;
 }
