@@ -2,11 +2,11 @@
 /* kept_codebooks.c - a byte for each weight of a layer that stays float, and what bytes stand for.
  *
  * What such a layer costs the outputs in integers lies in its input's bytes as a rule, not in its
- * weights; but some weights do mind. The outputs tell: with all codebooks together their error may
- * grow by SHARE, or up to ENOUGH_DB below them, where layers are far from being kept for it; and no
- * more answers may change. All codebooks are tried at once, which is enough as a rule. Where it is
- * not, they are tried one after the other, each with its part of what the error may grow by, and
- * what those before it left. */
+ * weights; but some weights are sensitive. The outputs decide: with all codebooks together their
+ * error may grow by SHARE, or up to ENOUGH_DB below them, where layers are far from being kept for
+ * it; and no more answers may change. All codebooks are tried at once, which is enough as a rule.
+ * Where it is not, they are tried one after the other, each with its part of what the error may
+ * grow by, and what those before it left. */
 #include "kept_codebooks.h"
 
 #include <math.h>

@@ -18,9 +18,9 @@ struct output_evaluator {
 };
 
 /* m: pith_store_floats has made its floats f16. Weights of its layers of floats get a codebook each
- * (pith_store_codebook), all of them if the outputs like that, else one by one those of which they
- * like it. r: n_codebooks, n_indexed, and n_narrow less these. Else f16 they stay, to the bit.
- * PITH_ERR_MEMORY, and what judge returns; m is to be thrown away then. */
+ * (pith_store_codebook), all of them if the outputs stay within limits, else one by one those that
+ * keep them. r: n_codebooks, n_indexed, and n_narrow less these. Else f16 they stay, to the bit.
+ * PITH_ERR_MEMORY, and what evaluator returns; m is to be thrown away then. */
 enum pith_status pith_keep_in_codebooks(struct pith_model *m,
                                         const struct output_evaluator *evaluator,
                                         struct pith_stage_report *r, struct pith_error *err);

@@ -491,8 +491,7 @@ static enum pith_status count_integer_bytes(struct allocation *k, struct pith_st
         st = pith_model_pack(&m, NULL, &file, k->err);
     r->integer_bytes = st ? 0 : file.bytes;
     pith_buffer_free(&file);
-    return st == PITH_ERR_UNSUPPORTED ? PITH_OK
-                                      : st; /* nobody knows what the file would have been */
+    return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* the size of the file is unknown */
 }
 
 static enum pith_status measure_outputs(void *user, const struct pith_model *m,

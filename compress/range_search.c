@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* range_search.c - what a range cuts off may be worth nothing to the outputs, or everything; the
- * value itself does not tell. With its last residual sums cut at a tenth of their largest number, a
- * third of their energy gone, MobileNet-v2's outputs are 40 dB above their error; with all of that
- * range covered 23 dB. So ranges are tried, and the outputs decide.
+ * value's statistics do not show which. With its last residual sums cut at a tenth of their largest
+ * number, a third of their energy gone, MobileNet-v2's outputs are 40 dB above their error; with
+ * all of that range covered 23 dB. So ranges are tried, and the outputs decide.
  *
  * `pith calibrate` chooses among what five methods propose, on four samples. Here pith_quantize has
  * said already which values become integers, which of them share a grid and which have a scale for
- * each channel, and each such group is tried alone, all else float: from the range that covers all
- * that was seen down by factors of sqrt(2) while that helps, then half such a factor around the
- * best. Errors of roundings that know nothing of each other add up, so groups are decided one by
- * one, those with the largest error first, until the rest makes up less than REST of all.
+ * each channel, and each such group is tried alone, all else float: from the whole observed range
+ * down by factors of sqrt(2) while that helps, then half such a factor around the best. Errors of
+ * roundings that know nothing of each other add up, so groups are decided one by one, those with
+ * the largest error first, until the rest makes up less than REST of all.
  *
  * What is cut is few numbers of few samples, so the best range for some samples need not be good
- * for others. Every second sample tells which range is best; the others have to confirm that it is
+ * for others. Every second sample selects the best range; the others have to confirm that it is
  * better than the one there was, by GAIN on either half. The smaller the network, the more samples.
  * A trial is given up as soon as its error exceeds the best one's, and begins where the group does.
- * Steps of a stream are no independent witnesses; there nothing is tried.
+ * Steps of a stream are correlated samples; there nothing is tried.
  *
  * Groups times runs would grow with the square of a network's length, so RUNS bounds the runs,
  * PRODUCTS what they multiply, and of more than FULL_RUNS nodes the steps in all runs: the groups
- * that matter most come first, and where the budget does not even tell which those are, none is
+ * that matter most come first, and where the budget does not even suffice to rank them, none is
  * tried. */
 #include "range_search.h"
 
@@ -39,7 +39,7 @@
 #define FEWEST 16u /* samples */
 #define MOST 64u
 #define NUMBERS (1u << 26) /* put on grids, once with each sample */
-#define FIRST 2u           /* samples that tell which groups matter */
+#define FIRST 2u           /* samples that rank the groups */
 #define RUNS                                                                                       \
     20000u /* of the network on one sample; MobileNet-v2 takes 1,714, and 993 for its weights */
 #define FULL_RUNS 1024u /* nodes of a network that all of them are for: a longer one gets fewer */
@@ -48,7 +48,7 @@
 #define GAIN 0.05
 /* At least down to this share of the range there was; then as long as outputs get better. */
 #define LEAST 0.25
-#define NOTHING 0x1p-20 /* of all that was seen */
+#define NOTHING 0x1p-20 /* of the observed range */
 /* Bytes of what is alive where a group begins, of all samples. */
 #define MIDDLE ((size_t)64 << 20)
 #define WIDEST 2.0 /* times the largest number that samples show of a channel */
@@ -187,7 +187,7 @@ static double steps_above(const struct pith_grid *g)
     return (double)(pith_grid_highest(g) - g->zero_point);
 }
 
-/* The scale with which this grid covers all that was seen of the group. */
+/* The scale with which this grid covers the observed range of the group. */
 static double covering_scale(const struct search *s, const struct group *g)
 {
     double above = steps_above(&g->grid),

@@ -33,7 +33,7 @@ static bool is_ascending(const float *c, uint32_t n)
 }
 
 /* One group as two lists of shifted magnitudes: v[0..n_negative) from zero outwards, then the
- * positives without the +0 that the flag tells. */
+ * positives without the +0 of the flag. */
 struct lists {
     uint32_t n_negative, n_zero, n;
     uint32_t v[PITH_SYMBOLS];

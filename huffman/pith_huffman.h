@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pith_huffman.h - write the streams of docs/format-streams.md: Huffman tables and coded symbols,
- * supports (relative index), codebooks, plain indices, bitmaps; and tell what each would cost.
+ * supports (relative index), codebooks, plain indices, bitmaps; and compute what each would cost.
  *
  *     uint64_t hist[256] = {0};
  *     struct pith_huff_code code;
@@ -13,8 +13,8 @@
  * The reader's side is runtime/decode/weight.h: a table here becomes huff_table there, a
  * stream a stream.
  *
- * Every output goes to memory of the caller; each kind of output has a function that tells the
- * exact bytes or a bound. All is integer arithmetic: the same input gives the same bytes on every
+ * Every output goes to memory of the caller; each kind of output has a function for the exact
+ * bytes or a bound. All is integer arithmetic: the same input gives the same bytes on every
  * platform. No call keeps state; calls may run at once. Unless said otherwise arguments must be
  * right (they come from the toolchain, not from files). PITH_ERR_SPACE: cap was too small;
  * PITH_ERR_MEMORY: no memory for tables; outputs are then unspecified. */

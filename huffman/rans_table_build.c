@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of rANS frequencies. What a table means is decided by the reader's rule; so every
+/* Tables of rANS frequencies. The reader's rule decides the frequencies of a table; so every
  * candidate is written, read back, and weighed by the frequencies that come out: its own bits, and
  * those of the symbols under it. Logarithms are in integers, so that the same counts give the same
  * table everywhere. */

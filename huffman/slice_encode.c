@@ -25,7 +25,7 @@ static uint8_t *put_varint(uint8_t *at, uint64_t v)
     return at;
 }
 
-/* The last slice is not told. */
+/* The last slice has no entry. */
 static size_t directory_bytes(const struct slice_code *c, const struct slice_entry *t, uint64_t n)
 {
     size_t bytes = varint_bytes(c->rows);

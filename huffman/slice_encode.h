@@ -15,7 +15,7 @@ struct slice_code {
     uint64_t all, rows; /* of the tensor, of a slice: 1 .. all - 1 */
     slice_encode_fn *encode;
     const void *arg;        /* what it gets */
-    const uint64_t *stored; /* [all] stored elements of each row, where the directory tells them;
+    const uint64_t *stored; /* [all] stored elements of each row, where the directory has them;
                                else NULL */
 };
 

@@ -186,7 +186,7 @@ static bool may_gain(const struct groups *g, uint32_t i, const void *item, const
     return under <= own || under - own <= 16 * (uint64_t)g->kind->table_bytes(own_code);
 }
 
-/* Puts item into its cheapest group; *chosen tells which. */
+/* Puts item into its cheapest group; *chosen: which. */
 static enum pith_status place(struct groups *g, const void *item, uint32_t *chosen)
 {
     uint64_t own, best;

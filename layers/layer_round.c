@@ -45,7 +45,7 @@ struct work {
     uint32_t n; /* threads */
     struct room *room;
     /* Of coupled rows by place, NULL where there are none: errors, by place as well; integers;
-     * what is told of the results' errors. */
+     * errors of the results of all ranks. */
     double *off;          /* [rows, n] */
     int16_t *placed;      /* [rows, n] */
     double *gathered;     /* [rows] */
@@ -81,8 +81,8 @@ static bool is_masked(const struct layer_round *l)
     return l->keep_zeros || l->kept || l->choose_kept;
 }
 
-/* Those that have: zeros that prune left where that is asked, what was chosen before, and what is
- * chosen now. order: of the row's group. */
+/* Those that have: zeros that prune left where that is requested, what was chosen before, and what
+ * is chosen now. order: of the row's group. */
 static void find_kept(const struct layer_round *l, uint64_t row, const size_t *order,
                       const struct room *r)
 {
@@ -119,7 +119,7 @@ static void set_prices(const struct layer_round *l, uint64_t row, double *price)
 }
 
 /* The prices of the integers of a row. pith_error_feedback() returns errors and prices in one
- * sum; the error alone is what is told. */
+ * sum; the error alone is reported. */
 static double paid_for(const struct layer_round *l, const struct room *r)
 {
     const size_t integers = integers_of(l);
@@ -237,7 +237,7 @@ static uint64_t row_at(const struct layer_round *l, uint64_t place)
     return l->coupling ? l->coupling->order[place] : place;
 }
 
-/* What the errors of the rows that are rounded ask of this one. */
+/* The compensation by this row of the errors of rounded rows. */
 static void shift_goal(const struct work *w, uint64_t place, double *goal)
 {
     const struct row_coupling *c = w->l->coupling;

@@ -32,7 +32,7 @@ struct layer_walk {
 };
 
 /* Nodes first .. last - 1 as a model over arrays of its own. A piece shares constants' data with
- * the model, so a change of a weight is seen by the pieces behind it. */
+ * the model, so a change of a weight affects the pieces behind it. */
 struct piece {
     uint32_t first, last;
     struct pith_model m;
@@ -370,7 +370,7 @@ static enum pith_status open_outputs(struct layer_walk *w, const struct piece *p
     return status;
 }
 
-/* Inputs of the piece that nobody behind it reads. */
+/* Inputs of the piece that nothing behind it reads. */
 static void forget(struct layer_walk *w, const struct piece *p)
 {
     for (uint32_t i = 0; i < p->m.n_values; i++) {
@@ -473,7 +473,7 @@ static void add_output(struct piece *p, const struct record_spec *spec)
     node->out[spec->output] = p->m.n_values++;
 }
 
-/* Where nobody reads any of it any more: a plan has an output all the same. pith_model_pack()
+/* Where nothing reads any of it any more: a plan has an output all the same. pith_model_pack()
  * refuses a graph without outputs. */
 static void keep_an_output(struct piece *p)
 {

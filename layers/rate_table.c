@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* rate_table.c - an adaptive coder pays for an integer what its counts so far tell; over a whole
+/* rate_table.c - an adaptive coder pays for an integer by its counts so far; over a whole
  * layer that comes to the entropy of its counts plus what learning costs, which counting each
- * integer a little before it was seen stands for (Krichevsky and Trofimov 1981 take 1/2). */
+ * integer a little before its first occurrence stands for (Krichevsky and Trofimov 1981 take 1/2).
+ */
 #include "rate_table.h"
 
 #include <math.h>
 
-#define UNSEEN 0.4 /* that an integer counts before it was seen */
+#define UNSEEN 0.4 /* count of an integer before its first occurrence */
 
 /* q lies within RATE_MOST: levels are bounded by who rounds. */
 void pith_rate_count(struct rate_table *t, const int16_t *q, size_t n)

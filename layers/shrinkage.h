@@ -24,7 +24,7 @@ struct shrinkage {
     float *root; /* [kept samples, kept rows] */
 };
 
-/* False: no memory; the doubt is to be closed then, too. */
+/* False: no memory; the shrinkage is to be closed then, too. */
 bool pith_shrinkage_open(struct shrinkage *d, uint64_t samples, uint64_t rows, uint32_t groups,
                          size_t n);
 void pith_shrinkage_close(struct shrinkage *d); /* accepts zeros */
@@ -34,7 +34,7 @@ void pith_shrinkage_close(struct shrinkage *d); /* accepts zeros */
 void pith_shrinkage_add(struct shrinkage *d, uint64_t sample, uint64_t row, uint32_t group,
                         const float *x, float root);
 
-/* The matrices that doubts are about. */
+/* The matrices that are shrunk. */
 struct shrunk {
     const double *h;    /* [groups, n, n] */
     const double *mean; /* [groups, n] of a row, by weight */

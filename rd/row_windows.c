@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* row_windows.c - with H = U^T U, windows from the last place on and U_ww a window's own part of U,
- * errors e of the windows behind ask U_ww c = sum of U_wi e_i of it: its weights become g + c, and
- * an error d of those costs |U_ww d|^2 with all places in front free. So its H^-1 is U_ww^-1
- * U_ww^-T. */
+ * errors e of the windows behind are compensated by U_ww c = sum of U_wi e_i: its weights become g
+ * + c, and an error d of those costs |U_ww d|^2 with all places in front free. So its H^-1 is
+ * U_ww^-1 U_ww^-T. */
 #include "row_windows.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #define WIDER 1.15   /* more than rounding a step to a quarter makes it */
 #define FEW_ROWS 0.1
 #define SAMPLES_OF_MEAN 32.0 /* the mean counts as so many */
-#define LEAST_SHARE 1e-3     /* of the mean: a row of which nobody saw anything */
+#define LEAST_SHARE 1e-3     /* of the mean: a row without statistics */
 
 /* James and Stein's idea: what few samples say of a row is drawn to what all rows say. */
 void pith_step_shrink(double *row, uint64_t n, uint64_t samples, bool all)
@@ -97,7 +97,7 @@ static double mean_loss(const struct step_choice *c)
     return mean;
 }
 
-/* Where many rows are wider than lambda asks, the lambda means less than it says. */
+/* Where many rows are wider than lambda requires, the effective lambda is smaller. */
 bool pith_step_reach(const struct step_choice *c, bool own, const double *step)
 {
     const double mean = mean_loss(c);

@@ -5,9 +5,9 @@
  *
  *     D(s) = F / 2 * s^2 / 12 * n * noise,
  *
- * where F is how much the loss minds squared errors of the row's results and noise what a rounding
- * by 1 leaves of them (layer_factor.h); its bits are n log2(1 / s) and something. D + lambda *
- * bits is least for
+ * where F is the loss's sensitivity to squared errors of the row's results and noise what a
+ * rounding by 1 leaves of them (layer_factor.h); its bits are n log2(1 / s) and something. D +
+ * lambda * bits is least for
  *
  *     s^2 = 12 lambda / (ln 2 * F * noise),
  *
@@ -35,15 +35,15 @@ struct step_choice {
 };
 
 /* step: [rows] > 0. Of rows of their own: 1 to 1.75 times powers of two, which cost a file few
- * bits; else all the same. Tells whether rows have their own. */
+ * bits; else all the same. Returns whether rows have their own. */
 bool pith_step_choose(const struct step_choice *c, double *step);
 
 /* Whether few rows, of steps that were chosen so, are wider than the rule wants them, because their
  * largest weight would be out of reach. */
 bool pith_step_reach(const struct step_choice *c, bool own, const double *step);
 
-/* Sensitivities of rows that so many samples told, drawn to their mean: row [n] -= part of what it
- * differs. all: the mean alone. */
+/* Sensitivities of rows estimated on so many samples, shrunk to their mean: row [n] -= part of what
+ * it differs. all: the mean alone. */
 void pith_step_shrink(double *row, uint64_t n, uint64_t samples, bool all);
 
 #endif

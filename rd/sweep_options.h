@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep_options.h - what a sweep is asked for, before it begins. */
+/* sweep_options.h - the options of a sweep, checked before it begins. */
 #ifndef SWEEP_OPTIONS_H
 #define SWEEP_OPTIONS_H
 

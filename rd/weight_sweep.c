@@ -30,8 +30,8 @@
 #define TRELLIS_BITS 1.0
 /* Times that of rounding: goals are fitted to all that earlier layers did to the samples. */
 #define GOAL_DAMPING_FACTOR 2.0
-/* Damping makes steps finer, as if all of it were an error to come, so that layers that samples
- * tell little of are; up to so much of it. (At equal KL 9 % of ResNet-20's bytes with 32 pictures.)
+/* Damping makes steps finer where the Hessian is poorly estimated, by at most this
+ * factor. (At equal KL 9 % of ResNet-20's bytes with 32 pictures.)
  */
 #define FINER 2.0
 #define SPARSE 0.25
@@ -227,9 +227,9 @@ static double noise_of(const struct layer *l, uint64_t row)
     return sum;
 }
 
-/* ---- what the loss minds --------------------------------------------------------------------- */
+/* ---- sensitivity of the loss ----------------------------------------------------------------- */
 
-/* Where nobody knows: as if each layer's results were worth a nat. */
+/* Without Fisher information: unit sensitivity, a nat for each layer's results. */
 static void guess_loss(const struct layer *l)
 {
     const uint64_t rows = l->ref->rows;
@@ -262,7 +262,7 @@ static void find_loss(const struct sweep *s, struct layer *l)
 }
 
 /* Not those of the last layer, of whose classes few samples have any. Nor where a sample has one
- * place, so that it tells of one gradient and one input: what is common to these is chance. */
+ * place, so that it has one gradient and one input: what is common to these is chance. */
 static enum pith_status couple_rows(const struct sweep *s, struct layer *l)
 {
     const struct pith_sensitivity *known = s->opts.sensitivity;

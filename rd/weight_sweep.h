@@ -13,8 +13,8 @@
  * swept already (layer_moments.h); steps from the one lambda and the sensitivity
  * (step_choice.h); integers by error feedback along several paths, their bits counted
  * (layer_round.h); one factor for the steps by least squares; what is left on the mean into the
- * bias, and that onto a grid. Weights that no statistics can be had of, and all other numbers that
- * the loss is known to mind, are rounded to steps of the same rule. docs/method.md tells the
+ * bias, and that onto a grid. Weights that no statistics can be had of, and all other numbers with
+ * known sensitivity, are rounded to steps of the same rule. docs/method.md has the
  * objective; time and memory are those of two runs of the network on all samples, and of one
  * layer's matrices. */
 #ifndef PITH_WEIGHT_SWEEP_H
@@ -59,8 +59,8 @@ struct pith_weight_sweep_opts {
     uint32_t size_bytes;
     double lambda;      /* nats of the loss a bit; > 0 */
     double rate_share;  /* 0..1: of lambda times a weight's bits, that weighs in its rounding */
-    double place_share; /* 0..1: how far a place of a convolution counts by what the loss minds
-                           there rather than like all others */
+    double place_share; /* 0..1: weight of a convolution's places: 0 equal, 1 by the loss's
+                           sensitivity there */
     uint64_t samples;   /* the first of the data; 0, or more than there are: all */
     uint32_t paths;     /* 1..64, with states a multiple of them; 0: 16, with states 32, with 16 of
                            them 64 */
@@ -71,7 +71,7 @@ struct pith_weight_sweep_opts {
     uint64_t
         memory_bytes; /* that values between layers may take, the others go to files; 0: 20 MiB */
     bool (*on_layer)(void *user, const struct pith_swept_layer *layer); /* false: stop; or NULL */
-    int (*stop)(void *user); /* asked between layers: anything but 0 stops; NULL: never */
+    int (*stop)(void *user); /* called between layers: anything but 0 stops; NULL: never */
     void *user;
     const struct pith_feed *feed; /* borrowed; instead of calibration, which may then be NULL:
                                      several inputs, states. samples are its own; each step of one

@@ -6,7 +6,7 @@
  *
  * The mean of (w - w') x over a sample needs no sums of the layer: it is w - w' times the mean of
  * all patches. Of these means, one a sample, the mean is what the bias gets, where it is more than
- * twice its standard error: what the samples cannot tell from chance would be overfitted.
+ * twice its standard error: an insignificant mean would be overfitted.
  *
  * What the layer's inputs lost themselves is deliberately not made up for. Where a range was cut,
  * what is lost lies in few large numbers, and shifting all others by their mean does harm:

@@ -7,8 +7,9 @@
  * which every layer has, so that layers that never had one gain as well, and nothing is added to
  * what runs.
  *
- * Of few samples some channels' statistics are chance. So either half of the samples gets what the
- * other half asks for, and a channel that is not nearer to its goal that way stays as it was. */
+ * Of few samples some channels' statistics are chance. So either half of the samples gets the
+ * correction of the other half, and a channel that is not nearer to its goal that way stays as it
+ * was. */
 #include "channel_reestimate.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@
 #include "integer_rows.h"
 
 #define POSITIONS 2048u /* of all samples */
-#define MOST_GAIN 2.0   /* or its inverse: sums that are nearly constant tell nothing */
+#define MOST_GAIN 2.0   /* or its inverse: nearly constant sums have no reliable deviation */
 
 /* Of a row, over the positions of every second sample: its sums s and goals y. */
 struct channel_sums {

@@ -9,7 +9,7 @@
 #include "decode/adaptive_decode.h"
 #include "core/build_choice.h"
 
-/* `missing` counts zeros read past the end, which the end's test then asks for exactly. */
+/* `missing` counts zeros read past the end, which the end's test then requires exactly. */
 static inline uint32_t next_byte(struct adaptive *a)
 {
     if (a->at < a->end)
@@ -122,7 +122,7 @@ void pith_adaptive_source(const struct weight *w, struct adaptive *a, uint8_t *l
     read_source(a);
 }
 
-/* The next slice as a tensor of its own. Of one that stores nothing nothing is told, so that its
+/* The next slice as a tensor of its own. Of one that stores nothing nothing is written, so that its
  * end is where it begins. 23 mantissa bits at most can be zero. */
 static ONCE NOT_INLINE bool open_slice(struct adaptive *a, uint64_t first)
 {

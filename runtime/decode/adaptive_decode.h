@@ -6,7 +6,7 @@
 
 #include "decode/adaptive_model.h"
 
-/* May w be coded so? The gate asks; the decoder relies on it. */
+/* May w be coded so? Validation calls it; the decoder relies on it. */
 bool pith_adaptive_allows(const struct weight *w);
 
 /* Does its stream begin with flags of rows, so that another weight may refer to it? */

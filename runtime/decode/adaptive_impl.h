@@ -210,7 +210,7 @@ static inline bool code_rank(struct adaptive *a, const struct around *s, uint32_
     return r < n;
 }
 
-/* Of weights whose zeros are not told by "stored". */
+/* Of weights whose zeros are not coded by "stored". */
 static inline bool code_zero(struct adaptive *a, const struct around *s, bool is_zero)
 {
     if (a->selects)
@@ -289,7 +289,7 @@ static inline bool must_be_stored(const struct adaptive *a)
            (a->col == a->last_col && !a->row_any);
 }
 
-/* Told stored or not. Nothing is left to tell where the row or column is dead, or where all stored
+/* Codes stored or not. Nothing is left to code where the row or column is dead, or where all stored
  * elements have been. */
 static inline bool code_selected(struct adaptive *a, const struct around *s, bool stored)
 {
@@ -352,7 +352,7 @@ static enum pith_status next_group(struct adaptive *a)
     return PITH_OK;
 }
 
-/* Of a dense tensor: its zeros are what is not selected. Then a zero is told as "not stored",
+/* Of a dense tensor: its zeros are what is not selected. Then a zero is coded as "not stored",
  * with the richer contexts. */
 static inline bool is_not_zero(const struct adaptive *a, const struct adaptive_element *e)
 {
@@ -418,7 +418,7 @@ struct places {
     uint64_t place, line;
 };
 
-/* Where the dimensions do not tell a kernel: columns fed by one unit, or a square picture. */
+/* Where the dimensions do not give a kernel: columns fed by one unit, or a square picture. */
 static ONCE NOT_INLINE struct places places_of(const struct weight *w)
 {
     const struct shape *s = &w->shape;
@@ -628,8 +628,8 @@ static void adaptive_place(struct adaptive *a, void *mem)
     start_mixing(a, room.quantizers);
 }
 
-/* A single codebook with a zero makes a dense tensor selective, too. What the first codebook tells
- * holds for all slices. */
+/* A single codebook with a zero makes a dense tensor selective, too. What the first codebook
+ * decides holds for all slices. */
 static enum pith_status adaptive_begin(struct adaptive *a)
 {
     const struct weight *w = a->w;
@@ -681,7 +681,7 @@ static void code_flags(struct adaptive *a)
 }
 
 /* The shortest code that lies in the interval: as many zero bytes at its end as can be. Writers
- * use it, so readers can ask for it. */
+ * use it, so readers can require it. */
 static inline uint32_t adaptive_last_code(uint32_t low, uint32_t high)
 {
     for (uint32_t keep = 0; keep < 32; keep += 8) {

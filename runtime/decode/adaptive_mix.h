@@ -113,7 +113,7 @@ static inline void add_counter(struct decision *d, uint32_t *counter)
     d->counter[d->n++] = counter;
 }
 
-/* A counter counts less while it has seen little: in 64ths, by the number of its decisions. */
+/* A counter counts less while it is young: in 64ths, by the number of its decisions. */
 #define YOUNG 8u
 static const uint8_t young[YOUNG] = {80, 40, 45, 48, 55, 54, 54, 58}; /* 1/64 */
 #define MIX_RATE 512

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* From support symbols to element numbers.
  *
- * Gaps go in blocks of sixteen. Where all of a block are direct symbols (two words tell) and even
- * the largest possible sum stays inside the tensor, they are added up without a test. Otherwise
- * each gap is a base and extra bits, without a branch between direct and far ones, and is compared
- * with what is left before it is added: no sum can wrap or leave the tensor. Near the end of the
- * extra bits the careful reader takes over. Patterns become words of a bitmap. */
+ * Gaps go in blocks of sixteen. Where all of a block are direct symbols (two words hold that) and
+ * even the largest possible sum stays inside the tensor, they are added up without a test.
+ * Otherwise each gap is a base and extra bits, without a branch between direct and far ones, and is
+ * compared with what is left before it is added: no sum can wrap or leave the tensor. Near the end
+ * of the extra bits the careful reader takes over. Patterns become words of a bitmap. */
 #include "decode/gap_decode.h"
 
 /* Sixteen symbols are two words to test and one block to unroll. */
 #define BLOCK 16u
 #define MAX_EXPONENT 31u
 
-/* The header tells which of the two kinds it is; lengths of codes follow. */
+/* The header holds which of the two kinds it is; lengths of codes follow. */
 enum pith_status pith_support_read_table(const uint8_t *bytes, size_t n_bytes,
                                          struct support_lengths *out)
 {
@@ -254,7 +254,7 @@ static bool finish(struct gap_reader *r)
     }
 }
 
-/* Not asked for more than there are: left is the caller's promise of the head. */
+/* Not called for more than there are: left is the caller's promise of the head. */
 enum pith_status pith_gap_next(struct gap_reader *r, uint32_t *pos, size_t n)
 {
     if (n > r->left)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* huff_bytes.c - Huffman decoding of eight sub-streams at once, a symbol a look-up.
  *
- * Where codes are long a look-up tells one symbol whatever the table's width. Then an entry is two
+ * Where codes are long a look-up gives one symbol whatever the table's width. Then an entry is two
  * bytes, and eight sub-streams at once are faster than the four of huff_decode.c: a kernel decodes
  * the rounds that are safe whatever the data. */
 #include "decode/huff_decode.h"

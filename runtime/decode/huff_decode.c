@@ -4,7 +4,7 @@
  * One sub-stream is a chain: look up, shift, look up; each step waits about seven cycles for the
  * one before. Four independent chains fill that time. The state of a chain is three registers,
  * the trick being that the number of consumed bits is kept inside the bit buffer: a sentinel one
- * stands above the data and moves down with every shift, so the count of leading zeros tells what
+ * stands above the data and moves down with every shift, so the count of leading zeros gives what
  * was consumed (as in zstd's and Giesen's decoders).
  *
  *     bits   1 d62 d61 ... d1 d0        after a shift by 9:   0 0 0 0 0 0 0 0 0 1 d62 ... d9

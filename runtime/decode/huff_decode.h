@@ -57,7 +57,7 @@ enum pith_status pith_huff_stream_symbols(struct huff_stream *s, uint8_t *dst, u
 
 /* All of a stream at its beginning, with lengths->n_present >= 2: dst [s->n], of each symbol its
  * byte in entries (pith_huff_build_bytes of the same lengths). Faster than the calls above from
- * some 4 bits a symbol on, where a look-up seldom tells two. features: PITH_CPU_ bits of the
+ * some 4 bits a symbol on, where a look-up seldom gives two. features: PITH_CPU_ bits of the
  * kernels to use. PITH_ERR_CORRUPT. */
 enum pith_status pith_huff_stream_bytes(struct huff_stream *s, const uint16_t *entries,
                                         uint8_t *dst, uint32_t features);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* huff_pull.c - see huff_pull.h. Codes are told apart bit by bit: those of a length are
- * neighbours in canonical order, so the first of each length and how many there are say what a
- * code means.
+/* huff_pull.c - see huff_pull.h. Codes are decoded bit by bit: those of a length are neighbours
+ * in canonical order, so the first of each length and their number give the symbol.
  *
  * Bit by bit is slower than by table, and needs none: a decode table of 11
  * bits is 8 KB, more than many microcontrollers have left. Rows of bytes have a small one of the

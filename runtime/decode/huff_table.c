@@ -85,7 +85,7 @@ static uint32_t read_code_lengths(struct bit_reader *r, uint32_t n, uint8_t *len
              * alike. */
             last = (int32_t)br_bits(r, 4) + 1;
         } else {
-            /* a difference is at most 25 bits, what a peek tells */
+            /* a difference is at most 25 bits, what a peek gives */
             uint32_t next = br_peek(r);
             uint32_t q = (uint32_t)__builtin_ctz(~next | 1u << (MAX_ZIGZAG + 1));
             uint32_t z = q << delta | (next >> (q + 1) & ((1u << delta) - 1));

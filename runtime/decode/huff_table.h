@@ -37,7 +37,7 @@ enum pith_status pith_huff_read_lengths(struct bit_reader *r, struct huff_length
  * stream is long enough that several symbols a look-up pay for the larger table. */
 uint32_t pith_huff_table_bits(const struct huff_lengths *lengths, uint64_t n);
 
-/* entries: [2^bits], bits as pith_huff_table_bits told for the same lengths; lengths with
+/* entries: [2^bits], bits by pith_huff_table_bits for the same lengths; lengths with
  * n_present >= 2. */
 void pith_huff_build_table(const struct huff_lengths *lengths, uint32_t bits, uint32_t *entries);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The decoder of byte planes. Of a trained network's floats only the exponent tells something that
- * is not noise, and sometimes the low bits of the mantissa, which are 0 where the numbers were once
+/* The decoder of byte planes. Of a trained network's floats only the exponent is not
+ * noise, and sometimes the low bits of the mantissa, which are 0 where the numbers were once
  * of 2 bytes. So each byte of the floats is a stream of its own: Huffman codes, or plain where
  * those are no shorter.
  *

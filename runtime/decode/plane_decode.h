@@ -18,7 +18,7 @@ static inline uint32_t plane_bits(uint32_t word)
     return word >> 1 | word << 31;
 }
 
-/* May w be coded so? The gate asks; the decoder relies on it. */
+/* May w be coded so? Validation calls it; the decoder relies on it. */
 bool pith_planes_allow(const struct weight *w);
 
 /* Scratch of pith_planes_expand: follows the size of w, up to some 50 KB. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plane_pull.c - see plane_pull.h. The planes stand one behind the other; each tells its length. */
+/* plane_pull.c - see plane_pull.h. The planes stand one behind the other; each holds its length. */
 #include "decode/plane_pull.h"
 
 struct plane {
@@ -25,7 +25,7 @@ static bool read_plane(struct reader *r, uint64_t n, struct plane *p)
     return !p->coded || (!pith_huff_read_lengths(&t, &p->lengths) && br_at_end(&t));
 }
 
-/* Asked before the file has been checked, so a broken plane ends the walk and opening fails on
+/* Called before the file has been checked, so a broken plane ends the walk and opening fails on
  * it. */
 size_t pith_plane_pull_bytes(const struct weight *w)
 {

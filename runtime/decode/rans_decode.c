@@ -3,7 +3,7 @@
  * 1402.3392). Symbol i of a block belongs to state i % 32; all states take their words from one run
  * of them, in the order of the symbols.
  *
- * A row of 32 symbols takes 64 bytes of words at most, and kernels ask for them before each. Where
+ * A row of 32 symbols takes 64 bytes of words at most, and kernels require them before each. Where
  * a block has fewer left, its last words are copied in front of zeros, and the rows go on there:
  * the one test is whether they took more than there was. */
 #include "decode/rans_decode.h"
@@ -166,7 +166,7 @@ static bool next_rare(struct rans_stream *s, uint8_t *symbol)
     return !s->escapes.bad && i < s->table->n_rare;
 }
 
-/* Each escape gives way to what it stands for. They are rare: a row is asked at once. A symbol
+/* Each escape gives way to what it stands for. They are rare: a row is tested at once. A symbol
  * that is rare costs its escape and a plain number. */
 static bool put_escapes(struct rans_stream *s, uint8_t *dst, uint32_t n)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Frequencies of unknown origin. A table tells weights, which are turned into frequencies by one
+/* Frequencies of unknown origin. A table stores weights, which are turned into frequencies by one
  * rule that gives each symbol at least 1 and all of them 4096 together, whatever the weights: so
  * every slot has a symbol, and a decoder needs no test. */
 #include "decode/rans_table.h"
 
-/* 128 * 2^(i / 8), rounded An eighth of an octave is 9 %, so a frequency is told within 4.5 % in
+/* 128 * 2^(i / 8), rounded An eighth of an octave is 9 %, so a frequency is stored within 4.5 % in
  * three bits and an exponent. */
 static const uint8_t eighth[8] = {128, 140, 152, 166, 181, 197, 215, 235};
 
@@ -83,7 +83,7 @@ static bool read_levels(struct bit_reader *r, struct rans_table *t)
     return (t->escapes ? set_rare(t, occurs) : level > 0) && set_starts(t, weight, occurs);
 }
 
-/* Weights of quantized layers fall off smoothly around zero, so three numbers tell all. */
+/* Weights of quantized layers fall off smoothly around zero, so three numbers suffice. */
 static bool read_curve(struct bit_reader *r, struct rans_table *t)
 {
     uint32_t weight[RANS_SYMBOLS] = {0};

@@ -15,7 +15,7 @@ enum rans_form { RANS_ONE = 0, RANS_LEVELS = 1, RANS_CURVE = 2 };
 
 /* Levels: frequencies on a scale of logarithms. */
 #define RANS_LEVEL_BITS 7u
-#define RANS_LEVEL_RAW 7u /* Rice parameter that means: each level as it is */
+#define RANS_LEVEL_RAW 7u /* Rice parameter for: each level as it is */
 #define RANS_LEVEL_SMALL                                                                           \
     1u /* frequency 1; 0: the symbol does not occur; others: a step of weight */
 #define RANS_MAX_EIGHTHS 135u

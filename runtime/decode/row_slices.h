@@ -45,7 +45,7 @@ bool pith_slices_of_source(struct row_slices *s, const struct weight *w);
 /* The next slice; there must be one (s->behind > 0). */
 struct row_slice pith_slices_next(struct row_slices *s);
 
-/* Elements of a slice of w but the last; w->count where it is not cut; 0: it cannot be told. */
+/* Elements of a slice of w but the last; w->count where it is not cut; 0: it cannot be computed. */
 uint64_t pith_slice_elements(const struct weight *w);
 
 /* Pieces of whole slices in which w is decoded at once, 2 .. SLICE_PIECES; 0: it is not cut. */

@@ -102,7 +102,7 @@ static void put_integers(int8_t *dst, const uint32_t *pos, const float *value, u
 #define DECODE_BY_TABLE 1
 #endif
 
-/* One codebook of integers, which the code's table tells. */
+/* One codebook of integers, through the code's table. */
 static enum pith_status expand_mapped(struct decoder *d, int8_t *dst)
 {
     uint8_t byte[256];

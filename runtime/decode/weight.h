@@ -67,7 +67,7 @@ struct weight {
     struct stream support_stream;             /* bitmap or coded gaps; empty when dense */
     struct stream index_stream;               /* coded indices, or plain elements */
     struct stream codebook;                   /* coded codebooks; empty without */
-    /* Adaptive: an earlier weight whose row flags tell which inputs exist; its index_stream. */
+    /* Adaptive: an earlier weight whose row flags give the live inputs; its index_stream. */
     struct stream source_stream;
     uint64_t source_rows; /* 0: none */
     uint32_t source_back; /* how many tensors before this one; 0: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* weight_bytes.c - see weight_decoder.h: all of a dense weight as bytes, without chunks. A code's
- * table tells what is written in the place of a symbol, so that nothing goes through what was
+ * table holds what is written in the place of a symbol, so that nothing goes through what was
  * decoded a second time. */
 #include "core/build_choice.h"
 #include "decode/weight_decoder.h"
@@ -8,14 +8,14 @@
 #define PIECE 16384u /* bytes that stay in the first cache until they are mapped */
 #define LONG_CODE 8u /* half bits: from there on a look-up of one symbol is the faster one */
 
-/* In place, behind decoders whose tables cannot tell bytes themselves. */
+/* In place, behind decoders whose tables cannot give bytes themselves. */
 static void map_bytes(const uint8_t *byte, uint8_t *v, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         v[i] = byte[v[i]];
 }
 
-/* Symbols that a table tells are all indices, so none has to be looked at. */
+/* Symbols of a table are all indices, so none has to be looked at. */
 bool pith_decoder_maps(const struct decoder *d)
 {
     const struct weight *w = d->w;
@@ -25,8 +25,8 @@ bool pith_decoder_maps(const struct decoder *d)
                                : uses_rans(w) && d->rans_table->n_symbols <= w->n_centroids;
 }
 
-/* By a table that tells one byte a look-up where codes are long, else by the one that tells up to
- * three symbols, which are mapped behind it. */
+/* By a table of one byte a look-up where codes are long, else by the one of up to three
+ * symbols, which are mapped behind it. */
 static enum pith_status huffman_bytes(struct decoder *d, const uint8_t *byte, uint8_t *dst)
 {
     const struct stream *s = &d->w->index_stream;
@@ -45,7 +45,7 @@ static enum pith_status huffman_bytes(struct decoder *d, const uint8_t *byte, ui
     return PITH_OK;
 }
 
-/* No two symbols below n have the same byte? Then an escape is told from others by its byte, too.
+/* No two symbols below n have the same byte? Then an escape differs from others by its byte, too.
  */
 static bool all_differ(const uint8_t *byte, uint32_t n)
 {
@@ -66,8 +66,8 @@ static void map_table(struct rans_table *t, uint32_t *entries, const uint8_t *by
         entries[i] = (entries[i] & ~UINT32_C(255)) | byte[entries[i] & 255];
 }
 
-/* Escapes are told by the symbol that stands for them: where two symbols have one byte, symbols are
- * decoded and mapped afterwards. */
+/* Escapes are recognized by the symbol that stands for them: where two symbols have one byte,
+ * symbols are decoded and mapped afterwards. */
 static enum pith_status rans_bytes(struct decoder *d, const uint8_t *byte, uint8_t *dst)
 {
     struct rans_table *t = d->rans_table;

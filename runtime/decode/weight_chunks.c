@@ -38,7 +38,7 @@ static bool next_bitmap_positions(struct decoder *d, uint32_t *pos, uint32_t n)
             d->bitmap_word &= d->bitmap_word - 1;
         }
     }
-    /* ascending, so the last one tells whether a tail bit is set */
+    /* ascending, so the last one shows whether a tail bit is set */
     return n == 0 || pos[n - 1] < d->w->count;
 }
 
@@ -173,7 +173,7 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
     d->taken += n;
     if (possible > w->n_centroids && n && largest(dst, n) >= w->n_centroids)
         return PITH_ERR_CORRUPT;
-    /* bits that no index uses have to be 0, so that a change there does not stay unseen */
+    /* bits that no index uses have to be 0, so that a change there does not stay unnoticed */
     if (w->code == CODE_PLAIN && d->taken == d->n_values && n &&
         !pith_plain_padding_ok(w, d->n_values))
         return PITH_ERR_CORRUPT;

@@ -168,7 +168,7 @@ static void choose_pieces(struct pieces *p)
     p->n = pieces < MAX_PIECES ? (uint32_t)pieces : MAX_PIECES;
 }
 
-/* The first failure in order of pieces is told, whichever thread met it. */
+/* The first failure in order of pieces is returned, whichever thread met it. */
 static enum pith_status run_pieces(const struct op_env *env, const struct weight *w,
                                    struct pieces *p, void *scratch)
 {

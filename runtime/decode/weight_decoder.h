@@ -80,12 +80,12 @@ enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uin
 void pith_decoder_build_table(struct decoder *d);
 /* The next group's centroids, in d->codebook. */
 enum pith_status pith_decoder_codebook(struct decoder *d);
-/* May pith_decoder_bytes be asked? */
+/* May pith_decoder_bytes be called? */
 bool pith_decoder_maps(const struct decoder *d);
 /* Of a decoder at its beginning: all elements, dst[count], each byte[index] of byte[256]. */
 enum pith_status pith_decoder_bytes(struct decoder *d, const uint8_t *byte, uint8_t *dst);
 /* Groups without a stored element are checked all the same, so that a change in an unused codebook
- * does not stay unseen. */
+ * does not stay unnoticed. */
 enum pith_status pith_decoder_finish(struct decoder *d);
 
 /* What lies there whole. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_kind.h - what a weight is made of, and what its streams must hold whoever reads them: the
+/* weight_kind.h - what a weight is made of, and what its streams must hold for every reader: the
  * readers of chunks (weight_open.c, weight_chunks.c) and of single rows (weight_rows.c) accept the
  * same files. */
 #ifndef WEIGHT_KIND_H
 #define WEIGHT_KIND_H
 
-#include "core/build_choice.h" /* the files that ask it include it: link_budget.sh */
+#include "core/build_choice.h" /* the files that use it include it: link_budget.sh */
 #include "core/f32_bits.h"
 #include "decode/weight.h"
 
@@ -14,7 +14,7 @@ static inline uint64_t stored_values(const struct weight *w)
     return w->support == SUPPORT_DENSE ? w->count : w->nnz;
 }
 
-/* The next four are asked when memory is counted and when it is cut: alike both times. */
+/* The next four are called when memory is counted and when it is cut: alike both times. */
 static inline bool uses_gaps(const struct weight *w)
 {
     return w->support == SUPPORT_GAPS && w->nnz > 0;
@@ -59,9 +59,9 @@ static inline bool bitmap_size_ok(const struct weight *w)
 /* The stored bytes of a plain stream are exactly n fields of `bits`. The gate cut the stream to
  * this length; who made a weight otherwise has not. */
 bool pith_plain_size_ok(const struct stream *s, uint64_t n, uint32_t bits);
-/* Indices that nothing codes, or that nothing has to tell. */
+/* Indices that are not coded, or not needed. */
 bool pith_plain_indices_ok(const struct weight *w, uint64_t n);
-/* Bits behind the last of n plain indices are 0; asks for pith_plain_size_ok. */
+/* Bits behind the last of n plain indices are 0; requires pith_plain_size_ok. */
 bool pith_plain_padding_ok(const struct weight *w, uint64_t n);
 /* A whole number that i8 holds; -0 is none. */
 static inline bool pith_centroid_is_i8(float v)

@@ -75,7 +75,7 @@ uint32_t pith_decoder_pieces(const struct weight *w)
 }
 
 /* A table that cannot be read needs no room: opening the weight will fail on it. Counted exactly as
- * pith_decoder_open() takes: whoever changes one changes the other. ALIGN more is for scratch that
+ * pith_decoder_open() takes: the two must agree. ALIGN more is for scratch that
  * does not begin on a multiple of it. */
 size_t pith_weight_scratch_bytes(const struct weight *w)
 {
@@ -107,7 +107,7 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
     return bytes;
 }
 
-/* From a block whose size was told before: no test. */
+/* From a block whose size was computed before: no test. */
 static void *take(uint8_t **mem, size_t bytes)
 {
     void *p = *mem;
@@ -176,8 +176,8 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
     return PITH_ERR_CORRUPT;
 }
 
-/* A table of the gate's list, read now. It has to end where the lengths end: bytes behind them
- * would be neither read nor told. */
+/* A table of the validated list, read now. It has to end where the lengths end: bytes behind them
+ * would be neither read nor reported. */
 static enum pith_status open_index_stream(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
@@ -262,7 +262,7 @@ static enum pith_status open_values(struct decoder *d, uint8_t **mem)
 
 /* All of the decoder is in scratch: after a failure there is nothing to close. Zeroed, group_end is
  * 0, so that the first value reads the first codebook. Without want_support the support's stream is
- * not opened, and positions must not be asked for. */
+ * not opened, and positions must not be requested. */
 enum pith_status pith_decoder_open(const struct weight *w, void *scratch, bool want_support,
                                    struct decoder **out)
 {

@@ -92,7 +92,7 @@ bool pith_weight_rows_wanted(const struct op_env *env, const struct weight *w)
 }
 
 /* 0 of a table that cannot be read: opening the weight will fail on it. As in weight_open.c: sizes
- * are told before anything is known to be sound. */
+ * are computed before anything is known to be valid. */
 static size_t gap_bytes(const struct weight *w)
 {
     struct support_lengths table;
@@ -224,7 +224,7 @@ static bool open_codebook(struct weight_rows *r, uint8_t **mem)
                                w->n_centroids);
 }
 
-/* Of these codes a weight has one; which pointers are set then tells the readers which. */
+/* Of these codes a weight has one; the pointers that are set select the reader. */
 static bool open_values(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
@@ -503,7 +503,7 @@ struct weight_rows *pith_weight_rows_open(const struct weight *w, void *mem)
     return r;
 }
 
-/* What only the end of a weight tells. Trailing padding, codebooks of groups without elements,
+/* What only the end of a weight shows. Trailing padding, codebooks of groups without elements,
  * ends of streams. */
 static bool ends(struct weight_rows *r, uint64_t last)
 {

@@ -5,13 +5,13 @@
  * that is not 1 give pieces of theirs.
  *
  * concat: along such an axis the inputs are written straight into their piece of the output; of an
- * observed plan those that nobody else reads, since observers may change the output. Channels-last
+ * observed plan those that nothing else reads, since observers may change the output. Channels-last
  * pixels lie in those of the output, so what is written there must be written with the output's
- * step and read by nobody else: integer convolutions can.
+ * step and have no other reader: integer convolutions can.
  *
  * branch: both sides write what they give where BranchEnd's output will lie.
  *
- * in place: an elementwise operator writes over its input when nobody reads that again.
+ * in place: an elementwise operator writes over its input when nothing reads that again.
  *
  * Storage is a forest: every value points to a parent and a byte offset in it; a root has a place
  * of its own in the arena (or is a constant). Invariant: two values of one tree that overlap in
@@ -140,7 +140,7 @@ static bool slice_start(const int32_t *attr, const struct shape *x, const struct
     return true;
 }
 
-/* The offset is in bytes of the input's type; pieces may overlap, since nobody writes them. */
+/* The offset is in bytes of the input's type; pieces may overlap, since they are never written. */
 static void alias_slice(const struct graph_node *node, const struct tview *value,
                         struct node_plan *np, struct value_plan *vp)
 {
@@ -198,7 +198,7 @@ static void alias_concat(const struct graph *g, const struct graph_node *node,
     }
 }
 
-/* v is what an integer convolution writes, and nobody but a concat reads. The Requantize has
+/* v is what an integer convolution writes, and only a concat reads. The Requantize has
  * become part of the convolution's step, which writes pixels with a step. */
 static bool is_written_by_pixel(const struct graph *g, const struct node_plan *node,
                                 const struct value_plan *vp, uint32_t v)
@@ -360,7 +360,7 @@ static bool others_apart(const struct graph_node *node, struct value_plan *vp)
 }
 
 /* out is written over in; or, where out already lies inside of a larger output, the input's
- * producer is told to write there. */
+ * producer writes there. */
 static void alias_in_place(const struct graph *g, uint32_t n, const struct tview *value,
                            struct value_plan *vp)
 {

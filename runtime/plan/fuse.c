@@ -171,7 +171,7 @@ static bool is_integer_product(const struct graph_node *node)
     return node->info->op == PITH_OP_CONV_INTEGER || node->info->op == PITH_OP_MATMUL_INTEGER;
 }
 
-/* The kernels run it, whose weights are constant. The descriptor is made only to ask whether it
+/* The kernels run it, whose weights are constant. The descriptor is made only to test whether it
  * can be; the operator makes its own when steps are built. */
 static bool is_packed_product(const struct graph *g, const struct tview *value,
                               const struct graph_node *node)
@@ -216,8 +216,8 @@ static bool takes_scales(const struct tview *value, const struct graph_node *nod
            value[factor].shape.rank <= 1 && !(conv && node->attr[ATTR_CONV_GROUP] > 1);
 }
 
-/* Node *next reads the product's value np->out, alone and in its body. As fuse_chain() asks of a
- * float chain. */
+/* Node *next reads the product's value np->out, alone and in its body. As fuse_chain() requires of
+ * a float chain. */
 static bool is_followed(const struct graph *g, const struct value_plan *vp, uint32_t n,
                         const struct node_plan *np, uint32_t *next)
 {

@@ -93,7 +93,7 @@ static uint32_t behind_relu(const struct graph *g, const struct node_plan *plans
     return sum;
 }
 
-/* The step of an integer product that writes bytes v, for nobody but one DequantizeLinear. The
+/* The step of an integer product that writes bytes v, for one DequantizeLinear alone. The
  * Add of a bias stands between product and Requantize, on either side of it. */
 static uint32_t product_of(const struct graph *g, const struct node_plan *plans,
                            const struct value_plan *vp, uint32_t v)
@@ -109,7 +109,7 @@ static uint32_t product_of(const struct graph *g, const struct node_plan *plans,
     return n != PITH_NO_NODE && plans[n].requantize == by ? n : PITH_NO_NODE;
 }
 
-/* Chain n adds what a product writes, and nobody else reads, to bytes that are there before it.
+/* Chain n adds what a product writes, and nothing else reads, to bytes that are there before it.
  * Then the product's step adds, on the tile that it has in registers: one pass over the sum
  * less. */
 static bool give_to_product(const struct graph *g, const struct tview *value,
@@ -159,7 +159,7 @@ static void take_chain(const struct graph *g, const struct tview *value, struct 
     }
 }
 
-/* From the QuantizeLinear back: it is the end of the pattern that tells the result's grid. */
+/* From the QuantizeLinear back: the end of the pattern gives the result's grid. */
 void pith_plan_fuse_chains(const struct graph *g, const struct tview *value, struct node_plan *node,
                            struct value_plan *vp)
 {

@@ -8,7 +8,7 @@
  *
  * From a QuantizeLinear back: values that are still to be explained are taken from the last to the
  * first, so when one's turn comes all that read it inside of the table are known, and it can be
- * inside as well if nobody else does. Where a single tensor of bytes is left to be explained, what
+ * inside as well if nothing else does. Where a single tensor of bytes is left to be explained, what
  * was walked through is a function of its bytes. The walk goes on from there, for a longer way to
  * an earlier tensor is a step less.
  *
@@ -98,8 +98,8 @@ static bool open(struct table_walk *w, uint32_t v, uint32_t uses)
     return true;
 }
 
-/* Values have numbers in the order in which they are made, so whoever reads the last one has been
- * walked through already. */
+/* Values have numbers in the order in which they are made, so the readers of the last one have
+ * been visited already. */
 static struct open_value take_last_open(struct table_walk *w)
 {
     uint32_t last = 0;
@@ -177,7 +177,7 @@ static uint32_t longest(struct table_walk *w, uint32_t *source)
     return best;
 }
 
-/* Nodes inside go, and DequantizeLinears that nobody else reads. */
+/* Nodes inside go, and DequantizeLinears that nothing else reads. */
 static void take_table(const struct table_walk *w, uint32_t n_taken, uint32_t source,
                        struct node_plan *plans, struct value_plan *vp)
 {

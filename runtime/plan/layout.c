@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* layout.c - which values lie channels-last: [N, axes, C] in memory where their shape says [N, C,
- * axes]. Nobody outside of a plan sees it: a value does when the step that writes it and all that
- * read it can, and no output of the graph does.
+ * axes]. It is internal to a plan: a value is channels-last when the step that writes it and all
+ * that read it can, and no output of the graph does.
  *
  *     integer convolutions with their Requantize     read and write either order, each on its own
  *                                                    (a residual lies as the output)
@@ -9,7 +9,7 @@
  *         Slice, Pad and Resize of bytes
  *     everything else                                row-major
  *
- * Where C or the product of the axes is 1 both orders are the same: such values bind nobody.
+ * Where C or the product of the axes is 1 both orders are the same: such values bind no step.
  *
  * Kernels of integers take four neighbouring channels at once (VNNI's dot product of four
  * bytes), so channels-last is their order; a value that goes from one such step to the next is

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Options: zero means default, and size_bytes tells which fields the caller knows.
+/* Options: zero is the default, and size_bytes limits the fields that the caller has.
  *
  * A struct with its own size lets a library and a caller of different age meet: the smaller of
- * both sizes is copied, and what a newer caller asks of an older library must be nothing. */
+ * both sizes is copied, and the fields that an older library lacks must be zero. */
 #include "core/build_choice.h"
 #include "plan/plan.h"
 
-/* What a file may ask for by default: enough for every network that runs on a CPU, too little to
+/* What a file may require by default: enough for every network that runs on a CPU, too little to
  * exhaust a machine. */
 #define DEFAULT_MAX_BYTES (UINT64_C(4) << 30)
 #define DEFAULT_MAX_STEPS (UINT64_C(1) << 32) /* minutes, should each step take no time */
@@ -61,7 +61,7 @@ enum pith_status pith_opts_resolve(const struct pith_opts *given, struct pith_op
         opts->max_bytes = DEFAULT_MAX_BYTES;
     if (opts->max_steps == 0)
         opts->max_steps = DEFAULT_MAX_STEPS;
-    /* PITH_CPU_REF alone means: no features at all, which a mask of 0 cannot say, since that is
+    /* PITH_CPU_REF alone selects no features at all, which a mask of 0 cannot say, since that is
      * the default. */
     uint32_t mask = opts->cpu_mask == 0 ? UINT32_MAX : opts->cpu_mask;
     opts->cpu_mask =

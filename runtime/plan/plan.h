@@ -28,13 +28,14 @@
 #define PLAN_ALIGN 64u
 #define PLAN_NONE UINT32_MAX
 
-/* Threads that may each have memory of their own; 1 where there is one, or nobody knows. */
+/* Threads that may each have memory of their own; 1 where there is one, or the number is unknown.
+ */
 static inline uint32_t plan_threads(const struct pith_opts *o)
 {
     return o->parallel_for && o->threads > 1 ? o->threads : 1;
 }
 
-/* plan_describe.c: what is told of a step and of a tensor. */
+/* plan_describe.c: what is reported of a step and of a tensor. */
 void pith_describe_layer(const struct pith_plan *plan, const struct step *s,
                          struct pith_layer *layer);
 void pith_describe_tensor(const struct tview *t, const struct graph_name *name,

@@ -2,7 +2,7 @@
 /* plan_block.c - the memory that a plan is built in, taken from both ends (plan_build.h). */
 #include "plan/plan_build.h"
 
-/* 8 is the alignment of every struct here; arenas and graphs ask for a line themselves. */
+/* 8 is the alignment of every struct here; arenas and graphs align to a cache line themselves. */
 static bool take(const struct block *b, uint64_t count, size_t each, uint64_t *bytes)
 {
     return mul_ok(count, each, bytes) && align_ok(*bytes, 8, bytes) && *bytes <= b->high - b->low;

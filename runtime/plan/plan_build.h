@@ -66,7 +66,7 @@ static inline struct weight *kept_weight(const struct builder *b, uint32_t c)
 /* Reserves a place in the weights region. PITH_ERR_LIMIT. */
 enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at);
 
-/* Steps from nodes, with all pointers but those to data; asks operators for their needs.
+/* Steps from nodes, with all pointers but those to data; calls operators for their needs.
  * PITH_ERR_SPACE, or what an operator returns. */
 enum pith_status pith_build_steps(struct builder *b);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* plan_describe.c - asking a plan what it is: its inputs and outputs, its steps, and where what
+/* plan_describe.c - queries of a plan: its inputs and outputs, its steps, and where what
  * a step reads and writes lies.
  *
- * What is told here is what run() reads: views of values, steps and addresses, not a second
+ * What is reported here is what run() reads: views of values, steps and addresses, not a second
  * record of decisions. `pith info --plan`, observers and tests stand on it. */
 #include "plan/run_pair.h"
 
@@ -138,7 +138,7 @@ uint32_t pith_plan_value_of(const struct pith_plan *plan, const struct tview *t)
 }
 
 /* Of inputs and constants, which have names of their own, and of what a node gives: the node's.
- * Linear, since it is asked for by people and tests only. The unsigned differences are below the
+ * Linear, since only people and tests use it. The unsigned differences are below the
  * counts just for numbers in range. */
 static struct graph_name name_of(const struct pith_plan *plan, uint32_t v)
 {
@@ -164,7 +164,7 @@ static bool lies_in(const void *p, const void *first, uint64_t n, uint64_t *offs
     return true;
 }
 
-/* The image may lie inside of other memory, so the arena is asked first. */
+/* The image may lie inside of other memory, so the arena is tested first. */
 static void find_place(const struct pith_plan *plan, const void *p, struct pith_operand *o)
 {
     const struct {

@@ -13,7 +13,7 @@
  *
  * Threads: 0 without parallel_for, else opts.threads, but 1 where that is 0.
  *
- * Whoever opens one takes nothing from it but the choices, each of which its operator may
+ * Opening one takes nothing from it but the choices, each of which its operator may
  * refuse; all else is made anew and must come out as the file says.
  *
  * The records are a check, not a load: were addresses taken from a file, every kernel would have
@@ -163,7 +163,7 @@ enum pith_status pith_plan_file_options(const void *plan_file, size_t bytes, uin
     return PITH_OK;
 }
 
-/* From the most general reason to the most special, so that what is told helps: a file of
+/* From the most general reason to the most special, so that the message helps: a file of
  * another version is not called broken. */
 enum pith_status pith_plan_file_open(const void *plan_file, size_t bytes, const void *blob,
                                      size_t blob_bytes, struct pith_opts *opts, const char **why)

@@ -76,7 +76,7 @@ static bool prepares(const struct step *s)
     return s->args.prep && s->args.info->prepare && !s->shares_prep;
 }
 
-/* What a shared weight is made into belongs to the first step that asked. */
+/* What a shared weight is made into belongs to the first step that requested it. */
 static enum pith_status prepare_step(const struct fill *f, uint32_t i, const struct op_env *env)
 {
     const struct step *s = &f->plan->step[i];
@@ -164,7 +164,7 @@ static uint32_t deal(const struct fill *f)
     return n;
 }
 
-/* Pieces of a job that a slot runs: as the pool cannot be asked again, here. The operator sees
+/* Pieces of a job that a slot runs: as the pool cannot be entered again, here. The operator sees
  * that there are threads, since what it makes is laid out for them. Inside of a parallel body
  * the pool must not be entered again. */
 static void here(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), void *arg)
@@ -175,7 +175,7 @@ static void here(void *user, uint32_t n, void (*body)(void *arg, uint32_t i), vo
 }
 
 /* A slot stops at its first failure; other slots go on, and the first status in order of slots
- * is told. */
+ * is returned. */
 static void run_slot(void *arg, uint32_t slot)
 {
     struct fill *f = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From an image to a plan. pith_plan_need and pith_plan_init run the same code, build(), over a
- * block of memory filled from both ends (plan.h): the first in working memory, to tell the
+ * block of memory filled from both ends (plan.h): the first in working memory, for the
  * sizes; the second in the plan's own. So the sizes agree by construction. Only pith_plan_init
  * goes on to write weights (plan_fill.c).
  *
@@ -67,7 +67,7 @@ static void describe_states(struct builder *b, const struct graph_node *loop)
         b->vp[loop->first_out + i].kind = VALUE_STATE;
 }
 
-/* One walk sets what later passes ask: who makes, who reads last, how often. */
+/* One pass sets what later passes read: who makes, who reads last, how often. */
 static enum pith_status describe_values(struct builder *b)
 {
     const struct graph *g = &b->plan->graph;
@@ -279,8 +279,8 @@ static struct block block_of(void *mem, size_t bytes)
 /* Planning takes at most this many bytes for each byte of the parsed graph. That holds a struct
  * tview for each value, a struct graph_node for each node, a struct weight for each constant,
  * and 4 bytes for each input of a node; planning keeps, beside them: The factor was found by
- * summing the tables, and is held by the assertions below: whoever adds a field learns here that
- * it does not fit. */
+ * summing the tables, and is held by the assertions below: a field added without room fails
+ * here. */
 #define WORK_PER_GRAPH_BYTE 22u
 #define WORK_PER_VALUE                                                                             \
     (sizeof(struct value_plan) + sizeof(struct place_item) + 2 * sizeof(uint32_t) + sizeof(void *))
@@ -440,7 +440,7 @@ enum pith_status pith_plan_init(void *mem, size_t mem_bytes, const void *blob, s
     if (st)
         return st;
     bool apart = opts.flags & PITH_FLAG_INIT_APART;
-    /* Told by pith_plan_need(), but the caller may have passed other options there. */
+    /* Checked by pith_plan_need(), but the caller may have passed other options there. */
     if (l.total > mem_bytes || (apart && opts.init_memory_bytes < b.fill_bytes))
         return PITH_ERR_SPACE;
     if (apart && b.fill_bytes && (!opts.init_memory || (uintptr_t)opts.init_memory % PLAN_ALIGN))

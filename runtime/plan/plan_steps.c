@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes to steps: arguments wired to values, operators asked what they need.
+/* Nodes to steps: arguments wired to values, and operators' needs computed.
  *
  * A constant that only serves as weight (in[1] of OP_WEIGHT operators) is never expanded here:
  * its operator turns the file form into a run form of its own. So is a table that is looked up
@@ -38,7 +38,7 @@ static bool is_weight_input(const struct builder *b, const struct graph_node *no
            pith_plan_is_constant(&b->plan->graph, node->in[i]);
 }
 
-/* Places rise; nothing is given back. Whether all of a plan is too much is asked at its end. */
+/* Places rise; nothing is given back. Whether all of a plan is too much is tested at its end. */
 enum pith_status pith_build_reserve(struct builder *b, uint64_t bytes, uint64_t *at)
 {
     *at = b->weights_bytes;
@@ -105,7 +105,7 @@ static enum pith_status store_constants(struct builder *b)
     return st;
 }
 
-/* What `info` tells of a layer's size in the file. One that is not kept lies there as it is. */
+/* What `info` prints as a layer's size in the file. One that is not kept lies there as it is. */
 static uint64_t file_bytes(const struct builder *b, uint32_t v)
 {
     const struct weight *w = kept_weight(b, v - b->plan->graph.n_inputs);
@@ -216,8 +216,8 @@ static bool is_channels_last(const struct builder *b, uint32_t v)
     return v != PITH_NO_VALUE && b->vp[v].channels_last;
 }
 
-/* What layout.c decided becomes x_last and y_step, the two numbers that kernels of integers ask
- * for. */
+/* What layout.c decided becomes x_last and y_step, the two numbers that kernels of integers
+ * read. */
 static void set_layout(const struct builder *b, uint32_t n, struct step *s)
 {
     const struct pith_plan *plan = b->plan;
@@ -243,7 +243,7 @@ static void set_layout(const struct builder *b, uint32_t n, struct step *s)
 }
 
 /* A next value in the storage of a state - another one - must be read before any state is
- * written: LoopEnd is told which are. A state that is its own next value needs no move. */
+ * written: LoopEnd has the list. A state that is its own next value needs no move. */
 static enum pith_status mark_moving_states(struct builder *b, struct step *s)
 {
     const struct graph_node *end = s->node;
@@ -387,7 +387,7 @@ static uint64_t macs_of_run(const struct graph *g, const struct graph_node *node
     return macs;
 }
 
-/* A weight has few forms; a file that asks for more gets some of them several times. */
+/* A weight has few forms; a file that needs more gets some of them several times. */
 #define MAX_FORMS 8u
 
 /* The step that prepares what step i, which needs `form`, would; PLAN_NONE: none yet. Forms are
@@ -426,7 +426,7 @@ static enum pith_status place_prep(struct builder *b, uint32_t i, uint64_t form)
     return pith_build_reserve(b, sn->prep_bytes, &sn->prep_at);
 }
 
-/* Fills args.lowered, and tells what the step needs. choices come from a plan file: 0 where
+/* Fills args.lowered and what the step needs. choices come from a plan file: 0 where
  * there is none, and an operator may refuse one. */
 static enum pith_status lower(struct builder *b, struct step *s, const struct op_env *env,
                               struct op_need *need)
@@ -475,7 +475,7 @@ static void write_late(struct builder *b, const struct step *s)
               p->first == node_time((uint32_t)(s->node - b->plan->graph.nodes));
 }
 
-/* need() is asked once, when all pointers but data are set; what it answers is kept in the step. */
+/* need() is called once, when all pointers but data are set; its result is kept in the step. */
 static enum pith_status query_need(struct builder *b, uint32_t i)
 {
     struct step *s = &b->plan->step[i];
@@ -508,7 +508,7 @@ static enum pith_status query_need(struct builder *b, uint32_t i)
     return need.prep_bytes ? place_prep(b, i, need.prep_form) : PITH_OK;
 }
 
-/* Where the table of nodes was, which steps have now told all of: it is the last that was taken
+/* Where the table of nodes was, whose content the steps now hold: it is the last that was taken
  * from above. */
 static enum pith_status take_step_need(struct builder *b)
 {

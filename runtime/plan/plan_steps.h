@@ -29,7 +29,7 @@ struct step {
     uint64_t packed_bytes, scratch_bytes; /* of args.prep, of scratch */
 };
 
-/* A view of a value that differs from the value's own: a bias seen as [O] (data: the value's), or
+/* A view of a value that differs from the value's own: a bias as [O] (data: the value's), or
  * a weight that its operator prepares (value PLAN_NONE, data NULL). */
 struct extra_view {
     struct tview view;

@@ -90,7 +90,7 @@ static uint32_t run_control(const struct pith_plan *plan, uint32_t at, const str
     }
 }
 
-/* One more step? max_steps bounds what no file can bound by its size: loops. stop() is asked
+/* One more step? max_steps bounds what no file can bound by its size: loops. stop() is called
  * between steps, so a command can be ended within one step's time. */
 enum pith_status pith_count_step(struct pith_plan *plan)
 {

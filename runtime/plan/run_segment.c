@@ -2,8 +2,8 @@
 /* Running a segment: its steps for one group of samples, then for the next (segment.c).
  *
  * With one lane a step is cut among threads as steps elsewhere are. With several, each thread has
- * groups of its own and memory for one; they meet after some milliseconds, when whoever runs the
- * plan may ask to stop. Time is taken in lane 0, which works as long as any other. */
+ * groups of its own and memory for one; they meet after some milliseconds, when the caller may
+ * stop the run. Time is taken in lane 0, which works as long as any other. */
 #include "plan/run_segment.h"
 
 /* Of one lane between two questions whether to stop: some milliseconds. */
@@ -15,7 +15,7 @@ struct round {
     uint32_t first, span; /* lane l runs groups first + l * span and on, span of them at most */
 };
 
-/* Whether somebody wants the run to end; steps of groups behind the first are not counted. */
+/* Whether the caller stops the run; steps of groups behind the first are not counted. */
 static enum pith_status check_stop(struct pith_plan *plan, bool counts)
 {
     if (counts)
@@ -60,7 +60,7 @@ static void run_lane(void *arg, uint32_t lane)
         }
 }
 
-/* Groups of each lane until all lanes meet: as many rounds as ROUND_MACS asks for, of like size. */
+/* Groups of each lane until all lanes meet: as many rounds as ROUND_MACS requires, of like size. */
 static uint32_t span_of(const struct pith_plan *plan, const struct segment *s)
 {
     uint64_t macs = 0;

@@ -10,7 +10,7 @@
 void pith_run_operation(const struct step *s, const struct op_args *args, uint64_t macs,
                         struct op_env *env);
 
-/* 0: nobody wants times. */
+/* 0: no times. */
 static inline uint64_t plan_now(const struct pith_plan *plan)
 {
     return plan->opts.clock_ns ? plan->opts.clock_ns(plan->opts.user) : 0;

@@ -5,13 +5,13 @@
  * steps in which samples do not meet - index i of axis 0 of what they write depends on index i of
  * axis 0 of what they read, and on constants - form a segment: all of its steps run for one group
  * of samples, then for the next. What only they touch needs memory for one group; the rest is read
- * and written a group at a time where it lies. Operators are asked (need()) with the group's
+ * and written a group at a time where it lies. Operators' need() gets the group's
  * shapes, so a group of one gives the bits of a batch of one.
  *
  * Which group: bytes that leave the cache for each sample are counted - weights once a group,
  * activations where they do not fit, what is handed from one segment to the next - and the least
- * sum over all steps is found step by step (Viterbi). Neither the machine's cache nor its threads
- * are asked: the groups decide kernels, and kernels decide bits. */
+ * sum over all steps is found step by step (Viterbi). The machine's cache and threads do not
+ * count: the groups decide kernels, and kernels decide bits. */
 #include "plan/plan_build.h"
 
 /* Caches of today's cores and chips, rounded down: of a core, of which half is left to what is

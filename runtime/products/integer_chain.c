@@ -161,7 +161,7 @@ bool pith_integer_chain_knows(const struct op_info *inner, const int32_t *attr,
 
 /* ---- on floats ------------------------------------------------------------------------------- */
 
-/* Scratch of a lane: | floats of parts | of their results | what the operator asks for | */
+/* Scratch of a lane: | floats of parts | of their results | what the operator requests | */
 struct parts {
     uint32_t axes, chunks;
     size_t n, x, y, each; /* parts, their elements; parts that run as one */
@@ -443,7 +443,7 @@ static void spread_range(void *arg, size_t begin, size_t end)
     }
 }
 
-/* Sums and products do not ask which side is which. */
+/* Sums and products do not depend on which side is which. */
 static void run_spread(struct chain_job *j, const struct op_env *env)
 {
     const struct op_args *args = j->args;
@@ -586,7 +586,7 @@ static void run_pool(struct chain_job *j, const struct op_env *env)
     pith_op_range(env, items * j->oh, j->ow * width, pool_range, j);
 }
 
-/* Slices and pads: the place in memory of an axis, and what the operator is told. */
+/* Slices and pads: the place in memory of an axis, and the operator's parameters. */
 static uint32_t axis_in_memory(const struct op_args *args, uint32_t axis)
 {
     uint32_t rank = args->in[0]->shape.rank;

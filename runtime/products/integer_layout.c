@@ -12,7 +12,7 @@
 #define FOLDED_PIXELS 4096u
 #define GRID_BYTES 131072u
 #define FEW_MACS 262144u               /* less is not worth waking a thread */
-#define THREADS 2u                     /* where nobody tells how many there are */
+#define THREADS 2u                     /* where the number is unknown */
 #define FEWEST_COLUMNS 64u             /* of slots: with fewer most of a window is empty */
 #define MOST_COLUMNS 65536u            /* column of struct slots_more */
 #define MOST_BYTES (UINT64_C(1) << 32) /* of what struct slots_panel names */
@@ -24,7 +24,7 @@
 #define MANY_NONZEROS 655360u
 
 /* Whether some window reaches beyond x, on any of the four sides. The padding at the end is not
- * told, but follows from the number of outputs. */
+ * stored, but follows from the number of outputs. */
 static bool is_padded(const struct integer_conv *c)
 {
     uint64_t bottom = (uint64_t)(c->oh - 1) * c->stride_h + (uint64_t)(c->kh - 1) * c->dil_h;

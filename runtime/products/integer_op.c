@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_op.c - ConvInteger and MatMulInteger, seen as what integer_conv.c runs: their geometry,
+/* integer_op.c - ConvInteger and MatMulInteger, as what integer_conv.c runs: their geometry,
  * their weights from the file, their inputs. */
 #include "products/byte_grid_at.h"
 #include "products/integer_conv.h"
@@ -135,7 +135,7 @@ static uint64_t plain_bytes(const struct weight *w)
     return aligned_bytes(w->count * pith_type_bytes(w->type));
 }
 
-/* What packing asks of the geometry beside the weight's shape: pith_integer_layout_of. */
+/* What packing reads of the geometry beside the weight's shape: pith_integer_layout_of. */
 static uint64_t form_of(const struct op_args *args, const struct integer_conv *c)
 {
     const struct integer_op *op = args->lowered;
@@ -277,7 +277,7 @@ static void winograd_run(const struct op_args *args, const struct op_env *env,
 }
 
 /* The list: a choice is a number in it, from 1 on. New ones stand at the end, as plan files keep
- * numbers; what pays off most is asked first. */
+ * numbers; what pays off most is tried first. */
 static const struct integer_kernel kernels[] = {
     {direct_supports, NULL, direct_workspace, NULL, direct_run},
     {packed_supports, NULL, packed_workspace, packed_pack, packed_run},
@@ -304,7 +304,7 @@ uint32_t pith_integer_op_lowered_bytes(const struct op_args *args, const struct 
     return direct ? offsetof(struct integer_op, layout) : sizeof(struct integer_op);
 }
 
-/* The number of the kernel that args->choice asks for, or of the best; 0: none. */
+/* The number of the kernel of args->choice, or of the best; 0: none. */
 static uint32_t chosen(const struct op_args *args, const struct op_env *env)
 {
     const struct integer_op *op = args->lowered;
@@ -314,7 +314,7 @@ static uint32_t chosen(const struct op_args *args, const struct op_env *env)
         if (args->choice ? args->choice != i + 1
                          : k->pays && !(env->kernels && k->pays(&op->conv, &env->kernels->integer)))
             continue;
-        /* supports() of packed kernels leaves its layout in op, so none may be asked behind the one
+        /* supports() of packed kernels leaves its layout in op, so none may be tried behind the one
          * that is taken */
         if (k->supports(args, env))
             return i + 1;

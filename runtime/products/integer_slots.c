@@ -422,7 +422,7 @@ static struct slot_rule best_reach(const struct integer_layout *l,
     return best;
 }
 
-/* A group's place is told by how many have fewer lanes. */
+/* A group's place is the number of those with fewer lanes. */
 static uint8_t *put_spans(struct walk *k, uint32_t most, struct slots_panel *panel,
                           struct halved_table *table, uint8_t *at)
 {
