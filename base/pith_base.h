@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* NULL wherever a `const struct pith_alloc *` is taken means malloc and free. */
+/* NULL as a `const struct pith_alloc *` stands for malloc and free. */
 struct pith_alloc {
     void *(*alloc)(void *user, size_t bytes);
     void (*free)(void *user, void *p);

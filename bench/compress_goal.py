@@ -92,20 +92,20 @@ def run_timed(command):
 def measure(pith, folder, name):
     work = tempfile.mkdtemp()
     try:
-        _, preprocess, seen, unseen = NETWORKS[name]
+        _, preprocess, given, held_out = NETWORKS[name]
         data, extra = data_of(name, folder, work), STATES.get(name, [])
         original, small = os.path.join(work, "original.pith"), os.path.join(work, "small.pith")
         options = ["--preprocess", preprocess] if preprocess else []
         subprocess.run([pith, "import", os.path.join(folder, "models", name + ".onnx"), "-q", "-o", original] + options,
                        check=True)
-        code, said, spent = run_timed([pith, "compress", original, "-d", data, "--range", seen, "--max-drop", "0.5%",
+        code, said, spent = run_timed([pith, "compress", original, "-d", data, "--range", given, "--max-drop", "0.5%",
                                        "-q", "--json", "-o", small] + extra)
         got = json.loads(said)
         written = got.get("written")
         if not written:
             return {"network": name, "exit": code, "error": got}
-        kl, agreement, db = losses(outputs(pith, original, data, unseen, extra, work),
-                                   outputs(pith, written, data, unseen, extra, work))
+        kl, agreement, db = losses(outputs(pith, original, data, held_out, extra, work),
+                                   outputs(pith, written, data, held_out, extra, work))
         is_classes = got["kl"] is not None
         return {"network": name, "exit": code, "bytes": got["bytes"], "ratio": got["ratio"], "met": got["met"],
                 "encoder": got["encoder"], "calls": got["calls"], "reported_kl": got["kl"],

@@ -78,7 +78,7 @@ def every(text, limit):
 class Network:
     def __init__(self, args, name, work):
         self.args, self.name, self.work = args, name, work
-        preprocess, self.seen, self.seen_range, self.test, self.test_range = NETWORKS[name]
+        preprocess, self.given, self.given_range, self.test, self.test_range = NETWORKS[name]
         self.test_range = every(self.test_range, args.limit)
         self.onnx = os.path.join(args.data, "models", name + ".onnx")
         self.logits = logits_name(self.onnx)
@@ -111,8 +111,8 @@ class Network:
     def quantized(self, options):
         path = os.path.join(self.work, "quantized.pith")
         start = time.time()
-        said = self.pith("quantize", self.model, "-d", data_path(self.args.data, self.seen), "--range",
-                         self.seen_range, *options.split(), "-f", "-o", path)
+        said = self.pith("quantize", self.model, "-d", data_path(self.args.data, self.given), "--range",
+                         self.given_range, *options.split(), "-f", "-o", path)
         seconds, said = time.time() - start, said.strip().splitlines()[-1]
         size = os.path.getsize(path)
         if self.args.top1:
@@ -165,7 +165,7 @@ def peer(network, percentile):
 
     class Reader(CalibrationDataReader):
         def __init__(self):
-            self.items = iter(samples_of(network, network.seen, network.seen_range))
+            self.items = iter(samples_of(network, network.given, network.given_range))
 
         def get_next(self):
             x = next(self.items, None)

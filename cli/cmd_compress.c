@@ -51,7 +51,7 @@ static const struct cli_option options[] = {
     {0, "", OPTION_ADVANCED, 0, NULL, NULL, 0, 0},
     CLI_STAGE_RARE(struct compress_options, stage, PITH_STAGE_COMPRESS),
     {0, "weigh", OPTION_TEXT, offsetof(struct compress_options, weigh), "OUT=W,..",
-     "factor of an output's loss: 10 means 10 dB more, 0 ignores it", 0, 0},
+     "factor of an output's loss: 10 is 10 dB more, 0 ignores it", 0, 0},
     {0, "checkpoint", OPTION_TEXT, offsetof(struct compress_options, checkpoint), "FILE",
      "save the state of the search in FILE", 0, 0},
     {0, "resume", OPTION_FLAG, offsetof(struct compress_options, resume), NULL,
@@ -610,7 +610,7 @@ const struct cli_command cmd_compress = {
     "  pith compress net.onnx -d pictures/ -o net.pith\n"
     "\fThe search writes up to 8 files and keeps the smallest within the goal; -n prints a range "
     "of\n"
-    "bytes in seconds. --max-drop P% (default 0.5%) means: with labels, at most P points of top-1\n"
+    "bytes in seconds. --max-drop P% (default 0.5%): with labels, at most P points of top-1\n"
     "(with targets: P dB of PSNR). Without labels, or where the test samples do not resolve P\n"
     "points, the mean KL\n"
     "divergence from the original's classes is at most 4 P nats (0.5%: 0.02). Outputs that are "

@@ -104,7 +104,7 @@ static void say_outputs(const struct cli_common *c, const struct pith_stage_repo
         snprintf(how, sizeof how, "SQNR %.1f dB", r->reported_db);
     if (r->held_out)
         snprintf(from, sizeof from, "%" PRIu64 " held-out samples%s", r->held_out,
-                 r->ranges_given ? " (pith calibrate may have seen them)" : "");
+                 r->ranges_given ? " (pith calibrate may have used them)" : "");
     else
         snprintf(from, sizeof from, "the calibration samples");
     if (!isnan(r->expected_changes))

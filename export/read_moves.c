@@ -462,7 +462,7 @@ static uint32_t state_store(struct reading *r, uint32_t v)
     return pith_export_new_store(r, r->m->values[v].type == PITH_F32, 1, (uint32_t)elems(r->m, v));
 }
 
-/* A count or condition that is constant says how often, or that there is nothing to ask. */
+/* A constant count or condition gives the number of iterations, or needs no test. */
 static bool trips(const struct reading *r, const struct pith_node *n, uint32_t *times)
 {
     const bool counts = n->attr[ATTR_LOOP_HAS_COUNT] != 0;
@@ -511,13 +511,14 @@ enum pith_status pith_export_loop(struct reading *r, const struct pith_node *n)
 enum pith_status pith_export_loop_end(struct reading *r, const struct pith_node *n)
 {
     struct network *net = r->net;
-    const uint32_t asks = (uint32_t)n->attr[ATTR_LOOP_HAS_COND],
+    const uint32_t has_cond = (uint32_t)n->attr[ATTR_LOOP_HAS_COND],
                    states = (uint32_t)n->attr[ATTR_LOOP_STATES], begin = r->loop[--r->n_loops];
-    const uint32_t *state = n->in + asks, *next = state + states, n_next = n->n_in - asks - states;
+    const uint32_t *state = n->in + has_cond, *next = state + states,
+                   n_next = n->n_in - has_cond - states;
     uint32_t *x = pith_model_alloc(r->m, n_next + 1u, sizeof *x);
     if (!x)
         return PITH_ERR_MEMORY;
-    if (asks &&
+    if (has_cond &&
         !(constant_of(r->m, n->in[0]) && *(const uint8_t *)constant_of(r->m, n->in[0])->data))
         return pith_export_refuse(r, n, "ends when a condition is computed");
     for (uint32_t i = 0; i < n_next; i++) {

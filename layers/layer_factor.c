@@ -169,7 +169,7 @@ static void make_data_free(struct layer_factor *f, bool as_stored)
     }
 }
 
-/* PITH_ERR_ARGUMENT of factoring means that there is no factor: data-free then, not a failure. */
+/* PITH_ERR_ARGUMENT of factoring: there is no factor; the layer is data-free then, no failure. */
 enum pith_status pith_layer_factor(struct layer_moments *s, double centre, double damping,
                                    size_t window, struct layer_factor *f, struct pith_error *err)
 {

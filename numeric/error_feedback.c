@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* error_feedback.c - Babai's nearest plane, from the last weight to the first. Each adds a term to
- * the error that none after it changes, so what is too much can be told early.
+ * the error that none after it changes, so an error above the limit is known early.
  */
 #include "error_feedback.h"
 

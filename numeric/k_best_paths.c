@@ -150,7 +150,8 @@ static void move_rows(double *rows, size_t n, uint32_t k, const uint32_t *from)
         move(rows, n, k, from);
 }
 
-/* The choices become the paths. Those there are none for follow the first, which nobody reads. */
+/* The choices become the paths. Lanes without a choice copy the first; their results are ignored.
+ */
 static void go_on(struct path_search *x, size_t j, size_t first, size_t last)
 {
     const struct error_feedback *r = x->r;

@@ -178,7 +178,7 @@ enum pith_status pith_onnx_external(struct onnx_import *im, const Onnx__TensorPr
                               place.location, name);
     enum pith_status status = read_part(im, name, fd, &place, dst, bytes);
     close(fd);
-    if (!status && !dst) /* which is asked once */
+    if (!status && !dst) /* which is tested once */
         pith_onnx_read_beside(&im->budget, bytes);
     return status;
 }

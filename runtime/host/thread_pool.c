@@ -7,7 +7,7 @@
  * own core. Results do not depend on who ran what: pieces write disjoint memory (op_exec.h).
  *
  * A worker enters a job under the lock and counts itself as inside; the caller closes the job and
- * waits for those inside only, so a worker that wakes late delays nobody. Between jobs a worker
+ * waits for those inside only, so a worker that wakes late delays no other. Between jobs a worker
  * watches the job number for SPIN_NS, because the next layer usually follows within microseconds,
  * then sleeps; the caller waits for the others in the same way. What was asleep takes its time to
  * start again, and finds its caches cold: 50 us in place of 200 make a training step of LeNet-5 on

@@ -240,7 +240,7 @@ enum {
     ATTR_LRN_BETA = 2,    /* 0.75 */
     ATTR_LRN_BIAS = 3,    /* 1.0 */
     ATTR_AXIS = 0,        /* CONCAT, SPLIT, FLATTEN: 0..8; default 1 */
-    ATTR_SPLIT_SIZES = 1, /* one per output; more than 8 outputs: empty means equal parts */
+    ATTR_SPLIT_SIZES = 1, /* one per output; more than 8 outputs: empty, for equal parts */
     /* SLICE: four lists of equal length; ends may be 2^31-1 for "to the end", and with a negative
      * step -2^31 for "through the first"; steps may be empty: all 1 */
     ATTR_SLICE_AXES = 0,

@@ -284,8 +284,8 @@ static void close_up(const struct builder *b, uint32_t quads)
     f->bytes = (weight + entries * elem + 63) & ~(uint64_t)63;
 }
 
-/* With a codebook, index n_centroids means 0, so all weights are set to it before entries are put;
- * its value in the codebook is among the bytes cleared here. Values are cleared likewise. */
+/* With a codebook, index n_centroids stands for 0, so all weights are set to it before entries are
+ * put; its value in the codebook is among the bytes cleared here. Values are cleared likewise. */
 enum pith_status pith_quads_build(const struct op_env *env, const struct weight *w,
                                   const struct quad_matrix *m, void *form)
 {

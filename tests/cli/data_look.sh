@@ -101,9 +101,9 @@ expect 0 pith run net.onnx -d bytes.npy --preprocess raw -f -o out.npy
 [ ! -s .err ] || complain "raw pixels were requested: $(cat .err)"
 
 # what the network holds of its input
-expect 0 pith calibrate net.onnx -d good.npy -o seen.pith
+expect 0 pith calibrate net.onnx -d good.npy -o ranges.pith
 expect 0 pith quantize net.onnx -d good.npy -o int8.pith
-for model in seen.pith int8.pith; do
+for model in ranges.pith int8.pith; do
     for verb in check run; do
         every $verb $model far.npy 0 "input 'x' is 0 to 255, the network was calibrated for -[0-9.]* to [0-9.]*:"
         every $verb $model good.npy 0 ""
@@ -111,7 +111,7 @@ for model in seen.pith int8.pith; do
     expect 0 pith check $model -d good.npy
     grep -q '^x  *64  *-[0-9.]*  *-*[0-9.e-]*  *[0-9.]*  0.000  -[0-9.]* to [0-9.]*$' .out || complain "$(cat .out)"
 done
-expect 0 pith check seen.pith -d far.npy --json
+expect 0 pith check ranges.pith -d far.npy --json
 grep -q '"data":\[{"input":"x","samples":64,"min":0,"mean":[0-9.]*,"max":255,"zeros":[0-9.]*,"range_min":-[0-9.]*,"range_max":[0-9.]*}\],"findings":\["input .x. is 0 to 255' .out ||
     complain "JSON of check: $(cat .out)"
 finish
