@@ -209,7 +209,7 @@ static void print(const struct cli_common *c, const struct pith_stage_report *r)
     if (tables)
         snprintf(looked_up, sizeof looked_up, " and %u of %u tables", whole_tables, tables);
     cli_summary(c, "quantize   %s weights in %u of %u layers%s are integers", pith_count_text(n, a),
-            whole, r->n_layers - tables, looked_up);
+                whole, r->n_layers - tables, looked_up);
     say_bits(c, r);
     if (wide)
         cli_summary(c, "sums       of %u of them have 64 bits, as 32 might overflow", wide);

@@ -26,16 +26,16 @@ def read_counts(objects):
         for name in sorted(os.listdir(folder)):
             if not name.endswith(".gcno"):
                 continue
-            told = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities",
+            printed = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities",
                                    os.path.join(folder, name)], check=True, capture_output=True)
-            for f in json.loads(told.stdout)["files"]:
+            for f in json.loads(printed.stdout)["files"]:
                 if not f["file"].startswith(ROOMS):
                     continue
                 for line in f["lines"]:
-                    seen = files[f["file"]][line["line_number"]]
-                    seen[0] += line["count"]
+                    counted = files[f["file"]][line["line_number"]]
+                    counted[0] += line["count"]
                     for i, b in enumerate(line["branches"]):
-                        seen[1][i] += b["count"]
+                        counted[1][i] += b["count"]
     return files
 
 

@@ -210,7 +210,7 @@ static void auto_compares_the_outputs(void **state)
         pith_model_free(m);
     }
     if (!(highest[0] < 5 && highest[1] > 15))
-        fail_msg("unseen: up to %g by %s; seen: up to %g by %s", highest[0],
+        fail_msg("by statistics: up to %g by %s; by outputs: up to %g by %s", highest[0],
                  pith_range_method_text(chosen[0]), highest[1], pith_range_method_text(chosen[1]));
 }
 

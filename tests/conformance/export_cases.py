@@ -135,8 +135,8 @@ def attention(c, v):
     shared = {"q": ["N", 4, 5, 8], "k": ["N", 2, 6, 8], "v": ["N", 2, 6, 8]}
     flat = {"q": ["N", 5, 32], "k": ["N", 6, 16], "v": ["N", 6, 16]}
     take = ["q", "k", "v"]
-    seen = c.random.random((5, 6)) < 0.7
-    seen[:, 0] = True
+    visible = c.random.random((5, 6)) < 0.7
+    visible[:, 0] = True
     c.add("Attention", v, [node("Attention", take, ["y"])], four)
     c.add("Attention scale", v, [node("Attention", take, ["y"], scale=0.2)], four)
     c.add("Attention causal", v, [node("Attention", take, ["y"], is_causal=1)],
@@ -147,7 +147,7 @@ def attention(c, v):
     c.add("Attention 3-D, mask", v,
           [node("Attention", take + ["m"], ["y"], q_num_heads=4, kv_num_heads=2)], flat,
           constants={"m": c.f(5, 6)})
-    c.add("Attention, bool mask", v, [node("Attention", take + ["m"], ["y"])], four, constants={"m": seen})
+    c.add("Attention, bool mask", v, [node("Attention", take + ["m"], ["y"])], four, constants={"m": visible})
     c.add("Attention, computed bool mask", v,
           [node("Greater", ["s", "zero"], ["m"]), node("Attention", take + ["m"], ["y"])],
           {**four, "s": ["N", 1, 5, 6]}, constants={"zero": np.array(-1, np.float32)})

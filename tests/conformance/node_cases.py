@@ -190,18 +190,18 @@ def why_excluded(model, inputs, outputs):
 def computed_from(model, names, through):
     """These values and all they are computed from, by nodes that `through` admits."""
     producer = {out: node for node in model.graph.node for out in node.output}
-    wanted, seen = list(names), set()
+    wanted, visited = list(names), set()
     while wanted:
         name = wanted.pop()
-        if name and name not in seen:
-            seen.add(name)
+        if name and name not in visited:
+            visited.add(name)
             node = producer.get(name)
             if node and through(node):
                 wanted += node.input
                 for attribute in node.attribute:
                     if attribute.type == AttributeProto.GRAPH:
                         wanted += [i for g in graphs(attribute.g) for n in g.node for i in n.input]
-    return seen
+    return visited
 
 
 def frozen_inputs(model):

@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from compare_ort import call, session
 
-SEEN, JUDGED = 32, 256
+FITTED, TESTED = 32, 256
 
 
 def first_bytes(path, skip, count, kind):
@@ -57,7 +57,7 @@ def run_onnx(path, x):
 
 def run_pith(pith, work, net, data):
     out = os.path.join(work, "y.npy")
-    call(pith, "run", net, "-d", data, "--range", f"{SEEN}:{SEEN + JUDGED}", "-q", "-f", "-o", out)
+    call(pith, "run", net, "-d", data, "--range", f"{FITTED}:{FITTED + TESTED}", "-q", "-f", "-o", out)
     y = np.load(out)
     return y.reshape(y.shape[0], -1)
 
@@ -70,13 +70,13 @@ def is_qdq(path):
 def agrees(pith, data, work, name, options):
     net, small, file, again = (os.path.join(work, n)
                                for n in ("net.pith", "small.pith", "small.onnx", "again.pith"))
-    x, npy = NETWORKS[name](data, SEEN + JUDGED), os.path.join(work, "x.npy")
+    x, npy = NETWORKS[name](data, FITTED + TESTED), os.path.join(work, "x.npy")
     np.save(npy, x)
     call(pith, "import", os.path.join(data, "models", name + ".onnx"), "-q", "-f", "-o", net)
-    call(pith, "quantize", net, "-d", npy, "--samples", str(SEEN), *options, "-q", "-f", "-o", small)
+    call(pith, "quantize", net, "-d", npy, "--samples", str(FITTED), *options, "-q", "-f", "-o", small)
     call(pith, "decode", small, "--to", "onnx", "-q", "-f", "-o", file)
     call(pith, "import", file, "-q", "-f", "-o", again)
-    a, b = run_pith(pith, work, small, npy), run_onnx(file, x[SEEN:])
+    a, b = run_pith(pith, work, small, npy), run_onnx(file, x[FITTED:])
     back = np.array_equal(a, run_pith(pith, work, again, npy))
     same = int((a.argmax(1) == b.argmax(1)).sum())
     error = float(np.abs(a - b).max() / (a.max() - a.min()))
@@ -88,19 +88,19 @@ def agrees(pith, data, work, name, options):
 def same_bits(pith, data, work, name, options):
     """With every set of instructions that this CPU has; and answers that are those of the float network."""
     net, small, npy = (os.path.join(work, n) for n in ("net.pith", "small.pith", "x.npy"))
-    x = {**NETWORKS, **LOOPS}[name](data, SEEN + JUDGED)
+    x = {**NETWORKS, **LOOPS}[name](data, FITTED + TESTED)
     np.save(npy, x)
     call(pith, "import", os.path.join(data, "models", name + ".onnx"), "-q", "-f", "-o", net)
-    call(pith, "quantize", net, "-d", npy, "--samples", str(SEEN), *options, "-q", "-f", "-o", small)
+    call(pith, "quantize", net, "-d", npy, "--samples", str(FITTED), *options, "-q", "-f", "-o", small)
     outputs = []
     for level in ("ref", "avx2", "avxvnni", "avx512", "vnni"):
         os.environ["PITH_CPU"] = level
         outputs.append(run_pith(pith, work, small, npy))
     del os.environ["PITH_CPU"]
     same = int((outputs[0].argmax(1) == run_pith(pith, work, net, npy).argmax(1)).sum())
-    print(f"{name} {' '.join(options)}: {same} of {JUDGED} answers are those of the float network")
+    print(f"{name} {' '.join(options)}: {same} of {TESTED} answers are those of the float network")
     # Of few samples, calibrated on fewer: a bound on what is broken. docs/quantize.md has the figures.
-    return same >= 0.95 * JUDGED and all(np.array_equal(outputs[0], y) for y in outputs)
+    return same >= 0.95 * TESTED and all(np.array_equal(outputs[0], y) for y in outputs)
 
 
 def main():

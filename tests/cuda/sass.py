@@ -27,9 +27,9 @@ def functions(text):
         if head:
             lines = found[head[1]] = []
         elif lines is not None:
-            told = re.match(r'(\.L_\w+:)|\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;', line)
-            if told:
-                lines.append(told[1] or told[2])
+            found = re.match(r'(\.L_\w+:)|\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;', line)
+            if found:
+                lines.append(found[1] or found[2])
     return found
 
 

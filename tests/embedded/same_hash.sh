@@ -65,7 +65,7 @@ linux() { # name emulator "compiler's flags" ["flags of hosted_main.c"]
 linux riscv64-linux-gnu riscv64
 linux arm-linux-gnueabihf arm
 linux i686-linux-gnu i386 "-msse2 -mfpmath=sse"
-# gcc, asked for C11 to the letter, would compute floats in double there
+# gcc with strict C11 would compute floats in double there
 linux s390x-linux-gnu s390x -fexcess-precision=fast
 linux aarch64-linux-gnu aarch64
 if has clang wasm-ld node && [ -d /usr/include/wasm32-wasi ]; then

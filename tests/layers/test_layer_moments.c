@@ -136,7 +136,7 @@ static void sums_are_those_of_all_windows(void **state)
     pith_data_free(data);
 }
 
-/* Of a place that the loss minds three times as much as others. */
+/* Of a place that counts three times as much as others. */
 static void places_count_by_their_loss_weight(void **state)
 {
     (void)state;

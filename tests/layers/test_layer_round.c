@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of a layer onto integers: each is what error feedback makes of it alone, whatever is rounded
- * beside it and by how many threads; steps are searched, weights kept 0 and chosen as asked for. */
+ * beside it and by how many threads; steps are searched, weights kept 0 and chosen as requested. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

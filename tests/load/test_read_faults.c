@@ -3,7 +3,7 @@
  * node cases) are read, packed and written as ONNX while one allocation fails, here and there among
  * all that each call makes. What is owed each time: PITH_ERR_MEMORY with a text, or, where the call
  * can do without, what it gives with all memory; and no leak, which the AddressSanitizer variant
- * tells. */
+ * checks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -144,7 +144,7 @@ static void threads_and_places_change_no_bit(void **state)
     pith_data_free(data);
 }
 
-/* A larger lambda means fewer bits and more loss; so do bits that count. */
+/* A larger lambda gives fewer bits and more loss; so do bits that count. */
 static void lambda_trades_bits_for_loss(void **state)
 {
     (void)state;

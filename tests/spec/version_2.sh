@@ -15,7 +15,7 @@ export LC_ALL
 ${CC:-gcc} -std=c11 -O2 -Iruntime -iquote . -I"$PITH_O/include/pith" "$here/dump_model.c" \
     "$PITH_O/libpith.a" -lprotobuf-c -lz -lpng -ljpeg -ljansson -lm -lpthread -o "$work/dump_model" || exit 1
 
-# printed PROGRAM: what it reads from each file. spec_decode's lines with a blank in front tell codings.
+# printed PROGRAM: what it reads from each file. spec_decode's lines with a blank in front print codings.
 printed() {
     for file in *.pith; do
         echo "== $file"
