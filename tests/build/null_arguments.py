@@ -45,7 +45,7 @@ MAY_BE_NULL = {
     "pith_prune": {"layers", "n_layers"},
     "pith_cluster": {"layers", "n_layers"},
     "pith_quantize": {"layers", "n_layers"},
-    "pith_calibrate": {"n_seen"},
+    "pith_calibrate": {"n_samples"},
     "pith_choose_grids": {"report"},
     "pith_train": {"val"},
     "pith_stage_run": {"report"},
