@@ -48,7 +48,7 @@ PY
 
 # bench_gpu with the cases of tests/cuda, each with a main() of another name
 build() {
-    flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -DGPU_CASES -Itests/embedded/shim -Itests -Itests/cuda -Iruntime -Icuda -Icuda/kernels -Ihuffman -Imodel -Ibase"
+    flags="-std=c11 -O2 -D_GNU_SOURCE -DGUARD_DEVICE -DGPU_CASES -Itests/embedded/shim -Itests -Itests/cuda -iquote . -Iruntime -Icuda/kernels -I$built/include/pith"
     mkdir -p "$gpu/o"
     for part in $cases; do
         ${CC:-cc} $flags -Dmain=main_$part -c "tests/cuda/test_device_$part.c" -o "$gpu/o/$part.o" || return 1

@@ -44,7 +44,7 @@ def plant(text, old, new):
 
 def both(folder):
     """Flags that find the headers of a copy of cuda and of its kernels."""
-    return ['-I' + folder, '-I' + os.path.join(folder, 'kernels')]
+    return ['-iquote', os.path.dirname(folder), '-I' + folder, '-I' + os.path.join(folder, 'kernels')]
 
 
 def concerned(folder, file):

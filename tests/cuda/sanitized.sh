@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 libs=$("$MAKE" -s --eval 'print-libs: ; @echo -Wl,--start-group $(foreach m,$(call visible_to_tests,cuda),$(O)/lib/$(m).a) -Wl,--end-group -lcmocka $(sort $(foreach m,$(call visible_to_tests,cuda),$(LIBS_$(m)))) -lm -lpthread' print-libs) || exit 1
 flags='-O1 -g -w -D_GNU_SOURCE -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=undefined'
-includes='-Itests -Itests/cuda -Icuda -Icuda/kernels -Iruntime'
+includes='-iquote . -Itests -Itests/cuda -Icuda -Icuda/kernels -Iruntime'
 for part in emu emu_kernels ptx_launch ptx_read ptx_run; do
     ${CC:-cc} -std=c11 $flags $includes -c tests/cuda/$part.c -o "$work/$part.o" || exit 1
 done

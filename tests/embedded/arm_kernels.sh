@@ -13,7 +13,7 @@ objects=
 for file in $core runtime/kernels/arm/*.c huffman/*.c; do
     object=$work/$(basename "$file" .c).o
     case $file in *_dotprod.c) isa=-march=armv8.2-a+dotprod ;; *) isa= ;; esac
-    $cc -Ihuffman -Wall -Wextra -Werror $isa -c "$file" -o "$object" || exit 1
+    $cc -iquote . -Ihuffman -Wall -Wextra -Werror $isa -c "$file" -o "$object" || exit 1
     objects="$objects $object"
 done
 aarch64-linux-gnu-ar rcs "$work/runtime.a" $objects || exit 1
@@ -24,7 +24,7 @@ floats="runtime/test_kernels_dense runtime/test_kernels_sparse runtime/test_kern
     runtime/test_op_recurrent runtime/test_op_attention huffman/test_rans"
 for t in $integers $floats; do
     source=tests/$t.c t=$(basename "$t")
-    $cc -DCASES=40 -D_GNU_SOURCE -Ihuffman -Itests -Itests/embedded/shim -Itests/runtime -static \
+    $cc -DCASES=40 -D_GNU_SOURCE -iquote . -Ihuffman -Itests -Itests/embedded/shim -Itests/runtime -static \
         "$source" "$work/runtime.a" -lm -o "$work/$t" || exit 1
     cpus=max # dot products are of integers alone
     case $integers in *$t*) cpus="max cortex-a53" ;; esac
@@ -36,7 +36,7 @@ done
 # the same integers by the tiles of Armv7's instructions for signals (integer_tile.h)
 if command -v arm-linux-gnueabihf-gcc >/dev/null && command -v qemu-arm >/dev/null; then
     mkdir "$work/v7"
-    cc7="arm-linux-gnueabihf-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime -Ihuffman -Wall -Wextra -Werror"
+    cc7="arm-linux-gnueabihf-gcc -std=c11 -O2 -ffp-contract=off -fno-math-errno -Iruntime -iquote . -Ihuffman -Wall -Wextra -Werror"
     for file in $core huffman/*.c; do
         $cc7 -c "$file" -o "$work/v7/$(basename "$file" .c).o" || exit 1
     done
