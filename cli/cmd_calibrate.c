@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cli/common/engine_options.h"
-#include "look_at_data.h"
+#include "data_check.h"
 #include "feed_options.h"
 #include "cli/common/json_out.h"
 #include "pith_calibrate.h"

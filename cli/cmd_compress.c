@@ -8,7 +8,7 @@
 #include "array_files.h"
 #include "cli/common/engine_options.h"
 #include "pith_onnx.h"
-#include "look_at_data.h"
+#include "data_check.h"
 #include "feed_options.h"
 #include "goal_run.h"
 #include "cli/common/json_out.h"

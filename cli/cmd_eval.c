@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "cli/common/engine_options.h"
-#include "look_at_data.h"
+#include "data_check.h"
 #include "feed_options.h"
 #include "pith_load.h"
 #include "cli/common/json_out.h"

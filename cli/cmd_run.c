@@ -12,7 +12,7 @@
 #include "base/escape_text.h"
 #include "pith_load.h"
 #include "class_scores.h"
-#include "look_at_data.h"
+#include "data_check.h"
 #include "cli/bench/explain.h"
 #include "feed_options.h"
 #include "cli/common/json_out.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "architecture_option.h"
-#include "cli/common/error_subject.h"
+#include "cli/common/error_location.h"
 #include "base/file_write.h"
 #include "pith_onnx.h"
 #include "pith_pack.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "array_files.h"
-#include "look_at_data.h"
+#include "data_check.h"
 #include "pith_host.h"
 
 static bool find_value(const struct pith_model *m, const uint32_t *list, uint32_t n,

@@ -13,7 +13,7 @@
 
 #include "array_files.h"
 #include "cli/common/engine_options.h"
-#include "cli/common/error_subject.h"
+#include "cli/common/error_location.h"
 #include "cli/common/json_out.h"
 #include "cli/tables/layer_table.h"
 #include "pith_base.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "command_table.h"
-#include "cli/common/error_subject.h"
+#include "cli/common/error_location.h"
 #include "cli/common/json_out.h"
 
 /* Options that cannot be parsed may end before --json is. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "look_at_data.h"
+#include "data_check.h"
 #include "stage_command.h"
 #include "pith_onnx.h"
 #include <math.h>

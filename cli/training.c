@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "training.h"
-#include "look_at_data.h"
+#include "data_check.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -37,7 +37,7 @@
 #include "op_interface/op_semantics.h"
 #include "pith_pack.h"
 #include "quantize/store_floats.h"
-#include "quantize/transform/turn_weight.h"
+#include "quantize/transform/transpose_weight.h"
 
 #define FEW 8u        /* samples that a trial of one layer runs */
 #define FEW_STEPS 64u /* of a stream */

@@ -34,7 +34,7 @@
 #include "base/normal_scale.h"
 #include "calibrate/output_trial.h"
 #include "pith_value_stats.h"
-#include "quantize/transform/turn_weight.h"
+#include "quantize/transform/transpose_weight.h"
 
 #define FEWEST 16u /* samples */
 #define MOST 64u

@@ -11,7 +11,7 @@
 #include "validate/container.h"
 #include "pith_host.h"
 #include "compress/recipe/stage_json.h"
-#include "subject_mark.h"
+#include "input_checksum.h"
 #include "sweep_spec.h"
 
 uint32_t pith_checksum_number(uint32_t crc, uint64_t v)

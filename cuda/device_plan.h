@@ -47,7 +47,7 @@ struct pith_cuda_plan {
     enum pith_status lost;     /* what the driver ended in */
 };
 
-/* device_walk.c: puts all steps on the stream, in the order that the network's loops and branches
+/* device_run.c: puts all steps on the stream, in the order that the network's loops and branches
  * make of them. limit: steps it may count. PITH_ERR_LIMIT, PITH_ERR_STOPPED, PITH_ERR_IO. */
 enum pith_status pith_device_enqueue(struct pith_cuda_plan *p, uint64_t limit,
                                      struct pith_error *err);

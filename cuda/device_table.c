@@ -2,7 +2,7 @@
 /* device_table.c - which operators have kernels for the device. */
 #include "device_lower.h"
 
-/* Operators that are not listed run on the CPU (device_walk.c). So do single steps whose function
+/* Operators that are not listed run on the CPU (device_run.c). So do single steps whose function
  * refuses: a type, a size or a layout that its kernel does not know. */
 static const struct {
     enum pith_op op;

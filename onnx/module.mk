@@ -2,7 +2,7 @@
 # ONNX files in and out. onnx/schema/onnx.proto is ONNX 1.12's (its licence lies beside it), compiled by
 # protoc-c into the build folder. The generated names begin with pith_onnx__ in place of onnx__, since a
 # program may have generated code of its own. That code is compiled without warnings and its header is
-# seen by onnx/ alone.
+# included by onnx/ alone.
 ROOMS_onnx := onnx onnx/export onnx/graph onnx/lower
 USES_onnx := runtime base model data onnx/graph onnx/lower
 USES_onnx/export := runtime base model onnx onnx/graph

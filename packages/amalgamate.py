@@ -31,17 +31,17 @@ FLAGS = """#ifdef __FAST_MATH__
 """
 
 
-def segments(path, seen):
+def segments(path, included):
     """(appears once, text) of the parts of a file, includes expanded."""
     text = open(os.path.join('runtime', path), encoding='utf-8').read()
     once = re.match(r'(?:/\*.*?\*/\s*)*#ifndef (\w+_H)\n#define \1\n', text, re.S) is not None
-    if once and path in seen:
+    if once and path in included:
         return
-    seen.add(path)
+    included.add(path)
     begin = 0
     for m in re.finditer(r'^#include "(.*)".*\n', text, re.M):
         yield once, text[begin:m.start()]
-        yield from segments(m[1], seen)
+        yield from segments(m[1], included)
         begin = m.end()
     yield once, text[begin:]
 
@@ -67,8 +67,8 @@ def renamed(text, name, suffix):
     return ''.join(pieces)
 
 
-def source(path, seen, taken):
-    parts = list(segments(path, seen))
+def source(path, included, taken):
+    parts = list(segments(path, included))
     own = defined_names('\n'.join(text for once, text in parts if not once))
     suffix = '_' + os.path.basename(path)[:-2]
     for name in sorted(own & taken):
@@ -86,12 +86,12 @@ def main():
     os.makedirs(folder, exist_ok=True)
     files = sorted(glob.glob('**/*.c', root_dir='runtime', recursive=True))
     files = [f for f in files if not re.search(r'^host/|/x86/|/arm/', f)]
-    seen, taken = set(), set()
+    included, taken = set(), set()
     with open(os.path.join(folder, 'pith_runtime.h'), 'w', encoding='utf-8') as out:
-        out.write(HEAD % 'pith_runtime.h' + source('pith_runtime.h', seen, taken))
+        out.write(HEAD % 'pith_runtime.h' + source('pith_runtime.h', included, taken))
     with open(os.path.join(folder, 'pith_runtime.c'), 'w', encoding='utf-8') as out:
         out.write(HEAD % 'pith_runtime.c' + FLAGS)
-        out.writelines(source(f, seen, taken) for f in files)
+        out.writelines(source(f, included, taken) for f in files)
 
 
 main()

@@ -19,7 +19,7 @@
 #include "quantize/transform/split_product.h"
 #include "quantize/transform/table_grid.h"
 #include "quantize/layer/trained_grid.h"
-#include "quantize/transform/turn_weight.h"
+#include "quantize/transform/transpose_weight.h"
 
 static enum pith_status bad_option(struct pith_error *err, const char *why)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "error_subject.h"
+#include "error_location.h"
 #include "base/escape_text.h"
 
 static bool first_member; /* no comma before the next one */

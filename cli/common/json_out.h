@@ -19,7 +19,7 @@
 void cli_json_begin(void);
 void cli_json_end(void);
 /* The object of a command that failed, {"pith":1,"error":{"exit":2,"status":"usage","text":...}},
- * with file and layer where the text names them (error_subject.h): on its own, or, where one was
+ * with file and layer where the text names them (error_location.h): on its own, or, where one was
  * begun, as its last member, all that is open being closed. Nothing where the command's own object
  * is complete and so says what there is to say. */
 void cli_json_error(enum cli_exit rc);

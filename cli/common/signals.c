@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli.h"
-#include "error_subject.h"
+#include "error_location.h"
 
 #define LINE_BYTES 4096
 

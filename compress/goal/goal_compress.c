@@ -11,7 +11,7 @@
 #include "base/error_fill.h"
 #include "pith_host.h"
 #include "train/state/ranks_agree.h"
-#include "compress/subject_mark.h"
+#include "compress/input_checksum.h"
 #include "rd/weight_sweep.h"
 #include "sweep_encoder.h"
 

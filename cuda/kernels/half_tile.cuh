@@ -7,8 +7,8 @@
  * done: a load is waited for where its number is used first.
  *
  * Weights are packed for this (pack_half.c), with zeros to the end of MMA_SLICE terms; activations
- * are rounded as they are put into a slice. Hardware adds the terms of a product in no order that
- * is told. */
+ * are rounded as they are put into a slice. The order in which hardware adds the terms of a product
+ * is not documented. */
 #ifndef HALF_TILE_H
 #define HALF_TILE_H
 

@@ -4,7 +4,7 @@
 #ifndef BIAS_CORRECT_H
 #define BIAS_CORRECT_H
 
-#include "integer_walk.h"
+#include "integer_layers.h"
 
 /* Shifts the biases of the layer that `in` is for, and stores it. PITH_ERR_MEMORY. */
 enum pith_status pith_bias_correct(const struct layer_inputs *in, struct integer_layer *l);

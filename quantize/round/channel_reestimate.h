@@ -3,7 +3,7 @@
 #ifndef CHANNEL_REESTIMATE_H
 #define CHANNEL_REESTIMATE_H
 
-#include "integer_walk.h"
+#include "integer_layers.h"
 
 /* Scales and biases of l's rows so that sums over the samples have the mean and the variance that
  * the float network's have (in->goal, which is there), where samples that were not counted agree.

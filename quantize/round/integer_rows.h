@@ -4,7 +4,7 @@
 #ifndef INTEGER_ROWS_H
 #define INTEGER_ROWS_H
 
-#include "integer_walk.h"
+#include "integer_layers.h"
 #include "layers/layer_moments.h"
 
 struct integer_rows {

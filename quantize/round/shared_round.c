@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* shared_round.c - a weight is rounded when all its readers' inputs are known, and the last of them
- * comes behind the others. So there is a walk before the walk (integer_walk.h): over the network as
- * rounding to nearest made it, which sums up the products of inputs of all readers, in real units,
- * as scales of inputs differ; then each such weight is rounded by its sum (gptq_round.c). In
+ * comes behind the others. So there is a walk before the walk (integer_layers.h): over the network
+ * as rounding to nearest made it, which sums up the products of inputs of all readers, in real
+ * units, as scales of inputs differ; then each such weight is rounded by its sum (gptq_round.c). In
  * the walk that follows each reader's bias is corrected for itself.
  *
  * Deliberately not done: goals (gptq_round.c). What one reader's rows would make up for,

@@ -3,7 +3,7 @@
 #ifndef SHARED_ROUND_H
 #define SHARED_ROUND_H
 
-#include "integer_walk.h"
+#include "integer_layers.h"
 
 /* Rounds, with feedback, what is shared in walk->net; nothing is done where nothing is. Of walk,
  * improve, user and goals are not used. What pith_walk_integers returns. */

@@ -61,7 +61,7 @@ struct class_walk {
     uint32_t lanes, run;  /* run: columns of a lane */
     uint64_t row;
     int32_t mean, row_mean, balance; /* of the tensor, of the row; of its signs */
-    uint32_t seen;                   /* elements of the row */
+    uint32_t n_read;                 /* elements of the row so far */
     uint32_t state;                  /* of the trellis */
     struct class_lane {
         uint32_t at, x; /* in the kernel, in its line */
@@ -183,9 +183,9 @@ static inline void class_learn(struct class_walk *w, const int32_t *q, uint32_t 
         l->x = l->x + 1 == w->line ? 0 : l->x + 1;
         l->at = l->at + 1 == w->place ? 0 : l->at + 1;
     }
-    w->row_mean += (int32_t)(((int64_t)sizes * class_part[4 + class_least(w->seen, 40)]) >> 16);
+    w->row_mean += (int32_t)(((int64_t)sizes * class_part[4 + class_least(w->n_read, 40)]) >> 16);
     w->balance += 64 * signs - (int32_t)n * (w->balance >> 4);
-    w->seen += n;
+    w->n_read += n;
 }
 
 /* Loops of their own over all columns, which have vectors. */
@@ -206,7 +206,7 @@ static inline void class_begin_row(struct class_walk *w)
     w->row_mean = w->mean;
     w->balance = 0;
     w->state = 0;
-    w->seen = 0;
+    w->n_read = 0;
     for (uint32_t i = 0; i < w->lanes; i++) {
         uint64_t c = (uint64_t)i * w->run;
         w->lane[i].at = (uint32_t)(c % w->place);

@@ -230,7 +230,7 @@ enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uin
     const struct weight *w = d->w;
     if (w->grid == GRID_PLAIN && learns(w))
         return next_streamed(d, NULL, value, n);
-    /* open_values() has seen that the stream is as long as all elements */
+    /* open_values() checked that the stream is as long as all elements */
     if (w->grid == GRID_PLAIN) {
         pith_elements_to_f32(w->type, w->index_stream.bytes + d->taken * pith_type_bytes(w->type),
                              n, value);

@@ -232,8 +232,8 @@ static enum pith_status open_classes(struct decoder *d, uint8_t **mem)
     return pith_classes_open(d->classes, d->w, take(mem, pith_classes_bytes(d->w, true)), true);
 }
 
-/* A codebook is read whatever code its indices have, so it is opened before the code is asked for.
- * Which reader is opened here is which one pith_decoder_values() asks. */
+/* A codebook is read whatever code its indices have, so it is opened before the code's reader.
+ * pith_decoder_values() reads from the reader that is opened here. */
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;

@@ -412,7 +412,7 @@ static bool next_position(struct weight_rows *r)
     }
 }
 
-/* Positions come with the elements where the adaptive code tells both. */
+/* Positions come with the elements where the adaptive code holds both. */
 static bool next_streamed(struct weight_rows *r)
 {
     const struct weight *w = r->w;

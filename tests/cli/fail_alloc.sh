@@ -76,7 +76,7 @@ both "" pith eval good.onnx -d images-idx3-ubyte.gz --json
 both "" pith check odd.onnx --json
 both "" pith run sum.onnx -d x=wav:2:2:five.wav --state sum=s@first.npy --json
 both out.npy pith run sum.onnx -d pairs.npy --state sum=s -q -o out.npy
-both seen.npy pith run ids.onnx table.npy ids=ids.npy --dump look=seen.npy --json
+both looked_up.npy pith run ids.onnx table.npy ids=ids.npy --dump look=looked_up.npy --json
 cat >spec.json <<'EOF'
 {"pith": 1, "sweep": {"stages.0.bits": [2, 4]}, "stages": [{"do": "cluster"}, {"do": "encode"}]}
 EOF

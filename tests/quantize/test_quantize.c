@@ -485,7 +485,7 @@ static void refused(struct pith_model *m, struct pith_quantize_opts o, enum pith
 static void says_what_is_wrong(void **state)
 {
     (void)state;
-    static const char *const unknown[] = {"a", "nobody"};
+    static const char *const unknown[] = {"a", "nowhere"};
     struct built b = begin(10, 2, (const uint32_t[]){1, 4});
     float x[4] = {1, 2, 3, 4};
     gemm(&b, "a", 4, 3);
@@ -500,7 +500,7 @@ static void says_what_is_wrong(void **state)
     refused(b.m, (struct pith_quantize_opts){.rounding = PITH_ROUND_GPTQ}, PITH_ERR_ARGUMENT,
             "need data");
     refused(b.m, (struct pith_quantize_opts){.keep = unknown, .n_keep = 2}, PITH_ERR_ARGUMENT,
-            "no layer matches 'nobody'");
+            "no layer matches 'nowhere'");
     refused(b.m, (struct pith_quantize_opts){.keep = unknown, .n_keep = 1}, PITH_ERR_UNSUPPORTED,
             "no layer can compute with integers; 'a': kept");
     ((float *)b.m->values[b.m->nodes[0].in[1]].constant->data)[5] = NAN;

@@ -33,7 +33,7 @@ struct walk {
     uint64_t rows, cols, place, line, lanes, run;
     struct column *column;
     struct lane lane[4];
-    int64_t M, R, balance, seen;
+    int64_t M, R, balance, n_read;
     uint32_t state;
 };
 
@@ -197,9 +197,9 @@ static void learn_step(struct walk *k, uint64_t step)
             k->column[i * k->run + step].q = l->q;
         }
     }
-    k->R += shifted(sum * part(4 + least(k->seen, 40)), 16);
+    k->R += shifted(sum * part(4 + least(k->n_read, 40)), 16);
     k->balance += 64 * signs - n * shifted(k->balance, 4);
-    k->seen += n;
+    k->n_read += n;
     if (k->t->trellis) {
         int64_t level = (size(k->lane[0].q) + k->state % 2) / 2;
         uint32_t f = k->t->trellis == 8 ? 5 : 9, z = k->state % 2;
@@ -210,7 +210,7 @@ static void learn_step(struct walk *k, uint64_t step)
 static void read_row(struct walk *k, int64_t r)
 {
     k->R = k->M;
-    k->balance = k->seen = 0;
+    k->balance = k->n_read = 0;
     k->state = 0;
     for (uint64_t i = 0; i < k->lanes; i++) {
         k->lane[i].B = 0;

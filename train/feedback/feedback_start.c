@@ -8,7 +8,7 @@
 #include "train/shrink/parametrization.h"
 #include "layers/layer_round.h"
 #include "train/tape/tape.h"
-#include "weight_walk.h"
+#include "weight_layers.h"
 
 #define PATHS 16u /* 0.7 dB less than a single path, at the same bits */
 

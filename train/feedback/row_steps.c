@@ -4,7 +4,7 @@
 #include "sampled_fisher.h"
 #include "train/batch/feed_batch.h"
 #include "train/shrink/parametrization.h"
-#include "weight_walk.h"
+#include "weight_layers.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* grad_binary.c - elementwise functions of several tensors with broadcasting: arithmetic, powers,
  * PRelu, Where, Min, Max, Sum, Mean. What was repeated gets the sum over its copies. */
-#include "broadcast_walk.h"
+#include "broadcast_rows.h"
 #include "grad_add.h"
 #include "grad_list.h"
 

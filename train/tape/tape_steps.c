@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tape_steps.c - building a tape: layouts, steps, who writes a gradient first, tensors, nodes. */
-#include "tape_lean.h"
+#include "tape_recompute.h"
 #include "tape_state.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stage_misfit.c - options that do nothing for want of others, or that cannot go with them, by
+/* stage_conflict.c - options that do nothing for want of others, or that cannot go with them, by
  * the columns `needs` and `without` of their rows.
  *
  *     rule  = [ WORD { "|" WORD } ": " ] other { "|" other }     before the colon: of the row's

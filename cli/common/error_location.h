@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* error_subject.h - which file and which layer an error's text is about, for programs that read it.
+/* error_location.h - which file and which layer an error's text is about, for programs that read
+ * it.
  */
-#ifndef ERROR_SUBJECT_H
-#define ERROR_SUBJECT_H
+#ifndef ERROR_LOCATION_H
+#define ERROR_LOCATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

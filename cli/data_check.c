@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "look_at_data.h"
+#include "data_check.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

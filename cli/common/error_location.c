@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* error_subject.c - messages of all modules say first, or in quotes, what they are about; so the
+/* error_location.c - messages of all modules say first, or in quotes, what they are about; so the
  * file and the layer are read from the text, where a field of their own in every error would be
  * filled in hundreds of places. */
-#include "error_subject.h"
+#include "error_location.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* broadcast_walk.c - strides of operands along the axes of an output. */
-#include "broadcast_walk.h"
+/* broadcast_rows.c - strides of operands along the axes of an output. */
+#include "broadcast_rows.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* look_at_data.h - what every command with -d says about its data before it works with it. */
-#ifndef LOOK_AT_DATA_H
-#define LOOK_AT_DATA_H
+/* data_check.h - what every command with -d says about its data before it works with it. */
+#ifndef DATA_CHECK_H
+#define DATA_CHECK_H
 
 #include "cli/common/cli.h"
-#include "measure/data_look.h"
+#include "measure/data_check.h"
 
 /* Warns of what pith_check_data finds; a sample that is NaN or infinite is refused. */
 enum cli_exit cli_check_data(const struct pith_model *m, const struct pith_feed *feed);

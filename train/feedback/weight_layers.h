@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* weight_walk.h - a walk through the network that is trained (layer_walk.h), and the moments
+/* weight_layers.h - a walk through the network that is trained (layer_walk.h), and the moments
  * of what each of its weights is multiplied with. Where weights become others, the network as it
  * came is walked through beside that with the weights changed so far.
  *
@@ -9,8 +9,8 @@
  *         pith_weight_become(&w, value, data);
  *     pith_weight_walk_close(&w);
  */
-#ifndef WEIGHT_WALK_H
-#define WEIGHT_WALK_H
+#ifndef WEIGHT_LAYERS_H
+#define WEIGHT_LAYERS_H
 
 #include "layers/layer_factor.h"
 #include "pith_runtime.h"

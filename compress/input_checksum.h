@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* subject_mark.h - checksums that identify a network and a data set. */
-#ifndef PITH_SUBJECT_MARK_H
-#define PITH_SUBJECT_MARK_H
+/* input_checksum.h - checksums that identify a network and a data set. */
+#ifndef INPUT_CHECKSUM_H
+#define INPUT_CHECKSUM_H
 
 #include "pith_data.h"
 #include "pith_model.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* broadcast_walk.h - an output and what was broadcast to it, row by row, whatever layouts they
+/* broadcast_rows.h - an output and what was broadcast to it, row by row, whatever layouts they
  * have. Axes are taken in the order in which the output lies in memory; neighbouring ones that all
  * operands step through alike are one. */
-#ifndef BROADCAST_WALK_H
-#define BROADCAST_WALK_H
+#ifndef BROADCAST_ROWS_H
+#define BROADCAST_ROWS_H
 
 #include "tape.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "weight_walk.h"
+#include "weight_layers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* turn_weight.c - see turn_weight.h. */
-#include "turn_weight.h"
+/* transpose_weight.c - see transpose_weight.h. */
+#include "transpose_weight.h"
 
 #include <stdlib.h>
 #include <string.h>

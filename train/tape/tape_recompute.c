@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tape_lean.c - memory of a tape whose gradients are looked at step by step (tape_opts.after).
+/* tape_recompute.c - memory of a tape whose gradients are looked at step by step (tape_opts.after).
  *
  * Steps are cut into segments. What a segment makes and nothing behind it reads shares its memory
  * with that of the other segments; backward runs a segment forward again before it goes back
@@ -12,7 +12,7 @@
  *                             | forward <-- |
  *                 | forward <-- |
  */
-#include "tape_lean.h"
+#include "tape_recompute.h"
 
 #include <stdlib.h>
 #include <string.h>

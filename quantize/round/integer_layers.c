@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "integer_walk.h"
+#include "integer_layers.h"
 
 #include <stdlib.h>
 

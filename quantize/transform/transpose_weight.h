@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* turn_weight.h - a weight that is multiplied with both ways round, once for each way. */
+/* transpose_weight.h - a weight that is multiplied with both ways round, once for each way. */
 #ifndef PITH_TURN_WEIGHT_H
 #define PITH_TURN_WEIGHT_H
 

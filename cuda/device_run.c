@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device_walk.c - a run as run.c does it, on a stream. Loops whose length is known are put there
+/* device_run.c - a run as run.c does it, on a stream. Loops whose length is known are put there
  * iteration after iteration; what data decides - a condition, a count - is copied here first. A
  * step without a kernel runs on the CPU between two copies, in the plan's own memory. */
 #include "device_plan.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tape_lean.h - where the values and gradients of a tape with tape_opts.after lie. */
-#ifndef TAPE_LEAN_H
-#define TAPE_LEAN_H
+/* tape_recompute.h - where the values and gradients of a tape with tape_opts.after lie. */
+#ifndef TAPE_RECOMPUTE_H
+#define TAPE_RECOMPUTE_H
 
 #include "tape_state.h"
 
