@@ -164,8 +164,12 @@ static enum pith_status write_part(struct parts *all, struct part *p, struct pac
 
 static enum pith_status pack(struct parts *all, struct pack_tables *tables)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, most = 0;
     enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < all->n; i++)
+        most += all->part[i].other; /* classes are taken where they are fewer bytes */
+    if (most < LEAST_BYTES)
+        return PITH_OK;
     for (uint32_t i = 0; i < all->n && !st; i++)
         st = fit_own(&all->part[i]);
     for (uint32_t pass = 0; pass < PASSES && !st; pass++) {

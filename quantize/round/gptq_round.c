@@ -32,6 +32,7 @@
 #define LEAST_ROWS 4096u
 #define MOST_COLUMNS 8192u /* two matrices of doubles: 1 GiB */
 #define COLUMNS_FOR_A_ROW 4u
+#define LONG_ROW 512u /* with a factor of all its columns it takes longer than all else */
 #define PATHS 4u        /* of a row (error_feedback.h), where bits are few */
 #define BIAS_SHARE 0.95 /* of what the means make of H: the bias makes up for it */
 /* Times the shrinkage: targets are fitted to all that earlier layers did to the samples. */
@@ -136,7 +137,7 @@ enum pith_status pith_gptq_moments(const struct integer_rows *rows, const struct
  * row of 5,184 weights and 52 samples loses 6 dB without. */
 static bool few_for_their_length(const struct integer_rows *rows)
 {
-    return rows->l->most == INT8_MAX && rows->x.n > PITH_LAYER_MOST_COLUMNS &&
+    return rows->l->most == INT8_MAX && rows->x.n > LONG_ROW &&
            rows->x.places * rows->in->n_samples <= rows->x.n / COLUMNS_FOR_A_ROW;
 }
 

@@ -3,7 +3,7 @@
 # The time of quantize grows with the number of layers, not with its square: of chains of 500 and of
 # 2,000 layers of one weight each, the longer one takes 4 times the processor time, and less than 8. And
 # with the number of a layer's weights, where it has few samples: 2048 x 2048 takes some 4 times as long as
-# 1024 x 1024, and less than 6 (8 where each row is rounded by a factor of all columns).
+# 1024 x 1024, and less than 6 (8 where rows were rounded by a factor of all columns).
 . "$(dirname "$0")/sandbox.inc"
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here python3 - <<'EOF' || status=1
 import array, os, random, struct, subprocess, sys

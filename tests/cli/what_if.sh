@@ -20,7 +20,7 @@ assert len(layers) == 3 and all(l["ns"] > 0 and l["pruned_ns"] > 0 for l in laye
 assert t["vs"]["file_bytes"] < t["file_bytes"] / 3, (t["vs"]["file_bytes"], t["file_bytes"])
 assert t["ratio"] > 0
 END
-[ "$(cksum a.pith)" = "$before" ] && [ "$(ls)" = "$(printf 'a.pith\ntold')" ] || fail "bench wrote something: $(ls)"
+[ "$(cksum a.pith)" = "$before" ] && [ "$(ls)" = "$(printf 'a.pith\nprinted')" ] || fail "bench wrote something: $(ls)"
 refused() { # text options...
     text=$1
     shift

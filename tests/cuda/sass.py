@@ -27,9 +27,9 @@ def functions(text):
         if head:
             lines = found[head[1]] = []
         elif lines is not None:
-            found = re.match(r'(\.L_\w+:)|\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;', line)
-            if found:
-                lines.append(found[1] or found[2])
+            instruction = re.match(r'(\.L_\w+:)|\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;', line)
+            if instruction:
+                lines.append(instruction[1] or instruction[2])
     return found
 
 
