@@ -6,7 +6,7 @@ command -v arm-none-eabi-gcc >/dev/null && command -v qemu-system-arm >/dev/null
     { echo "no arm-none-eabi-gcc or qemu-system-arm"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-${MAKE:-make} -s -C samples/mcu PITH="$PITH" MAKE_DIGITS="$PITH_O/samples/make_digits" O="$work" >"$work/out" 2>"$work/err" ||
+MAKEFLAGS= ${MAKE:-make} -s -C samples/mcu PITH="$PITH" MAKE_DIGITS="$PITH_O/samples/make_digits" O="$work" >"$work/out" 2>"$work/err" ||
     { cat "$work/out" "$work/err"; exit 1; }
 [ ! -s "$work/err" ] || { cat "$work/err"; exit 1; }
 for program in exported linked; do
