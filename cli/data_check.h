@@ -4,7 +4,7 @@
 #define DATA_CHECK_H
 
 #include "cli/common/cli.h"
-#include "measure/data_check.h"
+#include "measure/sample_check.h"
 
 /* Warns of what pith_check_data finds; a sample that is NaN or infinite is refused. */
 enum cli_exit cli_check_data(const struct pith_model *m, const struct pith_feed *feed);

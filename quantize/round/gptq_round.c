@@ -32,7 +32,7 @@
 #define LEAST_ROWS 4096u
 #define MOST_COLUMNS 8192u /* two matrices of doubles: 1 GiB */
 #define COLUMNS_FOR_A_ROW 4u
-#define LONG_ROW 512u /* with a factor of all its columns it takes longer than all else */
+#define LONG_ROW 512u   /* with a factor of all its columns it takes longer than all else */
 #define PATHS 4u        /* of a row (error_feedback.h), where bits are few */
 #define BIAS_SHARE 0.95 /* of what the means make of H: the bias makes up for it */
 /* Times the shrinkage: targets are fitted to all that earlier layers did to the samples. */

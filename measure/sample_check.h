@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data_check.h - checks of data before a network is calibrated, compressed or evaluated with
+/* sample_check.h - checks of data before a network is calibrated, compressed or evaluated with
  * it: is it what the network was made for?
  *
  *     struct pith_input_look look[N_INPUTS];
@@ -10,8 +10,8 @@
  *
  * Samples are looked at evenly spread, so that large data sets are not read twice. A sample that is
  * NaN is refused wherever it is read (pith_data_read). */
-#ifndef PITH_DATA_CHECK_H
-#define PITH_DATA_CHECK_H
+#ifndef PITH_SAMPLE_CHECK_H
+#define PITH_SAMPLE_CHECK_H
 
 #include "pith_measure.h"
 

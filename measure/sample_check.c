@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* data_check.c - what is wrong with data more often than anything else: a loader that gave zeros,
+/* sample_check.c - what is wrong with data more often than anything else: a loader that gave zeros,
  * or one sample again and again; pixels that were not scaled, or scaled twice. */
-#include "data_check.h"
+#include "sample_check.h"
 
 #include <math.h>
 #include <stdio.h>
