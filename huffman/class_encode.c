@@ -129,6 +129,7 @@ static enum pith_status walk(const struct class_input *in, see_fn *see, void *ar
     free(memory);
     return st;
 }
+
 enum pith_status pith_class_check(const struct class_input *in)
 {
     int16_t *q = malloc((size_t)in->w->count * sizeof *q + 1);
@@ -321,33 +322,43 @@ static void count_element(void *arg, const struct class_walk *w, uint32_t lane,
     c->sign[class_agrees(c->m, lean, s) - c->m->agrees][(lean >= 0) == (q > 0)]++;
 }
 
-static const int32_t steps[] = {-8, 8, -3, 3, -1, 1};
-#define N_STEPS (sizeof steps / sizeof *steps)
+typedef uint64_t cost_fn(const struct class_model *m, const struct samples *s);
 
-static void fit_signs(struct class_model *m, const struct samples *s)
+/* Changes the n weights w of m, within least .. most, one by one while the cost falls. Returns it.
+ */
+static uint64_t descend(struct class_model *m, const struct samples *s, cost_fn *cost_of,
+                        int32_t *w, uint32_t n, int32_t least, int32_t most)
 {
-    static const int32_t first[CLASS_LEAN_WEIGHTS] = {10, 8, -5, 0, 8, 2};
-    uint64_t raw = 0, best;
-    for (uint32_t i = 0; i < s->n; i++)
-        raw += s->at[i].symbol > 0 ? PITH_RANS_LOG_ONE : 0;
-    memcpy(m->lean_weight, first, sizeof first);
-    best = sign_cost(m, s);
+    static const int32_t steps[] = {-8, 8, -3, 3, -1, 1};
+    const uint32_t n_steps = sizeof steps / sizeof *steps;
+    uint64_t best = cost_of(m, s);
     for (uint32_t round = 0, better = 1; round < ROUNDS && better; round++) {
         better = 0;
-        for (uint32_t i = 0; i < CLASS_LEAN_WEIGHTS * N_STEPS; i++) {
-            int32_t *w = &m->lean_weight[i / N_STEPS], old = *w, next = old + steps[i % N_STEPS];
-            if (next < -127 || next > 127)
+        for (uint32_t i = 0; i < n * n_steps; i++) {
+            int32_t *at = &w[i / n_steps], old = *at, next = old + steps[i % n_steps];
+            if (next < least || next > most)
                 continue;
-            *w = next;
-            uint64_t cost = sign_cost(m, s);
+            *at = next;
+            uint64_t cost = cost_of(m, s);
             if (cost < best - best / 16384) {
                 best = cost;
                 better = 1;
             } else {
-                *w = old;
+                *at = old;
             }
         }
     }
+    return best;
+}
+
+static void fit_signs(struct class_model *m, const struct samples *s)
+{
+    static const int32_t first[CLASS_LEAN_WEIGHTS] = {10, 8, -5, 0, 8, 2};
+    uint64_t raw = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        raw += s->at[i].symbol > 0 ? PITH_RANS_LOG_ONE : 0;
+    memcpy(m->lean_weight, first, sizeof first);
+    uint64_t best = descend(m, s, sign_cost, m->lean_weight, CLASS_LEAN_WEIGHTS, -127, 127);
     if (best + (uint64_t)SIGN_BYTES * 8 * PITH_RANS_LOG_ONE / s->every >= raw)
         memset(m->lean_weight, 0, sizeof m->lean_weight);
 }
@@ -407,23 +418,7 @@ static void fit_weights(struct class_model *m, const struct samples *s)
 {
     static const int32_t first[CLASS_WEIGHTS] = {6, 6, 6, 4, 3, 2, 2, 0};
     memcpy(m->weight, first, sizeof first);
-    uint64_t best = class_cost(m, s);
-    for (uint32_t round = 0, better = 1; round < ROUNDS && better; round++) {
-        better = 0;
-        for (uint32_t i = 0; i < CLASS_WEIGHTS * N_STEPS; i++) {
-            int32_t *w = &m->weight[i / N_STEPS], old = *w, next = old + steps[i % N_STEPS];
-            if (next < 0 || next > CLASS_MOST_WEIGHT)
-                continue;
-            *w = next;
-            uint64_t cost = class_cost(m, s);
-            if (cost < best - best / 16384) {
-                best = cost;
-                better = 1;
-            } else {
-                *w = old;
-            }
-        }
-    }
+    descend(m, s, class_cost, m->weight, CLASS_WEIGHTS, 0, CLASS_MOST_WEIGHT);
 }
 
 /* The table of the scores from..to - 1, and the bits of it and of all they hold. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* class_encode.h - streams under static tables by classes (docs/format-streams.md, section
- * 11): a model is fitted to one tensor or to several, and codes each. */
+ * 12): a model is fitted to one tensor or to several, and codes each. */
 #ifndef CLASS_ENCODE_H
 #define CLASS_ENCODE_H
 
