@@ -85,14 +85,14 @@ static enum pith_status collect(struct pack_const *consts, uint32_t n, struct pa
 
 /* At first to all of a kind, then to those that it was best for: packing a file again then ends
  * with the same model. */
-static enum pith_status fit_shared(struct parts *all, bool first)
+static enum pith_status fit_shared(struct parts *all)
 {
     struct class_input *in = calloc(all->n + 1u, sizeof *in);
     enum pith_status st = in ? PITH_OK : PITH_ERR_MEMORY;
     for (uint32_t kind = 0; kind < KINDS && !st; kind++) {
         uint32_t n = 0;
         for (uint32_t i = 0; i < all->n; i++)
-            if (all->part[i].kind == kind && (first || all->part[i].code == &all->shared[kind]))
+            if (all->part[i].kind == kind && all->part[i].code == &all->shared[kind])
                 in[n++] = input_of(&all->part[i]);
         if (n > 0)
             st = pith_class_fit(in, n, &all->shared[kind]);
@@ -172,10 +172,17 @@ static enum pith_status pack(struct parts *all, struct pack_tables *tables)
         return PITH_OK;
     for (uint32_t i = 0; i < all->n && !st; i++)
         st = fit_own(&all->part[i]);
-    for (uint32_t pass = 0; pass < PASSES && !st; pass++) {
-        st = fit_shared(all, pass == 0);
-        for (uint32_t i = 0; i < all->n && !st; i++)
+    for (uint32_t i = 0; i < all->n; i++)
+        all->part[i].code = &all->shared[all->part[i].kind];
+    bool changed = true; /* who shares a model since it was fitted */
+    for (uint32_t pass = 0; pass < PASSES && changed && !st; pass++) {
+        st = fit_shared(all);
+        changed = false;
+        for (uint32_t i = 0; i < all->n && !st; i++) {
+            const struct class_code *before = all->part[i].code;
             st = choose_model(all, &all->part[i]);
+            changed |= all->part[i].code != before;
+        }
     }
     for (uint32_t i = 0; i < all->n; i++)
         bytes += all->part[i].code ? all->part[i].bytes : 0;
