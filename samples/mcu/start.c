@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* start.c - start-up without libc: vector table, FPU, .data, .bss, then main. Output and the exit
  * code go through semihosting, which QEMU and debug probes answer. */
-#include <stddef.h>
 #include <stdint.h>
 #include "mcu.h"
 
@@ -36,8 +35,10 @@ static void fault(void)
 
 static void reset(void)
 {
+#ifdef __ARM_FP
     *(volatile uint32_t *)0xE000ED88u |= 0xfu << 20; /* CPACR: the FPU is on */
     __asm__ volatile("dsb\n isb");
+#endif
     for (uint32_t *to = &data_start, *from = &data_load; to < &data_end;)
         *to++ = *from++;
     for (uint32_t *to = &bss_start; to < &bss_end;)
@@ -49,37 +50,3 @@ __attribute__((section(".vectors"), used)) static const void *const vectors[16] 
     &stack_top,    (void *)reset, (void *)fault, (void *)fault,
     (void *)fault, (void *)fault, (void *)fault,
 };
-
-/* The functions that compilers call by themselves; volatile keeps these loops from becoming such
- * calls. */
-void *memcpy(void *restrict to, const void *restrict from, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        ((volatile uint8_t *)to)[i] = ((const uint8_t *)from)[i];
-    return to;
-}
-
-void *memmove(void *to, const void *from, size_t n)
-{
-    if ((uintptr_t)to <= (uintptr_t)from)
-        return memcpy(to, from, n);
-    while (n-- > 0)
-        ((volatile uint8_t *)to)[n] = ((const uint8_t *)from)[n];
-    return to;
-}
-
-void *memset(void *to, int value, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        ((volatile uint8_t *)to)[i] = (uint8_t)value;
-    return to;
-}
-
-int memcmp(const void *a, const void *b, size_t n)
-{
-    const volatile uint8_t *x = a, *y = b;
-    for (size_t i = 0; i < n; i++)
-        if (x[i] != y[i])
-            return x[i] - y[i];
-    return 0;
-}

@@ -11,7 +11,7 @@ tests/fresh_digits.sh "$work/digits.onnx" &&
     "$PITH" compress "$work/digits.onnx" --sparsity 0.6 --bits 4 --for size -q -o "$work/net.pith" &&
     image_of "$work/net.pith" >"$work/image.c" && ${MAKE:-make} -s amalgamation BUILD="$work" || exit 1
 hash() { # folder of the header, library
-    ${CC:-cc} -O1 -I"$1" "$work/image.c" $here/output_hash.c $here/hosted_main.c "$2" -lm -lpthread \
+    ${CC:-cc} -O1 -I"$1" "$work/image.c" $here/output_hash.c $here/hosted_print.c "$2" -lm -lpthread \
         -o "$work/run" && "$work/run"
 }
 fma=

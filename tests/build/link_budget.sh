@@ -41,7 +41,7 @@ native="${CC:-gcc} $flags -O2 -Wl,--gc-sections -Wl,-z,noexecstack"
 host() {
     name=$1 net=$2 defines=$3
     shift 3
-    $native $defines "$work/$net.S" $here/output_hash.c $here/hosted_main.c "$@" \
+    $native $defines "$work/$net.S" $here/output_hash.c $here/hosted_print.c "$@" \
         "$PITH_O/libpith-runtime.a" -lpthread -o "$work/$name" || exit 1
     hold "$name" $(($(bytes size "$work/$name") - $(bytes size "$work/nothing") - $(wc -c <"$work/$net.pith")))
 }
@@ -55,7 +55,7 @@ for name in x86-64-avx2 x86-64-ref x86-64-digits; do
     [ "$("$work/$name")" = "$wanted" ] || { echo "$name: other bits than the full build"; status=1; }
 done
 # another network's operators
-$native -DPITH_BUILD_CPU=0xffffffffu $(cat "$work/digits.flags") "$work/int8.S" $here/output_hash.c $here/hosted_main.c $choice \
+$native -DPITH_BUILD_CPU=0xffffffffu $(cat "$work/digits.flags") "$work/int8.S" $here/output_hash.c $here/hosted_print.c $choice \
     "$PITH_O/libpith-runtime.a" -lpthread -o "$work/refuses" || exit 1
 "$work/refuses"
 [ $? -eq 1 ] || { echo "a network of other operators was not refused"; status=1; }
@@ -65,7 +65,7 @@ command -v arm-none-eabi-gcc >/dev/null || { echo "no arm-none-eabi-gcc: Cortex-
 m4() {
     arm-none-eabi-gcc $flags -Os $(cat "$work/$2.flags") -mthumb -mcpu=cortex-m4 -mfloat-abi=hard \
         -mfpu=fpv4-sp-d16 -ffreestanding -nostdlib -ffunction-sections -fdata-sections -Wl,--gc-sections \
-        -T $here/mps2.ld $here/cortex_m_start.c $here/memory.c $here/output_hash.c "$work/$2.S" $core \
+        -T $here/mps2.ld samples/mcu/start.c samples/mcu/memory.c $here/output_hash.c "$work/$2.S" $core \
         -lgcc -o "$work/$1" || exit 1
     hold "$1" $(($(bytes arm-none-eabi-size "$work/$1") - $(wc -c <"$work/$2.pith")))
 }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-void say(const char *text);
+void board_print(const char *text);
 
 extern uint32_t stack_top;
 
@@ -30,10 +30,10 @@ static void say_number(const char *name, uint32_t v)
         text[--n] = (char)('0' + v % 10);
         v /= 10;
     } while (v);
-    say(name);
-    say(" ");
-    say(text + n);
-    say("\n");
+    board_print(name);
+    board_print(" ");
+    board_print(text + n);
+    board_print("\n");
 }
 
 static void paint_stack(void)

@@ -114,7 +114,7 @@ board() { # machine "flags" options of the object...
         -c "$work/c/kws.c" -o "$work/kws.o" || return 1
     arm-none-eabi-gcc -std=gnu99 -O2 $cpu -ffreestanding -I"$work/c" -DNET_H='"kws.h"' -DNET=kws -DNET_INPUT=uint8_t \
         -DNET_INPUTS=KWS_IN0_COUNT -DNET_OUTPUTS=KWS_OUT0_COUNT -nostdlib -nostartfiles -Wl,--gc-sections -T ${ld:-$here/mps2.ld} \
-        $here/cortex_m_start.c $here/memory.c $here/export_main.c "$work/c/kws_selftest.c" "$work/kws.o" -lgcc -o "$work/kws.elf" &&
+        samples/mcu/start.c samples/mcu/memory.c $here/export_main.c "$work/c/kws_selftest.c" "$work/kws.o" -lgcc -o "$work/kws.elf" &&
         timeout 300 qemu-system-arm -M "$machine" -nographic -icount shift=5 -monitor none -serial none \
             -semihosting-config enable=on,target=native -kernel "$work/kws.elf" >"$work/run" 2>&1
 }

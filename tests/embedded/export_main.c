@@ -6,15 +6,13 @@
 #include "board.h"
 #include NET_H
 
-int output_hash_main(void);
-
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
 static NET_INPUT x[NET_INPUTS];
 static float y[NET_OUTPUTS];
 
-int output_hash_main(void)
+int main(void)
 {
     const int differ = JOIN(NET, _selftest)();
     uint32_t begin;

@@ -7,7 +7,6 @@
 
 extern const uint8_t model_image[];
 extern const uint32_t model_image_bytes;
-int output_hash_main(void);
 
 #ifndef MEMORY_LIMIT
 #define MEMORY_LIMIT 0
@@ -32,7 +31,7 @@ static uint32_t fill_and_hash(struct pith_plan *plan, uint32_t hash)
     return hash;
 }
 
-int output_hash_main(void)
+int main(void)
 {
     struct pith_opts opts;
     struct pith_need need;

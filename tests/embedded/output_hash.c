@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the model linked in as `model_image` in a static arena on four seeded inputs, with the
- * scalar reference unless CPU_MASK says otherwise, and hands a hash of all output bits to say().
- * The same file is built for the host, for AArch64 and, freestanding, for Cortex-M: all must print
- * the same line. */
+ * scalar reference unless CPU_MASK says otherwise, and hands a hash of all output bits to
+ * board_print(). The same file is built for the host, for AArch64 and, freestanding, for Cortex-M:
+ * all must print the same line. */
 #include <pith_runtime.h>
 
 extern const uint8_t model_image[];
 extern const uint32_t model_image_bytes;
-void say(const char *text);
+void board_print(const char *text);
 
 #define ARENA_BYTES (1024u * 1024u)
 #define N_INPUTS 4
@@ -47,11 +47,10 @@ static void say_hex(uint32_t v)
         text[i] = "0123456789abcdef"[v >> (28 - 4 * i) & 15];
     text[8] = '\n';
     text[9] = '\0';
-    say(text);
+    board_print(text);
 }
 
-int output_hash_main(void);
-int output_hash_main(void)
+int main(void)
 {
     struct pith_opts opts;
     struct pith_need need;

@@ -5,8 +5,8 @@
 #define SYS_WRITE 64
 #define SYS_EXIT 93
 
-int output_hash_main(void);
-void say(const char *text);
+int main(void);
+void board_print(const char *text);
 void _start(void);
 
 static void call(long number, long a0, const void *data, long n)
@@ -18,7 +18,7 @@ static void call(long number, long a0, const void *data, long n)
     __asm__ volatile("ecall" : "+r"(r0) : "r"(r1), "r"(r2), "r"(r7) : "memory");
 }
 
-void say(const char *text)
+void board_print(const char *text)
 {
     long n = 0;
     while (text[n])
@@ -29,7 +29,7 @@ void say(const char *text)
 void _start(void)
 {
     __asm__ volatile(".option push\n.option norelax\nla gp, __global_pointer$\n.option pop");
-    call(SYS_EXIT, output_hash_main(), "", 0);
+    call(SYS_EXIT, main(), "", 0);
     for (;;)
         ;
 }

@@ -40,11 +40,11 @@ platform() {
 }
 # x86-64: the reference of the library that is tested
 objects=$PITH_O/libpith-runtime.a libraries=-lpthread
-platform host "${CC:-gcc}" $here/hosted_main.c env
+platform host "${CC:-gcc}" $here/hosted_print.c env
 libraries=
 cortex() { # name board "flags" [linker's flags]
     libraries=-lgcc platform "$1" "arm-none-eabi-gcc -mthumb -mcpu=$3 -ffreestanding" \
-        "-nostdlib -T $here/mps2.ld $4 $here/cortex_m_start.c $here/memory.c" qemu-system-arm -M "$2" -nographic \
+        "-nostdlib -T $here/mps2.ld $4 samples/mcu/start.c samples/mcu/memory.c" qemu-system-arm -M "$2" -nographic \
         -monitor none -serial none -semihosting-config enable=on,target=native -kernel
 }
 cortex cortex-m0+ mps2-an385 cortex-m0plus
@@ -54,13 +54,13 @@ cortex cortex-m33 mps2-an505 "cortex-m33 -mfloat-abi=hard -mfpu=fpv5-sp-d16" \
     "-Wl,--defsym=flash=0x10000000,--defsym=ram=0x38000000"
 # this compiler comes without a libc
 mkdir "$work/include"
-{ echo '#include <stddef.h>' && grep -E '^(void \*mem|int memcmp).*;$' $here/memory.c; } >"$work/include/string.h"
+{ echo '#include <stddef.h>' && grep -E '^(void \*mem|int memcmp).*;$' samples/mcu/memory.c; } >"$work/include/string.h"
 has riscv64-unknown-elf-gcc qemu-riscv32 &&
     libraries=-lgcc platform rv32 "riscv64-unknown-elf-gcc -march=rv32imac -mabi=ilp32 -ffreestanding -I$work/include" \
-        "-nostdlib -Wl,-z,separate-code $here/riscv_start.c $here/memory.c" qemu-riscv32
-linux() { # name emulator "compiler's flags" ["flags of hosted_main.c"]
+        "-nostdlib -Wl,-z,separate-code $here/riscv_start.c samples/mcu/memory.c" qemu-riscv32
+linux() { # name emulator "compiler's flags" ["flags of hosted_print.c"]
     has "$1-gcc" "qemu-$2" &&
-        platform "$1" "$1-gcc $3" "-static $4 $here/hosted_main.c" "qemu-$2"
+        platform "$1" "$1-gcc $3" "-static $4 $here/hosted_print.c" "qemu-$2"
 }
 linux riscv64-linux-gnu riscv64
 linux arm-linux-gnueabihf arm
@@ -76,7 +76,7 @@ const wasi = new WASI({ version: 'preview1' });
 const module = await WebAssembly.compile(readFileSync(process.argv[2]));
 wasi.start(await WebAssembly.instantiate(module, { wasi_snapshot_preview1: wasi.wasiImport }));
 END
-    platform wasm32 "clang --target=wasm32-wasi" $here/hosted_main.c node --no-warnings "$work/run.mjs"
+    platform wasm32 "clang --target=wasm32-wasi" $here/hosted_print.c node --no-warnings "$work/run.mjs"
 fi
 if has aarch64-linux-gnu-gcc qemu-aarch64; then
     mkdir "$work/neon"
