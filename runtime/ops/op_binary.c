@@ -4,7 +4,7 @@
  * Integers wrap modulo 2^n (computed unsigned). Integer division truncates towards 0; it never
  * traps: x / 0 is 0 and the smallest integer divided by -1 is itself (the wrapped result).
  *
- * Broadcasting (contract/broadcast.c) leaves rows in which each operand either advances or
+ * Broadcasting (op_interface/broadcast.c) leaves rows in which each operand either advances or
  * stands still, so a row function sees three cases; BROADCAST_ROW makes a loop of each, which
  * compilers turn into vectors. Rows of integers (BROADCAST_ROW_SMALL) have one loop: they occur
  * in arithmetic on shapes and indices, a few elements long. */

@@ -31,7 +31,7 @@ static enum pith_status shape_reduce(const struct op_args *args)
     return pith_reduced_shape(args, ATTR_REDUCE_KIND_AXES, ATTR_REDUCE_KIND_KEEP, type);
 }
 
-/* axis_walk merges axes that lie behind one another (contract/reduced_axes.c). */
+/* axis_walk merges axes that lie behind one another (op_interface/reduced_axes.c). */
 struct reduce_job {
     int32_t kind;
     enum pith_type type;

@@ -265,7 +265,7 @@ tile_sums(const struct tile_window *t, const uint32_t *segment, const uint8_t *x
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* saturate(round to even(v) + zero) of a u8; NaN gives 0. As `quantized` (pith_integer_range.h). */
+/* saturate(round to even(v) + zero) of a u8; NaN gives 0. As `quantized` (integer_range.h). */
 static inline uint8_t tile_value(float v, int32_t zero)
 {
 #if defined(__ARM_FP) && (__ARM_FP & 4) && defined(__ARM_FEATURE_QBIT) && defined(__arm__)
