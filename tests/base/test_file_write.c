@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include "open_files.h"
 #include "base/file_write.h"
-#include "base/test_base.h"
+#include "base/file_temp.h"
 
 /* ---- calls that fail (tests/module.mk has the linker replace them) -------------------------- */
 

@@ -34,10 +34,6 @@ def file_of(path):
     return os.path.splitext(path)[0]
 
 
-def is_seam(path):
-    return os.path.basename(path).startswith('test_') and path.endswith('.h')
-
-
 def names_of(path, folder):
     """What a file in folder may call the header at path."""
     if is_installed(path):
@@ -129,11 +125,11 @@ def why_of(edges, circle):
     return ''.join(f'\n    {a} -> {b}: {what}' for (a, b), what in sorted(reason.items()))
 
 
-def graph(edges, of):
+def rooms_needed(edges):
     needs = {}
     for a, b, _ in edges:
-        if of(a) != of(b):
-            needs.setdefault(of(a), set()).add(of(b))
+        if os.path.dirname(a) != os.path.dirname(b):
+            needs.setdefault(os.path.dirname(a), set()).add(os.path.dirname(b))
     return needs
 
 
@@ -153,10 +149,8 @@ def faults(objects):
             yield f'installed header {p} includes {h}, which is not installed'
         if room != of and of not in uses[room] and module_of[of] not in uses[room]:
             yield f'{p} includes {h}, which USES_{room} does not allow'
-        if is_seam(h):
-            yield f'{p} includes {h}, which is for tests'
     edges = list(symbols(objects, paths))
-    for c in circles(graph(edges, os.path.dirname)):
+    for c in circles(rooms_needed(edges)):
         by_room = [(os.path.dirname(a), os.path.dirname(b), f'{a} needs {b} ({what})') for a, b, what in edges]
         yield 'circle of rooms: ' + ', '.join(c) + why_of(by_room, c)
 

@@ -17,9 +17,8 @@ plant() {
     echo 'int low(int);' >runtime/low/low.h
     printf '#include "low/low.h"\nint low(int x) { return x; }\n' >runtime/low/low.c
     printf '#include "pith_top.h"\n#include "low/low.h"\nint pith_top(int x) { return low(x); }\n' >runtime/top.c
-    printf '#include "low/low.h"\n' >runtime/low/test_low.h
     printf '#include "pith_top.h"\nint two(void);\nint two(void) { return pith_top(2); }\n' >two/two.c
-    printf '#include "low/test_low.h"\n' >tests/test_top.c
+    printf '#include "low/low.h"\n' >tests/test_top.c
 }
 # What rooms.py says of the planted tree.
 check() {
@@ -57,10 +56,6 @@ expect '^installed header runtime/pith_top.h includes runtime/low/low.h, which i
 plant
 printf '#include "pith_top.h"\nint back(int x) { return pith_top(x); }\n' >runtime/low/back.c
 expect '^circle of rooms: runtime, runtime/low'
-
-plant
-echo '#include "low/test_low.h"' >>runtime/top.c
-expect '^runtime/top.c includes runtime/low/test_low.h, which is for tests'
 
 cd "$here/../.." && python3 tests/build/rooms.py "$PITH_O" || status=1
 exit $status

@@ -4,7 +4,8 @@
 #define DISTRIBUTION_SAMPLE_H
 
 #include "calibrate/range.h"
-#include "calibrate/test_calibrate.h"
+#include "calibrate/calibrate_kernels.h"
+#include "calibrate/value_observer.h"
 
 /* The statistics live in m. */
 static inline struct distribution distribution_of(struct pith_model *m, const float *x, uint32_t n)

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 #include "backwards.h"
 #include "core/bytes.h"
-#include "calibrate/test_calibrate.h"
+#include "calibrate/calibrate_kernels.h"
+#include "calibrate/value_observer.h"
 
 #define SEED 20261121u
 

@@ -12,7 +12,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "sample_models.h"
-#include "compress/goal/test_compress_goal.h"
+#include "compress/goal/goal_checkpoint.h"
+#include "compress/goal/sample_split.h"
+#include "compress/goal/sweep_encoder.h"
 #include "core/bytes.h"
 #include "kernels/crc32c.h"
 #include "core/f64_bits.h"

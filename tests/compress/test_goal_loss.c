@@ -11,7 +11,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <math.h>
-#include "compress/goal/test_compress_goal.h"
+#include "measure/class_output.h"
+#include "compress/goal/sample_split.h"
+#include "compress/goal/sweep_encoder.h"
 #include "pith_goal_loss.h"
 #include "pith_pack.h"
 #include "measure/small_net.h"

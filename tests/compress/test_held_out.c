@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "compress/test_compress.h"
+#include "compress/held_out.h"
 
 static struct pith_data *numbers(uint32_t n)
 {

@@ -8,12 +8,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "train/tape/test_train_tape.h"
+#include "train/tape/fake_quant_graph.h"
+#include "train/tape/tape.h"
+#include "train/tape/tape_state.h"
 #include "pith_pack.h"
 #include "pith_calibrate.h"
 #include "pith_compress.h"
 #include "pith_host.h"
-#include "compress/test_compress.h"
+#include "compress/held_out.h"
 #include "train/small_network.h"
 
 /* ---- options --------------------------------------------------------------------------------- */

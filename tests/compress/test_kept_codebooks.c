@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "compress/test_compress.h"
+#include "compress/held_out.h"
+#include "compress/kept_codebooks.h"
 #include "measure/small_net.h"
 #include "op_interface/op_semantics.h"
 #include "quantize/store_floats.h"

@@ -10,7 +10,8 @@
 #include <cmocka.h>
 #include "measure/small_net.h"
 #include "pith_compress.h"
-#include "compress/test_compress.h"
+#include "compress/held_out.h"
+#include "compress/range_search.h"
 
 #define N 8u
 #define SAMPLES 64u

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_sense.h"
-#include "compress/test_compress.h"
+#include "compress/coarse_weight.h"
+#include "compress/held_out.h"
 #include "measure/small_net.h"
 
 #define N 4u

@@ -10,7 +10,7 @@
 #include "measure/small_net.h"
 #include "pith_compress.h"
 #include "measure/recorded_feed.h"
-#include "compress/test_compress.h"
+#include "compress/held_out.h"
 
 enum { N = 12, STEPS = 40, RANK = 3, CLASSES = 5 };
 

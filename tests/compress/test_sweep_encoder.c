@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "gemm_model.h"
-#include "compress/goal/test_compress_goal.h"
+#include "compress/goal/sample_split.h"
+#include "compress/goal/sweep_encoder.h"
 #include "pith_runtime.h"
 
 enum { SIDE = 6, RECORD = 3073, CLASSES = 5 };

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 #include "measure/small_net.h"
 #include "pith_compress.h"
-#include "compress/test_compress.h"
+#include "compress/held_out.h"
+#include "compress/synthetic_pictures.h"
 
 #define SIDE 32u
 #define PIXELS (SIDE * SIDE)

@@ -9,7 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/seeded_random.h"
-#include "compress/goal/test_compress_goal.h"
+#include "measure/class_output.h"
+#include "compress/goal/sample_split.h"
+#include "compress/goal/sweep_encoder.h"
+#include "compress/goal/uncertain_loss.h"
 
 enum { FEW = 48, MANY = 20000, CLASSES = 2 };
 

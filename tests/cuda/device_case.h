@@ -9,7 +9,14 @@
 #include "ptx_launch.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
-#include "cuda/test_cuda.h"
+#include "cuda/device_huffman.h"
+#include "cuda/device_lower.h"
+#include "cuda/device_plan.h"
+#include "cuda/device_product.h"
+#include "cuda/blas.h"
+#include "cuda/kernels/half_bits.h"
+#include "cuda/pack_forms.h"
+#include "cuda/pack_relative.h"
 
 static const uint32_t orders[] = {0, 1, 2, 77};
 #define WORK_BYTES (1u << 20)

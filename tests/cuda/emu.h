@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "cuda/test_half.h"
+#include "cuda/kernels/half_bits.h"
 
 struct emu_place {
     uint32_t thread, x, y, z, blocks_x;

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: MIT */
 /* emu_kernels.c - the kernels of cuda/kernels, compiled for the emulator. */
-#include "cuda/kernels/test_cuda_kernels.h"
+#include "cuda/kernels/kernels.cu"

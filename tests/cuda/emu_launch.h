@@ -4,7 +4,8 @@
 #define EMU_LAUNCH_H
 
 #include <stdint.h>
-#include "cuda/test_launch.h"
+#include "cuda/driver.h"
+#include "cuda/kernels/launch.h"
 
 /* Kernel number `kernel` (enum launch_kernel) on a grid of blocks. order: 0, blocks and lanes in
  * turn; 1, both backwards; else shuffled with this seed. What hardware leaves undefined ends the

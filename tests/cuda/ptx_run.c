@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "half_values.h"
-#include "cuda/test_launch.h"
+#include "cuda/driver.h"
+#include "cuda/kernels/launch.h"
 
 #define MOST_WARPS (1024u / PTX_LANES)
 #define EXITED UINT32_MAX

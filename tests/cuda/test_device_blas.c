@@ -6,7 +6,7 @@
 #include "fake_device.h"
 #include "guard_page.h"
 #include "base/half_float.h"
-#include "cuda/test_cuda.h"
+#include "cuda/device_product.h"
 
 static uint64_t seed = 11;
 

@@ -9,7 +9,9 @@
 #include "guard_page.h"
 #include "kernels/kernels.h"
 #include "ptx.h"
-#include "cuda/test_cuda.h"
+#include "cuda/device_plan.h"
+#include "cuda/pack_forms.h"
+#include "cuda/pack_relative.h"
 
 /* Sectors of a request, in hundredths: 4.0, and what rounding the counts up may add. */
 #define MAX_SECTORS 400

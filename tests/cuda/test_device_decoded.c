@@ -5,7 +5,7 @@
 #include "fake_device.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "cuda/test_cuda.h"
+#include "cuda/device_plan.h"
 
 #define CENTROIDS 16u
 

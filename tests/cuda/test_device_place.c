@@ -6,7 +6,7 @@
 #include "gemm_model.h"
 #include "pith_load.h"
 #include "pith_pack.h"
-#include "cuda/test_cuda.h"
+#include "cuda/device_plan.h"
 
 /* x -> squeeze 1 x 1 -> relu -> expand 1 x 1 and expand 3 x 3, each with a relu -> concat [, pool
  * of x] -> last 1 x 1. */

@@ -2,7 +2,7 @@
 /* Times of steps on the fake device, by events: in the graph, around single steps where the driver
  * is older, and each allocation of theirs given back; and how fast the device copies. */
 #include "fake_device.h"
-#include "cuda/test_cuda.h"
+#include "cuda/device_plan.h"
 
 static struct pith_packed packed;
 

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 #include <zlib.h>
 #include "core/bytes.h"
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
+#include "data/number_convert.h"
 #include "guard_page.h"
 
 static void *guarded_copy(const void *bytes, size_t n, struct guarded *g)

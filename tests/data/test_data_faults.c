@@ -21,7 +21,8 @@
 #include "data_folder.h"
 #include "open_files.h"
 #include "core/bytes.h"
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
 
 /* ---- memory that fails (tests/module.mk has the linker replace these) ----------------------- */
 

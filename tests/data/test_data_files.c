@@ -16,7 +16,9 @@
 #include <zlib.h>
 #include "data_folder.h"
 #include "core/bytes.h"
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
+#include "data/number_convert.h"
 
 /* ---- a folder that goes away ----------------------------------------------------------------- */
 

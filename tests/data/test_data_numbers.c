@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
+#include "data/number_convert.h"
 #include "guard_page.h"
 
 static struct data_source source_of(const void *bytes, size_t n, struct guarded *g)

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "core/bytes.h"
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
+#include "data/number_convert.h"
 #include "guard_page.h"
 
 #define GRAMMAR "a.npy: npy header is not a plain type, order and shape"

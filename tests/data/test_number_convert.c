@@ -9,7 +9,9 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
+#include "data/number_convert.h"
 #include "pith_data.h"
 
 static const enum pith_type types[] = {PITH_F32, PITH_F16, PITH_F64, PITH_I8,  PITH_U8,

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
 
 static enum pith_status make(uint32_t width, uint32_t height)
 {

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
 
 struct shape {
     uint32_t rank, dim[PITH_MAX_RANK];

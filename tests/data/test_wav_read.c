@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/bytes.h"
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
 #include "guard_page.h"
 
 enum { MAX_WAV = 256 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "train/state/test_train_state.h"
+#include "train/state/checkpoint.h"
 #include "core/bytes.h"
 #include "validate/container.h"
 

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "compress/goal/test_compress_goal.h"
+#include "compress/goal/goal_checkpoint.h"
+#include "compress/goal/sample_split.h"
+#include "compress/goal/sweep_encoder.h"
 #include "core/bytes.h"
 #include "validate/container.h"
 #include "pith_goal_compress.h"

@@ -3,7 +3,8 @@
  * and turned grey. */
 #include <stdlib.h>
 #include <string.h>
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -2,7 +2,8 @@
 /* .npy and .npz: what is read can be written and read again with the same meaning. */
 #include <stdlib.h>
 #include <string.h>
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
 #include "core/tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "closure.h"
-#include "pack/test_pack.h"
+#include "pack/pack.h"
 #include "pith_pack.h"
 #include "pith_host.h"
 #include "pack/unpack.h"

@@ -10,7 +10,8 @@
 #include "validate/graph.h"
 #include "decode/weight.h"
 #include "backwards.h"
-#include "decode/test_decode.h"
+#include "decode/gap_decode.h"
+#include "decode/weight_cut.h"
 #include "pith_runtime.h"
 
 #define MAX_ELEMENTS 4096u

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
 #include "pith_preprocess.h"
 #include "pith_stage_options.h"
 

@@ -3,7 +3,8 @@
  * every value in [-1, 1), and its length is the same however it is cut. */
 #include <stdlib.h>
 #include <string.h>
-#include "data/test_data.h"
+#include "data/data_source.h"
+#include "data/npy_header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "onnx/graph/test_onnx_graph.h"
+#include "onnx/graph/onnx.h"
 
 enum {
     MUTATE_ROOM = 4 << 20, /* of the messages: what one file unpacks to, and what is added */

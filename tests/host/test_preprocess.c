@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "test_seed.h"
 #include "guard_page.h"
-#include "host/test_host.h"
+#include "host/decimal.h"
 #include "pith_preprocess.h"
 
 static struct pith_preprocess parsed(const char *text)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "pith_host.h"
-#include "host/test_host.h"
+#include "host/processors.h"
 
 #define MAX_PIECES 1000u
 #define SECONDS 60u

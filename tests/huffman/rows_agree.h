@@ -8,7 +8,8 @@
 #include <string.h>
 #include "core/bytes.h"
 #include "guard_page.h"
-#include "decode/test_decode.h"
+#include "decode/gap_decode.h"
+#include "decode/weight_rows.h"
 
 static inline void rows_are(const struct weight *w, const float *whole, uint32_t row, void *mem)
 {

@@ -15,7 +15,8 @@
 #include "core/bytes.h"
 #include "op_interface/op_exec.h"
 #include "huffman/rans_encode.h"
-#include "decode/test_decode.h"
+#include "decode/gap_decode.h"
+#include "decode/weight_cut.h"
 
 /* Neither whole blocks nor whole rows of 32 symbols; 7 divides it, and 7 rows end inside of blocks.
  */

@@ -9,7 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "huffman/test_huffman.h"
+#include "huffman/gap_symbols.h"
+#include "huffman/huff_write.h"
+#include "huffman/package_merge.h"
 #include "coded_weight.h"
 
 #define SEED 5u

@@ -10,7 +10,9 @@
 #include <cmocka.h>
 #include "guard_page.h"
 #include "decode/huff_decode.h"
-#include "huffman/test_huffman.h"
+#include "huffman/gap_symbols.h"
+#include "huffman/huff_write.h"
+#include "huffman/package_merge.h"
 #include "pith_huffman.h"
 
 #define SEED 3u

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "huffman/test_huffman.h"
+#include "huffman/gap_symbols.h"
+#include "huffman/huff_write.h"
+#include "huffman/package_merge.h"
 
 #define SEED 11u
 

@@ -8,8 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "decode/test_decode.h"
-#include "huffman/test_huffman.h"
+#include "decode/gap_decode.h"
+#include "huffman/gap_symbols.h"
+#include "huffman/huff_write.h"
+#include "huffman/package_merge.h"
 #include "guard_page.h"
 #include "pith_huffman.h"
 

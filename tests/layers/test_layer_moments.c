@@ -8,7 +8,8 @@
 #include "conv_chain.h"
 #include "base/kept_values.h"
 #include "layers/layer_factor.h"
-#include "layers/test_layers.h"
+#include "layers/kept_row.h"
+#include "layers/shrinkage.h"
 
 static struct pith_error err;
 

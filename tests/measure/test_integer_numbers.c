@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "measure/test_measure.h"
+#include "measure/integer_numbers.h"
 #include "op_interface/op_semantics.h"
 #include "small_net.h"
 

@@ -8,7 +8,8 @@
 #include "numeric/cholesky.h"
 #include "gemm_model.h"
 #include "pith_runtime.h"
-#include "numeric/test_numeric.h"
+#include "numeric/gram_tile.h"
+#include "numeric/row_panel_list.h"
 
 /* B^T B + I. */
 static void positive_definite(struct test_random *r, double *a, size_t n)

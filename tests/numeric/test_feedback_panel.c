@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "numeric/feedback_panel.h"
-#include "numeric/test_numeric.h"
+#include "numeric/gram_tile.h"
+#include "numeric/row_panel_list.h"
 #include "feedback_problem.h"
 #include "pith_runtime.h"
 

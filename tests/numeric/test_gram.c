@@ -6,7 +6,8 @@
 #include <cmocka.h>
 #include "gemm_model.h"
 #include "pith_runtime.h"
-#include "numeric/test_numeric.h"
+#include "numeric/gram_tile.h"
+#include "numeric/row_panel_list.h"
 #include "numeric/im2col.h"
 
 enum { N = 41, ROWS = 9, COUNT = 600 };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "guard_page.h"
-#include "onnx/graph/test_onnx_graph.h"
+#include "onnx/graph/onnx.h"
 
 /* text: what the refusal says; NULL: accepted. */
 static void scan(const void *bytes, size_t n, const char *text)

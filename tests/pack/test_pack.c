@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "base/byte_out.h"
 #include "pith_load.h"
-#include "pack/test_pack.h"
+#include "pack/pack.h"
 #include "pith_pack.h"
 #include "sample_models.h"
 #include "pack/unpack.h"

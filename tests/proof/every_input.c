@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/test_decode.h"
+#include "decode/gap_decode.h"
 #include "decode/huff_decode.h"
 #include "decode/rans_table.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "quantize/round/test_quantize_round.h"
+#include "quantize/round/bias_correct.h"
 #include "op_interface/op_semantics.h"
 
 /* Products of one number, `positions` a sample; w = 1.25 stands for q = 1 at scale 1, so a sample

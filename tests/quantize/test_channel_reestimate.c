@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <math.h>
 #include <cmocka.h>
-#include "quantize/layer/test_quantize_layer.h"
-#include "quantize/round/test_quantize_round.h"
+#include "quantize/layer/integer_layer.h"
+#include "quantize/round/channel_reestimate.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 #include "network_run.h"
 #include "pith_quantize.h"
-#include "quantize/layer/test_quantize_layer.h"
+#include "quantize/layer/integer_layer.h"
+#include "quantize/layer/radix.h"
+#include "quantize/layer/radix_weight.h"
 
 #define SIDE 6u
 #define PIXELS (4 * SIDE * SIDE)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
-#include "quantize/transform/test_quantize_transform.h"
+#include "quantize/transform/expand_recurrent.h"
 #include "network_run.h"
 #include "pith_quantize.h"
 

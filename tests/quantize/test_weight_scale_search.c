@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "feedback_problem.h"
-#include "quantize/layer/test_quantize_layer.h"
+#include "quantize/layer/integer_layer.h"
 
 static double widest(const struct problem *p)
 {

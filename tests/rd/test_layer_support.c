@@ -11,8 +11,13 @@
 #include "layers/layer_round.h"
 #include "pith_host.h"
 #include "rd/weight_sweep.h"
-#include "layers/test_layers.h"
-#include "rd/test_rd.h"
+#include "layers/kept_row.h"
+#include "layers/shrinkage.h"
+#include "rd/block_choice.h"
+#include "rd/eliminate.h"
+#include "rd/layer_support.h"
+#include "rd/row_windows.h"
+#include "rd/step_choice.h"
 
 #define N 12
 

@@ -10,7 +10,10 @@
 #include "pith_host.h"
 #include "rd/weight_sweep.h"
 #include "layers/layer_round.h"
-#include "rd/test_rd.h"
+#include "rd/block_choice.h"
+#include "rd/layer_support.h"
+#include "rd/row_windows.h"
+#include "rd/step_choice.h"
 
 #define ROWS 7
 #define DRAWS 400

@@ -7,7 +7,11 @@
 #include <cmocka.h>
 #include "conv_chain.h"
 #include "layers/rate_table.h"
-#include "rd/test_rd.h"
+#include "rd/block_choice.h"
+#include "rd/layer_support.h"
+#include "rd/row_windows.h"
+#include "rd/step_choice.h"
+#include "rd/weight_store.h"
 
 /* D + lambda * bits, of D = F noise / 24 s^2 n and bits = -n log2 s, has its least there. */
 static void steps_are_where_a_bit_costs_lambda(void **state)

@@ -9,7 +9,10 @@
 #include "conv_chain.h"
 #include "drawn_sensitivity.h"
 #include "rd/weight_sweep.h"
-#include "rd/test_rd.h"
+#include "rd/block_choice.h"
+#include "rd/layer_support.h"
+#include "rd/row_windows.h"
+#include "rd/step_choice.h"
 
 enum { MOST = 5 };
 

@@ -12,7 +12,10 @@
 #include "decode/trellis.h"
 #include "pack/unpack.h"
 #include "rd/weight_sweep.h"
-#include "rd/test_rd.h"
+#include "rd/block_choice.h"
+#include "rd/layer_support.h"
+#include "rd/row_windows.h"
+#include "rd/step_choice.h"
 
 static struct pith_error err;
 

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <cmocka.h>
 #include "backwards.h"
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/activate.h"
+#include "kernels/ref/integer_element.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
 #include "op_interface/op_exec.h"
-#include "ops/test_ops.h"
 #include "decode/weight.h"
 #include "pith_runtime.h"
 

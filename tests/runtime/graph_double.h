@@ -22,7 +22,7 @@
 #include "backwards.h"
 #include "validate/container.h"
 #include "op_interface/op_exec.h"
-#include "validate/test_validate.h"
+#include "validate/region.h"
 #include "pith_runtime.h"
 
 #define GD_MAX 256u

@@ -12,9 +12,9 @@
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"
-#include "products/test_products.h"
+#include "products/integer_conv.h"
 #include "loop_double.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 #ifndef CASES
 #define CASES 400

@@ -10,7 +10,7 @@
 #include "avxvnni_twin.h"
 #include "cpu_levels.h"
 #include "guard_page.h"
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/integer_element.h"
 #include "kernels/kernels.h"
 
 #define MAX_M 70u /* more than two groups of tiles */

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 #include "backwards.h"
 #include "op_interface/op_exec.h"
-#include "ops/test_ops.h"
 
 #define ONE_OP_MAX 8u
 #define CANARY 0xa5

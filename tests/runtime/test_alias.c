@@ -3,7 +3,7 @@
  * afterwards, and by the bytes of the arena. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 #define SIDE 4u
 

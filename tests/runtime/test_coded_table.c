@@ -5,7 +5,7 @@
 #include "graph_double.h"
 #include <math.h>
 #include <stdio.h>
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 enum { WIDE = 256 };
 

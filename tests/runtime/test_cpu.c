@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 static bool stands(uint32_t features, uint32_t level, uint32_t below)
 {

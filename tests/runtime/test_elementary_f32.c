@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "core/bytes.h"
-#include "kernels/ref/test_kernels_ref.h"
+#include "kernels/ref/elementary_f32.h"
 
 typedef void row_function(const float *x, float *y, size_t n);
 

@@ -2,7 +2,7 @@
 /* What becomes one step, what shares memory, and what must not. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 static const float ones[4096] = {1.0f};
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include "decode/codebook_decode.h"
-#include "decode/test_decode.h"
+#include "decode/gap_decode.h"
 #include "guard_page.h"
 #include "pith_runtime.h"
 

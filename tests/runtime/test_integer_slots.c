@@ -7,7 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "kernels/kernels.h"
-#include "products/test_products.h"
+#include "products/integer_conv.h"
+#include "products/integer_slots.h"
 
 #define COLUMNS 4096u
 #define STEPS (COLUMNS / SLOTS_STEP)

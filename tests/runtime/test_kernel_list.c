@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include "cpu_levels.h"
 #include "kernels/kernels.h"
-#include "products/test_products.h"
+#include "products/integer_conv.h"
+#include "products/product_f32.h"
 #include "weight_case.h"
 
 static const uint32_t levels[] = {CPU_LEVELS};

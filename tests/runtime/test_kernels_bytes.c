@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "integer_kernel_case.h"
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/integer_element.h"
 
 static struct byte_grid random_grid(void)
 {

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <math.h>
 #include <cmocka.h>
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/activate.h"
+#include "kernels/ref/integer_element.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
 #include "pith_runtime.h"

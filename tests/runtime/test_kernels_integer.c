@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "integer_kernel_case.h"
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/integer_element.h"
 
 /* What a sum becomes: 4 bytes, or 1. */
 static size_t finish(const struct requantize *to, int32_t offset, float factor, uint32_t sum,

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/activate.h"
+#include "kernels/ref/integer_element.h"
 #include "guard_page.h"
 #include "kernels/kernels.h"
 #include "pith_runtime.h"

@@ -11,7 +11,9 @@
 #include <math.h>
 #include <cmocka.h>
 #include "kernels/kernel_sparse.h"
-#include "products/test_products.h"
+#include "products/integer_conv.h"
+#include "products/quad_form.h"
+#include "products/run_form.h"
 #include "weight_case.h"
 #include "pith_runtime.h"
 

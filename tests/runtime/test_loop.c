@@ -2,7 +2,7 @@
 /* Loops and branches small enough to follow by hand, each with fusion and sharing and without. */
 #define GRAPH_DOUBLE_READER
 #include "loop_double.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 static const float one[1] = {1.0f}, ten[1] = {10.0f}, minus[4] = {-1.0f, -2.0f, -3.0f, -4.0f};
 static const uint32_t modes[2] = {0, PITH_FLAG_NO_FUSION};

@@ -5,7 +5,7 @@
 #define GRAPH_DOUBLE_READER
 #include "loop_double.h"
 #include <stdio.h>
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 #include "test_seed.h"
 
 #define MAX_POOL 48u

@@ -11,7 +11,9 @@
 #include "decode/adaptive_decode.h"
 #include "decode/adaptive_model.h"
 #include "decode/plane_decode.h"
-#include "decode/test_decode.h"
+#include "decode/gap_decode.h"
+#include "decode/weight_f32.h"
+#include "decode/weight_rows.h"
 
 enum { N = 8 };
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "core/bytes.h"
-#include "kernels/ref/test_kernels_ref.h"
+#include "kernels/ref/math_f32.h"
+#include "kernels/ref/sum_f32.h"
 
 /* |got - exact| in units in the last place of a float of exact's size. Results beyond the largest
  * float by less than half a unit may round to it. */

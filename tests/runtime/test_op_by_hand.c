@@ -3,7 +3,8 @@
  * undefined: integer division, casts out of range, NaN, -0, windows without input. */
 #include <math.h>
 #include "one_op.h"
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/activate.h"
+#include "kernels/ref/integer_element.h"
 
 static void open_f32(struct one_op *t, enum pith_op op, uint32_t rank, const uint32_t *dims,
                      const float *x)

@@ -7,10 +7,9 @@
 #include <setjmp.h>
 #include <math.h>
 #include <cmocka.h>
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/integer_element.h"
 #include "kernels/kernels.h"
 #include "op_interface/op_exec.h"
-#include "ops/test_ops.h"
 #include "weight_case.h"
 #include "pith_runtime.h"
 

@@ -4,7 +4,8 @@
  * than a tensor can be. Also that outputs are untouched then, and a seeded run of random
  * attributes and shapes in which whatever a rule accepts must have a legal output. */
 #include "one_op.h"
-#include "kernels/ref/test_kernels.h"
+#include "kernels/ref/integer_element.h"
+#include "op_interface/shape_rule.h"
 
 #define BIG 0x7fffffffu
 

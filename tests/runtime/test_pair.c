@@ -5,7 +5,7 @@
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
 #include "guard_page.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 #include "test_seed.h"
 #include "weight_case.h"
 

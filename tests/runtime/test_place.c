@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "test_seed.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 #define MAX_ITEMS 400u
 

@@ -6,7 +6,7 @@
 #include "graph_double.h"
 #include <math.h>
 #include <stdio.h>
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 #include "test_seed.h"
 
 #define SIDE 4u

@@ -4,7 +4,7 @@
 #define GRAPH_DOUBLE_READER
 #include "backwards.h"
 #include "graph_double.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 /* ---- random graphs -------------------------------------------------------------------------- */
 struct case_plan {

@@ -6,7 +6,7 @@
 #include "graph_double.h"
 #include "guard_page.h"
 #include "kernels/crc32c.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 #include "weight_case.h"
 
 #define C 4u

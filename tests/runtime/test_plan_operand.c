@@ -3,7 +3,7 @@
  * that are where the data is. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 #define C 4u
 #define SIDE 8u

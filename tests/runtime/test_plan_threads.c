@@ -3,7 +3,7 @@
 #define GRAPH_DOUBLE_READER
 #include "backwards.h"
 #include "graph_double.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 #define MAX_CHANNELS 64u
 

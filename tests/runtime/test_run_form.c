@@ -5,7 +5,8 @@
 #include <setjmp.h>
 #include <string.h>
 #include <cmocka.h>
-#include "products/test_products.h"
+#include "products/integer_conv.h"
+#include "products/run_form.h"
 #include "weight_case.h"
 
 static uint64_t seed = 0xf04;

@@ -7,7 +7,7 @@
 #include "graph_double.h"
 #include "guard_page.h"
 #include <pthread.h>
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 #include "test_seed.h"
 
 #define CHANNELS 8u

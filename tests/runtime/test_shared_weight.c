@@ -3,7 +3,7 @@
  * large as with one reader, and the bits are those of nodes with a weight each. */
 #define GRAPH_DOUBLE_READER
 #include "graph_double.h"
-#include "plan/test_plan.h"
+#include "plan/plan.h"
 
 enum { N = 48, READERS = 8 };
 

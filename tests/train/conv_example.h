@@ -4,7 +4,9 @@
 #ifndef CONV_EXAMPLE_H
 #define CONV_EXAMPLE_H
 
-#include "train/kernels/test_train_kernels.h"
+#include "train/kernels/panel_product.h"
+#include "train/kernels/primitive.h"
+#include "train/kernels/train_kernels.h"
 
 #include <math.h>
 #include <setjmp.h>

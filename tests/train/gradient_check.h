@@ -27,7 +27,9 @@
 #include "sample_models.h"
 #include "base/cpu_allowed.h"
 #include "pith_train.h"
-#include "train/tape/test_train_tape.h"
+#include "train/tape/fake_quant_graph.h"
+#include "train/tape/tape.h"
+#include "train/tape/tape_state.h"
 
 enum { MAX_OPERANDS = 8, MAX_SETTINGS = 24, PROBES = 40 };
 #define STEP 4e-3

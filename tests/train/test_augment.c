@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "train/batch/test_train_batch.h"
+#include "train/batch/augment.h"
 
 enum { H = 20, W = 24, N = 2 * H * W };
 

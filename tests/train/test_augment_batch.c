@@ -7,7 +7,8 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "train/batch/test_train_batch.h"
+#include "train/batch/augment.h"
+#include "train/batch/augment_batch.h"
 
 enum { PER = 5, EACH = 12 };
 

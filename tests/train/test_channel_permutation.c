@@ -12,9 +12,12 @@
 #include "sample_models.h"
 #include "pith_pack.h"
 #include "train/model_answers.h"
-#include "train/state/test_train_state.h"
+#include "train/state/snapshot.h"
 #include "train/small_network.h"
-#include "train/shrink/test_train_shrink.h"
+#include "train/shrink/parametrization.h"
+#include "train/shrink/grid.h"
+#include "train/shrink/row_scale.h"
+#include "train/shrink/channel_permutation.h"
 
 enum { PIXELS = 28 * 28, DIGITS = 10, LAYERS = 4 };
 

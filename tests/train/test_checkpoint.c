@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "validate/container.h"
-#include "train/state/test_train_state.h"
+#include "train/state/checkpoint.h"
+#include "train/state/model_state.h"
 #include "train/small_network.h"
 
 enum { PER_EPOCH = SAMPLES / 32, STEPS = 6 * PER_EPOCH };

@@ -10,7 +10,11 @@
 #include <string.h>
 #include "sample_models.h"
 #include "train/model_answers.h"
-#include "train/shrink/test_train_shrink.h"
+#include "train/shrink/parametrization.h"
+#include "train/shrink/grid.h"
+#include "train/shrink/row_scale.h"
+#include "train/shrink/channel_dependency.h"
+#include "train/shrink/channel_permutation.h"
 
 enum { CHANNELS = 3, SIDE = 6, UNITS = 12, CLASSES = 4 };
 enum { WIDE, DEPTHWISE, DENSE, LAYERS = 4 };

@@ -8,8 +8,12 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "train/kernels/test_train_kernels.h"
-#include "train/tape/test_train_tape.h"
+#include "train/kernels/panel_product.h"
+#include "train/kernels_of_features.h"
+#include "train/tape/fake_quant.h"
+#include "train/tape/fake_quant_graph.h"
+#include "train/tape/tape.h"
+#include "train/tape/tape_state.h"
 #include "sample_models.h"
 #include "pith_runtime.h"
 

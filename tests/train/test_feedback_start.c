@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
-#include "train/feedback/test_train_feedback.h"
+#include "train/feedback/row_steps.h"
 #include "sample_models.h"
 #include "pith_train.h"
 #include "train/train_with.h"

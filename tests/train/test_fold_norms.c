@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "train/test_train.h"
+#include "train/fold_norms.h"
 #include "pith_pack.h"
 #include "op_interface/op_semantics.h"
 #include "train/small_network.h"

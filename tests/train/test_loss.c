@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "train/batch/test_train_batch.h"
-#include "train/test_train.h"
+#include "train/batch/augment.h"
+#include "train/batch/loss.h"
+#include "train/schedule.h"
 
 enum { SAMPLES = 3, CLASSES = 5 };
 

@@ -2,7 +2,8 @@
 /* Products with a shared matrix against sums in double, at every instruction set that this CPU has:
  * ends of panels and tiles, rows that lie apart, all numbers of parts. The sum over parts is that
  * along the tree, to the bit. Bound: 1e-6 of the sum of the terms' absolute values. */
-#include "train/kernels/test_train_kernels.h"
+#include "train/kernels/panel_product.h"
+#include "train/kernels_of_features.h"
 #include "pith_runtime.h"
 
 #include <math.h>

@@ -3,7 +3,9 @@
  * instruction set that this CPU has: against sums in double, and the ordered ones with the same
  * bits. Bound, of the largest value of a result: 2e-5, for sums of some thousand terms one after
  * the other. */
-#include "train/kernels/test_train_kernels.h"
+#include "train/kernels/panel_product.h"
+#include "train/kernels/primitive.h"
+#include "train/kernels/train_kernels.h"
 #include "train/conv_example.h"
 #include "pith_runtime.h"
 

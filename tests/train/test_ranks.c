@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "train/state/test_train_state.h"
+#include "train/state/model_state.h"
 #include "train/small_network.h"
 #include "train/thread_ranks.h"
-#include "train/batch/test_train_batch.h"
+#include "train/batch/augment.h"
+#include "train/batch/validation.h"
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 

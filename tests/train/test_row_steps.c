@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "train/feedback/test_train_feedback.h"
+#include "train/feedback/row_steps.h"
 
 static void test_steps_take_few_bits(void **state)
 {

@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include "train/small_network.h"
 #include "pith_pack.h"
-#include "train/shrink/test_train_shrink.h"
+#include "train/shrink/parametrization.h"
+#include "train/shrink/grid.h"
+#include "train/shrink/row_scale.h"
+#include "train/shrink/gradual_pruning.h"
+#include "train/shrink/channel_dependency.h"
 
 /* ---- units ----------------------------------------------------------------------------------- */
 

@@ -11,7 +11,9 @@
 #include "pith_pack.h"
 #include "pith_host.h"
 #include "pith_train.h"
-#include "train/tape/test_train_tape.h"
+#include "train/tape/fake_quant_graph.h"
+#include "train/tape/tape.h"
+#include "train/tape/tape_state.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 

@@ -9,7 +9,9 @@
 #include <math.h>
 #include "sample_models.h"
 #include "pith_train.h"
-#include "train/tape/test_train_tape.h"
+#include "train/tape/fake_quant_graph.h"
+#include "train/tape/tape.h"
+#include "train/tape/tape_state.h"
 
 static const char *named(const struct pith_model *m, const char *what)
 {

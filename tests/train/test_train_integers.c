@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include "train/tape/test_train_tape.h"
+#include "train/tape/fake_quant_graph.h"
+#include "train/tape/tape.h"
+#include "train/tape/tape_state.h"
 #include "train/small_network.h"
 
 struct trained {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include "train/small_network.h"
 #include "pith_pack.h"
-#include "train/test_train.h"
+#include "train/teacher_memory.h"
 
 static void test_memory(void **state)
 {

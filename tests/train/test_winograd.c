@@ -5,7 +5,10 @@
  * the powers of the points, and is worst for sums of few terms. */
 #include "pith_train.h"
 #include "train/conv_example.h"
-#include "train/kernels/test_train_kernels.h"
+#include "train/kernels/panel_product.h"
+#include "train/kernels/primitive.h"
+#include "train/kernels_of_features.h"
+#include "train/kernels/winograd.h"
 #include "pith_runtime.h"
 
 static void run(const struct example *e, const struct winograd_kernels *kernels)

@@ -6,7 +6,9 @@
 
 #include "kernel_trial.h"
 #include "kernels/kernel_ordered.h"
-#include "products/test_products.h"
+#include "products/integer_conv.h"
+#include "products/quad_form.h"
+#include "products/run_form.h"
 
 static inline struct dense_kernels dense_of(const struct trial *t)
 {

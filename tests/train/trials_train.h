@@ -5,9 +5,14 @@
 #define TRIALS_TRAIN_H
 
 #include "kernel_trial.h"
-#include "calibrate/test_calibrate.h"
-#include "numeric/test_numeric.h"
-#include "train/kernels/test_train_kernels.h"
+#include "calibrate/calibrate_kernels.h"
+#include "calibrate/value_observer.h"
+#include "numeric/gram_tile.h"
+#include "numeric/row_panel_list.h"
+#include "train/kernels/panel_product.h"
+#include "train/kernels/primitive.h"
+#include "train/kernels_of_features.h"
+#include "train/kernels/winograd.h"
 
 /* Each sum of one convolution has at most some thousand terms of at most 1. */
 #define CONV_BOUND 1e-3
