@@ -263,7 +263,7 @@ static const struct {
                              "resize_nearest((const uint8_t *)($x), (uint8_t *)($y), $r, $H, p$i, "
                              "$z);"},
     [STEP_RESIZE_LINEAR] = {"linear-f32", "resize_linear",
-                            "resize_linear($x, $y, $r, $H, p$i, f$i, $u);"},
+                            "resize_linear($x, $y, $r, $H, p$i, f$i, $R);"},
     [STEP_LOOP] = {"loop", NULL, "for (uint32_t t$i = 0; t$i < $r; t$i++) {"},
     [STEP_LOOP_END] = {"loop", NULL, "}"},
     [STEP_SOFTMAX] = {"softmax-f32", "softmax", "softmax($x, $y, $r, $k);"},
@@ -381,6 +381,7 @@ static void say_field(struct writer *w, uint32_t i, const struct float_kernel *k
                             : field == 't' ? (s->include_pad ? g->kh * g->kw : 0)
                             : field == 'm' ? s->multiply
                             : field == 'u' ? s->relu
+                            : field == 'R' ? s->resizes_rows
                             : field == 'l' ? s->smallest
                                            : s->largest;
     pith_c_say(o, "%llu", (unsigned long long)number);

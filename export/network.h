@@ -100,6 +100,7 @@ struct step {
     uint8_t *table;      /* [256] */
     uint32_t *index;     /* [outputs][2]: resize */
     bool multiply, relu, include_pad;
+    bool resizes_rows;      /* not columns alone */
     bool largest, smallest; /* of pools; smallest: of bytes whose scale is negative */
     uint32_t spread; /* combine: period of the second input, gemm: its step from row to row; 0 */
     uint32_t act;    /* enum act_kind */

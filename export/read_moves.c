@@ -393,7 +393,7 @@ enum pith_status pith_export_resized(struct reading *r, const struct pith_node *
     s->factor = pith_model_alloc(r->m, s->outputs, sizeof *s->factor);
     if (!s->index || !s->factor || r->no_memory)
         return PITH_ERR_MEMORY;
-    if (!taps_of(r, n, s, &s->relu))
+    if (!taps_of(r, n, s, &s->resizes_rows))
         return pith_export_refuse(r, n, "samples more than rows and columns");
     s->g = g;
     s->rows = f32 ? g.c : 1;
