@@ -66,6 +66,7 @@ enum step_kind {
 struct window_shape {
     uint32_t c, h, w, oc, oh, ow, kh, kw, stride_h, stride_w, dil_h, dil_w;
     uint32_t pad_top, pad_left, pad_right, groups;
+    bool pads_end; /* the file pads behind rows or columns, whether a window reaches there or not */
 };
 
 struct grid {

@@ -103,7 +103,7 @@ enum pith_status pith_export_combine(struct reading *r, const struct pith_node *
 bool pith_export_is_whole(const struct window_shape *g)
 {
     return g->kh == g->h && g->kw == g->w && g->oh == 1 && g->ow == 1 && g->pad_top == 0 &&
-           g->pad_left == 0 && g->pad_right == 0;
+           g->pad_left == 0 && !g->pads_end;
 }
 
 bool pith_export_pool_window(const struct pith_model *m, const struct pith_node *n,

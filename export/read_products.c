@@ -34,6 +34,8 @@ bool pith_export_window_of(const struct pith_model *m, const struct pith_node *n
         g->dil_h = (uint32_t)attr_item(n->attr, dilations, 0, 1);
         g->pad_top = (uint32_t)attr_item(n->attr, pads, 0, 0);
     }
+    for (uint32_t i = 0; i <= rows; i++)
+        g->pads_end |= attr_item(n->attr, pads, rows + 1u + i, 0) != 0;
     /* What the last windows reach beyond the image, which is not what the file pads there. */
     const int64_t across = (int64_t)(g->ow - 1) * g->stride_w + (int64_t)(g->kw - 1) * g->dil_w + 1;
     const int64_t right = across - g->pad_left - g->w;

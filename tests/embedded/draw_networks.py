@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Draws small networks by a seed, of the operators that `pith export` knows.
 
-    draw_networks.py FOLDER SEED N    writes FOLDER/I.onnx, data FOLDER/I.npy and options of quantize FOLDER/I.options
+    draw_networks.py FOLDER SEED N    writes FOLDER/I.onnx (0: padded_plane), data FOLDER/I.npy and options of quantize FOLDER/I.options
 
 Convolutions over one axis or two, of any window, stride, dilation, padding and groups, pools, sums, products, functions,
 slices, splits, pads, concatenations, resized images and products at the end, one output or two; and recurrent layers in one direction or
@@ -186,6 +186,14 @@ def draw(rng):
     return finish(net, outputs, [], [])
 
 
+def padded_plane(rng):
+    """A mean over the whole plane that is padded behind: sums have another order than those of a global mean."""
+    net = Network(rng)
+    net.values['x'] = [1, 8, 5, 3]
+    mean = net.node('AveragePool', ['x'], [1, 8, 1, 1], kernel_shape=[5, 3], strides=[2, 2], pads=[0, 0, 1, 1])
+    return finish(net, [end(net, mean), mean], [], [])
+
+
 def finish(net, outputs, states, options):
     rng, shape = net.rng, net.values['x']
     graph = helper.make_graph(net.nodes, 'drawn',
@@ -202,7 +210,8 @@ def finish(net, outputs, states, options):
 def main():
     folder, seed, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     for i in range(n):
-        model, data, options = draw(random.Random(seed * 1000 + i))
+        rng = random.Random(seed * 1000 + i)
+        model, data, options = draw(rng) if i else padded_plane(rng)
         onnx.save(model, f'{folder}/{i}.onnx')
         np.save(f'{folder}/{i}.npy', data)
         with open(f'{folder}/{i}.options', 'w', encoding='utf-8') as f:
