@@ -84,7 +84,7 @@ $(foreach m,$(MODULES),$(eval CLOSURE_$(m) := $(sort $(foreach u,$(filter-out $(
 include tests/module.mk bench/module.mk samples/module.mk
 
 # ---- flags -------------------------------------------------------------------------------------
-WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
+WARN := -Wall -Wextra -Werror=implicit-function-declaration -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
 STD := -std=c11 -ffp-contract=off -fno-math-errno -fvisibility=hidden
 # What a release has besides: tests/build/hardening.sh asks for each. Of the compiler's those that it knows;
 # checked library calls want an optimizer, and no second opinion from a sanitizer.

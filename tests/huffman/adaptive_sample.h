@@ -10,6 +10,7 @@
 #include "backwards.h"
 #include "guard_page.h"
 #include "decode/adaptive_decode.h"
+#include "decode/weight_cut.h"
 #include "huffman/adaptive_encode.h"
 #include "pith_huffman.h"
 #include "rows_agree.h"
