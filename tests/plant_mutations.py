@@ -19,6 +19,7 @@ import concurrent.futures
 import filecmp
 import glob
 import itertools
+import json
 import os
 import re
 import resource
@@ -40,7 +41,7 @@ STRICT = " -Werror=incompatible-pointer-types -Werror=int-conversion -Werror=ret
 SAME = " -O2 -fno-sanitize=all"
 NONE = ("DOES NOT COMPILE", "SAME OBJECT")  # drawn again
 DRAWN_SHARE = 0.85  # of drawn changes that tests have to notice
-LONG_SECONDS = 5    # of a processor: programs that take more are not near
+LONG_SECONDS = 12   # of a processor: programs that take more are not near
 MEMORY_LIMIT = 6 << 30  # a size that a change made absurd is a failed allocation, not a full machine
 
 
@@ -154,7 +155,12 @@ class Study:
         self.linker = [self.cc[-1]] + (SANITIZED.split() if sanitized else [])
         self.tests = self.expand(mutations)
         self.seconds, self.linked = {}, set()
-        self.longest = LONG_SECONDS if sanitized else 10 * LONG_SECONDS
+        self.times = os.path.join(self.out, "seconds.json")  # of earlier runs: what is long is left out at once
+        self.before = {}
+        if os.path.exists(self.times):
+            with open(self.times, encoding="utf-8") as f:
+                self.before = json.load(f)
+        self.longest = LONG_SECONDS if sanitized else 50
         self.unchanged = os.path.join(self.out, "unchanged")
         self.rooms = [os.path.join(self.out, "room%d" % i) for i in range(jobs)]
         self.free = list(self.rooms)
@@ -231,11 +237,12 @@ class Study:
         if path.endswith(".c"):
             return [path]
         sources = []
-        for path in glob.glob(os.path.join(self.out, "**/*.d"), recursive=True):
-            name = os.path.relpath(path, self.out)[:-2] + ".c"
-            with open(path, encoding="utf-8") as f:
-                used = {os.path.basename(w) for w in f.read().split()}
-            if os.path.basename(path) in used and not name.startswith("tests/"):
+        for listed in glob.glob(os.path.join(self.out, "**/*.d"), recursive=True):
+            name = os.path.relpath(listed, self.out)[:-2] + ".c"
+            with open(listed, encoding="utf-8") as f:
+                used = f.read().split()
+            if not name.startswith("tests/") and any(
+                    w == path or w.endswith("/include/pith/" + os.path.basename(path)) for w in used):
                 sources.append(name)
         assert sources, path
         return sorted(sources)
@@ -297,7 +304,7 @@ class Study:
         return p.returncode == 0, use.ru_utime + use.ru_stime
 
     def is_long(self, name):
-        return self.seconds.get(name, 0) > self.longest
+        return self.seconds.get(name, self.before.get(name, 0)) > self.longest
 
     def notices(self, name, room):
         """A program is believed when it is known to pass without any change."""
@@ -308,7 +315,10 @@ class Study:
             if not passes:
                 print("%s: left out, for it fails without any change, or takes too long" % name, flush=True)
                 seconds = self.longest + 1
-        self.seconds.setdefault(name, seconds)
+        if known is None:
+            self.seconds[name] = self.before[name] = seconds
+            with open(self.times, "w", encoding="utf-8") as f:
+                json.dump(self.before, f)
         return not ok and not self.is_long(name)
 
     def order(self, m):
@@ -318,7 +328,7 @@ class Study:
         programs = []
         for pattern in m.tests:
             for n in sorted(self.tests[pattern], key=lambda n: (
-                    -len(words & set(os.path.basename(n).split("_"))), self.seconds.get(n, 1))):
+                    -len(words & set(os.path.basename(n).split("_"))), self.before.get(n, 1))):
                 if n not in programs and not self.is_long(n):
                     programs.append(n)
         return programs
@@ -339,6 +349,10 @@ class Study:
         src = os.path.join(room, "src")
         shutil.rmtree(src, ignore_errors=True)
         self.put(os.path.join(src, m.path), text)
+        if m.path.endswith(".h"):  # its neighbours include it without a path
+            for header in glob.glob(os.path.join(self.tree, os.path.dirname(m.path), "*.h")):
+                if os.path.basename(header) != os.path.basename(m.path):
+                    shutil.copy(header, os.path.dirname(os.path.join(src, m.path)))
         changed, same = {}, self.sanitized
         if m.path not in self.compile_lines:
             self.compile_lines[m.path] = [self.compile_line(source) for source in self.sources_of(m.path)]
@@ -348,10 +362,11 @@ class Study:
                 with open(os.path.join(self.tree, path), encoding="utf-8") as f:
                     self.put(source, f.read())
             changed[target] = os.path.join(room, "changed%d.o" % len(changed))
-            # Quoted includes look beside the source first, then where the changed file lies, then
+            # Includes look beside the source first, then among the changed files, then as ever and
             # beside the original.
-            line = line.replace(" -c " + path, " -iquote %s -iquote %s -c %s" % (
-                os.path.dirname(os.path.join(src, m.path)), os.path.dirname(path), source))
+            line = line.replace(" -", " -iquote %s -iquote %s -I%s/runtime -" % (
+                src, os.path.dirname(os.path.join(src, m.path)), src), 1)
+            line = line.replace(" -c " + path, " -iquote %s -c %s" % (os.path.dirname(path) or ".", source))
             line = line.replace("-o " + target, "-o " + changed[target]).replace("-MMD -MP ", "")
             if self.sanitized:
                 line = line.replace(" -w ", " ").replace(" -c ", STRICT + " -c ", 1)
