@@ -72,7 +72,7 @@ struct layer {
     double damping, goal_damping; /* of what rounding makes up for, of goals */
     double *shift;                /* [rows] that the bias is to make up for */
     int16_t *q;                   /* [rows, n] */
-    /* Rows of one block after another, where there are several: [blocks, rows, n / blocks]. */
+    /* Rows of one block after another: [blocks, rows, n / blocks]. */
     float *cut;
     double *cut_loss, *cut_step;
     struct layer_round round;
@@ -296,6 +296,17 @@ static double bits_of_nearest(const struct layer *l)
     return rate.total / ((double)rows * (double)l->n);
 }
 
+/* Steps of a trellis, if it has any; its integers reach half as far. */
+static bool trellis_pays(struct layer *l, const struct step_choice *plain)
+{
+    struct step_choice c = *plain;
+    c.trellis = true;
+    if (bits_of_nearest(l) < TRELLIS_BITS)
+        return false;
+    l->by_row = pith_step_choose(&c, l->step);
+    return pith_step_reach(&c, l->by_row, l->step);
+}
+
 static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
 {
     const uint64_t rows = l->ref->rows;
@@ -315,16 +326,10 @@ static enum pith_status choose_steps(const struct sweep *s, struct layer *l)
                             .by_row = s->opts.steps == PITH_SWEEP_STEPS_AUTO
                                           ? -1
                                           : s->opts.steps == PITH_SWEEP_STEPS_ROW};
-    if (loss && most)
+    if (loss && most) {
         l->by_row = pith_step_choose(&c, l->step);
-    if (loss && most && l->states && bits_of_nearest(l) < TRELLIS_BITS)
-        l->states = 0;
-    if (loss && most && l->states) {
-        c.trellis = true;
-        l->by_row = pith_step_choose(&c, l->step);
-        if (!pith_step_reach(&c, l->by_row, l->step)) {
-            l->states = 0; /* integers of a trellis reach half as far */
-            c.trellis = false;
+        if (l->states && !trellis_pays(l, &c)) {
+            l->states = 0;
             l->by_row = pith_step_choose(&c, l->step);
         }
     }
@@ -444,8 +449,6 @@ static size_t cut_place(const struct layer *l, uint64_t row, size_t k)
 static enum pith_status cut_rows(const struct sweep *s, struct layer *l)
 {
     const size_t rows = (size_t)l->ref->rows;
-    if (l->blocks == 1)
-        return PITH_OK;
     l->cut = malloc(rows * l->n * sizeof *l->cut);
     l->cut_loss = malloc(rows * l->blocks * sizeof *l->cut_loss);
     l->cut_step = malloc(rows * l->blocks * sizeof *l->cut_step);
@@ -469,7 +472,7 @@ static enum pith_status join_rows(const struct sweep *s, struct layer *l)
     const size_t count = (size_t)l->ref->rows * l->n;
     l->q = malloc(count * sizeof *l->q);
     for (size_t i = 0; i < count && l->q; i++)
-        l->q[i] = l->round.q[l->blocks == 1 ? i : cut_place(l, i / l->n, i % l->n)];
+        l->q[i] = l->round.q[cut_place(l, i / l->n, i % l->n)];
     return l->q ? PITH_OK : pith_error_no_memory(s->err);
 }
 

@@ -252,6 +252,257 @@ static void targets_of_results_are_what_made_them(void **state)
     pith_layer_factor_end(&f);
 }
 
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+/* H by hand, [n, n]; NULL: none. */
+static struct layer_factor factor_by_hand(size_t n, const double *h, size_t window)
+{
+    struct layer_moments m = pith_layer_moments_none(n);
+    struct layer_factor f;
+    for (int net = 0; net < 2; net++)
+        assert_non_null(m.mean[net] = calloc(n, sizeof **m.mean));
+    if (h) {
+        assert_non_null(m.h = malloc(n * n * sizeof *m.h));
+        memcpy(m.h, h, n * n * sizeof *h);
+    }
+    check(pith_layer_factor(&m, 0, 0, window, &f, &err));
+    pith_layer_moments_end(&m);
+    return f;
+}
+
+static void assert_near(double found, double wanted)
+{
+    if (!(fabs(found - wanted) < 1e-9 * (1 + fabs(wanted))))
+        fail_msg("%.12g, wanted %.12g", found, wanted);
+}
+
+static const double alike[2] = {1, 1}, third[2] = {1, 3};
+
+/* Of H = (4 2; 2 2): weight 0 is rounded first and an error of 1 moves weight 1 by as much; an
+ * error of (a b) costs 4 a a + 4 a b + 2 b b. Row 0 without its second weight: 1.2 + 2 / 4 is the
+ * best goal of what stays. Refit: the sum over rows of q H g over that of q H q, times loss. */
+static const struct by_hand {
+    const char *what;
+    const double *h, *loss;
+    float w[4];
+    uint8_t kept[4];
+    bool own_factors, keep_zeros;
+    int16_t q[4];
+    double step, error[2], refit;
+} by_hand[] = {
+    {"feedback",
+     (const double[]){4, 2, 2, 2},
+     NULL,
+     {1.4f, 1.4f, -0.6f, 0.2f},
+     {1, 1, 1, 1},
+     false,
+     false,
+     {1, 2, -1, 1},
+     1,
+     {0.40, 0.64},
+     (19.6 + 1.2) / (20 + 2)},
+    {"step",
+     (const double[]){4, 2, 2, 2},
+     NULL,
+     {0.7f, 0.7f, -0.3f, 0.1f},
+     {1, 1, 1, 1},
+     false,
+     false,
+     {1, 2, -1, 1},
+     0.5,
+     {0.10, 0.16},
+     (19.6 + 1.2) / (20 + 2)},
+    {"losses",
+     (const double[]){4, 2, 2, 2},
+     third,
+     {1.4f, 1.4f, -0.6f, 0.2f},
+     {1, 1, 1, 1},
+     false,
+     false,
+     {1, 2, -1, 1},
+     1,
+     {0.40, 0.64},
+     (19.6 + 3 * 1.2) / (20 + 3 * 2)},
+    {"no inputs",
+     NULL,
+     NULL,
+     {1.4f, 0.7f, 2.2f, -0.4f},
+     {1, 1, 1, 1},
+     false,
+     false,
+     {1, 1, 2, 0},
+     1,
+     {0.25, 0.20},
+     6.5 / 6},
+    {"kept",
+     (const double[]){4, 2, 2, 2},
+     NULL,
+     {1.2f, 1, 0, 0},
+     {1, 0, 1, 1},
+     false,
+     false,
+     {1, 0, 0, 0},
+     1,
+     {2.96, 0},
+     6.8 / 4},
+    {"kept, own factor",
+     (const double[]){4, 2, 2, 2},
+     NULL,
+     {1.2f, 1, 0, 0},
+     {1, 0, 1, 1},
+     true,
+     false,
+     {2, 0, 0, 0},
+     1,
+     {1.36, 0},
+     13.6 / 16},
+    {"zeros",
+     (const double[]){4, 2, 2, 2},
+     alike,
+     {1.4f, 0, 0, 0.8f},
+     {1, 1, 1, 1},
+     false,
+     true,
+     {1, 0, 0, 1},
+     1,
+     {0.64, 0.08},
+     (5.6 + 1.6) / (4 + 2)},
+    {"bounds",
+     NULL,
+     NULL,
+     {9, -9, 0.2f, 0},
+     {1, 1, 1, 1},
+     false,
+     false,
+     {3, -4, 0, 0},
+     1,
+     {61, 0.04},
+     63. / 25},
+    {"nothing", NULL, NULL, {0, 0, 0, 0}, {1, 1, 1, 1}, false, false, {0, 0, 0, 0}, 1, {0, 0}, 1},
+};
+
+static void two_rows_by_hand(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
+        const struct by_hand *x = &by_hand[i];
+        struct layer_factor f = factor_by_hand(2, x->h, 1);
+        double step[2] = {x->step, x->step}, factor;
+        struct layer_round l = {.factor = &f,
+                                .rows = 2,
+                                .w = x->w,
+                                .loss = x->loss,
+                                .step = step,
+                                .kept = x->kept,
+                                .own_factors = x->own_factors,
+                                .keep_zeros = x->keep_zeros,
+                                .lowest = -4,
+                                .most = 3,
+                                .paths = 1};
+        check(pith_layer_round(&l, &err));
+        for (int k = 0; k < 4; k++)
+            if (l.q[k] != x->q[k])
+                fail_msg("%s: weight %d is %d", x->what, k, l.q[k]);
+        for (int row = 0; row < 2; row++)
+            if (!(fabs(l.error[row] - x->error[row]) < 1e-6 * (1 + x->error[row])))
+                fail_msg("%s: row %d errs by %g", x->what, row, l.error[row]);
+        check(pith_layer_refit(&l, &factor, &err));
+        if (!(fabs(factor * x->step - x->refit * x->step) < 1e-6))
+            fail_msg("%s: refit by %g", x->what, factor);
+        free(l.q);
+        free(l.error);
+        pith_layer_factor_end(&f);
+    }
+}
+
+/* Two of 16 weights are 0.55. First there are 14 zeros and 2 ones: a one takes log2(14.4 / 2.4)
+ * bits more than a zero, which saves 0.1 of the error; at 0.05 nats a bit that is worth it in a row
+ * whose errors cost 10, not in one whose errors cost 1. */
+static void bits_have_their_price(void **state)
+{
+    (void)state;
+    const float w[16] = {0.55f, 0, 0, 0, 0, 0, 0, 0, 0.55f};
+    const double loss[2] = {1, 10};
+    double step[2] = {1, 1};
+    struct layer_factor f = factor_by_hand(8, NULL, 1);
+    struct layer_round l = {.factor = &f,
+                            .rows = 2,
+                            .w = w,
+                            .loss = loss,
+                            .step = step,
+                            .lambda = 0.05,
+                            .lowest = -127,
+                            .most = 127,
+                            .paths = 4};
+    check(pith_layer_round(&l, &err));
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(l.q[i], i == 8);
+    assert_true(fabs(l.error[0] - 0.3025) < 1e-6 && fabs(l.error[1] - 0.2025) < 1e-6);
+    assert_near(l.rate[0].bits[RATE_MOST], log2(18 / 15.4));
+    assert_near(l.rate[0].bits[RATE_MOST + 1], log2(18 / 1.4));
+    assert_near(l.rate[0].bits[RATE_MOST - 1], log2(18 / 0.4));
+    assert_near(l.bits, 15 * log2(18 / 15.4) + log2(18 / 1.4));
+    free(l.q);
+    free(l.error);
+    pith_layer_factor_end(&f);
+}
+
+/* 2 is level 1 of the even integers: from state 0 to 2, again to 3, where integers are odd. The
+ * first table counts two twos, the second a one. */
+static void levels_follow_their_states(void **state)
+{
+    (void)state;
+    const float w[3] = {2, 2, 1};
+    double step = 1;
+    struct layer_factor f = factor_by_hand(3, NULL, 0);
+    struct layer_round l = {.factor = &f,
+                            .rows = 1,
+                            .w = w,
+                            .step = &step,
+                            .lowest = -127,
+                            .most = 127,
+                            .states = 8,
+                            .paths = 8};
+    assert_true(f.order[0] == 2 && f.order[1] == 1 && f.order[2] == 0);
+    check(pith_layer_round(&l, &err));
+    assert_true(l.q[0] == 2 && l.q[1] == 2 && l.q[2] == 1 && l.error[0] == 0);
+    assert_true(l.rate[0].count[RATE_MOST + 2] == 2 && l.rate[1].count[RATE_MOST + 1] == 1);
+    assert_near(l.bits, 2 * log2(4.8 / 2.4) + log2(3 / 1.4));
+    free(l.q);
+    free(l.error);
+    pith_layer_factor_end(&f);
+}
+
+/* Row 1, which is rounded first, is 0.4 off; row 0 makes up for it: 1.2 + 0.4 is nearer to 2. Refit
+ * compares each row with what it makes up for: 2 + 1 with 1.2 + 1.4, and 1 with 1.4. */
+static void coupled_rows_by_hand(void **state)
+{
+    (void)state;
+    const float w[2] = {1.2f, 1.4f};
+    const double loss[2] = {2, 3};
+    double step[2] = {1, 1}, compensation[4] = {0, 1, 0, 0}, factor;
+    size_t order[2] = {0, 1};
+    struct layer_factor f = factor_by_hand(1, (const double[]){1}, 1);
+    struct row_coupling c = {.rows = 2, .at_once = 1, .order = order, .compensation = compensation};
+    struct layer_round l = {.factor = &f,
+                            .rows = 2,
+                            .w = w,
+                            .loss = loss,
+                            .step = step,
+                            .lowest = -127,
+                            .most = 127,
+                            .coupling = &c,
+                            .paths = 1};
+    check(pith_layer_round(&l, &err));
+    assert_true(l.q[0] == 2 && l.q[1] == 1);
+    assert_true(fabs(l.error[0] - 0.16) < 1e-6 && fabs(l.error[1] - 0.16) < 1e-6);
+    check(pith_layer_refit(&l, &factor, &err));
+    assert_true(fabs(factor - (2 * 3 * 2.6 + 3 * 1.4) / (2 * 9 + 3)) < 1e-6);
+    free(l.q);
+    free(l.error);
+    pith_layer_factor_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +510,10 @@ int main(void)
         cmocka_unit_test(nearest_without_inputs),
         cmocka_unit_test(chosen_weights_become_0),
         cmocka_unit_test(targets_of_results_are_what_made_them),
+        cmocka_unit_test(two_rows_by_hand),
+        cmocka_unit_test(bits_have_their_price),
+        cmocka_unit_test(levels_follow_their_states),
+        cmocka_unit_test(coupled_rows_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,6 +323,24 @@ static void prices_count_beside_the_error(void **state)
                  free_sum);
 }
 
+/* One weight 3.6 among -8 .. 7: nothing is cut off by 3.6 / 7, so by 1, where 4 errs by 0.4; half
+ * of that gives 3.5, a quarter 1.75. The least is allowed itself; a row of zeros has no scale. */
+static void halves_by_hand(void **state)
+{
+    (void)state;
+    static const struct {
+        double goal, least, best;
+    } of[] = {{3.6, 0, 0.5},  {3.6, 0.5, 0.5}, {3.6, 0.6, 1}, {3.6, 1.5, 2},
+              {-3.6, 0, 0.5}, {1.76, 0, 0.25}, {0, 0, 0}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        double e;
+        int16_t q;
+        const struct error_feedback row = {
+            .n = 1, .goal = &of[i].goal, .lowest = -8, .most = 7, .n_paths = 1, .e = &e};
+        assert_true(pith_search_scale(&row, of[i].least, true, &q) == of[i].best);
+    }
+}
+
 /* ---- trellis --------------------------------------------------------------------------------- */
 
 static struct quantizer_trellis trellis_of(uint32_t n_states)
@@ -506,6 +524,7 @@ int main(void)
         cmocka_unit_test(bounds_zeros_and_too_much_on_paths),
         cmocka_unit_test(order_rises_and_equal_ones_stay),
         cmocka_unit_test(the_scale_found_is_no_worse),
+        cmocka_unit_test(halves_by_hand),
         cmocka_unit_test(prices_count_beside_the_error),
         cmocka_unit_test(levels_have_the_error_they_say_and_obey),
         cmocka_unit_test(viterbi_finds_the_best_levels),

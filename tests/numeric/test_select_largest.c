@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_select_largest.c - the k-th largest of floats is what sorting them says. (Which keys stay,
- * and which of equal ones: tests/prune/test_prune_magnitude.c.) */
+/* test_select_largest.c - the k-th largest of floats is what sorting them says; of keys the k
+ * largest stay, of equal ones the first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +31,23 @@ static void holds_for(uint64_t n, uint32_t seed, uint32_t kinds)
         assert_true(pith_kth_largest(v, n, k) == sorted[k - 1]);
 }
 
+static void keys_by_rank(uint64_t n, uint64_t k, uint32_t kinds)
+{
+    uint32_t keys[MOST] = {0}, seed = (uint32_t)n;
+    uint8_t keep[MOST];
+    for (uint64_t i = 0; i < n; i++) {
+        seed = seed * 1664525 + 1013904223;
+        keys[i] = kinds ? seed >> 29 : seed;
+    }
+    pith_largest(keys, n, k, keep);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t ahead = 0;
+        for (uint64_t j = 0; j < n; j++)
+            ahead += keys[j] > keys[i] || (keys[j] == keys[i] && j < i);
+        assert_int_equal(keep[i], ahead < k);
+    }
+}
+
 static void as_sorting(void **state)
 {
     (void)state;
@@ -38,6 +55,9 @@ static void as_sorting(void **state)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         holds_for(counts[i], (uint32_t)i, 0);
         holds_for(counts[i], (uint32_t)i, 1);
+        for (uint32_t kinds = 0; kinds < 2; kinds++)
+            for (uint64_t quarter = 0; quarter <= 4; quarter++)
+                keys_by_rank(counts[i], counts[i] * quarter / 4, kinds);
     }
 }
 

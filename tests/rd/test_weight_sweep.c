@@ -337,16 +337,34 @@ static void stops_and_refuses(void **state)
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     assert_string_equal(err.text, "interrupted");
     assert_int_equal(n_reported, 1);
-    o.lambda = 0;
-    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
-    o.lambda = 1;
-    o.states = 4;
-    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
-    o.states = 8;
-    o.paths = 12;
-    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
-    o.paths = 72;
-    assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
+    const struct pith_pattern two_of_four = {PITH_PATTERN_N_OF_M, 2, 4},
+                              rows = {PITH_PATTERN_ROW, 1, 1};
+    const struct pith_weight_sweep_opts bad[] = {
+        {.lambda = 0},
+        {.lambda = -1},
+        {.lambda = NAN},
+        {.lambda = INFINITY},
+        {.lambda = 1, .rate_share = -0.1},
+        {.lambda = 1, .rate_share = 1.1},
+        {.lambda = 1, .rate_share = NAN},
+        {.lambda = 1, .states = 4},
+        {.lambda = 1, .states = 8, .paths = 12},
+        {.lambda = 1, .states = 8, .paths = 72},
+        {.lambda = 1, .paths = 65},
+        {.lambda = 1, .levels = 2},
+        {.lambda = 1, .levels = 17},
+        {.lambda = 1, .sparsity = 1},
+        {.lambda = 1, .sparsity = -0.1},
+        {.lambda = 1, .pattern = rows},
+        {.lambda = 1, .pattern = two_of_four, .sparsity = 0.5},
+        {.lambda = 1, .pattern = {PITH_PATTERN_BLOCK, 7, 7}},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        o = bad[i];
+        o.size_bytes = sizeof o;
+        if (pith_weight_sweep(m, data, &o, &out, NULL, &err) != PITH_ERR_ARGUMENT)
+            fail_msg("options %zu are taken", i);
+    }
     o = (struct pith_weight_sweep_opts){.size_bytes = sizeof o, .lambda = 1};
     m->n_inputs = 0;
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_UNSUPPORTED);
@@ -354,6 +372,149 @@ static void stops_and_refuses(void **state)
     m->values[m->inputs[0]].dim[1] = 3;
     assert_int_equal(pith_weight_sweep(m, data, &o, &out, NULL, &err), PITH_ERR_ARGUMENT);
     assert_null(out);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+enum { X, W1, B1, Y1, R1, W2, B2, Y2 };
+
+/* x [1, 2] -> gemm -> relu -> gemm, each [2, 2] with a bias. */
+static struct pith_model *two_gemms(const float *const constant[4])
+{
+    struct pith_model *m = NULL;
+    check(pith_model_new(NULL, &m));
+    m->values = pith_model_alloc(m, 8, sizeof *m->values);
+    m->nodes = pith_model_alloc(m, 3, sizeof *m->nodes);
+    m->inputs = pith_model_alloc(m, 1, sizeof *m->inputs);
+    m->outputs = pith_model_alloc(m, 1, sizeof *m->outputs);
+    m->n_inputs = m->n_outputs = 1;
+    const uint32_t row[] = {1, 2}, square[] = {2, 2}, two[] = {2};
+    m->inputs[0] = add_value(m, "x", 2, row);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t w = add_weight(m, i ? "w2" : "w1", 2, square),
+                       b = add_weight(m, i ? "b2" : "b1", 1, two);
+        memcpy(m->values[w].constant->data, constant[2 * i], 4 * sizeof(float));
+        memcpy(m->values[b].constant->data, constant[2 * i + 1], 2 * sizeof(float));
+        const uint32_t y = add_value(m, i ? "y2" : "y1", 2, row);
+        add_node(m, i ? "fc2" : "fc1", PITH_OP_GEMM, 3, (uint32_t[]){i ? R1 : X, w, b}, y);
+        m->nodes[m->n_nodes - 1].attr[ATTR_GEMM_TRANS_B] = 1;
+        if (i == 0)
+            add_node(m, "relu", PITH_OP_RELU, 1, &y, add_value(m, "r1", 2, row));
+    }
+    m->outputs[0] = Y2;
+    return m;
+}
+
+static const float *numbers(const struct pith_model *m, uint32_t v)
+{
+    return m->values[v].constant->data;
+}
+
+static struct pith_data *data_of(const float *x, uint64_t samples)
+{
+    struct pith_data *data;
+    float *copy = malloc(samples * 2 * sizeof *copy);
+    assert_non_null(copy);
+    memcpy(copy, x, samples * 2 * sizeof *copy);
+    check(pith_data_of_numbers(2, (uint32_t[]){1, 2}, samples, copy, NULL, 0, &data, &err));
+    return data;
+}
+
+static bool note_layer(void *user, const struct pith_swept_layer *l)
+{
+    ((struct pith_swept_layer *)user)[l->number] = *l;
+    return true;
+}
+
+/* Without statistics a layer's results count 1 / |W|^2, and steps are sqrt(12 lambda |W|^2 / ln 2):
+ * 0.32 and 0.64 here. All weights are nearest integers of these; refit is (q, w) / (q, q). Biases
+ * whose sensitivity is known have the step of the same rule, others are halves. */
+static void a_sweep_by_hand(void **state)
+{
+    (void)state;
+    static const float w[] = {1, 0.5f, -0.75f, 0.25f}, twice[] = {2, 1, -1.5f, 0.5f},
+                       b[] = {1, -0.5f}, fine[] = {0.1f, 1000.1f};
+    static const int q[] = {3, 2, -2, 1};
+    const double power = 1.875, lambda = log(2) / 12 * 0.32 * 0.32 / power,
+                 step = 0.32 * 5.75 / (18 * 0.32), error = 0.0016 + 0.0196 + 0.0121 + 0.0049,
+                 bits = 4 * log2((4 + 0.4 * 9) / 1.4);
+    const float *const constants[] = {w, b, twice, fine};
+    struct pith_model *m = two_gemms(constants);
+    struct pith_data *data = data_of((const float[]){1, 2, 3, 4}, 2);
+    double of_bias[] = {0.5, 1.5};
+    struct pith_row_sensitivity of[8] = {[B1] = {.rows = 2, .row = of_bias}};
+    const struct pith_sensitivity known = {.n = 8, .n_samples = 2, .of = of};
+    struct pith_swept_layer layer[2];
+    struct pith_weight_sweep_report report;
+    const struct pith_weight_sweep_opts o = {.lambda = lambda,
+                                             .sensitivity = &known,
+                                             .without = PITH_SWEEP_NO_STATISTICS,
+                                             .on_layer = note_layer,
+                                             .user = layer};
+    struct pith_model *out = sweep(m, data, o, &report);
+    const double by_bias = sqrt(12 * lambda / log(2));
+    for (int k = 0; k < 4; k++) {
+        assert_true(fabs((double)numbers(out, W1)[k] - step * q[k]) < 1e-6);
+        assert_true(fabs((double)numbers(out, W2)[k] - 2 * step * q[k]) < 1e-6);
+    }
+    assert_true(fabs((double)numbers(out, B1)[0] - 4 * by_bias) < 1e-6);
+    assert_true(fabs((double)numbers(out, B1)[1] + 2 * by_bias) < 1e-6);
+    assert_true(numbers(out, B2)[0] == 0x1.998p-4f && numbers(out, B2)[1] == 1000);
+    assert_int_equal(out->values[B2].constant->stored, PITH_F16);
+    for (int i = 0; i < 2; i++) {
+        assert_true(layer[i].data_free && !layer[i].by_row && layer[i].weights == 4);
+        assert_true(layer[i].n_layers == 2 && fabs(layer[i].bits - bits) < 1e-9);
+        assert_true(fabs(layer[i].loss - error / power / 2) < 1e-6);
+        assert_true(fabs(layer[i].step - (i + 1) * step) < 1e-6);
+    }
+    assert_true(report.n_layers == 2 && report.n_data_free == 2 && report.weights == 8);
+    assert_true(fabs(report.bits - 2 * bits) < 1e-9 && fabs(report.loss - error / power) < 1e-6);
+    pith_model_free(out);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
+/* What each layer's weights change on the mean, its bias makes up for: W was - W' now, of the
+ * inputs before and now. */
+static void biases_make_up_for_the_mean(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    static const float w1[] = {1, 0.5f, -0.75f, 0.25f}, b1[] = {0.5f, 1},
+                       w2[] = {0.6f, -1, 0.8f, 0.3f}, b2[] = {0.25f, -0.125f};
+    const float *const constants[] = {w1, b1, w2, b2};
+    struct test_random r = {77};
+    float x[2 * N];
+    double in[2][2] = {{0}}, hidden[2][2] = {{0}};
+    for (int i = 0; i < 2 * N; i++)
+        x[i] = 2 + test_gauss(&r);
+    struct pith_model *m = two_gemms(constants);
+    struct pith_data *data = data_of(x, N);
+    struct pith_model *out = sweep(m, data, (struct pith_weight_sweep_opts){.lambda = 2e-3}, NULL);
+    for (int net = 0; net < 2; net++) { /* as it came, as it is now */
+        const float *w = numbers(net ? out : m, W1), *b = numbers(net ? out : m, B1);
+        for (int i = 0; i < N; i++)
+            for (int k = 0; k < 2; k++) {
+                in[net][k] += (double)x[2 * i + k] / N;
+                hidden[net][k] +=
+                    fmax((double)(w[2 * k] * x[2 * i] + w[2 * k + 1] * x[2 * i + 1] + b[k]), 0) / N;
+            }
+    }
+    double moved = 0;
+    for (int k = 0; k < 4; k++) {
+        const uint32_t w = k < 2 ? W1 : W2, b = k < 2 ? B1 : B2;
+        double bias = (double)numbers(m, b)[k % 2];
+        for (int j = 0; j < 2; j++)
+            bias += (double)numbers(m, w)[k % 2 * 2 + j] * (k < 2 ? in : hidden)[0][j] -
+                    (double)numbers(out, w)[k % 2 * 2 + j] * (k < 2 ? in : hidden)[1][j];
+        moved = fmax(moved, fabs(bias - (double)numbers(m, b)[k % 2]));
+        if (!(fabs(bias - (double)numbers(out, b)[k % 2]) < 1e-3))
+            fail_msg("bias %d is %g, wanted %g", k, (double)numbers(out, b)[k % 2], bias);
+    }
+    assert_true(moved > 0.05);
+    pith_model_free(out);
     pith_model_free(m);
     pith_data_free(data);
 }
@@ -370,6 +531,8 @@ int main(void)
         cmocka_unit_test(odd_layers_are_rounded_all_the_same),
         cmocka_unit_test(pruned_weights_stay_pruned),
         cmocka_unit_test(stops_and_refuses),
+        cmocka_unit_test(a_sweep_by_hand),
+        cmocka_unit_test(biases_make_up_for_the_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
