@@ -106,9 +106,9 @@ static enum pith_status read_value(const struct json_place *p, json_t *v,
     case PITH_OPTION_FLAG:
         return read_flag(p, v, at);
     case PITH_OPTION_UINT:
-        st = read_number(p, v, o, &number);
-        if (!st && !json_is_integer(v))
+        if (!json_is_integer(v))
             return pith_json_bad(p, "a whole number");
+        st = read_number(p, v, o, &number);
         if (!st)
             *(uint32_t *)at = (uint32_t)number;
         return st;

@@ -72,8 +72,7 @@ static bool comes_rounded(const struct integer_plan *p, uint32_t v)
     uint32_t n_in = node->op == PITH_OP_CONCAT ? node->n_in : 1;
     for (uint32_t k = 0; k < n_in; k++) {
         uint32_t x = node->in[k];
-        if (x == PITH_VALUE_NONE || !p->value[x].whole ||
-            pith_plan_owner(p, x) != pith_plan_owner(p, v))
+        if (!p->value[x].whole || pith_plan_owner(p, x) != pith_plan_owner(p, v))
             return false;
     }
     return true;
