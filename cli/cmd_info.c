@@ -30,7 +30,7 @@ static const struct cli_option options[] = {
     {0, "ranges", OPTION_FLAG, offsetof(struct info_options, ranges), NULL,
      "calibrated ranges, scales and zero points", 0, 0},
     {0, "build", OPTION_FLAG, offsetof(struct info_options, build), NULL,
-     "compiler flags for a runtime with only these operators", 0, 0},
+     "compiler flags for a runtime with only what this file uses", 0, 0},
     {0, "plan", OPTION_FLAG, offsetof(struct info_options, plan), NULL,
      "execution plan on this CPU: steps, kernels, memory", 0, 0},
     {0, "cpu", OPTION_TEXT, offsetof(struct info_options, cpu), "NAME",
@@ -51,42 +51,15 @@ static struct operators operators_of(const struct pith_model *m)
     return ops;
 }
 
-static bool has_code(const struct pith_byte_account *a, enum pith_code code)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < a->n_tensors && !found; i++)
-        found = a->tensor[i].code == code;
-    return found;
-}
-
-static bool has_trellis(const struct pith_byte_account *a)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < a->n_tensors && !found; i++)
-        found = a->tensor[i].trellis;
-    return found;
-}
-
-static bool has_slices(const struct pith_byte_account *a)
-{
-    bool found = false;
-    for (uint32_t i = 0; i < a->n_tensors && !found; i++)
-        found = a->tensor[i].sliced;
-    return found;
-}
-
 #define FLAGS_ROOM 256
 
 static void build_flags(const struct layer_rows *r, char text[FLAGS_ROOM])
 {
     struct operators ops = operators_of(r->model);
-    const struct pith_byte_account *a = r->account;
     snprintf(text, FLAGS_ROOM,
              "-DPITH_BUILD_OPS_LOW=0x%" PRIx64 "ull -DPITH_BUILD_OPS_HIGH=0x%" PRIx64
-             "ull -DPITH_BUILD_RANS=%d -DPITH_BUILD_ADAPTIVE=%d -DPITH_BUILD_TRELLIS=%d "
-             "-DPITH_BUILD_SLICES=%d",
-             ops.low, ops.high, has_code(a, PITH_CODE_RANS), has_code(a, PITH_CODE_ADAPTIVE),
-             has_trellis(a), has_slices(a));
+             "ull -DPITH_BUILD_PARTS=0x%" PRIx32,
+             ops.low, ops.high, r->account->parts);
 }
 
 /* What running it takes. No weight is decoded for it. */

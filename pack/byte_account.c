@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include "base/error_fill.h"
+#include "core/build_choice.h"
 #include "pack.h"
 #include "validate/format.h"
 #include "pith_pack.h"
@@ -69,7 +70,41 @@ static void describe_tensor(const struct weight *w, struct pith_tensor_bytes *b)
     b->stored = w->type;
     b->code = pith_code_of(w);
     b->trellis = w->trellis;
-    b->sliced = w->sliced;
+}
+
+static uint32_t part_if(bool needed, enum build_part part)
+{
+    return needed ? UINT32_C(1) << part : 0;
+}
+
+static uint32_t parts_of_weight(const struct weight *w)
+{
+    return part_if(w->grid == GRID_CODEBOOK, BUILD_CODEBOOKS) |
+           part_if(w->support == SUPPORT_BITMAP, BUILD_BITMAPS) |
+           part_if(w->support == SUPPORT_GAPS, BUILD_GAPS) |
+           part_if(w->code == CODE_HUFFMAN, BUILD_HUFFMAN) |
+           part_if(w->code == CODE_PLANES, BUILD_PLANES) |
+           part_if(w->code == CODE_RANS || w->code == CODE_CLASSES, BUILD_RANS) |
+           part_if(w->code == CODE_ADAPTIVE, BUILD_ADAPTIVE) | part_if(w->trellis, BUILD_TRELLIS) |
+           part_if(w->sliced, BUILD_SLICES);
+}
+
+/* value: types of all values of g. */
+static uint32_t parts_of(const struct image *im, const struct graph *g, const struct tview *value)
+{
+    uint32_t parts = part_if(im->chunk[CHUNK_NAMES].bytes || im->chunk[CHUNK_META].bytes ||
+                                 im->chunk[CHUNK_HISTORY].bytes,
+                             BUILD_TEXTS) |
+                     part_if(im->chunk[CHUNK_STATS].bytes, BUILD_RANGES);
+    for (uint32_t i = 0; i < g->n_weights; i++)
+        parts |= parts_of_weight(&g->weights[i]);
+    for (uint32_t v = 0; v < g->n_values; v++)
+        parts |= part_if(value[v].type == PITH_I16 || value[v].type == PITH_U16, BUILD_WORDS);
+    for (uint32_t n = 0; n < g->n_nodes; n++)
+        parts |= part_if(g->nodes[n].info->op == PITH_OP_QUANTIZE &&
+                             value[g->nodes[n].in[0]].type == PITH_I32,
+                         BUILD_WORDS);
+    return parts;
 }
 
 static uint64_t sum(const struct pith_byte_account *a)
@@ -117,7 +152,8 @@ static void charge_all(struct pith_byte_account *a, const struct image *im, cons
 }
 
 static enum pith_status account(const void *file, size_t n, const struct graph *g,
-                                struct pith_byte_account **result, struct pith_error *err)
+                                const struct tview *value, struct pith_byte_account **result,
+                                struct pith_error *err)
 {
     struct image im;
     struct pith_byte_account *a = calloc(1, sizeof *a);
@@ -132,6 +168,7 @@ static enum pith_status account(const void *file, size_t n, const struct graph *
     }
     a->n_tensors = g->n_weights;
     charge_all(a, &im, g);
+    a->parts = parts_of(&im, g, value);
     *result = a;
     return PITH_OK;
 }
@@ -152,7 +189,7 @@ enum pith_status pith_byte_account_new(const void *file, size_t n,
         return pith_error_no_memory(err);
     st = pith_graph_read(file, n, PITH_FLAG_NO_CHECKSUM, 0, mem, need, &g, &shapes, err);
     if (!st)
-        st = account(file, n, &g, result, err);
+        st = account(file, n, &g, shapes, result, err);
     free(mem);
     return st;
 }

@@ -71,12 +71,12 @@ struct pith_tensor_bytes {
                               be found to hold f16 or bf16 numbers when it is read */
     enum pith_code code;
     uint8_t trellis; /* states; 0: none */
-    bool sliced;     /* adaptive, in slices of rows */
 };
 
 struct pith_byte_account {
     uint64_t total; /* of the file; the sum of all sections */
     uint64_t section[PITH_SECTIONS];
+    uint32_t parts; /* bits of PITH_BUILD_PARTS (build_choice.h) that a runtime needs to read it */
     uint32_t n_tensors;
     /* One for each constant, in the order of the file: constants of the model that
      * pith_model_read gives, values n_inputs, n_inputs + 1, ... */

@@ -5,31 +5,21 @@
  * the folders kernels/x86 or kernels/arm are compiled, too, each file with the flags of the
  * instruction set that ends its name -DPITH_BUILD_OPS_LOW=0x...ull   of the operators only those
  * whose bit is set: numbers 0 to 63 -DPITH_BUILD_OPS_HIGH=0x...ull  numbers 64 to 127
- *     -DPITH_BUILD_RANS=0             no decoder of rANS-coded indices
- *     -DPITH_BUILD_ADAPTIVE=0         no decoder of adaptive streams
- *     -DPITH_BUILD_TRELLIS=0          no trellis in the decoder of adaptive streams
- *     -DPITH_BUILD_SLICES=0           no streams in slices of rows
+ *     -DPITH_BUILD_PARTS=0x...       of enum build_part only those whose bit is set
  *
- * `pith info NET.pith --build` prints the last six for a network. Nothing refers then to what was
+ * `pith info NET.pith --build` prints the last three for a network. Nothing refers then to what was
  * left out, so that the linker does not take it from an archive (or drops it by --gc-sections). A
- * network with another operator or code is refused as PITH_ERR_UNSUPPORTED. */
+ * network with another operator or part is refused as PITH_ERR_UNSUPPORTED. */
 #ifndef BUILD_CHOICE_H
 #define BUILD_CHOICE_H
+
+#include "core/op_number.h"
 
 #ifndef PITH_BUILD_CPU
 #define PITH_BUILD_CPU 0
 #endif
-#ifndef PITH_BUILD_RANS
-#define PITH_BUILD_RANS 1
-#endif
-#ifndef PITH_BUILD_TRELLIS
-#define PITH_BUILD_TRELLIS 1
-#endif
-#ifndef PITH_BUILD_ADAPTIVE
-#define PITH_BUILD_ADAPTIVE 1
-#endif
-#ifndef PITH_BUILD_SLICES
-#define PITH_BUILD_SLICES 1
+#ifndef PITH_BUILD_PARTS
+#define PITH_BUILD_PARTS 0xffffffffu
 #endif
 #ifndef PITH_BUILD_OPS_LOW
 #define PITH_BUILD_OPS_LOW 0xffffffffffffffffull
@@ -38,7 +28,33 @@
 #define PITH_BUILD_OPS_HIGH 0xffffffffffffffffull
 #endif
 
+/* What a file may hold besides operators. A file of plain elements alone needs none. */
+enum build_part {
+    BUILD_CODEBOOKS = 0, /* weights that are indices */
+    BUILD_BITMAPS = 1,   /* support */
+    BUILD_GAPS = 2,
+    BUILD_HUFFMAN = 3, /* indices */
+    BUILD_PLANES = 4,  /* f32 elements, byte by byte */
+    BUILD_RANS = 5,    /* indices, and streams by classes */
+    BUILD_ADAPTIVE = 6,
+    BUILD_TRELLIS = 7,
+    BUILD_SLICES = 8, /* adaptive, in slices of rows */
+    BUILD_WORDS =
+        9, /* quantized values of 16 bits, sums of 64, sums that are quantized by a scale */
+    BUILD_TEXTS = 10,   /* names, metadata, history */
+    BUILD_RANGES = 11,  /* calibrated ranges */
+    BUILD_PART_END = 12 /* the number of parts */
+};
+#define BUILT_PART(part) (PITH_BUILD_PARTS >> BUILD_##part & 1)
+#define BUILT_SPARSE                                                                               \
+    (BUILT_PART(BITMAPS) | BUILT_PART(GAPS) | BUILT_PART(RANS) | BUILT_PART(ADAPTIVE))
+
 /* Whether operator number op (0 to 127, a constant) is built. */
 #define BUILT_OP(op) (((op) < 64 ? PITH_BUILD_OPS_LOW : PITH_BUILD_OPS_HIGH) >> ((op)&63) & 1)
+/* Whether loops or branches are; and an operator with f32 products. */
+#define BUILT_CONTROL (BUILT_OP(PITH_OP_LOOP) | BUILT_OP(PITH_OP_BRANCH))
+#define BUILT_PRODUCTS                                                                             \
+    (BUILT_OP(PITH_OP_CONV) | BUILT_OP(PITH_OP_GEMM) | BUILT_OP(PITH_OP_MATMUL) |                  \
+     BUILT_OP(PITH_OP_CONV_TRANSPOSE) | BUILT_OP(PITH_OP_RECURRENT) | BUILT_OP(PITH_OP_ATTENTION))
 
 #endif

@@ -17,19 +17,19 @@
 /* Trellis-coded quantization (Marcellin and Fischer 1990), as in VVC: two interleaved
  * quantizers, and a state that chooses the next one. */
 
-#ifndef PITH_BUILD_TRELLIS /* build_choice.h of the runtime */
-#define PITH_BUILD_TRELLIS 1
+#ifndef BUILT_PART /* build_choice.h of the runtime */
+#define BUILT_PART(part) 1
 #endif
 
 static inline bool has_trellis(const struct adaptive *a)
 {
-    return PITH_BUILD_TRELLIS && a->w->trellis;
+    return BUILT_PART(TRELLIS) && a->w->trellis;
 }
 
 /* The state's low bit. */
 static inline uint32_t quantizer(const struct adaptive *a)
 {
-    return PITH_BUILD_TRELLIS ? a->state & 1 : 0;
+    return BUILT_PART(TRELLIS) ? a->state & 1 : 0;
 }
 
 /* Of n centroids of a sign: what a rank is coded among. Each quantizer has every other one. */
@@ -596,7 +596,7 @@ static ONCE struct adaptive_room adaptive_room_of(const struct weight *w)
     uint64_t rows = adaptive_rows(w), place = places_of(w).place;
     struct adaptive_room room = {.rows = (size_t)rows, .source = (size_t)w->source_rows};
     room.sign_places = place < 64 ? (uint32_t)place : 64;
-    room.quantizers = PITH_BUILD_TRELLIS && w->trellis ? 2 : 1;
+    room.quantizers = BUILT_PART(TRELLIS) && w->trellis ? 2 : 1;
     room.chosen = room.quantizers * sizeof *a->chosen;
     room.sums = (4 * 11 * room.sign_places * sizeof *a->sign_sum + 7) & ~(size_t)7;
     room.columns = (size_t)(w->count / rows) * sizeof *a->column;

@@ -40,8 +40,8 @@ static bool open(struct row_slices *s, const struct sliced_tensor *t)
     s->behind = s->each = t->rows * t->cols;
     s->last = t->nnz;
     s->bytes = r;
-    s->counted = PITH_BUILD_SLICES && t->counted;
-    if (!PITH_BUILD_SLICES || !t->cut)
+    s->counted = BUILT_PART(SLICES) && t->counted;
+    if (!BUILT_PART(SLICES) || !t->cut)
         return s->each > 0;
     s->each = slice_rows(&r, t->rows) * t->cols;
     s->sizes = r;
@@ -77,7 +77,7 @@ bool pith_slices_of_source(struct row_slices *s, const struct weight *w)
 
 struct row_slice pith_slices_next(struct row_slices *s)
 {
-    bool last = !PITH_BUILD_SLICES || s->behind <= s->each;
+    bool last = !BUILT_PART(SLICES) || s->behind <= s->each;
     struct row_slice one = {.n = last ? s->behind : s->each};
     size_t bytes = last ? s->bytes.left : (size_t)rd_varint(&s->sizes, s->bytes.left);
     one.stored = last ? s->last : s->counted ? rd_varint(&s->sizes, s->each) : one.n;

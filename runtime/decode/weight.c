@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weight.c - weights from file form to dense or to parts: each call is one loop over chunks, with
  * the readers it wants (weight_decoder.h). Byte planes go another way (plane_decode.h). */
+#include "core/build_choice.h"
 #include "core/element_f32.h"
 #include "decode/plane_decode.h"
 #include "decode/weight_decoder.h"
@@ -55,7 +56,7 @@ enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void
 {
     struct decoder *d;
     enum pith_status st;
-    if (w->code == CODE_PLANES)
+    if (has_planes(w))
         return pith_planes_expand(w, dst, scratch);
     if (is_plain_dense(w)) {
         st = check_plain_dense(w);
@@ -66,7 +67,7 @@ enum pith_status pith_weight_expand_f32(const struct weight *w, float *dst, void
     st = pith_decoder_open(w, scratch, true, &d);
     if (st)
         return st;
-    st = w->support == SUPPORT_DENSE ? expand_dense(d, dst) : expand_sparse(d, dst);
+    st = !is_sparse(w) ? expand_dense(d, dst) : expand_sparse(d, dst);
     return st ? st : pith_decoder_finish(d);
 }
 
@@ -116,7 +117,7 @@ static enum pith_status expand_mapped(struct decoder *d, int8_t *dst)
 static enum pith_status expand_integers(const struct weight *w, int8_t *dst, void *scratch)
 {
     struct decoder *d;
-    bool sparse = w->support != SUPPORT_DENSE;
+    bool sparse = is_sparse(w);
     enum pith_status st = pith_decoder_open(w, scratch, true, &d);
     uint64_t at = 0;
     if (st)
@@ -144,13 +145,13 @@ enum pith_status pith_weight_expand_plain(const struct weight *w, void *dst, voi
 {
     struct decoder *d;
     size_t each = pith_type_bytes(w->type);
-    if (w->grid != GRID_PLAIN)
+    if (has_codebook(w))
         return w->type == PITH_I8 ? expand_integers(w, dst, scratch) : PITH_ERR_ARGUMENT;
-    if (w->code == CODE_ADAPTIVE || w->code == CODE_PLANES) /* f32 alone is coded so */
+    if (learns(w) || has_planes(w)) /* f32 alone is coded so */
         return pith_weight_expand_f32(w, dst, scratch);
     const uint8_t *src = w->index_stream.bytes;
     enum pith_status st;
-    if (w->support == SUPPORT_DENSE) {
+    if (!is_sparse(w)) {
         st = check_plain_dense(w);
         if (!st)
             copy_plain(dst, src, w->count, each);
@@ -178,17 +179,18 @@ enum pith_status pith_weight_expand_parts(const struct weight *w, uint32_t *pos,
                                           float *value, void *scratch)
 {
     struct decoder *d;
-    bool sparse = w->support != SUPPORT_DENSE, codebook = w->grid == GRID_CODEBOOK;
+    bool sparse = is_sparse(w), codebook = has_codebook(w);
     /* codebook groups follow positions; adaptive elements come with theirs */
-    bool want_pos = pos || (sparse && value && codebook) || w->support == SUPPORT_ADAPTIVE;
+    bool want_pos =
+        pos || (sparse && value && codebook) || (sparse && w->support == SUPPORT_ADAPTIVE);
     if (pos && w->count > UINT32_MAX)
         return PITH_ERR_LIMIT;
-    if (is_plain_dense(w) || w->code == CODE_PLANES) {
+    if (is_plain_dense(w) || has_planes(w)) {
         for (uint64_t i = 0; pos && i < w->count; i++)
             pos[i] = (uint32_t)i;
-        return value                    ? pith_weight_expand_f32(w, value, scratch)
-               : w->code == CODE_PLANES ? PITH_OK
-                                        : check_plain_dense(w);
+        return value           ? pith_weight_expand_f32(w, value, scratch)
+               : has_planes(w) ? PITH_OK
+                               : check_plain_dense(w);
     }
     enum pith_status st = pith_decoder_open(w, scratch, want_pos, &d);
     uint64_t at = 0;
@@ -215,7 +217,7 @@ enum pith_status pith_weight_expand_parts(const struct weight *w, uint32_t *pos,
 enum pith_status pith_weight_codebooks(const struct weight *w, float *dst)
 {
     struct codebook_reader r;
-    if (w->grid != GRID_CODEBOOK || w->n_centroids - 1 > 255)
+    if (!has_codebook(w) || w->n_centroids - 1 > 255)
         return PITH_ERR_ARGUMENT;
     enum pith_status st =
         pith_codebook_open(&r, w->codebook.bytes, w->codebook.n_bytes, w->n_groups, w->n_centroids);

@@ -19,7 +19,7 @@ static void map_bytes(const uint8_t *byte, uint8_t *v, uint32_t n)
 bool pith_decoder_maps(const struct decoder *d)
 {
     const struct weight *w = d->w;
-    if (w->support != SUPPORT_DENSE || w->n_groups != 1)
+    if (is_sparse(w) || w->n_groups != 1)
         return false;
     return uses_index_table(w) ? d->index_lengths->n_symbols <= w->n_centroids
                                : uses_rans(w) && d->rans_table->n_symbols <= w->n_centroids;

@@ -64,10 +64,11 @@ enum pith_status pith_decoder_positions(struct decoder *d, uint32_t *pos, uint32
             pos[i] = (uint32_t)d->pos_taken + i;
         break;
     case SUPPORT_BITMAP:
-        ok = next_bitmap_positions(d, pos, n) && (d->pos_taken + n < d->n_values || bitmap_ends(d));
+        ok = BUILT_PART(BITMAPS) && next_bitmap_positions(d, pos, n) &&
+             (d->pos_taken + n < d->n_values || bitmap_ends(d));
         break;
     case SUPPORT_GAPS:
-        ok = n == 0 || pith_gap_next(d->gaps, pos, n) == PITH_OK;
+        ok = n == 0 || (BUILT_PART(GAPS) && pith_gap_next(d->gaps, pos, n) == PITH_OK);
         break;
     case SUPPORT_ADAPTIVE:
         ok = learns(d->w)
@@ -158,7 +159,7 @@ enum pith_status pith_decoder_indices(struct decoder *d, uint8_t *dst, uint32_t 
     uint32_t possible;
     if (learns(w) || uses_classes(w))
         return next_streamed(d, dst, NULL, n);
-    if (w->code == CODE_HUFFMAN) {
+    if (BUILT_PART(HUFFMAN) && w->code == CODE_HUFFMAN) {
         if (!next_huffman_indices(d, dst, n))
             return PITH_ERR_CORRUPT;
         possible = d->index_lengths ? d->index_lengths->n_symbols : 0;
@@ -219,7 +220,7 @@ static enum pith_status look_up_values(struct decoder *d, const uint32_t *pos, u
 enum pith_status pith_decoder_finish(struct decoder *d)
 {
     enum pith_status st = PITH_OK;
-    while (d->w->grid == GRID_CODEBOOK && st == PITH_OK && d->codebooks.groups_left)
+    while (has_codebook(d->w) && st == PITH_OK && d->codebooks.groups_left)
         st = pith_decoder_codebook(d);
     return st;
 }
@@ -228,10 +229,10 @@ enum pith_status pith_decoder_values(struct decoder *d, const uint32_t *pos, uin
                                      uint8_t *index, float *value, uint32_t n)
 {
     const struct weight *w = d->w;
-    if (w->grid == GRID_PLAIN && learns(w))
+    if (!has_codebook(w) && learns(w))
         return next_streamed(d, NULL, value, n);
     /* open_values() checked that the stream is as long as all elements */
-    if (w->grid == GRID_PLAIN) {
+    if (!has_codebook(w)) {
         pith_elements_to_f32(w->type, w->index_stream.bytes + d->taken * pith_type_bytes(w->type),
                              n, value);
         d->taken += n;

@@ -28,12 +28,12 @@ struct pieces {
 /* A build without rANS is one for a machine without threads to speak of. */
 bool pith_weight_is_cut(const struct weight *w)
 {
-    bool dense = w->support == SUPPORT_DENSE;
-    if (!PITH_BUILD_RANS || (!dense && !learns(w)))
+    bool dense = !is_sparse(w);
+    if (!BUILT_PART(RANS) || (!dense && !learns(w)))
         return false;
     if (learns(w))
         return pith_decoder_pieces(w) > 1;
-    return w->grid == GRID_CODEBOOK && (uses_rans(w) || w->code == CODE_PLAIN) &&
+    return has_codebook(w) && (uses_rans(w) || w->code == CODE_PLAIN) &&
            w->count >= 2 * PIECE_ELEMENTS;
 }
 
@@ -148,8 +148,7 @@ static void run_piece(void *arg, uint32_t i)
     if (learns(d.w))
         p->st[i] = enter_slice(&d, i, at / p->unit);
     if (!p->st[i])
-        p->st[i] = d.w->support == SUPPORT_DENSE ? decode_piece(p, &d, at, end)
-                                                 : decode_stored(p, &d, at, end);
+        p->st[i] = !is_sparse(d.w) ? decode_piece(p, &d, at, end) : decode_stored(p, &d, at, end);
     if (!p->st[i] && i + 1 == p->n && wants_values(p))
         p->st[i] = pith_decoder_finish(&d);
 }
@@ -186,7 +185,7 @@ static enum pith_status run_pieces(const struct op_env *env, const struct weight
 
 static bool cuts(const struct op_env *env, const struct weight *w)
 {
-    return PITH_BUILD_RANS && env->parallel_for && pith_weight_is_cut(w);
+    return BUILT_PART(RANS) && env->parallel_for && pith_weight_is_cut(w);
 }
 
 enum pith_status pith_weight_cut_f32(const struct op_env *env, const struct weight *w, float *dst,
@@ -209,8 +208,8 @@ enum pith_status pith_weight_cut_parts(const struct op_env *env, const struct we
                                        uint32_t *pos, uint8_t *index, float *value, void *scratch)
 {
     struct pieces p = {.pos = pos, .index = index, .value = value};
-    bool indices = w->grid == GRID_CODEBOOK && index && !pos && !value;
-    bool fits = w->support == SUPPORT_DENSE ? indices : pos || value;
+    bool indices = has_codebook(w) && index && !pos && !value;
+    bool fits = !is_sparse(w) ? indices : pos || value;
     return fits && cuts(env, w) ? run_pieces(env, w, &p, scratch)
                                 : pith_weight_expand_parts(w, pos, index, value, scratch);
 }

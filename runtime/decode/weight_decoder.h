@@ -91,8 +91,7 @@ enum pith_status pith_decoder_finish(struct decoder *d);
 /* What lies there whole. */
 static inline bool is_plain_dense(const struct weight *w)
 {
-    return w->support == SUPPORT_DENSE && w->grid == GRID_PLAIN && w->code != CODE_ADAPTIVE &&
-           w->code != CODE_PLANES;
+    return !is_sparse(w) && !has_codebook(w) && !learns(w) && !has_planes(w);
 }
 
 #endif

@@ -9,38 +9,61 @@
 #include "core/f32_bits.h"
 #include "decode/weight.h"
 
+/* These hold what a build leaves out (build_choice.h): the compiler drops what only such weights
+ * need. */
+static inline bool is_sparse(const struct weight *w)
+{
+    return BUILT_SPARSE && w->support != SUPPORT_DENSE;
+}
+
+static inline bool has_codebook(const struct weight *w)
+{
+    return BUILT_PART(CODEBOOKS) && w->grid == GRID_CODEBOOK;
+}
+
+static inline bool has_bitmap(const struct weight *w)
+{
+    return BUILT_PART(BITMAPS) && w->support == SUPPORT_BITMAP;
+}
+
+/* f32 elements, byte by byte. */
+static inline bool has_planes(const struct weight *w)
+{
+    return BUILT_PART(PLANES) && w->code == CODE_PLANES;
+}
+
 static inline uint64_t stored_values(const struct weight *w)
 {
-    return w->support == SUPPORT_DENSE ? w->count : w->nnz;
+    return is_sparse(w) ? w->nnz : w->count;
 }
 
 /* The next four are called when memory is counted and when it is cut: alike both times. */
 static inline bool uses_gaps(const struct weight *w)
 {
-    return w->support == SUPPORT_GAPS && w->nnz > 0;
+    return BUILT_PART(GAPS) && w->support == SUPPORT_GAPS && w->nnz > 0;
 }
 
 static inline bool uses_index_table(const struct weight *w)
 {
-    return w->grid == GRID_CODEBOOK && w->code == CODE_HUFFMAN && stored_values(w) > 0;
+    return BUILT_PART(HUFFMAN) && has_codebook(w) && w->code == CODE_HUFFMAN &&
+           stored_values(w) > 0;
 }
 
 static inline bool uses_rans(const struct weight *w)
 {
-    return PITH_BUILD_RANS && w->grid == GRID_CODEBOOK && w->code == CODE_RANS &&
-           stored_values(w) > 0;
+    return BUILT_PART(RANS) && has_codebook(w) && w->code == CODE_RANS && stored_values(w) > 0;
 }
 
 /* Its code goes on from what was before, so that only slices can be entered. */
 static inline bool learns(const struct weight *w)
 {
-    return PITH_BUILD_ADAPTIVE && w->code == CODE_ADAPTIVE;
+    return BUILT_PART(ADAPTIVE) && w->code == CODE_ADAPTIVE;
 }
 
 /* Its support, too, is in its stream. */
 static inline bool uses_classes(const struct weight *w)
 {
-    return PITH_BUILD_RANS && w->code == CODE_CLASSES;
+    return BUILT_PART(RANS) && w->code == CODE_CLASSES;
 }
 
 /* n_centroids in 1..256, by one comparison of the unsigned difference. */

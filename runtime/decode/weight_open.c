@@ -41,12 +41,12 @@ static uint32_t chunk_elems(const struct weight *w)
 /* Sparse values are scattered from a buffer, and integers of codebooks made from one. */
 static bool uses_pos(const struct weight *w)
 {
-    return w->support != SUPPORT_DENSE;
+    return is_sparse(w);
 }
 
 static bool uses_value(const struct weight *w)
 {
-    return uses_pos(w) || (w->grid == GRID_CODEBOOK && w->type == PITH_I8);
+    return uses_pos(w) || (has_codebook(w) && w->type == PITH_I8);
 }
 
 static size_t buffer_bytes(const struct weight *w)
@@ -54,7 +54,7 @@ static size_t buffer_bytes(const struct weight *w)
     uint32_t n = chunk_elems(w);
     return (uses_pos(w) ? aligned(n * sizeof(uint32_t)) : 0) +
            (uses_value(w) ? aligned(n * sizeof(float)) : 0) +
-           (w->grid == GRID_CODEBOOK ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
+           (has_codebook(w) ? aligned(n) + aligned(w->n_centroids * sizeof(float)) : 0);
 }
 
 /* What learns: of the decoder, and of each piece that is decoded beside others. */
@@ -67,7 +67,7 @@ static size_t piece_bytes(const struct weight *w)
  * and sizes of 32 bits. A build without rANS cuts nothing. */
 uint32_t pith_decoder_pieces(const struct weight *w)
 {
-    if (!PITH_BUILD_RANS || !PITH_BUILD_SLICES || !learns(w) || !w->sliced)
+    if (!BUILT_PART(RANS) || !BUILT_PART(SLICES) || !learns(w) || !w->sliced)
         return 0;
     uint64_t n = pith_slice_pieces(w), room = (2 * w->count + PIECES_ROOM) / piece_bytes(w);
     n = n < room ? n : room;
@@ -84,7 +84,7 @@ size_t pith_weight_scratch_bytes(const struct weight *w)
     struct huff_lengths index;
     if (is_plain_dense(w))
         return 0;
-    if (w->code == CODE_PLANES)
+    if (has_planes(w))
         return pith_planes_scratch_bytes(w);
     if (learns(w))
         return bytes + (1 + pith_decoder_pieces(w)) * piece_bytes(w);
@@ -124,7 +124,7 @@ static void take_buffers(struct decoder *d, uint8_t **mem)
         d->pos = take(mem, aligned(d->chunk * sizeof *d->pos));
     if (uses_value(w))
         d->value = take(mem, aligned(d->chunk * sizeof *d->value));
-    if (w->grid == GRID_CODEBOOK) {
+    if (has_codebook(w)) {
         d->index = take(mem, aligned(d->chunk));
         d->codebook = take(mem, aligned(w->n_centroids * sizeof *d->codebook));
     }
@@ -167,7 +167,7 @@ static enum pith_status open_support(struct decoder *d, uint8_t **mem)
     case SUPPORT_BITMAP:
         return bitmap_size_ok(w) ? PITH_OK : PITH_ERR_CORRUPT;
     case SUPPORT_GAPS:
-        if (w->nnz > 0)
+        if (uses_gaps(w))
             return open_gaps(d, mem);
         return bytes == 0 ? PITH_OK : PITH_ERR_CORRUPT;
     case SUPPORT_ADAPTIVE:
@@ -237,9 +237,9 @@ static enum pith_status open_classes(struct decoder *d, uint8_t **mem)
 static enum pith_status open_values(struct decoder *d, uint8_t **mem)
 {
     const struct weight *w = d->w;
-    if (w->grid == GRID_PLAIN && learns(w))
+    if (!has_codebook(w) && learns(w))
         return open_adaptive(d, mem);
-    if (w->grid == GRID_PLAIN)
+    if (!has_codebook(w))
         return pith_plain_size_ok(&w->index_stream, d->n_values, 8 * pith_type_bytes(w->type))
                    ? PITH_OK
                    : PITH_ERR_CORRUPT;

@@ -104,8 +104,8 @@ static size_t gap_bytes(const struct weight *w)
 /* Rows of bytes with one codebook, of which a table has the values. */
 static bool by_table(const struct weight *w, const struct huff_lengths *lengths)
 {
-    return w->type == PITH_I8 && w->support == SUPPORT_DENSE && w->n_groups == 1 &&
-           w->count >= FEWEST_BY_TABLE && lengths->n_present > 1;
+    return w->type == PITH_I8 && !is_sparse(w) && w->n_groups == 1 && w->count >= FEWEST_BY_TABLE &&
+           lengths->n_present > 1;
 }
 
 static size_t index_bytes(const struct weight *w)
@@ -126,13 +126,13 @@ static size_t codebook_bytes(const struct weight *w)
 size_t pith_weight_rows_bytes(const struct weight *w)
 {
     size_t bytes = aligned(sizeof(struct weight_rows)) + gap_bytes(w) + index_bytes(w);
-    if (w->grid == GRID_CODEBOOK)
+    if (has_codebook(w))
         bytes += codebook_bytes(w);
     if (learns(w))
         bytes += aligned(sizeof(struct adaptive)) + aligned(pith_adaptive_bytes(w));
     if (uses_classes(w))
         bytes += aligned(sizeof(struct classes)) + aligned(pith_classes_bytes(w, false));
-    if (w->code == CODE_PLANES)
+    if (has_planes(w))
         bytes += aligned(sizeof(struct plane_pull)) + pith_plane_pull_bytes(w);
     if (uses_rans(w))
         bytes += aligned(sizeof(struct rans_rows));
@@ -181,7 +181,7 @@ static bool open_support(struct weight_rows *r, uint8_t **mem)
     case SUPPORT_BITMAP:
         return bitmap_size_ok(w);
     case SUPPORT_GAPS:
-        return w->nnz > 0 ? open_gaps(r, mem) : bytes == 0;
+        return uses_gaps(w) ? open_gaps(r, mem) : bytes == 0;
     case SUPPORT_ADAPTIVE:
         return learns(w) || uses_classes(w);
     }
@@ -228,7 +228,7 @@ static bool open_codebook(struct weight_rows *r, uint8_t **mem)
 static bool open_values(struct weight_rows *r, uint8_t **mem)
 {
     const struct weight *w = r->w;
-    if (w->grid == GRID_CODEBOOK && !open_codebook(r, mem))
+    if (has_codebook(w) && !open_codebook(r, mem))
         return false;
     if (learns(w)) {
         r->adaptive = take(mem, sizeof *r->adaptive);
@@ -238,11 +238,11 @@ static bool open_values(struct weight_rows *r, uint8_t **mem)
         r->classes = take(mem, sizeof *r->classes);
         return !pith_classes_open(r->classes, w, take(mem, pith_classes_bytes(w, false)), false);
     }
-    if (w->code == CODE_PLANES) {
+    if (has_planes(w)) {
         r->planes = take(mem, sizeof *r->planes);
         return pith_plane_pull_open(r->planes, w, *mem);
     }
-    if (w->grid == GRID_PLAIN)
+    if (!has_codebook(w))
         return pith_plain_size_ok(&w->index_stream, r->n_values, 8 * pith_type_bytes(w->type));
     if (uses_index_table(w))
         return open_indices(r, mem);
@@ -350,9 +350,9 @@ static bool gaps_end(struct gap_pull *g)
 
 static bool support_ends(struct weight_rows *r)
 {
-    if (r->gaps)
+    if (uses_gaps(r->w))
         return gaps_end(r->gaps);
-    if (r->w->support == SUPPORT_BITMAP)
+    if (has_bitmap(r->w))
         return next_in_bitmap(r, r->taken ? r->at + 1 : 0) == NO_ELEMENT;
     return true;
 }
@@ -375,7 +375,7 @@ static uint32_t plain_index(const struct weight *w, uint64_t i)
  * used. */
 static bool next_index(struct weight_rows *r)
 {
-    if (r->indices) {
+    if (uses_index_table(r->w)) {
         if (!pith_huff_pull(r->indices, &r->index))
             return false;
     } else if (uses_rans(r->w)) {
@@ -397,30 +397,27 @@ static bool next_codebook(struct weight_rows *r)
 /* The next element's number; dense supports count. */
 static bool next_position(struct weight_rows *r)
 {
-    switch (r->w->support) {
-    case SUPPORT_DENSE:
+    if (!is_sparse(r->w)) {
         r->at = r->taken;
         return true;
-    case SUPPORT_BITMAP:
+    }
+    if (has_bitmap(r->w)) {
         r->at = next_in_bitmap(r, r->taken ? r->at + 1 : 0);
         return r->at < r->w->count;
-    case SUPPORT_GAPS:
-        return r->gaps->patterns ? next_of_patterns(r->gaps, r->w->count, &r->at)
-                                 : next_gap(r->gaps, r->w->count, &r->at);
-    default:
-        return false;
     }
+    return uses_gaps(r->w) && (r->gaps->patterns ? next_of_patterns(r->gaps, r->w->count, &r->at)
+                                                 : next_gap(r->gaps, r->w->count, &r->at));
 }
 
 /* Positions come with the elements where the adaptive code holds both. */
 static bool next_streamed(struct weight_rows *r)
 {
     const struct weight *w = r->w;
-    bool sparse = w->support == SUPPORT_ADAPTIVE, codebook = w->grid == GRID_CODEBOOK;
+    bool sparse = w->support == SUPPORT_ADAPTIVE, codebook = has_codebook(w);
     uint32_t pos = (uint32_t)r->taken;
     if (!sparse && !next_position(r))
         return false;
-    if (r->classes
+    if (uses_classes(w)
             ? pith_classes_next(r->classes, sparse ? &pos : NULL, &r->index, 1)
             : pith_adaptive_next(r->adaptive, sparse ? &pos : NULL, codebook ? &r->index : NULL,
                                  codebook ? NULL : &r->value.f32, 1))
@@ -438,11 +435,11 @@ static bool take_element(struct weight_rows *r)
     if (learns(w) || uses_classes(w)) {
         if (!next_streamed(r))
             return false;
-    } else if (!next_position(r) || (w->grid == GRID_CODEBOOK && !next_index(r)) ||
-               (r->planes && !pith_plane_pull(r->planes, &r->value.f32))) {
+    } else if (!next_position(r) || (has_codebook(w) && !next_index(r)) ||
+               (has_planes(w) && !pith_plane_pull(r->planes, &r->value.f32))) {
         return false;
     }
-    while (w->grid == GRID_CODEBOOK && r->at >= r->group_end)
+    while (has_codebook(w) && r->at >= r->group_end)
         if (!next_codebook(r))
             return false;
     r->taken++;
@@ -498,7 +495,7 @@ struct weight_rows *pith_weight_rows_open(const struct weight *w, void *mem)
     struct weight_rows *r = mem;
     r->broken = !open_reader(r, w, (uint8_t *)mem + aligned(sizeof *r));
     advance(r);
-    if (r->entries && !r->broken)
+    if (BUILT_PART(HUFFMAN) && r->entries && !r->broken)
         pith_huff_pull_table(r->indices, r->codebook_i8, r->entries);
     return r;
 }
@@ -511,11 +508,11 @@ static bool ends(struct weight_rows *r, uint64_t last)
     r->at = last;
     if (learns(w) && r->n_values == 0)
         return !pith_adaptive_next(r->adaptive, NULL, NULL, NULL, 0);
-    bool ok = support_ends(r) && (!r->planes || pith_plane_pull_ended(r->planes)) &&
-              (!r->indices || pith_huff_pull_ended(r->indices));
-    if (w->grid == GRID_CODEBOOK && w->code == CODE_PLAIN && r->n_values)
+    bool ok = support_ends(r) && (!has_planes(w) || pith_plane_pull_ended(r->planes)) &&
+              (!uses_index_table(w) || pith_huff_pull_ended(r->indices));
+    if (has_codebook(w) && w->code == CODE_PLAIN && r->n_values)
         ok = ok && pith_plain_padding_ok(w, r->n_values);
-    while (ok && w->grid == GRID_CODEBOOK && r->codebooks.groups_left)
+    while (ok && has_codebook(w) && r->codebooks.groups_left)
         ok = next_codebook(r);
     return ok;
 }
@@ -576,7 +573,7 @@ void pith_weight_rows_i8(struct weight_rows *r, int8_t *dst, uint32_t n)
     while (r->at < r->end) {
         int8_t *to = dst + (r->at - r->begin);
         *to = value_i8(r);
-        if (r->entries)
+        if (BUILT_PART(HUFFMAN) && r->entries)
             r->taken += pith_huff_pull_bytes(r->indices, r->codebook_i8, r->entries, to + 1,
                                              (uint32_t)(r->end - r->at - 1));
         advance(r);

@@ -19,6 +19,6 @@ void pith_decode_kernels_fill(struct decode_kernels *k, uint32_t features)
 {
     *k = (struct decode_kernels){NULL, NULL};
     fill_huff(k, features & PITH_BUILD_CPU);
-    if (PITH_BUILD_RANS)
+    if (BUILT_PART(RANS))
         fill_rans(k, features & PITH_BUILD_CPU);
 }

@@ -20,6 +20,8 @@ void pith_dense_kernels_fill(struct dense_kernels *k, uint32_t features)
 {
     *k = (struct dense_kernels){0};
     features &= PITH_BUILD_CPU;
-    DENSE_KERNELS(KERNEL_TAKE)
+    if (BUILT_PRODUCTS) {
+        DENSE_KERNELS(KERNEL_TAKE)
+    }
     set_tile(k, features);
 }

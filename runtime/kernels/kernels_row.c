@@ -4,7 +4,30 @@
 #include "core/build_choice.h"
 #include "kernels/kernels.h"
 
-#define SLOT(member, type, name, needs) .member = &(name),
+/* Operators that call a member; nothing refers to the others. */
+#define ACTIVATES                                                                                  \
+    (BUILT_PRODUCTS | BUILT_OP(PITH_OP_RELU) | BUILT_OP(PITH_OP_LEAKY_RELU) |                      \
+     BUILT_OP(PITH_OP_CLIP) | BUILT_OP(PITH_OP_SIGMOID) | BUILT_OP(PITH_OP_TANH) |                 \
+     BUILT_OP(PITH_OP_HARD_SIGMOID) | BUILT_OP(PITH_OP_HARD_SWISH) | BUILT_OP(PITH_OP_UNARY))
+#define SOFTENS                                                                                    \
+    (BUILT_OP(PITH_OP_SOFTMAX) | BUILT_OP(PITH_OP_LOG_SOFTMAX) | BUILT_OP(PITH_OP_ATTENTION))
+enum {
+    WANTS_relu = ACTIVATES,
+    WANTS_tanh = ACTIVATES,
+    WANTS_sigmoid = ACTIVATES,
+    WANTS_swish = ACTIVATES,
+    WANTS_erf = ACTIVATES,
+    WANTS_gelu = ACTIVATES,
+    WANTS_gelu_tanh = ACTIVATES,
+    WANTS_clip = ACTIVATES,
+    WANTS_exp = SOFTENS | BUILT_OP(PITH_OP_UNARY),
+    WANTS_softmax = SOFTENS,
+    WANTS_softmax_columns = SOFTENS,
+    WANTS_layer_norm = BUILT_OP(PITH_OP_LAYER_NORM) | BUILT_OP(PITH_OP_GROUP_NORM) |
+                       BUILT_OP(PITH_OP_MEAN_VARIANCE),
+    WANTS_where = BUILT_OP(PITH_OP_WHERE)
+};
+#define SLOT(member, type, name, needs) .member = WANTS_##member ? &(name) : NULL,
 static const struct row_kernels reference = {ROW_KERNELS_ANY(SLOT)};
 
 void pith_row_kernels_fill(struct row_kernels *k, uint32_t features)

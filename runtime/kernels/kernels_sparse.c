@@ -8,7 +8,9 @@ void pith_sparse_kernels_fill(struct sparse_kernels *k, uint32_t features)
 {
     pith_costs_of(features, &k->costs, NULL);
     features &= PITH_BUILD_CPU;
-    SPARSE_KERNELS(KERNEL_TAKE)
+    if (BUILT_PRODUCTS) {
+        SPARSE_KERNELS(KERNEL_TAKE)
+    }
     k->quad_lanes = features & PITH_CPU_AVX512 ? 16
                     : features & PITH_CPU_AVX2 ? 8
                     : features & PITH_CPU_NEON ? 4

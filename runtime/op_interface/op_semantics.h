@@ -13,90 +13,14 @@
  * explicit values (auto_pad resolved, opset differences gone, axes non-negative), so shapes follow
  * from attributes and input shapes alone. What is still data is a float tensor.
  *
- * To add one: a number here, a file op_<name>.c with its op_info, a row in op_table.c, a row in
- * onnx/onnx_table.c (docs/add-an-operator.md). */
+ * To add one: a number in core/op_number.h, a file op_<name>.c with its op_info, a row in
+ * op_table.c, a row in onnx/onnx_table.c (docs/add-an-operator.md). */
 #ifndef PITH_OP_SEMANTICS_H
 #define PITH_OP_SEMANTICS_H
 
 #include "core/tensor.h"
 #include "core/bytes.h"
-
-/* Numbers are part of the file format (docs/format.md); never reused. */
-enum pith_op {
-    PITH_OP_CONV = 1,
-    PITH_OP_GEMM = 2,
-    PITH_OP_MATMUL = 3,
-    PITH_OP_ADD = 4,
-    PITH_OP_SUB = 5,
-    PITH_OP_MUL = 6,
-    PITH_OP_DIV = 7,
-    PITH_OP_RELU = 8,
-    PITH_OP_LEAKY_RELU = 9,
-    PITH_OP_PRELU = 10,
-    PITH_OP_CLIP = 11,
-    PITH_OP_SIGMOID = 12,
-    PITH_OP_TANH = 13,
-    PITH_OP_HARD_SIGMOID = 14,
-    PITH_OP_HARD_SWISH = 15,
-    PITH_OP_SOFTMAX = 16,
-    PITH_OP_LOG_SOFTMAX = 17,
-    PITH_OP_MAX_POOL = 18,
-    PITH_OP_AVERAGE_POOL = 19,
-    PITH_OP_GLOBAL_MAX_POOL = 20,
-    PITH_OP_GLOBAL_AVERAGE_POOL = 21,
-    PITH_OP_BATCH_NORM = 22,
-    PITH_OP_LRN = 23,
-    PITH_OP_CONCAT = 24,
-    PITH_OP_SPLIT = 25,
-    PITH_OP_SLICE = 26,
-    PITH_OP_SQUEEZE = 27,
-    PITH_OP_UNSQUEEZE = 28,
-    PITH_OP_RESHAPE = 29,
-    PITH_OP_FLATTEN = 30,
-    PITH_OP_TRANSPOSE = 31,
-    PITH_OP_PAD = 32,
-    PITH_OP_CAST = 33,
-    PITH_OP_REDUCE_MEAN = 34,
-    PITH_OP_RESIZE = 35,
-    PITH_OP_IDENTITY = 36,
-    PITH_OP_UNARY = 37,
-    PITH_OP_POWER = 38,
-    PITH_OP_MOD = 39,
-    PITH_OP_COMPARE = 40,
-    PITH_OP_WHERE = 41,
-    PITH_OP_VARIADIC = 42,
-    PITH_OP_REDUCE = 43,
-    PITH_OP_ARG = 44,
-    PITH_OP_ALONG_AXIS = 45,
-    PITH_OP_GROUP_NORM = 46,
-    PITH_OP_LAYER_NORM = 47,
-    PITH_OP_MEAN_VARIANCE = 48,
-    PITH_OP_QUANTIZE = 49,
-    PITH_OP_GATHER = 50,
-    PITH_OP_SCATTER = 51,
-    PITH_OP_TILE = 52,
-    PITH_OP_DEPTH_SPACE = 53,
-    PITH_OP_TRILU = 54,
-    PITH_OP_ONE_HOT = 55,
-    PITH_OP_TOP_K = 56,
-    PITH_OP_CONV_TRANSPOSE = 57,
-    PITH_OP_LOOP = 58,
-    PITH_OP_LOOP_END = 59,
-    PITH_OP_BRANCH = 60,
-    PITH_OP_BRANCH_ELSE = 61,
-    PITH_OP_BRANCH_END = 62,
-    PITH_OP_RECURRENT = 63,
-    PITH_OP_DEQUANTIZE = 64,
-    PITH_OP_DYNAMIC_QUANTIZE = 65,
-    PITH_OP_REQUANTIZE = 66,
-    PITH_OP_MATMUL_INTEGER = 67,
-    PITH_OP_CONV_INTEGER = 68,
-    PITH_OP_NON_MAX_SUPPRESSION = 69,
-    PITH_OP_LP_POOL = 70,
-    PITH_OP_ATTENTION = 71,
-    PITH_OP_GRID_SAMPLE = 72,
-    PITH_OP_END /* one past the last */
-};
+#include "core/op_number.h"
 
 /* Attributes of a node: int32 slots, laid out by the schema. A float is stored by its bits. A list
  * takes PITH_LIST_SLOTS slots: its count (0..8), then its entries; an empty list stands for the

@@ -10,6 +10,7 @@
  * ONNX ConvInteger-10, with a bias added that ONNX lacks: a zero point of x multiplies the sum
  * of the weights, and folding both into one number a channel is what every kernel does
  * (docs/arithmetic.md). Of what the planner fused behind it, this file knows nothing. */
+#include "core/build_choice.h"
 #include "products/conv_run.h"
 #include "products/integer_conv.h"
 #include "kernels/ref/integer_element.h"

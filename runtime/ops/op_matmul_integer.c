@@ -11,6 +11,7 @@
  *
  * ONNX MatMulInteger-10. K <= 33,000: 2^31 / 65,025 = 33,026 products of two bytes, the largest
  * in size 255 * 255. Sums are kept unsigned, where wrapping is defined. */
+#include "core/build_choice.h"
 #include "op_interface/broadcast.h"
 #include "products/integer_conv.h"
 #include "kernels/ref/integer_element.h"

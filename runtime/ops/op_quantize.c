@@ -14,6 +14,7 @@
  * ONNX QuantizeLinear-21, DequantizeLinear-21, DynamicQuantizeLinear-11 (docs/arithmetic.md,
  * "Quantized networks"). Inside of networks of integers the planner makes these part of what
  * stands before or behind; as steps of their own they stand at the edges. */
+#include "core/build_choice.h"
 #include "kernels/ref/integer_element.h"
 #include "kernels/kernels.h"
 #include "ops/op_list.h"
@@ -73,7 +74,7 @@ static enum pith_status shape_quantize(const struct op_args *args)
     if (st)
         return st;
     enum pith_type from = args->in[0]->type, type = (enum pith_type)args->attr[ATTR_QUANTIZE_TYPE];
-    if ((from != PITH_F32 && from != PITH_I32) || !is_grid_type(type))
+    if ((from != PITH_F32 && (from != PITH_I32 || !BUILT_PART(WORDS))) || !is_grid_type(type))
         return PITH_ERR_UNSUPPORTED;
     st = check_grid(args, type);
     return st ? st : pith_out_set(args->out[0], type, &args->in[0]->shape);
@@ -132,7 +133,7 @@ static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t 
     }
     struct integer_range r = integer_range_of(j->type, zero_at(j, s));
     float scale = j->scale[s];
-    bool words = !j->g.block && !j->from_i32 && pith_type_bytes(j->type) == 2;
+    bool words = BUILT_PART(WORDS) && !j->g.block && !j->from_i32 && pith_type_bytes(j->type) == 2;
     for (size_t i = 0; words && i < n; i++)
         ((uint16_t *)j->y)[at + i] = (uint16_t)quantized(&r, ((const float *)j->x)[at + i] / scale);
     for (size_t i = 0; !words && i < n; i++) {
@@ -141,7 +142,7 @@ static void quantize_row(const struct scale_job *j, size_t at, size_t s, size_t 
             scale = j->scale[s + i];
         }
         int32_t q;
-        if (j->from_i32)
+        if (BUILT_PART(WORDS) && j->from_i32)
             /* i32 to f32 would round before the division does. */
             q = quantized_f64(&r, (double)((const int32_t *)j->x)[at + i] / (double)scale);
         else
@@ -160,7 +161,7 @@ static void dequantize_row(const struct scale_job *j, size_t at, size_t s, size_
     }
     float *y = (float *)j->y + at, scale = j->scale[s];
     int64_t zero = wide_zero_at(j, s);
-    bool words = !j->g.block && j->type == PITH_I16;
+    bool words = BUILT_PART(WORDS) && !j->g.block && j->type == PITH_I16;
     for (size_t i = 0; words && i < n; i++)
         y[i] = (float)(((const int16_t *)j->x)[at + i] - (int32_t)zero) * scale;
     for (size_t i = 0; !words && i < n; i++) {

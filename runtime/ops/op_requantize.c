@@ -10,6 +10,7 @@
  * product, with factor = x_scale * w_scale / y_scale. 2^24 is exact in f32, larger sums are
  * rounded once (to even) before they are multiplied: what the kernels' vector conversions do,
  * too. */
+#include "core/build_choice.h"
 #include "kernels/ref/integer_element.h"
 #include "ops/op_list.h"
 #include "op_interface/op_range.h"
@@ -26,8 +27,8 @@ static enum pith_status shape_requantize(const struct op_args *args)
     const struct tview *acc = args->in[0], *factor = args->in[1], *zero = args->in[2];
     enum pith_type type = (enum pith_type)args->attr[ATTR_QUANTIZE_TYPE];
     uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
-    if ((acc->type != PITH_I32 && acc->type != PITH_I64) || factor->type != PITH_F32 ||
-        !is_grid_type(type))
+    bool wide = BUILT_PART(WORDS) && acc->type == PITH_I64;
+    if ((acc->type != PITH_I32 && !wide) || factor->type != PITH_F32 || !is_grid_type(type))
         return PITH_ERR_UNSUPPORTED;
     /* One zero point: of the result, which is one tensor. */
     bool one = shape_elems(&factor->shape) == 1;
@@ -50,11 +51,12 @@ struct requantize_job {
 
 static int32_t requantized(const struct requantize_job *j, size_t i, float factor)
 {
-    if (j->wide)
+    if (BUILT_PART(WORDS) && j->wide)
         return quantized_f64(&j->range, (double)((const int64_t *)j->acc)[i] * (double)factor);
     int32_t acc = ((const int32_t *)j->acc)[i];
-    return j->in_double ? quantized_f64(&j->range, (double)acc * (double)factor)
-                        : quantized(&j->range, (float)acc * factor);
+    return BUILT_PART(WORDS) && j->in_double
+               ? quantized_f64(&j->range, (double)acc * (double)factor)
+               : quantized(&j->range, (float)acc * factor);
 }
 
 /* The loop that networks of 16 bits take. A loop without a test of types, which compilers make
@@ -76,7 +78,7 @@ static void requantize_range(void *arg, size_t begin, size_t end)
         size_t stop = (i / j->inner + 1) * j->inner;
         float factor = j->factor[i / j->inner % j->factors];
         stop = stop < last ? stop : last;
-        if (j->wide && j->in_double) {
+        if (BUILT_PART(WORDS) && j->wide && j->in_double) {
             requantize_words((const int64_t *)j->acc + i, &j->range, (double)factor,
                              (uint16_t *)j->y + i, stop - i);
             i = stop;
@@ -92,8 +94,8 @@ static void run_requantize(const struct op_args *args, const struct op_env *env)
     uint32_t axis = (uint32_t)args->attr[ATTR_QUANTIZE_AXIS];
     enum pith_type type = args->out[0]->type;
     struct requantize_job job = {.acc = args->in[0]->data,
-                                 .wide = args->in[0]->type == PITH_I64,
-                                 .in_double = pith_type_bytes(type) == 2,
+                                 .wide = BUILT_PART(WORDS) && args->in[0]->type == PITH_I64,
+                                 .in_double = BUILT_PART(WORDS) && pith_type_bytes(type) == 2,
                                  .factor = args->in[1]->data,
                                  .y = args->out[0]->data,
                                  .n = shape_elems(s),

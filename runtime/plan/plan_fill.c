@@ -137,7 +137,7 @@ static uint64_t cost_of_all(const struct fill *f)
 static uint64_t cost_in_slot(const struct weight *w, uint64_t all)
 {
     uint64_t cost = cost_of(w);
-    return PITH_BUILD_RANS && cost && cost >= all / 4 && pith_weight_is_cut(w) ? 0 : cost;
+    return BUILT_PART(RANS) && cost && cost >= all / 4 && pith_weight_is_cut(w) ? 0 : cost;
 }
 
 /* Deals the jobs out, from the class of the largest on. Returns how many there are. Longest

@@ -4,6 +4,7 @@
  *
  * The executor knows four operators by name, those that jump. Time is read only when a clock was
  * given, and it is charged to steps without what observers take. */
+#include "core/build_choice.h"
 #include "ops/loop.h"
 #include "plan/run_pair.h"
 #include "plan/run_segment.h"
@@ -113,7 +114,7 @@ static enum pith_status run_next(struct pith_plan *plan, uint64_t *start)
     enum pith_status st = pith_count_step(plan);
     if (st)
         return st;
-    if (s->args.info->flags & OP_CONTROL) {
+    if (BUILT_CONTROL && s->args.info->flags & OP_CONTROL) {
         plan->next_step = run_control(plan, i, &observed);
     } else {
         run_step(plan, s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_op.c - ConvInteger and MatMulInteger, as what integer_conv.c runs: their geometry,
  * their weights from the file, their inputs. */
+#include "core/build_choice.h"
 #include "products/byte_grid_at.h"
 #include "products/integer_conv.h"
 #include "products/integer_direct.h"
@@ -38,7 +39,7 @@ static bool takes(const struct op_args *args, struct integer_conv *c)
 {
     enum pith_type x = args->in[0]->type, type_w = args->in[1]->type;
     c->x_signed = x == PITH_I8 || x == PITH_I16;
-    c->words = x == PITH_I16 || x == PITH_U16;
+    c->words = BUILT_PART(WORDS) && (x == PITH_I16 || x == PITH_U16);
     c->long_sums = type_w == PITH_I16;
     /* what is added to has the type of its zero point, which is there (fuse_chain.c) */
     bool adds = args->n_grids == PRODUCT_ADD_GRIDS;

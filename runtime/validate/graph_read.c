@@ -2,6 +2,7 @@
 /* graph_read.c - a file's graph in memory: parsed twice, once to count and once to fill, then
  * names, regions and shapes. Everything lives in one block of the caller's: no allocation, no
  * failure half way. */
+#include "core/build_choice.h"
 #include "validate/graph_parse.h"
 #include "validate/region.h"
 #include "pith_runtime.h"
@@ -177,6 +178,27 @@ static enum pith_status shape_all(const struct image *im, const struct graph *g,
     return PITH_OK;
 }
 
+/* Chunks that no step reads. A build without their part refuses a file that has them. */
+static enum pith_status read_extras(const struct image *im, uint32_t n_values,
+                                    struct pith_error *err)
+{
+    static const struct {
+        enum chunk_kind chunk;
+        bool built;
+    } extra[] = {{CHUNK_NAMES, BUILT_PART(TEXTS)},
+                 {CHUNK_META, BUILT_PART(TEXTS)},
+                 {CHUNK_HISTORY, BUILT_PART(TEXTS)},
+                 {CHUNK_STATS, BUILT_PART(RANGES)}};
+    for (uint32_t i = 0; i < sizeof extra / sizeof *extra; i++) {
+        const struct stream *s = &im->chunk[extra[i].chunk];
+        if (!extra[i].built && s->bytes)
+            return pith_fail(err, PITH_ERR_UNSUPPORTED, pith_chunk_tag(extra[i].chunk),
+                             (uint64_t)(s->bytes - im->blob));
+    }
+    enum pith_status st = BUILT_PART(TEXTS) ? pith_validate_texts(im, err) : PITH_OK;
+    return st || !BUILT_PART(RANGES) ? st : pith_validate_stats(im, n_values, err);
+}
+
 /* Two passes over the same bytes. Between them the image must not change: it is the caller's. */
 enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags, uint32_t batch,
                                  void *mem, uint64_t mem_bytes, struct graph *g,
@@ -200,10 +222,10 @@ enum pith_status pith_graph_read(const void *blob, size_t bytes, uint32_t flags,
     p.table = m.table;
     p.slots = m.slots;
     p.refs = m.refs;
-    if ((st = pith_parse_graph(&p)) || (st = read_names(&im, &p.g, &m, err)) ||
-        (st = pith_validate_texts(&im, err)) ||
-        (st = pith_validate_stats(&im, p.g.n_values, err)) ||
-        (st = match_regions(&im, &p.g, err)) || (st = shape_all(&im, &p.g, batch, &m, err)))
+    if ((st = pith_parse_graph(&p)) ||
+        (BUILT_PART(TEXTS) && (st = read_names(&im, &p.g, &m, err))) ||
+        (st = read_extras(&im, p.g.n_values, err)) || (st = match_regions(&im, &p.g, err)) ||
+        (st = shape_all(&im, &p.g, batch, &m, err)))
         return st;
     *g = p.g;
     *value_shapes = m.values;
@@ -221,7 +243,6 @@ enum pith_status pith_blob_check(const void *blob, size_t bytes, uint32_t flags,
     enum pith_status st = count_graph(blob, bytes, flags, &im, &c, err);
     if (st)
         return st;
-    if ((st = pith_validate_texts(&im, err)) || (st = pith_validate_stats(&im, c.g.n_values, err)))
-        return st;
-    return pith_fail(err, PITH_OK, 0, 0);
+    st = read_extras(&im, c.g.n_values, err);
+    return st ? st : pith_fail(err, PITH_OK, 0, 0);
 }

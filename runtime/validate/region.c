@@ -10,6 +10,7 @@
  *
  * Matching on a stack of fixed depth: no recursion that a file could deepen, and the depth
  * bounds what the executor keeps as well. */
+#include "core/build_choice.h"
 #include "validate/region.h"
 
 /* open: from the outermost to the innermost. */
@@ -142,7 +143,9 @@ static bool visit(struct walk *w, uint32_t n)
     struct graph_node *node = &w->g->nodes[n];
     enum pith_op op = node->info->op;
     bool ok = true;
-    node->partner = PITH_NO_NODE;
+    node->partner = node->region = PITH_NO_NODE;
+    if (!BUILT_CONTROL)
+        return true;
     if (op == PITH_OP_LOOP_END)
         ok = end_loop(w, n);
     else if (op == PITH_OP_BRANCH_END)

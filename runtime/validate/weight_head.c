@@ -9,6 +9,7 @@
 #include "core/build_choice.h"
 #include "decode/adaptive_decode.h"
 #include "decode/class_decode.h"
+#include "decode/weight_kind.h"
 #include "validate/graph_parse.h"
 
 /* Writers call it, too: head bytes are made in one place. */
@@ -189,7 +190,7 @@ static enum pith_status parse_form(struct graph_parse *p, uint32_t head, struct 
         /* A source must exist; find_source() tests whether it fits. */
         (form >> FORM_SOURCE & FORM_SOURCE_MAX) > p->weight_at)
         return pith_parse_corrupt(p);
-    if (form & FORM_SLICED && !PITH_BUILD_SLICES)
+    if (form & FORM_SLICED && !BUILT_PART(SLICES))
         return pith_parse_unsupported(p);
     w->source_back = form >> FORM_SOURCE & FORM_SOURCE_MAX;
     w->sliced = form & FORM_SLICED;
@@ -258,7 +259,8 @@ static enum pith_status parse_common(struct graph_parse *p, uint32_t head, struc
     w->grid = kind == 0 ? GRID_PLAIN : GRID_CODEBOOK;
     w->code = kind == 2 || kind == 4 ? CODE_HUFFMAN : CODE_PLAIN;
     if (!st && kind > 0)
-        st = parse_codebook_shape(p, w, same, kind > 2);
+        st = BUILT_PART(CODEBOOKS) ? parse_codebook_shape(p, w, same, kind > 2)
+                                   : pith_parse_unsupported(p);
     return st ? st : parse_gap_count(p, w);
 }
 
@@ -267,9 +269,10 @@ static enum pith_status parse_other_code(struct graph_parse *p, struct weight *w
 {
     uint8_t head = rd_u8(&p->r);
     uint32_t number = (head & ~HEAD_SAME_CENTROIDS) >> 3, kind = number % COMMON_KINDS;
-    bool planes = number == 0 && head < HEAD_SAME_CENTROIDS && w->type == PITH_F32;
-    bool indices =
-        PITH_BUILD_RANS && number < 3 * COMMON_KINDS && (w->type == PITH_F32 || w->type == PITH_I8);
+    bool planes =
+        BUILT_PART(PLANES) && number == 0 && head < HEAD_SAME_CENTROIDS && w->type == PITH_F32;
+    bool indices = BUILT_PART(RANS) && number < 3 * COMMON_KINDS &&
+                   (w->type == PITH_F32 || w->type == PITH_I8);
     bool rans = indices && (kind == 2 || kind == 4);
     bool classes =
         indices && (kind == 1 || kind == 3) && number / COMMON_KINDS != (uint32_t)SUPPORT_BITMAP;
@@ -308,7 +311,7 @@ static enum pith_status parse_real_head(struct graph_parse *p, uint8_t head, str
         return pith_parse_corrupt(p);
     uint32_t number = short_number(head);
     bool form = head >= HEAD_FORM || head - HEAD_VECTOR < HEAD_VECTORS;
-    if (!PITH_BUILD_ADAPTIVE && (number < SHORT_HEADS || form))
+    if (!BUILT_PART(ADAPTIVE) && (number < SHORT_HEADS || form))
         return pith_parse_unsupported(p);
     return number < SHORT_HEADS ? parse_short(p, number, w)
            : form               ? parse_form(p, head, w)
@@ -318,11 +321,20 @@ static enum pith_status parse_real_head(struct graph_parse *p, uint8_t head, str
 static enum pith_status parse_trellis(struct graph_parse *p, uint8_t prefix, struct weight *w)
 {
     w->trellis = prefix == HEAD_TRELLIS_8 ? 8 : 16;
-    if (!PITH_BUILD_TRELLIS)
+    if (!BUILT_PART(TRELLIS))
         return pith_parse_unsupported(p);
     enum pith_status st = parse_real_head(p, rd_u8(&p->r), w);
     bool fits = (w->code == CODE_ADAPTIVE || w->code == CODE_CLASSES) && w->grid == GRID_CODEBOOK;
     return st || fits ? st : pith_parse_corrupt(p);
+}
+
+/* What a build must have for support and code of w; other parts are refused where they are met. */
+static bool is_built(const struct weight *w)
+{
+    return (is_sparse(w) || w->support == SUPPORT_DENSE) &&
+           (BUILT_PART(BITMAPS) || w->support != SUPPORT_BITMAP) &&
+           (BUILT_PART(GAPS) || w->support != SUPPORT_GAPS) &&
+           (BUILT_PART(HUFFMAN) || w->code != CODE_HUFFMAN);
 }
 
 /* Everything before the streams. */
@@ -338,5 +350,6 @@ enum pith_status pith_parse_head(struct graph_parse *p, struct weight *w)
     }
     if (head == HEAD_TRELLIS_8 || head == HEAD_TRELLIS_16)
         return parse_trellis(p, head, w);
-    return parse_real_head(p, head, w);
+    enum pith_status st = parse_real_head(p, head, w);
+    return st || is_built(w) ? st : pith_parse_unsupported(p);
 }

@@ -7,6 +7,7 @@
  *
  * All arithmetic is on bounded numbers: lengths are at most those of the data chunk. */
 #include "decode/adaptive_decode.h"
+#include "decode/weight_kind.h"
 #include "core/build_choice.h"
 #include "validate/graph_parse.h"
 
@@ -142,9 +143,10 @@ static enum pith_status take_table(struct graph_parse *p, uint32_t ref, struct h
 /* One nibble for each of the two tables a tensor may have, 0 where it has none. */
 static enum pith_status parse_tables(struct graph_parse *p, struct weight *w)
 {
-    bool gaps = w->support == SUPPORT_GAPS && w->nnz > 0;
-    bool index =
-        (w->code == CODE_HUFFMAN || w->code == CODE_RANS || w->code == CODE_CLASSES) && w->nnz > 0;
+    bool gaps = uses_gaps(w);
+    bool index = has_codebook(w) &&
+                 (w->code == CODE_HUFFMAN || w->code == CODE_RANS || w->code == CODE_CLASSES) &&
+                 w->nnz > 0;
     enum pith_status st;
     if (!gaps && !index)
         return PITH_OK;
@@ -172,7 +174,7 @@ static enum pith_status cut_coded(struct graph_parse *p, uint64_t min, struct st
  * Only in the second pass, where weights are stored; both read the same bytes. */
 static enum pith_status find_source(struct graph_parse *p, struct weight *w)
 {
-    if (!PITH_BUILD_ADAPTIVE || w->source_back == 0 || !p->fill)
+    if (!BUILT_PART(ADAPTIVE) || w->source_back == 0 || !p->fill)
         return PITH_OK;
     bool feeds = pith_adaptive_feed(w, &p->g.weights[p->weight_at - w->source_back]);
     return feeds ? PITH_OK : pith_parse_corrupt(p);
@@ -187,7 +189,7 @@ static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
     enum pith_status st =
         is_last ? cut_stream(p, p->im->chunk[CHUNK_DATA].n_bytes - p->data_at, &w->index_stream)
                 : cut_coded(p, 0, &w->index_stream);
-    if (st || w->grid != GRID_CODEBOOK)
+    if (st || !has_codebook(w))
         return st;
     if (pith_codebook_length(w->index_stream.bytes, w->index_stream.n_bytes, w->n_groups,
                              w->n_centroids, &length))
@@ -202,15 +204,15 @@ static enum pith_status cut_adaptive(struct graph_parse *p, struct weight *w)
 static enum pith_status cut_streams(struct graph_parse *p, struct weight *w)
 {
     enum pith_status st;
-    if (w->grid == GRID_CODEBOOK && (st = cut_coded(p, 1, &w->codebook)))
+    if (has_codebook(w) && (st = cut_coded(p, 1, &w->codebook)))
         return st;
-    if (w->support == SUPPORT_BITMAP && (st = cut_bitmap(p, w)))
+    if (has_bitmap(w) && (st = cut_bitmap(p, w)))
         return st;
     if ((st = parse_tables(p, w)))
         return st;
-    if (w->support == SUPPORT_GAPS && w->nnz > 0 && (st = cut_coded(p, 0, &w->support_stream)))
+    if (uses_gaps(w) && (st = cut_coded(p, 0, &w->support_stream)))
         return st;
-    if (w->grid == GRID_PLAIN)
+    if (!has_codebook(w))
         return cut_elements(p, w);
     if (w->code == CODE_PLAIN) {
         w->index_bits = bits_for(w->n_centroids);
@@ -226,7 +228,7 @@ enum pith_status pith_parse_weight(struct graph_parse *p, struct weight *w)
     enum pith_status st = pith_parse_head(p, w);
     if (st)
         return st;
-    if (w->code == CODE_ADAPTIVE || w->code == CODE_PLANES) {
+    if (learns(w) || has_planes(w)) {
         st = find_source(p, w);
         if (!st)
             st = cut_adaptive(p, w);

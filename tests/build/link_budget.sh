@@ -15,8 +15,9 @@ choice=$(grep -l '"core/build_choice.h"' $core)
 
 "$PITH_O/samples/make_digits" "$work/d" 64 1 && tests/fresh_digits.sh "$work/digits.onnx" &&
     "$PITH" compress "$work/digits.onnx" --sparsity 0.6 --bits 4 --for size -q -o "$work/digits.pith" &&
-    "$PITH" quantize "$work/digits.onnx" -d "$work/d/train-images-idx3-ubyte" -q -o "$work/int8.pith" || exit 1
-for net in digits int8; do
+    "$PITH" quantize "$work/digits.onnx" -d "$work/d/train-images-idx3-ubyte" -q -o "$work/int8.pith" &&
+    "$PITH" encode "$work/int8.pith" --for flash -q -o "$work/flash.pith" || exit 1
+for net in digits int8 flash; do
     printf '%s\n' '.section .rodata' '.global model_image, model_image_bytes' '.balign 64' 'model_image:' \
         ".incbin \"$work/$net.pith\"" 'model_image_end:' '.balign 4' 'model_image_bytes:' \
         '.4byte model_image_end - model_image' >"$work/$net.S"
@@ -54,11 +55,26 @@ wanted=$("$work/x86-64-all")
 for name in x86-64-avx2 x86-64-ref x86-64-digits; do
     [ "$("$work/$name")" = "$wanted" ] || { echo "$name: other bits than the full build"; status=1; }
 done
-# another network's operators
-$native -DPITH_BUILD_CPU=0xffffffffu $(cat "$work/digits.flags") "$work/int8.S" $here/output_hash.c $here/hosted_print.c $choice \
-    "$PITH_O/libpith-runtime.a" -lpthread -o "$work/refuses" || exit 1
-"$work/refuses"
-[ $? -eq 1 ] || { echo "a network of other operators was not refused"; status=1; }
+# build FILE PROGRAM [DEFINES CHOICE]
+build() {
+    $native $3 "$work/$1.S" $here/output_hash.c $here/hosted_print.c $4 "$PITH_O/libpith-runtime.a" -lpthread \
+        -o "$work/$2" || exit 1
+}
+chosen() { echo "-DPITH_BUILD_CPU=0xffffffffu $(cat "$work/$1.flags")"; }
+for net in int8 flash; do
+    build $net whole
+    build $net parts "$(chosen $net)" "$choice"
+    [ "$("$work/parts")" = "$("$work/whole")" ] || { echo "$net: other bits than the full build"; status=1; }
+done
+# refuses NETWORK FILE: a build for a network refuses a file with another operator or part
+refuses() {
+    build "$2" refuses "$(chosen "$1")" "$choice"
+    "$work/refuses"
+    [ $? -eq 1 ] || { echo "a build for $1 did not refuse $2"; status=1; }
+}
+refuses digits int8
+refuses int8 flash # codes
+refuses flash int8 # names
 
 command -v arm-none-eabi-gcc >/dev/null || { echo "no arm-none-eabi-gcc: Cortex-M4F was not looked at"; exit $status; }
 # m4 NAME NETWORK
@@ -71,4 +87,5 @@ m4() {
 }
 m4 m4-digits digits
 m4 m4-digits-int8 int8
+m4 m4-digits-flash flash
 exit $status
