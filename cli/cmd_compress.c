@@ -445,7 +445,7 @@ static enum cli_exit drop_large_codebooks(struct pith_model **m)
         plain[v] = b && b->n_groups * b->n_centroids > c->count;
         any = any || plain[v];
     }
-    enum pith_status st = any ? pith_model_copy_plain(*m, plain, false, &copy, &err) : PITH_OK;
+    enum pith_status st = any ? pith_model_copy_plain(*m, plain, &copy, &err) : PITH_OK;
     free(plain);
     if (copy) {
         pith_model_free(*m);

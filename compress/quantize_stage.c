@@ -191,7 +191,8 @@ static enum pith_status record_and_quantize(struct pith_model *m, const struct p
     struct recorded_feed *feed = NULL;
     if (!context->feed)
         return quantize(m, s, context, held, NULL, r, err);
-    enum pith_status st = pith_recorded_feed_open(m, context->feed, held->n_fitted, &feed, err);
+    enum pith_status st =
+        pith_recorded_feed_open(m, context->feed, NULL, held->n_fitted, &feed, err);
     if (!st)
         st = quantize(m, s, context, held, feed, r, err);
     pith_recorded_feed_close(feed);

@@ -16,10 +16,12 @@
 #include "numeric/row_panel.h"
 
 #define LEAST_TRACE 1e-6 /* of a group, of the mean group's: so that each has a factor */
+/* Times the shrinkage: targets are fitted to all that earlier layers did to the samples. */
+#define TARGET_SHRINKAGE 2.0
 
-double pith_layer_damping(const struct layer_moments *s, double times)
+double pith_layer_damping(const struct layer_moments *s)
 {
-    return s->h ? PITH_LAYER_DAMPING + times * s->shrinkage : 0;
+    return s->h ? PITH_LAYER_DAMPING + s->shrinkage : 0;
 }
 
 /* The sum of the diagonal, always added in one order, so that its bits do not vary. */
@@ -125,7 +127,7 @@ static bool factor_group(struct layer_factor *f, uint32_t g, double ridge)
     return true;
 }
 
-bool pith_layer_factor_again(struct layer_factor *f, double damping)
+static bool factor_with(struct layer_factor *f, double damping)
 {
     const size_t n = f->n;
     double all = 0;
@@ -173,7 +175,8 @@ static void make_data_free(struct layer_factor *f, bool as_stored)
 enum pith_status pith_layer_factor(struct layer_moments *s, double centre, double damping,
                                    size_t window, struct layer_factor *f, struct pith_error *err)
 {
-    *f = (struct layer_factor){.n = s->n, .groups = s->groups};
+    *f = (struct layer_factor){
+        .n = s->n, .groups = s->groups, .damping = damping, .shrinkage = s->shrinkage};
     f->order = malloc((s->groups + (size_t)1) * s->n * sizeof *f->order); /* and room behind */
     f->trace = calloc(s->groups, sizeof *f->trace);
     f->noise = calloc(s->groups, sizeof *f->noise);
@@ -194,7 +197,7 @@ enum pith_status pith_layer_factor(struct layer_moments *s, double centre, doubl
     for (uint32_t g = 0; g < f->groups && f->u; g++)
         order_group(f, g, window, room);
     free(room);
-    if (!pith_layer_factor_again(f, damping))
+    if (!factor_with(f, damping))
         make_data_free(f, window == 0);
     return PITH_OK;
 }
@@ -276,6 +279,7 @@ static void find_panels(void *arg, uint32_t thread)
     }
 }
 
+/* Shrinkage only adds to the diagonal: what had a factor has one again. */
 enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint64_t rows,
                                     const struct pith_opts *runtime,
                                     const struct pith_sweep_ranks *ranks, struct pith_error *err)
@@ -283,6 +287,8 @@ enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint
     struct targets g = {.f = f, .w = w, .each = rows / f->groups, .n_threads = 1};
     if (!f->cross)
         return PITH_OK;
+    if (f->shrinkage > 0)
+        factor_with(f, f->damping + (TARGET_SHRINKAGE - 1) * f->shrinkage);
     if (runtime && runtime->parallel_for)
         g.n_threads = pith_threads_count(runtime);
     g.kernels = pith_row_panel_kernels();
@@ -297,6 +303,8 @@ enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint
     room = room && rank_gather(g.ranks, g.target, (size_t)rows * f->n * sizeof *g.target,
                                PITH_ROW_PANEL * f->n * sizeof *g.target);
     f->target = g.target;
+    if (f->shrinkage > 0)
+        factor_with(f, f->damping);
     if (!room)
         return pith_error_no_memory(err);
     f->w = w;

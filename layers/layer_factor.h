@@ -3,7 +3,7 @@
  * of its damped Hessians, weights in the order of their diagonals (OBQ: Frantar and Alistarh, 2022)
  * or as they are stored; and targets.
  *
- *     pith_layer_factor(&moments, 0.95, pith_layer_damping(&moments, 1), 1, &f, err);
+ *     pith_layer_factor(&moments, 0.95, pith_layer_damping(&moments), 1, &f, err);
  *     pith_layer_targets(&f, w, rows, runtime, NULL, err);      with cross moments
  *     pith_layer_round(...)                                     layer_round.h
  *     pith_layer_factor_end(&f);
@@ -17,6 +17,10 @@
  * (Frantar et al., 2023): with 3 % pith compress --max-drop 0.5% makes files of mnist_cntk, DS-CNN
  * and AD01 that are 33, 7 and 5 % larger. */
 #define PITH_LAYER_DAMPING 0.01
+
+/* Share of what the means of inputs make of H that weights need not make up for: the bias does, but
+ * for being rounded. */
+#define PITH_BIAS_SHARE 0.95
 
 struct layer_factor {
     size_t n;
@@ -32,7 +36,8 @@ struct layer_factor {
     const float *w;   /* [rows, n] whose targets are known, borrowed; NULL: none */
     double *target;   /* [rows, n] by place */
     double *trace;    /* [groups] of H, undamped: the squares of a row's inputs */
-    double *noise;    /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
+    double damping, shrinkage; /* that u has; of the moments */
+    double *noise; /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
 };
 
 /* Takes the moments' matrices; their means stay. centre: share of what the means make of them that
@@ -42,11 +47,9 @@ struct layer_factor {
  * PITH_ERR_MEMORY. */
 enum pith_status pith_layer_factor(struct layer_moments *m, double centre, double damping,
                                    size_t window, struct layer_factor *f, struct pith_error *err);
-/* With another damping, in its place. False: there is none, f is as it was or data-free. */
-bool pith_layer_factor_again(struct layer_factor *f, double damping);
 void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
-/* How much to damp: PITH_LAYER_DAMPING, and so many times the shrinkage. */
-double pith_layer_damping(const struct layer_moments *m, double times);
+/* How much to damp: PITH_LAYER_DAMPING and the shrinkage; data-free 0. */
+double pith_layer_damping(const struct layer_moments *m);
 
 /* g [n] is a gradient by the weights of a row: the variance of what it changes by when each of the
  * row's roundings has variance 1, and others make up for it: |D U^-T g|^2, D the diagonal of U, as
@@ -54,8 +57,9 @@ double pith_layer_damping(const struct layer_moments *m, double times);
 double pith_layer_gradient_noise(const struct layer_factor *f, uint32_t group, const float *g,
                                  double *room);
 
-/* The targets of all rows of w [rows, n], so many for each group; cross is not needed any more. The
- * same bits for any number of threads and ranks. PITH_ERR_MEMORY. */
+/* The targets of all rows of w [rows, n], so many for each group, with twice the shrinkage; cross
+ * is not needed any more, u has its damping again. The same bits for any number of threads and
+ * ranks. PITH_ERR_MEMORY. */
 enum pith_status pith_layer_targets(struct layer_factor *f, const float *w, uint64_t rows,
                                     const struct pith_opts *runtime,
                                     const struct pith_sweep_ranks *ranks, struct pith_error *err);

@@ -47,6 +47,11 @@ struct layer_rows {
  * weight, or has no such blocks. */
 uint32_t pith_layer_blocks(const struct pith_model *m, const struct pith_node *node);
 
+/* The value that is added as it is to what a weight gives, wherever that is read, and to nothing
+ * else; PITH_VALUE_NONE: there is none. A bias may make up for what rounding the weight does to the
+ * mean of results then. */
+uint32_t pith_weight_bias(const struct pith_model *m, uint32_t value);
+
 /* What a float layer, of pith_layer_blocks > 0, reads; blocks are groups. Borrows the input.
  * PITH_ERR_MEMORY. */
 enum pith_status pith_layer_rows_of(const struct layer_input *in, struct layer_rows *rows,

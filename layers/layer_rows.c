@@ -48,6 +48,38 @@ uint32_t pith_layer_blocks(const struct pith_model *m, const struct pith_node *n
     return blocks > v->dim[1] || (blocks > 1 && grouped) ? 0 : blocks;
 }
 
+static bool multiplies(const struct pith_node *node, uint32_t value)
+{
+    return node->n_in > 1 && node->in[1] == value;
+}
+
+/* The bias is added to sums that are not scaled before, nor is it multiplied. */
+static bool bias_is_plain(const struct pith_node *node)
+{
+    if (node->op == PITH_OP_RECURRENT)
+        return node->attr[ATTR_RECURRENT_KIND] != RECURRENT_GRU ||
+               node->attr[ATTR_RECURRENT_LINEAR_BEFORE_RESET];
+    return node->op != PITH_OP_GEMM || (attr_f32(node->attr, ATTR_GEMM_ALPHA) == 1.0f &&
+                                        attr_f32(node->attr, ATTR_GEMM_BETA) == 1.0f);
+}
+
+uint32_t pith_weight_bias(const struct pith_model *m, uint32_t value)
+{
+    uint32_t bias = PITH_VALUE_NONE;
+    for (uint32_t i = m->n_nodes; i-- > 0;)
+        bias = multiplies(&m->nodes[i], value) ? pith_node_bias(&m->nodes[i]) : bias;
+    for (uint32_t i = 0; i < m->n_nodes && bias != PITH_VALUE_NONE; i++) {
+        const struct pith_node *node = &m->nodes[i];
+        const bool layer = multiplies(node, value);
+        uint32_t uses = 0;
+        for (uint32_t k = 0; k < node->n_in; k++)
+            uses += node->in[k] == bias;
+        if (uses != layer || (layer && (pith_node_bias(node) != bias || !bias_is_plain(node))))
+            return PITH_VALUE_NONE;
+    }
+    return bias;
+}
+
 static enum pith_status read_input(const void *of, uint64_t sample, float *x,
                                    struct pith_error *err)
 {

@@ -27,6 +27,7 @@ struct layer_walk {
     bool *is_kept;            /* [n_values] */
     uint32_t *number;         /* [n_values] in a piece, or PITH_VALUE_NONE */
     uint32_t *input;          /* [n_values] its number among the model's inputs + 1; 0: none */
+    struct body_span *body;   /* [n_nodes + 1] */
     uint64_t n_samples;
     uint32_t at; /* nodes that were run */
 };
@@ -405,10 +406,12 @@ static enum pith_status run_piece(struct layer_walk *w, struct piece *p, struct 
 /* Nothing is run when nothing is between. */
 enum pith_status pith_layer_walk_to(struct layer_walk *w, uint32_t node, struct pith_error *err)
 {
-    struct piece p = {.first = w->at, .last = node};
-    enum pith_status status = w->at < node ? run_piece(w, &p, err) : PITH_OK;
+    const struct body_span body = w->body[node];
+    const uint32_t last = body.begin < body.end ? body.begin : node;
+    struct piece p = {.first = w->at, .last = last};
+    enum pith_status status = w->at < last ? run_piece(w, &p, err) : PITH_OK;
     if (!status)
-        w->at = node;
+        w->at = last;
     return status;
 }
 
@@ -585,10 +588,15 @@ void pith_layer_walk_hold(struct layer_walk *w, uint32_t value, uint32_t node)
     w->last[value] = w->last[value] > node ? w->last[value] : node;
 }
 
-void pith_layer_bodies(const struct pith_model *m, struct body_span *span)
+struct body_span pith_layer_walk_body(const struct layer_walk *w, uint32_t node)
+{
+    return w->body[node];
+}
+
+/* span: [n_nodes], zeros */
+static void find_bodies(const struct pith_model *m, struct body_span *span)
 {
     uint32_t depth = 0, begin = 0;
-    memset(span, 0, m->n_nodes * sizeof *span);
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         if (pith_opens_body(m->nodes[i].op) && depth++ == 0)
             begin = i;
@@ -612,8 +620,10 @@ static enum pith_status begin(struct layer_walk *w, struct pith_error *err)
     w->is_kept = calloc(n, sizeof *w->is_kept);
     w->number = malloc(n * sizeof *w->number);
     w->input = calloc(n, sizeof *w->input);
-    if (!w->kept || !w->bytes || !w->last || !w->is_kept || !w->number || !w->input)
+    w->body = calloc(m->n_nodes + (size_t)1, sizeof *w->body);
+    if (!w->kept || !w->bytes || !w->last || !w->is_kept || !w->number || !w->input || !w->body)
         return pith_error_no_memory(err);
+    find_bodies(m, w->body);
     w->n_samples = pith_recorded_feed_calls(w->opts.feed);
     for (uint32_t i = 0; i < m->n_inputs; i++)
         w->input[m->inputs[i]] = i + 1;
@@ -655,5 +665,6 @@ void pith_layer_walk_close(struct layer_walk *w)
     free(w->is_kept);
     free(w->number);
     free(w->input);
+    free(w->body);
     free(w);
 }

@@ -4,9 +4,8 @@
  * them. Each node runs once for each sample, however many layers there are.
  *
  *     pith_layer_walk_open(m, &opts, &w, err);
- *     pith_layer_bodies(m, body);
  *     pith_layer_walk_to(w, node, err);                   all nodes before it
- *     pith_layer_input_open(w, node, body[node], &in, err);
+ *     pith_layer_input_open(w, node, pith_layer_walk_body(w, node), &in, err);
  *     pith_layer_input_read(&in, sample, x, err);         sums of these: layer_moments.h
  *     pith_layer_input_close(&in);
  *     ... change m's weight of that node ...
@@ -16,7 +15,7 @@
  * What is kept are the values that are still to be read, of all samples, in memory to a limit, the
  * others in files (kept_values.h); inputs are read from the feed each time. Results do not
  * depend on threads. A sample is a call of the feed (recorded_feed.h). Two networks that are
- * compared have a walk each. */
+ * compared have a walk each (network_pair.h). */
 #ifndef PITH_LAYER_WALK_H
 #define PITH_LAYER_WALK_H
 
@@ -43,7 +42,8 @@ enum pith_status pith_layer_walk_open(const struct pith_model *m,
                                       struct pith_error *err);
 void pith_layer_walk_close(struct layer_walk *w); /* accepts NULL */
 const struct pith_model *pith_layer_walk_model(const struct layer_walk *w);
-/* Runs the nodes before `node`, which is in no loop or branch; nothing where they were run already.
+/* Runs the nodes before `node`, or before the outermost loop or branch that it is in; nothing where
+ * they were run already.
  * PITH_ERR_MEMORY, _IO, and what reading data, running and opts.change return. */
 enum pith_status pith_layer_walk_to(struct layer_walk *w, uint32_t node, struct pith_error *err);
 /* Keeps a value that some node makes until the nodes before `node` were run, though nothing reads
@@ -66,8 +66,8 @@ enum pith_status pith_layer_walk_map(struct layer_walk *w, uint32_t value, const
 struct body_span {
     uint32_t begin, end;
 };
-/* span: [m->n_nodes] */
-void pith_layer_bodies(const struct pith_model *m, struct body_span *span);
+/* node: 0..m->n_nodes */
+struct body_span pith_layer_walk_body(const struct layer_walk *w, uint32_t node);
 
 /* What a layer multiplies its weight with, wherever that comes from:
  *

@@ -155,10 +155,13 @@ static enum pith_status begin(struct recorded_feed *r, uint64_t n_samples, struc
     return status || r->feed.n_states == 0 ? status : record_states(r, err);
 }
 
-static enum pith_status open_feed(const struct pith_model *m, const struct pith_feed *feed,
-                                  struct pith_data *data, uint64_t n_samples,
-                                  struct recorded_feed **r, struct pith_error *err)
+enum pith_status pith_recorded_feed_open(const struct pith_model *m, const struct pith_feed *feed,
+                                         struct pith_data *data, uint64_t n_samples,
+                                         struct recorded_feed **r, struct pith_error *err)
 {
+    if (!feed && m->n_inputs != 1)
+        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
+                               "samples are for one input: the model has %u", m->n_inputs);
     struct recorded_feed *made = calloc(1, sizeof *made);
     if (!made)
         return pith_error_no_memory(err);
@@ -173,23 +176,6 @@ static enum pith_status open_feed(const struct pith_model *m, const struct pith_
     else
         *r = made;
     return status;
-}
-
-enum pith_status pith_recorded_feed_open(const struct pith_model *m, const struct pith_feed *feed,
-                                         uint64_t n_samples, struct recorded_feed **r,
-                                         struct pith_error *err)
-{
-    return open_feed(m, feed, NULL, n_samples, r, err);
-}
-
-enum pith_status pith_recorded_feed_open_data(const struct pith_model *m, struct pith_data *data,
-                                              uint64_t n_samples, struct recorded_feed **r,
-                                              struct pith_error *err)
-{
-    if (m->n_inputs != 1)
-        return pith_error_fill(err, PITH_ERR_UNSUPPORTED,
-                               "samples are for one input: the model has %u", m->n_inputs);
-    return open_feed(m, NULL, data, n_samples, r, err);
 }
 
 void pith_recorded_feed_close(struct recorded_feed *r)

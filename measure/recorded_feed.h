@@ -15,16 +15,13 @@ extern "C" {
 
 struct recorded_feed;
 
-/* Of the feed's first n_samples (0, or more than there are: all). Borrows the feed, its data and m
- * until closed. PITH_ERR_ARGUMENT: the feed does not fit the model; PITH_ERR_MEMORY, _IO, and what
+/* Of the feed's first n_samples (0, or more than there are: all); feed NULL: of data for the only
+ * input. Borrows the feed, its data and m until closed. PITH_ERR_ARGUMENT: the feed does not fit
+ * the model; PITH_ERR_UNSUPPORTED: no feed, and several inputs; PITH_ERR_MEMORY, _IO, and what
  * reading data and running return. */
 enum pith_status pith_recorded_feed_open(const struct pith_model *m, const struct pith_feed *feed,
-                                         uint64_t n_samples, struct recorded_feed **r,
-                                         struct pith_error *err);
-/* The same of data for the only input. PITH_ERR_UNSUPPORTED: there are several. */
-enum pith_status pith_recorded_feed_open_data(const struct pith_model *m, struct pith_data *data,
-                                              uint64_t n_samples, struct recorded_feed **r,
-                                              struct pith_error *err);
+                                         struct pith_data *data, uint64_t n_samples,
+                                         struct recorded_feed **r, struct pith_error *err);
 void pith_recorded_feed_close(struct recorded_feed *r); /* accepts NULL */
 uint64_t pith_recorded_feed_calls(const struct recorded_feed *r);
 /* Input `input` (of the model's list) in a call; to: [its bytes]. Calls on one data set may not

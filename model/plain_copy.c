@@ -22,9 +22,8 @@ static void make_view(const struct pith_model *from, const bool *plain, bool bor
     }
 }
 
-enum pith_status pith_model_copy_plain(const struct pith_model *from, const bool *plain,
-                                       bool borrow, struct pith_model **copy,
-                                       struct pith_error *err)
+static enum pith_status copy_view(const struct pith_model *from, const bool *plain, bool borrow,
+                                  struct pith_model **copy, struct pith_error *err)
 {
     struct pith_model view = *from;
     struct pith_value *value = malloc((from->n_values + (size_t)1) * sizeof *value);
@@ -40,5 +39,26 @@ enum pith_status pith_model_copy_plain(const struct pith_model *from, const bool
             (*copy)->values[v].constant->data = from->values[v].constant->data;
     free(value);
     free(constant);
+    return status;
+}
+
+enum pith_status pith_model_copy_plain(const struct pith_model *from, const bool *plain,
+                                       struct pith_model **copy, struct pith_error *err)
+{
+    return copy_view(from, plain, false, copy, err);
+}
+
+enum pith_status pith_model_copy_weights(const struct pith_model *from, struct pith_model **copy,
+                                         struct pith_error *err)
+{
+    struct pith_weight_ref *refs = malloc((from->n_nodes + (size_t)1) * sizeof *refs);
+    bool *plain = calloc(from->n_values + (size_t)1, sizeof *plain);
+    const uint32_t n = refs && plain ? pith_model_weights(from, refs) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        plain[refs[i].value] = true;
+    enum pith_status status =
+        refs && plain ? copy_view(from, plain, true, copy, err) : pith_error_no_memory(err);
+    free(refs);
+    free(plain);
     return status;
 }

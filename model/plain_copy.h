@@ -7,10 +7,12 @@
 #include "pith_model.h"
 
 /* As pith_model_copy, but for the codebooks of constants v with plain[v]; plain: [n_values].
- * borrow: the numbers of these are those of `from`, which has to live as long as they are not
- * replaced. PITH_ERR_MEMORY. */
+ * PITH_ERR_MEMORY. */
 enum pith_status pith_model_copy_plain(const struct pith_model *from, const bool *plain,
-                                       bool borrow, struct pith_model **copy,
-                                       struct pith_error *err);
+                                       struct pith_model **copy, struct pith_error *err);
+/* The same for all weights (pith_model_weights), whose numbers are borrowed: they are those of
+ * `from`, which lives at least until each is replaced, or the copy is freed. */
+enum pith_status pith_model_copy_weights(const struct pith_model *from, struct pith_model **copy,
+                                         struct pith_error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "layers/layer_round.h"
+#include "layers/network_pair.h"
 #include "layer_support.h"
 #include "base/error_fill.h"
 #include "base/narrow_float.h"
@@ -19,8 +20,6 @@
 #include "weight_store.h"
 
 #define MEMORY_BYTES (UINT64_C(20) << 20)
-#define ROWS_PER_COLUMN 256u /* of moments */
-#define LEAST_ROWS 32768u
 #define PATHS 16u
 #define TRELLIS_PATHS 32u   /* twice as many with 16 states */
 #define TRELLIS_COLUMNS 16u /* of a row, so that a trellis gains something behind its beginning */
@@ -28,29 +27,22 @@
  * where the others are by rows and columns, and levels of a trellis have no such places. (LeNet-5
  * at 0.4 bits: 21,080 bytes without, 32,905 with a trellis, by their counts 21,501 and 24,119.) */
 #define TRELLIS_BITS 1.0
-/* Times that of rounding: goals are fitted to all that earlier layers did to the samples. */
-#define GOAL_DAMPING_FACTOR 2.0
 /* Damping makes steps finer where the Hessian is poorly estimated, by at most this
  * factor. (At equal KL 9 % of ResNet-20's bytes with 32 pictures.)
  */
 #define FINER 2.0
 #define SPARSE 0.25
-/* Of the mean's square, that weights need not mind: the bias makes up for it, but for being
- * rounded. */
-#define BIAS_SHARE 0.95
 
 struct sweep {
     const struct pith_model *was;
     struct pith_model *now;
     struct pith_weight_sweep_opts opts;
-    uint64_t samples;
     struct recorded_feed *feed;
-    struct layer_walk *walk[2]; /* of now, was */
-    uint32_t *uses;             /* [n_values] */
-    struct body_span *body;     /* [n_nodes] the outermost one that a node is in */
-    bool *done;                 /* [n_values] constants that have a grid or halves */
-    bool *is_last;              /* [n_nodes] no other weight is behind it */
-    uint64_t answers;           /* rows of the last weights, the most */
+    struct network_pair pair;
+    uint32_t *uses;   /* [n_values] */
+    bool *done;       /* [n_values] constants that have a grid or halves */
+    bool *is_last;    /* [n_nodes] no other weight is behind it */
+    uint64_t answers; /* rows of the last weights, the most */
     struct pith_error *err;
 };
 
@@ -66,12 +58,11 @@ struct layer {
     bool data_free, by_row;
     uint32_t states; /* of its trellis; 0: none */
     struct layer_factor factor;
-    double *mean[2];              /* [groups, n] of inputs now, before; NULL: data-free */
-    double *loss;                 /* [rows] of a squared error of its results */
-    double *step;                 /* [rows] */
-    double damping, goal_damping; /* of what rounding makes up for, of goals */
-    double *shift;                /* [rows] that the bias is to make up for */
-    int16_t *q;                   /* [rows, n] */
+    double *mean[2]; /* [groups, n] of inputs now, before; NULL: data-free */
+    double *loss;    /* [rows] of a squared error of its results */
+    double *step;    /* [rows] */
+    double *shift;   /* [rows] that the bias is to make up for */
+    int16_t *q;      /* [rows, n] */
     /* Rows of one block after another: [blocks, rows, n / blocks]. */
     float *cut;
     double *cut_loss, *cut_step;
@@ -124,56 +115,25 @@ static size_t window_of(const struct layer *l)
     return l->support.pattern ? pith_support_window(l->support.pattern, l->n, l->blocks) : 1;
 }
 
-/* Up to the layer, or to the body that it is in; and what it reads, in both networks. */
-static enum pith_status open_readers(struct sweep *s, struct layer *l, struct layer_input reader[2])
-{
-    const uint32_t node = l->ref->node;
-    const struct body_span body = s->body[node];
-    enum pith_status status = PITH_OK;
-    for (int i = 0; i < 2 && !status; i++) {
-        status = pith_layer_walk_to(s->walk[i], body.end ? body.begin : node, s->err);
-        if (!status)
-            status = pith_layer_input_open(s->walk[i], node, body, &reader[i], s->err);
-    }
-    if (!status && (reader[0].elems == 0 || reader[0].elems != reader[1].elems)) {
-        l->data_free = true;
-        l->blocks = 1;
-    }
-    return status;
-}
-
-static enum pith_status sum_moments(const struct sweep *s, const struct layer_input reader[2],
-                                    const struct moments_opts *o, struct layer_moments *stats)
-{
-    struct layer_rows rows[2] = {{0}};
-    enum pith_status status = PITH_OK;
-    for (int i = 0; i < 2 && !status; i++)
-        status = pith_layer_rows_of(&reader[i], &rows[i], s->err);
-    if (!status)
-        status = pith_layer_moments(&rows[0], &rows[1], o, stats, s->err);
-    for (int i = 0; i < 2; i++)
-        pith_layer_rows_end(&rows[i]);
-    return status;
-}
-
 static enum pith_status find_moments(struct sweep *s, struct layer *l, struct layer_moments *stats)
 {
-    const struct moments_opts o = {.samples = s->samples,
-                                   .per_column = ROWS_PER_COLUMN,
-                                   .least_rows = LEAST_ROWS,
-                                   .sensitivity = s->opts.sensitivity,
+    const uint32_t node = l->ref->node;
+    const struct moments_opts o = {.sensitivity = s->opts.sensitivity,
                                    .weight = l->ref->value,
                                    .place_share = s->opts.place_share,
-                                   .centre = l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE,
+                                   .centre = l->bias == PITH_VALUE_NONE ? 0 : PITH_BIAS_SHARE,
                                    .runtime = s->opts.runtime,
                                    .ranks = s->opts.ranks};
-    struct layer_input reader[2] = {{0}};
-    enum pith_status status = l->data_free ? PITH_OK : open_readers(s, l, reader);
-    *stats = pith_layer_moments_none(l->n);
-    if (!status && !l->data_free)
-        status = sum_moments(s, reader, &o, stats);
-    for (int i = 0; i < 2; i++)
-        pith_layer_input_close(&reader[i]);
+    enum pith_status status = PITH_OK;
+    *stats = (struct layer_moments){0};
+    if (!l->data_free)
+        status = pith_network_pair_moments(
+            &s->pair, node, pith_layer_walk_body(s->pair.walk[1], node), &o, stats, s->err);
+    if (!status && !stats->n) {
+        l->data_free = true;
+        l->blocks = 1;
+        *stats = pith_layer_moments_none(l->n);
+    }
     return status;
 }
 
@@ -189,13 +149,11 @@ static enum pith_status find_factor(struct sweep *s, struct layer *l)
 {
     struct layer_moments stats;
     enum pith_status status = find_moments(s, l, &stats);
-    l->goal_damping = pith_layer_damping(&stats, GOAL_DAMPING_FACTOR);
     if (!status && !l->data_free && s->opts.without & PITH_SWEEP_NO_CORRECTION)
         forget_original(&stats);
-    l->damping = pith_layer_damping(&stats, 1);
     if (!status)
-        status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : BIAS_SHARE, l->damping,
-                                   window_of(l), &l->factor, s->err);
+        status = pith_layer_factor(&stats, l->bias == PITH_VALUE_NONE ? 0 : PITH_BIAS_SHARE,
+                                   pith_layer_damping(&stats), window_of(l), &l->factor, s->err);
     for (int i = 0; i < 2; i++) {
         l->mean[i] = stats.mean[i];
         stats.mean[i] = NULL;
@@ -256,8 +214,8 @@ static void find_loss(const struct sweep *s, struct layer *l)
     }
     pith_step_shrink(l->loss, rows, known->n_samples, s->is_last[l->ref->node]);
     for (uint64_t row = 0; row < rows; row++) {
-        double trace = trace_of(l, row);
-        l->loss[row] /= (trace > 0 ? trace : 1) * (1 + l->damping) / (1 + fmin(l->damping, FINER));
+        const double trace = trace_of(l, row), damping = l->factor.damping;
+        l->loss[row] /= (trace > 0 ? trace : 1) * (1 + damping) / (1 + fmin(damping, FINER));
     }
 }
 
@@ -352,26 +310,11 @@ static void find_shift(const struct layer *l)
     }
 }
 
-/* Where the results of a weight are not scaled before it is added, nor what it is multiplied with.
- */
-static bool bias_is_plain(const struct pith_node *node)
+static uint32_t own_bias(const struct sweep *s, const struct pith_weight_ref *ref)
 {
-    if (node->op == PITH_OP_RECURRENT)
-        return node->attr[ATTR_RECURRENT_KIND] != RECURRENT_GRU ||
-               node->attr[ATTR_RECURRENT_LINEAR_BEFORE_RESET];
-    return node->op != PITH_OP_GEMM || (attr_f32(node->attr, ATTR_GEMM_ALPHA) == 1.0f &&
-                                        attr_f32(node->attr, ATTR_GEMM_BETA) == 1.0f);
-}
-
-static uint32_t own_bias(const struct sweep *s, const struct pith_node *node, uint64_t rows)
-{
-    uint32_t v = pith_node_bias(node);
-    if (v == PITH_VALUE_NONE || s->uses[v] != 1)
-        return PITH_VALUE_NONE;
-    const struct pith_const *c = s->now->values[v].constant;
-    return c && s->now->values[v].type == PITH_F32 && c->count == rows && bias_is_plain(node)
-               ? v
-               : PITH_VALUE_NONE;
+    const uint32_t v = pith_weight_bias(s->was, ref->value);
+    const struct pith_const *c = v == PITH_VALUE_NONE ? NULL : s->now->values[v].constant;
+    return c && s->now->values[v].type == PITH_F32 && c->count == ref->rows ? v : PITH_VALUE_NONE;
 }
 
 static void store_halves(struct pith_const *c)
@@ -476,19 +419,6 @@ static enum pith_status join_rows(const struct sweep *s, struct layer *l)
     return l->q ? PITH_OK : pith_error_no_memory(s->err);
 }
 
-/* With a damping of their own. */
-static enum pith_status find_goals(const struct sweep *s, struct layer *l)
-{
-    const bool own = l->factor.cross && l->goal_damping > l->damping;
-    if (own && !pith_layer_factor_again(&l->factor, l->goal_damping))
-        return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
-    enum pith_status status = pith_layer_targets(&l->factor, l->round.w, l->round.rows,
-                                                 s->opts.runtime, s->opts.ranks, s->err);
-    if (!status && own && !pith_layer_factor_again(&l->factor, l->damping))
-        return pith_error_fill(s->err, PITH_ERR_ARGUMENT, "%s: no factor", l->ref->layer);
-    return status;
-}
-
 /* What a weight's bits are worth, and the error that it is rounded with by such a step. */
 static double price_of(const struct sweep *s, const struct layer *l)
 {
@@ -537,7 +467,8 @@ static enum pith_status round_rows(const struct sweep *s, struct layer *l)
                                     .ranks = s->opts.ranks};
     enum pith_status status = cut_rows(s, l);
     if (!status)
-        status = find_goals(s, l);
+        status = pith_layer_targets(&l->factor, l->round.w, l->round.rows, s->opts.runtime,
+                                    s->opts.ranks, s->err);
     if (!status)
         status = choose_support(s, l);
     if (!status)
@@ -580,7 +511,7 @@ static bool open_layer(const struct sweep *s, const struct pith_weight_ref *ref,
     /* A trellis goes through a row whole. */
     const bool can = l->blocks == 1 && l->n >= TRELLIS_COLUMNS && !l->support.pattern;
     l->states = can && !s->opts.levels ? s->opts.states : 0;
-    l->bias = own_bias(s, l->node, ref->rows);
+    l->bias = own_bias(s, ref);
     return l->loss && l->step && l->shift;
 }
 
@@ -676,72 +607,36 @@ static enum pith_status store_others(const struct sweep *s)
     return status;
 }
 
-static enum pith_status open_feed(struct sweep *s, struct pith_data *data)
-{
-    enum pith_status status =
-        s->opts.feed
-            ? pith_recorded_feed_open(s->was, s->opts.feed, s->opts.samples, &s->feed, s->err)
-            : pith_recorded_feed_open_data(s->was, data, s->opts.samples, &s->feed, s->err);
-    s->samples = status ? 0 : pith_recorded_feed_calls(s->feed);
-    return status;
-}
-
-static enum pith_status open_walks(struct sweep *s)
-{
-    const struct layer_walk_opts o = {
-        .feed = s->feed, .runtime = s->opts.runtime, .memory_bytes = s->opts.memory_bytes / 2};
-    enum pith_status status = pith_layer_walk_open(s->now, &o, &s->walk[0], s->err);
-    return status ? status : pith_layer_walk_open(s->was, &o, &s->walk[1], s->err);
-}
-
-/* Weights that are swept get numbers and codebooks of their own one by one: until then the numbers
- * are those of the network as it came. */
-static enum pith_status copy_network(struct sweep *s)
-{
-    struct pith_weight_ref *refs = malloc((s->was->n_nodes + (size_t)1) * sizeof *refs);
-    bool *plain = calloc(s->was->n_values + (size_t)1, sizeof *plain);
-    const uint32_t n = refs && plain ? pith_model_weights(s->was, refs) : 0;
-    for (uint32_t i = 0; i < n; i++)
-        plain[refs[i].value] = true;
-    enum pith_status status = refs && plain
-                                  ? pith_model_copy_plain(s->was, plain, true, &s->now, s->err)
-                                  : pith_error_no_memory(s->err);
-    free(refs);
-    free(plain);
-    return status;
-}
-
 static enum pith_status open_sweep(struct sweep *s, struct pith_data *data)
 {
     const size_t nodes = s->was->n_nodes + (size_t)1, values = s->was->n_values + (size_t)1;
     bool *feeds = calloc(values, sizeof *feeds);
     s->uses = calloc(values, sizeof *s->uses);
     s->done = calloc(values, sizeof *s->done);
-    s->body = calloc(nodes, sizeof *s->body);
     s->is_last = calloc(nodes, sizeof *s->is_last);
-    bool room = feeds && s->uses && s->done && s->body && s->is_last;
+    bool room = feeds && s->uses && s->done && s->is_last;
     if (room) {
         pith_model_count_uses(s->was, values, s->uses, NULL);
-        pith_layer_bodies(s->was, s->body);
         find_last(s, feeds);
     }
     free(feeds);
     if (!room)
         return pith_error_no_memory(s->err);
-    enum pith_status status = copy_network(s);
+    enum pith_status status = pith_model_copy_weights(s->was, &s->now, s->err);
     if (!status)
-        status = open_feed(s, data);
-    return status ? status : open_walks(s);
+        status =
+            pith_recorded_feed_open(s->was, s->opts.feed, data, s->opts.samples, &s->feed, s->err);
+    const struct layer_walk_opts o = {
+        .feed = s->feed, .runtime = s->opts.runtime, .memory_bytes = s->opts.memory_bytes / 2};
+    return status ? status : pith_network_pair_open(s->was, s->now, &o, &s->pair, s->err);
 }
 
 static void close_sweep(struct sweep *s)
 {
-    pith_layer_walk_close(s->walk[0]);
-    pith_layer_walk_close(s->walk[1]);
+    pith_network_pair_close(&s->pair);
     pith_model_free(s->now);
     free(s->uses);
     free(s->done);
-    free(s->body);
     pith_recorded_feed_close(s->feed);
     free(s->is_last);
 }

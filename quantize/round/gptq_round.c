@@ -32,11 +32,8 @@
 #define LEAST_ROWS 4096u
 #define MOST_COLUMNS 8192u /* two matrices of doubles: 1 GiB */
 #define COLUMNS_FOR_A_ROW 4u
-#define LONG_ROW 512u   /* with a factor of all its columns it takes longer than all else */
-#define PATHS 4u        /* of a row (error_feedback.h), where bits are few */
-#define BIAS_SHARE 0.95 /* of what the means make of H: the bias makes up for it */
-/* Times the shrinkage: targets are fitted to all that earlier layers did to the samples. */
-#define TARGET_DAMPING_FACTOR 2.0
+#define LONG_ROW 512u /* with a factor of all its columns it takes longer than all else */
+#define PATHS 4u      /* of a row (error_feedback.h), where bits are few */
 
 bool pith_gptq_applies(const struct integer_layer *l)
 {
@@ -81,21 +78,15 @@ static enum pith_status round_rows(const struct layer_factor *f, const float *w,
 static enum pith_status round_to(struct layer_moments *m, double centre,
                                  const struct pith_opts *opts, struct integer_layer *l)
 {
-    const double damping = pith_layer_damping(m, 1),
-                 of_targets = pith_layer_damping(m, TARGET_DAMPING_FACTOR);
-    const bool has_targets = m->of_results;
     const uint64_t rows = l->shape.rows;
     float *w = malloc((size_t)(rows * l->shape.cols) * sizeof *w);
     double *least = malloc((size_t)rows * sizeof *least);
     struct layer_factor f;
-    enum pith_status st =
-        pith_layer_factor(m, centre, has_targets ? of_targets : damping, 1, &f, NULL);
+    enum pith_status st = pith_layer_factor(m, centre, pith_layer_damping(m), 1, &f, NULL);
     if (!st && !scale_rows(l, w, least))
         st = PITH_ERR_MEMORY;
     if (!st)
         st = pith_layer_targets(&f, w, rows, opts, NULL, NULL);
-    if (!st && has_targets && f.u && !pith_layer_factor_again(&f, damping))
-        st = PITH_ERR_MEMORY;
     if (!st)
         st = round_rows(&f, w, least, opts, l);
     pith_layer_factor_end(&f);
@@ -144,7 +135,7 @@ static bool few_for_their_length(const struct integer_rows *rows)
 enum pith_status pith_gptq_round(const struct layer_inputs *in, bool shifts_bias,
                                  const struct pith_opts *opts, struct integer_layer *l)
 {
-    const double centre = shifts_bias ? BIAS_SHARE : 0;
+    const double centre = shifts_bias ? PITH_BIAS_SHARE : 0;
     struct integer_rows rows;
     struct layer_moments m = {0};
     if (!pith_gptq_applies(l))

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "integer_layers.h"
 
-#include <stdlib.h>
-
 #include "base/error_fill.h"
-#include "layers/layer_walk.h"
+#include "layers/network_pair.h"
 #include "op_interface/op_semantics.h"
 #include "core/tensor.h"
 
@@ -13,10 +11,9 @@
 struct walk_state {
     const struct integer_walk *walk;
     const struct pith_model *net, *original;
-    struct recorded_feed *feed, *own;        /* own: owns, made of opts->data */
-    struct layer_walk *on_net, *on_original; /* on_original NULL: no goals */
-    struct body_span *of_net, *of_original;  /* owns: [n_nodes] of each */
-    uint32_t done;                           /* nodes of the original that were run */
+    struct recorded_feed *own; /* owns, made of opts->data; NULL: opts->feed */
+    struct network_pair pair;  /* of the integers; of the original, where there are goals */
+    uint32_t done;             /* nodes of the original that were run */
     struct pith_error *err;
 };
 
@@ -52,15 +49,16 @@ static enum pith_status cut_value(void *user, uint32_t v, uint64_t sample, void 
 static enum pith_status find_goal(struct walk_state *s, uint32_t node, struct layer_inputs *in)
 {
     const uint32_t y = s->original->nodes[node].out[0];
+    struct layer_walk *original = s->pair.walk[1];
     const void *goal = NULL;
     enum pith_status st = PITH_OK;
     while (s->done <= node && !st) {
-        const struct body_span body = s->of_original[s->done];
+        const struct body_span body = pith_layer_walk_body(original, s->done);
         s->done = body.end ? body.end : s->done + 1;
-        st = pith_layer_walk_to(s->on_original, s->done, s->err);
+        st = pith_layer_walk_to(original, s->done, s->err);
     }
     if (!st)
-        st = pith_layer_walk_map(s->on_original, y, &goal, s->err);
+        st = pith_layer_walk_map(original, y, &goal, s->err);
     in->goal = goal;
     in->n_goals = pith_value_elems(&s->original->values[y]);
     return st;
@@ -74,7 +72,7 @@ static void hold_goals(const struct walk_state *s)
     for (uint32_t i = 0, reached = 0; i < net->n_layers; i++) {
         const uint32_t end = net->layers[i].end;
         reached = end + 1 > reached ? end + 1 : reached;
-        pith_layer_walk_hold(s->on_original, s->original->nodes[end].out[0], reached);
+        pith_layer_walk_hold(s->pair.walk[1], s->original->nodes[end].out[0], reached);
     }
 }
 
@@ -86,7 +84,7 @@ static enum pith_status improve(struct walk_state *s, uint32_t layer)
 {
     const struct integer_walk *w = s->walk;
     const uint32_t node = w->net->product[layer];
-    const struct body_span body = s->of_net[node];
+    const struct body_span body = pith_layer_walk_body(s->pair.walk[0], node);
     const struct pith_node *product = &s->net->nodes[node];
     const struct pith_value *x = &s->net->values[product->in[0]];
     struct layer_inputs in = {.layer = layer,
@@ -99,15 +97,15 @@ static enum pith_status improve(struct walk_state *s, uint32_t layer)
     struct layer_input from = {0};
     const void *data = NULL;
     uint64_t n = 0;
-    enum pith_status st = pith_layer_walk_to(s->on_net, in.in_loop ? body.begin : node, s->err);
+    enum pith_status st = pith_layer_walk_to(s->pair.walk[0], node, s->err);
     if (!st)
-        st = pith_layer_input_open(s->on_net, node, body, &from, s->err);
+        st = pith_layer_input_open(s->pair.walk[0], node, body, &from, s->err);
     if (!st)
         st = pith_layer_input_map(&from, &data, &n, s->err);
     n = n < UINT32_MAX ? n : UINT32_MAX;
     in.data = data;
     in.n_samples = (uint32_t)n;
-    if (!st && s->on_original && !in.in_loop)
+    if (!st && w->goals && !in.in_loop)
         st = find_goal(s, w->net->layers[layer].end, &in);
     if (!st && n > 0)
         st = w->improve(w->user, &in, s->err);
@@ -131,34 +129,19 @@ static enum pith_status improve_layers(struct walk_state *s)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static enum pith_status open_walk(struct walk_state *s, const struct pith_model *m,
-                                  struct layer_walk **walk, struct body_span **bodies)
-{
-    const bool cuts = m == s->original;
-    const struct layer_walk_opts o = {.feed = s->feed,
-                                      .runtime = s->walk->plan->opts->runtime,
-                                      .memory_bytes = MEMORY_BYTES,
-                                      .change = cuts ? cut_value : NULL,
-                                      .user = (void *)(uintptr_t)s->walk->plan};
-    *bodies = malloc((m->n_nodes + (size_t)1) * sizeof **bodies);
-    if (!*bodies)
-        return pith_error_no_memory(s->err);
-    pith_layer_bodies(m, *bodies);
-    return pith_layer_walk_open(m, &o, walk, s->err);
-}
-
 static enum pith_status start(struct walk_state *s)
 {
     const struct pith_quantize_opts *o = s->walk->plan->opts;
     enum pith_status st = PITH_OK;
     if (!o->feed)
-        st = pith_recorded_feed_open_data(s->original, o->data, o->n_samples, &s->own, s->err);
-    s->feed = o->feed ? o->feed : s->own;
-    if (st)
-        return st;
-    st = open_walk(s, s->net, &s->on_net, &s->of_net);
-    if (!st && s->walk->goals)
-        st = open_walk(s, s->original, &s->on_original, &s->of_original);
+        st = pith_recorded_feed_open(s->original, NULL, o->data, o->n_samples, &s->own, s->err);
+    const struct layer_walk_opts walks = {.feed = o->feed ? o->feed : s->own,
+                                          .runtime = o->runtime,
+                                          .memory_bytes = MEMORY_BYTES,
+                                          .change = cut_value,
+                                          .user = (void *)(uintptr_t)s->walk->plan};
+    if (!st)
+        st = pith_network_pair_open(s->original, s->net, &walks, &s->pair, s->err);
     if (!st && s->walk->goals)
         hold_goals(s);
     return st;
@@ -171,10 +154,7 @@ enum pith_status pith_walk_integers(const struct integer_walk *walk, struct pith
     enum pith_status st = start(&s);
     if (!st)
         st = improve_layers(&s);
-    pith_layer_walk_close(s.on_net);
-    pith_layer_walk_close(s.on_original);
-    free(s.of_net);
-    free(s.of_original);
+    pith_network_pair_close(&s.pair);
     pith_recorded_feed_close(s.own);
     return st;
 }

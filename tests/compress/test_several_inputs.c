@@ -129,7 +129,7 @@ static void what_comes_back_is_recorded(void **state)
     struct recorded_feed *calls;
     struct pith_engine *e = engine_of(m);
     struct pith_plan *plan = pith_engine_plan(e);
-    assert_int_equal(pith_recorded_feed_open(m, &feed, 9, &calls, NULL), PITH_OK);
+    assert_int_equal(pith_recorded_feed_open(m, &feed, NULL, 9, &calls, NULL), PITH_OK);
     assert_int_equal(pith_recorded_feed_calls(calls), 9);
     float want[N] = {0}, row[N], found[N];
     for (uint32_t step = 0; step < 9; step++) {

@@ -101,7 +101,7 @@ static void sums_are_those_of_all_windows(void **state)
     struct pith_model *m = chain_new(21);
     struct pith_data *data = chain_data(22);
     struct recorded_feed *feed;
-    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    check(pith_recorded_feed_open(m, NULL, data, 0, &feed, &err));
     const struct layer_walk_opts o = {.feed = feed, .memory_bytes = 1 << 20};
     static const struct {
         uint32_t node, groups, channels;
@@ -144,7 +144,7 @@ static void places_count_by_their_loss_weight(void **state)
     struct pith_model *m = chain_new(21);
     struct pith_data *data = chain_data(22);
     struct recorded_feed *feed;
-    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    check(pith_recorded_feed_open(m, NULL, data, 0, &feed, &err));
     const struct layer_walk_opts o = {.feed = feed, .memory_bytes = 1 << 20};
     const struct pith_node *node = &m->nodes[4];
     struct pith_row_sensitivity of[32] = {0};
@@ -449,11 +449,11 @@ static void empty_groups_are_damped_by_the_others(void **state)
     (void)state;
     struct layer_moments m = {.n = 1, .groups = 2, .places = 1, .shrinkage = 0.5};
     struct layer_factor f;
-    assert_true(pith_layer_damping(&m, 2) == 0); /* without H */
+    assert_true(pith_layer_damping(&m) == 0); /* without H */
     m.mean[0] = calloc(2, sizeof **m.mean);
     m.h = calloc(2, sizeof *m.h);
     m.h[0] = 4;
-    assert_true(pith_layer_damping(&m, 2) == PITH_LAYER_DAMPING + 1);
+    assert_true(pith_layer_damping(&m) == PITH_LAYER_DAMPING + 0.5);
     check(pith_layer_factor(&m, 0, 0.5, 1, &f, &err));
     assert_true(f.ridge[0] == 2 && fabs(f.ridge[1] - 1e-6) < 1e-15);
     assert_true(fabs(f.noise[0] - 6) < 1e-12 && fabs(f.noise[1] - 1e-6) < 1e-15);
@@ -462,23 +462,56 @@ static void empty_groups_are_damped_by_the_others(void **state)
     pith_layer_moments_end(&m);
 }
 
-/* H = (4 2; 2 2), damped by nothing: the weight with the smaller diagonal stands first, U = (sqrt
- * 2, sqrt 2; 0, sqrt 2), so that rounding by 1 costs 2 each. */
-static void factor_of_two_columns(void **state)
+static struct layer_factor two_columns(double damping)
 {
-    (void)state;
     struct layer_moments m = pith_layer_moments_none(2);
     struct layer_factor f;
     m.h = malloc(4 * sizeof *m.h);
     memcpy(m.h, ((double[]){4, 2, 2, 2}), 4 * sizeof *m.h);
     m.mean[0] = calloc(2, sizeof **m.mean);
-    check(pith_layer_factor(&m, 0, 0, 1, &f, &err));
+    check(pith_layer_factor(&m, 0, damping, 1, &f, &err));
+    pith_layer_moments_end(&m);
+    return f;
+}
+
+/* H = (4 2; 2 2), damped by nothing: the weight with the smaller diagonal stands first, U = (sqrt
+ * 2, sqrt 2; 0, sqrt 2), so that rounding by 1 costs 2 each. By half of the mean 3: 1.5 more on the
+ * diagonal. */
+static void factor_of_two_columns(void **state)
+{
+    (void)state;
+    struct layer_factor f = two_columns(0);
     assert_true(f.order[0] == 1 && f.order[1] == 0);
     assert_true(fabs(f.u[0] - sqrt(2)) < 1e-12 && fabs(f.u[1] - sqrt(2)) < 1e-12 &&
                 fabs(f.u[3] - sqrt(2)) < 1e-12);
     assert_true(f.trace[0] == 6 && fabs(f.noise[0] - 2) < 1e-12 && f.ridge[0] == 0);
-    assert_true(pith_layer_factor_again(&f, 0.5)); /* of the mean 3: 1.5 more on the diagonal */
+    pith_layer_factor_end(&f);
+    f = two_columns(0.5);
     assert_true(f.ridge[0] == 1.5 && fabs(f.u[0] * f.u[0] - 3.5) < 1e-12);
+    pith_layer_factor_end(&f);
+}
+
+/* H = 4, 2 in common with the results, a shrinkage of 1/2 in a damping of 3/4: the target of 1 has
+ * 4 (3/4 + 1/2) added, (2 + 5) / (4 + 5), and U^2 is 4 + 3 again. */
+static void targets_have_twice_the_shrinkage(void **state)
+{
+    (void)state;
+    struct layer_moments m = pith_layer_moments_none(1);
+    struct layer_factor f;
+    m.h = malloc(sizeof *m.h);
+    m.cross = malloc(sizeof *m.cross);
+    m.mean[0] = calloc(1, sizeof **m.mean);
+    m.mean[1] = calloc(1, sizeof **m.mean);
+    assert_true(m.h && m.cross && m.mean[0] && m.mean[1]);
+    *m.h = 4;
+    *m.cross = 2;
+    m.n_others = 1;
+    m.of_results = true;
+    m.shrinkage = 0.5;
+    assert_true(pith_layer_damping(&m) == PITH_LAYER_DAMPING + 0.5);
+    check(pith_layer_factor(&m, 0, 0.75, 1, &f, &err));
+    check(pith_layer_targets(&f, &(const float){1}, 1, NULL, NULL, &err));
+    assert_true(fabs(f.target[0] - 7.0 / 9) < 1e-12 && fabs(f.u[0] * f.u[0] - 7) < 1e-12);
     pith_layer_factor_end(&f);
     pith_layer_moments_end(&m);
 }
@@ -489,16 +522,10 @@ static void factor_of_two_columns(void **state)
 static void noise_of_two_columns(void **state)
 {
     (void)state;
-    struct layer_moments m = pith_layer_moments_none(2);
-    struct layer_factor f;
+    struct layer_factor f = two_columns(0);
     double room[2];
-    m.h = malloc(4 * sizeof *m.h);
-    memcpy(m.h, ((double[]){4, 2, 2, 2}), 4 * sizeof *m.h);
-    m.mean[0] = calloc(2, sizeof **m.mean);
-    check(pith_layer_factor(&m, 0, 0, 1, &f, &err));
     assert_true(fabs(pith_layer_gradient_noise(&f, 0, ((float[]){3, 5}), room) - 29) < 1e-9);
     pith_layer_factor_end(&f);
-    pith_layer_moments_end(&m);
 }
 
 int main(void)
@@ -514,6 +541,7 @@ int main(void)
         cmocka_unit_test(windows_are_ordered_by_their_sums),
         cmocka_unit_test(empty_groups_are_damped_by_the_others),
         cmocka_unit_test(factor_of_two_columns),
+        cmocka_unit_test(targets_have_twice_the_shrinkage),
         cmocka_unit_test(noise_of_two_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void values_of_two_layers(void **state)
         struct recorded_feed *feed;
         struct layer_walk *w;
         float one[2];
-        check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+        check(pith_recorded_feed_open(m, NULL, data, 0, &feed, &err));
         const struct layer_walk_opts o = {
             .feed = feed, .memory_bytes = in_files ? 0 : 1 << 20, .change = at_most_four};
         check(pith_layer_walk_open(m, &o, &w, &err));

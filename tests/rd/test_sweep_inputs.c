@@ -150,7 +150,7 @@ static void recurrent_weights_multiply_states(void **state)
         struct recorded_feed *calls;
         struct layer_walk *walk;
         struct layer_input reader;
-        check(pith_recorded_feed_open(m, &feed, 0, &calls, &err));
+        check(pith_recorded_feed_open(m, &feed, NULL, 0, &calls, &err));
         check(pith_layer_walk_open(
             m, &(struct layer_walk_opts){.feed = calls, .memory_bytes = 1 << 20}, &walk, &err));
         check(pith_layer_input_open(walk, 0, (struct body_span){0}, &reader, &err));
@@ -224,7 +224,7 @@ static void a_loop_shows_each_iteration(void **state)
     struct layer_walk *walk;
     struct layer_input reader;
     float h[WIDTH], found[TRIPS * WIDTH];
-    check(pith_recorded_feed_open_data(m, data, 0, &calls, &err));
+    check(pith_recorded_feed_open(m, NULL, data, 0, &calls, &err));
     check(pith_layer_walk_open(m, &(struct layer_walk_opts){.feed = calls, .memory_bytes = 1 << 20},
                                &walk, &err));
     check(pith_layer_input_open(walk, 1, (struct body_span){0, 4}, &reader, &err));

@@ -50,7 +50,7 @@ static double error_of(const struct pith_model *m, const struct pith_model *now)
 {
     struct pith_data *data = chain_data(99);
     struct recorded_feed *feed;
-    check(pith_recorded_feed_open_data(m, data, 0, &feed, &err));
+    check(pith_recorded_feed_open(m, NULL, data, 0, &feed, &err));
     const struct layer_walk_opts o = {.feed = feed, .memory_bytes = 1 << 20};
     struct layer_walk *walk[2];
     double sum = 0;

@@ -110,7 +110,7 @@ static enum pith_status round_rows(struct feedback *f, struct layer *l)
     const struct parametrization *of = l->of;
     enum pith_status status =
         pith_layer_factor(&l->moments, l->bias ? PITH_BIAS_SHARE : 0,
-                          pith_layer_damping(&l->moments, 1), 1, &l->factor, w->err);
+                          pith_layer_damping(&l->moments), 1, &l->factor, w->err);
     if (status || !l->factor.u)
         return status ? status : show(f, l->of);
     l->round = (struct layer_round){.factor = &l->factor,

@@ -365,8 +365,7 @@ static enum pith_status open_feed(struct fisher *f, struct pith_data *data)
 {
     const struct pith_fisher_opts *o = &f->opts;
     enum pith_status status =
-        o->feed ? pith_recorded_feed_open(f->m, o->feed, o->samples, &f->feed, f->err)
-                : pith_recorded_feed_open_data(f->m, data, o->samples, &f->feed, f->err);
+        pith_recorded_feed_open(f->m, o->feed, data, o->samples, &f->feed, f->err);
     if (!status)
         f->to->n_samples = pith_recorded_feed_calls(f->feed);
     return status;

@@ -87,8 +87,8 @@ static enum pith_status find_factors(struct probe *p, struct weight_walk *walk)
                 continue;
             status = pith_weight_moments(walk, p->of[i].value, &m);
             if (!status && m.n)
-                status = pith_layer_factor(&m, 0, pith_layer_damping(&m, 1), 1, &p->of[i].factor,
-                                           p->err);
+                status =
+                    pith_layer_factor(&m, 0, pith_layer_damping(&m), 1, &p->of[i].factor, p->err);
             pith_layer_moments_end(&m);
         }
     return status;

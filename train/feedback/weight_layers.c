@@ -10,8 +10,6 @@
 #include "model/plain_copy.h"
 
 #define MEMORY_BYTES (UINT64_C(32) << 20) /* of both walks' values; the others are in files */
-#define ROWS_PER_COLUMN 256u              /* of moments */
-#define LEAST_ROWS 32768u
 
 /* ---- readers of a weight --------------------------------------------------------------------- */
 
@@ -42,26 +40,6 @@ static bool can_sum(const struct pith_model *m, uint32_t value)
     return can;
 }
 
-uint32_t pith_weight_bias(const struct pith_model *m, uint32_t value)
-{
-    const struct pith_node *first = &m->nodes[pith_weight_first_use(m, value)];
-    const uint32_t bias = pith_node_bias(first);
-    if (bias == PITH_VALUE_NONE)
-        return bias;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const struct pith_node *node = &m->nodes[i];
-        const bool scales =
-            node->op == PITH_OP_GEMM && (attr_f32(node->attr, ATTR_GEMM_ALPHA) != 1.0f ||
-                                         attr_f32(node->attr, ATTR_GEMM_BETA) != 1.0f);
-        if (multiplies(node, value) && (pith_node_bias(node) != bias || scales))
-            return PITH_VALUE_NONE;
-        for (uint32_t k = 0; k < node->n_in; k++)
-            if (node->in[k] == bias && (k != 2 || !multiplies(node, value)))
-                return PITH_VALUE_NONE;
-    }
-    return bias;
-}
-
 /* ---- moments --------------------------------------------------------------------------------- */
 
 /* From the first reader, or the body that it is in, to the last: what is made between is recorded,
@@ -71,48 +49,14 @@ static struct body_span span_of(const struct weight_walk *w, uint32_t value)
     struct body_span span = {UINT32_MAX, 0};
     uint32_t readers = 0;
     for (uint32_t i = 0; i < w->was->n_nodes; i++) {
-        const struct body_span *body = &w->body[i];
+        const struct body_span body = pith_layer_walk_body(w->pair.walk[0], i);
         if (!multiplies(&w->was->nodes[i], value))
             continue;
-        span.begin = span.begin == UINT32_MAX ? (body->end ? body->begin : i) : span.begin;
-        span.end = body->end ? body->end : i + 1;
-        readers += body->end ? 2 : 1;
+        span.begin = span.begin == UINT32_MAX ? (body.end ? body.begin : i) : span.begin;
+        span.end = body.end ? body.end : i + 1;
+        readers += body.end ? 2 : 1;
     }
     return readers > 1 ? span : (struct body_span){span.begin, span.begin};
-}
-
-static enum pith_status sum_up(struct weight_walk *w, const struct layer_input in[2],
-                               struct layer_moments *m)
-{
-    const struct moments_opts o = {.samples = pith_recorded_feed_calls(w->feed),
-                                   .per_column = ROWS_PER_COLUMN,
-                                   .least_rows = LEAST_ROWS,
-                                   .centre = PITH_BIAS_SHARE,
-                                   .runtime = &w->runtime};
-    struct layer_rows rows[2] = {{0}};
-    enum pith_status status = PITH_OK;
-    for (int i = 0; i < (w->now ? 2 : 1) && !status; i++)
-        status = pith_layer_rows_of(&in[i], &rows[i], w->err);
-    if (!status)
-        status = pith_layer_moments(&rows[0], w->now ? &rows[1] : NULL, &o, m, w->err);
-    pith_layer_rows_end(&rows[0]);
-    pith_layer_rows_end(&rows[1]);
-    return status;
-}
-
-/* One reader's. m->n stays 0 where its inputs are not to be had. */
-static enum pith_status of_reader(struct weight_walk *w, uint32_t node, struct body_span span,
-                                  struct layer_moments *m)
-{
-    struct layer_input in[2] = {{0}};
-    enum pith_status status = PITH_OK;
-    for (int i = 0; i < (w->now ? 2 : 1) && !status; i++)
-        status = pith_layer_input_open(w->walk[i], node, span, &in[i], w->err);
-    if (!status && in[0].elems > 0 && (!w->now || in[0].elems == in[1].elems))
-        status = sum_up(w, in, m);
-    pith_layer_input_close(&in[0]);
-    pith_layer_input_close(&in[1]);
-    return status;
 }
 
 static void add(struct layer_moments *to, const struct layer_moments *m)
@@ -139,15 +83,14 @@ enum pith_status pith_weight_moments(struct weight_walk *w, uint32_t value, stru
     const struct body_span span = span_of(w, value);
     const uint32_t first = pith_weight_first_use(w->was, value),
                    last = span.end > first ? span.end : first + 1;
+    const struct moments_opts o = {.centre = PITH_BIAS_SHARE, .runtime = &w->runtime};
     enum pith_status status = PITH_OK;
     bool all = true;
-    for (int i = 0; i < 2 && w->walk[i] && !status; i++)
-        status = pith_layer_walk_to(w->walk[i], span.begin, w->err);
     for (uint32_t i = first; i < last && all && !status; i++) {
         struct layer_moments one = {0};
         if (!multiplies(&w->was->nodes[i], value))
             continue;
-        status = of_reader(w, i, span, &one);
+        status = pith_network_pair_moments(&w->pair, i, span, &o, &one, w->err);
         all = one.n > 0;
         if (!status && all && m->n)
             add(m, &one);
@@ -193,19 +136,7 @@ static enum pith_status open_feed(struct weight_walk *w, struct pith_data *data,
     w->input[0].data = data;
     const struct pith_feed feed = {
         .size_bytes = sizeof feed, .n_inputs = m->n_inputs, .input = w->input};
-    return pith_recorded_feed_open(m, &feed, samples, &w->feed, w->err);
-}
-
-/* Numbers are those of the network as it came, until they become others. */
-static enum pith_status copy_network(struct weight_walk *w)
-{
-    bool *plain = malloc((w->was->n_values + (size_t)1) * sizeof *plain);
-    if (!plain)
-        return pith_error_no_memory(w->err);
-    memset(plain, true, w->was->n_values * sizeof *plain);
-    enum pith_status status = pith_model_copy_plain(w->was, plain, true, &w->now, w->err);
-    free(plain);
-    return status;
+    return pith_recorded_feed_open(m, &feed, NULL, samples, &w->feed, w->err);
 }
 
 enum pith_status pith_weight_walk_open(const struct pith_model *m, struct pith_data *data,
@@ -214,31 +145,23 @@ enum pith_status pith_weight_walk_open(const struct pith_model *m, struct pith_d
 {
     *w = (struct weight_walk){.was = m, .err = err};
     pith_opts_init(&w->runtime, sizeof w->runtime);
-    w->body = malloc((m->n_nodes + (size_t)1) * sizeof *w->body);
-    if (!w->body)
-        return pith_error_no_memory(err);
-    pith_layer_bodies(m, w->body);
     enum pith_status status = threads > 1 ? pith_threads_start(&w->runtime, threads) : PITH_OK;
     if (status)
         return pith_error_fill(err, status, "cannot start threads");
     status = open_feed(w, data, samples);
     if (!status && changes)
-        status = copy_network(w);
+        status = pith_model_copy_weights(m, &w->now, err);
     const struct layer_walk_opts o = {
         .feed = w->feed, .runtime = &w->runtime, .memory_bytes = MEMORY_BYTES / 2};
-    if (!status && changes)
-        status = pith_layer_walk_open(w->now, &o, &w->walk[0], err);
-    return status ? status : pith_layer_walk_open(m, &o, &w->walk[changes], err);
+    return status ? status : pith_network_pair_open(m, w->now, &o, &w->pair, err);
 }
 
 void pith_weight_walk_close(struct weight_walk *w)
 {
-    pith_layer_walk_close(w->walk[0]);
-    pith_layer_walk_close(w->walk[1]);
+    pith_network_pair_close(&w->pair);
     pith_recorded_feed_close(w->feed);
     pith_model_free(w->now);
     pith_threads_stop(&w->runtime);
     free(w->input);
     free(w->zeros);
-    free(w->body);
 }

@@ -13,10 +13,8 @@
 #define WEIGHT_LAYERS_H
 
 #include "layers/layer_factor.h"
+#include "layers/network_pair.h"
 #include "pith_runtime.h"
-
-/* Of the mean's square, that weights need not make up for: the bias does, but for being rounded. */
-#define PITH_BIAS_SHARE 0.95
 
 struct weight_walk {
     const struct pith_model *was; /* borrowed */
@@ -24,8 +22,7 @@ struct weight_walk {
     struct recorded_feed *feed;   /* of all but the first input zeros */
     struct pith_feed_input *input;
     void *zeros;
-    struct layer_walk *walk[2]; /* of now, was; or of was alone */
-    struct body_span *body;     /* [n_nodes] */
+    struct network_pair pair;
     struct pith_opts runtime;
     struct pith_error *err;
 };
@@ -47,8 +44,5 @@ enum pith_status pith_weight_moments(struct weight_walk *w, uint32_t value,
                                      struct layer_moments *m);
 /* The value's numbers from now on: copied. PITH_ERR_MEMORY. */
 enum pith_status pith_weight_become(struct weight_walk *w, uint32_t value, const float *data);
-/* The value that is added as it is to what the weight gives, and to nothing else; PITH_VALUE_NONE:
- * there is none. */
-uint32_t pith_weight_bias(const struct pith_model *m, uint32_t value);
 
 #endif
