@@ -145,6 +145,7 @@ static bool factor_with(struct layer_factor *f, double damping)
 
 void pith_layer_factor_end(struct layer_factor *f)
 {
+    pith_low_rank_close(&f->low);
     free(f->u);
     free(f->diagonal);
     free(f->ridge);
@@ -200,6 +201,59 @@ enum pith_status pith_layer_factor(struct layer_moments *s, double centre, doubl
     if (!factor_with(f, damping))
         make_data_free(f, window == 0);
     return PITH_OK;
+}
+
+/* ---- few rows of inputs ---------------------------------------------------------------------- */
+
+#define LOW_RANK_COLUMNS 512u /* of shorter rows the whole factor is fast, too */
+#define COLUMNS_FOR_A_ROW 8u  /* with so many low rank takes half of the products */
+
+bool pith_layer_is_low_rank(const struct layer_moments *m)
+{
+    return m->h && m->groups == 1 && m->n > LOW_RANK_COLUMNS && m->rows <= m->n / COLUMNS_FOR_A_ROW;
+}
+
+/* (H + ridge I) target = cross + ridge w. */
+static bool solve_targets(struct layer_factor *f, const struct layer_moments *m, const float *w,
+                          double ridge)
+{
+    const size_t rows = m->n_others;
+    const double *cross = m->cross;
+    for (size_t row = 0; row < rows; row++)
+        for (size_t i = 0; i < f->n; i++)
+            f->target[row * f->n + i] =
+                cross[f->order[i] * rows + row] + ridge * (double)w[row * f->n + f->order[i]];
+    f->w = w;
+    return pith_low_rank_solve(&f->low, ridge, f->target, rows);
+}
+
+enum pith_status pith_layer_factor_low(struct layer_moments *m, double centre, const float *w,
+                                       uint64_t rows, struct layer_factor *f,
+                                       struct pith_error *err)
+{
+    const size_t n = m->n;
+    const double damping = pith_layer_damping(m);
+    *f = (struct layer_factor){.n = n, .groups = 1, .damping = damping};
+    f->order = malloc(2 * n * sizeof *f->order); /* and room behind */
+    f->diagonal = malloc(n * sizeof *f->diagonal);
+    f->target = m->cross ? malloc((size_t)rows * n * sizeof *f->target) : NULL;
+    pith_layer_centre(m, centre);
+    bool ok = f->order && f->diagonal && (f->target || !m->cross) &&
+              pith_low_rank_open(m->h, n, (size_t)m->rows, &f->low);
+    const double ridge = trace_of(m->h, n) / (double)n;
+    for (size_t k = 0; k < n && ok; k++)
+        f->diagonal[k] = m->h[k * n + k];
+    if (ok)
+        pith_order_by_diagonal(f->diagonal, n, f->order);
+    if (ok && f->low.rank)
+        ok = pith_low_rank_factor(&f->low, f->order, damping * ridge);
+    if (ok && f->low.rank && m->cross)
+        ok = solve_targets(f, m, w, (damping + (TARGET_SHRINKAGE - 1) * m->shrinkage) * ridge);
+    else if (!f->low.rank) {
+        free(f->target);
+        f->target = NULL;
+    }
+    return ok ? PITH_OK : pith_error_no_memory(err);
 }
 
 double pith_layer_gradient_noise(const struct layer_factor *f, uint32_t group, const float *g,

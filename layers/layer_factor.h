@@ -12,6 +12,7 @@
 #define LAYER_FACTOR_H
 
 #include "layer_moments.h"
+#include "numeric/low_rank.h"
 
 /* Damping: of the mean of H's diagonal, that is added to the diagonal, beside shrinkage. 1 %
  * (Frantar et al., 2023): with 3 % pith compress --max-drop 0.5% makes files of mnist_cntk, DS-CNN
@@ -25,17 +26,18 @@
 struct layer_factor {
     size_t n;
     uint32_t groups;
-    double *u;        /* [groups, n, n] by place; below the diagonal H as it came. NULL: data-free,
-                         the identity */
-    double *diagonal; /* [groups, n] of H as it came, by place */
-    double *ridge;    /* [groups] that was added to it */
-    size_t *order;    /* [groups, n] the weight at each place; the last is rounded first */
-    double *cross;    /* [groups, n, n] as it came; NULL: targets are the weights, or known */
-    bool of_results;  /* [groups, n, rows of a group], of inputs with results; targets of all rows
-                         at once alone */
-    const float *w;   /* [rows, n] whose targets are known, borrowed; NULL: none */
-    double *target;   /* [rows, n] by place */
-    double *trace;    /* [groups] of H, undamped: the squares of a row's inputs */
+    double *u; /* [groups, n, n] by place; below the diagonal H as it came. NULL: data-free,
+                  the identity */
+    struct low_rank low; /* of one group, instead of u, which is NULL; rank 0: none */
+    double *diagonal;    /* [groups, n] of H as it came, by place */
+    double *ridge;       /* [groups] that was added to it */
+    size_t *order;       /* [groups, n] the weight at each place; the last is rounded first */
+    double *cross;       /* [groups, n, n] as it came; NULL: targets are the weights, or known */
+    bool of_results; /* [groups, n, rows of a group], of inputs with results; targets of all rows
+                        at once alone */
+    const float *w;  /* [rows, n] whose targets are known, borrowed; NULL: none */
+    double *target;  /* [rows, n] by place */
+    double *trace;   /* [groups] of H, undamped: the squares of a row's inputs */
     double damping, shrinkage; /* that u has; of the moments */
     double *noise; /* [groups] mean U[j, j]^2: what rounding by 1 costs a weight, on the mean */
 };
@@ -47,6 +49,14 @@ struct layer_factor {
  * PITH_ERR_MEMORY. */
 enum pith_status pith_layer_factor(struct layer_moments *m, double centre, double damping,
                                    size_t window, struct layer_factor *f, struct pith_error *err);
+/* Whether the rows that were summed up are so few for their length that the factor has a low rank:
+ * there is one group. */
+bool pith_layer_is_low_rank(const struct layer_moments *m);
+/* The same, of each row by itself, and the targets of w [rows, n], for such moments whose others,
+ * if there are any, are results. PITH_ERR_MEMORY. */
+enum pith_status pith_layer_factor_low(struct layer_moments *m, double centre, const float *w,
+                                       uint64_t rows, struct layer_factor *f,
+                                       struct pith_error *err);
 void pith_layer_factor_end(struct layer_factor *f); /* accepts zeros */
 /* How much to damp: PITH_LAYER_DAMPING and the shrinkage; data-free 0. */
 double pith_layer_damping(const struct layer_moments *m);

@@ -162,9 +162,11 @@ static double round_along_paths(const struct work *w, uint64_t row, const struct
     const struct layer_factor *f = l->factor;
     const size_t n = f->n;
     const double *u = f->u && !alone ? f->u + group_of(l, row) * n * n : NULL;
+    const struct low_rank *low = f->low.rank && !alone ? &f->low : NULL;
     const struct quantizer_trellis trellis = trellis_of(l);
     struct error_feedback e = {.n = n,
                                .u = u,
+                               .low = low,
                                .goal = r->goal,
                                .kept = is_masked(l) ? r->kept : NULL,
                                .lowest = l->lowest,
@@ -172,7 +174,7 @@ static double round_along_paths(const struct work *w, uint64_t row, const struct
                                .trellis = l->states ? &trellis : NULL,
                                /* One path is GPTQ; a trellis needs a path for each state at
                                 * least. */
-                               .n_paths = u           ? w->paths
+                               .n_paths = u || low    ? w->paths
                                           : l->states ? l->states
                                                       : 1,
                                .e = r->error,
@@ -290,6 +292,7 @@ static void round_panel(const struct work *w, uint64_t first, uint32_t rows, con
     const struct feedback_panel p = {.n = n,
                                      .rows = rows,
                                      .u = f->u ? f->u + group * n * n : NULL,
+                                     .low = f->low.rank ? &f->low : NULL,
                                      .goal = r->goals,
                                      .kept = is_masked(l) ? r->all_kept : NULL,
                                      .lowest = l->lowest,
@@ -462,7 +465,7 @@ static bool open_room(const struct layer_round *l, bool beside, struct room *r)
     const size_t n = l->factor->n, lanes = beside ? PITH_ROW_PANEL : l->paths;
     r->goal = malloc(n * sizeof *r->goal);
     r->other = malloc(n * sizeof *r->other);
-    r->error = calloc(n * lanes, sizeof *r->error);
+    r->error = calloc((n + l->factor->low.rank) * lanes, sizeof *r->error);
     r->price = malloc(2 * integers_of(l) * sizeof *r->price);
     r->kept = malloc(n);
     r->q = malloc(n * lanes * sizeof *r->q);

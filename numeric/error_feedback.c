@@ -9,10 +9,15 @@
 #include "k_best_paths.h"
 #include "nearest_level.h"
 #include "cholesky.h"
+#include "low_rank.h"
 
-/* The feedback of the errors so far to weight j. */
+/* The feedback of the errors so far to weight j; of a low rank from their sum behind e. */
 static double feedback(const struct error_feedback *r, size_t j, double *diagonal)
 {
+    if (r->low) {
+        *diagonal = r->low->diagonal[j];
+        return pith_dot(r->low->a + j * r->low->rank, r->e + r->n, r->low->rank);
+    }
     const double *u = r->u ? r->u + j * r->n : NULL;
     *diagonal = u ? u[j] : 1;
     return u ? pith_dot(u + j + 1, r->e + j + 1, r->n - j - 1) : 0;
@@ -21,12 +26,16 @@ static double feedback(const struct error_feedback *r, size_t j, double *diagona
 static double one_path(const struct error_feedback *r, double scale, double enough, int16_t *q)
 {
     double error = 0, u;
+    if (r->low)
+        memset(r->e + r->n, 0, r->low->rank * sizeof *r->e);
     for (size_t j = r->n; j-- > 0 && error < enough;) {
         double back = feedback(r, j, &u);
         double wanted = !r->kept || r->kept[j] ? (r->goal[j] + back / u) / scale : 0;
         double level = nearest_level(wanted, r->lowest, r->most);
         q[j] = (int16_t)level;
         r->e[j] = r->goal[j] - level * scale;
+        for (size_t k = 0; r->low && k < r->low->rank; k++)
+            r->e[r->n + k] += r->low->x[j * r->low->rank + k] * r->e[j];
         double left = u * r->e[j] + back;
         error += left * left;
     }

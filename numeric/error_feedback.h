@@ -39,20 +39,22 @@ struct quantizer_trellis {
 };
 
 struct row_panel_kernels;
+struct low_rank;
 
 /* All by place. */
 struct error_feedback {
     size_t n;
-    const double *u;     /* [n, n] upper triangle: the error of e is |U e|^2; NULL: the identity */
-    const double *goal;  /* [n] */
-    const uint8_t *kept; /* [n] 0: stays 0; NULL: none has to */
+    const double *u; /* [n, n] upper triangle: the error of e is |U e|^2; NULL: the identity */
+    const struct low_rank *low; /* instead of u, NULL then: low_rank.h */
+    const double *goal;         /* [n] */
+    const uint8_t *kept;        /* [n] 0: stays 0; NULL: none has to */
     int32_t lowest, most;
     const double *price; /* [most - lowest + 1] what each integer costs beside its error, as lambda
                             times its bits, >= 0; with a trellis [2] of that, for each quantizer;
                             NULL: nothing */
     const struct quantizer_trellis *trellis; /* NULL: all integers may follow each other */
     uint32_t n_paths; /* 1..PITH_MOST_PATHS, see below; with a trellis a multiple of its states */
-    double *e;        /* [n, n_paths] room */
+    double *e;        /* [n, n_paths] room; with low [n + its rank, n_paths] */
     const struct row_panel_kernels *panel; /* row_panel.h, for sums over paths; NULL: none. No
                                               bit depends on it */
 };

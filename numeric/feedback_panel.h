@@ -12,12 +12,13 @@
 /* All by place. */
 struct feedback_panel {
     size_t n;
-    uint32_t rows;       /* 1..PITH_ROW_PANEL */
-    const double *u;     /* [n, n], as in struct error_feedback */
-    const double *goal;  /* [n, PITH_ROW_PANEL] */
-    const uint8_t *kept; /* [n, PITH_ROW_PANEL]; NULL: none has to stay 0 */
+    uint32_t rows;              /* 1..PITH_ROW_PANEL */
+    const double *u;            /* [n, n], as in struct error_feedback */
+    const struct low_rank *low; /* as there */
+    const double *goal;         /* [n, PITH_ROW_PANEL] */
+    const uint8_t *kept;        /* [n, PITH_ROW_PANEL]; NULL: none has to stay 0 */
     int32_t lowest, most;
-    double *e;  /* [n, PITH_ROW_PANEL], any numbers in it: room */
+    double *e;  /* [n, PITH_ROW_PANEL], any numbers in it: room; with low [n + its rank, ..] */
     int16_t *q; /* [rows, n] */
     const struct row_panel_kernels *kernels;
 };

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "low_rank.h"
 #include "nearest_level.h"
 #include "row_panel.h"
 
@@ -68,6 +69,12 @@ static void add_feedback(const struct error_feedback *r, const double *u, size_t
         add_products(u + row * r->n, e, n, k, sum + row * k);
 }
 
+/* The sums of x_i e_i of each path, [rank, K] behind e. */
+static double *sums_of(const struct error_feedback *r)
+{
+    return r->e + r->n * r->n_paths;
+}
+
 static void begin_block(struct path_search *x, size_t first, size_t last)
 {
     const struct error_feedback *r = x->r;
@@ -85,6 +92,10 @@ static double feedback(const struct path_search *x, size_t j, size_t first, size
 {
     const struct error_feedback *r = x->r;
     memcpy(back, x->rest + (j - first) * x->k, x->k * sizeof *back);
+    if (r->low) {
+        add_feedback(r, r->low->a + j * r->low->rank, 1, sums_of(r), r->low->rank, back);
+        return r->low->diagonal[j];
+    }
     if (r->u)
         add_feedback(r, r->u + j * r->n + j + 1, 1, r->e + (j + 1) * x->k, last - j - 1, back);
     return r->u ? r->u[j * r->n + j] : 1;
@@ -171,13 +182,20 @@ static void go_on(struct path_search *x, size_t j, size_t first, size_t last)
     if (moved) {
         move_rows(r->e + (j + 1) * x->k, last - j - 1, x->k, from);
         move_rows(x->rest, r->u ? j - first : 0, x->k, from);
+        if (r->low)
+            move_rows(sums_of(r), r->low->rank, x->k, from);
     }
+    for (size_t i = 0; r->low && i < r->low->rank; i++)
+        for (uint32_t path = 0; path < x->k; path++)
+            sums_of(r)[i * x->k + path] += r->low->x[j * r->low->rank + i] * r->e[j * x->k + path];
 }
 
 double pith_k_best_paths(const struct error_feedback *r, double scale, double enough, int16_t *q)
 {
     struct path_search x = {.r = r, .scale = scale, .k = r->n_paths, .n_paths = 1};
     double back[PITH_MOST_PATHS];
+    if (r->low)
+        memset(sums_of(r), 0, r->low->rank * x.k * sizeof *r->e);
     for (size_t last = r->n, first; last > 0; last = first) {
         first = last > PATH_BLOCK ? last - PATH_BLOCK : 0;
         begin_block(&x, first, last);

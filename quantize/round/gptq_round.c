@@ -31,9 +31,7 @@
 #define ROWS_PER_COLUMN 64u /* of moments, where the samples have so many */
 #define LEAST_ROWS 4096u
 #define MOST_COLUMNS 8192u /* two matrices of doubles: 1 GiB */
-#define COLUMNS_FOR_A_ROW 4u
-#define LONG_ROW 512u /* with a factor of all its columns it takes longer than all else */
-#define PATHS 4u      /* of a row (error_feedback.h), where bits are few */
+#define PATHS 4u           /* of a row (error_feedback.h), where bits are few */
 
 bool pith_gptq_applies(const struct integer_layer *l)
 {
@@ -81,12 +79,15 @@ static enum pith_status round_to(struct layer_moments *m, double centre,
     const uint64_t rows = l->shape.rows;
     float *w = malloc((size_t)(rows * l->shape.cols) * sizeof *w);
     double *least = malloc((size_t)rows * sizeof *least);
-    struct layer_factor f;
-    enum pith_status st = pith_layer_factor(m, centre, pith_layer_damping(m), 1, &f, NULL);
-    if (!st && !scale_rows(l, w, least))
-        st = PITH_ERR_MEMORY;
-    if (!st)
-        st = pith_layer_targets(&f, w, rows, opts, NULL, NULL);
+    struct layer_factor f = {0};
+    enum pith_status st = scale_rows(l, w, least) ? PITH_OK : PITH_ERR_MEMORY;
+    if (!st && pith_layer_is_low_rank(m))
+        st = pith_layer_factor_low(m, centre, w, rows, &f, NULL);
+    else if (!st) {
+        st = pith_layer_factor(m, centre, pith_layer_damping(m), 1, &f, NULL);
+        if (!st)
+            st = pith_layer_targets(&f, w, rows, opts, NULL, NULL);
+    }
     if (!st)
         st = round_rows(&f, w, least, opts, l);
     pith_layer_factor_end(&f);
@@ -123,15 +124,6 @@ enum pith_status pith_gptq_moments(const struct integer_rows *rows, const struct
     return find_moments(rows, false, 0, opts, m);
 }
 
-/* So little of a matrix of all pairs of weights that its factor is not worth its time: with 8 bits
- * two layers of 4,096 and 64 samples take 49 s with it and lose the same without. With 4 bits a
- * row of 5,184 weights and 52 samples loses 6 dB without. */
-static bool few_for_their_length(const struct integer_rows *rows)
-{
-    return rows->l->most == INT8_MAX && rows->x.n > LONG_ROW &&
-           rows->x.places * rows->in->n_samples <= rows->x.n / COLUMNS_FOR_A_ROW;
-}
-
 enum pith_status pith_gptq_round(const struct layer_inputs *in, bool shifts_bias,
                                  const struct pith_opts *opts, struct integer_layer *l)
 {
@@ -142,7 +134,7 @@ enum pith_status pith_gptq_round(const struct layer_inputs *in, bool shifts_bias
         return PITH_OK;
     enum pith_status st = pith_integer_rows(in, l, &rows);
     l->to_results = in->goal && in->n_samples > 1;
-    if (!st && !few_for_their_length(&rows)) {
+    if (!st) {
         st = find_moments(&rows, l->to_results, centre, opts, &m);
         if (!st)
             st = round_to(&m, centre, opts, l);

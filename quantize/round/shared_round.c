@@ -36,6 +36,7 @@ static void add_moments(const struct integer_layer *l, struct layer_moments *m,
         const double unit = pith_layer_input_scale(l, i / square * each);
         m->h[i] = unit * unit * m->h[i] + (to->n ? to->h[i] : 0);
     }
+    m->rows += to->rows;
     pith_layer_moments_end(to);
     *to = *m;
     *m = (struct layer_moments){0};
