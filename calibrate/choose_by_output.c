@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* choose_by_output.c - auto: of the ranges that the methods propose, the one whose rounding changes
- * the network's outputs least.
+/* choose_by_output.c - auto: of the ranges that the methods propose, and of narrower ones, the one
+ * whose rounding changes the network's outputs least. What a range cuts off may be worth nothing to
+ * the outputs, or everything; the value's statistics do not show which.
  *
  * A few samples are run once as they are. Then one value at a time is put on a candidate's grid
  * while all else stays float, and the squared difference of the outputs (of what a final Softmax
@@ -11,10 +12,11 @@
  * but a grid begin behind the value. Candidates whose step differs by less than ALIKE are one;
  * values that no layer with weights follows, and which therefore stay float, are left to the least
  * squared error, as are those with one candidate, and the parts of a Concat, which is tried as a
- * whole. The others are put on that candidate for one sample, and are visited from the largest
- * effect on the outputs down: those that together make up less than REST of it keep it. The best
- * other candidate must be better by GAIN on that sample to be tried on all, and by as much on all
- * to be taken: what is better by less on so few is chance. */
+ * whole. The others are put on that candidate for a quarter of the samples, and are visited from
+ * the largest effect on the outputs down: those that together make up less than REST of it keep it.
+ * Narrower ranges are tried as long as the outputs get better, some in any case. The best other
+ * candidate must be better by GAIN on that quarter to be tried on all, and by as much on all to be
+ * taken: what is better by less on so few is chance. */
 #include "grid_choice.h"
 
 #include <math.h>
@@ -26,12 +28,16 @@
 #include "op_interface/op_semantics.h"
 #include "output_trial.h"
 
-#define SAMPLES 4u
+#define LEAST_SAMPLES 4u
+#define MOST_SAMPLES 16u
+#define NUMBERS (1u << 27) /* put on grids, once with each sample: MobileNet-v2 has 16 samples */
+#define FIRST 4u           /* one in so many samples ranks the values and their candidates */
+#define LEAST_NARROWER 4u  /* tried in any case: down to a quarter of the range */
 #define REST 0.1
 #define GAIN 0.1
 #define ALIKE 0.03
 #define MIDDLE                                                                                     \
-    ((size_t)8 << 20) /* bytes of what is alive where a value is changed, of all samples */
+    ((size_t)32 << 20) /* bytes of what is alive where a value is changed, of all samples */
 
 struct trial {
     struct output_trial outputs;
@@ -110,9 +116,9 @@ static bool alike(const struct simple_grid *a, const struct simple_grid *b)
 /* The first is the one with the least squared error of the value; of several alike one stays. */
 static void order_candidates(struct grid_choice *c)
 {
-    struct candidate kept[METHODS];
+    struct candidate kept[METHODS + NARROWER];
     uint32_t n = 0, first = 0;
-    for (uint32_t k = 0; k < c->n; k++)
+    for (uint32_t k = c->n; k-- > 0;) /* the narrower ones stand behind it */
         if (c->candidate[k].method == PITH_RANGE_MSE)
             first = k;
     kept[n++] = c->candidate[first];
@@ -142,18 +148,26 @@ static bool is_better(const struct candidate *a, const struct candidate *than)
     return a->error < (1 - GAIN) * than->error;
 }
 
-/* The best on the first sample, if by GAIN, is tried on all. */
+static uint32_t first_samples(const struct trial *t)
+{
+    return (t->outputs.n_samples + FIRST - 1) / FIRST;
+}
+
+/* The best on the first samples, if by GAIN, is tried on all. */
 static enum pith_status take_best(struct trial *t, struct grid_choice *c,
                                   const struct grid_kind *kind)
 {
     const struct pith_node *node = pith_model_producer(t->m, c->value);
     enum pith_status st = PITH_OK;
-    uint32_t best = 0;
+    uint32_t best = 0, narrower = 0; /* ranges of those, tried */
     pith_output_trial_behind(&t->outputs, node ? (uint32_t)(node - t->m->nodes) : NO_STEP);
     for (uint32_t k = 1; k < c->n && !st && !t->outputs.stopped; k++) {
-        st = measure(t, c, k, 1, kind);
+        st = measure(t, c, k, first_samples(t), kind);
+        narrower += c->candidate[k].method == PITH_RANGE_MSE;
         if (c->candidate[k].error < c->candidate[best].error)
             best = k;
+        else if (narrower >= LEAST_NARROWER)
+            break;
     }
     if (st || t->outputs.stopped || !is_better(&c->candidate[best], &c->candidate[0]))
         return st;
@@ -171,7 +185,7 @@ static enum pith_status choose(struct trial *t, struct grid_choice **order, uint
     enum pith_status st = PITH_OK;
     double total = 0, done = 0;
     for (uint32_t i = 0; i < n && !st && !t->outputs.stopped; i++) {
-        st = measure(t, order[i], 0, 1, kind);
+        st = measure(t, order[i], 0, first_samples(t), kind);
         total += order[i]->candidate[0].error;
     }
     qsort(order, n, sizeof *order, by_effect);
@@ -194,6 +208,18 @@ static uint32_t collect(struct grid_choice *choices, uint32_t n, struct grid_cho
     return found;
 }
 
+/* The larger the network, the fewer. */
+static uint32_t samples_for(const struct trial *t, struct grid_choice *const *order, uint32_t n)
+{
+    uint64_t numbers = 1;
+    for (uint32_t i = 0; i < n; i++)
+        numbers += pith_value_elems(&t->m->values[order[i]->value]);
+    const uint64_t most = NUMBERS / numbers;
+    return most < LEAST_SAMPLES  ? LEAST_SAMPLES
+           : most < MOST_SAMPLES ? (uint32_t)most
+                                 : MOST_SAMPLES;
+}
+
 enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice *choices,
                                        uint32_t n, const struct grid_kind *kind,
                                        const struct pith_calibrate_opts *samples, uint64_t *n_runs,
@@ -206,7 +232,7 @@ enum pith_status pith_choose_by_output(struct pith_model *m, struct grid_choice 
     if (!st)
         n = collect(choices, n, order);
     if (!st)
-        st = pith_output_trial_open(&t.outputs, m, samples, SAMPLES, err);
+        st = pith_output_trial_open(&t.outputs, m, samples, samples_for(&t, order, n), err);
     if (!st)
         st = choose(&t, order, n, kind);
     *n_runs = t.outputs.n_runs;

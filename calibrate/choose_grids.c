@@ -86,7 +86,9 @@ static void spare(const struct choosing *ch, const struct grid_choice *c, struct
     r->high = fmax(r->high, fmin(r->high * times, most.high));
 }
 
-static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_method method)
+/* The method's range, times `part`. */
+static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_method method,
+                    double part)
 {
     struct candidate *new = &c->candidate[c->n];
     *new = (struct candidate){.method = method};
@@ -94,6 +96,8 @@ static void propose(struct choosing *ch, struct grid_choice *c, enum pith_range_
                                                     .type = ch->kind.bits > 8 ? PITH_U16 : PITH_U8,
                                                     .bits = (uint8_t)ch->kind.bits})}
                             : pith_range_by(method, &c->d, &ch->kind, ch->percentile);
+    new->range.low *= part;
+    new->range.high *= part;
     spare(ch, c, &new->range);
     new->grid = pith_grid_of_range(&new->range, &ch->kind);
     c->n++;
@@ -103,11 +107,13 @@ static void propose_all(struct choosing *ch, struct grid_choice *c)
 {
     bool is_auto = ch->method == PITH_RANGE_AUTO;
     if (is_zero(c) || !is_auto || !ch->to_try[c->value]) {
-        propose(ch, c, is_zero(c) ? PITH_RANGE_MAX : is_auto ? PITH_RANGE_MSE : ch->method);
+        propose(ch, c, is_zero(c) ? PITH_RANGE_MAX : is_auto ? PITH_RANGE_MSE : ch->method, 1);
         return;
     }
     for (uint32_t k = 1; k <= METHODS; k++)
-        propose(ch, c, (enum pith_range_method)k);
+        propose(ch, c, (enum pith_range_method)k, 1);
+    for (uint32_t i = 1; i <= NARROWER; i++)
+        propose(ch, c, PITH_RANGE_MSE, pow(0.5, i / 2.0));
 }
 
 static bool wants_channels(const struct choosing *ch, const struct pith_value *v, uint32_t value)

@@ -6,7 +6,8 @@
 #include "pith_calibrate.h"
 #include "range.h"
 
-#define METHODS 5u /* PITH_RANGE_MAX .. PITH_RANGE_ACIQ */
+#define METHODS 5u  /* PITH_RANGE_MAX .. PITH_RANGE_ACIQ */
+#define NARROWER 8u /* ranges that auto tries besides: that of PITH_RANGE_MSE times 2^(-i / 2) */
 
 struct candidate {
     enum pith_range_method method;
@@ -19,7 +20,7 @@ struct candidate {
 struct grid_choice {
     uint32_t value;
     struct distribution d;
-    struct candidate candidate[METHODS];
+    struct candidate candidate[METHODS + NARROWER];
     uint32_t n, taken; /* candidates; the one that the grid is made of */
     bool by_channel;
     struct pith_grid *grid; /* the model's; of candidate `taken` */

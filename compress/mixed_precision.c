@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* mixed_precision.c - a greedy allocation of floats to the layers that 8 bits are too few for.
+/* mixed_precision.c - a greedy allocation: what gains most for its price is taken first. Layers
+ * that 8 bits are too few for stay float, at the price of their products; their weights become
+ * codebooks, at the price of the error that this adds.
  *
  * The network of integers runs the held-out samples. Where its outputs are less than ENOUGH_DB
  * above their error, each layer is tried alone on a few of them: it in integers (rounded to
@@ -16,8 +18,13 @@
  * without floats. Each step is quantized and measured, and undone where the outputs are no better.
  *
  * A layer that stays float takes the depthwise layer in front of it along: kernels of bytes write
- * bytes. What stays float is stored small: f16, and weights as codebooks where the outputs allow it
- * (kept_codebooks.h).
+ * bytes.
+ *
+ * What stays float is stored as f16, and its weights as codebooks of a byte a weight: what such a
+ * layer loses as integers lies in its input's bytes as a rule, not in its weights. The error of the
+ * outputs may grow by CODEBOOK_SHARE, or up to CODEBOOK_ENOUGH_DB below them, and no more
+ * predictions may change. All codebooks together are tried first. Where they are too coarse, each
+ * is tried alone, and the one that saves most for its error is taken first.
  *
  * Before that, where outputs are not far above their error anyway, the network is also quantized
  * with its channels re-estimated, which helps some networks and harms others: the outputs decide.
@@ -33,7 +40,6 @@
 #include "base/error_fill.h"
 #include "quantize/transform/fold_affine.h"
 #include "quantize/layer/integer_plan.h"
-#include "kept_codebooks.h"
 #include "op_interface/op_semantics.h"
 #include "pith_pack.h"
 #include "quantize/store_floats.h"
@@ -48,12 +54,19 @@
 #define SHARE 0.25 /* of all products, that floats may compute */
 #define PASSES 40  /* over a value, in products, to convert it */
 
-/* A layer of the float network, with its loss where it alone is of integers. */
+#define CODEBOOK_SHARE 0.05 /* of the error without them: 0.2 dB */
+#define CODEBOOK_ENOUGH_DB (PITH_KEEP_FLOOR_DB + 10)
+
+/* A layer of the float network that may stay float, or a weight that stayed float and may have a
+ * codebook. */
 struct candidate {
-    const char *name; /* m's */
-    double noise;     /* in the scale of the outputs; 0: taken */
-    double price;     /* in products */
-    uint32_t before;  /* the candidate that stays float with it; n_candidates: none */
+    const char *name; /* of the layer, m's; NULL: a codebook */
+    double gain;     /* the outputs' relative noise where the layer alone is of integers; bytes that
+                        the codebook saves; 0: taken */
+    double price;    /* in products; in noise that the codebook adds */
+    uint32_t before; /* the candidate that stays float with it; n_candidates: none */
+    uint32_t value;  /* of the codebook's weight */
+    float *was;      /* owns: its elements without the codebook; NULL: it has none */
 };
 
 struct allocation {
@@ -124,6 +137,16 @@ static enum pith_status quantize(struct allocation *k, const struct pith_quantiz
     return st ? st : measure(k, k->m, n, false);
 }
 
+static double noise_now(const struct allocation *k)
+{
+    return pith_sqnr_noise(&k->answers);
+}
+
+static uint64_t changed_now(const struct allocation *k)
+{
+    return k->answers.first.rows - k->answers.first.agree;
+}
+
 /* What is now in m goes into the report. */
 static void take_measured(const struct allocation *k, struct pith_stage_report *r)
 {
@@ -132,7 +155,7 @@ static void take_measured(const struct allocation *k, struct pith_stage_report *
         pith_sqnr_reported_db(&k->answers, k->request->samples->feed, &r->reported_error_db);
     r->held_out = k->request->held->n_held;
     r->expected_changes = pith_sqnr_expected_changes(&k->answers);
-    r->changed = k->answers.first.rows - k->answers.first.agree;
+    r->changed = changed_now(k);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -278,7 +301,7 @@ static enum pith_status try_each(struct allocation *k)
     enum pith_status st = list_candidates(k);
     for (uint32_t i = 0; i < k->n_candidates && !st; i++) {
         struct candidate *c = &k->candidate[i];
-        st = try_alone(k, i, &c->noise);
+        st = try_alone(k, i, &c->gain);
         c->price = price_of(k, c->name);
         c->before = depthwise_before(k, c->name);
     }
@@ -287,11 +310,11 @@ static enum pith_status try_each(struct allocation *k)
 
 /* ---- the allocation -------------------------------------------------------------------------- */
 
-static double noise_of_all(const struct allocation *k)
+static double gain_of_all(const struct allocation *k)
 {
     double sum = 0;
     for (uint32_t i = 0; i < k->n_candidates; i++)
-        sum += k->candidate[i].noise;
+        sum += k->candidate[i].gain;
     return sum;
 }
 
@@ -300,22 +323,21 @@ static struct candidate whole_of(const struct allocation *k, uint32_t i)
 {
     struct candidate c = k->candidate[i];
     if (c.before < k->n_candidates) {
-        c.noise += k->candidate[c.before].noise;
-        c.price += k->candidate[c.before].noise > 0 ? k->candidate[c.before].price : 0;
+        c.gain += k->candidate[c.before].gain;
+        c.price += k->candidate[c.before].gain > 0 ? k->candidate[c.before].price : 0;
     }
     return c;
 }
 
-/* The most gain for its price that may be paid; n_candidates: none. */
-static uint32_t worth_most(const struct allocation *k, double budget)
+/* The most gain, above `least`, for its price that may be paid; n_candidates: none. */
+static uint32_t worth_most(const struct allocation *k, double least, double budget)
 {
-    const double least = LEAST * noise_of_all(k);
     uint32_t best = k->n_candidates;
     for (uint32_t i = 0; i < k->n_candidates; i++) {
         const struct candidate c = whole_of(k, i);
-        if (k->candidate[i].noise > 0 && c.noise > least && c.price <= budget &&
+        if (k->candidate[i].gain > 0 && c.gain > least && c.price <= budget &&
             (best == k->n_candidates ||
-             c.noise * whole_of(k, best).price > whole_of(k, best).noise * c.price))
+             c.gain * whole_of(k, best).price > whole_of(k, best).gain * c.price))
             best = i;
     }
     return best;
@@ -324,15 +346,15 @@ static uint32_t worth_most(const struct allocation *k, double budget)
 /* The costliest, if without it the rest would cost that much less; else none. */
 static uint32_t costliest(const struct allocation *k)
 {
-    const double total = noise_of_all(k);
+    const double total = gain_of_all(k);
     uint32_t worst = k->n_candidates;
     for (uint32_t i = 0; i < k->n_candidates; i++)
-        if (k->candidate[i].noise > 0 &&
-            (worst == k->n_candidates || k->candidate[i].noise > k->candidate[worst].noise))
+        if (k->candidate[i].gain > 0 &&
+            (worst == k->n_candidates || k->candidate[i].gain > k->candidate[worst].gain))
             worst = i;
     const bool enough =
         worst < k->n_candidates &&
-        (total - k->candidate[worst].noise) * pow(10, PITH_KEEP_GAIN_DB / 10) < total;
+        (total - k->candidate[worst].gain) * pow(10, PITH_KEEP_GAIN_DB / 10) < total;
     return enough ? worst : k->n_candidates;
 }
 
@@ -347,7 +369,7 @@ static bool add_pattern(struct allocation *k, struct step *s, uint32_t i)
     const char *pattern = pith_weight_pattern(k->m, k->candidate[i].name);
     k->keep[s->opts.n_keep++] = pattern;
     s->taken[s->n++] = i;
-    k->candidate[i].noise = 0;
+    k->candidate[i].gain = 0;
     return pattern != NULL;
 }
 
@@ -355,7 +377,7 @@ static enum pith_status take(struct allocation *k, struct step *s, uint32_t i)
 {
     const uint32_t before = k->candidate[i].before;
     bool ok = true;
-    if (before < k->n_candidates && k->candidate[before].noise > 0)
+    if (before < k->n_candidates && k->candidate[before].gain > 0)
         ok = add_pattern(k, s, before);
     return ok && add_pattern(k, s, i) ? PITH_OK : pith_error_no_memory(k->err);
 }
@@ -363,12 +385,12 @@ static enum pith_status take(struct allocation *k, struct step *s, uint32_t i)
 /* As many as are expected to bring WANTED_DB. */
 static enum pith_status take_worthy(struct allocation *k, struct step *s, double db)
 {
-    const double total = noise_of_all(k);
+    const double total = gain_of_all(k);
     double budget = SHARE * products_of_all(&k->before);
     enum pith_status st = PITH_OK;
     while (!st && s->n + 2 <= PITH_STAGE_LAYERS / 2 &&
-           db + 10 * log10(total / noise_of_all(k)) < WANTED_DB) {
-        const uint32_t i = worth_most(k, budget);
+           db + 10 * log10(total / gain_of_all(k)) < WANTED_DB) {
+        const uint32_t i = worth_most(k, LEAST * gain_of_all(k), budget);
         if (i == k->n_candidates)
             break;
         budget -= whole_of(k, i).price;
@@ -494,19 +516,134 @@ static enum pith_status count_integer_bytes(struct allocation *k, struct pith_st
     return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st; /* the size of the file is unknown */
 }
 
-static enum pith_status measure_outputs(void *user, const struct pith_model *m,
-                                        struct output_error *e)
+/* What the outputs may be with codebooks. */
+struct codebook_limits {
+    double most_noise;
+    uint64_t changed; /* predictions without codebooks */
+};
+
+static bool is_within(const struct allocation *k, const struct codebook_limits *l)
 {
-    struct allocation *k = user;
-    enum pith_status st = measure(k, m, UINT64_MAX, false);
-    *e = (struct output_error){k->answers.all.signal, pith_sqnr_noise(&k->answers),
-                               k->answers.first.rows - k->answers.first.agree};
+    return noise_now(k) <= l->most_noise && changed_now(k) <= l->changed;
+}
+
+static enum pith_status give_codebook(struct allocation *k, struct candidate *c)
+{
+    const struct pith_const *w = k->m->values[c->value].constant;
+    const size_t bytes = (size_t)w->count * sizeof(float);
+    c->was = malloc(bytes);
+    if (!c->was)
+        return pith_error_no_memory(k->err);
+    memcpy(c->was, w->data, bytes);
+    return pith_store_codebook(k->m, c->value, k->err);
+}
+
+static void take_codebook(struct allocation *k, struct candidate *c)
+{
+    struct pith_const *w = k->m->values[c->value].constant;
+    memcpy(w->data, c->was, (size_t)w->count * sizeof(float));
+    w->codebook = NULL;
+    w->stored = PITH_F16;
+    free(c->was);
+    c->was = NULL;
+}
+
+/* Tables of a Gather are read, not multiplied with: they are no layers. */
+static enum pith_status list_codebooks(struct allocation *k)
+{
+    struct pith_weight_ref *refs = calloc(k->m->n_nodes + (size_t)1, sizeof *refs);
+    const uint32_t n = refs ? pith_model_weights(k->m, refs) : 0;
+    free(k->candidate);
+    k->candidate = calloc(n + (size_t)1, sizeof *k->candidate);
+    k->n_candidates = 0;
+    for (uint32_t i = 0; i < n && k->candidate; i++) {
+        const struct pith_const *w = k->m->values[refs[i].value].constant;
+        if (pith_op_has_weight(refs[i].op) && pith_may_store_codebook(w))
+            k->candidate[k->n_candidates++] = (struct candidate){
+                .value = refs[i].value, .gain = (double)w->count, .before = UINT32_MAX};
+    }
+    const bool room = refs && k->candidate;
+    free(refs);
+    return room ? PITH_OK : pith_error_no_memory(k->err);
+}
+
+static enum pith_status try_all_codebooks(struct allocation *k, const struct codebook_limits *l,
+                                          bool *stay)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < k->n_candidates && !st; i++)
+        st = give_codebook(k, &k->candidate[i]);
+    if (!st)
+        st = measure(k, k->m, UINT64_MAX, false);
+    *stay = !st && is_within(k, l);
+    for (uint32_t i = 0; i < k->n_candidates && !st && !*stay; i++)
+        take_codebook(k, &k->candidate[i]);
+    return st;
+}
+
+static enum pith_status price_codebooks(struct allocation *k, double noise)
+{
+    enum pith_status st = PITH_OK;
+    for (uint32_t i = 0; i < k->n_candidates && !st; i++) {
+        st = give_codebook(k, &k->candidate[i]);
+        if (!st)
+            st = measure(k, k->m, UINT64_MAX, false);
+        k->candidate[i].price = fmax(noise_now(k) - noise, 0);
+        if (!st)
+            take_codebook(k, &k->candidate[i]);
+    }
+    return st;
+}
+
+static enum pith_status allocate_codebooks(struct allocation *k, const struct codebook_limits *l,
+                                           double noise)
+{
+    enum pith_status st = price_codebooks(k, noise);
+    uint32_t i;
+    while (!st && (i = worth_most(k, 0, l->most_noise - noise)) < k->n_candidates) {
+        struct candidate *c = &k->candidate[i];
+        st = give_codebook(k, c);
+        if (!st)
+            st = measure(k, k->m, UINT64_MAX, false);
+        c->gain = 0;
+        if (!st && is_within(k, l))
+            noise = noise_now(k);
+        else if (!st)
+            take_codebook(k, c);
+    }
+    return st;
+}
+
+static enum pith_status store_codebooks(struct allocation *k, struct pith_stage_report *r)
+{
+    enum pith_status st = list_codebooks(k);
+    bool all = false;
+    if (!st && k->n_candidates > 0)
+        st = measure(k, k->m, UINT64_MAX, false);
+    const double noise = noise_now(k);
+    const struct codebook_limits l = {
+        fmax((1 + CODEBOOK_SHARE) * noise,
+             k->answers.all.signal * pow(10, -CODEBOOK_ENOUGH_DB / 10)),
+        changed_now(k)};
+    if (!st && k->n_candidates > 0 && isfinite(noise)) {
+        st = try_all_codebooks(k, &l, &all);
+        if (!st && !all)
+            st = allocate_codebooks(k, &l, noise);
+    }
+    for (uint32_t i = 0; i < k->n_candidates; i++) {
+        if (!k->candidate[i].was)
+            continue;
+        const uint64_t n = k->m->values[k->candidate[i].value].constant->count;
+        r->n_codebooks++;
+        r->n_indexed += n;
+        r->n_narrow -= n;
+        free(k->candidate[i].was);
+    }
     return st;
 }
 
 static enum pith_status store_kept(struct allocation *k, struct pith_stage_report *r)
 {
-    const struct output_evaluator evaluator = {measure_outputs, k};
     struct pith_stored_floats stored = {0};
     enum pith_type type = k->request->floats ? k->request->floats : PITH_F16;
     if (type == PITH_F32)
@@ -516,7 +653,7 @@ static enum pith_status store_kept(struct allocation *k, struct pith_stage_repor
     r->n_narrow = stored.n_numbers;
     r->n_beyond = stored.n_beyond;
     if (!st && !k->request->floats)
-        st = pith_keep_in_codebooks(k->m, &evaluator, r, k->err);
+        st = store_codebooks(k, r);
     if (!st)
         st = measure(k, k->m, UINT64_MAX, false);
     if (!st)

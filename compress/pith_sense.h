@@ -27,7 +27,7 @@ extern "C" {
 
 enum pith_sense_kind {
     PITH_SENSE_BITS = 1, /* weights as integers of `amount` bits, 2..8: nearest, a scale for each
-                            output channel, of 26 the one with the least squared error */
+                            output channel, searched for the least squared error */
     PITH_SENSE_ACTIVATIONS = 2, /* what the layer reads, as integers of 2..16 bits: one affine grid
                                    with the least squared error over the samples */
     PITH_SENSE_PRUNE = 3        /* that share of its weights, the smallest, becomes 0; 0..1 */

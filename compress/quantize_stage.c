@@ -14,7 +14,6 @@
 #include "pith_host.h"
 #include "pith_pack.h"
 #include "quantize_stage.h"
-#include "range_search.h"
 #include "measure/recorded_feed.h"
 #include "quantize/transform/smooth.h"
 #include "quantize/store_floats.h"
@@ -126,8 +125,6 @@ static enum pith_status calibrate(struct pith_model *m, const struct pith_stage 
     opts.keep = s->keep;
     if (chosen)
         st = pith_choose_grids(m, &choose, &report, err);
-    if (chosen && has_data && !st)
-        st = pith_search_ranges(m, o, &see, err);
     r->n_tiny = report.n_tiny;
     r->n_infinite = report.n_without;
     return st;

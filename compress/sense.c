@@ -8,14 +8,17 @@
  * activations changes a value while the first plan runs. */
 #include "pith_sense.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "output_sqnr.h"
-#include "coarse_weight.h"
 #include "base/error_fill.h"
 #include "calibrate/grid_choice.h"
+#include "core/f32_bits.h"
+#include "numeric/error_feedback.h"
+#include "numeric/select_largest.h"
 #include "pith_value_stats.h"
 
 #define KEPT_PER_CALL 8192u
@@ -80,6 +83,52 @@ static void see(void *user, uint32_t value, float *x, size_t n)
     pith_sqnr_see(&s->answers, value, x, n);
 }
 
+/* ---- changed weights ------------------------------------------------------------------------- */
+
+/* Row by row the nearest of the integers |q| <= 2^(bits - 1) - 1 times the scale with the least
+ * squared error. w, to: [rows, cols]. False: no memory. */
+static bool round_rows(const struct pith_weight_ref *w, const float *x, uint32_t bits, float *to)
+{
+    const size_t cols = (size_t)w->cols;
+    double *goal = malloc((cols + 1) * sizeof *goal), *e = malloc((cols + 1) * sizeof *e);
+    int16_t *q = malloc((cols + 1) * sizeof *q);
+    const int32_t most = (1 << (bits - 1)) - 1;
+    const struct error_feedback row = {
+        .n = cols, .goal = goal, .lowest = -most, .most = most, .n_paths = 1, .e = e};
+    const bool room = goal && e && q;
+    for (uint64_t o = 0; o < w->rows && room; o++, x += cols, to += cols) {
+        for (size_t i = 0; i < cols; i++)
+            goal[i] = (double)x[i];
+        const double scale = pith_search_scale(&row, (double)FLT_MIN, false, q);
+        const bool rounds = scale > 0 && isfinite(scale); /* else zeros, or infinite weights */
+        if (rounds)
+            pith_error_feedback(&row, scale, HUGE_VAL, q);
+        for (size_t i = 0; i < cols; i++)
+            to[i] = rounds ? (float)(q[i] * scale) : x[i];
+    }
+    free(goal);
+    free(e);
+    free(q);
+    return room;
+}
+
+/* The `share` smallest of n become 0, of equal ones the last. False: no memory. */
+static bool prune(const float *x, uint64_t n, double share, float *to)
+{
+    uint32_t *key = malloc(((size_t)n + 1) * sizeof *key);
+    uint8_t *keep = malloc((size_t)n + 1);
+    const bool room = key && keep;
+    for (uint64_t i = 0; i < n && room; i++)
+        key[i] = f32_bits(fabsf(x[i])); /* in the order of the magnitudes */
+    if (room)
+        pith_largest(key, n, n - (uint64_t)(share * (double)n + 0.5), keep);
+    for (uint64_t i = 0; i < n && room; i++)
+        to[i] = keep[i] ? x[i] : 0;
+    free(key);
+    free(keep);
+    return room;
+}
+
 /* ---- a trial --------------------------------------------------------------------------------- */
 
 static uint32_t samples_of(const struct sense *s)
@@ -119,11 +168,9 @@ static enum pith_status try_weight(struct sense *s, const struct pith_sense_tria
     const struct pith_weight_ref *w = &s->changed->ref;
     const float *is = s->m->values[w->value].constant->data;
     float *data = malloc((size_t)(w->rows * w->cols) * sizeof *data + 1);
-    bool ok = data != NULL;
-    if (ok && t->kind == PITH_SENSE_PRUNE)
-        ok = pith_coarse_prune(is, w->rows * w->cols, t->amount, data);
-    else if (ok)
-        pith_coarse_round(is, w->rows, w->cols, (uint32_t)t->amount, data);
+    const bool ok =
+        data && (t->kind == PITH_SENSE_PRUNE ? prune(is, w->rows * w->cols, t->amount, data)
+                                             : round_rows(w, is, (uint32_t)t->amount, data));
     enum pith_status st = ok ? run_with_weight(s, w->value, data) : pith_error_no_memory(s->err);
     free(data);
     return st;

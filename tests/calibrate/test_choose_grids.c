@@ -214,6 +214,34 @@ static void auto_compares_the_outputs(void **state)
                  pith_range_method_text(chosen[0]), highest[1], pith_range_method_text(chosen[1]));
 }
 
+/* One number of eight is a thousand times as large as the others, so that every method covers it.
+ * Where no weight looks at it a sixteenth of the range is best, else all of it. */
+static void auto_tries_narrower_ranges(void **state)
+{
+    (void)state;
+    enum { WIDE = 8, ROWS = 64 };
+    static float x[WIDE * ROWS];
+    for (uint32_t i = 0; i < WIDE * ROWS; i++)
+        x[i] = (float)(i * 7919u % 997u) / 997.0f * (i % WIDE == 0 ? 1000.0f : 1.0f);
+    for (int looked_at = 0; looked_at < 2; looked_at++) {
+        struct pith_model *m = gemm_model((uint32_t[]){WIDE, 4}, 1);
+        struct pith_error err = {0};
+        float *w = data_of_layer(m, 0);
+        for (uint32_t i = 0; i < 4 * WIDE; i++)
+            w[i] = i % WIDE == 0 ? (float)looked_at : i % 3 ? 0.5f : -0.5f;
+        struct pith_calibrate_opts see = {.size_bytes = sizeof see, .data = samples(x, ROWS, WIDE)};
+        if (pith_calibrate(m, &see, NULL, &err))
+            fail_msg("%s", err.text);
+        choose(m, (struct pith_range_opts){.samples = &see});
+        const struct pith_grid *g = m->values[m->inputs[0]].grid;
+        const double highest = (double)g->scale[0] * (pith_grid_highest(g) - g->zero_point);
+        if (looked_at ? highest < 900 : highest > 1000.0 / 15)
+            fail_msg("looked at %d: up to %g", looked_at, highest);
+        pith_data_free(see.data);
+        pith_model_free(m);
+    }
+}
+
 static bool at_most_two(void *user, uint64_t done, uint64_t total)
 {
     assert_int_equal(total, 0);
@@ -260,6 +288,7 @@ int main(void)
                                        cmocka_unit_test(zeros_and_tiny_numbers),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(auto_compares_the_outputs),
+                                       cmocka_unit_test(auto_tries_narrower_ranges),
                                        cmocka_unit_test(auto_with_an_infinite_output)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,6 +230,54 @@ static void weights_that_stay_float_have_codebooks(void **state)
     pith_data_free(data);
 }
 
+/* Beside a small enough one a layer of weights of all magnitudes, which no table of 256 numbers has
+ * room for: the loud input is multiplied with the smallest. It stays f16, the other layer does not.
+ */
+static void a_codebook_that_costs_too_much_is_not_taken(void **state)
+{
+    (void)state;
+    enum { WIDE = 40 };
+    static float w[WIDE * WIDE], x[SAMPLES * WIDE];
+    struct sample_random r = sample_random_of(31);
+    for (uint32_t i = 0; i < WIDE * WIDE; i++)
+        w[i] = sample_gauss(&r) * (i % WIDE == 0 ? 0.001f : 1.0f);
+    for (uint32_t i = 0; i < SAMPLES * WIDE; i++)
+        x[i] = sample_gauss(&r) * (i % WIDE == 0 ? 10000.0f : 1.0f);
+    struct pith_data *data = rows_of(x, SAMPLES, WIDE, NULL);
+    struct pith_model *m = small_net(WIDE, WIDE, w, true);
+    struct pith_error err = {0};
+    for (uint32_t k = 0; k < 6; k++) {
+        uint32_t v = add_constant(m, &r, "", 2, (const uint32_t[]){WIDE, WIDE});
+        m->outputs[0] = add_node(m, PITH_OP_GEMM, k == 0 ? "even" : "large", "", 2,
+                                 (const uint32_t[]){m->outputs[0], v})
+                            ->out[0];
+    }
+    assert_int_equal(pith_model_infer_shapes(m, &err), PITH_OK);
+    struct pith_stage s;
+    pith_stage_init(&s, PITH_STAGE_QUANTIZE);
+    s.keep[s.quantize.n_keep++] = "even";
+    struct pith_stage_report report = quantize(m, &s, data);
+    assert_int_equal(report.n_kept_float, 1);
+    assert_int_equal(report.n_codebooks, 1);
+    assert_int_equal(report.n_indexed, WIDE * WIDE);
+    uint32_t n_narrow = 0, n_codebooks = 0;
+    for (uint32_t v = 0; v < m->n_values; v++) {
+        const struct pith_const *c = m->values[v].constant;
+        if (!c || c->count != WIDE * WIDE || m->values[v].type != PITH_F32)
+            continue;
+        n_codebooks += c->codebook != NULL;
+        n_narrow += c->stored == PITH_F16;
+        if (c->stored == PITH_F16) /* as it was, but for f16 */
+            for (uint32_t i = 0; i < WIDE * WIDE; i++)
+                assert_true(fabsf(((const float *)c->data)[i] - w[i]) <= fabsf(w[i]) * 0x1p-10f);
+    }
+    assert_true(n_narrow == 1 && n_codebooks == 1);
+    assert_true(report.output_db > PITH_KEEP_FLOOR_DB);
+    pith_stage_report_free(&report);
+    pith_model_free(m);
+    pith_data_free(data);
+}
+
 /* What the loud layer costs counts, what an option keeps does not. */
 static void bytes_of_what_stays_float_are_reported(void **state)
 {
@@ -533,6 +581,7 @@ int main(void)
         cmocka_unit_test(what_is_cheap_stays_float),
         cmocka_unit_test(a_depthwise_layer_goes_along),
         cmocka_unit_test(weights_that_stay_float_have_codebooks),
+        cmocka_unit_test(a_codebook_that_costs_too_much_is_not_taken),
         cmocka_unit_test(bytes_of_what_stays_float_are_reported),
         cmocka_unit_test(a_good_network_keeps_none),
         cmocka_unit_test(channels_are_reestimated_where_outputs_like_it),

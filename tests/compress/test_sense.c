@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pith_sense.h"
-#include "compress/coarse_weight.h"
 #include "compress/held_out.h"
 #include "measure/small_net.h"
+#include "numeric/error_feedback.h"
 
 #define N 4u
 #define SAMPLES 5u
@@ -91,6 +91,35 @@ static double expected(const float *coarse, const float *x)
     return 10 * log10(signal / noise);
 }
 
+/* `first` on the integers of so many bits, each row with the scale that numeric/ finds. */
+static void round_first(uint32_t bits, float *to)
+{
+    const int32_t most = (1 << (bits - 1)) - 1;
+    for (uint32_t o = 0; o < N; o++) {
+        double goal[N], e[N];
+        int16_t q[N];
+        for (uint32_t i = 0; i < N; i++)
+            goal[i] = (double)first[o * N + i];
+        const struct error_feedback row = {
+            .n = N, .goal = goal, .lowest = -most, .most = most, .n_paths = 1, .e = e};
+        const double scale = pith_search_scale(&row, 1e-6, false, q);
+        for (uint32_t i = 0; i < N; i++)
+            to[o * N + i] = (float)(fmax(-most, fmin(most, nearbyint(goal[i] / scale))) * scale);
+    }
+}
+
+/* The larger half of `first`: of the two of 0.4 at its edge the first. */
+static void prune_first(float *to)
+{
+    for (uint32_t i = 0; i < N * N; i++) {
+        uint32_t before = 0;
+        for (uint32_t k = 0; k < N * N; k++)
+            before +=
+                fabsf(first[k]) > fabsf(first[i]) || (fabsf(first[k]) == fabsf(first[i]) && k < i);
+        to[i] = before < N * N / 2 ? first[i] : 0;
+    }
+}
+
 static void a_coarse_layer_costs_what_it_costs(void **state)
 {
     (void)state;
@@ -107,13 +136,13 @@ static void a_coarse_layer_costs_what_it_costs(void **state)
     assert_string_equal(s.layer[0].layer, "fc");
     assert_int_equal(s.layer[0].n_weights, N * N);
     for (uint32_t t = 0; t < 2; t++) {
-        pith_coarse_round(first, N, N, (uint32_t)trials[t].amount, coarse);
+        round_first((uint32_t)trials[t].amount, coarse);
         assert_true(fabs(s.layer[0].cost[t].output_db - expected(coarse, x)) < 0.01);
         assert_true(isinf(s.layer[1].cost[t].output_db)); /* 0 and +-1 lie on the grid */
         assert_true(isinf(s.layer[1].cost[t].layer_db));
         assert_int_equal(s.layer[1].cost[t].changed, 0);
     }
-    assert_true(pith_coarse_prune(first, N * N, 0.5, coarse));
+    prune_first(coarse);
     assert_true(fabs(s.layer[0].cost[2].output_db - expected(coarse, x)) < 0.01);
     assert_true(s.layer[0].cost[0].output_db > s.layer[0].cost[1].output_db + 15);
     /* the model is as it was */
@@ -185,26 +214,28 @@ static void odd_options_are_refused(void **state)
     pith_model_free(m);
 }
 
-/* Pruning meets its share also among equal magnitudes; a row of zeros stays one. */
-static void coarse_weights_at_the_edges(void **state)
+/* Equal magnitudes: half of them goes all the same, the last two rows. */
+static void weights_at_the_edges(void **state)
 {
     (void)state;
-    const float equal[6] = {1, -1, 1, -1, 1, -1}, zeros[3] = {0, 0, 0};
-    float to[6];
-    uint32_t gone = 0;
-    assert_true(pith_coarse_prune(equal, 6, 0.5, to));
-    for (uint32_t i = 0; i < 6; i++)
-        gone += to[i] == 0;
-    assert_int_equal(gone, 3);
-    assert_true(pith_coarse_prune(equal, 6, 1, to));
-    for (uint32_t i = 0; i < 6; i++)
-        assert_true(to[i] == 0);
-    assert_true(pith_coarse_prune(equal, 6, 0, to));
-    assert_memory_equal(to, equal, sizeof equal);
-    pith_coarse_round(zeros, 1, 3, 2, to);
-    assert_memory_equal(to, zeros, sizeof zeros);
-    pith_coarse_round(equal, 2, 3, 2, to);
-    assert_memory_equal(to, equal, sizeof equal);
+    const struct pith_sense_trial trials[] = {{PITH_SENSE_PRUNE, 0},
+                                              {PITH_SENSE_PRUNE, 0.5},
+                                              {PITH_SENSE_PRUNE, 1},
+                                              {PITH_SENSE_BITS, 2}};
+    const double expected_db[] = {HUGE_VAL, 10 * log10(4), 0, HUGE_VAL};
+    float w[N * N], x[2 * N] = {3, 3, 3, 3, -1, -1, -1, -1};
+    for (uint32_t i = 0; i < N * N; i++)
+        w[i] = i < N * N / 2 ? 1 : -1; /* y = sum of x times (1, 1, -1, -1) */
+    struct pith_model *m = small_net(N, N, w, false);
+    struct pith_data *data = rows_of(x, 2, N, NULL);
+    struct pith_sense s = sense(m, data, trials, 4);
+    for (uint32_t t = 0; t < 4; t++) {
+        const double db = s.layer[0].cost[t].output_db;
+        assert_true(isinf(expected_db[t]) ? isinf(db) : fabs(db - expected_db[t]) < 0.01);
+    }
+    pith_sense_free(&s);
+    pith_data_free(data);
+    pith_model_free(m);
 }
 
 int main(void)
@@ -214,7 +245,7 @@ int main(void)
         cmocka_unit_test(coarse_activations_are_those_a_layer_reads),
         cmocka_unit_test(layers_are_put_in_order),
         cmocka_unit_test(odd_options_are_refused),
-        cmocka_unit_test(coarse_weights_at_the_edges),
+        cmocka_unit_test(weights_at_the_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
