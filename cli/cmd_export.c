@@ -7,14 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cli/common/cli.h"
+#include "cli/common/engine_options.h"
 #include "cli/common/json_out.h"
 #include "export/export.h"
 #include "cli/common/table.h"
 
 struct export_options {
     struct cli_common common;
-    const char *folder, *name, *cpu, *input, *arena;
+    const char *folder, *name, *target, *input, *arena;
     uint32_t selftest;
 };
 
@@ -23,8 +23,7 @@ static const struct cli_option options[] = {
      "folder to make, with NAME.h, NAME.c and a test", 0, 0},
     {0, "name", OPTION_TEXT, offsetof(struct export_options, name), "NAME",
      "prefix of files and functions (default: net)", 0, 0},
-    {0, "cpu", OPTION_TEXT, offsetof(struct export_options, cpu), "CPU",
-     "cortex-m0, m3, m4, m7, m33, m55, rv32 or generic (default)", 0, 0},
+    CLI_TARGET_OPTION(struct export_options, target, "processor:"),
     {0, "input", OPTION_TEXT, offsetof(struct export_options, input), "TYPE",
      "first input as f32 (default), u8 or i8: the network's own integers", 0, 0},
     {0, "arena", OPTION_TEXT, offsetof(struct export_options, arena), "WHERE",
@@ -39,23 +38,14 @@ static void defaults(void *opts)
     ((struct export_options *)opts)->selftest = 4;
 }
 
-/* CPUs by name, and whether floats are instructions there. */
-static const char *const cpus[] = {"generic",    "cortex-m0", "cortex-m3",
-                                   "cortex-m4",  "cortex-m7", "cortex-m33",
-                                   "cortex-m55", "rv32",      NULL};
-static const bool has_fpu[] = {true, false, false, true, true, true, true, false};
-
 static enum cli_exit choose(const struct export_options *o, struct pith_export_opts *e)
 {
     static const char *const inputs[] = {"f32", "u8", "i8", NULL}, *const arenas[] = {
                                                                        "static", "caller", NULL};
-    int cpu, input, arena;
-    if (!cli_find_word(o->cpu, cpus, &cpu)) {
-        cli_error("--cpu '%s': give cortex-m0, cortex-m3, cortex-m4, cortex-m7, cortex-m33, "
-                  "cortex-m55, rv32 or generic",
-                  o->cpu);
+    int input, arena;
+    enum pith_export_target target = PITH_TARGET_GENERIC;
+    if (o->target && cli_target(o->target, &target))
         return EXIT_USAGE;
-    }
     if (!cli_find_word(o->input, inputs, &input)) {
         cli_error("--input '%s': give f32, u8 or i8", o->input);
         return EXIT_USAGE;
@@ -67,7 +57,7 @@ static enum cli_exit choose(const struct export_options *o, struct pith_export_o
     pith_export_opts_init(e, sizeof *e);
     e->name = o->name ? o->name : "net";
     e->input = (enum pith_export_input)input;
-    e->no_fpu = !has_fpu[cpu];
+    e->target = target;
     e->caller_arena = arena == 1;
     e->selftest = o->selftest;
     return EXIT_DONE;
@@ -200,7 +190,7 @@ const struct cli_command cmd_export = {
     "export",
     "ship",
     "C source for microcontrollers",
-    "pith export [MODEL] --c DIR [--name NAME] [--cpu CPU] [--input f32|u8|i8]",
+    "pith export [MODEL] --c DIR [--name NAME] [--target CPU] [--input f32|u8|i8]",
     "Writes C99 source without dependencies: the weights as constant arrays, the kernels that the\n"
     "network needs, and NAME_run, whose results have the bits of pith's reference kernels. No "
     "heap,\n"
@@ -210,8 +200,11 @@ const struct cli_command cmd_export = {
     "quantize\n"
     "first. What has no C kernel is refused, with the layer's name; then nothing is written.\n"
     "\n"
+    "--target: generic (default), cortex-m0, -m3, -m4 (without FPU), -m4f, -m7, -m33, -m55, -m85, "
+    "rv32.\n"
+    "\n"
     "  pith quantize net.onnx -d data.npy -o net.pith\n"
-    "  pith export net.pith --c kws --name kws --cpu cortex-m4 --input u8\n"
+    "  pith export net.pith --c kws --name kws --target cortex-m4f --input u8\n"
     "  make -C kws test",
     options,
     sizeof(struct export_options),

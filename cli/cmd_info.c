@@ -17,7 +17,7 @@
 struct info_options {
     struct cli_common common;
     bool bytes, history, meta, ranges, build, plan;
-    const char *cpu;
+    const char *target;
 };
 
 static const struct cli_option options[] = {
@@ -33,8 +33,7 @@ static const struct cli_option options[] = {
      "compiler flags for a runtime with only what this file uses", 0, 0},
     {0, "plan", OPTION_FLAG, offsetof(struct info_options, plan), NULL,
      "execution plan on this CPU: steps, kernels, memory", 0, 0},
-    {0, "cpu", OPTION_TEXT, offsetof(struct info_options, cpu), "NAME",
-     "plan and memory on cortex-m4 (or -m0 to -m85), ref, or a CPU level", 0, 0},
+    CLI_TARGET_OPTION(struct info_options, target, "figures for"),
     {0, NULL, OPTION_FLAG, 0, NULL, NULL, 0, 0},
 };
 
@@ -67,19 +66,6 @@ struct cost {
     uint64_t macs, arena_bytes, plan_bytes;
 };
 
-/* A Cortex-M runs the reference kernels. Those of another architecture are not in this build. */
-static enum cli_exit take_cpu(const char *name, uint32_t *mask)
-{
-    const bool cortex = strncmp(name, "cortex-m", 8) == 0 && name[8] >= '0' && name[8] <= '9';
-    if (!pith_cpu_mask_parse(cortex ? "ref" : name, mask) &&
-        !(*mask & ~(pith_cpu_features() | PITH_CPU_REF)))
-        return EXIT_DONE;
-    char here[128];
-    cli_error("--cpu %s: not ref, cortex-m0 to cortex-m85, or a level of this CPU (%s)", name,
-              pith_cpu_names(pith_cpu_features(), here, sizeof here));
-    return EXIT_USAGE;
-}
-
 /* *e: closed by the caller. */
 static enum cli_exit open_plan(const struct info_options *o, const struct pith_packed *packed,
                                const char *plan_name, const struct pith_buffer *plan_file,
@@ -88,10 +74,10 @@ static enum cli_exit open_plan(const struct info_options *o, const struct pith_p
     struct pith_error err = {0};
     struct pith_engine_opts opts;
     enum cli_exit rc = cli_engine_opts(&o->common, &opts);
-    if (!rc && o->cpu)
-        rc = take_cpu(o->cpu, &opts.cpu_mask);
     if (rc)
         return rc;
+    if (o->target)
+        opts.cpu_mask = PITH_CPU_REF; /* microcontrollers run the reference kernels */
     opts.threads = 1;
     opts.flags = PITH_FLAG_OUTLINE;
     opts.plan_file = plan_file->data;
@@ -122,7 +108,21 @@ static void print_sections(const struct pith_byte_account *a)
     printf("= %s\n", pith_count_text(a->total, text));
 }
 
-static void print_json(const struct layer_rows *r, const struct cost *cost)
+static void json_exported(const struct pith_export *e)
+{
+    if (!e)
+        return;
+    cli_json_open("exported", '{');
+    cli_json_uint("model_bytes", e->model_bytes);
+    cli_json_uint("code_bytes", e->code_bytes);
+    cli_json_uint("arena_bytes", e->arena_bytes);
+    cli_json_uint("stack_bytes", e->stack_bytes);
+    cli_json_uint("instructions", e->instructions);
+    cli_json_close('}');
+}
+
+static void print_json(const struct layer_rows *r, const struct cost *cost,
+                       const struct pith_export *exported)
 {
     char flags[FLAGS_ROOM];
     cli_json_begin();
@@ -143,6 +143,7 @@ static void print_json(const struct layer_rows *r, const struct cost *cost)
         cli_json_uint(pith_section_name((enum pith_section)i), r->account->section[i]);
     cli_json_close('}');
     cli_json_ranges(r->model);
+    json_exported(exported);
     cli_json_end();
 }
 
@@ -197,8 +198,45 @@ static void print_texts(const struct info_options *o, const struct pith_model *m
         print_lines(m->history[i].text);
 }
 
+/* What pith export makes of the network, or why it makes nothing. */
+struct on_target {
+    struct pith_export *code; /* NULL: refused */
+    struct pith_error why;
+};
+
+static enum cli_exit export_for(const struct info_options *o, const struct pith_packed *packed,
+                                struct on_target *t)
+{
+    struct pith_export_opts opts;
+    struct pith_model *m = NULL;
+    pith_export_opts_init(&opts, sizeof opts);
+    opts.no_files = true;
+    enum cli_exit rc = cli_target(o->target, &opts.target);
+    if (rc)
+        return rc;
+    if (pith_model_read(packed->data, packed->bytes, packed->name, NULL, NULL, &m, &t->why))
+        return cli_fail(&t->why);
+    const enum pith_status st = pith_export_c(m, &opts, &t->code, &t->why);
+    pith_model_free(m);
+    return st && st != PITH_ERR_UNSUPPORTED ? cli_fail(&t->why) : EXIT_DONE;
+}
+
+static void print_exported(const struct info_options *o, const struct on_target *t)
+{
+    char a[32], b[32], c[32], d[32];
+    if (t->code)
+        cli_print("exported: flash %s bytes (model %s, code about %s), arena %s bytes, stack about "
+                  "%" PRIu64 ", %.3g million instructions a run",
+                  pith_count_text(t->code->model_bytes + t->code->code_bytes, a),
+                  pith_count_text(t->code->model_bytes, b), pith_count_text(t->code->code_bytes, c),
+                  pith_count_text(t->code->arena_bytes, d), t->code->stack_bytes,
+                  (double)t->code->instructions / 1e6);
+    else if (o->target)
+        cli_print("not exported: %s", t->why.text);
+}
+
 static void print_text(const struct info_options *o, const struct layer_rows *r,
-                       const struct cost *cost)
+                       const struct cost *cost, const struct on_target *on_target)
 {
     const struct pith_model *m = r->model;
     char a[32], b[32], c[32], d[32];
@@ -221,7 +259,8 @@ static void print_text(const struct info_options *o, const struct layer_rows *r,
     cli_print("%u nodes, %s MACs; flash %s bytes, arena %s bytes, plan %s bytes%s%s", m->n_nodes,
               pith_count_text(cost->macs, a), pith_count_text(r->account->total, b),
               pith_count_text(cost->arena_bytes, c), pith_count_text(cost->plan_bytes, d),
-              o->cpu ? " on " : "", o->cpu ? o->cpu : "");
+              o->target ? " on " : "", o->target ? o->target : "");
+    print_exported(o, on_target);
 }
 
 /* Each coder is tried, which takes what the weights are. */
@@ -244,6 +283,7 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         0}; /* an ONNX file is shown as the .pith that import would make of it */
     struct layer_rows rows = {0};
     struct cost cost = {0};
+    struct on_target on_target = {0};
     struct pith_engine *e = NULL;
     struct pith_buffer plan_file = {0};
     const char *plan_name = n_operands > 1 ? operands[1] : NULL;
@@ -254,6 +294,8 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
         rc = cli_layer_rows(packed.data, packed.bytes, packed.name, packed.outline, &rows);
     if (!rc && !o->plan && !plan_name)
         rc = cli_count_nonzeros(&rows, packed.data, packed.bytes, packed.name);
+    if (!rc && o->target)
+        rc = export_for(o, &packed, &on_target);
     if (!rc)
         rc = open_plan(o, &packed, plan_name, &plan_file, &e);
     if (!rc)
@@ -261,11 +303,12 @@ static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
     if (!rc && (o->plan || plan_name))
         cli_print_plan(pith_engine_plan(e), &o->common, stdout);
     else if (!rc && o->common.json)
-        print_json(&rows, &cost);
+        print_json(&rows, &cost, on_target.code);
     else if (!rc)
-        print_text(o, &rows, &cost);
+        print_text(o, &rows, &cost, &on_target);
     if (!rc && o->bytes && o->common.verbose && !o->common.json)
         rc = print_coders(&packed, rows.account);
+    pith_export_free(on_target.code);
     pith_engine_close(e);
     pith_buffer_free(&plan_file);
     cli_layer_rows_free(&rows);
@@ -287,8 +330,9 @@ const struct cli_command cmd_info = {
     "(read in place) or in the plan (constants); \"in place\" shares memory with an input. A "
     "second file\n"
     "from pith plan prints that plan.\n"
-    "--cpu: memory on a target with one thread. A 32-bit target needs less: pointers count 8 "
-    "bytes.",
+    "--target: memory of the runtime there, with one thread (an upper bound: pointers count 8 "
+    "bytes);\n"
+    "then flash, memory, stack and instructions of a run of the code that pith export writes.",
     options,
     sizeof(struct info_options),
     0,

@@ -355,7 +355,7 @@ static void list_looser(const struct pith_goal *goal, const struct pith_goal_poi
         add_limit(text, room, "--min-snr %.0f", floor(p->loss.snr_low_db));
     if (goal->max_size > 0 && (double)p->bytes > goal->max_size)
         add_limit(text, room, "--max-size %llu", (unsigned long long)p->bytes);
-    if (goal->max_ram > 0 && (double)p->ram > goal->max_ram)
+    if (goal->max_ram > 0 && (double)p->ram > goal->max_ram && p->ram != UINT64_MAX)
         add_limit(text, room, "--max-ram %llu", (unsigned long long)p->ram);
     if (goal->max_latency > 0 && p->latency > goal->max_latency)
         add_limit(text, room, "--max-latency %.3gms", 1e3 * p->latency * ROUNDED_UP);
@@ -398,6 +398,8 @@ static void report_missed(const struct show *s, const struct pith_goal_result *r
         cli_summary(run->common, "most loss is in: %s", costly);
     if (largest[0])
         cli_summary(run->common, "largest layers: %s", largest);
+    if (p->ram == UINT64_MAX)
+        cli_summary(run->common, "no C code can be made of it: pith export names the layer");
     print_looser(run, p);
     if (small && small != p)
         print_looser(run, small);

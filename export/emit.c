@@ -100,15 +100,17 @@ static void pixel_kernels(struct writer *w, uint32_t i, uint32_t size, uint32_t 
         pith_c_weights(w, i, size, padded4(size), segments, pixels >= 4, &k->pairs);
     const bool sparse = form == WEIGHT_SPARSE;
     const uint32_t row = padded4(size);
+    const bool single =
+        !sparse && w->net->cpu->core == CORE_THUMB1; /* sums of two do not fit registers */
     *k = (struct pixel_kernels){"0", "0", sparse ? pith_export_sparse_pixels(pixels) : 2, k->pairs};
-    if (pixels >= k->at_once) {
+    if (pixels >= k->at_once && !single) {
         pith_c_instance(w, k->many, sparse ? "SPARSE_PIXELS" : "TWO_PIXELS",
                         sparse ? "sparse_pixels" : "two_pixels",
                         sparse ? (const uint32_t[]){segments, step, k->at_once}
                                : (const uint32_t[]){row, segments, step, form},
                         sparse ? 3 : 4);
     }
-    if (pixels % k->at_once)
+    if (single || pixels % k->at_once)
         pith_c_instance(w, k->one, sparse ? "SPARSE_PIXEL" : "ONE_PIXEL",
                         sparse ? "sparse" : "pixels",
                         sparse ? (const uint32_t[]){segments, f32}
@@ -487,13 +489,15 @@ enum pith_status pith_export_emit(const struct network *net, struct pith_export 
             .model_bytes = w.model_bytes - before,
             .output_bytes = s->y == STORE_NONE ? 0 : net->store[s->y].bytes};
         e->macs += s->macs * times;
+        e->instructions += pith_export_instructions(net, s) * times;
     }
     e->model_bytes = w.model_bytes;
     e->code_bytes = w.code_bytes + (uint64_t)BYTES_OF_A_STEP * net->n_steps;
     e->arena_bytes = net->arena_bytes;
+    e->stack_bytes = pith_export_stack_bytes(net);
     if (!st && (w.constants.failed || w.kernels.failed || w.calls.failed))
         st = pith_error_no_memory(err);
-    if (!st)
+    if (!st && !net->opts->no_files)
         st = pith_c_files(&w, e, err);
     pith_out_clear(&w.constants);
     pith_out_clear(&w.kernels);

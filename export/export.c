@@ -9,7 +9,8 @@ void pith_export_opts_init(struct pith_export_opts *opts, uint32_t size_bytes)
 {
     if (!opts || size_bytes < sizeof(uint32_t))
         return;
-    const struct pith_export_opts all = {.size_bytes = size_bytes, .name = "net", .selftest = 4};
+    const struct pith_export_opts all = {
+        .size_bytes = size_bytes, .name = "net", .target = PITH_TARGET_GENERIC, .selftest = 4};
     memset(opts, 0, size_bytes);
     memcpy(opts, &all, size_bytes < sizeof all ? size_bytes : sizeof all);
 }
@@ -66,6 +67,7 @@ enum pith_status pith_export_c(const struct pith_model *m, const struct pith_exp
                                o.name);
     if (o.selftest < 1 || o.selftest > 64)
         return pith_error_fill(err, PITH_ERR_ARGUMENT, "%u stored pairs: give 1 to 64", o.selftest);
+    net.cpu = pith_export_processor(o.target);
     enum pith_status st = pith_model_copy(m, &net.m, err);
     if (st)
         return st;

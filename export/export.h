@@ -18,6 +18,7 @@
 #define PITH_EXPORT_H
 
 #include "pith_model.h"
+#include "pith_option.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,13 +28,29 @@ extern "C" {
  * QuantizeLinear would make, pixel by pixel ([H][W][C]); floats are as in the ONNX file. */
 enum pith_export_input { PITH_EXPORT_F32 = 0, PITH_EXPORT_U8 = 1, PITH_EXPORT_I8 = 2 };
 
+/* Processors that code is written for. 0 is none of them. */
+enum pith_export_target {
+    PITH_TARGET_GENERIC = 1, /* as a Cortex-M4F, where a figure depends on it */
+    PITH_TARGET_CORTEX_M0,   /* M0+, too */
+    PITH_TARGET_CORTEX_M3,
+    PITH_TARGET_CORTEX_M4, /* without FPU */
+    PITH_TARGET_CORTEX_M4F,
+    PITH_TARGET_CORTEX_M7,
+    PITH_TARGET_CORTEX_M33,
+    PITH_TARGET_CORTEX_M55,
+    PITH_TARGET_CORTEX_M85,
+    PITH_TARGET_RV32
+};
+extern const struct pith_word pith_export_targets[]; /* their names */
+
 struct pith_export_opts {
     uint32_t size_bytes;
     const char *name; /* a C identifier: prefix of all names and files; NULL: "net" */
     enum pith_export_input input;
-    bool no_fpu;       /* requantization in integers alone; NAME_NO_FPU of the code says it again */
+    enum pith_export_target target; /* without FPU: requantization in integers alone */
     bool caller_arena; /* the caller gives the working memory; else it is a static array */
     uint32_t selftest; /* stored pairs of input and output, 1 to 64 */
+    bool no_files;     /* figures and layers alone */
 };
 void pith_export_opts_init(struct pith_export_opts *opts, uint32_t size_bytes);
 
@@ -59,7 +76,8 @@ struct pith_export {
         code_bytes; /* estimated: sums of what each kernel and call takes on a Cortex-M4F, -Os */
     uint64_t arena_bytes; /* values and scratch of all layers */
     uint64_t macs;
-    void *memory; /* private */
+    uint64_t stack_bytes, instructions; /* of a run, estimated for the target (target.c) */
+    void *memory;                       /* private */
 };
 
 /* PITH_ERR_UNSUPPORTED: err->text names the layer and the operator that has no C kernel, or a shape

@@ -110,20 +110,6 @@ static void say_header(struct writer *w, struct byte_out *o)
         w->name, w->name);
 }
 
-/* The most taps whose places a convolution keeps. */
-static uint32_t most_taps(const struct network *net)
-{
-    uint32_t n = 1;
-    for (uint32_t i = 0; i < net->n_steps; i++) {
-        const struct window_shape *g = &net->step[i].g;
-        const enum step_kind k = net->step[i].kind;
-        const uint32_t taps = k == STEP_CONV && g->dil_w > 1 ? g->kh * g->kw : g->kh;
-        if ((k == STEP_CONV || k == STEP_DEPTHWISE) && taps > n)
-            n = taps;
-    }
-    return n;
-}
-
 static void say_source(struct writer *w, struct byte_out *o)
 {
     const struct network *net = w->net;
@@ -140,9 +126,9 @@ static void say_source(struct writer *w, struct byte_out *o)
         "%s_ALIGN\n#endif\n",
         w->name, PITH_VERSION_MAJOR, PITH_VERSION_MINOR, PITH_VERSION_PATCH, w->name, w->name,
         w->name, w->upper, w->upper);
-    if (net->opts->no_fpu)
+    if (!net->cpu->fpu)
         pith_c_say(o, "#define PITH_NO_FPU 1\n");
-    pith_c_say(o, "#define PITH_TAPS %u\n\n", most_taps(net));
+    pith_c_say(o, "#define PITH_TAPS %u\n\n", pith_export_most_taps(net));
     pith_c_parts(w, o);
     pith_out_bytes(o, "\n", 1);
     pith_out_bytes(o, w->kernels.data, w->kernels.bytes);

@@ -115,10 +115,18 @@ struct step {
     uint64_t scratch_at;
 };
 
+/* What of a processor decides about the code. */
+enum core { CORE_DSP, CORE_PLAIN, CORE_THUMB1 }; /* SMLAD; none; few registers, no SMLAL */
+struct processor {
+    bool fpu;
+    enum core core;
+};
+
 struct network {
     struct pith_model *m; /* a copy; all memory below is its */
     const struct pith_model *given;
     const struct pith_export_opts *opts;
+    const struct processor *cpu;
     struct store *store;
     uint32_t n_stores, room_stores;
     struct step *step;
@@ -128,11 +136,21 @@ struct network {
     uint64_t arena_bytes;
 };
 
+/* target.c. Any other number is PITH_TARGET_GENERIC. */
+const struct processor *pith_export_processor(enum pith_export_target target);
+/* Instructions of one run of a step. */
+uint64_t pith_export_instructions(const struct network *net, const struct step *s);
+uint64_t pith_export_stack_bytes(const struct network *net);
+/* The most taps whose places a convolution keeps. */
+uint32_t pith_export_most_taps(const struct network *net);
+
 /* Fills *net. PITH_ERR_UNSUPPORTED, PITH_ERR_MEMORY, PITH_ERR_ARGUMENT. */
 enum pith_status pith_export_network(struct network *net, struct pith_error *err);
-/* Whether the nonzeros of integer weights alone are kept; many: for four pixels at once. */
+/* Whether the nonzeros of integer weights alone are kept; many: for four pixels at once.
+ * *instructions, unless NULL: of all weights and one pixel. */
 uint32_t pith_export_sparse_pixels(uint32_t pixels); /* how many of a row at once: 4 or 8 */
-bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many);
+bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many,
+                           uint64_t *instructions);
 /* Sets store.at, step.scratch_at, arena_bytes. */
 enum pith_status pith_export_place(struct network *net);
 /* Allocates the files of e. */

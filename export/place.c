@@ -82,7 +82,7 @@ static uint64_t scratch_bytes(const struct network *net, const struct step *s)
         return (uint64_t)(g->w + g->pad_left + g->pad_right) * g->c * ((g->kh - 1) * g->dil_h + 1) +
                4;
     case STEP_POINTWISE:
-        return pith_export_is_sparse(net, s, s->g.oh * s->g.ow >= 4)
+        return pith_export_is_sparse(net, s, s->g.oh * s->g.ow >= 4, NULL)
                    ? (uint64_t)pith_export_sparse_pixels(s->g.oh * s->g.ow) * s->outputs
                    : 2ull * s->outputs;
     default:

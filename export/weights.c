@@ -85,16 +85,21 @@ uint32_t pith_export_sparse_pixels(uint32_t pixels)
     return pixels / 8 * 21 + pixels % 8 * 7 < pixels / 4 * 13 + pixels % 4 * 7 ? 8 : 4;
 }
 
-bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many)
+bool pith_export_is_sparse(const struct network *net, const struct step *s, bool many,
+                           uint64_t *instructions)
 {
-    /* Instructions of 100 weights of a pixel, by counting those of the loops; with DSP, without. */
-    static const uint32_t dense[2][2] = {{200, 150}, {600, 370}},
-                          sparse[2][2] = {{700, 330}, {1000, 480}};
+    /* Instructions of 100 weights of a pixel, by counting those of the loops, for each core. */
+    static const uint32_t dense[3][2] = {{200, 150}, {380, 360}, {530, 600}},
+                          sparse[3][2] = {{700, 330}, {700, 330}, {1000, 480}};
     const uint64_t n = (uint64_t)s->outputs * s->k;
     uint64_t nonzeros = 0;
     for (uint64_t i = 0; i < n; i++)
         nonzeros += s->w[i] != 0;
-    return nonzeros * sparse[net->opts->no_fpu][many] < n * dense[net->opts->no_fpu][many];
+    const uint64_t few = nonzeros * sparse[net->cpu->core][many],
+                   all = n * dense[net->cpu->core][many];
+    if (instructions)
+        *instructions = (few < all ? few : all) / 100;
+    return few < all;
 }
 
 enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, uint32_t padded,
@@ -104,7 +109,7 @@ enum weight_form pith_c_weights(struct writer *w, uint32_t step, uint32_t size, 
     const uint64_t rows = (uint64_t)s->outputs * segments, n = rows * size,
                    even = (uint64_t)(s->outputs + 1) / 2 * 2 * segments;
     *pairs = "0";
-    if (pith_export_is_sparse(w->net, s, many) && size <= UINT16_MAX) {
+    if (pith_export_is_sparse(w->net, s, many, NULL) && size <= UINT16_MAX) {
         say_sparse(w, step, s->w, rows, size);
         return WEIGHT_SPARSE;
     }

@@ -102,10 +102,16 @@ void pith_c_f32(struct byte_out *o, float v)
                    (int)(exponent ? exponent : 1) - 150);
 }
 
-static void open_array(struct writer *w, const char *type, char letter, uint32_t step, uint64_t n)
+/* An array of n items of `size` bytes. false: it is counted alone. */
+static bool open_array(struct writer *w, const char *type, uint32_t size, char letter,
+                       uint32_t step, uint64_t n)
 {
+    w->model_bytes += n * size;
+    if (w->net->opts->no_files)
+        return false;
     pith_c_say(&w->constants, "static const %s %c%u[%llu] %s_ALIGN = {", type, letter, step,
                (unsigned long long)n, w->upper);
+    return true;
 }
 
 static void next_item(struct writer *w, uint64_t i, uint32_t each)
@@ -122,60 +128,60 @@ void pith_c_bytes_array(struct writer *w, char letter, uint32_t step, const int8
                         uint32_t row, uint32_t padded, uint64_t rows)
 {
     const uint64_t count = rows * padded;
-    open_array(w, "int8_t", letter, step, count);
+    if (!open_array(w, "int8_t", 1, letter, step, count))
+        return;
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t r = i / padded, c = i % padded;
         next_item(w, i, 20);
         pith_c_say(&w->constants, "%d,", r < n && c < row ? p[r * row + c] : 0);
     }
     close_array(w);
-    w->model_bytes += count;
 }
 
 void pith_c_u8_array(struct writer *w, char letter, uint32_t step, const uint8_t *p, uint64_t n)
 {
-    open_array(w, "uint8_t", letter, step, n);
+    if (!open_array(w, "uint8_t", 1, letter, step, n))
+        return;
     for (uint64_t i = 0; i < n; i++) {
         next_item(w, i, 20);
         pith_c_say(&w->constants, "%u,", p[i]);
     }
     close_array(w);
-    w->model_bytes += n;
 }
 
 void pith_c_u16_array(struct writer *w, char letter, uint32_t step, const uint32_t *p, uint64_t n)
 {
-    open_array(w, "uint16_t", letter, step, n);
+    if (!open_array(w, "uint16_t", 2, letter, step, n))
+        return;
     for (uint64_t i = 0; i < n; i++) {
         next_item(w, i, 16);
         pith_c_say(&w->constants, "%u,", p[i]);
     }
     close_array(w);
-    w->model_bytes += 2 * n;
 }
 
 void pith_c_i32_array(struct writer *w, char letter, uint32_t step, const int32_t *p, uint64_t n,
                       uint64_t count)
 {
-    open_array(w, "int32_t", letter, step, count);
+    if (!open_array(w, "int32_t", 4, letter, step, count))
+        return;
     for (uint64_t i = 0; i < count; i++) {
         next_item(w, i, 8);
         pith_c_say(&w->constants, "%d,", i < n ? p[i] : 0);
     }
     close_array(w);
-    w->model_bytes += 4 * count;
 }
 
 void pith_c_f32_array(struct writer *w, char letter, uint32_t step, const float *p, uint64_t n)
 {
-    open_array(w, "float", letter, step, n);
+    if (!open_array(w, "float", 4, letter, step, n))
+        return;
     for (uint64_t i = 0; i < n; i++) {
         next_item(w, i, 6);
         pith_c_f32(&w->constants, p[i]);
         pith_c_say(&w->constants, ",");
     }
     close_array(w);
-    w->model_bytes += 4 * n;
 }
 
 /* m * 2^-e, m of 24 bits, as m | e << 24. false: it is above 2^8 or below 2^-56. */
@@ -190,19 +196,21 @@ static bool in_integers(float factor, uint32_t *me)
 bool pith_c_factor_array(struct writer *w, uint32_t step, const float *f, uint32_t n,
                          uint32_t count)
 {
-    open_array(w, "factor_t", 'f', step, count);
+    const bool written = open_array(w, "factor_t", 4, 'f', step, count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t me = 0;
         const float v = i < n ? f[i] : f[n - 1];
-        next_item(w, i, 3);
-        if (!in_integers(v, &me) && w->net->opts->no_fpu)
+        if (!in_integers(v, &me) && !w->net->cpu->fpu)
             return false;
+        if (!written)
+            continue;
+        next_item(w, i, 3);
         pith_c_say(&w->constants, "FACTOR(");
         pith_c_f32(&w->constants, v);
         pith_c_say(&w->constants, ", 0x%xu),", me);
     }
-    close_array(w);
-    w->model_bytes += 4ull * count;
+    if (written)
+        close_array(w);
     return true;
 }
 

@@ -43,3 +43,13 @@ void cli_device_note(const struct pith_engine *e)
     said = true;
     cli_warn("%s; the CPU takes over", note);
 }
+
+enum cli_exit cli_target(const char *text, enum pith_export_target *target)
+{
+    static const struct pith_option row = {.kind = PITH_OPTION_WORD, .words = pith_export_targets};
+    struct pith_error err = {0};
+    if (!pith_option_read(&row, text, target, &err))
+        return EXIT_DONE;
+    cli_error("--target %s", err.text);
+    return EXIT_USAGE;
+}

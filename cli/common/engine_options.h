@@ -4,6 +4,7 @@
 #define ENGINE_OPTIONS_H
 
 #include "cli.h"
+#include "export/export.h"
 #include "pith_measure.h"
 
 #define CLI_MAX_STEPS_OPTION(type, member)                                                         \
@@ -23,6 +24,15 @@
 enum cli_exit cli_device(const char *option, struct pith_engine_opts *opts);
 /* Says once why an engine is not on the requested device, where it is not. */
 void cli_device_note(const struct pith_engine *e);
+
+#define CLI_TARGET_OPTION(type, member, what)                                                      \
+    {                                                                                              \
+        0, "target", OPTION_TEXT, offsetof(type, member), "CPU",                                   \
+            what " cortex-m0, -m4f ... (pith help export)", 0, 0                                   \
+    }
+
+/* EXIT_USAGE: the text names no target. */
+enum cli_exit cli_target(const char *text, enum pith_export_target *target);
 
 /* Threads and PITH_CPU for an engine; ^C and SIGTERM end its runs between two steps. */
 enum cli_exit cli_engine_opts(const struct cli_common *c, struct pith_engine_opts *opts);

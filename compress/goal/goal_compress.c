@@ -150,7 +150,9 @@ static void warn(void *user, const char *text)
 static enum pith_status measure_ram(struct job *j, struct pith_goal_point *p,
                                     struct pith_error *err)
 {
-    enum pith_status st = pith_goal_eval_ram(j->eval, &p->file, &p->ram, err);
+    enum pith_status st = j->goal->target
+                              ? pith_goal_eval_target_ram(&p->file, j->goal->target, &p->ram, err)
+                              : pith_goal_eval_ram(j->eval, &p->file, &p->ram, err);
     if (!st)
         pith_ranks_share(j->opts->ranks, 0, &p->ram, sizeof p->ram);
     return st;
@@ -310,6 +312,8 @@ static uint32_t mark_options(const struct job *j, const struct pith_model *m)
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         crc = mark_float(crc, limits[i]);
     crc = pith_checksum_number(crc, (uint64_t)g->run);
+    if (g->target)
+        crc = pith_checksum_number(crc, (uint64_t)g->target);
     if (pith_goal_shapes(g)) {
         crc = pith_checksum_number(crc, (uint64_t)g->pattern.kind);
         crc = pith_checksum_number(crc, (uint64_t)g->pattern.a << 32 | g->pattern.b);

@@ -10,6 +10,8 @@
 #include "measure/difference.h"
 #include "base/error_fill.h"
 #include "base/snr.h"
+#include "export/export.h"
+#include "pith_load.h"
 #include "pith_tune.h"
 #include "sample_split.h"
 #include "uncertain_loss.h"
@@ -690,6 +692,26 @@ enum pith_status pith_goal_eval_ram(const struct pith_goal_eval *j, const struct
 }
 
 #define TUNE_SECONDS 2.0 /* of measuring a file */
+
+enum pith_status pith_goal_eval_target_ram(const struct pith_buffer *file, int target,
+                                           uint64_t *bytes, struct pith_error *err)
+{
+    struct pith_export_opts opts;
+    struct pith_export *e = NULL;
+    struct pith_model *m = NULL;
+    enum pith_status st =
+        pith_model_read(file->data, file->bytes, candidate_name, NULL, NULL, &m, err);
+    if (st)
+        return st;
+    pith_export_opts_init(&opts, sizeof opts);
+    opts.target = (enum pith_export_target)target;
+    opts.no_files = true;
+    st = pith_export_c(m, &opts, &e, err);
+    pith_model_free(m);
+    *bytes = e ? e->arena_bytes : UINT64_MAX;
+    pith_export_free(e);
+    return st == PITH_ERR_UNSUPPORTED ? PITH_OK : st;
+}
 
 enum pith_status pith_goal_eval_latency(const struct pith_goal_eval *j,
                                         const struct pith_buffer *file, double *seconds,

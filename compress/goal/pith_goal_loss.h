@@ -102,6 +102,10 @@ enum pith_status pith_goal_eval_measure(struct pith_goal_eval *eval, enum pith_g
 enum pith_status pith_goal_eval_ram(const struct pith_goal_eval *eval,
                                     const struct pith_buffer *file, uint64_t *bytes,
                                     struct pith_error *err);
+/* Bytes of the arena of the code that is exported for a target (export.h); UINT64_MAX: a layer of
+ * it has no C kernel. */
+enum pith_status pith_goal_eval_target_ram(const struct pith_buffer *file, int target,
+                                           uint64_t *bytes, struct pith_error *err);
 /* Seconds that 9 of 10 runs of the file take on this machine, by the faster of what pith_tune takes
  * and what is planned, with its threads: some seconds of measuring. As pith_tune. */
 enum pith_status pith_goal_eval_latency(const struct pith_goal_eval *eval,

@@ -36,6 +36,7 @@ struct pith_goal {
     double min_snr;       /* dB, of all outputs, whatever they are; 0: none */
     double max_size;      /* bytes of the file; 0: none */
     double max_ram;       /* bytes of the plan, weights in run form included; 0: none */
+    int target;           /* of export.h: max_ram is the arena of exported code; 0: of the plan */
     double max_latency;   /* seconds that 9 of 10 runs take at most on this machine, by the kernels
                              that pith_tune takes; 0: none */
     double time;          /* seconds that the search may take; 0: none */

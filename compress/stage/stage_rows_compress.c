@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* stage_rows_compress.c - the options of `compress` beside those of the stages it runs:
  * which stages these are, and the goal they have to reach. */
+#include <stdio.h>
+#include "export/export.h"
 #include "stage_rows.h"
 
 #define GOAL .flags = PITH_OPTION_GOAL
@@ -30,6 +32,30 @@ static bool has_pattern(const struct pith_stage *s)
 
 static const struct pith_option_own pattern = {read_pattern, print_pattern, has_pattern, false};
 
+/* No row of words: help would list them all. */
+static enum pith_status read_target(struct pith_stage *s, const char *text,
+                                    struct pith_stage_texts *texts, struct pith_error *err)
+{
+    static const struct pith_option word = {.kind = PITH_OPTION_WORD, .words = pith_export_targets};
+    (void)texts;
+    return pith_option_read(&word, text, &s->goal.target, err);
+}
+
+static void print_target(const struct pith_stage *s, char *text, size_t room)
+{
+    const struct pith_word *w = pith_export_targets;
+    while (w->text && w->value != s->goal.target)
+        w++;
+    snprintf(text, room, "%s", w->text ? w->text : "");
+}
+
+static bool has_target(const struct pith_stage *s)
+{
+    return s->goal.target != 0;
+}
+
+static const struct pith_option_own target = {read_target, print_target, has_target, false};
+
 static const struct pith_option rows[] = {
     PITH_ROW(TEXT, "recipe", recipe, "FILE", "JSON file of stages and options (pith help recipe)",
              .letter = 'r', .without = "preset", .flags = PITH_OPTION_COMMAND),
@@ -45,6 +71,8 @@ static const struct pith_option rows[] = {
              .max = 1e18, GOAL),
     PITH_ROW(BYTES, "max_ram", goal.max_ram, "BYTES", "largest working memory of the runtime",
              .min = 1, .max = 1e18, GOAL, MORE),
+    PITH_OWN_ROW("target", &target, "CPU", "processor on which exported code keeps max_ram",
+                 .needs = "max_ram", GOAL, .level = PITH_OPTION_RARE),
     PITH_ROW(TIME, "max_latency", goal.max_latency, "T",
              "90th-percentile latency on this machine, tuned: 2ms", .max = 1e6, GOAL, MORE),
     PITH_ROW(TIME, "time", goal.time, "T", "time budget of the search: 90s, 30m, 1.5h", .max = 1e9,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* linked.c - the network as a file in flash, executed by the runtime. ARENA_BYTES: plan_bytes of
- * `pith info digits.pith --cpu cortex-m4 --json`. */
+ * `pith info digits.pith --target cortex-m4f --json`. */
 #include "mcu.h"
 #include "pith_runtime.h"
 

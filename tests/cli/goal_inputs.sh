@@ -136,6 +136,9 @@ met 0 --max-drop 5% --run int8
 met 1 --min-snr 60 --max-size 400
 grep -q 'goal not met: the best is .* saved as all.best.pith' .err || complain "no line: $(cat .err)"
 met 1 --max-drop 2% --max-ram 300
+met 0 --max-drop 5% --max-ram 4K --target cortex-m4f # of exported code; the runtime needs more
+met 1 --max-drop 5% --max-ram 4K
+expect 2 $search --max-drop 5% --target cortex-m4f -f -o all.pith
 # Where no limit is on sizes, there is always a file.
 met 0 --min-snr 62 # what 8 bits do not keep, 16 do
 grep -q '"encoder":"f16"' all.json || complain "no f16: $(cat all.json)"

@@ -31,7 +31,7 @@ COMMANDS = {
     "eval": ["%m %s --labels labels.csv"],
     "bench": ["%m --time 10ms", "%m --time 10ms --per-layer"],
     "decode": ["%m -o %o", "%m --to onnx -o %o"],
-    "export": ["%m --c %c", "%m --c %c --input u8 --cpu cortex-m0"],
+    "export": ["%m --c %c", "%m --c %c --input u8 --target cortex-m0"],
     "recipe": ["show %m"],
 }
 WITHOUT_MODEL = {"ops", "help", "completion", "version"}

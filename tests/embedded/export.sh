@@ -46,9 +46,9 @@ while [ -f "$work/drawn/$i.onnx" ]; do
     if "$PITH" quantize "$from" --weights $bits -d "$net.npy" $(cat "$net.options") -q -o "$net.pith" 2>"$work/why"; then
         case $((i % 4)) in
         0) try "$net.pith" --input u8 ;;
-        1) try "$net.pith" --input i8 --cpu cortex-m0 ;;
+        1) try "$net.pith" --input i8 --target cortex-m0 ;;
         2) try "$net.pith" --arena caller --selftest 2 ;;
-        3) try "$net.pith" --cpu cortex-m0 ;;
+        3) try "$net.pith" --target cortex-m0 ;;
         esac
     else
         complain "$net: $(cat "$work/why")"
@@ -58,7 +58,7 @@ done
 echo "$tried exports of drawn networks, $refused refused by name"
 [ $((refused * 10)) -le "$tried" ] || complain "too many are refused"
 
-"$PITH" export "$work/drawn/0.pith" --c "$work/m0" --cpu cortex-m0 -q &&
+"$PITH" export "$work/drawn/0.pith" --c "$work/m0" --target cortex-m0 -q &&
     ${CC:-gcc} -std=c99 -O2 -ffp-contract=off -w -DNET_C="\"$work/m0/net.c\"" -I"$work/m0" $here/export_requantize.c \
         -o "$work/requantize" && "$work/requantize" || complain "requantization in integers has other bits"
 if command -v clang >/dev/null; then
@@ -121,6 +121,13 @@ board() { # machine "flags" options of the object...
 number() { sed -n "s/^$1 //p" "$work/run"; }
 line() { printf '%-49s %-10s %7s %8s %6s %6s %6s %12s %10s %6s\n' "$@"; }
 line network CPU model "code -Os" most RAM most instructions most stack
+estimates() { # name target: of the run just made
+    set -- "$1" "$2" $("$PITH" info "$work/measured.pith" --target "$2" --json |
+        sed 's/.*"stack_bytes":\([0-9]*\),"instructions":\([0-9]*\).*/\1 \2/') "$(number stack)" "$(number instructions)"
+    [ "$5" -le "$3" ] && [ "$3" -le $(($5 * 2)) ] || complain "$1 on $2: a stack of $5 bytes was estimated as $3"
+    [ $(($4 * 10)) -ge $(($6 * 7)) ] && [ $(($4 * 10)) -le $(($6 * 14)) ] ||
+        complain "$1 on $2: $6 instructions were estimated as $4"
+}
 row() { # name cpu model code most ram most instructions most
     line "$@" "$(number stack)"
     [ "$4" -le "$5" ] && [ "$6" -le "$7" ] && [ "$8" -le "$9" ] || complain "$1 on $2: above what it may take"
@@ -141,7 +148,7 @@ measure() { # network "dims" code ram instructions [instructions of an M0+ [comm
     fi
     "$PITH" quantize "$model" -d "$work/in.npy" "$@" -f -q -o "$work/measured.pith" || { complain "quantize $name"; return; }
     rm -rf "$work/c"
-    set -- $("$PITH" export "$work/measured.pith" --c "$work/c" --name kws --cpu cortex-m4 --input u8 --json |
+    set -- $("$PITH" export "$work/measured.pith" --c "$work/c" --name kws --target cortex-m4f --input u8 --json |
         sed 's/.*"pith":[0-9]*,"model_bytes":\([0-9]*\),"code_bytes":\([0-9]*\).*/\1 \2/')
     bytes=$1 estimate=$2
     board mps2-an386 "$m4" -Os || { complain "$name: $(cat "$work/run")"; return; }
@@ -150,20 +157,22 @@ measure() { # network "dims" code ram instructions [instructions of an M0+ [comm
     [ $((estimate * 10)) -ge $((code * 8)) ] && [ $((estimate * 10)) -le $((code * 16)) ] ||
         complain "$name: code of $code bytes was estimated as $estimate"
     board mps2-an386 "$m4" -O2 || { complain "$name: $(cat "$work/run")"; return; }
+    estimates "$name" cortex-m4f
     row "$name" cortex-m4f "$bytes" "$code" "$code_most" "$ram" "$ram_most" "$(number instructions)" "$most"
     [ "$m0_most" = - ] && return
     ld=$work/mps3.ld
     board mps3-an547 "$m55" -O2 || complain "$name on cortex-m55: $(cat "$work/run")"
     ld=
     rm -rf "$work/c"
-    "$PITH" export "$work/measured.pith" --c "$work/c" --name kws --cpu cortex-m0 --input u8 -q
+    "$PITH" export "$work/measured.pith" --c "$work/c" --name kws --target cortex-m0 --input u8 -q
     board mps2-an385 "$m0" -O2 || { complain "$name: $(cat "$work/run")"; return; }
+    estimates "$name" cortex-m0
     row "$name" cortex-m0+ "$bytes" "$code" "$code_most" "$ram" "$ram_most" "$(number instructions)" "$m0_most"
 }
 measure tiny_kws_dscnn "1 49 10" 8192 12288 7700000 35000000
 measure tiny_ic_resnet8 "3 32 32" 10240 40960 29900000 -
-measure tiny_ad01_ae "640" 4096 1536 580000 -
-measure mnist_lenet5_caffe "1 28 28" 7168 17408 5500000 -
+measure tiny_ad01_ae "640" 4096 1536 580000 2000000
+measure mnist_lenet5_caffe "1 28 28" 7168 17408 5500000 16000000
 # 0.7 times the instructions of the dense network
 measure tiny_ic_resnet8 "3 32 32" 10240 40960 15900000 - prune --pattern balanced:26/128
 measure tiny_kws_dscnn "1 49 10" 8192 12288 5400000 30000000 prune --sparsity 80%

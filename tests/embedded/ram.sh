@@ -67,11 +67,11 @@ ls "$work"/*.float.pith >/dev/null 2>&1 || { echo "no networks"; exit 77; }
 ls "$work"/large/*.pith >/dev/null 2>&1 && { "$work/plan_need" "$work"/large/*.pith >>"$work/needs" || exit 1; }
 while read -r file kernels need rest; do
     [ "$kernels" = reference ] || continue
-    reported=$("$PITH" info --cpu cortex-m4 "$file" --json | sed 's/.*"plan_bytes":\([0-9]*\).*/\1/')
-    [ "$reported" = "$need" ] || { echo "info --cpu cortex-m4 $file: $reported, a plan needs $need $rest"; exit 1; }
+    reported=$("$PITH" info --target cortex-m4f "$file" --json | sed 's/.*"plan_bytes":\([0-9]*\).*/\1/')
+    [ "$reported" = "$need" ] || { echo "info --target cortex-m4f $file: $reported, a plan needs $need $rest"; exit 1; }
 done <"$work/needs"
-"$PITH" info --cpu cortex-m "$work"/*.float.pith >/dev/null 2>&1
-[ $? -eq 2 ] || { echo "info --cpu takes a name that is none"; exit 1; }
+"$PITH" info --target cortex-m "$work"/*.float.pith >/dev/null 2>&1
+[ $? -eq 2 ] || { echo "info --target takes a name that is none"; exit 1; }
 python3 - "$work/needs" <<'END'
 import os, sys
 FORMS = ["float", "encoded", "codebook", "sparse", "huffman", "adaptive", "int8", "int8huffman"]
