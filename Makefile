@@ -89,7 +89,7 @@ STD := -std=c11 -ffp-contract=off -fno-math-errno -fvisibility=hidden
 # What a release has besides: tests/build/hardening.sh asks for each. Of the compiler's those that it knows;
 # checked library calls want an optimizer, and no second opinion from a sanitizer.
 known = $(shell for f in $(1); do $(CC) -Werror $$f -c -x c /dev/null -o /dev/null 2>/dev/null && echo $$f; done)
-HARDENED := $(call known,-fstack-protector-strong -fcf-protection -fPIE)
+HARDENED := $(call known,-fstack-protector-strong -fcf-protection -fPIC)
 FORTIFIED := $(if $(filter -O0,$(CFLAGS)),,$(if $(filter -O%,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 FLAGS_release := $(HARDENED)
 # The shadow stack is marked by hand: the C library's start files, which some distributions build without
@@ -156,7 +156,9 @@ announce = $(if $(ANNOUNCED_$(subst $() ,_,$(1)))$(findstring s,$(firstword -$(M
 
 .PHONY: all
 LIBRARIES := $(addprefix $(O)/libpith,.a -runtime.a -cuda.a)
-all: $(O)/pith $(LIBRARIES) ## the command and the libraries
+# The digit is the version of the binary interface; what a shared library offers are the functions of its headers.
+SHARED := $(if $(filter release,$(VARIANT)),$(addprefix $(O)/libpith,.so.0 -runtime.so.0))
+all: $(O)/pith $(LIBRARIES) $(SHARED) ## the command and the libraries
 
 # A stamp of the flags, rewritten only when they change: every object depends on it.
 FLAGS_NOW = $(CC) $(ALL_CFLAGS)
@@ -178,10 +180,29 @@ $(LIBRARIES):
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
+$(O)/libpith-runtime.so.0: $(call objs,runtime) $(call objs,host)
+$(O)/libpith.so.0: $(foreach m,$(LIB_MODULES),$(call objs,$(m)))
+$(O)/libpith.so.0: SHARED_LIBS = $(sort $(call link_libs,compress))
+$(SHARED): packages/libpith.map
+	$(call announce,linking $(O)/libpith.so.0 and libpith-runtime.so.0)
+	$(Q)$(CC) $(LDFLAGS) -shared $(LINKED_HARDENED) -Wl,-soname,$(@F) -Wl,--version-script=packages/libpith.map -Wl,-z,defs \
+	    $(filter %.o,$^) $(SHARED_LIBS) -lm -lpthread -o $@
+	@ln -sf $(@F) $(@:.0=)
+
 link_libs = $(foreach m,$(call closure,$(1)),$(LIBS_$(m)))
 $(O)/pith: $(call objs,cli) $(O)/libpith.a
 	$(call announce,linking $@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(sort $(call link_libs,cli)) -lm -lpthread -o $@
+
+# The same with the libraries inside: what a wheel and a release ship. It needs glibc alone.
+OF_GLIBC := -ldl -lm -lpthread
+$(O)/portable/pith: $(call objs,cli) $(O)/libpith.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -s $^ $(patsubst -l%,-l:lib%.a,$(filter-out $(OF_GLIBC),$(sort $(call link_libs,cli)))) $(OF_GLIBC) -o $@
+
+.PHONY: wheel
+wheel: $(O)/portable/pith $(O)/libpith-runtime.so.0 ## the Python package, in build/wheel
+	@$(PYTHON) packages/wheel.py $^ $(BUILD)/wheel
 
 # ---- tests: tests/<module>/test_x.c links what <module> may see, and what TESTS_USE_<module> names ----
 TESTS_USE_cuda := measure
@@ -228,26 +249,47 @@ VERSION := $(shell awk '/define PITH_VERSION_/ {v = v s $$3; s = "."} END {print
 define pc_file
 prefix=$(PREFIX)\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: $(1)\nDescription: $(2)\nVersion: $(VERSION)\nLibs: -L$${libdir} -l$(1)\nLibs.private: $(3)\nCflags: -I$${includedir}\n
 endef
+.PHONY: dist deb
+dist: $(O)/portable/pith wheel ## a release in build/dist: sources, the program without needs but glibc, the wheel, checksums
+	@rm -rf $(BUILD)/dist && mkdir -p $(BUILD)/dist
+	@git archive --prefix=pith-$(VERSION)/ HEAD | gzip -9n > $(BUILD)/dist/pith-$(VERSION).tar.gz
+	@cp $< $(BUILD)/dist/pith-$(VERSION)-linux-$(ARCH) && cp $(BUILD)/wheel/pith_compress-$(VERSION)-*.whl $(BUILD)/dist/
+	@cd $(BUILD)/dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
+
+deb: ## packages for Debian, in build/deb
+	@rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
+	@$(MAKE) --no-print-directory -s install PREFIX=/usr DESTDIR=$(BUILD)/deb/root >/dev/null
+	@sh packages/deb.sh $(BUILD)/deb/root $(VERSION) $(BUILD)/deb && rm -r $(BUILD)/deb/root && ls $(BUILD)/deb
+
 .PHONY: install uninstall
+DATA := $(DESTDIR)$(PREFIX)/share
+DOC := $(DATA)/doc/pith
+# where each shell looks for the completion of a command
+COMPLETIONS := bash-completion/completions/pith zsh/site-functions/_pith fish/vendor_completions.d/pith.fish
+shell_of = $(patsubst bash-completion,bash,$(firstword $(subst /, ,$(1))))
 install: all ## into DESTDIR/PREFIX (/usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/pith
-	install -m 755 $(O)/pith $(DESTDIR)$(PREFIX)/bin/
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/pith $(DESTDIR)$(PREFIX)/include/pith
+	install -s -m 755 $(O)/pith $(DESTDIR)$(PREFIX)/bin/
 	$(if $(PITH_MPI),install -d $(DESTDIR)$(PREFIX)/lib/pith && install -m 755 $(PITH_MPI) $(DESTDIR)$(PREFIX)/lib/pith/)
-	install -m 644 $(O)/libpith.a $(O)/libpith-runtime.a $(O)/libpith-cuda.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(LIBRARIES) $(DESTDIR)$(PREFIX)/lib/
+	$(if $(SHARED),install -s -m 644 $(SHARED) $(DESTDIR)$(PREFIX)/lib/)
+	for l in $(notdir $(SHARED:.0=)); do ln -sf $$l.0 $(DESTDIR)$(PREFIX)/lib/$$l || exit 1; done
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/pith/
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1
-	for page in $$($(O)/pith help --man); do $(O)/pith help --man $$page > $(DESTDIR)$(PREFIX)/share/man/man1/$$page.1 || exit 1; done
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	$(O)/pith completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
+	install -d $(DATA)/man/man1 $(addprefix $(DATA)/,$(dir $(COMPLETIONS)))
+	for page in $$($(O)/pith help --man); do $(O)/pith help --man $$page > $(DATA)/man/man1/$$page.1 || exit 1; done
+	$(foreach c,$(COMPLETIONS),$(O)/pith completion $(call shell_of,$(c)) > $(DATA)/$(c) && ):
+	install -d $(DOC)/docs/results $(DOC)/samples
+	install -m 644 LICENSE README.md $(DOC)/
+	install -m 644 docs/*.md $(DOC)/docs/
+	install -m 644 docs/results/*.md $(DOC)/docs/results/
+	install -m 644 samples/*.c samples/*.sh $(DOC)/samples/
 	printf '$(call pc_file,pith-runtime,execute compressed networks,-lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-runtime.pc
 	printf '$(call pc_file,pith-cuda,execute compressed networks on NVIDIA GPUs,-lpith-runtime -lpthread -ldl -lm)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith-cuda.pc
 	printf '$(call pc_file,pith,compress networks,$(sort $(call link_libs,compress) $(LIBS_train)) -lm -lpthread)' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/pith.pc
-	install -d $(DESTDIR)$(PREFIX)/lib/cmake/pith
 	for f in pith-config pith-config-version; do sed 's/@VERSION@/$(VERSION)/; s/@LIBS@/$(sort $(call link_libs,compress) $(LIBS_train))/' packages/$$f.cmake.in > $(DESTDIR)$(PREFIX)/lib/cmake/pith/$$f.cmake; done
 uninstall: ## remove what install laid down
-	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(foreach l,pith pith-runtime pith-cuda,$(DESTDIR)$(PREFIX)/lib/lib$(l).a)
+	rm -f $(DESTDIR)$(PREFIX)/bin/pith $(addprefix $(DESTDIR)$(PREFIX)/lib/,$(notdir $(LIBRARIES) $(SHARED) $(SHARED:.0=)))
 	rm -f $(foreach l,pith pith-runtime pith-cuda,$(DESTDIR)$(PREFIX)/lib/pkgconfig/$(l).pc)
-	rm -rf $(DESTDIR)$(PREFIX)/include/pith $(DESTDIR)$(PREFIX)/lib/pith $(DESTDIR)$(PREFIX)/lib/cmake/pith
-	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/pith
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pith.1 $(DESTDIR)$(PREFIX)/share/man/man1/pith-*.1
+	rm -rf $(DESTDIR)$(PREFIX)/include/pith $(DESTDIR)$(PREFIX)/lib/pith $(DESTDIR)$(PREFIX)/lib/cmake/pith $(DOC)
+	rm -f $(addprefix $(DATA)/,$(COMPLETIONS) man/man1/pith.1 man/man1/pith-*.1)
 endif

@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* NULL as a `const struct pith_alloc *` stands for malloc and free. */
 struct pith_alloc {
@@ -38,6 +39,7 @@ enum pith_status pith_file_write_new(const char *path, const void *bytes, size_t
  * the eighth written at once are not known. */
 void pith_file_remove_temps(void);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -31,6 +31,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum pith_option_kind {
     PITH_OPTION_FLAG,    /* bool */
@@ -137,6 +138,7 @@ enum pith_status pith_option_read(const struct pith_option *o, const char *text,
 void pith_option_line(const struct pith_option *o, const void *value,
                       char line[PITH_OPTION_LINE_BYTES]);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

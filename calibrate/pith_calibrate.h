@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_calibrate_opts {
     uint32_t size_bytes;
@@ -103,6 +104,7 @@ enum pith_status pith_choose_grids(struct pith_model *m, const struct pith_range
 /* "max", "percentile", "kl", "mse", "aciq", "auto"; NULL for other numbers. */
 const char *pith_range_method_text(enum pith_range_method method);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

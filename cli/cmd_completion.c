@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pith completion bash: what a shell needs to complete commands, options and known names, made from
- * the same tables as the help. */
+/* pith completion bash|zsh|fish: what a shell needs to complete commands, options and known names,
+ * made from the same tables as the help. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/common/cli.h"
@@ -62,7 +62,8 @@ static void print_bash(const struct cli_command *const *commands)
           stdout);
     for (uint32_t i = 0; pith_architecture_name(i); i++)
         printf(" %s", pith_architecture_name(i));
-    puts("\" ;;\n    recipe) names=\"show lint write\" ;;\n    completion) names=\"bash\" ;;\n    "
+    puts("\" ;;\n    recipe) names=\"show lint write\" ;;\n    completion) names=\"bash zsh fish\" "
+         ";;\n    "
          "esac\n"
          "    if [ \"${COMP_WORDS[COMP_CWORD-1]}\" = --set ]; then\n"
          "        names=$keys\n"
@@ -76,24 +77,131 @@ static void print_bash(const struct cli_command *const *commands)
          "complete -o default -F _pith pith");
 }
 
+/* In single quotes, with the backslashes that zsh and fish need between them. */
+static void put_quoted(const char *text, bool fish)
+{
+    putchar('\'');
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs(fish ? "\\'" : "'\\''", stdout);
+        else if (*text == '\\' && fish)
+            fputs("\\\\", stdout);
+        else
+            putchar(*text);
+    putchar('\'');
+}
+
+static void put_described(const char *dashes, const char *name, const char *help)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s%s:%s", dashes, name, help);
+    putchar(' ');
+    put_quoted(text, false);
+}
+
+static void put_zsh_options(const struct cli_option *options)
+{
+    for (const struct cli_option *o = options; o && o->name; o++)
+        if (o->help && o->kind != OPTION_HEADING)
+            put_described("--", o->name, o->help);
+}
+
+static void print_zsh(const struct cli_command *const *commands)
+{
+    fputs("#compdef pith\n"
+          "# zsh completion for pith, made by: pith completion zsh\n"
+          "_pith() {\n"
+          "    local -a commands options names\n"
+          "    commands=(",
+          stdout);
+    for (uint32_t i = 0; commands[i]; i++)
+        put_described("", commands[i]->name, commands[i]->summary);
+    puts(")\n    if (( CURRENT == 2 )); then\n"
+         "        _describe command commands\n"
+         "        return\n"
+         "    fi\n"
+         "    case $words[2] in");
+    for (uint32_t i = 0; commands[i]; i++) {
+        printf("    %s) options=(", commands[i]->name);
+        put_zsh_options(cli_all_options(commands[i]));
+        puts(") ;;");
+    }
+    fputs("    esac\n    options+=(", stdout);
+    put_zsh_options(cli_common_options);
+    fputs(")\n    case $words[2] in\n    help) names=($commands) ;;\n    init) names=(", stdout);
+    for (uint32_t i = 0; pith_architecture_name(i); i++)
+        printf(" %s", pith_architecture_name(i));
+    puts(") ;;\n    completion) names=(bash zsh fish) ;;\n    recipe) names=(show lint write) ;;\n"
+         "    esac\n"
+         "    if [[ $PREFIX == -* ]]; then\n"
+         "        _describe -o option options\n"
+         "    else\n"
+         "        (( $#names )) && _describe name names\n"
+         "        _files\n"
+         "    fi\n"
+         "}\n"
+         "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _pith \"$@\"; else compdef _pith "
+         "pith; fi");
+}
+
+static void put_fish_options(const char *command, const struct cli_option *options)
+{
+    for (const struct cli_option *o = options; o && o->name; o++) {
+        if (!o->help || o->kind == OPTION_HEADING)
+            continue;
+        printf("complete -c pith -n '%s%s' -l %s", command ? "__fish_seen_subcommand_from " : "",
+               command ? command : "not __fish_use_subcommand", o->name);
+        if (o->letter)
+            printf(" -s %c", o->letter);
+        if (o->arg && o->kind != OPTION_OPT_TEXT)
+            fputs(" -r", stdout);
+        fputs(" -d ", stdout);
+        put_quoted(o->help, true);
+        putchar('\n');
+    }
+}
+
+static void print_fish(const struct cli_command *const *commands)
+{
+    puts("# fish completion for pith, made by: pith completion fish");
+    for (uint32_t i = 0; commands[i]; i++) {
+        printf("complete -c pith -f -n __fish_use_subcommand -a %s -d ", commands[i]->name);
+        put_quoted(commands[i]->summary, true);
+        putchar('\n');
+        put_fish_options(commands[i]->name, cli_all_options(commands[i]));
+    }
+    put_fish_options(NULL, cli_common_options);
+    fputs("complete -c pith -n '__fish_seen_subcommand_from init' -a '", stdout);
+    for (uint32_t i = 0; pith_architecture_name(i); i++)
+        printf(" %s", pith_architecture_name(i));
+    puts("'\ncomplete -c pith -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n"
+         "complete -c pith -n '__fish_seen_subcommand_from recipe' -a 'show lint write'");
+}
+
+static const struct {
+    const char *shell;
+    void (*print)(const struct cli_command *const *commands);
+} SHELLS[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+
 static enum cli_exit run(void *opts, char **operands, uint32_t n_operands)
 {
     const struct cli_common *common = opts;
     (void)n_operands;
-    if (strcmp(operands[0], "bash") != 0) {
-        cli_error("no completion for '%s': give bash", operands[0]);
-        return EXIT_USAGE;
-    }
-    print_bash(common->commands);
-    return EXIT_DONE;
+    for (size_t i = 0; i < sizeof SHELLS / sizeof *SHELLS; i++)
+        if (!strcmp(operands[0], SHELLS[i].shell)) {
+            SHELLS[i].print(common->commands);
+            return EXIT_DONE;
+        }
+    cli_error("no completion for '%s': give bash, zsh or fish", operands[0]);
+    return EXIT_USAGE;
 }
 
 const struct cli_command cmd_completion = {
     "completion",
     "misc",
     "command completion for a shell",
-    "pith completion bash",
-    "make install puts it where bash-completion finds it. By hand, for this shell:\n\n"
+    "pith completion bash|zsh|fish",
+    "make install puts it where the shells find it. By hand, for this shell:\n\n"
     "  source <(pith completion bash)",
     NULL,
     sizeof(struct cli_common),

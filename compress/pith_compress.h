@@ -21,6 +21,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_stage_report {
     uint64_t weights, kept;               /* over all prunable weights */
@@ -129,6 +130,7 @@ enum pith_status pith_compress(struct pith_model *m, const struct pith_recipe *r
                                struct pith_compress_result *result, struct pith_error *err);
 void pith_compress_result_free(struct pith_compress_result *result);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_SENSE_SAMPLES 8u
 
@@ -80,6 +81,7 @@ void pith_sense_free(struct pith_sense *result);
  */
 void pith_sense_order(const struct pith_sense *s, uint32_t trial, uint32_t *order);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

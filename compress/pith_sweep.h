@@ -32,6 +32,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_sweep;
 
@@ -115,6 +116,7 @@ void pith_sweep_file_name(const struct pith_sweep_point *point, char name[PITH_S
 /* Whether two points are of the same model and data, so that they may be compared. */
 bool pith_sweep_comparable(const struct pith_sweep_point *a, const struct pith_sweep_point *b);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

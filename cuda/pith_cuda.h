@@ -35,6 +35,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_cuda;
 struct pith_cuda_plan;
@@ -121,6 +122,7 @@ uint64_t pith_cuda_plan_output_address(const struct pith_cuda_plan *device_plan,
 enum pith_status pith_cuda_plan_enqueue(struct pith_cuda_plan *device_plan, void *stream,
                                         struct pith_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

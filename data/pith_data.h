@@ -57,6 +57,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_data;
 
@@ -245,6 +246,7 @@ const char *pith_order_text(const struct pith_order *order, const uint32_t *dim,
 enum pith_status pith_file_read(const char *path, uint64_t max_bytes, struct pith_buffer *file,
                                 struct pith_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

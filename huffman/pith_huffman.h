@@ -27,6 +27,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_SYMBOLS 256u
 
@@ -148,6 +149,7 @@ void pith_bitmap_pack(const uint8_t *mask, uint64_t count, uint8_t *dst);
 /* The indices of kept elements: dst[number kept], which is returned. mask NULL: all. */
 uint64_t pith_index_gather(const uint8_t *index, const uint8_t *mask, uint64_t count, uint8_t *dst);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

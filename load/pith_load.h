@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Reads .onnx or .pith, recognized by content. Messages name the file. *m is untouched on failure.
  * PITH_ERR_IO, _CORRUPT, _UNSUPPORTED (err->text names the first; see pith_onnx_check for all),
@@ -48,6 +49,7 @@ enum pith_status pith_packed_read(struct pith_buffer *file, const char *name, co
                                   struct pith_error *err);
 void pith_packed_free(struct pith_packed *packed); /* leaves it zeroed */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* A model made ready to run: its image, a plan and a thread pool. */
 struct pith_engine;
@@ -298,6 +299,7 @@ uint64_t pith_engine_layer_ns(const struct pith_engine *engine, uint32_t layer);
  */
 void pith_fill_normal(struct pith_plan *plan, uint64_t seed);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_tune_opts {
     uint32_t size_bytes;
@@ -70,6 +71,7 @@ enum pith_status pith_tune_batch(const struct pith_packed *packed,
                                  const struct pith_tune_opts *tune, double max_ms, uint32_t *batch,
                                  struct pith_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

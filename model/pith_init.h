@@ -15,6 +15,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* The i-th known architecture: its name, and one line about it; NULL behind the last.
  *
@@ -41,6 +42,7 @@ enum pith_status pith_architecture_new(const char *name, const struct pith_alloc
 enum pith_status pith_model_draw_weights(struct pith_model *m, uint64_t seed,
                                          struct pith_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

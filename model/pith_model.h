@@ -25,6 +25,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_VALUE_NONE UINT32_MAX /* an optional input left out */
 
@@ -218,6 +219,7 @@ enum pith_status pith_model_find_foldable(struct pith_model *m, bool *foldable,
 /* Recomputes every value's type and shape from the inputs (runtime's rules). */
 enum pith_status pith_model_infer_shapes(struct pith_model *m, struct pith_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

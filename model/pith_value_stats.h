@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_HISTOGRAM_BINS 2048u /* the most a histogram has */
 #define PITH_SUM_DIGITS 20u
@@ -111,6 +112,7 @@ double pith_stats_variance(const struct pith_value_stats *s); /* of the populati
 /* c < s->n_channels. */
 double pith_stats_channel_mean(const struct pith_value_stats *s, uint32_t c);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

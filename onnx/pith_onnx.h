@@ -19,6 +19,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_grids_found;
 
@@ -114,6 +115,7 @@ void pith_onnx_report_free(struct pith_onnx_report *report); /* accepts NULL */
 /* The i-th supported ONNX operator, in alphabetical order; NULL behind the last. */
 const char *pith_onnx_op_name(uint32_t i);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

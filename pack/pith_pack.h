@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_pack_opts {
     uint32_t size_bytes;
@@ -89,6 +90,7 @@ enum pith_status pith_byte_account_new(const void *file, size_t n,
                                        struct pith_byte_account **account, struct pith_error *err);
 void pith_byte_account_free(struct pith_byte_account *account); /* accepts NULL */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -28,6 +28,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum pith_pattern_kind {
     PITH_PATTERN_ANY = 0,    /* single elements */
@@ -116,6 +117,7 @@ enum pith_status pith_prune(struct pith_model *m, const struct pith_prune_opts *
                             struct pith_prune_layer *layers, uint32_t *n_layers,
                             struct pith_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

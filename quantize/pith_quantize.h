@@ -31,6 +31,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum pith_cluster_init {
     PITH_CLUSTER_LINEAR = 0, /* evenly between the extremes (Deep Compression) */
@@ -247,6 +248,7 @@ enum pith_status pith_quantize_find_places(struct pith_model *m,
                                            struct pith_error *err);
 void pith_quantize_places_free(struct pith_quantize_places *places);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -25,6 +25,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ---- sessions --------------------------------------------------------------------------- */
 
@@ -99,6 +100,7 @@ enum pith_status pith_cpu_mask_parse(const char *text, uint32_t *mask);
  * NUL. Returns text. */
 const char *pith_cpu_names(uint32_t features, char *text, size_t n);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

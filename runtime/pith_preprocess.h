@@ -35,6 +35,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_PREPROCESS_CHANNELS 8u
 /* Enough for every text that pith_preprocess_format writes, NUL included. */
@@ -80,6 +81,7 @@ float pith_preprocess_value(const struct pith_preprocess *pre, float pixel, uint
 enum pith_status pith_preprocess_apply(const struct pith_preprocess *pre, const uint8_t *pixels,
                                        uint32_t h, uint32_t w, uint32_t c, float *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -30,9 +30,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_VERSION_MAJOR 0
-#define PITH_VERSION_MINOR 1
+#define PITH_VERSION_MINOR 2
 #define PITH_VERSION_PATCH 0
 #define PITH_FORMAT_VERSION 2 /* of the files; docs/format.md */
 
@@ -289,6 +290,7 @@ enum pith_status pith_plan_layer(const struct pith_plan *plan, uint32_t i,
 enum pith_status pith_plan_operand(const struct pith_plan *plan, uint32_t step, uint32_t i,
                                    struct pith_operand *operand);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

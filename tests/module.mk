@@ -4,7 +4,7 @@
 # which builds them.
 
 # bare_root.sh makes whole systems: it is run by hand.
-SHELL_TESTS := $(filter-out tests/build/bare_root.sh,$(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/cuda/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh))
+SHELL_TESTS := $(filter-out tests/build/bare_root.sh,$(wildcard tests/cli/*.sh tests/build/*.sh tests/embedded/*.sh tests/cuda/*.sh tests/conformance/*.sh tests/spec/*.sh tests/samples/*.sh tests/python/*.sh))
 TEST_ENV = HEADERS="$(HEADERS)" PITH_LIBS="$(sort $(call link_libs,cli))" PITH=$(abspath $(O)/pith) PITH_O=$(abspath $(O)) PITH_DATA=$(abspath $(PITH_DATA)) PITH_VENV=$(abspath $(BUILD)/venv) PITH_NODE_CASES=$(abspath $(BUILD)/node-cases) CC="$(CC)" FUZZ_CC="$(FUZZ_CC)" MAKE="$(MAKE)"
 
 # Functions that a test replaces.

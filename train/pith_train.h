@@ -28,6 +28,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_TRAIN_SLICES 8u
 
@@ -248,6 +249,7 @@ enum pith_status pith_train(struct pith_model *m, struct pith_data *train, struc
                             const struct pith_train_opts *opts, struct pith_train_result *result,
                             struct pith_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -9,10 +9,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Of struct pith_train_opts. */
 extern const struct pith_option_set pith_train_options;
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -20,6 +20,7 @@ struct pith_ranks;
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_goal_progress {
     const char *part; /* "baseline", "sensitivity", "layer", "encode", "epoch", "measure", "test" */
@@ -95,6 +96,7 @@ enum pith_status pith_goal_compress_finish(const char *checkpoint, const struct 
 /* Whether the checkpoint is that of a finished search and the file at path is its result. */
 bool pith_goal_compress_is_done(const char *checkpoint, const char *path);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

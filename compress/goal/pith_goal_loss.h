@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_GOAL_LEAST 2u        /* samples: with fewer there is nothing to split */
 #define PITH_GOAL_THREE_PARTS 48u /* with fewer the validation set is the test set, too */
@@ -134,6 +135,7 @@ enum pith_goal_text {
 void pith_goal_loss_text(const struct pith_goal *goal, const struct pith_goal_loss *loss,
                          const char *output, enum pith_goal_text how, char *text, size_t room);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

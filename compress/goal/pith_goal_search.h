@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_GOAL_CALLS 8u   /* of encoders, in a search; those of a last resort come on top */
 #define PITH_GOAL_POINTS 24u /* that a search can keep */
@@ -103,6 +104,7 @@ enum pith_status pith_goal_search_try(const struct pith_goal_search *search,
                                       struct pith_goal_found *found, struct pith_error *err);
 void pith_goal_found_free(struct pith_goal_found *found); /* accepts zeros */
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct pith_stage_texts;
 struct pith_recipe {
@@ -48,6 +49,7 @@ enum pith_status pith_recipe_print(const struct pith_recipe *recipe, char **text
 enum pith_status pith_recipe_of_model(const struct pith_model *m, char **text,
                                       struct pith_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

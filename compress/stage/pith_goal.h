@@ -18,6 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_GOAL_DEFAULT_DROP 0.005 /* where data is given and no limit on what may be lost */
 #define PITH_GOAL_NATS 4.0           /* of KL, a unit of max_drop */
@@ -57,6 +58,7 @@ bool pith_goal_shapes(const struct pith_goal *goal);
 double pith_goal_kl(double max_drop);
 double pith_goal_snr(double max_drop);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PITH_STAGE_LAYERS 64u
 #define PITH_STAGE_STEPS 1000u
@@ -160,6 +161,7 @@ bool pith_stage_needs_original(const struct pith_stage *stage);
 bool pith_encode_chooses(const struct pith_encode_opts *opts);
 struct pith_pack_opts pith_stage_pack_opts(const struct pith_stage *encode);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -19,6 +19,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Of struct pith_stage; NULL: no such kind. */
 const struct pith_option_table *pith_stage_options(enum pith_stage_kind kind);
@@ -75,6 +76,7 @@ bool pith_option_former(const struct pith_option_table *table, const char *name,
 /* "--warm-up", or "--set warm_up" where it is no option by itself. */
 void pith_option_spell(const struct pith_option *o, bool as_option, char *text, size_t room);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -36,7 +36,7 @@ while read -r file; do
             complain "$file: objects without CET" ;;
     esac
 done <"$work/files"
-[ -f "$PITH_O/pith-mpi.so" ] && expected=2 || expected=1
+[ -f "$PITH_O/pith-mpi.so" ] && expected=4 || expected=3
 [ $n_linked -eq $expected ] || complain "install lays down $n_linked linked files, not $expected"
 if knows -fstack-protector-strong; then
     nm -D "$PITH" | grep -q __stack_chk_fail || complain "no stack protector"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What bash completes: commands, options of the command at hand, architectures, else files.
+# What shells complete: commands, options of the command at hand, architectures, else files. zsh and fish read what
+# is made for them, where they are installed, and complete the same.
 command -v bash >/dev/null || { echo "no bash"; exit 77; }
 . "$(dirname "$0")/sandbox.inc"
 pith completion bash >pith.bash || complain "no completion"
@@ -31,4 +32,18 @@ for c in $(pith help --man | sed -n 's/^pith-//p'); do
     *) complain "no completion of $c" ;;
     esac
 done
+pith completion zsh >_pith && pith completion fish >pith.fish || complain "no completion for zsh or fish"
+for c in $(pith help --man | sed -n 's/^pith-//p'); do
+    grep -q "^    $c) options=(" _pith || complain "zsh: no options of $c"
+    grep -q "use_subcommand -a $c -d '" pith.fish || complain "fish: no command $c"
+done
+grep -q "from train' -l levels -r -d '" pith.fish || complain "fish: no train --levels"
+grep -q "'--levels:" _pith || complain "zsh: no --levels"
+if command -v zsh >/dev/null; then
+    zsh -fn _pith || complain "zsh cannot read its completion"
+fi
+if command -v fish >/dev/null; then
+    got=$(fish --no-config -c 'source pith.fish; complete -C "pith train --lev"' | cut -f 1)
+    [ "$got" = --levels ] || complain "fish completes --lev to '$got'"
+fi
 finish

@@ -108,7 +108,7 @@ grep -q 'separate samples: at least 2' .err || complain "one sample: $(cat .err)
 absent one.pith one.best.pith
 # Ended by a signal once something was found: the best so far stays, nothing else does.
 $search --max-drop 0.00001% -o ended.pith 2>ended.err &
-for _ in $(seq 200); do [ -s ended.best.pith ] && break; sleep 0.05; done
+for _ in $(seq 1200); do [ -s ended.best.pith ] && break; sleep 0.05; done
 kill -TERM $! 2>/dev/null
 wait $!
 ended=$?

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The runtime through ctypes: structures and functions of pith_types.h, pith_runtime.h and pith_host.h."""
+import ctypes
+import os
+from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MAX_RANK = 8
+# The command's exit code for each pith_status.
+EXIT_OF_STATUS = {1: 2, 2: 6, 3: 3, 4: 4, 5: 5, 6: 5, 7: 6, 8: 6, 9: 1, 10: 130}
+TYPES = {1: "float32", 2: "float16", 4: "float64", 5: "int8", 6: "uint8", 7: "int16", 8: "uint16", 9: "int32",
+         10: "int64", 11: "bool"}
+
+
+class CError(ctypes.Structure):
+    """struct pith_error"""
+    _fields_ = [("status", c_uint32), ("chunk", c_uint32), ("offset", c_uint64), ("text", c_char * 512)]
+
+
+class CTensor(ctypes.Structure):
+    """struct pith_tensor"""
+    _fields_ = [("name", c_void_p), ("name_bytes", c_uint32), ("type", c_uint32), ("rank", c_uint32),
+                ("dim", c_uint32 * MAX_RANK), ("bytes", c_uint64), ("data", c_void_p), ("scale", c_float),
+                ("zero_point", c_int32)]
+
+
+class COptions(ctypes.Structure):
+    """struct pith_opts"""
+    _fields_ = [("size_bytes", c_uint32), ("cpu_mask", c_uint32), ("flags", c_uint32), ("batch", c_uint32),
+                ("max_bytes", c_uint64), ("user", c_void_p), ("parallel_for", c_void_p), ("clock_ns", c_void_p),
+                ("observe", c_void_p), ("parallel_user", c_void_p), ("max_steps", c_uint64), ("stop", c_void_p),
+                ("stop_user", c_void_p), ("init_memory", c_void_p), ("init_memory_bytes", c_uint64),
+                ("costs", c_void_p), ("choices", c_void_p), ("n_choices", c_uint32), ("ordered", c_void_p),
+                ("threads", c_uint32)]
+
+
+def open_library():
+    """The shared library beside this file, else the system's."""
+    beside = os.path.join(HERE, "libpith-runtime.so.0")
+    library = ctypes.CDLL(beside if os.path.exists(beside) else "libpith-runtime.so.0")
+    for name, result, arguments in (
+            ("pith_version", c_uint32, []),
+            ("pith_opts_init", None, [POINTER(COptions), c_uint32]),
+            ("pith_cpu_mask_parse", c_uint32, [c_char_p, POINTER(c_uint32)]),
+            ("pith_threads_start", c_uint32, [POINTER(COptions), c_uint32]),
+            ("pith_threads_stop", None, [POINTER(COptions)]),
+            ("pith_open_memory", c_uint32, [c_void_p, c_size_t, POINTER(COptions), POINTER(c_void_p),
+                                            POINTER(CError)]),
+            ("pith_plan_of", c_void_p, [c_void_p]),
+            ("pith_close", None, [c_void_p]),
+            ("pith_blob_meta", c_uint32, [c_void_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_size_t)]),
+            ("pith_plan_input_count", c_uint32, [c_void_p]),
+            ("pith_plan_output_count", c_uint32, [c_void_p]),
+            ("pith_plan_input", c_uint32, [c_void_p, c_uint32, POINTER(CTensor)]),
+            ("pith_plan_output", c_uint32, [c_void_p, c_uint32, POINTER(CTensor)]),
+            ("pith_plan_input_data", c_void_p, [c_void_p, c_uint32]),
+            ("pith_plan_output_data", c_void_p, [c_void_p, c_uint32]),
+            ("pith_plan_run", c_uint32, [c_void_p]),
+            ("pith_status_text", c_char_p, [c_uint32])):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+library = open_library()
+
+
+def view(address, tensor):
+    """The tensor's memory in the plan as an array; it lives as long as the plan."""
+    shape = tuple(tensor.dim[:tensor.rank])
+    raw = (ctypes.c_uint8 * tensor.bytes).from_address(address)
+    if tensor.type == 3:  # numpy has no bfloat16: its 16 bits
+        return np.frombuffer(raw, "uint16").reshape(shape)
+    return np.frombuffer(raw, TYPES[tensor.type]).reshape(shape)
