@@ -5,21 +5,12 @@
  * or one big one. Nothing is freed singly, so replaced texts stay until the model goes. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/red_zone.h"
 #include "core/bytes.h"
 #include "pith_model.h"
 
 #define BLOCK_BYTES 65536u
 #define ALIGN 16u /* of every object */
-
-/* AddressSanitizer finds accesses behind an object only where a gap is between it and the next. */
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#define GAP 32u
-#define CLOSE_GAP(at, bytes) ASAN_POISON_MEMORY_REGION(at, bytes)
-#else
-#define GAP 0u
-#define CLOSE_GAP(at, bytes) (void)0
-#endif
 
 struct block {
     struct block *next;
@@ -118,12 +109,12 @@ void *pith_model_alloc(struct pith_model *m, uint64_t count, size_t each)
         return NULL;
     uint64_t bytes, room;
     if (!mul_ok(count, each, &bytes) || bytes > SIZE_MAX / 2 ||
-        !align_ok((bytes ? bytes : 1) + GAP, ALIGN, &room))
+        !align_ok((bytes ? bytes : 1) + RED_ZONE, ALIGN, &room))
         return NULL;
     uint8_t *p = take(m->arena, (size_t)room);
     if (p) {
         memset(p, 0, (size_t)bytes);
-        CLOSE_GAP(p + bytes, (size_t)(room - bytes));
+        CLOSE_RED_ZONE(p + bytes, (size_t)(room - bytes));
     }
     return p;
 }

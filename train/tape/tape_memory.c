@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/red_zone.h"
+
 void *pith_tape_take(struct tape *t, uint64_t count, size_t each)
 {
     if (t->n_memory == t->cap_memory) {
@@ -18,9 +20,12 @@ void *pith_tape_take(struct tape *t, uint64_t count, size_t each)
     uint64_t bytes;
     if (!mul_ok(count, each, &bytes) || bytes > SIZE_MAX - 64)
         return NULL;
-    void *p = aligned_alloc(64, ((size_t)bytes + 64) & ~(size_t)63);
-    if (p)
+    const size_t room = ((size_t)bytes + 64) & ~(size_t)63;
+    uint8_t *p = aligned_alloc(64, room);
+    if (p) {
         t->memory[t->n_memory++] = memset(p, 0, (size_t)bytes);
+        CLOSE_RED_ZONE(p + bytes, room - (size_t)bytes);
+    }
     return p;
 }
 
